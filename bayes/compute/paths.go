@@ -1,0 +1,34 @@
+package compute
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// CacheDir is the folder that holds what the project keeps between runs: the private environment, downloaded data and
+// the results of studies. It is $GOBNN_CACHE where that is set, else "gobnn" in the user's cache folder. It need not exist.
+func CacheDir() (string, error) {
+	if dir := os.Getenv("GOBNN_CACHE"); dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", fmt.Errorf("GOBNN_CACHE=%q: %w", dir, err)
+		}
+		return abs, nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder (set GOBNN_CACHE to a folder of your own): %w", err)
+	}
+	return filepath.Join(dir, "gobnn"), nil
+}
+
+// EnvironmentDir is the folder of the private environment that `go run ./notebooks setup` makes: a Python venv with
+// JupyterLab and the XLA plugin. The command renames it into place when it is complete, so that a folder of this name is whole.
+func EnvironmentDir() (string, error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "env"), nil
+}
