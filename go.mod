@@ -18,6 +18,7 @@ require (
 	github.com/gomlx/compute v0.1.6 // indirect
 	github.com/gomlx/go-xla v0.4.5 // indirect
 	github.com/gomlx/gomlx v0.28.8 // indirect
+	github.com/google/renameio/v2 v2.0.2 // indirect
 	github.com/gx-org/backend v0.3.0 // indirect
 	github.com/gx-org/gx v0.6.1 // indirect
 	github.com/janpfeifer/gonb v0.11.5 // indirect
@@ -41,5 +42,6 @@ require (
 	golang.org/x/text v0.35.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 	gonum.org/v1/plot v0.17.0 // indirect
+	google.golang.org/protobuf v1.36.11 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 )

@@ -23,8 +23,11 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "gobnn"), nil
 }
 
+// EnvironmentStamp is the file in EnvironmentDir that set-up writes last: without it the environment is not whole.
+const EnvironmentStamp = "complete"
+
 // EnvironmentDir is the folder of the private environment that `go run ./notebooks setup` makes: a Python venv with
-// JupyterLab and the XLA plugin. The command renames it into place when it is complete, so that a folder of this name is whole.
+// JupyterLab and the XLA plugin. It is whole if it holds EnvironmentStamp.
 func EnvironmentDir() (string, error) {
 	cache, err := CacheDir()
 	if err != nil {

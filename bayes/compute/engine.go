@@ -1,0 +1,210 @@
+package compute
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	backends "github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	_ "github.com/gomlx/compute/gobackend" // registers "go"
+)
+
+// DType is the floating-point type that a run computes in.
+type DType = dtypes.DType
+
+// The two types that the library computes in.
+const (
+	Float32 = dtypes.Float32
+	Float64 = dtypes.Float64
+)
+
+// GoBackend is the configuration of GoMLX's pure-Go backend: operations one after another, since its parallel scheduler
+// can deadlock.
+const GoBackend = "go:ops_sequential"
+
+// Errors that Open wraps; test for them with errors.Is.
+var (
+	ErrUnknownBackend = errors.New("unknown backend")
+	ErrNoPlugin       = errors.New("XLA plugin not found")
+	ErrPluginLoad     = errors.New("XLA plugin does not load")
+	ErrOutOfMemory    = errors.New("out of memory")
+)
+
+// setupCommand installs XLA; it stands in every message about a missing plugin.
+const setupCommand = "go run ./notebooks setup"
+
+// Engine is an open backend: XLA through a PJRT plugin, or GoMLX's own Go backend. Engines are shared: whoever opens the
+// same configuration gets the same one. Safe for use by several goroutines.
+type Engine struct {
+	backend backends.Backend
+	config  string
+}
+
+var (
+	enginesMu sync.Mutex
+	engines   = map[string]*Engine{} // by configuration
+	noticeOne sync.Once
+)
+
+// Default opens the backend that the policy chooses and shares it:
+//
+//  1. $GOMLX_BACKEND, where it is set: exactly that, or an error that names it;
+//  2. else the best installed XLA plugin, accelerators before CPU, in the project's own environment (EnvironmentDir), in
+//     $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
+//  3. else GoMLX's Go backend, with one line on standard error that names the command that installs XLA.
+//
+// Nothing is downloaded.
+func Default() (*Engine, error) {
+	if config, set := os.LookupEnv("GOMLX_BACKEND"); set && config != "" {
+		engine, err := Open(config)
+		if err != nil {
+			return nil, fmt.Errorf("GOMLX_BACKEND=%q (unset it to let the library choose): %w", config, err)
+		}
+		return engine, nil
+	}
+	var failures []error
+	for _, plugin := range installedPlugins() {
+		engine, err := Open("xla:" + plugin)
+		if err == nil {
+			return engine, nil
+		}
+		failures = append(failures, err)
+	}
+	noticeOne.Do(func() {
+		for _, err := range failures {
+			fmt.Fprintf(os.Stderr, "gobnn: %v\n", err)
+		}
+		fmt.Fprintf(os.Stderr, "gobnn: no XLA plugin: computing on the slow Go backend; `%s` installs XLA\n", setupCommand)
+	})
+	return Open(GoBackend)
+}
+
+// Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend. A configuration that
+// is open already is shared. The errors wrap ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
+func Open(config string) (*Engine, error) {
+	name, argument, _ := strings.Cut(config, ":")
+	if !known(name) {
+		return nil, fmt.Errorf("%w %q: this build knows %q", ErrUnknownBackend, name, backends.List())
+	}
+	if name == "xla" {
+		path, _, _ := strings.Cut(argument, ",")
+		if filepath.IsAbs(path) {
+			if _, err := os.Stat(path); err != nil {
+				return nil, fmt.Errorf("%w at %s (`%s` installs it): %w", ErrNoPlugin, path, setupCommand, err)
+			}
+		}
+		if os.Getenv("GOBNN_MALLOC") != "system" {
+			keepFreedMemory()
+		}
+	}
+
+	enginesMu.Lock()
+	defer enginesMu.Unlock()
+	if engine, ok := engines[config]; ok {
+		return engine, nil
+	}
+	backend, err := newBackend(config)
+	if err != nil {
+		if name == "xla" {
+			return nil, fmt.Errorf("%w: %q for %s/%s (is the file whole, and built for this machine? `%s` installs a tested one): %w",
+				ErrPluginLoad, argument, runtime.GOOS, runtime.GOARCH, setupCommand, err)
+		}
+		return nil, fmt.Errorf("backend %q: %w", config, err)
+	}
+	engine := &Engine{backend: backend, config: config}
+	engines[config] = engine
+	return engine, nil
+}
+
+// newBackend opens a backend; NewWithConfig panics on some faults, which here are errors like the others.
+func newBackend(config string) (backend backends.Backend, err error) {
+	err = Try(func() {
+		var openErr error
+		backend, openErr = backends.NewWithConfig(config)
+		if openErr != nil {
+			panic(openErr)
+		}
+	})
+	return backend, err
+}
+
+func known(name string) bool {
+	for _, b := range backends.List() {
+		if b == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Backend is the GoMLX backend, for code that builds graphs of its own.
+func (e *Engine) Backend() backends.Backend { return e.backend }
+
+// String is the configuration that the engine was opened with.
+func (e *Engine) String() string { return e.config }
+
+// Name is "xla" or "go", with the plugin's file name for XLA: what a posterior's provenance records.
+func (e *Engine) Name() string {
+	name, argument, _ := strings.Cut(e.config, ":")
+	if name == "xla" {
+		return name + ":" + filepath.Base(argument)
+	}
+	return name
+}
+
+// IsXLA says whether the engine compiles with XLA.
+func (e *Engine) IsXLA() bool { return strings.HasPrefix(e.config, "xla") }
+
+// Close frees the backend and what lives on it. Every user of the same configuration shares it: call it at a program's end.
+// A later Open opens it anew.
+func (e *Engine) Close() {
+	enginesMu.Lock()
+	defer enginesMu.Unlock()
+	if engines[e.config] != e {
+		return // closed before
+	}
+	delete(engines, e.config)
+	e.backend.Finalize()
+}
+
+// Or returns e, or the Default engine where e is nil: how settings with a zero value find their engine.
+func (e *Engine) Or() (*Engine, error) {
+	if e != nil {
+		return e, nil
+	}
+	return Default()
+}
+
+// Try runs fn, which builds or runs graphs, and returns what it panics with as an error. A backend's exhausted memory comes
+// back wrapped in ErrOutOfMemory with advice.
+func Try(fn func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case runtime.Error:
+			panic(p) // a fault of the program, not of its input
+		case error:
+			err = explain(p)
+		default:
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	fn()
+	return nil
+}
+
+// explain turns a backend's words for exhausted memory into ErrOutOfMemory.
+func explain(err error) error {
+	text := err.Error()
+	for _, sign := range []string{"RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "OOM"} {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w: use fewer particles, a smaller batch or a smaller Chunk: %w", ErrOutOfMemory, err)
+		}
+	}
+	return err
+}

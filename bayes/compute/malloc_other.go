@@ -1,0 +1,6 @@
+//go:build !cgo || !linux
+
+package compute
+
+// keepFreedMemory does nothing: only glibc's allocator needs it.
+func keepFreedMemory() {}

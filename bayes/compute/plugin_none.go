@@ -1,0 +1,7 @@
+//go:build !cgo || noxla || !((linux && (amd64 || arm64)) || (darwin && arm64))
+
+package compute
+
+// installedPlugins is empty: this build has no XLA in it, since it was built without cgo, with the tag noxla or for a
+// platform that go-xla does not serve.
+func installedPlugins() []string { return nil }

@@ -1,0 +1,56 @@
+//go:build cgo && !noxla && ((linux && (amd64 || arm64)) || (darwin && arm64))
+
+package compute
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	_ "github.com/gomlx/go-xla/compute/xla" // registers "xla"; without its auto-installer: opening a backend downloads nothing
+)
+
+// installedPlugins lists the PJRT plugins to try, as absolute paths, accelerators first, then by where they were found.
+func installedPlugins() []string {
+	var found []string
+	add := func(pattern ...string) {
+		matches, _ := filepath.Glob(filepath.Join(pattern...)) // the patterns are constants: no error
+		slices.Sort(matches)
+		for _, m := range matches {
+			if abs, err := filepath.Abs(m); err == nil && !slices.Contains(found, abs) {
+				found = append(found, abs)
+			}
+		}
+	}
+	if env, err := EnvironmentDir(); err == nil {
+		if _, err := os.Stat(filepath.Join(env, EnvironmentStamp)); err == nil {
+			add(env, "plugin", "*.so")
+			add(env, "plugin", "*.dylib")
+			packages := filepath.Join(env, "lib", "python3*", "site-packages")
+			add(packages, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so")
+			add(packages, "libtpu", "libtpu.so")
+			add(packages, "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
+		}
+	}
+	folders := filepath.SplitList(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"))
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append(folders, filepath.Join(home, ".local", "lib", "go-xla"),
+			filepath.Join(home, "Library", "Application Support", "go-xla"))
+	}
+	for _, folder := range folders {
+		for _, name := range []string{"pjrt_c_api_*_plugin.so", "pjrt_plugin_*.so", "pjrt-plugin-*.so", "pjrt_c_api_*_plugin.dylib", "pjrt_plugin_*.dylib"} {
+			add(folder, name)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return isCPU(a) - isCPU(b) })
+	return found
+}
+
+// isCPU is 1 for a plugin whose name says that it computes on the CPU, else 0.
+func isCPU(path string) int {
+	if strings.Contains(strings.ToLower(filepath.Base(path)), "cpu") {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,178 @@
+// Package random draws random numbers inside a compiled graph, without state.
+//
+// A number is a function of four things: the seed of the run, what it is for, the step, and its place (which particle,
+// which coordinate). Nothing is carried from one draw to the next, so a result depends neither on how the particles are
+// chunked, nor on how many devices share them, nor on where a run was interrupted. The function is Threefry-2x32 with 20
+// rounds (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), a block cipher weakened to
+// what statistics need: it passes the same batteries of tests as the generators with state. It is written in graph
+// operations, which XLA fuses into whatever consumes the numbers.
+//
+//	rng := random.New(g, seed).At(step)               // the stream of one step
+//	u := rng.Named("resample").Uniform(dtype, J)      // [J]
+//	z := rng.Named("move").Normal(dtype, J, D)        // [J, D]; row j is particle j's own
+//
+// The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals pass through the backend's
+// logarithm, so between backends they agree to a few units in the last place; on one backend they are the same bits always.
+package random
+
+import (
+	"hash/fnv"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Stream is a family of random numbers, named by a key of two words. Its functions build graph and panic like GoMLX's own.
+type Stream struct {
+	key0, key1 *Node // uint32 scalars
+}
+
+// New is the stream of a run.
+func New(g *Graph, seed uint64) Stream {
+	return Stream{word(g, uint32(seed)), word(g, uint32(seed>>32))}
+}
+
+// At is the stream of one step. The step is a uint32 scalar, and may be part of a compiled step's state.
+func (s Stream) At(step *Node) Stream {
+	return s.derive(step, 0)
+}
+
+// Named is the stream for one purpose, independent of the streams of other names.
+func (s Stream) Named(purpose string) Stream {
+	h := fnv.New32a()
+	h.Write([]byte(purpose))
+	return s.derive(word(s.key0.Graph(), h.Sum32()), 1)
+}
+
+// derive enciphers (label, kind) under the stream's key: the key of a stream below it.
+func (s Stream) derive(label *Node, kind uint32) Stream {
+	k0, k1 := threefry2x32(s.key0, s.key1, label, word(label.Graph(), kind))
+	return Stream{k0, k1}
+}
+
+// Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first axis,
+// index over the others).
+func (s Stream) Words(dims ...int) (*Node, *Node) {
+	g := s.key0.Graph()
+	rows, columns := dims[0], 1
+	for _, d := range dims[1:] {
+		columns *= d
+	}
+	shape := shapes.Make(dtypes.Uint32, rows, columns)
+	x0, x1 := threefry2x32(s.key0, s.key1, Iota(g, shape, 0), Iota(g, shape, 1))
+	return Reshape(x0, dims...), Reshape(x1, dims...)
+}
+
+// Uniform draws from the open interval (0, 1): the middles of 2^23 (float32) or 2^52 (float64) equal cells, so that
+// neither 0 nor 1 can occur.
+func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *Node {
+	x0, x1 := s.Words(dims...)
+	g := x0.Graph()
+	if dtype == dtypes.Float64 {
+		high := ConvertDType(BitwiseShiftRightLogical(x0, word(g, 12)), dtype) // 20 bits
+		low := ConvertDType(x1, dtype)                                         // 32 bits
+		return MulScalar(AddScalar(Add(MulScalar(high, 1<<32), low), 0.5), 0x1p-52)
+	}
+	return uniform23(x0)
+}
+
+// uniform23 maps the high 23 bits k of a word to (k + 1/2) / 2^23: the bits become the mantissa of a float32 in [1, 2). One
+// bit more, and the largest would round to 1.
+func uniform23(bits *Node) *Node {
+	g := bits.Graph()
+	mantissa := BitwiseShiftRightLogical(bits, word(g, 9))
+	oneToTwo := Bitcast(BitwiseOr(mantissa, word(g, 0x3f800000)), dtypes.Float32)
+	return AddScalar(SubScalar(oneToTwo, 1), 0x1p-24)
+}
+
+// Normal draws standard normals. float32 inverts the error function at one uniform (Giles 2010, "Approximating the erfinv
+// function", table 5: relative error 3e-7), reaching 5.3 standard deviations; float64 is the method of Box and Muller (1958) at
+// two uniforms of 32 bits, reaching 6.7.
+func (s Stream) Normal(dtype dtypes.DType, dims ...int) *Node {
+	x0, x1 := s.Words(dims...)
+	if dtype == dtypes.Float64 {
+		unit := func(x *Node) *Node { return MulScalar(AddScalar(ConvertDType(x, dtype), 0.5), 0x1p-32) }
+		radius := Sqrt(MulScalar(Log(unit(x0)), -2))
+		return Mul(radius, Cos(MulScalar(unit(x1), 2*math.Pi)))
+	}
+	return MulScalar(inverseErf(SubScalar(MulScalar(uniform23(x0), 2), 1)), math.Sqrt2)
+}
+
+// inverseErf is Giles' polynomial for float32 in w = -log(1 - x^2): one in w - 2.5 where w < 5, one in sqrt(w) - 3 beyond.
+func inverseErf(x *Node) *Node {
+	central := []float64{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941}
+	tail := []float64{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682}
+	w := Neg(Log(Mul(OneMinus(x), OnePlus(x))))
+	isCentral := LessThan(w, ConstAs(w, 5.0))
+	t := Where(isCentral, SubScalar(w, 2.5), SubScalar(Sqrt(w), 3))
+	var p *Node
+	for i := range central {
+		coefficient := Where(isCentral, ConstAs(x, central[i]), ConstAs(x, tail[i]))
+		if p == nil {
+			p = coefficient
+		} else {
+			p = Add(Mul(p, t), coefficient)
+		}
+	}
+	return Mul(p, x)
+}
+
+// Categorical draws n indices, int32 [n], from the categories with the given weights, [K], which need not sum to 1. A
+// category of weight 0 is never drawn.
+func (s Stream) Categorical(weights *Node, n int) *Node {
+	cumulative := CumSum(ConvertDType(weights, dtypes.Float64), 0)
+	return InverseCDF(cumulative, s.Uniform(dtypes.Float64, n))
+}
+
+// InverseCDF gives for each u in (0, 1), [n], the category k, int32 [n], with C[k-1] <= u C[K-1] < C[k], where C, float64 [K],
+// are cumulative sums of weights. It is a binary search, unrolled: log2 K gathers.
+func InverseCDF(cumulative, u *Node) *Node {
+	size := cumulative.Shape().Dim(0)
+	g := cumulative.Graph()
+	total := Reshape(Slice(cumulative, AxisElem(size-1)), 1)
+	target := Mul(u, total)
+	low := Zeros(g, shapes.Make(dtypes.Int32, u.Shape().Dim(0))) // the answer is at least low
+	for span := highestPower(size); span >= 1; span /= 2 {
+		probe := AddScalar(low, float64(span-1)) // is C[low+span-1] <= target? then the answer is at least low+span
+		inside := LessThan(probe, ConstAs(probe, size-1))
+		value := Gather(cumulative, ExpandAxes(MinScalar(probe, float64(size-1)), -1))
+		low = Where(And(inside, LessOrEqual(value, target)), AddScalar(low, float64(span)), low)
+	}
+	return low
+}
+
+// highestPower is the largest power of two that is at most n.
+func highestPower(n int) int {
+	p := 1
+	for 2*p <= n {
+		p *= 2
+	}
+	return p
+}
+
+// threefry2x32 enciphers the counter (x0, x1) under the key, in 20 rounds (Salmon et al. 2011, section 3.2; the constants are
+// those of Random123).
+func threefry2x32(key0, key1, x0, x1 *Node) (*Node, *Node) {
+	g := key0.Graph()
+	rotations := [2][4]uint32{{13, 15, 26, 6}, {17, 29, 16, 24}}
+	keys := [3]*Node{key0, key1, BitwiseXor(BitwiseXor(key0, key1), word(g, 0x1BD11BDA))}
+	x0, x1 = Add(x0, keys[0]), Add(x1, keys[1])
+	for block := range 5 {
+		for _, r := range rotations[block%2] {
+			x0 = Add(x0, x1)
+			x1 = BitwiseXor(rotateLeft(x1, r), x0)
+		}
+		x0 = Add(x0, keys[(block+1)%3])
+		x1 = Add(x1, Add(keys[(block+2)%3], word(g, uint32(block+1))))
+	}
+	return x0, x1
+}
+
+func rotateLeft(x *Node, by uint32) *Node {
+	g := x.Graph()
+	return BitwiseOr(BitwiseShiftLeft(x, word(g, by)), BitwiseShiftRightLogical(x, word(g, 32-by)))
+}
+
+func word(g *Graph, v uint32) *Node { return Const(g, v) }
