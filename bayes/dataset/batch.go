@@ -1,0 +1,146 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+)
+
+// Batch is one mini-batch of M places.
+type Batch struct {
+	Rows  []int32   // [M] rows of the training part; 0 where padded
+	Mask  []float32 // [M] 1 for a real row, 0 where padded
+	Count int       // the number of real rows; they come first
+}
+
+// Batches gives the mini-batch of each step. At depends on the seed and the step only, whatever was asked before.
+type Batches interface {
+	// At is the batch of the step, counted from 0. A negative step panics.
+	At(step int) Batch
+	// PerEpoch is how many batches make up one pass over the data.
+	PerEpoch() int
+}
+
+var (
+	_ Batches = (*EpochBatches)(nil)
+	_ Batches = (*SampledBatches)(nil)
+)
+
+// EpochBatches visits every row once an epoch, in an order shuffled anew each epoch. The last batch of an epoch is padded where the batch
+// size does not divide the number of rows. It may be used by several goroutines.
+type EpochBatches struct {
+	rows, size int
+	seed       uint64
+
+	mu    sync.Mutex
+	epoch int     // the epoch whose order is kept; -1 before the first
+	order []int32 // [rows]
+}
+
+// NewEpochBatches makes batches of the given size over the given number of rows. The size must be from 1 to rows.
+func NewEpochBatches(rows, size int, seed uint64) (*EpochBatches, error) {
+	if err := checkBatch(rows, size); err != nil {
+		return nil, err
+	}
+	return &EpochBatches{rows: rows, size: size, seed: seed, epoch: -1, order: make([]int32, rows)}, nil
+}
+
+// PerEpoch is the number of rows divided by the batch size, rounded up.
+func (b *EpochBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
+
+// At is batch step mod PerEpoch of epoch step / PerEpoch, whose order depends on (seed, epoch) only.
+func (b *EpochBatches) At(step int) Batch {
+	checkStep(step)
+	epoch, k := step/b.PerEpoch(), step%b.PerEpoch()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if epoch != b.epoch {
+		identity(b.order)
+		newRand("epoch", b.seed, uint64(epoch)).Shuffle(b.rows, func(i, j int) {
+			b.order[i], b.order[j] = b.order[j], b.order[i]
+		})
+		b.epoch = epoch
+	}
+	return newBatch(b.order[k*b.size:min((k+1)*b.size, b.rows)], b.size)
+}
+
+// SampledBatches draws each batch anew: without replacement within the batch, independently of all other batches. No batch is padded. It may
+// be used by several goroutines.
+type SampledBatches struct {
+	rows, size int
+	seed       uint64
+
+	mu    sync.Mutex
+	order []int32 // [rows], the identity between calls
+}
+
+// NewSampledBatches makes batches of the given size over the given number of rows. The size must be from 1 to rows.
+func NewSampledBatches(rows, size int, seed uint64) (*SampledBatches, error) {
+	if err := checkBatch(rows, size); err != nil {
+		return nil, err
+	}
+	b := &SampledBatches{rows: rows, size: size, seed: seed, order: make([]int32, rows)}
+	identity(b.order)
+	return b, nil
+}
+
+// PerEpoch is the number of rows divided by the batch size, rounded up: how many batches draw as many rows as there are.
+func (b *SampledBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
+
+// At draws the batch of the step: the first M places of a Fisher-Yates shuffle that depends on (seed, step) only.
+func (b *SampledBatches) At(step int) Batch {
+	checkStep(step)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return drawn(newRand("sample", b.seed, uint64(step)), b.order, b.size)
+}
+
+// drawn takes size entries of order, the identity, without replacement, in O(size): swap, copy, and swap back in reverse.
+func drawn(rng *rand.Rand, order []int32, size int) Batch {
+	swaps := make([]int, size)
+	for i := range size {
+		j := i + rng.IntN(len(order)-i)
+		swaps[i] = j
+		order[i], order[j] = order[j], order[i]
+	}
+	batch := newBatch(order[:size], size)
+	for i := size - 1; i >= 0; i-- {
+		j := swaps[i]
+		order[i], order[j] = order[j], order[i]
+	}
+	return batch
+}
+
+func newBatch(rows []int32, size int) Batch {
+	b := Batch{Rows: make([]int32, size), Mask: make([]float32, size), Count: len(rows)}
+	copy(b.Rows, rows)
+	for i := range rows {
+		b.Mask[i] = 1
+	}
+	return b
+}
+
+func identity(order []int32) {
+	for i := range order {
+		order[i] = int32(i)
+	}
+}
+
+func checkBatch(rows, size int) error {
+	switch {
+	case size < 1:
+		return fmt.Errorf("dataset: the batch size is %d: it must be at least 1", size)
+	case size > rows:
+		return fmt.Errorf("dataset: the batch size is %d but there are %d rows: take a batch size of at most %d", size, rows, rows)
+	case rows > math.MaxInt32:
+		return fmt.Errorf("dataset: %d rows are more than the %d that a row number in a batch can hold", rows, math.MaxInt32)
+	}
+	return nil
+}
+
+func checkStep(step int) {
+	if step < 0 {
+		panic(fmt.Sprintf("dataset: batch of step %d: steps are counted from 0", step))
+	}
+}

@@ -1,0 +1,198 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Task is what a model predicts.
+type Task int
+
+const (
+	Regression           Task = iota // a real number
+	BinaryClassification             // one of two classes; one output, the logit of class 1
+	Classification                   // one of C classes; C outputs, the logits
+)
+
+// String names the task.
+func (t Task) String() string {
+	switch t {
+	case Regression:
+		return "regression"
+	case BinaryClassification:
+		return "binary classification"
+	case Classification:
+		return "classification"
+	}
+	return fmt.Sprintf("Task(%d)", int(t))
+}
+
+// Dataset is a table with one target. Its fields may be read and set; [Dataset.Validate] says whether they fit together.
+type Dataset struct {
+	// Name is the short name, as [Load] takes it; Title the full one.
+	Name, Title string
+	// Source says where the rows come from, Licence under which terms. Empty for a user's own data.
+	Source, Licence string
+	Task            Task
+	// Features are the names of the columns of X, [d].
+	Features []string
+	// Target is the name of the target column.
+	Target string
+	// Classes are the names of the labels, [C]; Y holds indices into it. nil for regression.
+	Classes []string
+	// X are the features in raw units, [N, d].
+	X *mat.Dense
+	// Y is the target in raw units, or the index of the class, [N].
+	Y []float64
+}
+
+// Rows is the number of rows N.
+func (d *Dataset) Rows() int { return len(d.Y) }
+
+// Dims is the number of features d.
+func (d *Dataset) Dims() int {
+	if d.X == nil {
+		return 0
+	}
+	_, c := d.X.Dims()
+	return c
+}
+
+// Outputs is how many outputs a network for this task has: 1 for regression and binary classification, the number of classes C for
+// classification.
+func (d *Dataset) Outputs() int {
+	if d.Task == Classification {
+		return len(d.Classes)
+	}
+	return 1
+}
+
+// Subset copies the given rows, in the given order, into a new Dataset. A row may occur more than once. It is an error to ask for no row
+// at all or for one that is not there.
+func (d *Dataset) Subset(rows []int) (*Dataset, error) {
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("dataset %s: a subset needs at least one row, got none", d.Name)
+	}
+	n, dims := d.Rows(), d.Dims()
+	x := mat.NewDense(len(rows), dims, nil)
+	y := make([]float64, len(rows))
+	for i, r := range rows {
+		if r < 0 || r >= n {
+			return nil, fmt.Errorf("dataset %s: there is no row %d; the rows are 0 to %d", d.Name, r, n-1)
+		}
+		x.SetRow(i, d.X.RawRowView(r))
+		y[i] = d.Y[r]
+	}
+	s := *d
+	s.X, s.Y = x, y
+	s.Features = append([]string(nil), d.Features...)
+	s.Classes = append([]string(nil), d.Classes...)
+	return &s, nil
+}
+
+// Validate reports what makes the data unusable: shapes that do not fit (both are printed), a feature or target that is NaN or infinite
+// (its row and column are named), classes that do not fit the task, a target that is no index of a class. Row numbers are 0-based.
+// It reports the first fault it finds.
+func (d *Dataset) Validate() error {
+	if err := d.validateShapes(); err != nil {
+		return fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	n, dims := d.X.Dims()
+	for i := range n {
+		row := d.X.RawRowView(i)
+		for j := range dims {
+			if v := row[j]; math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("dataset %s: row %d, feature %q is %v: every feature must be finite; fill it in or drop the row", d.Name, i, d.Features[j], v)
+			}
+		}
+		if err := d.validateTarget(i); err != nil {
+			return fmt.Errorf("dataset %s: %w", d.Name, err)
+		}
+	}
+	return nil
+}
+
+func (d *Dataset) validateShapes() error {
+	if d.X == nil {
+		return errors.New("X is nil: it must be the feature matrix [N, d]")
+	}
+	n, dims := d.X.Dims()
+	switch {
+	case n == 0 || dims == 0:
+		return fmt.Errorf("X is [%d, %d]: it needs at least one row and one feature", n, dims)
+	case len(d.Y) != n:
+		return fmt.Errorf("X is [%d, %d] but Y is [%d]: there must be one target a row", n, dims, len(d.Y))
+	case len(d.Features) != dims:
+		return fmt.Errorf("X is [%d, %d] but there are %d feature names: there must be one a column", n, dims, len(d.Features))
+	}
+	switch c := len(d.Classes); d.Task {
+	case Regression:
+		if c != 0 {
+			return fmt.Errorf("the task is regression but there are %d classes: set Task, or Classes to nil", c)
+		}
+	case BinaryClassification:
+		if c != 2 {
+			return fmt.Errorf("binary classification needs 2 classes, got %d (%q)", c, d.Classes)
+		}
+	case Classification:
+		if c < 2 {
+			return fmt.Errorf("classification needs at least 2 classes, got %d (%q)", c, d.Classes)
+		}
+	default:
+		return fmt.Errorf("unknown task %v: take Regression, BinaryClassification or Classification", d.Task)
+	}
+	return nil
+}
+
+func (d *Dataset) validateTarget(row int) error {
+	v := d.Y[row]
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Errorf("row %d, target %q is %v: every target must be finite; drop the row", row, d.Target, v)
+	}
+	if d.Task == Regression {
+		return nil
+	}
+	if v != math.Trunc(v) || v < 0 || v >= float64(len(d.Classes)) {
+		return fmt.Errorf("row %d, target %q is %v: with %d classes it must be a whole number from 0 to %d", row, d.Target, v, len(d.Classes), len(d.Classes)-1)
+	}
+	return nil
+}
+
+// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. It is what a posterior keeps to say
+// what it was trained on. Names, source and licence do not enter.
+func (d *Dataset) Hash() string {
+	n, dims := d.Rows(), d.Dims()
+	h := sha256.New()
+	put := func(b []byte) { _, _ = h.Write(b) } // a hash never fails to write
+	buf := make([]byte, 0, 8*max(dims, 3))
+	for _, v := range []int{n, dims, len(d.Classes)} {
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(v))
+	}
+	put(buf)
+	if d.X != nil {
+		rows, _ := d.X.Dims()
+		for i := range rows {
+			buf = appendFloats(buf[:0], d.X.RawRowView(i))
+			put(buf)
+		}
+	}
+	put(appendFloats(nil, d.Y))
+	for _, c := range d.Classes {
+		put(binary.LittleEndian.AppendUint64(nil, uint64(len(c)))) // the length keeps {"ab"} and {"a", "b"} apart
+		put([]byte(c))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func appendFloats(b []byte, values []float64) []byte {
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	return b
+}

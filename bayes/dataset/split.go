@@ -1,0 +1,76 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+)
+
+// Parts are the pieces of a split. A part is nil where the split has none of it (its fraction is 0).
+type Parts struct {
+	Train      *Dataset // what the model is fitted on, and the only part a scaler may see
+	Validation *Dataset // what settings, early stopping and the best step are chosen on
+	Test       *Dataset // what is reported, looked at once
+}
+
+// Fractions say how much of the rows each part gets. Each is at least 0; they sum to 1 (within 1e-9).
+type Fractions struct{ Train, Validation, Test float64 }
+
+// Split shuffles the rows by the seed and cuts them by the fractions. The cuts are at round(N Train) and round(N (Train + Validation)), so
+// no part is off its share by more than one row. The same seed gives the same split on every machine. It is an error if a part
+// whose fraction is above 0 would come out empty.
+func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
+	if err := f.validate(); err != nil {
+		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	if err := d.validateShapes(); err != nil {
+		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	n := d.Rows()
+	first := int(math.Round(f.Train * float64(n)))
+	second := int(math.Round((f.Train + f.Validation) * float64(n)))
+	order := newRand("split", seed, 0).Perm(n)
+	pieces := [3][]int{order[:first], order[first:second], order[second:]}
+	for i, p := range f.list() {
+		if len(pieces[i]) == 0 && p.value > 0 {
+			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows; take a larger fraction or 0", d.Name, p.name, p.value, n)
+		}
+	}
+	return d.parts(pieces)
+}
+
+// parts makes the parts of train, validation and test rows; no rows, no part.
+func (d *Dataset) parts(rows [3][]int) (Parts, error) {
+	var p Parts
+	for i, to := range []**Dataset{&p.Train, &p.Validation, &p.Test} {
+		if len(rows[i]) == 0 {
+			continue
+		}
+		part, err := d.Subset(rows[i])
+		if err != nil {
+			return Parts{}, err
+		}
+		*to = part
+	}
+	return p, nil
+}
+
+type namedFraction struct {
+	name  string
+	value float64
+}
+
+func (f Fractions) list() [3]namedFraction {
+	return [3]namedFraction{{"train", f.Train}, {"validation", f.Validation}, {"test", f.Test}}
+}
+
+func (f Fractions) validate() error {
+	for _, p := range f.list() {
+		if !(p.value >= 0) { // also NaN
+			return fmt.Errorf("the %s fraction is %v: it must be at least 0", p.name, p.value)
+		}
+	}
+	if sum := f.Train + f.Validation + f.Test; !(math.Abs(sum-1) <= 1e-9) {
+		return fmt.Errorf("the fractions %v, %v, %v sum to %v: they must sum to 1", f.Train, f.Validation, f.Test, sum)
+	}
+	return nil
+}
