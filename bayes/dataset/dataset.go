@@ -76,6 +76,9 @@ func (d *Dataset) Outputs() int {
 // Subset copies the given rows, in the given order, into a new Dataset. A row may occur more than once. It is an error to ask for no row
 // at all or for one that is not there.
 func (d *Dataset) Subset(rows []int) (*Dataset, error) {
+	if err := d.validateShapes(); err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("dataset %s: a subset needs at least one row, got none", d.Name)
 	}

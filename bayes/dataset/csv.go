@@ -1,0 +1,176 @@
+package dataset
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Missing says what to do with a row that has a missing value.
+type Missing int
+
+const (
+	// MissingError refuses the file and names the first missing value. The default.
+	MissingError Missing = iota
+	// MissingDropRow leaves out every row that has a missing value in a column that is used.
+	MissingDropRow
+	// MissingMean fills a missing feature with the mean of its column; a missing category gets the mean of its one-hot columns, the
+	// categories' frequencies. The mean is over the whole file, so rows that later land in the test part enter it. A missing target is
+	// still an error.
+	MissingMean
+)
+
+// CSVOptions say how to read a table. The zero value reads a comma-separated file with a header line, numbers throughout, the last column
+// being the target of a regression.
+//
+// A column is given by its name in the header or, where no column has that name, by its index as text: "0" is the first, "-1" the last.
+// Without a header the columns are called "x0", "x1", ...
+type CSVOptions struct {
+	// Name of the data set. Default: "csv", or the file's name without its ending.
+	Name string
+	// Delimiter between fields. Default: ','.
+	Delimiter rune
+	// NoHeader says that the first line is data already.
+	NoHeader bool
+	// Target is the target's column. Default: the last.
+	Target string
+	// Task. Default: Regression. For the others the target is a label, any text.
+	Task Task
+	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them is an error. Default: those
+	// found, sorted (as numbers where all of them are).
+	Classes []string
+	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes are.
+	Categorical []string
+	// Ignore lists columns to leave out.
+	Ignore []string
+	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA", "?", "nan". Empty but not
+	// nil: none, so that such a text is a category of its own.
+	MissingTokens []string
+	// Missing says what to do with them. Default: MissingError.
+	Missing Missing
+}
+
+// maxCategories bounds how many columns a categorical column may become, and how many classes there may be: an identifier listed by mistake
+// would otherwise ask for as many columns as rows.
+const maxCategories = 1000
+
+// OpenCSV reads a table from a file; one whose name ends in .gz is decompressed. See [ReadCSV].
+func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	defer f.Close()
+	base, zipped := strings.CutSuffix(filepath.Base(path), ".gz")
+	if opts.Name == "" {
+		opts.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	var r io.Reader = f
+	if zipped {
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			return nil, fmt.Errorf("dataset: %s: %w", path, err)
+		}
+		defer z.Close()
+		r = z
+	}
+	d, err := ReadCSV(r, opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180), spaces around a field and empty lines are fine. What
+// it cannot read it names by row (of data, counted from 0), line (of the file, counted from 1) and column. Every number must be finite.
+func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
+	if opts.Name == "" {
+		opts.Name = "csv"
+	}
+	d, err := readCSV(r, opts)
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", opts.Name, err)
+	}
+	return d, nil
+}
+
+func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	buffered := bufio.NewReader(r)
+	if mark, _ := buffered.Peek(3); string(mark) == "\uFEFF" {
+		_, _ = buffered.Discard(3) // just peeked
+	}
+	lines := newLineReader(buffered, opts.Delimiter)
+	first, err := lines.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty: it needs a header line and rows of data")
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTable(first, opts)
+	if err != nil {
+		return nil, err
+	}
+	if opts.NoHeader {
+		if err := t.add(first, lines.line); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		record, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := t.add(record, lines.line); err != nil {
+			return nil, err
+		}
+	}
+	return t.dataset()
+}
+
+func (o CSVOptions) withDefaults() (CSVOptions, error) {
+	if o.Delimiter == 0 {
+		o.Delimiter = ','
+	}
+	if o.Target == "" {
+		o.Target = "-1"
+	}
+	if o.MissingTokens == nil {
+		o.MissingTokens = []string{"", "NA", "?", "nan"}
+	}
+	if strings.ContainsRune("\"\r\n\uFFFD", o.Delimiter) || !validRune(o.Delimiter) {
+		return o, fmt.Errorf("the delimiter %q cannot separate fields: take ',', ';' or '\\t'", o.Delimiter)
+	}
+	switch o.Task {
+	case Regression:
+		if len(o.Classes) > 0 {
+			return o, errors.New("Classes are given but the task is regression: set Task to BinaryClassification or Classification")
+		}
+	case BinaryClassification, Classification:
+	default:
+		return o, fmt.Errorf("unknown task %v: take Regression, BinaryClassification or Classification", o.Task)
+	}
+	if o.Missing < MissingError || o.Missing > MissingMean {
+		return o, fmt.Errorf("unknown policy Missing(%d): take MissingError, MissingDropRow or MissingMean", int(o.Missing))
+	}
+	seen := map[string]bool{}
+	for _, c := range o.Classes {
+		if seen[c] {
+			return o, fmt.Errorf("the class %q is listed twice", c)
+		}
+		seen[c] = true
+	}
+	return o, nil
+}

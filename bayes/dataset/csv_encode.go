@@ -1,0 +1,169 @@
+package dataset
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// dataset turns the columns read into features and target.
+func (t *table) dataset() (*Dataset, error) {
+	if t.row == 0 {
+		return nil, errors.New("the file has a header but no rows of data")
+	}
+	if t.kept == 0 {
+		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; take MissingMean, or Ignore the column that is mostly missing", t.row)
+	}
+	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, Target: t.target.name}
+	width := 0
+	for _, c := range t.columns {
+		if err := t.settle(c); err != nil {
+			return nil, err
+		}
+		switch {
+		case c == t.target || c.role == ignored:
+		case c.role == categorical:
+			for _, level := range c.levels {
+				d.Features = append(d.Features, c.name+"="+level)
+			}
+			width += len(c.levels)
+		default:
+			d.Features = append(d.Features, c.name)
+			width++
+		}
+	}
+	d.Y = t.target.values
+	if d.Task != Regression {
+		d.Classes = t.target.levels
+	}
+	d.X = mat.NewDense(t.kept, width, nil)
+	at := 0
+	for _, c := range t.columns {
+		if c == t.target || c.role == ignored {
+			continue
+		}
+		at += c.encode(d.X, at)
+	}
+	return d, d.validateLabels()
+}
+
+// settle sorts the levels of a column and checks that a mean can fill its gaps.
+func (t *table) settle(c *column) error {
+	if c.role == ignored {
+		return nil
+	}
+	if c.role == categorical && !(c == t.target && len(t.opts.Classes) > 0) {
+		c.sortLevels()
+	}
+	if t.opts.Missing == MissingMean && !slices.ContainsFunc(c.values, func(v float64) bool { return !math.IsNaN(v) }) {
+		return fmt.Errorf("column %q has no value at all, so no mean to fill in; list it in Ignore", c.name)
+	}
+	return nil
+}
+
+// sortLevels orders the levels that rows kept have (as numbers where all are), drops the others, and rewrites the values to match.
+func (c *column) sortLevels() {
+	used := make([]bool, len(c.levels))
+	for _, v := range c.values {
+		if !math.IsNaN(v) {
+			used[int(v)] = true
+		}
+	}
+	var sorted []string
+	for i, level := range c.levels {
+		if used[i] {
+			sorted = append(sorted, level)
+		}
+	}
+	slices.SortFunc(sorted, levelOrder(sorted))
+	to := make(map[string]int, len(sorted))
+	for i, level := range sorted {
+		to[level] = i
+	}
+	for i, v := range c.values {
+		if !math.IsNaN(v) {
+			c.values[i] = float64(to[c.levels[int(v)]])
+		}
+	}
+	c.levels = sorted
+}
+
+// levelOrder compares as numbers where all levels are numbers ("2" before "10"), else as text.
+func levelOrder(levels []string) func(a, b string) int {
+	value := make(map[string]float64, len(levels))
+	for _, level := range levels {
+		v, err := strconv.ParseFloat(level, 64)
+		if err != nil {
+			return cmp.Compare[string]
+		}
+		value[level] = v
+	}
+	return func(a, b string) int {
+		return cmp.Or(cmp.Compare(value[a], value[b]), cmp.Compare(a, b))
+	}
+}
+
+// encode writes the column into x from column at on, filling gaps with means, and returns how many columns it took.
+func (c *column) encode(x *mat.Dense, at int) int {
+	width := 1
+	if c.role == categorical {
+		width = len(c.levels)
+	}
+	var mean []float64 // worked out at the first gap
+	for i, v := range c.values {
+		switch {
+		case math.IsNaN(v):
+			if mean == nil {
+				mean = c.mean(width)
+			}
+			copy(x.RawRowView(i)[at:at+width], mean)
+		case c.role == categorical:
+			x.Set(i, at+int(v), 1)
+		default:
+			x.Set(i, at, v)
+		}
+	}
+	return width
+}
+
+// mean is the mean, over the values that are there, of each column that the column becomes: for categories their frequencies.
+func (c *column) mean(width int) []float64 {
+	mean := make([]float64, width)
+	count := 0.0
+	for _, v := range c.values {
+		if math.IsNaN(v) {
+			continue
+		}
+		count++
+		if c.role == categorical {
+			mean[int(v)]++
+		} else {
+			mean[0] += v/count - mean[0]/count // running: a sum of large values could overflow
+		}
+	}
+	if c.role == categorical {
+		for k := range mean {
+			mean[k] /= count
+		}
+	}
+	return mean
+}
+
+// validateLabels checks that the labels found fit the task.
+func (d *Dataset) validateLabels() error {
+	if d.Task == Regression {
+		return nil
+	}
+	if len(d.Classes) == 1 {
+		return fmt.Errorf("the target %q has a single value, %q, in all %d rows: there is nothing to classify", d.Target, d.Classes[0], d.Rows())
+	}
+	if d.Task == BinaryClassification && len(d.Classes) > 2 {
+		return fmt.Errorf("the target %q has %d classes (%.200q): set Task to Classification", d.Target, len(d.Classes), fmt.Sprint(d.Classes))
+	}
+	return nil
+}

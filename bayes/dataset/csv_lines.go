@@ -1,0 +1,43 @@
+package dataset
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lineReader gives the records of a CSV file with their line numbers.
+type lineReader struct {
+	csv  *csv.Reader
+	line int // the line on which the last record begins, counted from 1
+}
+
+func newLineReader(r io.Reader, delimiter rune) *lineReader {
+	c := csv.NewReader(r)
+	c.Comma = delimiter
+	c.FieldsPerRecord = -1 // the table counts them, to say which line and how many
+	c.ReuseRecord = true
+	c.TrimLeadingSpace = !unicode.IsSpace(delimiter) // it would eat empty fields between tabs
+	return &lineReader{csv: c}
+}
+
+// next is the next record, its fields trimmed; io.EOF after the last. The record is overwritten by the next call.
+func (l *lineReader) next() ([]string, error) {
+	record, err := l.csv.Read()
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the file: %w", err)
+	}
+	l.line, _ = l.csv.FieldPos(0)
+	for i, field := range record {
+		record[i] = strings.TrimSpace(field)
+	}
+	return record, nil
+}
+
+func validRune(r rune) bool { return utf8.ValidRune(r) && r != 0 }

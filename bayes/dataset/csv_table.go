@@ -1,0 +1,215 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type role int
+
+const (
+	number      role = iota // a feature that is a number
+	categorical             // a feature to be made one-hot
+	ignored
+)
+
+// column of the file as it is read.
+type column struct {
+	name string
+	role role
+	// values, one a row kept: the number, or the index into levels; NaN where missing.
+	values []float64
+	// levels of a categorical column or a label, in the order found until sorted.
+	levels []string
+	index  map[string]int
+}
+
+// table collects the rows of a file.
+type table struct {
+	opts    CSVOptions
+	columns []*column
+	target  *column
+	missing map[string]bool // lower case
+	row     int             // rows of data read so far
+	kept    int             // rows kept
+}
+
+// newTable settles names and roles of the columns from the first record.
+func newTable(first []string, opts CSVOptions) (*table, error) {
+	t := &table{opts: opts, missing: map[string]bool{}}
+	for _, token := range opts.MissingTokens {
+		t.missing[strings.ToLower(strings.TrimSpace(token))] = true
+	}
+	names, err := columnNames(first, opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		t.columns = append(t.columns, &column{name: name, index: map[string]int{}})
+	}
+	if t.target, err = t.column(opts.Target, "Target"); err != nil {
+		return nil, err
+	}
+	if opts.Task != Regression {
+		t.target.role = categorical
+		t.target.levels = slices.Clone(opts.Classes)
+		for i, c := range opts.Classes {
+			t.target.index[c] = i
+		}
+	}
+	if err := t.assign(opts.Categorical, "Categorical", categorical); err != nil {
+		return nil, err
+	}
+	if err := t.assign(opts.Ignore, "Ignore", ignored); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(t.columns, func(c *column) bool { return c != t.target && c.role != ignored }) {
+		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %q and the rest is ignored; is the delimiter %q right?", names, t.target.name, opts.Delimiter)
+	}
+	return t, nil
+}
+
+func columnNames(first []string, opts CSVOptions) ([]string, error) {
+	names := make([]string, len(first))
+	if opts.NoHeader {
+		for i := range names {
+			names[i] = fmt.Sprintf("x%d", i)
+		}
+		return names, nil
+	}
+	copy(names, first)
+	at := map[string]int{}
+	numbers := 0
+	for i, name := range names {
+		if name == "" {
+			return nil, fmt.Errorf("column %d of the header has no name: name it (or set NoHeader if the first line is data)", i)
+		}
+		if j, twice := at[name]; twice {
+			return nil, fmt.Errorf("the columns %d and %d of the header are both called %q: rename one (or set NoHeader if the first line is data)", j, i, name)
+		}
+		at[name] = i
+		if _, err := strconv.ParseFloat(name, 64); err == nil {
+			numbers++
+		}
+	}
+	if numbers == len(names) {
+		return nil, fmt.Errorf("the header is all numbers (%.80q): set NoHeader if the first line is data", strings.Join(names, string(opts.Delimiter)))
+	}
+	return names, nil
+}
+
+func (t *table) assign(keys []string, option string, r role) error {
+	for _, key := range keys {
+		c, err := t.column(key, option)
+		if err != nil {
+			return err
+		}
+		if c == t.target {
+			return fmt.Errorf("%s lists the target %q: it cannot be a feature as well nor be left out", option, c.name)
+		}
+		if c.role != number {
+			return fmt.Errorf("%s lists the column %q, which Categorical or Ignore lists already", option, c.name)
+		}
+		c.role = r
+	}
+	return nil
+}
+
+// column finds a column by its name or, failing that, its index.
+func (t *table) column(key, option string) (*column, error) {
+	for _, c := range t.columns {
+		if c.name == key {
+			return c, nil
+		}
+	}
+	n := len(t.columns)
+	if i, err := strconv.Atoi(key); err == nil {
+		if i < -n || i >= n {
+			return nil, fmt.Errorf("%s: there is no column %d; there are %d, from 0 to %d or -%d to -1", option, i, n, n-1, n)
+		}
+		return t.columns[(i+n)%n], nil
+	}
+	names := make([]string, n)
+	for i, c := range t.columns {
+		names[i] = c.name
+	}
+	return nil, fmt.Errorf("%s: there is no column %q; the columns are %q", option, key, names)
+}
+
+// add takes in one record.
+func (t *table) add(record []string, line int) error {
+	row := t.row
+	t.row++
+	if len(record) != len(t.columns) {
+		return fmt.Errorf("row %d (line %d) has %d fields, but %d are needed, one for each column", row, line, len(record), len(t.columns))
+	}
+	drop := false
+	for i, c := range t.columns {
+		if c.role == ignored {
+			continue
+		}
+		v, err := t.cell(c, record[i])
+		if err != nil {
+			return fmt.Errorf("row %d (line %d), column %q: %w", row, line, c.name, err)
+		}
+		drop = drop || math.IsNaN(v) && t.opts.Missing == MissingDropRow
+		c.values = append(c.values, v)
+	}
+	if !drop {
+		t.kept++
+	}
+	for _, c := range t.columns {
+		c.values = c.values[:min(len(c.values), t.kept)] // takes the row back where it is dropped
+	}
+	return nil
+}
+
+// cell reads one field: a number, the index of a level, or NaN where it is missing and the policy bears it.
+func (t *table) cell(c *column, text string) (float64, error) {
+	if t.missing[strings.ToLower(text)] {
+		switch {
+		case t.opts.Missing == MissingError:
+			return 0, fmt.Errorf("the value is missing (%q); set Missing to MissingDropRow or MissingMean, or mend the file", text)
+		case t.opts.Missing == MissingMean && c == t.target:
+			return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
+		}
+		return math.NaN(), nil
+	}
+	if c.role == categorical {
+		return t.level(c, text)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return v, nil
+	}
+	switch {
+	case err == nil || errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
+	case c == t.target:
+		return 0, fmt.Errorf("cannot read %.40q as a number; if the target is a label, set Task to BinaryClassification or Classification", text)
+	}
+	return 0, fmt.Errorf("cannot read %.40q as a number; list the column in Categorical or Ignore, or the text in MissingTokens", text)
+}
+
+func (t *table) level(c *column, text string) (float64, error) {
+	if i, known := c.index[text]; known {
+		return float64(i), nil
+	}
+	if c == t.target && len(t.opts.Classes) > 0 {
+		return 0, fmt.Errorf("%.40q is none of the classes %q", text, t.opts.Classes)
+	}
+	if len(c.levels) == maxCategories {
+		if c == t.target {
+			return 0, fmt.Errorf("%.40q would be class %d, and at most %d are taken; set Task to Regression if the target is a number", text, maxCategories+1, maxCategories)
+		}
+		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in Ignore if it is an identifier", text, maxCategories+1, maxCategories)
+	}
+	text = strings.Clone(text) // or the level would keep its whole record alive
+	c.index[text] = len(c.levels)
+	c.levels = append(c.levels, text)
+	return float64(len(c.levels) - 1), nil
+}

@@ -1,0 +1,165 @@
+package dataset
+
+import (
+	"bufio"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The files are gzip of CSV: a header, features first, target last, rows in the order of their source. data/SOURCES.md tells where each is
+// from and has its checksum.
+//
+//go:embed data/*.csv.gz data/splits_gal/*.csv.gz data/splits_pmcnet/*.csv.gz
+var files embed.FS
+
+// entry is what the registry knows of an embedded set.
+type entry struct {
+	name, title     string
+	source, licence string
+	task            Task
+	rows            int
+	target          string   // where it is not the last column
+	ignore          []string // columns left out
+	categorical     []string // columns made one-hot; "?" is a category then
+	classes         []string // better names for the labels, in the order of their index
+	files           []string // where the set is not in name.csv.gz alone
+	train           int      // rows of the official training part, the first ones; 0 = there is no official split
+	gal             int      // how many splits of Gal's there are
+	pmcnet          bool     // whether PMCnet's split is there
+}
+
+// Names lists the embedded data sets.
+func Names() []string {
+	names := make([]string, len(registry))
+	for i, e := range registry {
+		names[i] = e.name
+	}
+	return names
+}
+
+// Load gives the embedded data set of that name, a fresh copy on each call. An unknown name is an error that lists the known ones.
+func Load(name string) (*Dataset, error) {
+	e, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	return e.load()
+}
+
+func find(name string) (*entry, error) {
+	for i := range registry {
+		if registry[i].name == name {
+			return &registry[i], nil
+		}
+	}
+	return nil, fmt.Errorf("dataset: there is no embedded data set %q; there are %s; OpenCSV reads your own", name, strings.Join(Names(), ", "))
+}
+
+// mustLoad is for the constructors: it can fail only where the binary is damaged.
+func mustLoad(name string) *Dataset {
+	d, err := Load(name)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func (e *entry) load() (*Dataset, error) {
+	names := e.files
+	if names == nil {
+		names = []string{e.name}
+	}
+	var parts []io.Reader
+	for i, name := range names {
+		r, err := openEmbedded("data/" + name + ".csv.gz")
+		if err != nil {
+			return nil, fmt.Errorf("dataset %s: %w", e.name, err)
+		}
+		if i > 0 { // one header is enough
+			if _, err := r.ReadString('\n'); err != nil {
+				return nil, fmt.Errorf("dataset %s: %w", e.name, err)
+			}
+		}
+		parts = append(parts, r)
+	}
+	d, err := ReadCSV(io.MultiReader(parts...), CSVOptions{
+		Name: e.name, Target: e.target, Task: e.task, Ignore: e.ignore, Categorical: e.categorical, MissingTokens: []string{},
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.Title, d.Source, d.Licence = e.title, e.source, e.licence
+	if e.classes != nil {
+		d.Classes = append([]string(nil), e.classes...)
+	}
+	return d, nil
+}
+
+// openEmbedded decompresses an embedded file. There is nothing to close: it is memory all the way down.
+func openEmbedded(path string) (*bufio.Reader, error) {
+	f, err := files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return bufio.NewReader(z), nil
+}
+
+// Boston is Boston housing: 506 x 13, the median value of homes in 1000 USD.
+func Boston() *Dataset { return mustLoad("boston") }
+
+// Concrete is UCI's concrete compressive strength: 1030 x 8, MPa. 25 of its rows are duplicates, as in the original.
+func Concrete() *Dataset { return mustLoad("concrete") }
+
+// Energy is UCI's energy efficiency: 768 x 8, the heating load (the first of its two targets), kWh/m².
+func Energy() *Dataset { return mustLoad("energy") }
+
+// Kin8nm is DELVE's forward kinematics of an 8-link arm: 8192 x 8, the distance of the end from a target.
+func Kin8nm() *Dataset { return mustLoad("kin8nm") }
+
+// Naval is UCI's naval propulsion plants: 11934 x 14, the compressor's decay (the second-last column of the original; the last, the turbine's
+// decay, and the two constant columns t1 and p1 are left out).
+func Naval() *Dataset { return mustLoad("naval") }
+
+// Power is UCI's combined cycle power plant: 9568 x 4, the net hourly output in MW.
+func Power() *Dataset { return mustLoad("power") }
+
+// Protein is UCI's physicochemical properties of protein tertiary structure: 45730 x 9, the RMSD in ångström.
+func Protein() *Dataset { return mustLoad("protein") }
+
+// WineRed is UCI's red wine quality: 1599 x 11, the score of 0 to 10 as a regression. 240 of its rows are duplicates, as in the original.
+func WineRed() *Dataset { return mustLoad("wine_red") }
+
+// Yacht is UCI's yacht hydrodynamics: 308 x 6, the residuary resistance per unit weight of displacement.
+func Yacht() *Dataset { return mustLoad("yacht") }
+
+// California is California housing of the 1990 census: 20640 x 8, the median house value of a block in 100 000 USD.
+func California() *Dataset { return mustLoad("california") }
+
+// Australian is UCI's Australian credit approval: 690 x 14, class 1 in 307.
+func Australian() *Dataset { return mustLoad("australian") }
+
+// BreastCancer is UCI's Wisconsin diagnostic breast cancer: 569 x 30, class 1, malignant, in 212.
+func BreastCancer() *Dataset { return mustLoad("breast_cancer") }
+
+// Ionosphere is UCI's ionosphere radar returns: 351 x 33 (the constant column v2 is left out), class 1, good, in 225.
+func Ionosphere() *Dataset { return mustLoad("ionosphere") }
+
+// Glass is UCI's glass identification: 214 x 9, the six types of glass that occur.
+func Glass() *Dataset { return mustLoad("glass") }
+
+// Satellite is UCI's Landsat satellite: 6435 x 36, six kinds of soil. It has an [Official] split, 4435 / 2000.
+func Satellite() *Dataset { return mustLoad("satellite") }
+
+// Wine is UCI's wine: 178 x 13, three cultivars.
+func Wine() *Dataset { return mustLoad("wine") }
+
+// Adult is UCI's adult (census income): 48842 rows, 6 numbers and 8 categorical columns made one-hot to 108 features, a missing value
+// ("?") being a category of its own; class 1, above 50 000 USD a year, in 11687. It has an [Official] split, 32561 / 16281.
+func Adult() *Dataset { return mustLoad("adult") }

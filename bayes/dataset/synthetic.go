@@ -1,0 +1,88 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+const synthetic = "synthetic, made by this package"
+
+// Crescent draws n observations of the model whose posterior is a crescent (the OHSMC paper, section 4.1):
+//
+//	phi ~ N(0, diag(2, 1)),  y | phi ~ N(phi_1/psi + (phi_0^2 + psi^2)/2, 1)
+//
+// at phi = 0, so y ~ N(psi^2/2, 1); the paper takes n = 100 at psi = 1. There is no feature: X is one column of ones, [n, 1], so that the set can
+// be split and batched like any other. n must be at least 1, psi finite and not 0.
+func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("dataset crescent: n is %d: it must be at least 1", n)
+	}
+	if psi == 0 || math.IsNaN(psi) || math.IsInf(psi, 0) {
+		return nil, fmt.Errorf("dataset crescent: psi is %v: it must be finite and not 0", psi)
+	}
+	rng := newRand("crescent", seed, 0)
+	d := &Dataset{Name: "crescent", Title: "Crescent", Source: synthetic, Features: []string{"one"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+	for i := range n {
+		d.X.Set(i, 0, 1)
+		d.Y[i] = psi*psi/2 + rng.NormFloat64()
+	}
+	return d, nil
+}
+
+// SinTanh draws n rows of the 1-d regression of the OHSMC paper: x ~ U(-6, 6), y = x sin(x tanh x) + N(0, 1). The true function is
+// [SinTanhMean]. n must be at least 1.
+func SinTanh(n int, seed uint64) (*Dataset, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("dataset sin_tanh: n is %d: it must be at least 1", n)
+	}
+	rng := newRand("sin_tanh", seed, 0)
+	d := &Dataset{Name: "sin_tanh", Title: "x sin(x tanh x) plus noise", Source: synthetic, Features: []string{"x"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+	for i := range n {
+		x := -6 + 12*rng.Float64()
+		d.X.Set(i, 0, x)
+		d.Y[i] = SinTanhMean(x) + rng.NormFloat64()
+	}
+	return d, nil
+}
+
+// SinTanhMean is x sin(x tanh x), the mean of y in [SinTanh].
+func SinTanhMean(x float64) float64 { return x * math.Sin(x*math.Tanh(x)) }
+
+// TwoMoons draws n points on two half circles that reach into each other, as scikit-learn's make_moons does: class 0, n/2 points (rounded
+// down), at (cos t, sin t), class 1 at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0 to pi; then Gaussian noise with the given standard
+// deviation on both coordinates. The rows are shuffled. n must be at least 2, noise finite and at least 0.
+func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
+	if n < 2 {
+		return nil, fmt.Errorf("dataset two_moons: n is %d: it must be at least 2, one point a moon", n)
+	}
+	if !(noise >= 0) || math.IsInf(noise, 0) {
+		return nil, fmt.Errorf("dataset two_moons: the noise is %v: it must be finite and at least 0", noise)
+	}
+	rng := newRand("two_moons", seed, 0)
+	d := &Dataset{
+		Name: "two_moons", Title: "Two moons", Source: synthetic, Task: BinaryClassification,
+		Features: []string{"x0", "x1"}, Target: "moon", Classes: []string{"upper", "lower"}, X: mat.NewDense(n, 2, nil), Y: make([]float64, n),
+	}
+	upper := n / 2
+	for i, row := range rng.Perm(n) {
+		if i < upper {
+			sin, cos := math.Sincos(angle(i, upper))
+			d.X.SetRow(row, []float64{cos, sin})
+		} else {
+			sin, cos := math.Sincos(angle(i-upper, n-upper))
+			d.X.SetRow(row, []float64{1 - cos, .5 - sin})
+			d.Y[row] = 1
+		}
+	}
+	for i := range n {
+		for j := range 2 {
+			d.X.Set(i, j, d.X.At(i, j)+noise*rng.NormFloat64())
+		}
+	}
+	return d, nil
+}
+
+// angle is point i of n evenly spaced from 0 to pi, both ends among them; a single point is at 0.
+func angle(i, n int) float64 { return math.Pi * float64(i) / float64(max(n-1, 1)) }
