@@ -1,0 +1,122 @@
+package viz
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// BandOptions are the options of [PredictiveBand].
+type BandOptions struct {
+	Frame
+	// TrainX and TrainY are the training points.
+	TrainX, TrainY []float64
+	// True is the function that made the data, if it is known; drawn over the range of x.
+	True func(x float64) float64
+	// Draws are functions of single particles at x: [draws, len(x)].
+	Draws [][]float64
+}
+
+// PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from dark to
+// light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
+func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error) {
+	frame, err := opt.fill("Predictive mean and standard deviations", "x", "y", 640, 420)
+	if err != nil {
+		return nil, err
+	}
+	columns := []column{{"x", x}, {"mean", mean}, {"stdDev", stdDev}}
+	for i, d := range opt.Draws {
+		columns = append(columns, column{fmt.Sprintf("Draws[%d]", i), d})
+	}
+	for i, s := range stdDev {
+		if s < 0 {
+			return nil, fmt.Errorf("viz: stdDev[%d] = %v: a standard deviation must not be negative", i, s)
+		}
+	}
+	rows, dropped, err := finiteRows(columns...)
+	if err != nil {
+		return nil, err
+	}
+	sortRows(rows)
+	train := [][]float64{nil, nil}
+	if len(opt.TrainX) > 0 || len(opt.TrainY) > 0 {
+		var more int
+		if train, more, err = finiteRows(column{"TrainX", opt.TrainX}, column{"TrainY", opt.TrainY}); err != nil {
+			return nil, err
+		}
+		dropped += more
+	}
+	xs, means, sds, draws := rows[0], rows[1], rows[2], rows[3:]
+
+	shade := func(k float64) (lower, upper []float64) {
+		lower, upper = make([]float64, len(xs)), make([]float64, len(xs))
+		for i := range xs {
+			lower[i], upper[i] = means[i]-k*sds[i], means[i]+k*sds[i]
+		}
+		return lower, upper
+	}
+	low3, high3 := shade(3)
+	low2, high2 := shade(2)
+	low1, high1 := shade(1)
+	bands := []*area{
+		{xs: xs, lower: low3, upper: high3, fill: tint(skyBlue, 0.80)},
+		{xs: xs, lower: low2, upper: high2, fill: tint(skyBlue, 0.58)},
+		{xs: xs, lower: low1, upper: high1, fill: tint(skyBlue, 0.30)},
+	}
+	var truth *line
+	if opt.True != nil {
+		if truth, err = sample(opt.True, spanOf(xs), stroke(vermillion, 1.6, dashed...)); err != nil {
+			return nil, err
+		}
+	}
+
+	xRange := spanOf(xs, train[0])
+	yColumns := append([][]float64{low3, high3, train[1]}, draws...)
+	if truth != nil {
+		yColumns = append(yColumns, truth.ys)
+	}
+	a := newAxes(frame.XLabel, frame.YLabel, xRange.widen(0.015), spanOf(yColumns...).widen(0.04))
+	p := &panel{title: frame.Title, axes: []*axes{a}}
+	p.note(droppedNote(dropped))
+	a.add(gridLines{}, bands[0], bands[1], bands[2])
+	single := &paths{style: stroke(withAlpha(purple, 0.75), 0.8)}
+	for _, d := range draws {
+		tx, ty := thinLine(xs, d, xRange)
+		single.lines = append(single.lines, polyline{tx, ty})
+	}
+	a.add(single)
+	mid := &line{xs: xs, ys: means, style: stroke(blue, 2)}
+	a.add(mid)
+	p.entry("mean", mid)
+	for k := len(bands) - 1; k >= 0; k-- {
+		p.entry(fmt.Sprintf("±%d sd", len(bands)-k), bands[k])
+	}
+	if len(draws) > 0 {
+		p.entry("particles", single)
+	}
+	if truth != nil {
+		a.add(truth)
+		p.entry("true function", truth)
+	}
+	if len(train[0]) > 0 {
+		points := &dots{xs: train[0], ys: train[1], radius: 2.6, fill: black, edge: stroke(white, 0.7)}
+		a.add(points)
+		p.entry("training data", points)
+	}
+	return newFigure(frame, p), nil
+}
+
+// sample evaluates a function at 400 points; it must be finite somewhere.
+func sample(f func(float64) float64, x span, style draw.LineStyle) (*line, error) {
+	const n = 400
+	xs, ys := make([]float64, n), make([]float64, n)
+	for i := range xs {
+		xs[i] = x.lo + (x.hi-x.lo)*float64(i)/(n-1)
+		ys[i] = f(xs[i])
+	}
+	rows, _, err := finiteRows(column{"x", xs}, column{fmt.Sprintf("True on [%.4g, %.4g]", x.lo, x.hi), ys})
+	if err != nil {
+		return nil, err
+	}
+	return &line{xs: rows[0], ys: rows[1], style: style}, nil
+}

@@ -1,0 +1,191 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+)
+
+// column is one named slice of a figure's input, for messages.
+type column struct {
+	name   string
+	values []float64
+}
+
+// largest is the greatest magnitude that is drawn; beyond it sums and squares of coordinates overflow.
+const largest = 1e100
+
+func finite(v float64) bool { return math.Abs(v) <= largest }
+
+// checkLengths wants every column as long as the first, and not empty.
+func checkLengths(cols ...column) error {
+	first := cols[0]
+	if len(first.values) == 0 {
+		return fmt.Errorf("viz: %s is empty: nothing to draw", first.name)
+	}
+	for _, c := range cols[1:] {
+		if len(c.values) != len(first.values) {
+			return fmt.Errorf("viz: %s has %d values, %s has %d: they must be equally many", first.name, len(first.values), c.name, len(c.values))
+		}
+	}
+	return nil
+}
+
+// finiteRows copies the rows in which every column is finite, and counts the values that are not. A row is what the
+// columns hold at one index. It is an error if no row is left.
+func finiteRows(cols ...column) (rows [][]float64, dropped int, err error) {
+	if err := checkLengths(cols...); err != nil {
+		return nil, 0, err
+	}
+	n := len(cols[0].values)
+	rows = make([][]float64, len(cols))
+	for k, c := range cols {
+		bad, first := 0, -1
+		for i, v := range c.values {
+			if !finite(v) {
+				if bad++; first < 0 {
+					first = i
+				}
+			}
+		}
+		if bad == n {
+			return nil, 0, fmt.Errorf("viz: %s: all %d values are non-finite, the first, %v, at index %d: nothing to draw", c.name, n, c.values[first], first)
+		}
+		dropped += bad
+		rows[k] = make([]float64, 0, n)
+	}
+	for i := range n {
+		ok := true
+		for _, c := range cols {
+			ok = ok && finite(c.values[i])
+		}
+		if !ok {
+			continue
+		}
+		for k, c := range cols {
+			rows[k] = append(rows[k], c.values[i])
+		}
+	}
+	if len(rows[0]) == 0 {
+		names := make([]string, len(cols))
+		for k, c := range cols {
+			names[k] = c.name
+		}
+		return nil, 0, fmt.Errorf("viz: no index from 0 to %d has finite values in all of %s: nothing to draw", n-1, strings.Join(names, ", "))
+	}
+	return rows, dropped, nil
+}
+
+// droppedNote is the line below the title that says how many values are not drawn.
+func droppedNote(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 non-finite value left out"
+	}
+	return fmt.Sprintf("%d non-finite values left out", n)
+}
+
+// sortRows orders the rows by their first column, keeping the order of equal ones.
+func sortRows(rows [][]float64) {
+	order := make([]int, len(rows[0]))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return rows[0][order[a]] < rows[0][order[b]] })
+	for k, r := range rows {
+		sorted := make([]float64, len(r))
+		for i, j := range order {
+			sorted[i] = r[j]
+		}
+		rows[k] = sorted
+	}
+}
+
+// span is a closed range of one axis.
+type span struct{ lo, hi float64 }
+
+// spanOf gives the range of all values.
+func spanOf(columns ...[]float64) span {
+	s := span{math.Inf(1), math.Inf(-1)}
+	for _, c := range columns {
+		for _, v := range c {
+			s.lo, s.hi = math.Min(s.lo, v), math.Max(s.hi, v)
+		}
+	}
+	return s.open()
+}
+
+// open widens a range without extent, so that it can be an axis.
+func (s span) open() span {
+	if middle := (s.lo + s.hi) / 2; s.hi-s.lo <= 1e-9*math.Abs(middle) {
+		half := math.Max(0.05*math.Abs(middle), 0.5)
+		if middle != 0 && math.Abs(middle) < 1 {
+			half = 0.5 * math.Abs(middle)
+		}
+		return span{middle - half, middle + half}
+	}
+	return s
+}
+
+// widen adds a fraction of the range at both ends, so that marks do not touch the frame.
+func (s span) widen(fraction float64) span {
+	d := fraction * (s.hi - s.lo)
+	return span{s.lo - d, s.hi + d}
+}
+
+// thinColumns is how many columns a line is thinned to: about the pixels of a figure's width.
+const thinColumns = 800
+
+// thinLine keeps of each run of points in one pixel column the first, the least, the greatest and the last: the line
+// looks the same and has at most four points a column.
+func thinLine(xs, ys []float64, x span) ([]float64, []float64) {
+	if len(xs) <= 4*thinColumns {
+		return xs, ys
+	}
+	var tx, ty []float64
+	columnOf := func(i int) int { return int(thinColumns * (xs[i] - x.lo) / (x.hi - x.lo)) }
+	for start := 0; start < len(xs); {
+		end, least, greatest := start, start, start
+		for ; end < len(xs) && columnOf(end) == columnOf(start); end++ {
+			if ys[end] < ys[least] {
+				least = end
+			}
+			if ys[end] > ys[greatest] {
+				greatest = end
+			}
+		}
+		last := -1
+		for _, i := range []int{start, min(least, greatest), max(least, greatest), end - 1} {
+			if i > last {
+				tx, ty, last = append(tx, xs[i]), append(ty, ys[i]), i
+			}
+		}
+		start = end
+	}
+	return tx, ty
+}
+
+// thinCells is how many cells each way points are thinned to: about the points (1/72 inch) of a figure's width.
+const thinCells = 400
+
+// thinPoints gives the indices of points of which no two share a cell of a fine grid; the rest would be drawn on top of them.
+func thinPoints(xs, ys []float64, x, y span) []int {
+	seen := make(map[[2]int]bool, len(xs))
+	var keep []int
+	for i := range xs {
+		cell := [2]int{int(thinCells * (xs[i] - x.lo) / (x.hi - x.lo)), int(thinCells * (ys[i] - y.lo) / (y.hi - y.lo))}
+		if !seen[cell] {
+			seen[cell] = true
+			keep = append(keep, i)
+		}
+	}
+	return keep
+}
+
+// number writes v with four significant digits, for titles and legends.
+func number(v float64) string {
+	return strings.ReplaceAll(fmt.Sprintf("%.4g", v), "-", "−")
+}

@@ -1,0 +1,79 @@
+package viz
+
+import "fmt"
+
+// ESSOptions are the options of [ESSCurve].
+type ESSOptions struct {
+	Frame
+	// UniqueAncestors at each step: how many particles of the step before have offspring; nil: not drawn.
+	UniqueAncestors []float64
+	// Particles is the number J, drawn as a line; 0: not drawn.
+	Particles int
+	// Threshold of the ESS, in particles, below which the sampler resamples; 0: not drawn.
+	Threshold float64
+}
+
+// ESSCurve shows the effective sample size (1 / sum of squared normalised weights, between 1 and J) of a particle sampler against
+// the step, and how many ancestors are left.
+func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
+	frame, err := opt.fill("Effective sample size", "step", "particles", 640, 420)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Particles < 0 {
+		return nil, fmt.Errorf("viz: Particles = %d: the number of particles must not be negative", opt.Particles)
+	}
+	if !finite(opt.Threshold) || opt.Threshold < 0 {
+		return nil, fmt.Errorf("viz: Threshold = %v: the threshold is a number of particles, finite and not negative", opt.Threshold)
+	}
+	if len(ess.Value) == 0 {
+		return nil, fmt.Errorf("viz: ess is empty: nothing to draw")
+	}
+	rows, dropped, err := ess.rows("ess")
+	if err != nil {
+		return nil, err
+	}
+	unique := [][]float64{nil, nil}
+	if len(opt.UniqueAncestors) > 0 {
+		if len(opt.UniqueAncestors) != len(ess.Value) {
+			return nil, fmt.Errorf("viz: ess has %d values, UniqueAncestors has %d: they must be equally many", len(ess.Value), len(opt.UniqueAncestors))
+		}
+		var more int
+		if unique, more, err = (Series{Step: ess.Step, Value: opt.UniqueAncestors}).rows("UniqueAncestors"); err != nil {
+			return nil, err
+		}
+		dropped += more
+	}
+	limits := []float64{0, opt.Threshold, float64(opt.Particles)}
+	x := spanOf(rows[0], unique[0]).widen(0.015)
+	y := spanOf(rows[1], unique[1], limits)
+	y.hi += 0.05 * (y.hi - y.lo)
+	a := newAxes(frame.XLabel, frame.YLabel, x, y)
+	p := &panel{title: frame.Title, axes: []*axes{a}}
+	p.note(droppedNote(dropped))
+	a.add(gridLines{})
+	show := func(label string, l *line) {
+		a.add(l)
+		p.entry(label, l)
+	}
+	if len(unique[0]) > 0 {
+		joined := &line{xs: unique[0], ys: unique[1], style: stroke(orange, 1)}
+		a.add(joined)
+		if len(unique[0]) <= 400 {
+			joined.style = stroke(tint(orange, 0.5), 0.7)
+			points := &dots{xs: unique[0], ys: unique[1], shape: triangle, radius: 1.8, fill: orange}
+			a.add(points)
+			p.entry("unique ancestors", joined, points)
+		} else {
+			p.entry("unique ancestors", joined)
+		}
+	}
+	show("ESS", &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.6)})
+	if opt.Threshold > 0 {
+		show("threshold "+number(opt.Threshold), level(opt.Threshold, x, stroke(black, 1.2, dashDot...)))
+	}
+	if opt.Particles > 0 {
+		show(fmt.Sprintf("J = %d", opt.Particles), level(float64(opt.Particles), x, stroke(grey, 1.2, dotted...)))
+	}
+	return newFigure(frame, p), nil
+}

@@ -1,0 +1,201 @@
+package viz
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"sort"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Field is a function on a rectangular lattice.
+type Field struct {
+	X, Y []float64 // coordinates of columns and rows, strictly ascending, at least 2 each
+	// Values at the lattice points, [len(Y), len(X)], row-major: Values[row*len(X)+col] belongs to (X[col], Y[row]).
+	Values []float64
+}
+
+// NewLattice gives a field without values: columns x rows evenly spaced points on [x0, x1] x [y0, y1].
+func NewLattice(x0, x1 float64, columns int, y0, y1 float64, rows int) (Field, error) {
+	for _, v := range []float64{x0, x1, y0, y1} {
+		if !finite(v) {
+			return Field{}, fmt.Errorf("viz: lattice on [%v, %v] x [%v, %v]: the bounds must be finite", x0, x1, y0, y1)
+		}
+	}
+	if x1 <= x0 || y1 <= y0 {
+		return Field{}, fmt.Errorf("viz: lattice on [%v, %v] x [%v, %v]: the upper bounds must be greater than the lower", x0, x1, y0, y1)
+	}
+	if columns < 2 || rows < 2 {
+		return Field{}, fmt.Errorf("viz: lattice of %d columns and %d rows: both must be at least 2", columns, rows)
+	}
+	even := func(lo, hi float64, n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = lo + (hi-lo)*float64(i)/float64(n-1)
+		}
+		return v
+	}
+	return Field{X: even(x0, x1, columns), Y: even(y0, y1, rows)}, nil
+}
+
+// Points lists the lattice points in the order of Values: [len(Y)*len(X), 2], row-major, as a model takes its features.
+func (f Field) Points() []float64 {
+	pts := make([]float64, 0, 2*len(f.X)*len(f.Y))
+	for _, y := range f.Y {
+		for _, x := range f.X {
+			pts = append(pts, x, y)
+		}
+	}
+	return pts
+}
+
+// Fill evaluates g at every lattice point and returns the field with these values.
+func (f Field) Fill(g func(x, y float64) float64) Field {
+	f.Values = make([]float64, 0, len(f.X)*len(f.Y))
+	for _, y := range f.Y {
+		for _, x := range f.X {
+			f.Values = append(f.Values, g(x, y))
+		}
+	}
+	return f
+}
+
+// check wants a sound lattice with a value at each point, not all of them non-finite, and counts the non-finite ones.
+func (f Field) check(name string) (dropped int, err error) {
+	for _, c := range []column{{"X", f.X}, {"Y", f.Y}} {
+		if len(c.values) < 2 {
+			return 0, fmt.Errorf("viz: %s.%s has %d coordinates: at least 2 are needed", name, c.name, len(c.values))
+		}
+		for i, v := range c.values {
+			if !finite(v) || i > 0 && v <= c.values[i-1] {
+				return 0, fmt.Errorf("viz: %s.%s[%d] = %v: the coordinates must be finite and strictly ascending", name, c.name, i, v)
+			}
+		}
+	}
+	if want := len(f.X) * len(f.Y); len(f.Values) != want {
+		return 0, fmt.Errorf("viz: %s.Values has %d values, the lattice %d x %d = %d points (rows x columns)", name, len(f.Values), len(f.Y), len(f.X), want)
+	}
+	_, dropped, err = finiteRows(column{name + ".Values", f.Values})
+	return dropped, err
+}
+
+func (f Field) at(col, row int) float64 { return f.Values[row*len(f.X)+col] }
+
+// interpolate is bilinear within the lattice; NaN next to a non-finite value.
+func (f Field) interpolate(x, y float64) float64 {
+	cell := func(axis []float64, v float64) (int, float64) {
+		i := min(max(sort.SearchFloat64s(axis, v)-1, 0), len(axis)-2)
+		return i, math.Min(math.Max((v-axis[i])/(axis[i+1]-axis[i]), 0), 1)
+	}
+	i, s := cell(f.X, x)
+	j, t := cell(f.Y, y)
+	v := (1-t)*((1-s)*f.at(i, j)+s*f.at(i+1, j)) + t*((1-s)*f.at(i, j+1)+s*f.at(i+1, j+1))
+	if !finite(v) {
+		return math.NaN()
+	}
+	return v
+}
+
+// heat paints a field in colours, smoothly between the lattice points. Where the field has no value it is left blank.
+type heat struct {
+	field  Field
+	values span // the values of the first and the last colour
+	table  *colourTable
+}
+
+const heatPixels = 420 // along the longer side; more is not seen in a field between lattice points
+
+func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	f := h.field
+	r := vg.Rectangle{
+		Min: vg.Point{X: x(f.X[0]), Y: y(f.Y[0])},
+		Max: vg.Point{X: x(f.X[len(f.X)-1]), Y: y(f.Y[len(f.Y)-1])},
+	}
+	scale := heatPixels / max(r.Size().X, r.Size().Y)
+	w, ht := max(2, int(r.Size().X*scale)), max(2, int(r.Size().Y*scale))
+	img := image.NewPaletted(image.Rect(0, 0, w, ht), h.table.palette())
+	for py := range ht {
+		fy := f.Y[len(f.Y)-1] - (float64(py)+0.5)/float64(ht)*(f.Y[len(f.Y)-1]-f.Y[0])
+		for px := range w {
+			fx := f.X[0] + (float64(px)+0.5)/float64(w)*(f.X[len(f.X)-1]-f.X[0])
+			v := f.interpolate(fx, fy)
+			if math.IsNaN(v) {
+				continue // index 0 is transparent
+			}
+			img.SetColorIndex(px, py, uint8(1+h.table.index((v-h.values.lo)/(h.values.hi-h.values.lo))))
+		}
+	}
+	c.DrawImage(r, img)
+}
+
+// palette is the table behind one transparent entry.
+func (t *colourTable) palette() color.Palette {
+	return append(color.Palette{color.Transparent}, t[:]...)
+}
+
+// colourBar is the key of a heat map, right of the axes.
+type colourBar struct {
+	label  string
+	values span
+	table  *colourTable
+	levels []barLevel
+}
+
+// barLevel marks a level line on the bar.
+type barLevel struct {
+	value float64
+	style draw.LineStyle
+}
+
+const (
+	barGap   vg.Length = 12
+	barWidth vg.Length = 13
+)
+
+func (b *colourBar) ticks() []plot.Tick { return niceTicks{5}.Ticks(b.values.lo, b.values.hi) }
+
+func (b *colourBar) width() vg.Length {
+	sty := textStyle(tickSize, black)
+	var w vg.Length
+	for _, t := range b.ticks() {
+		w = max(w, sty.Width(t.Label))
+	}
+	return barGap + barWidth + 7 + w + 4 + labelSize*1.3
+}
+
+func (b *colourBar) draw(c draw.Canvas) {
+	r := vg.Rectangle{
+		Min: vg.Point{X: c.Min.X + barGap, Y: c.Min.Y},
+		Max: vg.Point{X: c.Min.X + barGap + barWidth, Y: c.Max.Y},
+	}
+	img := image.NewPaletted(image.Rect(0, 0, 4, len(b.table)), b.table.palette())
+	for i := range b.table {
+		for x := range 4 {
+			img.SetColorIndex(x, len(b.table)-1-i, uint8(1+i))
+		}
+	}
+	c.DrawImage(r, img)
+	height := func(v float64) vg.Length {
+		return r.Min.Y + vg.Length((v-b.values.lo)/(b.values.hi-b.values.lo))*r.Size().Y
+	}
+	for _, l := range b.levels {
+		c.StrokeLine2(l.style, r.Min.X, height(l.value), r.Max.X, height(l.value))
+	}
+	c.SetLineStyle(stroke(black, 0.7))
+	c.Stroke(r.Path())
+	sty := textStyle(tickSize, black)
+	sty.XAlign = draw.XLeft
+	for _, t := range b.ticks() {
+		y := height(t.Value)
+		c.StrokeLine2(stroke(black, 0.7), r.Max.X, y, r.Max.X+4, y)
+		c.FillText(sty, vg.Point{X: r.Max.X + 7, Y: y}, t.Label)
+	}
+	label := fit(textStyle(labelSize, black), b.label, c.Size().Y)
+	label.Rotation = math.Pi / 2
+	c.FillText(label, vg.Point{X: c.Max.X - labelSize*0.6, Y: c.Center().Y}, b.label)
+}

@@ -1,0 +1,171 @@
+package viz
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+const (
+	pixelsPerInch = 96 // CSS pixels
+	pixelRatio    = 2  // pixels of a PNG for each CSS pixel: 192 dpi
+	maxPixels     = 8000
+)
+
+// ErrNotNotebook is returned by [Figure.Show] in a program that no GoNB kernel runs.
+var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\") or Save(\"figure.svg\")")
+
+// Frame is what the options of all figures share. Empty fields take the defaults of the figure.
+type Frame struct {
+	Title, XLabel, YLabel string
+	// Width and Height in CSS pixels, 160 to 8000; 0 is the figure's default (about 640 x 420). A PNG has twice as many pixels in each
+	// direction.
+	Width, Height int
+}
+
+// fill gives the frame with defaults in place of empty fields.
+func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, error) {
+	set := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	set(&f.Title, title)
+	set(&f.XLabel, xLabel)
+	set(&f.YLabel, yLabel)
+	if f.Width == 0 {
+		f.Width = width
+	}
+	if f.Height == 0 {
+		f.Height = height
+	}
+	if f.Width < 160 || f.Height < 160 || f.Width > maxPixels || f.Height > maxPixels {
+		return f, fmt.Errorf("viz: figure of %d x %d pixels: width and height must be within 160 and %d", f.Width, f.Height, maxPixels)
+	}
+	return f, nil
+}
+
+// body draws a figure's content. The header is the room for title and legend, which neighbours in a grid share.
+type body interface {
+	header(width vg.Length) vg.Length
+	draw(c draw.Canvas, header vg.Length)
+}
+
+// Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each time.
+type Figure struct {
+	width, height int // CSS pixels
+	body          body
+}
+
+func newFigure(f Frame, b body) *Figure { return &Figure{width: f.Width, height: f.Height, body: b} }
+
+func points(pixels int) vg.Length { return vg.Length(pixels) * vg.Inch / pixelsPerInch }
+
+// margin is the white border of a figure and half the space between the cells of a grid.
+const margin vg.Length = 6
+
+// canvas clears the figure's area and draws into it.
+func (f *Figure) render(canvas vg.CanvasSizer) {
+	c := draw.New(canvas)
+	c.SetColor(white)
+	c.Fill(c.Rectangle.Path())
+	inner := draw.Crop(c, margin, -margin, margin, -margin)
+	f.body.draw(inner, f.body.header(inner.Size().X))
+}
+
+// PNG renders the figure at 192 dots per inch, twice the CSS pixels of its size.
+func (f *Figure) PNG() ([]byte, error) {
+	canvas := vgimg.NewWith(vgimg.UseWH(points(f.width), points(f.height)), vgimg.UseDPI(pixelRatio*pixelsPerInch))
+	f.render(canvas)
+	var buf bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&buf, canvas.Image()); err != nil {
+		return nil, fmt.Errorf("viz: encoding PNG: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// SVG renders the figure as SVG. Text stays text, in Liberation Sans or what the viewer has of the same widths (Arial, Helvetica).
+func (f *Figure) SVG() ([]byte, error) {
+	canvas := vgsvg.New(points(f.width), points(f.height))
+	f.render(canvas)
+	var buf bytes.Buffer
+	if _, err := canvas.WriteTo(&buf); err != nil {
+		return nil, fmt.Errorf("viz: writing SVG: %w", err)
+	}
+	return []byte(svgFixes.Replace(buf.String())), nil
+}
+
+// svgFixes names fonts to fall back on, and the true type of embedded images.
+var svgFixes = strings.NewReplacer(
+	"font-family:Liberation Sans;font-variant:normal", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif",
+	"data:image/jpg;base64,", "data:image/png;base64,",
+)
+
+// Save writes the figure to a file, .png or .svg by the path's extension. The file appears whole or not at all: an
+// existing one is replaced in one step, and left as it was if anything fails.
+func (f *Figure) Save(path string) error {
+	var encode func() ([]byte, error)
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".png":
+		encode = f.PNG
+	case ".svg":
+		encode = f.SVG
+	default:
+		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png or .svg", path, ext)
+	}
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("viz: cannot save %q: folder %q does not exist: create it first: %w", path, folder, err)
+	} else if err != nil {
+		return fmt.Errorf("viz: cannot save %q: %w", path, err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("viz: cannot save %q: %q is not a folder", path, folder)
+	}
+	data, err := encode()
+	if err != nil {
+		return err
+	}
+	// The temporary file belongs into the same folder: only there is renaming it one step.
+	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(folder)); err != nil {
+		return fmt.Errorf("viz: cannot save %q: folder %q must be writable and its disk have room: %w", path, folder, err)
+	}
+	return nil
+}
+
+// Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels. Anywhere else it
+// returns [ErrNotNotebook].
+func (f *Figure) Show() error {
+	if !gonbui.IsNotebook {
+		return ErrNotNotebook
+	}
+	data, err := f.PNG()
+	if err != nil {
+		return err
+	}
+	// What gonbui.DisplayPng sends, and the size: without it a front-end shows all the pixels, twice too large.
+	gonbui.SendData(&protocol.DisplayData{
+		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
+		Metadata: map[string]any{
+			string(protocol.MIMEImagePNG): map[string]int{"width": f.width, "height": f.height},
+		},
+	})
+	gonbui.Sync() // the cell's program may end before the picture has left it
+	if err := gonbui.Error(); err != nil {
+		return fmt.Errorf("viz: sending the figure to the notebook: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package viz_test
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gobnn/viz"
+)
+
+var figuresFlag = flag.String("figures", "", "folder to write every figure of the gallery into, for looking at them")
+
+// specimen is one figure over synthetic data and what must be seen of it.
+type specimen struct {
+	name    string
+	make    func() (*viz.Figure, error)
+	texts   []string // in the SVG
+	colours []uint32 // in the SVG, and as pixels in the PNG
+}
+
+const (
+	orange, skyBlue, green, blue, vermillion = 0xE69F00, 0x56B4E9, 0x009E73, 0x0072B2, 0xD55E00
+)
+
+func gallery() []specimen {
+	return []specimen{
+		{"band", band, []string{"Predictive mean", "mean", "±1 sd", "±2 sd", "±3 sd", "particles", "true function", "training data", "position [m]", "force [N]"}, []uint32{blue, vermillion}},
+		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "p = 0.5", "p = 0.25, 0.75", "p = 0.1, 0.9", "predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
+		{"training", training, []string{"training loss", "running mean of 36", "validation NLPD", "best: ", "step", "above the axis"}, []uint32{blue, vermillion}},
+		{"training_same_axis", trainingSameAxis, []string{"negative log-likelihood [nat]", "validation NLPD [nat]"}, []uint32{blue, vermillion}},
+		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "threshold 500", "J = 1000", "particles", "step"}, []uint32{blue, orange}},
+		{"predicted", predicted, []string{"inside the 90 % interval", "outside", "predicted = true", "true target", "predicted target"}, []uint32{blue, vermillion}},
+		{"predicted_long", predictedLong, []string{"intervals of 299 of the 45730 rows"}, []uint32{blue, vermillion}},
+		{"reliability", reliability, []string{"Reliability, ECE = 0.0", "accuracy", "gap to mean confidence", "perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
+		{"calibration", calibration, []string{"nominal level", "observed coverage", "95 % of calibrated models, 308 rows"}, []uint32{blue}},
+		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass", "coordinate 1"}, []uint32{vermillion}},
+		{"particles_many", particlesMany, []string{"100000 particles (merged, area: weight)"}, []uint32{vermillion}},
+		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
+	}
+}
+
+func source() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+func truth(x float64) float64 { return x*math.Sin(1.4*x) + 0.3*x }
+
+func band() (*viz.Figure, error) {
+	rng := source()
+	var x, mean, sd, tx, ty []float64
+	for i := range 200 {
+		v := -4 + 8.5*float64(i)/199
+		x = append(x, v)
+		gap := math.Max(0, math.Abs(v)-2.6)
+		sd = append(sd, 0.25+0.5*gap+0.35*math.Exp(-6*(v-0.4)*(v-0.4)))
+		mean = append(mean, truth(v)*math.Exp(-0.15*gap*gap))
+	}
+	for range 60 {
+		v := -2.6 + 5.2*rng.Float64()
+		if v > 0.1 && v < 0.8 {
+			continue
+		}
+		tx, ty = append(tx, v), append(ty, truth(v)+0.25*rng.NormFloat64())
+	}
+	draws := make([][]float64, 8)
+	for k := range draws {
+		a, b, phase := rng.NormFloat64(), rng.NormFloat64(), 6*rng.Float64()
+		for i := range x {
+			draws[k] = append(draws[k], mean[i]+sd[i]*0.7*(a*math.Sin(x[i]+phase)+b*math.Cos(0.5*x[i]-phase)))
+		}
+	}
+	return viz.PredictiveBand(x, mean, sd, viz.BandOptions{
+		Frame:  viz.Frame{XLabel: "position [m]", YLabel: "force [N]"},
+		TrainX: tx, TrainY: ty, True: truth, Draws: draws,
+	})
+}
+
+func decision() (*viz.Figure, error) {
+	rng := source()
+	lattice, err := viz.NewLattice(-1.8, 2.8, 90, -1.4, 1.9, 70)
+	if err != nil {
+		return nil, err
+	}
+	field := lattice.Fill(func(x, y float64) float64 {
+		return 1 / (1 + math.Exp(4*(y-0.25)-5*math.Sin(1.6*(x-0.5))*math.Exp(-0.1*x*x)*-1))
+	})
+	var px, py []float64
+	var classes []int
+	for i := range 160 {
+		t := math.Pi * rng.Float64()
+		x, y := math.Cos(t), math.Sin(t)
+		if i%2 == 1 {
+			x, y = 1-x, 0.5-y
+		}
+		px, py, classes = append(px, x+0.13*rng.NormFloat64()), append(py, y+0.13*rng.NormFloat64()), append(classes, i%2)
+	}
+	return viz.DecisionMap(field, viz.DecisionOptions{PointsX: px, PointsY: py, Classes: classes, ClassNames: []string{"crescent", "moon"}})
+}
+
+func curves(rng *rand.Rand, steps int) (loss, valid viz.Series) {
+	for i := range steps {
+		t := float64(i)
+		loss.Value = append(loss.Value, 900*math.Exp(-t/18)+3*math.Exp(-t/400)+0.8+0.25*rng.NormFloat64())
+		if i%20 == 19 {
+			valid.Step = append(valid.Step, t+1)
+			valid.Value = append(valid.Value, 2.2*math.Exp(-t/300)+0.85+0.25*math.Pow(t/float64(steps), 3)+0.02*rng.NormFloat64())
+		}
+	}
+	return loss, valid
+}
+
+func training() (*viz.Figure, error) {
+	loss, valid := curves(source(), 1800)
+	return viz.TrainingCurves(loss, valid, viz.TrainingOptions{})
+}
+
+func trainingSameAxis() (*viz.Figure, error) {
+	loss, valid := curves(source(), 1800)
+	loss.Value = append([]float64(nil), loss.Value[150:]...)
+	return viz.TrainingCurves(loss, valid, viz.TrainingOptions{
+		Frame:    viz.Frame{YLabel: "negative log-likelihood [nat]"},
+		SameAxis: true, ValidationLabel: "validation NLPD [nat]",
+	})
+}
+
+func ess() (*viz.Figure, error) {
+	rng := source()
+	var value, unique []float64
+	level := 1000.0
+	for range 300 {
+		level *= 0.90 + 0.08*rng.Float64()
+		value = append(value, level)
+		if level < 500 {
+			unique = append(unique, level*0.62+15*rng.NormFloat64())
+			level = 1000
+			continue
+		}
+		unique = append(unique, 1000)
+	}
+	return viz.ESSCurve(viz.Series{Value: value}, viz.ESSOptions{UniqueAncestors: unique, Particles: 1000, Threshold: 500})
+}
+
+func regression(n int) (t, m, lo, hi []float64) {
+	rng := source()
+	for range n {
+		v := 60 * math.Pow(rng.Float64(), 2.5)
+		sd := 0.8 + 0.08*v
+		p := v + sd*rng.NormFloat64()
+		t, m, lo, hi = append(t, v), append(m, p), append(lo, p-1.645*sd), append(hi, p+1.645*sd)
+	}
+	return t, m, lo, hi
+}
+
+func predicted() (*viz.Figure, error) {
+	t, m, lo, hi := regression(100)
+	return viz.PredictedVsTrue(t, m, lo, hi, viz.PredictedOptions{})
+}
+
+func predictedLong() (*viz.Figure, error) {
+	t, m, lo, hi := regression(45730)
+	return viz.PredictedVsTrue(t, m, lo, hi, viz.PredictedOptions{})
+}
+
+func reliability() (*viz.Figure, error) {
+	rng := source()
+	var bins []viz.Bin
+	for i := range 10 {
+		b := viz.Bin{Lower: float64(i) / 10, Upper: float64(i+1) / 10, Count: i * i * 9}
+		b.Confidence = b.Lower + 0.06
+		b.Accuracy = math.Min(1, 0.05+0.85*b.Confidence+0.05*rng.NormFloat64())
+		bins = append(bins, b)
+	}
+	return viz.Reliability(bins, viz.ReliabilityOptions{})
+}
+
+func calibration() (*viz.Figure, error) {
+	var nominal, observed []float64
+	for i := 1; i < 20; i++ {
+		q := float64(i) / 20
+		nominal, observed = append(nominal, q), append(observed, math.Pow(q, 1.25))
+	}
+	return viz.CalibrationCurve(nominal, observed, viz.CalibrationOptions{Rows: 308})
+}
+
+func banana(x, y float64) float64 { return -0.5*x*x/1.5 - 2*math.Pow(y-0.5*x*x+1, 2) }
+
+func particles() (*viz.Figure, error) { return cloud(1000, true) }
+
+func particlesMany() (*viz.Figure, error) { return cloud(100000, false) }
+
+func cloud(n int, weighted bool) (*viz.Figure, error) {
+	rng := source()
+	lattice, err := viz.NewLattice(-4.4, 4.4, 160, -3.3, 8.5, 160)
+	if err != nil {
+		return nil, err
+	}
+	var x, y, w []float64
+	for range n {
+		u := 1.2247 * rng.NormFloat64()
+		v := 0.5*u*u - 1 + 0.5*rng.NormFloat64()
+		x, y = append(x, u), append(y, v)
+		w = append(w, math.Exp(1.2*rng.NormFloat64()))
+	}
+	if !weighted {
+		w = nil
+	}
+	return viz.ParticleScatter(x, y, viz.ParticleOptions{Weights: w, Density: lattice.Fill(banana), LogDensity: true})
+}
+
+func gridOfFour() (*viz.Figure, error) {
+	var figures []*viz.Figure
+	for _, f := range []func() (*viz.Figure, error){band, ess, training, calibration} {
+		fig, err := f()
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, fig)
+	}
+	return viz.Grid(2, 2, figures...)
+}
+
+// TestGalleryFiles writes the gallery where -figures says.
+func TestGalleryFiles(t *testing.T) {
+	if *figuresFlag == "" {
+		t.Skip("no -figures folder")
+	}
+	for _, s := range gallery() {
+		fig, err := s.make()
+		if err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		for _, ext := range []string{".png", ".svg"} {
+			path := filepath.Join(*figuresFlag, s.name+ext)
+			if err := fig.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d kB", path, info.Size()/1000)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package viz
+
+import (
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// panel is one figure: a header of title, notes and legend, below it one or more axes on top of each other that share
+// their left and right edges, and a colour bar by choice. The legend has rows of its own, so it never covers data.
+type panel struct {
+	title  string
+	notes  []string
+	legend []legendEntry
+	axes   []*axes
+	bar    *colourBar
+}
+
+var _ body = (*panel)(nil)
+
+type legendEntry struct {
+	label string
+	marks []plot.Thumbnailer
+}
+
+func (p *panel) note(s string) {
+	if s != "" {
+		p.notes = append(p.notes, s)
+	}
+}
+
+func (p *panel) entry(label string, marks ...plot.Thumbnailer) {
+	p.legend = append(p.legend, legendEntry{label, marks})
+}
+
+// axes is one coordinate system; share is its part of the panel's height.
+type axes struct {
+	plot  *plot.Plot
+	share float64
+}
+
+// newAxes gives empty axes in the package's style. The ranges are the caller's to set.
+func newAxes(xLabel, yLabel string, x, y span) *axes {
+	p := plot.New()
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font = textStyle(labelSize, black).Font
+		a.Label.Padding = 3
+		a.Tick.Label.Font = textStyle(tickSize, black).Font
+		a.Tick.Length = 4
+		a.Tick.LineStyle.Width = 0.7
+		a.LineStyle.Width = 0.7
+		a.Padding = 0
+	}
+	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
+	p.X.Min, p.X.Max = x.lo, x.hi
+	p.Y.Min, p.Y.Max = y.lo, y.hi
+	return &axes{plot: p, share: 1}
+}
+
+// framed draws the outline of the data in place of the two axes' lines; after all marks.
+func (a *axes) framed() {
+	a.plot.X.LineStyle.Width, a.plot.Y.LineStyle.Width = 0, 0
+	a.add(outline{})
+}
+
+// add draws marks in this order, without widening the ranges.
+func (a *axes) add(marks ...plot.Plotter) {
+	x, y := a.plot.X, a.plot.Y
+	a.plot.Add(marks...)
+	a.plot.X, a.plot.Y = x, y
+}
+
+// sized gives the plot with a number of ticks that fits its canvas, unless its ticks are set.
+func (a *axes) sized(c draw.Canvas) *plot.Plot {
+	p := *a.plot
+	if _, ok := p.X.Tick.Marker.(plot.DefaultTicks); ok {
+		p.X.Tick.Marker = niceTicks{max(2, int(c.Size().X/58))}
+	}
+	if _, ok := p.Y.Tick.Marker.(plot.DefaultTicks); ok {
+		p.Y.Tick.Marker = niceTicks{max(2, int(c.Size().Y/32))}
+	}
+	return &p
+}
+
+const (
+	lineIcon   vg.Length = 22 // width of the icon of a line or an area
+	dotIcon    vg.Length = 9  // of a point
+	iconGap    vg.Length = 5  // between icon and label
+	entryGap   vg.Length = 14 // between entries
+	legendLine vg.Length = 14
+	axesGap    vg.Length = 6
+)
+
+// iconWidth is narrow where all marks are points.
+func (e legendEntry) iconWidth() vg.Length {
+	for _, m := range e.marks {
+		switch m.(type) {
+		case *dots, *intervals:
+		default:
+			return lineIcon
+		}
+	}
+	return dotIcon
+}
+
+// fit shrinks a style until s is at most as wide as width.
+func fit(sty text.Style, s string, width vg.Length) text.Style {
+	for sty.Font.Size > minSize && sty.Width(s) > width {
+		sty.Font.Size -= 0.25
+	}
+	return sty
+}
+
+// wrap breaks s between words into lines of at most width where even the smallest size does not fit it in one.
+func wrap(sty text.Style, s string, width vg.Length) (text.Style, []string) {
+	sty = fit(sty, s, width)
+	if sty.Width(s) <= width {
+		return sty, []string{s}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch joined := line + " " + word; {
+		case line == "":
+			line = word
+		case sty.Width(joined) <= width:
+			line = joined
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return sty, append(lines, line)
+}
+
+// headerLine is a line of text or a row of legend entries.
+type headerLine struct {
+	height vg.Length
+	style  text.Style
+	text   string
+	row    []legendEntry
+	width  vg.Length // of the row
+}
+
+// lines lays out the header for a width.
+func (p *panel) lines(width vg.Length) []headerLine {
+	var out []headerLine
+	add := func(sty text.Style, s string) {
+		if s == "" {
+			return
+		}
+		sty, texts := wrap(sty, s, width)
+		for _, t := range texts {
+			out = append(out, headerLine{height: sty.Font.Size * 1.35, style: sty, text: t})
+		}
+	}
+	add(textStyle(titleSize, black), p.title)
+	for _, n := range p.notes {
+		add(textStyle(noteSize, grey), n)
+	}
+	sty := textStyle(legendSize, black)
+	sty.XAlign = draw.XLeft
+	rows := p.legendRows(sty, width)
+	// The narrowest layout of as many rows fills them evenly.
+	for w := width; len(rows) > 1 && w > width/2; w -= 4 {
+		if narrower := p.legendRows(sty, w); len(narrower) == len(rows) {
+			rows = narrower
+		}
+	}
+	if len(rows) > 0 && len(out) > 0 {
+		out[len(out)-1].height += 3
+	}
+	return append(out, rows...)
+}
+
+// legendRows fills rows of at most width with the entries in order.
+func (p *panel) legendRows(sty text.Style, width vg.Length) []headerLine {
+	var out []headerLine
+	row := headerLine{height: legendLine, style: sty}
+	flush := func() {
+		if len(row.row) > 0 {
+			out = append(out, row)
+			row.row, row.width = nil, 0
+		}
+	}
+	for _, e := range p.legend {
+		w := e.iconWidth() + iconGap + sty.Width(e.label)
+		if len(row.row) > 0 && row.width+entryGap+w > width {
+			flush()
+		}
+		if len(row.row) > 0 {
+			row.width += entryGap
+		}
+		row.row = append(row.row, e)
+		row.width += w
+	}
+	flush()
+	return out
+}
+
+const headerGap vg.Length = 7 // below the header
+
+func (p *panel) header(width vg.Length) vg.Length {
+	var h vg.Length
+	for _, l := range p.lines(width) {
+		h += l.height
+	}
+	return h + headerGap
+}
+
+func (p *panel) draw(c draw.Canvas, header vg.Length) {
+	area := draw.Crop(c, 0, 0, 0, -header)
+	if p.bar != nil {
+		area = draw.Crop(area, 0, -p.bar.width(), 0, 0)
+	}
+	data := p.drawAxes(area)
+	if p.bar != nil {
+		bar := c
+		bar.Min.X, bar.Max.X = area.Max.X, c.Max.X
+		bar.Min.Y, bar.Max.Y = data.Min.Y, data.Max.Y
+		p.bar.draw(bar)
+	}
+
+	// Centred over the data, moved as far as the canvas needs.
+	place := func(width vg.Length) vg.Length {
+		x := (data.Min.X+data.Max.X)/2 - width/2
+		return max(c.Min.X, min(x, c.Max.X-width))
+	}
+	y := c.Max.Y
+	for _, l := range p.lines(c.Size().X) {
+		middle := y - l.height/2
+		y -= l.height
+		if l.row == nil {
+			w := l.style.Width(l.text)
+			c.FillText(l.style, vg.Point{X: place(w) + w/2, Y: middle}, l.text)
+			continue
+		}
+		x := place(l.width)
+		for _, e := range l.row {
+			icon := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+				Min: vg.Point{X: x, Y: middle - legendLine*0.42},
+				Max: vg.Point{X: x + e.iconWidth(), Y: middle + legendLine*0.30},
+			}}
+			for _, m := range e.marks {
+				m.Thumbnail(&icon)
+			}
+			x += e.iconWidth() + iconGap
+			c.FillText(l.style, vg.Point{X: x, Y: middle}, e.label)
+			x += l.style.Width(e.label) + entryGap
+		}
+	}
+}
+
+// drawAxes draws the axes from top to bottom and gives the rectangle from the first one's data to the last one's.
+func (p *panel) drawAxes(area draw.Canvas) vg.Rectangle {
+	var total float64
+	for _, a := range p.axes {
+		total += a.share
+	}
+	free := area.Size().Y - axesGap*vg.Length(len(p.axes)-1)
+	canvases := make([]draw.Canvas, len(p.axes))
+	plots := make([]*plot.Plot, len(p.axes))
+	top := area.Max.Y
+	left, right := area.Min.X, area.Max.X
+	for i, a := range p.axes {
+		canvases[i] = area
+		canvases[i].Max.Y = top
+		canvases[i].Min.Y = top - free*vg.Length(a.share/total)
+		top = canvases[i].Min.Y - axesGap
+		plots[i] = a.sized(canvases[i])
+		d := plots[i].DataCanvas(canvases[i])
+		left, right = max(left, d.Min.X), min(right, d.Max.X)
+	}
+	data := vg.Rectangle{Min: vg.Point{X: left}, Max: vg.Point{X: right}}
+	for i, pl := range plots {
+		d := pl.DataCanvas(canvases[i])
+		c := draw.Crop(canvases[i], left-d.Min.X, right-d.Max.X, 0, 0)
+		d = pl.DataCanvas(c)
+		if i == 0 {
+			data.Max.Y = d.Max.Y
+		}
+		data.Min.Y = d.Min.Y
+		pl.Draw(c)
+	}
+	return data
+}

@@ -1,0 +1,268 @@
+package viz
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// mark is drawn in the axes and, small, in the legend.
+type mark interface {
+	plot.Plotter
+	plot.Thumbnailer
+}
+
+var _ = []mark{(*line)(nil), (*area)(nil), (*dots)(nil), (*bars)(nil), (*intervals)(nil), (*paths)(nil)}
+
+// gridLines are faint lines at the ticks.
+type gridLines struct{}
+
+func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	sty := stroke(gridGrey, 0.6)
+	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		c.StrokeLine2(sty, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
+	}
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		c.StrokeLine2(sty, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
+	}
+}
+
+// outline is the frame around the data.
+type outline struct{}
+
+func (outline) Plot(c draw.Canvas, _ *plot.Plot) {
+	c.SetLineStyle(stroke(black, 0.7))
+	path := c.Rectangle.Path()
+	c.Stroke(path)
+}
+
+// line joins points, in order.
+type line struct {
+	xs, ys []float64
+	style  draw.LineStyle
+}
+
+func (l *line) Plot(c draw.Canvas, p *plot.Plot) {
+	xs, ys := thinLine(l.xs, l.ys, span{p.X.Min, p.X.Max})
+	c.StrokeLines(l.style, c.ClipLinesXY(pixels(c, p, xs, ys))...)
+}
+
+func (l *line) Thumbnail(c *draw.Canvas) {
+	y := c.Center().Y
+	c.StrokeLine2(l.style, c.Min.X, y, c.Max.X, y)
+}
+
+// level is a line across the axes at one height.
+func level(y float64, x span, style draw.LineStyle) *line {
+	return &line{xs: []float64{x.lo, x.hi}, ys: []float64{y, y}, style: style}
+}
+
+func pixels(c draw.Canvas, p *plot.Plot, xs, ys []float64) []vg.Point {
+	x, y := p.Transforms(&c)
+	pts := make([]vg.Point, len(xs))
+	for i := range xs {
+		pts[i] = vg.Point{X: x(xs[i]), Y: y(ys[i])}
+	}
+	return pts
+}
+
+// area fills between two curves over the same x.
+type area struct {
+	xs, lower, upper []float64
+	fill             color.Color
+}
+
+func (a *area) Plot(c draw.Canvas, p *plot.Plot) {
+	x := span{p.X.Min, p.X.Max}
+	lx, ly := thinLine(a.xs, a.lower, x)
+	ux, uy := thinLine(a.xs, a.upper, x)
+	pts := pixels(c, p, lx, ly)
+	top := pixels(c, p, ux, uy)
+	for i := len(top) - 1; i >= 0; i-- {
+		pts = append(pts, top[i])
+	}
+	c.FillPolygon(a.fill, c.ClipPolygonXY(pts))
+}
+
+func (a *area) Thumbnail(c *draw.Canvas) { fillRect(c, c.Rectangle, a.fill) }
+
+func fillRect(c *draw.Canvas, r vg.Rectangle, fill color.Color) {
+	c.SetColor(fill)
+	c.Fill(r.Path())
+}
+
+// shape is the form of a point; forms differ so that classes are told apart without colour.
+type shape int
+
+const (
+	circle shape = iota
+	triangle
+	square
+	diamond
+	cross
+)
+
+// shapePath gives the outline of about the same area for every shape. A cross is stroked, not filled.
+func shapePath(s shape, at vg.Point, r vg.Length) vg.Path {
+	var path vg.Path
+	polygon := func(corners int, start float64, r vg.Length) {
+		for k := range corners {
+			sin, cos := math.Sincos(start + 2*math.Pi*float64(k)/float64(corners))
+			pt := vg.Point{X: at.X + r*vg.Length(cos), Y: at.Y + r*vg.Length(sin)}
+			if k == 0 {
+				path.Move(pt)
+			} else {
+				path.Line(pt)
+			}
+		}
+		path.Close()
+	}
+	switch s {
+	case triangle:
+		polygon(3, math.Pi/2, r*1.35)
+	case square:
+		polygon(4, math.Pi/4, r*1.22)
+	case diamond:
+		polygon(4, 0, r*1.32)
+	case cross:
+		d := r * 0.85
+		path.Move(vg.Point{X: at.X - d, Y: at.Y - d})
+		path.Line(vg.Point{X: at.X + d, Y: at.Y + d})
+		path.Move(vg.Point{X: at.X - d, Y: at.Y + d})
+		path.Line(vg.Point{X: at.X + d, Y: at.Y - d})
+	default:
+		path.Move(vg.Point{X: at.X + r, Y: at.Y})
+		path.Arc(at, r, 0, 2*math.Pi)
+		path.Close()
+	}
+	return path
+}
+
+// dots are points of one shape. Radii, one a point, is nil where all have the same.
+type dots struct {
+	xs, ys []float64
+	shape  shape
+	radius vg.Length
+	radii  []vg.Length
+	fill   color.Color
+	edge   draw.LineStyle
+}
+
+func (d *dots) one(c *draw.Canvas, at vg.Point, r vg.Length) {
+	path := shapePath(d.shape, at, r)
+	if d.shape == cross {
+		c.SetLineStyle(stroke(d.fill, 1.6))
+		c.Stroke(path)
+		return
+	}
+	c.SetColor(d.fill)
+	c.Fill(path)
+	if d.edge.Width > 0 {
+		c.SetLineStyle(d.edge)
+		c.Stroke(path)
+	}
+}
+
+func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
+	indices := make([]int, len(d.xs))
+	for i := range indices {
+		indices[i] = i
+	}
+	if d.radii == nil {
+		indices = thinPoints(d.xs, d.ys, span{p.X.Min, p.X.Max}, span{p.Y.Min, p.Y.Max})
+	}
+	x, y := p.Transforms(&c)
+	var joint vg.Path
+	for _, i := range indices {
+		at := vg.Point{X: x(d.xs[i]), Y: y(d.ys[i])}
+		r := d.radius
+		if d.radii != nil {
+			r = d.radii[i]
+		}
+		switch {
+		case !c.Contains(at):
+		case d.edge.Width == 0 && d.shape != cross: // one path for all is much shorter
+			joint = append(joint, shapePath(d.shape, at, r)...)
+		default:
+			d.one(&c, at, r)
+		}
+	}
+	if len(joint) > 0 {
+		c.SetColor(d.fill)
+		c.Fill(joint)
+	}
+}
+
+func (d *dots) Thumbnail(c *draw.Canvas) { d.one(c, c.Center(), d.radius) }
+
+// bars are rectangles from (x0, y0) to (x1, y1).
+type bars struct {
+	x0, x1, y0, y1 []float64
+	fill           color.Color
+	edge           draw.LineStyle
+}
+
+func (b *bars) rectangle(c *draw.Canvas, r vg.Rectangle) {
+	if b.fill != nil {
+		fillRect(c, r, b.fill)
+	}
+	if b.edge.Width > 0 {
+		c.SetLineStyle(b.edge)
+		c.Stroke(r.Path())
+	}
+}
+
+func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for i := range b.x0 {
+		b.rectangle(&c, vg.Rectangle{
+			Min: vg.Point{X: x(b.x0[i]), Y: y(math.Min(b.y0[i], b.y1[i]))},
+			Max: vg.Point{X: x(b.x1[i]), Y: y(math.Max(b.y0[i], b.y1[i]))},
+		})
+	}
+}
+
+func (b *bars) Thumbnail(c *draw.Canvas) { b.rectangle(c, c.Rectangle) }
+
+// intervals are vertical lines from lower to upper, cut at the axes' edge.
+type intervals struct {
+	xs, lower, upper []float64
+	style            draw.LineStyle
+}
+
+func (v *intervals) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for i := range v.xs {
+		lo, hi := max(y(v.lower[i]), c.Min.Y), min(y(v.upper[i]), c.Max.Y)
+		if px := x(v.xs[i]); lo < hi && c.ContainsX(px) {
+			c.StrokeLine2(v.style, px, lo, px, hi)
+		}
+	}
+}
+
+func (v *intervals) Thumbnail(c *draw.Canvas) {
+	c.StrokeLine2(v.style, c.Center().X, c.Min.Y-1, c.Center().X, c.Max.Y+1)
+}
+
+// paths are several lines of one style, such as the pieces of a level line.
+type paths struct {
+	lines []polyline
+	style draw.LineStyle
+}
+
+type polyline struct{ xs, ys []float64 }
+
+func (m *paths) Plot(c draw.Canvas, p *plot.Plot) {
+	for _, l := range m.lines {
+		c.StrokeLines(m.style, c.ClipLinesXY(pixels(c, p, l.xs, l.ys))...)
+	}
+}
+
+func (m *paths) Thumbnail(c *draw.Canvas) {
+	y := c.Center().Y
+	c.StrokeLine2(m.style, c.Min.X, y, c.Max.X, y)
+}

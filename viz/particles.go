@@ -1,0 +1,251 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// ParticleOptions are the options of [ParticleScatter].
+type ParticleOptions struct {
+	Frame
+	// Weights of the particles, not negative, in any scale; nil: equal. The area of a particle grows with its weight.
+	Weights []float64
+	// Density on a lattice, in any scale; its Values are log-densities where LogDensity is set. Without values no density is drawn.
+	Density    Field
+	LogDensity bool
+	// Masses of the highest-density regions to outline, each within (0, 1); nil: 0.5, 0.9, 0.99. They are shares of the mass on the lattice.
+	Masses []float64
+}
+
+// ParticleScatter shows two coordinates of weighted particles, over the density that they should represent.
+func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
+	frame, err := opt.fill("Particles", "coordinate 1", "coordinate 2", 600, 500)
+	if err != nil {
+		return nil, err
+	}
+	weights := opt.Weights
+	if weights == nil {
+		weights = make([]float64, len(x))
+		for i := range weights {
+			weights[i] = 1
+		}
+	}
+	rows, dropped, err := finiteRows(column{"x", x}, column{"y", y}, column{"Weights", weights})
+	if err != nil {
+		return nil, err
+	}
+	var sum, squares, heaviest float64
+	for i, w := range rows[2] {
+		if w < 0 {
+			return nil, fmt.Errorf("viz: Weights has %v (at finite particle %d): a weight must not be negative (a log-weight must be exponentiated first)", w, i)
+		}
+		heaviest = math.Max(heaviest, w)
+	}
+	if heaviest == 0 {
+		return nil, fmt.Errorf("viz: all %d Weights are 0: nothing to draw", len(rows[2]))
+	}
+	for _, w := range rows[2] {
+		sum += w / heaviest
+		squares += (w / heaviest) * (w / heaviest)
+	}
+	p := &panel{title: frame.Title}
+	xRange, yRange := spanOf(rows[0]).widen(0.05), spanOf(rows[1]).widen(0.05)
+	var density *layers
+	if opt.Density.Values != nil {
+		if density, err = newLayers(opt); err != nil {
+			return nil, err
+		}
+		dropped += density.dropped
+		f := opt.Density
+		xRange, yRange = span{f.X[0], f.X[len(f.X)-1]}, span{f.Y[0], f.Y[len(f.Y)-1]}
+	}
+	a := newAxes(frame.XLabel, frame.YLabel, xRange, yRange)
+	p.axes = []*axes{a}
+	p.note(droppedNote(dropped))
+
+	particles, merged := particleDots(rows, xRange, yRange)
+	outside := 0
+	for i := range rows[0] {
+		if rows[0][i] < xRange.lo || rows[0][i] > xRange.hi || rows[1][i] < yRange.lo || rows[1][i] > yRange.hi {
+			outside++
+		}
+	}
+	if outside > 0 {
+		p.note(fmt.Sprintf("%d of %d particles are outside the lattice of the density", outside, len(rows[0])))
+	}
+	label := fmt.Sprintf("%d particles", len(rows[0]))
+	if opt.Weights != nil {
+		label += fmt.Sprintf(", ESS %s", number(sum*sum/squares))
+	}
+	if merged {
+		label += " (merged, area: weight)"
+	} else if opt.Weights != nil {
+		label += " (area: weight)"
+	}
+	if density == nil {
+		a.add(gridLines{}, particles)
+		p.entry(label, particles)
+		return newFigure(frame, p), nil
+	}
+	a.add(density.heat, particles)
+	for _, l := range density.levels {
+		a.add(l.paths)
+	}
+	a.framed()
+	p.entry(label, particles)
+	for _, l := range density.levels {
+		p.entry(fmt.Sprintf("%s %% of the mass", number(100*l.mass)), l.paths)
+	}
+	return newFigure(frame, p), nil
+}
+
+// maxDots is how many particles are told apart; more are merged in the cells of a grid of cloudCells each way.
+const (
+	maxDots    = 3000
+	cloudCells = 110
+)
+
+// particleDots makes the area of a dot proportional to the weight, up from a size that is still seen.
+func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
+	d = &dots{radius: 2.8, fill: withAlpha(vermillion, 0.72), edge: stroke(rgb(0x5A2700), 0.5)}
+	xs, ys, weights := rows[0], rows[1], rows[2]
+	heaviestRadius := vg.Length(6)
+	if merged = len(xs) > maxDots; merged {
+		xs, ys, weights = mergeParticles(rows, x, y)
+		heaviestRadius = 2.2 // about half a cell
+		d.radius, d.edge.Width = 1.8, 0
+	} else if slices.Min(weights) == slices.Max(weights) {
+		heaviestRadius = 2.4
+	}
+	heaviest := slices.Max(weights)
+	for i, w := range weights {
+		if w > 0 {
+			d.xs, d.ys = append(d.xs, xs[i]), append(d.ys, ys[i])
+			d.radii = append(d.radii, max(0.5, heaviestRadius*vg.Length(math.Sqrt(w/heaviest))))
+		}
+	}
+	return d, merged
+}
+
+// mergeParticles gives the particles of each cell as one: at their weighted mean, with their joint weight.
+func mergeParticles(rows [][]float64, x, y span) (xs, ys, weights []float64) {
+	heaviest := slices.Max(rows[2])
+	cells := make(map[[2]int]int)
+	for i, w := range rows[2] {
+		px, py := rows[0][i], rows[1][i]
+		cell := [2]int{int(math.Floor(cloudCells * (px - x.lo) / (x.hi - x.lo))), int(math.Floor(cloudCells * (py - y.lo) / (y.hi - y.lo)))}
+		k, ok := cells[cell]
+		if !ok {
+			k = len(weights)
+			cells[cell] = k
+			xs, ys, weights = append(xs, px), append(ys, py), append(weights, 0)
+		}
+		if w /= heaviest; w > 0 {
+			weights[k] += w
+			xs[k] += w / weights[k] * (px - xs[k])
+			ys[k] += w / weights[k] * (py - ys[k])
+		}
+	}
+	return xs, ys, weights
+}
+
+// layers are the density's colours and level lines.
+type layers struct {
+	heat    *heat
+	levels  []massLevel
+	dropped int
+}
+
+type massLevel struct {
+	mass  float64
+	paths *paths
+}
+
+func newLayers(opt ParticleOptions) (*layers, error) {
+	dropped, err := opt.Density.check("Density")
+	if err != nil {
+		return nil, err
+	}
+	masses := append([]float64(nil), opt.Masses...)
+	if masses == nil {
+		masses = []float64{0.5, 0.9, 0.99}
+	}
+	sort.Float64s(masses)
+	for _, m := range masses {
+		if !(m > 0 && m < 1) {
+			return nil, fmt.Errorf("viz: Masses has %v: the mass of a region must be within (0, 1)", m)
+		}
+	}
+	f := opt.Density
+	f.Values = append([]float64(nil), f.Values...)
+	peak := math.Inf(-1)
+	for _, v := range f.Values {
+		if finite(v) {
+			peak = math.Max(peak, v)
+		}
+	}
+	for i, v := range f.Values {
+		switch {
+		case opt.LogDensity && math.IsInf(v, -1):
+			f.Values[i] = 0 // a density of zero, not a missing value
+			dropped--
+		case !finite(v):
+			f.Values[i] = math.NaN()
+		case opt.LogDensity:
+			f.Values[i] = math.Exp(v - peak)
+		case v < 0:
+			return nil, fmt.Errorf("viz: Density.Values[%d] = %v: a density must not be negative (set LogDensity for log-densities)", i, v)
+		case peak == 0:
+			return nil, fmt.Errorf("viz: all Density.Values are 0: nothing to draw")
+		default:
+			f.Values[i] = v / peak
+		}
+	}
+	table, err := sequentialTable()
+	if err != nil {
+		return nil, fmt.Errorf("viz: colour table: %w", err)
+	}
+	l := &layers{heat: &heat{field: f, values: span{0, 1}, table: table}, dropped: dropped}
+	styles := []paths{{style: stroke(black, 1.2)}, {style: stroke(black, 1, dashed...)}, {style: stroke(black, 1, dotted...)}, {style: stroke(black, 1, dashDot...)}}
+	for k, height := range f.massHeights(masses) {
+		m := styles[min(k, len(styles)-1)]
+		m.lines = f.contour(height)
+		l.levels = append(l.levels, massLevel{masses[k], &m})
+	}
+	return l, nil
+}
+
+// massHeights gives for each mass the height above which the field holds this share of its mass, by the trapezoid rule's weights.
+func (f Field) massHeights(masses []float64) []float64 {
+	weight := func(axis []float64, i int) float64 {
+		return (axis[min(i+1, len(axis)-1)] - axis[max(i-1, 0)]) / 2
+	}
+	type node struct{ height, mass float64 }
+	var nodes []node
+	var total float64
+	for j := range f.Y {
+		for i := range f.X {
+			if v := f.at(i, j); finite(v) {
+				m := v * weight(f.X, i) * weight(f.Y, j)
+				nodes = append(nodes, node{v, m})
+				total += m
+			}
+		}
+	}
+	sort.SliceStable(nodes, func(a, b int) bool { return nodes[a].height > nodes[b].height })
+	heights := make([]float64, len(masses))
+	for k, mass := range masses {
+		var held float64
+		for _, n := range nodes {
+			heights[k] = n.height
+			if held += n.mass; held >= mass*total {
+				break
+			}
+		}
+	}
+	return heights
+}

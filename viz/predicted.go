@@ -1,0 +1,80 @@
+package viz
+
+import "fmt"
+
+// PredictedOptions are the options of [PredictedVsTrue].
+type PredictedOptions struct {
+	Frame
+	// Level is the nominal probability of the intervals, within (0, 1); 0: 0.9. It is said in the legend.
+	Level float64
+}
+
+// maxIntervals is how many interval bars are told apart in one figure; of more rows an even choice by target has them, and the others are faint points.
+const maxIntervals = 300
+
+// PredictedVsTrue shows predictions of a regression against the true targets, with their intervals from lower to upper, all
+// equally long and in the target's unit. Rows whose target lies outside its interval have marks of their own; the legend compares the
+// share inside, over all rows, with the nominal level. The interval of a row on the diagonal covers its target.
+func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOptions) (*Figure, error) {
+	frame, err := opt.fill("Predicted and true", "true target", "predicted target", 520, 520)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Level == 0 {
+		opt.Level = 0.9
+	}
+	if !(opt.Level > 0 && opt.Level < 1) {
+		return nil, fmt.Errorf("viz: Level = %v: the probability of an interval must be within (0, 1)", opt.Level)
+	}
+	rows, dropped, err := finiteRows(column{"truth", truth}, column{"predicted", predicted}, column{"lower", lower}, column{"upper", upper})
+	if err != nil {
+		return nil, err
+	}
+	for i := range lower {
+		if lower[i] > upper[i] {
+			return nil, fmt.Errorf("viz: interval %d is from %v to %v: lower must not exceed upper", i, lower[i], upper[i])
+		}
+	}
+	sortRows(rows)
+	t, m, lo, hi := rows[0], rows[1], rows[2], rows[3]
+	n := len(t)
+	every := max(1, (n+maxIntervals-1)/maxIntervals)
+	inside := &dots{radius: 2.4, fill: blue, edge: stroke(white, 0.5)}
+	outside := &dots{shape: triangle, radius: 3, fill: vermillion, edge: stroke(white, 0.5)}
+	insideBars := &intervals{style: stroke(tint(blue, 0.45), 1)}
+	outsideBars := &intervals{style: stroke(tint(vermillion, 0.3), 1)}
+	faintInside := &dots{radius: 1, fill: tint(skyBlue, 0.45)}
+	faintOutside := &dots{shape: triangle, radius: 1.2, fill: tint(vermillion, 0.55)}
+	covered, chosen := 0, 0
+	for i := range t {
+		points, bar, faint := outside, outsideBars, faintOutside
+		if lo[i] <= t[i] && t[i] <= hi[i] {
+			points, bar, faint = inside, insideBars, faintInside
+			covered++
+		}
+		if i%every != 0 {
+			faint.xs, faint.ys = append(faint.xs, t[i]), append(faint.ys, m[i])
+			continue
+		}
+		chosen++
+		points.xs, points.ys = append(points.xs, t[i]), append(points.ys, m[i])
+		bar.xs, bar.lower, bar.upper = append(bar.xs, t[i]), append(bar.lower, lo[i]), append(bar.upper, hi[i])
+	}
+
+	// One range for both axes: the diagonal is at 45 degrees.
+	both := spanOf(t, m, insideBars.lower, insideBars.upper, outsideBars.lower, outsideBars.upper)
+	a := newAxes(frame.XLabel, frame.YLabel, both.widen(0.03), both.widen(0.03))
+	p := &panel{title: frame.Title, axes: []*axes{a}}
+	p.note(droppedNote(dropped))
+	if every > 1 {
+		p.note(fmt.Sprintf("intervals of %d of the %d rows, the others faint", chosen, n))
+	}
+	diagonal := &line{xs: []float64{both.lo, both.hi}, ys: []float64{both.lo, both.hi}, style: stroke(black, 1.2, dashed...)}
+	a.add(gridLines{}, faintInside, faintOutside, insideBars, outsideBars, inside, outside, diagonal)
+	p.entry(fmt.Sprintf("inside the %s %% interval: %.1f %% of %d rows", number(100*opt.Level), 100*float64(covered)/float64(n), n), insideBars, inside)
+	if covered < n {
+		p.entry("outside", outsideBars, outside)
+	}
+	p.entry("predicted = true", diagonal)
+	return newFigure(frame, p), nil
+}

@@ -1,0 +1,135 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+)
+
+// Bin is one bin of a reliability diagram.
+type Bin struct {
+	Lower, Upper float64 // the bin's range of confidence, within [0, 1]
+	Confidence   float64 // mean confidence of its rows
+	Accuracy     float64 // share of its rows that are predicted correctly
+	Count        int     // number of rows; bins without rows are not drawn
+}
+
+// ReliabilityOptions are the options of [Reliability].
+type ReliabilityOptions struct {
+	Frame // the title gets the expected calibration error
+}
+
+// Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern Neural
+// Networks", figure 1): in each bin of confidence the accuracy as a bar, its gap to the mean confidence, and below how many rows the
+// bin has. The expected calibration error is the mean gap weighted by the counts.
+func Reliability(bins []Bin, opt ReliabilityOptions) (*Figure, error) {
+	frame, err := opt.fill("Reliability", "confidence", "accuracy", 520, 560)
+	if err != nil {
+		return nil, err
+	}
+	accuracy := &bars{fill: tint(blue, 0.35)}
+	top := &bars{edge: stroke(rgb(0x004A75), 2)} // the accuracy stays visible where the gap is inside the bar
+	gap := &bars{fill: withAlpha(vermillion, 0.40), edge: stroke(vermillion, 1)}
+	counts := &bars{fill: tint(grey, 0.35)}
+	total, ece, most := 0, 0.0, 0
+	for i, b := range bins {
+		if b.Count < 0 {
+			return nil, fmt.Errorf("viz: bins[%d].Count = %d: a count must not be negative", i, b.Count)
+		}
+		if !(b.Lower >= 0 && b.Lower < b.Upper && b.Upper <= 1) {
+			return nil, fmt.Errorf("viz: bins[%d] is from %v to %v: a bin is a range within [0, 1]", i, b.Lower, b.Upper)
+		}
+		if b.Count == 0 {
+			continue
+		}
+		if !(b.Accuracy >= 0 && b.Accuracy <= 1 && b.Confidence >= 0 && b.Confidence <= 1) {
+			return nil, fmt.Errorf("viz: bins[%d] has accuracy %v and confidence %v: both must be within [0, 1]", i, b.Accuracy, b.Confidence)
+		}
+		total += b.Count
+		most = max(most, b.Count)
+		ece += float64(b.Count) * math.Abs(b.Accuracy-b.Confidence)
+		inset := 0.04 * (b.Upper - b.Lower)
+		for _, m := range []*bars{accuracy, top, gap, counts} {
+			m.x0, m.x1 = append(m.x0, b.Lower+inset), append(m.x1, b.Upper-inset)
+		}
+		accuracy.y0, accuracy.y1 = append(accuracy.y0, 0), append(accuracy.y1, b.Accuracy)
+		top.y0, top.y1 = append(top.y0, b.Accuracy), append(top.y1, b.Accuracy)
+		gap.y0, gap.y1 = append(gap.y0, b.Accuracy), append(gap.y1, b.Confidence)
+		counts.y0, counts.y1 = append(counts.y0, 0), append(counts.y1, float64(b.Count))
+	}
+	if total == 0 {
+		return nil, fmt.Errorf("viz: %d bins have no rows: nothing to draw", len(bins))
+	}
+	unit := span{0, 1}
+	upper := newAxes("", frame.YLabel, unit, unit)
+	upper.share = 3
+	lower := newAxes(frame.XLabel, "rows", unit, span{0, 1.08 * float64(most)})
+	p := &panel{title: fmt.Sprintf("%s, ECE = %.3f", frame.Title, ece/float64(total)), axes: []*axes{upper, lower}}
+	p.note(fmt.Sprintf("%d rows", total))
+	diagonal := &line{xs: []float64{0, 1}, ys: []float64{0, 1}, style: stroke(black, 1.2, dashed...)}
+	upper.add(gridLines{}, accuracy, gap, top, diagonal)
+	lower.add(gridLines{}, counts)
+	p.entry("accuracy", accuracy)
+	p.entry("gap to mean confidence", gap)
+	p.entry("perfect calibration", diagonal)
+	return newFigure(frame, p), nil
+}
+
+// CalibrationOptions are the options of [CalibrationCurve].
+type CalibrationOptions struct {
+	Frame
+	// Rows is how many rows the coverage was observed on; the band in which 95 % of the observations of a calibrated model
+	// fall is drawn, for independent rows, by the normal approximation to the binomial. 0: no band.
+	Rows int
+}
+
+// CalibrationCurve shows whether the intervals of a regression can be believed: the share of targets that central intervals cover
+// against their nominal level, both within [0, 1]. Below the diagonal the model is overconfident.
+func CalibrationCurve(nominal, observed []float64, opt CalibrationOptions) (*Figure, error) {
+	frame, err := opt.fill("Calibration", "nominal level of the interval", "observed coverage", 520, 520)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Rows < 0 {
+		return nil, fmt.Errorf("viz: Rows = %d: a number of rows must not be negative", opt.Rows)
+	}
+	rows, dropped, err := finiteRows(column{"nominal", nominal}, column{"observed", observed})
+	if err != nil {
+		return nil, err
+	}
+	for k, name := range []string{"nominal", "observed"} {
+		for _, v := range rows[k] {
+			if v < 0 || v > 1 {
+				return nil, fmt.Errorf("viz: %s has %v: a probability must be within [0, 1]", name, v)
+			}
+		}
+	}
+	sortRows(rows)
+	unit := span{0, 1}
+	a := newAxes(frame.XLabel, frame.YLabel, unit.widen(0.01), unit.widen(0.01))
+	p := &panel{title: frame.Title, axes: []*axes{a}}
+	p.note(droppedNote(dropped))
+	a.add(gridLines{})
+	diagonal := &line{xs: []float64{0, 1}, ys: []float64{0, 1}, style: stroke(black, 1.2, dashed...)}
+	curve := &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.8)}
+	if opt.Rows > 0 {
+		band := &area{fill: rgb(0xDDDDDD)}
+		for i := range 201 {
+			q := float64(i) / 200
+			half := 1.96 * math.Sqrt(q*(1-q)/float64(opt.Rows))
+			band.xs = append(band.xs, q)
+			band.lower, band.upper = append(band.lower, math.Max(0, q-half)), append(band.upper, math.Min(1, q+half))
+		}
+		a.add(band)
+		p.entry(fmt.Sprintf("95 %% of calibrated models, %d rows", opt.Rows), band)
+	}
+	a.add(diagonal, curve)
+	if len(rows[0]) <= 40 {
+		points := &dots{xs: rows[0], ys: rows[1], radius: 3, fill: blue, edge: stroke(white, 0.7)}
+		a.add(points)
+		p.entry("observed coverage", curve, points)
+	} else {
+		p.entry("observed coverage", curve)
+	}
+	p.entry("perfect calibration", diagonal)
+	return newFigure(frame, p), nil
+}

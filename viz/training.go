@@ -1,0 +1,179 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+	"sort"
+)
+
+// Series is a quantity along a run.
+type Series struct {
+	// Step of each value, ascending; nil: 1, 2, 3, ...
+	Step  []float64
+	Value []float64
+}
+
+// TrainingOptions are the options of [TrainingCurves].
+type TrainingOptions struct {
+	Frame // YLabel is the label of the training curve
+	// ValidationLabel is the label of the validation curve; empty: "validation NLPD".
+	ValidationLabel string
+	// SameAxis draws both against one axis, for quantities in the same unit. By default each has its own, one above the other.
+	SameAxis bool
+	// Window of the running mean through the training curve, in values; 0: a fiftieth of the curve, none below 40 values; 1: none.
+	Window int
+}
+
+// TrainingCurves shows a training run: the training loss of each step, thin, with a running mean, and the validation score,
+// of which the least is marked as the best. Either series may be empty, not both.
+func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, error) {
+	frame, err := opt.fill("Training", "step", "training loss", 640, 440)
+	if err != nil {
+		return nil, err
+	}
+	validationLabel := opt.ValidationLabel
+	if validationLabel == "" {
+		validationLabel = "validation NLPD"
+	}
+	if opt.Window < 0 {
+		return nil, fmt.Errorf("viz: Window = %d: the running mean needs a positive number of values (0: chosen, 1: none)", opt.Window)
+	}
+	if len(training.Value) == 0 && len(validation.Value) == 0 {
+		return nil, fmt.Errorf("viz: training and validation are both empty: nothing to draw")
+	}
+	p := &panel{title: frame.Title}
+	train, droppedTrain, err := training.rows("training")
+	if err != nil {
+		return nil, err
+	}
+	valid, droppedValid, err := validation.rows("validation")
+	if err != nil {
+		return nil, err
+	}
+	p.note(droppedNote(droppedTrain + droppedValid))
+	steps := spanOf(train[0], valid[0])
+	x := steps.widen(0.015)
+
+	var trainMarks, validMarks []mark
+	if len(train[0]) > 0 {
+		raw := &line{xs: train[0], ys: train[1], style: stroke(blue, 1.8)}
+		window := opt.Window
+		if window == 0 && len(train[0]) >= 40 {
+			window = max(5, len(train[0])/50)
+		}
+		window = min(window, len(train[0]))
+		if window > 1 {
+			raw.style = stroke(tint(skyBlue, 0.35), 0.7)
+			smooth := &line{xs: train[0], ys: runningMean(train[1], window), style: stroke(blue, 1.9)}
+			trainMarks = append(trainMarks, raw, smooth)
+			p.entry(frame.YLabel, raw)
+			p.entry(fmt.Sprintf("running mean of %d", window), smooth)
+		} else {
+			trainMarks = append(trainMarks, raw)
+			p.entry(frame.YLabel, raw)
+		}
+	}
+	if len(valid[0]) > 0 {
+		best := 0
+		for i, v := range valid[1] {
+			if v < valid[1][best] {
+				best = i
+			}
+		}
+		curve := &line{xs: valid[0], ys: valid[1], style: stroke(vermillion, 1.6, dashed...)}
+		star := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: diamond, radius: 4.5, fill: black, edge: stroke(white, 1)}
+		if len(valid[0]) > 400 {
+			curve.style = stroke(vermillion, 1.2) // dashes would break up a curve as dense as this
+		}
+		validMarks = append(validMarks, curve, star)
+		p.entry(validationLabel, curve)
+		p.entry(fmt.Sprintf("best: %s at %s %s", number(valid[1][best]), frame.XLabel, number(valid[0][best])), star)
+	}
+
+	addAxes := func(xLabel, yLabel string, marks []mark, values ...[]float64) {
+		y, cut := robustSpan(values...)
+		if cut > 0 {
+			p.note(fmt.Sprintf("%s: the %d greatest values are above the axis", yLabel, cut))
+		}
+		a := newAxes(xLabel, yLabel, x, y.widen(0.05))
+		a.add(gridLines{})
+		for _, m := range marks {
+			a.add(m)
+		}
+		p.axes = append(p.axes, a)
+	}
+	switch {
+	case len(validMarks) == 0:
+		addAxes(frame.XLabel, frame.YLabel, trainMarks, train[1])
+	case len(trainMarks) == 0:
+		addAxes(frame.XLabel, validationLabel, validMarks, valid[1])
+	case opt.SameAxis:
+		addAxes(frame.XLabel, frame.YLabel, append(trainMarks, validMarks...), train[1], valid[1])
+	default:
+		addAxes("", frame.YLabel, trainMarks, train[1])
+		addAxes(frame.XLabel, validationLabel, validMarks, valid[1])
+	}
+	return newFigure(frame, p), nil
+}
+
+// rows gives the finite steps and values; both empty for an empty series.
+func (s Series) rows(name string) (rows [][]float64, dropped int, err error) {
+	if len(s.Value) == 0 && len(s.Step) == 0 {
+		return [][]float64{nil, nil}, 0, nil
+	}
+	step := s.Step
+	if step == nil {
+		step = make([]float64, len(s.Value))
+		for i := range step {
+			step[i] = float64(i + 1)
+		}
+	}
+	if rows, dropped, err = finiteRows(column{name + ".Step", step}, column{name + ".Value", s.Value}); err != nil {
+		return nil, 0, err
+	}
+	for i := 1; i < len(rows[0]); i++ {
+		if rows[0][i] < rows[0][i-1] {
+			return nil, 0, fmt.Errorf("viz: %s.Step falls from %v to %v: steps must be ascending", name, rows[0][i-1], rows[0][i])
+		}
+	}
+	return rows, dropped, nil
+}
+
+// runningMean is centred; at the ends it is over the values there are.
+func runningMean(values []float64, window int) []float64 {
+	sums := make([]float64, len(values)+1)
+	for i, v := range values {
+		sums[i+1] = sums[i] + v
+	}
+	out := make([]float64, len(values))
+	for i := range values {
+		lo, hi := max(0, i-window/2), min(len(values), i+(window+1)/2)
+		out[i] = (sums[hi] - sums[lo]) / float64(hi-lo)
+	}
+	return out
+}
+
+// robustSpan is the range of all values, but where a few of the greatest (at most 5 % of a curve) would squeeze the rest
+// into less than a fifth of the axis it ends above the rest, and says how many it cuts off.
+func robustSpan(curves ...[]float64) (s span, cut int) {
+	all := spanOf(curves...)
+	s = span{math.Inf(1), math.Inf(-1)}
+	for _, c := range curves {
+		sorted := append([]float64(nil), c...)
+		sort.Float64s(sorted)
+		s.lo = math.Min(s.lo, sorted[0])
+		s.hi = math.Max(s.hi, sorted[int(0.95*float64(len(sorted)-1))])
+	}
+	s.hi += 0.15 * (s.hi - s.lo)
+	if s.hi <= s.lo || all.hi-all.lo < 5*(s.hi-s.lo) {
+		return all, 0
+	}
+	for _, c := range curves {
+		for _, v := range c {
+			if v > s.hi {
+				cut++
+			}
+		}
+	}
+	return s, cut
+}
