@@ -1,0 +1,211 @@
+package bayes
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Bound is a Model that knows the widths of its data: the layout of its parameters, and the functions that build its graph.
+//
+// The stochastic parameters of one particle are a flat vector phi of D numbers, those of all particles a tensor [J, D]; the shared
+// ones are a vector psi of W numbers. Unpack cuts both into Leaves. The network is split at the first layer with a
+// stochastic parameter: Prefix is evaluated once for all particles, Suffix for each.
+//
+// The methods that take or return nodes build graph, and panic as GoMLX does.
+type Bound struct {
+	Model   Model
+	Inputs  int // features
+	Outputs int // 1, or the number of classes
+	D       int // stochastic numbers per particle
+	W       int // shared numbers
+	Slots   []Slot
+
+	prefix, suffix []nn.Layer
+}
+
+// Slot is one parameter's place in the layout.
+type Slot struct {
+	nn.Parameter
+	Stochastic bool
+	Offset     int  // in phi if Stochastic, else in psi
+	InPrefix   bool // shared, and used only before the first stochastic layer
+}
+
+// Bind fits the model to data with the given number of features and outputs (1, or the number of classes), and checks every
+// setting. The error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
+func (m Model) Bind(inputs, outputs int) (*Bound, error) {
+	if m.Network == nil || m.Likelihood == nil {
+		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)", m.Network, m.Likelihood)
+	}
+	if m.Prior == nil {
+		m.Prior = Normal{}
+	}
+	if err := m.Likelihood.Check(); err != nil {
+		return nil, err
+	}
+	if err := m.Prior.Check(); err != nil {
+		return nil, err
+	}
+	if task := m.Likelihood.Task(); (task == Classification) != (outputs > 1) {
+		return nil, fmt.Errorf("bayes: likelihood %T is for %v, but the data needs %d outputs", m.Likelihood, task, outputs)
+	}
+	layers, err := m.Network.Layers(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bound{Model: m, Inputs: inputs, Outputs: outputs}
+	return b, b.lay(layers)
+}
+
+// lay gives every parameter its slot and splits the layers.
+func (b *Bound) lay(layers []nn.Layer) error {
+	var parameters []nn.Parameter
+	for _, layer := range layers {
+		parameters = append(parameters, layer.Parameters()...)
+	}
+	parameters = append(parameters, b.Model.Likelihood.Parameters()...)
+	stochastic, err := b.Model.Stochastic.stochastic(parameters)
+	if err != nil {
+		return err
+	}
+	firstStochastic := len(parameters)
+	for i, p := range parameters {
+		slot := Slot{Parameter: p, Stochastic: stochastic[i]}
+		if stochastic[i] {
+			firstStochastic = min(firstStochastic, i)
+			slot.Offset = b.D
+			b.D += p.Size()
+		} else {
+			slot.Offset = b.W
+			b.W += p.Size()
+		}
+		b.Slots = append(b.Slots, slot)
+	}
+
+	seen, split := 0, 0 // parameters of the layers so far; layers before the first stochastic one
+	for i, layer := range layers {
+		if seen += len(layer.Parameters()); seen > firstStochastic {
+			break
+		}
+		split = i + 1
+	}
+	b.prefix, b.suffix = layers[:split], layers[split:]
+	before := 0
+	for _, layer := range b.prefix {
+		before += len(layer.Parameters())
+	}
+	for i := range before {
+		b.Slots[i].InPrefix = true
+	}
+	return nil
+}
+
+// Unpack cuts phi, [J, D], and psi, [W], into the parameters' own tensors; of each only what keep accepts.
+func (b *Bound) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Leaves {
+	leaves := nn.Leaves{}
+	for _, slot := range b.Slots {
+		if keep != nil && !keep(slot) {
+			continue
+		}
+		from, to := slot.Offset, slot.Offset+slot.Size()
+		if slot.Stochastic {
+			shape := append([]int{phi.Shape().Dim(0)}, slot.Shape...)
+			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)), shape...), PerParticle: true}
+		} else {
+			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(psi, graph.AxisRange(from, to)), slot.Shape...)}
+		}
+	}
+	return leaves
+}
+
+// Prefix evaluates the layers before the first stochastic one: x, [B, d], to [width, B].
+func (b *Bound) Prefix(leaves nn.Leaves, x *graph.Node) nn.Value {
+	return apply(b.prefix, leaves, nn.Value{Node: graph.Transpose(x, 0, 1)})
+}
+
+// Suffix evaluates the rest, from what Prefix gives to the network's outputs.
+func (b *Bound) Suffix(leaves nn.Leaves, h nn.Value) nn.Value { return apply(b.suffix, leaves, h) }
+
+func apply(layers []nn.Layer, leaves nn.Leaves, h nn.Value) nn.Value {
+	for _, layer := range layers {
+		h = layer.Apply(leaves, h)
+	}
+	return h
+}
+
+// HasPrefix says whether any layer comes before the first stochastic one.
+func (b *Bound) HasPrefix() bool { return len(b.prefix) > 0 }
+
+// SuffixWidth is the sum of the widths of the suffix's layers: what a particle needs in activations per row.
+func (b *Bound) SuffixWidth() int {
+	width := b.Outputs
+	for _, layer := range b.suffix {
+		for _, p := range layer.Parameters() {
+			width += p.FanOut
+		}
+	}
+	return width
+}
+
+// Scales are the prior's scales of phi's coordinates, [D].
+func (b *Bound) Scales() []float64 {
+	scales := make([]float64, b.D)
+	for _, slot := range b.Slots {
+		if !slot.Stochastic {
+			continue
+		}
+		for i := range slot.Size() {
+			scales[slot.Offset+i] = b.Model.Prior.Scale(slot.Parameter)
+		}
+	}
+	return scales
+}
+
+// LogPrior is log p(phi), [J].
+func (b *Bound) LogPrior(phi *graph.Node) *graph.Node {
+	return b.Model.Prior.LogDensity(phi, b.Scales())
+}
+
+// SamplePrior draws phi, [J, D], from the prior.
+func (b *Bound) SamplePrior(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
+	return b.Model.Prior.Sample(rng, dtype, particles, b.Scales())
+}
+
+// InitShared draws psi, [W], from the parameters' initialisers; nil if nothing is shared.
+func (b *Bound) InitShared(rng random.Stream, dtype compute.DType, g *graph.Graph) *graph.Node {
+	var parts []*graph.Node
+	for _, slot := range b.Slots {
+		if !slot.Stochastic {
+			parts = append(parts, slot.Initialise(rng.Named(slot.Name), dtype, g))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return graph.Concatenate(parts, 0)
+}
+
+// Summary prints the partition: each parameter's name, shape, whether it is stochastic, its prior's scale, and its count.
+func (b *Bound) Summary() string {
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "parameter\tshape\t\tcount\tprior")
+	for _, slot := range b.Slots {
+		role, prior := "shared", ""
+		if slot.Stochastic {
+			role, prior = "stochastic", fmt.Sprintf("%s(%.4g)", typeName(b.Model.Prior), b.Model.Prior.Scale(slot.Parameter))
+		}
+		fmt.Fprintf(table, "%s\t%v\t%s\t%d\t%s\n", slot.Name, slot.Shape, role, slot.Size(), prior)
+	}
+	fmt.Fprintf(table, "total\t\tstochastic\t%d\tper particle\n", b.D)
+	fmt.Fprintf(table, "\t\tshared\t%d\t\n", b.W)
+	table.Flush() //nolint:errcheck // a strings.Builder does not fail
+	return out.String()
+}

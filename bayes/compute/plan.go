@@ -1,0 +1,57 @@
+package compute
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Plan says how the particle axis is cut into chunks, so that the activations of one chunk fit a budget. Its zero value is of
+// no use: make one with NewPlan.
+type Plan struct {
+	Particles int   // J
+	Chunk     int   // particles per chunk; the last may be smaller
+	Bytes     int64 // estimated activations of one chunk
+}
+
+// The budget of one chunk's activations. Measured on a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), chunks
+// that fit the caches are no faster than ones of this size, while each costs compilation; so the budget is there for memory. maxChunks
+// bounds the graph, which holds every chunk.
+const (
+	chunkBudget = 256 << 20
+	maxChunks   = 32
+)
+
+// NewPlan cuts particles so that a chunk's activations take at most 256 MiB where that needs no more than 32 chunks.
+// bytesPerParticle estimates one particle's activations, forward and backward. chunk > 0 is taken as it is.
+func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
+	if particles < 1 || chunk < 0 {
+		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk at least 0 (0: chosen)", particles, chunk)
+	}
+	if chunk == 0 {
+		fit := int(max(1, chunkBudget/max(1, bytesPerParticle)))
+		count := min((particles+fit-1)/fit, maxChunks)
+		chunk = (particles + count - 1) / count
+	}
+	chunk = min(chunk, particles)
+	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle}, nil
+}
+
+// Chunks is how many chunks there are.
+func (p Plan) Chunks() int { return (p.Particles + p.Chunk - 1) / p.Chunk }
+
+// All yields the chunks' bounds: particles from (inclusive) to (exclusive).
+func (p Plan) All() iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		for from := 0; from < p.Particles; from += p.Chunk {
+			if !yield(from, min(from+p.Chunk, p.Particles)) {
+				return
+			}
+		}
+	}
+}
+
+// String says what was chosen.
+func (p Plan) String() string {
+	return fmt.Sprintf("%d particles in %d chunks of %d, about %.1f MiB of activations each",
+		p.Particles, p.Chunks(), p.Chunk, float64(p.Bytes)/(1<<20))
+}

@@ -1,0 +1,123 @@
+package bayes
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"gobnn/bayes/nn"
+)
+
+// A posterior's file describes its model as JSON. The parts of a model are interfaces, so each is written with its type's name, and read back through
+// this register.
+var (
+	registerMu sync.RWMutex
+	register   = map[string]reflect.Type{}
+)
+
+// Register makes a type of network, likelihood or prior known by its name, so that a posterior that uses it can be saved and
+// loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The library's own are known.
+func Register(value any) {
+	registerMu.Lock()
+	defer registerMu.Unlock()
+	register[typeName(value)] = reflect.TypeOf(value)
+}
+
+func init() {
+	for _, value := range []any{nn.MLP{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{}, Laplace{}} {
+		Register(value)
+	}
+}
+
+func typeName(value any) string { return reflect.TypeOf(value).Name() }
+
+// tagged is a value with the name of its type.
+type tagged struct {
+	Type     string          `json:"type"`
+	Settings json.RawMessage `json:"settings"`
+}
+
+type modelFile struct {
+	Network    tagged    `json:"network"`
+	Likelihood tagged    `json:"likelihood"`
+	Prior      tagged    `json:"prior"`
+	Stochastic Partition `json:"stochastic"`
+}
+
+// MarshalJSON writes the model's parts with the names of their types.
+func (m Model) MarshalJSON() ([]byte, error) {
+	if m.Prior == nil {
+		m.Prior = Normal{}
+	}
+	var file modelFile
+	for _, part := range []struct {
+		value any
+		to    *tagged
+	}{{m.Network, &file.Network}, {m.Likelihood, &file.Likelihood}, {m.Prior, &file.Prior}} {
+		if part.value == nil {
+			return nil, fmt.Errorf("bayes: a Model without a Network or a Likelihood cannot be written")
+		}
+		name := typeName(part.value)
+		registerMu.RLock()
+		_, known := register[name]
+		registerMu.RUnlock()
+		if !known {
+			return nil, fmt.Errorf("bayes: type %T is not registered: call bayes.Register(%s{}) so that it can be read back", part.value, name)
+		}
+		settings, err := json.Marshal(part.value)
+		if err != nil {
+			return nil, fmt.Errorf("bayes: writing %T: %w", part.value, err)
+		}
+		*part.to = tagged{name, settings}
+	}
+	file.Stochastic = m.Stochastic
+	return json.Marshal(file)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Model) UnmarshalJSON(data []byte) error {
+	var file modelFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return fmt.Errorf("bayes: model: %w", err)
+	}
+	var read Model
+	var err error
+	if read.Network, err = decode[nn.Network](file.Network); err != nil {
+		return err
+	}
+	if read.Likelihood, err = decode[Likelihood](file.Likelihood); err != nil {
+		return err
+	}
+	if read.Prior, err = decode[Prior](file.Prior); err != nil {
+		return err
+	}
+	read.Stochastic = file.Stochastic
+	*m = read
+	return nil
+}
+
+func decode[T any](t tagged) (value T, err error) {
+	registerMu.RLock()
+	kind, known := register[t.Type]
+	names := make([]string, 0, len(register))
+	for name := range register {
+		names = append(names, name)
+	}
+	registerMu.RUnlock()
+	if !known {
+		slices.Sort(names)
+		return value, fmt.Errorf("bayes: the model uses type %q, which is not registered (known: %s): call bayes.Register on it first", t.Type, strings.Join(names, ", "))
+	}
+	pointer := reflect.New(kind)
+	if err := json.Unmarshal(t.Settings, pointer.Interface()); err != nil {
+		return value, fmt.Errorf("bayes: settings of %q: %w", t.Type, err)
+	}
+	value, ok := pointer.Elem().Interface().(T)
+	if !ok {
+		return value, fmt.Errorf("bayes: type %q is no %v", t.Type, reflect.TypeFor[T]())
+	}
+	return value, nil
+}

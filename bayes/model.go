@@ -1,0 +1,120 @@
+package bayes
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gobnn/bayes/nn"
+)
+
+// Model is a Bayesian neural network, before it has met data: a network, how its output becomes a density of the target, a
+// prior, and which parameters are stochastic. Parameters that are not stochastic are shared by all particles and learnt as
+// point estimates: a partial Bayesian network.
+type Model struct {
+	Network    nn.Network
+	Likelihood Likelihood
+	Prior      Prior     // of the stochastic parameters; default Normal{StdDev: 1}
+	Stochastic Partition // which parameters are stochastic
+}
+
+// Partition says which parameters are stochastic. Layers, Weights, Biases, Names and All make one; And joins two.
+type Partition struct {
+	Selectors []Selector `json:"selectors"`
+}
+
+// Selector picks parameters: all that agree with each of its fields that is set.
+type Selector struct {
+	Layer int     `json:"layer,omitempty"` // counted from 1
+	Kind  nn.Kind `json:"kind,omitempty"`
+	Name  string  `json:"name,omitempty"`
+}
+
+// Layers makes weights and biases of the numbered layers stochastic; layers count from 1.
+func Layers(numbers ...int) Partition { return layersOf("", numbers) }
+
+// Weights makes the weights of the numbered layers stochastic, of all layers if none is given.
+func Weights(layers ...int) Partition { return layersOf(nn.Weights, layers) }
+
+// Biases makes the biases of the numbered layers stochastic, of all layers if none is given.
+func Biases(layers ...int) Partition { return layersOf(nn.Biases, layers) }
+
+func layersOf(kind nn.Kind, numbers []int) Partition {
+	var p Partition
+	if len(numbers) == 0 && kind != "" {
+		p.Selectors = []Selector{{Kind: kind}}
+	}
+	for _, n := range numbers {
+		if n == 0 {
+			n = -1 // 0 would mean any: no layer has that number, and binding will say so
+		}
+		p.Selectors = append(p.Selectors, Selector{Layer: n, Kind: kind})
+	}
+	return p
+}
+
+// Names makes the named parameters stochastic, such as "layer3/weights" or "noise/log_scale".
+func Names(names ...string) Partition {
+	var p Partition
+	for _, n := range names {
+		p.Selectors = append(p.Selectors, Selector{Name: n})
+	}
+	return p
+}
+
+// All makes every weight and bias stochastic: a full Bayesian network.
+func All() Partition { return Weights().And(Biases()) }
+
+// And picks what either partition picks.
+func (p Partition) And(other Partition) Partition {
+	return Partition{slices.Concat(p.Selectors, other.Selectors)}
+}
+
+func (s Selector) matches(p nn.Parameter) bool {
+	return (s.Layer == 0 || s.Layer == p.Layer) && (s.Kind == "" || s.Kind == p.Kind) && (s.Name == "" || s.Name == p.Name)
+}
+
+func (s Selector) String() string {
+	var parts []string
+	if s.Layer != 0 {
+		parts = append(parts, fmt.Sprintf("layer %d", s.Layer))
+	}
+	if s.Kind != "" {
+		parts = append(parts, string(s.Kind))
+	}
+	if s.Name != "" {
+		parts = append(parts, fmt.Sprintf("name %q", s.Name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Errors that Bind wraps; test for them with errors.Is.
+var (
+	ErrEmptyPartition = errors.New("bayes: no parameter is stochastic")
+	ErrUnknownLayer   = errors.New("bayes: the partition picks a parameter that the network does not have")
+)
+
+// stochastic marks the parameters that the partition picks.
+func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
+	if len(p.Selectors) == 0 {
+		return nil, fmt.Errorf("%w: set Model.Stochastic, for instance to bayes.Layers(%d) or bayes.All()", ErrEmptyPartition, 1)
+	}
+	picked := make([]bool, len(parameters))
+	for _, selector := range p.Selectors {
+		matched := false
+		for i, parameter := range parameters {
+			if selector.matches(parameter) {
+				picked[i], matched = true, true
+			}
+		}
+		if !matched {
+			names := make([]string, len(parameters))
+			for i, parameter := range parameters {
+				names[i] = parameter.Name
+			}
+			return nil, fmt.Errorf("%w: %s; it has %s", ErrUnknownLayer, selector, strings.Join(names, ", "))
+		}
+	}
+	return picked, nil
+}

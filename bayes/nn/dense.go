@@ -1,0 +1,102 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Dense is the affine layer W h + b, with W [out, in] and b [out], each shared or per particle.
+type Dense struct {
+	Number  int // of the layer, counted from 1: its parameters are "layer1/weights" and "layer1/biases"
+	In, Out int
+	Init    Initialiser // of the weights; biases start at 0
+}
+
+var _ Layer = Dense{}
+
+func (d Dense) name(kind Kind) string { return fmt.Sprintf("layer%d/%s", d.Number, kind) }
+
+// Parameters are the weights and the biases.
+func (d Dense) Parameters() []Parameter {
+	parameter := func(kind Kind, init Initialiser, shape ...int) Parameter {
+		return Parameter{Name: d.name(kind), Layer: d.Number, Kind: kind, Shape: shape, FanIn: d.In, FanOut: d.Out, Init: init}
+	}
+	return []Parameter{
+		parameter(Weights, d.Init, d.Out, d.In),
+		parameter(Biases, Zeros, d.Out),
+	}
+}
+
+// Apply maps [in, B] to [out, B], or [J, in, B] to [J, out, B]; a shared input becomes per particle if a parameter is.
+func (d Dense) Apply(leaves Leaves, h Value) Value {
+	product := d.product(leaves[d.name(Weights)], h)
+	return addBiases(product, leaves[d.name(Biases)])
+}
+
+func (d Dense) product(w, h Value) Value {
+	batch := h.Node.Shape().Dim(-1)
+	switch {
+	case !w.PerParticle && !h.PerParticle:
+		return Value{graph.Einsum("oi,ib->ob", w.Node, h.Node), false}
+	case w.PerParticle && !h.PerParticle: // one product for all particles: [J*out, in] by [in, B]
+		particles := w.Node.Shape().Dim(0)
+		stacked := graph.Reshape(w.Node, particles*d.Out, d.In)
+		return Value{graph.Reshape(graph.Einsum("ki,ib->kb", stacked, h.Node), particles, d.Out, batch), true}
+	case d.Out == 1: // a weighted sum of rows, which fuses with what surrounds it
+		particles := 1
+		if w.PerParticle {
+			particles = w.Node.Shape().Dim(0)
+		}
+		column := graph.Reshape(w.Node, particles, d.In, 1)
+		return Value{graph.ExpandAxes(graph.ReduceSum(graph.Mul(h.Node, column), 1), 1), true}
+	case w.PerParticle:
+		return Value{graph.Einsum("joi,jib->job", w.Node, h.Node), true}
+	default:
+		return Value{graph.Einsum("oi,jib->job", w.Node, h.Node), true}
+	}
+}
+
+func addBiases(z, b Value) Value {
+	biases := graph.ExpandAxes(b.Node, -1) // [out, 1] or [J, out, 1]
+	switch {
+	case z.PerParticle && !b.PerParticle:
+		biases = graph.ExpandAxes(biases, 0)
+	case !z.PerParticle && b.PerParticle:
+		z = Value{graph.ExpandAxes(z.Node, 0), true}
+	}
+	return Value{graph.Add(z.Node, biases), z.PerParticle}
+}
+
+// MLP is a multilayer perceptron: Dense layers of the Hidden widths, each followed by the activation, and a last Dense
+// layer to the output. Layers count from 1; the output layer is number len(Hidden)+1.
+type MLP struct {
+	Hidden     []int       `json:"hidden"`         // may be empty: a linear model
+	Activation Activation  `json:"activation"`     // default ReLU
+	Init       Initialiser `json:"init,omitempty"` // of the weights; default LecunNormal
+}
+
+var _ Network = MLP{}
+
+// Layers implements Network.
+func (m MLP) Layers(inputs, outputs int) ([]Layer, error) {
+	if err := m.Activation.check(); err != nil {
+		return nil, err
+	}
+	if err := m.Init.check(); err != nil {
+		return nil, err
+	}
+	if inputs < 1 || outputs < 1 {
+		return nil, fmt.Errorf("nn: an MLP from %d inputs to %d outputs: both must be at least 1", inputs, outputs)
+	}
+	var layers []Layer
+	in := inputs
+	for i, width := range m.Hidden {
+		if width < 1 {
+			return nil, fmt.Errorf("nn: hidden layer %d has width %d: it must be at least 1", i+1, width)
+		}
+		layers = append(layers, Dense{Number: i + 1, In: in, Out: width, Init: m.Init}, m.Activation)
+		in = width
+	}
+	return append(layers, Dense{Number: len(m.Hidden) + 1, In: in, Out: outputs, Init: m.Init}), nil
+}

@@ -1,0 +1,114 @@
+// Package nn builds particle-batched neural networks: J copies of a network, evaluated on one batch at once in one graph.
+//
+// Some parameters of a partial Bayesian network differ from particle to particle (stochastic), the others are shared. So every
+// tensor on its way through the network is a Value, which is either shared by all particles, [width, B], or per particle,
+// [J, width, B]. A value stays shared until it meets the first stochastic parameter: what comes before is evaluated once, not J
+// times. Rows of the batch come last, and weights are [out, in], since then the product of J stochastic matrices with a
+// shared input is one large product, [J*out, in] by [in, B], without a transposition anywhere.
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Value is a tensor that all particles share, [width, B], or that each has its own of, [J, width, B]. The same holds for
+// parameters: a matrix is [out, in] or [J, out, in], a vector [out] or [J, out].
+type Value struct {
+	Node        *graph.Node
+	PerParticle bool
+}
+
+// Kind says what role a parameter plays in its layer.
+type Kind string
+
+// The kinds of parameters.
+const (
+	Weights Kind = "weights"
+	Biases  Kind = "biases"
+	Noise   Kind = "noise" // of the likelihood
+)
+
+// Parameter describes one tensor of a network's parameters.
+type Parameter struct {
+	Name   string // unique in its network, such as "layer3/weights"
+	Layer  int    // counted from 1; 0 for parameters of the likelihood
+	Kind   Kind
+	Shape  []int // of one particle's: [out, in] for weights, [out] for biases
+	FanIn  int
+	FanOut int
+	Init   Initialiser
+}
+
+// Size is the count of numbers in one particle's tensor.
+func (p Parameter) Size() int {
+	n := 1
+	for _, d := range p.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Leaves are parameters in a graph, by name.
+type Leaves map[string]Value
+
+// Layer is one stage of a network: it takes the value of the stage before.
+type Layer interface {
+	// Parameters of the layer, in the order of the flat layout; none for an activation.
+	Parameters() []Parameter
+	// Apply builds the layer's graph; it panics as GoMLX does.
+	Apply(leaves Leaves, h Value) Value
+}
+
+// Network describes a network before the widths of its input and output are known.
+type Network interface {
+	// Layers builds the sequence of layers from inputs to outputs; an error names the setting that is wrong.
+	Layers(inputs, outputs int) ([]Layer, error)
+}
+
+// Initialiser is the distribution that a shared parameter starts from.
+type Initialiser string
+
+// The initialisers. The zero value is LecunNormal for weights and Zeros for biases.
+const (
+	LecunNormal   Initialiser = "lecun_normal"   // N(0, 1/in); LeCun, Bottou, Orr and Müller 1998
+	HeNormal      Initialiser = "he_normal"      // N(0, 2/in); He, Zhang, Ren and Sun 2015
+	GlorotUniform Initialiser = "glorot_uniform" // U(-a, a), a^2 = 6/(in+out); Glorot and Bengio 2010
+	Zeros         Initialiser = "zeros"
+)
+
+func (i Initialiser) check() error {
+	switch i {
+	case "", LecunNormal, HeNormal, GlorotUniform, Zeros:
+		return nil
+	}
+	return fmt.Errorf("nn: unknown initialiser %q: use lecun_normal, he_normal, glorot_uniform or zeros", string(i))
+}
+
+// Initialise draws a parameter's starting value, flat: [Size]. The stream should be the parameter's own.
+func (p Parameter) Initialise(rng random.Stream, dtype compute.DType, g *graph.Graph) *graph.Node {
+	init := p.Init
+	if init == "" {
+		init = LecunNormal
+		if p.Kind != Weights {
+			init = Zeros
+		}
+	}
+	in, out := float64(p.FanIn), float64(p.FanOut)
+	switch init {
+	case LecunNormal:
+		return graph.MulScalar(rng.Normal(dtype, p.Size()), math.Sqrt(1/in))
+	case HeNormal:
+		return graph.MulScalar(rng.Normal(dtype, p.Size()), math.Sqrt(2/in))
+	case GlorotUniform:
+		a := math.Sqrt(6 / (in + out))
+		return graph.MulScalar(graph.AddScalar(graph.MulScalar(rng.Uniform(dtype, p.Size()), 2), -1), a)
+	}
+	return graph.FillScalar(g, shapes.Make(dtype, p.Size()), 0)
+}

@@ -1,0 +1,116 @@
+package smc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+)
+
+// ErrZeroWeights says that no particle has any weight left.
+var ErrZeroWeights = errors.New("smc: all weights are zero")
+
+// LogWeights are the log-weights of J particles, on the host, normalised: their exponentials sum to 1. They do not change.
+type LogWeights struct {
+	normalised []float64
+	logSum     float64
+	nans       int
+}
+
+// NewLogWeights normalises log-weights. NaN and +Inf count as -Inf, that is as no weight, and NaNs reports how many there were.
+// If none is left, the error wraps ErrZeroWeights and holds the counts.
+func NewLogWeights(logWeights []float64) (LogWeights, error) {
+	w := LogWeights{normalised: slices.Clone(logWeights)}
+	for i, v := range w.normalised {
+		if math.IsNaN(v) || math.IsInf(v, 1) {
+			w.normalised[i] = math.Inf(-1)
+			w.nans++
+		}
+	}
+	if len(w.normalised) > 0 {
+		w.logSum = floats.LogSumExp(w.normalised)
+	}
+	if len(w.normalised) == 0 || math.IsInf(w.logSum, -1) {
+		return LogWeights{}, fmt.Errorf("%w: of %d log-weights %d are NaN or +Inf, the others -Inf: the particles do not explain the data at all; "+
+			"check the data's scale, use a smaller step or more particles", ErrZeroWeights, len(logWeights), w.nans)
+	}
+	for i := range w.normalised {
+		w.normalised[i] -= w.logSum
+	}
+	return w, nil
+}
+
+// Len is the number of particles J.
+func (w LogWeights) Len() int { return len(w.normalised) }
+
+// NaNs is how many of the log-weights given were NaN or +Inf.
+func (w LogWeights) NaNs() int { return w.nans }
+
+// At is particle j's normalised log-weight.
+func (w LogWeights) At(j int) float64 { return w.normalised[j] }
+
+// Weights are the normalised weights, [J]; they sum to 1.
+func (w LogWeights) Weights() []float64 {
+	weights := make([]float64, len(w.normalised))
+	for i, v := range w.normalised {
+		weights[i] = math.Exp(v)
+	}
+	return weights
+}
+
+// EffectiveSampleSize is 1 / sum_j w_j^2 (Kong, Liu and Wong 1994): J for equal weights, 1 if one particle has all.
+func (w LogWeights) EffectiveSampleSize() float64 {
+	sum := 0.0
+	for _, v := range w.normalised {
+		sum += math.Exp(2 * v)
+	}
+	return 1 / sum
+}
+
+// LogEvidence is the log of the mean of the weights as given: log p(y) where particles come from the prior and log-weights
+// are their log-likelihoods. stdErr is its standard error by the delta method, the relative standard error of the mean
+// weight, sqrt((J/ESS - 1) / (J - 1)); it means little once the ESS is a handful.
+func (w LogWeights) LogEvidence() (value, stdErr float64) {
+	j := float64(len(w.normalised))
+	return w.logSum - math.Log(j), math.Sqrt(max(0, j/w.EffectiveSampleSize()-1) / (j - 1))
+}
+
+// The functions below do the same inside a graph; they panic as GoMLX does.
+
+// Gate turns what is not finite into -Inf: a density that cannot be evaluated is no density.
+func Gate(logDensity *Node) *Node {
+	return Where(IsFinite(logDensity), logDensity, fill(logDensity, math.Inf(-1)))
+}
+
+// FiniteMax is the largest element, a scalar, or 0 where none is finite: what to subtract before exponentials.
+func FiniteMax(x *Node) *Node {
+	m := ReduceAllMax(StopGradient(x))
+	return Where(IsFinite(m), m, ZerosLike(m))
+}
+
+// LogSumExp is log sum exp x over an axis, which is kept with size 1; -Inf where all are -Inf.
+func LogSumExp(x *Node, axis int) *Node {
+	m := ReduceAndKeep(StopGradient(x), ReduceMax, axis)
+	m = Where(IsFinite(m), m, ZerosLike(m))
+	return Add(m, Log(ReduceAndKeep(Exp(Sub(x, m)), ReduceSum, axis)))
+}
+
+// Normalise shifts log-weights, [J], so that their exponentials sum to 1, and gives the log of the sum, a scalar. If all
+// are -Inf, they stay so.
+func Normalise(logWeights *Node) (normalised, logSum *Node) {
+	logSum = Reshape(LogSumExp(logWeights, 0))
+	return Where(IsFinite(logSum), Sub(logWeights, logSum), logWeights), logSum
+}
+
+// EffectiveSampleSize is 1 / sum_j w_j^2 of normalised log-weights, [J], a scalar.
+func EffectiveSampleSize(normalised *Node) *Node {
+	return Reciprocal(ReduceAllSum(Exp(MulScalar(normalised, 2))))
+}
+
+func fill(like *Node, value float64) *Node {
+	return BroadcastToShape(Scalar(like.Graph(), like.DType(), value), shapes.Make(like.DType(), like.Shape().Dimensions...))
+}

@@ -1,0 +1,349 @@
+// Package target evaluates what the samplers sample from: the log-posterior of all particles, its gradients, and the evidence.
+//
+// A likelihood over a mini-batch of n of N rows stands for the whole data only when it is multiplied by N/n. Which of the two a
+// number means is a matter of type here, not of a flag: Full takes a batch that holds all rows and never scales; MiniBatch knows N and
+// scales by N/n. A sampler that needs the one cannot be given the other by accident.
+//
+// Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next begins. The
+// gradient with respect to the shared parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's
+// identity), and chunks merge as running log-sum-exps do.
+//
+// One gate stands before everything: a log-likelihood that is NaN or infinite counts as -Inf, and a particle with a non-finite
+// coordinate is evaluated as zeros, with weight 0, so that it cannot disturb the others' gradient.
+package target
+
+import (
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/smc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Batch is some rows of the data, in a graph. Rows from Count on are padding, whatever they hold.
+type Batch struct {
+	X     *Node // [B, d], standardised
+	Y     *Node // [B]: the standardised target, or the index of the class
+	Count *Node // scalar of X's type: how many rows are real; nil if all are
+}
+
+// mask is true for real rows, [1, B]; nil if all are.
+func (b Batch) mask() *Node {
+	if b.Count == nil {
+		return nil
+	}
+	rows := b.Y.Shape().Clone()
+	rows.DType = b.Count.DType()
+	return ExpandAxes(LessThan(Iota(b.Y.Graph(), rows, 0), b.Count), 0)
+}
+
+// count is the number of real rows, a scalar.
+func (b Batch) count() *Node {
+	if b.Count != nil {
+		return b.Count
+	}
+	return ConstAs(b.X, float64(b.Y.Shape().Dim(0)))
+}
+
+// Likelihood evaluates log p(y_batch | phi_j; psi), unscaled. Its methods build graph, and panic as GoMLX does.
+type Likelihood struct {
+	Model *bayes.Bound
+	Plan  compute.Plan // of the particle axis
+}
+
+// chunk is a part of the particles in the network's suffix.
+type chunk struct {
+	from, to int
+	shared   nn.Value  // what the prefix gives
+	leaves   nn.Leaves // all parameters that the suffix and the likelihood use
+}
+
+// evaluation is a pass over all chunks.
+type evaluation struct {
+	Likelihood
+	batch  Batch
+	phi    *Node
+	prefix nn.Leaves
+	common nn.Leaves // shared parameters behind the prefix
+	input  nn.Value  // what the prefix gives
+}
+
+func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
+	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
+	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
+	e.common = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return !s.InPrefix && !s.Stochastic })
+	e.input = l.Model.Prefix(e.prefix, batch.X)
+	return e
+}
+
+// chunk builds one chunk's parameters. It waits for the node `after`, so that chunks are worked off one by one.
+func (e *evaluation) chunk(from, to int, after *Node) chunk {
+	phi := e.phi
+	if e.Plan.Chunks() > 1 {
+		phi = Slice(phi, AxisRange(from, to))
+		if after != nil {
+			phi = SchedulingBarrier(phi, after)
+		}
+	}
+	leaves := e.Model.Unpack(phi, nil, func(s bayes.Slot) bool { return s.Stochastic })
+	for name, leaf := range e.common {
+		leaves[name] = leaf
+	}
+	return chunk{from, to, e.input, leaves}
+}
+
+// rows is log p(y_b | phi_j; psi), [c, B], with 0 for padding.
+func (e *evaluation) rows(c chunk) *Node {
+	outputs := e.Model.Suffix(c.leaves, c.shared)
+	density := e.Model.Model.Likelihood.LogDensity(c.leaves, outputs, e.batch.Y)
+	if particles := c.to - c.from; density.Shape().Dim(0) != particles {
+		density = BroadcastToDims(density, particles, density.Shape().Dim(1))
+	}
+	if mask := e.batch.mask(); mask != nil {
+		density = Where(BroadcastToDims(mask, density.Shape().Dimensions...), density, ZerosLike(density))
+	}
+	return density
+}
+
+// LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W] or nil.
+func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
+	e := l.begin(phi, psi, batch)
+	var parts []*Node
+	for from, to := range l.Plan.All() {
+		parts = append(parts, smc.Gate(ReduceSum(e.rows(e.chunk(from, to, last(parts))), 1)))
+	}
+	return concatenate(parts)
+}
+
+// LogPredictive is log sum_j w_j p(y_b | phi_j; psi) for each row, [B], where logWeights, [J], are normalised; 0 for padding.
+func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node {
+	e := l.begin(phi, psi, batch)
+	var running *Node // [1, B]
+	for from, to := range l.Plan.All() {
+		rows := smc.Gate(e.rows(e.chunk(from, to, running)))
+		weighted := Add(rows, ExpandAxes(part(logWeights, from, to), 1))
+		sum := smc.LogSumExp(weighted, 0)
+		if running != nil {
+			sum = smc.LogSumExp(Concatenate([]*Node{running, sum}, 0), 0)
+		}
+		running = sum
+	}
+	density := Reshape(running, batch.Y.Shape().Dim(0))
+	if mask := batch.mask(); mask != nil {
+		density = Where(Reshape(mask, batch.Y.Shape().Dim(0)), density, ZerosLike(density))
+	}
+	return density
+}
+
+// Evidence is what one batch says about the model under weighted particles.
+type Evidence struct {
+	LogLikelihood *Node // [J]: log p(y_batch | phi_j; psi), -Inf where not finite
+	LogEvidence   *Node // scalar: log sum_j w_j p(y_batch | phi_j; psi); -Inf if no particle has a weight
+	Gradient      *Node // [W]: of LogEvidence with respect to psi; nil if nothing is shared
+}
+
+// Evidence evaluates the batch's evidence under particles with normalised logWeights, [J], and its gradient by Fisher's
+// identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held constant
+// (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
+func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
+	alive := And(LogicalAll(IsFinite(phi), 1), IsFinite(logWeights)) // [J]
+	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
+	logWeights = Where(alive, logWeights, negativeInfinity(logWeights))
+
+	e := l.begin(phi, psi, batch)
+	wrt, names := e.differentiated()
+	var parts, gradient []*Node
+	var maximum, total *Node // running log-sum-exp: log evidence = maximum + log total
+	for from, to := range l.Plan.All() {
+		c := e.chunk(from, to, last(parts))
+		raw := ReduceSum(e.rows(c), 1)
+		logLik := smc.Gate(raw)
+		joint := StopGradient(Add(logLik, part(logWeights, from, to)))
+		chunkMax := smc.FiniteMax(joint)
+		weights := Exp(Sub(joint, chunkMax))
+		// A particle of weight 0 is left out by Where, not by the factor 0: 0 times NaN is NaN.
+		contributing := Where(GreaterThan(weights, ZerosLike(weights)), raw, ZerosLike(raw))
+		sum := ReduceAllSum(weights)
+		var gradients []*Node
+		if len(wrt) > 0 {
+			gradients = Gradient(ReduceAllSum(Mul(weights, contributing)), wrt...)
+		}
+		parts = append(parts, logLik)
+		if maximum == nil {
+			maximum, total, gradient = chunkMax, sum, gradients
+			continue
+		}
+		both := Max(maximum, chunkMax)
+		before, now := Exp(Sub(maximum, both)), Exp(Sub(chunkMax, both))
+		total = Add(Mul(total, before), Mul(sum, now))
+		for i := range gradient {
+			gradient[i] = Add(Mul(gradient[i], before), Mul(gradients[i], now))
+		}
+		maximum = both
+	}
+	return Evidence{
+		LogLikelihood: concatenate(parts),
+		LogEvidence:   Add(maximum, Log(total)),
+		Gradient:      e.pack(names, gradient, total, psi),
+	}
+}
+
+// differentiated lists what a chunk's gradient is taken with respect to: the prefix's output, if the prefix has parameters,
+// under the name "", and the shared parameters behind the prefix.
+func (e *evaluation) differentiated() (wrt []*Node, names []string) {
+	if len(e.prefix) > 0 {
+		wrt, names = append(wrt, e.input.Node), append(names, "")
+	}
+	for _, slot := range e.Model.Slots {
+		if leaf, ok := e.common[slot.Name]; ok {
+			wrt, names = append(wrt, leaf.Node), append(names, slot.Name)
+		}
+	}
+	return wrt, names
+}
+
+// pack pulls the gradient with respect to the prefix's output back through the prefix, once, divides by the total weight and lays all
+// of it out as psi, [W].
+func (e *evaluation) pack(names []string, gradient []*Node, total, psi *Node) *Node {
+	if len(names) == 0 {
+		return nil
+	}
+	byName := map[string]*Node{}
+	for i, name := range names {
+		if name != "" {
+			byName[name] = gradient[i]
+			continue
+		}
+		var leaves []*Node
+		var of []string
+		for _, slot := range e.Model.Slots {
+			if leaf, ok := e.prefix[slot.Name]; ok {
+				leaves, of = append(leaves, leaf.Node), append(of, slot.Name)
+			}
+		}
+		pulled := Gradient(ReduceAllSum(Mul(e.input.Node, StopGradient(gradient[i]))), leaves...)
+		for k, g := range pulled {
+			byName[of[k]] = g
+		}
+	}
+	var flat []*Node
+	for _, slot := range e.Model.Slots {
+		if !slot.Stochastic {
+			flat = append(flat, Reshape(byName[slot.Name], slot.Size()))
+		}
+	}
+	return Div(concatenate(flat), total)
+}
+
+// gradientOfPosterior is log p(phi) + scale log p(y_batch | phi; psi), [J], and its gradient with respect to phi, [J, D]: the sum over
+// particles is differentiated, since no particle's density depends on another's parameters.
+func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
+	e := l.begin(phi, psi, batch)
+	var values, gradients []*Node
+	for from, to := range l.Plan.All() {
+		c := e.chunk(from, to, last(gradients))
+		logLik := Mul(ReduceSum(e.rows(c), 1), scale)
+		var leaves []*Node
+		for _, slot := range l.Model.Slots {
+			if slot.Stochastic {
+				leaves = append(leaves, c.leaves[slot.Name].Node)
+			}
+		}
+		flat := Gradient(ReduceAllSum(logLik), leaves...)
+		for i := range flat {
+			flat[i] = Reshape(flat[i], to-from, flat[i].Shape().Size()/(to-from))
+		}
+		packed := flat[0]
+		if len(flat) > 1 {
+			packed = Concatenate(flat, 1)
+		}
+		values, gradients = append(values, logLik), append(gradients, packed)
+	}
+	prior := l.Model.LogPrior(phi)
+	ofPrior := Gradient(ReduceAllSum(prior), phi)[0]
+	return smc.Gate(Add(prior, concatenate(values))), Add(ofPrior, concatenate(gradients))
+}
+
+// Full is the posterior given all rows: its batches must hold the whole data.
+type Full struct{ Likelihood }
+
+// MiniBatch is the posterior given N rows, estimated from batches of n: log p(phi) + (N/n) log p(y_batch | phi; psi).
+type MiniBatch struct {
+	Likelihood
+	Rows int // N
+}
+
+// Target is an unnormalised log-posterior of all particles: Full or MiniBatch.
+type Target interface {
+	// Scale is what the batch's log-likelihood is multiplied by, a scalar: 1 or N/n.
+	Scale(batch Batch) *Node
+	// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
+	LogPosterior(phi, psi *Node, batch Batch) *Node
+	// Gradient is LogPosterior, [J], and its gradient with respect to phi, [J, D].
+	Gradient(phi, psi *Node, batch Batch) (value, gradient *Node)
+}
+
+var (
+	_ Target = Full{}
+	_ Target = MiniBatch{}
+)
+
+// Scale implements Target: 1.
+func (f Full) Scale(batch Batch) *Node { return ConstAs(batch.X, 1.0) }
+
+// Scale implements Target: N/n, where n counts the batch's real rows.
+func (m MiniBatch) Scale(batch Batch) *Node {
+	return Div(ConstAs(batch.X, float64(m.Rows)), batch.count())
+}
+
+// LogPosterior implements Target.
+func (f Full) LogPosterior(phi, psi *Node, batch Batch) *Node {
+	return f.logPosterior(phi, psi, batch, f.Scale(batch))
+}
+
+// LogPosterior implements Target.
+func (m MiniBatch) LogPosterior(phi, psi *Node, batch Batch) *Node {
+	return m.logPosterior(phi, psi, batch, m.Scale(batch))
+}
+
+// Gradient implements Target.
+func (f Full) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+	return f.gradientOfPosterior(phi, psi, batch, f.Scale(batch))
+}
+
+// Gradient implements Target.
+func (m MiniBatch) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+	return m.gradientOfPosterior(phi, psi, batch, m.Scale(batch))
+}
+
+func (l Likelihood) logPosterior(phi, psi *Node, batch Batch, scale *Node) *Node {
+	return smc.Gate(Add(l.Model.LogPrior(phi), Mul(scale, l.LogLikelihood(phi, psi, batch))))
+}
+
+func part(x *Node, from, to int) *Node {
+	if from == 0 && to == x.Shape().Dim(0) {
+		return x
+	}
+	return Slice(x, AxisRange(from, to))
+}
+
+func last(nodes []*Node) *Node {
+	if len(nodes) == 0 {
+		return nil
+	}
+	return nodes[len(nodes)-1]
+}
+
+func concatenate(parts []*Node) *Node {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return Concatenate(parts, 0)
+}
+
+func negativeInfinity(like *Node) *Node {
+	return BroadcastToShape(ConstAs(like, math.Inf(-1)), like.Shape())
+}
