@@ -1,0 +1,94 @@
+// Package optim updates shared parameters by stochastic gradients, inside a compiled step.
+package optim
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Adam is the optimiser of Kingma and Ba (2015), algorithm 1; with WeightDecay it is AdamW (Loshchilov and Hutter 2019,
+// algorithm 2): the decay is not part of the gradient, so the moments do not see it.
+type Adam struct {
+	Schedule    Schedule `json:"schedule"`
+	Beta1       float64  `json:"beta1,omitempty"`   // decay of the mean; default 0.9
+	Beta2       float64  `json:"beta2,omitempty"`   // decay of the mean square; default 0.999
+	Epsilon     float64  `json:"epsilon,omitempty"` // default 1e-8
+	WeightDecay float64  `json:"weight_decay,omitempty"`
+}
+
+// Schedule is the learning rate as a function of the step, Rate Decay^(step/Every).
+type Schedule struct {
+	Rate  float64 `json:"rate"`            // default 0.01
+	Decay float64 `json:"decay,omitempty"` // factor for each Every steps; 0 or 1: constant
+	Every int     `json:"every,omitempty"` // default 1
+}
+
+// Constant is a learning rate that does not change.
+func Constant(rate float64) Schedule { return Schedule{Rate: rate} }
+
+// Exponential multiplies the rate by decay each `every` steps, smoothly in between: rate decay^(step/every).
+func Exponential(rate, decay float64, every int) Schedule {
+	return Schedule{Rate: rate, Decay: decay, Every: every}
+}
+
+// At is the rate at a step counted from 0.
+func (s Schedule) At(step int) float64 {
+	rate := s.Rate
+	if rate == 0 {
+		rate = 0.01
+	}
+	if s.Decay == 0 || s.Decay == 1 {
+		return rate
+	}
+	return rate * math.Pow(s.Decay, float64(step)/float64(max(1, s.Every)))
+}
+
+// Check returns an error that names a setting that is wrong.
+func (a Adam) Check() error {
+	for _, f := range []struct {
+		name    string
+		value   float64
+		allowed bool
+	}{
+		{"learning rate", a.Schedule.Rate, a.Schedule.Rate >= 0},
+		{"decay of the learning rate", a.Schedule.Decay, a.Schedule.Decay >= 0},
+		{"steps between decays", float64(a.Schedule.Every), a.Schedule.Every >= 0},
+		{"Beta1", a.Beta1, a.Beta1 >= 0 && a.Beta1 < 1},
+		{"Beta2", a.Beta2, a.Beta2 >= 0 && a.Beta2 < 1},
+		{"Epsilon", a.Epsilon, a.Epsilon >= 0},
+		{"WeightDecay", a.WeightDecay, a.WeightDecay >= 0},
+	} {
+		if !f.allowed || math.IsInf(f.value, 0) {
+			return fmt.Errorf("optim: %s is %v: it must be positive and finite, the Betas below 1 (0 takes the default)", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+// Moments are the state of Adam: running means of the gradient and of its square, [W] each.
+type Moments struct{ Mean, Square *Node }
+
+// Ascend moves psi, [W], along the gradient of what is to be maximised. step counts from 1, a scalar of psi's type; rate is the schedule's
+// value, a scalar. It builds graph, and panics as GoMLX does.
+func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, Moments) {
+	beta1, beta2, epsilon := or(a.Beta1, 0.9), or(a.Beta2, 0.999), or(a.Epsilon, 1e-8)
+	m.Mean = Add(MulScalar(m.Mean, beta1), MulScalar(gradient, 1-beta1))
+	m.Square = Add(MulScalar(m.Square, beta2), MulScalar(Square(gradient), 1-beta2))
+	unbias := func(moment *Node, beta float64) *Node {
+		return Div(moment, OneMinus(Exp(MulScalar(step, math.Log(beta)))))
+	}
+	direction := Div(unbias(m.Mean, beta1), AddScalar(Sqrt(unbias(m.Square, beta2)), epsilon))
+	if a.WeightDecay > 0 {
+		direction = Sub(direction, MulScalar(psi, a.WeightDecay))
+	}
+	return Add(psi, Mul(direction, rate)), m
+}
+
+func or(value, byDefault float64) float64 {
+	if value == 0 {
+		return byDefault
+	}
+	return value
+}
