@@ -12,7 +12,7 @@ import (
 // The files are gzip of CSV: a header, features first, target last, rows in the order of their source. data/SOURCES.md tells where each is
 // from and has its checksum.
 //
-//go:embed data/*.csv.gz data/splits_gal/*.csv.gz data/splits_pmcnet/*.csv.gz
+//go:embed data
 var files embed.FS
 
 // entry is what the registry knows of an embedded set.

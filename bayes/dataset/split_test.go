@@ -1,0 +1,214 @@
+package dataset
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// numbered is a regression set whose target and only feature are the row's number.
+func numbered(n int) *Dataset {
+	d := &Dataset{Name: "numbered", Features: []string{"row"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+	for i := range n {
+		d.X.Set(i, 0, float64(i))
+		d.Y[i] = float64(i)
+	}
+	return d
+}
+
+// rowsOf are the row numbers in a part of numbered.
+func rowsOf(t *testing.T, d *Dataset) []int {
+	t.Helper()
+	if d == nil {
+		return nil
+	}
+	rows := make([]int, d.Rows())
+	for i, y := range d.Y {
+		if d.X.At(i, 0) != y {
+			t.Fatalf("X and Y of row %d are of different rows", i)
+		}
+		rows[i] = int(y)
+	}
+	return rows
+}
+
+func wantPartition(t *testing.T, n int, parts ...[]int) {
+	t.Helper()
+	seen := make([]int, n)
+	for _, rows := range parts {
+		for _, r := range rows {
+			seen[r]++
+		}
+	}
+	for r, times := range seen {
+		if times != 1 {
+			t.Fatalf("row %d is in the parts %d times", r, times)
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	tests := []struct {
+		n    int
+		f    Fractions
+		want [3]int
+	}{
+		{308, Fractions{.6, .3, .1}, [3]int{185, 92, 31}}, // cuts at round(184.8), round(277.2)
+		{10, Fractions{.9, 0, .1}, [3]int{9, 0, 1}},
+		{10, Fractions{Train: 1}, [3]int{10, 0, 0}},
+		{3, Fractions{1. / 3, 1. / 3, 1. / 3}, [3]int{1, 1, 1}},
+		{1001, Fractions{.7, .3, 0}, [3]int{701, 300, 0}},
+	}
+	for _, tt := range tests {
+		parts, err := numbered(tt.n).Split(tt.f, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		train, validation, test := rowsOf(t, parts.Train), rowsOf(t, parts.Validation), rowsOf(t, parts.Test)
+		wantPartition(t, tt.n, train, validation, test)
+		if got := [3]int{len(train), len(validation), len(test)}; got != tt.want {
+			t.Errorf("%d rows by %v: got %v, want %v", tt.n, tt.f, got, tt.want)
+		}
+		again, err := numbered(tt.n).Split(tt.f, 7)
+		if err != nil || !slices.Equal(rowsOf(t, again.Train), train) {
+			t.Errorf("%d rows by %v: the same seed gives another split (error %v)", tt.n, tt.f, err)
+		}
+		if other, err := numbered(tt.n).Split(tt.f, 8); tt.n > 100 && (err != nil || slices.Equal(rowsOf(t, other.Train), train)) {
+			t.Errorf("%d rows by %v: another seed gives the same split (error %v)", tt.n, tt.f, err)
+		}
+	}
+}
+
+func TestSplitErrors(t *testing.T) {
+	tests := []struct {
+		n    int
+		f    Fractions
+		want []string
+	}{
+		{10, Fractions{-.1, 1, .1}, []string{"train", "-0.1"}},
+		{10, Fractions{.5, math.NaN(), .5}, []string{"validation", "NaN"}},
+		{10, Fractions{.5, .3, .1}, []string{"0.5, 0.3, 0.1", "0.9", "sum to 1"}},
+		{10, Fractions{}, []string{"sum to 0"}},
+		{4, Fractions{.6, .3, .1}, []string{"test part", "0.1 of 4 rows"}},
+		{4, Fractions{.9, .1, 0}, []string{"validation part", "0.1 of 4 rows"}},
+	}
+	for _, tt := range tests {
+		_, err := numbered(tt.n).Split(tt.f, 0)
+		wantError(t, err, tt.want...)
+	}
+	d := numbered(10)
+	d.Y = d.Y[:9]
+	_, err := d.Split(Fractions{Train: 1}, 0)
+	wantError(t, err, "[10, 1]", "[9]")
+}
+
+// TestSplitUniform: over seeds 0, 1, 2, ... each row is equally often the test part's. The seeds are fixed; of all ways to
+// choose them one in a million would fail a right program.
+func TestSplitUniform(t *testing.T) {
+	const n, draws = 20, 20000
+	counts := make([]int, n)
+	d := numbered(n)
+	for seed := range uint64(draws) {
+		parts, err := d.Split(Fractions{.75, .2, .05}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[int(parts.Test.Y[0])]++
+	}
+	wantUniform(t, counts)
+}
+
+// wantUniform is Pearson's chi-square test of independent draws on equal cells, at a false-alarm rate of 1e-6.
+func wantUniform(t *testing.T, counts []int) {
+	t.Helper()
+	total := 0
+	for _, c := range counts {
+		total += c
+	}
+	expected, chi2 := float64(total)/float64(len(counts)), 0.0
+	for _, c := range counts {
+		chi2 += (float64(c) - expected) * (float64(c) - expected) / expected
+	}
+	if limit := (distuv.ChiSquared{K: float64(len(counts) - 1)}).Quantile(1 - 1e-6); chi2 > limit {
+		t.Errorf("chi-square %.1f on %d cells exceeds %.1f: %v", chi2, len(counts), limit, counts)
+	}
+}
+
+func TestPublishedSplits(t *testing.T) {
+	sizes := map[string][3]int{ // train, validation, test, as the sources give them
+		"boston Gal": {455, 0, 51}, "concrete Gal": {927, 0, 103}, "energy Gal": {691, 0, 77}, "kin8nm Gal": {7373, 0, 819}, "naval Gal": {10741, 0, 1193},
+		"power Gal": {8611, 0, 957}, "protein Gal": {41157, 0, 4573}, "wine_red Gal": {1439, 0, 160}, "yacht Gal": {277, 0, 31},
+		"glass PMCnet": {128, 43, 43}, "ionosphere PMCnet": {210, 70, 71}, "naval PMCnet": {7160, 2387, 2387}, "protein PMCnet": {27438, 9146, 9146},
+		"adult Official": {32561, 0, 16281}, "satellite Official": {4435, 0, 2000},
+	}
+	for _, e := range registry {
+		for _, source := range []SplitSource{Gal, PMCnet, Official} {
+			count := e.splits(source)
+			if count == 0 {
+				continue
+			}
+			key := e.name + " " + source.String()
+			var first []int
+			for index := range count {
+				rows, err := e.splitRows(source, index)
+				if err != nil {
+					t.Fatalf("%s %d: %v", key, index, err)
+				}
+				if got := [3]int{len(rows[0]), len(rows[1]), len(rows[2])}; got != sizes[key] {
+					t.Errorf("%s %d: got sizes %v, want %v", key, index, got, sizes[key])
+				}
+				wantPartition(t, e.rows, rows[0], rows[1], rows[2])
+				if index > 0 && slices.Equal(first, rows[2]) {
+					t.Errorf("%s: split %d has the test rows of split 0", key, index)
+				}
+				if index == 0 {
+					first = rows[2]
+				}
+			}
+			delete(sizes, key)
+		}
+	}
+	if len(sizes) > 0 {
+		t.Errorf("these splits are missing: %v", sizes)
+	}
+}
+
+func TestPublishedSplit(t *testing.T) {
+	d := Yacht()
+	parts, err := d.PublishedSplit(Gal, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The source's first split begins with the rows 73 and 304: their order is kept.
+	if parts.Train.Y[0] != d.Y[73] || parts.Train.Y[1] != d.Y[304] || !slices.Equal(parts.Train.X.RawRowView(1), d.X.RawRowView(304)) {
+		t.Error("the training part does not begin with the rows 73 and 304")
+	}
+	if parts.Validation != nil || parts.Train.Rows() != 277 || parts.Test.Rows() != 31 {
+		t.Errorf("got parts %+v", parts)
+	}
+	part := parts.Train
+	wine, other := WineRed(), numbered(3)
+	tests := []struct {
+		d      *Dataset
+		source SplitSource
+		index  int
+		want   []string
+	}{
+		{d, Gal, 20, []string{"yacht", "no Gal split 20", "Gal, index 0 to 19"}},
+		{d, Gal, -1, []string{"no Gal split -1"}},
+		{d, PMCnet, 0, []string{"no PMCnet split", "Gal, index 0 to 19"}},
+		{wine, Official, 0, []string{"no Official split", "Gal"}},
+		{Protein(), PMCnet, 1, []string{"no PMCnet split 1", "Gal, index 0 to 4", "PMCnet, index 0"}},
+		{Wine(), Gal, 0, []string{"none published", "Split"}},
+		{d, SplitSource(9), 0, []string{"SplitSource(9)"}},
+		{part, Gal, 0, []string{"all 308 rows", "277"}},
+		{other, Gal, 0, []string{"numbered", "no published splits", "yacht"}},
+	}
+	for _, tt := range tests {
+		_, err := tt.d.PublishedSplit(tt.source, tt.index)
+		wantError(t, err, tt.want...)
+	}
+}
