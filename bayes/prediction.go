@@ -1,12 +1,15 @@
 package bayes
 
-// Task is what a model predicts.
-type Task int
+import "gobnn/bayes/dataset"
 
+// Task is what a model predicts.
+type Task = dataset.Task
+
+// The tasks.
 const (
-	Regression           Task = iota // a real number
-	BinaryClassification             // one of two classes; one output, the logit of class 1
-	Classification                   // one of C classes; C outputs, the logits
+	Regression           = dataset.Regression
+	BinaryClassification = dataset.BinaryClassification
+	Classification       = dataset.Classification
 )
 
 // Prediction holds what each weighted particle predicts for each row.

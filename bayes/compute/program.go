@@ -134,3 +134,53 @@ func (p *Program) Run(state *State, inputs ...any) (record []float64, err error)
 
 // Close frees the compiled program.
 func (p *Program) Close() { p.exec.Finalize() }
+
+// Host copies the named tensors to the host, all of them if no name is given.
+func (s *State) Host(names ...string) (map[string]*tensors.Tensor, error) {
+	if len(names) == 0 {
+		names = s.Names()
+	}
+	copies := map[string]*tensors.Tensor{}
+	for _, name := range names {
+		t := s.tensors[name]
+		if t == nil {
+			return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())
+		}
+		local, err := t.LocalClone()
+		if err != nil {
+			return nil, fmt.Errorf("copying %q to the host: %w", name, explain(err))
+		}
+		copies[name] = local
+	}
+	return copies, nil
+}
+
+// Floats makes a float32 or float64 tensor on the host.
+func Floats(dtype DType, values []float64, dims ...int) *tensors.Tensor {
+	if dtype == Float64 {
+		return tensors.FromFlatDataAndDimensions(slices.Clone(values), dims...)
+	}
+	narrow := make([]float32, len(values))
+	for i, v := range values {
+		narrow[i] = float32(v)
+	}
+	return tensors.FromFlatDataAndDimensions(narrow, dims...)
+}
+
+// Float64s copies a tensor of either type to the host.
+func Float64s(t *tensors.Tensor) ([]float64, error) {
+	out := make([]float64, t.Size())
+	err := t.ConstFlatData(func(flat any) {
+		switch flat := flat.(type) {
+		case []float64:
+			copy(out, flat)
+		case []float32:
+			for i, v := range flat {
+				out[i] = float64(v)
+			}
+		default:
+			panic(fmt.Errorf("compute.Float64s of a %s", t.DType()))
+		}
+	})
+	return out, err
+}

@@ -1,0 +1,264 @@
+package bayes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Posterior is what a sampler returns: weighted particles of the stochastic parameters, the shared parameters, and what is needed to
+// predict from raw data and to know where it came from. It does not change; it may be used by several goroutines.
+type Posterior struct {
+	Model      Model
+	LogWeights smc.LogWeights
+	// Features and Target standardise the data as in training; predictions are undone by Target.
+	Features dataset.Scaler
+	Target   dataset.TargetScaler
+	// FeatureNames are the columns that Predict expects, TargetName is what it predicts; Classes are its labels, nil for regression.
+	FeatureNames []string
+	TargetName   string
+	Classes      []string
+	Provenance   Provenance
+	// Engine to predict on; nil takes compute.Default. It is not saved.
+	Engine *compute.Engine
+
+	bound *Bound
+	phi   *tensors.Tensor // [J, D], on the host
+	psi   *tensors.Tensor // [W], on the host; nil if nothing is shared
+}
+
+// Provenance says where a posterior came from.
+type Provenance struct {
+	Algorithm string            `json:"algorithm"`
+	Status    string            `json:"status"` // how training ended
+	Seed      uint64            `json:"seed"`
+	Settings  json.RawMessage   `json:"settings,omitempty"`
+	Data      string            `json:"data"`      // name of the training data
+	DataHash  string            `json:"data_hash"` // dataset.Dataset.Hash of the training part
+	Rows      int               `json:"rows"`      // of the training part
+	Created   time.Time         `json:"created"`
+	Versions  map[string]string `json:"versions"` // of Go, of the modules that compute, and the backend
+}
+
+// Versions are those of Go, the library, GoMLX and the backend, for a Provenance.
+func Versions(engine *compute.Engine) map[string]string {
+	versions := map[string]string{"go": runtime.Version(), "backend": engine.Name(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range append(info.Deps, &info.Main) {
+			switch module.Path {
+			case "gobnn", "github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla":
+				versions[module.Path] = module.Version
+			}
+		}
+	}
+	return versions
+}
+
+// Draws are particles as tensors on the host, for NewPosterior.
+type Draws struct {
+	Phi        *tensors.Tensor // [J, D]
+	Psi        *tensors.Tensor // [W]; nil if nothing is shared
+	LogWeights []float64       // [J], normalised or not
+}
+
+// NewPosterior joins a bound model with particles. It checks that shapes fit; the caller fills in the other fields.
+func NewPosterior(bound *Bound, draws Draws) (*Posterior, error) {
+	weights, err := smc.NewLogWeights(draws.LogWeights)
+	if err != nil {
+		return nil, err
+	}
+	if d := draws.Phi.Shape().Dimensions; len(d) != 2 || d[0] != weights.Len() || d[1] != bound.D {
+		return nil, fmt.Errorf("bayes: particles have shape %v, but there are %d log-weights and the model has %d stochastic numbers", d, weights.Len(), bound.D)
+	}
+	if bound.W > 0 && (draws.Psi == nil || draws.Psi.Shape().Size() != bound.W) {
+		return nil, fmt.Errorf("bayes: the model has %d shared numbers, but psi is %v", bound.W, draws.Psi)
+	}
+	return &Posterior{Model: bound.Model, LogWeights: weights, Target: dataset.TargetScaler{StdDev: 1}, bound: bound, phi: draws.Phi, psi: draws.Psi}, nil
+}
+
+// Bound is the model with its layout.
+func (p *Posterior) Bound() *Bound { return p.bound }
+
+// Particles is the number of particles J.
+func (p *Posterior) Particles() int { return p.LogWeights.Len() }
+
+// Parameter copies one parameter, by its name in Bound().Slots: for a stochastic one values are [J, shape...], for a shared one
+// [shape...], row-major.
+func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, err error) {
+	for _, slot := range p.bound.Slots {
+		if slot.Name != name {
+			continue
+		}
+		t, rows, width := p.psi, 1, p.bound.W
+		if slot.Stochastic {
+			t, rows, width = p.phi, p.Particles(), p.bound.D
+		}
+		flat, err := compute.Float64s(t)
+		if err != nil {
+			return nil, false, err
+		}
+		for j := range rows {
+			values = append(values, flat[j*width+slot.Offset:j*width+slot.Offset+slot.Size()]...)
+		}
+		return values, slot.Stochastic, nil
+	}
+	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
+}
+
+const (
+	posteriorFormat = "gobnn.posterior/1"
+	weightsTensor   = "log_weights"
+)
+
+// posteriorFile is the part of a posterior's file that is no tensor.
+type posteriorFile struct {
+	Format       string               `json:"format"`
+	Model        Model                `json:"model"`
+	Inputs       int                  `json:"inputs"`
+	Outputs      int                  `json:"outputs"`
+	Features     dataset.Scaler       `json:"features"`
+	Target       dataset.TargetScaler `json:"target"`
+	FeatureNames []string             `json:"feature_names"`
+	TargetName   string               `json:"target_name"`
+	Classes      []string             `json:"classes,omitempty"`
+	Provenance   Provenance           `json:"provenance"`
+}
+
+// Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared one as
+// [shape...], the normalised log-weights, and the rest as JSON in the metadata. The write is atomic.
+func (p *Posterior) Save(path string) error {
+	text, err := json.Marshal(posteriorFile{
+		posteriorFormat, p.Model, p.bound.Inputs, p.bound.Outputs, p.Features, p.Target, p.FeatureNames, p.TargetName, p.Classes, p.Provenance,
+	})
+	if err != nil {
+		return fmt.Errorf("bayes: saving a posterior: %w", err)
+	}
+	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(text)}, Tensors: map[string]*tensors.Tensor{}}
+	logWeights := make([]float64, p.Particles())
+	for j := range logWeights {
+		logWeights[j] = p.LogWeights.At(j)
+	}
+	file.Tensors[weightsTensor] = tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
+	for _, slot := range p.bound.Slots {
+		t, err := p.slice(slot)
+		if err != nil {
+			return fmt.Errorf("bayes: saving %q: %w", slot.Name, err)
+		}
+		file.Tensors[slot.Name] = t
+	}
+	return tensorfile.Write(path, file)
+}
+
+// slice copies a slot's columns of phi, or its part of psi.
+func (p *Posterior) slice(slot Slot) (*tensors.Tensor, error) {
+	from, rows, width := p.psi, 1, p.bound.W
+	dims := slot.Shape
+	if slot.Stochastic {
+		from, rows, width = p.phi, p.Particles(), p.bound.D
+		dims = append([]int{rows}, slot.Shape...)
+	}
+	to := tensors.FromShape(shapeOf(from, dims))
+	return to, copyColumns(to, slot.Size(), 0, from, width, slot.Offset, rows, slot.Size())
+}
+
+// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered.
+func Load(path string) (*Posterior, error) {
+	file, err := tensorfile.Read(path)
+	if err != nil {
+		return nil, fmt.Errorf("bayes: loading a posterior: %w", err)
+	}
+	p, err := fromFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("bayes: %s is not a posterior that this version reads: %w", path, err)
+	}
+	return p, nil
+}
+
+func fromFile(file tensorfile.File) (*Posterior, error) {
+	var head posteriorFile
+	if err := json.Unmarshal([]byte(file.Metadata["gobnn"]), &head); err != nil {
+		return nil, err
+	}
+	if head.Format != posteriorFormat {
+		return nil, fmt.Errorf("its format is %q, not %q", head.Format, posteriorFormat)
+	}
+	bound, err := head.Model.Bind(head.Inputs, head.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	weights := file.Tensors[weightsTensor]
+	if weights == nil {
+		return nil, errors.New("it has no log_weights")
+	}
+	logWeights, err := compute.Float64s(weights)
+	if err != nil {
+		return nil, err
+	}
+	draws := Draws{LogWeights: logWeights}
+	for _, slot := range bound.Slots {
+		t := file.Tensors[slot.Name]
+		if t == nil {
+			return nil, fmt.Errorf("it has no tensor %q", slot.Name)
+		}
+		to, rows, width := &draws.Psi, 1, bound.W
+		dims := []int{bound.W}
+		if slot.Stochastic {
+			to, rows, width = &draws.Phi, len(logWeights), bound.D
+			dims = []int{rows, bound.D}
+		}
+		if t.Size() != rows*slot.Size() {
+			return nil, fmt.Errorf("tensor %q has shape %s, but the model needs %d numbers", slot.Name, t.Shape(), rows*slot.Size())
+		}
+		if *to == nil {
+			*to = tensors.FromShape(shapeOf(t, dims))
+		}
+		if err := copyColumns(*to, width, slot.Offset, t, slot.Size(), 0, rows, slot.Size()); err != nil {
+			return nil, err
+		}
+	}
+	p, err := NewPosterior(bound, draws)
+	if err != nil {
+		return nil, err
+	}
+	p.Features, p.Target, p.Classes = head.Features, head.Target, head.Classes
+	p.FeatureNames, p.TargetName, p.Provenance = head.FeatureNames, head.TargetName, head.Provenance
+	return p, nil
+}
+
+// noise is the standard deviation of each particle's Gaussian noise in the target's own units, [J]; nil for other likelihoods.
+func (p *Posterior) noise() ([]float64, error) {
+	gaussian, ok := p.Model.Likelihood.(Gaussian)
+	if !ok {
+		return nil, nil
+	}
+	noise := make([]float64, p.Particles())
+	for j := range noise {
+		noise[j] = gaussian.stdDev() * p.Target.StdDev
+	}
+	if !gaussian.Learn {
+		return noise, nil
+	}
+	logScale, stochastic, err := p.Parameter(noiseName)
+	if err != nil {
+		return nil, err
+	}
+	for j := range noise {
+		if stochastic {
+			noise[j] *= math.Exp(logScale[j])
+		} else {
+			noise[j] *= math.Exp(logScale[0])
+		}
+	}
+	return noise, nil
+}

@@ -1,0 +1,154 @@
+package ohsmc
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/smc"
+)
+
+// Settings of Train. The zero value of every field works.
+type Settings struct {
+	Particles int    // J, at least 2; default 1000
+	BatchSize int    // M; default 50, or all rows if there are fewer
+	Epochs    int    // passes over the training part; default 200
+	Seed      uint64 // of everything random
+
+	Kernel    mcmc.Kernel   // h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes the prior's
+	Resampler smc.Resampler // default smc.Stratified
+	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1: every step, as the paper does.
+	Threshold float64
+	Optimiser optim.Adam // of psi; default Adam with a constant rate of 0.01
+
+	// ValidateEvery is how many steps lie between validations; default 1: after each batch, as the paper does. The state with the best NLPD on the
+	// validation part is what Train returns. Without a validation part it returns the last.
+	ValidateEvery int
+	// Patience stops the run after so many validations without a better one; default 0: never.
+	Patience int
+
+	DType  compute.DType   // default compute.Float32
+	Engine *compute.Engine // default compute.Default
+	Chunk  int             // particles evaluated at once; default: what compute.NewPlan chooses
+
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when the context is
+	// cancelled and at the end. If it exists, Train goes on from it, to the same bits as an uninterrupted run; a file of another model, other data, seed or
+	// settings is an error.
+	Checkpoint      string
+	CheckpointEvery time.Duration
+	// Progress, if set, is called after a step, at most about ten times a second, and at the end.
+	Progress func(Progress) `json:"-"`
+}
+
+// Progress is where a run stands.
+type Progress struct {
+	Step, Steps int
+	Epoch       int
+	LogEvidence float64 // of the last batch, per row
+	ESS         float64
+	Validation  float64 // last validation NLPD; NaN before the first
+	Best        float64 // best so far; NaN before the first
+	Elapsed     time.Duration
+}
+
+// withDefaults fills in what is zero and checks the rest, for a training part with the given rows.
+func (s Settings) withDefaults(bound *bayes.Bound, rows int) (Settings, error) {
+	defaultInt := func(v *int, byDefault int) {
+		if *v == 0 {
+			*v = byDefault
+		}
+	}
+	defaultInt(&s.Particles, 1000)
+	defaultInt(&s.BatchSize, min(50, rows))
+	defaultInt(&s.Epochs, 200)
+	defaultInt(&s.ValidateEvery, 1)
+	if s.Threshold == 0 {
+		s.Threshold = 1
+	}
+	if s.Resampler == "" {
+		s.Resampler = smc.Stratified
+	}
+	if s.DType == 0 {
+		s.DType = compute.Float32
+	}
+	if s.CheckpointEvery == 0 {
+		s.CheckpointEvery = 30 * time.Second
+	}
+	if s.Kernel == nil {
+		s.Kernel = mcmc.RandomWalk{Variance: 0.01}
+	}
+	var err error
+	if s.Kernel, err = withPrior(s.Kernel, bound); err != nil {
+		return s, err
+	}
+	return s, s.check(bound, rows)
+}
+
+// withPrior gives an Ornstein-Uhlenbeck kernel without a stationary law of its own the prior's.
+func withPrior(kernel mcmc.Kernel, bound *bayes.Bound) (mcmc.Kernel, error) {
+	ou, ok := kernel.(mcmc.OrnsteinUhlenbeck)
+	if !ok || len(ou.Mean)+len(ou.StdDev) > 0 {
+		return kernel, nil
+	}
+	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
+		return nil, fmt.Errorf("ohsmc: an Ornstein-Uhlenbeck kernel has a normal stationary law, but the prior is %T: set its StdDev, or use a random walk", bound.Model.Prior)
+	}
+	ou.StdDev = bound.Scales()
+	return ou, nil
+}
+
+func (s Settings) check(bound *bayes.Bound, rows int) error {
+	for _, c := range []struct {
+		ok    bool
+		name  string
+		value any
+		want  string
+	}{
+		{s.Particles >= 2, "Particles", s.Particles, "at least 2"},
+		{s.BatchSize >= 1 && s.BatchSize <= rows, "BatchSize", s.BatchSize, fmt.Sprintf("from 1 to the %d rows of the training part", rows)},
+		{s.Epochs >= 1, "Epochs", s.Epochs, "at least 1"},
+		{s.ValidateEvery >= 1, "ValidateEvery", s.ValidateEvery, "at least 1"},
+		{s.Patience >= 0, "Patience", s.Patience, "0 (never stop early) or more"},
+		{s.Threshold > 0 && s.Threshold <= 1, "Threshold", s.Threshold, "above 0 and at most 1"},
+		{s.DType == compute.Float32 || s.DType == compute.Float64, "DType", s.DType, "compute.Float32 or compute.Float64"},
+		{s.CheckpointEvery > 0, "CheckpointEvery", s.CheckpointEvery, "positive"},
+		{!s.Kernel.NeedsTarget(), "Kernel", fmt.Sprintf("%T", s.Kernel), "one that moves freely, such as mcmc.RandomWalk: Algorithm 3 has no accept/reject step"},
+		{s.Chunk >= 0, "Chunk", s.Chunk, "0 (chosen) or more"},
+	} {
+		if !c.ok {
+			return fmt.Errorf("ohsmc: Settings.%s is %v: it must be %s", c.name, c.value, c.want)
+		}
+	}
+	if err := s.Kernel.Check(bound.D); err != nil {
+		return fmt.Errorf("ohsmc: %w", err)
+	}
+	if err := s.Resampler.Check(); err != nil {
+		return fmt.Errorf("ohsmc: %w", err)
+	}
+	if err := s.Optimiser.Check(); err != nil {
+		return fmt.Errorf("ohsmc: %w", err)
+	}
+	return nil
+}
+
+// record is what of the settings decides the result, for provenance and checkpoints.
+func (s Settings) record() json.RawMessage {
+	text, err := json.Marshal(map[string]any{
+		"particles": s.Particles, "batch_size": s.BatchSize, "epochs": s.Epochs,
+		"kernel": map[string]any{"type": fmt.Sprintf("%T", s.Kernel), "settings": s.Kernel}, "resampler": s.Resampler,
+		"threshold": s.Threshold, "optimiser": s.Optimiser, "validate_every": s.ValidateEvery, "patience": s.Patience,
+		"dtype": s.DType.String(), "chunk": s.Chunk,
+	})
+	if err != nil {
+		panic(fmt.Errorf("ohsmc: settings that passed the check cannot be written: %w", err)) // only a kernel of a user's own could
+	}
+	return text
+}
+
+// nan stands for a number that is not there yet.
+var nan = math.NaN()
