@@ -86,7 +86,7 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180), spaces around a field and empty lines are fine. What
+// ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180; nothing may stand between the closing quote and the delimiter), spaces around other fields and empty lines are fine. What
 // it cannot read it names by row (of data, counted from 0), line (of the file, counted from 1) and column. Every number must be finite.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if opts.Name == "" {

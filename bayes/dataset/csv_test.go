@@ -1,0 +1,228 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+func TestReadCSV(t *testing.T) {
+	num := mat.NewDense(2, 2, []float64{1, 2, 4, 5})
+	ab, y := []string{"a", "b"}, []float64{3, 6}
+	tests := []struct {
+		name, text string
+		opts       CSVOptions
+		features   []string
+		x          *mat.Dense
+		y          []float64
+		classes    []string
+	}{
+		{"plain", "a,b,y\n1,2,3\n4,5,6\n", CSVOptions{}, ab, num, y, nil},
+		{"no end of line, CRLF, byte order mark", "\uFEFFa,b,y\r\n1,2,3\r\n4,5,6", CSVOptions{}, ab, num, y, nil},
+		{"quotes, spaces, empty lines, exponents", "\"a\", b ,y\n\n 1, \"2\",3e0\n4,+5,0.6e1\n\n", CSVOptions{}, ab, num, y, nil},
+		{"semicolons", "a;b;y\n1;2;3\n4;5;6\n", CSVOptions{Delimiter: ';'}, ab, num, y, nil},
+		{"tabs", "a\tb\ty\n1\t2\t3\n4\t5\t6\n", CSVOptions{Delimiter: '\t'}, ab, num, y, nil},
+		{"no header", "1,2,3\n4,5,6\n", CSVOptions{NoHeader: true}, []string{"x0", "x1"}, num, y, nil},
+		{"target by name", "y,a,b\n3,1,2\n6,4,5\n", CSVOptions{Target: "y"}, ab, num, y, nil},
+		{"target by index", "y,a,b\n3,1,2\n6,4,5\n", CSVOptions{Target: "0"}, ab, num, y, nil},
+		{"target from the end", "a,y,b\n1,3,2\n4,6,5\n", CSVOptions{Target: "-2"}, ab, num, y, nil},
+		{"a name before an index", "a,b,0\n1,2,3\n4,5,6\n", CSVOptions{Target: "0"}, ab, num, y, nil},
+		{"ignored column", "id,a,b,y\nu,1,2,3\n,4,5,6\n", CSVOptions{Ignore: []string{"id"}}, ab, num, y, nil},
+		{
+			"labels, sorted", "a,b,y\n1,2,yes\n4,5,no\n", CSVOptions{Task: BinaryClassification}, ab, num, []float64{1, 0}, []string{"no", "yes"},
+		},
+		{
+			"labels, as numbers", "a,y\n1,10\n4,9\n2,2\n", CSVOptions{Task: Classification}, []string{"a"}, mat.NewDense(3, 1, []float64{1, 4, 2}),
+			[]float64{2, 1, 0}, []string{"2", "9", "10"},
+		},
+		{
+			"labels, in a given order", "a,b,y\n1,2,yes\n4,5,no\n", CSVOptions{Task: Classification, Classes: []string{"yes", "maybe", "no"}}, ab, num,
+			[]float64{0, 2}, []string{"yes", "maybe", "no"},
+		},
+		{
+			"categories", "colour,b,y\nred,2,3\nblue,5,6\nred,7,8\n", CSVOptions{Categorical: []string{"colour"}}, []string{"colour=blue", "colour=red", "b"},
+			mat.NewDense(3, 3, []float64{0, 1, 2, 1, 0, 5, 0, 1, 7}), []float64{3, 6, 8}, nil,
+		},
+		{
+			"drop", "a,c,y\n1,u,3\nNA,u,3\n1,?,3\n2,v,\n4,w,6\n", CSVOptions{Missing: MissingDropRow, Categorical: []string{"c"}}, []string{"a", "c=u", "c=w"},
+			mat.NewDense(2, 3, []float64{1, 1, 0, 4, 0, 1}), y, nil, // v is only in a row that is dropped
+		},
+		{
+			"mean", "a,c,y\n1,u,3\nnan,u,3\n1,,3\n4,w,6\n", CSVOptions{Missing: MissingMean, Categorical: []string{"c"}}, []string{"a", "c=u", "c=w"},
+			mat.NewDense(4, 3, []float64{1, 1, 0, 2, 1, 0, 1, 2. / 3, 1. / 3, 4, 0, 1}), []float64{3, 3, 3, 6}, nil,
+		},
+		{
+			"mean of large numbers", "a,y\n1.7e308,1\nNaN,2\n1.7e308,3\n", CSVOptions{Missing: MissingMean}, []string{"a"},
+			mat.NewDense(3, 1, []float64{1.7e308, 1.7e308, 1.7e308}), []float64{1, 2, 3}, nil,
+		},
+		{
+			"own tokens", "a,b,y\n1,2,3\n-999,5,6\n", CSVOptions{Missing: MissingMean, MissingTokens: []string{"-999"}}, ab,
+			mat.NewDense(2, 2, []float64{1, 2, 1, 5}), y, nil,
+		},
+		{
+			"no tokens: a category of its own", "c,b,y\n?,2,3\nu,5,6\n", CSVOptions{MissingTokens: []string{}, Categorical: []string{"0"}}, []string{"c=?", "c=u", "b"},
+			mat.NewDense(2, 3, []float64{1, 0, 2, 0, 1, 5}), y, nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := ReadCSV(strings.NewReader(tt.text), tt.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Validate(); err != nil {
+				t.Error(err)
+			}
+			if !slices.Equal(d.Features, tt.features) || !mat.EqualApprox(d.X, tt.x, 1e-15) {
+				t.Errorf("got features %q\n%v", d.Features, mat.Formatted(d.X))
+			}
+			if !slices.Equal(d.Y, tt.y) || !slices.Equal(d.Classes, tt.classes) {
+				t.Errorf("got Y %v of %q", d.Y, d.Classes)
+			}
+		})
+	}
+}
+
+func TestReadCSVErrors(t *testing.T) {
+	var many strings.Builder
+	for i := range maxCategories + 1 {
+		many.WriteString("u" + strings.Repeat("v", i) + ",1\n")
+	}
+	tests := []struct {
+		name, text string
+		opts       CSVOptions
+		want       []string
+	}{
+		{"empty", "", CSVOptions{}, []string{"file is empty"}},
+		{"empty but for a mark", "\uFEFF\n\n", CSVOptions{}, []string{"file is empty"}},
+		{"header alone", "a,b,y\n", CSVOptions{}, []string{"header but no rows"}},
+		{"short row", "a,b,y\n1,2,3\n\n4,5\n", CSVOptions{}, []string{"row 1 (line 4)", "2 fields", "3 are needed"}},
+		{"long row", "a,b,y\n1,2,3,4\n", CSVOptions{}, []string{"row 0 (line 2)", "4 fields", "3 are needed"}},
+		{"text", "age,b,y\n1,2,3\nabc,5,6\n", CSVOptions{}, []string{"row 1 (line 3)", `"age"`, `"abc"`, "Categorical"}},
+		{"text as target", "a,b,y\n1,2,yes\n", CSVOptions{}, []string{"row 0 (line 2)", `"y"`, `"yes"`, "Task"}},
+		{"infinite", "a,b,y\n1,-Inf,3\n", CSVOptions{}, []string{"line 2", `"b"`, `"-Inf" is not a finite number`}},
+		{"too large", "a,b,y\n1,2,1e999\n", CSVOptions{}, []string{"line 2", `"y"`, `"1e999" is not a finite number`}},
+		{"NaN that is no token", "a,b,y\n1,NaN,3\n", CSVOptions{MissingTokens: []string{"?"}}, []string{`"b"`, `"NaN" is not a finite number`}},
+		{"missing", "a,b,y\n1,,3\n", CSVOptions{}, []string{"row 0 (line 2)", `"b"`, "missing", "MissingDropRow"}},
+		{"missing label", "a,b,y\n1,2,?\n", CSVOptions{Task: Classification}, []string{"row 0 (line 2)", `"y"`, "missing"}},
+		{"missing target and mean", "a,b,y\n1,2,NA\n", CSVOptions{Missing: MissingMean}, []string{`"y"`, "target is missing"}},
+		{"all dropped", "a,b,y\n1,,3\n,2,3\n", CSVOptions{Missing: MissingDropRow}, []string{"2 rows", "dropped"}},
+		{"no mean", "a,b,y\n1,,3\n1,,3\n", CSVOptions{Missing: MissingMean}, []string{`"b"`, "no value at all"}},
+		{"name twice", "a,a,y\n1,2,3\n", CSVOptions{}, []string{"columns 0 and 1", `"a"`}},
+		{"no name", "a,,y\n1,2,3\n", CSVOptions{}, []string{"column 1", "no name"}},
+		{"header of numbers", "1,2,3\n4,5,6\n", CSVOptions{}, []string{"all numbers", "NoHeader"}},
+		{"unknown target", "a,b,y\n1,2,3\n", CSVOptions{Target: "z"}, []string{"Target", `"z"`, `"a" "b" "y"`}},
+		{"target out of range", "a,b,y\n1,2,3\n", CSVOptions{Target: "3"}, []string{"no column 3", "0 to 2"}},
+		{"target below range", "a,b,y\n1,2,3\n", CSVOptions{Target: "-4"}, []string{"no column -4"}},
+		{"unknown categorical", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"z"}}, []string{"Categorical", `"z"`}},
+		{"unknown ignored", "a,b,y\n1,2,3\n", CSVOptions{Ignore: []string{"z"}}, []string{"Ignore", `"z"`}},
+		{"target ignored", "a,b,y\n1,2,3\n", CSVOptions{Ignore: []string{"y"}}, []string{"Ignore", "target", `"y"`}},
+		{"both lists", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"a"}, Ignore: []string{"0"}}, []string{"Ignore", `"a"`, "already"}},
+		{"no feature", "a;b;y\n1;2;3\n", CSVOptions{}, []string{"no feature", "delimiter"}},
+		{"all ignored", "a,y\n1,2\n", CSVOptions{Ignore: []string{"a"}}, []string{"no feature"}},
+		{"one class", "a,y\n1,u\n2,u\n", CSVOptions{Task: Classification}, []string{`"y"`, "single value", `"u"`}},
+		{"three classes", "a,y\n1,u\n2,v\n3,w\n", CSVOptions{Task: BinaryClassification}, []string{`"y"`, "3 classes", "Classification"}},
+		{"unlisted class", "a,y\n1,u\n2,v\n", CSVOptions{Task: Classification, Classes: []string{"u", "w"}}, []string{"line 3", `"v"`, `"u" "w"`}},
+		{"class listed twice", "a,y\n1,u\n", CSVOptions{Task: Classification, Classes: []string{"u", "u"}}, []string{`"u"`, "twice"}},
+		{"classes of a regression", "a,y\n1,2\n", CSVOptions{Classes: []string{"u", "v"}}, []string{"Classes", "regression"}},
+		{"too many categories", "c,y\n" + many.String(), CSVOptions{Categorical: []string{"c"}}, []string{"line 1002", `"c"`, "category 1001", "Ignore"}},
+		{"too many classes", "c,y\n" + many.String(), CSVOptions{Target: "c", Task: Classification}, []string{"line 1002", "class 1001", "Regression"}},
+		{"open quote", "a,b,y\n1,\"2,3\n", CSVOptions{}, []string{"line 2", "quote"}},
+		{"delimiter", "a,b,y\n1,2,3\n", CSVOptions{Delimiter: '"'}, []string{"delimiter"}},
+		{"delimiter no character", "a,b,y\n1,2,3\n", CSVOptions{Delimiter: 0xD800}, []string{"delimiter"}},
+		{"task", "a,y\n1,2\n", CSVOptions{Task: 5}, []string{"Task(5)"}},
+		{"policy", "a,y\n1,2\n", CSVOptions{Missing: 9}, []string{"Missing(9)"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.opts.Name = "mine"
+			_, err := ReadCSV(strings.NewReader(tt.text), tt.opts)
+			wantError(t, err, append(tt.want, "dataset mine")...)
+		})
+	}
+}
+
+func TestReadCSVBrokenReader(t *testing.T) {
+	broken := errors.New("the cable is out")
+	_, err := ReadCSV(iotest.ErrReader(broken), CSVOptions{})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpenCSV(t *testing.T) {
+	const text = "a,b,y\n1,2,3\n4,5,6\n"
+	folder := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{write("mine.csv", []byte(text)), write("mine.csv.gz", zipped.Bytes())} {
+		d, err := OpenCSV(path, CSVOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Name != "mine" || d.Rows() != 2 || d.Y[1] != 6 {
+			t.Errorf("%s: got %+v", path, d)
+		}
+	}
+	_, err := OpenCSV(filepath.Join(folder, "none.csv"), CSVOptions{})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	wantError(t, err, "none.csv")
+	_, err = OpenCSV(write("plain.csv.gz", []byte(text)), CSVOptions{})
+	wantError(t, err, "plain.csv.gz", "gzip")
+	_, err = OpenCSV(write("cut.csv.gz", zipped.Bytes()[:zipped.Len()-6]), CSVOptions{})
+	wantError(t, err, "cut.csv.gz", "EOF")
+	_, err = OpenCSV(write("short.csv", []byte("a,b,y\n1,2\n")), CSVOptions{})
+	wantError(t, err, "short.csv", "line 2")
+}
+
+// FuzzReadCSV: no text panics, and what is read is valid.
+func FuzzReadCSV(f *testing.F) {
+	for _, text := range []string{"a,b,y\n1,2,3\n", "\uFEFFa;b\r\n\"1\";?\r\n", "1,2\n", "", "a\n", "\"", "c,y\nu,1\nv,2\n,3", "a,y\n1e308,x\n-1e308,z\nnan,x"} {
+		for options := range uint8(4) {
+			f.Add(text, options*21)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string, options uint8) {
+		opts := CSVOptions{NoHeader: options&1 != 0, Task: Task(options >> 1 & 3), Missing: Missing(options >> 3 & 3)}
+		if options>>5&1 != 0 {
+			opts.Categorical = []string{"0"}
+		}
+		if options>>6&1 != 0 {
+			opts.Delimiter = ';'
+		}
+		if options>>7&1 != 0 {
+			opts.MissingTokens = []string{}
+		}
+		d, err := ReadCSV(strings.NewReader(text), opts)
+		if err != nil {
+			return
+		}
+		if err := d.Validate(); err != nil {
+			t.Errorf("%q by %+v: %v", text, opts, err)
+		}
+	})
+}

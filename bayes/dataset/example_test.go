@@ -1,0 +1,84 @@
+package dataset_test
+
+import (
+	"fmt"
+	"log"
+	"strings"
+
+	"gobnn/bayes/dataset"
+)
+
+// From a table to the first mini-batch: split, standardise by the training part, batch.
+func Example() {
+	data := dataset.Yacht()
+	fmt.Println(data.Title, data.Rows(), "x", data.Dims(), "->", data.Target)
+
+	parts, err := data.Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("train, validation, test:", parts.Train.Rows(), parts.Validation.Rows(), parts.Test.Rows())
+
+	features, target := dataset.FitScaler(parts.Train.X), dataset.FitTargetScaler(parts.Train.Y)
+	test, err := features.Apply(parts.Test.X)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols, "and targets:", len(target.Apply(parts.Test.Y)))
+
+	batches, err := dataset.NewEpochBatches(parts.Train.Rows(), 20, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	last := batches.At(batches.PerEpoch() - 1)
+	fmt.Println("batches an epoch:", batches.PerEpoch(), "- real rows in the last:", last.Count, "of", len(last.Rows))
+	// Output:
+	// Yacht hydrodynamics 308 x 6 -> residuary_resistance
+	// train, validation, test: 185 92 31
+	// standardised test features: 31 x 6 and targets: 31
+	// batches an epoch: 10 - real rows in the last: 5 of 20
+}
+
+// A user's own table, with a categorical column, a missing value and a label.
+func ExampleReadCSV() {
+	text := `age;smoker;ill
+61;yes;sick
+35;no;well
+?;no;well
+`
+	data, err := dataset.ReadCSV(strings.NewReader(text), dataset.CSVOptions{
+		Delimiter: ';', Target: "ill", Task: dataset.BinaryClassification, Categorical: []string{"smoker"}, Missing: dataset.MissingMean,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(data.Features, data.Classes)
+	for i := range data.Rows() {
+		fmt.Println(data.X.RawRowView(i), data.Y[i])
+	}
+
+	_, err = dataset.ReadCSV(strings.NewReader("age,dose\n61,1.5\nold,2\n"), dataset.CSVOptions{})
+	fmt.Println(err)
+	// Output:
+	// [age smoker=no smoker=yes] [sick well]
+	// [61 0 1] 0
+	// [35 1 0] 1
+	// [48 1 0] 1
+	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number; list the column in Categorical or Ignore, or the text in MissingTokens
+}
+
+// The split that others report on, row for row.
+func ExampleDataset_PublishedSplit() {
+	data := dataset.Boston()
+	parts, err := data.PublishedSplit(dataset.Gal, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(parts.Train.Rows(), parts.Test.Rows())
+
+	_, err = data.PublishedSplit(dataset.PMCnet, 0)
+	fmt.Println(err)
+	// Output:
+	// 455 51
+	// dataset boston: there is no PMCnet split; there is Gal, index 0 to 19
+}
