@@ -156,7 +156,7 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	switch o.Task {
 	case Regression:
 		if len(o.Classes) > 0 {
-			return o, errors.New("Classes are given but the task is regression: set Task to BinaryClassification or Classification")
+			return o, errors.New("there are Classes but the task is regression: set Task to BinaryClassification or Classification")
 		}
 	case BinaryClassification, Classification:
 	default:

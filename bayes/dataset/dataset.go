@@ -123,16 +123,16 @@ func (d *Dataset) Validate() error {
 
 func (d *Dataset) validateShapes() error {
 	if d.X == nil {
-		return errors.New("X is nil: it must be the feature matrix [N, d]")
+		return errors.New("the features X are nil: they must be the feature matrix [N, d]")
 	}
 	n, dims := d.X.Dims()
 	switch {
 	case n == 0 || dims == 0:
-		return fmt.Errorf("X is [%d, %d]: it needs at least one row and one feature", n, dims)
+		return fmt.Errorf("the features X are [%d, %d]: there must be at least one row and one feature", n, dims)
 	case len(d.Y) != n:
-		return fmt.Errorf("X is [%d, %d] but Y is [%d]: there must be one target a row", n, dims, len(d.Y))
+		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be one target a row", n, dims, len(d.Y))
 	case len(d.Features) != dims:
-		return fmt.Errorf("X is [%d, %d] but there are %d feature names: there must be one a column", n, dims, len(d.Features))
+		return fmt.Errorf("the features X are [%d, %d] but there are %d feature names: there must be one a column", n, dims, len(d.Features))
 	}
 	switch c := len(d.Classes); d.Task {
 	case Regression:

@@ -44,7 +44,7 @@ func TestValidate(t *testing.T) {
 		{"target Inf", func(d *Dataset) { d.Task, d.Classes, d.Y[0] = Regression, nil, math.Inf(1) }, []string{"row 0", `"ill"`, "+Inf"}},
 		{"targets too few", func(d *Dataset) { d.Y = d.Y[:1] }, []string{"[2, 3]", "[1]"}},
 		{"names too few", func(d *Dataset) { d.Features = d.Features[:2] }, []string{"[2, 3]", "2 feature names"}},
-		{"no X", func(d *Dataset) { d.X = nil }, []string{"X is nil"}},
+		{"no X", func(d *Dataset) { d.X = nil }, []string{"X are nil"}},
 		{"empty X", func(d *Dataset) { d.X, d.Y = &mat.Dense{}, nil }, []string{"[0, 0]"}},
 		{"class out of range", func(d *Dataset) { d.Y[1] = 2 }, []string{"row 1", "2 classes", "0 to 1"}},
 		{"class below 0", func(d *Dataset) { d.Y[0] = -1 }, []string{"row 0", "-1"}},
@@ -89,6 +89,14 @@ func TestOutputs(t *testing.T) {
 	}
 	if (&Dataset{}).Dims() != 0 {
 		t.Error("an empty Dataset has features")
+	}
+}
+
+func TestTaskString(t *testing.T) {
+	for task, want := range map[Task]string{Regression: "regression", BinaryClassification: "binary classification", Classification: "classification", 7: "Task(7)"} {
+		if task.String() != want {
+			t.Errorf("got %q, want %q", task, want)
+		}
 	}
 }
 
