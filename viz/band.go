@@ -103,7 +103,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		a.add(points)
 		p.entry("training data", points)
 	}
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }
 
 // sample evaluates a function at 400 points; it must be finite somewhere.

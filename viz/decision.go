@@ -112,7 +112,7 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	for _, d := range distances {
 		p.entry("p = "+strings.Join(members[d], ", "), plot.Thumbnailer(&paths{style: style(0.5 + d).style}))
 	}
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }
 
 // classPoints gives the marks of each class.

@@ -75,5 +75,5 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 	if opt.Particles > 0 {
 		show(fmt.Sprintf("J = %d", opt.Particles), level(float64(opt.Particles), x, stroke(grey, 1.2, dotted...)))
 	}
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }

@@ -193,7 +193,7 @@ func (b *colourBar) draw(c draw.Canvas) {
 	for _, t := range b.ticks() {
 		y := height(t.Value)
 		c.StrokeLine2(stroke(black, 0.7), r.Max.X, y, r.Max.X+4, y)
-		c.FillText(sty, vg.Point{X: r.Max.X + 7, Y: y}, t.Label)
+		c.FillText(sty, vg.Point{X: r.Max.X + 7, Y: y + tickSize*0.12}, t.Label) // the box has room for descenders, digits have none
 	}
 	label := fit(textStyle(labelSize, black), b.label, c.Size().Y)
 	label.Rotation = math.Pi / 2

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/png"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 const (
 	pixelsPerInch = 96 // CSS pixels
 	pixelRatio    = 2  // pixels of a PNG for each CSS pixel: 192 dpi
+	minPixels     = 240
 	maxPixels     = 8000
 )
 
@@ -31,7 +33,7 @@ var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebo
 // Frame is what the options of all figures share. Empty fields take the defaults of the figure.
 type Frame struct {
 	Title, XLabel, YLabel string
-	// Width and Height in CSS pixels, 160 to 8000; 0 is the figure's default (about 640 x 420). A PNG has twice as many pixels in each
+	// Width and Height in CSS pixels, 240 to 8000; 0 is the figure's default (about 640 x 420). A PNG has twice as many pixels in each
 	// direction.
 	Width, Height int
 }
@@ -52,15 +54,17 @@ func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, err
 	if f.Height == 0 {
 		f.Height = height
 	}
-	if f.Width < 160 || f.Height < 160 || f.Width > maxPixels || f.Height > maxPixels {
-		return f, fmt.Errorf("viz: figure of %d x %d pixels: width and height must be within 160 and %d", f.Width, f.Height, maxPixels)
+	if f.Width < minPixels || f.Height < minPixels || f.Width > maxPixels || f.Height > maxPixels {
+		return f, fmt.Errorf("viz: figure of %d x %d pixels: width and height must be within %d and %d", f.Width, f.Height, minPixels, maxPixels)
 	}
 	return f, nil
 }
 
-// body draws a figure's content. The header is the room for title and legend, which neighbours in a grid share.
+// body draws a figure's content. The header is the room for title and legend, which neighbours in a grid share; below it the
+// content needs at least a height of room.
 type body interface {
 	header(width vg.Length) vg.Length
+	room() vg.Length
 	draw(c draw.Canvas, header vg.Length)
 }
 
@@ -70,14 +74,20 @@ type Figure struct {
 	body          body
 }
 
-func newFigure(f Frame, b body) *Figure { return &Figure{width: f.Width, height: f.Height, body: b} }
+func newFigure(f Frame, b body) (*Figure, error) {
+	if need := b.header(points(f.Width)-2*margin) + b.room() + 2*margin; need > points(f.Height) {
+		return nil, fmt.Errorf("viz: figure of %d x %d pixels: its title, legend and axes need a height of %d: set Frame.Height or Frame.Width", f.Width, f.Height,
+			int(math.Ceil(float64(need/vg.Inch*pixelsPerInch))))
+	}
+	return &Figure{width: f.Width, height: f.Height, body: b}, nil
+}
 
 func points(pixels int) vg.Length { return vg.Length(pixels) * vg.Inch / pixelsPerInch }
 
 // margin is the white border of a figure and half the space between the cells of a grid.
 const margin vg.Length = 6
 
-// canvas clears the figure's area and draws into it.
+// render draws on a white ground.
 func (f *Figure) render(canvas vg.CanvasSizer) {
 	c := draw.New(canvas)
 	c.SetColor(white)
@@ -86,8 +96,19 @@ func (f *Figure) render(canvas vg.CanvasSizer) {
 	f.body.draw(inner, f.body.header(inner.Size().X))
 }
 
+// check catches the figure of a call whose error was not looked at.
+func (f *Figure) check() error {
+	if f == nil || f.body == nil {
+		return errors.New("viz: the figure is nil or empty: check the error of the function that made it")
+	}
+	return nil
+}
+
 // PNG renders the figure at 192 dots per inch, twice the CSS pixels of its size.
 func (f *Figure) PNG() ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	canvas := vgimg.NewWith(vgimg.UseWH(points(f.width), points(f.height)), vgimg.UseDPI(pixelRatio*pixelsPerInch))
 	f.render(canvas)
 	var buf bytes.Buffer
@@ -100,6 +121,9 @@ func (f *Figure) PNG() ([]byte, error) {
 
 // SVG renders the figure as SVG. Text stays text, in Liberation Sans or what the viewer has of the same widths (Arial, Helvetica).
 func (f *Figure) SVG() ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	canvas := vgsvg.New(points(f.width), points(f.height))
 	f.render(canvas)
 	var buf bytes.Buffer

@@ -36,8 +36,8 @@ func gallery() []specimen {
 		{"predicted_long", predictedLong, []string{"intervals of 299 of the 45730 rows"}, []uint32{blue, vermillion}},
 		{"reliability", reliability, []string{"Reliability, ECE = 0.0", "accuracy", "gap to mean confidence", "perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
 		{"calibration", calibration, []string{"nominal level", "observed coverage", "95 % of calibrated models, 308 rows"}, []uint32{blue}},
-		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass", "coordinate 1"}, []uint32{vermillion}},
-		{"particles_many", particlesMany, []string{"100000 particles (merged, area: weight)"}, []uint32{vermillion}},
+		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass", "coordinate 1"}, []uint32{0xD45D00}},
+		{"particles_many", particlesMany, []string{"100000 particles (merged, area: weight)"}, []uint32{0xD45D00}},
 		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
 	}
 }

@@ -211,6 +211,9 @@ func (p *panel) header(width vg.Length) vg.Length {
 	return h + headerGap
 }
 
+// room is enough for labels and two ticks on each of the axes.
+func (p *panel) room() vg.Length { return 70 * vg.Length(len(p.axes)) }
+
 func (p *panel) draw(c draw.Canvas, header vg.Length) {
 	area := draw.Crop(c, 0, 0, 0, -header)
 	if p.bar != nil {

@@ -75,7 +75,7 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 		}
 	}
 	if outside > 0 {
-		p.note(fmt.Sprintf("%d of %d particles are outside the lattice of the density", outside, len(rows[0])))
+		p.note(fmt.Sprintf("outside the lattice of the density: %d of %d particles", outside, len(rows[0])))
 	}
 	label := fmt.Sprintf("%d particles", len(rows[0]))
 	if opt.Weights != nil {
@@ -89,7 +89,7 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	if density == nil {
 		a.add(gridLines{}, particles)
 		p.entry(label, particles)
-		return newFigure(frame, p), nil
+		return newFigure(frame, p)
 	}
 	a.add(density.heat, particles)
 	for _, l := range density.levels {
@@ -100,7 +100,7 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	for _, l := range density.levels {
 		p.entry(fmt.Sprintf("%s %% of the mass", number(100*l.mass)), l.paths)
 	}
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }
 
 // maxDots is how many particles are told apart; more are merged in the cells of a grid of cloudCells each way.

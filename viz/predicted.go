@@ -64,6 +64,7 @@ func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOpti
 	// One range for both axes: the diagonal is at 45 degrees.
 	both := spanOf(t, m, insideBars.lower, insideBars.upper, outsideBars.lower, outsideBars.upper)
 	a := newAxes(frame.XLabel, frame.YLabel, both.widen(0.03), both.widen(0.03))
+	a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = niceTicks{7}, niceTicks{7}
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
 	if every > 1 {
@@ -76,5 +77,5 @@ func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOpti
 		p.entry("outside", outsideBars, outside)
 	}
 	p.entry("predicted = true", diagonal)
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }

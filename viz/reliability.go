@@ -71,7 +71,7 @@ func Reliability(bins []Bin, opt ReliabilityOptions) (*Figure, error) {
 	p.entry("accuracy", accuracy)
 	p.entry("gap to mean confidence", gap)
 	p.entry("perfect calibration", diagonal)
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }
 
 // CalibrationOptions are the options of [CalibrationCurve].
@@ -131,5 +131,5 @@ func CalibrationCurve(nominal, observed []float64, opt CalibrationOptions) (*Fig
 		p.entry("observed coverage", curve)
 	}
 	p.entry("perfect calibration", diagonal)
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }

@@ -94,11 +94,12 @@ func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
 	}
 	var ticks []plot.Tick
 	first, last := math.Ceil(lo/step-1e-6), math.Floor(hi/step+1e-6)
-	if last-first > 100 { // the span is below the resolution of the numbers
-		return []plot.Tick{{Value: lo, Label: tickLabel(lo, 0, math.Abs(lo))}}
-	}
 	largest := math.Max(math.Abs(lo), math.Abs(hi))
-	for k := first; k <= last; k++ {
+	if step < 1e-14*largest { // the span is at the resolution of the numbers
+		return []plot.Tick{{Value: lo, Label: tickLabel(lo, 0, largest)}}
+	}
+	for i := range int(last-first) + 1 {
+		k := first + float64(i)
 		v := math.Min(math.Max(k*step, lo), hi)
 		ticks = append(ticks, plot.Tick{Value: v, Label: tickLabel(k*step, step, largest)})
 	}
@@ -115,7 +116,7 @@ func tickLabel(v, step, largest float64) string {
 		if step > 0 {
 			digits = max(0, int(math.Floor(math.Log10(math.Abs(v))+1e-9))-int(math.Floor(math.Log10(step)+1e-9))+1)
 		}
-		s = strconv.FormatFloat(v, 'e', min(digits, 6), 64)
+		s = strconv.FormatFloat(v, 'e', min(digits, 15), 64)
 		mantissa, exponent, _ := strings.Cut(s, "e")
 		if strings.Contains(mantissa, ".") {
 			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")

@@ -113,7 +113,7 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 		addAxes("", frame.YLabel, trainMarks, train[1])
 		addAxes(frame.XLabel, validationLabel, validMarks, valid[1])
 	}
-	return newFigure(frame, p), nil
+	return newFigure(frame, p)
 }
 
 // rows gives the finite steps and values; both empty for an empty series.

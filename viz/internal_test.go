@@ -1,0 +1,178 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// TestContour compares the level lines of x^2 + y^2 with the circle.
+func TestContour(t *testing.T) {
+	f, err := NewLattice(-2, 2, 81, -2, 2, 81)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = f.Fill(func(x, y float64) float64 { return x*x + y*y })
+	lines := f.contour(1.5)
+	if len(lines) != 1 {
+		t.Fatalf("%d lines: want one closed", len(lines))
+	}
+	l := lines[0]
+	if n := len(l.xs) - 1; l.xs[0] != l.xs[n] || l.ys[0] != l.ys[n] {
+		t.Error("the circle is not closed")
+	}
+	for i := range l.xs {
+		// Linear interpolation on edges of length h = 0.05 is off by at most h^2 / (8 r) along the edge, and r > 1.
+		if r := math.Hypot(l.xs[i], l.ys[i]); math.Abs(r-math.Sqrt(1.5)) > 0.05*0.05/4 {
+			t.Fatalf("point %d is at radius %v: want %v", i, r, math.Sqrt(1.5))
+		}
+	}
+	var length float64
+	for i := 1; i < len(l.xs); i++ {
+		length += math.Hypot(l.xs[i]-l.xs[i-1], l.ys[i]-l.ys[i-1])
+	}
+	if want := 2 * math.Pi * math.Sqrt(1.5); math.Abs(length-want) > 0.01*want {
+		t.Errorf("length %v: want %v", length, want)
+	}
+
+	// A saddle: x*y = 0.01 has two branches, cut at the lattice's edge; none crosses the axes.
+	saddle := f.Fill(func(x, y float64) float64 { return (x + 0.01) * (y + 0.013) })
+	lines = saddle.contour(0.3)
+	if len(lines) != 2 {
+		t.Fatalf("hyperbola has %d lines: want 2", len(lines))
+	}
+	for _, l := range lines {
+		for i := range l.xs {
+			if l.xs[i]*l.ys[i] < 0.2 {
+				t.Fatalf("hyperbola passes (%v, %v)", l.xs[i], l.ys[i])
+			}
+		}
+	}
+}
+
+// TestMassHeights compares with the standard Gaussian in the plane, where the region of mass m ends at density 1 - m of the peak.
+func TestMassHeights(t *testing.T) {
+	f, err := NewLattice(-6, 6, 241, -6, 6, 241)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = f.Fill(func(x, y float64) float64 { return math.Exp(-(x*x + y*y) / 2) })
+	masses := []float64{0.5, 0.9, 0.99}
+	for k, h := range f.massHeights(masses) {
+		if want := 1 - masses[k]; math.Abs(h-want) > 0.005 {
+			t.Errorf("mass %v ends at height %v: want %v", masses[k], h, want)
+		}
+	}
+}
+
+func TestNiceTicks(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		count  int
+		want   string
+	}{
+		{0, 10, 5, "0 2 4 6 8 10"},
+		{-1.1, 1.2, 5, "−1.0 −0.5 0 0.5 1.0"},
+		{0, 1, 4, "0 0.25 0.50 0.75 1.00"},
+		{3, 97, 5, "20 40 60 80"},
+		{0, 3e6, 3, "0 1e6 2e6 3e6"},
+		{0, 2e-5, 4, "0 5e-6 1e-5 1.5e-5 2e-5"},
+		{1e15, 1e15 + 0.2, 4, "1e15"},
+	} {
+		got := ""
+		for _, tick := range (niceTicks{c.count}).Ticks(c.lo, c.hi) {
+			if tick.Value < c.lo || tick.Value > c.hi {
+				t.Errorf("tick %v is outside [%v, %v]", tick.Value, c.lo, c.hi)
+			}
+			if got != "" {
+				got += " "
+			}
+			got += tick.Label
+		}
+		if want := replaceMinus(c.want); replaceMinus(got) != want {
+			t.Errorf("ticks of [%v, %v]: %s, want %s", c.lo, c.hi, got, want)
+		}
+	}
+}
+
+func replaceMinus(s string) string {
+	out := ""
+	for _, r := range s {
+		if r == '−' {
+			r = '-'
+		}
+		out += string(r)
+	}
+	return out
+}
+
+func TestRunningMean(t *testing.T) {
+	if got := runningMean([]float64{3, 0, 6, 9, 0}, 3); fmt.Sprint(got) != "[1.5 3 5 5 4.5]" {
+		t.Errorf("running mean of 3: %v, want [1.5 3 5 5 4.5]", got)
+	}
+}
+
+func TestRobustSpan(t *testing.T) {
+	var curve []float64
+	for i := range 100 {
+		curve = append(curve, 1+0.01*float64(i%10))
+	}
+	if s, cut := robustSpan(curve); cut != 0 || s.hi != 1.09 {
+		t.Errorf("tame curve: axis to %v, %d cut: want 1.09 and none", s.hi, cut)
+	}
+	curve[0], curve[1] = 1000, 500
+	if s, cut := robustSpan(curve); cut != 2 || s.hi > 1.2 || s.hi < 1.09 {
+		t.Errorf("curve with two outliers: axis to %v, %d cut: want about 1.1 and 2", s.hi, cut)
+	}
+}
+
+// TestMergeParticles wants weight and centre of mass unchanged.
+func TestMergeParticles(t *testing.T) {
+	var rows [3][]float64
+	var mass, cx, cy float64
+	for i := range 5000 {
+		x, y, w := math.Sin(float64(i)), math.Cos(1.7*float64(i)), float64(i%7)
+		rows[0], rows[1], rows[2] = append(rows[0], x), append(rows[1], y), append(rows[2], w)
+		mass, cx, cy = mass+w, cx+w*x, cy+w*y
+	}
+	xs, ys, weights := mergeParticles(rows[:], span{-1, 1}, span{-1, 1})
+	if len(xs) >= 5000 {
+		t.Fatal("nothing is merged")
+	}
+	var m, mx, my float64
+	for i, w := range weights {
+		m, mx, my = m+6*w, mx+6*w*xs[i], my+6*w*ys[i] // weights are relative to the greatest, 6
+	}
+	if math.Abs(m-mass) > 1e-6*mass || math.Abs(mx-cx) > 1e-6*mass || math.Abs(my-cy) > 1e-6*mass {
+		t.Errorf("mass %v, moments (%v, %v): want %v, (%v, %v)", m, mx, my, mass, cx, cy)
+	}
+}
+
+// TestColours wants the maps' order to survive without hue: lightness grows from both ends to the middle, or falls throughout.
+func TestColours(t *testing.T) {
+	lightness := func(table *colourTable, i int) float64 {
+		r, g, b, _ := table[i].RGBA()
+		return 0.2126*float64(r) + 0.7152*float64(g) + 0.0722*float64(b)
+	}
+	diverging, err := divergingTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequential, err := sequentialTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle := len(diverging) / 2
+	for i := 1; i < len(diverging); i++ {
+		if up := lightness(diverging, i) > lightness(diverging, i-1); up != (i <= middle) {
+			t.Errorf("diverging map at %d: lightness rises: %v", i, up)
+		}
+		if lightness(sequential, i) >= lightness(sequential, i-1) {
+			t.Errorf("sequential map at %d: lightness does not fall", i)
+		}
+	}
+	ends := math.Abs(lightness(diverging, 0)-lightness(diverging, len(diverging)-1)) / 0xFFFF
+	if ends > 0.15 {
+		t.Errorf("the diverging map's ends differ by %v in lightness: they should be equally heavy", ends)
+	}
+}

@@ -1,0 +1,387 @@
+package viz_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gobnn/viz"
+)
+
+// svgTexts parses the SVG, which must be well-formed, and gives its texts and the size it states in points.
+func svgTexts(t *testing.T, data []byte) (texts []string, width, height float64) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(data))
+	inText := false
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return texts, width, height
+		}
+		if err != nil {
+			t.Fatalf("SVG is not well-formed: %v", err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			inText = e.Name.Local == "text"
+			for _, a := range e.Attr {
+				if e.Name.Local == "svg" && (a.Name.Local == "width" || a.Name.Local == "height") {
+					v, err := strconv.ParseFloat(strings.TrimSuffix(a.Value, "pt"), 64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if a.Name.Local == "width" {
+						width = v
+					} else {
+						height = v
+					}
+				}
+			}
+		case xml.EndElement:
+			inText = false
+		case xml.CharData:
+			if inText {
+				texts = append(texts, html.UnescapeString(string(e)))
+			}
+		}
+	}
+}
+
+// embedded is the bytes of an image, which may spell anything.
+var embedded = regexp.MustCompile(`base64,[^"]*`)
+
+// checkCoordinates wants numbers only.
+func checkCoordinates(t *testing.T, svg []byte) {
+	t.Helper()
+	if bad := regexp.MustCompile(`.{0,60}(NaN|Inf).{0,20}`).Find(embedded.ReplaceAll(svg, nil)); bad != nil {
+		t.Errorf("SVG has coordinates that are not finite: %s", bad)
+	}
+}
+
+func TestGallery(t *testing.T) {
+	for _, s := range gallery() {
+		t.Run(s.name, func(t *testing.T) {
+			fig, err := s.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			svg, err := fig.SVG()
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts, width, height := svgTexts(t, svg)
+			all := strings.Join(texts, "\n")
+			for _, want := range s.texts {
+				if !strings.Contains(all, want) {
+					t.Errorf("SVG has no text %q; it has:\n%s", want, all)
+				}
+			}
+			checkCoordinates(t, svg)
+			again, err := s.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if svg2, err := again.SVG(); err != nil || !bytes.Equal(svg, svg2) {
+				t.Errorf("a second SVG of the same data differs (error %v)", err)
+			}
+
+			data, err := fig.PNG()
+			if err != nil {
+				t.Fatal(err)
+			}
+			img, err := png.Decode(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A point is 4/3 CSS pixels, and a PNG has 2 pixels for each.
+			if b := img.Bounds(); math.Abs(float64(b.Dx())-width*8/3) > 1 || math.Abs(float64(b.Dy())-height*8/3) > 1 {
+				t.Errorf("PNG has %d x %d pixels, SVG %v x %v points: want 8/3 pixels a point", b.Dx(), b.Dy(), width, height)
+			}
+			if len(data) > 700_000 {
+				t.Errorf("PNG has %d bytes: want at most 700000", len(data))
+			}
+			if len(svg) > 1_000_000 {
+				t.Errorf("SVG has %d bytes: want at most 1000000", len(svg))
+			}
+			count := map[uint32]int{}
+			b := img.Bounds()
+			for y := b.Min.Y; y < b.Max.Y; y++ {
+				for x := b.Min.X; x < b.Max.X; x++ {
+					r, g, bl, _ := img.At(x, y).RGBA()
+					count[r>>8<<16|g>>8<<8|bl>>8]++
+				}
+			}
+			for _, c := range s.colours {
+				if !bytes.Contains(svg, fmt.Appendf(nil, "#%06X", c)) {
+					t.Errorf("SVG has nothing in colour #%06X", c)
+				}
+				// Translucent marks have no pixels of the pure colour.
+				if !strings.HasPrefix(s.name, "particles") && s.name != "reliability" && count[c] < 20 {
+					t.Errorf("PNG has %d pixels of colour #%06X: want at least 20", count[c], c)
+				}
+			}
+			for x := b.Min.X; x < b.Max.X; x++ {
+				for _, y := range []int{b.Min.Y, b.Min.Y + 1, b.Max.Y - 2, b.Max.Y - 1} {
+					if r, g, bl, _ := img.At(x, y).RGBA(); r != 0xFFFF || g != 0xFFFF || bl != 0xFFFF {
+						t.Fatalf("pixel (%d, %d) at the edge is not white: something is clipped", x, y)
+					}
+				}
+			}
+			for y := b.Min.Y; y < b.Max.Y; y++ {
+				for _, x := range []int{b.Min.X, b.Min.X + 1, b.Max.X - 2, b.Max.X - 1} {
+					if r, g, bl, _ := img.At(x, y).RGBA(); r != 0xFFFF || g != 0xFFFF || bl != 0xFFFF {
+						t.Fatalf("pixel (%d, %d) at the edge is not white: something is clipped", x, y)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestBandGeometry finds mean and standard deviations again in the drawing.
+func TestBandGeometry(t *testing.T) {
+	fig, err := viz.PredictiveBand([]float64{2, 0, 1}, []float64{12, 10, 11}, []float64{1, 1, 1}, viz.BandOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The mean line is the stroked path of width 2 with the three points of the data, in order of x.
+	path := regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" style="[^"]*stroke:#0072B2[^"]*stroke-width:2`)
+	mean := path.FindSubmatch(svg)
+	if mean == nil {
+		t.Fatalf("no mean line of three points in\n%s", svg)
+	}
+	at := func(i int) float64 {
+		v, err := strconv.ParseFloat(string(mean[i]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if dx1, dx2 := at(3)-at(1), at(5)-at(3); math.Abs(dx1-dx2) > 0.1 || dx1 <= 0 {
+		t.Errorf("steps in x are %v and %v: want equal and positive", dx1, dx2)
+	}
+	unit := at(4) - at(2) // one unit of y
+	if dy := at(6) - at(4); math.Abs(dy-unit) > 0.1 || unit <= 0 {
+		t.Errorf("steps in y are %v and %v: want equal and upward", unit, dy)
+	}
+	area := regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L`)
+	var lowest []float64
+	for _, m := range area.FindAllSubmatch(svg, -1) {
+		x, _ := strconv.ParseFloat(string(m[1]), 64)
+		y, _ := strconv.ParseFloat(string(m[2]), 64)
+		if math.Abs(x-at(1)) < 0.01 && y < at(2)-0.5*unit {
+			lowest = append(lowest, (at(2)-y)/unit)
+		}
+	}
+	var sds []float64
+	for _, v := range lowest {
+		if k := math.Round(v); math.Abs(v-k) < 0.02 && k >= 1 && k <= 3 {
+			sds = append(sds, k)
+		}
+	}
+	if fmt.Sprint(sds) != "[3 2 1]" {
+		t.Errorf("areas start %v standard deviations below the mean: want [3 2 1], in this order", sds)
+	}
+}
+
+func TestNonFinite(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	texts := func(fig *viz.Figure, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkCoordinates(t, svg)
+		all, _, _ := svgTexts(t, svg)
+		return strings.Join(all, "\n")
+	}
+	x := []float64{0, 1, 2, 3}
+	if s := texts(viz.PredictiveBand(x, []float64{0, nan, 1, 2}, []float64{1, 1, inf, 1}, viz.BandOptions{TrainX: x, TrainY: []float64{1, 2, nan, 0}})); !strings.Contains(s, "3 non-finite values left out") {
+		t.Errorf("band does not say that 3 values are left out:\n%s", s)
+	}
+	if s := texts(viz.ESSCurve(viz.Series{Value: []float64{5, inf, 3}}, viz.ESSOptions{})); !strings.Contains(s, "1 non-finite value left out") {
+		t.Errorf("ESS does not say that 1 value is left out:\n%s", s)
+	}
+	lattice, err := viz.NewLattice(0, 1, 4, 0, 1, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holed := lattice.Fill(func(x, y float64) float64 { return x })
+	holed.Values[5] = nan
+	if s := texts(viz.DecisionMap(holed, viz.DecisionOptions{})); !strings.Contains(s, "1 non-finite value left out") {
+		t.Errorf("map does not say that 1 value is left out:\n%s", s)
+	}
+	// A log-density of -Inf is a density of zero, not a missing value.
+	walled := lattice.Fill(func(x, y float64) float64 { return -x * x })
+	walled.Values[5] = -inf
+	if s := texts(viz.ParticleScatter(x[:2], x[:2], viz.ParticleOptions{Density: walled, LogDensity: true})); strings.Contains(s, "left out") {
+		t.Errorf("a log-density of -Inf counts as left out:\n%s", s)
+	}
+}
+
+// TestLongSeries wants 10^5 points to make small files that still show the extremes.
+func TestLongSeries(t *testing.T) {
+	const n = 100_000
+	var s viz.Series
+	for i := range n {
+		s.Value = append(s.Value, math.Sin(float64(i)))
+	}
+	s.Value[54_321] = 4 // one spike: thinning must keep it
+	fig, err := viz.ESSCurve(s, viz.ESSOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(svg) > 80_000 {
+		t.Errorf("SVG of %d points has %d bytes: want at most 80000", n, len(svg))
+	}
+	highest := 0.0
+	path := regexp.MustCompile(`d="(M[^"]*)" style="[^"]*stroke:#0072B2`)
+	m := path.FindSubmatch(svg)
+	if m == nil {
+		t.Fatal("no ESS line")
+	}
+	var ys []float64
+	for _, pt := range regexp.MustCompile(`[ML][-\d.]+,([-\d.]+)`).FindAllSubmatch(m[1], -1) {
+		y, err := strconv.ParseFloat(string(pt[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ys = append(ys, y)
+		highest = math.Max(highest, y)
+	}
+	spikes := 0
+	for _, y := range ys {
+		if y > 0.9*highest {
+			spikes++
+		}
+	}
+	if spikes != 1 {
+		t.Errorf("%d points near the top of the line: want the spike alone", spikes)
+	}
+}
+
+func TestSave(t *testing.T) {
+	fig, err := calibration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"a.png", "a.SVG"} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := fig.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(data, []byte("\x89PNG")) && !bytes.HasPrefix(data, []byte("<?xml")) {
+			t.Errorf("%s starts with %q", name, data[:8])
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2 {
+		t.Errorf("folder has %d files after saving two: temporary files stay behind", len(entries))
+	}
+
+	file := filepath.Join(folder, "a.png")
+	for path, wants := range map[string][]string{
+		filepath.Join(folder, "a.jpg"):         {`".jpg"`, ".png or .svg"},
+		filepath.Join(folder, "a"):             {`""`, ".png or .svg"},
+		filepath.Join(folder, "no", "fig.png"): {"does not exist", filepath.Join(folder, "no")},
+		filepath.Join(file, "fig.png"):         {"a.png"},
+	} {
+		err := fig.Save(path)
+		if err == nil {
+			t.Errorf("Save(%q) gives no error", path)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("Save(%q): error %q does not say %q", path, err, want)
+			}
+		}
+	}
+}
+
+// TestSaveUnwritable replaces a file by a folder, on which the last step of saving fails for every user, and closes a folder,
+// which stops all but root.
+func TestSaveUnwritable(t *testing.T) {
+	fig, err := calibration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	taken := filepath.Join(folder, "taken.png")
+	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := fig.Save(taken); err == nil || !strings.Contains(err.Error(), "taken.png") {
+		t.Errorf("saving over a folder: error %v", err)
+	}
+	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
+		t.Errorf("a failed Save leaves %d files", len(entries)-1)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root may write to any folder")
+	}
+	closed := filepath.Join(folder, "closed")
+	if err := os.Mkdir(closed, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	err = fig.Save(filepath.Join(closed, "a.png"))
+	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), closed) {
+		t.Errorf("saving into a read-only folder: error %v", err)
+	}
+}
+
+func TestNoFigure(t *testing.T) {
+	var missing *viz.Figure
+	for _, f := range []*viz.Figure{missing, {}} {
+		if err := f.Save(filepath.Join(t.TempDir(), "a.png")); err == nil {
+			t.Error("saving no figure gives no error")
+		}
+		if _, err := f.SVG(); err == nil {
+			t.Error("SVG of no figure gives no error")
+		}
+	}
+}
+
+func TestShowOutsideNotebook(t *testing.T) {
+	fig, err := calibration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fig.Show(); !errors.Is(err, viz.ErrNotNotebook) || !strings.Contains(err.Error(), "Save") {
+		t.Errorf("Show outside a notebook: error %v, want ErrNotNotebook with the way out", err)
+	}
+}
