@@ -1,0 +1,81 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+)
+
+// Estimate is a score with the standard errors that the package comment explains.
+type Estimate struct {
+	Value float64
+	// StdErr is the Monte Carlo standard error, due to the finite number of particles; NaN with one particle.
+	StdErr float64
+	// SamplingStdErr is the standard error due to the finite number of rows, which are taken to be independent. NaN with one
+	// row, and for scores that are no mean over rows.
+	SamplingStdErr float64
+}
+
+// String is "0.112 ± 0.003": the value and its Monte Carlo standard error, which is rounded to one significant digit, or two if the first
+// is a 1; the value has as many decimals.
+func (e Estimate) String() string { return plusMinus(e.Value, e.StdErr) }
+
+// maxDecimals keeps a tiny standard error from printing digits that nobody reads.
+const maxDecimals = 6
+
+func plusMinus(value, se float64) string {
+	if !(se > 0) || math.IsInf(se, 1) { // 0, NaN or infinite
+		return fmt.Sprintf("%.4g ± %g", value, se)
+	}
+	decimals := digits(se)
+	if decimals <= maxDecimals {
+		return fmt.Sprintf("%.*f ± %.*f", decimals, value, decimals, se)
+	}
+	if math.Abs(value) < 1e-3 {
+		exponent := math.Floor(math.Log10(math.Max(math.Abs(value), se)))
+		unit := math.Pow(10, exponent)
+		decimals = min(digits(se/unit), maxDecimals)
+		return fmt.Sprintf("(%.*f ± %.*f)e%+03d", decimals, value/unit, decimals, se/unit, int(exponent))
+	}
+	return fmt.Sprintf("%.*f ± %.1g", maxDecimals, value, se)
+}
+
+// digits is how many decimals show se > 0 to one significant digit, or to two if the first is a 1.
+func digits(se float64) int {
+	magnitude := math.Floor(math.Log10(se))
+	if math.Round(se/math.Pow(10, magnitude)*10) < 20 {
+		magnitude--
+	}
+	return max(0, int(-magnitude))
+}
+
+// jackknife is the standard error from the G leave-out values of a score: stretched are those that already lie one standard error away.
+func jackknife(replicates []float64, stretched bool) float64 {
+	if len(replicates) < 2 {
+		return math.NaN()
+	}
+	g := float64(len(replicates))
+	mean, sum := 0.0, 0.0
+	for _, t := range replicates {
+		mean += t / g
+	}
+	for _, t := range replicates {
+		sum += (t - mean) * (t - mean)
+	}
+	if stretched {
+		return math.Sqrt(sum / g)
+	}
+	return math.Sqrt(sum * (g - 1) / g)
+}
+
+// stretch moves the leave-out values x[1:] of a quantity away from their mean by sqrt(G-1) and centres them on x[0], that of all particles. x is [1+G].
+func stretch(x []float64) {
+	replicates := x[1:]
+	mean := 0.0
+	for _, v := range replicates {
+		mean += v / float64(len(replicates))
+	}
+	factor := math.Sqrt(float64(len(replicates) - 1))
+	for g, v := range replicates {
+		replicates[g] = x[0] + factor*(v-mean)
+	}
+}

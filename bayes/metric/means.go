@@ -1,0 +1,180 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"gobnn/bayes"
+)
+
+// NLPD is the negative log predictive density, -mean_n log sum_j w_j p(y_n | f_j(x_n)): in nats a row, of densities in the prediction's units for regression (those
+// of [bayes.Prediction.Standardised] for standardised ones). Lower is better.
+func NLPD(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewNLPD(), p, y) }
+
+// NewNLPD is [NLPD] in batches.
+func NewNLPD() *Metric {
+	return &Metric{name: "NLPD", scorer: &rowMean{score: func(r *row, out []float64) {
+		for g, l := range r.logDensity() {
+			out[g] = -l
+		}
+	}}}
+}
+
+// MSE is the mean squared error of the predictive mean, mean_n (sum_j w_j f_j(x_n) - y_n)^2, for regression, in squared units of the target.
+func MSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewMSE(), p, y) }
+
+// NewMSE is [MSE] in batches.
+func NewMSE() *Metric {
+	return &Metric{name: "MSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError}}
+}
+
+// RMSE is the root of the mean squared error of the predictive mean, the square root of [MSE], for regression, in the target's units. Its sampling
+// error is by the delta method. [ParticleRMSE] is the RMSE of the particles themselves.
+func RMSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewRMSE(), p, y) }
+
+// NewRMSE is [RMSE] in batches.
+func NewRMSE() *Metric {
+	return &Metric{name: "RMSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError, root: true}}
+}
+
+func squaredError(r *row, out []float64) {
+	for g, m := range r.mean() {
+		out[g] = (m - r.y) * (m - r.y)
+	}
+}
+
+// ParticleRMSE is the weighted mean over particles of each particle's own RMSE, sum_j w_j sqrt(mean_n (f_j(x_n) - y_n)^2), for regression, in the target's units. It is what the
+// paper of OHSMC reports as RMSE; it is never below [RMSE]. Its sampling error is not given.
+func ParticleRMSE(p bayes.Prediction, y []float64) (Estimate, error) {
+	return one(NewParticleRMSE(), p, y)
+}
+
+// NewParticleRMSE is [ParticleRMSE] in batches.
+func NewParticleRMSE() *Metric {
+	return &Metric{name: "particle RMSE", tasks: regressionOnly, scorer: &particleRMSE{}}
+}
+
+type particleRMSE struct {
+	ensemble *ensemble
+	squares  []float64 // [A]
+	n        float64
+}
+
+func (a *particleRMSE) start(int) {}
+
+func (a *particleRMSE) add(r *row) {
+	if a.squares == nil {
+		a.ensemble, a.squares = r.ensemble, make([]float64, len(r.alive))
+	}
+	for i, f := range r.outputs {
+		a.squares[i] += (f - r.y) * (f - r.y)
+	}
+	a.n++
+}
+
+func (a *particleRMSE) result() ([]float64, float64) {
+	e := a.ensemble
+	groups, values := make([]float64, len(e.mass)), make([]float64, 1+e.replicates)
+	for g := range groups {
+		for i := e.bounds[g]; i < e.bounds[g+1]; i++ {
+			groups[g] += e.weights[i] * math.Sqrt(a.squares[i]/a.n)
+		}
+	}
+	e.withAndWithout(groups, values)
+	return values, math.NaN()
+}
+
+func (a *particleRMSE) stretched() bool { return false }
+
+// Accuracy is the share of rows whose class of largest averaged probability is the true one, for classification.
+func Accuracy(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewAccuracy(), p, y) }
+
+// NewAccuracy is [Accuracy] in batches.
+func NewAccuracy() *Metric {
+	return &Metric{name: "accuracy", tasks: classificationOnly, scorer: &rowMean{steps: true, score: func(r *row, out []float64) {
+		for g := range out {
+			class, _ := r.predicted(g)
+			out[g] = indicator(class == int(r.y))
+		}
+	}}}
+}
+
+// Brier is the Brier score in its multi-class sum form (Brier 1950), mean_n sum_c (p_nc - 1{y_n = c})^2, between 0 and 2, for classification. For two classes it is twice
+// the (p_1 - y)^2 that some programs report.
+func Brier(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewBrier(), p, y) }
+
+// NewBrier is [Brier] in batches.
+func NewBrier() *Metric {
+	return &Metric{name: "Brier", tasks: classificationOnly, scorer: &rowMean{score: func(r *row, out []float64) {
+		clear(out)
+		for c, probability := range r.classes() {
+			truth := indicator(c == int(r.y))
+			for g, v := range probability {
+				out[g] += (v - truth) * (v - truth)
+			}
+		}
+	}}}
+}
+
+// Coverage is the share of rows whose target lies in the central interval of the given level, [bayes.Prediction.Interval], for regression; level
+// lies between 0 and 1. A calibrated prediction has a coverage equal to the level.
+func Coverage(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
+	return one(NewCoverage(level), p, y)
+}
+
+// NewCoverage is [Coverage] in batches.
+func NewCoverage(level float64) *Metric {
+	// y lies between the quantiles exactly if its distribution function lies between their levels: no quantile is needed.
+	return ofInterval("coverage", level, &rowMean{steps: true, score: func(r *row, out []float64) {
+		for g, v := range r.distribution() {
+			out[g] = indicator(v >= (1-level)/2 && v <= 1-(1-level)/2)
+		}
+	}})
+}
+
+// Width is the mean width of the central interval of the given level, for regression, in the target's units.
+func Width(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
+	return one(NewWidth(level), p, y)
+}
+
+// NewWidth is [Width] in batches.
+func NewWidth(level float64) *Metric {
+	return ofInterval("width", level, &rowMean{score: func(r *row, out []float64) {
+		lower, upper := r.interval(level)
+		for g := range out {
+			out[g] = upper[g] - lower[g]
+		}
+	}})
+}
+
+// IntervalScore is the mean interval score (Winkler 1972; Gneiting and Raftery 2007, eq. 43) of the central interval [l, u] of the level 1-alpha, for regression, in the target's units:
+// (u - l) + 2/alpha (l - y) 1{y < l} + 2/alpha (y - u) 1{y > u}. Lower is better; narrow intervals are rewarded and misses fined.
+func IntervalScore(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
+	return one(NewIntervalScore(level), p, y)
+}
+
+// NewIntervalScore is [IntervalScore] in batches.
+func NewIntervalScore(level float64) *Metric {
+	return ofInterval("interval score", level, &rowMean{score: func(r *row, out []float64) {
+		lower, upper := r.interval(level)
+		for g := range out {
+			out[g] = upper[g] - lower[g] + 2/(1-level)*(max(lower[g]-r.y, 0)+max(r.y-upper[g], 0))
+		}
+	}})
+}
+
+func ofInterval(name string, level float64, s scorer) *Metric {
+	m := &Metric{name: name + " " + strconv.FormatFloat(100*level, 'g', 6, 64) + "%", tasks: regressionOnly, scorer: s}
+	if !(level > 0 && level < 1) {
+		m.err = fmt.Errorf("metric: the level of %s is %v: it must lie between 0 and 1", name, level)
+	}
+	return m
+}
+
+func indicator(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

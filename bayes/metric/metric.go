@@ -1,0 +1,189 @@
+package metric
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	"gobnn/bayes"
+)
+
+// Metric computes one score from predictions that come in batches of rows. Make one with NewNLPD or another of the package's functions.
+// All batches must be of the same particles, with the same weights. A Metric is not safe for use by several goroutines.
+type Metric struct {
+	name     string
+	tasks    tasks
+	err      error // of the settings
+	scorer   scorer
+	ensemble *ensemble
+	rows     int
+}
+
+// scorer gathers what a score needs, a row at a time.
+type scorer interface {
+	start(replicates int)
+	add(r *row)
+	// result is the score of all particles first, then G without each group, and the sampling standard error.
+	result() (values []float64, sampling float64)
+	// stretched says that the leave-out values lie one standard error away already.
+	stretched() bool
+}
+
+type tasks int
+
+const (
+	anyTask tasks = iota
+	regressionOnly
+	classificationOnly
+)
+
+// Name of the score, such as "NLPD" or "coverage 95%".
+func (m *Metric) Name() string { return m.name }
+
+// Add takes a batch: a prediction and its rows' targets, [Rows], in the prediction's units or as indices of classes. On an error nothing of
+// the batch is counted.
+func (m *Metric) Add(p bayes.Prediction, y []float64) error { return add(p, y, []*Metric{m}) }
+
+// Estimate is the score of the rows so far. More may be added after.
+func (m *Metric) Estimate() (Estimate, error) {
+	if m.err != nil {
+		return Estimate{}, m.err
+	}
+	if m.rows == 0 {
+		return Estimate{}, fmt.Errorf("metric: %s of no rows: Add a batch first", m.name)
+	}
+	values, sampling := m.scorer.result()
+	return Estimate{values[0], jackknife(values[1:], m.scorer.stretched()), sampling}, nil
+}
+
+// accepts is an error if the settings are wrong or the batch does not suit.
+func (m *Metric) accepts(p bayes.Prediction) error {
+	if m.err != nil {
+		return m.err
+	}
+	regression := p.Task == bayes.Regression
+	if m.tasks == regressionOnly && !regression || m.tasks == classificationOnly && regression {
+		need := map[tasks]string{regressionOnly: "regression", classificationOnly: "classification"}[m.tasks]
+		return fmt.Errorf("metric: %s is for %s, but the prediction's Task is %v", m.name, need, p.Task)
+	}
+	if m.ensemble != nil {
+		return m.ensemble.same(p)
+	}
+	return nil
+}
+
+// add gives a batch to several metrics, which share what they compute for each row.
+func add(p bayes.Prediction, y []float64, metrics []*Metric) error {
+	if err := p.Validate(); err != nil {
+		return fmt.Errorf("metric: %w", err)
+	}
+	if err := p.ValidateTarget(y); err != nil {
+		return fmt.Errorf("metric: %w", err)
+	}
+	for _, m := range metrics {
+		if err := m.accepts(p); err != nil {
+			return err
+		}
+	}
+	shared := newEnsemble(p)
+	for _, m := range metrics {
+		if m.ensemble == nil {
+			m.ensemble = shared
+			m.scorer.start(shared.replicates)
+		}
+		m.rows += p.Rows
+	}
+	r := newRow(shared)
+	for n := range p.Rows {
+		r.read(p, n, y[n])
+		for _, m := range metrics {
+			m.scorer.add(r)
+		}
+	}
+	return nil
+}
+
+// Batch is a prediction of some rows and their targets.
+type Batch struct {
+	Prediction bayes.Prediction
+	Y          []float64 // [Rows]
+}
+
+// Evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the given order. It stops at the
+// first error, that of the sequence included, and says at which batch.
+func Evaluate(batches iter.Seq2[Batch, error], metrics ...*Metric) (Table, error) {
+	number := 0
+	for batch, err := range batches {
+		if err == nil {
+			err = add(batch.Prediction, batch.Y, metrics)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("batch %d: %w", number, err)
+		}
+		number++
+	}
+	table := make(Table, len(metrics))
+	for i, m := range metrics {
+		estimate, err := m.Estimate()
+		if err != nil {
+			return nil, err
+		}
+		table[i] = Score{m.Name(), estimate}
+	}
+	return table, nil
+}
+
+// one is the score of a single batch.
+func one(m *Metric, p bayes.Prediction, y []float64) (Estimate, error) {
+	if err := m.Add(p, y); err != nil {
+		return Estimate{}, err
+	}
+	return m.Estimate()
+}
+
+// rowMean is a mean over rows of a score of each, or the square root of one.
+type rowMean struct {
+	score  func(r *row, out []float64) // out is [1+G]
+	root   bool
+	steps  bool
+	out    []float64
+	sums   []float64 // [1+G]
+	n      float64
+	mean   float64 // of the rows' own scores, and the sum of squares about it (Welford 1962)
+	square float64
+}
+
+func (a *rowMean) start(replicates int) {
+	a.out, a.sums = make([]float64, 1+replicates), make([]float64, 1+replicates)
+}
+
+func (a *rowMean) add(r *row) {
+	a.score(r, a.out)
+	for i, v := range a.out {
+		a.sums[i] += v
+	}
+	a.n++
+	delta := a.out[0] - a.mean
+	a.mean += delta / a.n
+	a.square += delta * (a.out[0] - a.mean)
+}
+
+func (a *rowMean) result() ([]float64, float64) {
+	values := make([]float64, len(a.sums))
+	for i, v := range a.sums {
+		values[i] = v / a.n
+		if a.root {
+			values[i] = math.Sqrt(values[i])
+		}
+	}
+	if a.n < 2 {
+		return values, math.NaN()
+	}
+	sampling := math.Sqrt(a.square / (a.n - 1) / a.n)
+	if a.root {
+		sampling /= 2 * values[0] // d sqrt(x) = dx / (2 sqrt(x))
+	}
+	return values, sampling
+}
+
+func (a *rowMean) stretched() bool { return a.steps }

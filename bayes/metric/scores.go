@@ -1,0 +1,65 @@
+package metric
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"gobnn/bayes"
+)
+
+// Score is a named estimate.
+type Score struct {
+	Name string
+	Estimate
+}
+
+// Table is a list of scores.
+type Table []Score
+
+// usualLevel is the level of the intervals in [Usual].
+const usualLevel = 0.95
+
+// Usual are the metrics that [Scores] takes for a task, empty, to be fed by [Evaluate]: NLPD, RMSE, particle RMSE and the coverage, width and
+// interval score at 95 % for regression; NLPD, accuracy, ECE and Brier score for classification.
+func Usual(task bayes.Task) []*Metric {
+	if task == bayes.Regression {
+		return []*Metric{NewNLPD(), NewRMSE(), NewParticleRMSE(), NewCoverage(usualLevel), NewWidth(usualLevel), NewIntervalScore(usualLevel)}
+	}
+	return []*Metric{NewNLPD(), NewAccuracy(), NewECE(0), NewBrier()}
+}
+
+// Scores are the task's usual scores, [Usual], in the prediction's units.
+func Scores(p bayes.Prediction, y []float64) (Table, error) {
+	return Evaluate(func(yield func(Batch, error) bool) { yield(Batch{p, y}, nil) }, Usual(p.Task)...)
+}
+
+// String is the table as aligned text: a line a score, with its Monte Carlo and its sampling standard error.
+func (t Table) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "score\tvalue ± Monte Carlo s.e.\tsampling s.e.")
+	for _, s := range t {
+		fmt.Fprintf(w, "%s\t%v\t%s\n", s.Name, s.Estimate, s.sampling())
+	}
+	w.Flush() //nolint:errcheck // a strings.Builder does not fail
+	return b.String()
+}
+
+// Markdown is the table in Markdown.
+func (t Table) Markdown() string {
+	var b strings.Builder
+	b.WriteString("| score | value ± Monte Carlo s.e. | sampling s.e. |\n|---|---|---|\n")
+	for _, s := range t {
+		fmt.Fprintf(&b, "| %s | %v | %s |\n", s.Name, s.Estimate, s.sampling())
+	}
+	return b.String()
+}
+
+// sampling is the sampling standard error to two digits, or a dash if there is none.
+func (e Estimate) sampling() string {
+	if e.SamplingStdErr != e.SamplingStdErr {
+		return "-"
+	}
+	return fmt.Sprintf("%.2g", e.SamplingStdErr)
+}
