@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	imagedraw "image/draw"
 	"math"
 	"sort"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // Field is a function on a rectangular lattice.
@@ -130,7 +132,18 @@ func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
 			img.SetColorIndex(px, py, uint8(1+h.table.index((v-h.values.lo)/(h.values.hi-h.values.lo))))
 		}
 	}
-	c.DrawImage(r, img)
+	drawImage(c, r, img)
+}
+
+// drawImage gives a raster canvas the pixels, which it scales much faster, and others the palette, which makes a smaller file.
+func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {
+	if _, raster := c.Canvas.(*vgimg.Canvas); !raster {
+		c.DrawImage(r, img)
+		return
+	}
+	pixels := image.NewRGBA(img.Bounds())
+	imagedraw.Draw(pixels, img.Bounds(), img, image.Point{}, imagedraw.Src)
+	c.DrawImage(r, pixels)
 }
 
 // palette is the table behind one transparent entry.
@@ -179,7 +192,7 @@ func (b *colourBar) draw(c draw.Canvas) {
 			img.SetColorIndex(x, len(b.table)-1-i, uint8(1+i))
 		}
 	}
-	c.DrawImage(r, img)
+	drawImage(c, r, img)
 	height := func(v float64) vg.Length {
 		return r.Min.Y + vg.Length((v-b.values.lo)/(b.values.hi-b.values.lo))*r.Size().Y
 	}

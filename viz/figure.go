@@ -112,8 +112,7 @@ func (f *Figure) PNG() ([]byte, error) {
 	canvas := vgimg.NewWith(vgimg.UseWH(points(f.width), points(f.height)), vgimg.UseDPI(pixelRatio*pixelsPerInch))
 	f.render(canvas)
 	var buf bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&buf, canvas.Image()); err != nil {
+	if err := png.Encode(&buf, canvas.Image()); err != nil {
 		return nil, fmt.Errorf("viz: encoding PNG: %w", err)
 	}
 	return buf.Bytes(), nil

@@ -9,6 +9,8 @@ type PredictedOptions struct {
 	Level float64
 }
 
+const defaultLevel = 0.9
+
 // maxIntervals is how many interval bars are told apart in one figure; of more rows an even choice by target has them, and the others are faint points.
 const maxIntervals = 300
 
@@ -21,7 +23,7 @@ func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOpti
 		return nil, err
 	}
 	if opt.Level == 0 {
-		opt.Level = 0.9
+		opt.Level = defaultLevel
 	}
 	if !(opt.Level > 0 && opt.Level < 1) {
 		return nil, fmt.Errorf("viz: Level = %v: the probability of an interval must be within (0, 1)", opt.Level)

@@ -1,0 +1,74 @@
+package viz
+
+import (
+	"fmt"
+
+	"gobnn/bayes"
+)
+
+// PredictiveBandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included. It adds the mean functions of some
+// particles to opt.Draws: as many as draws says, chosen at even steps through the cumulated weights, so that heavy particles come more often.
+func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figure, error) {
+	mean, err := p.Mean()
+	if err != nil {
+		return nil, fmt.Errorf("viz: predictive band: %w", err)
+	}
+	stdDev, err := p.StdDev()
+	if err != nil {
+		return nil, fmt.Errorf("viz: predictive band: %w", err)
+	}
+	if draws < 0 {
+		return nil, fmt.Errorf("viz: predictive band: draws = %d: the number of particles to draw must not be negative", draws)
+	}
+	opt.Draws = append([][]float64(nil), opt.Draws...)
+	particle, cumulated := 0, p.Weights[0]
+	for k := range draws {
+		for (float64(k)+0.5)/float64(draws) > cumulated && particle < p.Particles-1 {
+			particle++
+			cumulated += p.Weights[particle]
+		}
+		opt.Draws = append(opt.Draws, p.Outputs[particle*p.Rows:(particle+1)*p.Rows])
+	}
+	return PredictiveBand(x, mean, stdDev, opt)
+}
+
+// DecisionMapOf is [DecisionMap] of the predictive probability of one class. The rows of the prediction are the points of the lattice, in the order
+// of [Field.Points].
+func DecisionMapOf(lattice Field, p bayes.Prediction, class int, opt DecisionOptions) (*Figure, error) {
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		return nil, fmt.Errorf("viz: decision map: %w", err)
+	}
+	if class < 0 || class >= p.Classes() {
+		return nil, fmt.Errorf("viz: decision map: class %d: the prediction has classes 0 to %d", class, p.Classes()-1)
+	}
+	if opt.ProbabilityLabel == "" {
+		name := fmt.Sprintf("class %d", class)
+		if class < len(opt.ClassNames) {
+			name = opt.ClassNames[class]
+		}
+		opt.ProbabilityLabel = "predicted probability of " + name
+	}
+	lattice.Values = make([]float64, len(probabilities))
+	for n, row := range probabilities {
+		lattice.Values[n] = row[class]
+	}
+	return DecisionMap(lattice, opt)
+}
+
+// PredictedVsTrueOf is [PredictedVsTrue] of a regression's predictive mean and its central interval of probability opt.Level, noise included.
+// truth is [Rows], in the target's own units.
+func PredictedVsTrueOf(truth []float64, p bayes.Prediction, opt PredictedOptions) (*Figure, error) {
+	mean, err := p.Mean()
+	if err != nil {
+		return nil, fmt.Errorf("viz: predicted against true: %w", err)
+	}
+	if opt.Level == 0 {
+		opt.Level = defaultLevel
+	}
+	lower, upper, err := p.Interval(opt.Level)
+	if err != nil {
+		return nil, fmt.Errorf("viz: predicted against true: %w", err)
+	}
+	return PredictedVsTrue(truth, mean, lower, upper, opt)
+}

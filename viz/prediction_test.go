@@ -1,0 +1,91 @@
+package viz_test
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/viz"
+)
+
+// twoParticles predicts x and 3 - x at x = 0, 1, 2 with weights 0.75 and 0.25.
+func twoParticles() bayes.Prediction {
+	return bayes.Prediction{
+		Task:    bayes.Regression,
+		Outputs: []float64{0, 1, 2, 3, 2, 1}, Particles: 2, Rows: 3, Width: 1,
+		Weights: []float64{0.75, 0.25}, NoiseStdDev: []float64{0.5, 0.5}, TargetStdDev: 1,
+	}
+}
+
+func svgOf(t *testing.T, fig *viz.Figure, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(svg)
+}
+
+func TestPredictiveBandOf(t *testing.T) {
+	x := []float64{0, 1, 2}
+	fig, err := viz.PredictiveBandOf(x, twoParticles(), 4, viz.BandOptions{})
+	got := svgOf(t, fig, err)
+	// mean = 0.75 f_1 + 0.25 f_2; variance = 0.75 * 0.25 (f_1 - f_2)^2 + 0.25, f_1 - f_2 = -3, -1, 1
+	mean := []float64{0.75, 1.25, 1.75}
+	sd := []float64{math.Sqrt(0.1875*9 + 0.25), math.Sqrt(0.1875 + 0.25), math.Sqrt(0.1875 + 0.25)}
+	first, second := []float64{0, 1, 2}, []float64{3, 2, 1}
+	fig, err = viz.PredictiveBand(x, mean, sd, viz.BandOptions{Draws: [][]float64{first, first, first, second}})
+	if want := svgOf(t, fig, err); got != want {
+		t.Error("the band of the prediction differs from that of its mean, standard deviation and 3 to 1 draws")
+	}
+	if _, err := viz.PredictiveBandOf(x[:2], twoParticles(), 0, viz.BandOptions{}); err == nil || !strings.Contains(err.Error(), "x has 2") {
+		t.Errorf("2 coordinates for 3 rows: error %v", err)
+	}
+	if _, err := viz.PredictiveBandOf(x, twoParticles(), -1, viz.BandOptions{}); err == nil || !strings.Contains(err.Error(), "draws = -1") {
+		t.Errorf("-1 draws: error %v", err)
+	}
+	if _, err := viz.PredictiveBandOf(x, bayes.Prediction{Task: bayes.BinaryClassification}, 0, viz.BandOptions{}); err == nil {
+		t.Error("a classification has no band, but no error")
+	}
+}
+
+func TestPredictedVsTrueOf(t *testing.T) {
+	p := twoParticles()
+	p.Weights = []float64{1, 0} // one Gaussian: its 90 % interval is mean ± 1.645 * 0.5
+	fig, err := viz.PredictedVsTrueOf([]float64{0.82, 1, 2.83}, p, viz.PredictedOptions{})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "inside the 90 % interval: 66.7 % of 3 rows") {
+		t.Errorf("no coverage of 2 in 3 rows in %v", regexp.MustCompile(`>inside[^<]*`).FindString(svg))
+	}
+	if _, err := viz.PredictedVsTrueOf([]float64{1}, p, viz.PredictedOptions{}); err == nil || !strings.Contains(err.Error(), "truth has 1") {
+		t.Errorf("1 target for 3 rows: error %v", err)
+	}
+}
+
+func TestDecisionMapOf(t *testing.T) {
+	f := lattice(t)
+	p := bayes.Prediction{Task: bayes.BinaryClassification, Particles: 1, Rows: 6, Width: 1, Weights: []float64{1}}
+	for i := range p.Rows {
+		p.Outputs = append(p.Outputs, float64(i)-2.2)
+	}
+	fig, err := viz.DecisionMapOf(f, p, 1, viz.DecisionOptions{})
+	got := svgOf(t, fig, err)
+	for i := range f.Values {
+		f.Values[i] = 1 / (1 + math.Exp(2.2-float64(i)))
+	}
+	fig, err = viz.DecisionMap(f, viz.DecisionOptions{})
+	if want := svgOf(t, fig, err); got != want {
+		t.Error("the map of the prediction differs from that of its sigmoid")
+	}
+	fig, err = viz.DecisionMapOf(f, p, 0, viz.DecisionOptions{ClassNames: []string{"benign"}})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "predicted probability of benign") {
+		t.Error("the colour bar does not name the class")
+	}
+	if _, err := viz.DecisionMapOf(f, p, 2, viz.DecisionOptions{}); err == nil || !strings.Contains(err.Error(), "class 2") {
+		t.Errorf("class 2 of 2: error %v", err)
+	}
+}
