@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/janpfeifer/gonb/gonbui"
@@ -186,9 +187,29 @@ func (f *Figure) Show() error {
 			string(protocol.MIMEImagePNG): map[string]int{"width": f.width, "height": f.height},
 		},
 	})
-	gonbui.Sync() // the cell's program may end before the picture has left it
-	if err := gonbui.Error(); err != nil {
+	if err := syncNotebook(); err != nil {
 		return fmt.Errorf("viz: sending the figure to the notebook: %w", err)
 	}
 	return nil
+}
+
+const syncTimeout = 30 * time.Second
+
+// syncNotebook waits until the kernel has read what was sent: the cell's program may end before the picture has left it. gonbui.Sync
+// itself waits forever for a kernel that is gone.
+func syncNotebook() error {
+	if err := gonbui.Error(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	go func() {
+		gonbui.Sync()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return gonbui.Error()
+	case <-time.After(syncTimeout):
+		return fmt.Errorf("the kernel has not answered for %v", syncTimeout)
+	}
 }
