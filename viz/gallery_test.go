@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
 
@@ -164,9 +165,9 @@ func predictedLong() (*viz.Figure, error) {
 
 func reliability() (*viz.Figure, error) {
 	rng := source()
-	var bins []viz.Bin
+	var bins []metric.Bin
 	for i := range 10 {
-		b := viz.Bin{Lower: float64(i) / 10, Upper: float64(i+1) / 10, Count: i * i * 9}
+		b := metric.Bin{Lower: float64(i) / 10, Upper: float64(i+1) / 10, Count: i * i * 9}
 		b.Confidence = b.Lower + 0.06
 		b.Accuracy = math.Min(1, 0.05+0.85*b.Confidence+0.05*rng.NormFloat64())
 		bins = append(bins, b)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
 
@@ -59,10 +60,10 @@ func TestBadInput(t *testing.T) {
 		{"predicted lengths", only(viz.PredictedVsTrue(two, two, two, three, viz.PredictedOptions{})), []string{"truth has 2", "upper has 3"}},
 		{"predicted interval", only(viz.PredictedVsTrue(two, two, []float64{0, 5}, two, viz.PredictedOptions{})), []string{"interval 1", "from 5 to 2"}},
 		{"predicted level", only(viz.PredictedVsTrue(two, two, two, two, viz.PredictedOptions{Level: 90})), []string{"Level = 90"}},
-		{"reliability empty", only(viz.Reliability([]viz.Bin{{Upper: 1}}, viz.ReliabilityOptions{})), []string{"1 bins have no rows"}},
-		{"reliability range", only(viz.Reliability([]viz.Bin{{Lower: 0.5, Upper: 0.4, Count: 1}}, viz.ReliabilityOptions{})), []string{"bins[0]", "0.5 to 0.4"}},
-		{"reliability accuracy", only(viz.Reliability([]viz.Bin{{Upper: 1, Count: 1, Accuracy: nan}}, viz.ReliabilityOptions{})), []string{"bins[0]", "NaN"}},
-		{"reliability count", only(viz.Reliability([]viz.Bin{{Upper: 1, Count: -1}}, viz.ReliabilityOptions{})), []string{"bins[0].Count = -1"}},
+		{"reliability empty", only(viz.Reliability([]metric.Bin{{Upper: 1}}, viz.ReliabilityOptions{})), []string{"1 bins have no rows"}},
+		{"reliability range", only(viz.Reliability([]metric.Bin{{Lower: 0.5, Upper: 0.4, Count: 1}}, viz.ReliabilityOptions{})), []string{"bins[0]", "0.5 to 0.4"}},
+		{"reliability accuracy", only(viz.Reliability([]metric.Bin{{Upper: 1, Count: 1, Accuracy: nan}}, viz.ReliabilityOptions{})), []string{"bins[0]", "NaN"}},
+		{"reliability count", only(viz.Reliability([]metric.Bin{{Upper: 1, Count: -1}}, viz.ReliabilityOptions{})), []string{"bins[0].Count = -1"}},
 		{"calibration lengths", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.4, 0.5}, viz.CalibrationOptions{})), []string{"nominal has 1", "observed has 2"}},
 		{"calibration percent", only(viz.CalibrationCurve([]float64{0.5}, []float64{50}, viz.CalibrationOptions{})), []string{"observed has 50"}},
 		{"calibration rows", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.5}, viz.CalibrationOptions{Rows: -1})), []string{"Rows = -1"}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes"
+	"gobnn/bayes/metric"
 )
 
 // PredictiveBandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included. It adds the mean functions of some
@@ -71,4 +72,29 @@ func PredictedVsTrueOf(truth []float64, p bayes.Prediction, opt PredictedOptions
 		return nil, fmt.Errorf("viz: predicted against true: %w", err)
 	}
 	return PredictedVsTrue(truth, mean, lower, upper, opt)
+}
+
+// ReliabilityOf is [Reliability] of a classification on labels y, [Rows], with the number of bins of equal width; 0 means 15.
+func ReliabilityOf(p bayes.Prediction, y []float64, bins int, opt ReliabilityOptions) (*Figure, error) {
+	diagram, err := metric.ReliabilityDiagram(p, y, bins)
+	if err != nil {
+		return nil, fmt.Errorf("viz: reliability: %w", err)
+	}
+	return Reliability(diagram, opt)
+}
+
+// CalibrationCurveOf is [CalibrationCurve] of a regression on targets y, [Rows], at the levels 0.05, 0.1, ..., 0.95, with the band for as many rows.
+func CalibrationCurveOf(p bayes.Prediction, y []float64, opt CalibrationOptions) (*Figure, error) {
+	curve, err := metric.CalibrationCurve(p, y, nil)
+	if err != nil {
+		return nil, fmt.Errorf("viz: calibration: %w", err)
+	}
+	var nominal, observed []float64
+	for _, c := range curve {
+		nominal, observed = append(nominal, c.Level), append(observed, c.Coverage.Value)
+	}
+	if opt.Rows == 0 {
+		opt.Rows = p.Rows
+	}
+	return CalibrationCurve(nominal, observed, opt)
 }

@@ -89,3 +89,38 @@ func TestDecisionMapOf(t *testing.T) {
 		t.Errorf("class 2 of 2: error %v", err)
 	}
 }
+
+func TestReliabilityOf(t *testing.T) {
+	// Confidence is 0.8 for class 1 in all four rows, of which two are right.
+	logit := math.Log(0.8 / 0.2)
+	p := bayes.Prediction{Task: bayes.BinaryClassification, Outputs: []float64{logit, logit, logit, logit}, Particles: 1, Rows: 4, Width: 1, Weights: []float64{1}}
+	fig, err := viz.ReliabilityOf(p, []float64{1, 0, 1, 0}, 10, viz.ReliabilityOptions{})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "Reliability, ECE = 0.300") || !strings.Contains(svg, ">4 rows<") {
+		t.Error("no ECE of |0.5 - 0.8| over 4 rows")
+	}
+	if _, err := viz.ReliabilityOf(p, []float64{1}, 10, viz.ReliabilityOptions{}); err == nil {
+		t.Error("1 label for 4 rows: no error")
+	}
+}
+
+func TestCalibrationCurveOf(t *testing.T) {
+	p := bayes.Prediction{Task: bayes.Regression, Outputs: []float64{0, 0}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}, NoiseStdDev: []float64{1}, TargetStdDev: 1}
+	y := []float64{0, 1} // at 0 standard deviations, covered by all intervals, and at 1, covered from level 0.683 on
+	fig, err := viz.CalibrationCurveOf(p, y, viz.CalibrationOptions{})
+	got := svgOf(t, fig, err)
+	var nominal, observed []float64
+	for i := 1; i < 20; i++ {
+		q, covered := float64(i)/20, 0.5
+		if q > 0.683 {
+			covered = 1
+		}
+		nominal, observed = append(nominal, q), append(observed, covered)
+	}
+	fig, err = viz.CalibrationCurve(nominal, observed, viz.CalibrationOptions{Rows: 2})
+	if want := svgOf(t, fig, err); got != want {
+		t.Error("the curve of the prediction differs from the coverage by hand")
+	}
+	if _, err := viz.CalibrationCurveOf(p, y[:1], viz.CalibrationOptions{}); err == nil {
+		t.Error("1 target for 2 rows: no error")
+	}
+}

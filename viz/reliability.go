@@ -3,15 +3,9 @@ package viz
 import (
 	"fmt"
 	"math"
-)
 
-// Bin is one bin of a reliability diagram.
-type Bin struct {
-	Lower, Upper float64 // the bin's range of confidence, within [0, 1]
-	Confidence   float64 // mean confidence of its rows
-	Accuracy     float64 // share of its rows that are predicted correctly
-	Count        int     // number of rows; bins without rows are not drawn
-}
+	"gobnn/bayes/metric"
+)
 
 // ReliabilityOptions are the options of [Reliability].
 type ReliabilityOptions struct {
@@ -20,8 +14,8 @@ type ReliabilityOptions struct {
 
 // Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern Neural
 // Networks", figure 1): in each bin of confidence the accuracy as a bar, its gap to the mean confidence, and below how many rows the
-// bin has. The expected calibration error is the mean gap weighted by the counts.
-func Reliability(bins []Bin, opt ReliabilityOptions) (*Figure, error) {
+// bin has. The expected calibration error in the title is the mean gap weighted by the counts. Empty bins are not drawn.
+func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
 	frame, err := opt.fill("Reliability", "confidence", "accuracy", 520, 560)
 	if err != nil {
 		return nil, err
@@ -41,7 +35,8 @@ func Reliability(bins []Bin, opt ReliabilityOptions) (*Figure, error) {
 		if b.Count == 0 {
 			continue
 		}
-		if !(b.Accuracy >= 0 && b.Accuracy <= 1 && b.Confidence >= 0 && b.Confidence <= 1) {
+		const rounding = 1e-9 // of a mean of ones
+		if !(b.Accuracy >= 0 && b.Accuracy <= 1+rounding && b.Confidence >= 0 && b.Confidence <= 1+rounding) {
 			return nil, fmt.Errorf("viz: bins[%d] has accuracy %v and confidence %v: both must be within [0, 1]", i, b.Accuracy, b.Confidence)
 		}
 		total += b.Count
