@@ -179,23 +179,36 @@ func TestBandGeometry(t *testing.T) {
 	if dy := at(6) - at(4); math.Abs(dy-unit) > 0.1 || unit <= 0 {
 		t.Errorf("steps in y are %v and %v: want equal and upward", unit, dy)
 	}
-	area := regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L`)
-	var lowest []float64
+	// An area runs along its lower edge and back along the upper one, so it starts and ends at the first x.
+	area := regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L[^"]*L([-\d.]+),([-\d.]+)Z" style="fill:`)
+	var below, above []string
 	for _, m := range area.FindAllSubmatch(svg, -1) {
-		x, _ := strconv.ParseFloat(string(m[1]), 64)
-		y, _ := strconv.ParseFloat(string(m[2]), 64)
-		if math.Abs(x-at(1)) < 0.01 && y < at(2)-0.5*unit {
-			lowest = append(lowest, (at(2)-y)/unit)
+		var v [5]float64
+		for i := 1; i < 5; i++ {
+			if v[i], err = strconv.ParseFloat(string(m[i]), 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if math.Abs(v[1]-at(1)) < 0.01 && math.Abs(v[3]-at(1)) < 0.01 {
+			below = append(below, fmt.Sprintf("%.2f", (at(2)-v[2])/unit))
+			above = append(above, fmt.Sprintf("%.2f", (v[4]-at(2))/unit))
 		}
 	}
-	var sds []float64
-	for _, v := range lowest {
-		if k := math.Round(v); math.Abs(v-k) < 0.02 && k >= 1 && k <= 3 {
-			sds = append(sds, k)
-		}
+	if want := "[3.00 2.00 1.00]"; fmt.Sprint(below) != want || fmt.Sprint(above) != want {
+		t.Errorf("areas reach %v standard deviations below and %v above the mean: want %s, in this order", below, above, want)
 	}
-	if fmt.Sprint(sds) != "[3 2 1]" {
-		t.Errorf("areas start %v standard deviations below the mean: want [3 2 1], in this order", sds)
+}
+
+// TestLegendNumbers compares numbers in legends with those worked out by hand.
+func TestLegendNumbers(t *testing.T) {
+	fig, err := viz.TrainingCurves(viz.Series{}, viz.Series{Step: []float64{10, 20, 30}, Value: []float64{3, 1.25, 2}}, viz.TrainingOptions{})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "best: 1.25 at step 20") {
+		t.Error("the least validation score is not the best")
+	}
+	// ESS of weights 3 and 1: (3 + 1)^2 / (9 + 1)
+	fig, err = viz.ParticleScatter([]float64{0, 1}, []float64{0, 1}, viz.ParticleOptions{Weights: []float64{3, 1}})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "2 particles, ESS 1.6 ") {
+		t.Error("ESS of weights 3 and 1 is not 1.6")
 	}
 }
 
