@@ -1,0 +1,115 @@
+package viz_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gobnn/viz"
+)
+
+func TestSave(t *testing.T) {
+	fig, err := calibration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"a.png", "a.SVG"} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := fig.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(data, []byte("\x89PNG")) && !bytes.HasPrefix(data, []byte("<?xml")) {
+			t.Errorf("%s starts with %q", name, data[:8])
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2 {
+		t.Errorf("folder has %d files after saving two: temporary files stay behind", len(entries))
+	}
+
+	file := filepath.Join(folder, "a.png")
+	for path, wants := range map[string][]string{
+		filepath.Join(folder, "a.jpg"):         {`".jpg"`, ".png or .svg"},
+		filepath.Join(folder, "a"):             {`""`, ".png or .svg"},
+		filepath.Join(folder, "no", "fig.png"): {"does not exist", filepath.Join(folder, "no")},
+		filepath.Join(file, "fig.png"):         {"a.png"},
+	} {
+		err := fig.Save(path)
+		if err == nil {
+			t.Errorf("Save(%q) gives no error", path)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("Save(%q): error %q does not say %q", path, err, want)
+			}
+		}
+	}
+}
+
+// TestSaveUnwritable replaces a file by a folder, on which the last step of saving fails for every user, and closes a folder,
+// which stops all but root.
+func TestSaveUnwritable(t *testing.T) {
+	fig, err := calibration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	taken := filepath.Join(folder, "taken.png")
+	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := fig.Save(taken); err == nil || !strings.Contains(err.Error(), "taken.png") {
+		t.Errorf("saving over a folder: error %v", err)
+	}
+	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
+		t.Errorf("a failed Save leaves %d files", len(entries)-1)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root may write to any folder")
+	}
+	closed := filepath.Join(folder, "closed")
+	if err := os.Mkdir(closed, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	err = fig.Save(filepath.Join(closed, "a.png"))
+	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), closed) {
+		t.Errorf("saving into a read-only folder: error %v", err)
+	}
+}
+
+func TestNoFigure(t *testing.T) {
+	var missing *viz.Figure
+	for _, f := range []*viz.Figure{missing, {}} {
+		if err := f.Save(filepath.Join(t.TempDir(), "a.png")); err == nil {
+			t.Error("saving no figure gives no error")
+		}
+		if _, err := f.SVG(); err == nil {
+			t.Error("SVG of no figure gives no error")
+		}
+	}
+}
+
+func TestShowOutsideNotebook(t *testing.T) {
+	fig, err := calibration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fig.Show(); !errors.Is(err, viz.ErrNotNotebook) || !strings.Contains(err.Error(), "Save") {
+		t.Errorf("Show outside a notebook: error %v, want ErrNotNotebook with the way out", err)
+	}
+}
