@@ -91,10 +91,9 @@ func Select(x, ancestors *Node) *Node {
 	return Gather(x, ExpandAxes(ancestors, -1), true)
 }
 
-// UniqueAncestors counts the different particles among ancestors, int32 [J], in any order: a scalar of the given type.
+// UniqueAncestors counts the different particles among ascending ancestors, int32 [J]: a scalar of the given type.
 func UniqueAncestors(ancestors *Node, dtype dtypes.DType) *Node {
-	g := ancestors.Graph()
 	n := ancestors.Shape().Dim(0)
-	hit := ScatterMax(Zeros(g, shapes.Make(dtypes.Int32, n)), ExpandAxes(ancestors, -1), Ones(g, shapes.Make(dtypes.Int32, n)), false, false)
-	return ConvertDType(ReduceAllSum(hit), dtype)
+	changes := NotEqual(Slice(ancestors, AxisRange(1, n)), Slice(ancestors, AxisRange(0, n-1)))
+	return OnePlus(ReduceAllSum(ConvertDType(changes, dtype)))
 }

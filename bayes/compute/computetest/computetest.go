@@ -1,0 +1,83 @@
+// Package computetest runs a test on every backend and in every type that the library computes in.
+package computetest
+
+import (
+	"math"
+	"testing"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Engines returns the engine that compute.Default opens and, where that is another, the Go backend.
+func Engines(t testing.TB) []*compute.Engine {
+	t.Helper()
+	chosen, err := compute.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pure, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chosen == pure {
+		return []*compute.Engine{pure}
+	}
+	return []*compute.Engine{chosen, pure}
+}
+
+// Each runs a test as a subtest on every engine in float32 and float64.
+func Each(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype compute.DType)) {
+	t.Helper()
+	for _, engine := range Engines(t) {
+		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+			t.Run(engine.Name()+"/"+dtype.String(), func(t *testing.T) { test(t, engine, dtype) })
+		}
+	}
+}
+
+// Run builds and runs a graph once: arguments are Go values or tensors, results are flat float64s, one for each output.
+func Run(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node, args ...any) [][]float64 {
+	t.Helper()
+	args = append(args, float32(0)) // a graph needs an input
+	exec, err := graph.NewExec(engine.Backend(), func(args []*graph.Node) []*graph.Node {
+		outputs := fn(args[0].Graph(), args[:len(args)-1])
+		for i, o := range outputs {
+			outputs[i] = graph.ConvertDType(o, compute.Float64)
+		}
+		return outputs
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exec.Finalize()
+	results, err := exec.Call(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var flat [][]float64
+	for _, r := range results {
+		values, err := compute.Float64s(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flat = append(flat, values)
+	}
+	return flat
+}
+
+// Near fails the test where got and want differ by more than tolerance (1 + |want|) anywhere.
+func Near(t testing.TB, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*(1+math.Abs(want[i]))) && got[i] != want[i] {
+			t.Errorf("%s[%d] = %v, want %v within %g", what, i, got[i], want[i], tolerance)
+			return
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package smc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat"
+)
+
+func TestLogWeights(t *testing.T) {
+	inf := math.Inf(1)
+	w, err := NewLogWeights([]float64{math.Log(1) + 700, math.Log(3) + 700, math.NaN(), -inf, inf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	computetest.Near(t, "weights", w.Weights(), []float64{.25, .75, 0, 0, 0}, 1e-12)
+	if w.NaNs() != 2 {
+		t.Errorf("NaNs() = %d, want 2 (a NaN and a +Inf)", w.NaNs())
+	}
+	if got, want := w.EffectiveSampleSize(), 1/(.25*.25+.75*.75); math.Abs(got-want) > 1e-12 {
+		t.Errorf("ESS = %v, want %v", got, want)
+	}
+	given := []float64{0, 0}
+	w, _ = NewLogWeights(given)
+	given[0] = -inf
+	if w.At(0) != math.Log(.5) {
+		t.Error("log-weights changed with the slice that they were made from")
+	}
+	for _, bad := range [][]float64{{}, {-inf, -inf}, {math.NaN(), -inf}} {
+		if _, err := NewLogWeights(bad); !errors.Is(err, ErrZeroWeights) || !strings.Contains(err.Error(), fmt.Sprint(len(bad))) {
+			t.Errorf("NewLogWeights(%v): error %v", bad, err)
+		}
+	}
+}
+
+func TestGraphWeights(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		inf := math.Inf(1)
+		out := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
+			logWeights := Gate(ConvertDType(args[0], dtype))
+			normalised, sum := Normalise(logWeights)
+			dead, deadSum := Normalise(Gate(ConvertDType(args[1], dtype)))
+			return []*Node{Exp(normalised), sum, EffectiveSampleSize(normalised), Exp(dead), deadSum}
+		}, []float64{80, 80 + math.Log(3), math.NaN(), inf, -inf}, []float64{-inf, math.NaN()})
+		computetest.Near(t, "weights", out[0], []float64{.25, .75, 0, 0, 0}, 1e-5)
+		computetest.Near(t, "log-sum", out[1], []float64{80 + math.Log(4)}, 1e-5)
+		computetest.Near(t, "ESS", out[2], []float64{1.6}, 1e-5)
+		computetest.Near(t, "dead weights", out[3], []float64{0, 0}, 0)
+		if !math.IsInf(out[4][0], -1) {
+			t.Errorf("log-sum of no weights = %v, want -Inf", out[4][0])
+		}
+	})
+}
+
+var schemes = []Resampler{Multinomial, Residual, Stratified, Systematic}
+
+// resampleMany draws ancestors of the weights many times and returns, for each time, how often each particle was drawn.
+func resampleMany(t *testing.T, engine *compute.Engine, scheme Resampler, weights []float64, times int) [][]float64 {
+	n := len(weights)
+	logWeights := make([]float64, n)
+	for i, w := range weights {
+		logWeights[i] = math.Log(w)
+	}
+	ancestors := computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
+		var draws []*Node
+		for i := range times {
+			rng := random.New(g, 7).At(Const(g, uint32(i)))
+			draws = append(draws, scheme.Resample(args[0], rng))
+		}
+		return []*Node{Concatenate(draws, 0)}
+	}, logWeights)[0]
+	counts := make([][]float64, times)
+	for i := range counts {
+		counts[i] = make([]float64, n)
+		for k := range n {
+			a := int(ancestors[i*n+k])
+			if a < 0 || a >= n {
+				t.Fatalf("%s: ancestor %d of %d", scheme, a, n)
+			}
+			if k > 0 && ancestors[i*n+k] < ancestors[i*n+k-1] {
+				t.Fatalf("%s: ancestors do not ascend: %v", scheme, ancestors[i*n:(i+1)*n])
+			}
+			counts[i][a]++
+		}
+	}
+	return counts
+}
+
+var unequal = []float64{.3, 0, .05, .2, .01, .14, .1, .2}
+
+// Every scheme draws particle j J w_j times in the mean, and never one of weight 0. The tolerance is 4.5 standard errors: at 8
+// particles and 4 schemes a correct scheme fails with probability 2e-4, and the seed is fixed. The spread of a count obeys the scheme's bound:
+// multinomial exactly J w (1 - w), the others within one of J w.
+func TestUnbiased(t *testing.T) {
+	const times = 400
+	n := float64(len(unequal))
+	for _, engine := range computetest.Engines(t)[:1] {
+		for _, scheme := range schemes {
+			counts := resampleMany(t, engine, scheme, unequal, times)
+			for j, w := range unequal {
+				column := make([]float64, times)
+				for i := range counts {
+					column[i] = counts[i][j]
+				}
+				mean, variance := stat.MeanVariance(column, nil)
+				if w == 0 && mean != 0 {
+					t.Errorf("%s: a particle of weight 0 was drawn", scheme)
+				}
+				multinomial := n * w * (1 - w)
+				if math.Abs(mean-n*w) > 4.5*math.Sqrt(multinomial/times)+1e-12 {
+					t.Errorf("%s: particle %d drawn %.3f times, want %.3f", scheme, j, mean, n*w)
+				}
+				if scheme == Multinomial && w > 0 && (variance < .7*multinomial || variance > 1.35*multinomial) {
+					t.Errorf("multinomial: variance of count %d is %.3f, want %.3f", j, variance, multinomial)
+				}
+				for _, c := range column {
+					low := scheme == Residual && c < math.Floor(n*w)
+					near := scheme == Systematic && math.Abs(c-n*w) >= 1+1e-9
+					within := scheme == Stratified && math.Abs(c-n*w) >= 2
+					if low || near || within {
+						t.Errorf("%s: particle %d drawn %v times, but J w = %.3f", scheme, j, c, n*w)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// The variance of an estimate falls as 1/J under multinomial resampling, and as 1/J^2 or faster under stratified resampling of
+// sorted particles and a smooth function (Kitagawa 1996): the slopes of log variance against log J tell them apart.
+func TestVarianceOrder(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	slope := func(scheme Resampler) float64 {
+		var logJ, logVariance []float64
+		for _, n := range []int{16, 64, 256} {
+			weights := make([]float64, n)
+			total := 0.0
+			for i := range weights {
+				weights[i] = 1 + math.Sin(3*float64(i)/float64(n))
+				total += weights[i]
+			}
+			for i := range weights {
+				weights[i] /= total
+			}
+			var estimates []float64
+			for _, counts := range resampleMany(t, engine, scheme, weights, 200) {
+				sum := 0.0
+				for j, c := range counts {
+					sum += c * float64(j) / float64(n)
+				}
+				estimates = append(estimates, sum/float64(n))
+			}
+			logJ, logVariance = append(logJ, math.Log(float64(n))), append(logVariance, math.Log(stat.Variance(estimates, nil)))
+		}
+		_, beta := stat.LinearRegression(logJ, logVariance, nil, false)
+		return beta
+	}
+	for _, c := range []struct {
+		scheme   Resampler
+		low, top float64
+	}{{Multinomial, -1.3, -.7}, {Residual, -1.6, -.6}, {Stratified, -3.5, -2.5}, {Systematic, -2.6, -1.5}} {
+		if s := slope(c.scheme); s < c.low || s > c.top {
+			t.Errorf("%s: variance falls as J^%.2f, want an exponent from %.1f to %.1f", c.scheme, s, c.low, c.top)
+		}
+	}
+}
+
+func TestResampleExtremes(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		for _, scheme := range schemes {
+			for _, c := range resampleMany(t, engine, scheme, []float64{0, 0, 1, 0, 0}, 3) {
+				if c[2] != 5 {
+					t.Errorf("%s on %s: one particle has all the weight, but counts are %v", scheme, engine.Name(), c)
+				}
+			}
+			equal := resampleMany(t, engine, scheme, []float64{.2, .2, .2, .2, .2}, 3)
+			if scheme != Multinomial && scheme != Stratified {
+				for _, c := range equal {
+					computetest.Near(t, string(scheme)+" of equal weights", c, []float64{1, 1, 1, 1, 1}, 0)
+				}
+			}
+		}
+	}
+	if err := Resampler("roulette").Check(); err == nil || !strings.Contains(err.Error(), "roulette") {
+		t.Errorf("an unknown scheme: error %v", err)
+	}
+}
+
+func TestSelectAndUnique(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	out := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
+		return []*Node{Select(args[0], args[1]), UniqueAncestors(args[1], dtypes.Float32)}
+	}, [][]float32{{1, 2}, {3, 4}, {5, 6}}, []int32{0, 2, 2})
+	computetest.Near(t, "selected", out[0], []float64{1, 2, 5, 6, 5, 6}, 0)
+	computetest.Near(t, "unique", out[1], []float64{2}, 0)
+}
+
+// BenchmarkResample is one resampling of 10 000 particles.
+func BenchmarkResample(b *testing.B) {
+	engine := computetest.Engines(b)[0]
+	for _, scheme := range schemes {
+		b.Run(string(scheme), func(b *testing.B) {
+			logWeights := make([]float32, 10_000)
+			for i := range logWeights {
+				logWeights[i] = float32(math.Sin(float64(i)))
+			}
+			exec := MustNewExec(engine.Backend(), func(w *Node) *Node {
+				return scheme.Resample(w, random.New(w.Graph(), 1))
+			})
+			defer exec.Finalize()
+			for b.Loop() {
+				exec.MustExec(logWeights)[0].FinalizeAll() //nolint:errcheck // a benchmark
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package ohsmc
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// BenchmarkStep is one step of OHSMC on a net 13-50-20-5-1 whose third layer is stochastic, with batches of 50 of 300 rows: resampling,
+// random walk, weights, gradient and Adam, in float32. The time is that of a call and of reading its record.
+func BenchmarkStep(b *testing.B) {
+	for _, particles := range []int{100, 1000, 10_000, 200_000} {
+		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
+			r := benchmarkRun(b, Settings{Particles: particles}, false)
+			for b.Loop() {
+				if err := r.advance(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkValidatedStep is a step and the validation after it, on 150 rows.
+func BenchmarkValidatedStep(b *testing.B) {
+	r := benchmarkRun(b, Settings{}, true)
+	for b.Loop() {
+		if err := r.advance(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkHost is what the host does in a step: a step of two particles on one row.
+func BenchmarkHost(b *testing.B) {
+	r := benchmarkRun(b, Settings{Particles: 2, BatchSize: 1}, false)
+	for b.Loop() {
+		if err := r.advance(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkRun(b *testing.B, settings Settings, validate bool) *run {
+	engine, err := compute.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	settings.Engine = engine
+	settings.Epochs = 1 << 30
+	parts := dataset.Parts{Train: noise(300)}
+	if validate {
+		parts.Validation = noise(150)
+	}
+	r, err := newRun(bayes.Model{
+		Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
+		Likelihood: bayes.Gaussian{StdDev: 1},
+		Stochastic: bayes.Layers(3),
+	}, parts, settings)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(r.close)
+	if err := r.advance(); err != nil { // compiles
+		b.Fatal(err)
+	}
+	b.Log(engine, r.target.Plan)
+	return r
+}
+
+// noise is a regression without a signal, as the programs that these benchmarks are compared with have it.
+func noise(rows int) *dataset.Dataset {
+	const dims = 13
+	rng := rand.New(rand.NewPCG(1, 2))
+	d := &dataset.Dataset{Name: "noise", Task: dataset.Regression, Target: "y", X: mat.NewDense(rows, dims, nil), Y: make([]float64, rows)}
+	for k := range dims {
+		d.Features = append(d.Features, fmt.Sprintf("x%d", k))
+	}
+	for i := range rows {
+		for k := range dims {
+			d.X.Set(i, k, rng.NormFloat64())
+		}
+		d.Y[i] = rng.NormFloat64()
+	}
+	return d
+}
