@@ -31,15 +31,15 @@ func (r Resampler) Check() error {
 }
 
 // Resample draws the ancestors of J particles with the given log-weights, [J], which need not be normalised: int32 [J], ascending, so
-// that copies of one particle lie side by side. A particle of weight 0 is never drawn. At least one weight must be positive. The sums are in float64: in
-// float32 they would pick particles of weight 0.
+// that copies of one particle lie side by side. A particle of weight 0 is never drawn. At least one weight must be positive. The sums are
+// in float64: in float32 they would pick particles of weight 0.
 func (r Resampler) Resample(logWeights *Node, rng random.Stream) *Node {
 	weights := ConvertDType(logWeights, dtypes.Float64)
 	weights = Exp(Sub(weights, FiniteMax(weights)))
 	n := weights.Shape().Dim(0)
 	switch r {
 	case Multinomial:
-		return Sort(rng.Categorical(weights, n), 0, true)
+		return expand(count(rng.Categorical(weights, n), nil))
 	case Residual:
 		return residual(weights, rng)
 	case Systematic:
@@ -52,9 +52,8 @@ func (r Resampler) Resample(logWeights *Node, rng random.Stream) *Node {
 
 // onePerStratum gives slot i the ancestor of the point (i + u_i)/J of the cumulative weights. It turns the search round: particle j's
 // cumulative weight C_j, in units of strata, lies in stratum s = floor(C_j), so the first slot that does not belong to particles up to j
-// is s, or s+1 if u_s is below the fraction. Counting how many particles end at or before a slot gives its ancestor: no search at all.
+// is s, or s+1 if u_s is below the fraction.
 func onePerStratum(weights, u *Node) *Node {
-	g := weights.Graph()
 	n := weights.Shape().Dim(0)
 	cumulative := CumSum(weights, 0)
 	total := Slice(cumulative, AxisElem(n-1)) // [1]
@@ -62,28 +61,38 @@ func onePerStratum(weights, u *Node) *Node {
 	stratum := MinScalar(Floor(inStrata), float64(n-1))
 	index := ConvertDType(stratum, dtypes.Int32)
 	below := LessThan(Gather(u, ExpandAxes(index, -1)), Sub(inStrata, stratum))
-	firstBeyond := Add(index, ConvertDType(below, dtypes.Int32)) // [J], in 0..J
-
-	ends := Scatter(ExpandAxes(firstBeyond, -1), Ones(g, shapes.Make(dtypes.Int32, n)), shapes.Make(dtypes.Int32, n+1), true, false)
-	ancestors := CumSum(Slice(ends, AxisRange(0, n)), 0)
-	return MinScalar(ancestors, float64(n-1))
+	return fromEnds(Add(index, ConvertDType(below, dtypes.Int32)))
 }
 
 // residual gives particle j floor(J w_j) copies and draws the remaining slots from what is left over.
 func residual(weights *Node, rng random.Stream) *Node {
-	g := weights.Graph()
 	n := weights.Shape().Dim(0)
 	expected := MulScalar(Div(weights, ReduceAllSum(weights)), float64(n))
 	copies := Floor(expected)
-	// Slots below the sum of copies are deterministic: slot i belongs to the particle whose cumulative count first exceeds i.
-	cumulative := ConvertDType(CumSum(copies, 0), dtypes.Float64)
-	fixed := Slice(cumulative, AxisElem(n-1)) // [1]
-	slot := Iota(g, shapes.Make(dtypes.Float64, n), 0)
-	isFixed := LessThan(slot, fixed)
-	share := Div(AddScalar(slot, 0.5), MaxScalar(fixed, 1.0))
-	deterministic := random.InverseCDF(cumulative, Where(isFixed, share, ZerosLike(share)))
+	missing := Sub(ConstAs(weights, float64(n)), ReduceAllSum(copies))
 	drawn := rng.Categorical(Sub(expected, copies), n)
-	return Sort(Where(isFixed, deterministic, drawn), 0, true)
+	wanted := LessThan(Iota(weights.Graph(), weights.Shape(), 0), missing) // only so many of the draws
+	return expand(Add(ConvertDType(copies, dtypes.Int32), count(drawn, wanted)))
+}
+
+// count says how often each of J particles is among the ancestors, int32 [J]; only where wanted, [J], is true, if it is given.
+func count(ancestors, wanted *Node) *Node {
+	ones := OnesLike(ancestors)
+	if wanted != nil {
+		ones = ConvertDType(wanted, dtypes.Int32)
+	}
+	return ScatterSum(ZerosLike(ancestors), ExpandAxes(ancestors, -1), ones, false, false)
+}
+
+// expand lists each particle as often as its count says, ascending; the counts sum to J.
+func expand(counts *Node) *Node { return fromEnds(CumSum(counts, 0)) }
+
+// fromEnds gives the ancestor of each slot, where ends, [J], ascending, is the first slot that does not belong to particles up to j: a
+// slot's ancestor is the number of particles that end at or before it. No search and no sort.
+func fromEnds(ends *Node) *Node {
+	n := ends.Shape().Dim(0)
+	ended := Scatter(ExpandAxes(ends, -1), OnesLike(ends), shapes.Make(dtypes.Int32, n+1), true, false)
+	return MinScalar(CumSum(Slice(ended, AxisRange(0, n)), 0), float64(n-1))
 }
 
 // Select gathers the ancestors' rows: x is [J, ...], ancestors int32 [J].

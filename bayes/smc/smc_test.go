@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -70,24 +71,20 @@ func resampleMany(t *testing.T, engine *compute.Engine, scheme Resampler, weight
 	for i, w := range weights {
 		logWeights[i] = math.Log(w)
 	}
-	ancestors := computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
-		var draws []*Node
-		for i := range times {
-			rng := random.New(g, 7).At(Const(g, uint32(i)))
-			draws = append(draws, scheme.Resample(args[0], rng))
-		}
-		return []*Node{Concatenate(draws, 0)}
-	}, logWeights)[0]
+	exec := MustNewExec(engine.Backend(), func(w, step *Node) *Node {
+		return scheme.Resample(w, random.New(w.Graph(), 7).At(step))
+	})
+	defer exec.Finalize()
 	counts := make([][]float64, times)
 	for i := range counts {
 		counts[i] = make([]float64, n)
-		for k := range n {
-			a := int(ancestors[i*n+k])
-			if a < 0 || a >= n {
+		ancestors := tensors.MustCopyFlatData[int32](exec.MustExec(logWeights, uint32(i))[0])
+		for k, a := range ancestors {
+			if a < 0 || int(a) >= n {
 				t.Fatalf("%s: ancestor %d of %d", scheme, a, n)
 			}
-			if k > 0 && ancestors[i*n+k] < ancestors[i*n+k-1] {
-				t.Fatalf("%s: ancestors do not ascend: %v", scheme, ancestors[i*n:(i+1)*n])
+			if k > 0 && a < ancestors[k-1] {
+				t.Fatalf("%s: ancestors do not ascend: %v", scheme, ancestors)
 			}
 			counts[i][a]++
 		}
@@ -218,8 +215,10 @@ func BenchmarkResample(b *testing.B) {
 				return scheme.Resample(w, random.New(w.Graph(), 1))
 			})
 			defer exec.Finalize()
+			onDevice := tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
+			exec.MustExec(onDevice)
 			for b.Loop() {
-				exec.MustExec(logWeights)[0].FinalizeAll() //nolint:errcheck // a benchmark
+				exec.MustExec(onDevice)[0].FinalizeAll() //nolint:errcheck // a benchmark
 			}
 		})
 	}
