@@ -22,8 +22,9 @@ type ensemble struct {
 	logs    []float64        // [A] log weights
 	noise   []float64        // [A] nil for classification
 	bounds  []int            // [G+1] group g is alive[bounds[g]:bounds[g+1]]
-	mass    []float64        // [G] weight of each group
-	// replicates is how many leave-out values there are: G, or 0 if some group holds everything.
+	rest    []float64        // [G] weight of all the others
+	groups  int              // G
+	// replicates is how many leave-out values there are: G, or 0 if there is one particle.
 	replicates int
 }
 
@@ -47,8 +48,10 @@ func newEnsemble(p bayes.Prediction) *ensemble {
 	for g := range groups + 1 {
 		e.bounds = append(e.bounds, g*len(e.alive)/groups)
 	}
+	e.groups = groups
 	for g := range groups {
-		e.mass = append(e.mass, floats.Sum(e.weights[e.bounds[g]:e.bounds[g+1]]))
+		from, to := e.bounds[g], e.bounds[g+1]
+		e.rest = append(e.rest, floats.Sum(e.weights[:from])+floats.Sum(e.weights[to:]))
 	}
 	if groups > 1 {
 		e.replicates = groups
@@ -83,14 +86,7 @@ func (e *ensemble) same(p bayes.Prediction) error {
 func (e *ensemble) withAndWithout(groups, out []float64) {
 	out[0] = floats.Sum(groups)
 	for g := range e.replicates {
-		sum, mass := 0.0, 0.0
-		for other, s := range groups {
-			if other != g {
-				sum += s
-				mass += e.mass[other]
-			}
-		}
-		out[1+g] = sum / mass
+		out[1+g] = (floats.Sum(groups[:g]) + floats.Sum(groups[g+1:])) / e.rest[g]
 	}
 }
 
@@ -102,7 +98,7 @@ type row struct {
 	y       float64
 	have    summary // which of those below are of this row
 
-	groups        []float64 // [G] scratch
+	parts         []float64 // [G] scratch: sums over each group
 	terms         []float64 // [A] scratch
 	density       []float64 // [1+G] log predictive density of y
 	means         []float64 // [1+G]
@@ -127,7 +123,7 @@ const (
 func newRow(e *ensemble) *row {
 	size := 1 + e.replicates
 	r := &row{ensemble: e, outputs: make([]float64, len(e.alive)*e.first.Width)}
-	r.groups, r.terms = make([]float64, len(e.mass)), make([]float64, len(e.alive))
+	r.parts, r.terms = make([]float64, e.groups), make([]float64, len(e.alive))
 	for _, s := range []*[]float64{&r.density, &r.means, &r.pit, &r.lower, &r.upper} {
 		*s = make([]float64, size)
 	}
@@ -172,15 +168,15 @@ func (r *row) logDensity() []float64 {
 		}
 		r.terms[i] = l
 	}
-	for g := range r.groups {
-		r.groups[g] = floats.LogSumExp(r.terms[r.bounds[g]:r.bounds[g+1]])
+	for g := range r.parts {
+		r.parts[g] = floats.LogSumExp(r.terms[r.bounds[g]:r.bounds[g+1]])
 	}
-	r.density[0] = floats.LogSumExp(r.groups)
+	r.density[0] = floats.LogSumExp(r.parts)
 	for g := range r.replicates {
-		left := r.groups[g]
-		r.groups[g] = math.Inf(-1)
-		r.density[1+g] = floats.LogSumExp(r.groups) - math.Log(floats.Sum(r.mass)-r.mass[g])
-		r.groups[g] = left
+		left := r.parts[g]
+		r.parts[g] = math.Inf(-1)
+		r.density[1+g] = floats.LogSumExp(r.parts) - math.Log(r.rest[g])
+		r.parts[g] = left
 	}
 	return r.density
 }
@@ -188,11 +184,11 @@ func (r *row) logDensity() []float64 {
 // mean is the predictive mean.
 func (r *row) mean() []float64 {
 	if r.need(haveMeans) {
-		for g := range r.groups {
+		for g := range r.parts {
 			from, to := r.bounds[g], r.bounds[g+1]
-			r.groups[g] = floats.Dot(r.weights[from:to], r.outputs[from:to])
+			r.parts[g] = floats.Dot(r.weights[from:to], r.outputs[from:to])
 		}
-		r.withAndWithout(r.groups, r.means)
+		r.withAndWithout(r.parts, r.means)
 	}
 	return r.means
 }
@@ -204,8 +200,8 @@ func (r *row) mixture() predictive.Mixture {
 // distribution is P(Y <= y), stretched.
 func (r *row) distribution() []float64 {
 	if r.need(havePIT) {
-		r.mixture().CDF(r.y, r.bounds, r.groups)
-		r.withAndWithout(r.groups, r.pit)
+		r.mixture().CDF(r.y, r.bounds, r.parts)
+		r.withAndWithout(r.parts, r.pit)
 		stretch(r.pit)
 	}
 	return r.pit
@@ -222,7 +218,7 @@ func (r *row) interval(level float64) (lower, upper []float64) {
 		}{{(1 - level) / 2, r.lower}, {1 - (1-level)/2, r.upper}} {
 			end.out[0] = m.Quantile(end.p)
 			if r.replicates > 0 {
-				m.QuantilesWithout(end.p, end.out[0], r.bounds, r.mass, end.out[1:])
+				m.QuantilesWithout(end.p, end.out[0], r.bounds, r.rest, end.out[1:])
 			}
 		}
 	}
@@ -236,17 +232,17 @@ func (r *row) classes() [][]float64 {
 	}
 	w := r.first.Width
 	own := make([]float64, len(r.probabilities))
-	sums := make([]float64, len(own)*len(r.groups)) // [Classes, G]
-	for g := range r.groups {
+	sums := make([]float64, len(own)*r.groups) // [Classes, G]
+	for g := range r.parts {
 		for i := r.bounds[g]; i < r.bounds[g+1]; i++ {
 			predictive.Probabilities(r.outputs[i*w:(i+1)*w], own)
 			for c, v := range own {
-				sums[c*len(r.groups)+g] += r.weights[i] * v
+				sums[c*r.groups+g] += r.weights[i] * v
 			}
 		}
 	}
 	for c, out := range r.probabilities {
-		r.withAndWithout(sums[c*len(r.groups):(c+1)*len(r.groups)], out)
+		r.withAndWithout(sums[c*r.groups:(c+1)*r.groups], out)
 	}
 	return r.probabilities
 }

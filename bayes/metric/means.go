@@ -75,7 +75,7 @@ func (a *particleRMSE) add(r *row) {
 
 func (a *particleRMSE) result() ([]float64, float64) {
 	e := a.ensemble
-	groups, values := make([]float64, len(e.mass)), make([]float64, 1+e.replicates)
+	groups, values := make([]float64, e.groups), make([]float64, 1+e.replicates)
 	for g := range groups {
 		for i := e.bounds[g]; i < e.bounds[g+1]; i++ {
 			groups[g] += e.weights[i] * math.Sqrt(a.squares[i]/a.n)

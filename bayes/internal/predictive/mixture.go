@@ -118,11 +118,11 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 	}
 }
 
-// QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1], whose weight is mass[g];
-// q is that of the whole. One pass over the particles serves all groups: leaving out a group moves the
+// QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1]; rest[g] is the weight
+// of the others and q the quantile of the whole. One pass over the particles serves all groups: leaving out a group moves the
 // quantile little, and a step of Halley's method from q finds it. Where the second-order term is more than a tenth of the first, the
 // quantile is solved for anew.
-func (m Mixture) QuantilesWithout(p, q float64, bounds []int, mass, out []float64) {
+func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float64) {
 	p, sign := lowerTail(p)
 	tails := make([]tail, len(out))
 	for g := range tails {
@@ -130,16 +130,14 @@ func (m Mixture) QuantilesWithout(p, q float64, bounds []int, mass, out []float6
 	}
 	for g := range out {
 		var t tail
-		kept := 0.0
 		for other := range tails {
 			if other != g {
 				t.probability += tails[other].probability
 				t.density += tails[other].density
 				t.slope += tails[other].slope
-				kept += mass[other]
 			}
 		}
-		t = t.scaled(kept)
+		t = t.scaled(rest[g])
 		step := (p - t.probability) / t.density
 		bend := step * t.slope / (2 * t.density)
 		if math.Abs(bend) <= 0.1 {

@@ -1,0 +1,347 @@
+package bayes_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// twoParticles is a regression of 2 particles and 3 rows.
+func twoParticles() bayes.Prediction {
+	return bayes.Prediction{
+		Task: bayes.Regression, Particles: 2, Rows: 3, Width: 1,
+		Outputs: []float64{1, 2, 3, 5, 2, -1}, Weights: []float64{0.25, 0.75}, NoiseStdDev: []float64{1, 2},
+		TargetMean: 10, TargetStdDev: 4,
+	}
+}
+
+// threeClasses is a classification of 2 particles, 2 rows and 3 classes whose softmaxes are the numbers in the logarithms.
+func threeClasses() bayes.Prediction {
+	ln := math.Log
+	return bayes.Prediction{
+		Task: bayes.Classification, Particles: 2, Rows: 2, Width: 3, TargetStdDev: 1, Weights: []float64{0.5, 0.5},
+		Outputs: []float64{
+			ln(0.2), ln(0.3), ln(0.5), ln(0.1) + 7, ln(0.8) + 7, ln(0.1) + 7,
+			ln(0.6), ln(0.3), ln(0.1), ln(0.7), ln(0.2), ln(0.1),
+		},
+	}
+}
+
+func near(t *testing.T, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %v, want %v", what, got, want)
+	}
+	for i := range got {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*math.Max(1, math.Abs(want[i]))) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+			return
+		}
+	}
+}
+
+func TestPredictionRegressionByHand(t *testing.T) {
+	p := twoParticles()
+	mean, err := p.Mean()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean", mean, []float64{4, 2, 0}, 1e-15)
+	epistemic, err := p.EpistemicStdDev()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "epistemic", epistemic, []float64{math.Sqrt(3), 0, math.Sqrt(3)}, 1e-15)
+	total, err := p.StdDev()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := 0.25*1 + 0.75*4
+	near(t, "std dev", total, []float64{math.Sqrt(3 + noise), math.Sqrt(noise), math.Sqrt(3 + noise)}, 1e-15)
+
+	density, err := p.LogDensity([]float64{1, 2, 3000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	normal := func(y, m, s float64) float64 { return distuv.Normal{Mu: m, Sigma: s}.Prob(y) }
+	near(t, "log density", density, []float64{
+		math.Log(0.25*normal(1, 1, 1) + 0.75*normal(1, 5, 2)),
+		math.Log(0.25*normal(2, 2, 1) + 0.75*normal(2, 2, 2)),
+		math.Log(0.75) + distuv.Normal{Mu: -1, Sigma: 2}.LogProb(3000), // the density underflows, its logarithm does not
+	}, 1e-13)
+}
+
+func TestPredictionClassificationByHand(t *testing.T) {
+	p := threeClasses()
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "row 0", probabilities[0], []float64{0.4, 0.3, 0.3}, 1e-15)
+	near(t, "row 1", probabilities[1], []float64{0.4, 0.5, 0.1}, 1e-15)
+	labels, err := p.Labels()
+	if err != nil || !slices.Equal(labels, []int{0, 1}) {
+		t.Errorf("labels %v, %v", labels, err)
+	}
+	density, err := p.LogDensity([]float64{2, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "log density", density, []float64{math.Log(0.3), math.Log(0.4)}, 1e-14)
+	if !slices.Equal(p.StandardiseTarget([]float64{2, 0}), []float64{2, 0}) || &p.Standardised().Outputs[0] != &p.Outputs[0] {
+		t.Error("a classification is not to be standardised")
+	}
+}
+
+func TestPredictionBinary(t *testing.T) {
+	p := bayes.Prediction{
+		Task: bayes.BinaryClassification, Particles: 2, Rows: 2, Width: 1, Weights: []float64{0.4, 0.6},
+		Outputs: []float64{0, 1000, math.Log(3), 2000},
+	}
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "row 0", probabilities[0], []float64{0.4*0.5 + 0.6*0.25, 0.4*0.5 + 0.6*0.75}, 1e-15)
+	near(t, "row 1", probabilities[1], []float64{0, 1}, 1e-15)
+	density, err := p.LogDensity([]float64{1, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The second is log(0.4 e^-1000 + 0.6 e^-2000), whose terms underflow.
+	near(t, "log density", density, []float64{math.Log(0.65), math.Log(0.4) - 1000}, 1e-14)
+}
+
+// randomRegression has particles whose spread is that many times their noise.
+func randomRegression(particles, rows int, spread float64, seed uint64) bayes.Prediction {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	p := bayes.Prediction{Task: bayes.Regression, Particles: particles, Rows: rows, Width: 1, TargetStdDev: 1}
+	sum := 0.0
+	for range particles {
+		w := rng.ExpFloat64()
+		sum += w
+		p.Weights = append(p.Weights, w)
+		p.NoiseStdDev = append(p.NoiseStdDev, 0.5+rng.Float64())
+	}
+	for j := range p.Weights {
+		p.Weights[j] /= sum
+	}
+	for range particles * rows {
+		p.Outputs = append(p.Outputs, spread*rng.NormFloat64())
+	}
+	return p
+}
+
+func TestPredictionQuantile(t *testing.T) {
+	cases := map[string]bayes.Prediction{
+		"Gaussian-like":       randomRegression(50, 20, 0.5, 1),
+		"one particle":        randomRegression(1, 3, 1, 2),
+		"wide":                randomRegression(7, 20, 30, 3),
+		"gaps between modes":  randomRegression(5, 20, 1e5, 4),
+		"far from the origin": randomRegression(5, 5, 1, 5),
+	}
+	far := cases["far from the origin"]
+	for i := range far.Outputs {
+		far.Outputs[i] += 1e6
+	}
+	for name, p := range cases {
+		for _, level := range []float64{1e-12, 0.001, 0.025, 0.3, 0.5, 0.8, 0.975, 1 - 1e-9} {
+			quantiles, err := p.Quantile(level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, q := range quantiles {
+				// The distribution function at the quantile must be the level; on the tail's side, where no digits are lost. The slack of a few ulps
+				// of q matters for steep distributions far from 0.
+				tail := func(q float64) (sum float64) {
+					for j, w := range p.Weights {
+						z := (q - p.Outputs[j*p.Rows+n]) / p.NoiseStdDev[j]
+						if level > 0.5 {
+							z = -z
+						}
+						sum += w * 0.5 * math.Erfc(-z/math.Sqrt2)
+					}
+					return sum
+				}
+				want := math.Min(level, 1-level)
+				slack := 8 * math.Abs(q) * 0x1p-52
+				a, b := tail(q-slack), tail(q+slack)
+				if math.Min(a, b) > want*(1+1e-9) || math.Max(a, b) < want*(1-1e-9) {
+					t.Errorf("%s: level %v, row %d: quantile %v, where the tail is %v, want %v", name, level, n, q, tail(q), want)
+				}
+			}
+		}
+	}
+}
+
+// The distribution function at the quantile by quadrature of exp(LogDensity): two pieces of code must agree.
+func TestPredictionQuantileAgainstDensity(t *testing.T) {
+	p := twoParticles()
+	lower, upper, err := p.Interval(0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range p.Rows {
+		density := func(y float64) float64 {
+			targets := make([]float64, p.Rows)
+			targets[n] = y
+			d, err := p.LogDensity(targets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return math.Exp(d[n])
+		}
+		inside := quad.Fixed(density, lower[n], upper[n], 200, nil, 0)
+		below := quad.Fixed(density, -40, lower[n], 400, nil, 0)
+		near(t, "mass inside and below", []float64{inside, below}, []float64{0.9, 0.05}, 1e-10)
+	}
+}
+
+func TestPredictionStandardised(t *testing.T) {
+	p := twoParticles()
+	s := p.Standardised()
+	near(t, "outputs", s.Outputs, []float64{-2.25, -2, -1.75, -1.25, -2, -2.75}, 1e-15)
+	near(t, "noise", s.NoiseStdDev, []float64{0.25, 0.5}, 1e-15)
+	if s.TargetMean != 0 || s.TargetStdDev != 1 || p.Outputs[0] != 1 || p.NoiseStdDev[0] != 1 {
+		t.Errorf("standardised %+v of %+v", s, p)
+	}
+	y := []float64{1, 20, 3}
+	raw, err := p.LogDensity(y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standardised, err := s.LogDensity(p.StandardiseTarget(y))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range raw {
+		raw[n] += math.Log(4) // the Jacobian of y -> (y - 10)/4
+	}
+	near(t, "log density", standardised, raw, 1e-14)
+}
+
+func TestPredictionSlice(t *testing.T) {
+	p := threeClasses()
+	s, err := p.Slice(1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Rows != 1 || !slices.Equal(s.Outputs, slices.Concat(p.Outputs[3:6], p.Outputs[9:12])) {
+		t.Errorf("slice %+v", s)
+	}
+	one := p
+	one.Particles, one.Weights, one.Outputs = 1, []float64{1}, p.Outputs[:6]
+	if s, err = one.Slice(1, 2); err != nil || &s.Outputs[0] != &p.Outputs[3] || len(s.Outputs) != 3 {
+		t.Errorf("one particle is not to be copied: %+v, %v", s, err)
+	}
+	for _, span := range [][2]int{{-1, 1}, {0, 3}, {1, 1}} {
+		if _, err := p.Slice(span[0], span[1]); err == nil || !strings.Contains(err.Error(), "rows 0 to 1") {
+			t.Errorf("Slice%v: %v", span, err)
+		}
+	}
+}
+
+func TestPredictionDeadParticle(t *testing.T) {
+	p := twoParticles()
+	want, err := p.LogDensity([]float64{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nan := math.NaN()
+	p.Particles, p.Weights = 3, append(p.Weights, 0)
+	p.Outputs = append(p.Outputs, nan, nan, nan)
+	p.NoiseStdDev = append(p.NoiseStdDev, nan)
+	got, err := p.LogDensity([]float64{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "log density", got, want, 0)
+	mean, err := p.Mean()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean", mean, []float64{4, 2, 0}, 1e-15)
+	lower, upper, err := p.Interval(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "symmetric interval", []float64{upper[1] - 2}, []float64{2 - lower[1]}, 1e-12)
+}
+
+func TestPredictionErrors(t *testing.T) {
+	regression := func(change func(p *bayes.Prediction)) bayes.Prediction {
+		p := twoParticles()
+		change(&p)
+		return p
+	}
+	invalid := []struct {
+		name string
+		p    bayes.Prediction
+		want []string
+	}{
+		{"outputs short", regression(func(p *bayes.Prediction) { p.Outputs = p.Outputs[1:] }), []string{"5 outputs", "2 x 3 x 1 = 6"}},
+		{"weights short", regression(func(p *bayes.Prediction) { p.Weights = p.Weights[1:] }), []string{"1 weights", "2 particles"}},
+		{"noise short", regression(func(p *bayes.Prediction) { p.NoiseStdDev = nil }), []string{"0 values of NoiseStdDev", "2 particles"}},
+		{"no rows", regression(func(p *bayes.Prediction) { p.Rows, p.Outputs = 0, nil }), []string{"Rows 0"}},
+		{"width", regression(func(p *bayes.Prediction) { p.Width = 2 }), []string{"Width is 2"}},
+		{"unknown task", regression(func(p *bayes.Prediction) { p.Task = 9 }), []string{"unknown Task", "9"}},
+		{"NaN outputs", regression(func(p *bayes.Prediction) { p.Outputs[4], p.Outputs[5] = math.NaN(), math.Inf(1) }),
+			[]string{"2 of 6 outputs", "NaN", "particle 1", "row 1"}},
+		{"negative weight", regression(func(p *bayes.Prediction) { p.Weights = []float64{1.5, -0.5} }), []string{"particle 1", "-0.5"}},
+		{"NaN weight", regression(func(p *bayes.Prediction) { p.Weights[0] = math.NaN() }), []string{"particle 0", "NaN"}},
+		{"weights sum", regression(func(p *bayes.Prediction) { p.Weights = []float64{0.5, 0.25} }), []string{"sum to 0.75"}},
+		{"noise 0", regression(func(p *bayes.Prediction) { p.NoiseStdDev[1] = 0 }), []string{"NoiseStdDev of particle 1 is 0"}},
+		{"scale", regression(func(p *bayes.Prediction) { p.TargetStdDev = -1 }), []string{"TargetStdDev -1"}},
+		{"one class", func() bayes.Prediction { p := threeClasses(); p.Width = 1; return p }(), []string{"Width is 1"}},
+	}
+	for _, c := range invalid {
+		_, density := c.p.LogDensity([]float64{1, 2, 3})
+		for _, err := range []error{c.p.Validate(), density} {
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: error %v, want %q in it", c.name, err, want)
+				}
+			}
+		}
+	}
+
+	r, c := twoParticles(), threeClasses()
+	failing := map[string]func() error{
+		"Mean is for regression":                func() error { _, err := c.Mean(); return err },
+		"StdDev is for regression":              func() error { _, err := c.StdDev(); return err },
+		"EpistemicStdDev is for regression":     func() error { _, err := c.EpistemicStdDev(); return err },
+		"Quantile is for regression":            func() error { _, err := c.Quantile(0.5); return err },
+		"Interval is for regression":            func() error { _, _, err := c.Interval(0.5); return err },
+		"Probabilities is for classification":   func() error { _, err := r.Probabilities(); return err },
+		"Labels is for classification":          func() error { _, err := r.Labels(); return err },
+		"level is 1: it must":                   func() error { _, err := r.Quantile(1); return err },
+		"level is 0: it must":                   func() error { _, _, err := r.Interval(0); return err },
+		"level is NaN: it must":                 func() error { _, _, err := r.Interval(math.NaN()); return err },
+		"y has 2 values, but the":               func() error { _, err := r.LogDensity([]float64{1, 2}); return err },
+		"y of row 1 is NaN":                     func() error { _, err := r.LogDensity([]float64{1, math.NaN(), 3}); return err },
+		"y of row 1 is 3: it must be the index": func() error { _, err := c.LogDensity([]float64{1, 3}); return err },
+		"y of row 0 is -1":                      func() error { return c.ValidateTarget([]float64{-1, 2}) },
+		"y of row 0 is 0.5":                     func() error { return c.ValidateTarget([]float64{0.5, 2}) },
+	}
+	for want, call := range failing {
+		if err := call(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}
+
+func BenchmarkPredictionInterval(b *testing.B) {
+	p := randomRegression(1000, 1000, 0.5, 1)
+	for b.Loop() {
+		if _, _, err := p.Interval(0.95); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
