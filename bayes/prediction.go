@@ -5,18 +5,20 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/internal/predictive"
 
 	"gonum.org/v1/gonum/floats"
 )
 
-// Task is what a model predicts.
-type Task int
+// Task is what a model predicts: what the data set says it is.
+type Task = dataset.Task
 
+// The tasks.
 const (
-	Regression           Task = iota // a real number
-	BinaryClassification             // one of two classes; one output, the logit of class 1
-	Classification                   // one of C classes; C outputs, the logits
+	Regression           = dataset.Regression           // a real number
+	BinaryClassification = dataset.BinaryClassification // one of two classes; one output, the logit of class 1
+	Classification       = dataset.Classification       // one of C classes; C outputs, the logits
 )
 
 // Prediction holds what each weighted particle predicts for each row.
