@@ -59,15 +59,17 @@ func benchmarkRun(b *testing.B, settings Settings, validate bool) *run {
 	if validate {
 		parts.Validation = noise(150)
 	}
-	r, err := newRun(bayes.Model{
+	trainer := NewTrainer(bayes.Model{
 		Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
 		Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.Layers(3),
-	}, parts, settings)
+	})
+	b.Cleanup(trainer.Close)
+	r, err := trainer.newRun(parts, settings)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(r.close)
+	b.Cleanup(r.state.Close)
 	if err := r.advance(); err != nil { // compiles
 		b.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package ohsmc
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"gobnn/bayes"
@@ -11,19 +13,69 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/target"
 
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 )
 
-// run is a training in progress: the algorithm, its state on the device, and its records on the host.
-type run struct {
+// Trainer trains one model again and again, on other splits or with other seeds, and compiles only once for data and settings of the
+// same size and kind. It may be used by several goroutines, one run at a time.
+type Trainer struct {
+	model    bayes.Model
+	mu       sync.Mutex
+	programs map[string]*programs // by what they were compiled for
+}
+
+// programs are what is compiled for one kind of run.
+type programs struct {
 	algorithm
-	engine     *compute.Engine
-	state      *compute.State
-	train      *compute.Program
-	validation *compute.Program // nil without a validation part
-	batches    *dataset.EpochBatches
+	initial, train *compute.Program
+	validation     *compute.Program // nil without a validation part
+}
+
+// NewTrainer is a trainer of the model. Close it at the end.
+func NewTrainer(model bayes.Model) *Trainer {
+	return &Trainer{model: model, programs: map[string]*programs{}}
+}
+
+// Close frees what was compiled.
+func (t *Trainer) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.programs {
+		p.initial.Close()
+		p.train.Close()
+		if p.validation != nil {
+			p.validation.Close()
+		}
+	}
+	clear(t.programs)
+}
+
+// Train is the function Train with the trainer's model.
+func (t *Trainer) Train(ctx context.Context, parts dataset.Parts, settings Settings) (*Result, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, err := t.newRun(parts, settings)
+	if err != nil {
+		return nil, err
+	}
+	defer r.state.Close()
+	if err := r.restore(); err != nil {
+		return nil, err
+	}
+	if err := r.loop(ctx); err != nil {
+		return nil, err
+	}
+	return r.result()
+}
+
+// run is a training in progress: the compiled algorithm, its state on the device, and its records on the host.
+type run struct {
+	*programs
+	Settings // of this run: those of programs may have another seed
+	engine   *compute.Engine
+	state    *compute.State
+	batches  *dataset.EpochBatches
 
 	data     *dataset.Dataset // the training part
 	features dataset.Scaler
@@ -41,24 +93,12 @@ type run struct {
 	reported    time.Time
 }
 
-// newRun checks everything, puts the data on the device and draws the initial state.
-func newRun(model bayes.Model, parts dataset.Parts, settings Settings) (*run, error) {
-	if parts.Train == nil {
-		return nil, fmt.Errorf("ohsmc: there is no training part")
+// newRun checks everything, compiles what is not compiled yet, puts the data on the device and draws the initial state.
+func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
+	if err := checkParts(parts); err != nil {
+		return nil, err
 	}
-	for _, part := range []*dataset.Dataset{parts.Train, parts.Validation} {
-		if part == nil {
-			continue
-		}
-		if err := part.Validate(); err != nil {
-			return nil, fmt.Errorf("ohsmc: %w", err)
-		}
-		if part.Dims() != parts.Train.Dims() || part.Outputs() != parts.Train.Outputs() {
-			return nil, fmt.Errorf("ohsmc: the training part has shape [%d, %d] and %d outputs, the validation part [%d, %d] and %d",
-				parts.Train.Rows(), parts.Train.Dims(), parts.Train.Outputs(), part.Rows(), part.Dims(), part.Outputs())
-		}
-	}
-	bound, err := model.Bind(parts.Train.Dims(), parts.Train.Outputs())
+	bound, err := t.model.Bind(parts.Train.Dims(), parts.Train.Outputs())
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +109,13 @@ func newRun(model bayes.Model, parts dataset.Parts, settings Settings) (*run, er
 		return nil, err
 	}
 	r := &run{
-		algorithm: algorithm{Settings: settings, bound: bound},
-		data:      parts.Train,
-		features:  dataset.FitScaler(parts.Train.X),
-		scaler:    dataset.TargetScaler{StdDev: 1},
-		best:      Validation{NLPD: nan},
-		begun:     time.Now(),
-		saved:     time.Now(),
+		Settings: settings,
+		data:     parts.Train,
+		features: dataset.FitScaler(parts.Train.X),
+		scaler:   dataset.TargetScaler{StdDev: 1},
+		best:     Validation{NLPD: nan},
+		begun:    time.Now(),
+		saved:    time.Now(),
 	}
 	if parts.Train.Task == dataset.Regression {
 		r.scaler = dataset.FitTargetScaler(parts.Train.Y)
@@ -87,64 +127,111 @@ func newRun(model bayes.Model, parts dataset.Parts, settings Settings) (*run, er
 	if r.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
-	if err := r.compile(parts); err != nil {
-		r.close()
+	if r.programs, err = t.compiled(r.engine, bound, parts, settings); err != nil {
+		return nil, err
+	}
+	r.state = compute.NewState(r.engine)
+	if err := r.fill(parts); err != nil {
+		r.state.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
+func checkParts(parts dataset.Parts) error {
+	if parts.Train == nil {
+		return fmt.Errorf("ohsmc: there is no training part")
+	}
+	for _, part := range []*dataset.Dataset{parts.Train, parts.Validation} {
+		if part == nil {
+			continue
+		}
+		if err := part.Validate(); err != nil {
+			return fmt.Errorf("ohsmc: %w", err)
+		}
+		if part.Dims() != parts.Train.Dims() || part.Outputs() != parts.Train.Outputs() {
+			return fmt.Errorf("ohsmc: the training part has shape [%d, %d] and %d outputs, the validation part [%d, %d] and %d",
+				parts.Train.Rows(), parts.Train.Dims(), parts.Train.Outputs(), part.Rows(), part.Dims(), part.Outputs())
+		}
+	}
+	return nil
+}
+
 // activationCopies is how many tensors of a layer's size a chunk holds at once, forward and backward.
 const activationCopies = 4
 
-// compile plans the chunks, prepares the programs and fills the state.
-func (r *run) compile(parts dataset.Parts) error {
+// compiled prepares the programs, or finds those of an earlier run of the same kind.
+func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dataset.Parts, settings Settings) (*programs, error) {
+	validationRows := 0
+	if parts.Validation != nil {
+		validationRows = parts.Validation.Rows()
+	}
+	key := fmt.Sprint(engine, parts.Train.Rows(), validationRows, bound.Inputs, bound.Outputs, string(settings.record()))
+	if p, ok := t.programs[key]; ok {
+		return p, nil
+	}
+	p := &programs{algorithm: algorithm{Settings: settings, bound: bound}}
 	plan := func(rows, copies int) (target.Likelihood, error) {
-		bytes := int64(copies*r.bound.SuffixWidth()*rows) * int64(r.DType.Size())
-		p, err := compute.NewPlan(r.Particles, bytes, r.Chunk)
-		return target.Likelihood{Model: r.bound, Plan: p}, err
+		bytes := int64(copies*bound.SuffixWidth()*rows) * int64(settings.DType.Size())
+		plan, err := compute.NewPlan(settings.Particles, bytes, settings.Chunk)
+		return target.Likelihood{Model: bound, Plan: plan}, err
 	}
-	likelihood, err := plan(r.BatchSize, activationCopies)
+	likelihood, err := plan(settings.BatchSize, activationCopies)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.target = target.MiniBatch{Likelihood: likelihood, Rows: parts.Train.Rows()}
-	r.state = compute.NewState(r.engine)
+	p.target = target.MiniBatch{Likelihood: likelihood, Rows: parts.Train.Rows()}
+	current := p.kept()
+	if p.initial, err = compute.NewProgram(engine, "ohsmc initial state", []string{"train_x"}, current, p.initialStep); err != nil {
+		return nil, err
+	}
+	if bound.W > 0 {
+		current = append(current, "mean", "square")
+	}
+	if p.train, err = compute.NewProgram(engine, "ohsmc step", append(current, "train_x", "train_y"), current, p.trainStep); err != nil {
+		return nil, err
+	}
+	if parts.Validation != nil {
+		if p.validate, err = plan(validationRows, 2); err != nil {
+			return nil, err
+		}
+		best := []string{"best_nlpd"}
+		for _, name := range p.kept() {
+			best = append(best, "best_"+name)
+		}
+		reads := append(append(p.kept(), best...), "valid_x", "valid_y")
+		if p.validation, err = compute.NewProgram(engine, "ohsmc validation", reads, best, p.validateStep); err != nil {
+			return nil, err
+		}
+	}
+	t.programs[key] = p
+	return p, nil
+}
+
+// fill puts the data and the initial state on the device: phi from the prior, psi from its initialisers, equal weights, moments 0.
+func (r *run) fill(parts dataset.Parts) error {
 	if err := r.load("train", parts.Train); err != nil {
 		return err
 	}
-	current := r.kept()
-	if r.bound.W > 0 {
-		current = append(current, "mean", "square")
-	}
-	if r.train, err = compute.NewProgram(r.engine, "ohsmc step", append(current, "train_x", "train_y"), current, r.trainStep); err != nil {
-		return err
-	}
-	if err := r.initialise(); err != nil {
+	if _, err := r.initial.Run(r.state, random.SeedWords(r.Seed)); err != nil {
 		return fmt.Errorf("ohsmc: initial particles: %w", err)
+	}
+	if w := r.bound.W; w > 0 {
+		r.state.Set("mean", compute.Floats(r.DType, make([]float64, w), w))
+		r.state.Set("square", compute.Floats(r.DType, make([]float64, w), w))
 	}
 	if parts.Validation == nil {
 		return nil
 	}
-	if r.validate, err = plan(parts.Validation.Rows(), 2); err != nil {
-		return err
+	best, err := r.state.Host(r.kept()...)
+	if err != nil {
+		return fmt.Errorf("ohsmc: initial particles: %w", err)
 	}
-	if err := r.load("valid", parts.Validation); err != nil {
-		return err
-	}
-	best := []string{"best_nlpd"}
-	for _, name := range r.kept() {
-		best = append(best, "best_"+name)
-		copied, err := r.state.Host(name)
-		if err != nil {
-			return err
-		}
-		r.state.Set("best_"+name, copied[name])
+	for name, t := range best {
+		r.state.Set("best_"+name, t)
 	}
 	r.state.Set("best_nlpd", tensors.FromScalar(math.Inf(1)))
-	reads := append(append(r.kept(), best...), "valid_x", "valid_y")
-	r.validation, err = compute.NewProgram(r.engine, "ohsmc validation", reads, best, r.validateStep)
-	return err
+	return r.load("valid", parts.Validation)
 }
 
 // load standardises a part and puts it into the state.
@@ -158,37 +245,6 @@ func (r *run) load(name string, part *dataset.Dataset) error {
 	r.state.Set(name+"_y", compute.Floats(r.DType, y, part.Rows()))
 	return nil
 }
-
-// initialise draws phi from the prior and psi from its initialisers; weights are equal, moments 0.
-func (r *run) initialise() error {
-	names := r.kept()
-	program, err := compute.NewProgram(r.engine, "ohsmc initial state", []string{"train_x"}, names, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
-		g := s["train_x"].Graph()
-		rng := random.New(g, r.Seed)
-		start := compute.Nodes{
-			"phi":         r.bound.SamplePrior(rng.Named("prior"), r.DType, r.Particles),
-			"log_weights": BroadcastToDims(ConstAs(s["train_x"], -math.Log(float64(r.Particles))), r.Particles),
-		}
-		if r.bound.W > 0 {
-			start["psi"] = r.bound.InitShared(rng.Named("shared"), r.DType, g)
-		}
-		return start, ConstAs(s["train_x"], []float64{0})
-	})
-	if err != nil {
-		return err
-	}
-	defer program.Close()
-	if _, err := program.Run(r.state); err != nil {
-		return err
-	}
-	if r.bound.W > 0 {
-		r.state.Set("mean", compute.Floats(r.DType, make([]float64, r.bound.W), r.bound.W))
-		r.state.Set("square", compute.Floats(r.DType, make([]float64, r.bound.W), r.bound.W))
-	}
-	return nil
-}
-
-func (r *run) patienceOver() bool { return r.Patience > 0 && r.sinceBest >= r.Patience }
 
 func (r *run) elapsed() time.Duration { return r.before + time.Since(r.begun) }
 
@@ -242,18 +298,6 @@ func (r *run) result() (*Result, error) {
 		Posterior: posterior, Status: r.status, Steps: r.step, PerEpoch: r.batches.PerEpoch(), Trace: r.trace, Validated: r.validated, Best: r.best,
 		Plan: r.target.Plan, Elapsed: r.elapsed(),
 	}, nil
-}
-
-func (r *run) close() {
-	if r.state != nil {
-		r.state.Close()
-	}
-	if r.train != nil {
-		r.train.Close()
-	}
-	if r.validation != nil {
-		r.validation.Close()
-	}
 }
 
 func flat(x *mat.Dense) []float64 {

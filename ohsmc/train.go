@@ -66,7 +66,6 @@ type algorithm struct {
 	bound    *bayes.Bound
 	target   target.MiniBatch
 	validate target.Likelihood
-	features int
 }
 
 // state are the tensors that a step carries, and those of the best validation.
@@ -133,14 +132,13 @@ func recordOf(values []float64, rows int, seconds float64) StepRecord {
 // A cancelled context is no error: the result is what was there, with the status Cancelled. If no particle has any weight left, the
 // error wraps smc.ErrZeroWeights and says at which step.
 func Train(ctx context.Context, model bayes.Model, parts dataset.Parts, settings Settings) (*Result, error) {
-	r, err := newRun(model, parts, settings)
-	if err != nil {
-		return nil, err
-	}
-	defer r.close()
-	if err := r.restore(); err != nil {
-		return nil, err
-	}
+	trainer := NewTrainer(model)
+	defer trainer.Close()
+	return trainer.Train(ctx, parts, settings)
+}
+
+// loop makes steps until the run ends.
+func (r *run) loop(ctx context.Context) error {
 	for r.status == "" {
 		if r.step == r.steps {
 			r.status = Completed
@@ -151,28 +149,25 @@ func Train(ctx context.Context, model bayes.Model, parts dataset.Parts, settings
 			break
 		}
 		if err := r.advance(); err != nil {
-			return nil, err
+			return err
 		}
-		if r.patienceOver() {
+		if r.Patience > 0 && r.sinceBest >= r.Patience {
 			r.status = StoppedEarly
 		}
 		if err := r.checkpointIfDue(); err != nil {
-			return nil, err
+			return err
 		}
 		r.report(false)
 	}
 	r.report(true)
-	if err := r.checkpoint(); err != nil {
-		return nil, err
-	}
-	return r.result()
+	return r.checkpoint()
 }
 
 // advance makes one step and, where one is due, a validation.
 func (r *run) advance() error {
 	batch := r.batches.At(r.step)
 	start := time.Now()
-	values, err := r.train.Run(r.state, batch.Rows, []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count)})
+	values, err := r.train.Run(r.state, batch.Rows, []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count)}, random.SeedWords(r.Seed))
 	if err != nil {
 		return fmt.Errorf("ohsmc: step %d: %w", r.step+1, err)
 	}
@@ -206,13 +201,26 @@ func (r *run) runValidation() error {
 	return nil
 }
 
+// initialStep draws phi from the prior and psi from its initialisers; weights are equal.
+func (a *algorithm) initialStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rng := random.FromSeed(inputs[0])
+	start := compute.Nodes{
+		"phi":         a.bound.SamplePrior(rng.Named("prior"), a.DType, a.Particles),
+		"log_weights": BroadcastToDims(ConstAs(s["train_x"], -math.Log(float64(a.Particles))), a.Particles),
+	}
+	if a.bound.W > 0 {
+		start["psi"] = a.bound.InitShared(rng.Named("shared"), a.DType, inputs[0].Graph())
+	}
+	return start, ConstAs(s["train_x"], []float64{0})
+}
+
 // trainStep is the compiled step over the named state.
 func (a *algorithm) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rows, scalars := inputs[0], inputs[1]
 	dtype := s["phi"].DType()
 	scalar := func(i int) *Node { return Reshape(Slice(scalars, AxisElem(i))) }
 	number, rate, count := scalar(0), scalar(1), scalar(2)
-	rng := random.New(rows.Graph(), a.Seed).At(ConvertDType(number, dtypes.Uint32))
+	rng := random.FromSeed(inputs[2]).At(ConvertDType(number, dtypes.Uint32))
 	batch := target.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),

@@ -34,6 +34,16 @@ func New(g *Graph, seed uint64) Stream {
 	return Stream{word(g, uint32(seed)), word(g, uint32(seed>>32))}
 }
 
+// FromSeed is the stream of a run whose seed is an input of the graph, so that one compiled graph serves all seeds: [2] words, as SeedWords
+// gives them.
+func FromSeed(words *Node) Stream {
+	half := func(i int) *Node { return Reshape(Slice(words, AxisElem(i))) }
+	return Stream{half(0), half(1)}
+}
+
+// SeedWords are the input for FromSeed.
+func SeedWords(seed uint64) []uint32 { return []uint32{uint32(seed), uint32(seed >> 32)} }
+
 // At is the stream of one step. The step is a uint32 scalar, and may be part of a compiled step's state.
 func (s Stream) At(step *Node) Stream {
 	return s.derive(step, 0)
