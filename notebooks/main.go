@@ -1,0 +1,170 @@
+// Command notebooks sets up, runs and opens the project's notebooks, and lists and runs the studies behind the papers' tables
+// and figures. Run it from the project's folder:
+//
+//	go run ./notebooks setup
+//	go run ./notebooks run quickstart
+//	go run ./notebooks lab
+//	go run ./notebooks list
+//	go run ./notebooks reproduce ohsmc.table8
+//
+// It links neither GoMLX nor XLA, so that it starts at once on a fresh machine and can show what it does; `list` and `reproduce`
+// are the program in notebooks/reproduce, which it builds and becomes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"gobnn/notebooks/setup"
+)
+
+const usage = `The notebooks and the studies behind them.
+
+usage: go run ./notebooks VERB [flags]
+
+  setup            make the private environment, once: Python packages, GoNB, the XLA plugin
+  run NAME...      execute notebooks (setting up if needed); they stay, with their outputs, in notebooks/
+  lab              open JupyterLab on the notebooks (setting up if needed)
+  list             every table and figure of the five papers, and its state
+  reproduce ID...  run the study behind a table or figure and show ours beside the paper's
+
+go run ./notebooks VERB -h shows a verb's flags. What is kept lies in the user's cache folder, or in $GOBNN_CACHE.
+`
+
+// verbs by name; each gets its arguments.
+var verbs = map[string]func(ctx context.Context, root string, args []string) error{
+	"setup": setupVerb,
+	"run":   runVerb,
+	"lab":   labVerb,
+	"list": func(ctx context.Context, root string, args []string) error {
+		return becomeStudies(ctx, root, append([]string{"list"}, args...))
+	},
+	"reproduce": func(ctx context.Context, root string, args []string) error {
+		return becomeStudies(ctx, root, append([]string{"reproduce"}, args...))
+	},
+}
+
+// errUsage is a wrong command line that has been explained already.
+var errUsage = errors.New("usage")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := dispatch(ctx, os.Args[1:])
+	interrupted := ctx.Err() != nil
+	stop()
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		os.Exit(2)
+	case interrupted:
+		fmt.Fprintln(os.Stderr, "gobnn: interrupted:", err)
+		os.Exit(130)
+	default:
+		fmt.Fprintln(os.Stderr, "gobnn:", err)
+		os.Exit(1)
+	}
+}
+
+func dispatch(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		fmt.Fprint(os.Stderr, usage)
+		return errUsage
+	}
+	switch args[0] {
+	case "-h", "-help", "--help", "help":
+		fmt.Print(usage)
+		return nil
+	}
+	verb, ok := verbs[args[0]]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "gobnn: unknown verb %q\n\n%s", args[0], usage)
+		return errUsage
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	root, err := setup.Root(here)
+	if err != nil {
+		return err
+	}
+	return verb(ctx, root, args[1:])
+}
+
+// parse reads a verb's flags wherever they stand among its arguments, and returns the other arguments. What follows "--" is no
+// flag.
+func parse(flags *flag.FlagSet, help string, args []string) ([]string, error) {
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), "%s\nflags:\n", help)
+		flags.PrintDefaults()
+	}
+	args, verbatim := args, []string(nil)
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, verbatim = args[:i], args[i+1:]
+	}
+	var rest []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, errUsage
+		}
+		if flags.NArg() == 0 {
+			return append(rest, verbatim...), nil
+		}
+		rest = append(rest, flags.Arg(0))
+		args = flags.Args()[1:]
+	}
+}
+
+// noMore complains about arguments that a verb does not take.
+func noMore(flags *flag.FlagSet, rest []string) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "gobnn %s: takes no argument, got %q\n", flags.Name(), rest)
+	return errUsage
+}
+
+// environmentFlags adds the flags of a verb that may set up.
+func environmentFlags(flags *flag.FlagSet, s *setup.Setup) {
+	flags.StringVar(&s.Python, "python", "", "the Python `interpreter` to make the environment with (default: the first on PATH that is 3.10 or later)")
+	flags.StringVar(&s.Plugin, "plugin", "", "prefer the PJRT plugin in `FILE` to the pinned one, from now on; \"default\" goes back")
+}
+
+func setupVerb(ctx context.Context, root string, args []string) error {
+	flags := flag.NewFlagSet("setup", flag.ContinueOnError)
+	s := setup.Setup{Root: root, Out: os.Stdout}
+	environmentFlags(flags, &s)
+	rest, err := parse(flags, `usage: go run ./notebooks setup [flags]
+
+Makes the private environment in the user's cache folder ($GOBNN_CACHE, if set): a Python venv with JupyterLab and the XLA
+plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module; and compiles the library once. Needs
+Python 3.10 or later with venv, a C compiler and the network. Run again, it does nothing unless what is pinned has changed.
+`, args)
+	if err != nil {
+		return err
+	}
+	if err := noMore(flags, rest); err != nil {
+		return err
+	}
+	ready, err := setup.Ready(root)
+	if err != nil {
+		return err
+	}
+	env, err := s.Ensure(ctx)
+	if err != nil {
+		return err
+	}
+	if ready {
+		fmt.Fprintf(os.Stdout, "gobnn: set up in %s\n", env)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package setup
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// isFault says whether explain knew the fault.
+func isFault(err error) bool {
+	for _, sign := range signs {
+		if errors.Is(err, sign.fault) {
+			return true
+		}
+	}
+	return false
+}
+
+// disturbing are the variables that make Python, pip or Go look elsewhere than the environment and the project.
+var disturbing = []string{"PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIREMENT", "GOWORK", "GOBIN", "__PYVENV_LAUNCHER__"}
+
+// environ is this process's environment without what disturbs, and with more.
+func (s *Setup) environ(more []string) []string {
+	env := make([]string, 0, len(os.Environ())+len(more))
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		drop := false
+		for _, d := range disturbing {
+			drop = drop || name == d
+		}
+		if drop {
+			continue
+		}
+		if name == "GOFLAGS" { // -mod and -modfile do not go with the workspace that cells are compiled in
+			var flags []string
+			for _, flag := range strings.Fields(value) {
+				if !strings.HasPrefix(strings.TrimLeft(flag, "-"), "mod=") && !strings.HasPrefix(strings.TrimLeft(flag, "-"), "modfile=") {
+					flags = append(flags, flag)
+				}
+			}
+			pair = "GOFLAGS=" + strings.Join(flags, " ")
+		}
+		env = append(env, pair)
+	}
+	return append(append(env, "PYTHONNOUSERSITE=1"), more...)
+}
+
+// JupyterEnviron is the environment for Jupyter: it finds the project's kernel, the kernel finds GoNB, goimports and Go, and
+// cells find the XLA plugin. envDir is Ensure's.
+func (s *Setup) JupyterEnviron(envDir string) []string {
+	path := filepath.Join(envDir, "bin")
+	if goPath, err := exec.LookPath("go"); err == nil {
+		path += string(os.PathListSeparator) + filepath.Dir(goPath)
+	}
+	jupyter := filepath.Join(s.Root, "notebooks")
+	if before := os.Getenv("JUPYTER_PATH"); before != "" {
+		jupyter += string(os.PathListSeparator) + before
+	}
+	return s.environ([]string{
+		"PATH=" + path + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"JUPYTER_PATH=" + jupyter,
+	})
+}

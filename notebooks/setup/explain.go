@@ -1,0 +1,90 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"gobnn/notebooks/process"
+)
+
+// Errors that set-up wraps; test for them with errors.Is. Each message says what mends it.
+var (
+	ErrPython   = errors.New("no usable Python")
+	ErrVenv     = errors.New("the venv module of Python is missing")
+	ErrCompiler = errors.New("no C compiler")
+	ErrDiskFull = errors.New("not enough room on the disk")
+	ErrHash     = errors.New("a download does not match its pinned hash")
+	ErrNetwork  = errors.New("the package server cannot be reached")
+	ErrReadOnly = errors.New("the cache folder cannot be written")
+	ErrPlugin   = errors.New("not a usable PJRT plugin")
+)
+
+// signs are the words by which pip, Go and the system tell a fault; the first that fits names it.
+var signs = []struct {
+	words []string
+	fault error
+	mend  string
+}{
+	{[]string{"No space left on device", "Errno 28", "disk quota exceeded", "Disk quota exceeded"}, ErrDiskFull,
+		"free some room, or set GOBNN_CACHE to a folder on a larger disk (Go's build cache: GOCACHE, pip's: PIP_CACHE_DIR), then run the command again"},
+	{[]string{"DO NOT MATCH THE HASHES", "checksum mismatch", "SECURITY ERROR", "HashMismatch", "Hashes are required"}, ErrHash,
+		"nothing of it was installed; empty the caches (`python3 -m pip cache purge`, `go clean -modcache`) and run the command again; if it stays, " +
+			"the package server alters files: use another one"},
+	{[]string{"Failed to establish a new connection", "NameResolutionError", "name resolution", "Max retries exceeded", "ConnectTimeoutError",
+		"ReadTimeoutError", "ProxyError", "Connection refused", "connection refused", "no such host", "i/o timeout", "network is unreachable",
+		"Network is unreachable", "proxyconnect", "module lookup disabled by GOPROXY=off", "TLS handshake timeout"}, ErrNetwork,
+		"set-up needs the network once: check the connection and, behind a proxy or with a mirror, HTTPS_PROXY, PIP_INDEX_URL and GOPROXY, then run the command again"},
+	{[]string{"No matching distribution found"}, ErrPython,
+		"a pinned package has no build for this Python or platform: use Python 3.10 to 3.13 on Linux or on an Apple silicon Mac (`-python python3.12` picks one)"},
+}
+
+// explain names the fault behind a failed program or file operation, and what mends it; other errors stay as they are.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w\n%s", ErrDiskFull, err, signs[0].mend)
+	}
+	var failed *process.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	for _, sign := range signs {
+		for _, word := range sign.words {
+			if strings.Contains(failed.Output, word) {
+				return fmt.Errorf("%w: %w\n%s", sign.fault, err, sign.mend)
+			}
+		}
+	}
+	return err
+}
+
+// unwritable is the error for a cache folder that cannot be written; a full disk stays one.
+func unwritable(dir string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return explain(err)
+	}
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w\nset GOBNN_CACHE to a folder of your own: `GOBNN_CACHE=$HOME/gobnn-cache go run ./notebooks setup`", ErrReadOnly, err)
+	}
+	return fmt.Errorf("cache folder %s: %w", dir, err)
+}
+
+// command is what installs a package of the system here; the names are those of Debian, Fedora and Homebrew.
+func command(debian, fedora, mac string) string {
+	if runtime.GOOS == "darwin" {
+		return mac
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		if _, err := exec.LookPath("dnf"); err == nil {
+			return "sudo dnf install " + fedora
+		}
+	}
+	return "sudo apt install " + debian
+}

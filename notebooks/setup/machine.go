@@ -1,0 +1,201 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"gobnn/notebooks/process"
+)
+
+// What a set-up from nothing writes, as measured on Linux x86-64 with some room to spare: the environment with pip's cache,
+// and Go's build cache.
+const (
+	environmentBytes = 650e6
+	goCacheBytes     = 600e6
+)
+
+// machine is what set-up found on this computer.
+type machine struct {
+	python        string // the interpreter that the venv is made with
+	pythonVersion string
+	compiler      string
+	free          uint64 // bytes, where the environment goes
+}
+
+// minPython is the oldest Python 3 that the requirements are pinned for.
+const minPython = 10
+
+// inspect looks for what set-up needs from the system: Python with its venv module, a C compiler, room on the disk.
+func (s *Setup) inspect(ctx context.Context, cache string) (machine, error) {
+	var m machine
+	var err error
+	if m.python, m.pythonVersion, err = s.findPython(ctx); err != nil {
+		return m, err
+	}
+	if m.compiler, err = findCompiler(ctx, s.Root); err != nil {
+		return m, err
+	}
+	m.free, err = s.room(ctx, cache)
+	return m, err
+}
+
+// findPython is the first Python on PATH, or the one asked for, that is new enough and can make a venv.
+func (s *Setup) findPython(ctx context.Context) (path, version string, err error) {
+	names := []string{"python3", "python3.13", "python3.12", "python3.11", "python3.10"}
+	if s.Python != "" {
+		names = []string{s.Python}
+	}
+	install := command("python3 python3-venv", "python3", "brew install python@3.13")
+	var old []string
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		version, err := process.Output(ctx, process.Command{Args: []string{path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"}, Env: s.environ(nil)})
+		if ctx.Err() != nil {
+			return "", "", err
+		}
+		if err != nil {
+			old = append(old, fmt.Sprintf("%s (does not run: %v)", path, err))
+			continue
+		}
+		if minor, ok := pythonMinor(version); !ok || minor < minPython {
+			old = append(old, fmt.Sprintf("%s (version %s)", path, version))
+			continue
+		}
+		if _, err := process.Output(ctx, process.Command{Args: []string{path, "-c", "import venv, ensurepip"}, Env: s.environ(nil)}); err != nil {
+			if ctx.Err() != nil {
+				return "", "", err
+			}
+			return "", "", fmt.Errorf("%w: %s (version %s) cannot import venv and ensurepip\nmend it with: %s",
+				ErrVenv, path, version, command("python3-venv", "python3", "brew install python@3.13"))
+		}
+		return path, version, nil
+	}
+	if len(old) > 0 {
+		return "", "", fmt.Errorf("%w: need Python 3.%d or later, found %s\ninstall a newer one (%s), or name one with -python FILE",
+			ErrPython, minPython, strings.Join(old, ", "), install)
+	}
+	return "", "", fmt.Errorf("%w: no %s on PATH\nmend it with: %s", ErrPython, names[0], install)
+}
+
+// pythonMinor is the y of "3.y.z".
+func pythonMinor(version string) (int, bool) {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 || parts[0] != "3" {
+		return 0, false
+	}
+	minor, err := strconv.Atoi(parts[1])
+	return minor, err == nil
+}
+
+// findCompiler is the C compiler that cgo uses; XLA's bindings need it. It must find the C library's headers.
+func findCompiler(ctx context.Context, root string) (string, error) {
+	mend := "mend it with: " + command("gcc libc6-dev", "gcc", "xcode-select --install")
+	if os.Getenv("CGO_ENABLED") == "0" {
+		return "", fmt.Errorf("%w: CGO_ENABLED=0 turns cgo off, which XLA needs\nmend it with: unset CGO_ENABLED", ErrCompiler)
+	}
+	name, err := process.Output(ctx, process.Command{Args: []string{"go", "env", "CC"}, Dir: root})
+	if err != nil {
+		return "", fmt.Errorf("go env CC: %w", err)
+	}
+	fields := strings.Fields(name)
+	if len(fields) == 0 {
+		return "", fmt.Errorf("%w: Go names none (CC is empty)\n%s", ErrCompiler, mend)
+	}
+	path, err := exec.LookPath(fields[0])
+	if err != nil {
+		return "", fmt.Errorf("%w: %q, which Go would call, is not on PATH\n%s", ErrCompiler, fields[0], mend)
+	}
+	probe, err := os.CreateTemp("", "gobnn-*.c")
+	if err != nil {
+		return "", explain(fmt.Errorf("probe of the C compiler: %w", err))
+	}
+	defer os.Remove(probe.Name())
+	_, err = probe.WriteString("#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n")
+	if err := errors.Join(err, probe.Close()); err != nil {
+		return "", explain(fmt.Errorf("probe of the C compiler: %w", err))
+	}
+	args := append(append([]string{path}, fields[1:]...), "-fsyntax-only", probe.Name())
+	if err := process.Run(ctx, process.Command{Args: args}); err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("%w that works: %w\n%s", ErrCompiler, err, mend)
+	}
+	return filepath.Base(path), nil
+}
+
+// room checks the free space where the environment and Go's build cache go, and returns the former's.
+func (s *Setup) room(ctx context.Context, cache string) (uint64, error) {
+	goCache, err := process.Output(ctx, process.Command{Args: []string{"go", "env", "GOCACHE"}, Dir: s.Root})
+	if err != nil {
+		return 0, fmt.Errorf("go env GOCACHE: %w", err)
+	}
+	need := map[uint64]float64{}
+	places := map[uint64]string{}
+	for _, place := range []struct {
+		dir   string
+		bytes float64
+	}{{cache, environmentBytes}, {goCache, goCacheBytes}} {
+		dir := existing(place.dir)
+		device, err := deviceOf(dir)
+		if err != nil {
+			return 0, err
+		}
+		need[device] += place.bytes
+		if places[device] == "" {
+			places[device] = dir
+		}
+	}
+	for device, dir := range places {
+		free, err := s.freeBytes(dir)
+		if err != nil {
+			return 0, err
+		}
+		if float64(free) < need[device] {
+			return 0, fmt.Errorf("%w: the disk of %s has %s free, set-up needs %s\n%s", ErrDiskFull, dir,
+				megabytes(int64(free)), megabytes(int64(need[device])), signs[0].mend)
+		}
+	}
+	return s.freeBytes(existing(cache))
+}
+
+// existing is dir, or the nearest folder above it that exists.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func deviceOf(dir string) (uint64, error) {
+	var stat syscall.Stat_t
+	if err := syscall.Stat(dir, &stat); err != nil {
+		return 0, fmt.Errorf("stat %s: %w", dir, err)
+	}
+	return uint64(stat.Dev), nil
+}
+
+// diskFree is the number of bytes that may still be written to dir's disk.
+func diskFree(dir string) (uint64, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return stat.Bavail * uint64(stat.Bsize), nil
+}
+
+// goVersion is the Go that runs this, for the progress line.
+func goVersion() string { return runtime.Version() }

@@ -1,0 +1,186 @@
+// Package setup makes the private environment that the notebooks run in, once: a Python venv with JupyterLab, nbclient and
+// the XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module, and a warm build cache.
+//
+// An environment is built in a folder of its own, named by a hash of what is pinned; its stamp is written last, and only then
+// does the link environment.Dir turn to it. So the environment in use is whole at every moment, a killed set-up leaves nothing
+// that the next does not clear, and a changed pin builds a new one.
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gobnn/bayes/compute/environment"
+)
+
+// Setup says what to set up, and how. Root and Out must be set.
+type Setup struct {
+	Root   string    // the project's folder
+	Out    io.Writer // where progress goes
+	Python string    // the Python to make the venv with; empty: the first on PATH that will do
+	Plugin string    // a PJRT plugin to prefer to the pinned one: a file, or "default" for none; empty: as before
+
+	freeBytes func(dir string) (uint64, error) // nil: the disk's
+}
+
+// Ensure makes the environment unless it is there, and returns its folder. Where one is there and pins are as they were it
+// does nothing and says nothing; see Ready.
+func (s *Setup) Ensure(ctx context.Context) (string, error) {
+	if s.freeBytes == nil {
+		s.freeBytes = diskFree
+	}
+	cache, err := environment.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	env, err := environment.Dir()
+	if err != nil {
+		return "", err
+	}
+	pins, err := pins(s.Root)
+	if err != nil {
+		return "", err
+	}
+	if !whole(env, pins) {
+		if err := s.build(ctx, cache, env, pins); err != nil {
+			return "", err
+		}
+	}
+	if s.Plugin != "" {
+		if err := choosePlugin(env, s.Plugin); err != nil {
+			return "", err
+		}
+	}
+	return env, nil
+}
+
+// Ready says whether the environment is there and whole, so that Ensure would do nothing.
+func Ready(root string) (bool, error) {
+	env, err := environment.Dir()
+	if err != nil {
+		return false, err
+	}
+	pins, err := pins(root)
+	return err == nil && whole(env, pins), err
+}
+
+// build makes the environment, under the cache folder's lock.
+func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return unwritable(cache, err)
+	}
+	unlock, err := lock(ctx, cache, func(line string) { fmt.Fprintln(s.Out, "gobnn: "+line) })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if whole(env, pins) { // made while we waited
+		return nil
+	}
+	start := time.Now()
+	target := env + "-" + pins
+	fmt.Fprintf(s.Out, "gobnn: setting up in %s: once, one or two minutes, 100 MB of Python packages to download\n", cache)
+	if !whole(target, pins) { // it is, if only the link is missing
+		if err := s.fill(ctx, cache, target, pins); err != nil {
+			return errors.Join(err, os.RemoveAll(target))
+		}
+	}
+	if err := keepPlugins(env, target); err != nil {
+		return err
+	}
+	if err := turnLink(env, target); err != nil {
+		return err
+	}
+	removeStale(cache, target)
+	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(), megabytes(sizeOf(target)), target)
+	return nil
+}
+
+// fill builds the environment in target, which it empties first, and stamps it.
+func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
+	p := newProgress(s.Out, 5)
+	defer p.fail()
+
+	p.begin("this machine")
+	m, err := s.inspect(ctx, cache)
+	if err != nil {
+		return err
+	}
+	p.update("Python %s, %s, %s, %s free", m.pythonVersion, m.compiler, goVersion(), megabytes(int64(m.free)))
+	p.done()
+
+	if err := os.RemoveAll(target); err != nil { // what a killed set-up left
+		return unwritable(cache, err)
+	}
+	if err := os.Mkdir(target, 0o755); err != nil {
+		return unwritable(cache, err)
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context, string, *progress) error
+	}{
+		{"Python environment", func(ctx context.Context, dir string, p *progress) error { return s.makeVenv(ctx, m.python, dir) }},
+		{"Python packages", s.installPackages},
+		{"Go tools", s.installTools},
+		{"compiling the library for the notebooks", s.warm},
+	} {
+		p.begin(step.name)
+		if err := step.do(ctx, target, p); err != nil {
+			return fmt.Errorf("%s: %w", step.name, explain(err))
+		}
+		p.done()
+	}
+	if err := os.WriteFile(filepath.Join(target, environment.Stamp), []byte(pins+"\n"), 0o644); err != nil {
+		return explain(fmt.Errorf("stamp: %w", err))
+	}
+	return nil
+}
+
+// turnLink makes link point to target in one step.
+func turnLink(link, target string) error {
+	next := link + ".next"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return unwritable(filepath.Dir(link), err)
+	}
+	if err := os.Symlink(filepath.Base(target), next); err != nil {
+		return unwritable(filepath.Dir(link), err)
+	}
+	if err := os.Rename(next, link); err != nil {
+		return fmt.Errorf("%s stands where the environment's link goes: remove it and run the command again: %w", link, err)
+	}
+	return nil
+}
+
+// removeStale removes the environments beside target: those of older pins, and what killed set-ups left. What cannot be
+// removed stays; it is only room.
+func removeStale(cache, target string) {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if path := filepath.Join(cache, entry.Name()); strings.HasPrefix(entry.Name(), "env-") && path != target {
+			_ = os.RemoveAll(path)
+		}
+	}
+}
+
+// sizeOf is the bytes of the files below dir.
+func sizeOf(dir string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		return nil
+	})
+	return sum
+}

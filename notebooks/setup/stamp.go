@@ -1,0 +1,66 @@
+package setup
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"gobnn/bayes/compute/environment"
+)
+
+// requirements is what pip installs, with hashes.
+//
+//go:embed requirements.txt
+var requirements string
+
+// layout counts the changes of how an environment is put together: a new one makes every old environment stale.
+const layout = 1
+
+// pins is a name for what is pinned: it changes with the Python packages, the tool module and the layout.
+func pins(root string) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d %s %s\n%s", layout, runtime.GOOS, runtime.GOARCH, requirements)
+	for _, name := range []string{"go.mod", "go.sum", filepath.Join("cpuplugin", "main.go")} {
+		text, err := os.ReadFile(filepath.Join(root, "notebooks", "tools", name))
+		if err != nil {
+			return "", fmt.Errorf("the pinned tool module: %w", err)
+		}
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12], nil
+}
+
+// whole says whether the environment in dir was finished with these pins and still has what is run from it.
+func whole(dir, pins string) bool {
+	stamp, err := os.ReadFile(filepath.Join(dir, environment.Stamp))
+	if err != nil || strings.TrimSpace(string(stamp)) != pins {
+		return false
+	}
+	for _, program := range []string{"python", "gonb", "goimports"} { // a venv breaks when its Python is uninstalled
+		if _, err := os.Stat(filepath.Join(dir, "bin", program)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Root is the project's folder: the one at or above dir whose go.mod is module gobnn.
+func Root(dir string) (string, error) {
+	start := dir
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && (strings.HasPrefix(string(text), "module gobnn\n") || strings.Contains(string(text), "\nmodule gobnn\n")) {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("%s is not within the project (no go.mod of module gobnn at or above it): cd into the clone first", start)
+		}
+		dir = parent
+	}
+}

@@ -1,0 +1,111 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"gobnn/notebooks/process"
+)
+
+// makeVenv makes the Python environment in dir.
+func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
+	return process.Run(ctx, process.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil)})
+}
+
+// downloading is pip's line about a file: its size and unit are the groups.
+var downloading = regexp.MustCompile(`^\s*Downloading \S+ \(([0-9.]+) (kB|MB|GB)`)
+
+// installPackages installs the requirements with pip, which checks every file's hash.
+func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) error {
+	list := filepath.Join(dir, "requirements.txt")
+	if err := os.WriteFile(list, []byte(requirements), 0o644); err != nil {
+		return err
+	}
+	var packages int
+	var bytes float64
+	line := func(line string) {
+		if strings.HasPrefix(line, "Collecting ") {
+			packages++
+		}
+		bytes += downloadSize(line)
+		p.update("%d packages, %s downloaded", packages, megabytes(int64(bytes)))
+		if strings.HasPrefix(line, "Installing collected") {
+			p.update("%d packages, %s downloaded, installing", packages, megabytes(int64(bytes)))
+		}
+	}
+	err := process.Run(ctx, process.Command{
+		Args: []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary=:all:",
+			"--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "-r", list},
+		Env: s.environ(nil), Line: line,
+	})
+	if err != nil {
+		return err
+	}
+	p.update("%d packages, %s downloaded, %s installed", packages, megabytes(int64(bytes)), megabytes(sizeOf(dir)))
+	if runtime.GOOS != "darwin" {
+		return nil
+	}
+	// The index has no plugin for macOS: go-xla's installer fetches one.
+	p.update("XLA plugin")
+	return process.Run(ctx, process.Command{
+		Args: []string{"go", "run", "./cpuplugin", filepath.Join(dir, "plugin")},
+		Dir:  s.tools(), Env: s.environ(nil), Line: func(line string) { p.update("XLA plugin: %s", line) },
+	})
+}
+
+// downloadSize is the bytes of the file that a line of pip's says it downloads, else 0.
+func downloadSize(line string) float64 {
+	match := downloading.FindStringSubmatch(line)
+	if match == nil {
+		return 0
+	}
+	size, err := strconv.ParseFloat(match[1], 64)
+	if err != nil {
+		return 0
+	}
+	return size * map[string]float64{"kB": 1e3, "MB": 1e6, "GB": 1e9}[match[2]]
+}
+
+// installTools builds the notebooks' Go tools from the pinned tool module into dir/bin.
+func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error {
+	bin := filepath.Join(dir, "bin")
+	for _, tool := range []string{"github.com/janpfeifer/gonb", "golang.org/x/tools/cmd/goimports"} {
+		p.update("%s", filepath.Base(tool))
+		err := process.Run(ctx, process.Command{Args: []string{"go", "install", tool}, Dir: s.tools(), Env: s.environ([]string{"GOBIN=" + bin})})
+		if err != nil {
+			return err
+		}
+	}
+	p.update("gonb, goimports")
+	return nil
+}
+
+// warm compiles the project, so that the first cell of a notebook does not take a minute. A library that does not compile is
+// said, and no reason to have no environment.
+func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
+	fetched := 0
+	err := process.Run(ctx, process.Command{
+		Args: []string{"go", "build", "./..."}, Dir: s.Root, Env: s.environ(nil),
+		Line: func(line string) {
+			if strings.HasPrefix(line, "go: downloading ") {
+				fetched++
+				p.update("%d modules downloaded", fetched)
+			}
+		},
+	})
+	if err = explain(err); err == nil || ctx.Err() != nil || isFault(err) {
+		return err
+	}
+	p.update("it does not build")
+	fmt.Fprintf(s.Out, "\ngobnn: the notebooks will fail until the library builds: %v\n", err)
+	return nil
+}
+
+// tools is the folder of the tool module.
+func (s *Setup) tools() string { return filepath.Join(s.Root, "notebooks", "tools") }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gobnn/bayes/compute/environment"
+	"gobnn/notebooks/process"
+)
+
+// becomeStudies builds the program in notebooks/reproduce, which links the samplers and XLA, and becomes it.
+func becomeStudies(ctx context.Context, root string, args []string) error {
+	cache, err := environment.CacheDir()
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(cache, "bin", "reproduce")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		return fmt.Errorf("folder for the studies' program (set GOBNN_CACHE to one that can be written): %w", err)
+	}
+	slow := time.AfterFunc(4*time.Second, func() {
+		fmt.Fprintln(os.Stderr, "gobnn: compiling the studies (a minute or two the first time)")
+	})
+	defer slow.Stop()
+	err = process.Run(ctx, process.Command{
+		Args: []string{"go", "build", "-o", program, "./notebooks/reproduce"}, Dir: root,
+		Line: func(line string) {
+			if !strings.HasPrefix(line, "go: downloading ") {
+				fmt.Fprintln(os.Stderr, line)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("build the studies: %w", err)
+	}
+	slow.Stop()
+	return fmt.Errorf("run the studies: %w", syscall.Exec(program, append([]string{"gobnn"}, args...), os.Environ()))
+}
