@@ -14,8 +14,9 @@ type Mixture struct {
 // span is a range of particles [from, to).
 type span struct{ from, to int }
 
-// moments of one tail at a point: the probability, its derivative and the derivative of that.
-type tail struct{ probability, density, slope float64 }
+// tail is the probability beyond a point, its derivative, the derivative of that, and the sum of the densities over the variances, which tells how
+// narrow the Gaussians there are.
+type tail struct{ probability, density, slope, sharpness float64 }
 
 // add sums the tail over a span of particles, unnormalised. The point u is x for the lower tail (sign 1) and -x for the upper one
 // (sign -1), so that the probability always grows with u and is never a difference from 1.
@@ -27,12 +28,13 @@ func (t *tail) add(m Mixture, s span, sign, u float64) {
 		t.probability += m.Weights[j] * 0.5 * math.Erfc(-z/math.Sqrt2)
 		t.density += density
 		t.slope -= density * z * scale
+		t.sharpness += density * scale * scale
 	}
 }
 
 // scaled divides by the weight of what was summed.
 func (t tail) scaled(mass float64) tail {
-	return tail{t.probability / mass, t.density / mass, t.slope / mass}
+	return tail{t.probability / mass, t.density / mass, t.slope / mass, t.sharpness / mass}
 }
 
 // CDF writes to groups[g] the share of particles bounds[g] to bounds[g+1] in P(Y <= y), unnormalised: their sum is P(Y <= y).
@@ -120,8 +122,8 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 
 // QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1]; rest[g] is the weight
 // of the others and q the quantile of the whole. One pass over the particles serves all groups: leaving out a group moves the
-// quantile little, and a step of Halley's method from q finds it. Where the second-order term is more than a tenth of the first, the
-// quantile is solved for anew.
+// quantile little, and a step of Halley's method from q finds it. Where its second-order term is more than a tenth of the first, or the step more than half
+// the standard deviation of the Gaussians around q, the quantile is solved for anew.
 func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float64) {
 	p, sign := lowerTail(p)
 	tails := make([]tail, len(out))
@@ -135,12 +137,13 @@ func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float6
 				t.probability += tails[other].probability
 				t.density += tails[other].density
 				t.slope += tails[other].slope
+				t.sharpness += tails[other].sharpness
 			}
 		}
 		t = t.scaled(rest[g])
 		step := (p - t.probability) / t.density
 		bend := step * t.slope / (2 * t.density)
-		if math.Abs(bend) <= 0.1 {
+		if math.Abs(bend) <= 0.1 && step*step*t.sharpness <= 0.25*t.density {
 			out[g] = q + sign*step*(1-bend)
 		} else { // also if NaN
 			out[g] = sign * m.solve(p, sign, sign*q, span{bounds[g], bounds[g+1]})

@@ -1,0 +1,198 @@
+package metric_test
+
+import (
+	"math"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/metric"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// regression of the given outputs, [particles][rows], and one noise for all.
+func regression(weights []float64, noise float64, outputs ...[]float64) bayes.Prediction {
+	p := bayes.Prediction{Task: bayes.Regression, Particles: len(outputs), Rows: len(outputs[0]), Width: 1, Weights: weights, TargetStdDev: 1}
+	for _, row := range outputs {
+		p.Outputs = append(p.Outputs, row...)
+		p.NoiseStdDev = append(p.NoiseStdDev, noise)
+	}
+	return p
+}
+
+// classification of one particle whose class probabilities are the given, [rows][classes].
+func classification(probabilities ...[]float64) bayes.Prediction {
+	p := bayes.Prediction{Task: bayes.Classification, Particles: 1, Rows: len(probabilities), Width: len(probabilities[0]), Weights: []float64{1}}
+	for _, row := range probabilities {
+		for _, v := range row {
+			p.Outputs = append(p.Outputs, math.Log(v))
+		}
+	}
+	return p
+}
+
+func value(t *testing.T, what string, want, tolerance float64) func(metric.Estimate, error) metric.Estimate {
+	t.Helper()
+	return func(e metric.Estimate, err error) metric.Estimate {
+		t.Helper()
+		if err != nil || !(math.Abs(e.Value-want) <= tolerance) {
+			t.Errorf("%s: %v, %v, want %v", what, e, err, want)
+		}
+		return e
+	}
+}
+
+func TestGaussianParticle(t *testing.T) {
+	// One particle: the predictive distribution is N(f, 4).
+	p := regression([]float64{1}, 2, []float64{0, 1, -3, 10})
+	y := []float64{1, 1, 1, 20}
+	const squares = 1 + 0 + 16 + 100 // (f - y)^2
+	nlpd := value(t, "NLPD", math.Log(2)+0.5*math.Log(2*math.Pi)+squares/8.0/4, 1e-14)(metric.NLPD(p, y))
+	if !math.IsNaN(nlpd.StdErr) {
+		t.Errorf("one particle has no Monte Carlo standard error, got %v", nlpd)
+	}
+	mse := value(t, "MSE", squares/4.0, 1e-13)(metric.MSE(p, y))
+	// Standard error of the mean of 1, 0, 16, 100: sd / sqrt(4).
+	mean := squares / 4.0
+	variance := ((1-mean)*(1-mean) + mean*mean + (16-mean)*(16-mean) + (100-mean)*(100-mean)) / 3
+	if math.Abs(mse.SamplingStdErr-math.Sqrt(variance/4)) > 1e-12 {
+		t.Errorf("sampling standard error of the MSE %v, want %v", mse.SamplingStdErr, math.Sqrt(variance/4))
+	}
+	rmse := value(t, "RMSE", math.Sqrt(mean), 1e-13)(metric.RMSE(p, y))
+	if want := math.Sqrt(variance/4) / 2 / math.Sqrt(mean); math.Abs(rmse.SamplingStdErr-want) > 1e-12 {
+		t.Errorf("sampling standard error of the RMSE %v, want %v", rmse.SamplingStdErr, want)
+	}
+	value(t, "particle RMSE", math.Sqrt(mean), 1e-13)(metric.ParticleRMSE(p, y))
+
+	half := 2 * distuv.UnitNormal.Quantile(0.9) // of the 80 % interval: 2.563
+	value(t, "width", 2*half, 1e-12)(metric.Width(p, y, 0.8))
+	value(t, "coverage", 0.5, 0)(metric.Coverage(p, y, 0.8)) // rows 0 and 1
+	value(t, "interval score", 2*half+10*((4-half)+(10-half))/4, 1e-12)(metric.IntervalScore(p, y, 0.8))
+	below := []float64{-1, 0, -7, 0} // the same misses on the other side
+	value(t, "interval score below", 2*half+10*((4-half)+(10-half))/4, 1e-12)(metric.IntervalScore(p, below, 0.8))
+}
+
+func TestWeightedParticles(t *testing.T) {
+	p := regression([]float64{0.25, 0.75}, 1, []float64{1, 2}, []float64{5, -2})
+	y := []float64{4, 1}
+	// Predictive means 4 and -1; the particles' own errors -3, 1 and 1, -3.
+	value(t, "RMSE", math.Sqrt((0+4)/2.0), 1e-14)(metric.RMSE(p, y))
+	value(t, "particle RMSE", math.Sqrt(5), 1e-14)(metric.ParticleRMSE(p, y))
+	normal := distuv.UnitNormal.Prob
+	value(t, "NLPD", -(math.Log(0.25*normal(3)+0.75*normal(1))+math.Log(0.25*normal(1)+0.75*normal(3)))/2, 1e-14)(metric.NLPD(p, y))
+
+	// Two groups of one particle: leaving out the first leaves the second. theta_(1) = 25/2 and theta_(2) = 17/2 of
+	// errors 1, -3 and -3, 1: both MSE 5, so use other targets: errors -1, 1 and 3, -3.
+	e := value(t, "MSE", (4+4)/2.0, 1e-14)(metric.MSE(p, []float64{2, 1}))
+	// theta_(1) = 9, theta_(2) = 1: SE^2 = 1/2 ((9-5)^2 + (1-5)^2) = 16.
+	if math.Abs(e.StdErr-4) > 1e-13 {
+		t.Errorf("standard error of the MSE %v, want 4", e.StdErr)
+	}
+}
+
+func TestClassificationByHand(t *testing.T) {
+	p := classification([]float64{0.7, 0.2, 0.1}, []float64{0.1, 0.8, 0.1}, []float64{0.25, 0.25, 0.5}, []float64{0.05, 0.05, 0.9})
+	y := []float64{0, 2, 2, 2}
+	value(t, "accuracy", 0.75, 0)(metric.Accuracy(p, y))
+	value(t, "NLPD", -math.Log(0.7*0.1*0.5*0.9)/4, 1e-14)(metric.NLPD(p, y))
+	brier := (0.09 + 0.04 + 0.01) + (0.01 + 0.64 + 0.81) + (0.0625 + 0.0625 + 0.25) + (0.0025 + 0.0025 + 0.01)
+	value(t, "Brier", brier/4, 1e-14)(metric.Brier(p, y))
+	// Five bins: 0.5 (right) in (.4, .6]; 0.7 (right) and 0.8 (wrong) in (.6, .8]; 0.9 (right) in (.8, 1].
+	// Rows' weight x |accuracy - confidence|: 1/4 x 0.5, 2/4 x |0.5 - 0.75|, 1/4 x 0.1.
+	value(t, "ECE", 0.125+0.125+0.025, 1e-14)(metric.ECE(p, y, 5))
+
+	diagram, err := metric.ReliabilityDiagram(p, y, 5)
+	if err != nil || len(diagram) != 5 {
+		t.Fatal(diagram, err)
+	}
+	if b := diagram[3]; b.Count != 2 || math.Abs(b.Confidence-0.75) > 1e-14 || b.Accuracy != 0.5 || b.Lower != 0.6 || b.Upper != 0.8 {
+		t.Errorf("bin 3 is %+v", b)
+	}
+	if b := diagram[0]; b.Count != 0 || !math.IsNaN(b.Confidence) || !math.IsNaN(b.Accuracy) {
+		t.Errorf("bin 0 is %+v, want it empty", b)
+	}
+}
+
+func TestBinary(t *testing.T) {
+	p := bayes.Prediction{
+		Task: bayes.BinaryClassification, Particles: 2, Rows: 2, Width: 1, Weights: []float64{0.5, 0.5},
+		Outputs: []float64{0, -math.Log(4), math.Log(9), 0},
+	}
+	// p(1) = (0.5 + 0.9)/2 = 0.7 and (0.2 + 0.5)/2 = 0.35.
+	y := []float64{1, 1}
+	value(t, "NLPD", -math.Log(0.7*0.35)/2, 1e-14)(metric.NLPD(p, y))
+	value(t, "accuracy", 0.5, 0)(metric.Accuracy(p, y))
+	value(t, "Brier", (2*0.09+2*0.65*0.65)/2, 1e-14)(metric.Brier(p, y))
+	value(t, "ECE", (0.3+0.65)/2, 1e-14)(metric.ECE(p, y, 0)) // 0.7 and 0.65 lie in bins 11 and 10 of 15
+}
+
+// Coverage is found from the distribution function at y. It must be the share of rows between the quantiles, at every level.
+func TestCoverageAgainstIntervals(t *testing.T) {
+	p, y := draw(world{seed: 5, rows: 200, unequal: true}, 60, 0)
+	curve, err := metric.CalibrationCurve(p, y, nil)
+	if err != nil || len(curve) != 19 {
+		t.Fatal(curve, err)
+	}
+	for _, point := range curve {
+		lower, upper, err := p.Interval(point.Level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside := 0.0
+		for n := range y {
+			if y[n] >= lower[n] && y[n] <= upper[n] {
+				inside++
+			}
+		}
+		value(t, "coverage", inside/200, 1e-15)(point.Coverage, nil)
+	}
+}
+
+// Leaving groups out by one step must give what solving anew for each does: the standard errors of width and interval score are compared with
+// those from predictions whose particles are removed by hand.
+func TestIntervalStandardErrorAgainstRemoval(t *testing.T) {
+	for _, noise := range []float64{0, 0.02} { // 0: as the world has it; small: a mixture with bumps, where a step does not do
+		p, y := draw(world{seed: 6, rows: 40, unequal: true}, 200, 0)
+		if noise > 0 {
+			for j := range p.NoiseStdDev {
+				p.NoiseStdDev[j] = noise
+			}
+		}
+		for name, score := range map[string]func(bayes.Prediction, []float64, float64) (metric.Estimate, error){
+			"width": metric.Width, "interval score": metric.IntervalScore,
+		} {
+			var values []float64
+			for g := range 20 {
+				without := p
+				without.Weights = append([]float64(nil), p.Weights...)
+				sum := 0.0
+				for j := range without.Weights {
+					if j/10 == g {
+						without.Weights[j] = 0
+					}
+					sum += without.Weights[j]
+				}
+				for j := range without.Weights {
+					without.Weights[j] /= sum
+				}
+				e, err := score(without, y, 0.9)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values = append(values, e.Value)
+			}
+			mean, square := 0.0, 0.0
+			for _, v := range values {
+				mean += v / 20
+			}
+			for _, v := range values {
+				square += (v - mean) * (v - mean)
+			}
+			want := math.Sqrt(19.0 / 20 * square)
+			e, err := score(p, y, 0.9)
+			if err != nil || math.Abs(e.StdErr-want) > 0.02*want {
+				t.Errorf("%s, noise %v: %v, %v, want a standard error of %v", name, noise, e, err, want)
+			}
+		}
+	}
+}
