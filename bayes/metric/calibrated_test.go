@@ -128,7 +128,7 @@ func TestStandardErrorsAreCalibrated(t *testing.T) {
 }
 
 // Where coverage varies by less than a row, how much it does depends on whether a row's target happens to lie at the end of its
-// interval. So variances are averaged over 8 worlds, which gives their ratio to about 10 %; 20 % is allowed. The plain jackknife, without stretching, is off by a factor of 2.
+// interval. So variances are averaged over 8 worlds, which gives their ratio to about 10 %; 20 % is allowed. Without stretching, the ratio would be 1.8 to 2.
 func TestCoverageStandardErrorIsCalibrated(t *testing.T) {
 	const repetitions, particles, tolerance = 60, 200, 0.2
 	levels := []float64{0.5, 0.8, 0.95}

@@ -35,7 +35,7 @@
 // copies in one group are left out together, where counting them as separate particles would make the error seem too small.
 //
 // Accuracy, ECE and coverage are step functions of the particles: a row counts or it does not. Leaving out a twentieth of the particles hardly ever
-// flips a row, so that the plain jackknife would see no error, or one flip blown up by sqrt(G-1). For these, what is behind the step (a class
+// flips a row, so that the plain jackknife would see no error, or one flip blown up by sqrt(G-1): in all a standard error about G^(1/4), or twice, too large. For these, what is behind the step (a class
 // probability, a distribution function) is stretched: its deviation from the mean of the G values is multiplied by sqrt(G-1), which
 // puts each replicate one standard error away instead of the fraction that the jackknife moves it. Rows then flip as often as they would
 // with other particles, and SE^2 = 1/G sum_g (theta_g - mean_g theta_g)^2: for a smooth score the two are the same.

@@ -132,6 +132,42 @@ func TestDominantParticle(t *testing.T) {
 	}
 }
 
+// Weights may miss a sum of 1 by 1e-6; the scores must be those of the weights divided by their sum.
+func TestWeightsAreNormalised(t *testing.T) {
+	p, y := draw(world{seed: 1, rows: 9, unequal: true}, 30, 0)
+	want, err := metric.Scores(p, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j := range p.Weights {
+		p.Weights[j] *= 1 + 9e-7
+	}
+	got, err := metric.Scores(p, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if math.Abs(got[i].Value-want[i].Value) > 1e-11 || math.Abs(got[i].StdErr-want[i].StdErr) > 1e-11 {
+			t.Errorf("%s: %+v, want %+v", got[i].Name, got[i].Estimate, want[i].Estimate)
+		}
+	}
+}
+
+// Intervals of two levels side by side must not be mixed up.
+func TestTwoLevels(t *testing.T) {
+	p, y := draw(world{seed: 1, rows: 9}, 30, 0)
+	table, err := metric.Evaluate(batches(t, p, y, 4), metric.NewWidth(0.5), metric.NewWidth(0.9), metric.NewIntervalScore(0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow, _ := metric.Width(p, y, 0.5)
+	wide, _ := metric.Width(p, y, 0.9)
+	score, _ := metric.IntervalScore(p, y, 0.5)
+	if table[0].Value != narrow.Value || table[1].Value != wide.Value || table[2].Value != score.Value || narrow.Value >= wide.Value {
+		t.Errorf("together %v, alone %v, %v, %v", table, narrow, wide, score)
+	}
+}
+
 func TestEstimateString(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -42,7 +43,7 @@ func (t Table) String() string {
 	for _, s := range t {
 		fmt.Fprintf(w, "%s\t%v\t%s\n", s.Name, s.Estimate, s.sampling())
 	}
-	w.Flush() //nolint:errcheck // a strings.Builder does not fail
+	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()
 }
 
@@ -58,7 +59,7 @@ func (t Table) Markdown() string {
 
 // sampling is the sampling standard error to two digits, or a dash if there is none.
 func (e Estimate) sampling() string {
-	if e.SamplingStdErr != e.SamplingStdErr {
+	if math.IsNaN(e.SamplingStdErr) {
 		return "-"
 	}
 	return fmt.Sprintf("%.2g", e.SamplingStdErr)
