@@ -1,0 +1,167 @@
+// Package execute runs notebooks headless in the project's kernel. A notebook is replaced by its executed self only when every
+// cell did what it should; so what is committed stays as it was when a cell fails or the run is stopped.
+package execute
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"gobnn/notebooks/process"
+)
+
+// driver is the Python program that drives the kernel.
+//
+//go:embed execute.py
+var driver []byte
+
+// mark begins a line of the driver's that is an event.
+const mark = "gobnn-event "
+
+// ErrCell is a notebook whose cell failed.
+var ErrCell = errors.New("a cell failed")
+
+// Runner executes notebooks.
+type Runner struct {
+	Python  string                              // the environment's Python
+	Env     []string                            // the environment for Jupyter
+	Folder  string                              // where the notebooks lie, and run
+	Failed  string                              // where a notebook that failed is left for reading
+	Timeout time.Duration                       // the longest that a cell may take; 0: no limit
+	Cell    func(cell, cells int, took float64) // told when a cell, counted from 1, has run; seconds; nil: nobody
+}
+
+// Names are the notebooks in folder, without extension, sorted.
+func Names(folder string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.ipynb"))
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(files))
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".ipynb"))
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Check says whether each name is a notebook in folder; the error names those there are.
+func Check(folder string, names []string) error {
+	known, err := Names(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("no notebook %q in %s; there are: %s", name, folder, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+type event struct {
+	Event   string  `json:"event"`
+	Cell    int     `json:"cell"`
+	Cells   int     `json:"cells"`
+	Seconds float64 `json:"seconds"`
+	Error   string  `json:"error"`
+}
+
+// Run executes the notebook called name. An error that wraps ErrCell says which cell failed and what it said.
+func (r Runner) Run(ctx context.Context, name string) error {
+	work, err := os.MkdirTemp("", "gobnn-run-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	script, executed := filepath.Join(work, "execute.py"), filepath.Join(work, name+".ipynb")
+	if err := os.WriteFile(script, driver, 0o644); err != nil {
+		return err
+	}
+	notebook := filepath.Join(r.Folder, name+".ipynb")
+
+	cells := 0
+	var failed *event
+	ended := process.Run(ctx, process.Command{
+		Args: []string{r.Python, script, notebook, executed, r.Folder, strconv.FormatFloat(r.Timeout.Seconds(), 'f', -1, 64)},
+		Dir:  r.Folder, Env: r.Env, End: 15 * time.Second,
+		Line: func(line string) {
+			var e event
+			if !strings.HasPrefix(line, mark) || json.Unmarshal([]byte(line[len(mark):]), &e) != nil {
+				return
+			}
+			switch e.Event {
+			case "start":
+				cells = e.Cells
+			case "end":
+				if r.Cell != nil {
+					r.Cell(e.Cell+1, cells, e.Seconds)
+				}
+			case "failed":
+				failed = &e
+			}
+		},
+	})
+	if ended != nil && failed == nil {
+		return fmt.Errorf("notebook %s: %w", name, ended)
+	}
+	failures, err := Failures(executed)
+	if err != nil {
+		return fmt.Errorf("notebook %s: %w", name, err)
+	}
+	if failed != nil && len(failures) == 0 { // a timeout or a dead kernel leaves no output
+		failures = []Failure{{Cell: failed.Cell + 1, Message: failed.Error}}
+	}
+	data, err := os.ReadFile(executed)
+	if err != nil {
+		return fmt.Errorf("notebook %s: %w", name, err)
+	}
+	if len(failures) > 0 {
+		return r.fail(name, data, failures)
+	}
+	if before, err := os.ReadFile(notebook); err == nil && bytes.Equal(before, data) {
+		return nil
+	}
+	if err := renameio.WriteFile(notebook, data, 0o644); err != nil {
+		return fmt.Errorf("keep the executed notebook: %w", err)
+	}
+	return nil
+}
+
+// fail leaves the notebook that failed where it can be read, and makes the error.
+func (r Runner) fail(name string, data []byte, failures []Failure) error {
+	var said strings.Builder
+	for _, f := range failures {
+		fmt.Fprintf(&said, "\n--- cell %d of %s.ipynb ---", f.Cell, name)
+		if f.Source != "" {
+			fmt.Fprintf(&said, "\n%s\n--- said ---", tail(f.Source, 12))
+		}
+		fmt.Fprintf(&said, "\n%s", tail(f.Message, 30))
+	}
+	kept := filepath.Join(r.Failed, name+".ipynb")
+	note := "\nthe notebook is as it was; with the outputs up to the failure: " + kept
+	if err := errors.Join(os.MkdirAll(r.Failed, 0o755), renameio.WriteFile(kept, data, 0o644)); err != nil {
+		note = "\nthe notebook is as it was"
+	}
+	return fmt.Errorf("notebook %s: %w%s%s", name, ErrCell, said.String(), note)
+}
+
+// tail is the last lines of a text.
+func tail(text string, count int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > count {
+		lines = append([]string{"..."}, lines[len(lines)-count:]...)
+	}
+	return strings.Join(lines, "\n")
+}
