@@ -1,0 +1,80 @@
+package study
+
+// built are the studies that can be run: state, note and code of a catalogue entry.
+var built = map[string]Study{}
+
+// What data a user must bring for some studies.
+const (
+	wantsCIFAR10  = "will need CIFAR-10, which is not part of the project"
+	wantsPictures = "will need SVHN and CIFAR-10, which are not part of the project"
+	wantsFBNN     = "five of its data sets (NACC Alzheimer, YearPredictionMSD, CelebA, SVHN, the largest simulations) are not part of the project"
+)
+
+// catalogue is every table and figure of results in the papers. Tables that only list settings are not in it: pmcnet 1, 4, 5, 8;
+// ohsmc 5, 6, 7, 9; gohsmc 8, 9; fbnn 1, 2.
+var catalogue = []Study{
+	{ID: "pmcnet.table2", Title: "control set: scores of PMCnet for 50, 400 and 1600 training rows"},
+	{ID: "pmcnet.table3", Title: "control set, 1600 rows: PMCnet and its variants"},
+	{ID: "pmcnet.table6", Title: "Ionosphere: scores of all methods"},
+	{ID: "pmcnet.table7", Title: "Wine and Glass: scores of all methods"},
+	{ID: "pmcnet.table9", Title: "MNIST-C, SVHN-G and CIFAR10: scores of all methods", Note: wantsPictures},
+	{ID: "pmcnet.table10", Title: "Protein and Naval: mean squared error of all methods"},
+	{ID: "pmcnet.table11", Title: "Ionosphere: seconds of training and of prediction"},
+	{ID: "pmcnet.table12", Title: "MNIST-C: seconds of training and of prediction"},
+	{ID: "pmcnet.fig1", Title: "control set: ROC curves with 80, 95 and 99 % envelopes for 50, 400 and 1600 rows"},
+	{ID: "pmcnet.fig2", Title: "control set: ROC curves of the five variants"},
+	{ID: "pmcnet.fig3", Title: "control set: AUC and accuracy against iteration, five variants"},
+	{ID: "pmcnet.fig4", Title: "Ionosphere: ROC curves of all methods"},
+	{ID: "pmcnet.fig5", Title: "Ionosphere: sampled outputs on four test examples with a fitted beta density"},
+	{ID: "pmcnet.fig6", Title: "Wine and Glass: confusion matrices of all methods"},
+	{ID: "pmcnet.fig7", Title: "Wine: AUC and accuracy against iteration"},
+	{ID: "pmcnet.fig8", Title: "Glass: AUC and accuracy against iteration"},
+	{ID: "pmcnet.fig9", Title: "MNIST-C: confusion matrices of all methods"},
+	{ID: "pmcnet.fig10", Title: "Protein: box and violin plots of the squared errors"},
+	{ID: "pmcnet.fig11", Title: "Naval: box and violin plots of the squared errors"},
+
+	{ID: "ohsmc.table1", Title: "1-d regression: NLPD and RMSE of five methods"},
+	{ID: "ohsmc.table2", Title: "two moons: NLPD, ECE and accuracy of five methods"},
+	{ID: "ohsmc.table3", Title: "yacht, energy, satellite, ionosphere: a part of Table 8"},
+	{ID: "ohsmc.table4", Title: "MNIST: NLPD, ECE and accuracy of OHSMC, SWAG and VB"},
+	{ID: "ohsmc.table8", Title: "UCI: NLPD and RMSE on seven regressions, NLPD, ECE and accuracy on five classifications"},
+	{ID: "ohsmc.fig1", Title: "crescent: traces of psi"},
+	{ID: "ohsmc.fig2", Title: "crescent: samples over the true density, one panel a method"},
+	{ID: "ohsmc.fig3", Title: "1-d regression: predictive draws"},
+	{ID: "ohsmc.fig4", Title: "two moons: sampled decision lines"},
+	{ID: "ohsmc.fig5", Title: "crescent: flow of posterior samples and psi over epochs"},
+	{ID: "ohsmc.fig6", Title: "1-d regression: predictive draws for five seeds"},
+	{ID: "ohsmc.fig7", Title: "two moons: sampled decision lines for five seeds"},
+
+	{ID: "gohsmc.table1", Title: "red wine and California housing: test loss by batch size"},
+	{ID: "gohsmc.table2", Title: "MNIST: test loss and accuracy by batch size"},
+	{ID: "gohsmc.table3", Title: "FashionMNIST: test loss and accuracy by batch size"},
+	{ID: "gohsmc.table4", Title: "CIFAR10: test loss and accuracy", Note: wantsCIFAR10},
+	{ID: "gohsmc.table5", Title: "detection of FashionMNIST among MNIST: accuracy, F1, AUROC"},
+	{ID: "gohsmc.table6", Title: "red wine and California housing: seconds of training"},
+	{ID: "gohsmc.table7", Title: "MNIST and FashionMNIST: seconds of training"},
+	{ID: "gohsmc.table10", Title: "MNIST: test loss and accuracy at equal runtime"},
+	{ID: "gohsmc.table11", Title: "FashionMNIST: test loss and accuracy at equal runtime"},
+	{ID: "gohsmc.fig1", Title: "red wine and California housing: validation loss against epoch"},
+	{ID: "gohsmc.fig2", Title: "MNIST: validation loss and accuracy against epoch"},
+	{ID: "gohsmc.fig3", Title: "FashionMNIST: validation loss and accuracy against epoch"},
+	{ID: "gohsmc.fig4", Title: "CIFAR10: validation loss and accuracy against epoch", Note: wantsCIFAR10},
+	{ID: "gohsmc.fig5", Title: "detection of FashionMNIST among MNIST: ROC curves"},
+	{ID: "gohsmc.fig6", Title: "MNIST: validation loss for a fixed runtime"},
+	{ID: "gohsmc.fig7", Title: "FashionMNIST: validation loss for a fixed runtime"},
+
+	{ID: "fbnn.tableA1", Title: "regression: MSE, coverage, seconds, ESS and speed-up of all methods", Note: wantsFBNN},
+	{ID: "fbnn.tableA2", Title: "classification: accuracy, ECE, seconds, ESS and speed-up of all methods", Note: wantsFBNN},
+	{ID: "fbnn.fig1", Title: "mixture of 25 Gaussians: the target, SGHMC and pCN"},
+	{ID: "fbnn.fig2", Title: "regression: MSE by method and data set", Note: wantsFBNN},
+	{ID: "fbnn.fig3", Title: "classification: accuracy by method and data set", Note: wantsFBNN},
+	{ID: "fbnn.fig4", Title: "speed-up by method and data set", Note: wantsFBNN},
+	{ID: "fbnn.fig5", Title: "true and emulated log-likelihood over two principal components"},
+	{ID: "fbnn.fig6", Title: "predictive mean and 95 % interval along the first principal component, BNN and FBNN"},
+	{ID: "fbnn.fig7", Title: "reliability diagrams with bins of equal frequency"},
+
+	{ID: "pbnn.fig1", Title: "Bayesian linear regression from mini-batches of 2: with penalty, without, and the exact answer"},
+	{ID: "pbnn.fig2", Title: "1-d regression: full BNN, penalty BNN at n = 5 and 10, naive mini-batches"},
+	{ID: "pbnn.fig3", Title: "reliability diagrams: regression and MNIST"},
+	{ID: "pbnn.fig4", Title: "1-d regression: SGLD at two step sizes, tempered BNN, penalty BNN"},
+}

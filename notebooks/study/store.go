@@ -1,0 +1,263 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"gobnn/bayes/compute"
+)
+
+// Key names what is repeated. What Settings holds is written as JSON and must say all that the numbers depend on: where it
+// differs, other numbers are kept.
+type Key struct {
+	Study, Data, Method string
+	Settings            any
+}
+
+// Result is one repetition: its scores by metric, and the seconds it took.
+type Result struct {
+	Values  map[string]float64
+	Seconds float64
+}
+
+// Store keeps repetitions, a file each. Files are written whole or not at all; one that cannot be read is computed again.
+type Store struct {
+	dir   string
+	fresh bool
+	say   func(format string, args ...any)
+}
+
+// OpenStore is the store that the options name.
+func OpenStore(o Options) (*Store, error) {
+	dir := o.CacheDir
+	if dir == "" {
+		cache, err := compute.CacheDir()
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(cache, "results")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("folder for results (set GOBNN_CACHE to a folder that can be written): %w", err)
+	}
+	return &Store{dir: dir, fresh: o.Fresh, say: o.say}, nil
+}
+
+// Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each. Where run fails or the context ends, those
+// that are done are returned with the error.
+func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (map[string]float64, error)) ([]Result, error) {
+	var results []Result
+	for repetition := range reps {
+		result, kept, err := s.load(key, repetition)
+		if err != nil {
+			return results, err
+		}
+		if kept {
+			results = append(results, result)
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return results, context.Cause(ctx)
+		}
+		start := time.Now()
+		values, err := run(ctx, repetition)
+		if err != nil {
+			return results, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
+		}
+		result = Result{Values: values, Seconds: time.Since(start).Seconds()}
+		if err := s.save(key, repetition, result); err != nil {
+			return results, err
+		}
+		results = append(results, result)
+		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, repetition+1, reps, result.Seconds)
+	}
+	return results, nil
+}
+
+// record is a file of the store. Numbers are text, since JSON has no NaN.
+type record struct {
+	Study      string            `json:"study"`
+	Data       string            `json:"data"`
+	Method     string            `json:"method"`
+	Settings   json.RawMessage   `json:"settings"`
+	Repetition int               `json:"repetition"`
+	Values     map[string]string `json:"values"`
+	Seconds    float64           `json:"seconds"`
+	Sum        string            `json:"sum"` // SHA-256 of the record with Sum empty
+}
+
+func (r record) sum() (string, error) {
+	r.Sum = ""
+	data, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+var plain = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
+
+// path is the file of a repetition, with the settings as they stand in it.
+func (s *Store) path(key Key, repetition int) (string, json.RawMessage, error) {
+	settings, err := json.Marshal(key.Settings)
+	if err != nil {
+		return "", nil, fmt.Errorf("settings of %s: %w", key.Study, err)
+	}
+	sum := sha256.Sum256(settings)
+	name := func(part string) string { return "_" + plain.ReplaceAllString(part, "_") } // no ".." and nothing empty
+	return filepath.Join(s.dir, name(key.Study), name(key.Data), name(key.Method), hex.EncodeToString(sum[:6]),
+		strconv.Itoa(repetition)+".json"), settings, nil
+}
+
+// load reads a repetition; kept is false where there is none to use.
+func (s *Store) load(key Key, repetition int) (result Result, kept bool, err error) {
+	path, settings, err := s.path(key, repetition)
+	if err != nil || s.fresh {
+		return Result{}, false, err
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Result{}, false, nil
+	}
+	if err != nil {
+		return Result{}, false, fmt.Errorf("kept result: %w", err)
+	}
+	result, fault := decode(data, key, settings, repetition)
+	if fault != nil {
+		s.say("%s is damaged and is computed again: %v", path, fault)
+		return Result{}, false, nil
+	}
+	return result, true, nil
+}
+
+func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Result, error) {
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Result{}, err
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, r.Settings); err != nil {
+		return Result{}, err
+	}
+	r.Settings = compact.Bytes()
+	sum, err := r.sum()
+	if err != nil {
+		return Result{}, err
+	}
+	if sum != r.Sum {
+		return Result{}, errors.New("its checksum does not fit")
+	}
+	if r.Study != key.Study || r.Data != key.Data || r.Method != key.Method || r.Repetition != repetition || !bytes.Equal(r.Settings, settings) {
+		return Result{}, errors.New("it holds another result")
+	}
+	result := Result{Values: map[string]float64{}, Seconds: r.Seconds}
+	for name, text := range r.Values {
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return Result{}, err
+		}
+		result.Values[name] = value
+	}
+	return result, nil
+}
+
+func (s *Store) save(key Key, repetition int, result Result) error {
+	path, settings, err := s.path(key, repetition)
+	if err != nil {
+		return err
+	}
+	r := record{Study: key.Study, Data: key.Data, Method: key.Method, Settings: settings, Repetition: repetition,
+		Values: map[string]string{}, Seconds: result.Seconds}
+	for name, value := range result.Values {
+		r.Values[name] = strconv.FormatFloat(value, 'g', -1, 64)
+	}
+	if r.Sum, err = r.sum(); err != nil {
+		return fmt.Errorf("keep a result: %w", err)
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+			err = renameio.WriteFile(path, append(data, '\n'), 0o644)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("keep a result: %w", err)
+	}
+	return nil
+}
+
+// Reported is a number of a paper's table.
+type Reported struct {
+	Value float64
+	SE    float64 // its standard error; 0: not known
+}
+
+// Cells are the means of results over their repetitions, a cell for each metric, by name; reported by metric is what the
+// paper says.
+func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
+	if len(results) == 0 {
+		return nil
+	}
+	var metrics []string
+	var seconds float64
+	for _, r := range results {
+		seconds += r.Seconds
+		for name := range r.Values {
+			if !slices.Contains(metrics, name) {
+				metrics = append(metrics, name)
+			}
+		}
+	}
+	slices.Sort(metrics)
+	cells := make([]Cell, 0, len(metrics))
+	for _, name := range metrics {
+		c := Cell{Study: key.Study, Data: key.Data, Method: key.Method, Metric: name, Seconds: seconds}
+		var values []float64
+		for _, r := range results {
+			if v, ok := r.Values[name]; ok {
+				values = append(values, v)
+			}
+		}
+		c.Reps = len(values)
+		c.Ours, c.SE = meanSE(values)
+		if p, ok := reported[name]; ok {
+			c.Paper = &p.Value
+			if p.SE > 0 {
+				c.PaperSE = &p.SE
+			}
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// meanSE is the mean of values and its standard error, the sample standard deviation over the root of their number.
+func meanSE(values []float64) (mean, se float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	if n < 2 {
+		return mean, math.NaN()
+	}
+	var sum float64
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(sum / (n - 1) / n)
+}

@@ -1,0 +1,149 @@
+// Package study holds the experiments behind the tables and figures of the five papers: which there are, in what state each
+// is, and the code that runs one. Repetitions are kept on disk as they finish, so that an interrupted study goes on where it
+// was.
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Cell is one number of a table: ours beside the paper's.
+type Cell struct {
+	Study   string   // the study's ID
+	Data    string   // the data set
+	Method  string   // the method, as the paper calls it
+	Metric  string   // the score
+	Ours    float64  // our mean over repetitions
+	SE      float64  // its standard error; NaN for a single repetition
+	Reps    int      // repetitions that stand behind it
+	Paper   *float64 // what the paper reports; nil: nothing
+	PaperSE *float64 // the standard error of that; nil: not known
+	Seconds float64  // what the repetitions took together, when they were computed
+}
+
+// MarshalJSON writes a cell with its keys in small letters; a number that is not finite is null.
+func (c Cell) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Study   string   `json:"study"`
+		Data    string   `json:"data"`
+		Method  string   `json:"method"`
+		Metric  string   `json:"metric"`
+		Ours    *float64 `json:"ours"`
+		SE      *float64 `json:"se"`
+		Reps    int      `json:"reps"`
+		Paper   *float64 `json:"paper"`
+		PaperSE *float64 `json:"paper_se"`
+		Seconds *float64 `json:"seconds"`
+	}{c.Study, c.Data, c.Method, c.Metric, finite(&c.Ours), finite(&c.SE), c.Reps, finite(c.Paper), finite(c.PaperSE), finite(&c.Seconds)})
+}
+
+// finite is x, or nil where it is not a finite number.
+func finite(x *float64) *float64 {
+	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
+		return nil
+	}
+	return x
+}
+
+// Options are what a user asks of a study. The zero value asks for the paper's own settings.
+type Options struct {
+	Reps     int               // repetitions; 0: as many as the study has by itself
+	Epochs   int               // epochs of training; 0: the paper's
+	Data     []string          // data sets; empty: all of the study's
+	Fresh    bool              // compute again what is kept
+	CacheDir string            // where repetitions are kept; empty: "results" in compute.CacheDir
+	Progress func(line string) // told how it goes; nil: nobody
+}
+
+// say passes a line of progress on.
+func (o Options) say(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// Select is the part of a study's data sets that the options ask for, in the study's order; a set that the study does not have
+// is an error that names those it has.
+func (o Options) Select(known []string) ([]string, error) {
+	if len(o.Data) == 0 {
+		return known, nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range o.Data {
+		wanted[name] = true
+	}
+	var chosen []string
+	for _, name := range known {
+		if wanted[name] {
+			chosen = append(chosen, name)
+			delete(wanted, name)
+		}
+	}
+	for _, name := range o.Data {
+		if wanted[name] {
+			return nil, fmt.Errorf("no data set %q in this study; it has: %s", name, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// State says how far a study has come.
+type State string
+
+// The states of a study.
+const (
+	Reproduced State = "reproduced"
+	Reduced    State = "reduced"    // on less than the paper did; the note says how
+	NeedsData  State = "needs data" // that the user must bring; the note says which file and where it goes
+	NotYet     State = "not yet"
+)
+
+// Study is one table or figure of a paper.
+type Study struct {
+	ID    string // such as "ohsmc.table8"
+	Paper string // the paper's short name, the ID's first part
+	Title string // what it shows
+	State State
+	Note  string // what the state does not say; may be empty
+	// Run computes the study's cells. When the context ends it returns those that it has, with the context's error. Nil: not yet.
+	Run func(ctx context.Context, o Options) ([]Cell, error)
+}
+
+// Papers are the papers' short names and titles, in the order in which All goes through them.
+var Papers = []struct{ Name, Title string }{
+	{"pmcnet", "PMCnet: adaptive importance sampling for all weights of a network"},
+	{"ohsmc", "On Feynman-Kac training of partial Bayesian neural networks"},
+	{"gohsmc", "Gradient-based proposals within SMC samplers for partial Bayesian neural networks"},
+	{"fbnn", "Scaling up Bayesian neural networks with neural networks"},
+	{"pbnn", "Penalty Bayesian neural networks"},
+}
+
+// All is every table and figure of results in the five papers, paper by paper, tables first.
+func All() []Study {
+	all := make([]Study, len(catalogue))
+	for i, s := range catalogue {
+		s.Paper, _, _ = strings.Cut(s.ID, ".")
+		s.State = NotYet
+		if b, ok := built[s.ID]; ok {
+			s.State, s.Note, s.Run = b.State, b.Note, b.Run
+		}
+		all[i] = s
+	}
+	return all
+}
+
+// Find is the study called id; the error for an unknown one names those there are.
+func Find(id string) (Study, error) {
+	var known []string
+	for _, s := range All() {
+		if s.ID == id {
+			return s, nil
+		}
+		known = append(known, s.ID)
+	}
+	return Study{}, fmt.Errorf("no study %q; there are: %s", id, strings.Join(known, ", "))
+}
