@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/setup"
 )
 
@@ -19,7 +20,7 @@ func labVerb(ctx context.Context, root string, args []string) error {
 	environmentFlags(flags, &s)
 	port := flags.Int("port", 0, "the port to listen on (default: JupyterLab's, 8888 or the next free one)")
 	noBrowser := flags.Bool("no-browser", false, "do not open a browser: print the address only")
-	rest, err := parse(flags, `usage: go run ./notebooks lab [flags] [-- JUPYTERLAB-FLAGS]
+	rest, err := commandline.Parse(flags, `usage: go run ./notebooks lab [flags] [-- JUPYTERLAB-FLAGS]
 
 Opens JupyterLab on the project's notebooks, with the Go kernel "Go (gobnn)". What stands after -- goes to JupyterLab as it is.
 `, args)

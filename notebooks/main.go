@@ -13,14 +13,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
+	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/setup"
 )
 
@@ -50,31 +49,18 @@ var verbs = map[string]func(ctx context.Context, root string, args []string) err
 	},
 }
 
-// errUsage is a wrong command line that has been explained already.
-var errUsage = errors.New("usage")
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := dispatch(ctx, os.Args[1:])
 	interrupted := ctx.Err() != nil
 	stop()
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUsage):
-		os.Exit(2)
-	case interrupted:
-		fmt.Fprintln(os.Stderr, "gobnn: interrupted:", err)
-		os.Exit(130)
-	default:
-		fmt.Fprintln(os.Stderr, "gobnn:", err)
-		os.Exit(1)
-	}
+	os.Exit(commandline.Status(err, interrupted, os.Stderr))
 }
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		fmt.Fprint(os.Stderr, usage)
-		return errUsage
+		return commandline.ErrUsage
 	}
 	switch args[0] {
 	case "-h", "-help", "--help", "help":
@@ -84,7 +70,7 @@ func dispatch(ctx context.Context, args []string) error {
 	verb, ok := verbs[args[0]]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "gobnn: unknown verb %q\n\n%s", args[0], usage)
-		return errUsage
+		return commandline.ErrUsage
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -97,40 +83,13 @@ func dispatch(ctx context.Context, args []string) error {
 	return verb(ctx, root, args[1:])
 }
 
-// parse reads a verb's flags wherever they stand among its arguments, and returns the other arguments. What follows "--" is no
-// flag.
-func parse(flags *flag.FlagSet, help string, args []string) ([]string, error) {
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "%s\nflags:\n", help)
-		flags.PrintDefaults()
-	}
-	args, verbatim := args, []string(nil)
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, verbatim = args[:i], args[i+1:]
-	}
-	var rest []string
-	for {
-		if err := flags.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, errUsage
-		}
-		if flags.NArg() == 0 {
-			return append(rest, verbatim...), nil
-		}
-		rest = append(rest, flags.Arg(0))
-		args = flags.Args()[1:]
-	}
-}
-
 // noMore complains about arguments that a verb does not take.
 func noMore(flags *flag.FlagSet, rest []string) error {
 	if len(rest) == 0 {
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, "gobnn %s: takes no argument, got %q\n", flags.Name(), rest)
-	return errUsage
+	return commandline.ErrUsage
 }
 
 // environmentFlags adds the flags of a verb that may set up.
@@ -143,7 +102,7 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 	flags := flag.NewFlagSet("setup", flag.ContinueOnError)
 	s := setup.Setup{Root: root, Out: os.Stdout}
 	environmentFlags(flags, &s)
-	rest, err := parse(flags, `usage: go run ./notebooks setup [flags]
+	rest, err := commandline.Parse(flags, `usage: go run ./notebooks setup [flags]
 
 Makes the private environment in the user's cache folder ($GOBNN_CACHE, if set): a Python venv with JupyterLab and the XLA
 plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module; and compiles the library once. Needs

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -119,7 +120,7 @@ func (s *Store) path(key Key, repetition int) (string, json.RawMessage, error) {
 		return "", nil, fmt.Errorf("settings of %s: %w", key.Study, err)
 	}
 	sum := sha256.Sum256(settings)
-	name := func(part string) string { return "_" + plain.ReplaceAllString(part, "_") } // no ".." and nothing empty
+	name := func(part string) string { return strings.TrimLeft(plain.ReplaceAllString(part, "_"), ".") } // no ".."
 	return filepath.Join(s.dir, name(key.Study), name(key.Data), name(key.Method), hex.EncodeToString(sum[:6]),
 		strconv.Itoa(repetition)+".json"), settings, nil
 }

@@ -1,0 +1,175 @@
+// Command reproduce lists and runs the studies: what `go run ./notebooks list` and `go run ./notebooks reproduce` become.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/study"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() { // a second signal ends it at once
+		<-ctx.Done()
+		stop()
+	}()
+	err := dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	interrupted := ctx.Err() != nil
+	stop()
+	os.Exit(commandline.Status(err, interrupted, os.Stderr))
+}
+
+func dispatch(ctx context.Context, args []string, out, progress io.Writer) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case "list":
+			return list(args[1:], out)
+		case "reproduce":
+			return reproduce(ctx, args[1:], out, progress)
+		}
+	}
+	fmt.Fprintln(progress, "usage: go run ./notebooks list | reproduce ID... [flags]")
+	return commandline.ErrUsage
+}
+
+// list prints every study and its state.
+func list(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("list", flag.ContinueOnError)
+	rest, err := commandline.Parse(flags, `usage: go run ./notebooks list
+
+Lists every table and figure of results in the five papers: its ID, its state and what it shows. The states are "reproduced",
+"reduced" (to what, it says), "needs data" (which file, and where it goes) and "not yet".
+`, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("list takes no argument, got %q", rest)
+	}
+	studies := study.All()
+	for _, paper := range study.Papers {
+		fmt.Fprintf(out, "\n%s\n", paper.Title)
+		for _, s := range studies {
+			if s.Paper != paper.Name {
+				continue
+			}
+			fmt.Fprintf(out, "  %-15s  %-10s  %s\n", s.ID, s.State, s.Title)
+			if s.Note != "" {
+				fmt.Fprintf(out, "  %-15s  %-10s  (%s)\n", "", "", s.Note)
+			}
+		}
+	}
+	return nil
+}
+
+// reproduce runs studies and prints their tables.
+func reproduce(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
+	reps := flags.Int("reps", 0, "repetitions (default: the study's own)")
+	epochs := flags.Int("epochs", 0, "epochs of training (default: the paper's)")
+	data := flags.String("data", "", "only these data `sets`, with commas between (default: all of the study's)")
+	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
+	fresh := flags.Bool("fresh", false, "compute everything again instead of using what is kept")
+	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
+
+Runs the studies behind tables or figures and prints ours beside the paper's: mean, standard error, repetitions, seconds. Each
+repetition is kept when it is done: stop with Ctrl-C, and the same command goes on from there. "go run ./notebooks list" shows the IDs.
+`, args)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
+	}
+	if *reps < 0 {
+		return fmt.Errorf("-reps %d: must not be negative", *reps)
+	}
+	if *epochs < 0 {
+		return fmt.Errorf("-epochs %d: must not be negative", *epochs)
+	}
+	options := study.Options{Reps: *reps, Epochs: *epochs, Data: names(*data), Fresh: *fresh,
+		Progress: func(line string) { fmt.Fprintln(progress, line) }}
+	studies := make([]study.Study, len(ids))
+	for i, id := range ids {
+		if studies[i], err = study.Find(id); err != nil {
+			return err
+		}
+		if studies[i].Run == nil {
+			return fmt.Errorf("%s (%s): %s", id, studies[i].Title, study.NotYet)
+		}
+	}
+
+	all := []study.Cell{} // not nil: an empty list, not null, in the file
+	for _, s := range studies {
+		start := time.Now()
+		cells, err := s.Run(ctx, options)
+		all = append(all, cells...)
+		fmt.Fprintf(out, "%s: %s\n", s.ID, s.Title)
+		if s.Note != "" {
+			fmt.Fprintf(out, "(%s)\n", s.Note)
+		}
+		fmt.Fprint(out, study.Text(cells))
+		fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n", time.Since(start).Seconds())
+		if writeErr := writeJSON(*file, all); writeErr != nil {
+			return errors.Join(err, writeErr)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: what is done is kept; go on with: go run ./notebooks reproduce %s",
+				strings.Join(without(args, "fresh"), " "))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.ID, err)
+		}
+	}
+	return nil
+}
+
+// without is the arguments but for a boolean flag: going on with -fresh would begin again.
+func without(args []string, name string) []string {
+	var out []string
+	for _, a := range args {
+		if flagName, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); !strings.HasPrefix(a, "-") || flagName != name {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// names are the parts of a list with commas, without space or empty ones.
+func names(list string) []string {
+	var out []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// writeJSON writes the cells to a file, whole or not at all; no name, no file.
+func writeJSON(file string, cells []study.Cell) error {
+	if file == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(cells, "", "  ")
+	if err != nil {
+		return fmt.Errorf("-json: %w", err)
+	}
+	if err := renameio.WriteFile(file, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("-json: %w", err)
+	}
+	return nil
+}
