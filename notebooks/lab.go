@@ -42,6 +42,9 @@ Opens JupyterLab on the project's notebooks, with the Go kernel "Go (gobnn)". Wh
 	if *noBrowser {
 		command = append(command, "--no-browser")
 	}
+	if os.Geteuid() == 0 {
+		command = append(command, "--allow-root") // as in a container; JupyterLab would refuse
+	}
 	command = append(command, rest...)
 	if err := os.Chdir(filepath.Join(root, "notebooks")); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,16 +22,18 @@ func isFault(err error) bool {
 // disturbing are the variables that make Python, pip or Go look elsewhere than the environment and the project.
 var disturbing = []string{"PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIREMENT", "GOWORK", "GOBIN", "__PYVENV_LAUNCHER__"}
 
-// environ is this process's environment without what disturbs, and with more.
+// environ is this process's environment without what disturbs, and with more in the place of what has the same name.
 func (s *Setup) environ(more []string) []string {
-	env := make([]string, 0, len(os.Environ())+len(more))
+	more = append(more, "PYTHONNOUSERSITE=1")
+	drops := slices.Clone(disturbing)
+	for _, pair := range more { // a name twice would mean its first value to some programs
+		name, _, _ := strings.Cut(pair, "=")
+		drops = append(drops, name)
+	}
+	var env []string
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")
-		drop := false
-		for _, d := range disturbing {
-			drop = drop || name == d
-		}
-		if drop {
+		if slices.Contains(drops, name) {
 			continue
 		}
 		if name == "GOFLAGS" { // -mod and -modfile do not go with the workspace that cells are compiled in
@@ -44,7 +47,7 @@ func (s *Setup) environ(more []string) []string {
 		}
 		env = append(env, pair)
 	}
-	return append(append(env, "PYTHONNOUSERSITE=1"), more...)
+	return append(env, more...)
 }
 
 // JupyterEnviron is the environment for Jupyter: it finds the project's kernel, the kernel finds GoNB, goimports and Go, and

@@ -18,6 +18,11 @@ func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
 	return process.Run(ctx, process.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil)})
 }
 
+// labSettings are JupyterLab's own settings, where a user has not set others: its version is pinned, so it neither looks for
+// newer ones nor asks whether it may fetch news.
+const labSettings = `{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}
+`
+
 // downloading is pip's line about a file: its size and unit are the groups.
 var downloading = regexp.MustCompile(`^\s*Downloading \S+ \(([0-9.]+) (kB|MB|GB)`)
 
@@ -45,6 +50,13 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 		Env: s.environ(nil), Line: line,
 	})
 	if err != nil {
+		return err
+	}
+	folder := filepath.Join(dir, "share", "jupyter", "lab", "settings")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "overrides.json"), []byte(labSettings), 0o644); err != nil {
 		return err
 	}
 	p.update("%d packages, %s downloaded, %s installed", packages, megabytes(int64(bytes)), megabytes(sizeOf(dir)))
