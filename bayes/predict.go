@@ -165,7 +165,7 @@ func (p *Posterior) compilePredict(engine *compute.Engine, rows int) (*graph.Exe
 				chunk = graph.Slice(phi, graph.AxisRange(from, to))
 			}
 			if len(parts) > 0 {
-				chunk = graph.SchedulingBarrier(chunk, parts[len(parts)-1])
+				chunk = compute.After(chunk, parts[len(parts)-1])
 			}
 			leaves := p.bound.Unpack(chunk, nil, func(s Slot) bool { return s.Stochastic })
 			for name, leaf := range shared {

@@ -3,6 +3,8 @@ package compute
 import (
 	"fmt"
 	"iter"
+
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Plan says how the particle axis is cut into chunks, so that the activations of one chunk fit a budget. Its zero value is of
@@ -54,4 +56,12 @@ func (p Plan) All() iter.Seq2[int, int] {
 func (p Plan) String() string {
 	return fmt.Sprintf("%d particles in %d chunks of %d, about %.1f MiB of activations each",
 		p.Particles, p.Chunks(), p.Chunk, float64(p.Bytes)/(1<<20))
+}
+
+// After is x, but not computed before all of `before` is: it puts chunks into a chain, so that one's activations are freed before the next
+// one's are made. GoMLX's barrier adds zero times the first element of what is waited for, so that is made a finite scalar here, of which
+// every element is a part.
+func After(x, before *graph.Node) *graph.Node {
+	largest := graph.ReduceAllMax(graph.StopGradient(before))
+	return graph.SchedulingBarrier(x, graph.Where(graph.IsFinite(largest), largest, graph.ZerosLike(largest)))
 }

@@ -72,6 +72,12 @@ type evaluation struct {
 }
 
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
+	if mask := batch.mask(); mask != nil { // padding may hold anything, but 0 times NaN is NaN, in gradients too
+		rows := batch.Y.Shape().Dim(0)
+		column := BroadcastToDims(Reshape(mask, rows, 1), batch.X.Shape().Dimensions...)
+		batch.X = Where(column, batch.X, ZerosLike(batch.X))
+		batch.Y = Where(Reshape(mask, rows), batch.Y, ZerosLike(batch.Y))
+	}
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	e.common = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return !s.InPrefix && !s.Stochastic })
@@ -85,7 +91,7 @@ func (e *evaluation) chunk(from, to int, after *Node) chunk {
 	if e.Plan.Chunks() > 1 {
 		phi = Slice(phi, AxisRange(from, to))
 		if after != nil {
-			phi = SchedulingBarrier(phi, after)
+			phi = compute.After(phi, after)
 		}
 	}
 	leaves := e.Model.Unpack(phi, nil, func(s bayes.Slot) bool { return s.Stochastic })
@@ -140,7 +146,7 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 
 // Evidence is what one batch says about the model under weighted particles.
 type Evidence struct {
-	LogLikelihood *Node // [J]: log p(y_batch | phi_j; psi), -Inf where not finite
+	LogLikelihood *Node // [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
 	LogEvidence   *Node // scalar: log sum_j w_j p(y_batch | phi_j; psi); -Inf if no particle has a weight
 	Gradient      *Node // [W]: of LogEvidence with respect to psi; nil if nothing is shared
 }
@@ -149,7 +155,8 @@ type Evidence struct {
 // identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held constant
 // (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
 func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
-	alive := And(LogicalAll(IsFinite(phi), 1), IsFinite(logWeights)) // [J]
+	finite := LogicalAll(IsFinite(phi), 1) // [J]
+	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
 	logWeights = Where(alive, logWeights, negativeInfinity(logWeights))
 
@@ -161,6 +168,7 @@ func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
 		c := e.chunk(from, to, last(parts))
 		raw := ReduceSum(e.rows(c), 1)
 		logLik := smc.Gate(raw)
+		logLik = Where(part(finite, from, to), logLik, negativeInfinity(logLik))
 		joint := StopGradient(Add(logLik, part(logWeights, from, to)))
 		chunkMax := smc.FiniteMax(joint)
 		weights := Exp(Sub(joint, chunkMax))

@@ -37,10 +37,10 @@ func Each(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype co
 	}
 }
 
-// Run builds and runs a graph once: arguments are Go values or tensors, results are flat float64s, one for each output.
-func Run(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node, args ...any) [][]float64 {
+// Compile prepares a graph and returns a function that runs it: arguments are Go values or tensors, results are flat
+// float64s, one slice for each output. It is compiled at the first call.
+func Compile(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node) func(args ...any) [][]float64 {
 	t.Helper()
-	args = append(args, float32(0)) // a graph needs an input
 	exec, err := graph.NewExec(engine.Backend(), func(args []*graph.Node) []*graph.Node {
 		outputs := fn(args[0].Graph(), args[:len(args)-1])
 		for i, o := range outputs {
@@ -51,20 +51,29 @@ func Run(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*g
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer exec.Finalize()
-	results, err := exec.Call(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var flat [][]float64
-	for _, r := range results {
-		values, err := compute.Float64s(r)
+	t.Cleanup(exec.Finalize)
+	return func(args ...any) [][]float64 {
+		t.Helper()
+		results, err := exec.Call(append(args, float32(0))...) // a graph needs an input
 		if err != nil {
 			t.Fatal(err)
 		}
-		flat = append(flat, values)
+		var flat [][]float64
+		for _, r := range results {
+			values, err := compute.Float64s(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flat = append(flat, values)
+		}
+		return flat
 	}
-	return flat
+}
+
+// Run compiles a graph and runs it once.
+func Run(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node, args ...any) [][]float64 {
+	t.Helper()
+	return Compile(t, engine, fn)(args...)
 }
 
 // Near fails the test where got and want differ by more than tolerance (1 + |want|) anywhere.
