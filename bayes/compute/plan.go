@@ -15,15 +15,15 @@ type Plan struct {
 	Bytes     int64 // estimated activations of one chunk
 }
 
-// The budget of one chunk's activations. Measured on a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), chunks
-// that fit the caches are no faster than ones of this size, while each costs compilation; so the budget is there for memory. maxChunks
+// The budget of one chunk's activations. Measured on a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller chunks, which
+// fit the caches, are no faster, while each costs compilation, and larger ones only take more memory. maxChunks
 // bounds the graph, which holds every chunk.
 const (
-	chunkBudget = 256 << 20
+	chunkBudget = 32 << 20
 	maxChunks   = 32
 )
 
-// NewPlan cuts particles so that a chunk's activations take at most 256 MiB where that needs no more than 32 chunks.
+// NewPlan cuts particles so that a chunk's activations take at most 32 MiB where that needs no more than 32 chunks.
 // bytesPerParticle estimates one particle's activations, forward and backward. chunk > 0 is taken as it is.
 func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	if particles < 1 || chunk < 0 {
