@@ -18,9 +18,11 @@
 //
 // # What it does not do
 //
-// The kernel accepts and rejects nothing and leaves no posterior invariant. So the particles do not converge to p(phi | y; psi): each batch multiplies
-// a likelihood in, each move blurs, and the balance is a distribution that remembers about the last few batches. For a random walk of variance q and a Gaussian
-// posterior whose per-step precision is r, the stationary variance v solves 1/v = 1/(v + q) + r. Compared with the posterior it is too wide when
-// the data are many and q is large, too narrow when q is small, for batches are counted again each epoch. The package's tests compute that fixed point
-// for Bayesian linear regression and hold the particles to it. If the exact posterior matters, run MCMC at the psi found here.
+// The kernel accepts and rejects nothing and leaves no posterior invariant. So the particles do not converge to p(phi | y; psi): each batch
+// multiplies a likelihood in, each move blurs, and the balance is a distribution that remembers about the last few batches. On a linear
+// Gaussian model it is that of a Kalman filter: for a random walk of variance q and batches of precision r, the stationary variance v solves
+// 1/v = 1/(v + q) + r. It is too wide where batches are small and q is large, and too narrow where q is small, since the same rows count again
+// each epoch. On the conjugate regression of the package's tests (30 rows, posterior variance .022) batches of 3 with q = .1 give a stationary
+// variance of .10, batches of 30 with q = .0005 one of .003. The tests hold the particles to the filter. If the exact posterior matters, run
+// MCMC at the psi found here.
 package ohsmc

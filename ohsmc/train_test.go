@@ -1,0 +1,415 @@
+package ohsmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/smc"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// small is a partial network that trains in a moment.
+var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(2)}
+
+func parts(t testing.TB) dataset.Parts {
+	t.Helper()
+	p, err := linear(60).Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func train(t testing.TB, settings Settings) *Result {
+	t.Helper()
+	result, err := Train(context.Background(), small, parts(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// numbers are all parameters and log-weights of a posterior.
+func numbers(t testing.TB, p *bayes.Posterior) []float64 {
+	t.Helper()
+	var all []float64
+	for _, slot := range p.Bound().Slots {
+		v, _, err := p.Parameter(slot.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v...)
+	}
+	for j := range p.Particles() {
+		all = append(all, p.LogWeights.At(j))
+	}
+	return all
+}
+
+func TestSeed(t *testing.T) {
+	settings := Settings{Particles: 20, BatchSize: 8, Epochs: 3, Seed: 1}
+	a, b := train(t, settings), train(t, settings)
+	if !slices.Equal(numbers(t, a.Posterior), numbers(t, b.Posterior)) {
+		t.Error("the same seed gives other bits")
+	}
+	settings.Seed = 2
+	if slices.Equal(numbers(t, a.Posterior), numbers(t, train(t, settings).Posterior)) {
+		t.Error("another seed gives the same bits")
+	}
+}
+
+// The result does not depend on the chunks beyond rounding: three steps, so that rounding cannot pick other ancestors.
+func TestChunks(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		tolerance := 1e-10
+		if dtype == compute.Float32 {
+			tolerance = 2e-4
+		}
+		var want []float64
+		for _, chunk := range []int{0, 3} {
+			result := train(t, Settings{Particles: 10, BatchSize: 36, Epochs: 3, Chunk: chunk, Engine: engine, DType: dtype})
+			got := numbers(t, result.Posterior)
+			if want == nil {
+				want = got
+			}
+			computetest.Near(t, fmt.Sprint("chunks of ", chunk), got, want, tolerance)
+		}
+	})
+}
+
+// Everything that a run says about itself.
+func TestResult(t *testing.T) {
+	p := parts(t)
+	last := Progress{}
+	result, err := Train(context.Background(), small, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20, Progress: func(p Progress) { last = p }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Status != Completed || result.Steps != 80 || result.PerEpoch != 4 || len(result.Trace) != 80 || len(result.Validated) != 80 {
+		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80", result.Status, result.Steps, result.PerEpoch, len(result.Trace), len(result.Validated))
+	}
+	if last.Step != 80 || last.Steps != 80 || last.Best != result.Best.NLPD {
+		t.Errorf("last progress %+v", last)
+	}
+	best := result.Validated[0]
+	for _, v := range result.Validated {
+		if v.NLPD < best.NLPD {
+			best = v
+		}
+	}
+	if best != result.Best {
+		t.Errorf("best validation %+v, but Best is %+v", best, result.Best)
+	}
+	prediction, err := result.Posterior.Predict(context.Background(), p.Validation.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nlpd, err := metric.NLPD(prediction.Standardised(), prediction.StandardiseTarget(p.Validation.Y))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(nlpd.Value-best.NLPD) > 1e-4 {
+		t.Errorf("the posterior has validation NLPD %.6f, the best was %.6f", nlpd.Value, best.NLPD)
+	}
+	for i, r := range result.Trace {
+		if !r.Resampled || r.ESS < 1 || r.ESS > 100.1 || r.UniqueAncestors < 1 || r.UniqueAncestors > 100 || r.NonFinite != 0 || r.GradientRejected ||
+			math.Abs(r.Loss+r.LogEvidence/float64([]int{10, 10, 10, 6}[i%4])) > 1e-9 || r.Seconds <= 0 {
+			t.Fatalf("step %d: %+v", i+1, r)
+		}
+	}
+	if provenance := result.Posterior.Provenance; provenance.DataHash != p.Train.Hash() || provenance.Rows != 36 || provenance.Versions["backend"] == "" || len(provenance.Settings) == 0 {
+		t.Errorf("provenance %+v", provenance)
+	}
+}
+
+// With a threshold, particles keep their weights until the effective sample size is low enough.
+func TestThreshold(t *testing.T) {
+	result := train(t, Settings{Particles: 50, BatchSize: 4, Epochs: 3, Threshold: .5})
+	previous := 50.0
+	some := false
+	for i, r := range result.Trace {
+		if r.Resampled != (previous <= 25) {
+			t.Errorf("step %d: resampled %v, but the effective sample size was %.1f of 50", i+1, r.Resampled, previous)
+		}
+		if !r.Resampled && r.UniqueAncestors != 50 {
+			t.Errorf("step %d: not resampled, but %v unique ancestors", i+1, r.UniqueAncestors)
+		}
+		some = some || r.Resampled
+		previous = r.ESS
+	}
+	if !some {
+		t.Error("never resampled")
+	}
+}
+
+func TestEarlyStop(t *testing.T) {
+	result := train(t, Settings{Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5, Optimiser: optim.Adam{Schedule: optim.Constant(.1)}})
+	if result.Status != StoppedEarly || result.Steps != result.Best.Step+5 {
+		t.Errorf("status %s after step %d, best at %d; want stopped early, five after the best", result.Status, result.Steps, result.Best.Step)
+	}
+}
+
+// Without a validation part the last state is returned.
+func TestNoValidation(t *testing.T) {
+	p := parts(t)
+	p.Validation = nil
+	result, err := Train(context.Background(), small, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2})
+	if err != nil || result.Best.Step != 0 || len(result.Validated) != 0 || result.Posterior.Particles() != 10 {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+}
+
+// A run that is cancelled, and goes on from its checkpoint in another Train, ends with the bits of one that was not, in every
+// tensor and record.
+func TestResume(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 10, Seed: 4, Engine: engine, DType: dtype, Threshold: .7}
+		whole := train(t, settings)
+
+		settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+		ctx, cancel := context.WithCancel(context.Background())
+		settings.Progress = func(p Progress) {
+			if p.Step >= 1 {
+				cancel()
+			}
+		}
+		first, err := Train(ctx, small, parts(t), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Status != Cancelled || first.Steps < 1 || first.Steps >= whole.Steps || len(first.Trace) != first.Steps {
+			t.Fatalf("cancelled: status %s, %d steps, %d records", first.Status, first.Steps, len(first.Trace))
+		}
+		settings.Progress = nil
+		second := train(t, settings)
+		if !slices.Equal(numbers(t, whole.Posterior), numbers(t, second.Posterior)) {
+			t.Error("the resumed run ends with other particles")
+		}
+		for i := range whole.Trace {
+			whole.Trace[i].Seconds, second.Trace[i].Seconds = 0, 0
+		}
+		if !slices.Equal(whole.Trace, second.Trace) || !slices.Equal(whole.Validated, second.Validated) || whole.Best != second.Best {
+			t.Error("the resumed run has other records")
+		}
+		third := train(t, settings) // it is complete: nothing is done again
+		if third.Steps != whole.Steps || third.Status != Completed || !slices.Equal(numbers(t, third.Posterior), numbers(t, whole.Posterior)) {
+			t.Errorf("a complete checkpoint: status %s, %d steps", third.Status, third.Steps)
+		}
+	})
+}
+
+// A checkpoint that was written in the middle by time, as before a kill, resumes to the same bits too.
+func TestResumeAfterKill(t *testing.T) {
+	settings := Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4}
+	whole := train(t, settings)
+	settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+	settings.CheckpointEvery = time.Nanosecond
+	var middle []byte
+	settings.Progress = func(p Progress) {
+		if middle == nil && p.Step >= 3 && p.Step < p.Steps {
+			var err error
+			if middle, err = os.ReadFile(settings.Checkpoint); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Progress comes ten times a second at most: slow the first steps down so that it is called in the middle.
+	slow := settings.Progress
+	settings.Progress = func(p Progress) { slow(p); time.Sleep(101 * time.Millisecond) }
+	train(t, settings)
+	if middle == nil {
+		t.Fatal("no checkpoint in the middle")
+	}
+	if err := os.WriteFile(settings.Checkpoint, middle, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	settings.Progress, settings.CheckpointEvery = nil, 0
+	if err := os.WriteFile(settings.Checkpoint, middle, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if resumed := train(t, settings); !slices.Equal(numbers(t, resumed.Posterior), numbers(t, whole.Posterior)) {
+		t.Error("a run resumed from the middle ends with other particles")
+	}
+}
+
+// Resuming with another model, other data, another seed or other settings is refused and says which.
+func TestResumeMismatch(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.safetensors")
+	base := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Checkpoint: file}
+	train(t, base)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherModel := small
+	otherModel.Stochastic = bayes.Layers(1)
+	otherData := parts(t)
+	otherData.Train.Y[3] += 1
+	otherSeed, otherSettings := base, base
+	otherSeed.Seed = 9
+	otherSettings.Kernel = mcmc.RandomWalk{Variance: .5}
+	for _, c := range []struct {
+		what     string
+		model    bayes.Model
+		parts    dataset.Parts
+		settings Settings
+	}{
+		{"model", otherModel, parts(t), base}, {"data", small, otherData, base},
+		{"seed", small, parts(t), otherSeed}, {"settings", small, parts(t), otherSettings},
+	} {
+		_, err := Train(context.Background(), c.model, c.parts, c.settings)
+		if err == nil || !strings.Contains(err.Error(), "another "+c.what) || !strings.Contains(err.Error(), file) {
+			t.Errorf("another %s: error %v", c.what, err)
+		}
+		if after, _ := os.ReadFile(file); !slices.Equal(after, written) {
+			t.Fatalf("another %s: the checkpoint was changed", c.what)
+		}
+	}
+	if err := os.WriteFile(file, written[:len(written)-5], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Train(context.Background(), small, parts(t), base); !errors.Is(err, tensorfile.ErrDamaged) {
+		t.Errorf("a truncated checkpoint: error %v", err)
+	}
+}
+
+// SIGINT, through signal.NotifyContext as a program would have it, ends a run with what is there.
+func TestInterrupt(t *testing.T) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	sent := false
+	result, err := Train(ctx, small, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000, Progress: func(Progress) {
+		if !sent {
+			sent = true
+			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Status != Cancelled || result.Posterior.Particles() != 10 || len(result.Trace) != result.Steps || result.Posterior.Provenance.Status != "cancelled" {
+		t.Errorf("status %s, %d particles, %d of %d records", result.Status, result.Posterior.Particles(), len(result.Trace), result.Steps)
+	}
+}
+
+// A context that is over before the first step leaves the prior's particles.
+func TestCancelledBefore(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	result, err := Train(ctx, small, parts(t), Settings{Particles: 10})
+	if err != nil || result.Status != Cancelled || result.Steps != 0 || result.Posterior.Particles() != 10 {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+}
+
+// Every bad input is an error that names the value.
+func TestBadInput(t *testing.T) {
+	nanFeature, infTarget := parts(t), parts(t)
+	nanFeature.Train.X.Set(3, 1, math.NaN())
+	infTarget.Validation.Y[2] = math.Inf(-1)
+	shapes := parts(t)
+	shapes.Train.Y = shapes.Train.Y[:30]
+	features := parts(t)
+	features.Validation.X = mat.NewDense(features.Validation.Rows(), 3, nil)
+	features.Validation.Features = []string{"a", "b", "c"}
+	classes := parts(t)
+	classes.Train.Task, classes.Train.Classes = dataset.BinaryClassification, []string{"no", "yes"}
+	for i := range classes.Train.Y {
+		classes.Train.Y[i] = float64(i % 2)
+	}
+	model := func(change func(*bayes.Model)) bayes.Model { m := small; change(&m); return m }
+	for _, c := range []struct {
+		name     string
+		model    bayes.Model
+		parts    dataset.Parts
+		settings Settings
+		want     []string // in the error
+		is       error
+	}{
+		{"no data", small, dataset.Parts{}, Settings{}, []string{"no training part"}, nil},
+		{"NaN feature", small, nanFeature, Settings{}, []string{"row 3", `"b"`, "NaN"}, nil},
+		{"Inf target", small, infTarget, Settings{}, []string{"row 2", `"y"`, "-Inf"}, nil},
+		{"shapes", small, shapes, Settings{}, []string{"36", "30"}, nil},
+		{"features of the validation part", small, features, Settings{}, []string{"[36, 2]", "[12, 3]"}, nil},
+		{"classes under a Gaussian", small, classes, Settings{}, []string{"Gaussian", "regression", "binary classification"}, nil},
+		{"one particle", small, parts(t), Settings{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil},
+		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil},
+		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{}, []string{"layer 7"}, bayes.ErrUnknownLayer},
+		{"empty partition", model(func(m *bayes.Model) { m.Stochastic = bayes.Partition{} }), parts(t), Settings{}, []string{"Model.Stochastic"}, bayes.ErrEmptyPartition},
+		{"learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(-.1)}}, []string{"learning rate is -0.1"}, nil},
+		{"NaN learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}}, []string{"learning rate is NaN"}, nil},
+		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t), Settings{}, []string{"StdDev is -1"}, nil},
+		{"prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{2: 0}} }), parts(t), Settings{}, []string{"layer 2", "0"}, nil},
+		{"kernel", small, parts(t), Settings{Kernel: mcmc.RandomWalk{Variance: -1}}, []string{"RandomWalk.Variance is -1"}, nil},
+		{"Metropolis", small, parts(t), Settings{Kernel: mcmc.RandomWalkMetropolis{}}, []string{"RandomWalkMetropolis", "accept"}, nil},
+		{"OU under Laplace", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{} }), parts(t), Settings{Kernel: mcmc.OrnsteinUhlenbeck{}}, []string{"Laplace"}, nil},
+		{"resampler", small, parts(t), Settings{Resampler: "roulette"}, []string{"roulette", "stratified"}, nil},
+		{"threshold", small, parts(t), Settings{Threshold: 1.5}, []string{"Threshold is 1.5"}, nil},
+		{"epochs", small, parts(t), Settings{Epochs: -1}, []string{"Epochs is -1"}, nil},
+		{"unwritable folder", small, parts(t), Settings{Particles: 4, Checkpoint: "train_test.go/run.safetensors"}, []string{"train_test.go/run.safetensors"}, nil},
+		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t), Settings{Particles: 4}, []string{"step 1", "4 of 4"}, smc.ErrZeroWeights},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Train(context.Background(), c.model, c.parts, c.settings)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not say %q", err, w)
+				}
+			}
+			if c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("error %q is not %q", err, c.is)
+			}
+		})
+	}
+}
+
+// The three tasks train end to end on real data, in both types; a few epochs must beat guessing by the class frequencies, or the mean.
+func TestTasks(t *testing.T) {
+	for _, c := range []struct {
+		data       *dataset.Dataset
+		likelihood bayes.Likelihood
+		guess      float64 // NLPD of guessing
+	}{
+		{dataset.Yacht(), bayes.Gaussian{}, 1.4}, {dataset.BreastCancer(), bayes.Bernoulli{}, .66}, {dataset.Wine(), bayes.Categorical{}, 1.08},
+	} {
+		parts, err := c.data.Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := bayes.Model{Network: nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU}, Likelihood: c.likelihood, Stochastic: bayes.Layers(2)}
+		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+			result, err := Train(context.Background(), model, parts, Settings{Particles: 100, BatchSize: 20, Epochs: 20, DType: dtype})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Best.NLPD > .75*c.guess && c.guess < 1.3 || result.Best.NLPD > 1.1 {
+				t.Errorf("%s, %s: validation NLPD %.3f, guessing has %.2f", c.data.Name, dtype, result.Best.NLPD, c.guess)
+			}
+		}
+	}
+}
