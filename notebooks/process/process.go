@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ type Command struct {
 	Env  []string      // its environment; nil: this one's
 	Line func(string)  // gets each line of its output, standard and error; nil: none
 	End  time.Duration // how long it may take to end once asked to; 0: 5 s
+	Hold *os.File      // a file that it keeps open while it lives, such as one with a lock; nil: none
 }
 
 // Error is a program that failed, with the last lines it said.
@@ -55,6 +57,9 @@ func Run(ctx context.Context, c Command) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = end
+	if c.Hold != nil {
+		cmd.ExtraFiles = []*os.File{c.Hold}
+	}
 	output := &lines{each: c.Line}
 	cmd.Stdout, cmd.Stderr = output, output
 	err := cmd.Run()

@@ -26,20 +26,19 @@ var (
 
 // signs are the words by which pip, Go and the system tell a fault; the first that fits names it.
 var signs = []struct {
-	words []string
+	words []string // in small letters
 	fault error
 	mend  string
 }{
-	{[]string{"No space left on device", "Errno 28", "disk quota exceeded", "Disk quota exceeded"}, ErrDiskFull,
+	{[]string{"no space left on device", "disk quota exceeded"}, ErrDiskFull,
 		"free some room, or set GOBNN_CACHE to a folder on a larger disk (Go's build cache: GOCACHE, pip's: PIP_CACHE_DIR), then run the command again"},
-	{[]string{"DO NOT MATCH THE HASHES", "checksum mismatch", "SECURITY ERROR", "HashMismatch", "Hashes are required"}, ErrHash,
+	{[]string{"do not match the hashes", "checksum mismatch"}, ErrHash,
 		"nothing of it was installed; empty the caches (`python3 -m pip cache purge`, `go clean -modcache`) and run the command again; if it stays, " +
 			"the package server alters files: use another one"},
-	{[]string{"Failed to establish a new connection", "NameResolutionError", "name resolution", "Max retries exceeded", "ConnectTimeoutError",
-		"ReadTimeoutError", "ProxyError", "Connection refused", "connection refused", "no such host", "i/o timeout", "network is unreachable",
-		"Network is unreachable", "proxyconnect", "module lookup disabled by GOPROXY=off", "TLS handshake timeout"}, ErrNetwork,
+	{[]string{"failed to establish a new connection", "name resolution", "max retries exceeded", "connecttimeouterror", "readtimeouterror", "proxyerror",
+		"connection refused", "no such host", "i/o timeout", "network is unreachable", "proxyconnect", "disabled by goproxy=off", "handshake timeout"}, ErrNetwork,
 		"set-up needs the network once: check the connection and, behind a proxy or with a mirror, HTTPS_PROXY, PIP_INDEX_URL and GOPROXY, then run the command again"},
-	{[]string{"No matching distribution found"}, ErrPython,
+	{[]string{"no matching distribution found"}, ErrPython,
 		"a pinned package has no build for this Python or platform: use Python 3.10 to 3.13 on Linux or on an Apple silicon Mac (`-python python3.12` picks one)"},
 }
 
@@ -55,9 +54,10 @@ func explain(err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
+	said := strings.ToLower(failed.Output)
 	for _, sign := range signs {
 		for _, word := range sign.words {
-			if strings.Contains(failed.Output, word) {
+			if strings.Contains(said, word) {
 				return fmt.Errorf("%w: %w\n%s", sign.fault, err, sign.mend)
 			}
 		}

@@ -15,11 +15,12 @@ import (
 	"gobnn/notebooks/process"
 )
 
-// What a set-up from nothing writes, as measured on Linux x86-64 with some room to spare: the environment with pip's cache,
-// and Go's build cache.
+// What a set-up from nothing writes, as measured on Linux x86-64 with some room to spare: the environment with pip's cache, Go's
+// build cache, and Go's modules where they are not there yet.
 const (
 	environmentBytes = 650e6
 	goCacheBytes     = 600e6
+	goModulesBytes   = 700e6
 )
 
 // machine is what set-up found on this computer.
@@ -135,29 +136,30 @@ func findCompiler(ctx context.Context, root string) (string, error) {
 	return filepath.Base(path), nil
 }
 
-// room checks the free space where the environment and Go's build cache go, and returns the former's.
+// room checks the free space where the environment and Go's caches go, and returns the former's.
 func (s *Setup) room(ctx context.Context, cache string) (uint64, error) {
-	goCache, err := process.Output(ctx, process.Command{Args: []string{"go", "env", "GOCACHE"}, Dir: s.Root})
-	if err != nil {
-		return 0, fmt.Errorf("go env GOCACHE: %w", err)
+	places := map[string]float64{cache: environmentBytes}
+	for name, bytes := range map[string]float64{"GOCACHE": goCacheBytes, "GOMODCACHE": goModulesBytes} {
+		dir, err := process.Output(ctx, process.Command{Args: []string{"go", "env", name}, Dir: s.Root})
+		if err != nil {
+			return 0, fmt.Errorf("go env %s: %w", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "cache", "download", "github.com", "gomlx")); err != nil {
+			places[dir] += bytes
+		}
 	}
-	need := map[uint64]float64{}
-	places := map[uint64]string{}
-	for _, place := range []struct {
-		dir   string
-		bytes float64
-	}{{cache, environmentBytes}, {goCache, goCacheBytes}} {
-		dir := existing(place.dir)
+	need := map[uint64]float64{} // by device
+	on := map[uint64]string{}
+	for place, bytes := range places {
+		dir := existing(place)
 		device, err := deviceOf(dir)
 		if err != nil {
 			return 0, err
 		}
-		need[device] += place.bytes
-		if places[device] == "" {
-			places[device] = dir
-		}
+		need[device] += bytes
+		on[device] = dir
 	}
-	for device, dir := range places {
+	for device, dir := range on {
 		free, err := s.freeBytes(dir)
 		if err != nil {
 			return 0, err

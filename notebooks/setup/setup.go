@@ -27,6 +27,7 @@ type Setup struct {
 	Plugin string    // a PJRT plugin to prefer to the pinned one: a file, or "default" for none; empty: as before
 
 	freeBytes func(dir string) (uint64, error) // nil: the disk's
+	lock      *os.File                         // while it builds
 }
 
 // Ensure makes the environment unless it is there, and returns its folder. Where one is there and pins are as they were it
@@ -72,14 +73,15 @@ func Ready(root string) (bool, error) {
 
 // build makes the environment, under the cache folder's lock.
 func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	err := os.MkdirAll(cache, 0o755)
+	if err != nil {
 		return unwritable(cache, err)
 	}
-	unlock, err := lock(ctx, cache, func(line string) { fmt.Fprintln(s.Out, "gobnn: "+line) })
+	s.lock, err = lock(ctx, cache, func(line string) { fmt.Fprintln(s.Out, "gobnn: "+line) })
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer s.lock.Close()
 	if whole(env, pins) { // made while we waited
 		return nil
 	}
@@ -88,6 +90,9 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 	fmt.Fprintf(s.Out, "gobnn: setting up in %s: once, one or two minutes, 100 MB of Python packages to download\n", cache)
 	if !whole(target, pins) { // it is, if only the link is missing
 		if err := s.fill(ctx, cache, target, pins); err != nil {
+			if ctx.Err() != nil {
+				err = fmt.Errorf("set-up stopped; the next one begins anew: %w", err)
+			}
 			return errors.Join(err, os.RemoveAll(target))
 		}
 	}

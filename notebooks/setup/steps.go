@@ -15,7 +15,7 @@ import (
 
 // makeVenv makes the Python environment in dir.
 func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
-	return process.Run(ctx, process.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil)})
+	return process.Run(ctx, process.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil), Hold: s.lock})
 }
 
 // labSettings are JupyterLab's own settings, where a user has not set others: its version is pinned, so it neither looks for
@@ -47,7 +47,7 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 	err := process.Run(ctx, process.Command{
 		Args: []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary=:all:",
 			"--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "-r", list},
-		Env: s.environ(nil), Line: line,
+		Env: s.environ(nil), Hold: s.lock, Line: line,
 	})
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 	p.update("XLA plugin")
 	return process.Run(ctx, process.Command{
 		Args: []string{"go", "run", "./cpuplugin", filepath.Join(dir, "plugin")},
-		Dir:  s.tools(), Env: s.environ(nil), Line: func(line string) { p.update("XLA plugin: %s", line) },
+		Dir:  s.tools(), Env: s.environ(nil), Hold: s.lock, Line: func(line string) { p.update("XLA plugin: %s", line) },
 	})
 }
 
@@ -89,7 +89,7 @@ func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error
 	bin := filepath.Join(dir, "bin")
 	for _, tool := range []string{"github.com/janpfeifer/gonb", "golang.org/x/tools/cmd/goimports"} {
 		p.update("%s", filepath.Base(tool))
-		err := process.Run(ctx, process.Command{Args: []string{"go", "install", tool}, Dir: s.tools(), Env: s.environ([]string{"GOBIN=" + bin})})
+		err := process.Run(ctx, process.Command{Args: []string{"go", "install", tool}, Dir: s.tools(), Env: s.environ([]string{"GOBIN=" + bin}), Hold: s.lock})
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error
 func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 	fetched := 0
 	err := process.Run(ctx, process.Command{
-		Args: []string{"go", "build", "./..."}, Dir: s.Root, Env: s.environ(nil),
+		Args: []string{"go", "build", "./..."}, Dir: s.Root, Env: s.environ(nil), Hold: s.lock,
 		Line: func(line string) {
 			if strings.HasPrefix(line, "go: downloading ") {
 				fetched++

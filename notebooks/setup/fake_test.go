@@ -1,0 +1,127 @@
+package setup
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute/environment"
+)
+
+// The programs that set-up runs, as scripts that behave as $FAKE_<WHAT> says. They log what they do to $FAKE_LOG.
+const (
+	fakePython = `#!/bin/sh
+case "$1 $2 $3" in
+"-c import sys"*) echo "${FAKE_VERSION:-3.12.1}" ;;
+"-c import venv"*) [ -z "$FAKE_NOVENV" ] || { echo "ModuleNotFoundError: No module named 'ensurepip'"; exit 1; } ;;
+"-m venv "*) /bin/mkdir -p "$3/bin" && /bin/cp "$0" "$3/bin/python" ;;
+"-m pip install")
+	echo pip >> "$FAKE_LOG"
+	echo "Collecting jupyterlab==4"
+	echo "  Downloading jupyterlab-4-py3-none-any.whl (12.5 MB)"
+	[ -z "$FAKE_PIPWAIT" ] || /bin/sleep "$FAKE_PIPWAIT"
+	[ -z "$FAKE_PIP" ] || { echo "$FAKE_PIP"; exit 1; } ;;
+*) echo "unexpected: python $*"; exit 9 ;;
+esac
+`
+	fakeGo = `#!/bin/sh
+case "$1 $2" in
+"env CC") echo cc ;;
+"env GOCACHE") echo "$FAKE_GOCACHE" ;;
+"env GOMODCACHE") echo "$FAKE_GOCACHE" ;;
+"install "*)
+	echo "install $2" >> "$FAKE_LOG"
+	[ -z "$FAKE_INSTALL" ] || { echo "$FAKE_INSTALL"; exit 1; }
+	echo tool > "$GOBIN/${2##*/}" ;;
+"build ./...") echo build >> "$FAKE_LOG"; [ -z "$FAKE_BUILD" ] || { echo "$FAKE_BUILD"; exit 1; } ;;
+*) echo "unexpected: go $*"; exit 9 ;;
+esac
+`
+	fakeCompiler = `#!/bin/sh
+[ -z "$FAKE_NOHEADERS" ] || { echo "fatal error: stdlib.h: No such file or directory"; exit 1; }
+`
+)
+
+// world is a machine made of fakes: a project, a cache folder and a PATH.
+type world struct {
+	setup Setup
+	cache string
+	bin   string // PATH
+	log   string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{cache: filepath.Join(t.TempDir(), "cache"), bin: t.TempDir(), log: filepath.Join(t.TempDir(), "log")}
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), "module gobnn\n")
+	for _, name := range []string{"go.mod", "go.sum", "cpuplugin/main.go"} {
+		write(t, filepath.Join(root, "notebooks", "tools", name), "pinned "+name)
+	}
+	w.setup = Setup{Root: root, Out: io.Discard, freeBytes: func(string) (uint64, error) { return 1e12, nil }}
+	for name, script := range map[string]string{"python3": fakePython, "go": fakeGo, "cc": fakeCompiler} {
+		write(t, filepath.Join(w.bin, name), script)
+	}
+	t.Setenv("GOBNN_CACHE", w.cache)
+	t.Setenv("PATH", w.bin)
+	t.Setenv("FAKE_LOG", w.log)
+	t.Setenv("FAKE_GOCACHE", t.TempDir())
+	t.Setenv("CGO_ENABLED", "")
+	return w
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// did is what the fakes logged.
+func (w *world) did(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(w.log)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Fields(strings.ReplaceAll(string(text), "install ", "install:"))
+}
+
+// environments are the folders and links of environments in the cache folder.
+func (w *world) environments(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.cache, "env*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// mustBeWhole makes the environment and checks that it is whole and alone.
+func (w *world) mustBeWhole(t *testing.T) {
+	t.Helper()
+	env, err := w.setup.Ensure(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(w.cache, "env"); env != want {
+		t.Errorf("environment in %s, want %s", env, want)
+	}
+	for _, file := range []string{"bin/python", "bin/gonb", "bin/goimports", environment.Stamp, "share/jupyter/lab/settings/overrides.json"} {
+		if _, err := os.Stat(filepath.Join(env, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	if found := w.environments(t); len(found) != 2 { // the link and its folder
+		t.Errorf("the cache folder has %q, want one environment and the link to it", found)
+	}
+	if ready, err := Ready(w.setup.Root); err != nil || !ready {
+		t.Errorf("Ready: %v, %v", ready, err)
+	}
+}

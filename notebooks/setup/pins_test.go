@@ -1,0 +1,104 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRequirements: what pip installs is pinned, hashed and comes from where the user's pip says.
+func TestRequirements(t *testing.T) {
+	pin := regexp.MustCompile(`^([a-z0-9-]+)==[0-9][0-9a-z.]*( ; .+)? \\$`)
+	hash := regexp.MustCompile(`^    --hash=sha256:[0-9a-f]{64}( \\)?$`)
+	var names []string
+	hashes := 1
+	for i, line := range strings.Split(strings.TrimSpace(requirements), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if match := pin.FindStringSubmatch(line); match != nil {
+			if hashes == 0 {
+				t.Errorf("line %d: %s has no hash", i, names[len(names)-1])
+			}
+			names, hashes = append(names, match[1]), 0
+			if match[1] == "xla-cpu-pjrt" && match[2] != " ; sys_platform == 'linux'" {
+				t.Errorf("line %d: the plugin is there for Linux only: %s", i+1, line)
+			}
+		} else if hash.MatchString(line) {
+			hashes++
+		} else {
+			t.Errorf("line %d is neither a pin nor a hash: %s", i+1, line)
+		}
+	}
+	if hashes == 0 {
+		t.Errorf("%s has no hash", names[len(names)-1])
+	}
+	for _, name := range []string{"jupyterlab", "nbclient", "nbconvert", "nbformat", "xla-cpu-pjrt"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if slices.Contains(names, "ipykernel") {
+		t.Error("ipykernel is there: it brings a kernel that is not the project's")
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	for name, value := range map[string]string{"PYTHONPATH": "/x", "PIP_TARGET": "/x", "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false -modfile=x", "KEPT": "yes"} {
+		t.Setenv(name, value)
+	}
+	t.Setenv("JUPYTER_PATH", "/before")
+	s := Setup{Root: "/root/of/project"}
+	env := map[string]string{}
+	for _, pair := range s.JupyterEnviron("/env") {
+		name, value, _ := strings.Cut(pair, "=")
+		if _, twice := env[name]; twice {
+			t.Errorf("%s is there twice", name)
+		}
+		env[name] = value
+	}
+	for name, want := range map[string]string{"GOFLAGS": "-buildvcs=false", "KEPT": "yes", "PYTHONNOUSERSITE": "1", "JUPYTER_PATH": "/root/of/project/notebooks:/before"} {
+		if env[name] != want {
+			t.Errorf("%s=%q, want %q", name, env[name], want)
+		}
+	}
+	for _, name := range []string{"PYTHONPATH", "PIP_TARGET", "GOWORK"} {
+		if value, there := env[name]; there {
+			t.Errorf("%s=%q is still there", name, value)
+		}
+	}
+	if !strings.HasPrefix(env["PATH"], "/env/bin:") || !strings.HasSuffix(env["PATH"], os.Getenv("PATH")) {
+		t.Errorf("PATH=%q", env["PATH"])
+	}
+}
+
+func TestRoot(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), "// A comment.\nmodule gobnn\n\ngo 1.26\n")
+	deep := filepath.Join(root, "notebooks", "tools")
+	write(t, filepath.Join(deep, "go.mod"), "module gobnn/notebooks/tools\n")
+	if got, err := Root(deep); err != nil || got != root {
+		t.Errorf("Root(%s) = %q, %v; want %q", deep, got, err, root)
+	}
+	if _, err := Root(t.TempDir()); err == nil {
+		t.Error("a folder outside the project has a root")
+	}
+}
+
+func TestDownloadSize(t *testing.T) {
+	for line, want := range map[string]float64{
+		"  Downloading jupyterlab-4.6.6-py3-none-any.whl (12.5 MB)":            12.5e6,
+		"  Downloading six-1.17.0-py2.py3-none-any.whl.metadata (1.7 kB)":      1.7e3,
+		"Downloading xla_cpu_pjrt-0.0.1-py3-none-manylinux.whl (1.5 GB)":       1.5e9,
+		"  Using cached six-1.17.0-py2.py3-none-any.whl (11 kB)":               0,
+		"Collecting six==1.17.0 (from -r requirements.txt (line 12.0 MB))":     0,
+		"  Downloading six-1.17.0-py2.py3-none-any.whl (length not given)  MB": 0,
+	} {
+		if got := downloadSize(line); got != want {
+			t.Errorf("%q: %v bytes, want %v", line, got, want)
+		}
+	}
+}

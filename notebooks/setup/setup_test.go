@@ -1,0 +1,230 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestFaults(t *testing.T) {
+	remove := func(names ...string) func(*testing.T, *world) {
+		return func(t *testing.T, w *world) {
+			for _, name := range names {
+				if err := os.Remove(filepath.Join(w.bin, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	set := func(name, value string) func(*testing.T, *world) {
+		return func(t *testing.T, w *world) { t.Setenv(name, value) }
+	}
+	for _, c := range []struct {
+		name   string
+		broken func(*testing.T, *world)
+		want   error
+		says   string
+	}{
+		{"no Python", remove("python3"), ErrPython, "install"},
+		{"old Python", set("FAKE_VERSION", "3.9.18"), ErrPython, "3.9.18"},
+		{"no venv module", set("FAKE_NOVENV", "1"), ErrVenv, "mend it with: "},
+		{"no C compiler", remove("cc"), ErrCompiler, "mend it with: "},
+		{"no C headers", set("FAKE_NOHEADERS", "1"), ErrCompiler, "stdlib.h"},
+		{"cgo off", set("CGO_ENABLED", "0"), ErrCompiler, "unset CGO_ENABLED"},
+		{"too little room", func(_ *testing.T, w *world) {
+			w.setup.freeBytes = func(string) (uint64, error) { return 3e8, nil }
+		}, ErrDiskFull, "300 MB free"},
+		{"disk fills up", set("FAKE_PIP", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"), ErrDiskFull, "GOBNN_CACHE"},
+		{"disk fills up compiling", set("FAKE_BUILD", "write /x/b001/_pkg_.a: no space left on device"), ErrDiskFull, "GOCACHE"},
+		{"altered wheel", set("FAKE_PIP", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."), ErrHash, "nothing of it was installed"},
+		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), ErrHash, "go clean -modcache"},
+		{"no network for pip", set("FAKE_PIP", "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution\n"+
+			"ERROR: No matching distribution found for anyio==4.16.0"), ErrNetwork, "PIP_INDEX_URL"},
+		{"no network for Go", set("FAKE_INSTALL", "dial tcp: lookup x: no such host"), ErrNetwork, "GOPROXY"},
+		{"no build for this Python", set("FAKE_PIP", "ERROR: No matching distribution found for xla-cpu-pjrt==0.0.1"), ErrPython, "-python"},
+		{"cache folder cannot be", func(t *testing.T, w *world) {
+			file := filepath.Join(t.TempDir(), "file")
+			write(t, file, "")
+			t.Setenv("GOBNN_CACHE", filepath.Join(file, "cache"))
+		}, ErrReadOnly, "set GOBNN_CACHE"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			c.broken(t, w)
+			_, err := w.setup.Ensure(context.Background())
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want one that is %q and says %q", err, c.want, c.says)
+			}
+			if found := w.environments(t); len(found) != 0 {
+				t.Errorf("left behind: %q", found)
+			}
+			if ready, err := Ready(w.setup.Root); err != nil || ready {
+				t.Errorf("Ready: %v, %v after a fault", ready, err)
+			}
+		})
+	}
+}
+
+func TestOnlyOnce(t *testing.T) {
+	w := newWorld(t)
+	var out bytes.Buffer
+	w.setup.Out = &out
+	w.mustBeWhole(t)
+	if got, want := strings.Join(w.did(t), " "), "pip install:github.com/janpfeifer/gonb install:golang.org/x/tools/cmd/goimports build"; got != want {
+		t.Errorf("did %q, want %q", got, want)
+	}
+	for _, want := range []string{"[1/5] this machine: Python 3.12.1", "1 packages, 12 MB downloaded", "[5/5]", "ready in"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("progress does not say %q:\n%s", want, out.String())
+		}
+	}
+	t.Setenv("PATH", t.TempDir()) // the second time needs no program
+	out.Reset()
+	w.mustBeWhole(t)
+	if out.Len() > 0 {
+		t.Errorf("the second set-up says %q", out.String())
+	}
+}
+
+func TestOlderPythonsOnPath(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Rename(filepath.Join(w.bin, "python3"), filepath.Join(w.bin, "python3.11")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(w.bin, "python3"), "#!/bin/sh\necho 3.8.10\n")
+	w.mustBeWhole(t)
+}
+
+func TestAfterKill(t *testing.T) {
+	w := newWorld(t)
+	pins, err := pins(w.setup.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(w.cache, "env-"+pins, "half"), "half a package")
+	write(t, filepath.Join(w.cache, "env-older", "bin", "python"), "of older pins")
+	w.mustBeWhole(t)
+	if _, err := os.Stat(filepath.Join(w.cache, "env", "half")); err == nil {
+		t.Error("what the killed set-up left is in the environment")
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	w := newWorld(t)
+	t.Setenv("FAKE_PIPWAIT", "60")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		for {
+			if text, _ := os.ReadFile(w.log); len(text) > 0 { // pip is at work
+				cancel()
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	start := time.Now()
+	if _, err := w.setup.Ensure(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want context.Canceled", err)
+	}
+	if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("took %v to stop", took)
+	}
+	if found := w.environments(t); len(found) != 0 {
+		t.Errorf("left behind: %q", found)
+	}
+	t.Setenv("FAKE_PIPWAIT", "")
+	w.mustBeWhole(t)
+}
+
+func TestTwoAtOnce(t *testing.T) {
+	w := newWorld(t)
+	t.Setenv("FAKE_PIPWAIT", "0.3")
+	var wait sync.WaitGroup
+	for range 2 {
+		wait.Go(func() {
+			own := Setup{Root: w.setup.Root, Out: w.setup.Out, freeBytes: w.setup.freeBytes}
+			if _, err := own.Ensure(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	w.mustBeWhole(t)
+	if count := strings.Count(strings.Join(w.did(t), " "), "pip"); count != 1 {
+		t.Errorf("pip ran %d times, want once", count)
+	}
+}
+
+func TestChangedPins(t *testing.T) {
+	w := newWorld(t)
+	w.mustBeWhole(t)
+	plugin := filepath.Join(t.TempDir(), "other.so")
+	write(t, plugin, "\x7fELF and more")
+	w.setup.Plugin = plugin
+	w.mustBeWhole(t)
+	w.setup.Plugin = ""
+	before, err := os.Readlink(filepath.Join(w.cache, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(w.setup.Root, "notebooks", "tools", "go.sum"), "another version")
+	w.mustBeWhole(t)
+	after, err := os.Readlink(filepath.Join(w.cache, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before == after {
+		t.Errorf("still %s after a pin changed", after)
+	}
+	if to, err := os.Readlink(filepath.Join(w.cache, "env", "plugin", "other.so")); err != nil || to != plugin {
+		t.Errorf("the chosen plugin is %q (%v), want %s", to, err, plugin)
+	}
+}
+
+func TestLibraryThatDoesNotBuild(t *testing.T) {
+	w := newWorld(t)
+	var out bytes.Buffer
+	w.setup.Out = &out
+	t.Setenv("FAKE_BUILD", "x.go:1:1: syntax error")
+	w.mustBeWhole(t)
+	if !strings.Contains(out.String(), "syntax error") {
+		t.Errorf("not said:\n%s", out.String())
+	}
+}
+
+func TestPlugin(t *testing.T) {
+	w := newWorld(t)
+	w.mustBeWhole(t)
+	folder := t.TempDir()
+	good := filepath.Join(folder, "good.so")
+	write(t, good, "\x7fELF and more")
+	write(t, filepath.Join(folder, "text.so"), "text")
+	write(t, filepath.Join(folder, "short.so"), "\x7f")
+	write(t, filepath.Join(folder, "plugin.zip"), "\x7fELF")
+	for _, name := range []string{"none.so", "text.so", "short.so", "plugin.zip", "."} {
+		w.setup.Plugin = filepath.Join(folder, name)
+		if _, err := w.setup.Ensure(context.Background()); !errors.Is(err, ErrPlugin) || !strings.Contains(err.Error(), w.setup.Plugin) {
+			t.Errorf("%s: error %v, want ErrPlugin with its name", name, err)
+		}
+	}
+	for _, c := range []struct {
+		choice string
+		links  int
+	}{{good, 1}, {good, 1}, {"", 1}, {"default", 0}} {
+		w.setup.Plugin = c.choice
+		env, err := w.setup.Ensure(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if links, err := pluginLinks(env); err != nil || len(links) != c.links {
+			t.Errorf("-plugin %q: links %q (%v), want %d", c.choice, links, err, c.links)
+		}
+	}
+}
