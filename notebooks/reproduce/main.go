@@ -112,6 +112,10 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 		}
 	}
 
+	if err := writable(*file); err != nil {
+		return err
+	}
+
 	all := []study.Cell{} // not nil: an empty list, not null, in the file
 	for _, s := range studies {
 		start := time.Now()
@@ -157,6 +161,18 @@ func names(list string) []string {
 		}
 	}
 	return out
+}
+
+// writable says whether writeJSON can write a file, before hours are spent on what goes into it.
+func writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	pending, err := renameio.NewPendingFile(file)
+	if err != nil {
+		return fmt.Errorf("-json: %w", err)
+	}
+	return pending.Cleanup()
 }
 
 // writeJSON writes the cells to a file, whole or not at all; no name, no file.

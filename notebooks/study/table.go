@@ -25,12 +25,12 @@ func rows(cells []Cell) [][]string {
 	return out
 }
 
-// number is a score for people: four decimals, or three digits and a power of ten for a small one.
+// number is a score for people: four decimals, or three digits and a power of ten where those would say little.
 func number(x *float64) string {
 	switch {
 	case x == nil || math.IsNaN(*x):
 		return "-"
-	case *x != 0 && math.Abs(*x) < .001:
+	case *x != 0 && math.Abs(*x) < 1e-4:
 		return fmt.Sprintf("%.2e", *x)
 	default:
 		return fmt.Sprintf("%.4f", *x)

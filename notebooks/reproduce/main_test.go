@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/study"
+)
+
+func TestList(t *testing.T) {
+	var out bytes.Buffer
+	if err := dispatch(context.Background(), []string{"list"}, &out, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range study.All() {
+		found := false
+		for line := range strings.Lines(out.String()) {
+			if fields := strings.Fields(line); len(fields) > 1 && fields[0] == s.ID {
+				found = strings.Contains(line, string(s.State)) && strings.Contains(line, s.Title)
+			}
+		}
+		if !found {
+			t.Errorf("%s, %s, is not listed", s.ID, s.State)
+		}
+	}
+	if err := dispatch(context.Background(), []string{"list", "x"}, &out, &out); err == nil {
+		t.Error("list takes an argument")
+	}
+}
+
+// TestReproduceBadInput: what is wrong is said before anything is computed.
+func TestReproduceBadInput(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no study":          {[]string{}, "which study"},
+		"unknown study":     {[]string{"ohsmc.table99"}, "ohsmc.table8"},
+		"one that is not":   {[]string{"pbnn.fig1"}, "not yet"},
+		"negative reps":     {[]string{"ohsmc.table8", "-reps", "-1"}, "-reps -1"},
+		"negative epochs":   {[]string{"ohsmc.table8", "-epochs", "-2"}, "-epochs -2"},
+		"unknown data set":  {[]string{"ohsmc.table8", "-data", "yacht,jacht"}, `"jacht"`},
+		"unknown, flagged":  {[]string{"-reps", "1", "nope"}, `"nope"`},
+		"unwritable result": {[]string{"ohsmc.table8", "-json", "/no/such/folder/x.json"}, "/no/such/folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOBNN_CACHE", t.TempDir())
+			var out bytes.Buffer
+			err := dispatch(context.Background(), append([]string{"reproduce"}, c.args...), &out, &out)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want one that says %q", err, c.says)
+			}
+		})
+	}
+	var out bytes.Buffer
+	for _, args := range [][]string{nil, {"nope"}} {
+		if err := dispatch(context.Background(), args, &out, &out); !errors.Is(err, commandline.ErrUsage) {
+			t.Errorf("%q: error %v, want ErrUsage", args, err)
+		}
+	}
+}
+
+// TestReproduceInterrupted: a study that is stopped before its first repetition leaves an empty list and says how to go on.
+func TestReproduceInterrupted(t *testing.T) {
+	t.Setenv("GOBNN_CACHE", t.TempDir())
+	file := filepath.Join(t.TempDir(), "cells.json")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out bytes.Buffer
+	err := dispatch(ctx, []string{"reproduce", "ohsmc.table8", "-data", "yacht", "-fresh", "-json", file}, &out, &out)
+	if err == nil || !strings.Contains(err.Error(), "go run ./notebooks reproduce ohsmc.table8 -data yacht -json "+file) {
+		t.Errorf("error %v, want the command that goes on", err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := []study.Cell{{}}
+	if err := json.Unmarshal(data, &cells); err != nil || len(cells) != 0 {
+		t.Errorf("the file holds %s (%v), want an empty list", data, err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	if got := strings.Join(names(" yacht, boston,,"), "|"); got != "yacht|boston" {
+		t.Errorf("names %q", got)
+	}
+}

@@ -1,0 +1,185 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+type settings struct{ Epochs int }
+
+// scores is a repetition that counts how often it runs.
+func scores(count *int) func(context.Context, int) (map[string]float64, error) {
+	return func(_ context.Context, repetition int) (map[string]float64, error) {
+		*count++
+		return map[string]float64{"NLPD": float64(repetition) + .1, "odd": math.NaN()}, nil
+	}
+}
+
+func open(t *testing.T, o Options) *Store {
+	t.Helper()
+	s, err := OpenStore(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestRepeatResumes(t *testing.T) {
+	var said []string
+	o := Options{CacheDir: t.TempDir(), Progress: func(line string) { said = append(said, line) }}
+	key := Key{"ohsmc.table8", "yacht", "OHSMC", settings{200}}
+	count := 0
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stopping := func(ctx context.Context, repetition int) (map[string]float64, error) {
+		if repetition == 1 {
+			cancel()
+		}
+		return scores(&count)(ctx, repetition)
+	}
+	results, err := open(t, o).Repeat(ctx, key, 4, stopping)
+	if !errors.Is(err, context.Canceled) || len(results) != 2 {
+		t.Fatalf("%d results, error %v; want the two that were done and context.Canceled", len(results), err)
+	}
+	all, err := open(t, o).Repeat(context.Background(), key, 4, scores(&count))
+	if err != nil || count != 4 || len(all) != 4 {
+		t.Fatalf("%d results after %d runs, error %v; want 4 after 4", len(all), count, err)
+	}
+	for i, r := range all {
+		if r.Values["NLPD"] != float64(i)+.1 || !math.IsNaN(r.Values["odd"]) {
+			t.Errorf("repetition %d: %v", i, r.Values)
+		}
+	}
+	if !reflect.DeepEqual(all[0].Seconds, results[0].Seconds) {
+		t.Errorf("kept %v s, measured %v s", all[0].Seconds, results[0].Seconds)
+	}
+	if len(said) != 4 {
+		t.Errorf("said %q, want a line for each repetition that ran", said)
+	}
+	o.Fresh = true
+	if _, err := open(t, o).Repeat(context.Background(), key, 4, scores(&count)); err != nil || count != 8 {
+		t.Errorf("fresh: %d runs in all, %v; want 8", count, err)
+	}
+	o.Fresh = false
+	for _, other := range []Key{
+		{"ohsmc.table8", "yacht", "OHSMC", settings{100}},
+		{"ohsmc.table8", "boston", "OHSMC", settings{200}},
+		{"ohsmc.table8", "yacht", "VB", settings{200}},
+		{"ohsmc.table3", "yacht", "OHSMC", settings{200}},
+	} {
+		before := count
+		if _, err := open(t, o).Repeat(context.Background(), other, 1, scores(&count)); err != nil || count != before+1 {
+			t.Errorf("%+v takes another key's result (%v)", other, err)
+		}
+	}
+}
+
+func TestRepeatFailure(t *testing.T) {
+	fault := errors.New("diverged")
+	key := Key{"s", "d", "m", nil}
+	results, err := open(t, Options{CacheDir: t.TempDir()}).Repeat(context.Background(), key, 3, func(_ context.Context, repetition int) (map[string]float64, error) {
+		if repetition == 1 {
+			return nil, fault
+		}
+		return map[string]float64{"x": 1}, nil
+	})
+	if !errors.Is(err, fault) || !strings.Contains(err.Error(), "s, d, m, repetition 1") || len(results) != 1 {
+		t.Errorf("%d results, error %v", len(results), err)
+	}
+}
+
+// TestDamaged: a file that is cut, changed or another's is computed again, and said.
+func TestDamaged(t *testing.T) {
+	for name, damage := range map[string]func(string) string{
+		"empty":              func(string) string { return "" },
+		"cut":                func(text string) string { return text[:len(text)/2] },
+		"changed value":      func(text string) string { return strings.Replace(text, `"0.1"`, `"0.2"`, 1) },
+		"changed repetition": func(text string) string { return strings.Replace(text, `"repetition": 0`, `"repetition": 1`, 1) },
+		"not JSON":           func(string) string { return "\x00\x01" },
+		"no sum":             func(string) string { return "{}" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said []string
+			o := Options{CacheDir: t.TempDir(), Progress: func(line string) { said = append(said, line) }}
+			key := Key{"s", "d", "m", settings{1}}
+			count := 0
+			store := open(t, o)
+			if _, err := store.Repeat(context.Background(), key, 1, scores(&count)); err != nil {
+				t.Fatal(err)
+			}
+			path, _, err := store.path(key, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := damage(string(text))
+			if changed == string(text) {
+				t.Fatal("the test changed nothing")
+			}
+			if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			results, err := store.Repeat(context.Background(), key, 1, scores(&count))
+			if err != nil || count != 2 || results[0].Values["NLPD"] != .1 {
+				t.Errorf("%d runs, %v, %v; want it computed again", count, results, err)
+			}
+			if len(said) != 3 || !strings.Contains(said[1], path) || !strings.Contains(said[1], "computed again") {
+				t.Errorf("said %q", said)
+			}
+			if _, err := store.Repeat(context.Background(), key, 1, scores(&count)); err != nil || count != 2 {
+				t.Errorf("%d runs, %v: the repaired file is not used", count, err)
+			}
+		})
+	}
+}
+
+func TestStoreFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenStore(Options{CacheDir: filepath.Join(file, "results")}); err == nil || !strings.Contains(err.Error(), "GOBNN_CACHE") {
+		t.Errorf("error %v for a folder that cannot be, want one that says what to do", err)
+	}
+	store := open(t, Options{CacheDir: t.TempDir()})
+	path, _, err := store.path(Key{"..", "../../x y", "m/n", nil}, 3)
+	if err != nil || !strings.HasPrefix(path, store.dir+string(filepath.Separator)) || filepath.Base(path) != "3.json" {
+		t.Errorf("path %s (%v) of strange names, want one within %s", path, err, store.dir)
+	}
+}
+
+func TestCells(t *testing.T) {
+	results := []Result{
+		{map[string]float64{"NLPD": 1, "RMSE": 2}, 10},
+		{map[string]float64{"NLPD": 2, "RMSE": 2}, 20},
+		{map[string]float64{"NLPD": 6, "RMSE": 2}, 30},
+	}
+	key := Key{"s", "d", "m", nil}
+	cells := Cells(key, results, map[string]Reported{"NLPD": {3.5, .5}, "RMSE": {Value: 1}})
+	if len(cells) != 2 {
+		t.Fatalf("%d cells, want 2", len(cells))
+	}
+	// By hand: the mean of 1, 2, 6 is 3, the sum of squares about it 4 + 1 + 9 = 14, so the variance is 7 and the SE sqrt(7/3).
+	nlpd := cells[0]
+	if nlpd.Metric != "NLPD" || nlpd.Ours != 3 || math.Abs(nlpd.SE-math.Sqrt(7./3)) > 1e-12 || nlpd.Reps != 3 || *nlpd.Paper != 3.5 || *nlpd.PaperSE != .5 || nlpd.Seconds != 60 {
+		t.Errorf("NLPD: %+v", nlpd)
+	}
+	if rmse := cells[1]; rmse.Ours != 2 || rmse.SE != 0 || *rmse.Paper != 1 || rmse.PaperSE != nil {
+		t.Errorf("RMSE: %+v", rmse)
+	}
+	if one := Cells(key, results[:1], nil)[0]; !math.IsNaN(one.SE) || one.Paper != nil {
+		t.Errorf("a single repetition: %+v, want no standard error", one)
+	}
+	if none := Cells(key, nil, nil); len(none) != 0 {
+		t.Errorf("cells of nothing: %+v", none)
+	}
+}

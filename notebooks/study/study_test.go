@@ -1,0 +1,126 @@
+package study
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCatalogue: every table and figure of results that the papers have is there, once, in a state of the four.
+func TestCatalogue(t *testing.T) {
+	want := map[string]string{ // by paper: numbers as printed in its captions, without tables of settings
+		"pmcnet": "table2 table3 table6 table7 table9 table10 table11 table12 fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11",
+		"ohsmc":  "table1 table2 table3 table4 table8 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
+		"gohsmc": "table1 table2 table3 table4 table5 table6 table7 table10 table11 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
+		"fbnn":   "tableA1 tableA2 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
+		"pbnn":   "fig1 fig2 fig3 fig4",
+	}
+	got := map[string][]string{}
+	for _, s := range All() {
+		paper, name, _ := strings.Cut(s.ID, ".")
+		got[paper] = append(got[paper], name)
+		if s.Paper != paper || s.Title == "" {
+			t.Errorf("%s: paper %q, title %q", s.ID, s.Paper, s.Title)
+		}
+		if !slices.Contains([]State{Reproduced, Reduced, NeedsData, NotYet}, s.State) {
+			t.Errorf("%s: state %q", s.ID, s.State)
+		}
+		if (s.State == Reduced || s.State == NeedsData) && s.Note == "" {
+			t.Errorf("%s: %s, and does not say how or which", s.ID, s.State)
+		}
+		if (s.State == NotYet) != (s.Run == nil) && s.State != NeedsData {
+			t.Errorf("%s: %s, with code: %v", s.ID, s.State, s.Run != nil)
+		}
+		if found, err := Find(s.ID); err != nil || found.ID != s.ID {
+			t.Errorf("Find(%q) = %q, %v", s.ID, found.ID, err)
+		}
+	}
+	for paper, names := range want {
+		if g := strings.Join(got[paper], " "); g != names {
+			t.Errorf("%s:\n got %s\nwant %s", paper, g, names)
+		}
+	}
+	if len(got) != len(want) || len(Papers) != len(want) {
+		t.Errorf("%d papers in the catalogue, %d with a title, want %d", len(got), len(Papers), len(want))
+	}
+	for id := range built {
+		if _, err := Find(id); err != nil {
+			t.Errorf("built, but not in the catalogue: %v", err)
+		}
+	}
+	if _, err := Find("ohsmc.table99"); err == nil || !strings.Contains(err.Error(), "ohsmc.table99") || !strings.Contains(err.Error(), "ohsmc.table8,") {
+		t.Errorf("error %v for an unknown study, want one that names it and those there are", err)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	known := []string{"boston", "yacht", "power"}
+	for _, c := range []struct {
+		asked, want []string
+		fault       string
+	}{
+		{nil, known, ""},
+		{[]string{"power", "boston"}, []string{"boston", "power"}, ""},
+		{[]string{"yacht", "yacht"}, []string{"yacht"}, ""},
+		{[]string{"yacht", "jacht"}, nil, `"jacht"`},
+	} {
+		got, err := Options{Data: c.asked}.Select(known)
+		if !slices.Equal(got, c.want) || (err == nil) != (c.fault == "") || (err != nil && !strings.Contains(err.Error(), c.fault)) {
+			t.Errorf("%q: %q, %v; want %q and an error with %q", c.asked, got, err, c.want, c.fault)
+		}
+	}
+}
+
+func float(x float64) *float64 { return &x }
+
+var table = []Cell{
+	{"s", "yacht", "OHSMC", "NLPD", .92151, .0004, 10, float(.92), nil, 60},
+	{"s", "yacht", "OHSMC", "RMSE", .1042, .0071, 10, float(.11), float(.013), 60},
+	{"s", "naval", "OHSMC", "MSE", 9.9e-6, math.NaN(), 1, nil, nil, 1234.56},
+}
+
+func TestJSON(t *testing.T) {
+	data, err := json.Marshal(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string]any
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{
+		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "NLPD", "ours": .92151, "se": .0004, "reps": 10., "paper": .92, "paper_se": nil, "seconds": 60.},
+		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "RMSE", "ours": .1042, "se": .0071, "reps": 10., "paper": .11, "paper_se": .013, "seconds": 60.},
+		{"study": "s", "data": "naval", "method": "OHSMC", "metric": "MSE", "ours": 9.9e-6, "se": nil, "reps": 1., "paper": nil, "paper_se": nil, "seconds": 1234.56},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	diverged, err := json.Marshal(Cell{Ours: math.Inf(1)})
+	if err != nil || !strings.Contains(string(diverged), `"ours":null`) {
+		t.Errorf("infinity is %s, %v; want null", diverged, err)
+	}
+}
+
+func TestTables(t *testing.T) {
+	const text = `data   method  metric      ours    ± SE  reps   paper    ± SE  seconds
+yacht  OHSMC   NLPD      0.9215  0.0004    10  0.9200       -     60.0
+               RMSE      0.1042  0.0071    10  0.1100  0.0130
+naval  OHSMC   MSE     9.90e-06       -     1       -       -   1234.6
+`
+	if got := Text(table); got != text {
+		t.Errorf("got\n%s\nwant\n%s", got, text)
+	}
+	lines := strings.Split(strings.TrimSpace(Markdown(table)), "\n")
+	if len(lines) != 5 || lines[2] != "| yacht | OHSMC | NLPD | 0.9215 | 0.0004 | 10 | 0.9200 | - | 60.0 |" {
+		t.Errorf("Markdown:\n%s", strings.Join(lines, "\n"))
+	}
+	for i, line := range lines {
+		if strings.Count(line, "|") != len(columns)+1 {
+			t.Errorf("line %d has %d bars: %s", i, strings.Count(line, "|"), line)
+		}
+	}
+}
