@@ -2,11 +2,12 @@
 // and which Python reads with safetensors.numpy.load_file(path).
 //
 // A file is eight bytes with the length of a JSON header, the header, and the tensors' bytes, little-endian, row-major. The entry "sha256" of
-// the header's metadata is a digest over everything else, so that Read notices a file that was cut off or altered. Write is atomic: a reader sees the old
-// file or the new one, never half of either.
+// the header's metadata is a digest over every byte of the file, taken while it holds zeros itself, so that Read notices a file that was cut off or
+// altered. Write is atomic: a reader sees the old file or the new one, never half of either.
 package tensorfile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -49,6 +51,9 @@ type entry struct {
 
 // Write puts the file at path, replacing what is there only when all of it is on disk.
 func Write(path string, f File) error {
+	if _, taken := f.Tensors[metadataKey]; taken {
+		return fmt.Errorf("tensorfile: %s: the format keeps the name %q for itself", path, metadataKey)
+	}
 	header := map[string]any{}
 	var data []byte
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
@@ -71,13 +76,8 @@ func Write(path string, f File) error {
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
-	metadata[digestKey] = ""
+	metadata[digestKey] = noDigest
 	header[metadataKey] = metadata
-	digest, err := digestOf(header, data)
-	if err != nil {
-		return fmt.Errorf("tensorfile: %s: %w", path, err)
-	}
-	metadata[digestKey] = digest
 	text, err := json.Marshal(header)
 	if err != nil {
 		return fmt.Errorf("tensorfile: %s: %w", path, err)
@@ -87,22 +87,27 @@ func Write(path string, f File) error {
 	}
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
 	file = append(append(file, text...), data...)
+	file = withDigest(file, noDigest, digestOf(file))
 	if err := renameio.WriteFile(path, file, 0o644); err != nil {
 		return fmt.Errorf("tensorfile: writing %s (is the folder there, writable, and the disk not full?): %w", path, err)
 	}
 	return nil
 }
 
-// digestOf is over the header with an empty digest, as encoding/json writes it (keys sorted), and the data.
-func digestOf(header map[string]any, data []byte) (string, error) {
-	text, err := json.Marshal(header)
-	if err != nil {
-		return "", err
-	}
-	hash := sha256.New()
-	hash.Write(text)
-	hash.Write(data)
-	return hex.EncodeToString(hash.Sum(nil)), nil
+// noDigest stands in the place of the digest while the digest is taken.
+var noDigest = strings.Repeat("0", 2*sha256.Size)
+
+// digestOf is over a whole file.
+func digestOf(file []byte) string {
+	sum := sha256.Sum256(file)
+	return hex.EncodeToString(sum[:])
+}
+
+// withDigest is a copy of a file with another digest. Only metadata have text as a value, and in text the quotes would have backslashes: the first
+// match is the digest.
+func withDigest(file []byte, from, to string) []byte {
+	field := func(digest string) []byte { return []byte(`"` + digestKey + `":"` + digest + `"`) }
+	return bytes.Replace(file, field(from), field(to), 1)
 }
 
 // Read loads a file that Write wrote. The error wraps ErrDamaged if it is not whole, fs.ErrNotExist if it is not there.
@@ -135,54 +140,42 @@ func parse(raw []byte) (File, error) {
 	if err := json.Unmarshal(fields[metadataKey], &f.Metadata); err != nil {
 		return File{}, fmt.Errorf("its metadata cannot be read: %w", err)
 	}
-	header := map[string]any{}
-	var end int64
+	want, ok := f.Metadata[digestKey]
+	if !ok {
+		return File{}, errors.New("it has no digest: it was not written by this library")
+	}
+	if got := digestOf(withDigest(raw, want, noDigest)); got != want {
+		return File{}, fmt.Errorf("its content has the digest %.12s..., but %.12s... was written: it was altered", got, want)
+	}
+	delete(f.Metadata, digestKey)
+	delete(fields, metadataKey)
+	entries := map[string]entry{}
 	for name, field := range fields {
-		if name == metadataKey {
-			continue
-		}
 		var e entry
 		if err := json.Unmarshal(field, &e); err != nil {
 			return File{}, fmt.Errorf("tensor %q: %w", name, err)
 		}
-		header[name] = e
-		end = max(end, e.Offsets[1])
+		entries[name] = e
 	}
-	if end != int64(len(data)) {
-		return File{}, fmt.Errorf("its tensors need %d bytes, but it has %d: was it cut off?", end, len(data))
-	}
-	if err := checkDigest(f.Metadata, header, data); err != nil {
-		return File{}, err
-	}
-	for name, e := range header {
-		t, err := tensorOf(e.(entry), data)
+	end := int64(0) // tensors lie one behind the other, without a gap
+	for _, name := range slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
+		x, y := entries[a].Offsets, entries[b].Offsets
+		return slices.Compare(x[:], y[:])
+	}) {
+		e := entries[name]
+		if e.Offsets[0] != end {
+			return File{}, fmt.Errorf("tensor %q begins at byte %d, but the one before it ends at %d", name, e.Offsets[0], end)
+		}
+		t, err := tensorOf(e, data)
 		if err != nil {
 			return File{}, fmt.Errorf("tensor %q: %w", name, err)
 		}
-		f.Tensors[name] = t
+		f.Tensors[name], end = t, e.Offsets[1]
+	}
+	if end != int64(len(data)) {
+		return File{}, fmt.Errorf("its tensors need %d bytes, but it has %d", end, len(data))
 	}
 	return f, nil
-}
-
-// checkDigest compares the metadata's digest with the content's, and takes it out of the metadata.
-func checkDigest(metadata map[string]string, header map[string]any, data []byte) error {
-	want, ok := metadata[digestKey]
-	if !ok {
-		return errors.New("it has no digest: it was not written by this library")
-	}
-	blank := maps.Clone(metadata)
-	blank[digestKey] = ""
-	header[metadataKey] = blank
-	got, err := digestOf(header, data)
-	delete(header, metadataKey)
-	if err != nil {
-		return err
-	}
-	if got != want {
-		return fmt.Errorf("its content has the digest %.12s..., but %.12s... was written: it was altered", got, want)
-	}
-	delete(metadata, digestKey)
-	return nil
 }
 
 func tensorOf(e entry, data []byte) (*tensors.Tensor, error) {
@@ -190,21 +183,33 @@ func tensorOf(e entry, data []byte) (*tensors.Tensor, error) {
 		if code != e.DType {
 			continue
 		}
-		for _, d := range e.Shape {
-			if d < 0 {
-				return nil, fmt.Errorf("negative dimension in shape %v", e.Shape)
-			}
-		}
-		shape := shapes.Make(dtype, e.Shape...)
 		from, to := e.Offsets[0], e.Offsets[1]
-		if from < 0 || to > int64(len(data)) || to-from != shape.ByteSize() {
-			return nil, fmt.Errorf("bytes %d to %d do not hold a %s", from, to, shape)
+		if from < 0 || from > to || to > int64(len(data)) {
+			return nil, fmt.Errorf("bytes %d to %d of %d", from, to, len(data))
 		}
-		t := tensors.FromShape(shape)
+		if size, ok := sizeOf(e.Shape, int64(dtype.Size()), to-from); !ok {
+			return nil, fmt.Errorf("bytes %d to %d do not hold a %s of shape %v (%d bytes)", from, to, code, e.Shape, size)
+		}
+		t := tensors.FromShape(shapes.Make(dtype, e.Shape...))
 		if err := t.MutableBytes(func(raw []byte) { copy(raw, data[from:to]) }); err != nil {
 			return nil, err
 		}
 		return t, nil
 	}
 	return nil, fmt.Errorf("unknown type %q", e.DType)
+}
+
+// sizeOf is the bytes of a tensor, and whether they are as many as there are. It stops at the first product beyond those, before it overflows.
+func sizeOf(shape []int, element, have int64) (size int64, ok bool) {
+	if slices.Contains(shape, 0) {
+		return 0, have == 0 && slices.Min(shape) == 0
+	}
+	size = element
+	for _, d := range shape {
+		if d < 0 || int64(d) > have/size {
+			return size, false
+		}
+		size *= int64(d)
+	}
+	return size, size == have
 }
