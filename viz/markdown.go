@@ -1,0 +1,16 @@
+package viz
+
+import (
+	"github.com/janpfeifer/gonb/gonbui"
+)
+
+// Markdown displays text in the running cell of a GoNB notebook, as figures' Show does: a table of scores, for instance. Anywhere else it
+// returns [ErrNotNotebook].
+func Markdown(text string) error {
+	if !gonbui.IsNotebook {
+		return ErrNotNotebook
+	}
+	gonbui.DisplayMarkdown(text)
+	gonbui.Sync()
+	return gonbui.Error()
+}

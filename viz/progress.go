@@ -1,0 +1,47 @@
+package viz
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/janpfeifer/gonb/gonbui"
+)
+
+// Progress shows how far something long has come: in a notebook a bar that is updated in place, elsewhere a line on standard error. It may be
+// used by several goroutines.
+type Progress struct {
+	title string
+	out   io.Writer // nil in a notebook
+
+	mu sync.Mutex
+	id string
+}
+
+// NewProgress is a bar with a title; it is drawn at the first Update.
+func NewProgress(title string) *Progress {
+	p := &Progress{title: title}
+	if gonbui.IsNotebook {
+		p.id = "gobnn-progress-" + gonbui.UniqueID()
+	} else {
+		p.out = os.Stderr
+	}
+	return p
+}
+
+// Update shows that done of total steps are made, and a note beside it.
+func (p *Progress) Update(done, total int, note string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.out == nil {
+		gonbui.UpdateHTML(p.id, fmt.Sprintf(`%s <progress value="%d" max="%d"></progress> %d of %d: %s`,
+			html.EscapeString(p.title), done, total, done, total, html.EscapeString(note)))
+		return
+	}
+	fmt.Fprintf(p.out, "\r\x1b[K%s: %d of %d: %s", p.title, done, total, note)
+	if done >= total {
+		fmt.Fprintln(p.out)
+	}
+}
