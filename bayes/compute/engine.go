@@ -110,6 +110,9 @@ func Open(config string) (*Engine, error) {
 	}
 	backend, err := newBackend(config)
 	if err != nil {
+		if text := err.Error(); name == "xla" && (strings.Contains(text, "no plugins found") || strings.Contains(text, "not found: available plugins")) {
+			return nil, fmt.Errorf("%w by the name %q (`%s` installs one): %w", ErrNoPlugin, argument, setupCommand, err)
+		}
 		if name == "xla" {
 			return nil, fmt.Errorf("%w: %q for %s/%s (is the file whole, and built for this machine? `%s` installs a tested one): %w",
 				ErrPluginLoad, argument, runtime.GOOS, runtime.GOARCH, setupCommand, err)

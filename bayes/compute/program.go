@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -99,12 +100,14 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 // Run makes one step and returns its record. Inputs are tensors or Go values of fixed shape. If it fails, entries that the
 // step replaces are lost: the state must be restored before it can go on.
 func (p *Program) Run(state *State, inputs ...any) (record []float64, err error) {
+	for _, r := range p.reads { // before anything is donated
+		if state.tensors[r] == nil {
+			return nil, fmt.Errorf("program %q: the state has no %q, only %q", p.name, r, state.Names())
+		}
+	}
 	args := make([]any, 0, len(p.reads)+len(inputs))
 	for _, r := range p.reads {
 		t := state.tensors[r]
-		if t == nil {
-			return nil, fmt.Errorf("program %q: the state has no %q, only %q", p.name, r, state.Names())
-		}
 		if !slices.Contains(p.updates, r) {
 			args = append(args, t)
 			continue
@@ -121,7 +124,7 @@ func (p *Program) Run(state *State, inputs ...any) (record []float64, err error)
 		return nil, fmt.Errorf("program %q: %w", p.name, explain(err))
 	}
 	for i, u := range p.updates {
-		state.tensors[u] = outputs[i]
+		state.Set(u, outputs[i])
 	}
 	last := outputs[len(outputs)-1]
 	defer last.FinalizeAll() //nolint:errcheck // freeing a tensor that was read
@@ -167,9 +170,10 @@ func Floats(dtype DType, values []float64, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(narrow, dims...)
 }
 
-// Float64s copies a tensor of either type to the host.
+// Float64s copies a float32 or float64 tensor to the host; other types are an error.
 func Float64s(t *tensors.Tensor) ([]float64, error) {
 	out := make([]float64, t.Size())
+	var wrong error
 	err := t.ConstFlatData(func(flat any) {
 		switch flat := flat.(type) {
 		case []float64:
@@ -179,8 +183,11 @@ func Float64s(t *tensors.Tensor) ([]float64, error) {
 				out[i] = float64(v)
 			}
 		default:
-			panic(fmt.Errorf("compute.Float64s of a %s", t.DType()))
+			wrong = fmt.Errorf("compute: a tensor of %s where float32 or float64 was expected", t.DType())
 		}
 	})
-	return out, err
+	if err = errors.Join(err, wrong); err != nil {
+		return nil, err
+	}
+	return out, nil
 }

@@ -1,0 +1,314 @@
+package compute_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// xlaPlugin is the path of the plugin that Default found; the test is skipped where there is none.
+func xlaPlugin(t *testing.T) string {
+	t.Helper()
+	_, path, _ := strings.Cut(computetest.Engines(t)[0].String(), ":")
+	if !computetest.Engines(t)[0].IsXLA() || !filepath.IsAbs(path) {
+		t.Skip("no XLA plugin is installed")
+	}
+	return path
+}
+
+// needsXLA skips a test of messages that only a build with XLA in it has.
+func needsXLA(t *testing.T) {
+	t.Helper()
+	if _, err := compute.Open("xla:/none.so"); errors.Is(err, compute.ErrUnknownBackend) {
+		t.Skip("this build has no XLA")
+	}
+}
+
+// nothingInstalled hides every plugin of this machine, and gives an empty cache folder.
+func nothingInstalled(t *testing.T) (cache string) {
+	t.Helper()
+	cache = t.TempDir()
+	t.Setenv("GOBNN_CACHE", cache)
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "PJRT_PLUGIN_LIBRARY_PATH"} {
+		t.Setenv(name, t.TempDir())
+	}
+	t.Setenv("GOMLX_BACKEND", "")
+	return cache
+}
+
+func TestOpenErrors(t *testing.T) {
+	needsXLA(t)
+	text := filepath.Join(t.TempDir(), "x.so")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no library, but long enough to be one\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nothingInstalled(t)
+	for _, c := range []struct {
+		config string
+		want   error
+		says   []string
+	}{
+		{"abacus", compute.ErrUnknownBackend, []string{`"abacus"`, "go", "xla"}},
+		{"", compute.ErrUnknownBackend, []string{`""`}},
+		{"xla:/no/such/plugin.so", compute.ErrNoPlugin, []string{"/no/such/plugin.so", "go run ./notebooks setup"}},
+		{"xla:/no/such/plugin.so,option", compute.ErrNoPlugin, []string{"/no/such/plugin.so ("}},
+		{"xla:nosuch", compute.ErrNoPlugin, []string{`"nosuch"`, "go run ./notebooks setup"}},
+		{"xla", compute.ErrNoPlugin, []string{"go run ./notebooks setup"}},
+		{"xla:" + text, compute.ErrPluginLoad, []string{text, "go run ./notebooks setup"}},
+		{"go:nosuch", nil, []string{`"go:nosuch"`}},
+	} {
+		engine, err := compute.Open(c.config)
+		if err == nil || engine != nil {
+			t.Errorf("Open(%q) = %v, %v", c.config, engine, err)
+			continue
+		}
+		for _, kind := range []error{compute.ErrUnknownBackend, compute.ErrNoPlugin, compute.ErrPluginLoad} {
+			if errors.Is(err, kind) != (kind == c.want) {
+				t.Errorf("Open(%q): errors.Is(%v, %v) is %v", c.config, err, kind, kind != c.want)
+			}
+		}
+		for _, s := range c.says {
+			if !strings.Contains(err.Error(), s) {
+				t.Errorf("Open(%q): error %v does not say %q", c.config, err, s)
+			}
+		}
+	}
+	for _, bad := range []string{"abacus", "xla:/no/such/plugin.so"} {
+		t.Setenv("GOMLX_BACKEND", bad)
+		if _, err := compute.Default(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("GOMLX_BACKEND=%q", bad)) {
+			t.Errorf("GOMLX_BACKEND=%s: error %v", bad, err)
+		}
+	}
+}
+
+// Engines are shared by configuration; closing one frees it, twice does nothing, and the next Open gives another that works.
+func TestSharedAndClosed(t *testing.T) {
+	configs := []string{"go:ops_sequential,parallelism=1"}
+	if computetest.Engines(t)[0].IsXLA() {
+		link := filepath.Join(t.TempDir(), "another.so")
+		if err := os.Symlink(xlaPlugin(t), link); err != nil {
+			t.Fatal(err)
+		}
+		configs = append(configs, "xla:"+link)
+	}
+	for _, config := range configs {
+		open := func() *compute.Engine {
+			engine, err := compute.Open(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return engine
+		}
+		works := func(engine *compute.Engine) {
+			exec := MustNewExec(engine.Backend(), func(x *Node) *Node { return MulScalar(x, 2) })
+			defer exec.Finalize()
+			out, err := exec.Call(float32(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := out[0].Value(); got != float32(6) {
+				t.Errorf("%s: 2*3 = %v", config, got)
+			}
+			out[0].FinalizeAll() //nolint:errcheck // before the engine is closed
+		}
+		a, b := open(), open()
+		if a != b {
+			t.Errorf("%s: two Opens gave two engines", config)
+		}
+		if a.String() != config {
+			t.Errorf("String() = %q, want %q", a.String(), config)
+		}
+		works(a)
+		a.Close()
+		b.Close()
+		c := open()
+		if c == a {
+			t.Errorf("%s: a closed engine was handed out again", config)
+		}
+		a.Close() // closed long ago: must not close c
+		if open() != c {
+			t.Errorf("%s: closing an old engine closed the new one", config)
+		}
+		works(c)
+		c.Close()
+	}
+}
+
+func TestNames(t *testing.T) {
+	pure, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pure.Name() != "go" || pure.IsXLA() {
+		t.Errorf("%s: Name() = %q, IsXLA() = %v", pure, pure.Name(), pure.IsXLA())
+	}
+	if or, err := pure.Or(); or != pure || err != nil {
+		t.Errorf("Or() of an engine = %v, %v", or, err)
+	}
+	nothingInstalled(t)
+	t.Setenv("GOMLX_BACKEND", compute.GoBackend)
+	if or, err := (*compute.Engine)(nil).Or(); or != pure || err != nil {
+		t.Errorf("Or() of nil = %v, %v, want what GOMLX_BACKEND says", or, err)
+	}
+}
+
+// Default takes the best plugin of a whole environment, of PJRT_PLUGIN_LIBRARY_PATH and of the home folder, and the Go backend where there is none.
+func TestDefault(t *testing.T) {
+	var plugin string
+	if computetest.Engines(t)[0].IsXLA() {
+		plugin = xlaPlugin(t)
+	}
+	cache := nothingInstalled(t)
+	is := func(what, config string) {
+		t.Helper()
+		engine, err := compute.Default()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if engine.String() != config {
+			t.Errorf("%s: Default opened %s, want %s", what, engine, config)
+		}
+	}
+	is("nothing installed", compute.GoBackend)
+	if plugin == "" {
+		t.Skip("no XLA plugin is installed")
+	}
+	link := func(parts ...string) string {
+		path := filepath.Join(parts...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(plugin, path); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if engine, err := compute.Open("xla:" + path); err == nil {
+				engine.Close()
+			}
+		})
+		return path
+	}
+	home := link(os.Getenv("HOME"), ".local", "lib", "go-xla", "pjrt_c_api_cpu_plugin.so")
+	is("a plugin of go-xla's installer", "xla:"+home)
+	inPath := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_cpu_plugin.so")
+	is("PJRT_PLUGIN_LIBRARY_PATH", "xla:"+inPath)
+
+	own := link(cache, "env", "lib", "python3.11", "site-packages", "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
+	is("an environment that is not whole", "xla:"+inPath)
+	if err := os.WriteFile(filepath.Join(cache, "env", compute.EnvironmentStamp), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is("a whole environment", "xla:"+own)
+	accelerator := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_cuda_plugin.so") // by its name only
+	is("an accelerator", "xla:"+accelerator)
+
+	broken := filepath.Join(cache, "env", "lib", "python3.11", "site-packages", "libtpu", "libtpu.so")
+	if err := os.MkdirAll(filepath.Dir(broken), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is("the first plugin does not load", "xla:"+accelerator)
+}
+
+func TestTry(t *testing.T) {
+	if err := compute.Try(func() {}); err != nil {
+		t.Error(err)
+	}
+	cause := errors.New("a cause")
+	if err := compute.Try(func() { panic(cause) }); !errors.Is(err, cause) || errors.Is(err, compute.ErrOutOfMemory) {
+		t.Errorf("panic(error): %v", err)
+	}
+	if err := compute.Try(func() { panic("a text") }); err == nil || err.Error() != "a text" {
+		t.Errorf("panic(string): %v", err)
+	}
+	for _, text := range []string{"RESOURCE_EXHAUSTED: Out of memory", "PJRT error: Out of memory allocating 274877906944 bytes.", "CUDA_ERROR: out of memory"} {
+		if err := compute.Try(func() { panic(errors.New(text)) }); !errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "fewer particles") {
+			t.Errorf("panic(%q): %v", text, err)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a fault of the program was swallowed")
+		}
+	}()
+	compute.Try(func() { _ = []int{}[len(text)] }) //nolint:errcheck // it panics
+}
+
+const text = "one"
+
+// More memory than any machine has: XLA says so, and the next step runs.
+func TestOutOfMemory(t *testing.T) {
+	plugin := xlaPlugin(t)
+	engine, err := compute.Open("xla:" + plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := compute.NewProgram(engine, "huge", nil, []string{"x"}, func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		x := Mul(Iota(inputs[0].Graph(), shapes.Make(compute.Float32, 1<<44), 0), inputs[0])
+		return compute.Nodes{"x": x}, inputs[0]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	state := compute.NewState(engine)
+	defer state.Close()
+	if _, err := program.Run(state, float32(1)); !errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), `"huge"`) {
+		t.Errorf("64 TiB: error %v", err)
+	}
+	if got := computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{OnePlus(a[0])} }, float32(1)); got[0][0] != 2 {
+		t.Errorf("after that 1 + 1 = %v", got)
+	}
+}
+
+func TestFolders(t *testing.T) {
+	nothingInstalled(t)
+	folders := func() (string, string) {
+		cache, err := compute.CacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env, err := compute.EnvironmentDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cache, env
+	}
+	own := t.TempDir()
+	t.Setenv("GOBNN_CACHE", own)
+	if cache, env := folders(); cache != own || env != filepath.Join(own, "env") {
+		t.Errorf("GOBNN_CACHE=%s: %s and %s", own, cache, env)
+	}
+	t.Setenv("GOBNN_CACHE", "relative")
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cache, _ := folders(); cache != filepath.Join(wd, "relative") {
+		t.Errorf("GOBNN_CACHE=relative: %s", cache)
+	}
+	t.Setenv("GOBNN_CACHE", "")
+	user, err := os.UserCacheDir() // $XDG_CACHE_HOME on Linux
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cache, env := folders(); cache != filepath.Join(user, "gobnn") || env != filepath.Join(user, "gobnn", "env") {
+		t.Errorf("no GOBNN_CACHE: %s and %s", cache, env)
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	if cache, err := compute.CacheDir(); err == nil || !strings.Contains(err.Error(), "GOBNN_CACHE") {
+		t.Errorf("no home: %q, %v, want an error that says what to set", cache, err)
+	}
+}

@@ -1,0 +1,295 @@
+package compute_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// walk is a step x' = a x + input, n' = n + 1, recording the sum of x' and n'.
+func walk(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	x := Add(Mul(s["x"], s["a"]), inputs[0])
+	n := OnePlus(s["n"])
+	return compute.Nodes{"x": x, "n": n}, Stack([]*Node{ReduceAllSum(x), n}, 0)
+}
+
+func newWalk(t testing.TB, engine *compute.Engine, dtype compute.DType) (*compute.Program, *compute.State) {
+	t.Helper()
+	program, err := compute.NewProgram(engine, "walk", []string{"x", "a", "n"}, []string{"x", "n"}, walk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(program.Close)
+	state := compute.NewState(engine)
+	t.Cleanup(state.Close)
+	state.Set("x", compute.Floats(dtype, []float64{1, 2, -.5}, 3))
+	state.Set("a", compute.Floats(dtype, []float64{.5, -1, 2}, 3))
+	state.Set("n", compute.Floats(dtype, []float64{0}))
+	return program, state
+}
+
+func host(t *testing.T, state *compute.State, names ...string) map[string]*tensors.Tensor {
+	t.Helper()
+	copies, err := state.Host(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return copies
+}
+
+func values(t *testing.T, x *tensors.Tensor) []float64 {
+	t.Helper()
+	v, err := compute.Float64s(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Steps compute what a plain loop does; what the step does not replace stays; a copy on the host does not change with later steps; the tensor that a
+// step consumed cannot be used any more.
+func TestProgram(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		program, state := newWalk(t, engine, dtype)
+		x, a := []float64{1, 2, -.5}, []float64{.5, -1, 2}
+		var copied *tensors.Tensor
+		var then []float64
+		for step := range 5 {
+			input := float64(step) * .25
+			consumed, kept := state.Get("x"), state.Get("a")
+			record, err := program.Run(state, compute.Floats(dtype, []float64{input}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0.0
+			for i := range x {
+				x[i] = a[i]*x[i] + input
+				sum += x[i]
+			}
+			computetest.Near(t, "record", record, []float64{sum, float64(step + 1)}, 1e-6)
+			if step > 0 { // in step 0 it still had the copy on the host that it was made from
+				if v, err := compute.Float64s(consumed); err == nil {
+					t.Errorf("step %d: a donated tensor can still be read: %v", step, v)
+				}
+			}
+			if state.Get("a") != kept {
+				t.Errorf("step %d: an entry that is only read was replaced", step)
+			}
+			if step == 2 {
+				copied, then = host(t, state, "x")["x"], slices.Clone(x)
+			}
+		}
+		computetest.Near(t, "state", values(t, host(t, state)["x"]), x, 1e-6)
+		computetest.Near(t, "copy of step 2", values(t, copied), then, 1e-6)
+		if got := state.Names(); !slices.Equal(got, []string{"a", "n", "x"}) {
+			t.Errorf("names %q", got)
+		}
+		if _, err := state.Host("x", "nothing"); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
+			t.Errorf("Host of what is not there: %v", err)
+		}
+		state.Close()
+		if len(state.Names()) != 0 || state.Get("x") != nil {
+			t.Errorf("a closed state holds %q", state.Names())
+		}
+	})
+}
+
+// A step may make entries that were not there, and replace some that it does not read.
+func TestNewEntries(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		program, err := compute.NewProgram(engine, "make", nil, []string{"y"}, func(_ compute.Nodes, in []*Node) (compute.Nodes, *Node) {
+			return compute.Nodes{"y": MulScalar(in[0], 3)}, in[0]
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		state := compute.NewState(engine)
+		for _, v := range []float32{2, 5} {
+			before := state.Get("y")
+			if _, err := program.Run(state, v); err != nil {
+				t.Fatal(err)
+			}
+			if got := values(t, host(t, state, "y")["y"])[0]; got != float64(3*v) {
+				t.Errorf("y = %v, want %v", got, 3*v)
+			}
+			if before != nil && before.Ok() {
+				t.Error("the replaced tensor still holds its memory")
+			}
+		}
+	}
+}
+
+func TestProgramErrors(t *testing.T) {
+	fault := errors.New("a fault in the graph")
+	for _, engine := range computetest.Engines(t) {
+		for _, c := range []struct {
+			name  string
+			reads []string
+			step  compute.Step
+			says  []string
+		}{
+			{"missing entry", []string{"x", "absent"}, walk, []string{`"absent"`, `"x"`}},
+			{"forgotten update", []string{"x"}, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+				return compute.Nodes{}, ReduceAllSum(s["x"])
+			}, []string{`"x"`, "update"}},
+			{"update not declared", []string{"x"}, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+				return compute.Nodes{"x": s["x"], "y": s["x"]}, ReduceAllSum(s["x"])
+			}, []string{"2 entries", `"x"`}},
+			{"panic", []string{"x"}, func(compute.Nodes, []*Node) (compute.Nodes, *Node) { panic(fault) }, []string{fault.Error()}},
+			{"GoMLX's panic", []string{"x"}, func(s compute.Nodes, in []*Node) (compute.Nodes, *Node) {
+				return compute.Nodes{"x": Add(s["x"], Const(s["x"].Graph(), []float32{1, 2}))}, in[0]
+			}, []string{"shape"}},
+		} {
+			program, err := compute.NewProgram(engine, c.name, c.reads, []string{"x"}, c.step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := compute.NewState(engine)
+			state.Set("x", compute.Floats(compute.Float32, []float64{1, 2, 3}, 3))
+			record, err := program.Run(state, float32(1))
+			if err == nil {
+				t.Errorf("%s on %s: no error but the record %v", c.name, engine.Name(), record)
+				continue
+			}
+			for _, s := range append(c.says, c.name) {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("%s on %s: error does not say %q: %v", c.name, engine.Name(), s, err)
+				}
+			}
+			if c.name == "missing entry" { // found before anything was donated
+				computetest.Near(t, "x after the error", values(t, host(t, state, "x")["x"]), []float64{1, 2, 3}, 0)
+			}
+			if _, err := program.Run(state, float32(1)); err == nil {
+				t.Errorf("%s: the second run went well", c.name)
+			}
+			state.Close() // of a state that lost entries
+			program.Close()
+		}
+	}
+}
+
+func TestFloats(t *testing.T) {
+	given := []float64{1, math.Pi, math.Inf(-1), math.NaN(), 1e300, math.Copysign(0, -1)}
+	for _, c := range []struct {
+		dtype compute.DType
+		round func(float64) float64
+	}{
+		{compute.Float64, func(v float64) float64 { return v }},
+		{compute.Float32, func(v float64) float64 { return float64(float32(v)) }},
+	} {
+		x := compute.Floats(c.dtype, given, 2, 3)
+		if x.DType() != c.dtype || !slices.Equal(x.Shape().Dimensions, []int{2, 3}) {
+			t.Errorf("%s: a tensor of shape %s", c.dtype, x.Shape())
+		}
+		for i, got := range values(t, x) {
+			if want := c.round(given[i]); math.Float64bits(got) != math.Float64bits(want) && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Errorf("%s: %v came back as %v, want %v", c.dtype, given[i], got, want)
+			}
+		}
+	}
+	given[0] = 7
+	if x := compute.Floats(compute.Float64, given, 6); values(t, x)[0] != 7 {
+		t.Error("Floats does not copy what it was given")
+	} else if given[0] = 8; values(t, x)[0] != 7 {
+		t.Error("the tensor changed with the slice that it was made from")
+	}
+	if v, err := compute.Float64s(tensors.FromFlatDataAndDimensions([]int32{1}, 1)); err == nil || !strings.Contains(err.Error(), "Int32") {
+		t.Errorf("Float64s of an int32: %v, %v", v, err)
+	}
+}
+
+// Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget or to the largest number of chunks, and
+// say so.
+func TestPlan(t *testing.T) {
+	const budget, most = 32 << 20, 32 // bytes, chunks: see NewPlan
+	for _, j := range []int{1, 2, 3, 31, 32, 33, 100, 1000, 10_007, 200_000} {
+		for _, bytes := range []int64{0, 1, 1000, 33 << 10, 1 << 20, 33 << 20, 1 << 40} {
+			for _, chunk := range []int{0, 1, 7, 100, j, 2 * j} {
+				plan, err := compute.NewPlan(j, bytes, chunk)
+				if err != nil {
+					t.Fatal(err)
+				}
+				next, count := 0, 0
+				for from, to := range plan.All() {
+					if from != next || to <= from || to-from > plan.Chunk || to != j && to-from != plan.Chunk {
+						t.Fatalf("%s: chunk %d is [%d, %d), expected to begin at %d", plan, count, from, to, next)
+					}
+					next, count = to, count+1
+				}
+				if next != j || count != plan.Chunks() {
+					t.Fatalf("%s: %d chunks end at %d", plan, count, next)
+				}
+				switch {
+				case chunk > 0 && plan.Chunk != min(chunk, j):
+					t.Fatalf("%s: chunks of %d were asked for", plan, chunk)
+				case chunk == 0 && count > most:
+					t.Fatalf("%s: more than %d chunks", plan, most)
+				case chunk == 0 && plan.Bytes > budget && plan.Chunk > 1 && plan.Chunk != (j+most-1)/most:
+					t.Fatalf("%s: a chunk beyond the budget, though more chunks are allowed", plan)
+				case chunk == 0 && int64(j)*bytes <= budget && count != 1:
+					t.Fatalf("%s: all particles fit one chunk", plan)
+				}
+			}
+		}
+	}
+	plan, err := compute.NewPlan(1000, 1<<20, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "1000 particles in 4 chunks of 300, about 300.0 MiB of activations each"; plan.String() != want {
+		t.Errorf("%q, want %q", plan, want)
+	}
+	for range plan.All() {
+		break // a loop may end early
+	}
+	for _, bad := range []struct{ particles, chunk int }{{0, 0}, {-3, 1}, {5, -2}} {
+		if _, err := compute.NewPlan(bad.particles, 1, bad.chunk); err == nil || !strings.Contains(err.Error(), "particles must be at least 1") {
+			t.Errorf("%+v: error %v", bad, err)
+		}
+	}
+}
+
+// After returns x to the bit, whatever it waits for, and takes no part in gradients.
+func TestAfter(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		run := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node {
+			x, before := ConvertDType(a[0], dtype), ConvertDType(a[1], dtype)
+			y := compute.After(x, before)
+			return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, y)), x, before)...)
+		})
+		x := []float64{1, -2.5, 0}
+		for _, before := range [][]float64{{1, 2}, {math.NaN(), 1}, {math.Inf(1), 0}, {math.Inf(-1), math.Inf(-1)}} {
+			out := run(x, before)
+			computetest.Near(t, "x", out[0], x, 0)
+			computetest.Near(t, "its gradient", out[1], []float64{2, -5, 0}, 0)
+			computetest.Near(t, "that of what it waits for", out[2], []float64{0, 0}, 0)
+		}
+	})
+}
+
+// BenchmarkCall is the floor of a Program.Run: a step that adds a scalar to three numbers, and its record on the host.
+func BenchmarkCall(b *testing.B) {
+	for _, engine := range computetest.Engines(b) {
+		b.Run(engine.Name(), func(b *testing.B) {
+			program, state := newWalk(b, engine, compute.Float32)
+			input := compute.Floats(compute.Float32, []float64{0})
+			if _, err := program.Run(state, input); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := program.Run(state, input); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
