@@ -8,8 +8,8 @@
 // gradient with respect to the shared parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's
 // identity), and chunks merge as running log-sum-exps do.
 //
-// One gate stands before everything: a log-likelihood that is NaN or infinite counts as -Inf, and a particle with a non-finite
-// coordinate is evaluated as zeros, with weight 0, so that it cannot disturb the others' gradient.
+// One gate stands before everything: a log-likelihood that is NaN or infinite counts as -Inf, and a particle with a coordinate that is not
+// finite, or so large that its square overflows, is evaluated as zeros, with weight 0, so that it cannot disturb the others' gradient.
 package target
 
 import (
@@ -155,7 +155,7 @@ type Evidence struct {
 // identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held constant
 // (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
 func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
-	finite := LogicalAll(IsFinite(phi), 1) // [J]
+	finite := LogicalAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), 1) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
 	logWeights = Where(alive, logWeights, negativeInfinity(logWeights))
@@ -172,12 +172,10 @@ func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
 		joint := StopGradient(Add(logLik, part(logWeights, from, to)))
 		chunkMax := smc.FiniteMax(joint)
 		weights := Exp(Sub(joint, chunkMax))
-		// A particle of weight 0 is left out by Where, not by the factor 0: 0 times NaN is NaN.
-		contributing := Where(GreaterThan(weights, ZerosLike(weights)), raw, ZerosLike(raw))
 		sum := ReduceAllSum(weights)
 		var gradients []*Node
 		if len(wrt) > 0 {
-			gradients = Gradient(ReduceAllSum(Mul(weights, contributing)), wrt...)
+			gradients = Gradient(ReduceAllSum(Mul(weights, raw)), wrt...)
 		}
 		parts = append(parts, logLik)
 		if maximum == nil {
@@ -350,6 +348,14 @@ func concatenate(parts []*Node) *Node {
 		return parts[0]
 	}
 	return Concatenate(parts, 0)
+}
+
+// largest is the largest coordinate that a particle may have: a network's sums of squares stay finite.
+func largest(dtype compute.DType) float64 {
+	if dtype == compute.Float64 {
+		return 1e150
+	}
+	return 1e18
 }
 
 func negativeInfinity(like *Node) *Node {
