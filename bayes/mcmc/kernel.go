@@ -88,6 +88,11 @@ func (k OrnsteinUhlenbeck) Check(d int) error {
 			return fmt.Errorf("mcmc: OrnsteinUhlenbeck.%s has %d values, but particles have %d coordinates", field.name, n, d)
 		}
 	}
+	for i, m := range k.Mean {
+		if math.IsNaN(m) || math.IsInf(m, 0) {
+			return fmt.Errorf("mcmc: OrnsteinUhlenbeck.Mean[%d] is %v: it must be finite", i, m)
+		}
+	}
 	for i, s := range k.StdDev {
 		if !(s > 0) || math.IsInf(s, 0) {
 			return fmt.Errorf("mcmc: OrnsteinUhlenbeck.StdDev[%d] is %v: it must be positive", i, s)

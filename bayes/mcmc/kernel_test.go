@@ -1,0 +1,425 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/smc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// The particles of these tests are independent of one another, so after any number of moves that leave the target invariant J particles that began as
+// draws of it are J independent draws of it still: moments lie within zMax standard errors (7e-6 each) and Kolmogorov-Smirnov p-values above pMin. With
+// the some 150 comparisons of this file a change of the random numbers raises a false alarm once in 400; the seeds are fixed.
+const (
+	j    = 20_000
+	zMax = 4.5
+	pMin = 1e-5
+)
+
+// mover compiles one move of a kernel. What it returns moves phi, [J, D] flat, again and again, carrying the log-density along as State does, and
+// gives the particles' last place and the sums of Accepted and NonFinite over the moves, [J].
+func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target LogDensity) func(phi []float64, moves int) (moved, accepted, nonFinite []float64) {
+	t.Helper()
+	if err := kernel.Check(d); err != nil {
+		t.Fatal(err)
+	}
+	density := func(phi []float64) []float64 { return nil }
+	if kernel.NeedsTarget() {
+		evaluate := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{smc.Gate(target(a[0]))} })
+		density = func(phi []float64) []float64 { return evaluate(compute.Floats(dtype, phi, len(phi)/d, d))[0] }
+	}
+	run := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
+		s := State{Phi: a[1]}
+		if kernel.NeedsTarget() {
+			s.LogDensity = a[2]
+		}
+		s, info := kernel.Move(random.New(g, 17).At(a[0]), s, target)
+		if !kernel.NeedsTarget() {
+			return []*Node{s.Phi}
+		}
+		return []*Node{s.Phi, s.LogDensity, info.Accepted, info.NonFinite}
+	})
+	step := uint32(0)
+	return func(phi []float64, moves int) (moved, accepted, nonFinite []float64) {
+		logDensity := density(phi)
+		accepted, nonFinite = make([]float64, len(phi)/d), make([]float64, len(phi)/d)
+		for range moves {
+			args := []any{step, compute.Floats(dtype, phi, len(phi)/d, d)}
+			if kernel.NeedsTarget() {
+				args = append(args, compute.Floats(dtype, logDensity, len(logDensity)))
+			}
+			out := run(args...)
+			phi, step = out[0], step+1
+			if kernel.NeedsTarget() {
+				logDensity = out[1]
+				floats.Add(accepted, out[2])
+				floats.Add(nonFinite, out[3])
+			}
+		}
+		return phi, accepted, nonFinite
+	}
+}
+
+func column(phi []float64, d, k int) []float64 {
+	var c []float64
+	for i := k; i < len(phi); i += d {
+		c = append(c, phi[i])
+	}
+	return c
+}
+
+// kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
+func kolmogorov(draws []float64, cdf func(float64) float64) float64 {
+	sorted := slices.Clone(draws)
+	slices.Sort(sorted)
+	n, distance := float64(len(sorted)), 0.0
+	for i, x := range sorted {
+		f := cdf(x)
+		distance = max(distance, f-float64(i)/n, float64(i+1)/n-f)
+	}
+	lambda, p := distance*math.Sqrt(n), 0.0
+	if lambda < 0.3 {
+		return 1 // the series below is 1 to nine digits, but converges slowly
+	}
+	for k := 1.0; k < 100; k++ {
+		p += 2 * math.Pow(-1, k-1) * math.Exp(-2*k*k*lambda*lambda)
+	}
+	return min(1, max(0, p))
+}
+
+func follows(t *testing.T, what string, draws []float64, cdf func(float64) float64) {
+	t.Helper()
+	if p := kolmogorov(draws, cdf); !(p >= pMin) {
+		mean, sd := stat.MeanStdDev(draws, nil)
+		t.Errorf("%s: Kolmogorov-Smirnov p-value %.2g (mean %.4f, standard deviation %.4f)", what, p, mean, sd)
+	}
+}
+
+// expect compares the mean of f over the rows of phi, [J, D] flat, with its exact value.
+func expect(t *testing.T, what string, phi []float64, d int, f func(x []float64) float64, want float64) {
+	t.Helper()
+	values := make([]float64, len(phi)/d)
+	for i := range values {
+		values[i] = f(phi[i*d : (i+1)*d])
+	}
+	mean, sd := stat.MeanStdDev(values, nil)
+	if z := (mean - want) / (sd / math.Sqrt(float64(len(values)))); !(math.Abs(z) <= zMax) {
+		t.Errorf("%s is %.5f, want %.5f: off by %.1f standard errors", what, mean, want, z)
+	}
+}
+
+// A target in one dimension or two, with exact draws and exact answers.
+type exactTarget struct {
+	name       string
+	d          int
+	logDensity LogDensity
+	draw       func(r *rand.Rand) []float64
+	cdf        []func(float64) float64 // of each coordinate
+	mean, sd   []float64
+	third      []float64 // central moments
+	covariance float64   // of the two coordinates
+}
+
+// correlated is a Gaussian with different means and scales and correlation 0.8.
+func correlated() exactTarget {
+	m, s, rho := []float64{1.5, -.7}, []float64{2, .5}, .8
+	return exactTarget{
+		name: "correlated Gaussian", d: 2,
+		logDensity: func(phi *Node) *Node {
+			z := Div(Sub(phi, row(phi, m)), row(phi, s))
+			precision := ConvertDType(Const(phi.Graph(), [][]float64{{1, -rho}, {-rho, 1}}), phi.DType())
+			q := ReduceSum(Mul(z, Einsum("jk,kl->jl", z, precision)), 1)
+			return MulScalar(q, -.5/(1-rho*rho))
+		},
+		draw: func(r *rand.Rand) []float64 {
+			a, b := r.NormFloat64(), r.NormFloat64()
+			return []float64{m[0] + s[0]*a, m[1] + s[1]*(rho*a+math.Sqrt(1-rho*rho)*b)}
+		},
+		cdf:  []func(float64) float64{distuv.Normal{Mu: m[0], Sigma: s[0]}.CDF, distuv.Normal{Mu: m[1], Sigma: s[1]}.CDF},
+		mean: m, sd: s, third: []float64{0, 0}, covariance: rho * s[0] * s[1],
+	}
+}
+
+// gumbel has density exp(-z - exp(-z)) / b, z = (x - a) / b, and is skewed: mean a + b gamma, variance (pi b)^2 / 6, third central moment
+// 2 zeta(3) b^3.
+func gumbel() exactTarget {
+	const a, b, zeta3 = -1, .7, 1.2020569031595943
+	return exactTarget{
+		name: "Gumbel", d: 1,
+		logDensity: func(phi *Node) *Node {
+			z := DivScalar(SubScalar(Squeeze(phi, 1), a), b)
+			return Neg(Add(z, Exp(Neg(z))))
+		},
+		draw: func(r *rand.Rand) []float64 { return []float64{a - b*math.Log(r.ExpFloat64())} },
+		cdf:  []func(float64) float64{func(x float64) float64 { return math.Exp(-math.Exp(-(x - a) / b)) }},
+		mean: []float64{a + b*0.5772156649015329}, sd: []float64{math.Pi * b / math.Sqrt(6)}, third: []float64{2 * zeta3 * b * b * b},
+	}
+}
+
+func (e exactTarget) draws(n int) []float64 {
+	r := rand.New(rand.NewPCG(5, 6))
+	var phi []float64
+	for range n {
+		phi = append(phi, e.draw(r)...)
+	}
+	return phi
+}
+
+// check compares draws with the target's exact moments and distribution functions.
+func (e exactTarget) check(t *testing.T, when string, phi []float64) {
+	t.Helper()
+	for k := range e.d {
+		what := fmt.Sprintf("%s, %s, coordinate %d: ", e.name, when, k)
+		follows(t, what, column(phi, e.d, k), e.cdf[k])
+		central := func(power int) func([]float64) float64 {
+			return func(x []float64) float64 { return math.Pow(x[k]-e.mean[k], float64(power)) }
+		}
+		expect(t, what+"mean", phi, e.d, func(x []float64) float64 { return x[k] }, e.mean[k])
+		expect(t, what+"variance", phi, e.d, central(2), e.sd[k]*e.sd[k])
+		expect(t, what+"third moment", phi, e.d, central(3), e.third[k])
+	}
+	if e.d == 2 {
+		expect(t, e.name+", "+when+": covariance", phi, 2, func(x []float64) float64 { return (x[0] - e.mean[0]) * (x[1] - e.mean[1]) }, e.covariance)
+	}
+}
+
+// Random-walk Metropolis leaves its target invariant, and brings particles that begin elsewhere to it.
+func TestMetropolisInvariance(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		for _, c := range []struct {
+			target exactTarget
+			step   float64
+		}{{correlated(), .6}, {gumbel(), 1.2}} {
+			move := mover(t, engine, dtype, RandomWalkMetropolis{StepSize: c.step}, c.target.d, c.target.logDensity)
+			phi := c.target.draws(j)
+			c.target.check(t, "the exact draws", phi)
+			phi, accepted, nonFinite := move(phi, 20)
+			c.target.check(t, "after 20 moves", phi)
+			if share := stat.Mean(accepted, nil) / 20; share < .3 || share > .8 {
+				t.Errorf("%s: %.2f of the moves were accepted: this tests little", c.target.name, share)
+			}
+			if slices.Max(nonFinite) != 0 {
+				t.Errorf("%s: proposals were not finite", c.target.name)
+			}
+
+			phi, _, _ = move(make([]float64, 2000*c.target.d), 400)
+			c.target.check(t, "begun at 0, after 400 moves", phi)
+		}
+	})
+}
+
+// For a standard normal target and proposals of standard deviation s the mean acceptance is (2/pi) arctan(2/s); and a particle moves exactly if it
+// counts as accepted.
+func TestMetropolisAcceptance(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		normal := func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) }
+		r := rand.New(rand.NewPCG(1, 2))
+		phi := make([]float64, j)
+		for i := range phi {
+			phi[i] = float64(float32(r.NormFloat64()))
+		}
+		for _, s := range []float64{0, .5, 2.4} { // 0 takes the default, 0.1
+			kernel := RandomWalkMetropolis{StepSize: s}
+			out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
+				next, info := kernel.Move(random.New(g, 3), State{Phi: a[0]}, normal)
+				return []*Node{next.Phi, info.Accepted, next.LogDensity}
+			}, compute.Floats(dtype, phi, j, 1))
+			if s == 0 {
+				s = .1
+			}
+			expect(t, fmt.Sprintf("step %v: acceptance", s), out[1], 1, func(x []float64) float64 { return x[0] }, 2/math.Pi*math.Atan(2/s))
+			for i := range phi {
+				if (out[0][i] != phi[i]) != (out[1][i] == 1) || out[1][i] != 0 && out[1][i] != 1 {
+					t.Fatalf("step %v: particle %d went from %v to %v, and Accepted is %v", s, i, phi[i], out[0][i], out[1][i])
+				}
+				if want := -out[0][i] * out[0][i] / 2; math.Abs(out[2][i]-want) > 1e-5*(1-want) {
+					t.Fatalf("step %v: particle %d carries log-density %v, but is where it is %v", s, i, out[2][i], want)
+				}
+			}
+		}
+	})
+}
+
+// A target that is NaN above 1 and +Inf below -1.5 is the normal between: proposals beyond are rejected and counted, and the other particles do
+// exactly what they do under a target without holes. Particles that begin in a hole leave it; one that is NaN stays, alone.
+func TestMetropolisNonFinite(t *testing.T) {
+	const low, high = -1.5, 1
+	normal := func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) }
+	holes := func(phi *Node) *Node {
+		x, density := Squeeze(phi, 1), normal(phi)
+		nan := Sqrt(Neg(OnesLike(x)))
+		density = Where(GreaterThan(x, ConstAs(x, float64(high))), nan, density)
+		return Where(LessThan(x, ConstAs(x, low)), Reciprocal(ZerosLike(x)), density)
+	}
+	from, to := distuv.UnitNormal.CDF(low), distuv.UnitNormal.CDF(high)
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		r := rand.New(rand.NewPCG(1, 2))
+		phi := make([]float64, j)
+		for i := range phi {
+			phi[i] = distuv.UnitNormal.Quantile(from + (to-from)*r.Float64())
+		}
+		kernel := RandomWalkMetropolis{StepSize: 1}
+		move := mover(t, engine, dtype, kernel, 1, holes)
+		plain, _, _ := mover(t, engine, dtype, kernel, 1, normal)(phi, 1)
+		first, _, nonFinite := move(phi, 1)
+		for i := range phi {
+			if nonFinite[i] == 0 && first[i] != plain[i] {
+				t.Fatalf("particle %d met no hole, but went to %v instead of %v", i, first[i], plain[i])
+			}
+			if outside := plain[i] < low || plain[i] > high; outside && nonFinite[i] == 0 {
+				t.Fatalf("particle %d went into a hole at %v, which is not counted", i, plain[i])
+			}
+		}
+		phi, _, nonFinite = move(first, 20)
+		rejected := stat.Mean(nonFinite, nil) / 20
+		follows(t, "truncated normal", phi, func(x float64) float64 {
+			return min(1, max(0, (distuv.UnitNormal.CDF(x)-from)/(to-from)))
+		})
+		// The share of proposals beyond is the integral of the truncated density times the proposal's mass beyond, by the midpoint rule.
+		want, cells := 0.0, 2000
+		for i := range cells {
+			x := low + (high-low)*(float64(i)+.5)/float64(cells)
+			beyond := distuv.UnitNormal.CDF(low-x) + 1 - distuv.UnitNormal.CDF(high-x)
+			want += distuv.UnitNormal.Prob(x) / (to - from) * beyond * (high - low) / float64(cells)
+		}
+		if math.Abs(rejected-want) > .005 { // 20 moves of 20 000 particles: a standard error of some 0.001, with what moves have in common
+			t.Errorf("%.4f of the proposals were not finite, want %.4f", rejected, want)
+		}
+
+		// The kernel evaluates the start itself: a start in a hole has no density, so any finite proposal is better.
+		lost := []float64{1.2, -1.7, math.NaN(), .9}
+		out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
+			next, info := kernel.Move(random.New(g, 6), State{Phi: a[0]}, holes)
+			return []*Node{next.Phi, info.NonFinite, next.LogDensity}
+		}, compute.Floats(dtype, lost, len(lost), 1))
+		for i, x := range out[0] {
+			switch inside := x >= low && x <= high; {
+			case i == 2 && (!math.IsNaN(x) || out[1][i] != 1 || !math.IsInf(out[2][i], -1)):
+				t.Errorf("the particle that is NaN went to %v, log-density %v, NonFinite %v", x, out[2][i], out[1][i])
+			case i < 2 && inside == (out[1][i] == 1):
+				t.Errorf("the particle at %v went to %v, NonFinite %v", lost[i], x, out[1][i])
+			case i == 3 && !inside:
+				t.Errorf("the particle at %v went to %v beside one that is NaN", lost[i], x)
+			}
+		}
+		phi, _, _ = move(lost, 40)
+		for i, x := range phi {
+			if i == 2 != math.IsNaN(x) || i != 2 && !(x >= low && x <= high) {
+				t.Errorf("after 40 moves particle %d is at %v", i, x)
+			}
+		}
+	})
+}
+
+// The Ornstein-Uhlenbeck process leaves N(m, s^2) invariant, forgets its start as exp(-time), and from a point x goes to
+// N(m + exp(-time) (x - m), s^2 (1 - exp(-2 time))).
+func TestOrnsteinUhlenbeck(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		for _, kernel := range []OrnsteinUhlenbeck{
+			{Time: .05, Mean: []float64{2, -1}, StdDev: []float64{.5, 3}},
+			{}, // time 0.1, mean 0, standard deviation 1
+		} {
+			time, m, s := kernel.Time, kernel.Mean, kernel.StdDev
+			if time == 0 {
+				time, m, s = .1, []float64{0, 0}, []float64{1, 1}
+			}
+			move := mover(t, engine, dtype, kernel, 2, nil)
+			r := rand.New(rand.NewPCG(3, 4))
+			var start, point []float64
+			for range j {
+				start = append(start, m[0]+s[0]*r.NormFloat64(), m[1]+s[1]*r.NormFloat64())
+				point = append(point, 3, -4)
+			}
+			phi, _, _ := move(start, 20)
+			after, _, _ := move(point, 2)
+			for k := range 2 {
+				what := fmt.Sprintf("time %v, coordinate %d", time, k)
+				exact := distuv.Normal{Mu: m[k], Sigma: s[k]}
+				follows(t, what, column(phi, 2, k), exact.CDF)
+				both := make([]float64, 0, 2*j)
+				for i := range j {
+					both = append(both, (start[2*i+k]-m[k])/s[k], (phi[2*i+k]-m[k])/s[k])
+				}
+				expect(t, what+": mean", both, 2, func(x []float64) float64 { return x[1] }, 0)
+				expect(t, what+": variance", both, 2, func(x []float64) float64 { return x[1] * x[1] }, 1)
+				expect(t, what+": third moment", both, 2, func(x []float64) float64 { return x[1] * x[1] * x[1] }, 0)
+				expect(t, what+": correlation with the start", both, 2, func(x []float64) float64 { return x[0] * x[1] }, math.Exp(-20*time))
+
+				decay := math.Exp(-2 * time)
+				follows(t, what+" from a point", column(after, 2, k), distuv.Normal{
+					Mu: m[k] + decay*(point[k]-m[k]), Sigma: s[k] * math.Sqrt(1-decay*decay),
+				}.CDF)
+			}
+			expect(t, fmt.Sprintf("time %v: covariance", time), phi, 2, func(x []float64) float64 { return (x[0] - m[0]) * (x[1] - m[1]) }, 0)
+		}
+	})
+}
+
+// Two steps of the random walk have twice the stated variance, whatever the start, and independent coordinates.
+func TestRandomWalk(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		for _, kernel := range []RandomWalk{{Variance: .3}, {}} { // default 0.01
+			v := kernel.Variance
+			if v == 0 {
+				v = .01
+			}
+			start := make([]float64, 2*j)
+			for i := range start {
+				start[i] = float64(i%2) - .5
+			}
+			phi, _, _ := mover(t, engine, dtype, kernel, 2, nil)(start, 2)
+			for k := range 2 {
+				follows(t, fmt.Sprintf("variance %v, coordinate %d", v, k), column(phi, 2, k), distuv.Normal{Mu: float64(k) - .5, Sigma: math.Sqrt(2 * v)}.CDF)
+			}
+			expect(t, "covariance", phi, 2, func(x []float64) float64 { return (x[0] + .5) * (x[1] - .5) }, 0)
+		}
+	})
+}
+
+func TestCheck(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, good := range []Kernel{
+		RandomWalk{}, OrnsteinUhlenbeck{}, RandomWalkMetropolis{}, RandomWalk{Variance: 3}, RandomWalkMetropolis{StepSize: 1e-9},
+		OrnsteinUhlenbeck{Time: 1, Mean: []float64{-1, 0, 1}, StdDev: []float64{1, 2, 3}},
+	} {
+		if err := good.Check(3); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	for _, c := range []struct {
+		kernel Kernel
+		says   []string
+	}{
+		{RandomWalk{Variance: -.5}, []string{"RandomWalk.Variance", "-0.5"}},
+		{RandomWalk{Variance: nan}, []string{"RandomWalk.Variance", "NaN"}},
+		{RandomWalkMetropolis{StepSize: -1}, []string{"RandomWalkMetropolis.StepSize", "-1"}},
+		{RandomWalkMetropolis{StepSize: inf}, []string{"RandomWalkMetropolis.StepSize", "Inf"}},
+		{OrnsteinUhlenbeck{Time: -2}, []string{"OrnsteinUhlenbeck.Time", "-2"}},
+		{OrnsteinUhlenbeck{Time: nan}, []string{"OrnsteinUhlenbeck.Time", "NaN"}},
+		{OrnsteinUhlenbeck{Mean: []float64{1, 2}}, []string{"Mean has 2", "3 coordinates"}},
+		{OrnsteinUhlenbeck{StdDev: []float64{1, 2, 3, 4}}, []string{"StdDev has 4", "3 coordinates"}},
+		{OrnsteinUhlenbeck{Mean: []float64{1, nan, 2}}, []string{"Mean[1]", "NaN"}},
+		{OrnsteinUhlenbeck{Mean: []float64{1, 1, inf}}, []string{"Mean[2]", "Inf"}},
+		{OrnsteinUhlenbeck{StdDev: []float64{1, 0, 2}}, []string{"StdDev[1]", "0"}},
+		{OrnsteinUhlenbeck{StdDev: []float64{1, 1, nan}}, []string{"StdDev[2]", "NaN"}},
+	} {
+		err := c.kernel.Check(3)
+		for _, s := range c.says {
+			if err == nil || !strings.Contains(err.Error(), s) {
+				t.Errorf("%+v: error %v does not say %q", c.kernel, err, s)
+			}
+		}
+	}
+}
