@@ -270,7 +270,9 @@ func TestScale(t *testing.T) {
 			b.Count = ConstAs(b.X, float64(real))
 			index := Iota(b.Y.Graph(), b.Y.Shape(), 0)
 			nans := MulScalar(OnesLike(b.Y), math.NaN())
-			b.Y = Where(LessThan(index, ConstAs(index, real)), b.Y, nans)
+			isReal := LessThan(index, ConstAs(index, real))
+			b.Y = Where(isReal, b.Y, nans)
+			b.X = Where(BroadcastToDims(ExpandAxes(isReal, 1), rows, dims), b.X, MulScalar(OnesLike(b.X), math.NaN()))
 			return b
 		}
 		out := s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
