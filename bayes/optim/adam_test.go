@@ -1,0 +1,123 @@
+package optim
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Ascend agrees with Kingma and Ba's algorithm 1, and with weight decay with Loshchilov and Hutter's algorithm 2, written as a loop over numbers
+// that descends -f, for 10 steps on a quadratic f with a scale and an optimum for each coordinate.
+func TestAscend(t *testing.T) {
+	scale, optimum, start := []float64{1, 100, .01, 3}, []float64{2, -1, 0, .5}, []float64{0, 0, -3, .5}
+	for _, c := range []struct {
+		name                               string
+		adam                               Adam
+		rate, beta1, beta2, epsilon, decay float64 // what the settings mean
+		schedule                           func(step int) float64
+	}{
+		{"defaults", Adam{}, .01, .9, .999, 1e-8, 0, func(int) float64 { return 1 }},
+		{"own settings", Adam{Schedule: Constant(.3), Beta1: .5, Beta2: .9, Epsilon: .1}, .3, .5, .9, .1, 0, func(int) float64 { return 1 }},
+		{"AdamW", Adam{Schedule: Exponential(.1, .5, 3), WeightDecay: .2}, .1, .9, .999, 1e-8, .2, func(step int) float64 { return math.Pow(.5, float64(step)/3) }},
+	} {
+		if err := c.adam.Check(); err != nil {
+			t.Fatal(err)
+		}
+		computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+			run := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
+				for i := range a {
+					a[i] = ConvertDType(a[i], dtype)
+				}
+				as := func(v []float64) *Node { return ConvertDType(Const(g, v), dtype) }
+				gradient := Mul(as(scale), Sub(as(optimum), a[0])) // of f = -scale (psi - optimum)^2 / 2
+				psi, m := c.adam.Ascend(a[0], gradient, Moments{a[1], a[2]}, a[3], a[4])
+				return []*Node{psi, m.Mean, m.Square}
+			})
+			n := len(start)
+			state := [][]float64{start, make([]float64, n), make([]float64, n)}
+			theta, m, v := append([]float64{}, start...), make([]float64, n), make([]float64, n)
+			for step := 1; step <= 10; step++ {
+				state = run(state[0], state[1], state[2], float64(step), c.adam.Schedule.At(step-1))
+				alpha := c.rate * c.schedule(step-1)
+				for i := range theta {
+					g := scale[i] * (theta[i] - optimum[i]) // of -f
+					m[i] = c.beta1*m[i] + (1-c.beta1)*g
+					v[i] = c.beta2*v[i] + (1-c.beta2)*g*g
+					mHat, vHat := m[i]/(1-math.Pow(c.beta1, float64(step))), v[i]/(1-math.Pow(c.beta2, float64(step)))
+					theta[i] -= alpha * (mHat/(math.Sqrt(vHat)+c.epsilon) + c.decay*theta[i])
+				}
+				tolerance := 1e-12
+				if dtype == compute.Float32 {
+					tolerance = 2e-5 // 1 - 0.999^step loses four of seven digits
+				}
+				computetest.Near(t, c.name+": psi", state[0], theta, tolerance)
+				for i := range m {
+					m[i] = -m[i] // the graph's moments are of the gradient of f
+				}
+				computetest.Near(t, c.name+": mean", state[1], m, tolerance)
+				computetest.Near(t, c.name+": square", state[2], v, tolerance)
+				for i := range m {
+					m[i] = -m[i]
+				}
+			}
+		})
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	for _, c := range []struct {
+		schedule Schedule
+		step     int
+		want     float64
+	}{
+		{Schedule{}, 0, .01},
+		{Schedule{}, 1000, .01},
+		{Constant(.5), 7, .5},
+		{Schedule{Rate: .5, Decay: 1, Every: 3}, 9, .5},
+		{Exponential(.8, .5, 10), 0, .8},
+		{Exponential(.8, .5, 10), 10, .4},
+		{Exponential(.8, .5, 10), 5, .8 * math.Sqrt(.5)},
+		{Exponential(.8, .5, 10), 30, .1},
+		{Schedule{Rate: .8, Decay: .5}, 2, .2}, // Every defaults to 1
+		{Schedule{Decay: .5, Every: 1}, 1, .005},
+	} {
+		if got := c.schedule.At(c.step); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%+v at step %d is %v, want %v", c.schedule, c.step, got, c.want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		adam Adam
+		says []string
+	}{
+		{Adam{Schedule: Constant(-.1)}, []string{"learning rate", "-0.1"}},
+		{Adam{Schedule: Constant(nan)}, []string{"learning rate", "NaN"}},
+		{Adam{Schedule: Constant(inf)}, []string{"learning rate", "Inf"}},
+		{Adam{Schedule: Exponential(.1, -2, 1)}, []string{"decay", "-2"}},
+		{Adam{Schedule: Exponential(.1, nan, 1)}, []string{"decay", "NaN"}},
+		{Adam{Schedule: Exponential(.1, .5, -3)}, []string{"steps", "-3"}},
+		{Adam{Beta1: 1}, []string{"Beta1", "1"}},
+		{Adam{Beta1: -.5}, []string{"Beta1", "-0.5"}},
+		{Adam{Beta2: 1.5}, []string{"Beta2", "1.5"}},
+		{Adam{Beta2: nan}, []string{"Beta2", "NaN"}},
+		{Adam{Epsilon: -1}, []string{"Epsilon", "-1"}},
+		{Adam{Epsilon: inf}, []string{"Epsilon", "Inf"}},
+		{Adam{WeightDecay: -1}, []string{"WeightDecay", "-1"}},
+		{Adam{WeightDecay: nan}, []string{"WeightDecay", "NaN"}},
+	} {
+		err := c.adam.Check()
+		for _, s := range c.says {
+			if err == nil || !strings.Contains(err.Error(), s) {
+				t.Errorf("%+v: error %v does not say %q", c.adam, err, s)
+			}
+		}
+	}
+}
