@@ -19,11 +19,19 @@ var (
 )
 
 // Register makes a type of network, likelihood or prior known by its name, so that a posterior that uses it can be saved and
-// loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The library's own are known.
+// loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The library's own are known. Register panics for
+// other values, and if the name belongs to another type.
 func Register(value any) {
 	registerMu.Lock()
 	defer registerMu.Unlock()
-	register[typeName(value)] = reflect.TypeOf(value)
+	kind := reflect.TypeOf(value)
+	if kind == nil || kind.Kind() != reflect.Struct || kind.Name() == "" {
+		panic(fmt.Sprintf("bayes: Register of a %T: it must be a struct with a name, not a pointer to one", value))
+	}
+	if known, taken := register[kind.Name()]; taken && known != kind {
+		panic(fmt.Sprintf("bayes: Register of %v: the name belongs to %v", kind, known))
+	}
+	register[kind.Name()] = kind
 }
 
 func init() {
@@ -62,10 +70,10 @@ func (m Model) MarshalJSON() ([]byte, error) {
 		}
 		name := typeName(part.value)
 		registerMu.RLock()
-		_, known := register[name]
+		kind := register[name]
 		registerMu.RUnlock()
-		if !known {
-			return nil, fmt.Errorf("bayes: type %T is not registered: call bayes.Register(%s{}) so that it can be read back", part.value, name)
+		if kind != reflect.TypeOf(part.value) {
+			return nil, fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no pointer, so that it can be read back", part.value)
 		}
 		settings, err := json.Marshal(part.value)
 		if err != nil {

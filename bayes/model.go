@@ -3,6 +3,7 @@ package bayes
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ type Partition struct {
 	Selectors []Selector `json:"selectors"`
 }
 
-// Selector picks parameters: all that agree with each of its fields that is set.
+// Selector picks parameters: all that agree with each of its fields that is set, of which there must be one.
 type Selector struct {
 	Layer int     `json:"layer,omitempty"` // counted from 1
 	Kind  nn.Kind `json:"kind,omitempty"`
@@ -47,12 +48,15 @@ func layersOf(kind nn.Kind, numbers []int) Partition {
 	}
 	for _, n := range numbers {
 		if n == 0 {
-			n = -1 // 0 would mean any: no layer has that number, and binding will say so
+			n = layerZero
 		}
 		p.Selectors = append(p.Selectors, Selector{Layer: n, Kind: kind})
 	}
 	return p
 }
+
+// layerZero stands for a layer 0 that was asked for, which in a Selector would mean any: no layer has that number, and binding says so.
+const layerZero = math.MinInt32
 
 // Names makes the named parameters stochastic, such as "layer3/weights" or "noise/log_scale".
 func Names(names ...string) Partition {
@@ -77,7 +81,9 @@ func (s Selector) matches(p nn.Parameter) bool {
 
 func (s Selector) String() string {
 	var parts []string
-	if s.Layer != 0 {
+	if s.Layer == layerZero {
+		parts = append(parts, "layer 0 (layers count from 1)")
+	} else if s.Layer != 0 {
 		parts = append(parts, fmt.Sprintf("layer %d", s.Layer))
 	}
 	if s.Kind != "" {
@@ -85,6 +91,9 @@ func (s Selector) String() string {
 	}
 	if s.Name != "" {
 		parts = append(parts, fmt.Sprintf("name %q", s.Name))
+	}
+	if len(parts) == 0 {
+		return "an empty name"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -104,7 +113,7 @@ func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
 	for _, selector := range p.Selectors {
 		matched := false
 		for i, parameter := range parameters {
-			if selector.matches(parameter) {
+			if selector != (Selector{}) && selector.matches(parameter) {
 				picked[i], matched = true, true
 			}
 		}

@@ -78,11 +78,23 @@ func NewPosterior(bound *Bound, draws Draws) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
+	if draws.Phi == nil {
+		return nil, errors.New("bayes: a posterior needs particles: Draws.Phi is nil")
+	}
 	if d := draws.Phi.Shape().Dimensions; len(d) != 2 || d[0] != weights.Len() || d[1] != bound.D {
 		return nil, fmt.Errorf("bayes: particles have shape %v, but there are %d log-weights and the model has %d stochastic numbers", d, weights.Len(), bound.D)
 	}
-	if bound.W > 0 && (draws.Psi == nil || draws.Psi.Shape().Size() != bound.W) {
-		return nil, fmt.Errorf("bayes: the model has %d shared numbers, but psi is %v", bound.W, draws.Psi)
+	dtype := draws.Phi.DType()
+	if dtype != compute.Float32 && dtype != compute.Float64 {
+		return nil, fmt.Errorf("bayes: particles are of type %s: they must be Float32 or Float64", dtype)
+	}
+	if bound.W > 0 {
+		if draws.Psi == nil {
+			return nil, fmt.Errorf("bayes: the model has %d shared numbers, but Draws.Psi is nil", bound.W)
+		}
+		if shape := draws.Psi.Shape(); shape.Rank() != 1 || shape.Size() != bound.W || draws.Psi.DType() != dtype {
+			return nil, fmt.Errorf("bayes: the model has %d shared numbers and particles of type %s, but psi is %s", bound.W, dtype, shape)
+		}
 	}
 	return &Posterior{Model: bound.Model, LogWeights: weights, Target: dataset.TargetScaler{StdDev: 1}, bound: bound, phi: draws.Phi, psi: draws.Psi}, nil
 }
@@ -186,8 +198,12 @@ func Load(path string) (*Posterior, error) {
 }
 
 func fromFile(file tensorfile.File) (*Posterior, error) {
+	text, ok := file.Metadata["gobnn"]
+	if !ok {
+		return nil, errors.New("it holds tensors, but nothing says of which model")
+	}
 	var head posteriorFile
-	if err := json.Unmarshal([]byte(file.Metadata["gobnn"]), &head); err != nil {
+	if err := json.Unmarshal([]byte(text), &head); err != nil {
 		return nil, err
 	}
 	if head.Format != posteriorFormat {

@@ -1,0 +1,124 @@
+package bayes_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/nn"
+)
+
+// models are every network, likelihood, prior, activation, initialiser and way to pick parameters.
+var models = map[string]bayes.Model{
+	"defaults": {Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Prior: bayes.Normal{}, Stochastic: bayes.Layers(1)},
+	"gaussian": {
+		Network:    nn.MLP{Hidden: []int{4, 3}, Activation: nn.GELU, Init: nn.HeNormal},
+		Likelihood: bayes.Gaussian{StdDev: .7, Learn: true}, Prior: bayes.Normal{StdDev: .1 + .2, PerLayer: map[int]float64{1: 1e-3, 12: 1. / 3}},
+		Stochastic: bayes.Layers(1, 3).And(bayes.Names("noise/log_scale")),
+	},
+	"bernoulli": {
+		Network: nn.MLP{Hidden: []int{2}, Activation: nn.Swish, Init: nn.GlorotUniform}, Likelihood: bayes.Bernoulli{},
+		Prior: bayes.Laplace{B: 2, PerLayer: map[int]float64{2: .5}}, Stochastic: bayes.All(),
+	},
+	"categorical": {
+		Network: nn.MLP{Hidden: []int{7}, Activation: nn.Softplus, Init: nn.Zeros}, Likelihood: bayes.Categorical{},
+		Prior: bayes.Laplace{}, Stochastic: bayes.Weights(2).And(bayes.Biases()),
+	},
+}
+
+func TestModelJSON(t *testing.T) {
+	for name, model := range models {
+		text, err := json.Marshal(model)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var read bayes.Model
+		if err := json.Unmarshal(text, &read); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(read, model) {
+			t.Errorf("%s: wrote %+v, read %+v from %s", name, model, read, text)
+		}
+	}
+	var read bayes.Model
+	text, err := json.Marshal(bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &read); err != nil || read.Prior == nil {
+		t.Errorf("a model without prior came back with %+v, %v, want the default prior", read.Prior, err)
+	}
+}
+
+// A network, a likelihood and a prior of a user's own.
+type (
+	wide         struct{ Width int }
+	neverTold    struct{ nn.MLP }
+	ownGaussian  struct{ bayes.Gaussian }
+	ownNormal    struct{ bayes.Normal }
+	registeredIn struct{}
+)
+
+func (w wide) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	return nn.MLP{Hidden: []int{w.Width}}.Layers(inputs, outputs)
+}
+
+func TestOwnTypes(t *testing.T) {
+	own := bayes.Model{Network: wide{5}, Likelihood: ownGaussian{bayes.Gaussian{StdDev: 2}}, Prior: ownNormal{bayes.Normal{StdDev: 3}}, Stochastic: bayes.Layers(1)}
+	if _, err := json.Marshal(own); err == nil || !strings.Contains(err.Error(), "bayes_test.wide is not registered") || !strings.Contains(err.Error(), "bayes.Register") {
+		t.Errorf("before Register: error %v", err)
+	}
+	bayes.Register(wide{})
+	bayes.Register(ownGaussian{})
+	bayes.Register(ownNormal{})
+	bayes.Register(wide{}) // twice is no fault
+	text, err := json.Marshal(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read bayes.Model
+	if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, own) {
+		t.Errorf("wrote %+v, read %+v, %v", own, read, err)
+	}
+
+	for name, model := range map[string]bayes.Model{
+		"*nn.MLP":              {Network: &nn.MLP{}, Likelihood: bayes.Gaussian{}},
+		"bayes_test.neverTold": {Network: neverTold{}, Likelihood: bayes.Gaussian{}},
+		"without a Network":    {Likelihood: bayes.Gaussian{}},
+		"or a Likelihood":      {Network: nn.MLP{}},
+	} {
+		if _, err := json.Marshal(model); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("writing a model with %s: error %v", name, err)
+		}
+	}
+	bayes.Register(registeredIn{})
+	for _, c := range []struct{ text, says string }{
+		{`{"network":{"type":"wavenet","settings":{}}}`, `"wavenet", which is not registered (known: Bernoulli, Categorical`},
+		{`{"network":{"type":"MLP","settings":{"hidden":"four"}}}`, `settings of "MLP"`},
+		{`{"network":{"type":"Gaussian","settings":{}}}`, `"Gaussian" is no nn.Network`},
+		{`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"registeredIn","settings":{}}}`, `"registeredIn" is no bayes.Likelihood`},
+		{`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"Gaussian","settings":{}},"prior":{"type":"","settings":{}}}`, `type ""`},
+		{`[]`, "model"},
+	} {
+		var read bayes.Model
+		if err := json.Unmarshal([]byte(c.text), &read); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v does not say %q", c.text, err, c.says)
+		}
+	}
+}
+
+func TestRegisterFaults(t *testing.T) {
+	type Gaussian struct{} // a name of the library's
+	for name, value := range map[string]any{"a pointer": &wide{}, "nil": nil, "no struct": nn.ReLU, "no name": struct{}{}, "a name that is taken": Gaussian{}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: Register took it", name)
+				}
+			}()
+			bayes.Register(value)
+		}()
+	}
+}

@@ -1,0 +1,306 @@
+package bayes_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+const features = 3
+
+// predicted are models of each task, with shared, stochastic and learnt noise, and with and without shared parameters.
+var predicted = []struct {
+	name    string
+	model   bayes.Model
+	outputs int
+}{
+	{"regression, noise shared", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{StdDev: .5, Learn: true}, Stochastic: bayes.Layers(2)}, 1},
+	{"regression, noise per particle", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Names("noise/log_scale")}, 1},
+	{"binary, all stochastic", bayes.Model{Network: mlp, Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All()}, 1},
+	{"classes", bayes.Model{Network: mlp, Likelihood: bayes.Categorical{}, Stochastic: bayes.Biases(2, 3)}, 3},
+}
+
+// wave is n different numbers, the same at each call.
+func wave(n int, frequency float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Sin(frequency*float64(i+1)) * 1.3
+	}
+	return v
+}
+
+// newPosterior has particles whose parameters are all different, unequal weights, one of them 0, and scalers that change everything.
+func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype compute.DType) *bayes.Posterior {
+	t.Helper()
+	bound, err := model.Bind(features, outputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws := bayes.Draws{Phi: compute.Floats(dtype, wave(particles*bound.D, 1.7), particles, bound.D), LogWeights: wave(particles, 5)}
+	draws.LogWeights[1] = math.Inf(-1)
+	if bound.W > 0 {
+		draws.Psi = compute.Floats(dtype, wave(bound.W, 2.3), bound.W)
+	}
+	p, err := bayes.NewPosterior(bound, draws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Features = dataset.Scaler{Mean: []float64{1, -2, .5}, StdDev: []float64{2, .5, 3}}
+	p.FeatureNames, p.TargetName = []string{"depth", "speed", "load"}, "drag"
+	if outputs == 1 && model.Likelihood.Task() == bayes.Regression {
+		p.Target = dataset.TargetScaler{Mean: 40, StdDev: 8}
+	}
+	return p
+}
+
+func predict(t *testing.T, p *bayes.Posterior, x *mat.Dense) bayes.Prediction {
+	t.Helper()
+	prediction, err := p.Predict(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := prediction.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return prediction
+}
+
+func TestNewPosteriorErrors(t *testing.T) {
+	bound, err := predicted[0].model.Bind(features, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi := func(dims ...int) *tensors.Tensor {
+		return compute.Floats(compute.Float64, make([]float64, dims[0]*dims[1]), dims...)
+	}
+	psi := func(n int) *tensors.Tensor { return compute.Floats(compute.Float64, make([]float64, n), n) }
+	d, w := bound.D, bound.W
+	if _, err := bayes.NewPosterior(bound, bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		draws bayes.Draws
+		want  error
+		says  []string
+	}{
+		{"no particles", bayes.Draws{Psi: psi(w), LogWeights: []float64{0, 0}}, nil, []string{"Phi"}},
+		{"D too small", bayes.Draws{Phi: phi(2, d-1), Psi: psi(w), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprint([]int{2, d - 1}), fmt.Sprint(d)}},
+		{"three log-weights for two particles", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0, 0}}, nil, []string{fmt.Sprint([]int{2, d}), "3 log-weights"}},
+		{"flat phi", bayes.Draws{Phi: compute.Floats(compute.Float64, make([]float64, 2*d), 2*d), Psi: psi(w), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprint([]int{2 * d})}},
+		{"no psi", bayes.Draws{Phi: phi(2, d), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprintf("%d shared numbers", w)}},
+		{"psi too long", bayes.Draws{Phi: phi(2, d), Psi: psi(w + 1), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprintf("%d shared numbers", w), fmt.Sprint(w + 1)}},
+		{"no weights", bayes.Draws{Phi: phi(2, d), Psi: psi(w)}, smc.ErrZeroWeights, nil},
+		{"weights all zero", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{math.Inf(-1), math.NaN()}}, smc.ErrZeroWeights, []string{"1 are NaN"}},
+		{"two types", bayes.Draws{Phi: phi(2, d), Psi: compute.Floats(compute.Float32, make([]float64, w), w), LogWeights: []float64{0, 0}}, nil, []string{"Float32", "Float64"}},
+		{"integers", bayes.Draws{Phi: tensors.FromFlatDataAndDimensions(make([]int32, 2*d), 2, d), Psi: tensors.FromFlatDataAndDimensions(make([]int32, w), w), LogWeights: []float64{0, 0}}, nil, []string{"Int32"}},
+	} {
+		_, err := bayes.NewPosterior(bound, c.draws)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v", c.name, err)
+			continue
+		}
+		for _, s := range c.says {
+			if !strings.Contains(err.Error(), s) {
+				t.Errorf("%s: error %v does not say %q", c.name, err, s)
+			}
+		}
+	}
+}
+
+func TestParameter(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float64) // layer 2: 12 weights and 3 biases of 15 numbers
+	phi, psi := wave(3*15, 1.7), wave(p.Bound().W, 2.3)
+	values, stochastic, err := p.Parameter("layer2/biases")
+	if want := []float64{phi[12], phi[13], phi[14], phi[27], phi[28], phi[29], phi[42], phi[43], phi[44]}; err != nil || !stochastic || !slices.Equal(values, want) {
+		t.Errorf("layer2/biases: %v, %v, %v, want %v", values, stochastic, err, want)
+	}
+	values, stochastic, err = p.Parameter("layer1/biases") // behind 12 weights
+	if want := psi[12:16]; err != nil || stochastic || !slices.Equal(values, want) {
+		t.Errorf("layer1/biases: %v, %v, %v, want %v", values, stochastic, err, want)
+	}
+	if _, _, err := p.Parameter("layer9/biases"); err == nil || !strings.Contains(err.Error(), `"layer9/biases"`) || !strings.Contains(err.Error(), "layer3/biases") {
+		t.Errorf("layer9/biases: error %v", err)
+	}
+}
+
+// What was saved and loaded is the same: every field, and what the particles predict to the bit; their weights are normalised anew, so to rounding.
+func TestSaveLoad(t *testing.T) {
+	x := mat.NewDense(5, features, wave(5*features, .37))
+	for _, m := range predicted {
+		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+			p := newPosterior(t, m.model, m.outputs, 7, dtype)
+			p.Classes = []string{"a", "b", "c"}
+			p.Provenance = bayes.Provenance{
+				Algorithm: "by hand", Status: "done", Seed: math.MaxUint64, Settings: json.RawMessage(`{"step":0.1}`), Data: "waves", DataHash: "abc", Rows: 5,
+				Created: time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), Versions: map[string]string{"go": "1.26"},
+			}
+			path := filepath.Join(t.TempDir(), "x.safetensors")
+			if err := p.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			q, err := bayes.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, pair := range map[string][2]any{
+				"model": {q.Model.Stochastic, p.Model.Stochastic}, "summary": {q.Bound().Summary(), p.Bound().Summary()},
+				"features": {q.Features, p.Features}, "target": {q.Target, p.Target}, "feature names": {q.FeatureNames, p.FeatureNames},
+				"target name": {q.TargetName, p.TargetName}, "classes": {q.Classes, p.Classes}, "provenance": {q.Provenance, p.Provenance},
+			} {
+				if !reflect.DeepEqual(pair[0], pair[1]) {
+					t.Errorf("%s, %s: %s is %+v, was %+v", m.name, dtype, what, pair[0], pair[1])
+				}
+			}
+			for _, slot := range p.Bound().Slots {
+				a, _, errA := p.Parameter(slot.Name)
+				b, _, errB := q.Parameter(slot.Name)
+				if errA != nil || errB != nil || !slices.Equal(a, b) {
+					t.Errorf("%s, %s: %s is %v (%v), was %v (%v)", m.name, dtype, slot.Name, b, errB, a, errA)
+				}
+			}
+			was, is := predict(t, p, x), predict(t, q, x)
+			computetest.Near(t, m.name+": weights", is.Weights, was.Weights, 1e-14)
+			is.Weights = was.Weights
+			if !reflect.DeepEqual(is, was) {
+				t.Errorf("%s, %s: predictions are\n%+v, were\n%+v", m.name, dtype, is, was)
+			}
+		}
+	}
+}
+
+// Saved and loaded many times, the weights stay what they are to rounding: nothing adds up.
+func TestWeightsDoNotDrift(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}.Bind(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, particles := range []int{2, 3, 10, 1000} {
+		logWeights := wave(particles, 7)
+		floats.Scale(9, logWeights)
+		logWeights[0] = -2000 // its weight is 0, its log-weight is not -Inf
+		first, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float32, make([]float64, 2*particles), particles, 2), LogWeights: logWeights})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := first
+		for range 20 {
+			if err := p.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			if p, err = bayes.Load(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for j := range particles {
+			if a, b := first.LogWeights.At(j), p.LogWeights.At(j); math.Abs(a-b) > 1e-13*(1+math.Abs(a)) {
+				t.Errorf("%d particles: log-weight %d was %v, is %v", particles, j, a, b)
+			}
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "x")
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	if err := p.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	altered := slices.Clone(whole)
+	altered[len(altered)-3]++
+	for what, raw := range map[string][]byte{"cut off": whole[:len(whole)-1], "cut off in the header": whole[:200], "altered": altered, "empty": nil} {
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bayes.Load(path); !errors.Is(err, tensorfile.ErrDamaged) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	if _, err := bayes.Load(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: error %v", err)
+	}
+	if err := p.Save(filepath.Join(folder, "none", "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: error %v", err)
+	}
+
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(f *tensorfile.File)
+		says   string
+	}{
+		{"no posterior", func(f *tensorfile.File) { delete(f.Metadata, "gobnn") }, "of which model"},
+		{"another format", func(f *tensorfile.File) { replace(f, "gobnn.posterior/1", "gobnn.posterior/99") }, `"gobnn.posterior/99", not "gobnn.posterior/1"`},
+		{"a network that is not registered", func(f *tensorfile.File) { replace(f, `"type":"MLP"`, `"type":"Magic"`) }, `"Magic"`},
+		{"a model that does not bind", func(f *tensorfile.File) { replace(f, `"outputs":1`, `"outputs":4`) }, "4 outputs"},
+		{"no weights", func(f *tensorfile.File) { delete(f.Tensors, "log_weights") }, "log_weights"},
+		{"weights of integers", func(f *tensorfile.File) {
+			f.Tensors["log_weights"] = tensors.FromFlatDataAndDimensions([]int32{1, 2, 3}, 3)
+		}, "Int32"},
+		{"a weight too few", func(f *tensorfile.File) {
+			f.Tensors["log_weights"] = tensors.FromFlatDataAndDimensions([]float64{1, 2}, 2)
+		}, "layer2/weights"},
+		{"a tensor missing", func(f *tensorfile.File) { delete(f.Tensors, "layer3/biases") }, `no tensor "layer3/biases"`},
+		{"a tensor too large", func(f *tensorfile.File) {
+			f.Tensors["layer3/biases"] = compute.Floats(compute.Float32, []float64{1, 2}, 2)
+		}, "1 numbers"},
+		{"a tensor of another type", func(f *tensorfile.File) {
+			f.Tensors["layer3/biases"] = compute.Floats(compute.Float64, []float64{1}, 1)
+		}, "Float64"},
+	} {
+		f, err := tensorfile.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(&f)
+		other := filepath.Join(folder, "other")
+		if err := tensorfile.Write(other, f); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bayes.Load(other); err == nil || errors.Is(err, tensorfile.ErrDamaged) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), other) {
+			t.Errorf("%s: error %v does not say %q and the file", c.name, err, c.says)
+		}
+	}
+}
+
+func replace(f *tensorfile.File, from, to string) {
+	f.Metadata["gobnn"] = strings.Replace(f.Metadata["gobnn"], from, to, 1)
+}
+
+func TestVersions(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	got := bayes.Versions(engine)
+	if got["backend"] != engine.Name() || !strings.HasPrefix(got["go"], "go") || !strings.Contains(got["platform"], "/") {
+		t.Errorf("versions %v", got)
+	}
+}

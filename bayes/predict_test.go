@@ -1,0 +1,232 @@
+package bayes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// plain evaluates particle j of a posterior on one raw row by loops over numbers.
+func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float64 {
+	t.Helper()
+	h0 := make([]float64, len(row))
+	for k, v := range row {
+		h0[k] = (v - p.Features.Mean[k]) / p.Features.StdDev[k]
+	}
+	parameter := map[string][]float64{}
+	perParticle := map[string]bool{}
+	for _, slot := range p.Bound().Slots {
+		values, stochastic, err := p.Parameter(slot.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parameter[slot.Name], perParticle[slot.Name] = values, stochastic
+	}
+	return func(j int) []float64 {
+		of := func(name string) []float64 {
+			values := parameter[name]
+			if !perParticle[name] {
+				return values
+			}
+			size := len(values) / p.Particles()
+			return values[j*size : (j+1)*size]
+		}
+		h := h0
+		for layer := 1; layer <= 3; layer++ {
+			w, b := of(fmt.Sprintf("layer%d/weights", layer)), of(fmt.Sprintf("layer%d/biases", layer))
+			next := make([]float64, len(b))
+			for o := range next {
+				next[o] = b[o] + floats.Dot(w[o*len(h):(o+1)*len(h)], h)
+				if layer < 3 {
+					next[o] = math.Tanh(next[o])
+				}
+			}
+			h = next
+		}
+		if p.Model.Likelihood.Task() == bayes.Regression {
+			return []float64{p.Target.Mean + p.Target.StdDev*h[0]}
+		}
+		return h
+	}
+}
+
+// 700 particles on 1100 rows need several chunks (but for the second model), two blocks, and padding in the last: outputs and weights are those of
+// plain loops. In smaller blocks they are the same.
+func TestPredict(t *testing.T) {
+	const particles, rows = 700, 1100
+	x := mat.NewDense(rows, features, wave(rows*features, .37))
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		tolerance := 1e-11
+		if dtype == compute.Float32 {
+			tolerance = 2e-5
+		}
+		for _, m := range predicted {
+			p := newPosterior(t, m.model, m.outputs, particles, dtype)
+			p.Engine = engine
+			prediction := predict(t, p, x)
+			if prediction.Particles != particles || prediction.Rows != rows || prediction.Width != m.outputs || prediction.Task != m.model.Likelihood.Task() {
+				t.Fatalf("%s: %d particles, %d rows, width %d, %v", m.name, prediction.Particles, prediction.Rows, prediction.Width, prediction.Task)
+			}
+			var got, want []float64
+			for n := range rows {
+				if n > 20 && n%100 != 99 { // the first rows, and some of each block
+					continue
+				}
+				f := plain(t, p, x.RawRowView(n))
+				for j := range particles {
+					at := (j*rows + n) * m.outputs
+					got, want = append(got, prediction.Outputs[at:at+m.outputs]...), append(want, f(j)...)
+				}
+			}
+			computetest.Near(t, m.name+": outputs", got, want, tolerance)
+
+			weights := wave(particles, 5)
+			weights[1] = math.Inf(-1)
+			sum := floats.LogSumExp(weights)
+			for j := range weights {
+				weights[j] = math.Exp(weights[j] - sum)
+			}
+			computetest.Near(t, m.name+": weights", prediction.Weights, weights, 1e-12)
+			if wantMean, wantSD := p.Target.Mean, p.Target.StdDev; prediction.TargetMean != wantMean || prediction.TargetStdDev != wantSD {
+				t.Errorf("%s: target %v, %v, want %v, %v", m.name, prediction.TargetMean, prediction.TargetStdDev, wantMean, wantSD)
+			}
+
+			few := mat.NewDense(10, features, x.RawMatrix().Data[:10*features])
+			whole := predict(t, p, few)
+			from, blocks := 0, []int{}
+			for part, err := range p.PredictBatches(context.Background(), few, 4) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j := range particles {
+					for i := range part.Rows * m.outputs {
+						if a, b := part.Outputs[j*part.Rows*m.outputs+i], whole.Outputs[(j*10+from)*m.outputs+i]; math.Abs(a-b) > tolerance*(1+math.Abs(b)) {
+							t.Fatalf("%s: particle %d, output %d of block %d is %v in blocks of 4, %v in one of 10", m.name, j, i, len(blocks), a, b)
+						}
+					}
+				}
+				from, blocks = from+part.Rows, append(blocks, part.Rows)
+			}
+			if !slices.Equal(blocks, []int{4, 4, 2}) {
+				t.Errorf("%s: blocks of %v rows", m.name, blocks)
+			}
+		}
+	})
+}
+
+// The noise is StdDev exp(t) in the target's own units, with t of each particle or shared; classification has none.
+func TestNoiseStdDev(t *testing.T) {
+	const particles = 4
+	x := mat.NewDense(2, features, wave(2*features, .37))
+	for _, m := range append(predicted, struct {
+		name    string
+		model   bayes.Model
+		outputs int
+	}{"regression, noise fixed", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{StdDev: .25}, Stochastic: bayes.Layers(1)}, 1}) {
+		p := newPosterior(t, m.model, m.outputs, particles, compute.Float64)
+		var want []float64
+		switch m.name {
+		case "regression, noise shared":
+			logScale := wave(p.Bound().W, 2.3)[p.Bound().W-1] // the last of psi
+			for range particles {
+				want = append(want, .5*8*math.Exp(logScale))
+			}
+		case "regression, noise per particle":
+			for _, logScale := range wave(particles, 1.7) { // D is 1
+				want = append(want, 8*math.Exp(logScale))
+			}
+		case "regression, noise fixed":
+			want = []float64{2, 2, 2, 2}
+		}
+		computetest.Near(t, m.name, predict(t, p, x).NoiseStdDev, want, 1e-12)
+	}
+}
+
+func TestPredictErrors(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	x := mat.NewDense(5, features, wave(5*features, .37))
+	with := func(value float64) *mat.Dense {
+		y := mat.DenseCopyOf(x)
+		y.Set(3, 1, value)
+		return y
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, c := range []struct {
+		name string
+		ctx  context.Context
+		x    *mat.Dense
+		want error
+		says []string
+	}{
+		{"a feature too few", context.Background(), mat.NewDense(5, 2, nil), nil, []string{"[5, 2]", "3 features", "depth"}},
+		{"nothing", context.Background(), &mat.Dense{}, nil, []string{"[0, 0]"}},
+		{"NaN", context.Background(), with(math.NaN()), nil, []string{"row 3", `"speed"`, "NaN"}},
+		{"-Inf", context.Background(), with(math.Inf(-1)), nil, []string{"row 3", `"speed"`, "-Inf"}},
+		{"cancelled", cancelled, x, context.Canceled, []string{"row 0 of 5"}},
+	} {
+		prediction, err := p.Predict(c.ctx, c.x)
+		if err == nil || prediction.Outputs != nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %d outputs, error %v", c.name, len(prediction.Outputs), err)
+			continue
+		}
+		for _, s := range c.says {
+			if !strings.Contains(err.Error(), s) {
+				t.Errorf("%s: error %v does not say %q", c.name, err, s)
+			}
+		}
+	}
+	p.FeatureNames = nil
+	if _, err := p.Predict(context.Background(), with(math.NaN())); err == nil || !strings.Contains(err.Error(), "row 3, column 1") {
+		t.Errorf("NaN without names: error %v", err)
+	}
+	for _, err := range p.PredictBatches(context.Background(), x, 0) {
+		if err == nil || !strings.Contains(err.Error(), "0 rows") {
+			t.Errorf("blocks of 0 rows: error %v", err)
+		}
+	}
+
+	ctx, cancel := context.WithCancel(context.Background()) // between blocks
+	defer cancel()
+	blocks, last := 0, error(nil)
+	for _, err := range p.PredictBatches(ctx, x, 2) {
+		if last = err; err == nil {
+			blocks++
+		}
+		cancel()
+	}
+	if blocks != 1 || !errors.Is(last, context.Canceled) || !strings.Contains(last.Error(), "row 2 of 5") {
+		t.Errorf("cancelled in the first block: %d blocks, error %v", blocks, last)
+	}
+	for range p.PredictBatches(context.Background(), x, 2) {
+		break // a loop may end early
+	}
+}
+
+// A posterior serves several goroutines.
+func TestPredictConcurrently(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	x := mat.NewDense(5, features, wave(5*features, .37))
+	want := predict(t, p, x).Outputs
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			if got, err := p.Predict(context.Background(), x); err != nil || !slices.Equal(got.Outputs, want) {
+				t.Errorf("another goroutine got %v, %v, want %v", got.Outputs, err, want)
+			}
+		})
+	}
+	wait.Wait()
+}
