@@ -24,7 +24,7 @@ type Progress struct {
 func NewProgress(title string) *Progress {
 	p := &Progress{title: title}
 	if gonbui.IsNotebook {
-		p.id = "gobnn-progress-" + gonbui.UniqueID()
+		p.id = "gobnn-progress-" + gonbui.UniqueId()
 	} else {
 		p.out = os.Stderr
 	}

@@ -78,7 +78,7 @@ func resampleMany(t *testing.T, engine *compute.Engine, scheme Resampler, weight
 	counts := make([][]float64, times)
 	for i := range counts {
 		counts[i] = make([]float64, n)
-		ancestors := tensors.MustCopyFlatData[int32](exec.MustExec(logWeights, uint32(i))[0])
+		ancestors := tensors.MustCopyFlatData[int32](exec.MustCall(logWeights, uint32(i))[0])
 		for k, a := range ancestors {
 			if a < 0 || int(a) >= n {
 				t.Fatalf("%s: ancestor %d of %d", scheme, a, n)
@@ -216,9 +216,9 @@ func BenchmarkResample(b *testing.B) {
 			})
 			defer exec.Finalize()
 			onDevice := tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
-			exec.MustExec(onDevice)
+			exec.MustCall(onDevice)
 			for b.Loop() {
-				exec.MustExec(onDevice)[0].FinalizeAll() //nolint:errcheck // a benchmark
+				exec.MustCall(onDevice)[0].FinalizeAll() //nolint:errcheck // a benchmark
 			}
 		})
 	}
