@@ -149,6 +149,10 @@ func TestParameter(t *testing.T) {
 // What was saved and loaded is the same: every field, and what the particles predict to the bit; their weights are normalised anew, so to rounding.
 func TestSaveLoad(t *testing.T) {
 	x := mat.NewDense(5, features, wave(5*features, .37))
+	pure, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range predicted {
 		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 			p := newPosterior(t, m.model, m.outputs, 7, dtype)
@@ -181,6 +185,7 @@ func TestSaveLoad(t *testing.T) {
 					t.Errorf("%s, %s: %s is %v (%v), was %v (%v)", m.name, dtype, slot.Name, b, errB, a, errA)
 				}
 			}
+			p.Engine, q.Engine = pure, pure // which compiles at once
 			was, is := predict(t, p, x), predict(t, q, x)
 			computetest.Near(t, m.name+": weights", is.Weights, was.Weights, 1e-14)
 			is.Weights = was.Weights

@@ -1,9 +1,11 @@
 package mcmc
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,10 +25,20 @@ import (
 // draws of it are J independent draws of it still: moments lie within zMax standard errors (7e-6 each) and Kolmogorov-Smirnov p-values above pMin. With
 // the some 150 comparisons of this file a change of the random numbers raises a false alarm once in 400; the seeds are fixed.
 const (
-	j    = 20_000
 	zMax = 4.5
 	pMin = 1e-5
 )
+
+// j is the number of particles J; -short takes fewer.
+var j = 20_000
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		j = 4000
+	}
+	os.Exit(m.Run())
+}
 
 // mover compiles one move of a kernel. What it returns moves phi, [J, D] flat, again and again, carrying the log-density along as State does, and
 // gives the particles' last place and the sums of Accepted and NonFinite over the moves, [J].
@@ -214,8 +226,10 @@ func TestMetropolisInvariance(t *testing.T) {
 				t.Errorf("%s: proposals were not finite", c.target.name)
 			}
 
-			phi, _, _ = move(make([]float64, 2000*c.target.d), 400)
-			c.target.check(t, "begun at 0, after 400 moves", phi)
+			if c.target.d == 1 { // the other mixes slowly
+				phi, _, _ = move(slices.Repeat([]float64{-3}, j), 100)
+				c.target.check(t, "begun at -3, after 100 moves", phi)
+			}
 		}
 	})
 }
@@ -294,7 +308,7 @@ func TestMetropolisNonFinite(t *testing.T) {
 			beyond := distuv.UnitNormal.CDF(low-x) + 1 - distuv.UnitNormal.CDF(high-x)
 			want += distuv.UnitNormal.Prob(x) / (to - from) * beyond * (high - low) / float64(cells)
 		}
-		if math.Abs(rejected-want) > .005 { // 20 moves of 20 000 particles: a standard error of some 0.001, with what moves have in common
+		if math.Abs(rejected-want) > .7/math.Sqrt(float64(j)) { // 20 moves of J particles: were moves independent, 0.1/sqrt(J) were a standard error
 			t.Errorf("%.4f of the proposals were not finite, want %.4f", rejected, want)
 		}
 
@@ -312,12 +326,6 @@ func TestMetropolisNonFinite(t *testing.T) {
 				t.Errorf("the particle at %v went to %v, NonFinite %v", lost[i], x, out[1][i])
 			case i == 3 && !inside:
 				t.Errorf("the particle at %v went to %v beside one that is NaN", lost[i], x)
-			}
-		}
-		phi, _, _ = move(lost, 40)
-		for i, x := range phi {
-			if i == 2 != math.IsNaN(x) || i != 2 && !(x >= low && x <= high) {
-				t.Errorf("after 40 moves particle %d is at %v", i, x)
 			}
 		}
 	})
