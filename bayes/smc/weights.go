@@ -38,8 +38,10 @@ func NewLogWeights(logWeights []float64) (LogWeights, error) {
 		return LogWeights{}, fmt.Errorf("%w: of %d log-weights %d are NaN or +Inf, the others -Inf: the particles do not explain the data at all; "+
 			"check the data's scale, use a smaller step or more particles", ErrZeroWeights, len(logWeights), w.nans)
 	}
-	for i := range w.normalised {
-		w.normalised[i] -= w.logSum
+	if math.Abs(w.logSum) > 1e-12 { // normalised weights stay as they are, bit by bit: so they come back from a file
+		for i := range w.normalised {
+			w.normalised[i] -= w.logSum
+		}
 	}
 	return w, nil
 }
