@@ -12,8 +12,10 @@ static void keep_freed_memory(void) {
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_ARENA_MAX, 2);
 }
+static void return_freed_memory(void) { malloc_trim(0); }
 #else
 static void keep_freed_memory(void) {}
+static void return_freed_memory(void) {}
 #endif
 */
 import "C"
@@ -23,3 +25,6 @@ import "C"
 // a step. Two arenas do as well as the sixteen that two cores would get, each of which would keep its own. Resident memory stays up to a third
 // higher. GOBNN_MALLOC=system turns it off.
 func keepFreedMemory() { C.keep_freed_memory() }
+
+// returnFreedMemory hands back what is free now: the compiler's leavings, once a program is compiled.
+func returnFreedMemory() { C.return_freed_memory() }

@@ -4,3 +4,6 @@ package compute
 
 // keepFreedMemory does nothing: only glibc's allocator needs it.
 func keepFreedMemory() {}
+
+// returnFreedMemory does nothing: nothing was kept.
+func returnFreedMemory() {}

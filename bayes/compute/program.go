@@ -65,6 +65,7 @@ type Program struct {
 	reads   []string
 	updates []string
 	exec    *graph.Exec
+	started bool // a first call has compiled it
 }
 
 // NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may be
@@ -122,6 +123,10 @@ func (p *Program) Run(state *State, inputs ...any) (record []float64, err error)
 	outputs, err := p.exec.Call(args...)
 	if err != nil {
 		return nil, fmt.Errorf("program %q: %w", p.name, explain(err))
+	}
+	if !p.started {
+		p.started = true
+		returnFreedMemory()
 	}
 	for i, u := range p.updates {
 		state.Set(u, outputs[i])
