@@ -92,28 +92,9 @@ func column(phi []float64, d, k int) []float64 {
 	return c
 }
 
-// kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
-func kolmogorov(draws []float64, cdf func(float64) float64) float64 {
-	sorted := slices.Clone(draws)
-	slices.Sort(sorted)
-	n, distance := float64(len(sorted)), 0.0
-	for i, x := range sorted {
-		f := cdf(x)
-		distance = max(distance, f-float64(i)/n, float64(i+1)/n-f)
-	}
-	lambda, p := distance*math.Sqrt(n), 0.0
-	if lambda < 0.3 {
-		return 1 // the series below is 1 to nine digits, but converges slowly
-	}
-	for k := 1.0; k < 100; k++ {
-		p += 2 * math.Pow(-1, k-1) * math.Exp(-2*k*k*lambda*lambda)
-	}
-	return min(1, max(0, p))
-}
-
 func follows(t *testing.T, what string, draws []float64, cdf func(float64) float64) {
 	t.Helper()
-	if p := kolmogorov(draws, cdf); !(p >= pMin) {
+	if p := computetest.Kolmogorov(draws, cdf); !(p >= pMin) {
 		mean, sd := stat.MeanStdDev(draws, nil)
 		t.Errorf("%s: Kolmogorov-Smirnov p-value %.2g (mean %.4f, standard deviation %.4f)", what, p, mean, sd)
 	}

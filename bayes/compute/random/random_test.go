@@ -80,7 +80,7 @@ func TestDistributions(t *testing.T) {
 					t.Fatalf("%s draw %d is %v", c.name, i, x)
 				}
 			}
-			if p := kolmogorov(c.draws, c.cdf); p < 1e-4 {
+			if p := computetest.Kolmogorov(c.draws, c.cdf); p < 1e-4 {
 				t.Errorf("%s: p-value %g", c.name, p)
 			}
 			if r := lagOne(c.draws); math.Abs(r) > 4/math.Sqrt(draws) {
@@ -103,22 +103,6 @@ func TestDistributions(t *testing.T) {
 			t.Errorf("categorical: p-value %g of counts %v", p, counts)
 		}
 	})
-}
-
-// kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
-func kolmogorov(draws []float64, cdf func(float64) float64) float64 {
-	sorted := slices.Clone(draws)
-	slices.Sort(sorted)
-	n, d := float64(len(sorted)), 0.0
-	for i, x := range sorted {
-		f := cdf(x)
-		d = max(d, f-float64(i)/n, float64(i+1)/n-f)
-	}
-	lambda, p := d*math.Sqrt(n), 0.0
-	for k := 1.0; k < 100; k++ {
-		p += 2 * math.Pow(-1, k-1) * math.Exp(-2*k*k*lambda*lambda)
-	}
-	return min(1, max(0, p))
 }
 
 func lagOne(x []float64) float64 { return stat.Correlation(x[1:], x[:len(x)-1], nil) }
