@@ -117,7 +117,7 @@ func (s Settings) check(bound *bayes.Bound, rows int) error {
 		{s.Threshold > 0 && s.Threshold <= 1, "Threshold", s.Threshold, "above 0 and at most 1"},
 		{s.DType == compute.Float32 || s.DType == compute.Float64, "DType", s.DType, "compute.Float32 or compute.Float64"},
 		{s.CheckpointEvery > 0, "CheckpointEvery", s.CheckpointEvery, "positive"},
-		{!s.Kernel.NeedsTarget(), "Kernel", fmt.Sprintf("%T", s.Kernel), "one that moves freely, such as mcmc.RandomWalk: Algorithm 3 has no accept/reject step"},
+		{s.Kernel.Needs() == mcmc.NeedsNothing, "Kernel", fmt.Sprintf("%T", s.Kernel), "one that moves freely, such as mcmc.RandomWalk: Algorithm 3 has no accept/reject step"},
 		{s.Chunk >= 0, "Chunk", s.Chunk, "0 (chosen) or more"},
 	} {
 		if !c.ok {

@@ -91,7 +91,7 @@ func (a *algorithm) step(s state, batch target.Batch, rng random.Stream, number,
 	logWeights := Where(BroadcastToDims(resample, j), uniform, s.logWeights)
 
 	// Move: phi_j ~ h(. | phi_j).
-	moved, _ := a.Kernel.Move(rng.Named("move"), mcmc.State{Phi: smc.Select(s.phi, ancestors)}, nil)
+	moved, _ := a.Kernel.Move(rng.Named("move"), mcmc.State{Phi: smc.Select(s.phi, ancestors)}, nil, mcmc.Tuning{})
 	phi := moved.Phi
 
 	// Weigh by the batch, w_j <- w_j p(y_S | phi_j; psi), and normalise.

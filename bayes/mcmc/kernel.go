@@ -1,8 +1,15 @@
-// Package mcmc has Markov kernels that move all particles at once, in a graph.
+// Package mcmc has Markov kernels that move all particles, or chains, at once, in a graph, and runs them.
 //
-// A kernel takes particles phi, [J, D], to new ones. Some leave a target distribution invariant, by accepting or rejecting
-// what they propose (RandomWalkMetropolis), or by construction (OrnsteinUhlenbeck, whose target is a Gaussian: the prior). RandomWalk
-// leaves nothing invariant: it only spreads. What is invariant stands in each kernel's comment; tests hold it to that.
+// A kernel takes particles phi, [J, D], to new ones. Some leave a target distribution invariant, by accepting or rejecting what
+// they propose (RandomWalkMetropolis, PreconditionedCrankNicolson), or by construction (OrnsteinUhlenbeck, whose target is a Gaussian: the prior).
+// RandomWalk leaves nothing invariant: it only spreads. What is invariant stands in each kernel's comment; tests hold it to that.
+//
+// # Moves and transitions
+//
+// A Move is one compiled step: at most one evaluation of the target or of its gradient for each particle. Most kernels make a whole
+// transition in it. Those that follow a trajectory need several: their Moves go on from what the State carries of theirs,
+// and Info.Complete says which particles have come to the end of a transition. So no graph grows with the length of a trajectory, and particles
+// whose trajectories differ in length need not wait for one another.
 package mcmc
 
 import (
@@ -16,149 +23,190 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// LogDensity is an unnormalised log-density of each particle: [J, D] to [J].
-type LogDensity func(phi *Node) *Node
+// Target is an unnormalised log-density of each particle, which does not depend on the other particles. Its methods build
+// graph, and panic as GoMLX does.
+type Target interface {
+	// LogDensity is [J] for phi, [J, D]. Values that are not finite count as -Inf.
+	LogDensity(phi *Node) *Node
+	// Gradient is LogDensity, [J], and its gradient with respect to phi, [J, D].
+	Gradient(phi *Node) (logDensity, gradient *Node)
+}
+
+// Density is a Target given by its log-density alone, [J, D] to [J]: the gradient is taken in reverse mode.
+type Density func(phi *Node) *Node
+
+// LogDensity implements Target.
+func (f Density) LogDensity(phi *Node) *Node { return f(phi) }
+
+// Gradient implements Target.
+func (f Density) Gradient(phi *Node) (logDensity, gradient *Node) {
+	logDensity = f(phi)
+	return logDensity, Gradient(ReduceAllSum(logDensity), phi)[0]
+}
+
+// Needs is what a kernel evaluates of its target, and so what a State must hold for it.
+type Needs int
+
+// From least to most.
+const (
+	NeedsNothing Needs = iota
+	NeedsLogDensity
+	NeedsGradient // and the log-density
+)
 
 // State is what the next move needs.
 type State struct {
 	Phi        *Node // [J, D]
-	LogDensity *Node // [J], of Phi under the target; nil for kernels that do not ask for it
+	LogDensity *Node // [J], of Phi under the target, -Inf where not finite; nil if the kernel needs nothing
+	Gradient   *Node // [J, D], of LogDensity; nil unless the kernel needs it
+	// Own is what a kernel carries of its own, each [J] or [J, D]; nil for most.
+	Own map[string]*Node
 }
 
-// Info is what people look at.
+// Tuning is what a warm-up has found, as nodes, so that one compiled move serves all values. The zero value leaves the kernel's own settings as
+// they are.
+type Tuning struct {
+	StepSize *Node // scalar; nil: the kernel's own
+	Scale    *Node // [D], the scales of phi's coordinates under the target: step sizes are in units of them; nil: 1
+}
+
+// Info is what people look at. All are [J], of phi's type.
 type Info struct {
-	// Accepted is 1 for each particle that moved, 0 for each that stayed, [J]; nil for kernels that always move.
+	// Complete is 1 for each particle that has come to the end of a transition in this move; nil: all have. The others of Info have a meaning
+	// only there, but for NonFinite.
+	Complete *Node
+	// Acceptance is the probability with which the transition was accepted, or its mean along a trajectory; nil for kernels that always move.
+	Acceptance *Node
+	// Accepted is 1 for each particle that moved, 0 for each that stayed; nil for kernels that always move.
 	Accepted *Node
-	// NonFinite is 1 for each particle whose proposal had a log-density that is NaN or infinite, and was rejected for it, [J]; nil for
-	// kernels that do not look.
+	// NonFinite is 1 for each particle at whose proposal the log-density or the gradient is NaN or infinite, and which was rejected for it;
+	// nil for kernels that do not look.
 	NonFinite *Node
+	// Divergent is 1 for each particle whose trajectory left the level set of its energy; nil for kernels without one.
+	Divergent *Node
+	// EnergyError is the energy at the end of a trajectory less that at its start; nil for kernels without one.
+	EnergyError *Node
+	// Length is the number of gradients that the transition took; nil for kernels that take one a move, or none.
+	Length *Node
 }
 
-// Kernel is one move of all particles. Its Move builds graph, and panics as GoMLX does.
+// Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
 type Kernel interface {
-	// Move draws the next state. The target may be nil for kernels whose NeedsTarget is false.
-	Move(rng random.Stream, s State, target LogDensity) (State, Info)
-	// NeedsTarget says whether Move evaluates the target.
-	NeedsTarget() bool
+	// Needs says what of the target is evaluated; the target may be nil for kernels that need nothing.
+	Needs() Needs
 	// Check returns an error that names a setting that is wrong, for particles of dimension d.
 	Check(d int) error
+	// Move draws the next state.
+	Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info)
 }
 
-var (
-	_ Kernel = RandomWalk{}
-	_ Kernel = OrnsteinUhlenbeck{}
-	_ Kernel = RandomWalkMetropolis{}
-)
-
-// RandomWalk adds N(0, Variance) to every coordinate, and always moves. It leaves no distribution invariant: in OHSMC it is
-// the artificial dynamics that keeps particles apart (Zhao et al. 2024, section 3.3).
-type RandomWalk struct {
-	Variance float64 `json:"variance"` // of the step; default 0.01
+// Starter is a Kernel that carries a state of its own from move to move.
+type Starter interface {
+	Kernel
+	// Start completes a state that holds all but Own.
+	Start(rng random.Stream, s State) State
 }
 
-// NeedsTarget implements Kernel.
-func (k RandomWalk) NeedsTarget() bool { return false }
-
-// Check implements Kernel.
-func (k RandomWalk) Check(int) error { return nonNegative("RandomWalk.Variance", k.Variance) }
-
-// Move implements Kernel.
-func (k RandomWalk) Move(rng random.Stream, s State, _ LogDensity) (State, Info) {
-	return State{Phi: Add(s.Phi, MulScalar(normal(rng, s.Phi), math.Sqrt(or(k.Variance, 0.01))))}, Info{}
+// Tunable is a Kernel whose step size a warm-up can choose.
+type Tunable interface {
+	Kernel
+	// Tune gives the step size that is set, 0 if none is, and the mean acceptance at which the kernel mixes best in many dimensions.
+	Tune() (stepSize, acceptance float64)
 }
 
-// OrnsteinUhlenbeck runs the process d phi = -(phi - m) dt + sqrt(2) s dW for a Time, exactly: phi' = m + a (phi - m) + s sqrt(1 - a^2) z with
-// a = exp(-Time). It leaves N(m, s^2) invariant, coordinate by coordinate.
-type OrnsteinUhlenbeck struct {
-	Time   float64   `json:"time"`              // terminal time; default 0.1
-	Mean   []float64 `json:"mean,omitempty"`    // m, [D]; empty: 0
-	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
-}
-
-// NeedsTarget implements Kernel.
-func (k OrnsteinUhlenbeck) NeedsTarget() bool { return false }
-
-// Check implements Kernel.
-func (k OrnsteinUhlenbeck) Check(d int) error {
-	for _, field := range []struct {
-		name   string
-		values []float64
-	}{{"Mean", k.Mean}, {"StdDev", k.StdDev}} {
-		if n := len(field.values); n != 0 && n != d {
-			return fmt.Errorf("mcmc: OrnsteinUhlenbeck.%s has %d values, but particles have %d coordinates", field.name, n, d)
+// Check returns an error that names what is wrong with a kernel's settings for particles of dimension d. A step size of 0 asks for a
+// warm-up: without one it is an error.
+func Check(kernel Kernel, d int, warmUp bool) error {
+	if kernel == nil {
+		return fmt.Errorf("mcmc: there is no kernel: set one, such as mcmc.RandomWalkMetropolis{StepSize: 0.1}")
+	}
+	if err := kernel.Check(d); err != nil {
+		return err
+	}
+	if t, ok := kernel.(Tunable); ok && !warmUp {
+		if stepSize, _ := t.Tune(); stepSize == 0 {
+			return fmt.Errorf("mcmc: %T.StepSize is 0: set it, or run a warm-up, which chooses one", kernel)
 		}
 	}
-	for i, m := range k.Mean {
-		if math.IsNaN(m) || math.IsInf(m, 0) {
-			return fmt.Errorf("mcmc: OrnsteinUhlenbeck.Mean[%d] is %v: it must be finite", i, m)
-		}
-	}
-	for i, s := range k.StdDev {
-		if !(s > 0) || math.IsInf(s, 0) {
-			return fmt.Errorf("mcmc: OrnsteinUhlenbeck.StdDev[%d] is %v: it must be positive", i, s)
-		}
-	}
-	return nonNegative("OrnsteinUhlenbeck.Time", k.Time)
+	return nil
 }
 
-// Move implements Kernel.
-func (k OrnsteinUhlenbeck) Move(rng random.Stream, s State, _ LogDensity) (State, Info) {
-	time := or(k.Time, 0.1)
-	decay, spread := math.Exp(-time), math.Sqrt(-math.Expm1(-2*time))
-	noise := MulScalar(normal(rng, s.Phi), spread)
-	if len(k.StdDev) > 0 {
-		noise = Mul(noise, row(s.Phi, k.StdDev))
+// Start is the state of particles at phi, [J, D], that have not moved yet: it evaluates what the kernel needs.
+func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
+	s := State{Phi: phi}
+	switch kernel.Needs() {
+	case NeedsLogDensity:
+		s.LogDensity = smc.Gate(target.LogDensity(phi))
+	case NeedsGradient:
+		s.LogDensity, s.Gradient = evaluate(target, phi)
 	}
-	phi := MulScalar(s.Phi, decay)
-	if len(k.Mean) > 0 {
-		phi = Add(phi, MulScalar(row(s.Phi, k.Mean), 1-decay))
+	if starter, ok := kernel.(Starter); ok {
+		s = starter.Start(rng, s)
 	}
-	return State{Phi: Add(phi, noise)}, Info{}
+	return s
 }
 
-// RandomWalkMetropolis proposes phi + StepSize z, z standard normal, and accepts with probability min(1, p(phi')/p(phi))
-// (Metropolis et al. 1953), each particle for itself. It leaves the target invariant. A proposal whose log-density is not finite is rejected and
-// counted.
-type RandomWalkMetropolis struct {
-	StepSize float64 `json:"step_size"` // standard deviation of the proposal in every coordinate; default 0.1
+// evaluate is the gate: where the log-density or a coordinate of the gradient is not finite, the log-density is -Inf and the gradient 0.
+func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
+	logDensity, gradient = target.Gradient(phi)
+	finite := And(IsFinite(logDensity), LogicalAll(IsFinite(gradient), 1))
+	logDensity = Where(finite, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape()))
+	return logDensity, choose(finite, gradient, ZerosLike(gradient))
 }
 
-// NeedsTarget implements Kernel.
-func (k RandomWalkMetropolis) NeedsTarget() bool { return true }
-
-// Check implements Kernel.
-func (k RandomWalkMetropolis) Check(int) error {
-	return nonNegative("RandomWalkMetropolis.StepSize", k.StepSize)
-}
-
-// Move implements Kernel.
-func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target LogDensity) (State, Info) {
-	if s.LogDensity == nil {
-		s.LogDensity = smc.Gate(target(s.Phi))
+// choose takes row j of a where condition j is true, else of b; a and b are [J] or [J, D].
+func choose(condition, a, b *Node) *Node {
+	if a.Rank() > 1 {
+		condition = BroadcastToDims(ExpandAxes(condition, 1), a.Shape().Dimensions...)
 	}
-	step := MulScalar(normal(rng.Named("proposal"), s.Phi), or(k.StepSize, 0.1))
-	proposal := Add(s.Phi, step)
-	density := target(proposal)
-	finite := IsFinite(density)
-	density = smc.Gate(density)
-
-	u := rng.Named("accept").Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0))
-	accepted := And(finite, LessThan(Log(u), Sub(density, s.LogDensity)))
-	dtype := s.Phi.DType()
-	return State{
-			Phi:        Where(BroadcastToDims(ExpandAxes(accepted, 1), s.Phi.Shape().Dimensions...), proposal, s.Phi),
-			LogDensity: Where(accepted, density, s.LogDensity),
-		}, Info{
-			Accepted:  ConvertDType(accepted, dtype),
-			NonFinite: ConvertDType(Not(finite), dtype),
-		}
+	return Where(condition, a, b)
 }
 
+// accept is the step of Metropolis and Hastings: it takes the proposal, a state, with probability min(1, exp(logRatio)), each particle for
+// itself, and never one whose log-density is not finite.
+func accept(rng random.Stream, current, proposal State, logRatio *Node) (State, Info) {
+	finite := IsFinite(proposal.LogDensity)
+	logRatio = Where(finite, logRatio, BroadcastToShape(ConstAs(logRatio, math.Inf(-1)), logRatio.Shape()))
+	u := rng.Named("accept").Uniform(current.Phi.DType(), current.Phi.Shape().Dim(0))
+	accepted := LessThan(Log(u), logRatio) // false for a ratio that is NaN
+
+	next := current
+	next.Phi = choose(accepted, proposal.Phi, current.Phi)
+	next.LogDensity = Where(accepted, proposal.LogDensity, current.LogDensity)
+	if proposal.Gradient != nil {
+		next.Gradient = choose(accepted, proposal.Gradient, current.Gradient)
+	}
+	probability := Exp(MinScalar(logRatio, 0))
+	dtype := current.Phi.DType()
+	return next, Info{
+		Acceptance: Where(IsFinite(probability), probability, ZerosLike(probability)),
+		Accepted:   ConvertDType(accepted, dtype),
+		NonFinite:  ConvertDType(Not(finite), dtype),
+	}
+}
+
+// stepSize is the tuned step size, or the kernel's own, a scalar of like's type.
+func (t Tuning) stepSize(like *Node, own float64) *Node {
+	if t.StepSize != nil {
+		return ConvertDType(t.StepSize, like.DType())
+	}
+	return ConstAs(like, own)
+}
+
+// scaled multiplies x, [J, D], by the scales of the coordinates.
+func (t Tuning) scaled(x *Node) *Node {
+	if t.Scale == nil {
+		return x
+	}
+	return Mul(x, BroadcastToShape(ExpandAxes(ConvertDType(t.Scale, x.DType()), 0), x.Shape()))
+}
+
+// normal draws a standard normal of like's shape.
 func normal(rng random.Stream, like *Node) *Node {
 	return rng.Normal(like.DType(), like.Shape().Dimensions...)
 }
 
-// row is a constant [1, D] of like's type.
+// row is a constant [D], broadcast to like's shape, [J, D].
 func row(like *Node, values []float64) *Node {
 	r := ConvertDType(Const(like.Graph(), [][]float64{values}), like.DType())
 	return BroadcastToShape(r, shapes.Make(like.DType(), like.Shape().Dimensions...))
@@ -171,9 +219,15 @@ func or(value, byDefault float64) float64 {
 	return value
 }
 
-func nonNegative(name string, v float64) error {
+func nonNegative(name, zero string, v float64) error {
 	if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("mcmc: %s is %v: it must be positive (0 takes the default)", name, v)
+		return fmt.Errorf("mcmc: %s is %v: it must be positive and finite (0: %s)", name, v, zero)
 	}
 	return nil
 }
+
+// What 0 stands for in a setting.
+const (
+	zeroDefault = "the default"
+	zeroWarmUp  = "a warm-up chooses"
+)

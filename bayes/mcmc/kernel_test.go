@@ -42,23 +42,23 @@ func TestMain(m *testing.M) {
 
 // mover compiles one move of a kernel. What it returns moves phi, [J, D] flat, again and again, carrying the log-density along as State does, and
 // gives the particles' last place and the sums of Accepted and NonFinite over the moves, [J].
-func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target LogDensity) func(phi []float64, moves int) (moved, accepted, nonFinite []float64) {
+func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Density) func(phi []float64, moves int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	if err := kernel.Check(d); err != nil {
 		t.Fatal(err)
 	}
 	density := func(phi []float64) []float64 { return nil }
-	if kernel.NeedsTarget() {
-		evaluate := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{smc.Gate(target(a[0]))} })
-		density = func(phi []float64) []float64 { return evaluate(compute.Floats(dtype, phi, len(phi)/d, d))[0] }
+	if kernel.Needs() != NeedsNothing {
+		at := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{smc.Gate(target(a[0]))} })
+		density = func(phi []float64) []float64 { return at(compute.Floats(dtype, phi, len(phi)/d, d))[0] }
 	}
 	run := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
 		s := State{Phi: a[1]}
-		if kernel.NeedsTarget() {
+		if kernel.Needs() != NeedsNothing {
 			s.LogDensity = a[2]
 		}
-		s, info := kernel.Move(random.New(g, 17).At(a[0]), s, target)
-		if !kernel.NeedsTarget() {
+		s, info := kernel.Move(random.New(g, 17).At(a[0]), s, target, Tuning{})
+		if kernel.Needs() == NeedsNothing {
 			return []*Node{s.Phi}
 		}
 		return []*Node{s.Phi, s.LogDensity, info.Accepted, info.NonFinite}
@@ -69,12 +69,12 @@ func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Ker
 		accepted, nonFinite = make([]float64, len(phi)/d), make([]float64, len(phi)/d)
 		for range moves {
 			args := []any{step, compute.Floats(dtype, phi, len(phi)/d, d)}
-			if kernel.NeedsTarget() {
+			if kernel.Needs() != NeedsNothing {
 				args = append(args, compute.Floats(dtype, logDensity, len(logDensity)))
 			}
 			out := run(args...)
 			phi, step = out[0], step+1
-			if kernel.NeedsTarget() {
+			if kernel.Needs() != NeedsNothing {
 				logDensity = out[1]
 				floats.Add(accepted, out[2])
 				floats.Add(nonFinite, out[3])
@@ -117,7 +117,7 @@ func expect(t *testing.T, what string, phi []float64, d int, f func(x []float64)
 type exactTarget struct {
 	name       string
 	d          int
-	logDensity LogDensity
+	logDensity Density
 	draw       func(r *rand.Rand) []float64
 	cdf        []func(float64) float64 // of each coordinate
 	mean, sd   []float64
@@ -188,20 +188,25 @@ func (e exactTarget) check(t *testing.T, when string, phi []float64) {
 	}
 }
 
-// Random-walk Metropolis leaves its target invariant, and brings particles that begin elsewhere to it.
+// The Metropolis kernels leave their target invariant, and bring particles that begin elsewhere to it.
 func TestMetropolisInvariance(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			target exactTarget
-			step   float64
-		}{{correlated(), .6}, {gumbel(), 1.2}} {
-			move := mover(t, engine, dtype, RandomWalkMetropolis{StepSize: c.step}, c.target.d, c.target.logDensity)
+			kernel Kernel
+		}{
+			{correlated(), RandomWalkMetropolis{StepSize: .6}},
+			{gumbel(), RandomWalkMetropolis{StepSize: 1.2}},
+			{correlated(), PreconditionedCrankNicolson{Beta: .4, Mean: []float64{1, 0}, StdDev: []float64{1.5, 1}}},
+			{gumbel(), PreconditionedCrankNicolson{Beta: .7}},
+		} {
+			move := mover(t, engine, dtype, c.kernel, c.target.d, c.target.logDensity)
 			phi := c.target.draws(j)
 			c.target.check(t, "the exact draws", phi)
 			phi, accepted, nonFinite := move(phi, 20)
 			c.target.check(t, "after 20 moves", phi)
 			if share := stat.Mean(accepted, nil) / 20; share < .3 || share > .8 {
-				t.Errorf("%s: %.2f of the moves were accepted: this tests little", c.target.name, share)
+				t.Errorf("%s, %T: %.2f of the moves were accepted: this tests little", c.target.name, c.kernel, share)
 			}
 			if slices.Max(nonFinite) != 0 {
 				t.Errorf("%s: proposals were not finite", c.target.name)
@@ -219,21 +224,18 @@ func TestMetropolisInvariance(t *testing.T) {
 // counts as accepted.
 func TestMetropolisAcceptance(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		normal := func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) }
+		normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
 		r := rand.New(rand.NewPCG(1, 2))
 		phi := make([]float64, j)
 		for i := range phi {
 			phi[i] = float64(float32(r.NormFloat64()))
 		}
-		for _, s := range []float64{0, .5, 2.4} { // 0 takes the default, 0.1
+		for _, s := range []float64{.1, .5, 2.4} {
 			kernel := RandomWalkMetropolis{StepSize: s}
 			out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
-				next, info := kernel.Move(random.New(g, 3), State{Phi: a[0]}, normal)
+				next, info := kernel.Move(random.New(g, 3), Start(kernel, random.New(g, 4), a[0], normal), normal, Tuning{})
 				return []*Node{next.Phi, info.Accepted, next.LogDensity}
 			}, compute.Floats(dtype, phi, j, 1))
-			if s == 0 {
-				s = .1
-			}
 			expect(t, fmt.Sprintf("step %v: acceptance", s), out[1], 1, func(x []float64) float64 { return x[0] }, 2/math.Pi*math.Atan(2/s))
 			for i := range phi {
 				if (out[0][i] != phi[i]) != (out[1][i] == 1) || out[1][i] != 0 && out[1][i] != 1 {
@@ -251,13 +253,13 @@ func TestMetropolisAcceptance(t *testing.T) {
 // exactly what they do under a target without holes. Particles that begin in a hole leave it; one that is NaN stays, alone.
 func TestMetropolisNonFinite(t *testing.T) {
 	const low, high = -1.5, 1
-	normal := func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) }
-	holes := func(phi *Node) *Node {
+	normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
+	holes := Density(func(phi *Node) *Node {
 		x, density := Squeeze(phi, 1), normal(phi)
 		nan := Sqrt(Neg(OnesLike(x)))
 		density = Where(GreaterThan(x, ConstAs(x, float64(high))), nan, density)
 		return Where(LessThan(x, ConstAs(x, low)), Reciprocal(ZerosLike(x)), density)
-	}
+	})
 	from, to := distuv.UnitNormal.CDF(low), distuv.UnitNormal.CDF(high)
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -296,7 +298,7 @@ func TestMetropolisNonFinite(t *testing.T) {
 		// The kernel evaluates the start itself: a start in a hole has no density, so any finite proposal is better.
 		lost := []float64{1.2, -1.7, math.NaN(), .9}
 		out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
-			next, info := kernel.Move(random.New(g, 6), State{Phi: a[0]}, holes)
+			next, info := kernel.Move(random.New(g, 6), Start(kernel, random.New(g, 4), a[0], holes), holes, Tuning{})
 			return []*Node{next.Phi, info.NonFinite, next.LogDensity}
 		}, compute.Floats(dtype, lost, len(lost), 1))
 		for i, x := range out[0] {
@@ -393,6 +395,9 @@ func TestCheck(t *testing.T) {
 	}{
 		{RandomWalk{Variance: -.5}, []string{"RandomWalk.Variance", "-0.5"}},
 		{RandomWalk{Variance: nan}, []string{"RandomWalk.Variance", "NaN"}},
+		{PreconditionedCrankNicolson{Beta: 1.5}, []string{"PreconditionedCrankNicolson.Beta", "1.5"}},
+		{PreconditionedCrankNicolson{Beta: nan}, []string{"PreconditionedCrankNicolson.Beta", "NaN"}},
+		{PreconditionedCrankNicolson{StdDev: []float64{1, -1, 2}}, []string{"PreconditionedCrankNicolson.StdDev[1]", "-1"}},
 		{RandomWalkMetropolis{StepSize: -1}, []string{"RandomWalkMetropolis.StepSize", "-1"}},
 		{RandomWalkMetropolis{StepSize: inf}, []string{"RandomWalkMetropolis.StepSize", "Inf"}},
 		{OrnsteinUhlenbeck{Time: -2}, []string{"OrnsteinUhlenbeck.Time", "-2"}},

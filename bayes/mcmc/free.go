@@ -1,0 +1,97 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The kernels of this file move freely: they ask no target, and accept everything.
+var (
+	_ Kernel = RandomWalk{}
+	_ Kernel = OrnsteinUhlenbeck{}
+)
+
+// RandomWalk adds N(0, Variance) to every coordinate, and always moves. It leaves no distribution invariant: in OHSMC it is
+// the artificial dynamics that keeps particles apart (Zhao et al. 2024, section 3.3).
+type RandomWalk struct {
+	Variance float64 `json:"variance"` // of the step; default 0.01
+}
+
+// Needs implements Kernel: nothing.
+func (k RandomWalk) Needs() Needs { return NeedsNothing }
+
+// Check implements Kernel.
+func (k RandomWalk) Check(int) error {
+	return nonNegative("RandomWalk.Variance", zeroDefault, k.Variance)
+}
+
+// Move implements Kernel.
+func (k RandomWalk) Move(rng random.Stream, s State, _ Target, tuning Tuning) (State, Info) {
+	step := Mul(tuning.scaled(normal(rng, s.Phi)), tuning.stepSize(s.Phi, math.Sqrt(or(k.Variance, 0.01))))
+	return State{Phi: Add(s.Phi, step)}, Info{}
+}
+
+// OrnsteinUhlenbeck runs the process d phi = -(phi - m) dt + sqrt(2) s dW for a Time, exactly: phi' = m + a (phi - m) + s sqrt(1 - a^2) z with
+// a = exp(-Time). It leaves N(m, s^2) invariant, coordinate by coordinate.
+type OrnsteinUhlenbeck struct {
+	Time   float64   `json:"time"`              // terminal time; default 0.1
+	Mean   []float64 `json:"mean,omitempty"`    // m, [D]; empty: 0
+	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
+}
+
+// Needs implements Kernel: nothing.
+func (k OrnsteinUhlenbeck) Needs() Needs { return NeedsNothing }
+
+// Check implements Kernel.
+func (k OrnsteinUhlenbeck) Check(d int) error {
+	if err := checkNormal("OrnsteinUhlenbeck", k.Mean, k.StdDev, d); err != nil {
+		return err
+	}
+	return nonNegative("OrnsteinUhlenbeck.Time", zeroDefault, k.Time)
+}
+
+// Move implements Kernel.
+func (k OrnsteinUhlenbeck) Move(rng random.Stream, s State, _ Target, _ Tuning) (State, Info) {
+	time := or(k.Time, 0.1)
+	return State{Phi: pull(rng, s.Phi, math.Exp(-time), math.Sqrt(-math.Expm1(-2*time)), k.Mean, k.StdDev)}, Info{}
+}
+
+// pull is m + decay (phi - m) + spread s z with standard normal z: it leaves N(m, s^2) invariant if decay^2 + spread^2 = 1.
+func pull(rng random.Stream, phi *Node, decay, spread float64, mean, stdDev []float64) *Node {
+	noise := MulScalar(normal(rng, phi), spread)
+	if len(stdDev) > 0 {
+		noise = Mul(noise, row(phi, stdDev))
+	}
+	pulled := MulScalar(phi, decay)
+	if len(mean) > 0 {
+		pulled = Add(pulled, MulScalar(row(phi, mean), 1-decay))
+	}
+	return Add(pulled, noise)
+}
+
+// checkNormal checks the mean and the standard deviations of a normal law over d coordinates; empty ones stand for 0 and 1.
+func checkNormal(kernel string, mean, stdDev []float64, d int) error {
+	for _, field := range []struct {
+		name   string
+		values []float64
+	}{{"Mean", mean}, {"StdDev", stdDev}} {
+		if n := len(field.values); n != 0 && n != d {
+			return fmt.Errorf("mcmc: %s.%s has %d values, but particles have %d coordinates", kernel, field.name, n, d)
+		}
+	}
+	for i, m := range mean {
+		if math.IsNaN(m) || math.IsInf(m, 0) {
+			return fmt.Errorf("mcmc: %s.Mean[%d] is %v: it must be finite", kernel, i, m)
+		}
+	}
+	for i, s := range stdDev {
+		if !(s > 0) || math.IsInf(s, 0) {
+			return fmt.Errorf("mcmc: %s.StdDev[%d] is %v: it must be positive", kernel, i, s)
+		}
+	}
+	return nil
+}

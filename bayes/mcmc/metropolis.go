@@ -1,0 +1,85 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/smc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The kernels of this file propose without a gradient and accept or reject.
+var (
+	_ Tunable = RandomWalkMetropolis{}
+	_ Kernel  = PreconditionedCrankNicolson{}
+)
+
+// RandomWalkMetropolis proposes phi + StepSize z, z standard normal, and accepts with probability min(1, p(phi')/p(phi))
+// (Metropolis et al. 1953), each particle for itself. It leaves the target invariant. A proposal whose log-density is not finite is rejected and
+// counted. A move costs one evaluation of the log-density.
+type RandomWalkMetropolis struct {
+	StepSize float64 `json:"step_size"` // standard deviation of the proposal in every coordinate; 0: a warm-up chooses
+}
+
+// Needs implements Kernel: the log-density.
+func (k RandomWalkMetropolis) Needs() Needs { return NeedsLogDensity }
+
+// Check implements Kernel.
+func (k RandomWalkMetropolis) Check(int) error {
+	return nonNegative("RandomWalkMetropolis.StepSize", zeroWarmUp, k.StepSize)
+}
+
+// Tune implements Tunable: 0.234 is best in many dimensions (Roberts, Gelman and Gilks 1997).
+func (k RandomWalkMetropolis) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.234 }
+
+// Move implements Kernel.
+func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	step := Mul(tuning.scaled(normal(rng.Named("proposal"), s.Phi)), tuning.stepSize(s.Phi, k.StepSize))
+	proposal := State{Phi: Add(s.Phi, step)}
+	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
+	return accept(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))
+}
+
+// PreconditionedCrankNicolson proposes m + sqrt(1 - b^2) (phi - m) + b s z, which by itself leaves the normal law N(m, s^2) invariant, and
+// accepts by what the target has beyond that law (Cotter, Roberts, Stuart and White 2013, section 4.2). It leaves the target invariant. Where the
+// law is the prior, acceptance depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
+// log-density.
+type PreconditionedCrankNicolson struct {
+	Beta   float64   `json:"beta"`              // b, above 0 and at most 1; default 0.1
+	Mean   []float64 `json:"mean,omitempty"`    // m, [D]; empty: 0
+	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
+}
+
+// Needs implements Kernel: the log-density.
+func (k PreconditionedCrankNicolson) Needs() Needs { return NeedsLogDensity }
+
+// Check implements Kernel.
+func (k PreconditionedCrankNicolson) Check(d int) error {
+	if !(k.Beta >= 0 && k.Beta <= 1) {
+		return fmt.Errorf("mcmc: PreconditionedCrankNicolson.Beta is %v: it must be above 0 and at most 1 (0: the default, 0.1)", k.Beta)
+	}
+	return checkNormal("PreconditionedCrankNicolson", k.Mean, k.StdDev, d)
+}
+
+// Move implements Kernel.
+func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Target, _ Tuning) (State, Info) {
+	beta := or(k.Beta, 0.1)
+	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, k.Mean, k.StdDev)}
+	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
+	beyond := func(at State) *Node { return Sub(at.LogDensity, k.logReference(at.Phi)) }
+	return accept(rng, s, proposal, Sub(beyond(proposal), beyond(s)))
+}
+
+// logReference is log N(phi; m, s^2) but for a constant, [J].
+func (k PreconditionedCrankNicolson) logReference(phi *Node) *Node {
+	z := phi
+	if len(k.Mean) > 0 {
+		z = Sub(z, row(phi, k.Mean))
+	}
+	if len(k.StdDev) > 0 {
+		z = Div(z, row(phi, k.StdDev))
+	}
+	return MulScalar(ReduceSum(Square(z), 1), -0.5)
+}
