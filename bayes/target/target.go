@@ -144,106 +144,6 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 	return density
 }
 
-// Evidence is what one batch says about the model under weighted particles.
-type Evidence struct {
-	LogLikelihood *Node // [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
-	LogEvidence   *Node // scalar: log sum_j w_j p(y_batch | phi_j; psi); -Inf if no particle has a weight
-	Gradient      *Node // [W]: of LogEvidence with respect to psi; nil if nothing is shared
-}
-
-// Evidence evaluates the batch's evidence under particles with normalised logWeights, [J], and its gradient by Fisher's
-// identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held constant
-// (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
-func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
-	finite := LogicalAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), 1) // [J]; false for NaN
-	alive := And(finite, IsFinite(logWeights))
-	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
-	logWeights = Where(alive, logWeights, negativeInfinity(logWeights))
-
-	e := l.begin(phi, psi, batch)
-	wrt, names := e.differentiated()
-	var parts, gradient []*Node
-	var maximum, total *Node // running log-sum-exp: log evidence = maximum + log total
-	for from, to := range l.Plan.All() {
-		c := e.chunk(from, to, last(parts))
-		raw := ReduceSum(e.rows(c), 1)
-		logLik := smc.Gate(raw)
-		logLik = Where(part(finite, from, to), logLik, negativeInfinity(logLik))
-		joint := StopGradient(Add(logLik, part(logWeights, from, to)))
-		chunkMax := smc.FiniteMax(joint)
-		weights := Exp(Sub(joint, chunkMax))
-		sum := ReduceAllSum(weights)
-		var gradients []*Node
-		if len(wrt) > 0 {
-			gradients = Gradient(ReduceAllSum(Mul(weights, raw)), wrt...)
-		}
-		parts = append(parts, logLik)
-		if maximum == nil {
-			maximum, total, gradient = chunkMax, sum, gradients
-			continue
-		}
-		both := Max(maximum, chunkMax)
-		before, now := Exp(Sub(maximum, both)), Exp(Sub(chunkMax, both))
-		total = Add(Mul(total, before), Mul(sum, now))
-		for i := range gradient {
-			gradient[i] = Add(Mul(gradient[i], before), Mul(gradients[i], now))
-		}
-		maximum = both
-	}
-	return Evidence{
-		LogLikelihood: concatenate(parts),
-		LogEvidence:   Add(maximum, Log(total)),
-		Gradient:      e.pack(names, gradient, total, psi),
-	}
-}
-
-// differentiated lists what a chunk's gradient is taken with respect to: the prefix's output, if the prefix has parameters,
-// under the name "", and the shared parameters behind the prefix.
-func (e *evaluation) differentiated() (wrt []*Node, names []string) {
-	if len(e.prefix) > 0 {
-		wrt, names = append(wrt, e.input.Node), append(names, "")
-	}
-	for _, slot := range e.Model.Slots {
-		if leaf, ok := e.common[slot.Name]; ok {
-			wrt, names = append(wrt, leaf.Node), append(names, slot.Name)
-		}
-	}
-	return wrt, names
-}
-
-// pack pulls the gradient with respect to the prefix's output back through the prefix, once, divides by the total weight and lays all
-// of it out as psi, [W].
-func (e *evaluation) pack(names []string, gradient []*Node, total, psi *Node) *Node {
-	if len(names) == 0 {
-		return nil
-	}
-	byName := map[string]*Node{}
-	for i, name := range names {
-		if name != "" {
-			byName[name] = gradient[i]
-			continue
-		}
-		var leaves []*Node
-		var of []string
-		for _, slot := range e.Model.Slots {
-			if leaf, ok := e.prefix[slot.Name]; ok {
-				leaves, of = append(leaves, leaf.Node), append(of, slot.Name)
-			}
-		}
-		pulled := Gradient(ReduceAllSum(Mul(e.input.Node, StopGradient(gradient[i]))), leaves...)
-		for k, g := range pulled {
-			byName[of[k]] = g
-		}
-	}
-	var flat []*Node
-	for _, slot := range e.Model.Slots {
-		if !slot.Stochastic {
-			flat = append(flat, Reshape(byName[slot.Name], slot.Size()))
-		}
-	}
-	return Div(concatenate(flat), total)
-}
-
 // gradientOfPosterior is log p(phi) + scale log p(y_batch | phi; psi), [J], and its gradient with respect to phi, [J, D]: the sum over
 // particles is differentiated, since no particle's density depends on another's parameters.
 func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
@@ -252,21 +152,7 @@ func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node
 	for from, to := range l.Plan.All() {
 		c := e.chunk(from, to, last(gradients))
 		logLik := Mul(ReduceSum(e.rows(c), 1), scale)
-		var leaves []*Node
-		for _, slot := range l.Model.Slots {
-			if slot.Stochastic {
-				leaves = append(leaves, c.leaves[slot.Name].Node)
-			}
-		}
-		flat := Gradient(ReduceAllSum(logLik), leaves...)
-		for i := range flat {
-			flat[i] = Reshape(flat[i], to-from, flat[i].Shape().Size()/(to-from))
-		}
-		packed := flat[0]
-		if len(flat) > 1 {
-			packed = Concatenate(flat, 1)
-		}
-		values, gradients = append(values, logLik), append(gradients, packed)
+		values, gradients = append(values, logLik), append(gradients, e.gradient(c, logLik))
 	}
 	prior := l.Model.LogPrior(phi)
 	ofPrior := Gradient(ReduceAllSum(prior), phi)[0]
