@@ -1,0 +1,209 @@
+package diag
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"gobnn/bayes/smc"
+)
+
+// number is a float that JSON may hold as text: "nan", "inf" or "-inf".
+type number float64
+
+func (n *number) UnmarshalJSON(text []byte) error {
+	if unquoted, err := strconv.Unquote(string(text)); err == nil {
+		text = []byte(unquoted)
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	*n = number(v)
+	return err
+}
+
+// reference is testdata/arviz.json.gz, which testdata/arviz.py makes.
+type reference struct {
+	Versions string
+	Chains   []chainsCase
+	PSIS     []psisCase
+}
+
+type chainsCase struct {
+	Name          string
+	Chains, Draws int
+	Values        []float64
+	Mean, SD      number
+	Bulk          number `json:"ess_bulk"`
+	Tail          number `json:"ess_tail"`
+	ESSMean       number `json:"ess_mean"`
+	ESSSD         number `json:"ess_sd"`
+	RHat          number
+	RHatBulk      number `json:"rhat_bulk"`
+	RHatFolded    number `json:"rhat_folded"`
+	MCSEMean      number `json:"mcse_mean"`
+	MCSESD        number `json:"mcse_sd"`
+	Quantiles     []struct {
+		Prob      float64
+		ESS, MCSE number
+	}
+	KHatLeft  number `json:"khat_left"`
+	KHatRight number `json:"khat_right"`
+}
+
+type psisCase struct {
+	Name       string
+	REff       float64  `json:"r_eff"`
+	LogWeights []number `json:"log_weights"`
+	KHat       number
+	Smoothed   []number
+}
+
+func load(t testing.TB) reference {
+	t.Helper()
+	file, err := os.Open("testdata/arviz.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r reference
+	if err := json.NewDecoder(text).Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Chains) < 20 || len(r.PSIS) < 10 {
+		t.Fatalf("the test data holds %d sets of chains and %d of log-weights", len(r.Chains), len(r.PSIS))
+	}
+	return r
+}
+
+// near says whether got is want to a relative 1e-6, or both are NaN, or the same infinity. ArviZ's R-hat of chains that are each constant is
+// rounding error over rounding error: anything from 1e6 on counts as infinite.
+func near(got float64, want number) bool {
+	w := float64(want)
+	if math.IsNaN(w) || math.IsNaN(got) {
+		return math.IsNaN(w) && math.IsNaN(got)
+	}
+	if w > 1e6 && math.IsInf(got, 1) {
+		return true
+	}
+	return got == w || math.Abs(got-w) <= 1e-6*math.Abs(w)
+}
+
+func TestChainsAgreeWithArviZ(t *testing.T) {
+	for _, c := range load(t).Chains {
+		t.Run(c.Name, func(t *testing.T) {
+			// The case is the middle one of three parameters, once recorded chain by chain and once draw by draw.
+			for _, drawsFirst := range []bool{false, true} {
+				sample := Sample{Values: make([]float64, 3*len(c.Values)), Chains: c.Chains, Draws: c.Draws, Parameters: 3, DrawsFirst: drawsFirst}
+				for i, v := range c.Values {
+					at := i
+					if drawsFirst {
+						at = i%c.Draws*c.Chains + i/c.Draws
+					}
+					sample.Values[3*at+1] = v
+				}
+				chains, err := New(sample)
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareChains(t, chains, c)
+			}
+		})
+	}
+}
+
+func compareChains(t *testing.T, chains *Chains, c chainsCase) {
+	t.Helper()
+	check := func(what string, got float64, err error, want number) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		} else if !near(got, want) {
+			t.Errorf("%s is %.10g, ArviZ says %.10g", what, got, float64(want))
+		}
+	}
+	for _, e := range []struct {
+		of   Estimand
+		want number
+	}{{Bulk, c.Bulk}, {Tail, c.Tail}, {Mean, c.ESSMean}, {SD, c.ESSSD}} {
+		got, err := chains.ESS(1, e.of)
+		check(fmt.Sprintf("ESS of %v", e.of), got, err, e.want)
+	}
+	for _, q := range c.Quantiles {
+		got, err := chains.ESS(1, Quantile(q.Prob))
+		check(fmt.Sprintf("ESS of %v", Quantile(q.Prob)), got, err, q.ESS)
+		got, err = chains.MCSE(1, Quantile(q.Prob))
+		check(fmt.Sprintf("MCSE of %v", Quantile(q.Prob)), got, err, q.MCSE)
+	}
+	got, err := chains.MCSE(1, Mean)
+	check("MCSE of mean", got, err, c.MCSEMean)
+	got, err = chains.MCSE(1, SD)
+	check("MCSE of sd", got, err, c.MCSESD)
+	got, err = chains.RHat(1)
+	check("R-hat", got, err, c.RHat)
+	bulk, folded, err := chains.RHatParts(1)
+	check("bulk R-hat", bulk, err, c.RHatBulk)
+	check("folded R-hat", folded, err, c.RHatFolded)
+	left, right, err := chains.KHatParts(1)
+	check("left k-hat", left, err, c.KHatLeft)
+	check("right k-hat", right, err, c.KHatRight)
+}
+
+func TestPSISAgreesWithArviZ(t *testing.T) {
+	for _, c := range load(t).PSIS {
+		t.Run(c.Name, func(t *testing.T) {
+			logWeights := floats64(c.LogWeights)
+			w, err := smc.NewLogWeights(logWeights)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := PSIS(w, c.REff)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !near(got.KHat, c.KHat) {
+				t.Errorf("k-hat is %.10g, ArviZ says %.10g", got.KHat, float64(c.KHat))
+			}
+			if c.REff == 1 {
+				k, err := KHat(logWeights)
+				if err != nil || !near(k, c.KHat) {
+					t.Errorf("KHat is %v, %v, ArviZ says %v", k, err, c.KHat)
+				}
+			}
+			smoothed, want := make([]float64, len(logWeights)), floats64(c.Smoothed)
+			for j := range smoothed {
+				smoothed[j] = got.LogWeights.At(j)
+			}
+			if distinct(logWeights) != len(logWeights) { // which of equal weights takes which quantile is open
+				slices.Sort(smoothed)
+				slices.Sort(want)
+			}
+			for j, g := range smoothed {
+				if g != want[j] && !(math.Abs(g-want[j]) <= 1e-6) { // in logs: relative to the weight
+					t.Fatalf("log-weight %d is %.10g, ArviZ says %.10g", j, g, want[j])
+				}
+			}
+		})
+	}
+}
+
+func floats64(x []number) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+func distinct(x []float64) int {
+	sorted := slices.Clone(x)
+	slices.Sort(sorted)
+	return len(slices.Compact(sorted))
+}

@@ -1,0 +1,225 @@
+package diag
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/smc"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// ErrNoTail says that there is no tail to fit a Pareto distribution to: too few draws, or all of the tail equal.
+var ErrNoTail = errors.New("diag: no tail to fit")
+
+// minTail is the least number of draws in a tail.
+const minTail = 5
+
+// Smoothed is the result of [PSIS].
+type Smoothed struct {
+	// KHat is the shape of the tail. NaN if the tail is far from a Pareto distribution: its lowest quarter is one value, or it holds just 5. Then
+	// LogWeights are those given.
+	KHat float64
+	// LogWeights are normalised, [J]: the largest Tail of them replaced by the expected order statistics of the fit, none above the largest one given.
+	LogWeights smc.LogWeights
+	Tail       int // how many weights the fit used
+}
+
+// PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, algorithm 1, in the form of the R package posterior and of arviz-stats 1.3): it fits a generalised Pareto distribution to the largest
+// weights, whose shape KHat says how far to trust estimates, and replaces these weights by quantiles of the fit, which trades a little bias for much variance.
+//
+// relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225 effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a
+// fifth of all. The error wraps ErrNoTail if that is less than 5, or if the tail's weights are all equal: so they are after resampling, and then
+// there is nothing to smooth. Of equal log-weights the one with the larger index takes the larger quantile.
+func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
+	if !(relativeEfficiency > 0) || math.IsInf(relativeEfficiency, 1) {
+		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for independent draws", relativeEfficiency)
+	}
+	logWeights := make([]float64, w.Len())
+	for j := range logWeights {
+		logWeights[j] = w.At(j)
+	}
+	return smooth(logWeights, relativeEfficiency)
+}
+
+// KHat is k-hat of the raw log-weights of independent draws of an importance sampler, normalised or not; -Inf is a weight of 0. The
+// error wraps ErrNonFinite, with counts, if any is NaN or +Inf: [smc.NewLogWeights] and [PSIS] read these as -Inf instead, as samplers do. It wraps ErrNoTail as
+// in PSIS, and smc.ErrZeroWeights if all are -Inf.
+func KHat(logWeights []float64) (float64, error) {
+	bad, first := 0, -1
+	for j, v := range logWeights {
+		if math.IsNaN(v) || math.IsInf(v, 1) {
+			if bad++; bad == 1 {
+				first = j
+			}
+		}
+	}
+	if bad > 0 {
+		return 0, fmt.Errorf("%w: %d of %d log-weights are NaN or +Inf, the first %v at index %d", ErrNonFinite, bad, len(logWeights), logWeights[first], first)
+	}
+	w, err := smc.NewLogWeights(logWeights)
+	if err != nil {
+		return 0, fmt.Errorf("diag: KHat: %w", err)
+	}
+	s, err := PSIS(w, 1)
+	return s.KHat, err
+}
+
+// smooth changes logWeights.
+func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) {
+	size := len(logWeights)
+	tail := tailLength(size, relativeEfficiency)
+	if tail < minTail || tail >= size {
+		return Smoothed{}, fmt.Errorf("%w: of %d weights with relative efficiency %v the tail holds %d: it must hold at least %d, and fewer than all; "+
+			"take at least 30 draws", ErrNoTail, size, relativeEfficiency, tail, minTail)
+	}
+	floats.AddConst(-floats.Max(logWeights), logWeights)
+	order := make([]int, size)
+	for j := range order {
+		order[j] = j
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logWeights[a], logWeights[b]) })
+	cutoff := math.Exp(logWeights[order[size-tail-1]])
+	order = order[size-tail:]
+	if logWeights[order[0]] == 0 { // the largest is 0
+		return Smoothed{}, fmt.Errorf("%w: the %d largest of %d weights are equal", ErrNoTail, tail, size)
+	}
+	excess := make([]float64, tail)
+	for i, j := range order {
+		excess[i] = math.Exp(logWeights[j]) - cutoff
+	}
+	k, sigma := fitPareto(excess)
+	if sigma > 0 {
+		for i, j := range order {
+			fitted := cutoff + paretoQuantile((float64(i)+0.5)/float64(tail), k, sigma)
+			logWeights[j] = min(math.Log(fitted), 0)
+		}
+	}
+	w, err := smc.NewLogWeights(logWeights)
+	if err != nil {
+		return Smoothed{}, fmt.Errorf("diag: PSIS: smoothing %d weights: %w", size, err)
+	}
+	return Smoothed{KHat: k, LogWeights: w, Tail: tail}, nil
+}
+
+// tailLength is how many of so many draws the fit uses (Vehtari et al. 2024, appendix H).
+func tailLength(draws int, relativeEfficiency float64) int {
+	size := float64(draws)
+	if size*relativeEfficiency > 225 {
+		return int(3 * math.Sqrt(size/relativeEfficiency))
+	}
+	return draws / 5
+}
+
+// KHat is the larger of the k-hats of a parameter's left and right tail: which moments of its distribution exist, as far as the draws tell. The tails' length
+// accounts for autocorrelation by the tail ESS. It is NaN if neither tail can be fitted: few draws, or many equal ones.
+func (c *Chains) KHat(parameter int) (float64, error) {
+	left, right, err := c.KHatParts(parameter)
+	if err != nil {
+		return 0, err
+	}
+	return largerKHat(left, right), nil
+}
+
+// KHatParts are the k-hats of a parameter's left and of its right tail. Each is NaN if that tail cannot be fitted.
+func (c *Chains) KHatParts(parameter int) (left, right float64, err error) {
+	if err := c.checkParameter("KHat", parameter); err != nil {
+		return 0, 0, err
+	}
+	w := newWorkspace(c)
+	w.load(parameter)
+	left, right = w.kHat(w.ess(Tail))
+	return left, right, nil
+}
+
+func largerKHat(left, right float64) float64 {
+	switch {
+	case math.IsNaN(left):
+		return right
+	case math.IsNaN(right):
+		return left
+	}
+	return max(left, right)
+}
+
+func (w *workspace) kHat(tailESS float64) (left, right float64) {
+	size := len(w.sorted)
+	tail := tailLength(size, tailESS/float64(len(w.split)))
+	if tail < minTail || tail >= size {
+		return math.NaN(), math.NaN()
+	}
+	excess := make([]float64, tail)
+	fit := func(at func(i int) float64) float64 { // at(i) rises with i
+		cutoff := at(size - tail - 1)
+		if at(size-1)-at(size-tail) == 0 {
+			return math.NaN()
+		}
+		for i := range excess {
+			excess[i] = at(size-tail+i) - cutoff
+		}
+		k, _ := fitPareto(excess)
+		return k
+	}
+	left = fit(func(i int) float64 { return -w.sorted[size-1-i] })
+	right = fit(func(i int) float64 { return w.sorted[i] })
+	return left, right
+}
+
+// fitPareto fits a generalised Pareto distribution, of shape k and scale sigma, to a sorted sample of excesses over a threshold (Zhang and Stephens 2009): the likelihood as a function of
+// b = -k/sigma alone, averaged over a grid of b under a prior that depends on the sample. k is then drawn to 0.5 as by 10 more observations (Vehtari
+// et al. 2024, appendix G). Both are NaN if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
+func fitPareto(x []float64) (k, sigma float64) {
+	n := float64(len(x))
+	quartile, largest := x[int(n/4+0.5)-1], x[len(x)-1]
+	if quartile <= x[0] {
+		return math.NaN(), math.NaN()
+	}
+	grid := 30 + int(math.Sqrt(n))
+	b, logLikelihood := make([]float64, grid), make([]float64, grid)
+	for i := range b {
+		b[i] = 1/largest + (1-math.Sqrt(float64(grid)/(float64(i)+0.5)))/(3*quartile)
+		shape := meanLog1p(x, b[i])
+		logLikelihood[i] = n * (math.Log(-b[i]/shape) - shape - 1)
+	}
+	logSum, weight, mean := floats.LogSumExp(logLikelihood), 0.0, 0.0
+	for i, l := range logLikelihood {
+		if p := math.Exp(l - logSum); p >= 10*epsilon {
+			weight += p
+			mean += p * b[i]
+		}
+	}
+	mean /= weight
+	k = meanLog1p(x, mean)
+	sigma = -k / mean
+	const observations, shape = 10, 0.5
+	k = (n*k + observations*shape) / (n + observations)
+	if math.IsNaN(k) {
+		return math.Inf(1), math.NaN()
+	}
+	return k, sigma
+}
+
+const epsilon = 0x1p-52
+
+// meanLog1p is the mean of log(1 - b x): the shape of largest likelihood, given b.
+func meanLog1p(x []float64, b float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Log1p(-b * v)
+	}
+	return sum / float64(len(x))
+}
+
+// paretoQuantile of the generalised Pareto distribution; NaN if sigma is not positive.
+func paretoQuantile(prob, k, sigma float64) float64 {
+	if !(sigma > 0) {
+		return math.NaN()
+	}
+	if k == 0 {
+		return -sigma * math.Log1p(-prob)
+	}
+	return sigma * math.Expm1(-k*math.Log1p(-prob)) / k
+}

@@ -1,0 +1,67 @@
+package diag
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// RHat is the rank-normalised split R-hat of a parameter, the larger of the two that RHatParts gives.
+func (c *Chains) RHat(parameter int) (float64, error) {
+	bulk, folded, err := c.RHatParts(parameter)
+	if err != nil {
+		return 0, err
+	}
+	return larger(bulk, folded), nil
+}
+
+// RHatParts are the R-hat of normal scores of the draws, which shows chains of different location, and that of normal scores of their
+// distances from the median, which shows chains of different spread (Vehtari et al. 2021, sections 4.1 and 4.2).
+func (c *Chains) RHatParts(parameter int) (bulk, folded float64, err error) {
+	if err := c.checkParameter("RHat", parameter); err != nil {
+		return 0, 0, err
+	}
+	w := newWorkspace(c)
+	w.load(parameter)
+	bulk, folded = w.rhat()
+	return bulk, folded, nil
+}
+
+func (w *workspace) rhat() (bulk, folded float64) {
+	bulk = w.rhatOf(w.normalScores(w.byValue, w.values))
+	folded = w.rhatOf(w.normalScores(w.fold(), w.values))
+	return bulk, folded
+}
+
+// larger of the two R-hats. Where draws take two values around their median, all are equally far from it, and the folded R-hat is NaN: then the other counts.
+func larger(bulk, folded float64) float64 {
+	if math.IsNaN(folded) {
+		return bulk
+	}
+	return max(bulk, folded)
+}
+
+// rhatOf is sqrt(var+ / W) of half chains x, [halves, half] (Vehtari et al. 2021, eqs. 1 to 4).
+func (w *workspace) rhatOf(x []float64) float64 {
+	n := float64(w.half)
+	means := make([]float64, w.halves)
+	within := 0.0
+	for m := range means {
+		mean, variance := meanVariance(x[m*w.half : (m+1)*w.half])
+		means[m] = mean
+		within += variance / float64(w.halves)
+	}
+	_, between := meanVariance(means)
+	return math.Sqrt((n-1)/n + between/within)
+}
+
+// meanVariance is exact for equal values, which a sum divided by their number is not always: so a chain that stands still has variance 0.
+func meanVariance(x []float64) (mean, variance float64) {
+	mean = x[0]
+	for _, v := range x {
+		if v != mean {
+			return stat.MeanVariance(x, nil)
+		}
+	}
+	return mean, 0
+}

@@ -1,0 +1,141 @@
+package diag
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// workspace holds one parameter at a time, and the memory to diagnose it.
+type workspace struct {
+	chains       *Chains
+	draws        []float64 // [Chains, Draws]
+	halves, half int       // half chains, and draws in each: an odd chain loses its middle draw
+	split        []float64 // [halves, half]
+	byValue      []ranked  // split, sorted
+	median       float64   // of split
+	sorted       []float64 // draws, sorted
+	lags         autocovariance
+
+	folded []ranked  // scratch of rhat
+	values []float64 // scratch, [halves, half]
+	whole  []float64 // scratch, [Chains, Draws]
+}
+
+// ranked is a value and where it stands.
+type ranked struct {
+	value float64
+	at    int
+}
+
+func newWorkspace(c *Chains) *workspace {
+	w := &workspace{chains: c, halves: 2 * c.sample.Chains, half: c.sample.Draws / 2}
+	w.split = make([]float64, w.halves*w.half)
+	w.values = make([]float64, w.halves*w.half)
+	w.whole = make([]float64, c.sample.Chains*c.sample.Draws)
+	w.byValue = make([]ranked, len(w.split))
+	w.folded = make([]ranked, len(w.split))
+	return w
+}
+
+// load makes a parameter the current one.
+func (w *workspace) load(parameter int) {
+	w.draws = w.chains.gather(parameter, w.draws)
+	w.halve(w.draws, w.split)
+	for i, v := range w.split {
+		w.byValue[i] = ranked{v, i}
+	}
+	slices.SortFunc(w.byValue, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
+	middle := len(w.byValue) / 2 // the number of values is even
+	w.median = (w.byValue[middle-1].value + w.byValue[middle].value) / 2
+
+	w.sorted = w.sorted[:0]
+	if len(w.split) == len(w.draws) {
+		for _, r := range w.byValue {
+			w.sorted = append(w.sorted, r.value)
+		}
+	} else {
+		w.sorted = append(w.sorted, w.draws...)
+		slices.Sort(w.sorted)
+	}
+}
+
+// halve cuts each chain of x, [Chains, Draws], into its first and its last half.
+func (w *workspace) halve(x, halves []float64) {
+	n := w.chains.sample.Draws
+	halves = halves[:0]
+	for chain := range w.chains.sample.Chains {
+		own := x[chain*n : (chain+1)*n]
+		halves = append(halves, own[:w.half]...)
+		halves = append(halves, own[n-w.half:]...)
+	}
+}
+
+// quantile of the draws by linear interpolation (type 7 of Hyndman and Fan 1996). The conversions keep the compiler from fusing products and sums, which on some
+// machines would move a quantile that is a draw off that draw, and the draw out of the set at or below the quantile.
+func (w *workspace) quantile(prob float64) float64 {
+	at := float64(prob * float64(len(w.sorted)-1))
+	low := int(at)
+	if low+1 >= len(w.sorted) {
+		return w.sorted[len(w.sorted)-1]
+	}
+	a, b, t := w.sorted[low], w.sorted[low+1], at-float64(low)
+	if t >= 0.5 {
+		return b - float64((b-a)*(1-t))
+	}
+	return a + float64((b-a)*t)
+}
+
+// scoreTable are the normal scores of ranks 1 to n, Phi^-1((r - 3/8) / (n + 1/4)) (Blom 1958), by rank.
+func scoreTable(n int) []float64 {
+	table := make([]float64, n+1)
+	for r := 1; r <= n; r++ {
+		table[r] = score(float64(r), n)
+	}
+	return table
+}
+
+func score(rank float64, n int) float64 {
+	return mathext.NormalQuantile((rank - 0.375) / (float64(n) + 0.25))
+}
+
+// normalScores writes the normal score of each value's rank to dst. Equal values share the mean of their ranks.
+func (w *workspace) normalScores(byValue []ranked, dst []float64) []float64 {
+	table, n := w.chains.scores(), len(byValue)
+	for first := 0; first < n; {
+		end := first + 1
+		for end < n && byValue[end].value == byValue[first].value {
+			end++
+		}
+		z := table[end]
+		if end-first > 1 {
+			z = score(float64(first+1+end)/2, n)
+		}
+		for _, r := range byValue[first:end] {
+			dst[r.at] = z
+		}
+		first = end
+	}
+	return dst
+}
+
+// fold sorts the distances from the median. Those below it and those above it are in order already: merging them spares a sort.
+func (w *workspace) fold() []ranked {
+	low, high := len(w.byValue)/2-1, len(w.byValue)/2
+	distance := func(i int) float64 { return math.Abs(w.byValue[i].value - w.median) }
+	for i := range w.folded {
+		next := low
+		if low < 0 || high < len(w.byValue) && distance(high) < distance(low) {
+			next = high
+		}
+		w.folded[i] = ranked{distance(next), w.byValue[next].at}
+		if next == low {
+			low--
+		} else {
+			high++
+		}
+	}
+	return w.folded
+}
