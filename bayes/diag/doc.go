@@ -1,8 +1,7 @@
 // Package diag says whether draws can be trusted: effective sample sizes, R-hat and Monte Carlo standard errors of Markov chains, and the Pareto k-hat of importance weights.
 //
 //	chains, err := diag.New(diag.Sample{Values: draws, Chains: 4, Draws: 1000, Parameters: 3})
-//	summary, err := chains.Summary()
-//	fmt.Println(summary)
+//	fmt.Println(chains.Summary())
 //
 // [New] takes draws as numbers, [NewForModel] names and groups them by a model's layers, and [NewForPosterior] and [NewForPrediction] take a sampler's result: the second looks at
 // the function that the network computes instead of its parameters.

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
-	"gonum.org/v1/gonum/stat"
 )
 
 // MCSE is the Monte Carlo standard error of an estimate of a parameter, in the parameter's unit: of Mean, SD or a Quantile.
@@ -42,11 +41,9 @@ func (w *workspace) meanError() float64 {
 func (w *workspace) sdError() float64 {
 	ess := w.ess(SD)
 	squares := w.squares()
-	v, fourth := stat.Mean(squares, nil), 0.0
-	for _, s := range squares {
-		fourth += s * s / float64(len(squares))
-	}
-	return math.Sqrt(max(0, fourth-v*v) / ess / v / 4)
+	v, spread := meanVariance(squares)
+	size := float64(len(squares))
+	return math.Sqrt(spread * (size - 1) / size / ess / v / 4)
 }
 
 // quantileError is half the distance between two draws: those at the ends of the central 68 % interval of the probability that lies below the quantile, which is

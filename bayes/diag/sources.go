@@ -1,0 +1,123 @@
+package diag
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gobnn/bayes"
+	"gobnn/bayes/internal/predictive"
+)
+
+// NewForModel is [New] for draws of a model's stochastic parameters phi, s.Parameters = bound.D. It fills in Names, such as
+// "layer1/weights[2,0]", and Groups, such as "layer1".
+func NewForModel(s Sample, bound *bayes.Bound) (*Chains, error) {
+	if s.Parameters != bound.D {
+		return nil, fmt.Errorf("diag: %d parameters, but the model has %d stochastic numbers:\n%s", s.Parameters, bound.D, bound.Summary())
+	}
+	s.Names, s.Groups = make([]string, bound.D), make([]string, bound.D)
+	for _, slot := range bound.Slots {
+		if !slot.Stochastic {
+			continue
+		}
+		layer, _, _ := strings.Cut(slot.Name, "/")
+		for i := range slot.Size() {
+			s.Names[slot.Offset+i] = slot.Name + index(i, slot.Shape)
+			s.Groups[slot.Offset+i] = layer
+		}
+	}
+	return New(s)
+}
+
+// index is a place in a row-major tensor, such as "[2,0]".
+func index(at int, shape []int) string {
+	digits := make([]string, len(shape))
+	for axis, size := range slices.Backward(shape) {
+		digits[axis] = fmt.Sprint(at % size)
+		at /= size
+	}
+	return "[" + strings.Join(digits, ",") + "]"
+}
+
+// NewForPosterior is [New] for the particles of a posterior that come from so many Markov chains: particles lie chain by chain or, if drawsFirst, draw by
+// draw. Parameters are named and grouped by layers. Weights must be equal: for draws that are weighted see [PSIS] and [WeightedMean].
+func NewForPosterior(p *bayes.Posterior, chains int, drawsFirst bool) (*Chains, error) {
+	draws, err := drawsOf(p.LogWeights.Weights(), chains)
+	if err != nil {
+		return nil, err
+	}
+	bound := p.Bound()
+	s := Sample{Values: make([]float64, p.Particles()*bound.D), Chains: chains, Draws: draws, Parameters: bound.D, DrawsFirst: drawsFirst}
+	for _, slot := range bound.Slots {
+		if !slot.Stochastic {
+			continue
+		}
+		values, _, err := p.Parameter(slot.Name)
+		if err != nil {
+			return nil, fmt.Errorf("diag: %w", err)
+		}
+		for j := range p.Particles() {
+			copy(s.Values[j*bound.D+slot.Offset:], values[j*slot.Size():(j+1)*slot.Size()])
+		}
+	}
+	return NewForModel(s, bound)
+}
+
+// NewForPrediction is [New] in function space: its parameters are what a prediction's particles say for each row. That is f(x_n) for regression, the probability of
+// class 1 for two classes, and the probability of each class for more, for logits are identified up to a constant only. Groups are "f" or the classes, such as "class 2".
+//
+// The particles come from so many Markov chains, chain by chain or, if drawsFirst, draw by draw; their weights must be equal. The outputs of a
+// regression are not copied and must not change afterwards.
+func NewForPrediction(p bayes.Prediction, chains int, drawsFirst bool) (*Chains, error) {
+	draws, err := drawsOf(p.Weights, chains)
+	if err != nil {
+		return nil, err
+	}
+	s := Sample{Values: p.Outputs, Chains: chains, Draws: draws, Parameters: p.Rows * p.Width, DrawsFirst: drawsFirst}
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("diag: %w", err)
+	}
+	if p.Task != bayes.Regression {
+		s.Values = probabilities(p)
+	}
+	for n := range p.Rows {
+		for class := range p.Width {
+			group := "f"
+			switch p.Task {
+			case bayes.BinaryClassification:
+				group = "class 1"
+			case bayes.Classification:
+				group = fmt.Sprintf("class %d", class)
+			}
+			s.Names = append(s.Names, fmt.Sprintf("%s, row %d", group, n))
+			s.Groups = append(s.Groups, group)
+		}
+	}
+	return New(s)
+}
+
+// probabilities of the classes, [Particles, Rows, Width]; of class 1 alone if Width is 1.
+func probabilities(p bayes.Prediction) []float64 {
+	out := make([]float64, 0, len(p.Outputs))
+	own := make([]float64, p.Classes())
+	for logits := range slices.Chunk(p.Outputs, p.Width) {
+		predictive.Probabilities(logits, own)
+		out = append(out, own[len(own)-p.Width:]...)
+	}
+	return out
+}
+
+// drawsOf is the number of draws of each chain.
+func drawsOf(weights []float64, chains int) (int, error) {
+	particles := len(weights)
+	if chains < 1 || particles%chains != 0 {
+		return 0, fmt.Errorf("diag: %d particles do not come from %d chains of equal length", particles, chains)
+	}
+	for j, w := range weights {
+		if !(math.Abs(w*float64(particles)-1) <= 1e-6) {
+			return 0, fmt.Errorf("diag: particle %d has weight %v, not 1/%d: weighted particles are no Markov chain; use PSIS and WeightedMean, or resample them", j, w, particles)
+		}
+	}
+	return particles / chains, nil
+}

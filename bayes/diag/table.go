@@ -1,0 +1,129 @@
+package diag
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"text/tabwriter"
+)
+
+// maxRows is up to how many parameters String prints one by one.
+const maxRows = 30
+
+// Table is a table as text: the head, then rows of as many cells.
+type Table [][]string
+
+// String aligns the columns.
+func (t Table) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range t {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	return b.String()
+}
+
+// Markdown is the table in Markdown.
+func (t Table) Markdown() string {
+	var b strings.Builder
+	for i, row := range t {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			b.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// ParameterTable has a row for each parameter.
+func (s Summary) ParameterTable() Table {
+	t := Table{{"parameter", "mean", "sd", "MCSE mean", "bulk ESS", "tail ESS", "R-hat", "k-hat"}}
+	for _, r := range s.Rows {
+		t = append(t, []string{
+			r.Name, fmt.Sprintf("%.4g", r.Mean), fmt.Sprintf("%.3g", r.SD), fmt.Sprintf("%.2g", r.MCSEMean),
+			fmt.Sprintf("%.0f", r.BulkESS), fmt.Sprintf("%.0f", r.TailESS), fmt.Sprintf("%.3f", r.RHat), fmt.Sprintf("%.2f", r.KHat),
+		})
+	}
+	return t
+}
+
+// GroupTable has a row for each group: the worst of each diagnostic, its median in brackets, and which parameter has the largest R-hat.
+func (s Summary) GroupTable() Table {
+	t := Table{{"group", "parameters", "R-hat", "bulk ESS", "tail ESS", "k-hat", "worst R-hat"}}
+	for _, g := range s.Groups {
+		worst := "-"
+		if g.RHat.At >= 0 {
+			worst = s.Rows[g.RHat.At].Name
+		}
+		t = append(t, []string{
+			g.Name, fmt.Sprint(g.Parameters), g.RHat.format("%.3f"), g.BulkESS.format("%.0f"), g.TailESS.format("%.0f"), g.KHat.format("%.2f"), worst,
+		})
+	}
+	return t
+}
+
+// format is the worst and, in brackets, the median.
+func (s Spread) format(verb string) string {
+	return fmt.Sprintf(verb+" ("+verb+")", s.Worst, s.Median)
+}
+
+// Problems says in a line each what goes beyond the thresholds MaxRHat, MinESS and MaxKHat, or cannot be computed; how often, and for which parameter most. It
+// is empty if nothing does.
+func (s Summary) Problems() []string {
+	var problems []string
+	// report is about the rows whose diagnostic exceeds what is allowed. Small is that of a diagnostic which should be large, times -1.
+	report := func(what, verb string, sign, limit float64, of func(Row) float64) {
+		found, worst := 0, 0
+		for i, r := range s.Rows {
+			if sign*of(r) > sign*limit {
+				if found++; found == 1 || sign*of(r) > sign*of(s.Rows[worst]) {
+					worst = i
+				}
+			}
+		}
+		if found > 0 {
+			problems = append(problems, fmt.Sprintf("%s for %d of %d parameters, worst "+verb+" for %s", what, found, len(s.Rows), of(s.Rows[worst]), s.Rows[worst].Name))
+		}
+	}
+	report(fmt.Sprintf("R-hat is above %v", MaxRHat), "%.3f", 1, MaxRHat, func(r Row) float64 { return r.RHat })
+	report(fmt.Sprintf("bulk ESS is below %d", MinESS), "%.0f", -1, MinESS, func(r Row) float64 { return r.BulkESS })
+	report(fmt.Sprintf("tail ESS is below %d", MinESS), "%.0f", -1, MinESS, func(r Row) float64 { return r.TailESS })
+	report(fmt.Sprintf("k-hat is above %v", MaxKHat), "%.2f", 1, MaxKHat, func(r Row) float64 { return r.KHat })
+	undefined, first := 0, ""
+	for _, r := range s.Rows {
+		if math.IsNaN(r.RHat) {
+			if undefined++; undefined == 1 {
+				first = r.Name
+			}
+		}
+	}
+	if undefined > 0 {
+		problems = append(problems, fmt.Sprintf("R-hat is undefined for %d of %d parameters, the first %s: all draws are equal", undefined, len(s.Rows), first))
+	}
+	if s.Chains == 1 {
+		problems = append(problems, "there is 1 chain: R-hat compares its halves only")
+	}
+	return problems
+}
+
+// String is what to read first: the parameters if there are at most 30, the groups if there are several or many parameters, and the problems.
+func (s Summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d chains, %d draws each, %d parameters\n", s.Chains, s.Draws, len(s.Rows))
+	if len(s.Rows) <= maxRows {
+		b.WriteString(s.ParameterTable().String())
+	}
+	if len(s.Groups) > 1 || len(s.Rows) > maxRows {
+		b.WriteString("worst (median) of each group\n")
+		b.WriteString(s.GroupTable().String())
+	}
+	problems := s.Problems()
+	for _, p := range problems {
+		fmt.Fprintln(&b, p)
+	}
+	if len(problems) == 0 {
+		fmt.Fprintf(&b, "R-hat, ESS and k-hat are within their thresholds\n")
+	}
+	return b.String()
+}
