@@ -59,7 +59,7 @@ type State struct {
 	Phi        *Node // [J, D]
 	LogDensity *Node // [J], of Phi under the target, -Inf where not finite; nil if the kernel needs nothing
 	Gradient   *Node // [J, D], of LogDensity; nil unless the kernel needs it
-	// Own is what a kernel carries of its own, each [J] or [J, D]; nil for most.
+	// Own is what a kernel carries of its own, each of shape [J, ...]; nil for most.
 	Own map[string]*Node
 }
 
@@ -86,6 +86,8 @@ type Info struct {
 	Divergent *Node
 	// EnergyError is the energy at the end of a trajectory less that at its start; nil for kernels without one.
 	EnergyError *Node
+	// Energy is the energy at the start of the transition, once the momentum is drawn; nil for kernels without one.
+	Energy *Node
 	// Length is the number of gradients that the transition took; nil for kernels that take one a move, or none.
 	Length *Node
 }
@@ -154,12 +156,12 @@ func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	return logDensity, choose(finite, gradient, ZerosLike(gradient))
 }
 
-// choose takes row j of a where condition j is true, else of b; a and b are [J] or [J, D].
+// choose takes row j of a where condition j is true, else of b; a and b are of one shape, [J, ...].
 func choose(condition, a, b *Node) *Node {
-	if a.Rank() > 1 {
-		condition = BroadcastToDims(ExpandAxes(condition, 1), a.Shape().Dimensions...)
+	for condition.Rank() < a.Rank() {
+		condition = ExpandAxes(condition, -1)
 	}
-	return Where(condition, a, b)
+	return Where(BroadcastToDims(condition, a.Shape().Dimensions...), a, b)
 }
 
 // accept is the step of Metropolis and Hastings: it takes the proposal, a state, with probability min(1, exp(logRatio)), each particle for

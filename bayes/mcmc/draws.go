@@ -1,0 +1,216 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Draws are what the chains gave, in the run's type.
+type Draws struct {
+	Chains, PerChain, Dim int
+
+	narrow []float32 // [Chains, PerChain, Dim], this or wide
+	wide   []float64
+}
+
+func newDraws(chains, perChain, dim int, dtype compute.DType) *Draws {
+	d := &Draws{Chains: chains, PerChain: perChain, Dim: dim}
+	if dtype == compute.Float64 {
+		d.wide = make([]float64, chains*perChain*dim)
+	} else {
+		d.narrow = make([]float32, chains*perChain*dim)
+	}
+	return d
+}
+
+// At copies one draw of one chain, both counted from 0: [D].
+func (d *Draws) At(chain, draw int) []float64 {
+	from := (chain*d.PerChain + draw) * d.Dim
+	out := make([]float64, d.Dim)
+	for i := range out {
+		out[i] = d.value(from + i)
+	}
+	return out
+}
+
+// Coordinate copies the draws of one coordinate, chain after chain: Chains slices of PerChain numbers, as convergence diagnostics take them.
+func (d *Draws) Coordinate(k int) [][]float64 {
+	out := make([][]float64, d.Chains)
+	for chain := range out {
+		out[chain] = make([]float64, d.PerChain)
+		for draw := range out[chain] {
+			out[chain][draw] = d.value((chain*d.PerChain+draw)*d.Dim + k)
+		}
+	}
+	return out
+}
+
+// Tensor copies all draws, chain after chain, into a tensor of the run's type on the host: [Chains PerChain, D]. There must be a draw.
+func (d *Draws) Tensor() *tensors.Tensor {
+	rows := d.Chains * d.PerChain
+	if d.wide != nil {
+		return tensors.FromFlatDataAndDimensions(d.wide, rows, d.Dim)
+	}
+	return tensors.FromFlatDataAndDimensions(d.narrow, rows, d.Dim)
+}
+
+func (d *Draws) value(at int) float64 {
+	if d.wide != nil {
+		return d.wide[at]
+	}
+	return float64(d.narrow[at])
+}
+
+// set keeps row chain of phi, [J, D], as a draw of that chain.
+func (d *Draws) set(chain, draw int, phi *tensors.Tensor) error {
+	from, to := (chain*d.PerChain+draw)*d.Dim, (chain*d.PerChain+draw+1)*d.Dim
+	return phi.ConstFlatData(func(flat any) {
+		switch flat := flat.(type) {
+		case []float64:
+			copy(d.wide[from:to], flat[chain*d.Dim:])
+		case []float32:
+			copy(d.narrow[from:to], flat[chain*d.Dim:])
+		}
+	})
+}
+
+// first are the first draws of each chain; d itself if that is all.
+func (d *Draws) first(perChain int) *Draws {
+	if perChain == d.PerChain {
+		return d
+	}
+	dtype := compute.Float32
+	if d.wide != nil {
+		dtype = compute.Float64
+	}
+	out := newDraws(d.Chains, perChain, d.Dim, dtype)
+	for chain := range d.Chains {
+		from, to, n := chain*d.PerChain*d.Dim, chain*perChain*d.Dim, perChain*d.Dim
+		if d.wide != nil {
+			copy(out.wide[to:to+n], d.wide[from:from+n])
+		} else {
+			copy(out.narrow[to:to+n], d.narrow[from:from+n])
+		}
+	}
+	return out
+}
+
+// adopt takes draws of a checkpoint, [Chains n, D] with n at most PerChain.
+func (d *Draws) adopt(t *tensors.Tensor) error {
+	shape := t.Shape()
+	if shape.Rank() != 2 || shape.Dim(0)%d.Chains != 0 || shape.Dim(0) > d.Chains*d.PerChain || shape.Dim(1) != d.Dim {
+		return fmt.Errorf("its draws have shape %s: want [%d n, %d] with n at most %d", shape, d.Chains, d.Dim, d.PerChain)
+	}
+	n := shape.Dim(0) / d.Chains * d.Dim
+	return t.ConstFlatData(func(flat any) {
+		for chain := range d.Chains {
+			at := chain * d.PerChain * d.Dim
+			switch flat := flat.(type) {
+			case []float64:
+				copy(d.wide[at:], flat[chain*n:(chain+1)*n])
+			case []float32:
+				copy(d.narrow[at:], flat[chain*n:(chain+1)*n])
+			}
+		}
+	})
+}
+
+// ChainStats are what one chain's transitions were like, after the warm-up. What a kernel does not tell is NaN or 0.
+type ChainStats struct {
+	Transitions     int
+	Acceptance      float64 // mean probability
+	Accepted        int     // transitions that moved
+	Divergences     int     // transitions
+	NonFinite       int     // proposals
+	Gradients       int     // that the transitions took
+	MaxEnergyError  float64 // largest absolute one that is finite
+	MeanEnergyError float64 // mean absolute one of those that are finite
+	EnergyBFMI      float64 // energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
+}
+
+// tally sums up a chain's transitions after the warm-up. All numbers are finite, so that JSON holds them.
+type tally struct {
+	Transitions int     `json:"transitions"`
+	Kept        int     `json:"kept"`   // draws
+	Closed      bool    `json:"closed"` // all draws are made: what comes does not count
+	Acceptance  float64 `json:"acceptance"`
+	Accepted    int     `json:"accepted"`
+	Divergences int     `json:"divergences"`
+	NonFinite   int     `json:"non_finite"`
+	Gradients   int     `json:"gradients"`
+
+	Errors       int     `json:"errors"` // energy errors that are finite
+	MaxError     float64 `json:"max_error"`
+	SumError     float64 `json:"sum_error"`
+	Energies     int     `json:"energies"`
+	Energy       float64 `json:"energy"` // the last
+	MeanEnergy   float64 `json:"mean_energy"`
+	SquareEnergy float64 `json:"square_energy"` // sum of squared deviations
+	SquareJump   float64 `json:"square_jump"`   // sum of squared differences of successive energies
+}
+
+// add takes up what a move told of a chain, and says whether the chain ended a transition in it.
+func (t *tally) add(told told, chain int, needs Needs) (ended bool) {
+	if t.Closed {
+		return false
+	}
+	t.NonFinite += int(told.of(infoNonFinite, chain, 0))
+	each := 0.0
+	if needs == NeedsGradient && !told.moves.tells(infoComplete) {
+		each = 1
+	}
+	if told.of(infoComplete, chain, 1) == 0 {
+		return false
+	}
+	t.Transitions++
+	t.Acceptance += finiteOr(told.of(infoAcceptance, chain, 0), 0)
+	t.Accepted += int(told.of(infoAccepted, chain, 0))
+	t.Divergences += int(told.of(infoDivergent, chain, 0))
+	t.Gradients += int(told.of(infoLength, chain, each))
+	if e := math.Abs(told.of(infoEnergyError, chain, math.NaN())); finite(e) {
+		t.Errors++
+		t.SumError += e
+		t.MaxError = max(t.MaxError, e)
+	}
+	if e := told.of(infoEnergy, chain, math.NaN()); finite(e) {
+		if t.Energies > 0 {
+			t.SquareJump += (e - t.Energy) * (e - t.Energy)
+		}
+		t.Energies++
+		t.Energy = e
+		deviation := e - t.MeanEnergy
+		t.MeanEnergy += deviation / float64(t.Energies)
+		t.SquareEnergy += deviation * (e - t.MeanEnergy)
+	}
+	return true
+}
+
+func (t *tally) stats(m *moves) ChainStats {
+	s := ChainStats{
+		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Divergences: t.Divergences, NonFinite: t.NonFinite, Gradients: t.Gradients,
+		MaxEnergyError: math.NaN(), MeanEnergyError: math.NaN(), EnergyBFMI: math.NaN(),
+	}
+	if m.tells(infoAcceptance) && t.Transitions > 0 {
+		s.Acceptance = t.Acceptance / float64(t.Transitions)
+	}
+	if t.Errors > 0 {
+		s.MaxEnergyError, s.MeanEnergyError = t.MaxError, t.SumError/float64(t.Errors)
+	}
+	if t.SquareEnergy > 0 {
+		s.EnergyBFMI = t.SquareJump / t.SquareEnergy
+	}
+	return s
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+func finiteOr(x, otherwise float64) float64 {
+	if finite(x) {
+		return x
+	}
+	return otherwise
+}

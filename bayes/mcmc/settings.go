@@ -1,0 +1,144 @@
+package mcmc
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Problem is what Sample samples from.
+type Problem struct {
+	Name string // of the target, for checkpoints and messages; may be empty
+	Dim  int    // D, the dimension of phi
+	// Data are tensors that the target needs. They are copied to the device once.
+	Data map[string]*tensors.Tensor
+	// Target builds the log-density from the data, by their names, and from the inputs of one move. It builds graph, and panics as GoMLX does.
+	Target func(data compute.Nodes, inputs []*graph.Node) Target
+	// Inputs, if set, are what the target takes anew for each move, always of the same shapes, such as the row numbers of a mini-batch: tensors or
+	// Go values, a function of the number of the move, counted from 0. Only kernels that carry no log-density from move to move can take them.
+	Inputs func(move int) []any
+	// Initial draws where the chains begin, [J, D]; default: independent standard normals.
+	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
+}
+
+// NoWarmUp as Settings.WarmUp asks for none.
+const NoWarmUp = -1
+
+// Settings of Sample. The zero value of every field works.
+type Settings struct {
+	Chains int    // J; default 4
+	Draws  int    // kept for each chain; default 1000
+	Thin   int    // keep each Thin-th transition; default 1
+	Seed   uint64 // of everything random
+
+	// WarmUp is how many transitions each chain makes before the draws; they are thrown away. Default 1000; NoWarmUp: none. For a Tunable kernel whose own
+	// step size is 0 the warm-up chooses one step size for all chains, and the scales of the coordinates.
+	WarmUp int
+	// UnitScale keeps the warm-up from choosing scales: it chooses the step size only.
+	UnitScale bool
+	// Tuned is where a warm-up begins, or what is used if there is none, such as the Tuned of another Result; default: the kernel's own step
+	// size, and scales of 1.
+	Tuned Tuned
+
+	DType  compute.DType   // default compute.Float32
+	Engine *compute.Engine // default compute.Default
+
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when the context is
+	// cancelled and at the end. If it exists, Sample goes on from it, to the same bits as an uninterrupted run; a file of another problem, kernel,
+	// seed or settings is an error.
+	Checkpoint      string
+	CheckpointEvery time.Duration
+	// Progress, if set, is called after a move, at most about ten times a second, and at the end.
+	Progress func(Progress)
+}
+
+// Tuned is what a warm-up finds.
+type Tuned struct {
+	StepSize float64   `json:"step_size"` // in units of the scales; 0: not set
+	Scale    []float64 `json:"scale"`     // [D], of the coordinates; empty: 1
+}
+
+// Progress is where a run stands.
+type Progress struct {
+	WarmUp, WarmUps int     // transitions of the warm-up that are made, of all
+	Draws, AllDraws int     // made by all chains together, of all
+	Moves           int     // of all chains at once
+	StepSize        float64 // now; 0 for kernels that are not Tunable
+	Acceptance      float64 // mean: of the last transition of a warm-up, or of the draws so far; NaN if there is none
+	Divergences     int     // among the draws
+	Elapsed         time.Duration
+}
+
+// withDefaults fills in what is zero and checks the rest.
+func (s Settings) withDefaults(p Problem, kernel Kernel) (Settings, error) {
+	for _, f := range []struct {
+		value     *int
+		byDefault int
+	}{{&s.Chains, 4}, {&s.Draws, 1000}, {&s.Thin, 1}, {&s.WarmUp, 1000}} {
+		if *f.value == 0 {
+			*f.value = f.byDefault
+		}
+	}
+	if s.WarmUp == NoWarmUp {
+		s.WarmUp = 0
+	}
+	if s.DType == 0 {
+		s.DType = compute.Float32
+	}
+	if s.CheckpointEvery == 0 {
+		s.CheckpointEvery = 30 * time.Second
+	}
+	return s, s.check(p, kernel)
+}
+
+func (s Settings) check(p Problem, kernel Kernel) error {
+	for _, c := range []struct {
+		ok    bool
+		name  string
+		value any
+		want  string
+	}{
+		{p.Dim >= 1, "Problem.Dim", p.Dim, "at least 1"},
+		{p.Target != nil, "Problem.Target", "nil", "a function that builds the log-density"},
+		{s.Chains >= 1, "Settings.Chains", s.Chains, "at least 1"},
+		{s.Draws >= 1, "Settings.Draws", s.Draws, "at least 1"},
+		{s.Thin >= 1, "Settings.Thin", s.Thin, "at least 1"},
+		{s.WarmUp >= 0, "Settings.WarmUp", s.WarmUp, "NoWarmUp, 0 (the default) or more"},
+		{s.DType == compute.Float32 || s.DType == compute.Float64, "Settings.DType", s.DType, "compute.Float32 or compute.Float64"},
+		{s.CheckpointEvery > 0, "Settings.CheckpointEvery", s.CheckpointEvery, "positive"},
+		{s.Tuned.StepSize >= 0 && !math.IsInf(s.Tuned.StepSize, 1), "Settings.Tuned.StepSize", s.Tuned.StepSize, "positive and finite (0: the kernel's own)"},
+		{len(s.Tuned.Scale) == 0 || len(s.Tuned.Scale) == p.Dim, "the length of Settings.Tuned.Scale", len(s.Tuned.Scale), fmt.Sprintf("0 or Problem.Dim, %d", p.Dim)},
+	} {
+		if !c.ok {
+			return fmt.Errorf("mcmc: %s is %v: it must be %s", c.name, c.value, c.want)
+		}
+	}
+	for i, v := range s.Tuned.Scale {
+		if !(v > 0) || math.IsInf(v, 1) {
+			return fmt.Errorf("mcmc: Settings.Tuned.Scale[%d] is %v: it must be positive and finite", i, v)
+		}
+	}
+	if err := Check(kernel, p.Dim, s.WarmUp > 0 || s.Tuned.StepSize > 0); err != nil {
+		return err
+	}
+	if p.Inputs != nil && kernel.Needs() != NeedsNothing {
+		return fmt.Errorf("mcmc: the target takes new inputs at each move, but %T carries the log-density of the move before: "+
+			"use a kernel for noisy gradients, such as mcmc.SGLD or mcmc.SGHMC", kernel)
+	}
+	return nil
+}
+
+// record is what of the settings decides the result, for checkpoints.
+func (s Settings) record() (string, error) {
+	text, err := json.Marshal(map[string]any{
+		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.UnitScale, "tuned": s.Tuned, "dtype": s.DType.String(),
+	})
+	return string(text), err
+}

@@ -1,0 +1,214 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// warming is a warm-up in progress. All chains are in lock step: one that has ended its transition waits until all have, so that neither the step
+// size nor the scales change inside a trajectory. All numbers are finite, so that JSON holds them.
+//
+// A warm-up that tunes goes as Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase that adapts the step
+// size only, slow windows, each twice as long as the one before, at whose ends the scales are set from the window's draws and the step size is
+// sought anew, and a last fast phase. Step size and scales are common to all chains, so every chain's draws serve all.
+type warming struct {
+	Done    int     `json:"done"`    // transitions made, those of the searches not counted
+	Last    float64 `json:"last"`    // mean acceptance of the last transition
+	Waiting []bool  `json:"waiting"` // chains that have ended the transition that the others are in
+	Sum     float64 `json:"sum"`     // of acceptance over those
+
+	Tunes   bool          `json:"tunes"`
+	Search  *stepSearch   `json:"search,omitempty"` // nil if none is under way
+	Average dualAveraging `json:"average"`
+	Window  moments       `json:"window"`
+}
+
+// tunes says whether a warm-up chooses the step size.
+func (s Settings) tunes(kernel Kernel) bool {
+	t, ok := kernel.(Tunable)
+	if !ok || s.WarmUp == 0 {
+		return false
+	}
+	own, _ := t.Tune()
+	return own == 0
+}
+
+func newWarming(s Settings, kernel Kernel, dim int) *warming {
+	w := &warming{Waiting: make([]bool, s.Chains), Tunes: s.tunes(kernel)}
+	if w.Tunes {
+		w.Search = &stepSearch{}
+		w.Window = newMoments(dim)
+	}
+	return w
+}
+
+// warm makes one move of the warm-up.
+func (r *run) warm() error {
+	w := r.Warming
+	if w.Tunes && r.position.Tuned.StepSize == 0 {
+		r.position.Tuned.StepSize = 1
+	}
+	moving := make([]bool, r.Chains)
+	for chain := range moving {
+		moving[chain] = !w.Waiting[chain]
+	}
+	t, err := r.advance(moving)
+	if err != nil {
+		return err
+	}
+	r.WarmUpMoves = r.Move
+	left := 0
+	for chain := range moving {
+		switch {
+		case !moving[chain]:
+		case t.of(infoComplete, chain, 1) == 0:
+			left++
+		default:
+			w.Waiting[chain] = true
+			w.Sum += finiteOr(t.of(infoAcceptance, chain, 0), 0)
+		}
+	}
+	if left > 0 {
+		return nil
+	}
+	w.Last = w.Sum / float64(r.Chains)
+	w.Sum = 0
+	clear(w.Waiting)
+	if err := r.tune(); err != nil {
+		return err
+	}
+	if w.Done == r.WarmUp {
+		r.Warming, r.WarmUpTime = nil, r.elapsed()
+	}
+	return nil
+}
+
+// tune learns from a transition of all chains, whose mean acceptance is Last.
+func (r *run) tune() error {
+	w, tuned := r.Warming, &r.position.Tuned
+	if !w.Tunes {
+		w.Done++
+		return nil
+	}
+	if w.Search != nil {
+		next, found, err := w.Search.next(tuned.StepSize, w.Last)
+		if err != nil {
+			return err
+		}
+		tuned.StepSize = next
+		if found {
+			w.Search, w.Average = nil, newDualAveraging(next)
+		}
+		return nil
+	}
+
+	w.Done++
+	_, target := r.kernel.(Tunable).Tune()
+	tuned.StepSize = w.Average.next(target, w.Last)
+	if begin, ends := slowWindows(r.WarmUp); !r.UnitScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
+		phi, err := r.host("phi")
+		if err != nil {
+			return err
+		}
+		err = w.Window.add(phi)
+		phi.FinalizeAll() //nolint:errcheck // freeing a copy
+		if err != nil {
+			return fmt.Errorf("mcmc: %w", err)
+		}
+		if slices.Contains(ends, w.Done) {
+			tuned.Scale = w.Window.scales()
+			r.setScale()
+			w.Window = newMoments(r.problem.Dim)
+			tuned.StepSize = w.Average.mean()
+			w.Search = &stepSearch{}
+			return nil
+		}
+	}
+	if w.Done == r.WarmUp {
+		tuned.StepSize = w.Average.mean()
+	}
+	return nil
+}
+
+// slowWindows divides a warm-up of n transitions as Stan does: the slow windows begin after the first `begin` transitions and end after
+// those in ends. The first phase takes 75 transitions, the last 50, the first window 25, or 15, 10 and 75 % of a warm-up too short for that;
+// one of fewer than 20 has no windows. A window that would leave less than its successor needs takes the rest.
+func slowWindows(n int) (begin int, ends []int) {
+	if n < 20 {
+		return n, nil
+	}
+	begin, last, width := 75, 50, 25
+	if n < begin+last+width {
+		begin, last = n*15/100, n/10
+		width = n - begin - last
+	}
+	for end := begin; end < n-last; {
+		end += width
+		if width *= 2; end+width > n-last {
+			end = n - last
+		}
+		ends = append(ends, end)
+	}
+	return begin, ends
+}
+
+// stepSearch doubles or halves a step size until the acceptance crosses a half (Hoffman and Gelman 2014, algorithm 4, whose test of one leapfrog
+// step is here a transition of all chains).
+type stepSearch struct {
+	Tries     int `json:"tries"`
+	Direction int `json:"direction"` // 1: doubling, -1: halving, 0: not known yet
+}
+
+func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found bool, err error) {
+	direction := 1
+	if acceptance < 0.5 {
+		direction = -1
+	}
+	if s.Direction == 0 {
+		s.Direction = direction
+	}
+	if direction != s.Direction {
+		return stepSize, true, nil
+	}
+	if s.Tries++; s.Tries > 50 {
+		if direction > 0 {
+			return 0, false, fmt.Errorf("%w: a step size of %.3g is still accepted with a mean probability of %.3g: is the target flat, and so improper?", ErrStepSize, stepSize, acceptance)
+		}
+		return 0, false, fmt.Errorf("%w: a step size of %.3g is still accepted with a mean probability of only %.3g: "+
+			"check the target for NaN and its gradient for a wrong sign", ErrStepSize, stepSize, acceptance)
+	}
+	return math.Ldexp(stepSize, direction), false, nil
+}
+
+// dualAveraging steers log step sizes so that the mean acceptance is what is wanted (Hoffman and Gelman 2014, section 3.2.1, with their constants).
+type dualAveraging struct {
+	Centre  float64 `json:"centre"`  // mu: what log step sizes shrink to
+	Steps   float64 `json:"steps"`   // t
+	Error   float64 `json:"error"`   // H-bar: mean lack of acceptance
+	Average float64 `json:"average"` // log of the averaged step size
+	Log     float64 `json:"log"`     // of the step size now
+}
+
+func newDualAveraging(stepSize float64) dualAveraging {
+	return dualAveraging{Centre: math.Log(10 * stepSize), Log: math.Log(stepSize)}
+}
+
+// next gives the step size after a transition with the given acceptance.
+func (a *dualAveraging) next(target, acceptance float64) float64 {
+	const gamma, t0, kappa = 0.05, 10, 0.75
+	a.Steps++
+	a.Error += (target - acceptance - a.Error) / (a.Steps + t0)
+	a.Log = a.Centre - math.Sqrt(a.Steps)/gamma*a.Error
+	weight := math.Pow(a.Steps, -kappa)
+	a.Average = weight*a.Log + (1-weight)*a.Average
+	return math.Exp(a.Log)
+}
+
+// mean is the averaged step size, which is what draws are made with.
+func (a *dualAveraging) mean() float64 {
+	if a.Steps == 0 {
+		return math.Exp(a.Log)
+	}
+	return math.Exp(a.Average)
+}
