@@ -181,7 +181,7 @@ func fitPareto(x []float64) (k, sigma float64) {
 	b, logLikelihood := make([]float64, grid), make([]float64, grid)
 	for i := range b {
 		b[i] = 1/largest + (1-math.Sqrt(float64(grid)/(float64(i)+0.5)))/(3*quartile)
-		shape := meanLog1p(x, b[i])
+		shape := meanLog(x, b[i])
 		logLikelihood[i] = n * (math.Log(-b[i]/shape) - shape - 1)
 	}
 	logSum, weight, mean := floats.LogSumExp(logLikelihood), 0.0, 0.0
@@ -192,7 +192,7 @@ func fitPareto(x []float64) (k, sigma float64) {
 		}
 	}
 	mean /= weight
-	k = meanLog1p(x, mean)
+	k = meanLog(x, mean)
 	sigma = -k / mean
 	const observations, shape = 10, 0.5
 	k = (n*k + observations*shape) / (n + observations)
@@ -204,13 +204,17 @@ func fitPareto(x []float64) (k, sigma float64) {
 
 const epsilon = 0x1p-52
 
-// meanLog1p is the mean of log(1 - b x): the shape of largest likelihood, given b.
-func meanLog1p(x []float64, b float64) float64 {
-	sum := 0.0
+// meanLog is the mean of log(1 - b x): the shape of largest likelihood, given b. One logarithm serves as many factors as do not take their product out of range.
+func meanLog(x []float64, b float64) float64 {
+	sum, product := 0.0, 1.0
 	for _, v := range x {
-		sum += math.Log1p(-b * v)
+		product *= 1 - b*v
+		if !(product > 1e-150 && product < 1e150) {
+			sum += math.Log(product)
+			product = 1
+		}
 	}
-	return sum / float64(len(x))
+	return (sum + math.Log(product)) / float64(len(x))
 }
 
 // paretoQuantile of the generalised Pareto distribution; NaN if sigma is not positive.

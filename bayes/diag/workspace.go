@@ -1,7 +1,6 @@
 package diag
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -47,7 +46,7 @@ func (w *workspace) load(parameter int) {
 	for i, v := range w.split {
 		w.byValue[i] = ranked{v, i}
 	}
-	slices.SortFunc(w.byValue, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
+	w.byValue, w.folded = radixSort(w.byValue, w.folded)
 	middle := len(w.byValue) / 2 // the number of values is even
 	w.median = (w.byValue[middle-1].value + w.byValue[middle].value) / 2
 
@@ -60,6 +59,44 @@ func (w *workspace) load(parameter int) {
 		w.sorted = append(w.sorted, w.draws...)
 		slices.Sort(w.sorted)
 	}
+}
+
+// radixSort sorts x by value, by the bytes of a key from the lowest to the highest, with scratch of the same length. It returns the sorted one of the two
+// and the other. It takes a fifth of the time of a sort by comparisons, which was half of that of a summary.
+func radixSort(x, scratch []ranked) (sorted, rest []ranked) {
+	var counts [8][256]int
+	for _, r := range x {
+		for digit, k := 0, sortKey(r.value); digit < 8; digit, k = digit+1, k>>8 {
+			counts[digit][k&0xff]++
+		}
+	}
+	for digit := range counts {
+		starts, shift := &counts[digit], 8*digit
+		if starts[sortKey(x[0].value)>>shift&0xff] == len(x) {
+			continue // all have the same byte
+		}
+		start := 0
+		for b, n := range starts {
+			starts[b] = start
+			start += n
+		}
+		for _, r := range x {
+			to := &starts[sortKey(r.value)>>shift&0xff]
+			scratch[*to] = r
+			*to++
+		}
+		x, scratch = scratch, x
+	}
+	return x, scratch
+}
+
+// sortKey is a whole number whose order is that of finite floats.
+func sortKey(v float64) uint64 {
+	bits := math.Float64bits(v)
+	if bits>>63 == 1 {
+		return ^bits
+	}
+	return bits | 1<<63
 }
 
 // halve cuts each chain of x, [Chains, Draws], into its first and its last half.
