@@ -1,0 +1,113 @@
+package check
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// uniforms are the Rosenblatt transforms of a block's rows of phi, [rows][D].
+func (c *chains) uniforms(b block, phi, data []float64) [][]float64 {
+	u := make([][]float64, 0, b.to-b.from)
+	for j := b.from; j < b.to; j++ {
+		u = append(u, b.Uniform(phi[j*c.d:(j+1)*c.d], data[j*c.layout.data:j*c.layout.data+b.Data]))
+	}
+	return u
+}
+
+// independent is the end of the rows of a block whose chains are independent of one another.
+func (b block) independent() int {
+	if b.kind == twinStart {
+		return (b.from + b.to) / 2
+	}
+	return b.to
+}
+
+// ended compares where a block's chains end with the exact law: each coordinate's uniforms, the moments of their normal scores, which see shifts and
+// scales better, their dependence, and the log-density, against fresh exact draws.
+func ended(c *chains, report *Report, b block, phi, data, logDensity, fresh []float64) {
+	b.to = b.independent()
+	when := "invariant"
+	if b.kind == farStart {
+		when = "converged"
+	}
+	u := c.uniforms(b, phi, data)
+	outside := 0
+	for j := b.from; j < b.to; j++ {
+		if math.IsInf(logDensity[j], -1) {
+			outside++
+		}
+	}
+	report.exact(b.Name, when+": particles where the density is 0", outside)
+	z := make([][]float64, c.d)
+	column := make([]float64, len(u))
+	for k := range c.d {
+		z[k] = make([]float64, len(u))
+		for j := range u {
+			column[j] = u[j][k]
+			z[k][j] = score(u[j][k])
+		}
+		name := fmt.Sprintf("%s: coordinate %d, ", when, k+1)
+		s, p := uniformTest(column)
+		report.add(b.Name, name+"distribution", s, p)
+		s, p = zTest(z[k], 0)
+		report.add(b.Name, name+"mean", s, p)
+		s, p = zTest(products(z[k], z[k]), 1)
+		report.add(b.Name, name+"variance", s, p)
+		for i := range k {
+			name := fmt.Sprintf("%s: coordinates %d and %d, ", when, i+1, k+1)
+			s, p = zTest(products(z[i], z[k]), 0)
+			report.add(b.Name, name+"correlation", s, p)
+			s, p = zTest(products(z[k], absolute(z[i])), 0)
+			report.add(b.Name, name+"bend", s, p)
+		}
+	}
+	s, p := sameTest(logDensity[b.from:b.to], fresh[b.from:b.to])
+	report.add(b.Name, when+": log-density, distribution", s, p)
+}
+
+func products(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] * b[i]
+	}
+	return out
+}
+
+func absolute(a []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = math.Abs(a[i])
+	}
+	return out
+}
+
+// carried compares the log-density and the gradient that the kernel's state carries with those evaluated anew at its phi.
+func carried(c *chains, report *Report, again []*tensors.Tensor) error {
+	names := []string{"log-density", "gradient"}
+	for i := 1; i <= int(c.kernel.Needs()); i++ {
+		have, err := compute.Float64s(c.state[i])
+		if err != nil {
+			return err
+		}
+		want, err := compute.Float64s(again[i])
+		if err != nil {
+			return err
+		}
+		tolerance := 5e-4 // of float32, after sums of a few terms of either sign
+		if c.dtype == compute.Float64 {
+			tolerance = 1e-9
+		}
+		wrong := 0
+		for k := range have {
+			if !(math.Abs(have[k]-want[k]) <= tolerance*(1+math.Abs(want[k]))) && have[k] != want[k] {
+				wrong++
+			}
+		}
+		report.exact("all", "State: values of the "+names[i-1]+" that are not those of phi", wrong)
+	}
+	return nil
+}

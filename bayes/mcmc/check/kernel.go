@@ -1,0 +1,246 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+)
+
+// Options say how a kernel is tested. The zero value works.
+type Options struct {
+	// Targets are the laws that the kernel must leave invariant, all of one dimension; default Targets(). A kernel whose law is its own, such as
+	// mcmc.OrnsteinUhlenbeck, is tested on that law.
+	Targets []Target
+	// Particles is the number of chains for each target and start; default 2000. What is found shrinks as its root.
+	Particles int
+	// Transitions is how far the chains go; default 100.
+	Transitions int
+	// NotReversible says that the kernel does not claim detailed balance: it is not tested then, and neither are ranks, which rest on it.
+	NotReversible bool
+	// Slow says that chains need not find to the target from elsewhere within the Transitions.
+	Slow bool
+	// MaxMoves is the number of moves that one transition may take; default 10 000.
+	MaxMoves int
+	// StepSize and Scale, [D], are given to the kernel as mcmc.Tuning; default none: its own settings. A kernel leaves its target invariant under any.
+	StepSize float64
+	Scale    []float64
+	// FalseAlarm is the probability that a right kernel fails any of the tests, were seeds drawn; default 0.001.
+	FalseAlarm float64
+	Seed       uint64          // of the exact draws and of the kernel; default 1
+	Engine     *compute.Engine // default compute.Default()
+	DType      compute.DType   // default compute.Float32
+}
+
+func (o Options) withDefaults() Options {
+	if o.Targets == nil {
+		o.Targets = Targets()
+	}
+	o.Particles = orDefault(o.Particles, 2000)
+	o.Transitions = orDefault(o.Transitions, 100)
+	o.MaxMoves = orDefault(o.MaxMoves, 10_000)
+	o.FalseAlarm = orDefault(o.FalseAlarm, 1e-3)
+	o.Seed = orDefault(o.Seed, 1)
+	if o.DType == (Options{}).DType {
+		o.DType = compute.Float32
+	}
+	return o
+}
+
+func orDefault[T comparable](v, byDefault T) T {
+	var zero T
+	if v == zero {
+		return byDefault
+	}
+	return v
+}
+
+func (o Options) check(kernel mcmc.Kernel) error {
+	for _, n := range []struct {
+		name  string
+		value int
+		least int
+	}{{"Particles", o.Particles, 100}, {"Transitions", o.Transitions, 3}, {"MaxMoves", o.MaxMoves, 1}} {
+		if n.value < n.least {
+			return fmt.Errorf("check: Options.%s is %d: it must be at least %d", n.name, n.value, n.least)
+		}
+	}
+	if err := checkRate(o.FalseAlarm); err != nil {
+		return err
+	}
+	if o.DType != compute.Float32 && o.DType != compute.Float64 {
+		return fmt.Errorf("check: Options.DType is %s: it must be Float32 or Float64", o.DType)
+	}
+	if len(o.Targets) == 0 {
+		return fmt.Errorf("check: Options.Targets is empty: name a target, or leave it nil for Targets()")
+	}
+	for _, t := range o.Targets {
+		if err := t.check(); err != nil {
+			return err
+		}
+		if t.D != o.Targets[0].D {
+			return fmt.Errorf("check: target %q has %d coordinates, %q has %d: test them in two calls", o.Targets[0].Name, o.Targets[0].D, t.Name, t.D)
+		}
+	}
+	d := o.Targets[0].D
+	if o.StepSize < 0 || math.IsNaN(o.StepSize) || math.IsInf(o.StepSize, 0) {
+		return fmt.Errorf("check: Options.StepSize is %v: it must be positive and finite (0: the kernel's own)", o.StepSize)
+	}
+	if o.Scale != nil && len(o.Scale) != d {
+		return fmt.Errorf("check: Options.Scale has %d values, but the targets have %d coordinates", len(o.Scale), d)
+	}
+	return mcmc.Check(kernel, d, o.StepSize > 0)
+}
+
+func checkRate(rate float64) error {
+	if !(rate > 0 && rate < 1) {
+		return fmt.Errorf("check: Options.FalseAlarm is %v: it must be between 0 and 1", rate)
+	}
+	return nil
+}
+
+// Kernel tests a kernel, and fails t, with a table of what failed, unless it passes.
+func Kernel(t testing.TB, kernel mcmc.Kernel, o Options) {
+	t.Helper()
+	report, err := Run(kernel, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Failures()) > 0 {
+		t.Error(report.Summary())
+	}
+}
+
+// Run tests a kernel. The error is about options, or from the kernel's graph; what the tests find is in the report.
+func Run(kernel mcmc.Kernel, o Options) (Report, error) {
+	o = o.withDefaults()
+	if err := o.check(kernel); err != nil {
+		return Report{}, err
+	}
+	engine, err := o.Engine.Or()
+	if err != nil {
+		return Report{}, fmt.Errorf("check: %w", err)
+	}
+	l := newLayout(o.Targets, o.Particles)
+	c, err := newChains(engine, kernel, l, o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer c.close()
+	report := Report{Subject: fmt.Sprintf("%T%+v", kernel, kernel), FalseAlarm: o.FalseAlarm}
+	r := rand.New(rand.NewPCG(o.Seed, 0x636865636b))
+	phi, data := l.draw(r, false)
+	if err := isolated(c, &report, o, phi, data); err != nil {
+		return Report{}, err
+	}
+	if err := followed(c, &report, r, o, phi, data); err != nil {
+		return Report{}, err
+	}
+	report.judge()
+	return report, nil
+}
+
+// isolated compares a few moves with the same moves when one particle of each block begins at NaN: the others must go exactly where they went, and the
+// one must be counted, if the kernel counts.
+func isolated(c *chains, report *Report, o Options, phi, data []float64) error {
+	const moves = 3
+	poisoned := append([]float64(nil), phi...)
+	ill := map[int]bool{}
+	for _, b := range c.blocks {
+		row := (b.from + b.to) / 2
+		ill[row] = true
+		poisoned[row*c.d] = math.NaN()
+	}
+	var ends [2][]float64
+	counted := make([]bool, c.j)
+	for i, start := range [][]float64{phi, poisoned} {
+		if _, err := c.start(o.Seed, start, data); err != nil {
+			return err
+		}
+		for range moves {
+			_, info, err := c.move(compute.Floats(c.dtype, make([]float64, c.j), c.j))
+			if err != nil {
+				return err
+			}
+			for j := range info.nonFinite {
+				counted[j] = counted[j] || i == 1 && info.nonFinite[j] > 0
+			}
+		}
+		var err error
+		if ends[i], err = c.phi(); err != nil {
+			return err
+		}
+	}
+	disturbed, missed := 0, 0
+	for j := range c.j {
+		if ill[j] {
+			if !counted[j] {
+				missed++
+			}
+			continue
+		}
+		for k := j * c.d; k < (j+1)*c.d; k++ {
+			if math.Float64bits(ends[0][k]) != math.Float64bits(ends[1][k]) {
+				disturbed++
+				break
+			}
+		}
+	}
+	report.exact("all", "particles disturbed by one that is NaN", disturbed)
+	if c.gives.nonFinite {
+		report.exact("all", "NaN particles that Info.NonFinite does not count", missed)
+	}
+	return nil
+}
+
+// followed runs the chains and compares what they do on the way and where they end.
+func followed(c *chains, report *Report, r *rand.Rand, o Options, phi, data []float64) error {
+	freshPhi, freshData := c.draw(r, true)
+	fresh, _, err := c.evaluate(compute.Floats(c.dtype, freshPhi, c.j, c.d), compute.Floats(c.dtype, freshData, c.j, c.layout.data))
+	if err != nil {
+		return err
+	}
+	if _, err := c.start(o.Seed+1, phi, data); err != nil {
+		return err
+	}
+	now, err := c.phi() // rounded to the kernel's type
+	if err != nil {
+		return err
+	}
+	trackers := []tracker{newMoves(c)}
+	if !o.NotReversible {
+		trackers = append(trackers, newBalance(c, now, data), newRanks(c, r, now, o.Transitions))
+	}
+	for n := range o.Transitions {
+		info, err := c.transition()
+		if err != nil {
+			return err
+		}
+		before := now
+		if now, err = c.phi(); err != nil {
+			return err
+		}
+		for _, t := range trackers {
+			t.observe(n+1, before, now, info)
+		}
+	}
+	for _, t := range trackers {
+		t.report(report)
+	}
+	logDensity, again, err := c.evaluate(c.state[0], c.data)
+	if err != nil {
+		return err
+	}
+	if err := carried(c, report, again); err != nil {
+		return err
+	}
+	for _, b := range c.blocks {
+		if b.kind != farStart || !o.Slow {
+			ended(c, report, b, now, data, logDensity, fresh)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// SequentialRun is what one run of a sequential sampler gives.
+type SequentialRun struct {
+	Phi         []float64 // [J, D] flat
+	LogWeights  []float64 // [J], not necessarily normalised; nil: equal weights
+	LogEvidence float64
+	// StdErr is the standard error that the run states for LogEvidence; 0: it states none.
+	StdErr float64
+}
+
+// SequentialOptions say how a sequential sampler is tested. The zero value works.
+type SequentialOptions struct {
+	Problem    *Linear // what the sampler solves; default Line()
+	Runs       int     // seeds; default 100
+	FalseAlarm float64 // as of Options; default 0.001
+	Seed       uint64  // of the first run, and the others count on; default 1
+}
+
+// Sequential tests a sampler, and fails t, with a table of what failed, unless it passes. What the sampler gives for a seed is a run on the
+// problem's posterior and evidence.
+func Sequential(t testing.TB, sample func(seed uint64) (SequentialRun, error), o SequentialOptions) {
+	t.Helper()
+	report, err := RunSequential(sample, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Failures()) > 0 {
+		t.Error(report.Summary())
+	}
+}
+
+// RunSequential tests a sampler. The error is about options, or the sampler's own; what the tests find is in the report.
+//
+// With Z the evidence, Z^ a run's estimate and f^ its weighted mean of f, Z^ and Z^ f^ have means Z and Z E[f] exactly, for every number of particles
+// (Del Moral 2004, "Feynman-Kac Formulae", theorem 7.4.2). So the mean over runs of Z^/Z is compared with 1, and that of (Z^/Z) (f^ - E[f]) with 0, where f are the
+// coordinates and their products: the posterior's mean and covariance.
+func RunSequential(sample func(seed uint64) (SequentialRun, error), o SequentialOptions) (Report, error) {
+	if o.Problem == nil {
+		l := Line()
+		o.Problem = &l
+	}
+	o.Runs = orDefault(o.Runs, 100)
+	o.FalseAlarm = orDefault(o.FalseAlarm, 1e-3)
+	o.Seed = orDefault(o.Seed, 1)
+	if o.Runs < 30 {
+		return Report{}, fmt.Errorf("check: SequentialOptions.Runs is %d: it must be at least 30", o.Runs)
+	}
+	if sample == nil {
+		return Report{}, fmt.Errorf("check: there is no sampler: give a function from seeds to runs")
+	}
+	if err := checkRate(o.FalseAlarm); err != nil {
+		return Report{}, err
+	}
+	if err := o.Problem.Check(); err != nil {
+		return Report{}, err
+	}
+	mean, covariance, logEvidence := o.Problem.Posterior()
+	d := len(mean)
+	report := Report{Subject: "sequential sampler", FalseAlarm: o.FalseAlarm}
+	var ratios, errors []float64 // Z^/Z; (log Z^ - log Z) / StdErr
+	firsts, seconds := make([][]float64, d), make([][]float64, d*d)
+	unstated := 0
+	for run := range o.Runs {
+		seed := o.Seed + uint64(run)
+		r, err := sample(seed)
+		if err != nil {
+			return Report{}, fmt.Errorf("check: the run with seed %d: %w", seed, err)
+		}
+		w, err := r.weights(d)
+		if err != nil {
+			return Report{}, fmt.Errorf("check: the run with seed %d: %w", seed, err)
+		}
+		ratio := math.Exp(r.LogEvidence - logEvidence)
+		ratios = append(ratios, ratio)
+		if r.StdErr > 0 {
+			errors = append(errors, (r.LogEvidence-logEvidence)/r.StdErr)
+		} else {
+			unstated++
+		}
+		m, c := moments(r.Phi, w, mean)
+		for i := range d {
+			firsts[i] = append(firsts[i], ratio*m[i]/math.Sqrt(covariance.At(i, i)))
+			for k := range i + 1 {
+				scale := math.Sqrt(covariance.At(i, i) * covariance.At(k, k))
+				seconds[i*d+k] = append(seconds[i*d+k], ratio*(c[i*d+k]-covariance.At(i, k))/scale)
+			}
+		}
+	}
+	s, p := zTest(ratios, 1)
+	report.add("evidence", "unbiased: mean of Z^/Z", s, p)
+	if unstated < o.Runs {
+		report.exact("evidence", "runs that state no standard error, while others do", unstated)
+		coverage(&report, errors)
+	}
+	for i := range d {
+		s, p := zTest(firsts[i], 0)
+		report.add("posterior", fmt.Sprintf("mean of coordinate %d", i+1), s, p)
+		for k := range i + 1 {
+			s, p := zTest(seconds[i*d+k], 0)
+			report.add("posterior", fmt.Sprintf("covariance of coordinates %d and %d", k+1, i+1), s, p)
+		}
+	}
+	report.judge()
+	return report, nil
+}
+
+// coverage judges the errors of the log evidence in units of the stated standard error. That error is an estimate itself, and good only as the number of particles
+// grows: it fails if the 95 % interval covers less than 90 % surely, or if it is surely more than twice as wide as the errors are.
+func coverage(report *Report, errors []float64) {
+	n := len(errors)
+	inside := 0
+	for _, e := range errors {
+		if math.Abs(e) <= 1.959964 {
+			inside++
+		}
+	}
+	share := float64(inside) / float64(n)
+	report.add("evidence", "standard error: 95 % intervals that cover, too few", share, distuv.Binomial{N: float64(n), P: .9}.CDF(float64(inside)))
+	if n > 1 {
+		variance := stat.Variance(errors, nil)
+		report.add("evidence", "standard error: variance of errors in its units, too small", variance,
+			distuv.ChiSquared{K: float64(n - 1)}.CDF(float64(n-1)*variance/.25))
+	}
+}
+
+// weights are the normalised weights, [J].
+func (r SequentialRun) weights(d int) ([]float64, error) {
+	if len(r.Phi) == 0 || len(r.Phi)%d != 0 {
+		return nil, fmt.Errorf("Phi has %d numbers, which is not a multiple of %d coordinates", len(r.Phi), d)
+	}
+	j := len(r.Phi) / d
+	if r.LogWeights != nil && len(r.LogWeights) != j {
+		return nil, fmt.Errorf("LogWeights has %d values for %d particles", len(r.LogWeights), j)
+	}
+	if math.IsNaN(r.LogEvidence) || math.IsInf(r.LogEvidence, 1) || !(r.StdErr >= 0) {
+		return nil, fmt.Errorf("the log evidence is %v, with standard error %v", r.LogEvidence, r.StdErr)
+	}
+	w := make([]float64, j)
+	if r.LogWeights == nil {
+		for i := range w {
+			w[i] = 1 / float64(j)
+		}
+		return w, nil
+	}
+	top := math.Inf(-1)
+	for _, l := range r.LogWeights {
+		top = max(top, l)
+	}
+	if math.IsNaN(top) || math.IsInf(top, 0) {
+		return nil, fmt.Errorf("the largest log-weight is %v", top)
+	}
+	sum := 0.0
+	for i, l := range r.LogWeights {
+		w[i] = math.Exp(l - top)
+		sum += w[i]
+	}
+	for i := range w {
+		w[i] /= sum
+	}
+	return w, nil
+}
+
+// moments are the weighted means of phi - center, [D], and of the products of its coordinates, [D, D] flat, the lower triangle.
+func moments(phi, weights, center []float64) (first, second []float64) {
+	d := len(center)
+	first, second = make([]float64, d), make([]float64, d*d)
+	for j, w := range weights {
+		for i := range d {
+			x := phi[j*d+i] - center[i]
+			first[i] += w * x
+			for k := range i + 1 {
+				second[i*d+k] += w * x * (phi[j*d+k] - center[k])
+			}
+		}
+	}
+	return first, second
+}

@@ -1,0 +1,81 @@
+package check
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// zTest is the statistic and the two-sided p-value for values whose mean should be want: Student's, which for thousands is the normal's.
+func zTest(values []float64, want float64) (statistic, p float64) {
+	n := float64(len(values))
+	mean, sd := stat.MeanStdDev(values, nil)
+	if sd == 0 && mean == want {
+		return 0, 1
+	}
+	z := (mean - want) / (sd / math.Sqrt(n))
+	if math.IsNaN(z) {
+		return z, 0
+	}
+	return z, 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(z))
+}
+
+// uniformTest is the statistic of Kolmogorov and Smirnov for draws that should be uniform on (0, 1).
+func uniformTest(draws []float64) (statistic, p float64) {
+	sorted := slices.Sorted(slices.Values(draws))
+	n := float64(len(sorted))
+	for i, u := range sorted {
+		statistic = max(statistic, u-float64(i)/n, float64(i+1)/n-u)
+	}
+	return statistic, kolmogorov(statistic, n)
+}
+
+// sameTest is the statistic of Kolmogorov and Smirnov for two samples that should have one law.
+func sameTest(a, b []float64) (statistic, p float64) {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	statistic = stat.KolmogorovSmirnov(a, nil, b, nil)
+	n, m := float64(len(a)), float64(len(b))
+	return statistic, kolmogorov(statistic, n*m/(n+m))
+}
+
+// kolmogorov is the asymptotic p-value of a greatest distance between distribution functions for n draws, with the correction of Stephens (1970) for
+// finite n.
+func kolmogorov(distance, n float64) float64 {
+	if math.IsNaN(distance) {
+		return 0
+	}
+	lambda := distance * (math.Sqrt(n) + .12 + .11/math.Sqrt(n))
+	if lambda < .3 {
+		return 1 // the series below is 1 to nine digits, but converges slowly
+	}
+	p := 0.0
+	for k := 1.0; k < 100; k++ {
+		p += 2 * math.Pow(-1, k-1) * math.Exp(-2*k*k*lambda*lambda)
+	}
+	return min(1, max(0, p))
+}
+
+// rankTest is Pearson's chi-square for ranks, each of 0 to top, that should be uniform. Neighbouring ranks are pooled into at most 20 bins.
+func rankTest(ranks []int, top int) (statistic, p float64) {
+	bins := min(20, top+1, max(2, len(ranks)/20))
+	counts, expected := make([]float64, bins), make([]float64, bins)
+	for r := range top + 1 {
+		expected[r*bins/(top+1)] += float64(len(ranks)) / float64(top+1)
+	}
+	for _, r := range ranks {
+		counts[r*bins/(top+1)]++
+	}
+	statistic = stat.ChiSquare(counts, expected)
+	return statistic, distuv.ChiSquared{K: float64(bins - 1)}.Survival(statistic)
+}
+
+// score is the standard normal quantile of a uniform, kept from the infinite.
+func score(u float64) float64 {
+	const least = 1e-12
+	if math.IsNaN(u) {
+		u = 1
+	}
+	return distuv.UnitNormal.Quantile(min(1-least, max(least, u)))
+}

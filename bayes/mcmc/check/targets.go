@@ -1,0 +1,253 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Targets are what a kernel is tested on if Options names no others: all of two coordinates, none symmetric in them or about its mean, with standard
+// deviations between 0.5 and 1.7.
+func Targets() []Target {
+	return []Target{
+		Gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}}),
+		Skewed(),
+		Banana(),
+		Mixture(),
+		Bounded(),
+		Conjugate(),
+	}
+}
+
+// Gaussian is m + L z with standard normal z: mean is [D], factor the rows of the lower triangle L, [D][1 to D]. For independent coordinates
+// a row holds zeros and the standard deviation.
+func Gaussian(mean []float64, factor [][]float64) Target {
+	d := len(mean)
+	t := Target{Name: "Gaussian", D: d}
+	lower := mat.NewTriDense(max(d, 1), mat.Lower, nil)
+	for i := range d {
+		if i >= len(factor) || len(factor[i]) != i+1 || !(factor[i][i] > 0) {
+			t.err = fmt.Errorf("the factor %v is not a lower triangle of %d rows with a positive diagonal", factor, d)
+			return t
+		}
+		for k, v := range factor[i] {
+			lower.SetTri(i, k, v)
+		}
+	}
+	var inverse mat.TriDense
+	if err := inverse.InverseTri(lower); err != nil {
+		t.err = fmt.Errorf("the factor %v has no inverse: %w", factor, err)
+		return t
+	}
+	rows := func(m mat.Matrix, x []float64) []float64 {
+		out := make([]float64, d)
+		for i := range d {
+			for k := range i + 1 {
+				out[i] += m.At(i, k) * x[k]
+			}
+		}
+		return out
+	}
+	t.Start = make([]float64, d)
+	for i := range d {
+		t.Start[i] = mean[i] - 2*math.Sqrt(floats.Dot(factor[i], factor[i]))
+	}
+	t.Draw = func(r *rand.Rand) (x, _ []float64) {
+		z := make([]float64, d)
+		for i := range z {
+			z[i] = r.NormFloat64()
+		}
+		x = rows(lower, z)
+		for i := range x {
+			x[i] += mean[i]
+		}
+		return x, nil
+	}
+	t.LogDensity = func(phi, _ *Node) *Node {
+		return halfSquares(Einsum("jk,lk->jl", Sub(phi, row(phi, mean)), matrix(phi, denseRows(&inverse))))
+	}
+	t.Uniform = func(x, _ []float64) []float64 {
+		c := make([]float64, d)
+		for i := range c {
+			c[i] = x[i] - mean[i]
+		}
+		u := rows(&inverse, c)
+		for i := range u {
+			u[i] = distuv.UnitNormal.CDF(u[i])
+		}
+		return u
+	}
+	return t
+}
+
+// Skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left: Gumbel's law with location -1 and scale 0.7, and
+// the mirror image of the one with location -0.5 and scale 1.2.
+func Skewed() Target {
+	const a, b, a2, b2 = -1.0, 0.7, 0.5, 1.2
+	return Target{
+		Name: "skewed", D: 2, Start: []float64{2, -3},
+		Draw: func(r *rand.Rand) (x, _ []float64) {
+			return []float64{a - b*math.Log(r.ExpFloat64()), a2 + b2*math.Log(r.ExpFloat64())}, nil
+		},
+		LogDensity: func(phi, _ *Node) *Node {
+			z := Mul(Sub(phi, row(phi, []float64{a, a2})), row(phi, []float64{1 / b, -1 / b2}))
+			return Neg(ReduceSum(Add(z, Exp(Neg(z))), 1))
+		},
+		Uniform: func(x, _ []float64) []float64 {
+			return []float64{math.Exp(-math.Exp(-(x[0] - a) / b)), -math.Expm1(-math.Exp((x[1] - a2) / b2))}
+		},
+	}
+}
+
+// Banana is bent, as Rosenbrock's function is: x1 is N(0.5, 1), and x2 given x1 is N(x1^2 / 2 - 0.5, 0.6^2).
+func Banana() Target {
+	const m, bend, down, spread = 0.5, 0.5, 0.5, 0.6
+	return Target{
+		Name: "banana", D: 2,
+		Draw: func(r *rand.Rand) (x, _ []float64) {
+			x1 := m + r.NormFloat64()
+			return []float64{x1, bend*x1*x1 - down + spread*r.NormFloat64()}, nil
+		},
+		LogDensity: func(phi, _ *Node) *Node {
+			x1, x2 := coordinate(phi, 0), coordinate(phi, 1)
+			rest := DivScalar(Sub(x2, SubScalar(MulScalar(Square(x1), bend), down)), spread)
+			return MulScalar(Add(Square(SubScalar(x1, m)), Square(rest)), -0.5)
+		},
+		Uniform: func(x, _ []float64) []float64 {
+			return []float64{distuv.UnitNormal.CDF(x[0] - m), distuv.UnitNormal.CDF((x[1] - bend*x[0]*x[0] + down) / spread)}
+		},
+	}
+}
+
+// Mixture has two modes of different weights and shapes, which overlap: 0.3 of a Gaussian at (-1.2, 0.8) with standard deviations (0.6, 0.9), and 0.7 of one at
+// (1, -0.5) with standard deviations (0.9, 0.5).
+func Mixture() Target {
+	weight := []float64{.3, .7}
+	mean := [][]float64{{-1.2, .8}, {1, -.5}}
+	sd := [][]float64{{.6, .9}, {.9, .5}}
+	return Target{
+		Name: "mixture", D: 2,
+		Draw: func(r *rand.Rand) (x, _ []float64) {
+			c := 0
+			if r.Float64() > weight[0] {
+				c = 1
+			}
+			return []float64{mean[c][0] + sd[c][0]*r.NormFloat64(), mean[c][1] + sd[c][1]*r.NormFloat64()}, nil
+		},
+		LogDensity: func(phi, _ *Node) *Node {
+			var log []*Node
+			for c, w := range weight {
+				z := Div(Sub(phi, row(phi, mean[c])), row(phi, sd[c]))
+				log = append(log, AddScalar(halfSquares(z), math.Log(w/(sd[c][0]*sd[c][1]))))
+			}
+			top := StopGradient(Max(log[0], log[1])) // cancels
+			return Add(top, Log(Add(Exp(Sub(log[0], top)), Exp(Sub(log[1], top)))))
+		},
+		Uniform: func(x, _ []float64) []float64 {
+			var first, second, mass float64
+			for c, w := range weight {
+				here := distuv.Normal{Mu: mean[c][0], Sigma: sd[c][0]}
+				first += w * here.CDF(x[0])
+				mass += w * here.Prob(x[0])
+				second += w * here.Prob(x[0]) * distuv.Normal{Mu: mean[c][1], Sigma: sd[c][1]}.CDF(x[1])
+			}
+			return []float64{first, second / mass}
+		},
+	}
+}
+
+// Bounded has log-density NaN where x1 < 0, and -Inf where x2 is outside (-1.5, 1): x1 is Gamma(3) with rate 2, and x2 a normal between those bounds, with a jump at
+// each.
+func Bounded() Target {
+	const shape, rate, low, high = 3, 2, -1.5, 1.0
+	from, to := distuv.UnitNormal.CDF(low), distuv.UnitNormal.CDF(high)
+	gamma := distuv.Gamma{Alpha: shape, Beta: rate}
+	return Target{
+		Name: "bounded", D: 2,
+		Draw: func(r *rand.Rand) (x, _ []float64) {
+			sum := r.ExpFloat64() + r.ExpFloat64() + r.ExpFloat64()
+			return []float64{sum / rate, distuv.UnitNormal.Quantile(from + (to-from)*r.Float64())}, nil
+		},
+		LogDensity: func(phi, _ *Node) *Node {
+			x1, x2 := coordinate(phi, 0), coordinate(phi, 1)
+			log := Sub(MulScalar(Log(x1), shape-1), MulScalar(x1, rate))
+			log = Add(log, MulScalar(Square(x2), -0.5))
+			inside := And(GreaterThan(x2, ConstAs(x2, low)), LessThan(x2, ConstAs(x2, high)))
+			return Where(inside, log, BroadcastToShape(ConstAs(log, math.Inf(-1)), log.Shape()))
+		},
+		Uniform: func(x, _ []float64) []float64 {
+			return []float64{gamma.CDF(max(0, x[0])), (distuv.UnitNormal.CDF(x[1]) - from) / (to - from)}
+		},
+	}
+}
+
+// Conjugate is Bayesian linear regression in which each particle has data of its own: theta1 is N(0.5, 1.5^2), theta2 is N(-1, 0.8^2), and y are four measurements,
+// N(A theta, 1). A is full of different numbers, so that no part of the posterior is symmetric.
+func Conjugate() Target {
+	prior := []distuv.Normal{{Mu: .5, Sigma: 1.5}, {Mu: -1, Sigma: .8}}
+	a := mat.NewDense(4, 2, []float64{1, .3, -.2, .9, .7, .7, .1, -.6})
+	l := Linear{X: [][]float64{}, Y: make([]float64, 4), NoiseStdDev: 1, PriorMean: []float64{.5, -1}, PriorStdDev: []float64{1.5, .8}}
+	for i := range 4 {
+		l.X = append(l.X, a.RawRowView(i))
+	}
+	covariance, gain := l.posterior()
+	var factor mat.Cholesky
+	factor.Factorize(covariance)
+	var lower, inverse mat.TriDense
+	factor.LTo(&lower)
+	_ = inverse.InverseTri(&lower) // cannot fail: a posterior's covariance is positive definite
+	return Target{
+		Name: "conjugate", D: 2, Data: 4, Start: []float64{4, 2},
+		Draw: func(r *rand.Rand) (x, data []float64) {
+			x = []float64{prior[0].Mu + prior[0].Sigma*r.NormFloat64(), prior[1].Mu + prior[1].Sigma*r.NormFloat64()}
+			for i := range 4 {
+				data = append(data, a.At(i, 0)*x[0]+a.At(i, 1)*x[1]+r.NormFloat64())
+			}
+			return x, data
+		},
+		LogDensity: func(phi, data *Node) *Node {
+			mean, sd := l.PriorMean, l.PriorStdDev
+			fit := Einsum("jk,ik->ji", phi, matrix(phi, l.X))
+			return Add(halfSquares(Div(Sub(phi, row(phi, mean)), row(phi, sd))), halfSquares(Sub(data, fit)))
+		},
+		Uniform: func(x, data []float64) []float64 {
+			mean := gain(data)
+			c0 := (x[0] - mean[0]) * inverse.At(0, 0)
+			c1 := (x[0]-mean[0])*inverse.At(1, 0) + (x[1]-mean[1])*inverse.At(1, 1)
+			return []float64{distuv.UnitNormal.CDF(c0), distuv.UnitNormal.CDF(c1)}
+		},
+	}
+}
+
+// halfSquares is -|z|^2 / 2 of each row, [J].
+func halfSquares(z *Node) *Node { return MulScalar(ReduceSum(Square(z), 1), -0.5) }
+
+// coordinate is a column of phi, [J].
+func coordinate(phi *Node, k int) *Node { return Squeeze(Slice(phi, AxisRange(), AxisElem(k)), 1) }
+
+// row is a constant [D], broadcast to like's shape, [J, D].
+func row(like *Node, values []float64) *Node {
+	return BroadcastToShape(matrix(like, [][]float64{values}), like.Shape())
+}
+
+// matrix is a constant of like's type.
+func matrix(like *Node, rows [][]float64) *Node {
+	return ConvertDType(Const(like.Graph(), rows), like.DType())
+}
+
+func denseRows(m mat.Matrix) [][]float64 {
+	r, c := m.Dims()
+	rows := make([][]float64, r)
+	for i := range r {
+		rows[i] = make([]float64, c)
+		for k := range c {
+			rows[i][k] = m.At(i, k)
+		}
+	}
+	return rows
+}
