@@ -14,7 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.ohsmc/1"
+const checkpointFormat = "gobnn.ohsmc/2"
 
 // checkpointHead is the part of a checkpoint that is no tensor. What must agree for a run to go on stands in Identity.
 type checkpointHead struct {
@@ -151,16 +151,16 @@ func (r *run) adopt(file tensorfile.File) error {
 func traceTensor(trace []StepRecord) *tensors.Tensor {
 	var rows []float64
 	for _, t := range trace {
-		rows = append(rows, t.LogEvidence, t.Loss, t.ESS, t.UniqueAncestors, number(t.Resampled), float64(t.NonFinite), number(t.GradientRejected), t.Seconds)
+		rows = append(rows, t.values()...)
 	}
-	return matrix(rows, 8)
+	return matrix(rows, recordWidth)
 }
 
 func traceOf(t *tensors.Tensor) ([]StepRecord, error) {
-	rows, err := rowsOf(t, 8)
+	rows, err := rowsOf(t, recordWidth)
 	var trace []StepRecord
 	for _, v := range rows {
-		trace = append(trace, StepRecord{v[0], v[1], v[2], v[3], v[4] != 0, int(v[5]), v[6] != 0, v[7]})
+		trace = append(trace, recordOf(v))
 	}
 	return trace, err
 }

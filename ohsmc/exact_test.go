@@ -93,7 +93,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 				trainer := NewTrainer(bayesianLine(sd))
 				defer trainer.Close()
 				r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
-					Particles: 4000, BatchSize: 7, Epochs: 2, Seed: 5, Kernel: c.kernel, Threshold: c.threshold, Resampler: c.resampler, Engine: engine, DType: dtype,
+					Particles: 4000, BatchSize: 7, Epochs: 2, Seed: 5, Algorithm: OpenHorizon{Kernel: c.kernel}, Threshold: c.threshold, Resampler: c.resampler, Engine: engine, DType: dtype,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -203,7 +203,7 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 			stationary.step(1, c.q, sd, bx, by)
 		}
 		result, err := Train(context.Background(), bayesianLine(sd), dataset.Parts{Train: data}, Settings{
-			Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed, Kernel: mcmc.RandomWalk{Variance: c.q},
+			Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed, Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -288,7 +288,7 @@ func TestLearnsNoise(t *testing.T) {
 	data := linear(200)
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}, Stochastic: bayes.All()}
 	result, err := Train(context.Background(), model, dataset.Parts{Train: data}, Settings{
-		Particles: 500, BatchSize: 50, Epochs: 150, Seed: 3, Kernel: mcmc.RandomWalk{Variance: 1e-4},
+		Particles: 500, BatchSize: 50, Epochs: 150, Seed: 3, Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,9 +27,10 @@ type Trainer struct {
 
 // programs are what is compiled for one kind of run.
 type programs struct {
-	algorithm
-	initial, train *compute.Program
-	validation     *compute.Program // nil without a validation part
+	core
+	stepper    stepper
+	initial    *compute.Program
+	validation *compute.Program // nil without a validation part
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.
@@ -43,7 +44,7 @@ func (t *Trainer) Close() {
 	defer t.mu.Unlock()
 	for _, p := range t.programs {
 		p.initial.Close()
-		p.train.Close()
+		p.stepper.close()
 		if p.validation != nil {
 			p.validation.Close()
 		}
@@ -75,7 +76,7 @@ type run struct {
 	Settings // of this run: those of programs may have another seed
 	engine   *compute.Engine
 	state    *compute.State
-	batches  *dataset.EpochBatches
+	batches  dataset.Batches
 
 	data     *dataset.Dataset // the training part
 	features dataset.Scaler
@@ -117,13 +118,15 @@ func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
 		begun:    time.Now(),
 		saved:    time.Now(),
 	}
-	if parts.Train.Task == dataset.Regression {
+	switch {
+	case settings.Unscaled:
+		r.features = dataset.NoScaler(parts.Train.Dims())
+	case parts.Train.Task == dataset.Regression:
 		r.scaler = dataset.FitTargetScaler(parts.Train.Y)
 	}
-	if r.batches, err = dataset.NewEpochBatches(parts.Train.Rows(), settings.BatchSize, settings.Seed); err != nil {
+	if r.batches, r.steps, err = settings.Algorithm.horizon(settings, parts.Train.Rows()); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
-	r.steps = settings.Epochs * r.batches.PerEpoch()
 	if r.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
@@ -170,7 +173,7 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 	if p, ok := t.programs[key]; ok {
 		return p, nil
 	}
-	p := &programs{algorithm: algorithm{Settings: settings, bound: bound}}
+	p := &programs{core: core{Settings: settings, bound: bound}}
 	plan := func(rows, copies int) (target.Likelihood, error) {
 		bytes := int64(copies*bound.SuffixWidth()*rows) * int64(settings.DType.Size())
 		plan, err := compute.NewPlan(settings.Particles, bytes, settings.Chunk)
@@ -181,14 +184,10 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 		return nil, err
 	}
 	p.target = target.MiniBatch{Likelihood: likelihood, Rows: parts.Train.Rows()}
-	current := p.kept()
-	if p.initial, err = compute.NewProgram(engine, "ohsmc initial state", []string{"train_x"}, current, p.initialStep); err != nil {
+	if p.initial, err = compute.NewProgram(engine, "ohsmc initial state", []string{"train_x"}, p.kept(), p.initialStep); err != nil {
 		return nil, err
 	}
-	if bound.W > 0 {
-		current = append(current, "mean", "square")
-	}
-	if p.train, err = compute.NewProgram(engine, "ohsmc step", append(current, "train_x", "train_y"), current, p.trainStep); err != nil {
+	if p.stepper, err = settings.Algorithm.build(&p.core, engine); err != nil {
 		return nil, err
 	}
 	if parts.Validation != nil {
@@ -219,6 +218,9 @@ func (r *run) fill(parts dataset.Parts) error {
 	if w := r.bound.W; w > 0 {
 		r.state.Set("mean", compute.Floats(r.DType, make([]float64, w), w))
 		r.state.Set("square", compute.Floats(r.DType, make([]float64, w), w))
+	}
+	if err := r.stepper.begin(r); err != nil {
+		return fmt.Errorf("ohsmc: initial particles: %w", err)
 	}
 	if parts.Validation == nil {
 		return nil
@@ -290,14 +292,25 @@ func (r *run) result() (*Result, error) {
 	posterior.FeatureNames, posterior.TargetName, posterior.Classes = r.data.Features, r.data.Target, r.data.Classes
 	posterior.Engine = r.Engine
 	posterior.Provenance = bayes.Provenance{
-		Algorithm: "ohsmc: open-horizon SMC (Zhao et al. 2024, Algorithm 3)", Status: string(r.status), Seed: r.Seed,
+		Algorithm: "ohsmc: " + r.Algorithm.title(), Status: string(r.status), Seed: r.Seed,
 		Settings: r.Settings.record(), Data: r.data.Name, DataHash: r.data.Hash(), Rows: r.data.Rows(),
 		Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(r.engine),
 	}
 	return &Result{
 		Posterior: posterior, Status: r.status, Steps: r.step, PerEpoch: r.batches.PerEpoch(), Trace: r.trace, Validated: r.validated, Best: r.best,
-		Plan: r.target.Plan, Elapsed: r.elapsed(),
+		LogEvidence: r.logEvidence(), Plan: r.target.Plan, Elapsed: r.elapsed(),
 	}, nil
+}
+
+// logEvidence is Result's.
+func (r *run) logEvidence() float64 {
+	switch a := r.Algorithm.(type) {
+	case OpenHorizon:
+		if a.Poisson != nil && r.status == Completed {
+			return a.Poisson.logEvidence(r.trace)
+		}
+	}
+	return nan
 }
 
 func flat(x *mat.Dense) []float64 {

@@ -8,7 +8,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
 )
@@ -20,11 +19,15 @@ type Settings struct {
 	Epochs    int    // passes over the training part; default 200
 	Seed      uint64 // of everything random
 
-	Kernel    mcmc.Kernel   // h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes the prior's
-	Resampler smc.Resampler // default smc.Stratified
-	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1: every step, as the paper does.
+	Algorithm Algorithm     // OpenHorizon, Guided or SMC; default OpenHorizon{}
+	Resampler smc.Resampler // default smc.Stratified; for Guided smc.Multinomial, as its paper has it
+	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1, which is every time, for OpenHorizon, as
+	// its paper does; 0.5 for the others.
 	Threshold float64
 	Optimiser optim.Adam // of psi; default Adam with a constant rate of 0.01
+
+	// Unscaled takes features and targets as they are. By default both are standardised by the training part.
+	Unscaled bool
 
 	// ValidateEvery is how many steps lie between validations; default 1: after each batch, as the paper does. The state with the best NLPD on the
 	// validation part is what Train returns. Without a validation part it returns the last.
@@ -67,11 +70,8 @@ func (s Settings) withDefaults(bound *bayes.Bound, rows int) (Settings, error) {
 	defaultInt(&s.BatchSize, min(50, rows))
 	defaultInt(&s.Epochs, 200)
 	defaultInt(&s.ValidateEvery, 1)
-	if s.Threshold == 0 {
-		s.Threshold = 1
-	}
-	if s.Resampler == "" {
-		s.Resampler = smc.Stratified
+	if s.Algorithm == nil {
+		s.Algorithm = OpenHorizon{}
 	}
 	if s.DType == 0 {
 		s.DType = compute.Float32
@@ -79,27 +79,18 @@ func (s Settings) withDefaults(bound *bayes.Bound, rows int) (Settings, error) {
 	if s.CheckpointEvery == 0 {
 		s.CheckpointEvery = 30 * time.Second
 	}
-	if s.Kernel == nil {
-		s.Kernel = mcmc.RandomWalk{Variance: 0.01}
-	}
 	var err error
-	if s.Kernel, err = withPrior(s.Kernel, bound); err != nil {
+	if s.Algorithm, err = s.Algorithm.prepared(bound); err != nil {
 		return s, err
 	}
+	threshold, resampler := s.Algorithm.resampling()
+	if s.Threshold == 0 {
+		s.Threshold = threshold
+	}
+	if s.Resampler == "" {
+		s.Resampler = resampler
+	}
 	return s, s.check(bound, rows)
-}
-
-// withPrior gives an Ornstein-Uhlenbeck kernel without a stationary law of its own the prior's.
-func withPrior(kernel mcmc.Kernel, bound *bayes.Bound) (mcmc.Kernel, error) {
-	ou, ok := kernel.(mcmc.OrnsteinUhlenbeck)
-	if !ok || len(ou.Mean)+len(ou.StdDev) > 0 {
-		return kernel, nil
-	}
-	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
-		return nil, fmt.Errorf("ohsmc: an Ornstein-Uhlenbeck kernel has a normal stationary law, but the prior is %T: set its StdDev, or use a random walk", bound.Model.Prior)
-	}
-	ou.StdDev = bound.Scales()
-	return ou, nil
 }
 
 func (s Settings) check(bound *bayes.Bound, rows int) error {
@@ -117,15 +108,11 @@ func (s Settings) check(bound *bayes.Bound, rows int) error {
 		{s.Threshold > 0 && s.Threshold <= 1, "Threshold", s.Threshold, "above 0 and at most 1"},
 		{s.DType == compute.Float32 || s.DType == compute.Float64, "DType", s.DType, "compute.Float32 or compute.Float64"},
 		{s.CheckpointEvery > 0, "CheckpointEvery", s.CheckpointEvery, "positive"},
-		{s.Kernel.Needs() == mcmc.NeedsNothing, "Kernel", fmt.Sprintf("%T", s.Kernel), "one that moves freely, such as mcmc.RandomWalk: Algorithm 3 has no accept/reject step"},
 		{s.Chunk >= 0, "Chunk", s.Chunk, "0 (chosen) or more"},
 	} {
 		if !c.ok {
 			return fmt.Errorf("ohsmc: Settings.%s is %v: it must be %s", c.name, c.value, c.want)
 		}
-	}
-	if err := s.Kernel.Check(bound.D); err != nil {
-		return fmt.Errorf("ohsmc: %w", err)
 	}
 	if err := s.Resampler.Check(); err != nil {
 		return fmt.Errorf("ohsmc: %w", err)
@@ -140,7 +127,7 @@ func (s Settings) check(bound *bayes.Bound, rows int) error {
 func (s Settings) record() json.RawMessage {
 	text, err := json.Marshal(map[string]any{
 		"particles": s.Particles, "batch_size": s.BatchSize, "epochs": s.Epochs,
-		"kernel": map[string]any{"type": fmt.Sprintf("%T", s.Kernel), "settings": s.Kernel}, "resampler": s.Resampler,
+		"algorithm": s.Algorithm.describe(), "resampler": s.Resampler, "unscaled": s.Unscaled,
 		"threshold": s.Threshold, "optimiser": s.Optimiser, "validate_every": s.ValidateEvery, "patience": s.Patience,
 		"dtype": s.DType.String(), "chunk": s.Chunk,
 	})

@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -23,6 +24,11 @@ func FitScaler(x *mat.Dense) Scaler {
 		s.Mean[j], s.StdDev[j] = meanStdDev(mat.Col(column, j, x))
 	}
 	return s
+}
+
+// NoScaler leaves features, d of them, as they are.
+func NoScaler(dims int) Scaler {
+	return Scaler{Mean: make([]float64, dims), StdDev: slices.Repeat([]float64{1}, dims)}
 }
 
 // Apply standardises x, [M, d], into a new matrix. x must have as many columns as the scaler was fitted on.

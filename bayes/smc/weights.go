@@ -88,6 +88,9 @@ func Gate(logDensity *Node) *Node {
 	return Where(IsFinite(logDensity), logDensity, fill(logDensity, math.Inf(-1)))
 }
 
+// Finite turns what is not finite into 0, so that a weight of 0 takes it out of a sum.
+func Finite(x *Node) *Node { return Where(IsFinite(x), x, ZerosLike(x)) }
+
 // FiniteMax is the largest element, a scalar, or 0 where none is finite: what to subtract before exponentials.
 func FiniteMax(x *Node) *Node {
 	m := ReduceAllMax(StopGradient(x))
