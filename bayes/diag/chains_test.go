@@ -1,0 +1,297 @@
+package diag_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// numbers are n values that differ.
+func numbers(n int) []float64 {
+	rng := rand.New(rand.NewPCG(3, 4))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}
+
+func newChains(t *testing.T, s diag.Sample) *diag.Chains {
+	t.Helper()
+	c, err := diag.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// says fails the test unless err has all of these texts in it.
+func says(t *testing.T, name string, err error, texts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", name)
+		return
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %q does not say %q", name, err, text)
+		}
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	good := func(change func(*diag.Sample)) diag.Sample {
+		s := diag.Sample{Values: numbers(2 * 5 * 3), Chains: 2, Draws: 5, Parameters: 3}
+		change(&s)
+		return s
+	}
+	for _, c := range []struct {
+		name   string
+		sample diag.Sample
+		says   []string
+		is     error
+	}{
+		{"nothing", diag.Sample{}, []string{"Chains is 0", "Parameters 0"}, nil},
+		{"negative chains", good(func(s *diag.Sample) { s.Chains = -2 }), []string{"Chains is -2"}, nil},
+		{"three draws", diag.Sample{Values: numbers(12), Chains: 2, Draws: 3, Parameters: 2}, []string{"3 draws a chain", "at least 4"}, nil},
+		{"too few values", good(func(s *diag.Sample) { s.Values = s.Values[1:] }), []string{"29 values", "2 x 5 x 3 = 30"}, nil},
+		{"names", good(func(s *diag.Sample) { s.Names = []string{"a"} }), []string{"1 names for 3 parameters"}, nil},
+		{"groups", good(func(s *diag.Sample) { s.Groups = []string{"a", "b"} }), []string{"2 groups for 3 parameters"}, nil},
+		{"NaN", good(func(s *diag.Sample) { s.Values[(1*5+3)*3+2] = math.NaN() }),
+			[]string{"1 of 30", "NaN at chain 1, draw 3, parameter 2 (counted from 0)"}, diag.ErrNonFinite},
+		{"named, several", good(func(s *diag.Sample) {
+			s.Names = []string{"a", "b", "c"}
+			s.Values[(0*5+4)*3+1], s.Values[29] = math.Inf(-1), math.NaN()
+		}), []string{"2 of 30", "-Inf at chain 0, draw 4, b"}, diag.ErrNonFinite},
+		{"draws first", good(func(s *diag.Sample) {
+			s.DrawsFirst = true
+			s.Values[(3*2+1)*3+2] = math.Inf(1)
+		}), []string{"+Inf at chain 1, draw 3, parameter 2"}, diag.ErrNonFinite},
+	} {
+		_, err := diag.New(c.sample)
+		says(t, c.name, err, c.says...)
+		if c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("%s: %v is not %v", c.name, err, c.is)
+		}
+	}
+}
+
+func TestMethodErrors(t *testing.T) {
+	c := newChains(t, diag.Sample{Values: numbers(40), Chains: 2, Draws: 10, Parameters: 2})
+	_, err := c.ESS(2, diag.Bulk)
+	says(t, "ESS", err, "ESS of parameter 2", "0 to 1")
+	_, err = c.MCSE(-1, diag.Mean)
+	says(t, "MCSE", err, "MCSE of parameter -1")
+	_, err = c.RHat(7)
+	says(t, "RHat", err, "RHat of parameter 7")
+	_, err = c.KHat(7)
+	says(t, "KHat", err, "KHat of parameter 7")
+	_, err = c.ESS(0, diag.Quantile(1))
+	says(t, "probability", err, "quantile at 1", "between 0 and 1")
+	_, err = c.MCSE(0, diag.Quantile(math.NaN()))
+	says(t, "probability", err, "quantile at NaN")
+	_, err = c.ESS(0, diag.Estimand{})
+	says(t, "no estimand", err, "empty Estimand")
+	_, err = c.MCSE(0, diag.Tail)
+	says(t, "MCSE of the tail", err, "tail", "use Mean, SD or Quantile")
+}
+
+func TestKHatErrors(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		logWeights []float64
+		is         error
+		says       []string
+	}{
+		{"none", nil, smc.ErrZeroWeights, nil},
+		{"all 0", []float64{math.Inf(-1), math.Inf(-1)}, smc.ErrZeroWeights, nil},
+		{"NaN", append(numbers(98), math.NaN(), math.Inf(1)), diag.ErrNonFinite, []string{"2 of 100", "NaN at index 98"}},
+		{"24 weights", numbers(24), diag.ErrNoTail, []string{"of 24 weights", "holds 4"}},
+		{"equal", make([]float64, 100), diag.ErrNoTail, []string{"the 20 largest of 100 weights are equal"}},
+	} {
+		_, err := diag.KHat(c.logWeights)
+		says(t, c.name, err, c.says...)
+		if !errors.Is(err, c.is) {
+			t.Errorf("%s: %v is not %v", c.name, err, c.is)
+		}
+	}
+	w, err := smc.NewLogWeights(numbers(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, efficiency := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		_, err := diag.PSIS(w, efficiency)
+		says(t, "efficiency", err, "relative efficiency")
+	}
+	_, err = diag.PSIS(w, 1e-4) // a tail of 3 sqrt(J/efficiency) would apply only beyond 225 effective draws
+	if err != nil {
+		t.Errorf("low efficiency: %v", err)
+	}
+	_, err = diag.PSIS(smc.LogWeights{}, 1)
+	says(t, "no weights", err, "of 0 weights")
+}
+
+// Weights u^-k of uniform u have a Pareto tail of shape k exactly. The standard deviation of k-hat is about (1+k)/sqrt(tail), 0.03 here, and its prior draws it to 0.5 by
+// 10/(tail+10), under 0.01.
+func TestKHatOfParetoWeights(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, k := range []float64{0.2, 0.5, 0.7, 1} {
+		logWeights := make([]float64, 400_000)
+		for j := range logWeights {
+			logWeights[j] = 1000 + k*rng.ExpFloat64()
+		}
+		got, err := diag.KHat(logWeights)
+		if err != nil || math.Abs(got-k) > 4*(1+k)/math.Sqrt(3*math.Sqrt(400_000)) {
+			t.Errorf("k-hat is %v, %v: want %v", got, err, k)
+		}
+	}
+}
+
+func TestKHatThreshold(t *testing.T) {
+	for draws, want := range map[int]float64{0: math.Inf(-1), 1: math.Inf(-1), 10: 0, 100: 0.5, 1000: 2. / 3, 100_000: 0.7} {
+		if got := diag.KHatThreshold(draws); !(math.Abs(got-want) < 1e-12) && got != want {
+			t.Errorf("of %d draws: %v, want %v", draws, got, want)
+		}
+	}
+}
+
+func TestWeightedMean(t *testing.T) {
+	w, err := smc.NewLogWeights([]float64{math.Log(1), math.Log(2), math.Inf(-1), math.Log(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Mean (1 + 2*2 + 5)/4 = 2.5; variance (1.5^2 + 4*0.5^2 + 2.5^2)/16.
+	mean, stdErr, err := diag.WeightedMean([]float64{1, 2, math.NaN(), 5}, w)
+	if err != nil || math.Abs(mean-2.5) > 1e-12 || math.Abs(stdErr-math.Sqrt(9.5)/4) > 1e-12 {
+		t.Error(mean, stdErr, err)
+	}
+	_, _, err = diag.WeightedMean([]float64{1, 2}, w)
+	says(t, "length", err, "2 values for 4 weights")
+	_, _, err = diag.WeightedMean([]float64{1, math.Inf(1), 0, 0}, w)
+	says(t, "infinite", err, "value 1 is +Inf")
+	if !errors.Is(err, diag.ErrNonFinite) {
+		t.Error(err)
+	}
+}
+
+func TestNewForPosterior(t *testing.T) {
+	const chains, draws = 2, 6
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Names("layer1/weights", "layer2/biases", "noise/log_scale")}
+	bound, err := model.Bind(3, 1) // 2x3 weights, 1 bias and the noise are stochastic
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi, psi := numbers(chains*draws*bound.D), numbers(bound.W)
+	logWeights := make([]float64, chains*draws)
+	posterior := func() *bayes.Posterior {
+		p, err := bayes.NewPosterior(bound, bayes.Draws{
+			Phi: tensors.FromFlatDataAndDimensions(phi, chains*draws, bound.D), Psi: tensors.FromFlatDataAndDimensions(psi, bound.W), LogWeights: logWeights,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, drawsFirst := range []bool{false, true} {
+		got, err := diag.NewForPosterior(posterior(), chains, drawsFirst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := newChains(t, diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: bound.D, DrawsFirst: drawsFirst}).Summary()
+		summary := got.Summary()
+		for i, name := range []string{"layer1/weights[0,0]", "layer1/weights[0,1]", "layer1/weights[0,2]", "layer1/weights[1,0]",
+			"layer1/weights[1,1]", "layer1/weights[1,2]", "layer2/biases[0]", "noise/log_scale[0]"} {
+			if r := summary.Rows[i]; r.Name != name || r.RHat != want.Rows[i].RHat || r.Mean != want.Rows[i].Mean {
+				t.Errorf("row %d is %+v, want %s, %+v", i, r, name, want.Rows[i])
+			}
+		}
+		for i, g := range []diag.Group{{Name: "layer1", Parameters: 6}, {Name: "layer2", Parameters: 1}, {Name: "noise", Parameters: 1}} {
+			if got := summary.Groups[i]; got.Name != g.Name || got.Parameters != g.Parameters {
+				t.Errorf("group %d is %+v", i, got)
+			}
+		}
+	}
+	_, err = diag.NewForPosterior(posterior(), 5, false)
+	says(t, "chains", err, "12 particles", "5 chains")
+	_, err = diag.NewForPosterior(posterior(), 0, false)
+	says(t, "no chains", err, "0 chains")
+	_, err = diag.NewForPosterior(posterior(), 4, false)
+	says(t, "short chains", err, "3 draws a chain")
+	logWeights[7] = 0.1
+	_, err = diag.NewForPosterior(posterior(), chains, false)
+	says(t, "weights", err, "particle 0 has weight", "PSIS")
+	_, err = diag.NewForModel(diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: 4}, bound)
+	says(t, "parameters", err, "4 parameters", "8 stochastic")
+}
+
+func TestNewForPrediction(t *testing.T) {
+	const chains, draws, rows = 2, 5, 3
+	prediction := func(task bayes.Task, width int) bayes.Prediction {
+		p := bayes.Prediction{Task: task, Particles: chains * draws, Rows: rows, Width: width, Outputs: numbers(chains * draws * rows * width)}
+		for range p.Particles {
+			p.Weights = append(p.Weights, 1./(chains*draws))
+			p.NoiseStdDev = append(p.NoiseStdDev, 1)
+		}
+		return p
+	}
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	for _, c := range []struct {
+		task  bayes.Task
+		width int
+		value func(logits []float64, at int) float64
+		names []string // of row 1
+	}{
+		{bayes.Regression, 1, func(f []float64, at int) float64 { return f[0] }, []string{"f, row 1"}},
+		{bayes.BinaryClassification, 1, func(f []float64, at int) float64 { return sigmoid(f[0]) }, []string{"class 1, row 1"}},
+		{bayes.Classification, 3, func(f []float64, at int) float64 {
+			return math.Exp(f[at]) / (math.Exp(f[0]) + math.Exp(f[1]) + math.Exp(f[2]))
+		}, []string{"class 0, row 1", "class 1, row 1", "class 2, row 1"}},
+	} {
+		for _, drawsFirst := range []bool{false, true} {
+			p := prediction(c.task, c.width)
+			got, err := diag.NewForPrediction(p, chains, drawsFirst)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := make([]float64, len(p.Outputs))
+			for i := range values {
+				own := i / c.width * c.width
+				values[i] = c.value(p.Outputs[own:own+c.width], i-own)
+			}
+			want := newChains(t, diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: rows * c.width, DrawsFirst: drawsFirst})
+			gotRows, wantRows := got.Summary().Rows, want.Summary().Rows
+			for i, r := range gotRows {
+				// The folded R-hat would not do: the two draws in the middle are equally far from the median but for rounding.
+				gotRHat, _, _ := got.RHatParts(i)
+				wantRHat, _, _ := want.RHatParts(i)
+				if math.Abs(gotRHat-wantRHat) > 1e-12 || math.Abs(r.SD-wantRows[i].SD) > 1e-12 || math.Abs(r.Mean-wantRows[i].Mean) > 1e-12 {
+					t.Errorf("%v: row %d is %+v, want %+v; bulk R-hat %v, want %v", c.task, i, r, wantRows[i], gotRHat, wantRHat)
+				}
+			}
+			for k, name := range c.names {
+				if got.Name(c.width+k) != name {
+					t.Errorf("%v: parameter %d is %q, want %q", c.task, c.width+k, got.Name(c.width+k), name)
+				}
+			}
+		}
+	}
+	bad := prediction(bayes.Regression, 1)
+	bad.Outputs[4] = math.NaN()
+	_, err := diag.NewForPrediction(bad, chains, false)
+	says(t, "NaN", err, "particle 1, row 1")
+	_, err = diag.NewForPrediction(prediction(bayes.Regression, 1), 3, false)
+	says(t, "chains", err, "3 chains")
+	weighted := prediction(bayes.Regression, 1)
+	weighted.Weights[0], weighted.Weights[9] = 0.15, 0.05
+	_, err = diag.NewForPrediction(weighted, chains, false)
+	says(t, "weights", err, "particle 0 has weight 0.15")
+}
