@@ -203,6 +203,14 @@ func (t Tuning) scaled(x *Node) *Node {
 	return Mul(x, BroadcastToShape(ExpandAxes(ConvertDType(t.Scale, x.DType()), 0), x.Shape()))
 }
 
+// perParticle is the shape of one number for each particle, [J], of phi's type.
+func (s State) perParticle() shapes.Shape { return shapes.Make(s.Phi.DType(), s.Phi.Shape().Dim(0)) }
+
+// spread is x, [J], over the coordinates of like, [J, D].
+func spread(x, like *Node) *Node {
+	return BroadcastToShape(ExpandAxes(x, 1), like.Shape())
+}
+
 // normal draws a standard normal of like's shape.
 func normal(rng random.Stream, like *Node) *Node {
 	return rng.Normal(like.DType(), like.Shape().Dimensions...)

@@ -28,7 +28,7 @@ func badlyScaled() (problem Problem, sd []float64) {
 func TestWarmUp(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		problem, sd := badlyScaled()
-		for _, kernel := range []Tunable{RandomWalkMetropolis{}} {
+		for _, kernel := range []Tunable{RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}} {
 			result, err := Sample(context.Background(), problem, kernel, Settings{Chains: 20, Draws: 200, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine})
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,129 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+var (
+	_ Starter = HMC{}
+	_ Tunable = HMC{}
+)
+
+// HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and Roweth 1987; Neal 2011):
+// draw a momentum p ~ N(0, I), follow the dynamics of the energy H = -log p(phi) + |p|^2 / 2 for Steps leapfrog steps, and accept where that
+// leads with probability min(1, exp(H - H')). It leaves the target invariant. Scales of the coordinates stand for a diagonal mass, see Leapfrog.
+//
+// A Move is one leapfrog step, and costs one gradient; a transition is Steps of them. It ends early, as a rejection, and counts as divergent, where the
+// energy is not finite or has risen by more than 1000, from where no trajectory comes back to be accepted.
+type HMC struct {
+	StepSize float64 `json:"step_size"` // h; 0: a warm-up chooses
+	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; default 10
+	// Jitter draws the number of steps of each transition uniformly from L - k to L + k with k = Jitter L, rounded down, so that no
+	// trajectory is caught in a period of the dynamics (Neal 2011, section 3.2). Default 0: none; below 1.
+	Jitter float64 `json:"jitter"`
+}
+
+// Needs implements Kernel: the gradient.
+func (k HMC) Needs() Needs { return NeedsGradient }
+
+// Check implements Kernel.
+func (k HMC) Check(int) error {
+	if k.Steps < 0 {
+		return fmt.Errorf("mcmc: HMC.Steps is %d: it must be at least 1 (0: the default, 10)", k.Steps)
+	}
+	if !(k.Jitter >= 0 && k.Jitter < 1) {
+		return fmt.Errorf("mcmc: HMC.Jitter is %v: it must be from 0 (none) to below 1", k.Jitter)
+	}
+	return nonNegative("HMC.StepSize", zeroWarmUp, k.StepSize)
+}
+
+// Tune implements Tunable: 0.8. In many independent dimensions 0.651 is best (Beskos, Pillai, Roberts, Sanz-Serna and Stuart 2013), but cost
+// rises steeply below it and slowly above, and 0.6 to 0.9 is recommended (Betancourt, Byrne and Girolami 2014).
+func (k HMC) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
+
+// What HMC carries: the momentum, the number of steps that the transition takes and has taken, and the state and energy at its start.
+const (
+	hmcMomentum   = "momentum"
+	hmcPlanned    = "planned"
+	hmcTaken      = "taken"
+	hmcPhi        = "start_phi"
+	hmcLogDensity = "start_log_density"
+	hmcGradient   = "start_gradient"
+	hmcEnergy     = "start_energy"
+)
+
+// hmcMaxEnergyError is what an energy may rise by along a trajectory before it counts as divergent.
+const hmcMaxEnergyError = 1000
+
+// Start implements Starter: the first move begins a transition.
+func (k HMC) Start(_ random.Stream, s State) State {
+	none := Zeros(s.Phi.Graph(), s.perParticle())
+	s.Own = map[string]*Node{
+		hmcMomentum: ZerosLike(s.Phi), hmcPlanned: none, hmcTaken: none,
+		hmcPhi: s.Phi, hmcLogDensity: s.LogDensity, hmcGradient: s.Gradient, hmcEnergy: none,
+	}
+	return s
+}
+
+// Move implements Kernel.
+func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	dtype := s.Phi.DType()
+	// Where a transition begins: a new momentum, and the start to come back to.
+	begins := LessThan(s.Own[hmcTaken], ConstAs(s.Phi, 0.5))
+	fresh := normal(rng.Named("momentum"), s.Phi)
+	at := func(name string, now *Node) *Node { return choose(begins, now, s.Own[name]) }
+	momentum := at(hmcMomentum, fresh)
+	start := State{Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient)}
+	energy := at(hmcEnergy, Sub(Kinetic(fresh), s.LogDensity))
+	planned := at(hmcPlanned, k.steps(rng.Named("steps"), s))
+
+	// One leapfrog step.
+	end, momentum := Leapfrog(target, s, momentum, tuning.stepSize(s.Phi, k.StepSize), tuning.Scale)
+	taken := AddScalar(s.Own[hmcTaken], 1)
+	energyError := Sub(Sub(Kinetic(momentum), end.LogDensity), energy)
+	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, hmcMaxEnergyError))) // also where it is NaN
+
+	// Where it ends: accept or go back.
+	complete := Or(diverges, GreaterOrEqual(taken, planned))
+	probability := Where(diverges, ZerosLike(energy), Exp(Neg(MaxScalar(energyError, 0))))
+	u := rng.Named("accept").Uniform(dtype, s.Phi.Shape().Dim(0))
+	accepted := And(complete, LessThan(u, probability))
+	goesOn := Or(accepted, Not(complete))
+	next := State{
+		Phi: choose(goesOn, end.Phi, start.Phi), LogDensity: choose(goesOn, end.LogDensity, start.LogDensity), Gradient: choose(goesOn, end.Gradient, start.Gradient),
+		Own: map[string]*Node{
+			hmcMomentum: momentum, hmcPlanned: planned, hmcTaken: Where(complete, ZerosLike(taken), taken),
+			hmcPhi: start.Phi, hmcLogDensity: start.LogDensity, hmcGradient: start.Gradient, hmcEnergy: energy,
+		},
+	}
+	return next, Info{
+		Complete:    ConvertDType(complete, dtype),
+		Acceptance:  probability,
+		Accepted:    ConvertDType(accepted, dtype),
+		NonFinite:   ConvertDType(Not(IsFinite(end.LogDensity)), dtype),
+		Divergent:   ConvertDType(diverges, dtype),
+		EnergyError: energyError,
+		Energy:      energy,
+		Length:      taken,
+	}
+}
+
+// steps draws how many leapfrog steps a transition takes, [J].
+func (k HMC) steps(rng random.Stream, s State) *Node {
+	steps := k.Steps
+	if steps == 0 {
+		steps = 10
+	}
+	spread := int(math.Floor(k.Jitter * float64(steps)))
+	mean := BroadcastToShape(ConstAs(s.Phi, float64(steps)), s.perParticle())
+	if spread == 0 {
+		return mean
+	}
+	u := rng.Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0))
+	return Add(mean, SubScalar(Floor(MulScalar(u, float64(2*spread+1))), float64(spread)))
+}

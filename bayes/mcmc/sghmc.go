@@ -1,0 +1,90 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+var _ Starter = SGHMC{}
+
+// SGHMC is stochastic gradient Hamiltonian Monte Carlo with friction (Chen, Fox and Guestrin 2014), in the form with learning rate
+// and momentum decay (eq. 15):
+//
+//	v <- (1 - alpha) v + eta S G(phi) + N(0, 2 (alpha - beta) eta),  phi <- phi + S v
+//
+// where G is the gradient of the log-posterior, which may be estimated from a mini-batch, S are the scales of the coordinates, and
+// beta = eta V / 2 stands for what the variance V of G does already. For small eta and alpha the stationary law of phi is the target, and that of v
+// N(0, eta); nothing is accepted or rejected, and the bias at a given eta is that of the discretisation. A move costs one gradient.
+//
+// If the gradient at phi is not finite, the move that led there is undone, in that particle alone, with a fresh v, and counted.
+type SGHMC struct {
+	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; must be set
+	Friction     float64 `json:"friction"`      // alpha, above 0 and below 1; default 0.1
+	Noise        float64 `json:"noise"`         // beta, at most alpha; default 0
+	Resample     int     `json:"resample"`      // draw v afresh each so many moves; default 0: never
+}
+
+// Needs implements Kernel: nothing is carried along.
+func (k SGHMC) Needs() Needs { return NeedsNothing }
+
+// Check implements Kernel.
+func (k SGHMC) Check(int) error {
+	if err := positive("SGHMC.LearningRate", k.LearningRate); err != nil {
+		return err
+	}
+	if !(k.Friction >= 0 && k.Friction < 1) {
+		return fmt.Errorf("mcmc: SGHMC.Friction is %v: it must be above 0 and below 1 (0: the default, 0.1)", k.Friction)
+	}
+	if friction := or(k.Friction, 0.1); !(k.Noise >= 0 && k.Noise <= friction) {
+		return fmt.Errorf("mcmc: SGHMC.Noise is %v: it must be from 0 to the friction, %v", k.Noise, friction)
+	}
+	if k.Resample < 0 {
+		return fmt.Errorf("mcmc: SGHMC.Resample is %d: it must be 0 (never) or the number of moves between", k.Resample)
+	}
+	return nil
+}
+
+// velocity is v.
+const velocity = "velocity"
+
+// Start implements Starter.
+func (k SGHMC) Start(rng random.Stream, s State) State {
+	s = startSafe(s)
+	s.Own[velocity] = k.fresh(rng, s.Phi)
+	if k.Resample > 0 {
+		s.Own[moved] = Zeros(s.Phi.Graph(), s.perParticle())
+	}
+	return s
+}
+
+func (k SGHMC) fresh(rng random.Stream, phi *Node) *Node {
+	return MulScalar(normal(rng.Named("velocity"), phi), math.Sqrt(k.LearningRate))
+}
+
+// Move implements Kernel.
+func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	alpha := or(k.Friction, 0.1)
+	v, fresh := s.Own[velocity], k.fresh(rng, s.Phi)
+	var count *Node // of moves with this v
+	if k.Resample > 0 {
+		due := GreaterThan(s.Own[moved], ConstAs(s.Phi, float64(k.Resample)-0.5))
+		v = choose(due, fresh, v)
+		count = AddScalar(Where(due, ZerosLike(s.Own[moved]), s.Own[moved]), 1)
+	}
+	v = MulScalar(v, 1-alpha)
+	v = Add(v, MulScalar(normal(rng.Named("noise"), s.Phi), math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
+	next, info := moveSafely(s, target, func(gradient *Node) *Node {
+		v = Add(v, MulScalar(tuning.scaled(gradient), k.LearningRate))
+		return Add(s.Phi, tuning.scaled(v))
+	})
+	undone := GreaterThan(info.NonFinite, ZerosLike(info.NonFinite))
+	next.Own[velocity] = choose(undone, fresh, v)
+	if k.Resample > 0 {
+		next.Own[moved] = count
+	}
+	return next, info
+}

@@ -1,0 +1,68 @@
+package mcmc
+
+import (
+	"fmt"
+
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+var _ Starter = SGLD{}
+
+// SGLD is stochastic gradient Langevin dynamics (Welling and Teh 2011, eq. 4):
+//
+//	phi' = phi + (e_t/2) S^2 G(phi) + sqrt(e_t) S z
+//
+// where G is the gradient of the log-posterior estimated from a mini-batch, log-likelihood scaled by N/n: target.MiniBatch gives it. With step
+// sizes e_t = a (b + t)^-c, 0.5 < c <= 1, that fall to 0 it leaves the target invariant in the limit; with a constant e it does not, and its
+// bias grows with e and with the variance of G. A move costs one gradient; nothing is accepted or rejected.
+//
+// If the gradient at phi is not finite, the move that led there is undone, in that particle alone, and counted.
+type SGLD struct {
+	StepSize float64 `json:"step_size"` // a, a variance: ULA's step size squared; must be set
+	Offset   float64 `json:"offset"`    // b; default 1
+	Decay    float64 `json:"decay"`     // c; default 0: the step size is constant, a
+}
+
+// Needs implements Kernel: nothing is carried along.
+func (k SGLD) Needs() Needs { return NeedsNothing }
+
+// Check implements Kernel.
+func (k SGLD) Check(int) error {
+	if err := positive("SGLD.StepSize", k.StepSize); err != nil {
+		return err
+	}
+	if err := nonNegative("SGLD.Offset", zeroDefault, k.Offset); err != nil {
+		return err
+	}
+	if !(k.Decay >= 0 && k.Decay <= 1) {
+		return fmt.Errorf("mcmc: SGLD.Decay is %v: it must be from 0 (a constant step size) to 1", k.Decay)
+	}
+	return nil
+}
+
+// moved counts a particle's moves, t.
+const moved = "moved"
+
+// Start implements Starter.
+func (k SGLD) Start(_ random.Stream, s State) State {
+	s = startSafe(s)
+	s.Own[moved] = Zeros(s.Phi.Graph(), s.perParticle())
+	return s
+}
+
+// Move implements Kernel.
+func (k SGLD) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	e := BroadcastToShape(ConstAs(s.Phi, k.StepSize), s.perParticle())
+	if k.Decay > 0 {
+		e = MulScalar(Pow(AddScalar(s.Own[moved], or(k.Offset, 1)), ConstAs(s.Phi, -k.Decay)), k.StepSize)
+	}
+	z := normal(rng, s.Phi)
+	next, info := moveSafely(s, target, func(gradient *Node) *Node {
+		drift := Mul(tuning.scaled(tuning.scaled(gradient)), spread(MulScalar(e, 0.5), z))
+		return Add(s.Phi, Add(drift, Mul(tuning.scaled(z), spread(Sqrt(e), z))))
+	})
+	next.Own[moved] = AddScalar(s.Own[moved], 1)
+	return next, info
+}
