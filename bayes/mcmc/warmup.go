@@ -181,7 +181,11 @@ func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found boo
 	return math.Ldexp(stepSize, direction), false, nil
 }
 
-// dualAveraging steers log step sizes so that the mean acceptance is what is wanted (Hoffman and Gelman 2014, section 3.2.1, with their constants).
+// dualAveraging steers log step sizes so that the mean acceptance is what is wanted (Hoffman and Gelman 2014, section 3.2.1). Their t0 and kappa serve
+// here, but not their gamma, 0.05, and mu, log(10 h): those are for the coarse acceptance of one chain. Fed with a mean over chains, which hardly
+// varies, the loop swings where acceptance falls steeply with the step, and 50 transitions of MALA end at an acceptance of 0.72 instead of 0.574. A gamma of
+// 0.2 and a mu of log(2 h), after a search that has found h to a factor of 2, end within 0.02 for curves from those of a random walk to those of HMC, with one
+// chain or with many.
 type dualAveraging struct {
 	Centre  float64 `json:"centre"`  // mu: what log step sizes shrink to
 	Steps   float64 `json:"steps"`   // t
@@ -191,12 +195,12 @@ type dualAveraging struct {
 }
 
 func newDualAveraging(stepSize float64) dualAveraging {
-	return dualAveraging{Centre: math.Log(10 * stepSize), Log: math.Log(stepSize)}
+	return dualAveraging{Centre: math.Log(2 * stepSize), Log: math.Log(stepSize)}
 }
 
 // next gives the step size after a transition with the given acceptance.
 func (a *dualAveraging) next(target, acceptance float64) float64 {
-	const gamma, t0, kappa = 0.05, 10, 0.75
+	const gamma, t0, kappa = 0.2, 10, 0.75
 	a.Steps++
 	a.Error += (target - acceptance - a.Error) / (a.Steps + t0)
 	a.Log = a.Centre - math.Sqrt(a.Steps)/gamma*a.Error

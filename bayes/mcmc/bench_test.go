@@ -1,0 +1,33 @@
+package mcmc
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkMove is what a move costs beside the target: 20 chains of a Gaussian in ten dimensions.
+func BenchmarkMove(b *testing.B) {
+	problem, _ := badlyScaled()
+	for _, kernel := range []Kernel{RandomWalkMetropolis{StepSize: .1}, MALA{StepSize: .1}, HMC{StepSize: .1}} {
+		b.Run(fmt.Sprintf("%T", kernel), func(b *testing.B) {
+			r, err := newRun(problem, kernel, Settings{Chains: 20, Draws: 1 << 20, WarmUp: NoWarmUp})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer r.close()
+			if err := r.begin(); err != nil {
+				b.Fatal(err)
+			}
+			for range 10 {
+				if err := r.draw(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if err := r.draw(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
