@@ -12,12 +12,12 @@
 // variance of all draws over that within the halves: 1 if all halves look alike. It is computed once more for the distance from the median, which shows
 // chains of equal location and unequal spread, and the larger of the two counts. Ranks make it safe for tails without a variance. Take draws if R-hat < 1.01; above, run longer or find
 // out why chains disagree. (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, Rank-normalization, folding, and localization, Bayesian
-// Analysis 16(2), sections 3 and 4.) One chain is compared with itself, half against half: that sees a drift, but never a mode that the chain did not find.
+// Analysis 16(2), sections 3.1, 4.1 and 4.2.) One chain is compared with itself, half against half: that sees a drift, but never a mode that the chain did not find.
 //
 // The effective sample size (ESS) is the number of independent draws that would estimate as well. Autocorrelations enter it, summed by Geyer's initial monotone sequence, and so does the
 // disagreement between chains. Which ESS depends on what is estimated: [Bulk] is that of the normal scores, for the centre of the distribution; [Tail] is
 // the smaller one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile] are those of just these estimates. Below 400, that is 100 for each of four
-// chains, neither R-hat nor the ESS itself is reliable (same paper, section 4). It may exceed the number of draws: antithetic chains, which step from side to side, estimate a mean better than independent draws.
+// chains, neither R-hat nor the ESS itself is reliable (same paper). It may exceed the number of draws: antithetic chains, which step from side to side, estimate a mean better than independent draws.
 //
 // The Monte Carlo standard error ([Chains.MCSE]) is how far an estimate would move if the sampler ran again. It has the unit of the estimate and tells how
 // many of its digits to print.
@@ -58,7 +58,7 @@ const (
 	MaxKHat = 0.7  // k-hat of importance weights should be below, if there are about 2000 draws or more
 )
 
-// KHatThreshold is the k-hat up to which Pareto smoothed importance sampling is reliable with that many draws, min(1 - 1/log10(draws), 0.7) (Vehtari et al. 2024, section 3.2.4).
+// KHatThreshold is the k-hat up to which Pareto smoothed importance sampling is reliable with that many draws, min(1 - 1/log10(draws), 0.7) (Vehtari et al. 2024).
 // With fewer than 10 draws none is, and it is negative.
 func KHatThreshold(draws int) float64 {
 	if draws <= 1 {

@@ -107,7 +107,7 @@ func (w *workspace) quantileESS(prob float64) float64 {
 //
 //	tau = -1 + 2 sum_k P_k,  P_k = rho_{2k} + rho_{2k+1},
 //
-// rho_t being the autocorrelation at lag t of all chains together, 1 - (W - mean_m acov_m(t)) / var+ (Vehtari et al. 2021, eqs. 10 to 13). The sum
+// rho_t being the autocorrelation at lag t of all chains together, 1 - (W - mean_m acov_m(t)) / var+ (Vehtari et al. 2021, section 3.2). The sum
 // ends before the first negative P_k (Geyer's initial positive sequence; these sums of neighbours are positive for a reversible chain, so
 // a negative one is noise), and P_k is kept from rising (his monotone sequence). tau is at least 1 / log10(M N).
 func (w *workspace) essOf(x []float64) float64 {

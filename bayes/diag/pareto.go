@@ -1,11 +1,9 @@
 package diag
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gobnn/bayes/smc"
 
@@ -28,7 +26,7 @@ type Smoothed struct {
 	Tail       int // how many weights the fit used
 }
 
-// PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, algorithm 1, in the form of the R package posterior and of arviz-stats 1.3): it fits a generalised Pareto distribution to the largest
+// PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, in the form of the R package posterior and of arviz-stats 1.3): it fits a generalised Pareto distribution to the largest
 // weights, whose shape KHat says how far to trust estimates, and replaces these weights by quantiles of the fit, which trades a little bias for much variance.
 //
 // relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225 effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a
@@ -77,25 +75,25 @@ func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) 
 			"take at least 30 draws", ErrNoTail, size, relativeEfficiency, tail, minTail)
 	}
 	floats.AddConst(-floats.Max(logWeights), logWeights)
-	order := make([]int, size)
-	for j := range order {
-		order[j] = j
+	byWeight := make([]ranked, size)
+	for j, l := range logWeights {
+		byWeight[j] = ranked{l, j}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logWeights[a], logWeights[b]) })
-	cutoff := math.Exp(logWeights[order[size-tail-1]])
-	order = order[size-tail:]
-	if logWeights[order[0]] == 0 { // the largest is 0
+	byWeight, _ = radixSort(byWeight, make([]ranked, size)) // stable
+	cutoff := math.Exp(byWeight[size-tail-1].value)
+	largest := byWeight[size-tail:]
+	if largest[0].value == 0 { // the very largest is 0
 		return Smoothed{}, fmt.Errorf("%w: the %d largest of %d weights are equal", ErrNoTail, tail, size)
 	}
 	excess := make([]float64, tail)
-	for i, j := range order {
-		excess[i] = math.Exp(logWeights[j]) - cutoff
+	for i, r := range largest {
+		excess[i] = math.Exp(r.value) - cutoff
 	}
 	k, sigma := fitPareto(excess)
 	if sigma > 0 {
-		for i, j := range order {
+		for i, r := range largest {
 			fitted := cutoff + paretoQuantile((float64(i)+0.5)/float64(tail), k, sigma)
-			logWeights[j] = min(math.Log(fitted), 0)
+			logWeights[r.at] = min(math.Log(fitted), 0)
 		}
 	}
 	w, err := smc.NewLogWeights(logWeights)
@@ -170,7 +168,7 @@ func (w *workspace) kHat(tailESS float64) (left, right float64) {
 
 // fitPareto fits a generalised Pareto distribution, of shape k and scale sigma, to a sorted sample of excesses over a threshold (Zhang and Stephens 2009): the likelihood as a function of
 // b = -k/sigma alone, averaged over a grid of b under a prior that depends on the sample. k is then drawn to 0.5 as by 10 more observations (Vehtari
-// et al. 2024, appendix G). Both are NaN if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
+// et al. 2024). Both are NaN if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile, largest := x[int(n/4+0.5)-1], x[len(x)-1]

@@ -41,7 +41,7 @@ func larger(bulk, folded float64) float64 {
 	return max(bulk, folded)
 }
 
-// rhatOf is sqrt(var+ / W) of half chains x, [halves, half] (Vehtari et al. 2021, eqs. 1 to 4).
+// rhatOf is sqrt(var+ / W) of half chains x, [halves, half] (Vehtari et al. 2021, section 3.1).
 func (w *workspace) rhatOf(x []float64) float64 {
 	n := float64(w.half)
 	means := make([]float64, w.halves)

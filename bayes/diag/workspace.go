@@ -62,7 +62,7 @@ func (w *workspace) load(parameter int) {
 }
 
 // radixSort sorts x by value, by the bytes of a key from the lowest to the highest, with scratch of the same length. It returns the sorted one of the two
-// and the other. It takes a fifth of the time of a sort by comparisons, which was half of that of a summary.
+// and the other. It takes a third of the time of a sort by comparisons, which was half of that of a summary.
 func radixSort(x, scratch []ranked) (sorted, rest []ranked) {
 	var counts [8][256]int
 	for _, r := range x {
@@ -118,11 +118,7 @@ func (w *workspace) quantile(prob float64) float64 {
 	if low+1 >= len(w.sorted) {
 		return w.sorted[len(w.sorted)-1]
 	}
-	a, b, t := w.sorted[low], w.sorted[low+1], at-float64(low)
-	if t >= 0.5 {
-		return b - float64((b-a)*(1-t))
-	}
-	return a + float64((b-a)*t)
+	return w.sorted[low] + float64((w.sorted[low+1]-w.sorted[low])*(at-float64(low)))
 }
 
 // scoreTable are the normal scores of ranks 1 to n, Phi^-1((r - 3/8) / (n + 1/4)) (Blom 1958), by rank.

@@ -1,6 +1,7 @@
 """Writes arviz.json.gz: draws and log-weights, and what ArviZ makes of them, for the tests of package diag.
 
-    python3 -m venv venv && venv/bin/pip install arviz==1.3.0 arviz-stats==1.3.3
+    python3.13 -m venv venv
+    venv/bin/pip install arviz-stats==1.3.3 numpy==2.5.5 scipy==1.18.1
     venv/bin/python arviz.py
 
 The seed is fixed, and so is the file, up to the versions of ArviZ, NumPy and SciPy that it names.
@@ -23,7 +24,7 @@ QUANTILES = (0.05, 0.1, 0.5, 0.9)
 
 
 def short(x):
-    """Seven digits, which keeps the file small; ArviZ sees the same numbers."""
+    """Seven digits, which keep the file small; ArviZ sees the same numbers."""
     return np.array([float(f"{v:.7g}") for v in np.ravel(x)]).reshape(np.shape(x))
 
 
