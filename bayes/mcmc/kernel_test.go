@@ -3,6 +3,7 @@ package mcmc
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,10 +14,8 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -40,47 +39,90 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// mover compiles one move of a kernel. What it returns moves phi, [J, D] flat, again and again, carrying the log-density along as State does, and
-// gives the particles' last place and the sums of Accepted and NonFinite over the moves, [J].
-func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Density) func(phi []float64, moves int) (moved, accepted, nonFinite []float64) {
+// mover compiles the start and one move of a kernel. What it returns takes particles from phi, [J, D] flat, through the given number of transitions and
+// gives the place of each at the end of its last, and the sums of Accepted and NonFinite over the transitions, [J]. Particles go on
+// moving until all have ended theirs.
+func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
+	t.Helper()
+	return tunedMover(t, engine, dtype, kernel, d, target, nil)
+}
+
+// tunedMover is mover with scales of the coordinates.
+func tunedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	if err := kernel.Check(d); err != nil {
 		t.Fatal(err)
 	}
-	density := func(phi []float64) []float64 { return nil }
-	if kernel.Needs() != NeedsNothing {
-		at := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{smc.Gate(target(a[0]))} })
-		density = func(phi []float64) []float64 { return at(compute.Floats(dtype, phi, len(phi)/d, d))[0] }
-	}
+	m := &moves{kernel: kernel, dtype: dtype}
+	var names []string
+	var ranks []int
+	start := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
+		s := Start(kernel, random.New(g, 16), a[0], target)
+		m.own = slices.Sorted(maps.Keys(s.Own))
+		names, ranks = m.carried(), nil
+		var out []*Node
+		for _, name := range names {
+			out = append(out, MulScalar(m.pack(s)[name], 1)) // the Go backend cannot give back an input as it is
+			ranks = append(ranks, m.pack(s)[name].Rank())
+		}
+		return out
+	})
 	run := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
-		s := State{Phi: a[1]}
-		if kernel.Needs() != NeedsNothing {
-			s.LogDensity = a[2]
+		nodes := compute.Nodes{}
+		for i, name := range names {
+			nodes[name] = a[1+i]
 		}
-		s, info := kernel.Move(random.New(g, 17).At(a[0]), s, target, Tuning{})
-		if kernel.Needs() == NeedsNothing {
-			return []*Node{s.Phi}
+		var tuning Tuning
+		if scale != nil {
+			tuning.Scale = Const(g, scale)
 		}
-		return []*Node{s.Phi, s.LogDensity, info.Accepted, info.NonFinite}
+		next, info := kernel.Move(random.New(g, 17).At(a[0]), m.unpack(nodes), target, tuning)
+		var out []*Node
+		for _, name := range names {
+			out = append(out, m.pack(next)[name])
+		}
+		zeros := ZerosLike(ReduceSum(next.Phi, 1))
+		for _, x := range []struct{ node, otherwise *Node }{{info.Complete, OnesLike(zeros)}, {info.Accepted, zeros}, {info.NonFinite, zeros}} {
+			if x.node == nil {
+				x.node = x.otherwise
+			}
+			out = append(out, x.node)
+		}
+		return out
 	})
 	step := uint32(0)
-	return func(phi []float64, moves int) (moved, accepted, nonFinite []float64) {
-		logDensity := density(phi)
-		accepted, nonFinite = make([]float64, len(phi)/d), make([]float64, len(phi)/d)
-		for range moves {
-			args := []any{step, compute.Floats(dtype, phi, len(phi)/d, d)}
-			if kernel.Needs() != NeedsNothing {
-				args = append(args, compute.Floats(dtype, logDensity, len(logDensity)))
+	return func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
+		n := len(phi) / d
+		moved, accepted, nonFinite = slices.Clone(phi), make([]float64, n), make([]float64, n)
+		ended, left := make([]int, n), n
+		for state := start(compute.Floats(dtype, phi, n, d)); left > 0; step++ {
+			args := []any{step}
+			for i, flat := range state {
+				dims := []int{n}
+				if ranks[i] > 1 {
+					dims = append(dims, len(flat)/n)
+				}
+				args = append(args, compute.Floats(dtype, flat, dims...))
 			}
 			out := run(args...)
-			phi, step = out[0], step+1
-			if kernel.Needs() != NeedsNothing {
-				logDensity = out[1]
-				floats.Add(accepted, out[2])
-				floats.Add(nonFinite, out[3])
+			state = out[:len(names)]
+			told := out[len(names):]
+			for i := range n {
+				if ended[i] == transitions {
+					continue
+				}
+				nonFinite[i] += told[2][i]
+				if told[0][i] == 0 {
+					continue
+				}
+				accepted[i] += told[1][i]
+				if ended[i]++; ended[i] == transitions {
+					copy(moved[i*d:(i+1)*d], state[0][i*d:(i+1)*d])
+					left--
+				}
 			}
 		}
-		return phi, accepted, nonFinite
+		return moved, accepted, nonFinite
 	}
 }
 
@@ -199,12 +241,20 @@ func TestMetropolisInvariance(t *testing.T) {
 			{gumbel(), RandomWalkMetropolis{StepSize: 1.2}},
 			{correlated(), PreconditionedCrankNicolson{Beta: .4, Mean: []float64{1, 0}, StdDev: []float64{1.5, 1}}},
 			{gumbel(), PreconditionedCrankNicolson{Beta: .7}},
+			{correlated(), MALA{StepSize: .9}},
+			{gumbel(), MALA{StepSize: 1.4}},
+			{correlated(), HMC{StepSize: .9, Steps: 3, Jitter: .4}},
+			{gumbel(), HMC{StepSize: 1.3, Steps: 2}},
 		} {
-			move := mover(t, engine, dtype, c.kernel, c.target.d, c.target.logDensity)
+			var scale []float64
+			if c.target.d == 2 && c.kernel.Needs() == NeedsGradient {
+				scale = []float64{1.5, .4}
+			}
+			move := tunedMover(t, engine, dtype, c.kernel, c.target.d, c.target.logDensity, scale)
 			phi := c.target.draws(j)
 			c.target.check(t, "the exact draws", phi)
 			phi, accepted, nonFinite := move(phi, 20)
-			c.target.check(t, "after 20 moves", phi)
+			c.target.check(t, fmt.Sprintf("%+v, after 20 transitions", c.kernel), phi)
 			if share := stat.Mean(accepted, nil) / 20; share < .3 || share > .8 {
 				t.Errorf("%s, %T: %.2f of the moves were accepted: this tests little", c.target.name, c.kernel, share)
 			}
@@ -213,8 +263,12 @@ func TestMetropolisInvariance(t *testing.T) {
 			}
 
 			if c.target.d == 1 { // the other mixes slowly
-				phi, _, _ = move(slices.Repeat([]float64{-3}, j), 100)
-				c.target.check(t, "begun at -3, after 100 moves", phi)
+				from := -3.0
+				if c.kernel.Needs() == NeedsGradient {
+					from = 3 // at -3 the gradient is 19: steps that suit the rest throw every proposal far beyond
+				}
+				phi, _, _ = move(slices.Repeat([]float64{from}, j), 100)
+				c.target.check(t, fmt.Sprintf("%+v, begun at %v, after 100 transitions", c.kernel, from), phi)
 			}
 		}
 	})
