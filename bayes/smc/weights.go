@@ -107,8 +107,10 @@ func LogSumExp(x *Node, axis int) *Node {
 // Normalise shifts log-weights, [J], so that their exponentials sum to 1, and gives the log of the sum, a scalar. If all
 // are -Inf, they stay so.
 func Normalise(logWeights *Node) (normalised, logSum *Node) {
-	logSum = Reshape(LogSumExp(logWeights, 0))
-	return Where(IsFinite(logSum), Sub(logWeights, logSum), logWeights), logSum
+	m := FiniteMax(logWeights)
+	shifted := Sub(logWeights, m) // before the sum's logarithm is, which would be lost beside a large m
+	logSum = Reshape(LogSumExp(shifted, 0))
+	return Where(IsFinite(logSum), Sub(shifted, logSum), logWeights), Add(m, logSum)
 }
 
 // EffectiveSampleSize is 1 / sum_j w_j^2 of normalised log-weights, [J], a scalar.

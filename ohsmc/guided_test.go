@@ -1,0 +1,180 @@
+package ohsmc
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// posteriorOf is the exact posterior of bayesianLine on standardised data.
+func posteriorOf(t *testing.T, data *dataset.Dataset, sd float64) *kalman {
+	x, err := dataset.FitScaler(data.X).Apply(data.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]float64
+	for n := range data.Rows() {
+		rows = append(rows, x.RawRowView(n))
+	}
+	posterior := newKalman(data.Dims() + 1)
+	posterior.step(1, 0, sd, rows, dataset.FitTargetScaler(data.Y).Apply(data.Y))
+	return posterior
+}
+
+// Where psi is fixed and the batch is all rows, every proposal leaves the same target, the posterior: the weighted mean and variance of each
+// coordinate agree with the exact ones, and the target's normalising constant does not change, over 12 independent runs by Student's t. With |t| < 7 at
+// 11 degrees of freedom a false alarm has probability 2.3e-5 for each of the some 200 comparisons; the seeds are fixed. Resampling is every
+// few steps, so that weights are carried, but not so long that those of the random walk, and of the paper's form of Langevin, lose their variance (see
+// RandomWalk).
+func TestProposalsLeaveTheSameTarget(t *testing.T) {
+	const sd, runs = 3, 12
+	data := linear(30)
+	exact := posteriorOf(t, data, sd)
+	for _, c := range []struct {
+		name      string
+		algorithm Guided
+		chunk     int
+	}{
+		{"random walk", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.08)}, 0},
+		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: optim.Exponential(.1, .9, 2)}, 300},
+		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.3), Adapt: .85, Precondition: true}, 0},
+		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: optim.Constant(.08)}, 0},
+		{"Langevin", Guided{StepSize: optim.Constant(.25)}, 400},
+		{"Langevin, adapted and preconditioned", Guided{StepSize: optim.Constant(.3), Adapt: .8, Precondition: true}, 0},
+		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.15)}, 0},
+		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: optim.Constant(.3), Precondition: true}, 250},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+				trainer := NewTrainer(bayesianLine(sd))
+				defer trainer.Close()
+				var off [7][]float64 // of mean and variance of three coordinates, in posterior units, and of the log of the constants' ratios
+				var steps []float64
+				for seed := range uint64(runs) {
+					r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
+						Particles: 1000, BatchSize: 30, Epochs: 25, Seed: seed, Algorithm: c.algorithm, Threshold: .9, Engine: engine, DType: dtype, Chunk: c.chunk,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ratios := 0.0
+					for range r.steps {
+						if err := r.advance(); err != nil {
+							t.Fatal(err)
+						}
+						ratios += r.trace[len(r.trace)-1].LogEvidence
+					}
+					steps = append(steps, r.trace[len(r.trace)-1].StepSize)
+					mean, variance := moments(t, r)
+					r.state.Close()
+					for d := range 3 {
+						v := exact.covariance.At(d, d)
+						off[d] = append(off[d], (mean[d]-exact.mean.AtVec(d))/math.Sqrt(v))
+						off[3+d] = append(off[3+d], variance[d]/v-1)
+					}
+					off[6] = append(off[6], ratios)
+				}
+				for i, values := range off {
+					mean, deviation := stat.MeanStdDev(values, nil)
+					if student := mean / (deviation / math.Sqrt(runs)); math.Abs(student) > 7 || deviation > .8 {
+						t.Errorf("%s is off by %.4f, with a standard deviation of %.4f over runs: t = %.1f",
+							[]string{"mean 0", "mean 1", "mean 2", "variance 0", "variance 1", "variance 2", "log constant"}[i], mean, deviation, student)
+					}
+				}
+				if first := c.algorithm.StepSize.At(0); c.algorithm.Adapt > 0 && (floats.Min(steps) == first || floats.Max(steps) > 5 || floats.Min(steps) < .01) {
+					t.Errorf("adapted step sizes %.3g, begun at %g", steps, first)
+				}
+			})
+		})
+	}
+}
+
+// A backward kernel that is the time-reversal keeps the weights nearly equal, where any other density is right too but spreads them: from equal weights, a step
+// of the exact Langevin, or of HMC, leaves nearly all of the effective sample size, one of the paper's form or of a random walk of the same
+// size does not. This is what a wrong sign of the gradient would change: the target would still be right.
+func TestReversalKeepsWeights(t *testing.T) {
+	left := map[string]float64{}
+	for name, proposal := range map[string]Proposal{"exact": Langevin{}, "paper": Langevin{PaperForm: true}, "walk": RandomWalk{}, "hmc": HMC{Steps: 4}} {
+		result, err := Train(t.Context(), bayesianLine(3), dataset.Parts{Train: linear(30)}, Settings{
+			Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1, Algorithm: Guided{Proposal: proposal, StepSize: optim.Constant(.2)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range result.Trace[2:] {
+			left[name] += r.ESS / 2000 / 10
+		}
+	}
+	t.Logf("share of the effective sample size that a step leaves: %v", left)
+	if left["exact"] < .995 || left["hmc"] < .99 || left["paper"] > .95 || left["walk"] > .95 {
+		t.Errorf("a step leaves these shares of the effective sample size: %v", left)
+	}
+}
+
+// The step size comes to where the moves would be accepted as often as asked.
+func TestAdaptedStepSize(t *testing.T) {
+	for _, c := range []struct {
+		proposal Proposal
+		accept   float64
+	}{{RandomWalk{}, .4}, {Langevin{}, .7}, {HMC{Steps: 3}, .8}} {
+		result, err := Train(t.Context(), bayesianLine(.5), dataset.Parts{Train: linear(30)}, Settings{
+			Particles: 500, BatchSize: 30, Epochs: 150, Algorithm: Guided{Proposal: c.proposal, Adapt: c.accept, Precondition: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var late []float64
+		for _, r := range result.Trace[100:] {
+			late = append(late, r.Acceptance)
+		}
+		if mean := stat.Mean(late, nil); math.Abs(mean-c.accept) > .05 {
+			t.Errorf("%T: mean acceptance %.3f over the last steps, asked %.3f (step size %.3g)", c.proposal, mean, c.accept, result.Trace[149].StepSize)
+		}
+	}
+}
+
+// Particles that have no finite likelihood, or no finite gradient, get no weight and are counted; the others go on.
+func TestGuidedNonFinite(t *testing.T) {
+	result, err := Train(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()},
+		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Algorithm: Guided{StepSize: optim.Constant(1e-3)}})
+	if err == nil {
+		t.Fatalf("particles at 1e25 in float32 ran: %+v", result.Trace)
+	}
+	if !strings.Contains(err.Error(), "weights are zero") {
+		t.Error(err)
+	}
+}
+
+func TestGuidedSettings(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		algorithm Algorithm
+		says      string
+	}{
+		{Guided{StepSize: optim.Constant(-.1)}, "-0.1"},
+		{Guided{StepSize: optim.Constant(nan)}, "NaN"},
+		{Guided{StepSize: optim.Schedule{Decay: -1}}, "-1"},
+		{Guided{Adapt: 1.5}, "1.5"},
+		{Guided{Adapt: nan}, "NaN"},
+		{Guided{Proposal: HMC{Steps: -2}}, "-2"},
+		{Guided{Proposal: HMC{Steps: 500}}, "500"},
+		{OpenHorizon{Poisson: &Poisson{}}, "Rate is 0"},
+		{OpenHorizon{Poisson: &Poisson{Rate: 3, LogConstant: nan}}, "LogConstant is NaN"},
+	} {
+		_, err := Train(t.Context(), bayesianLine(1), dataset.Parts{Train: linear(10)}, Settings{Algorithm: c.algorithm})
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", fmt.Sprintf("%+v", c.algorithm), err)
+		}
+	}
+}

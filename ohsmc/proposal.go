@@ -1,0 +1,153 @@
+package ohsmc
+
+import (
+	"fmt"
+
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Proposal moves particles for Guided: it draws phi' from q(. | phi) and knows a backward kernel L(phi | phi'). Any L that is a density in phi makes the
+// weights right (Del Moral, Doucet and Jasra 2006, section 3.3); the closer it is to the time-reversal of q, the smaller their variance.
+// It needs no accept/reject step. Propose builds graph, and panics as GoMLX does.
+type Proposal interface {
+	// NeedsGradient says whether Propose needs the target's log-density and gradient at the particles.
+	NeedsGradient() bool
+	// Check returns an error that names a setting that is wrong.
+	Check() error
+	// Propose draws from particles at `from`. stepSize is a scalar, scale is [D] or nil: step sizes are in units of it.
+	Propose(rng random.Stream, from mcmc.State, target mcmc.Target, stepSize, scale *Node) Proposed
+}
+
+// Proposed are the particles after a Proposal.
+type Proposed struct {
+	Phi *Node // [J, D]
+	// LogRatio is log L(phi | phi') - log q(phi' | phi) of the particles from to to, [to-from], given the gradient of the log-target at their Phi,
+	// [to-from, D]; nil: 0.
+	LogRatio func(from, to int, gradient *Node) *Node
+	// NeedsGradient says whether LogRatio needs that gradient.
+	NeedsGradient bool
+}
+
+var (
+	_ Proposal = RandomWalk{}
+	_ Proposal = Langevin{}
+	_ Proposal = HMC{}
+)
+
+// RandomWalk proposes phi + h z, z standard normal. Backwards it is the same, and the ratio is 1. Its weights are right but may have no variance:
+// between two resamplings they grow to pi(phi_t)/pi(phi_0), which for a Gaussian target has a finite variance only while the steps add up to less
+// than half the target's, T h^2 < sigma^2/2. Take small steps, or resample often.
+type RandomWalk struct{}
+
+// NeedsGradient implements Proposal.
+func (RandomWalk) NeedsGradient() bool { return false }
+
+// Check implements Proposal.
+func (RandomWalk) Check() error { return nil }
+
+// Propose implements Proposal.
+func (RandomWalk) Propose(rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *Node) Proposed {
+	return Proposed{Phi: Add(from.Phi, Mul(scaled(momentum(rng, from), scale), stepSize))}
+}
+
+// Langevin proposes phi + (h^2/2) grad log pi(phi) + h P with P ~ N(0, I): one step of the unadjusted Langevin dynamics, toward the target of the
+// current batch (Millard et al. 2025, section 2.1.1).
+//
+// The paper takes P* = P + (h/2) grad log pi(phi) for the momentum at the end, and N(-P*; 0, I) for the backward kernel. Since P* = (phi' - phi)/h that is
+// the random walk's density from phi' back to phi: a right backward kernel, which ignores the gradient. The exact form, the default, takes the momentum
+// at the end of the whole leapfrog step, P* + (h/2) grad log pi(phi'), which is the same Langevin step begun at phi': the weights then
+// err by the integrator's energy error only, O(h^3) for a step, where the paper's form loses what the drift gained. It costs a second gradient.
+type Langevin struct {
+	PaperForm bool `json:"paper_form,omitempty"` // the paper's backward kernel
+}
+
+// NeedsGradient implements Proposal.
+func (Langevin) NeedsGradient() bool { return true }
+
+// Check implements Proposal.
+func (Langevin) Check() error { return nil }
+
+// Propose implements Proposal.
+func (l Langevin) Propose(rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *Node) Proposed {
+	p := momentum(rng, from)
+	phi, half := drift(from, p, stepSize, scale)
+	if l.PaperForm {
+		return Proposed{Phi: phi, LogRatio: func(a, b int, _ *Node) *Node {
+			return Sub(mcmc.Kinetic(rows(p, a, b)), mcmc.Kinetic(rows(half, a, b)))
+		}}
+	}
+	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true}
+}
+
+// HMC proposes the end of a Hamiltonian trajectory of several leapfrog steps, begun with a momentum P ~ N(0, I). The map preserves volume and is its own
+// inverse but for the momentum's sign, so the backward kernel draws the momentum at the end, and the ratio is N(P_end; 0, I) / N(P; 0, I). With one step
+// it is the exact Langevin. It costs Steps + 1 gradients.
+type HMC struct {
+	Steps int `json:"steps"` // leapfrog steps, from 1 to 50; default 5
+}
+
+// NeedsGradient implements Proposal.
+func (HMC) NeedsGradient() bool { return true }
+
+// maxLeapfrogs bounds the graph, which holds every step.
+const maxLeapfrogs = 50
+
+// Check implements Proposal.
+func (h HMC) Check() error {
+	if h.Steps < 0 || h.Steps > maxLeapfrogs {
+		return fmt.Errorf("ohsmc: HMC.Steps is %d: it must be from 1 to %d (0 takes the default, 5)", h.Steps, maxLeapfrogs)
+	}
+	return nil
+}
+
+// Propose implements Proposal.
+func (h HMC) Propose(rng random.Stream, from mcmc.State, target mcmc.Target, stepSize, scale *Node) Proposed {
+	steps := h.Steps
+	if steps == 0 {
+		steps = 5
+	}
+	p := momentum(rng, from)
+	at, now := from, p
+	for range steps - 1 {
+		at, now = mcmc.Leapfrog(target, at, now, stepSize, scale)
+	}
+	phi, half := drift(at, now, stepSize, scale)
+	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true}
+}
+
+// drift is a leapfrog step but for its last half: it gives the new place and the momentum in the middle.
+func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
+	half = Add(p, Mul(scaled(from.Gradient, scale), MulScalar(stepSize, 0.5)))
+	return Add(from.Phi, Mul(scaled(half, scale), stepSize)), half
+}
+
+// energyRatio is log N(p_end; 0, I) - log N(p; 0, I), where p_end is half after the last half step by the gradient at the end.
+func energyRatio(p, half, stepSize, scale *Node) func(from, to int, gradient *Node) *Node {
+	return func(a, b int, gradient *Node) *Node {
+		end := Add(rows(half, a, b), Mul(scaled(gradient, scale), MulScalar(stepSize, 0.5)))
+		return Sub(mcmc.Kinetic(rows(p, a, b)), mcmc.Kinetic(end))
+	}
+}
+
+func momentum(rng random.Stream, from mcmc.State) *Node {
+	return rng.Normal(from.Phi.DType(), from.Phi.Shape().Dimensions...)
+}
+
+// scaled multiplies x, [J, D], by the scales of the coordinates, [D] or nil.
+func scaled(x, scale *Node) *Node {
+	if scale == nil {
+		return x
+	}
+	return Mul(x, BroadcastToShape(ExpandAxes(scale, 0), x.Shape()))
+}
+
+// rows are the particles from to to of x, [J, ...].
+func rows(x *Node, from, to int) *Node {
+	if from == 0 && to == x.Shape().Dim(0) {
+		return x
+	}
+	return Slice(x, AxisRange(from, to))
+}
