@@ -295,3 +295,22 @@ func TestNewForPrediction(t *testing.T) {
 	_, err = diag.NewForPrediction(weighted, chains, false)
 	says(t, "weights", err, "particle 0 has weight 0.15")
 }
+
+// The mean of n equal numbers is rarely that number exactly: where draws stand still that must not look like variance.
+func TestConstantDraws(t *testing.T) {
+	for _, draws := range []int{4, 21, 50, 333} {
+		s := diag.Sample{Values: make([]float64, 3*draws*2), Chains: 3, Draws: draws, Parameters: 2}
+		for at := range 3 * draws {
+			s.Values[2*at] = 0.1
+			s.Values[2*at+1] = 0.1 * float64(1+at/draws)
+		}
+		rows := newChains(t, s).Summary().Rows
+		size := float64(3 * (draws / 2 * 2))
+		if r := rows[0]; r.SD != 0 || r.MCSEMean != 0 || !math.IsNaN(r.MCSESD) || !math.IsNaN(r.RHat) || r.BulkESS != size || r.TailESS != size {
+			t.Errorf("%d draws at 0.1: %+v", draws, r)
+		}
+		if r := rows[1]; !math.IsInf(r.RHat, 1) || r.BulkESS > 13 { // 12 log10(12) is the bound for 4 draws
+			t.Errorf("%d draws a chain at 0.1, 0.2 and 0.3: %+v", draws, r)
+		}
+	}
+}
