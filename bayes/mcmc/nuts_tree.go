@@ -1,0 +1,217 @@
+package mcmc
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// tree is what NUTS carries for each particle while its tree grows. Energies and log-weights are relative to the start of the transition.
+type tree struct {
+	// Numbers, [J].
+	depth      *Node // of the tree; a subtree of 2^depth leaves is growing
+	leaf       *Node // how many leaves the subtree has; 0 at depth 0: a transition is about to begin
+	direction  *Node // of time at the front, 1 or -1
+	energy     *Node // at the start
+	logWeight  *Node // of the tree: log of the sum of its leaves' weights
+	acceptance *Node // sum over the leaves
+	gradients  *Node // how many leaves the transition has made
+	moved      *Node // 1 if a leaf other than the start is chosen
+	firstTurns *Node // 1 if the tree turned with the subtree's first leaf
+	// Products of the two ends' momenta with sum. frontDot is that of the front as it was when the subtree began.
+	frontDot, backDot *Node
+
+	// Vectors, [J, D]. The front is the end that grows, back the other: where the direction turns they change places. The sign of a momentum does not matter
+	// for what turns, since all change sign together.
+	front, back end
+	sum         *Node // of the tree's momenta
+
+	subtree struct {
+		phi, gradient *Node // of the leaf that is drawn, [J, D]
+		logDensity    *Node // of that leaf, [J]
+		logWeight     *Node // [J]
+		sum           *Node // of its momenta, [J, D]
+	}
+	checkpoints checkpoints
+}
+
+// end is a leaf at an end of the tree, each [J, D].
+type end struct{ phi, momentum, gradient *Node }
+
+// where is e for the particles of the condition, else other.
+func (e end) where(condition *Node, other end) end {
+	return end{choose(condition, e.phi, other.phi), choose(condition, e.momentum, other.momentum), choose(condition, e.gradient, other.gradient)}
+}
+
+// newTree is about to begin a transition.
+func newTree(phi *Node, maxDepth int) *tree {
+	t := &tree{checkpoints: checkpoints{slots: slots(maxDepth)}}
+	g, dtype, particles := phi.Graph(), phi.DType(), phi.Shape().Dim(0)
+	for _, number := range t.numbers() {
+		*number = Zeros(g, shapes.Make(dtype, particles))
+	}
+	for _, vector := range t.vectors() {
+		*vector = ZerosLike(phi)
+	}
+	t.direction = OnesLike(t.direction)
+	t.checkpoints.vectors = Zeros(g, shapes.Make(dtype, particles, t.checkpoints.slots*vectorsPerSlot*phi.Shape().Dim(1)))
+	t.checkpoints.dots = Zeros(g, shapes.Make(dtype, particles, t.checkpoints.slots*2))
+	return t
+}
+
+func (t *tree) numbers() []**Node {
+	return []**Node{
+		&t.depth, &t.leaf, &t.direction, &t.energy, &t.logWeight, &t.acceptance, &t.gradients, &t.moved, &t.firstTurns, &t.frontDot, &t.backDot,
+		&t.subtree.logDensity, &t.subtree.logWeight,
+	}
+}
+
+func (t *tree) vectors() map[string]**Node {
+	return map[string]**Node{
+		"front_phi": &t.front.phi, "front_momentum": &t.front.momentum, "front_gradient": &t.front.gradient,
+		"back_phi": &t.back.phi, "back_momentum": &t.back.momentum, "back_gradient": &t.back.gradient,
+		"sum": &t.sum, "subtree_phi": &t.subtree.phi, "subtree_gradient": &t.subtree.gradient, "subtree_sum": &t.subtree.sum,
+	}
+}
+
+// pack gives State.Own: the numbers are one tensor, [J, 13], since each has a price in every call.
+func (t *tree) pack() map[string]*Node {
+	var numbers []*Node
+	for _, n := range t.numbers() {
+		numbers = append(numbers, *n)
+	}
+	own := map[string]*Node{"numbers": Stack(numbers, 1), "checkpoints": t.checkpoints.vectors, "checkpoint_dots": t.checkpoints.dots}
+	for name, vector := range t.vectors() {
+		own[name] = *vector
+	}
+	return own
+}
+
+// unpackTree takes what pack gave.
+func unpackTree(own map[string]*Node, maxDepth int) *tree {
+	t := &tree{checkpoints: checkpoints{slots: slots(maxDepth)}}
+	for i, n := range t.numbers() {
+		*n = Squeeze(Slice(own["numbers"], AxisRange(), AxisElem(i)), 1)
+	}
+	for name, vector := range t.vectors() {
+		*vector = own[name]
+	}
+	t.checkpoints.vectors, t.checkpoints.dots = own["checkpoints"], own["checkpoint_dots"]
+	return t
+}
+
+// checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found. Leaves count from 0. When leaf n, odd, has come, the
+// subtrees that it ends have 2, 4, ..., 2^t leaves, t the number of trailing ones of n in binary. The trajectory from leaf a to n has
+// rho = S(n) - S(a-1), where S(n) is the sum of the momenta up to leaf n. Of each leaf m that is even, and so may begin a subtree, three vectors stay,
+// which are all that turns need:
+//
+//	p(m), S(m-1), p(m-1)
+//
+// in a slot: the number of ones of m/2 in binary. A slot is taken by another leaf only when the subtrees that m begins are complete. The subtrees that n ends begin at
+// the leaves in the slots from top-t+1 to top, top = ones of floor(n/2).
+type checkpoints struct {
+	slots   int   // K
+	vectors *Node // [J, K*3*D]: of slot, vector, coordinate
+	dots    *Node // [J, K*2]: of each slot p(m).S(m-1) and p(m-1).S(m-2)
+}
+
+const vectorsPerSlot = 3
+
+// slots suffice for the last subtree of a tree, of 2^(maxDepth-1) leaves.
+func slots(maxDepth int) int { return max(1, maxDepth-1) }
+
+// visited is a new leaf n.
+type visited struct {
+	previous *Node // momentum of leaf n-1, or of the tree's end if n is 0, [J, D]
+	momentum *Node // p(n), [J, D]
+	before   *Node // S(n-1), [J, D]
+	sum      *Node // S(n), [J, D]
+	squared  *Node // p(n).p(n), [J]
+}
+
+// turns are what a new leaf brings to light, [J].
+type turns struct {
+	within         *Node // bool: a subtree turns
+	innerOnward    *Node // bool: the trajectory from the tree's old end to the new leaf does not turn; nothing if n is 0
+	momentumDotSum *Node // p(n).S(n)
+}
+
+// visit stores the new leaf and looks for turns. leaf is n, int32 [J]. An even n ends no subtree, but it is the first leaf of the right half of one, whose
+// left half begins in the slot before its own: that trajectory is looked at here, and the other one that spans two halves, from the last
+// leaf before n's right half, when n ends it.
+func (c *checkpoints) visit(leaf *Node, v visited) turns {
+	particles, dim := v.momentum.Shape().Dim(0), v.momentum.Shape().Dim(1)
+	one := OnesLike(leaf)
+	odd := Equal(BitwiseAnd(leaf, one), one)
+	top := BitCount(BitwiseShiftRightLogical(leaf, one))
+	trailing := BitCount(BitwiseShiftRightLogical(BitwiseXor(leaf, Add(leaf, one)), one)) // ones
+	low := Where(odd, Add(Sub(top, trailing), one), Sub(top, one))
+	high := Where(odd, top, low)
+	perSlot := func(x *Node) *Node { return BroadcastToDims(ExpandAxes(x, 1), particles, c.slots) }
+	slot := Iota(leaf.Graph(), shapes.Make(dtypes.Int32, particles, c.slots), 1)
+
+	pick := func(x *Node, at ...int) *Node { // x[:, :, at...]
+		spec := []SliceAxisSpec{AxisRange(), AxisRange()}
+		for _, i := range at {
+			spec = append(spec, AxisElem(i))
+		}
+		return Reshape(Slice(x, spec...), particles, c.slots)
+	}
+	dots := Reshape(c.dots, particles, c.slots, 2)
+	products := Einsum("jkd,jld->jkl", Reshape(c.vectors, particles, c.slots*vectorsPerSlot, dim), Stack([]*Node{v.sum, v.momentum}, 1))
+	products = Reshape(products, particles, c.slots, vectorsPerSlot, 2)
+	momentumDotBefore := dot(v.momentum, v.before)
+	momentumDotSum := Add(momentumDotBefore, v.squared)
+
+	// The trajectory from m, the slot's leaf, to n: rho = S(n) - S(m-1). And that from m-1 to n: rho = S(n) - S(m-2) = S(n) - S(m-1) + p(m-1).
+	sinceBefore := Sub(perSlot(momentumDotSum), pick(products, 1, 1)) // p(n).(S(n) - S(m-1))
+	onward := And(isPositive(Sub(pick(products, 0, 0), pick(dots, 0))), isPositive(sinceBefore))
+	inner := And(isPositive(Sub(pick(products, 2, 0), pick(dots, 1))), isPositive(Add(sinceBefore, pick(products, 2, 1))))
+	above := func(from *Node) *Node {
+		return And(GreaterOrEqual(slot, perSlot(from)), LessOrEqual(slot, perSlot(high)))
+	}
+	turning := Or(And(above(low), Not(onward)), And(above(Add(low, one)), Not(inner)))
+	// What is looked at is never what this leaf stores. So it is read before, in place.
+	store := And(perSlot(Not(odd)), Equal(slot, perSlot(top)))        // [J, K]
+	store = isPositive(Sqrt(ConvertDType(store, v.momentum.DType()))) // see settle
+	keep := func(was, now *Node, size int) *Node {                    // now is [J, size], was [J, K*size]
+		dims := []int{particles, c.slots, size}
+		spread := func(x *Node, axis int) *Node { return BroadcastToDims(ExpandAxes(x, axis), dims...) }
+		return Reshape(Where(spread(store, 2), spread(now, 1), Reshape(was, dims...)), particles, c.slots*size)
+	}
+	c.vectors = keep(c.vectors, Concatenate([]*Node{v.momentum, v.before, v.previous}, 1), vectorsPerSlot*dim)
+	c.dots = keep(c.dots, Stack([]*Node{momentumDotBefore, dot(v.previous, Sub(v.before, v.previous))}, 1), 2)
+
+	return turns{
+		within:         LogicalAny(turning, 1),
+		innerOnward:    Squeeze(Slice(inner, AxisRange(), AxisElem(0)), 1),
+		momentumDotSum: momentumDotSum,
+	}
+}
+
+// settle gives back masks, [J], such that each is found once. The XLA compiler repeats what is cheap in each loop that needs it, in particular for
+// each coordinate of each particle: with the chain of decisions behind a mask that costs more than the gradient, at run time and at compile time. It never
+// repeats a square root, and that of 0 and of 1 is exact.
+func settle(dtype dtypes.DType, masks ...*Node) []*Node {
+	var numbers []*Node
+	for _, m := range masks {
+		numbers = append(numbers, ConvertDType(m, dtype))
+	}
+	settled := isPositive(Sqrt(Stack(numbers, 1)))
+	for i := range masks {
+		numbers[i] = Squeeze(Slice(settled, AxisRange(), AxisElem(i)), 1)
+	}
+	return numbers
+}
+
+// dot is the product of the rows of a and b, [J, D] to [J].
+func dot(a, b *Node) *Node { return ReduceSum(Mul(a, b), 1) }
+
+func isPositive(x *Node) *Node { return GreaterThan(x, ZerosLike(x)) }
+
+// logAddExp is log(exp(a) + exp(b)), where not both are -Inf.
+func logAddExp(a, b *Node) *Node { return Add(Max(a, b), Log1P(Exp(Neg(Abs(Sub(a, b)))))) }
+
+func fillAs(like *Node, value float64) *Node {
+	return BroadcastToShape(ConstAs(like, value), like.Shape())
+}
