@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -33,8 +34,9 @@ type Algorithm interface {
 type stepper interface {
 	// begin puts what the algorithm carries beside phi, log_weights, psi and the optimiser's moments into the state.
 	begin(r *run) error
-	// advance makes step r.step, counted from 0, on its batch.
-	advance(r *run, batch dataset.Batch) (StepRecord, error)
+	// advance makes step r.step, counted from 0, on its batch. Where it takes long it looks at the context, and gives its error before anything of the
+	// step counts.
+	advance(ctx context.Context, r *run, batch dataset.Batch) (StepRecord, error)
 	close()
 }
 
@@ -180,6 +182,15 @@ func (c *core) gather(s compute.Nodes, rows, count *Node) target.Batch {
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
 		Count: ConvertDType(count, s["train_x"].DType()),
 	}
+}
+
+// spread is the weighted particles' standard deviation, [D], shrunk where few particles carry the weight, as Stan does for its mass matrix.
+func spread(phi, logWeights *Node) *Node {
+	weights := ExpandAxes(Exp(logWeights), 1)
+	mean := ReduceSum(Mul(phi, weights), 0)
+	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)
+	ess := smc.EffectiveSampleSize(logWeights)
+	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
 }
 
 // nonFinite counts the particles whose log-density is not finite.

@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -20,7 +21,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
 			r := benchmarkRun(b, Settings{Particles: particles}, false)
 			for b.Loop() {
-				if err := r.advance(); err != nil {
+				if err := r.advance(context.Background()); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -32,7 +33,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkValidatedStep(b *testing.B) {
 	r := benchmarkRun(b, Settings{}, true)
 	for b.Loop() {
-		if err := r.advance(); err != nil {
+		if err := r.advance(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -42,7 +43,7 @@ func BenchmarkValidatedStep(b *testing.B) {
 func BenchmarkHost(b *testing.B) {
 	r := benchmarkRun(b, Settings{Particles: 2, BatchSize: 1}, false)
 	for b.Loop() {
-		if err := r.advance(); err != nil {
+		if err := r.advance(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -70,7 +71,7 @@ func benchmarkRun(b *testing.B, settings Settings, validate bool) *run {
 		b.Fatal(err)
 	}
 	b.Cleanup(r.state.Close)
-	if err := r.advance(); err != nil { // compiles
+	if err := r.advance(context.Background()); err != nil { // compiles
 		b.Fatal(err)
 	}
 	b.Log(engine, r.target.Plan)

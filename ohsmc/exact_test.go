@@ -114,7 +114,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 						bx, by = append(bx, x.RawRowView(int(n))), append(by, y[n])
 					}
 					exact.step(c.a, c.q, sd, bx, by)
-					if err := r.advance(); err != nil {
+					if err := r.advance(context.Background()); err != nil {
 						t.Fatal(err)
 					}
 					increment := exact.logEvidence - before
@@ -249,7 +249,7 @@ func TestGradientOfStep(t *testing.T) {
 		want := 0.0
 		for step := range r.steps {
 			psi := values(t, r, "psi")[0]
-			if err := r.advance(); err != nil {
+			if err := r.advance(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			batch := r.batches.At(step)

@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -172,18 +173,12 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch t
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))
 }
 
-// scale is the weighted particles' standard deviation, [D], shrunk where few particles carry the weight, as Stan does for its mass matrix; nil if step
-// sizes are not in its units.
+// scale is what step sizes are in units of, [D]; nil: 1.
 func (a *guided) scale(s guidedState) *Node {
 	if !a.Precondition {
 		return nil
 	}
-	weights := ExpandAxes(Exp(s.logWeights), 1)
-	mean := ReduceSum(Mul(s.phi, weights), 0)
-	variance := ReduceSum(Mul(Square(Sub(s.phi, ExpandAxes(mean, 0))), weights), 0)
-	ess := smc.EffectiveSampleSize(s.logWeights)
-	shrunk := Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3))
-	return Sqrt(shrunk)
+	return spread(s.phi, s.logWeights)
 }
 
 // compiled is step over the named state.
@@ -226,7 +221,7 @@ func (a *guided) begin(r *run) error {
 	return nil
 }
 
-func (a *guided) advance(r *run, batch dataset.Batch) (StepRecord, error) {
+func (a *guided) advance(_ context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
 	scalars := []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count), a.StepSize.At(r.step)}
 	values, err := a.program.Run(r.state, batch.Rows, scalars, random.SeedWords(r.Seed))
 	if err != nil {

@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -70,7 +71,7 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 					}
 					ratios := 0.0
 					for range r.steps {
-						if err := r.advance(); err != nil {
+						if err := r.advance(context.Background()); err != nil {
 							t.Fatal(err)
 						}
 						ratios += r.trace[len(r.trace)-1].LogEvidence

@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -35,7 +36,8 @@ type OpenHorizon struct {
 // instead of the likelihood; then exp(Rate)/c times the product of the weights over Rate^P is unbiased for the likelihood of all data, as long as no
 // weight is negative. That needs a constant log c of at least -(N/M) log p(y_S | phi; psi) for every batch and every phi that occurs, which nobody
 // can know beforehand: a run that meets a smaller one stops with ErrNegativeWeight, which says what was needed there, and StepRecord.LogConstant traces
-// it. The estimate's variance grows as exp of (log c)^2/Rate: a Rate near the square of LogConstant keeps it useful, at so many steps.
+// it. At a fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative variance is
+// exp(((a - Rate)^2 + v)/Rate) - 1: a Rate near a, that is near log c + log p(y_1:N | phi; psi), serves best.
 type Poisson struct {
 	Rate        float64 `json:"rate"`         // of the number of steps, the mean; above 0
 	LogConstant float64 `json:"log_constant"` // log c
@@ -165,7 +167,7 @@ func (a *openHorizon) compiled(s compute.Nodes, inputs []*Node) (compute.Nodes, 
 
 func (a *openHorizon) begin(*run) error { return nil }
 
-func (a *openHorizon) advance(r *run, batch dataset.Batch) (StepRecord, error) {
+func (a *openHorizon) advance(_ context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
 	values, err := a.program.Run(r.state, batch.Rows, []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count)}, random.SeedWords(r.Seed))
 	if err != nil {
 		return StepRecord{}, err

@@ -309,6 +309,10 @@ func (r *run) logEvidence() float64 {
 		if a.Poisson != nil && r.status == Completed {
 			return a.Poisson.logEvidence(r.trace)
 		}
+	case SMC:
+		if n := len(r.trace); n > 0 && r.BatchSize == r.data.Rows() {
+			return r.trace[n-1].LogEvidence
+		}
 	}
 	return nan
 }

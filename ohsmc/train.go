@@ -2,6 +2,7 @@ package ohsmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -35,8 +36,8 @@ type Result struct {
 	Trace     []StepRecord // one for each step
 	Validated []Validation // one for each validation
 	Best      Validation   // the one that the posterior belongs to; Step 0 if there was none
-	// LogEvidence estimates log p(y; psi) of the whole training part: by Poisson for OpenHorizon with it, at the last psi before the end for SMC whose
-	// batch is all rows; NaN otherwise.
+	// LogEvidence estimates log p(y; psi) of the whole training part: for OpenHorizon with Poisson, and for SMC whose batch is all rows, of the last step
+	// and at the psi before it; NaN otherwise.
 	LogEvidence float64
 	Plan        compute.Plan  // how the particles were chunked
 	Elapsed     time.Duration // over all sittings
@@ -70,7 +71,10 @@ func (r *run) loop(ctx context.Context) error {
 			r.status = Cancelled
 			break
 		}
-		if err := r.advance(); err != nil {
+		if err := r.advance(ctx); ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			r.status = Cancelled
+			break
+		} else if err != nil {
 			return err
 		}
 		if r.Patience > 0 && r.sinceBest >= r.Patience {
@@ -86,9 +90,9 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 // advance makes one step and, where one is due, a validation.
-func (r *run) advance() error {
+func (r *run) advance(ctx context.Context) error {
 	start := time.Now()
-	record, err := r.stepper.advance(r, r.batches.At(r.step))
+	record, err := r.stepper.advance(ctx, r, r.batches.At(r.step))
 	if err != nil {
 		return fmt.Errorf("ohsmc: step %d: %w", r.step+1, err)
 	}
