@@ -20,8 +20,11 @@ type SequentialRun struct {
 
 // SequentialOptions say how a sequential sampler is tested. The zero value works.
 type SequentialOptions struct {
-	Problem    *Linear // what the sampler solves; default Line()
-	Runs       int     // seeds; default 100
+	Problem *Linear // what the sampler solves; default Line()
+	Runs    int     // seeds; default 100
+	// StdDev is what the standard deviation of LogEvidence should be at most; default 0: anything goes. A fault that wastes particles, and biases nothing,
+	// is seen in this alone.
+	StdDev     float64
 	FalseAlarm float64 // as of Options; default 0.001
 	Seed       uint64  // of the first run, and the others count on; default 1
 }
@@ -55,6 +58,9 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 	if o.Runs < 30 {
 		return Report{}, fmt.Errorf("check: SequentialOptions.Runs is %d: it must be at least 30", o.Runs)
 	}
+	if !(o.StdDev >= 0) {
+		return Report{}, fmt.Errorf("check: SequentialOptions.StdDev is %v: it must be positive (0: not tested)", o.StdDev)
+	}
 	if sample == nil {
 		return Report{}, fmt.Errorf("check: there is no sampler: give a function from seeds to runs")
 	}
@@ -67,7 +73,7 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 	mean, covariance, logEvidence := o.Problem.Posterior()
 	d := len(mean)
 	report := Report{Subject: "sequential sampler", FalseAlarm: o.FalseAlarm}
-	var ratios, errors []float64 // Z^/Z; (log Z^ - log Z) / StdErr
+	var logs, ratios, errors []float64 // log Z^; Z^/Z; (log Z^ - log Z) / StdErr
 	firsts, seconds := make([][]float64, d), make([][]float64, d*d)
 	unstated := 0
 	for run := range o.Runs {
@@ -81,7 +87,7 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 			return Report{}, fmt.Errorf("check: the run with seed %d: %w", seed, err)
 		}
 		ratio := math.Exp(r.LogEvidence - logEvidence)
-		ratios = append(ratios, ratio)
+		logs, ratios = append(logs, r.LogEvidence), append(ratios, ratio)
 		if r.StdErr > 0 {
 			errors = append(errors, (r.LogEvidence-logEvidence)/r.StdErr)
 		} else {
@@ -98,6 +104,11 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 	}
 	s, p := zTest(ratios, 1)
 	report.add("evidence", "unbiased: mean of Z^/Z", s, p)
+	if o.StdDev > 0 {
+		ratio := stat.Variance(logs, nil) / (o.StdDev * o.StdDev)
+		n := float64(o.Runs - 1)
+		report.add("evidence", "variance of log Z^ over the greatest allowed", ratio, distuv.ChiSquared{K: n}.Survival(n*ratio))
+	}
 	if unstated < o.Runs {
 		report.exact("evidence", "runs that state no standard error, while others do", unstated)
 		coverage(&report, errors)

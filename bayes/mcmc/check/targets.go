@@ -44,15 +44,6 @@ func Gaussian(mean []float64, factor [][]float64) Target {
 		t.err = fmt.Errorf("the factor %v has no inverse: %w", factor, err)
 		return t
 	}
-	rows := func(m mat.Matrix, x []float64) []float64 {
-		out := make([]float64, d)
-		for i := range d {
-			for k := range i + 1 {
-				out[i] += m.At(i, k) * x[k]
-			}
-		}
-		return out
-	}
 	t.Start = make([]float64, d)
 	for i := range d {
 		t.Start[i] = mean[i] - 2*math.Sqrt(floats.Dot(factor[i], factor[i]))
@@ -62,7 +53,7 @@ func Gaussian(mean []float64, factor [][]float64) Target {
 		for i := range z {
 			z[i] = r.NormFloat64()
 		}
-		x = rows(lower, z)
+		x = triangleMul(lower, z)
 		for i := range x {
 			x[i] += mean[i]
 		}
@@ -76,11 +67,7 @@ func Gaussian(mean []float64, factor [][]float64) Target {
 		for i := range c {
 			c[i] = x[i] - mean[i]
 		}
-		u := rows(&inverse, c)
-		for i := range u {
-			u[i] = distuv.UnitNormal.CDF(u[i])
-		}
-		return u
+		return normalCDF(triangleMul(&inverse, c))
 	}
 	return t
 }
@@ -186,42 +173,56 @@ func Bounded() Target {
 	}
 }
 
-// Conjugate is Bayesian linear regression in which each particle has data of its own: theta1 is N(0.5, 1.5^2), theta2 is N(-1, 0.8^2), and y are four measurements,
-// N(A theta, 1). A is full of different numbers, so that no part of the posterior is symmetric.
+// Conjugate is Regression with a prior of N(0.5, 1.5^2) and N(-1, 0.8^2) and four measurements, such that no part of the posterior is symmetric.
 func Conjugate() Target {
-	prior := []distuv.Normal{{Mu: .5, Sigma: 1.5}, {Mu: -1, Sigma: .8}}
-	a := mat.NewDense(4, 2, []float64{1, .3, -.2, .9, .7, .7, .1, -.6})
-	l := Linear{X: [][]float64{}, Y: make([]float64, 4), NoiseStdDev: 1, PriorMean: []float64{.5, -1}, PriorStdDev: []float64{1.5, .8}}
-	for i := range 4 {
-		l.X = append(l.X, a.RawRowView(i))
+	return Regression(Linear{
+		X: [][]float64{{1, .3}, {-.2, .9}, {.7, .7}, {.1, -.6}}, NoiseStdDev: 1, PriorMean: []float64{.5, -1}, PriorStdDev: []float64{1.5, .8},
+	})
+}
+
+// Regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior predictive law: theta from the prior, and one
+// y_n, [Data], for each row of l.X given theta. l.Y is not used.
+func Regression(l Linear) Target {
+	t := Target{Name: "conjugate", Data: len(l.X)}
+	l.Y = make([]float64, len(l.X))
+	if t.err = l.Check(); t.err != nil {
+		return t
 	}
-	covariance, gain := l.posterior()
+	mean, sd := l.prior()
+	t.D = len(mean)
+	covariance, center := l.posterior()
 	var factor mat.Cholesky
-	factor.Factorize(covariance)
 	var lower, inverse mat.TriDense
-	factor.LTo(&lower)
-	_ = inverse.InverseTri(&lower) // cannot fail: a posterior's covariance is positive definite
-	return Target{
-		Name: "conjugate", D: 2, Data: 4, Start: []float64{4, 2},
-		Draw: func(r *rand.Rand) (x, data []float64) {
-			x = []float64{prior[0].Mu + prior[0].Sigma*r.NormFloat64(), prior[1].Mu + prior[1].Sigma*r.NormFloat64()}
-			for i := range 4 {
-				data = append(data, a.At(i, 0)*x[0]+a.At(i, 1)*x[1]+r.NormFloat64())
-			}
-			return x, data
-		},
-		LogDensity: func(phi, data *Node) *Node {
-			mean, sd := l.PriorMean, l.PriorStdDev
-			fit := Einsum("jk,ik->ji", phi, matrix(phi, l.X))
-			return Add(halfSquares(Div(Sub(phi, row(phi, mean)), row(phi, sd))), halfSquares(Sub(data, fit)))
-		},
-		Uniform: func(x, data []float64) []float64 {
-			mean := gain(data)
-			c0 := (x[0] - mean[0]) * inverse.At(0, 0)
-			c1 := (x[0]-mean[0])*inverse.At(1, 0) + (x[1]-mean[1])*inverse.At(1, 1)
-			return []float64{distuv.UnitNormal.CDF(c0), distuv.UnitNormal.CDF(c1)}
-		},
+	if !factor.Factorize(covariance) {
+		t.err = fmt.Errorf("the posterior's covariance %v is not positive definite", mat.Formatted(covariance))
+		return t
 	}
+	factor.LTo(&lower)
+	if t.err = inverse.InverseTri(&lower); t.err != nil {
+		return t
+	}
+	for d := range mean {
+		t.Start = append(t.Start, mean[d]+2*sd[d])
+	}
+	t.Draw = func(r *rand.Rand) (x, data []float64) {
+		for d := range mean {
+			x = append(x, mean[d]+sd[d]*r.NormFloat64())
+		}
+		for _, row := range l.X {
+			data = append(data, floats.Dot(row, x)+l.NoiseStdDev*r.NormFloat64())
+		}
+		return x, data
+	}
+	t.LogDensity = func(phi, data *Node) *Node {
+		fit := Einsum("jk,ik->ji", phi, matrix(phi, l.X))
+		return Add(halfSquares(Div(Sub(phi, row(phi, mean)), row(phi, sd))), halfSquares(DivScalar(Sub(data, fit), l.NoiseStdDev)))
+	}
+	t.Uniform = func(x, data []float64) []float64 {
+		c := append([]float64(nil), x...)
+		floats.Sub(c, center(data))
+		return normalCDF(triangleMul(&inverse, c))
+	}
+	return t
 }
 
 // halfSquares is -|z|^2 / 2 of each row, [J].
@@ -250,4 +251,23 @@ func denseRows(m mat.Matrix) [][]float64 {
 		}
 	}
 	return rows
+}
+
+// triangleMul is the product of a lower triangle and x.
+func triangleMul(lower *mat.TriDense, x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i := range out {
+		for k := range i + 1 {
+			out[i] += lower.At(i, k) * x[k]
+		}
+	}
+	return out
+}
+
+func normalCDF(z []float64) []float64 {
+	u := make([]float64, len(z))
+	for i, v := range z {
+		u[i] = distuv.UnitNormal.CDF(v)
+	}
+	return u
 }
