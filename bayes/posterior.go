@@ -105,6 +105,22 @@ func (p *Posterior) Bound() *Bound { return p.bound }
 // Particles is the number of particles J.
 func (p *Posterior) Particles() int { return p.LogWeights.Len() }
 
+// Draws copies the particles: what NewPosterior joins with the model.
+func (p *Posterior) Draws() (Draws, error) {
+	copied, err := p.copies()
+	if err != nil {
+		return Draws{}, err
+	}
+	d := Draws{Phi: copied[0], LogWeights: make([]float64, p.Particles())}
+	if p.psi != nil {
+		d.Psi = copied[1]
+	}
+	for j := range d.LogWeights {
+		d.LogWeights[j] = p.LogWeights.At(j)
+	}
+	return d, nil
+}
+
 // Parameter copies one parameter, by its name in Bound().Slots: for a stochastic one values are [J, shape...], for a shared one
 // [shape...], row-major.
 func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, err error) {

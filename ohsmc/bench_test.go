@@ -94,3 +94,37 @@ func noise(rows int) *dataset.Dataset {
 	}
 	return d
 }
+
+// BenchmarkSMC is a step of SGSMC on yacht's net, 6-50-20-5-1 with a stochastic third layer: 1000 particles, 20 data, 10 random-walk Metropolis moves
+// before each.
+func BenchmarkSMC(b *testing.B) {
+	r := benchmarkRun(b, Settings{BatchSize: 20, Algorithm: SMC{}}, false)
+	for b.Loop() {
+		if err := r.advance(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkGuided compares a guided step with each proposal, at J = 1000 and the net of BenchmarkStep.
+func BenchmarkGuided(b *testing.B) {
+	for _, c := range []struct {
+		name      string
+		algorithm Guided
+	}{
+		{"random walk", Guided{Proposal: RandomWalk{}}},
+		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}}},
+		{"Langevin", Guided{}},
+		{"Langevin, adapted and preconditioned", Guided{Adapt: .574, Precondition: true}},
+		{"HMC", Guided{Proposal: HMC{Steps: 5}}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := benchmarkRun(b, Settings{Algorithm: c.algorithm}, false)
+			for b.Loop() {
+				if err := r.advance(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -44,6 +44,9 @@ func FromSeed(words *Node) Stream {
 // SeedWords are the input for FromSeed.
 func SeedWords(seed uint64) []uint32 { return []uint32{uint32(seed), uint32(seed >> 32)} }
 
+// Graph is where the stream's numbers are made.
+func (s Stream) Graph() *Graph { return s.key0.Graph() }
+
 // At is the stream of one step. The step is a uint32 scalar, and may be part of a compiled step's state.
 func (s Stream) At(step *Node) Stream {
 	return s.derive(step, 0)

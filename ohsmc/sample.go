@@ -1,0 +1,125 @@
+package ohsmc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat/sampleuv"
+)
+
+// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at the trained one: SGSMC-HMC of Zhao
+// et al. 2024 where the kernel is mcmc.HMC and psi is SMC's. It repairs what training leaves open: OpenHorizon's and Guided's particles remember the last
+// batches, SMC's know a sub-dataset only. Chains begin at the trained particles, drawn by their weights. The result's particles are all chains' draws,
+// chain after chain, with equal weights; look at the mcmc.Result, and at package diag, before they are believed.
+func Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, kernel mcmc.Kernel, settings mcmc.Settings) (*bayes.Posterior, *mcmc.Result, error) {
+	if err := checkParts(dataset.Parts{Train: data}); err != nil {
+		return nil, nil, err
+	}
+	bound := trained.Bound()
+	if data.Dims() != bound.Inputs || data.Outputs() != bound.Outputs || data.Task != bound.Model.Likelihood.Task() {
+		return nil, nil, fmt.Errorf("ohsmc: the posterior is of a network with %d features and %d outputs for %v, but the data %q has %d and %d for %v",
+			bound.Inputs, bound.Outputs, bound.Model.Likelihood.Task(), data.Name, data.Dims(), data.Outputs(), data.Task)
+	}
+	if settings.DType == 0 {
+		settings.DType = compute.Float32
+	}
+	if settings.Chains == 0 {
+		settings.Chains = 4
+	}
+	if settings.Engine == nil {
+		settings.Engine = trained.Engine
+	}
+	problem, err := fixedPsi(trained, data, settings)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	result, err := mcmc.Sample(ctx, problem, kernel, settings)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	if result.Draws.PerChain == 0 {
+		return nil, result, fmt.Errorf("ohsmc: cancelled before all chains had a draw: %w", context.Cause(ctx))
+	}
+	phi := result.Draws.Tensor()
+	draws := bayes.Draws{Phi: phi, LogWeights: make([]float64, phi.Shape().Dim(0))}
+	for i := range draws.LogWeights {
+		draws.LogWeights[i] = -math.Log(float64(len(draws.LogWeights)))
+	}
+	if bound.W > 0 {
+		draws.Psi = problem.Data["psi"]
+	}
+	posterior, err := bayes.NewPosterior(bound, draws)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	posterior.Features, posterior.Target = trained.Features, trained.Target
+	posterior.FeatureNames, posterior.TargetName, posterior.Classes = trained.FeatureNames, trained.TargetName, trained.Classes
+	posterior.Engine = trained.Engine
+	posterior.Provenance = trained.Provenance
+	posterior.Provenance.Algorithm = fmt.Sprintf("%s; then %T at fixed psi", trained.Provenance.Algorithm, kernel)
+	posterior.Provenance.Status, posterior.Provenance.Seed = string(result.Status), settings.Seed
+	posterior.Provenance.Data, posterior.Provenance.DataHash, posterior.Provenance.Rows = data.Name, data.Hash(), data.Rows()
+	posterior.Provenance.Created = time.Now().UTC().Truncate(time.Second)
+	if text, err := json.Marshal(map[string]any{"training": trained.Provenance.Settings, "kernel": kernel, "chains": settings.Chains, "draws": result.Draws.PerChain, "tuned": result.Tuned}); err == nil {
+		posterior.Provenance.Settings = text
+	}
+	return posterior, result, nil
+}
+
+// fixedPsi is the posterior at the trained psi, whose chains begin at the trained particles.
+func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Settings) (mcmc.Problem, error) {
+	scaled, err := trained.Features.Apply(data.X)
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	draws, err := trained.Draws()
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	particles, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	var psi *tensors.Tensor
+	if draws.Psi != nil {
+		values, err := compute.Float64s(draws.Psi)
+		if err != nil {
+			return mcmc.Problem{}, err
+		}
+		psi = compute.Floats(settings.DType, values, len(values))
+	}
+	bound := trained.Bound()
+	x := compute.Floats(settings.DType, flat(scaled), data.Rows(), data.Dims())
+	y := compute.Floats(settings.DType, trained.Target.Apply(data.Y), data.Rows())
+	problem, err := target.Problem(bound, x, y, psi, settings.Chains)
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	by := sampleuv.NewWeighted(trained.LogWeights.Weights(), rand.NewPCG(settings.Seed, 0x5851f42d4c957f2d))
+	var start []float64
+	for range settings.Chains {
+		j, ok := by.Take()
+		if !ok { // fewer particles with a weight than chains: begin again
+			by.ReweightAll(trained.LogWeights.Weights())
+			j, _ = by.Take()
+		}
+		start = append(start, particles[j*bound.D:(j+1)*bound.D]...)
+	}
+	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
+		return graph.ConstTensor(rng.Graph(), compute.Floats(dtype, start, chains, bound.D))
+	}
+	return problem, nil
+}
