@@ -50,6 +50,13 @@ func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Ker
 // tunedMover is mover with scales of the coordinates.
 func tunedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
+	var step uint32
+	return countedMover(t, engine, dtype, kernel, d, target, scale, &step)
+}
+
+// countedMover is tunedMover with the number of the next move in sight: with the same number come the same random numbers.
+func countedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64, step *uint32) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
+	t.Helper()
 	if err := kernel.Check(d); err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +97,12 @@ func tunedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, kerne
 		}
 		return out
 	})
-	step := uint32(0)
 	return func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 		n := len(phi) / d
 		moved, accepted, nonFinite = slices.Clone(phi), make([]float64, n), make([]float64, n)
 		ended, left := make([]int, n), n
-		for state := start(compute.Floats(dtype, phi, n, d)); left > 0; step++ {
-			args := []any{step}
+		for state := start(compute.Floats(dtype, phi, n, d)); left > 0; *step++ {
+			args := []any{*step}
 			for i, flat := range state {
 				dims := []int{n}
 				if ranks[i] > 1 {
@@ -263,12 +269,12 @@ func TestMetropolisInvariance(t *testing.T) {
 			}
 
 			if c.target.d == 1 { // the other mixes slowly
-				from := -3.0
+				from, transitions := -3.0, 100
 				if c.kernel.Needs() == NeedsGradient {
-					from = 3 // at -3 the gradient is 19: steps that suit the rest throw every proposal far beyond
+					from, transitions = 3, 40 // at -3 the gradient is 19: steps that suit the rest throw every proposal far beyond
 				}
-				phi, _, _ = move(slices.Repeat([]float64{from}, j), 100)
-				c.target.check(t, fmt.Sprintf("%+v, begun at %v, after 100 transitions", c.kernel, from), phi)
+				phi, _, _ = move(slices.Repeat([]float64{from}, j), transitions)
+				c.target.check(t, fmt.Sprintf("%+v, begun at %v, after %d transitions", c.kernel, from, transitions), phi)
 			}
 		}
 	})

@@ -85,8 +85,10 @@ func TestSGLDSchedule(t *testing.T) {
 		} {
 			const moves = 12
 			start := []float64{.5, -1, 2}
+			var step uint32
+			still := countedMover(t, engine, dtype, c.kernel, 1, slope(0), nil, &step)
+			without, _, _ := still(start, moves)
 			with, _, _ := mover(t, engine, dtype, c.kernel, 1, slope(1))(start, moves)
-			without, _, _ := mover(t, engine, dtype, c.kernel, 1, slope(0))(start, moves)
 			want, variance := 0.0, 0.0
 			for i := range moves {
 				e := c.a * math.Pow(c.b+float64(i), -c.c)
@@ -98,7 +100,8 @@ func TestSGLDSchedule(t *testing.T) {
 					t.Errorf("%+v: the gradient moved particle %d by %v, want %v", c.kernel, i, with[i]-without[i], want)
 				}
 			}
-			noise, _, _ := mover(t, engine, dtype, c.kernel, 1, slope(0))(make([]float64, j), moves)
+			step = 100
+			noise, _, _ := still(make([]float64, j), moves)
 			follows(t, fmt.Sprintf("%+v: the noise", c.kernel), noise, distuv.Normal{Sigma: math.Sqrt(variance)}.CDF)
 		}
 	})
@@ -128,16 +131,12 @@ func TestSGHMC(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			kernel SGHMC
-			moves  int
+			moves  []int
 		}{
-			{SGHMC{LearningRate: .3, Friction: .5}, 1},
-			{SGHMC{LearningRate: .3, Friction: .5}, 4},
-			{SGHMC{LearningRate: .3, Friction: .5}, 60},
-			{SGHMC{LearningRate: .2}, 7}, // friction 0.1
-			{SGHMC{LearningRate: .2, Friction: .4, Noise: .3}, 60},
-			{SGHMC{LearningRate: .3, Friction: .05, Resample: 3}, 6},
-			{SGHMC{LearningRate: .3, Friction: .05, Resample: 3}, 7},
-			{SGHMC{LearningRate: .3, Friction: .05, Resample: 3}, 8},
+			{SGHMC{LearningRate: .3, Friction: .5}, []int{1, 4, 60}},
+			{SGHMC{LearningRate: .2}, []int{7}}, // friction 0.1
+			{SGHMC{LearningRate: .2, Friction: .4, Noise: .3}, []int{60}},
+			{SGHMC{LearningRate: .3, Friction: .05, Resample: 3}, []int{6, 7, 8}},
 		} {
 			alpha := c.kernel.Friction
 			if alpha == 0 {
@@ -148,11 +147,14 @@ func TestSGHMC(t *testing.T) {
 			for i := range start {
 				start[i] = 1.5 * r.NormFloat64()
 			}
-			phi, _, _ := mover(t, engine, dtype, c.kernel, 1, normal)(start, c.moves)
-			what := fmt.Sprintf("%+v after %d moves", c.kernel, c.moves)
-			want := law(c.kernel, alpha, c.moves)
-			follows(t, what, phi, distuv.Normal{Sigma: math.Sqrt(want)}.CDF)
-			expect(t, what+": variance", phi, 1, func(x []float64) float64 { return x[0] * x[0] }, want)
+			move := mover(t, engine, dtype, c.kernel, 1, normal)
+			for _, moves := range c.moves {
+				phi, _, _ := move(start, moves)
+				what := fmt.Sprintf("%+v after %d moves", c.kernel, moves)
+				want := law(c.kernel, alpha, moves)
+				follows(t, what, phi, distuv.Normal{Sigma: math.Sqrt(want)}.CDF)
+				expect(t, what+": variance", phi, 1, func(x []float64) float64 { return x[0] * x[0] }, want)
+			}
 		}
 	})
 }
