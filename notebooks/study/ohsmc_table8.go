@@ -14,30 +14,32 @@ import (
 )
 
 // Table 8 of Zhao et al. 2024 (appendix C): a net d-50-20-5-C, GELU, third layer stochastic with prior N(0, I), noise variance 1, on
-// splits 60/30/10, 200 epochs at J = 1000. Scores are in standardised units; the paper's RMSE is the mean over particles of each
+// splits 60/30/10, 200 epochs (satellite: 40) at J = 1000. Scores are in standardised units; the paper's RMSE is the mean over particles of each
 // particle's own (particle RMSE).
 
 // table8Row is one data set of the table: the batch size and what the paper reports for OHSMC.
 type table8Row struct {
-	data  string
-	batch int
-	large bool // validated once an epoch, and repeated three times unless asked for more
-	paper map[string]Reported
+	data   string
+	batch  int
+	large  bool // validated once an epoch, and repeated three times unless asked for more
+	epochs int  // unless asked for more; 0: the paper's 200
+	paper  map[string]Reported
 }
 
 var table8 = []table8Row{
-	{"boston", 50, false, regression(1.00, .40)},
-	{"concrete", 50, false, regression(.97, .33)},
-	{"energy", 50, false, regression(.92, .09)},
-	{"kin8nm", 50, true, regression(.95, .27)},
-	{"naval", 50, true, regression(.92, .05)},
-	{"yacht", 20, false, regression(.92, .11)},
-	{"power", 50, true, regression(.94, .24)},
-	{"australian", 50, false, classification(.37, .09, .85)},
-	{"breast_cancer", 50, false, classification(.14, .03, .96)},
-	{"ionosphere", 20, false, classification(.21, .08, .90)},
-	{"glass", 20, false, classification(1.13, .29, .62)},
-	{"satellite", 50, false, classification(.27, .03, .89)},
+	{"boston", 50, false, 0, regression(1.00, .40)},
+	{"concrete", 50, false, 0, regression(.97, .33)},
+	{"energy", 50, false, 0, regression(.92, .09)},
+	{"kin8nm", 50, true, 0, regression(.95, .27)},
+	{"naval", 50, true, 0, regression(.92, .05)},
+	{"yacht", 20, false, 0, regression(.92, .11)},
+	{"power", 50, true, 0, regression(.94, .24)},
+	{"australian", 50, false, 0, classification(.37, .09, .85)},
+	{"breast_cancer", 50, false, 0, classification(.14, .03, .96)},
+	{"ionosphere", 20, false, 0, classification(.21, .08, .90)},
+	{"glass", 20, false, 0, classification(1.13, .29, .62)},
+	// Of ten repetitions of 40 epochs none had its best validation after epoch 25, and one of 120 had it at epoch 15: more only takes longer.
+	{"satellite", 50, false, 40, classification(.27, .03, .89)},
 }
 
 func regression(nlpd, rmse float64) map[string]Reported {
@@ -96,6 +98,9 @@ func (row table8Row) run(ctx context.Context, o Options, store *Store) ([]Cell, 
 			o.say("%s: validated once an epoch, not after each batch, and repeated %d times, not %d (-reps asks for more)", row.data, reps, table8Reps)
 		}
 	}
+	if row.epochs > 0 && o.Epochs == 0 {
+		o.say("%s: %d epochs, not 200 (-epochs asks for more)", row.data, row.epochs)
+	}
 	model := table8Model(data.Task)
 	settings := row.settings(o.Epochs)
 	key := Key{Study: "ohsmc.table8", Data: row.data, Method: "OHSMC", Settings: map[string]any{
@@ -139,6 +144,9 @@ func table8Model(task bayes.Task) bayes.Model {
 // settings are the paper's, where epochs is 0.
 func (row table8Row) settings(epochs int) ohsmc.Settings {
 	s := ohsmc.Settings{Particles: 1000, BatchSize: row.batch, Epochs: 200}
+	if row.epochs > 0 {
+		s.Epochs = row.epochs
+	}
 	if epochs > 0 {
 		s.Epochs = epochs
 	}
