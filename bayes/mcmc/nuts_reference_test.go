@@ -183,7 +183,7 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 	type run struct {
 		stepSize    float64
 		longest     float64 // transition that must occur, in gradients
-		divergences bool // must occur
+		divergences bool    // must occur
 	}
 	for _, engine := range computetest.Engines(t) {
 		draws := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node {
