@@ -43,15 +43,11 @@ func (d Dense) product(w, h Value) Value {
 		particles := w.Node.Shape().Dim(0)
 		stacked := graph.Reshape(w.Node, particles*d.Out, d.In)
 		return Value{graph.Reshape(graph.Einsum("ki,ib->kb", stacked, h.Node), particles, d.Out, batch), true}
-	case d.Out == 1: // a weighted sum of rows, which fuses with what surrounds it
-		particles := 1
-		if w.PerParticle {
-			particles = w.Node.Shape().Dim(0)
-		}
-		column := graph.Reshape(w.Node, particles, d.In, 1)
-		return Value{graph.ExpandAxes(graph.ReduceSum(graph.Mul(h.Node, column), 1), 1), true}
 	case w.PerParticle:
-		return Value{graph.Einsum("joi,jib->job", w.Node, h.Node), true}
+		return Value{particleProduct(w.Node, h.Node), true}
+	case d.Out == 1: // a weighted sum of rows, which fuses with what surrounds it
+		column := graph.Reshape(w.Node, 1, d.In, 1)
+		return Value{graph.ExpandAxes(graph.ReduceSum(graph.Mul(h.Node, column), 1), 1), true}
 	default:
 		return Value{graph.Einsum("oi,jib->job", w.Node, h.Node), true}
 	}

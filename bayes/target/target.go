@@ -149,10 +149,13 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
 	e := l.begin(phi, psi, batch)
 	var values, gradients []*Node
+	var finished *Node // one particle's gradient: what a chunk computes last, but little to wait for
 	for from, to := range l.Plan.All() {
-		c := e.chunk(from, to, last(gradients))
+		c := e.chunk(from, to, finished)
 		logLik := Mul(ReduceSum(e.rows(c), 1), scale)
-		values, gradients = append(values, logLik), append(gradients, e.gradient(c, logLik))
+		ofChunk := e.gradient(c, logLik)
+		finished = Slice(ofChunk, AxisRange(0, 1))
+		values, gradients = append(values, logLik), append(gradients, ofChunk)
 	}
 	prior := l.Model.LogPrior(phi)
 	ofPrior := Gradient(ReduceAllSum(prior), phi)[0]
