@@ -10,11 +10,13 @@ func BenchmarkMove(b *testing.B) {
 	problem, _ := badlyScaled()
 	for _, kernel := range []Kernel{RandomWalkMetropolis{StepSize: .1}, MALA{StepSize: .1}, HMC{StepSize: .1}} {
 		b.Run(fmt.Sprintf("%T", kernel), func(b *testing.B) {
-			r, err := newRun(problem, kernel, Settings{Chains: 20, Draws: 1 << 20, WarmUp: NoWarmUp})
+			sampler := Sampler{Problem: problem, Kernel: kernel}
+			defer sampler.Close()
+			r, err := sampler.newRun(Settings{Chains: 20, Draws: 1 << 20, WarmUp: NoWarmUp})
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer r.close()
+			defer r.state.Close()
 			if err := r.begin(); err != nil {
 				b.Fatal(err)
 			}

@@ -249,7 +249,7 @@ func TestMetropolisInvariance(t *testing.T) {
 			{gumbel(), PreconditionedCrankNicolson{Beta: .7}},
 			{correlated(), MALA{StepSize: .9}},
 			{gumbel(), MALA{StepSize: 1.4}},
-			{correlated(), HMC{StepSize: .9, Steps: 3, Jitter: .4}},
+			{correlated(), HMC{StepSize: 1, Steps: 3, Jitter: .4}},
 			{gumbel(), HMC{StepSize: 1.3, Steps: 2}},
 		} {
 			var scale []float64

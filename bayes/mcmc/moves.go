@@ -15,7 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// moves are the compiled programs of one run: the start of all chains and one move of them.
+// moves are the compiled programs of runs of one kind: the start of all chains and one move of them.
 type moves struct {
 	problem Problem
 	kernel  Kernel
@@ -58,8 +58,7 @@ const (
 
 // newMoves finds out what the kernel carries and tells, and prepares the programs.
 func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings) (*moves, error) {
-	m := &moves{problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType}
-	m.scaled = len(s.Tuned.Scale) > 0 || s.tunes(kernel) && !s.UnitScale
+	m := &moves{problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel)}
 	if err := compute.Try(func() { m.probe(engine) }); err != nil {
 		return nil, fmt.Errorf("mcmc: building a move of %T: %w", kernel, err)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -53,11 +55,35 @@ type Result struct {
 // A cancelled context is no error: the result holds the draws that all chains had made, with the status Cancelled. Errors wrap ErrStart, ErrStuck or
 // ErrStepSize where these are at fault.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
-	r, err := newRun(problem, kernel, settings)
+	sampler := Sampler{Problem: problem, Kernel: kernel}
+	defer sampler.Close()
+	return sampler.Sample(ctx, settings)
+}
+
+// Sampler samples again and again, with other seeds and settings, and with other Problem.Data of the same names and shapes, and compiles only once
+// for each number of chains. Nothing else of the problem may change after the first run. It is for one goroutine at a time; close it at the end.
+type Sampler struct {
+	Problem Problem
+	Kernel  Kernel
+
+	compiled map[string]*moves // by what they were compiled for
+}
+
+// Close frees what was compiled.
+func (s *Sampler) Close() {
+	for _, m := range s.compiled {
+		m.close()
+	}
+	clear(s.compiled)
+}
+
+// Sample is the function Sample with the sampler's problem and kernel.
+func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
+	r, err := s.newRun(settings)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer r.state.Close()
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
@@ -65,6 +91,24 @@ func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settin
 		return nil, err
 	}
 	return r.result()
+}
+
+// moves prepares the programs, or finds those of an earlier run of the same kind.
+func (s *Sampler) moves(engine *compute.Engine, settings Settings) (*moves, error) {
+	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)))
+	if m, ok := s.compiled[key]; ok {
+		m.problem = s.Problem
+		return m, nil
+	}
+	m, err := newMoves(engine, s.Problem, s.Kernel, settings)
+	if err != nil {
+		return nil, err
+	}
+	if s.compiled == nil {
+		s.compiled = map[string]*moves{}
+	}
+	s.compiled[key] = m
+	return m, nil
 }
 
 // run is a sampling in progress: the compiled moves, the state on the device, and what the host keeps.
@@ -94,7 +138,9 @@ type position struct {
 	status      Status
 }
 
-func newRun(problem Problem, kernel Kernel, settings Settings) (*run, error) {
+// newRun checks everything, prepares what is not compiled yet and puts the data on the device.
+func (s *Sampler) newRun(settings Settings) (*run, error) {
+	problem, kernel := s.Problem, s.Kernel
 	settings, err := settings.withDefaults(problem, kernel)
 	if err != nil {
 		return nil, err
@@ -103,14 +149,14 @@ func newRun(problem Problem, kernel Kernel, settings Settings) (*run, error) {
 	if r.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
-	if r.moves, err = newMoves(r.engine, problem, kernel, settings); err != nil {
+	if r.moves, err = s.moves(r.engine, settings); err != nil {
 		return nil, err
 	}
 	r.state = compute.NewState(r.engine)
 	for name, t := range problem.Data {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
-			r.close()
+			r.state.Close()
 			return nil, fmt.Errorf("mcmc: Problem.Data[%q]: %w", name, err)
 		}
 		r.state.Set(dataPrefix+name, local)
@@ -125,11 +171,6 @@ func newRun(problem Problem, kernel Kernel, settings Settings) (*run, error) {
 		r.Warming = newWarming(settings, kernel, problem.Dim)
 	}
 	return r, nil
-}
-
-func (r *run) close() {
-	r.state.Close()
-	r.moves.close()
 }
 
 // begin goes on from a checkpoint, or draws where the chains begin.

@@ -34,6 +34,11 @@ func (s Settings) tunes(kernel Kernel) bool {
 	return own == 0
 }
 
+// scales says whether the moves take scales of the coordinates.
+func (s Settings) scales(kernel Kernel) bool {
+	return len(s.Tuned.Scale) > 0 || s.tunes(kernel) && !s.UnitScale
+}
+
 func newWarming(s Settings, kernel Kernel, dim int) *warming {
 	w := &warming{Waiting: make([]bool, s.Chains), Tunes: s.tunes(kernel)}
 	if w.Tunes {

@@ -1,0 +1,68 @@
+package mcmc_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// network is the posterior of an MLP 8-50-50-1, tanh, with Gaussian noise of 0.3 on 927 made-up rows, for the given number of chains. Weights have prior
+// standard deviations of 1/sqrt(fan-in), biases 1, and so has phi: sampling phi is sampling standard normal parameters that are scaled in the network.
+func network(b *testing.B, chains int) mcmc.Problem {
+	b.Helper()
+	const rows, inputs = 927, 8
+	bound, err := bayes.Model{
+		Network:    nn.MLP{Hidden: []int{50, 50}, Activation: nn.Tanh},
+		Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All(),
+	}.Bind(inputs, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	plan, err := compute.NewPlan(chains, int64(4*4*bound.SuffixWidth()*rows), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(0, 0))
+	x, y := make([]float64, rows*inputs), make([]float64, rows)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	for i := range y {
+		y[i] = math.Sin(2*x[i*inputs]) + .3*rng.NormFloat64()
+	}
+	return mcmc.Problem{
+		Name: "network", Dim: bound.D,
+		Data: map[string]*tensors.Tensor{"x": compute.Floats(compute.Float32, x, rows, inputs), "y": compute.Floats(compute.Float32, y, rows)},
+		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+			likelihood := target.Likelihood{Model: bound, Plan: plan}
+			return target.At(target.Full{Likelihood: likelihood}, nil, target.Batch{X: data["x"], Y: data["y"]})
+		},
+		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
+			return graph.MulScalar(bound.SamplePrior(rng, dtype, chains), .5)
+		},
+	}
+}
+
+// BenchmarkHMC is full-batch HMC with 100 chains and 10 leapfrog steps on a network's posterior: one operation is a transition of all chains. It reports useful
+// gradients per second, to be held against those of /shared/bench's BlackJAX program of the same size.
+func BenchmarkHMC(b *testing.B) {
+	const chains = 100
+	problem := network(b, chains)
+	result, err := mcmc.Sample(context.Background(), problem, mcmc.HMC{StepSize: .003, Steps: 10}, mcmc.Settings{Chains: chains, Draws: max(3, b.N), WarmUp: 2})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
+	b.ReportMetric(result.Sampling.Seconds()*1e3/float64(result.Draws.PerChain), "ms/transition")
+}

@@ -1,0 +1,216 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// badlyScaled is a Gaussian in ten dimensions whose standard deviations, sd, go from 0.1 to 30, with means of 1.
+func badlyScaled() (problem Problem, sd []float64) {
+	ones := make([]float64, 10)
+	for k := range ones {
+		ones[k] = 1
+		sd = append(sd, .1*math.Pow(300, float64(k)/9))
+	}
+	return Problem{Name: "badly scaled", Dim: 10, Target: func(compute.Nodes, []*Node) Target {
+		return Density(func(phi *Node) *Node {
+			return MulScalar(ReduceSum(Square(Div(Sub(phi, row(phi, ones)), row(phi, sd))), 1), -.5)
+		})
+	}}, sd
+}
+
+// A warm-up brings the acceptance to its target, finds the scales, and leaves the chains where the target is. The random walk finds the largest
+// scales last.
+func TestWarmUp(t *testing.T) {
+	problem, sd := badlyScaled()
+	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		for _, kernel := range []Tunable{RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}} {
+			what := fmt.Sprintf("%s, %s, %T", engine.Name(), dtype, kernel)
+			result, err := Sample(context.Background(), problem, kernel, Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean := 0.0
+			for _, c := range result.Chains {
+				mean += c.Acceptance / float64(len(result.Chains))
+			}
+			if _, want := kernel.Tune(); math.Abs(mean-want) > .05 {
+				t.Errorf("%s: mean acceptance %.3f, want %.3f", what, mean, want)
+			}
+			for k, scale := range result.Tuned.Scale {
+				if math.Abs(math.Log(scale/sd[k])) > .15 {
+					t.Errorf("%s: coordinate %d has scale %.3g, want %.3g", what, k, scale, sd[k])
+				}
+				if kernel == (RandomWalkMetropolis{}) { // 300 draws of it are too few for the rest
+					continue
+				}
+				// The chains are independent: their means and mean squares have a standard error.
+				var means, squares []float64
+				for _, chain := range result.Draws.Coordinate(k) {
+					z := make([]float64, len(chain))
+					for i, x := range chain {
+						z[i] = ((x - 1) / sd[k]) * ((x - 1) / sd[k])
+					}
+					means, squares = append(means, (stat.Mean(chain, nil)-1)/sd[k]), append(squares, stat.Mean(z, nil))
+				}
+				same := func(x []float64) float64 { return x[0] }
+				expect(t, fmt.Sprintf("%s, coordinate %d: mean", what, k), means, 1, same, 0)
+				expect(t, fmt.Sprintf("%s, coordinate %d: variance", what, k), squares, 1, same, 1)
+			}
+		}
+	})
+}
+
+// The search finds the step size of acceptance a half to a factor of two, and dual averaging then brings the mean acceptance to its target, for curves
+// 2 Phi(-h^p): p = 1 is a random walk's in many dimensions, 3 MALA's, 2 that of HMC (Roberts and Rosenthal 1998; Beskos et al. 2013). Acceptance is
+// measured over the chains with the given standard deviation for one.
+func TestStepSize(t *testing.T) {
+	for _, c := range []struct {
+		power, target float64
+		chains        int
+		within        float64
+	}{
+		{1, .234, 1000, .02}, {3, .574, 1000, .03}, {2, .8, 1000, .03}, {4, .8, 1000, .03},
+		{1, .234, 20, .04}, {3, .574, 20, .04}, {2, .8, 20, .04},
+		{1, .234, 1, .15}, {3, .574, 1, .15}, {2, .8, 1, .15},
+	} {
+		for _, from := range []float64{1e-4, 1, 3e3} {
+			r := rand.New(rand.NewPCG(9, 10))
+			curve := func(h float64) float64 { return 2 * distuv.UnitNormal.CDF(-math.Pow(h, c.power)) }
+			measured := func(h float64) float64 {
+				return min(1, max(0, curve(h)+.3*r.NormFloat64()/math.Sqrt(float64(c.chains))))
+			}
+			h, search := from, stepSearch{}
+			for found := false; !found; {
+				var err error
+				if h, found, err = search.next(h, measured(h)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if half := math.Pow(-distuv.UnitNormal.Quantile(.25), 1/c.power); c.chains == 1000 && (h > 2.1*half || h < half/2.1) {
+				t.Errorf("power %v from %v: the search gives %v, but a half are accepted at %v", c.power, from, h, half)
+			}
+			average := newDualAveraging(h)
+			for range 100 {
+				h = average.next(c.target, measured(h))
+			}
+			if got := curve(average.mean()); math.Abs(got-c.target) > c.within {
+				t.Errorf("power %v, %d chains, from %v: acceptance %.3f, want %.3f", c.power, c.chains, from, got, c.target)
+			}
+		}
+	}
+}
+
+// The windows are Stan's: for 1000, 500 and 150 transitions they are those that its manual and source give.
+func TestSlowWindows(t *testing.T) {
+	for _, c := range []struct {
+		n, begin int
+		ends     []int
+	}{
+		{1000, 75, []int{100, 150, 250, 450, 950}},
+		{500, 75, []int{100, 150, 250, 450}},
+		{300, 75, []int{100, 150, 250}},
+		{299, 75, []int{100, 249}},
+		{150, 75, []int{100}},
+		{149, 22, []int{135}},
+		{100, 15, []int{90}},
+		{20, 3, []int{18}},
+		{19, 19, nil},
+	} {
+		if begin, ends := slowWindows(c.n); begin != c.begin || !slices.Equal(ends, c.ends) {
+			t.Errorf("%d transitions: from %d, ends %v, want %d, %v", c.n, begin, ends, c.begin, c.ends)
+		}
+	}
+}
+
+// Moments over several additions are those of all rows, without rows that are not finite; variances shrink to 1e-3 with the weight of five draws.
+func TestMoments(t *testing.T) {
+	m := newMoments(2)
+	for _, rows := range [][][]float64{{{1e6 + 1, 2}, {1e6 + 2, -1}}, {{1e6 + 4, 7}, {math.NaN(), 5}, {3, math.Inf(1)}}} {
+		if err := m.add(tensors.FromValue(rows)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k, column := range [][]float64{{1, 2, 4}, {2, -1, 7}} {
+		want := math.Sqrt((3*stat.Variance(column, nil) + 5*1e-3) / 8)
+		if got := m.scales()[k]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("coordinate %d: scale %v, want %v", k, got, want)
+		}
+	}
+}
+
+// A step size that is set is kept, as are scales; a warm-up that begins with step size and scales of another run finds the same.
+func TestWarmUpKeepsWhatIsSet(t *testing.T) {
+	engine := goEngine(t)
+	problem, sd := badlyScaled()
+	for _, c := range []struct {
+		settings Settings
+		kernel   Kernel
+		step     float64
+		scaled   bool
+	}{
+		{Settings{WarmUp: 30}, RandomWalkMetropolis{StepSize: .25}, .25, false},
+		{Settings{WarmUp: NoWarmUp, Tuned: Tuned{StepSize: .5, Scale: sd}}, RandomWalkMetropolis{StepSize: .25}, .5, true},
+		{Settings{WarmUp: NoWarmUp, Tuned: Tuned{StepSize: .05}}, MALA{}, .05, false},
+		{Settings{WarmUp: 30}, ULA{StepSize: .01}, 0, false},
+	} {
+		c.settings.Chains, c.settings.Draws, c.settings.Engine = 20, 10, engine
+		result, err := Sample(context.Background(), problem, c.kernel, c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Tuned.StepSize != c.step || (result.Tuned.Scale != nil) != c.scaled {
+			t.Errorf("%+v, warm-up %d: tuned %+v, want %v and scales: %v", c.kernel, c.settings.WarmUp, result.Tuned, c.step, c.scaled)
+		}
+		if want := max(0, c.settings.WarmUp); result.WarmUpMoves != want {
+			t.Errorf("%+v: %d moves of warm-up, want %d", c.kernel, result.WarmUpMoves, want)
+		}
+	}
+	result, err := Sample(context.Background(), problem, MALA{}, Settings{Chains: 20, Draws: 10, WarmUp: 100, UnitScale: true, Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Tuned.Scale != nil || !(result.Tuned.StepSize < .3) {
+		t.Errorf("scales of 1: tuned %+v", result.Tuned)
+	}
+}
+
+// What no step size suits is an error that says so: a flat target, and one that is finite only where the chains begin.
+func TestNoStepSize(t *testing.T) {
+	engine := goEngine(t)
+	for _, c := range []struct {
+		density Density
+		says    string
+	}{
+		{func(phi *Node) *Node { return MulScalar(ReduceSum(phi, 1), 0) }, "improper"},
+		{func(phi *Node) *Node {
+			zero := ZerosLike(phi)
+			return ReduceSum(Where(Equal(phi, zero), zero, Div(zero, zero)), 1)
+		}, "NaN"},
+	} {
+		problem := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return c.density }, Initial: zeros}
+		_, err := Sample(context.Background(), problem, RandomWalkMetropolis{}, Settings{Engine: engine})
+		if !errors.Is(err, ErrStepSize) || !says(err, c.says) {
+			t.Errorf("error %v, want ErrStepSize that says %q", err, c.says)
+		}
+	}
+}
+
+// goEngine is the Go backend, which compiles nothing: for what does not depend on the engine.
+func goEngine(t *testing.T) *compute.Engine {
+	engines := computetest.Engines(t)
+	return engines[len(engines)-1]
+}
