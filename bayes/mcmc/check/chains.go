@@ -52,13 +52,16 @@ func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) 
 	c.startExec, err = NewExec(engine.Backend(), func(seed, data, phi *Node) []*Node {
 		target := composite{l, data}
 		s := mcmc.Start(kernel, random.FromSeed(seed).Named("start"), phi, target)
-		out := []*Node{smc.Gate(target.LogDensity(phi))} // what is compared, whatever the kernel needs
+		logDensity := s.LogDensity
+		if logDensity == nil { // it is compared whatever the kernel needs
+			logDensity = smc.Gate(target.LogDensity(phi))
+		}
 		c.own = c.own[:0]
 		for name := range s.Own {
 			c.own = append(c.own, name)
 		}
 		slices.Sort(c.own)
-		return append(out, c.flat(s)[1:]...)
+		return append([]*Node{logDensity}, c.flat(s)[1:]...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
@@ -70,6 +73,9 @@ func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) 
 		isFrozen := GreaterThan(frozen, ZerosLike(frozen))
 		out := c.flat(after)
 		for i, node := range out {
+			if !node.Shape().Equal(flat[i].Shape()) {
+				panic(fmt.Errorf("a move of %T turns entry %d of its state (phi, log-density, gradient as far as it needs them, then %q) from %s into %s", kernel, i, c.own, flat[i].Shape(), node.Shape()))
+			}
 			condition := isFrozen
 			if node.Rank() > 1 {
 				condition = BroadcastToDims(ExpandAxes(condition, 1), node.Shape().Dimensions...)
@@ -173,11 +179,6 @@ func (c *chains) move(frozen *tensors.Tensor) (complete *tensors.Tensor, i info,
 		return nil, info{}, fmt.Errorf("check: move %d: %w", c.step, err)
 	}
 	c.step++
-	for k, t := range c.state {
-		if !t.Shape().Equal(out[k].Shape()) {
-			return nil, info{}, fmt.Errorf("check: move %d turns entry %d of the state of %T (phi, log-density, gradient, then %q) from %s into %s", c.step-1, k, c.kernel, c.own, t.Shape(), out[k].Shape())
-		}
-	}
 	c.state = out[:len(c.state)]
 	rest := out[len(c.state):]
 	read := func(t *tensors.Tensor, wanted bool) []float64 {

@@ -28,6 +28,7 @@ func byBatch(scale float64) Target {
 
 // Every fault is found, and the kernel that it is built into passes without it.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	engine, err := compute.Open(compute.GoBackend) // a fault is one on every backend, and this one compiles in no time
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range faults {
 		for _, fault := range c.faults {
 			kernel := c.kernel(fault)
-			report, err := Run(kernel, Options{Engine: engine, Particles: 1500})
+			report, err := Run(kernel, Options{Engine: engine, Particles: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,6 +93,7 @@ func pvalue(t Test) string {
 // What is wrong without being a fault in a step: discretisation without a test of Metropolis, a wrong stationary law, a path that is not reversible, and a mini-batch
 // without N/n. Each is seen, and by the tests that are for it.
 func TestBias(t *testing.T) {
+	t.Parallel()
 	engine, err := compute.Open(compute.GoBackend)
 	if err != nil {
 		t.Fatal(err)

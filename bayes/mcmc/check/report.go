@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -76,8 +77,11 @@ func (r Report) table(tests []Test) string {
 	return text.String()
 }
 
-// add appends a test of chance.
+// add appends a test of chance. A p-value that is NaN comes of numbers that are not finite, and is 0.
 func (r *Report) add(target, name string, statistic, p float64) {
+	if math.IsNaN(p) {
+		p = 0
+	}
 	r.Tests = append(r.Tests, Test{Target: target, Name: name, Statistic: statistic, PValue: p})
 }
 

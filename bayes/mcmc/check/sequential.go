@@ -147,11 +147,11 @@ func coverage(report *Report, errors []float64) {
 // weights are the normalised weights, [J].
 func (r SequentialRun) weights(d int) ([]float64, error) {
 	if len(r.Phi) == 0 || len(r.Phi)%d != 0 {
-		return nil, fmt.Errorf("Phi has %d numbers, which is not a multiple of %d coordinates", len(r.Phi), d)
+		return nil, fmt.Errorf("there are %d numbers in Phi, which is not a multiple of %d coordinates", len(r.Phi), d)
 	}
 	j := len(r.Phi) / d
 	if r.LogWeights != nil && len(r.LogWeights) != j {
-		return nil, fmt.Errorf("LogWeights has %d values for %d particles", len(r.LogWeights), j)
+		return nil, fmt.Errorf("there are %d LogWeights for %d particles", len(r.LogWeights), j)
 	}
 	if math.IsNaN(r.LogEvidence) || math.IsInf(r.LogEvidence, 1) || !(r.StdErr >= 0) {
 		return nil, fmt.Errorf("the log evidence is %v, with standard error %v", r.LogEvidence, r.StdErr)

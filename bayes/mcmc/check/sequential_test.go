@@ -172,6 +172,7 @@ func (f filter) move(r *rand.Rand, phi []float64, rows, d int) {
 
 // A right sampler passes with several numbers of particles, and each of the faults is found.
 func TestSequentialFaults(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{
 		"", "resampling off by one", "weights not reset", "weights go with the ancestors", "weights forgotten", "weights without logs",
 		"sum of the weights for their mean", "first increment missing", "last increment missing", "increments of resampled steps missing",
@@ -268,9 +269,9 @@ func TestSequentialBadInput(t *testing.T) {
 		{good, SequentialOptions{Problem: &bad}, "is 0"},
 		{good, SequentialOptions{Problem: &ragged}, "X[1] has 3"},
 		{good, SequentialOptions{Problem: &Linear{}}, "0 rows"},
-		{gives(SequentialRun{}), SequentialOptions{}, "Phi has 0"},
-		{gives(SequentialRun{Phi: make([]float64, 4)}), SequentialOptions{}, "Phi has 4"},
-		{gives(SequentialRun{Phi: make([]float64, 6), LogWeights: make([]float64, 3)}), SequentialOptions{}, "3 values for 2"},
+		{gives(SequentialRun{}), SequentialOptions{}, "are 0 numbers in Phi"},
+		{gives(SequentialRun{Phi: make([]float64, 4)}), SequentialOptions{}, "are 4 numbers in Phi"},
+		{gives(SequentialRun{Phi: make([]float64, 6), LogWeights: make([]float64, 3)}), SequentialOptions{}, "3 LogWeights for 2"},
 		{gives(SequentialRun{Phi: make([]float64, 3), LogWeights: []float64{math.Inf(-1)}}), SequentialOptions{}, "-Inf"},
 		{gives(SequentialRun{Phi: make([]float64, 3), LogEvidence: math.NaN()}), SequentialOptions{}, "NaN"},
 		{gives(SequentialRun{Phi: make([]float64, 3), StdErr: -1}), SequentialOptions{}, "-1"},

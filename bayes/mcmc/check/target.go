@@ -43,9 +43,11 @@ func (t Target) check() error {
 		return fmt.Errorf("check: target %q starts at %v, but has %d coordinates", t.Name, t.Start, t.D)
 	}
 	x, data := t.Draw(rand.New(rand.NewPCG(1, 1)))
-	if len(x) != t.D || len(data) != t.Data || len(t.Uniform(x, data)) != t.D {
-		return fmt.Errorf("check: target %q draws %d coordinates and %d data and gives %d uniforms: D is %d and Data %d",
-			t.Name, len(x), len(data), len(t.Uniform(x, data)), t.D, t.Data)
+	if len(x) != t.D || len(data) != t.Data {
+		return fmt.Errorf("check: target %q draws %d coordinates and %d data: D is %d and Data %d", t.Name, len(x), len(data), t.D, t.Data)
+	}
+	if u := t.Uniform(x, data); len(u) != t.D {
+		return fmt.Errorf("check: target %q gives %d uniforms for %d coordinates", t.Name, len(u), t.D)
 	}
 	return nil
 }
@@ -53,6 +55,7 @@ func (t Target) check() error {
 // block is the rows of phi that belong to one target and begin in one way.
 type block struct {
 	Target
+	of       int // the target's place among Options.Targets
 	from, to int
 	kind     kind
 }
@@ -73,18 +76,18 @@ type layout struct {
 
 func newLayout(targets []Target, particles int) layout {
 	l := layout{d: targets[0].D}
-	add := func(t Target, k kind, rows int) {
-		l.blocks = append(l.blocks, block{Target: t, from: l.j, to: l.j + rows, kind: k})
+	add := func(of int, k kind, rows int) {
+		l.blocks = append(l.blocks, block{Target: targets[of], of: of, from: l.j, to: l.j + rows, kind: k})
 		l.j += rows
 	}
-	for _, t := range targets {
+	for i, t := range targets {
 		if t.Data > 0 {
-			add(t, twinStart, 2*particles)
+			add(i, twinStart, 2*particles)
 		} else {
-			add(t, exactStart, particles)
+			add(i, exactStart, particles)
 		}
 		if t.Start != nil {
-			add(t, farStart, particles)
+			add(i, farStart, particles)
 		}
 		l.data = max(l.data, t.Data)
 	}
@@ -123,29 +126,38 @@ type composite struct {
 
 var _ mcmc.Target = composite{}
 
-// each evaluates every block on its own rows, [rows, D].
-func (c composite) each(phi *Node, evaluate func(b block, x *Node, logDensity *Node)) {
-	for _, b := range c.blocks {
-		x := Slice(phi, AxisRange(b.from, b.to))
+// each evaluates every target once, on the rows of all its blocks, which lie side by side.
+func (c composite) each(phi *Node, evaluate func(x, logDensity *Node)) {
+	for i, b := range c.blocks {
+		if i > 0 && b.of == c.blocks[i-1].of {
+			continue
+		}
+		to := b.to
+		for _, next := range c.blocks[i+1:] {
+			if next.of == b.of {
+				to = next.to
+			}
+		}
+		x := Slice(phi, AxisRange(b.from, to))
 		var data *Node
 		if b.Data > 0 {
-			data = Slice(c.given, AxisRange(b.from, b.to), AxisRange(0, b.Data))
+			data = Slice(c.given, AxisRange(b.from, to), AxisRange(0, b.Data))
 		}
-		evaluate(b, x, b.LogDensity(x, data))
+		evaluate(x, b.LogDensity(x, data))
 	}
 }
 
 // LogDensity implements mcmc.Target.
 func (c composite) LogDensity(phi *Node) *Node {
 	var parts []*Node
-	c.each(phi, func(_ block, _, logDensity *Node) { parts = append(parts, logDensity) })
+	c.each(phi, func(_, logDensity *Node) { parts = append(parts, logDensity) })
 	return Concatenate(parts, 0)
 }
 
 // Gradient implements mcmc.Target.
 func (c composite) Gradient(phi *Node) (logDensity, gradient *Node) {
 	var values, gradients []*Node
-	c.each(phi, func(_ block, x, value *Node) {
+	c.each(phi, func(x, value *Node) {
 		values = append(values, value)
 		gradients = append(gradients, Gradient(ReduceAllSum(value), x)[0])
 	})

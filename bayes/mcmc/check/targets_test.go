@@ -194,7 +194,7 @@ func TestJudge(t *testing.T) {
 		{[]float64{.02, .009, .014}, []bool{true, true, true}},
 		{[]float64{.02, .009, .016}, []bool{false, true, false}},
 		{[]float64{.011, .012, .013}, []bool{false, false, false}},
-		{[]float64{.5, .001, math.NaN()}, []bool{false, true, false}},
+		{[]float64{.5, .001, math.NaN()}, []bool{false, true, true}},
 	} {
 		r := Report{FalseAlarm: .03}
 		for _, p := range c.p {
