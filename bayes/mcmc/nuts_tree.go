@@ -1,6 +1,8 @@
 package mcmc
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -45,7 +47,7 @@ func (e end) where(condition *Node, other end) end {
 
 // newTree is about to begin a transition.
 func newTree(phi *Node, maxDepth int) *tree {
-	t := &tree{checkpoints: checkpoints{slots: slots(maxDepth)}}
+	t := &tree{}
 	g, dtype, particles := phi.Graph(), phi.DType(), phi.Shape().Dim(0)
 	for _, number := range t.numbers() {
 		*number = Zeros(g, shapes.Make(dtype, particles))
@@ -54,8 +56,10 @@ func newTree(phi *Node, maxDepth int) *tree {
 		*vector = ZerosLike(phi)
 	}
 	t.direction = OnesLike(t.direction)
-	t.checkpoints.vectors = Zeros(g, shapes.Make(dtype, particles, t.checkpoints.slots*vectorsPerSlot*phi.Shape().Dim(1)))
-	t.checkpoints.dots = Zeros(g, shapes.Make(dtype, particles, t.checkpoints.slots*2))
+	for range slots(maxDepth) {
+		t.checkpoints.vectors = append(t.checkpoints.vectors, Zeros(g, shapes.Make(dtype, particles, vectorsPerSlot*phi.Shape().Dim(1))))
+	}
+	t.checkpoints.dots = Zeros(g, shapes.Make(dtype, particles, slots(maxDepth)*2))
 	return t
 }
 
@@ -80,7 +84,10 @@ func (t *tree) pack() map[string]*Node {
 	for _, n := range t.numbers() {
 		numbers = append(numbers, *n)
 	}
-	own := map[string]*Node{"numbers": Stack(numbers, 1), "checkpoints": t.checkpoints.vectors, "checkpoint_dots": t.checkpoints.dots}
+	own := map[string]*Node{"numbers": Stack(numbers, 1), "checkpoint_dots": t.checkpoints.dots}
+	for slot, vectors := range t.checkpoints.vectors {
+		own[checkpointName(slot)] = vectors
+	}
 	for name, vector := range t.vectors() {
 		own[name] = *vector
 	}
@@ -89,16 +96,21 @@ func (t *tree) pack() map[string]*Node {
 
 // unpackTree takes what pack gave.
 func unpackTree(own map[string]*Node, maxDepth int) *tree {
-	t := &tree{checkpoints: checkpoints{slots: slots(maxDepth)}}
+	t := &tree{}
 	for i, n := range t.numbers() {
 		*n = Squeeze(Slice(own["numbers"], AxisRange(), AxisElem(i)), 1)
 	}
 	for name, vector := range t.vectors() {
 		*vector = own[name]
 	}
-	t.checkpoints.vectors, t.checkpoints.dots = own["checkpoints"], own["checkpoint_dots"]
+	t.checkpoints.dots = own["checkpoint_dots"]
+	for slot := range slots(maxDepth) {
+		t.checkpoints.vectors = append(t.checkpoints.vectors, own[checkpointName(slot)])
+	}
 	return t
 }
+
+func checkpointName(slot int) string { return fmt.Sprintf("checkpoint_%02d", slot) }
 
 // checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found. Leaves count from 0. When leaf n, odd, has come, the
 // subtrees that it ends have 2, 4, ..., 2^t leaves, t the number of trailing ones of n in binary. The trajectory from leaf a to n has
@@ -110,9 +122,8 @@ func unpackTree(own map[string]*Node, maxDepth int) *tree {
 // in a slot: the number of ones of m/2 in binary. A slot is taken by another leaf only when the subtrees that m begins are complete. The subtrees that n ends begin at
 // the leaves in the slots from top-t+1 to top, top = ones of floor(n/2).
 type checkpoints struct {
-	slots   int   // K
-	vectors *Node // [J, K*3*D]: of slot, vector, coordinate
-	dots    *Node // [J, K*2]: of each slot p(m).S(m-1) and p(m-1).S(m-2)
+	vectors []*Node // of each of K slots, [J, 3*D]: one tensor of all is several times slower to update
+	dots    *Node   // of each slot p(m).S(m-1) and p(m-1).S(m-2), [J, K*2]
 }
 
 const vectorsPerSlot = 3
@@ -140,26 +151,31 @@ type turns struct {
 // left half begins in the slot before its own: that trajectory is looked at here, and the other one that spans two halves, from the last
 // leaf before n's right half, when n ends it.
 func (c *checkpoints) visit(leaf *Node, v visited) turns {
-	particles, dim := v.momentum.Shape().Dim(0), v.momentum.Shape().Dim(1)
+	particles, dim, slots := v.momentum.Shape().Dim(0), v.momentum.Shape().Dim(1), len(c.vectors)
 	one := OnesLike(leaf)
 	odd := Equal(BitwiseAnd(leaf, one), one)
 	top := BitCount(BitwiseShiftRightLogical(leaf, one))
 	trailing := BitCount(BitwiseShiftRightLogical(BitwiseXor(leaf, Add(leaf, one)), one)) // ones
 	low := Where(odd, Add(Sub(top, trailing), one), Sub(top, one))
 	high := Where(odd, top, low)
-	perSlot := func(x *Node) *Node { return BroadcastToDims(ExpandAxes(x, 1), particles, c.slots) }
-	slot := Iota(leaf.Graph(), shapes.Make(dtypes.Int32, particles, c.slots), 1)
+	perSlot := func(x *Node) *Node { return BroadcastToDims(ExpandAxes(x, 1), particles, slots) }
+	slot := Iota(leaf.Graph(), shapes.Make(dtypes.Int32, particles, slots), 1)
 
 	pick := func(x *Node, at ...int) *Node { // x[:, :, at...]
 		spec := []SliceAxisSpec{AxisRange(), AxisRange()}
 		for _, i := range at {
 			spec = append(spec, AxisElem(i))
 		}
-		return Reshape(Slice(x, spec...), particles, c.slots)
+		return Reshape(Slice(x, spec...), particles, slots)
 	}
-	dots := Reshape(c.dots, particles, c.slots, 2)
-	products := Einsum("jkd,jld->jkl", Reshape(c.vectors, particles, c.slots*vectorsPerSlot, dim), Stack([]*Node{v.sum, v.momentum}, 1))
-	products = Reshape(products, particles, c.slots, vectorsPerSlot, 2)
+	dots := Reshape(c.dots, particles, slots, 2)
+	var withSum, withMomentum []*Node // [J, 3]
+	for _, vectors := range c.vectors {
+		vectors = Reshape(vectors, particles, vectorsPerSlot, dim)
+		withSum = append(withSum, Einsum("jvd,jd->jv", vectors, v.sum))
+		withMomentum = append(withMomentum, Einsum("jvd,jd->jv", vectors, v.momentum))
+	}
+	products := Stack([]*Node{Stack(withSum, 1), Stack(withMomentum, 1)}, 3) // [J, K, 3, 2]
 	momentumDotBefore := dot(v.momentum, v.before)
 	momentumDotSum := Add(momentumDotBefore, v.squared)
 
@@ -174,13 +190,13 @@ func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	// What is looked at is never what this leaf stores. So it is read before, in place.
 	store := And(perSlot(Not(odd)), Equal(slot, perSlot(top)))        // [J, K]
 	store = isPositive(Sqrt(ConvertDType(store, v.momentum.DType()))) // see settle
-	keep := func(was, now *Node, size int) *Node {                    // now is [J, size], was [J, K*size]
-		dims := []int{particles, c.slots, size}
-		spread := func(x *Node, axis int) *Node { return BroadcastToDims(ExpandAxes(x, axis), dims...) }
-		return Reshape(Where(spread(store, 2), spread(now, 1), Reshape(was, dims...)), particles, c.slots*size)
+	now := Concatenate([]*Node{v.momentum, v.before, v.previous}, 1)
+	for i, vectors := range c.vectors {
+		c.vectors[i] = choose(Squeeze(Slice(store, AxisRange(), AxisElem(i)), 1), now, vectors)
 	}
-	c.vectors = keep(c.vectors, Concatenate([]*Node{v.momentum, v.before, v.previous}, 1), vectorsPerSlot*dim)
-	c.dots = keep(c.dots, Stack([]*Node{momentumDotBefore, dot(v.previous, Sub(v.before, v.previous))}, 1), 2)
+	nowDots := Stack([]*Node{momentumDotBefore, dot(v.previous, Sub(v.before, v.previous))}, 1) // [J, 2]
+	spread := func(x *Node, axis int) *Node { return BroadcastToDims(ExpandAxes(x, axis), particles, slots, 2) }
+	c.dots = Reshape(Where(spread(store, 2), spread(nowDots, 1), dots), particles, slots*2)
 
 	return turns{
 		within:         LogicalAny(turning, 1),
