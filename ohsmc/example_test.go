@@ -9,6 +9,8 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/ohsmc"
 )
@@ -53,4 +55,62 @@ func ExampleTrain() {
 	// Output:
 	// completed after 50 steps
 	// 100 particles predict 31 rows
+}
+
+// SGSMC-HMC: psi by SMC on sub-datasets, then the exact posterior at that psi by four chains of HMC, whose convergence is looked at.
+func ExampleSample() {
+	ctx := context.Background()
+	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	model := bayes.Model{
+		Network:    nn.MLP{Hidden: []int{10, 5}, Activation: nn.Tanh},
+		Likelihood: bayes.Gaussian{StdDev: 1},
+		Stochastic: bayes.Layers(3),
+	}
+	trained, err := ohsmc.Train(ctx, model, parts, ohsmc.Settings{
+		Particles: 100, BatchSize: 10, Epochs: 1, Algorithm: ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	posterior, run, err := ohsmc.Sample(ctx, trained.Posterior, parts.Train, mcmc.HMC{Steps: 10}, mcmc.Settings{Chains: 4, Draws: 300, WarmUp: 200})
+	if err != nil {
+		log.Fatal(err)
+	}
+	chains, err := diag.NewForPosterior(posterior, 4, false)
+	if err != nil {
+		log.Fatal(err)
+	}
+	rHat, err := chains.RHat(0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(posterior.Particles(), "draws, all converged:", rHat < 1.05 && run.Status == mcmc.Completed)
+	// Output:
+	// 1200 draws, all converged: true
+}
+
+// Guided proposals: Langevin steps whose size is adapted.
+func ExampleGuided() {
+	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	model := bayes.Model{
+		Network:    nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU},
+		Likelihood: bayes.Gaussian{StdDev: 1},
+		Stochastic: bayes.Layers(1),
+	}
+	result, err := ohsmc.Train(context.Background(), model, parts, ohsmc.Settings{
+		Particles: 100, BatchSize: 20, Epochs: 5, Algorithm: ohsmc.Guided{Proposal: ohsmc.Langevin{}, Adapt: .574},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	last := result.Trace[result.Steps-1]
+	fmt.Println(result.Steps, "steps, the step size changed:", last.StepSize != 0.01)
+	// Output:
+	// 50 steps, the step size changed: true
 }
