@@ -18,9 +18,9 @@ type (
 	stretch struct{ fault string }
 	// crank is preconditioned Crank-Nicolson for the reference N(0, 1.5^2).
 	crank struct{ fault string }
-	// langevin is MALA with a step of 0.5.
+	// langevin is MALA with a step of 0.7.
 	langevin struct{ fault string }
-	// hamiltonian is HMC with three leapfrog steps of 0.35.
+	// hamiltonian is HMC with three leapfrog steps of 0.42.
 	hamiltonian struct{ fault string }
 	// turning rotates and shrinks the plane about m and adds noise such that N(m, 1) is invariant, but not in detailed balance.
 	turning struct{}
@@ -46,7 +46,7 @@ func (k walk) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.T
 	case "steps have a mean":
 		proposal.Phi = Add(s.Phi, MulScalar(AddScalar(z, .1), 1.2))
 	case "step grows with |phi|":
-		proposal.Phi = Add(s.Phi, Mul(z, AddScalar(MulScalar(Abs(s.Phi), .3), 1)))
+		proposal.Phi = Add(s.Phi, Mul(z, AddScalar(Abs(s.Phi), .2)))
 	case "one particle's NaN reaches all":
 		proposal.Phi = Add(proposal.Phi, MulScalar(ReduceAndKeep(s.Phi, ReduceMean, 0), 0))
 	}
@@ -109,7 +109,7 @@ func (k crank) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.
 }
 
 func (k langevin) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	const h = .5
+	const h = .7
 	sign := 1.0
 	if k.fault == "gradient's sign, in the proposal" || k.fault == "gradient's sign, in both" {
 		sign = -1
@@ -152,7 +152,7 @@ func (k hamiltonian) Start(rng random.Stream, s mcmc.State) mcmc.State {
 }
 
 func (k hamiltonian) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	const h, steps = .35, 3
+	const h, steps = .42, 3
 	start := gauss(rng.Named("momentum"), s.Phi)
 	if k.fault == "momentum not refreshed" {
 		start = s.Own["momentum"]
@@ -164,14 +164,15 @@ func (k hamiltonian) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _
 	proposal, p := s, start
 	for i := range steps {
 		p = Add(p, MulScalar(proposal.Gradient, sign*h/2))
+		if k.fault == "first half step of the momentum twice" && i == 0 {
+			p = Add(p, MulScalar(proposal.Gradient, sign*h/2))
+		}
 		proposal = mcmc.State{Phi: Add(proposal.Phi, MulScalar(p, h))}
 		proposal.LogDensity, proposal.Gradient = gate(target, proposal.Phi)
 		if k.fault == "last half step of the momentum missing" && i == steps-1 {
 			break
 		}
-		if k.fault != "every second half step of the momentum missing" {
-			p = Add(p, MulScalar(proposal.Gradient, sign*h/2))
-		}
+		p = Add(p, MulScalar(proposal.Gradient, sign*h/2))
 	}
 	logRatio := Add(Sub(proposal.LogDensity, s.LogDensity), Sub(halfSquares(p), halfSquares(start)))
 	if k.fault == "no kinetic energy" {

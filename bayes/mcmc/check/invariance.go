@@ -53,9 +53,9 @@ func ended(c *chains, report *Report, b block, phi, data, logDensity, fresh []fl
 		name := fmt.Sprintf("%s: coordinate %d, ", when, k+1)
 		s, p := uniformTest(column)
 		report.add(b.Name, name+"distribution", s, p)
-		s, p = zTest(z[k], 0)
+		s, p = meanTest(z[k])
 		report.add(b.Name, name+"mean", s, p)
-		s, p = zTest(products(z[k], z[k]), 1)
+		s, p = varianceTest(z[k])
 		report.add(b.Name, name+"variance", s, p)
 		for i := range k {
 			name := fmt.Sprintf("%s: coordinates %d and %d, ", when, i+1, k+1)

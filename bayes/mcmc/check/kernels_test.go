@@ -14,7 +14,7 @@ func smooth() []Target {
 }
 
 // kernels are those of package mcmc, with what each claims. Those that are biased are given steps at which the bias is below what can be seen.
-// The second of a kind is a variation, which the Go backend sees alone: there it need not be compiled.
+// The second of a kind is a variation (ULA of SGLD), which the Go backend sees alone: there it need not be compiled.
 var kernels = []struct {
 	kernel  mcmc.Kernel
 	options Options
@@ -28,9 +28,9 @@ var kernels = []struct {
 	{kernel: mcmc.MALA{StepSize: .8}, second: true},
 	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5}, options: Options{Transitions: 40, Scale: []float64{1.2, .8}}},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4}, options: Options{Transitions: 50}, second: true},
-	{kernel: mcmc.NUTS{StepSize: .5}, options: Options{Transitions: 20}},
-	{kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 60, Scale: []float64{1.2, .8}}, second: true},
-	{kernel: mcmc.ULA{StepSize: .2}, options: Options{Targets: smooth(), Slow: true}},
+	{kernel: mcmc.NUTS{StepSize: .5, MaxDepth: 5}, options: Options{Transitions: 12}},
+	{kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 50, Scale: []float64{1.2, .8}}, second: true},
+	{kernel: mcmc.ULA{StepSize: .2}, options: Options{Targets: smooth(), Slow: true}, second: true},
 	{kernel: mcmc.SGLD{StepSize: .08, Decay: .55, Offset: 2}, options: Options{Targets: smooth(), Slow: true, NotReversible: true}}, // its steps shrink: no path is the same backwards
 	{kernel: mcmc.SGLD{StepSize: .04}, options: Options{Targets: smooth(), Slow: true}, second: true},
 	{kernel: mcmc.SGHMC{LearningRate: .005, Friction: .3, Resample: 7}, options: Options{Targets: smooth(), NotReversible: true, Slow: true}},
@@ -42,7 +42,7 @@ var kernels = []struct {
 // the first, and fewer targets where they must be compiled once more.
 func TestKernels(t *testing.T) {
 	t.Parallel()
-	particles := 1000
+	particles := 700
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		if testing.Short() {
 			particles = 300

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -20,6 +21,19 @@ func zTest(values []float64, want float64) (statistic, p float64) {
 		return z, 0
 	}
 	return z, 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(z))
+}
+
+// meanTest is for the mean of standard normals, and varianceTest for their variance: both exact.
+func meanTest(normals []float64) (statistic, p float64) {
+	z := stat.Mean(normals, nil) * math.Sqrt(float64(len(normals)))
+	return z, 2 * distuv.UnitNormal.Survival(math.Abs(z))
+}
+
+func varianceTest(normals []float64) (statistic, p float64) {
+	squares := floats.Dot(normals, normals)
+	n := float64(len(normals))
+	law := distuv.ChiSquared{K: n}
+	return squares / n, 2 * min(law.CDF(squares), law.Survival(squares))
 }
 
 // uniformTest is the statistic of Kolmogorov and Smirnov for draws that should be uniform on (0, 1).

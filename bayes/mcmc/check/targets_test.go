@@ -127,6 +127,20 @@ func TestStatistics(t *testing.T) {
 			_, p := zTest(x, 2)
 			return p
 		},
+		"meanTest": func() float64 {
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = r.NormFloat64()
+			}
+			return second(meanTest(x))
+		},
+		"varianceTest": func() float64 {
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = r.NormFloat64()
+			}
+			return second(varianceTest(x))
+		},
 		"uniformTest": func() float64 {
 			x := make([]float64, n)
 			for i := range x {
