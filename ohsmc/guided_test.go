@@ -56,6 +56,9 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.15)}, 0},
 		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: optim.Constant(.3), Precondition: true}, 250},
 	} {
+		if testing.Short() && c.name != "Langevin" && c.chunk != 250 {
+			continue // one of each path, for the slow runs
+		}
 		t.Run(c.name, func(t *testing.T) {
 			computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 				trainer := NewTrainer(bayesianLine(sd))

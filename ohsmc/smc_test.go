@@ -36,6 +36,9 @@ func TestSMCIsExact(t *testing.T) {
 		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial, 200},
 		{"NUTS", SMC{Kernel: mcmc.NUTS{StepSize: .6, MaxDepth: 3}, Moves: 1, Precondition: true}, smc.Multinomial, 100},
 	} {
+		if testing.Short() && c.name != "random walk" && c.name != "HMC" {
+			continue // one of each path, for the slow runs
+		}
 		t.Run(c.name, func(t *testing.T) {
 			computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 				passes := 60
@@ -84,6 +87,9 @@ func TestSMCIsExact(t *testing.T) {
 // The standard error that a single run states covers the analytic log evidence: of 100 runs with multinomial resampling about 68 within one and 95
 // within two. The shares are binomial; 52 and 85 of 100 are below their 0.1 % quantiles, 83 is above that of one standard error.
 func TestEvidenceCoverage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100 runs take 10 s and more")
+	}
 	data := linear(30)
 	exact := posteriorOf(t, data, 1)
 	result, err := Train(t.Context(), bayesianLine(1), dataset.Parts{Train: data}, Settings{
@@ -143,7 +149,6 @@ func TestPoissonIsUnbiased(t *testing.T) {
 	}
 }
 
-
 func TestSMCSettings(t *testing.T) {
 	for _, c := range []struct {
 		algorithm SMC
@@ -161,4 +166,3 @@ func TestSMCSettings(t *testing.T) {
 		}
 	}
 }
-
