@@ -1,7 +1,6 @@
 package ohsmc
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -11,74 +10,71 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/smc"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
-// On a conjugate regression, SMC over all rows gives the exact posterior and the exact evidence, whatever the kernel: over independent passes (psi is
-// empty, so that steps are independent) the mean of exp(log evidence - exact) is 1, and the weighted means and variances are the posterior's, by
-// Student's t. With |t| < 5 at 29 degrees of freedom or more a false alarm has probability 3e-5 for each of the some 150 comparisons; the seeds are fixed.
+// SMC over all rows gives the exact posterior and an unbiased evidence, whatever the kernel, and with multinomial resampling the standard error that it
+// states: one call of the harness for each kernel, with a false alarm once in a thousand calls; the seeds are fixed. The standard deviation of
+// the log evidence, .32 to .54 as measured, is held to at most .6, so that wasted particles show.
 func TestSMCIsExact(t *testing.T) {
-	const sd = .5
-	data := linear(12)
-	exact := posteriorOf(t, data, sd)
+	problem := check.Line()
+	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, Target: "y", Y: problem.Y, X: mat.NewDense(len(problem.Y), len(problem.X[0])-1, nil)}
+	for k := range data.Dims() {
+		data.Features = append(data.Features, fmt.Sprint("x", k))
+	}
+	for n, row := range problem.X {
+		data.X.SetRow(n, row[:data.Dims()]) // the last is the intercept's
+	}
 	for _, c := range []struct {
 		name      string
 		algorithm SMC
 		resampler smc.Resampler
-		particles int
 	}{
-		{"random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3}, smc.Multinomial, 200},
-		{"preconditioned random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Moves: 2, Precondition: true}, smc.Systematic, 200},
-		{"Crank-Nicolson", SMC{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .5}, Moves: 2}, smc.Stratified, 200},
-		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Residual, 200},
-		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial, 200},
-		{"NUTS", SMC{Kernel: mcmc.NUTS{StepSize: .6, MaxDepth: 3}, Moves: 1, Precondition: true}, smc.Multinomial, 100},
+		{"random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3}, smc.Multinomial},
+		{"preconditioned random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Moves: 2, Precondition: true}, smc.Systematic},
+		{"Crank-Nicolson", SMC{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .5}, Moves: 2}, smc.Stratified},
+		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Residual},
+		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
+		{"NUTS", SMC{Kernel: mcmc.NUTS{StepSize: .6, MaxDepth: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
 	} {
 		if testing.Short() && c.name != "random walk" && c.name != "HMC" {
 			continue // one of each path, for the slow runs
 		}
 		t.Run(c.name, func(t *testing.T) {
 			computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-				passes := 60
-				if c.name == "NUTS" {
-					passes = 30
+				if engine.Name() != "go" && c.name != "HMC" && c.name != "random walk" {
+					t.Skip("the programs are the same on all backends: compiling them is what takes long")
 				}
-				trainer := NewTrainer(bayesianLine(sd))
+				trainer := NewTrainer(bayesianLine(problem.NoiseStdDev))
 				defer trainer.Close()
-				r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
-					Particles: c.particles, BatchSize: 12, Epochs: passes, Seed: 3, Algorithm: c.algorithm, Resampler: c.resampler, Engine: engine, DType: dtype,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer r.state.Close()
-				var off [7][]float64
-				for range passes {
-					if err := r.advance(context.Background()); err != nil {
-						t.Fatal(err)
+				var evidences []float64
+				check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
+					result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
+						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Algorithm: c.algorithm, Resampler: c.resampler, Engine: engine, DType: dtype, Unscaled: true,
+					})
+					if err != nil {
+						return check.SequentialRun{}, err
 					}
-					mean, variance := moments(t, r)
-					for d := range 3 {
-						v := exact.covariance.At(d, d)
-						off[d] = append(off[d], (mean[d]-exact.mean.AtVec(d))/math.Sqrt(v))
-						// The weighted variance of dependent particles is a little too small: by that of the mean.
-						off[3+d] = append(off[3+d], (variance[d]+math.Pow(mean[d]-exact.mean.AtVec(d), 2))/v-1)
+					if r := result.Trace[0]; r.Resamplings == 0 || r.Acceptance < .1 || r.Acceptance > 1 {
+						return check.SequentialRun{}, fmt.Errorf("this tests little: %+v", r)
 					}
-					last := r.trace[len(r.trace)-1]
-					off[6] = append(off[6], math.Exp(last.LogEvidence-exact.logEvidence)-1)
-					if last.Acceptance < .1 || last.Acceptance > 1 || last.Resamplings == 0 {
-						t.Fatalf("this tests little: %+v", last)
+					draws, err := result.Posterior.Draws()
+					if err != nil {
+						return check.SequentialRun{}, err
 					}
-				}
-				for i, values := range off {
-					mean, deviation := stat.MeanStdDev(values, nil)
-					if student := mean / (deviation / math.Sqrt(float64(passes))); math.Abs(student) > 5 || deviation > .6 {
-						t.Errorf("%s is off by %.4f, with a standard deviation of %.4f over %d passes: t = %.1f",
-							[]string{"mean 0", "mean 1", "mean 2", "variance 0", "variance 1", "variance 2", "evidence"}[i], mean, deviation, passes, student)
+					phi, err := compute.Float64s(draws.Phi)
+					evidences = append(evidences, result.LogEvidence)
+					run := check.SequentialRun{Phi: phi, LogWeights: draws.LogWeights, LogEvidence: result.LogEvidence}
+					if c.resampler == smc.Multinomial {
+						run.StdErr = result.Trace[0].LogEvidenceStdErr
 					}
-				}
+					return run, err
+				}, check.SequentialOptions{Problem: &problem, Runs: 60, StdDev: .6})
+				t.Logf("standard deviation of the log evidence %.3f", stat.StdDev(evidences, nil))
 			})
 		})
 	}
