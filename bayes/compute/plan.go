@@ -3,6 +3,7 @@ package compute
 import (
 	"fmt"
 	"iter"
+	"runtime"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -13,6 +14,7 @@ type Plan struct {
 	Particles int   // J
 	Chunk     int   // particles per chunk; the last may be smaller
 	Bytes     int64 // estimated activations of one chunk
+	Lanes     int   // how many chunks may be evaluated side by side; 0 is 1
 }
 
 // The budget of one chunk's activations. Measured on a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller chunks, which
@@ -37,6 +39,33 @@ func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	chunk = min(chunk, particles)
 	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle}, nil
 }
+
+// Products of each particle's own matrices, which networks whose first layers are stochastic consist of, run on one processor a chunk: a plan for them
+// has several chunks side by side. Each may be larger than the budget above, since a chunk of a few particles costs more in calls than it saves.
+const (
+	maxLanes   = 8
+	laneBudget = 128 << 20
+	worthLanes = 4 << 20 // activations of all particles below which one processor is as fast
+)
+
+// NewParallelPlan is a plan for particles whose products are all their own: as many chunks side by side as there are processors, at most 8.
+func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
+	lanes := min(runtime.NumCPU(), maxLanes, particles)
+	total := int64(particles) * bytesPerParticle
+	if total < worthLanes {
+		lanes = 1
+	}
+	chunks := lanes
+	for total/int64(max(chunks, 1)) > laneBudget/int64(max(lanes, 1)) && chunks+lanes <= max(maxChunks, lanes) {
+		chunks += lanes
+	}
+	plan, err := NewPlan(particles, bytesPerParticle, (particles+max(chunks, 1)-1)/max(chunks, 1))
+	plan.Lanes = lanes
+	return plan, err
+}
+
+// Before is the chunk that chunk i waits for, counted from 0, or -1: the one so many before it as there are lanes.
+func (p Plan) Before(i int) int { return max(i-max(p.Lanes, 1), -1) }
 
 // Chunks is how many chunks there are.
 func (p Plan) Chunks() int { return (p.Particles + p.Chunk - 1) / p.Chunk }

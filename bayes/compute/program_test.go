@@ -3,6 +3,7 @@ package compute_test
 import (
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -255,6 +256,35 @@ func TestPlan(t *testing.T) {
 		if _, err := compute.NewPlan(bad.particles, 1, bad.chunk); err == nil || !strings.Contains(err.Error(), "particles must be at least 1") {
 			t.Errorf("%+v: error %v", bad, err)
 		}
+	}
+}
+
+// A parallel plan has a multiple of as many chunks as lanes, or nearly, each within the budget where the number of chunks allows it.
+func TestParallelPlan(t *testing.T) {
+	for _, j := range []int{1, 2, 5, 100, 1000, 10_007} {
+		for _, bytes := range []int64{0, 1000, 61 << 10, 3 << 20, 1 << 30} {
+			plan, err := compute.NewParallelPlan(j, bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := 0
+			for from, to := range plan.All() {
+				if from != next || to <= from {
+					t.Fatalf("%s: a chunk [%d, %d) after %d", plan, from, to, next)
+				}
+				next = to
+			}
+			small := int64(j)*bytes < 4<<20
+			if next != j || plan.Lanes < 1 || plan.Lanes > min(8, runtime.NumCPU()) || small && plan.Chunks() != 1 || !small && plan.Chunks() < min(j, plan.Lanes) {
+				t.Errorf("%d particles of %d bytes: %s, %d lanes", j, bytes, plan, plan.Lanes)
+			}
+			if before := plan.Before(plan.Lanes + 3); before != 3 || plan.Before(0) != -1 || plan.Before(plan.Lanes-1) != -1 {
+				t.Errorf("%d lanes: chunk %d waits for %d", plan.Lanes, plan.Lanes+3, before)
+			}
+		}
+	}
+	if _, err := compute.NewParallelPlan(0, 1); err == nil {
+		t.Error("a plan for no particles")
 	}
 }
 

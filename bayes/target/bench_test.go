@@ -38,7 +38,7 @@ func BenchmarkGradient(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := compute.NewPlan(c.particles, int64(copies*size*bound.SuffixWidth()*c.rows), 0)
+			plan, err := compute.NewParallelPlan(c.particles, int64(copies*size*bound.SuffixWidth()*c.rows))
 			if err != nil {
 				b.Fatal(err)
 			}

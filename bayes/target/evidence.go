@@ -61,7 +61,7 @@ func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weig
 	var parts, joints, gradient []*Node
 	var maximum, total *Node // running log-sum-exp: log sum = maximum + log total
 	for from, to := range l.Plan.All() {
-		c := e.chunk(from, to, last(parts))
+		c := e.chunk(from, to, e.before(parts))
 		raw := ReduceSum(e.rows(c), 1)
 		logLik := smc.Gate(raw)
 		logLik = Where(part(finite, from, to), logLik, negativeInfinity(logLik))

@@ -25,7 +25,7 @@ func Problem(bound *bayes.Bound, x, y, psi *tensors.Tensor, chains int) (mcmc.Pr
 		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)
 	}
 	bytes := int64(activationCopies*bound.SuffixWidth()*x.Shape().Dim(0)) * int64(x.DType().Size())
-	plan, err := compute.NewPlan(chains, bytes, 0)
+	plan, err := compute.NewParallelPlan(chains, bytes)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
@@ -39,6 +39,8 @@ func Problem(bound *bayes.Bound, x, y, psi *tensors.Tensor, chains int) (mcmc.Pr
 		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
 			return At(full, data["psi"], Batch{X: data["x"], Y: data["y"]})
 		},
-		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node { return bound.SamplePrior(rng, dtype, chains) },
+		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
+			return bound.SamplePrior(rng, dtype, chains)
+		},
 	}, nil
 }

@@ -119,7 +119,7 @@ func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
 	e := l.begin(phi, psi, batch)
 	var parts []*Node
 	for from, to := range l.Plan.All() {
-		parts = append(parts, smc.Gate(ReduceSum(e.rows(e.chunk(from, to, last(parts))), 1)))
+		parts = append(parts, smc.Gate(ReduceSum(e.rows(e.chunk(from, to, e.before(parts))), 1)))
 	}
 	return concatenate(parts)
 }
@@ -149,12 +149,12 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
 	e := l.begin(phi, psi, batch)
 	var values, gradients []*Node
-	var finished *Node // one particle's gradient: what a chunk computes last, but little to wait for
+	var finished []*Node // one particle's gradient of each chunk: what it computes last, but little to wait for
 	for from, to := range l.Plan.All() {
-		c := e.chunk(from, to, finished)
+		c := e.chunk(from, to, e.before(finished))
 		logLik := Mul(ReduceSum(e.rows(c), 1), scale)
 		ofChunk := e.gradient(c, logLik)
-		finished = Slice(ofChunk, AxisRange(0, 1))
+		finished = append(finished, Slice(ofChunk, AxisRange(0, 1)))
 		values, gradients = append(values, logLik), append(gradients, ofChunk)
 	}
 	prior := l.Model.LogPrior(phi)
@@ -225,11 +225,12 @@ func part(x *Node, from, to int) *Node {
 	return Slice(x, AxisRange(from, to))
 }
 
-func last(nodes []*Node) *Node {
-	if len(nodes) == 0 {
-		return nil
+// before is what the next chunk waits for, given what the chunks so far have computed; nil: nothing.
+func (e *evaluation) before(done []*Node) *Node {
+	if i := e.Plan.Before(len(done)); i >= 0 {
+		return done[i]
 	}
-	return nodes[len(nodes)-1]
+	return nil
 }
 
 func concatenate(parts []*Node) *Node {
