@@ -74,7 +74,7 @@ func TestSGLDSchedule(t *testing.T) {
 	slope := func(g float64) Density {
 		return func(phi *Node) *Node { return MulScalar(ReduceSum(phi, 1), g) }
 	}
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			kernel  SGLD
 			a, b, c float64
@@ -161,7 +161,7 @@ func TestSGHMC(t *testing.T) {
 
 // Scales stand for a change of variables: SGHMC on N(0, s^2) with scale s is s times SGHMC on N(0, 1).
 func TestSGHMCScale(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		kernel := SGHMC{LearningRate: .3, Friction: .2}
 		start, s := []float64{.5, -1, 2, .3}, []float64{4, .25}
 		plain, _, _ := mover(t, engine, dtype, kernel, 2, independentNormal([]float64{0, 0}, []float64{1, 1}))(start, 10)

@@ -26,7 +26,7 @@ func every() []Kernel {
 
 // A particle goes where it goes, bit by bit, whatever the others are: elsewhere, far out, or NaN.
 func TestParticlesAreIndependent(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, kernel := range every() {
 			var target Target
 			if kernel.Needs() != NeedsNothing || slices.Contains([]string{"mcmc.ULA", "mcmc.SGLD", "mcmc.SGHMC"}, fmt.Sprintf("%T", kernel)) {
@@ -102,7 +102,7 @@ func TestGradientIsNotFinite(t *testing.T) {
 // count it.
 func TestUnadjustedGoBack(t *testing.T) {
 	plain, holed := aboveOne()
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		phi := make([]float64, 200)
 		for i := range phi {
 			phi[i] = float64(float32(1 - float64(i)/100))
