@@ -34,7 +34,8 @@ type Guided struct {
 	// Adapt, if above 0, moves the step size so that the moves, were they accepted or rejected as Metropolis and Hastings do, would be accepted with
 	// this mean probability a: log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and
 	// Thoms 2008, section 4.2.2, and Garthwaite, Fan and Sisson 2016 for the factor; the gain does not vanish, since psi goes on moving). Customary are
-	// 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC. It costs RandomWalk one more evaluation.
+	// 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC. A step that leaves no particle with a weight, as when all trajectories diverge, is made
+	// again with a step size smaller by e. It costs RandomWalk one more evaluation.
 	Adapt float64
 	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
 	Precondition bool
@@ -143,9 +144,25 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 		probability := Exp(MinScalar(Where(IsNaN(logRatio), negativeInfinity(logRatio), logRatio), 0))
 		t.acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
 		gain := MulScalar(MaxScalar(Exp(MulScalar(Log(number), -0.6)), 0.02), 1/(a.Adapt*(1-a.Adapt)))
-		next.logStep = Add(s.logStep, ClipScalar(Mul(gain, AddScalar(t.acceptance, -a.Adapt)), -1, 1))
+		change := ClipScalar(Mul(gain, AddScalar(t.acceptance, -a.Adapt)), -1, 1)
+		next = a.unlessLost(IsFinite(weighed.LogSum), next, s)
+		next.logStep = Add(s.logStep, Where(IsFinite(weighed.LogSum), change, ConstAs(change, -1.0)))
 	}
 	return next, t
+}
+
+// unlessLost is the next state, or the one before where no particle is left: adaptation then makes the step once more, and smaller.
+func (a *guided) unlessLost(left *Node, next, before guidedState) guidedState {
+	keep := func(next, before *Node) *Node {
+		if next == nil {
+			return nil
+		}
+		return Where(BroadcastToDims(left, next.Shape().Dimensions...), next, before)
+	}
+	next.phi, next.logWeights, next.logDensity = keep(next.phi, before.phi), keep(next.logWeights, before.logWeights), keep(next.logDensity, before.logDensity)
+	next.psi = keep(next.psi, before.psi)
+	next.moments.Mean, next.moments.Square = keep(next.moments.Mean, before.moments.Mean), keep(next.moments.Square, before.moments.Square)
+	return next
 }
 
 // weigh gives the proposed particles their weights, the gradient with respect to psi under these, and log pi_t(phi_t; psi_t-1), [J].
@@ -223,12 +240,20 @@ func (a *guided) begin(r *run) error {
 
 func (a *guided) advance(_ context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
 	scalars := []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count), a.StepSize.At(r.step)}
-	values, err := a.program.Run(r.state, batch.Rows, scalars, random.SeedWords(r.Seed))
-	if err != nil {
-		return StepRecord{}, err
+	for tries := 1; ; tries++ {
+		values, err := a.program.Run(r.state, batch.Rows, scalars, random.SeedWords(r.Seed))
+		if err != nil {
+			return StepRecord{}, err
+		}
+		record := recordOf(values)
+		if a.Adapt == 0 || !math.IsInf(record.LogEvidence, -1) || tries == maxTries {
+			return record, nil
+		}
 	}
-	return recordOf(values), nil
 }
+
+// maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size smaller by e.
+const maxTries = 30
 
 func (a *guided) close() {
 	a.start.Close()

@@ -2,6 +2,7 @@ package ohsmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -157,6 +159,23 @@ func TestGuidedNonFinite(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "weights are zero") {
 		t.Error(err)
+	}
+}
+
+// Where all trajectories diverge, a fixed step size is an error that says so, and an adapted one shrinks until they do not.
+func TestDivergentProposals(t *testing.T) {
+	settings := Settings{Particles: 100, BatchSize: 30, Epochs: 60, Algorithm: Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50)}}
+	_, err := Train(t.Context(), bayesianLine(.5), dataset.Parts{Train: linear(30)}, settings)
+	if !errors.Is(err, smc.ErrZeroWeights) || !strings.Contains(err.Error(), "step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
+		t.Errorf("step size 50: %v", err)
+	}
+	settings.Algorithm = Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50), Adapt: .65}
+	result, err := Train(t.Context(), bayesianLine(.5), dataset.Parts{Train: linear(30)}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := result.Trace[59]; result.Status != Completed || !(last.StepSize < 1) || last.ESS < 2 {
+		t.Errorf("adapted from 50: %+v", last)
 	}
 }
 
