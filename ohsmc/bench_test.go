@@ -114,8 +114,8 @@ func BenchmarkGuided(b *testing.B) {
 	}{
 		{"random walk", Guided{Proposal: RandomWalk{}}},
 		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}}},
-		{"Langevin", Guided{}},
-		{"Langevin, adapted and preconditioned", Guided{Adapt: .574, Precondition: true}},
+		{"Langevin", Guided{Proposal: Langevin{}}},
+		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}},
 		{"HMC", Guided{Proposal: HMC{Steps: 5}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -26,13 +26,13 @@ func BenchmarkEqualSeconds(b *testing.B) {
 			{"open horizon", OpenHorizon{}},
 			{"random walk", Guided{Proposal: RandomWalk{}}},
 			{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}}},
-			{"Langevin", Guided{}},
-			{"Langevin, adapted and preconditioned", Guided{Adapt: .574, Precondition: true}},
+			{"Langevin", Guided{Proposal: Langevin{}}},
+			{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}},
 			{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 3}, Adapt: .65, Precondition: true}},
 			{"random walk, per batch", Guided{Proposal: RandomWalk{}, PerBatch: true}},
 			{"Langevin, paper's form, per batch", Guided{Proposal: Langevin{PaperForm: true}, PerBatch: true}},
-			{"Langevin, per batch", Guided{PerBatch: true}},
-			{"Langevin, adapted and preconditioned, per batch", Guided{Adapt: .574, Precondition: true, PerBatch: true}},
+			{"Langevin, per batch", Guided{Proposal: Langevin{}, PerBatch: true}},
+			{"Langevin, adapted and preconditioned, per batch", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true, PerBatch: true}},
 			{"HMC, adapted and preconditioned, per batch", Guided{Proposal: HMC{Steps: 3}, Adapt: .65, Precondition: true, PerBatch: true}},
 		} {
 			b.Run(fmt.Sprintf("%s/%s", data.Name, c.name), func(b *testing.B) {

@@ -53,8 +53,8 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: optim.Exponential(.1, .9, 2)}, 300},
 		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.3), Adapt: .85, Precondition: true}, 0},
 		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: optim.Constant(.08)}, 0},
-		{"Langevin", Guided{StepSize: optim.Constant(.25)}, 400},
-		{"Langevin, adapted and preconditioned", Guided{StepSize: optim.Constant(.3), Adapt: .8, Precondition: true}, 0},
+		{"Langevin", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.25)}, 400},
+		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.3), Adapt: .8, Precondition: true}, 0},
 		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.15)}, 0},
 		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: optim.Constant(.3), Precondition: true}, 250},
 	} {
@@ -153,7 +153,7 @@ func TestAdaptedStepSize(t *testing.T) {
 // Particles that have no finite likelihood, or no finite gradient, get no weight and are counted; the others go on.
 func TestGuidedNonFinite(t *testing.T) {
 	result, err := Train(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()},
-		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Algorithm: Guided{StepSize: optim.Constant(1e-3)}})
+		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Algorithm: Guided{Proposal: Langevin{}, StepSize: optim.Constant(1e-3)}})
 	if err == nil {
 		t.Fatalf("particles at 1e25 in float32 ran: %+v", result.Trace)
 	}
