@@ -57,9 +57,6 @@ const (
 	hmcEnergy     = "start_energy"
 )
 
-// hmcMaxEnergyError is what an energy may rise by along a trajectory before it counts as divergent.
-const hmcMaxEnergyError = 1000
-
 // Start implements Starter: the first move begins a transition.
 func (k HMC) Start(rng random.Stream, s State) State {
 	none := Zeros(s.Phi.Graph(), s.perParticle())
@@ -86,7 +83,7 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	end, momentum := Leapfrog(target, s, momentum, tuning.stepSize(s.Phi, k.StepSize), tuning.Scale)
 	taken := AddScalar(s.Own[hmcTaken], 1)
 	energyError := Sub(Sub(Kinetic(momentum), end.LogDensity), energy)
-	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, hmcMaxEnergyError))) // also where it is NaN
+	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, maxEnergyError))) // also where it is NaN
 
 	// Where it ends: accept or go back.
 	complete := Or(diverges, GreaterOrEqual(taken, planned))

@@ -33,7 +33,7 @@ var (
 // Every Move is one leapfrog step of every particle, that is one gradient. A particle whose tree has ended begins a new one at its next move, whatever the others
 // do: there is no waiting for the longest tree. Phi is a draw only where Info.Complete is 1: else it is the leaf that the
 // tree has chosen so far. No tree is kept to find the turns of its subtrees, only some leaves of the subtree that is growing, one for each of its depths (Phan,
-// Pradhan and Jankowiak 2019, section 3.2). The state is 3 MaxDepth + 9 tensors [J, D]; a move needs it
+// Pradhan and Jankowiak 2019). The state is 3 MaxDepth + 9 tensors [J, D]; a move needs it
 // twice, and what the gradient takes.
 //
 // Info: Acceptance is the mean over the leaves of min(1, exp(-energy error)), EnergyError that of the last leaf, Accepted is 1 where
