@@ -28,6 +28,9 @@ func byBatch(scale float64) Target {
 
 // Every fault is found, and the kernel that it is built into passes without it.
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some dozens of faulty samplers take a minute and more")
+	}
 	t.Parallel()
 	engine, err := compute.Open(compute.GoBackend) // a fault is one on every backend, and this one compiles in no time
 	if err != nil {

@@ -48,7 +48,7 @@ func TestKernels(t *testing.T) {
 			particles = 300
 		}
 		for _, k := range kernels {
-			if k.second && engine.IsXLA() {
+			if k.second && engine.IsXLA() || testing.Short() && (k.second || dtype == compute.Float32) {
 				continue
 			}
 			o := k.options

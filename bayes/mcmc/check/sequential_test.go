@@ -172,6 +172,9 @@ func (f filter) move(r *rand.Rand, phi []float64, rows, d int) {
 
 // A right sampler passes with several numbers of particles, and each of the faults is found.
 func TestSequentialFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some dozens of faulty samplers take a minute and more")
+	}
 	t.Parallel()
 	for _, fault := range []string{
 		"", "resampling off by one", "weights not reset", "weights go with the ancestors", "weights forgotten", "weights without logs",
