@@ -238,7 +238,7 @@ func (e exactTarget) check(t *testing.T, when string, phi []float64) {
 
 // The Metropolis kernels leave their target invariant, and bring particles that begin elsewhere to it.
 func TestMetropolisInvariance(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			target exactTarget
 			kernel Kernel

@@ -24,7 +24,7 @@ func independentNormal(m, s []float64) Density {
 // stationary variance is s^2 / (1 - r/4), and successive draws have correlation 1 - r/2. ULA and SGLD with a constant step size have this bias, and no other.
 func TestLangevinBias(t *testing.T) {
 	m, s := []float64{1.5, -.7}, []float64{2, .5}
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			kernel Kernel
 			h      float64
@@ -128,7 +128,7 @@ func TestSGHMC(t *testing.T) {
 	if limit := law(SGHMC{LearningRate: 1e-4}, .02, 100_000); math.Abs(limit-1) > 1e-3 {
 		t.Fatalf("the recursion tends to a variance of %v, want 1", limit)
 	}
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			kernel SGHMC
 			moves  []int

@@ -16,7 +16,7 @@ import (
 // From the mode of a standard normal with a step of 0.45 no trajectory of 4 leaves reaches a quarter of the period, and each of 8 goes beyond it: trees end
 // in their third doubling, after 4 to 7 gradients, and those that have all 7 come from the complete tree.
 func TestNUTSLengths(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		const particles, stepSize = 500, .45
 		normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
 		chains := newNUTSChains(t, engine, dtype, NUTS{}, normal, nil)
@@ -42,7 +42,7 @@ func TestNUTSLengths(t *testing.T) {
 
 // A target that is NaN above 1: particles are drawn from what is left, those that begin in the hole or are NaN disturb nobody, and those in the hole leave it.
 func TestNUTSNonFinite(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		const high, stepSize = 1, .9
 		holed := Density(func(phi *Node) *Node {
 			x := Squeeze(phi, 1)

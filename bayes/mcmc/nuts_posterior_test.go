@@ -154,7 +154,7 @@ func TestNUTSPosteriors(t *testing.T) {
 		{gaussian, gaussianMoments, engines[0], compute.Float64},
 	} {
 		t.Run(fmt.Sprintf("%s/%s/%s", c.problem.Name, c.engine.Name(), c.dtype), func(t *testing.T) {
-			s := Settings{Chains: 60, Draws: 150, WarmUp: 150, Seed: 1, DType: c.dtype, Engine: c.engine}
+			s := Settings{Chains: 60, Draws: 80, WarmUp: 100, Seed: 1, DType: c.dtype, Engine: c.engine}
 			if testing.Short() {
 				s.Chains, s.Draws = 30, 40
 			}

@@ -120,7 +120,7 @@ func (c *nutsChains) float64s(x *tensors.Tensor) []float64 {
 // After a given number of transitions particles that began as draws of the target are draws of it. (After a given number of moves they are not: long
 // transitions are more often under way than short ones.)
 func TestNUTSInvariance(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			target   exactTarget
 			kernel   NUTS

@@ -68,7 +68,7 @@ func aboveOne() (plain, holed Target) {
 func TestGradientIsNotFinite(t *testing.T) {
 	plain, holed := aboveOne()
 	below := distuv.UnitNormal.CDF(1)
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		r := rand.New(rand.NewPCG(1, 2))
 		phi := make([]float64, j)
 		for i := range phi {
@@ -142,7 +142,7 @@ func TestUnadjustedGoBack(t *testing.T) {
 func TestDivergence(t *testing.T) {
 	steep := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5e6) })
 	kernel := HMC{StepSize: .1, Steps: 50}
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
 			s := Start(kernel, random.New(g, 5), a[0], steep)
 			next, info := kernel.Move(random.New(g, 5), s, steep, Tuning{})

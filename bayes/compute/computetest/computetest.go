@@ -38,6 +38,17 @@ func Each(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype co
 	}
 }
 
+// Pair runs a test as a subtest with each engine and each type once, not with all four pairs of them: for tests that compile long. Where there is one
+// engine only, it runs both types.
+func Pair(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype compute.DType)) {
+	t.Helper()
+	engines := Engines(t)
+	for i, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+		engine := engines[i%len(engines)]
+		t.Run(engine.Name()+"/"+dtype.String(), func(t *testing.T) { test(t, engine, dtype) })
+	}
+}
+
 // Compile prepares a graph and returns a function that runs it: arguments are Go values or tensors, results are flat
 // float64s, one slice for each output. It is compiled at the first call.
 func Compile(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node) func(args ...any) [][]float64 {
