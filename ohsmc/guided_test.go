@@ -62,7 +62,7 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 			continue // one of each path, for the slow runs
 		}
 		t.Run(c.name, func(t *testing.T) {
-			computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 				trainer := NewTrainer(bayesianLine(sd))
 				defer trainer.Close()
 				var off [7][]float64 // of mean and variance of three coordinates, in posterior units, and of the log of the constants' ratios

@@ -26,7 +26,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 	for i := range data.Y {
 		data.Y[i] += 3
 	}
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		trained, err := Train(t.Context(), model, dataset.Parts{Train: data}, Settings{
 			Particles: 200, BatchSize: 8, Epochs: 4, DType: dtype, Engine: engine, Algorithm: SMC{Moves: 2}, Unscaled: true,
 		})

@@ -45,7 +45,7 @@ func TestSMCIsExact(t *testing.T) {
 			continue // one of each path, for the slow runs
 		}
 		t.Run(c.name, func(t *testing.T) {
-			computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 				if engine.Name() != "go" && c.name != "HMC" && c.name != "random walk" {
 					t.Skip("the programs are the same on all backends: compiling them is what takes long")
 				}
