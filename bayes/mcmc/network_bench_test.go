@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // network is the posterior of an MLP 8-50-50-1, tanh, with Gaussian noise of 0.3 on 927 made-up rows, for the given number of chains. Weights have prior
@@ -29,10 +28,6 @@ func network(b *testing.B, chains int) mcmc.Problem {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := compute.NewPlan(chains, int64(4*4*bound.SuffixWidth()*rows), 0)
-	if err != nil {
-		b.Fatal(err)
-	}
 	rng := rand.New(rand.NewPCG(0, 0))
 	x, y := make([]float64, rows*inputs), make([]float64, rows)
 	for i := range x {
@@ -41,21 +36,18 @@ func network(b *testing.B, chains int) mcmc.Problem {
 	for i := range y {
 		y[i] = math.Sin(2*x[i*inputs]) + .3*rng.NormFloat64()
 	}
-	return mcmc.Problem{
-		Name: "network", Dim: bound.D,
-		Data: map[string]*tensors.Tensor{"x": compute.Floats(compute.Float32, x, rows, inputs), "y": compute.Floats(compute.Float32, y, rows)},
-		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
-			likelihood := target.Likelihood{Model: bound, Plan: plan}
-			return target.At(target.Full{Likelihood: likelihood}, nil, target.Batch{X: data["x"], Y: data["y"]})
-		},
-		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
-			return graph.MulScalar(bound.SamplePrior(rng, dtype, chains), .5)
-		},
+	problem, err := target.Problem(bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains)
+	if err != nil {
+		b.Fatal(err)
 	}
+	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
+		return graph.MulScalar(bound.SamplePrior(rng, dtype, chains), .5)
+	}
+	return problem
 }
 
 // BenchmarkHMC is full-batch HMC with 100 chains and 10 leapfrog steps on a network's posterior: one operation is a transition of all chains. It reports useful
-// gradients per second, to be held against those of /shared/bench's BlackJAX program of the same size.
+// gradients per second.
 func BenchmarkHMC(b *testing.B) {
 	const chains = 100
 	problem := network(b, chains)

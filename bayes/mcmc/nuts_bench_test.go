@@ -33,7 +33,7 @@ func BenchmarkNUTS(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := compute.NewPlan(chains, int64(4*4*bound.SuffixWidth()*rows), 0)
+	plan, err := compute.NewParallelPlan(chains, int64(4*4*bound.SuffixWidth()*rows))
 	if err != nil {
 		b.Fatal(err)
 	}
