@@ -4,42 +4,36 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/compute/checkpoint"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.ohsmc/2"
+const checkpointFormat = "gobnn.ohsmc/3"
 
-// checkpointHead is the part of a checkpoint that is no tensor. What must agree for a run to go on stands in Identity.
-type checkpointHead struct {
-	Format    string            `json:"format"`
-	Identity  map[string]string `json:"identity"`
-	Step      int               `json:"step"`
-	Best      int               `json:"best_step"`
-	SinceBest int               `json:"since_best"`
-	Status    Status            `json:"status"`
-	Elapsed   time.Duration     `json:"elapsed"`
+// position is the part of a checkpoint that is no tensor.
+type position struct {
+	Step      int           `json:"step"`
+	Best      int           `json:"best_step"`
+	SinceBest int           `json:"since_best"`
+	Status    Status        `json:"status"`
+	Elapsed   time.Duration `json:"elapsed"`
 }
 
-// identity is what a checkpoint must share with the run that resumes it, by the name that a message gives it.
-func (r *run) identity() (map[string]string, error) {
+// blankCheckpoint is what a checkpoint of this run is recognised by, without what it holds.
+func (r *run) blankCheckpoint() (checkpoint.Run[position], error) {
 	model, err := json.Marshal(r.bound.Model)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]string{
-		"model":    string(model),
-		"data":     r.data.Hash(),
-		"seed":     fmt.Sprint(r.Seed),
-		"settings": string(r.Settings.record()),
-		"backend":  r.engine.Name(),
-	}, nil
+	return checkpoint.Run[position]{Format: checkpointFormat, Identity: []checkpoint.Part{
+		{Name: "data", Value: r.data.Hash()},
+		{Name: "model", Value: string(model)},
+		{Name: "seed", Value: fmt.Sprint(r.Seed)},
+		{Name: "settings", Value: string(r.Settings.record())},
+		{Name: "backend", Value: r.engine.Name()},
+	}}, err
 }
 
 func (r *run) checkpointIfDue() error {
@@ -54,7 +48,7 @@ func (r *run) checkpoint() error {
 	if r.Checkpoint == "" {
 		return nil
 	}
-	identity, err := r.identity()
+	kept, err := r.blankCheckpoint()
 	if err != nil {
 		return fmt.Errorf("ohsmc: checkpoint: %w", err)
 	}
@@ -62,17 +56,13 @@ func (r *run) checkpoint() error {
 	if status == Cancelled {
 		status = "" // it goes on
 	}
-	head, err := json.Marshal(checkpointHead{checkpointFormat, identity, r.step, r.best.Step, r.sinceBest, status, r.elapsed()})
-	if err != nil {
+	kept.Head = position{r.step, r.best.Step, r.sinceBest, status, r.elapsed()}
+	if kept.Tensors, err = r.state.Host(r.own()...); err != nil {
 		return fmt.Errorf("ohsmc: checkpoint: %w", err)
 	}
-	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(head)}}
-	if file.Tensors, err = r.state.Host(r.own()...); err != nil {
-		return fmt.Errorf("ohsmc: checkpoint: %w", err)
-	}
-	file.Tensors["trace"] = traceTensor(r.trace)
-	file.Tensors["validated"] = validatedTensor(r.validated)
-	if err := tensorfile.Write(r.Checkpoint, file); err != nil {
+	kept.Tensors["trace"] = traceTensor(r.trace)
+	kept.Tensors["validated"] = validatedTensor(r.validated)
+	if err := kept.Write(r.Checkpoint); err != nil {
 		return fmt.Errorf("ohsmc: checkpoint: %w", err)
 	}
 	r.saved = time.Now()
@@ -95,51 +85,39 @@ func (r *run) restore() error {
 	if r.Checkpoint == "" {
 		return nil
 	}
-	file, err := tensorfile.Read(r.Checkpoint)
-	if errors.Is(err, fs.ErrNotExist) {
+	kept, err := r.blankCheckpoint()
+	if err != nil {
+		return fmt.Errorf("ohsmc: checkpoint: %w", err)
+	}
+	found, err := kept.Resume(r.Checkpoint, r.Replace)
+	if err != nil {
+		return fmt.Errorf("ohsmc: resuming: %w", err)
+	}
+	if !found {
 		return r.checkpoint() // an unwritable folder shows now, not after hours
 	}
-	if err != nil {
-		return fmt.Errorf("ohsmc: resuming (delete the file to start anew): %w", err)
-	}
-	if err := r.adopt(file); err != nil {
+	if err := r.adopt(kept); err != nil {
 		return fmt.Errorf("ohsmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
 	}
 	return nil
 }
 
-func (r *run) adopt(file tensorfile.File) error {
-	var head checkpointHead
-	if err := json.Unmarshal([]byte(file.Metadata["gobnn"]), &head); err != nil {
-		return fmt.Errorf("it is no checkpoint: %w", err)
-	}
-	if head.Format != checkpointFormat {
-		return fmt.Errorf("its format is %q, not %q", head.Format, checkpointFormat)
-	}
-	identity, err := r.identity()
-	if err != nil {
-		return err
-	}
-	for _, what := range []string{"data", "model", "seed", "settings", "backend"} {
-		if identity[what] != head.Identity[what] {
-			return fmt.Errorf("it belongs to a run with another %s: there %s, here %s", what, head.Identity[what], identity[what])
-		}
-	}
+func (r *run) adopt(kept checkpoint.Run[position]) (err error) {
 	for _, name := range r.own() {
-		if file.Tensors[name] == nil {
+		if kept.Tensors[name] == nil {
 			return fmt.Errorf("it has no tensor %q", name)
 		}
-		r.state.Set(name, file.Tensors[name])
+		r.state.Set(name, kept.Tensors[name])
 	}
-	r.step, r.sinceBest, r.status, r.before = head.Step, head.SinceBest, head.Status, head.Elapsed
-	if r.trace, err = traceOf(file.Tensors["trace"]); err != nil {
+	r.step, r.sinceBest, r.status, r.before = kept.Head.Step, kept.Head.SinceBest, kept.Head.Status, kept.Head.Elapsed
+	if r.trace, err = traceOf(kept.Tensors["trace"]); err != nil {
 		return err
 	}
-	if r.validated, err = validatedOf(file.Tensors["validated"]); err != nil {
+	if r.validated, err = validatedOf(kept.Tensors["validated"]); err != nil {
 		return err
 	}
 	for _, v := range r.validated {
-		if v.Step == head.Best {
+		if v.Step == kept.Head.Best {
 			r.best = v
 		}
 	}

@@ -291,6 +291,12 @@ func TestResumeMismatch(t *testing.T) {
 	if _, err := Train(context.Background(), small, parts(t), base); !errors.Is(err, tensorfile.ErrDamaged) {
 		t.Errorf("a truncated checkpoint: error %v", err)
 	}
+	for _, settings := range []Settings{base, otherSeed} { // over a truncated file, and over another run
+		settings.Replace = true
+		if result := train(t, settings); result.Steps == 0 || result.Status != Completed {
+			t.Errorf("Replace with seed %d: %d steps, %s", settings.Seed, result.Steps, result.Status)
+		}
+	}
 }
 
 // SIGINT, through signal.NotifyContext as a program would have it, ends a run with what is there.

@@ -4,51 +4,42 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
 
-	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/compute/checkpoint"
 )
 
-const checkpointFormat = "gobnn.mcmc/1"
+const checkpointFormat = "gobnn.mcmc/2"
 
-// checkpointHead is the part of a checkpoint that is no tensor. What must agree for a run to go on stands in Identity.
-type checkpointHead struct {
-	Format   string            `json:"format"`
-	Identity map[string]string `json:"identity"`
-	Position position          `json:"position"`
-}
-
-// identity is what a checkpoint must share with the run that resumes it, by the name that a message gives it.
-func (r *run) identity() (map[string]string, error) {
+// blankCheckpoint is what a checkpoint of this run is recognised by, without what it holds.
+func (r *run) blankCheckpoint() (kept checkpoint.Run[position], err error) {
 	kernel, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", r.kernel), "settings": r.kernel})
 	if err != nil {
-		return nil, fmt.Errorf("%T cannot be written as JSON: %w", r.kernel, err)
+		return kept, fmt.Errorf("%T cannot be written as JSON: %w", r.kernel, err)
 	}
 	settings, err := r.Settings.record()
 	if err != nil {
-		return nil, err
+		return kept, err
 	}
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(r.problem.Data)) {
 		t := r.problem.Data[name]
 		fmt.Fprintf(digest, "%q %s ", name, t.Shape())
 		if err := t.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
-			return nil, fmt.Errorf("Problem.Data[%q]: %w", name, err)
+			return kept, fmt.Errorf("Problem.Data[%q]: %w", name, err)
 		}
 	}
-	return map[string]string{
-		"problem":  fmt.Sprintf("%q of dimension %d", r.problem.Name, r.problem.Dim),
-		"data":     hex.EncodeToString(digest.Sum(nil)),
-		"kernel":   string(kernel),
-		"seed":     fmt.Sprint(r.Seed),
-		"settings": settings,
-		"backend":  r.engine.Name(),
-	}, nil
+	return checkpoint.Run[position]{Format: checkpointFormat, Identity: []checkpoint.Part{
+		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", r.problem.Name, r.problem.Dim)},
+		{Name: "data", Value: hex.EncodeToString(digest.Sum(nil))},
+		{Name: "kernel", Value: string(kernel)},
+		{Name: "seed", Value: fmt.Sprint(r.Seed)},
+		{Name: "settings", Value: settings},
+		{Name: "backend", Value: r.engine.Name()},
+	}}, nil
 }
 
 func (r *run) checkpointIfDue() error {
@@ -63,18 +54,13 @@ func (r *run) checkpoint() error {
 	if r.Checkpoint == "" {
 		return nil
 	}
-	identity, err := r.identity()
+	kept, err := r.blankCheckpoint()
 	if err != nil {
 		return fmt.Errorf("mcmc: checkpoint: %w", err)
 	}
-	at := r.position
-	at.Before = r.elapsed()
-	head, err := json.Marshal(checkpointHead{checkpointFormat, identity, at})
-	if err != nil {
-		return fmt.Errorf("mcmc: checkpoint: %w", err)
-	}
-	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(head)}}
-	if file.Tensors, err = r.state.Host(r.carried()...); err != nil {
+	kept.Head = r.position
+	kept.Head.Before = r.elapsed()
+	if kept.Tensors, err = r.state.Host(r.carried()...); err != nil {
 		return fmt.Errorf("mcmc: checkpoint: %w", err)
 	}
 	most := 0
@@ -82,9 +68,9 @@ func (r *run) checkpoint() error {
 		most = max(most, t.Kept)
 	}
 	if most > 0 {
-		file.Tensors["draws"] = r.draws.first(most).Tensor()
+		kept.Tensors["draws"] = r.draws.first(most).Tensor()
 	}
-	if err := tensorfile.Write(r.Checkpoint, file); err != nil {
+	if err := kept.Write(r.Checkpoint); err != nil {
 		return fmt.Errorf("mcmc: checkpoint: %w", err)
 	}
 	r.saved = time.Now()
@@ -96,51 +82,39 @@ func (r *run) restore() (resumed bool, err error) {
 	if r.Checkpoint == "" {
 		return false, nil
 	}
-	file, err := tensorfile.Read(r.Checkpoint)
-	if errors.Is(err, fs.ErrNotExist) {
+	kept, err := r.blankCheckpoint()
+	if err != nil {
+		return false, fmt.Errorf("mcmc: checkpoint: %w", err)
+	}
+	resumed, err = kept.Resume(r.Checkpoint, r.Replace)
+	if err != nil {
+		return false, fmt.Errorf("mcmc: resuming: %w", err)
+	}
+	if !resumed {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("mcmc: resuming (delete the file to start anew): %w", err)
-	}
-	if err := r.adopt(file); err != nil {
+	if err := r.adopt(kept); err != nil {
 		return false, fmt.Errorf("mcmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
 	}
 	return true, nil
 }
 
-func (r *run) adopt(file tensorfile.File) error {
-	var head checkpointHead
-	if err := json.Unmarshal([]byte(file.Metadata["gobnn"]), &head); err != nil {
-		return fmt.Errorf("it is no checkpoint: %w", err)
-	}
-	if head.Format != checkpointFormat {
-		return fmt.Errorf("its format is %q, not %q", head.Format, checkpointFormat)
-	}
-	identity, err := r.identity()
-	if err != nil {
-		return err
-	}
-	for _, what := range []string{"problem", "data", "kernel", "seed", "settings", "backend"} {
-		if identity[what] != head.Identity[what] {
-			return fmt.Errorf("it belongs to a run with another %s: there %s, here %s", what, head.Identity[what], identity[what])
-		}
-	}
+func (r *run) adopt(kept checkpoint.Run[position]) error {
 	for _, name := range r.carried() {
-		if file.Tensors[name] == nil {
+		if kept.Tensors[name] == nil {
 			return fmt.Errorf("it has no tensor %q", name)
 		}
-		r.state.Set(name, file.Tensors[name])
+		r.state.Set(name, kept.Tensors[name])
 	}
-	if draws := file.Tensors["draws"]; draws != nil {
+	if draws := kept.Tensors["draws"]; draws != nil {
 		if err := r.draws.adopt(draws); err != nil {
 			return err
 		}
 		draws.FinalizeAll() //nolint:errcheck // freeing a copy
 	}
-	if len(head.Position.Tallies) != r.Chains {
-		return fmt.Errorf("it has tallies of %d chains, not %d", len(head.Position.Tallies), r.Chains)
+	if len(kept.Head.Tallies) != r.Chains {
+		return fmt.Errorf("it has tallies of %d chains, not %d", len(kept.Head.Tallies), r.Chains)
 	}
-	r.position = head.Position
+	r.position = kept.Head
 	return nil
 }

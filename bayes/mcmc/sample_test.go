@@ -274,6 +274,13 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	if _, err := Sample(context.Background(), standard(), kernel, settings); !says(err, "resuming") {
 		t.Errorf("a file of nonsense: %v", err)
 	}
+	settings.Replace = true
+	for _, seed := range []uint64{9, 10} { // over nonsense, and over another run
+		settings.Seed = seed
+		if result, err := Sample(context.Background(), standard(), kernel, settings); err != nil || result.Moves != 5 {
+			t.Errorf("Replace with seed %d: %+v, %v", seed, result, err)
+		}
+	}
 	settings.Checkpoint = filepath.Join(t.TempDir(), "none", "run.safetensors")
 	if _, err := Sample(context.Background(), standard(), kernel, settings); !says(err, "checkpoint") {
 		t.Errorf("a folder that is not there: %v", err)

@@ -55,6 +55,8 @@ type Settings struct {
 	// seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
+	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	Replace bool
 	// Progress, if set, is called after a move, at most about ten times a second, and at the end.
 	Progress func(Progress)
 }
