@@ -107,7 +107,7 @@ func (b *Bound) lay(layers []nn.Layer) error {
 	return nil
 }
 
-// Unpack cuts phi, [J, D], and psi, [W], into the parameters' own tensors; of each only what keep accepts.
+// Unpack cuts phi, [J/c, D, c] as nn.Block lays it out, and psi, [W], into the parameters' own tensors; of each only what keep accepts.
 func (b *Bound) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Leaves {
 	leaves := nn.Leaves{}
 	for _, slot := range b.Slots {
@@ -116,7 +116,7 @@ func (b *Bound) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Leaves {
 		}
 		from, to := slot.Offset, slot.Offset+slot.Size()
 		if slot.Stochastic {
-			shape := append([]int{phi.Shape().Dim(0)}, slot.Shape...)
+			shape := append(append([]int{phi.Shape().Dim(0)}, slot.Shape...), phi.Shape().Dim(2))
 			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)), shape...), PerParticle: true}
 		} else {
 			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(psi, graph.AxisRange(from, to)), slot.Shape...)}
@@ -142,6 +142,26 @@ func apply(layers []nn.Layer, leaves nn.Leaves, h nn.Value) nn.Value {
 
 // HasPrefix says whether any layer comes before the first stochastic one.
 func (b *Bound) HasPrefix() bool { return len(b.prefix) > 0 }
+
+// LongestOwnSum is the longest sum of products in the network's layers and their gradients on a batch of the given rows, if every weight matrix is
+// stochastic and there are several, so that each particle multiplies matrices of its own; else 0.
+func (b *Bound) LongestOwnSum(rows int) int {
+	longest, matrices := rows, 0
+	for _, slot := range b.Slots {
+		if slot.Kind != nn.Weights {
+			continue
+		}
+		if !slot.Stochastic {
+			return 0
+		}
+		longest = max(longest, slot.FanIn, slot.FanOut)
+		matrices++
+	}
+	if matrices < 2 {
+		return 0
+	}
+	return longest
+}
 
 // SuffixWidth is the sum of the widths of the suffix's layers: what a particle needs in activations per row.
 func (b *Bound) SuffixWidth() int {

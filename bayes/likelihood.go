@@ -16,8 +16,8 @@ type Likelihood interface {
 	Task() Task
 	// Parameters of the likelihood itself, such as a noise that is learnt; nil if it has none.
 	Parameters() []nn.Parameter
-	// LogDensity is log p(y_b | network output) per particle and row, [J, B], or [1, B] if nothing in it is per particle.
-	// outputs are [C, B] or [J, C, B]; y is [B]: the target, or the index of the class as a number.
+	// LogDensity is log p(y_b | network output) per particle and row, in the blocks of nn.Block, [J/c, B, c], or [1, B, 1] if nothing in it is per
+	// particle. outputs are [K, B] or [J/c, K, B, c]; y is [B]: the target, or the index of the class as a number.
 	LogDensity(leaves nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node
 	// Check returns an error that names a setting that is wrong.
 	Check() error
@@ -62,25 +62,25 @@ func (g Gaussian) Parameters() []nn.Parameter {
 // LogDensity implements Likelihood: -((y - f)/s)^2/2 - log s - log(2 pi)/2.
 func (g Gaussian) LogDensity(leaves nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node {
 	f := oneOutput(outputs)
-	residual := graph.Sub(graph.ExpandAxes(y, 0), f)
+	residual := graph.Sub(graph.ExpandAxes(y, 0, -1), f)
 	constant := 0.5*math.Log(2*math.Pi) + math.Log(g.stdDev())
 	if !g.Learn {
 		return graph.SubScalar(graph.MulScalar(graph.Square(residual), -0.5/(g.stdDev()*g.stdDev())), constant)
 	}
-	t := leaves[noiseName].Node // [1] or [J, 1]
+	t := leaves[noiseName].Node // [1] or [J/c, 1, c]
 	if !leaves[noiseName].PerParticle {
-		t = graph.ExpandAxes(t, 0)
+		t = graph.ExpandAxes(t, 0, -1)
 	}
 	scaled := graph.Mul(graph.DivScalar(residual, g.stdDev()), graph.Exp(graph.Neg(t)))
 	return graph.SubScalar(graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), t), constant)
 }
 
-// oneOutput drops the axis of a network with one output: [1, B] or [J, B].
+// oneOutput drops the axis of a network with one output: [1, B, 1] or [J/c, B, c].
 func oneOutput(outputs nn.Value) *graph.Node {
 	if outputs.PerParticle {
 		return graph.Squeeze(outputs.Node, 1)
 	}
-	return outputs.Node
+	return graph.ExpandAxes(outputs.Node, -1)
 }
 
 // Bernoulli is y in {0, 1} with P(y = 1) = sigmoid(f(x)).
@@ -98,7 +98,7 @@ func (Bernoulli) Parameters() []nn.Parameter { return nil }
 // LogDensity implements Likelihood: -softplus(-f) if y = 1, -softplus(f) if y = 0.
 func (Bernoulli) LogDensity(_ nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node {
 	sign := graph.SubScalar(graph.MulScalar(y, 2), 1) // [B], -1 or 1
-	margin := graph.Mul(oneOutput(outputs), graph.ExpandAxes(sign, 0))
+	margin := graph.Mul(oneOutput(outputs), graph.ExpandAxes(sign, 0, -1))
 	return graph.Neg(nn.Softplus.Apply(nil, nn.Value{Node: graph.Neg(margin)}).Node)
 }
 
@@ -118,11 +118,11 @@ func (Categorical) Parameters() []nn.Parameter { return nil }
 func (Categorical) LogDensity(_ nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node {
 	logits := outputs.Node
 	if !outputs.PerParticle {
-		logits = graph.ExpandAxes(logits, 0)
+		logits = graph.ExpandAxes(logits, 0, -1)
 	}
 	classes := logits.Shape().Dim(1)
 	oneHot := graph.OneHot(graph.ConvertDType(y, dtypes.Int32), classes, logits.DType()) // [B, C]
-	picked := graph.Mul(graph.LogSoftmax(logits, 1), graph.ExpandAxes(graph.Transpose(oneHot, 0, 1), 0))
+	picked := graph.Mul(graph.LogSoftmax(logits, 1), graph.ExpandAxes(graph.Transpose(oneHot, 0, 1), 0, -1))
 	return graph.ReduceSum(picked, 1)
 }
 

@@ -167,15 +167,16 @@ func (p *Posterior) compilePredict(engine *compute.Engine, rows int) (*graph.Exe
 			if len(parts) > 0 {
 				chunk = compute.After(chunk, parts[len(parts)-1])
 			}
-			leaves := p.bound.Unpack(chunk, nil, func(s Slot) bool { return s.Stochastic })
+			leaves := p.bound.Unpack(nn.Block(chunk, 1), nil, func(s Slot) bool { return s.Stochastic })
 			for name, leaf := range shared {
 				leaves[name] = leaf
 			}
 			out := p.bound.Suffix(leaves, h)
-			if !out.PerParticle {
-				out = nn.Value{Node: graph.BroadcastPrefix(out.Node, to-from), PerParticle: true}
+			if out.PerParticle {
+				parts = append(parts, graph.Squeeze(out.Node, -1))
+			} else {
+				parts = append(parts, graph.BroadcastPrefix(out.Node, to-from))
 			}
-			parts = append(parts, out.Node)
 		}
 		if len(parts) == 1 {
 			return parts[0]

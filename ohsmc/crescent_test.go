@@ -30,10 +30,10 @@ func (crescent) Parameters() []nn.Parameter {
 }
 
 func (crescent) Apply(leaves nn.Leaves, h nn.Value) nn.Value {
-	psi := graph.ExpandAxes(graph.AddScalar(leaves["psi less 0.1"].Node, 0.1), 0) // [1, 1]
-	phi0, phi1 := leaves["phi0"].Node, leaves["phi1"].Node                        // [J, 1]
+	psi := graph.ExpandAxes(graph.AddScalar(leaves["psi less 0.1"].Node, 0.1), 0, -1) // [1, 1, 1]
+	phi0, phi1 := leaves["phi0"].Node, leaves["phi1"].Node                            // [J/c, 1, c]
 	f := graph.Add(graph.Div(phi1, psi), graph.MulScalar(graph.Add(graph.Square(phi0), graph.Square(psi)), 0.5))
-	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, h.Node.Shape().Dim(1)), PerParticle: true}
+	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, h.Node.Shape().Dim(1), f.Shape().Dim(2)), PerParticle: true}
 }
 
 // logEvidence is log p(y; psi) but for a constant: phi_1 is integrated analytically, phi_0 by the trapezoidal rule.

@@ -160,9 +160,6 @@ func checkParts(parts dataset.Parts) error {
 	return nil
 }
 
-// activationCopies is how many tensors of a layer's size a chunk holds at once, forward and backward.
-const activationCopies = 4
-
 // compiled prepares the programs, or finds those of an earlier run of the same kind.
 func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dataset.Parts, settings Settings) (*programs, error) {
 	validationRows := 0
@@ -174,12 +171,11 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 		return p, nil
 	}
 	p := &programs{core: core{Settings: settings, bound: bound}}
-	plan := func(rows, copies int) (target.Likelihood, error) {
-		bytes := int64(copies*bound.SuffixWidth()*rows) * int64(settings.DType.Size())
-		plan, err := compute.NewPlan(settings.Particles, bytes, settings.Chunk)
+	plan := func(rows int) (target.Likelihood, error) {
+		plan, err := target.NewPlan(bound, settings.DType, settings.Particles, rows, settings.Chunk)
 		return target.Likelihood{Model: bound, Plan: plan}, err
 	}
-	likelihood, err := plan(settings.BatchSize, activationCopies)
+	likelihood, err := plan(settings.BatchSize)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +187,7 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 		return nil, err
 	}
 	if parts.Validation != nil {
-		if p.validate, err = plan(validationRows, 2); err != nil {
+		if p.validate, err = plan(validationRows); err != nil {
 			return nil, err
 		}
 		best := []string{"best_nlpd"}

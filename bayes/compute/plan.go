@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"strings"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -93,4 +95,17 @@ func (p Plan) String() string {
 func After(x, before *graph.Node) *graph.Node {
 	largest := graph.ReduceAllMax(graph.StopGradient(before))
 	return graph.SchedulingBarrier(x, graph.Where(graph.IsFinite(largest), largest, graph.ZerosLike(largest)))
+}
+
+// Vector is how many particles side by side fill a processor's vectors without much padding: 8, 4 or, where there are few or the backend is not XLA on a CPU, 1.
+func Vector(backend compute.Backend, particles int) int {
+	if backend.Name() != "xla" || !strings.Contains(strings.ToLower(backend.Description()), "cpu") {
+		return 1
+	}
+	for _, width := range []int{8, 4} {
+		if padded := (particles + width - 1) / width * width; padded <= particles+particles/4 {
+			return width
+		}
+	}
+	return 1
 }

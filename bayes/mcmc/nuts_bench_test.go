@@ -33,7 +33,7 @@ func BenchmarkNUTS(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := compute.NewParallelPlan(chains, int64(4*4*bound.SuffixWidth()*rows))
+	plan, err := target.NewPlan(bound, compute.Float32, chains, rows, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -28,38 +28,44 @@ func (d Dense) Parameters() []Parameter {
 	}
 }
 
-// Apply maps [in, B] to [out, B], or [J, in, B] to [J, out, B]; a shared input becomes per particle if a parameter is.
+// Apply maps [in, B] to [out, B], or [J/c, in, B, c] to [J/c, out, B, c]; a shared input becomes per particle if a parameter is.
 func (d Dense) Apply(leaves Leaves, h Value) Value {
-	product := d.product(leaves[d.name(Weights)], h)
-	return addBiases(product, leaves[d.name(Biases)])
+	w, b := leaves[d.name(Weights)], leaves[d.name(Biases)]
+	z := d.product(w, h)
+	if w.PerParticle && b.PerParticle && z.Node.Shape().Dim(-1) > 1 {
+		return Value{holdGradient(addToRows(z.Node, b.Node), w.Node), true}
+	}
+	return addBiases(z, b)
 }
 
 func (d Dense) product(w, h Value) Value {
-	batch := h.Node.Shape().Dim(-1)
 	switch {
 	case !w.PerParticle && !h.PerParticle:
 		return Value{graph.Einsum("oi,ib->ob", w.Node, h.Node), false}
-	case w.PerParticle && !h.PerParticle: // one product for all particles: [J*out, in] by [in, B]
-		particles := w.Node.Shape().Dim(0)
-		stacked := graph.Reshape(w.Node, particles*d.Out, d.In)
-		return Value{graph.Reshape(graph.Einsum("ki,ib->kb", stacked, h.Node), particles, d.Out, batch), true}
 	case w.PerParticle:
-		return Value{particleProduct(w.Node, h.Node), true}
+		return Value{particleProduct(w.Node, h), true}
 	case d.Out == 1: // a weighted sum of rows, which fuses with what surrounds it
-		column := graph.Reshape(w.Node, 1, d.In, 1)
+		column := graph.Reshape(w.Node, 1, d.In, 1, 1)
 		return Value{graph.ExpandAxes(graph.ReduceSum(graph.Mul(h.Node, column), 1), 1), true}
 	default:
-		return Value{graph.Einsum("oi,jib->job", w.Node, h.Node), true}
+		blocks, batch, c := h.Node.Shape().Dim(0), h.Node.Shape().Dim(2), h.Node.Shape().Dim(3)
+		product := graph.Einsum("oi,jib->job", w.Node, graph.Reshape(h.Node, blocks, d.In, batch*c))
+		return Value{graph.Reshape(product, blocks, d.Out, batch, c), true}
 	}
 }
 
 func addBiases(z, b Value) Value {
-	biases := graph.ExpandAxes(b.Node, -1) // [out, 1] or [J, out, 1]
+	biases := b.Node // [out] or [J/c, out, c]
+	if b.PerParticle {
+		biases = graph.ExpandAxes(biases, 2)
+	} else {
+		biases = graph.ExpandAxes(biases, -1)
+	}
 	switch {
 	case z.PerParticle && !b.PerParticle:
-		biases = graph.ExpandAxes(biases, 0)
+		biases = graph.ExpandAxes(biases, 0, -1)
 	case !z.PerParticle && b.PerParticle:
-		z = Value{graph.ExpandAxes(z.Node, 0), true}
+		z = Value{graph.ExpandAxes(z.Node, 0, -1), true}
 	}
 	return Value{graph.Add(z.Node, biases), z.PerParticle}
 }

@@ -1,10 +1,13 @@
 // Package nn builds particle-batched neural networks: J copies of a network, evaluated on one batch at once in one graph.
 //
 // Some parameters of a partial Bayesian network differ from particle to particle (stochastic), the others are shared. So every
-// tensor on its way through the network is a Value, which is either shared by all particles, [width, B], or per particle,
-// [J, width, B]. A value stays shared until it meets the first stochastic parameter: what comes before is evaluated once, not J
-// times. Rows of the batch come last, and weights are [out, in], since then the product of J stochastic matrices with a
-// shared input is one large product, [J*out, in] by [in, B], without a transposition anywhere.
+// tensor on its way through the network is a Value, which is either shared by all particles, [width, B], or per particle. A value
+// stays shared until it meets the first stochastic parameter: what comes before is evaluated once, not J times.
+//
+// What is per particle lies in blocks of c particles, [J/c, width, B, c] (see Block). With c = 1 rows of the batch come last, and weights are
+// [out, in]: then the product of J stochastic matrices with a shared input is one large product, [J*out, in] by [in, B], without a
+// transposition anywhere. With c > 1 neighbouring particles fill a processor's vectors, whatever the widths and the batch: products of each particle's
+// own small matrices, for which matrix products are too small, become loops over blocks.
 package nn
 
 import (
@@ -18,8 +21,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Value is a tensor that all particles share, [width, B], or that each has its own of, [J, width, B]. The same holds for
-// parameters: a matrix is [out, in] or [J, out, in], a vector [out] or [J, out].
+// Value is a tensor that all particles share, [width, B], or that each has its own of, [J/c, width, B, c]. The same holds for
+// parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c].
 type Value struct {
 	Node        *graph.Node
 	PerParticle bool

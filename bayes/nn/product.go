@@ -9,9 +9,27 @@ import (
 // on a CPU, [J, 5, 20] by [J, 20, 50]: 3.5 times as fast; with sums of more than 32 terms it is many times slower.
 const shortSum = 32
 
-// particleProduct is W_j h_j for each particle: w [J, out, in] by h [J, in, B] to [J, out, B]. Each of the three products in it, forward, and in the
-// gradients with respect to w and to h, takes the form that is fastest for its sizes.
-func particleProduct(w, h *graph.Node) *graph.Node {
+// particleProduct is W_j h_j for each particle, [J/c, out, B, c]: w is [J/c, out, in, c], h [J/c, in, B, c], or shared, [in, B]. Each of the three products
+// in it, forward, and in the gradients with respect to w and to h, takes the form that is fastest for its sizes.
+func particleProduct(w *graph.Node, h Value) *graph.Node {
+	blocks, out, in, c := w.Shape().Dim(0), w.Shape().Dim(1), w.Shape().Dim(2), w.Shape().Dim(3)
+	rows := h.Node.Shape().Dim(1)
+	if h.PerParticle {
+		rows = h.Node.Shape().Dim(2)
+	}
+	switch {
+	case c > 1:
+		return blockProduct(w, h)
+	case !h.PerParticle: // one product for all particles: [J*out, in] by [in, B]
+		return graph.Reshape(graph.Einsum("ki,ib->kb", graph.Reshape(w, blocks*out, in), h.Node), blocks, out, rows, 1)
+	default:
+		w, own := graph.Reshape(w, blocks, out, in), graph.Reshape(h.Node, blocks, in, rows)
+		return graph.Reshape(matrixProduct(w, own), blocks, out, rows, 1)
+	}
+}
+
+// matrixProduct is for blocks of one particle: w [J, out, in] by h [J, in, B] to [J, out, B].
+func matrixProduct(w, h *graph.Node) *graph.Node {
 	out, in := w.Shape().Dim(1), w.Shape().Dim(2)
 	forward := func(w, h *graph.Node) *graph.Node {
 		if in > shortSum {
@@ -27,6 +45,63 @@ func particleProduct(w, h *graph.Node) *graph.Node {
 			}
 			return graph.ReduceSum(graph.Mul(graph.ExpandAxes(w, 3), graph.ExpandAxes(v, 2)), 1)
 		})
+}
+
+// blockProduct is for blocks of several particles. All three products are sums over an axis that is not the last, so that particles fill the vectors: with
+// [8, 20, 25, 8] by [8, 25, 25, 8] measured at three times the speed of matrix products.
+func blockProduct(w *graph.Node, h Value) *graph.Node {
+	x := h.Node
+	if h.PerParticle {
+		x = hold(x, w)
+	}
+	// As [J/c, out, in, B, c], with ones where a factor has no such axis.
+	const outs, ins, rows = 1, 2, 3
+	ofW := func(w *graph.Node) *graph.Node { return graph.ExpandAxes(w, rows) }
+	ofX := func(x *graph.Node) *graph.Node {
+		if h.PerParticle {
+			return graph.ExpandAxes(x, outs)
+		}
+		return graph.ExpandAxes(x, 0, 1, -1)
+	}
+	ofV := func(v *graph.Node) *graph.Node { return graph.ExpandAxes(v, ins) }
+	forward := func(w, x *graph.Node) *graph.Node { return sumOfProducts(ofW(w), ofX(x), ins) }
+	return withGradient(forward, w, x,
+		func(v *graph.Node) *graph.Node { return sumOfProducts(ofV(v), ofX(x), rows) },
+		func(v *graph.Node) *graph.Node {
+			gradient := sumOfProducts(ofW(w), ofV(v), outs)
+			if h.PerParticle {
+				return gradient
+			}
+			return graph.ReduceSum(gradient, 0, -1)
+		})
+}
+
+// sumOfProducts is the sum over an axis of a b, in pieces that the compiler unrolls.
+func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
+	terms := max(a.Shape().Dim(axis), b.Shape().Dim(axis))
+	pieces := (terms + shortSum - 1) / shortSum
+	size := (terms + pieces - 1) / pieces
+	piece := func(x *graph.Node, from int) *graph.Node {
+		if pieces == 1 {
+			return x
+		}
+		ranges := make([]graph.SliceAxisSpec, x.Rank())
+		for i := range ranges {
+			ranges[i] = graph.AxisRange()
+		}
+		ranges[axis] = graph.AxisRange(from, min(from+size, terms))
+		return graph.Slice(x, ranges...)
+	}
+	var sum *graph.Node
+	for from := 0; from < terms; from += size {
+		part := graph.ReduceSum(graph.Mul(piece(a, from), piece(b, from)), axis)
+		if sum == nil {
+			sum = part
+		} else {
+			sum = graph.Add(sum, part)
+		}
+	}
+	return sum
 }
 
 // withGradient is f(a, b), whose gradients are what ofA and ofB make of v, the gradient with respect to f(a, b).

@@ -11,10 +11,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The product and its gradients equal sums over numbers on either side of the length at which the forms change; also where only one gradient is asked for, and
-// where one argument is used twice.
+// The product and its gradients equal sums over numbers on either side of the length at which the forms change, in blocks of one particle and of
+// several, for inputs of their own and a shared one; also where only one gradient is asked for, and where one argument is used twice.
 func TestParticleProduct(t *testing.T) {
-	const particles, rows = 3, 4
+	const particles, rows = 6, 35
 	wave := func(n int, frequency float64) []float64 {
 		v := make([]float64, n)
 		for i := range v {
@@ -22,21 +22,44 @@ func TestParticleProduct(t *testing.T) {
 		}
 		return v
 	}
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	cases := []struct {
+		out, in, block int
+		shared         bool
+	}{
+		{1, 5, 1, false}, {5, 1, 1, false}, {shortSum, shortSum, 1, false}, {shortSum + 1, shortSum, 1, false}, {shortSum, shortSum + 1, 1, false}, {7, 5, 1, true},
+		{1, 5, 4, false}, {5, 1, 4, false}, {shortSum, shortSum + 1, 4, false}, {3, 65, 8, false}, {7, 5, 4, true}, {shortSum + 1, 3, 8, true},
+	}
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-12
 		if dtype == compute.Float32 {
 			tolerance = 1e-5
 		}
-		for _, c := range []struct{ out, in int }{{1, 5}, {5, 1}, {shortSum, shortSum}, {shortSum + 1, shortSum}, {shortSum, shortSum + 1}, {40, 50}} {
-			w, h, v := wave(particles*c.out*c.in, 1.3), wave(particles*c.in*rows, .7), wave(particles*c.out*rows, 2.1)
+		for _, c := range cases {
+			inputs := particles
+			if c.shared {
+				inputs = 1
+			}
+			w, h, v := wave(particles*c.out*c.in, 1.3), wave(inputs*c.in*rows, .7), wave(particles*c.out*rows, 2.1)
 			got := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
 				tensor := func(i int, dims ...int) *graph.Node { return graph.Reshape(graph.ConvertDType(a[i], dtype), dims...) }
-				w, h, v := tensor(0, particles, c.out, c.in), tensor(1, particles, c.in, rows), tensor(2, particles, c.out, rows)
-				y := particleProduct(w, h)
-				both := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, y)), w, h)
-				ofW := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, particleProduct(w, h))), w)
-				ofH := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, graph.Add(particleProduct(w, h), particleProduct(w, graph.Neg(graph.MulScalar(h, 2)))))), h)
-				return []*graph.Node{y, both[0], both[1], ofW[0], ofH[0]}
+				w, h, v := tensor(0, particles, c.out*c.in), tensor(1, inputs, c.in*rows), tensor(2, particles, c.out*rows)
+				product := func(h *graph.Node) *graph.Node {
+					blocked := Block(w, c.block)
+					w := graph.Reshape(blocked, blocked.Shape().Dim(0), c.out, c.in, c.block)
+					var x Value
+					if c.shared {
+						x = Value{graph.Reshape(h, c.in, rows), false}
+					} else {
+						blocked := Block(h, c.block)
+						x = Value{graph.Reshape(blocked, blocked.Shape().Dim(0), c.in, rows, c.block), true}
+					}
+					y := particleProduct(w, x)
+					return Unblock(graph.Reshape(y, y.Shape().Dim(0), c.out*rows, c.block), particles)
+				}
+				both := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, product(h))), w, h)
+				ofW := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, product(h))), w)
+				ofH := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, graph.Add(product(h), product(graph.Neg(graph.MulScalar(h, 2)))))), h)
+				return []*graph.Node{product(h), both[0], both[1], ofW[0], ofH[0]}
 			}, w, h, v)
 			y, ofW, ofH := make([]float64, len(v)), make([]float64, len(w)), make([]float64, len(h))
 			minus := make([]float64, len(h)) // of W h - 2 W h
@@ -44,7 +67,7 @@ func TestParticleProduct(t *testing.T) {
 				for o := range c.out {
 					for i := range c.in {
 						for b := range rows {
-							atW, atH, atY := (j*c.out+o)*c.in+i, (j*c.in+i)*rows+b, (j*c.out+o)*rows+b
+							atW, atH, atY := (j*c.out+o)*c.in+i, (j%inputs*c.in+i)*rows+b, (j*c.out+o)*rows+b
 							y[atY] += w[atW] * h[atH]
 							ofW[atW] += v[atY] * h[atH]
 							ofH[atH] += v[atY] * w[atW]
@@ -54,8 +77,21 @@ func TestParticleProduct(t *testing.T) {
 				}
 			}
 			for k, want := range [][]float64{y, ofW, ofH, ofW, minus} {
-				computetest.Near(t, fmt.Sprintf("%dx%d, output %d", c.out, c.in, k), got[k], want, tolerance)
+				computetest.Near(t, fmt.Sprintf("%+v, output %d", c, k), got[k], want, tolerance)
 			}
+		}
+	})
+}
+
+// A particle with NaN, also where the one that holds a value stored is taken from it, leaves the others as they are.
+func TestHoldNaN(t *testing.T) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		got := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
+			x := graph.Reshape(graph.ConvertDType(a[0], dtype), 3, 1)
+			return []*graph.Node{Unblock(Block(x, 4), 3)}
+		}, []float64{math.NaN(), 2, -3})[0]
+		if !math.IsNaN(got[0]) || got[1] != 2 || got[2] != -3 {
+			t.Errorf("held %v", got)
 		}
 	})
 }

@@ -33,12 +33,12 @@ func BenchmarkGradient(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			const inputs, copies, size = 8, 4, 4 // features; activations kept of each layer, forward and backward; bytes of a float32
+			const inputs = 8
 			bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation}, Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1)
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := compute.NewParallelPlan(c.particles, int64(copies*size*bound.SuffixWidth()*c.rows))
+			plan, err := NewPlan(bound, compute.Float32, c.particles, c.rows, 0)
 			if err != nil {
 				b.Fatal(err)
 			}

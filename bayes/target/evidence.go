@@ -1,6 +1,7 @@
 package target
 
 import (
+	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -62,7 +63,7 @@ func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weig
 	var maximum, total *Node // running log-sum-exp: log sum = maximum + log total
 	for from, to := range l.Plan.All() {
 		c := e.chunk(from, to, e.before(parts))
-		raw := ReduceSum(e.rows(c), 1)
+		raw := e.sum(c)
 		logLik := smc.Gate(raw)
 		logLik = Where(part(finite, from, to), logLik, negativeInfinity(logLik))
 		evaluated := Evaluated{From: from, To: to, LogLikelihood: StopGradient(logLik)}
@@ -110,13 +111,15 @@ func (e *evaluation) gradient(c chunk, values *Node) *Node {
 		}
 	}
 	flat := Gradient(ReduceAllSum(values), leaves...)
-	for i := range flat {
-		flat[i] = Reshape(flat[i], c.to-c.from, flat[i].Shape().Size()/(c.to-c.from))
+	for i, leaf := range leaves {
+		blocks, block := leaf.Shape().Dim(0), leaf.Shape().Dim(-1)
+		flat[i] = Reshape(flat[i], blocks, leaf.Shape().Size()/(blocks*block), block)
 	}
-	if len(flat) == 1 {
-		return flat[0]
+	together := flat[0]
+	if len(flat) > 1 {
+		together = Concatenate(flat, 1)
 	}
-	return Concatenate(flat, 1)
+	return nn.Unblock(together, c.particles())
 }
 
 // differentiated lists what a chunk's gradient is taken with respect to: the prefix's output, if the prefix has parameters,

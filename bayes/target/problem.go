@@ -12,9 +12,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// activationCopies is how many tensors of a layer's size a chunk holds at once, forward and backward.
-const activationCopies = 4
-
 // Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d] and y [N], standardised, psi is
 // [W], nil if nothing is shared, all of one type, which must be the chains'. Chains begin at draws from the prior.
 func Problem(bound *bayes.Bound, x, y, psi *tensors.Tensor, chains int) (mcmc.Problem, error) {
@@ -24,8 +21,7 @@ func Problem(bound *bayes.Bound, x, y, psi *tensors.Tensor, chains int) (mcmc.Pr
 	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
 		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)
 	}
-	bytes := int64(activationCopies*bound.SuffixWidth()*x.Shape().Dim(0)) * int64(x.DType().Size())
-	plan, err := compute.NewParallelPlan(chains, bytes)
+	plan, err := NewPlan(bound, x.DType(), chains, x.Shape().Dim(0), 0)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}

@@ -4,7 +4,8 @@
 // number means is a matter of type here, not of a flag: Full takes a batch that holds all rows and never scales; MiniBatch knows N and
 // scales by N/n. A sampler that needs the one cannot be given the other by accident.
 //
-// Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next begins. The
+// Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next begins. Within a
+// chunk they lie in blocks (nn.Block) where that is faster. The
 // gradient with respect to the shared parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's
 // identity), and chunks merge as running log-sum-exps do.
 //
@@ -57,9 +58,10 @@ type Likelihood struct {
 // chunk is a part of the particles in the network's suffix.
 type chunk struct {
 	from, to int
-	shared   nn.Value  // what the prefix gives
 	leaves   nn.Leaves // all parameters that the suffix and the likelihood use
 }
+
+func (c chunk) particles() int { return c.to - c.from }
 
 // evaluation is a pass over all chunks.
 type evaluation struct {
@@ -94,24 +96,31 @@ func (e *evaluation) chunk(from, to int, after *Node) chunk {
 			phi = compute.After(phi, after)
 		}
 	}
-	leaves := e.Model.Unpack(phi, nil, func(s bayes.Slot) bool { return s.Stochastic })
+	leaves := e.Model.Unpack(nn.Block(phi, e.block(phi.Graph(), to-from, e.batch.Y.Shape().Dim(0))), nil, func(s bayes.Slot) bool { return s.Stochastic })
 	for name, leaf := range e.common {
 		leaves[name] = leaf
 	}
-	return chunk{from, to, e.input, leaves}
+	return chunk{from, to, leaves}
 }
 
-// rows is log p(y_b | phi_j; psi), [c, B], with 0 for padding.
+// rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.
 func (e *evaluation) rows(c chunk) *Node {
-	outputs := e.Model.Suffix(c.leaves, c.shared)
+	outputs := e.Model.Suffix(c.leaves, e.input)
 	density := e.Model.Model.Likelihood.LogDensity(c.leaves, outputs, e.batch.Y)
-	if particles := c.to - c.from; density.Shape().Dim(0) != particles {
-		density = BroadcastToDims(density, particles, density.Shape().Dim(1))
+	if !outputs.PerParticle && density.Shape().Dim(0) != c.particles() { // nothing in it is per particle
+		density = BroadcastToDims(density, c.particles(), density.Shape().Dim(1), 1)
 	}
 	if mask := e.batch.mask(); mask != nil {
-		density = Where(BroadcastToDims(mask, density.Shape().Dimensions...), density, ZerosLike(density))
+		density = Where(BroadcastToDims(ExpandAxes(mask, -1), density.Shape().Dimensions...), density, ZerosLike(density))
 	}
 	return density
+}
+
+// sum is log p(y_batch | phi_j; psi) of a chunk's particles, [c].
+func (e *evaluation) sum(c chunk) *Node {
+	sums := ReduceSum(e.rows(c), 1) // in blocks, [., .]
+	sums = Reshape(sums, sums.Shape().Size())
+	return part(sums, 0, c.particles())
 }
 
 // LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W] or nil.
@@ -119,7 +128,7 @@ func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
 	e := l.begin(phi, psi, batch)
 	var parts []*Node
 	for from, to := range l.Plan.All() {
-		parts = append(parts, smc.Gate(ReduceSum(e.rows(e.chunk(from, to, e.before(parts))), 1)))
+		parts = append(parts, smc.Gate(e.sum(e.chunk(from, to, e.before(parts)))))
 	}
 	return concatenate(parts)
 }
@@ -129,7 +138,8 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 	e := l.begin(phi, psi, batch)
 	var running *Node // [1, B]
 	for from, to := range l.Plan.All() {
-		rows := smc.Gate(e.rows(e.chunk(from, to, running)))
+		c := e.chunk(from, to, running)
+		rows := smc.Gate(nn.Unblock(e.rows(c), c.particles())) // [c, B]
 		weighted := Add(rows, ExpandAxes(part(logWeights, from, to), 1))
 		sum := smc.LogSumExp(weighted, 0)
 		if running != nil {
@@ -152,7 +162,7 @@ func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node
 	var finished []*Node // one particle's gradient of each chunk: what it computes last, but little to wait for
 	for from, to := range l.Plan.All() {
 		c := e.chunk(from, to, e.before(finished))
-		logLik := Mul(ReduceSum(e.rows(c), 1), scale)
+		logLik := Mul(e.sum(c), scale)
 		ofChunk := e.gradient(c, logLik)
 		finished = append(finished, Slice(ofChunk, AxisRange(0, 1)))
 		values, gradients = append(values, logLik), append(gradients, ofChunk)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	particles = 5
+	particles = 7 // with all weights stochastic evaluated in a block of 8, in chunks of 4 in blocks of 4
 	rows      = 7
 	dims      = 3
 )
@@ -33,6 +33,8 @@ var models = []struct {
 	{"middle layer", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(2), Prior: bayes.Normal{PerLayer: map[int]float64{2: .5}}}, 1},
 	{"last layer", bayes.Model{Network: mlp(nn.Swish), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Layers(3), Prior: bayes.Laplace{B: 2}}, 1},
 	{"all", bayes.Model{Network: mlp(nn.Softplus), Likelihood: bayes.Categorical{}, Stochastic: bayes.All()}, 4},
+	{"all and the noise", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.All()}, 1},
+	{"all weights", bayes.Model{Network: mlp(nn.ReLU), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Weights(1, 2, 3)}, 1},
 	{"weights", bayes.Model{Network: mlp(nn.Sigmoid), Likelihood: bayes.Categorical{}, Stochastic: bayes.Weights(2, 3)}, 4},
 	{"biases", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{StdDev: 2, Learn: true}, Stochastic: bayes.Biases()}, 1},
 	{"noise", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Names("noise/log_scale")}, 1},
@@ -70,7 +72,7 @@ func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
 	}
 	for j := range particles {
 		s.phiRows = append(s.phiRows, s.phi[j*bound.D:(j+1)*bound.D])
-		s.logWeights = append(s.logWeights, math.Log(float64(j+1)/15))
+		s.logWeights = append(s.logWeights, math.Log(float64(j+1)*2/(particles*(particles+1))))
 	}
 	for n := range rows {
 		s.xRows = append(s.xRows, s.x[n*dims:(n+1)*dims])
@@ -309,7 +311,7 @@ func TestOneBadParticle(t *testing.T) {
 			e := s.likelihood(2).Evidence(phi, psi, logWeights, b)
 			return []*Node{e.LogEvidence, e.Gradient, e.LogLikelihood}
 		})
-		s.logWeights = []float64{math.Log(.1), math.Log(.2), math.Inf(-1), math.Log(.3), math.Log(.4)}
+		s.logWeights = []float64{math.Log(.1), math.Log(.2), math.Inf(-1), math.Log(.3), math.Log(.2), math.Log(.15), math.Log(.05)}
 		want := evaluate()
 		for _, bad := range []float64{math.NaN(), math.Inf(1), 1e30} {
 			s.phi[2*s.bound.D+1] = bad
@@ -324,6 +326,32 @@ func TestOneBadParticle(t *testing.T) {
 			computetest.Near(t, fmt.Sprint("gradient that drops ", bad), got[1], want[1], 1e-6)
 			if !math.IsInf(got[2][2], -1) && !(dtype == compute.Float64 && got[2][2] < -1e30) {
 				t.Errorf("log-likelihood of a particle with %v is %v, want -Inf", bad, got[2][2])
+			}
+		}
+	})
+}
+
+// A particle that is NaN has neighbours in its block: their densities and gradients are what they are without it.
+func TestNaNBesideOthers(t *testing.T) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		s := newScene(t, bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}, 1)
+		evaluate := s.compile(t, engine, dtype, func(phi, _, _ *Node, b Batch) []*Node {
+			value, gradient := Full{s.likelihood(0)}.Gradient(phi, nil, b)
+			return []*Node{value, gradient}
+		})
+		want := evaluate()
+		for _, bad := range []int{0, 3} { // the first particle of a block stands for it where values are stored
+			kept := s.phi[bad*s.bound.D]
+			s.phi[bad*s.bound.D] = math.NaN()
+			got := evaluate()
+			s.phi[bad*s.bound.D] = kept
+			for j := range particles {
+				if j != bad {
+					computetest.Near(t, "density", got[0][j:j+1], want[0][j:j+1], 1e-6)
+					computetest.Near(t, "gradient", got[1][j*s.bound.D:(j+1)*s.bound.D], want[1][j*s.bound.D:(j+1)*s.bound.D], 1e-6)
+				} else if !math.IsInf(got[0][j], -1) {
+					t.Errorf("the log-posterior of a NaN particle is %v", got[0][j])
+				}
 			}
 		}
 	})

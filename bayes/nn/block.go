@@ -1,0 +1,63 @@
+package nn
+
+import (
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Block lays x, [J, n], out in blocks of c particles, [ceil(J/c), n, c]: particle j is at place j mod c of block j/c. The last block is filled up with
+// zeros.
+func Block(x *graph.Node, c int) *graph.Node {
+	particles, n := x.Shape().Dim(0), x.Shape().Dim(1)
+	if c == 1 {
+		return graph.Reshape(x, particles, n, 1)
+	}
+	blocks, stored := (particles+c-1)/c, x
+	if missing := blocks*c - particles; missing > 0 {
+		x = graph.Concatenate([]*graph.Node{x, graph.Zeros(x.Graph(), shapes.Make(x.DType(), missing, n))}, 0)
+	}
+	return hold(graph.TransposeAllAxes(graph.Reshape(x, blocks, c, n), 0, 2, 1), stored)
+}
+
+// Unblock is the inverse of Block for J particles: [ceil(J/c), n, c] to [J, n].
+func Unblock(x *graph.Node, particles int) *graph.Node {
+	blocks, n, c := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
+	if c > 1 {
+		x = graph.TransposeAllAxes(x, 0, 2, 1)
+	}
+	x = graph.Reshape(x, blocks*c, n)
+	if blocks*c > particles {
+		x = graph.Slice(x, graph.AxisRange(0, particles))
+	}
+	return x
+}
+
+// hold is x, evaluated once and stored. XLA's compiler for CPUs evaluates elementwise functions anew in each loop that uses them, and in a product
+// each element is used many times; but it never repeats what it counts as expensive, such as a division. So x is divided by a one of which the
+// compiler does not know that it is one: it is taken from some tensor that is stored already.
+func hold(x, stored *graph.Node) *graph.Node {
+	corner := make([]graph.SliceAxisSpec, stored.Rank())
+	for axis := range corner {
+		corner[axis] = graph.AxisRange(0, 1)
+	}
+	sample := graph.StopGradient(graph.Reshape(graph.Slice(stored, corner...)))
+	positive := graph.GreaterThan(sample, graph.ZerosLike(sample)) // false for NaN
+	one := graph.Add(graph.ConvertDType(positive, x.DType()), graph.ConvertDType(graph.LogicalNot(positive), x.DType()))
+	return graph.Div(x, one)
+}
+
+// holdGradient is z, whose gradient is evaluated once and stored.
+func holdGradient(z, stored *graph.Node) *graph.Node {
+	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node { return hold(v, stored) })
+}
+
+// addToRows is z, [J/c, out, B, c], plus a vector for each particle, [J/c, out, c]. The gradient with respect to the vector, a sum over rows, is taken in
+// pieces, as those of products are.
+func addToRows(z, vector *graph.Node) *graph.Node {
+	const rows = 2
+	ones := graph.Ones(z.Graph(), shapes.Make(z.DType(), 1, 1, z.Shape().Dim(rows), 1))
+	return withGradient(
+		func(z, vector *graph.Node) *graph.Node { return graph.Add(z, graph.ExpandAxes(vector, rows)) }, z, vector,
+		func(v *graph.Node) *graph.Node { return v },
+		func(v *graph.Node) *graph.Node { return sumOfProducts(v, ones, rows) })
+}
