@@ -42,11 +42,10 @@ func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle}, nil
 }
 
-// Products of each particle's own matrices, which networks whose first layers are stochastic consist of, run on one processor a chunk: a plan for them
-// has several chunks side by side. Each may be larger than the budget above, since a chunk of a few particles costs more in calls than it saves.
+// Products of each particle's own large matrices, which networks whose layers are all stochastic consist of, run on one processor a chunk: a plan for
+// them has several chunks side by side.
 const (
 	maxLanes   = 8
-	laneBudget = 128 << 20
 	worthLanes = 4 << 20 // activations of all particles below which one processor is as fast
 )
 
@@ -58,7 +57,7 @@ func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 		lanes = 1
 	}
 	chunks := lanes
-	for total/int64(max(chunks, 1)) > laneBudget/int64(max(lanes, 1)) && chunks+lanes <= max(maxChunks, lanes) {
+	for total/int64(max(chunks, 1)) > chunkBudget && chunks+lanes <= max(maxChunks, lanes) {
 		chunks += lanes
 	}
 	plan, err := NewPlan(particles, bytesPerParticle, (particles+max(chunks, 1)-1)/max(chunks, 1))
