@@ -130,10 +130,16 @@ func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
 	if r.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
+	if err := r.engine.CheckDevices(settings.Devices, settings.Particles); err != nil {
+		return nil, fmt.Errorf("ohsmc: Settings.Devices is %d, Settings.Particles %d: %w", settings.Devices, settings.Particles, err)
+	}
 	if r.programs, err = t.compiled(r.engine, bound, parts, settings); err != nil {
 		return nil, err
 	}
-	r.state = compute.NewState(r.engine)
+	sharded := append([]string{"phi", "log_weights", "best_phi", "best_log_weights"}, r.stepper.sharded()...)
+	if r.state, err = compute.NewShardedState(r.engine, compute.Sharding{Devices: settings.Devices, Particles: sharded}); err != nil {
+		return nil, fmt.Errorf("ohsmc: %w", err)
+	}
 	if err := r.fill(parts); err != nil {
 		r.state.Close()
 		return nil, err
@@ -176,6 +182,9 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 	p := &programs{core: core{Settings: settings, bound: bound}}
 	plan := func(rows, copies int) (target.Likelihood, error) {
 		bytes := int64(copies*bound.SuffixWidth()*rows) * int64(settings.DType.Size())
+		if settings.Devices > 1 {
+			return target.Likelihood{Model: bound, Plan: compute.NewSharedPlan(settings.Particles, settings.Devices, bytes)}, nil
+		}
 		plan, err := compute.NewPlan(settings.Particles, bytes, settings.Chunk)
 		return target.Likelihood{Model: bound, Plan: plan}, err
 	}
