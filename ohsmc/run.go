@@ -136,7 +136,7 @@ func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
 	if r.programs, err = t.compiled(r.engine, bound, parts, settings); err != nil {
 		return nil, err
 	}
-	sharded := append([]string{"phi", "log_weights", "best_phi", "best_log_weights"}, r.stepper.sharded()...)
+	sharded := append([]string{"phi", "best_phi"}, r.stepper.sharded()...)
 	if r.state, err = compute.NewShardedState(r.engine, compute.Sharding{Devices: settings.Devices, Particles: sharded}); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}

@@ -388,7 +388,7 @@ func (s *sequence) finishStep(nodes compute.Nodes, inputs []*Node) (compute.Node
 }
 
 func (s *sequence) sharded() []string {
-	return []string{movingPhi, movingWeights, movingDensity, movingSlope, movingOwn, movingNow, movingEve}
+	return []string{movingPhi, movingDensity, movingSlope, movingOwn, movingNow, movingEve}
 }
 
 func (s *sequence) begin(r *run) error {
