@@ -3,6 +3,7 @@ package ohsmc
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,120 +28,119 @@ func several(t testing.TB) *compute.Engine {
 	return engine
 }
 
-// The result does not depend on how many devices share the particles, beyond rounding. There are as many particles as rows in a batch, so that only the
-// names of what is shared tell the two apart.
+// The result does not depend on how many devices share the particles, beyond rounding; each device holds its part of them; and a run on two devices that was
+// cancelled goes on to the same bits. There are as many particles as rows in a batch, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
 	engine := several(t)
 	for _, c := range []struct {
 		algorithm Algorithm
 		threshold float64 // so that some step resamples
-		epochs    int
+		shared    []string
 	}{
-		{OpenHorizon{}, 1, 1},
-		{Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}, .9, 1},
-		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, .9, 1},
+		{OpenHorizon{}, 1, []string{"phi", "best_phi"}},
+		{Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}, .9, []string{"phi", "best_phi", "log_density"}},
+		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, .9, []string{
+			"phi", "best_phi", movingPhi, movingDensity, movingSlope, movingEve, movingNow, movingOwn + "momentum", // and more of its own
+		}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm), func(t *testing.T) {
-			var want []float64
-			for _, devices := range []int{1, 2, 4} {
-				if devices == 4 && testing.Short() {
-					continue
-				}
-				trainer := NewTrainer(small)
-				defer trainer.Close()
-				settings := Settings{Particles: 8, BatchSize: 8, Epochs: c.epochs, Seed: 3, Algorithm: c.algorithm, Threshold: c.threshold, DType: compute.Float64, Engine: engine, Devices: devices}
-				result, err := trainer.Train(context.Background(), parts(t), settings)
+			if _, first := c.algorithm.(OpenHorizon); !first && testing.Short() {
+				t.Skip("compiles long")
+			}
+			trainer := NewTrainer(small)
+			defer trainer.Close()
+			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Algorithm: c.algorithm, Threshold: c.threshold, DType: compute.Float64, Engine: engine}
+			train := func(ctx context.Context) (*Result, []float64) {
+				result, err := trainer.Train(ctx, parts(t), settings)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := numbers(t, result.Posterior)
-				resampled := 0
-				for _, r := range result.Trace {
-					r.Seconds = 0
-					resampled += r.Resamplings
-					got = append(got, r.values()...)
-				}
-				for _, v := range result.Validated {
-					got = append(got, v.NLPD)
-				}
-				if resampled == 0 {
-					t.Error("nothing was resampled")
-				}
-				for i, v := range got { // what is not told of is NaN in all
-					if v != v {
-						got[i] = -1
-					}
-				}
-				if want == nil {
+				return result, told64(t, result)
+			}
+			whole, want := train(context.Background())
+			if !slices.ContainsFunc(whole.Trace, func(r StepRecord) bool { return r.Resamplings > 0 }) {
+				t.Error("nothing was resampled")
+			}
+			for _, devices := range []int{4, 2} {
+				settings.Devices = devices
+				_, got := train(context.Background())
+				computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
+				if devices == 2 {
 					want = got
 				}
-				computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
+			}
+			holds(t, trainer, settings, c.shared)
+
+			settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+			ctx, cancel := context.WithCancel(context.Background())
+			settings.Progress = func(Progress) { cancel() }
+			if first, _ := train(ctx); first.Status != Cancelled || first.Steps < 1 || first.Steps >= whole.Steps {
+				t.Errorf("the interrupted run is %s after %d steps", first.Status, first.Steps)
+			}
+			settings.Progress = nil
+			if _, resumed := train(context.Background()); !slices.Equal(resumed, want) {
+				t.Error("the resumed run ends elsewhere")
+			}
+			settings.Devices = 1
+			if _, err := trainer.Train(context.Background(), parts(t), settings); err == nil || !strings.Contains(err.Error(), "another settings") {
+				t.Errorf("a checkpoint of two devices on one: error %v", err)
 			}
 		})
 	}
 }
 
-// Each device holds its part of the particles, and the whole of what they have in common.
-func TestDevicesHold(t *testing.T) {
-	engine := several(t)
-	trainer := NewTrainer(small)
-	defer trainer.Close()
-	for _, algorithm := range []Algorithm{Guided{}, SMC{Kernel: mcmc.HMC{StepSize: .1}, Moves: 1}} {
-		r, err := trainer.newRun(parts(t), Settings{Particles: 8, BatchSize: 2, Algorithm: algorithm, Engine: engine, Devices: 2})
+// told64 is all that a result says in numbers but for the time, with -1 for what there is not.
+func told64(t *testing.T, result *Result) []float64 {
+	all := numbers(t, result.Posterior)
+	for _, r := range result.Trace {
+		r.Seconds = 0
+		all = append(all, r.values()...)
+	}
+	for _, v := range result.Validated {
+		all = append(all, v.NLPD)
+	}
+	for i, v := range all {
+		if math.IsNaN(v) {
+			all[i] = -1
+		}
+	}
+	return all
+}
+
+// holds checks after a step on two devices that each has half of what is shared, and all of the rest.
+func holds(t *testing.T, trainer *Trainer, settings Settings, shared []string) {
+	t.Helper()
+	r, err := trainer.newRun(parts(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.state.Close()
+	if err := r.advance(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range shared {
+		if !slices.Contains(r.state.Names(), name) {
+			t.Errorf("the state has no %q, only %q", name, r.state.Names())
+		}
+	}
+	for _, name := range r.state.Names() {
+		whole, err := r.state.Host(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.state.Close()
-		common := []string{"psi", "mean", "square", "log_step", "best_psi", "best_nlpd", movingScale, batchX, batchY, "train_x", "train_y", "valid_x", "valid_y"}
-		for _, name := range r.state.Names() {
-			whole, err := r.state.Host(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := whole[name].Shape().Clone()
-			if !slices.Contains(common, name) { // then its first axis is the particles'
-				want.Dimensions[0] /= 2
-			}
-			shards, err := r.state.Shards(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for device, shard := range shards {
-				if !shard.Shape().Equal(want) {
-					t.Errorf("%T: device %d holds %q of shape %s, want %s", algorithm, device, name, shard.Shape(), want)
-				}
+		want := whole[name].Shape().Clone()
+		if slices.Contains(shared, name) || strings.HasPrefix(name, movingOwn) {
+			want.Dimensions[0] = settings.Particles / 2
+		}
+		shards, err := r.state.Shards(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for device, shard := range shards {
+			if !shard.Shape().Equal(want) {
+				t.Errorf("device %d of %d holds %q of shape %s, want %s", device, len(shards), name, shard.Shape(), want)
 			}
 		}
-	}
-}
-
-// A run on two devices that was cancelled goes on to the same bits; on another number of devices it is refused.
-func TestDevicesResume(t *testing.T) {
-	settings := Settings{Particles: 20, BatchSize: 8, Epochs: 2, Seed: 4, Engine: several(t), Devices: 2}
-	trainer := NewTrainer(small)
-	defer trainer.Close()
-	whole, err := trainer.Train(context.Background(), parts(t), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-	ctx, cancel := context.WithCancel(context.Background())
-	settings.Progress = func(Progress) { cancel() }
-	first, err := trainer.Train(ctx, parts(t), settings)
-	if err != nil || first.Status != Cancelled || first.Steps < 1 || first.Steps >= whole.Steps {
-		t.Fatalf("cancelled: %+v, %v", first, err)
-	}
-	settings.Progress = nil
-	second, err := trainer.Train(context.Background(), parts(t), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second.Steps != whole.Steps || !slices.Equal(numbers(t, whole.Posterior), numbers(t, second.Posterior)) || !slices.Equal(whole.Validated, second.Validated) {
-		t.Error("the resumed run ends elsewhere")
-	}
-	settings.Devices = 4
-	if _, err := trainer.Train(context.Background(), parts(t), settings); err == nil || !strings.Contains(err.Error(), "another settings") {
-		t.Errorf("on four devices: error %v", err)
 	}
 }
 
