@@ -89,6 +89,25 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// Chains at a trained psi do not depend on how many devices share them either.
+func TestSampleDevices(t *testing.T) {
+	engine := several(t)
+	trained := train(t, Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: engine, DType: compute.Float64}).Posterior
+	var want []float64
+	for _, devices := range []int{1, 4} {
+		settings := mcmc.Settings{Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp, DType: compute.Float64, Engine: engine, Devices: devices}
+		posterior, _, err := Sample(context.Background(), trained, parts(t).Train, mcmc.MALA{StepSize: .1}, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := numbers(t, posterior)
+		if want == nil {
+			want = got
+		}
+		computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
+	}
+}
+
 // told64 is all that a result says in numbers but for the time, with -1 for what there is not.
 func told64(t *testing.T, result *Result) []float64 {
 	all := numbers(t, result.Posterior)

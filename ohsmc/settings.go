@@ -39,7 +39,8 @@ type Settings struct {
 	Engine *compute.Engine // default compute.Default
 	Chunk  int             // particles evaluated at once; default: what compute.NewPlan chooses
 	// Devices is how many of the engine's devices share the particles, in parts of equal size; default 1. Each then evaluates its part at once, so Chunk must
-	// be 0. The result depends on it by rounding only; a checkpoint goes on with as many devices as it was written with.
+	// be 0, and resampling brings all phi to every device. The result depends on it by rounding only; a checkpoint goes on with as many devices as it was
+	// written with. On a CPU one device uses all cores.
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when the context is

@@ -85,7 +85,7 @@ func (p *Program) Run(state *State, inputs ...any) (record []float64, err error)
 	if args, err = p.arguments(args, state, inputs); err != nil {
 		return nil, fmt.Errorf("program %q: %w", p.name, explain(err))
 	}
-	outputs, err := p.exec.Call(args...)
+	outputs, err := p.call(args)
 	if err != nil {
 		return nil, fmt.Errorf("program %q: %w", p.name, explain(err))
 	}
@@ -113,6 +113,15 @@ func (p *Program) Run(state *State, inputs ...any) (record []float64, err error)
 		return nil, fmt.Errorf("program %q: record: %w", p.name, err)
 	}
 	return record, nil
+}
+
+// call runs the step. Devices that wait for each other must meet in the same order, so of the programs that several devices share one runs at a time.
+func (p *Program) call(args []any) ([]*tensors.Tensor, error) {
+	if p.layout != nil {
+		p.engine.together.Lock()
+		defer p.engine.together.Unlock()
+	}
+	return p.exec.Call(args...)
 }
 
 // arguments appends what each device is called with, device after device: what the step reads, donated where it is replaced, and the inputs.

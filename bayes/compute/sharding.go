@@ -28,7 +28,8 @@ func (s Sharding) cuts(name string) bool {
 	})
 }
 
-// Devices is how many devices the engine has, for Sharding: 1 on the Go backend; XLA's CPU client divides a machine's processors among several.
+// Devices is how many devices the engine has, for Sharding: 1 on the Go backend. XLA's CPU client has several, which share the processors
+// that one of them would use alone: there they serve tests.
 func (e *Engine) Devices() int { return max(1, int(e.backend.NumDevices())) }
 
 // CheckDevices returns an error unless so many of the engine's devices can share so many particles equally.

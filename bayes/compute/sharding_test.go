@@ -176,3 +176,42 @@ func TestCheckDevices(t *testing.T) {
 		}
 	}
 }
+
+// Programs of several goroutines, each on all devices, do not wait for one another for ever.
+func TestShardingConcurrently(t *testing.T) {
+	engine := several(t)
+	failures := make(chan error)
+	const runs = 3
+	for range runs {
+		go func() {
+			failures <- func() error {
+				state, err := compute.NewShardedState(engine, compute.Sharding{Devices: 4, Particles: cut})
+				if err != nil {
+					return err
+				}
+				defer state.Close()
+				program, err := compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"}, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+					x := Sub(s["x"], ReduceAndKeep(s["x"], ReduceMean, 0))
+					x = Sub(AddScalar(x, 1), ReduceAndKeep(x, ReduceMax, 0))
+					return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
+				})
+				if err != nil {
+					return err
+				}
+				defer program.Close()
+				state.Set("x", compute.Floats(compute.Float64, make([]float64, 4000), 400, 10))
+				for range 300 {
+					if _, err := program.Run(state); err != nil {
+						return err
+					}
+				}
+				return nil
+			}()
+		}()
+	}
+	for range runs {
+		if err := <-failures; err != nil {
+			t.Error(err)
+		}
+	}
+}
