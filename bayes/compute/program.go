@@ -26,8 +26,8 @@ type Program struct {
 	updates []string
 	exec    *graph.Exec
 	layout  *layout // of the states that it is compiled for
-	called  bool
-	started bool // a first call has compiled it
+	called  bool    // layout is set
+	started bool    // a first call has compiled it
 }
 
 // NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may be
