@@ -37,6 +37,9 @@ type stepper interface {
 	// advance makes step r.step, counted from 0, on its batch. Where it takes long it looks at the context, and gives its error before anything of the
 	// step counts.
 	advance(ctx context.Context, r *run, batch dataset.Batch) (StepRecord, error)
+	// sharded names what it carries beside phi that devices share, as compute.Sharding does. Log-weights are not shared: resampling needs all of them
+	// everywhere, and they are few.
+	sharded() []string
 	close()
 }
 

@@ -50,6 +50,10 @@ func BenchmarkHost(b *testing.B) {
 }
 
 func benchmarkRun(b *testing.B, settings Settings, validate bool) *run {
+	return benchmarkRunOf(b, settings, bayes.Layers(3), validate)
+}
+
+func benchmarkRunOf(b *testing.B, settings Settings, stochastic bayes.Partition, validate bool) *run {
 	engine, err := compute.Default()
 	if err != nil {
 		b.Fatal(err)
@@ -63,7 +67,7 @@ func benchmarkRun(b *testing.B, settings Settings, validate bool) *run {
 	trainer := NewTrainer(bayes.Model{
 		Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
 		Likelihood: bayes.Gaussian{StdDev: 1},
-		Stochastic: bayes.Layers(3),
+		Stochastic: stochastic,
 	})
 	b.Cleanup(trainer.Close)
 	r, err := trainer.newRun(parts, settings)

@@ -256,6 +256,8 @@ func (a *guided) advance(_ context.Context, r *run, batch dataset.Batch) (StepRe
 	}
 }
 
+func (a *guided) sharded() []string { return []string{"log_density"} }
+
 // maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size smaller by e.
 const maxTries = 30
 

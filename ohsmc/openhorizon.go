@@ -167,6 +167,8 @@ func (a *openHorizon) compiled(s compute.Nodes, inputs []*Node) (compute.Nodes, 
 
 func (a *openHorizon) begin(*run) error { return nil }
 
+func (a *openHorizon) sharded() []string { return nil }
+
 func (a *openHorizon) advance(_ context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
 	values, err := a.program.Run(r.state, batch.Rows, []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count)}, random.SeedWords(r.Seed))
 	if err != nil {

@@ -130,10 +130,16 @@ func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
 	if r.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
+	if err := r.engine.CheckDevices(settings.Devices, settings.Particles); err != nil {
+		return nil, fmt.Errorf("ohsmc: Settings.Devices is %d, Settings.Particles %d: %w", settings.Devices, settings.Particles, err)
+	}
 	if r.programs, err = t.compiled(r.engine, bound, parts, settings); err != nil {
 		return nil, err
 	}
-	r.state = compute.NewState(r.engine)
+	sharded := append([]string{"phi", "best_phi"}, r.stepper.sharded()...)
+	if r.state, err = compute.NewShardedState(r.engine, compute.Sharding{Devices: settings.Devices, Particles: sharded}); err != nil {
+		return nil, fmt.Errorf("ohsmc: %w", err)
+	}
 	if err := r.fill(parts); err != nil {
 		r.state.Close()
 		return nil, err
@@ -172,7 +178,8 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 	}
 	p := &programs{core: core{Settings: settings, bound: bound}}
 	plan := func(rows int) (target.Likelihood, error) {
-		plan, err := target.NewPlan(bound, settings.DType, settings.Particles, rows, settings.Chunk)
+		work := target.Work{Particles: settings.Particles, Rows: rows, Devices: settings.Devices, Chunk: settings.Chunk}
+		plan, err := target.NewPlan(bound, settings.DType, work)
 		return target.Likelihood{Model: bound, Plan: plan}, err
 	}
 	likelihood, err := plan(settings.BatchSize)

@@ -38,6 +38,10 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 	Chunk  int             // particles evaluated at once; default: what compute.NewPlan chooses
+	// Devices is how many of the engine's devices share the particles, in parts of equal size; default 1. Each then evaluates its part at once, so Chunk must
+	// be 0, and resampling brings all phi to every device. The result depends on it by rounding only; a checkpoint goes on with as many devices as it was
+	// written with. On a CPU one device uses all cores.
+	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when the context is
 	// cancelled and at the end. If it exists, Train goes on from it, to the same bits as an uninterrupted run; a file of another model, other data, seed or
@@ -72,6 +76,7 @@ func (s Settings) withDefaults(bound *bayes.Bound, rows int) (Settings, error) {
 	defaultInt(&s.BatchSize, min(50, rows))
 	defaultInt(&s.Epochs, 200)
 	defaultInt(&s.ValidateEvery, 1)
+	defaultInt(&s.Devices, 1)
 	if s.Algorithm == nil {
 		s.Algorithm = OpenHorizon{}
 	}
@@ -111,6 +116,8 @@ func (s Settings) check(bound *bayes.Bound, rows int) error {
 		{s.DType == compute.Float32 || s.DType == compute.Float64, "DType", s.DType, "compute.Float32 or compute.Float64"},
 		{s.CheckpointEvery > 0, "CheckpointEvery", s.CheckpointEvery, "positive"},
 		{s.Chunk >= 0, "Chunk", s.Chunk, "0 (chosen) or more"},
+		{s.Devices >= 1, "Devices", s.Devices, "at least 1 (0: the default, 1)"},
+		{s.Devices == 1 || s.Chunk == 0, "Chunk", s.Chunk, fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", s.Devices)},
 	} {
 		if !c.ok {
 			return fmt.Errorf("ohsmc: Settings.%s is %v: it must be %s", c.name, c.value, c.want)
@@ -127,12 +134,16 @@ func (s Settings) check(bound *bayes.Bound, rows int) error {
 
 // record is what of the settings decides the result, for provenance and checkpoints.
 func (s Settings) record() json.RawMessage {
-	text, err := json.Marshal(map[string]any{
+	decides := map[string]any{
 		"particles": s.Particles, "batch_size": s.BatchSize, "epochs": s.Epochs,
 		"algorithm": s.Algorithm.describe(), "resampler": s.Resampler, "unscaled": s.Unscaled,
 		"threshold": s.Threshold, "optimiser": s.Optimiser, "validate_every": s.ValidateEvery, "patience": s.Patience,
 		"dtype": s.DType.String(), "chunk": s.Chunk,
-	})
+	}
+	if s.Devices > 1 {
+		decides["devices"] = s.Devices
+	}
+	text, err := json.Marshal(decides)
 	if err != nil {
 		panic(fmt.Errorf("ohsmc: settings that passed the check cannot be written: %w", err)) // only a kernel of a user's own could
 	}

@@ -387,6 +387,10 @@ func (s *sequence) finishStep(nodes compute.Nodes, inputs []*Node) (compute.Node
 	return now.nodes(), Stack([]*Node{ReduceAllSum(Square(families)), rejected}, 0)
 }
 
+func (s *sequence) sharded() []string {
+	return []string{movingPhi, movingDensity, movingSlope, movingOwn, movingNow, movingEve}
+}
+
 func (s *sequence) begin(r *run) error {
 	batch := r.batches.At(0)
 	seed := random.SeedWords(r.Seed)

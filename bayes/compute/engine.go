@@ -41,8 +41,9 @@ const setupCommand = "go run ./notebooks setup"
 // Engine is an open backend: XLA through a PJRT plugin, or GoMLX's own Go backend. Engines are shared: whoever opens the
 // same configuration gets the same one. Safe for use by several goroutines.
 type Engine struct {
-	backend backends.Backend
-	config  string
+	backend  backends.Backend
+	config   string
+	together sync.Mutex // held while several devices run a program
 }
 
 var (

@@ -15,8 +15,9 @@ import (
 type Plan struct {
 	Particles int   // J
 	Chunk     int   // particles per chunk; the last may be smaller
-	Bytes     int64 // estimated activations of one chunk
+	Bytes     int64 // estimated activations of one chunk, on one device
 	Lanes     int   // how many chunks may be evaluated side by side; 0 is 1
+	Devices   int   // that share each chunk; 0 is 1
 }
 
 // The budget of one chunk's activations. Measured on a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller chunks, which
@@ -63,6 +64,12 @@ func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 	plan, err := NewPlan(particles, bytesPerParticle, (particles+max(chunks, 1)-1)/max(chunks, 1))
 	plan.Lanes = lanes
 	return plan, err
+}
+
+// NewSharedPlan is a plan for particles that several devices share equally: one chunk, of which each device evaluates its part. A chunk of consecutive
+// particles lies on one device, and would leave the others idle. So it is the number of devices that bounds what memory each needs.
+func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
+	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle, Devices: devices}
 }
 
 // Before is the chunk that chunk i waits for, counted from 0, or -1: the one so many before it as there are lanes.

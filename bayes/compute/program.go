@@ -5,50 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	backends "github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
-
-// State is a set of named tensors that live on the engine's device between steps. Programs read and replace them.
-type State struct {
-	engine  *Engine
-	tensors map[string]*tensors.Tensor
-}
-
-// NewState is an empty state on the engine.
-func NewState(engine *Engine) *State {
-	return &State{engine: engine, tensors: map[string]*tensors.Tensor{}}
-}
-
-// Set puts a tensor into the state, which from now on owns it.
-func (s *State) Set(name string, t *tensors.Tensor) {
-	if old := s.tensors[name]; old != nil && old != t {
-		old.FinalizeAll() //nolint:errcheck // what is replaced may be gone already
-	}
-	s.tensors[name] = t
-}
-
-// Get returns a tensor of the state, nil if there is none. The state owns it still, and the next step may consume it: copy out
-// what must last.
-func (s *State) Get(name string) *tensors.Tensor { return s.tensors[name] }
-
-// Names lists the tensors of the state, sorted.
-func (s *State) Names() []string {
-	names := make([]string, 0, len(s.tensors))
-	for name := range s.tensors {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Close frees the tensors.
-func (s *State) Close() {
-	for _, t := range s.tensors {
-		t.FinalizeAll() //nolint:errcheck // a tensor consumed by a failed step is gone already
-	}
-	clear(s.tensors)
-}
 
 // Nodes are a step's tensors while its graph is built, by the names that they have in the State.
 type Nodes map[string]*graph.Node
@@ -65,11 +25,13 @@ type Program struct {
 	reads   []string
 	updates []string
 	exec    *graph.Exec
-	started bool // a first call has compiled it
+	layout  *layout // of the states that it is compiled for
+	called  bool    // layout is set
+	started bool    // a first call has compiled it
 }
 
 // NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may be
-// new). It is compiled at the first Run, and again for each new shape of the inputs.
+// new). It is compiled at the first Run, for that state's Sharding, and again for each new shape of the inputs.
 func NewProgram(engine *Engine, name string, reads, updates []string, step Step) (*Program, error) {
 	p := &Program{engine: engine, name: name, reads: reads, updates: updates}
 	exec, err := graph.NewExec(engine.backend, func(args []*graph.Node) []*graph.Node {
@@ -102,25 +64,28 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 // step replaces are lost: the state must be restored before it can go on.
 func (p *Program) Run(state *State, inputs ...any) (record []float64, err error) {
 	for _, r := range p.reads { // before anything is donated
-		if state.tensors[r] == nil {
+		if !state.has(r) {
 			return nil, fmt.Errorf("program %q: the state has no %q, only %q", p.name, r, state.Names())
 		}
-	}
-	args := make([]any, 0, len(p.reads)+len(inputs))
-	for _, r := range p.reads {
-		t := state.tensors[r]
-		if !slices.Contains(p.updates, r) {
-			args = append(args, t)
-			continue
+		if state.layout != nil {
+			if _, err := state.Shards(r); err != nil {
+				return nil, fmt.Errorf("program %q: %w", p.name, err)
+			}
 		}
-		donated, err := graph.DonateTensorBuffer(t, p.engine.backend, 0)
-		if err != nil {
-			return nil, fmt.Errorf("program %q: %q: %w", p.name, r, explain(err))
-		}
-		args = append(args, donated)
 	}
-	args = append(args, inputs...)
-	outputs, err := p.exec.Call(args...)
+	if !p.called {
+		p.called, p.layout = true, state.layout
+		p.layout.configure(p.exec, p.reads, p.updates)
+	}
+	if !p.layout.same(state.layout) {
+		return nil, fmt.Errorf("program %q: its first state was shared by %d devices, this one by %d, or in another way: make another program", p.name, p.layout.devices(), state.layout.devices())
+	}
+	devices := p.layout.devices()
+	args := make([]any, 0, devices*(len(p.reads)+len(inputs)))
+	if args, err = p.arguments(args, state, inputs); err != nil {
+		return nil, fmt.Errorf("program %q: %w", p.name, explain(err))
+	}
+	outputs, err := p.call(args)
 	if err != nil {
 		return nil, fmt.Errorf("program %q: %w", p.name, explain(err))
 	}
@@ -128,40 +93,68 @@ func (p *Program) Run(state *State, inputs ...any) (record []float64, err error)
 		p.started = true
 		returnFreedMemory()
 	}
+	each := len(p.updates) + 1 // outputs of a device
 	for i, u := range p.updates {
-		state.Set(u, outputs[i])
+		if devices == 1 {
+			state.Set(u, outputs[i])
+			continue
+		}
+		shards := make([]*tensors.Tensor, devices)
+		for device := range shards {
+			shards[device] = outputs[device*each+i]
+		}
+		state.setShards(u, shards)
 	}
-	last := outputs[len(outputs)-1]
-	defer last.FinalizeAll() //nolint:errcheck // freeing a tensor that was read
-	record, err = tensors.CopyFlatData[float64](last)
+	for device := range devices { // all have the same record
+		defer outputs[device*each+each-1].FinalizeAll() //nolint:errcheck // freeing a tensor that was read
+	}
+	record, err = tensors.CopyFlatData[float64](outputs[each-1])
 	if err != nil {
 		return nil, fmt.Errorf("program %q: record: %w", p.name, err)
 	}
 	return record, nil
 }
 
+// call runs the step. Devices that wait for each other must meet in the same order, so of the programs that several devices share one runs at a time.
+func (p *Program) call(args []any) ([]*tensors.Tensor, error) {
+	if p.layout != nil {
+		p.engine.together.Lock()
+		defer p.engine.together.Unlock()
+	}
+	return p.exec.Call(args...)
+}
+
+// arguments appends what each device is called with, device after device: what the step reads, donated where it is replaced, and the inputs.
+func (p *Program) arguments(args []any, state *State, inputs []any) ([]any, error) {
+	for device := range p.layout.devices() {
+		for _, r := range p.reads {
+			t := state.tensors[r]
+			if p.layout != nil {
+				t = state.shards[r][device]
+			}
+			if !slices.Contains(p.updates, r) {
+				args = append(args, t)
+				continue
+			}
+			donated, err := graph.DonateTensorBuffer(t, p.engine.backend, backends.DeviceNum(device))
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w", r, err)
+			}
+			args = append(args, donated)
+		}
+		for i, input := range inputs {
+			input, err := forDevice(input, device, p.engine.backend)
+			if err != nil {
+				return nil, fmt.Errorf("input %d: %w", i, err)
+			}
+			args = append(args, input)
+		}
+	}
+	return args, nil
+}
+
 // Close frees the compiled program.
 func (p *Program) Close() { p.exec.Finalize() }
-
-// Host copies the named tensors to the host, all of them if no name is given.
-func (s *State) Host(names ...string) (map[string]*tensors.Tensor, error) {
-	if len(names) == 0 {
-		names = s.Names()
-	}
-	copies := map[string]*tensors.Tensor{}
-	for _, name := range names {
-		t := s.tensors[name]
-		if t == nil {
-			return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())
-		}
-		local, err := t.LocalClone()
-		if err != nil {
-			return nil, fmt.Errorf("copying %q to the host: %w", name, explain(err))
-		}
-		copies[name] = local
-	}
-	return copies, nil
-}
 
 // Floats makes a float32 or float64 tensor on the host.
 func Floats(dtype DType, values []float64, dims ...int) *tensors.Tensor {

@@ -36,7 +36,7 @@ func network(b *testing.B, chains int) mcmc.Problem {
 	for i := range y {
 		y[i] = math.Sin(2*x[i*inputs]) + .3*rng.NormFloat64()
 	}
-	problem, err := target.Problem(bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains)
+	problem, err := target.Problem(bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains, 1)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func BenchmarkNUTS(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := target.NewPlan(bound, compute.Float32, chains, rows, 0)
+	plan, err := target.NewPlan(bound, compute.Float32, target.Work{Particles: chains, Rows: rows})
 	if err != nil {
 		b.Fatal(err)
 	}

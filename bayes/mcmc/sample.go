@@ -61,7 +61,7 @@ func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settin
 }
 
 // Sampler samples again and again, with other seeds and settings, and with other Problem.Data of the same names and shapes, and compiles only once
-// for each number of chains. Nothing else of the problem may change after the first run. It is for one goroutine at a time; close it at the end.
+// for each number of chains and devices. Nothing else of the problem may change after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
 	Problem Problem
 	Kernel  Kernel
@@ -95,7 +95,7 @@ func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error
 
 // moves prepares the programs, or finds those of an earlier run of the same kind.
 func (s *Sampler) moves(engine *compute.Engine, settings Settings) (*moves, error) {
-	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)))
+	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.Devices, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)))
 	if m, ok := s.compiled[key]; ok {
 		m.problem = s.Problem
 		return m, nil
@@ -149,10 +149,16 @@ func (s *Sampler) newRun(settings Settings) (*run, error) {
 	if r.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
+	if err := r.engine.CheckDevices(settings.Devices, settings.Chains); err != nil {
+		return nil, fmt.Errorf("mcmc: Settings.Devices is %d, Settings.Chains %d: %w", settings.Devices, settings.Chains, err)
+	}
 	if r.moves, err = s.moves(r.engine, settings); err != nil {
 		return nil, err
 	}
-	r.state = compute.NewState(r.engine)
+	sharding := compute.Sharding{Devices: settings.Devices, Particles: []string{"phi", "log_density", "gradient", ownPrefix}}
+	if r.state, err = compute.NewShardedState(r.engine, sharding); err != nil {
+		return nil, fmt.Errorf("mcmc: %w", err)
+	}
 	for name, t := range problem.Data {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {

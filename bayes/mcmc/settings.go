@@ -49,6 +49,9 @@ type Settings struct {
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
+	// Devices is how many of the engine's devices share the chains, in parts of equal size; default 1. The draws depend on it by rounding only; a
+	// checkpoint goes on with as many devices as it was written with. A Target must not take the chains apart in other parts: see target.Problem.
+	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when the context is
 	// cancelled and at the end. If it exists, Sample goes on from it, to the same bits as an uninterrupted run; a file of another problem, kernel,
@@ -83,7 +86,7 @@ func (s Settings) withDefaults(p Problem, kernel Kernel) (Settings, error) {
 	for _, f := range []struct {
 		value     *int
 		byDefault int
-	}{{&s.Chains, 4}, {&s.Draws, 1000}, {&s.Thin, 1}, {&s.WarmUp, 1000}} {
+	}{{&s.Chains, 4}, {&s.Draws, 1000}, {&s.Thin, 1}, {&s.WarmUp, 1000}, {&s.Devices, 1}} {
 		if *f.value == 0 {
 			*f.value = f.byDefault
 		}
@@ -114,6 +117,7 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 		{s.Thin >= 1, "Settings.Thin", s.Thin, "at least 1"},
 		{s.WarmUp >= 0, "Settings.WarmUp", s.WarmUp, "NoWarmUp, 0 (the default) or more"},
 		{s.DType == compute.Float32 || s.DType == compute.Float64, "Settings.DType", s.DType, "compute.Float32 or compute.Float64"},
+		{s.Devices >= 1, "Settings.Devices", s.Devices, "at least 1 (0: the default, 1)"},
 		{s.CheckpointEvery > 0, "Settings.CheckpointEvery", s.CheckpointEvery, "positive"},
 		{s.Tuned.StepSize >= 0 && !math.IsInf(s.Tuned.StepSize, 1), "Settings.Tuned.StepSize", s.Tuned.StepSize, "positive and finite (0: the kernel's own)"},
 		{len(s.Tuned.Scale) == 0 || len(s.Tuned.Scale) == p.Dim, "the length of Settings.Tuned.Scale", len(s.Tuned.Scale), fmt.Sprintf("0 or Problem.Dim, %d", p.Dim)},
@@ -139,8 +143,12 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 
 // record is what of the settings decides the result, for checkpoints.
 func (s Settings) record() (string, error) {
-	text, err := json.Marshal(map[string]any{
+	decides := map[string]any{
 		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.UnitScale, "tuned": s.Tuned, "dtype": s.DType.String(),
-	})
+	}
+	if s.Devices > 1 {
+		decides["devices"] = s.Devices
+	}
+	text, err := json.Marshal(decides)
 	return string(text), err
 }

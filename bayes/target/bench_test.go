@@ -38,7 +38,7 @@ func BenchmarkGradient(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := NewPlan(bound, compute.Float32, c.particles, c.rows, 0)
+			plan, err := NewPlan(bound, compute.Float32, Work{Particles: c.particles, Rows: c.rows})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,20 +14,35 @@ const activationCopies = 4
 // matrix products are as fast.
 const longestFused = 256
 
-// NewPlan plans the evaluation of particles, with gradients, on batches of the given rows; chunk > 0 is taken as it is. Where each particle multiplies large
-// matrices of its own, chunks run side by side, since each of these products keeps to one processor.
-func NewPlan(bound *bayes.Bound, dtype compute.DType, particles, rows, chunk int) (compute.Plan, error) {
-	bytes := int64(activationCopies*bound.SuffixWidth()*rows) * int64(dtype.Size())
-	if chunk == 0 && bound.LongestOwnSum(rows) > longestFused {
-		return compute.NewParallelPlan(particles, bytes)
-	}
-	return compute.NewPlan(particles, bytes, chunk)
+// Work is what is to be evaluated at once.
+type Work struct {
+	Particles, Rows int
+	Devices         int // that share the particles; 0: one
+	Chunk           int // particles evaluated at once, on one device; 0: chosen
 }
 
-// block is how many particles lie side by side in the evaluation of a chunk (nn.Block).
+// NewPlan plans the evaluation of particles, with gradients, on batches of rows. Where each particle multiplies large matrices of its own, chunks run side
+// by side, since each of these products keeps to one processor; several devices are side by side already.
+func NewPlan(bound *bayes.Bound, dtype compute.DType, work Work) (compute.Plan, error) {
+	bytes := int64(activationCopies*bound.SuffixWidth()*work.Rows) * int64(dtype.Size())
+	switch {
+	case work.Devices > 1:
+		return compute.NewSharedPlan(work.Particles, work.Devices, bytes), nil
+	case work.Chunk == 0 && bound.LongestOwnSum(work.Rows) > longestFused:
+		return compute.NewParallelPlan(work.Particles, bytes)
+	}
+	return compute.NewPlan(work.Particles, bytes, work.Chunk)
+}
+
+// block is how many particles lie side by side in the evaluation of a chunk (nn.Block). Blocks do not reach from one device to the next.
 func (l Likelihood) block(g *graph.Graph, particles, rows int) int {
 	if longest := l.Model.LongestOwnSum(rows); longest == 0 || longest > longestFused {
 		return 1
 	}
-	return compute.Vector(g.Backend(), particles)
+	devices := max(1, l.Plan.Devices)
+	block := compute.Vector(g.Backend(), particles/devices)
+	if devices > 1 && particles/devices%block != 0 {
+		return 1
+	}
+	return block
 }

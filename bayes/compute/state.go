@@ -1,0 +1,142 @@
+package compute
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// State is a set of named tensors that live on the engine's devices between steps. Programs read and replace them.
+type State struct {
+	engine  *Engine
+	layout  *layout                      // over several devices; nil: one
+	tensors map[string]*tensors.Tensor   // on one device; on several those that no program has read yet
+	shards  map[string][]*tensors.Tensor // on several devices: what each holds
+}
+
+// NewState is an empty state on the engine's first device.
+func NewState(engine *Engine) *State {
+	return &State{engine: engine, tensors: map[string]*tensors.Tensor{}}
+}
+
+// NewShardedState is an empty state that several devices share. With one device it is a NewState.
+func NewShardedState(engine *Engine, sharding Sharding) (*State, error) {
+	s := NewState(engine)
+	if sharding.Devices <= 1 {
+		return s, nil
+	}
+	if err := engine.CheckDevices(sharding.Devices, sharding.Devices); err != nil {
+		return nil, fmt.Errorf("compute: a state on %w", err)
+	}
+	s.shards = map[string][]*tensors.Tensor{}
+	var err error
+	s.layout, err = newLayout(sharding)
+	return s, err
+}
+
+// Set puts a whole tensor into the state, which from now on owns it.
+func (s *State) Set(name string, t *tensors.Tensor) {
+	if old := s.tensors[name]; old != nil && old != t {
+		old.FinalizeAll() //nolint:errcheck // what is replaced may be gone already
+	}
+	s.tensors[name] = t
+	s.freeShards(name)
+}
+
+// setShards puts in what each device holds.
+func (s *State) setShards(name string, shards []*tensors.Tensor) {
+	if old := s.tensors[name]; old != nil {
+		old.FinalizeAll() //nolint:errcheck // what is replaced may be gone already
+		delete(s.tensors, name)
+	}
+	s.freeShards(name)
+	s.shards[name] = shards
+}
+
+func (s *State) freeShards(name string) {
+	for _, shard := range s.shards[name] {
+		shard.FinalizeAll() //nolint:errcheck // what is replaced may be gone already
+	}
+	delete(s.shards, name)
+}
+
+// has says whether there is such an entry.
+func (s *State) has(name string) bool { return s.tensors[name] != nil || s.shards[name] != nil }
+
+// Get returns a tensor of the state, nil if there is none; of one that devices share, what the first holds. The state owns it still, and the next step
+// may consume it: copy out what must last.
+func (s *State) Get(name string) *tensors.Tensor {
+	if shards := s.shards[name]; shards != nil {
+		return shards[0]
+	}
+	return s.tensors[name]
+}
+
+// Shards are what each device holds of an entry: on one device the tensor itself. The state owns them still, as with Get.
+func (s *State) Shards(name string) ([]*tensors.Tensor, error) {
+	if !s.has(name) {
+		return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())
+	}
+	if s.layout == nil {
+		return []*tensors.Tensor{s.tensors[name]}, nil
+	}
+	if s.shards[name] == nil {
+		shards, err := s.layout.split(name, s.tensors[name])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, explain(err))
+		}
+		s.setShards(name, shards)
+	}
+	return s.shards[name], nil
+}
+
+// Names lists the tensors of the state, sorted.
+func (s *State) Names() []string {
+	names := make([]string, 0, len(s.tensors)+len(s.shards))
+	for name := range s.tensors {
+		names = append(names, name)
+	}
+	for name := range s.shards {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Close frees the tensors.
+func (s *State) Close() {
+	for _, t := range s.tensors {
+		t.FinalizeAll() //nolint:errcheck // a tensor consumed by a failed step is gone already
+	}
+	clear(s.tensors)
+	for name := range s.shards {
+		s.freeShards(name)
+	}
+}
+
+// Host copies the named tensors to the host, all of them if no name is given.
+func (s *State) Host(names ...string) (map[string]*tensors.Tensor, error) {
+	if len(names) == 0 {
+		names = s.Names()
+	}
+	copies := map[string]*tensors.Tensor{}
+	for _, name := range names {
+		if !s.has(name) {
+			return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())
+		}
+		local, err := s.host(name)
+		if err != nil {
+			return nil, fmt.Errorf("copying %q to the host: %w", name, explain(err))
+		}
+		copies[name] = local
+	}
+	return copies, nil
+}
+
+func (s *State) host(name string) (*tensors.Tensor, error) {
+	if shards := s.shards[name]; shards != nil {
+		return s.layout.join(name, shards)
+	}
+	return s.tensors[name].LocalClone()
+}

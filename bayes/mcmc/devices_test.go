@@ -1,0 +1,138 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// several is XLA where it has four devices, as its CPU client does.
+func several(t testing.TB) *compute.Engine {
+	t.Helper()
+	engine, err := compute.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if engine.Devices() < 4 {
+		t.Skipf("the engine %s has %d devices, 4 are needed", engine, engine.Devices())
+	}
+	return engine
+}
+
+// square is a normal in four dimensions, as many as there are chains, so that only the names of what is shared tell the two apart.
+func square() Problem {
+	return Problem{
+		Name: "correlated", Dim: 4,
+		Data: map[string]*tensors.Tensor{"precision": tensors.FromValue([][]float64{{2, .3, 0, -.1}, {.3, 1, .2, 0}, {0, .2, .5, 0}, {-.1, 0, 0, 3}})},
+		Target: func(data compute.Nodes, _ []*Node) Target {
+			return Density(func(phi *Node) *Node {
+				return MulScalar(ReduceSum(Mul(phi, Dot(phi, data["precision"]).Product()), 1), -.5)
+			})
+		},
+	}
+}
+
+// The draws do not depend on how many devices share the chains, beyond rounding; each device holds its chains, and a run on two goes on to the same bits.
+func TestDevices(t *testing.T) {
+	engine := several(t)
+	for _, c := range []struct {
+		kernel Kernel
+		warmUp int
+	}{{HMC{Steps: 3, Jitter: .7}, 30}, {NUTS{StepSize: .5, MaxDepth: 4}, NoWarmUp}} {
+		t.Run(fmt.Sprintf("%T", c.kernel), func(t *testing.T) {
+			sampler := Sampler{Problem: square(), Kernel: c.kernel}
+			defer sampler.Close()
+			settings := Settings{Chains: 4, Draws: 6, WarmUp: c.warmUp, Seed: 7, DType: compute.Float64, Engine: engine}
+			draw := func(ctx context.Context) (*Result, []float64) {
+				result, err := sampler.Sample(ctx, settings)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []float64
+				for chain := range result.Draws.Chains {
+					for i := range result.Draws.PerChain {
+						got = append(got, result.Draws.At(chain, i)...)
+					}
+				}
+				return result, append(got, result.Tuned.StepSize)
+			}
+			_, want := draw(context.Background())
+			for _, settings.Devices = range []int{4, 2} {
+				if settings.Devices == 4 && testing.Short() {
+					continue
+				}
+				result, got := draw(context.Background())
+				computetest.Near(t, fmt.Sprint(settings.Devices, " devices"), got, want, 1e-9)
+				if settings.Devices == 4 {
+					continue
+				}
+				settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+				left := result.WarmUpMoves + 4
+				if first, _ := draw(after{context.Background(), &left}); first.Status != Cancelled {
+					t.Errorf("the interrupted run is %s", first.Status)
+				}
+				if _, resumed := draw(context.Background()); !slices.Equal(resumed, got) {
+					t.Error("a resumed run on two devices ends elsewhere")
+				}
+				settings.Devices = 1
+				if _, err := sampler.Sample(context.Background(), settings); !says(err, "another settings") {
+					t.Errorf("a checkpoint of two devices on one: error %v", err)
+				}
+				settings.Devices, settings.Checkpoint = 2, ""
+			}
+			r, err := sampler.newRun(settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.state.Close()
+			if err := r.begin(); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range r.state.Names() {
+				shards, err := r.state.Shards(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := 4
+				if slices.Contains(r.carried(), name) {
+					want = 2
+				}
+				for device, shard := range shards {
+					if shard.Shape().Dim(0) != want {
+						t.Errorf("device %d holds %q of shape %s, want %d rows", device, name, shard.Shape(), want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestDevicesErrors(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		have := engine.Devices()
+		for _, c := range []struct {
+			settings Settings
+			want     string
+		}{
+			{Settings{Devices: -1}, "Settings.Devices is -1: it must be at least 1"},
+			{Settings{Devices: have + 1, Chains: have + 1}, fmt.Sprintf("Settings.Devices is %d, Settings.Chains %d: %d devices, but the engine %s has %d", have+1, have+1, have+1, engine.Name(), have)},
+		} {
+			c.settings.Engine = engine
+			if _, err := Sample(context.Background(), standard(), HMC{StepSize: 1}, c.settings); !says(err, c.want) {
+				t.Errorf("%s, %d devices: error %v, want %q", engine.Name(), c.settings.Devices, err, c.want)
+			}
+		}
+	}
+	_, err := Sample(context.Background(), standard(), HMC{StepSize: 1}, Settings{Chains: 6, Devices: 4, Engine: several(t)})
+	if !says(err, "Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
+		t.Errorf("chains that cannot be shared: error %v", err)
+	}
+}

@@ -1,0 +1,216 @@
+package ohsmc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
+)
+
+// several is XLA where it has four devices, as its CPU client does.
+func several(t testing.TB) *compute.Engine {
+	t.Helper()
+	engine, err := compute.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if engine.Devices() < 4 {
+		t.Skipf("the engine %s has %d devices, 4 are needed", engine, engine.Devices())
+	}
+	return engine
+}
+
+// The result does not depend on how many devices share the particles, beyond rounding; each device holds its part of them; and a run on two devices that was
+// cancelled goes on to the same bits. There are as many particles as rows in a batch, so that only the names of what is shared tell the two apart.
+func TestDevices(t *testing.T) {
+	engine := several(t)
+	for _, c := range []struct {
+		algorithm Algorithm
+		threshold float64 // so that some step resamples
+		shared    []string
+	}{
+		{OpenHorizon{}, 1, []string{"phi", "best_phi"}},
+		{Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}, .9, []string{"phi", "best_phi", "log_density"}},
+		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, .9, []string{
+			"phi", "best_phi", movingPhi, movingDensity, movingSlope, movingEve, movingNow, movingOwn + "momentum", // and more of its own
+		}},
+	} {
+		t.Run(fmt.Sprintf("%T", c.algorithm), func(t *testing.T) {
+			if _, first := c.algorithm.(OpenHorizon); !first && testing.Short() {
+				t.Skip("compiles long")
+			}
+			trainer := NewTrainer(small)
+			defer trainer.Close()
+			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Algorithm: c.algorithm, Threshold: c.threshold, DType: compute.Float64, Engine: engine}
+			train := func(ctx context.Context) (*Result, []float64) {
+				result, err := trainer.Train(ctx, parts(t), settings)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return result, told64(t, result)
+			}
+			whole, want := train(context.Background())
+			if !slices.ContainsFunc(whole.Trace, func(r StepRecord) bool { return r.Resamplings > 0 }) {
+				t.Error("nothing was resampled")
+			}
+			for _, devices := range []int{4, 2} {
+				settings.Devices = devices
+				_, got := train(context.Background())
+				computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
+				if devices == 2 {
+					want = got
+				}
+			}
+			holds(t, trainer, settings, c.shared)
+
+			settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+			ctx, cancel := context.WithCancel(context.Background())
+			settings.Progress = func(Progress) { cancel() }
+			if first, _ := train(ctx); first.Status != Cancelled || first.Steps < 1 || first.Steps >= whole.Steps {
+				t.Errorf("the interrupted run is %s after %d steps", first.Status, first.Steps)
+			}
+			settings.Progress = nil
+			if _, resumed := train(context.Background()); !slices.Equal(resumed, want) {
+				t.Error("the resumed run ends elsewhere")
+			}
+			settings.Devices = 1
+			if _, err := trainer.Train(context.Background(), parts(t), settings); err == nil || !strings.Contains(err.Error(), "another settings") {
+				t.Errorf("a checkpoint of two devices on one: error %v", err)
+			}
+		})
+	}
+}
+
+// Chains at a trained psi do not depend on how many devices share them either.
+func TestSampleDevices(t *testing.T) {
+	engine := several(t)
+	trained := train(t, Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: engine, DType: compute.Float64}).Posterior
+	var want []float64
+	for _, devices := range []int{1, 4} {
+		settings := mcmc.Settings{Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp, DType: compute.Float64, Engine: engine, Devices: devices}
+		posterior, _, err := Sample(context.Background(), trained, parts(t).Train, mcmc.MALA{StepSize: .1}, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := numbers(t, posterior)
+		if want == nil {
+			want = got
+		}
+		computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
+	}
+}
+
+// told64 is all that a result says in numbers but for the time, with -1 for what there is not.
+func told64(t *testing.T, result *Result) []float64 {
+	all := numbers(t, result.Posterior)
+	for _, r := range result.Trace {
+		r.Seconds = 0
+		all = append(all, r.values()...)
+	}
+	for _, v := range result.Validated {
+		all = append(all, v.NLPD)
+	}
+	for i, v := range all {
+		if math.IsNaN(v) {
+			all[i] = -1
+		}
+	}
+	return all
+}
+
+// holds checks after a step on two devices that each has half of what is shared, and all of the rest.
+func holds(t *testing.T, trainer *Trainer, settings Settings, shared []string) {
+	t.Helper()
+	r, err := trainer.newRun(parts(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.state.Close()
+	if err := r.advance(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range shared {
+		if !slices.Contains(r.state.Names(), name) {
+			t.Errorf("the state has no %q, only %q", name, r.state.Names())
+		}
+	}
+	for _, name := range r.state.Names() {
+		whole, err := r.state.Host(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := whole[name].Shape().Clone()
+		if slices.Contains(shared, name) || strings.HasPrefix(name, movingOwn) {
+			want.Dimensions[0] = settings.Particles / 2
+		}
+		shards, err := r.state.Shards(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for device, shard := range shards {
+			if !shard.Shape().Equal(want) {
+				t.Errorf("device %d of %d holds %q of shape %s, want %s", device, len(shards), name, shard.Shape(), want)
+			}
+		}
+	}
+}
+
+func TestDevicesErrors(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		have := engine.Devices()
+		for _, c := range []struct {
+			settings Settings
+			says     []string
+		}{
+			{Settings{Devices: -1}, []string{"Settings.Devices is -1", "at least 1"}},
+			{Settings{Devices: have + 1, Particles: have + 1}, []string{fmt.Sprintf("Settings.Devices is %d", have+1), fmt.Sprintf("has %d", have), engine.Name()}},
+			{Settings{Devices: 2, Particles: 10, Chunk: 5}, []string{"Settings.Chunk is 5", "0 with Devices 2"}},
+		} {
+			c.settings.Engine = engine
+			_, err := Train(context.Background(), small, parts(t), c.settings)
+			for _, want := range c.says {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, %+v: error %v does not say %q", engine.Name(), c.settings, err, want)
+				}
+			}
+		}
+	}
+	_, err := Train(context.Background(), small, parts(t), Settings{Devices: 4, Particles: 1001, Engine: several(t)})
+	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Particles 1001") || !strings.Contains(err.Error(), "take 1000 or 1004") {
+		t.Errorf("particles that cannot be shared: error %v", err)
+	}
+}
+
+// BenchmarkDevices is a step of OHSMC whose particles several devices share. With the net of BenchmarkStep there is little to share; if all three layers
+// are stochastic, every particle's products are its own.
+func BenchmarkDevices(b *testing.B) {
+	several(b)
+	for _, c := range []struct {
+		name       string
+		stochastic bayes.Partition
+		algorithm  Algorithm
+	}{
+		{"last layer", bayes.Layers(3), OpenHorizon{}},
+		{"all layers", bayes.All(), OpenHorizon{}},
+		{"all layers, Langevin", bayes.All(), Guided{Proposal: Langevin{}}},
+	} {
+		for _, devices := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("%s/devices=%d", c.name, devices), func(b *testing.B) {
+				r := benchmarkRunOf(b, Settings{Devices: devices, Algorithm: c.algorithm}, c.stochastic, false)
+				for b.Loop() {
+					if err := r.advance(context.Background()); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
