@@ -77,7 +77,7 @@ func (n Normal) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	for _, s := range scales {
 		constant += math.Log(s)
 	}
-	return graph.SubScalar(graph.MulScalar(graph.ReduceSum(graph.Square(z), 1), -0.5), constant)
+	return graph.SubScalar(graph.MulScalar(compute.RowSums(graph.Square(z)), -0.5), constant)
 }
 
 // LogDensity implements Prior.
@@ -87,7 +87,7 @@ func (l Laplace) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	for _, s := range scales {
 		constant += math.Log(2 * s)
 	}
-	return graph.SubScalar(graph.Neg(graph.ReduceSum(graph.Abs(z), 1)), constant)
+	return graph.SubScalar(graph.Neg(compute.RowSums(graph.Abs(z))), constant)
 }
 
 // Sample implements Prior.

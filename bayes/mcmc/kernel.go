@@ -14,6 +14,7 @@ package mcmc
 
 import (
 	"fmt"
+	"gobnn/bayes/compute"
 	"math"
 
 	"gobnn/bayes/compute/random"
@@ -151,7 +152,7 @@ func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
 // evaluate is the gate: where the log-density or a coordinate of the gradient is not finite, the log-density is -Inf and the gradient 0.
 func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
-	finite := And(IsFinite(logDensity), LogicalAll(IsFinite(gradient), 1))
+	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
 	logDensity = Where(finite, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape()))
 	return logDensity, choose(finite, gradient, ZerosLike(gradient))
 }

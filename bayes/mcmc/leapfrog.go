@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
+	"gobnn/bayes/compute"
 )
 
 // Leapfrog is one step of Hamiltonian dynamics by the leapfrog integrator (Neal 2011, section 2.3, eq. 2.28 to 2.30), from a state that holds its
@@ -31,4 +32,4 @@ func Leapfrog(target Target, s State, momentum, stepSize, scale *Node) (State, *
 }
 
 // Kinetic is the kinetic energy of a momentum, [J, D], in the units of Leapfrog: half its squared length, [J].
-func Kinetic(momentum *Node) *Node { return MulScalar(ReduceSum(Square(momentum), 1), 0.5) }
+func Kinetic(momentum *Node) *Node { return MulScalar(compute.RowSums(Square(momentum)), 0.5) }

@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"fmt"
+	"gobnn/bayes/compute"
 	"math"
 
 	"gobnn/bayes/compute/random"
@@ -81,5 +82,5 @@ func (k PreconditionedCrankNicolson) logReference(phi *Node) *Node {
 	if len(k.StdDev) > 0 {
 		z = Div(z, row(phi, k.StdDev))
 	}
-	return MulScalar(ReduceSum(Square(z), 1), -0.5)
+	return MulScalar(compute.RowSums(Square(z)), -0.5)
 }

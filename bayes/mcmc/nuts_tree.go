@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"fmt"
+	"gobnn/bayes/compute"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -221,7 +222,7 @@ func settle(dtype dtypes.DType, masks ...*Node) []*Node {
 }
 
 // dot is the product of the rows of a and b, [J, D] to [J].
-func dot(a, b *Node) *Node { return ReduceSum(Mul(a, b), 1) }
+func dot(a, b *Node) *Node { return compute.RowSums(Mul(a, b)) }
 
 func isPositive(x *Node) *Node { return GreaterThan(x, ZerosLike(x)) }
 

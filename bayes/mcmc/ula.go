@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"fmt"
+	"gobnn/bayes/compute"
 	"math"
 
 	"gobnn/bayes/compute/random"
@@ -59,7 +60,7 @@ func moveSafely(s State, target Target, step func(gradient *Node) *Node) (State,
 	logDensity, gradient := evaluate(target, s.Phi)
 	usable := IsFinite(logDensity)
 	proposal := step(gradient)
-	arrives := LogicalAll(IsFinite(proposal), 1)
+	arrives := compute.RowsAll(IsFinite(proposal), proposal.DType())
 	safe := choose(usable, s.Phi, s.Own[safePlace])
 	moves := And(usable, arrives)
 

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
 
@@ -52,7 +53,7 @@ type Weighed struct {
 // Weigh evaluates the batch, gives the particles with logWeights, [J], new ones, and the gradient with respect to psi under these, in one
 // pass: chunks merge as running log-sum-exps do.
 func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weighing) Weighed {
-	finite := LogicalAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), 1) // [J]; false for NaN
+	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
 	logWeights = Where(alive, logWeights, negativeInfinity(logWeights))
@@ -70,7 +71,7 @@ func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weig
 		usable := IsFinite(logLik)
 		if weighing.Gradient {
 			evaluated.Gradient = e.gradient(c, raw)
-			usable = And(usable, LogicalAll(IsFinite(evaluated.Gradient), 1))
+			usable = And(usable, compute.RowsAll(IsFinite(evaluated.Gradient), phi.DType()))
 		}
 		joint := StopGradient(Add(part(logWeights, from, to), weighing.Factor(evaluated)))
 		joint = smc.Gate(Where(usable, joint, negativeInfinity(joint)))

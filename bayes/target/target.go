@@ -118,9 +118,12 @@ func (e *evaluation) rows(c chunk) *Node {
 
 // sum is log p(y_batch | phi_j; psi) of a chunk's particles, [c].
 func (e *evaluation) sum(c chunk) *Node {
-	sums := ReduceSum(e.rows(c), 1) // in blocks, [., .]
-	sums = Reshape(sums, sums.Shape().Size())
-	return part(sums, 0, c.particles())
+	density := e.rows(c)
+	blocks, rows, block := density.Shape().Dim(0), density.Shape().Dim(1), density.Shape().Dim(2)
+	if block == 1 {
+		return compute.RowSums(Reshape(density, blocks, rows))
+	}
+	return part(Reshape(ReduceSum(density, 1), blocks*block), 0, c.particles())
 }
 
 // LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W] or nil.
