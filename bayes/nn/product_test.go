@@ -11,10 +11,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The product and its gradients equal sums over numbers on either side of the length at which the forms change; also where only one gradient is asked for, and
+// The product and its gradients equal sums over numbers on either side of the sizes at which the forms change; also where only one gradient is asked for, and
 // where one argument is used twice.
 func TestParticleProduct(t *testing.T) {
-	const particles, rows = 3, 4
+	const rows = 4
 	wave := func(n int, frequency float64) []float64 {
 		v := make([]float64, n)
 		for i := range v {
@@ -27,7 +27,11 @@ func TestParticleProduct(t *testing.T) {
 		if dtype == compute.Float32 {
 			tolerance = 1e-5
 		}
-		for _, c := range []struct{ out, in int }{{1, 5}, {5, 1}, {shortSum, shortSum}, {shortSum + 1, shortSum}, {shortSum, shortSum + 1}, {40, 50}} {
+		for _, c := range []struct{ particles, out, in int }{
+			{3, 1, 5}, {3, 5, 1}, {many - 1, 5, 5}, {many, 5, 5}, {many, 1, 5}, {many, 5, 1},
+			{many, shortSum, shortSum}, {many, shortSum + 1, shortSum}, {many, shortSum, shortSum + 1}, {many, 70, shortSum}, // the last is too large
+		} {
+			particles := c.particles
 			w, h, v := wave(particles*c.out*c.in, 1.3), wave(particles*c.in*rows, .7), wave(particles*c.out*rows, 2.1)
 			got := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
 				tensor := func(i int, dims ...int) *graph.Node { return graph.Reshape(graph.ConvertDType(a[i], dtype), dims...) }
@@ -54,7 +58,7 @@ func TestParticleProduct(t *testing.T) {
 				}
 			}
 			for k, want := range [][]float64{y, ofW, ofH, ofW, minus} {
-				computetest.Near(t, fmt.Sprintf("%dx%d, output %d", c.out, c.in, k), got[k], want, tolerance)
+				computetest.Near(t, fmt.Sprintf("%d of %dx%d, output %d", particles, c.out, c.in, k), got[k], want, tolerance)
 			}
 		}
 	})
