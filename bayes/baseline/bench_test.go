@@ -45,10 +45,18 @@ func BenchmarkStep(b *testing.B) {
 			{"1 member", uci, func(j *job) (learner, error) { return j.newPoints(1, true) }},
 			{"10 members", uci, func(j *job) (learner, error) { return j.newPoints(10, true) }},
 			{"100 members", uci, func(j *job) (learner, error) { return j.newPoints(100, true) }},
-			{"VI, third layer, 10 draws", uci, func(j *job) (learner, error) { return j.newSampled(meanField{VI{InitialStdDev: .1}, j.bound, j.DType}, 10, 100) }},
-			{"VI, all, 10 draws", full, func(j *job) (learner, error) { return j.newSampled(meanField{VI{InitialStdDev: .1}, j.bound, j.DType}, 10, 100) }},
-			{"dropout, third layer, 10 masks", uci, func(j *job) (learner, error) { return j.newSampled(masked{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100) }},
-			{"dropout, all, 10 masks", full, func(j *job) (learner, error) { return j.newSampled(masked{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100) }},
+			{"VI, third layer, 10 draws", uci, func(j *job) (learner, error) {
+				return j.newSampled(meanField{VI{InitialStdDev: .1}, j.bound, j.DType}, 10, 100)
+			}},
+			{"VI, all, 10 draws", full, func(j *job) (learner, error) {
+				return j.newSampled(meanField{VI{InitialStdDev: .1}, j.bound, j.DType}, 10, 100)
+			}},
+			{"dropout, third layer, 10 masks", uci, func(j *job) (learner, error) {
+				return j.newSampled(masked{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100)
+			}},
+			{"dropout, all, 10 masks", full, func(j *job) (learner, error) {
+				return j.newSampled(masked{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100)
+			}},
 		} {
 			b.Run(fmt.Sprintf("%s/validated=%t", c.name, validated), func(b *testing.B) {
 				engine, err := compute.Default()
