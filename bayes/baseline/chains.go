@@ -98,7 +98,7 @@ func checkChains(owner string, kernel mcmc.Kernel, d, chains, draws, warmUp int)
 }
 
 func (m MAPHMC) fit(ctx context.Context, j *job) (*Result, error) {
-	point, err := j.trainPoint(ctx, true)
+	point, err := j.trainMode(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (m Laplace) free(bound *bayes.Bound) []int {
 }
 
 func (m Laplace) fit(ctx context.Context, j *job) (*Result, error) {
-	point, err := j.trainPoint(ctx, true)
+	point, err := j.trainMode(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,15 @@ func (j *job) trainPoint(ctx context.Context, prior bool) (trained, error) {
 	return j.train(ctx, j.training(points))
 }
 
+// trainMode trains the MAP that a second stage begins at. A cancelled one is an error: what would begin there is another run.
+func (j *job) trainMode(ctx context.Context) (trained, error) {
+	mode, err := j.trainPoint(ctx, true)
+	if err == nil && mode.Status == Cancelled {
+		err = fmt.Errorf("baseline: cancelled after %d steps of the training that %s begins with: %w", mode.Steps, j.method.Name(), context.Cause(ctx))
+	}
+	return mode, err
+}
+
 func (m Ensemble) fit(ctx context.Context, j *job) (*Result, error) {
 	points, err := j.newPoints(m.Members, !m.Likelihood)
 	if err != nil {

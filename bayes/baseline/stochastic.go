@@ -117,7 +117,7 @@ func (m SGHMC) fit(ctx context.Context, j *job) (*Result, error) {
 }
 
 func (c MiniBatchChains) run(ctx context.Context, j *job, kernel mcmc.Kernel) (*Result, error) {
-	point, err := j.trainPoint(ctx, true)
+	point, err := j.trainMode(ctx)
 	if err != nil {
 		return nil, err
 	}

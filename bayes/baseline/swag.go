@@ -65,7 +65,7 @@ func (m SWAG) prepared(_ *bayes.Bound, s Settings, _ int) (Method, error) {
 }
 
 func (m SWAG) fit(ctx context.Context, j *job) (*Result, error) {
-	point, err := j.trainPoint(ctx, true)
+	point, err := j.trainMode(ctx)
 	if err != nil {
 		return nil, err
 	}
