@@ -368,15 +368,3 @@ func TestTrainer(t *testing.T) {
 		t.Errorf("%d kinds of training were compiled, want 3", n)
 	}
 }
-
-// Training that runs off is an error that names the learning rate; a member that has is left where it was, and the others go on.
-func TestDivergence(t *testing.T) {
-	data := line(30)
-	for n := range data.Y {
-		data.Y[n] *= 1e30 // squares overflow in float32
-	}
-	_, err := Fit(t.Context(), small, MAP{}, dataset.Parts{Train: data}, Settings{Epochs: 2, Unscaled: true, Engine: goEngine(t)})
-	if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "0.01") {
-		t.Errorf("error %v", err)
-	}
-}
