@@ -97,6 +97,25 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
+// BenchmarkTrain is 20 epochs of six batches of 50, with a validation on 150 rows after each epoch, compiled before: MAP and ensembles of MAP.
+func BenchmarkTrain(b *testing.B) {
+	for _, m := range []Method{MAP{}, Ensemble{Members: 10}} {
+		b.Run(m.Name(), func(b *testing.B) {
+			trainer := NewTrainer(uci)
+			defer trainer.Close()
+			train := func() {
+				if _, err := trainer.Fit(context.Background(), m, dataset.Parts{Train: made(300), Validation: made(150)}, Settings{Epochs: 20}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			train()
+			for b.Loop() {
+				train()
+			}
+		})
+	}
+}
+
 // BenchmarkPredict is one batched call of Predict: 100 particles of SWAG and of VI at 150 rows, compilation included, as a user pays it.
 func BenchmarkPredict(b *testing.B) {
 	for _, m := range []Method{SWAG{}, VI{}} {

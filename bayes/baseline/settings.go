@@ -20,8 +20,9 @@ type Settings struct {
 	// Unscaled takes features and targets as they are. By default both are standardised by the training part.
 	Unscaled bool
 
-	// ValidateEvery is how many steps lie between validations; default 1: after each batch. The parameters with the best NLPD on the validation part
-	// are what training gives, for each member of an ensemble its own. Without a validation part it gives the last.
+	// ValidateEvery is how many steps lie between validations; default an epoch's. (Package ohsmc validates after each batch: 1 does the same, at a
+	// multiple of the cost where predictions have many particles.) The parameters with the best NLPD on the validation part are what training gives, for
+	// each member of an ensemble its own. Without a validation part it gives the last.
 	ValidateEvery int
 	// Patience ends a member's training after so many validations without a better one; default 0: never.
 	Patience int
@@ -54,7 +55,7 @@ type Progress struct {
 func (s Settings) withDefaults(rows int) (Settings, error) {
 	defaultInt(&s.Epochs, 200)
 	defaultInt(&s.BatchSize, min(50, rows))
-	defaultInt(&s.ValidateEvery, 1)
+	defaultInt(&s.ValidateEvery, (rows+max(s.BatchSize, 1)-1)/max(s.BatchSize, 1))
 	if s.DType == 0 {
 		s.DType = compute.Float32
 	}
