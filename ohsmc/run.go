@@ -148,20 +148,8 @@ func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
 }
 
 func checkParts(parts dataset.Parts) error {
-	if parts.Train == nil {
-		return fmt.Errorf("ohsmc: there is no training part")
-	}
-	for _, part := range []*dataset.Dataset{parts.Train, parts.Validation} {
-		if part == nil {
-			continue
-		}
-		if err := part.Validate(); err != nil {
-			return fmt.Errorf("ohsmc: %w", err)
-		}
-		if part.Dims() != parts.Train.Dims() || part.Outputs() != parts.Train.Outputs() {
-			return fmt.Errorf("ohsmc: the training part has shape [%d, %d] and %d outputs, the validation part [%d, %d] and %d",
-				parts.Train.Rows(), parts.Train.Dims(), parts.Train.Outputs(), part.Rows(), part.Dims(), part.Outputs())
-		}
+	if err := parts.Validate(); err != nil {
+		return fmt.Errorf("ohsmc: %w", err)
 	}
 	return nil
 }

@@ -103,9 +103,10 @@ func After(x, before *graph.Node) *graph.Node {
 	return graph.SchedulingBarrier(x, graph.Where(graph.IsFinite(largest), largest, graph.ZerosLike(largest)))
 }
 
-// Vector is how many particles side by side fill a processor's vectors without much padding: 8, 4 or, where there are few or the backend is not XLA on a CPU, 1.
+// Vector is how many particles side by side fill a processor's vectors without much padding: 8 or 4; 1 where there are fewer than 16, which is where matrix
+// products are as fast, or where the backend is not XLA on a CPU.
 func Vector(backend compute.Backend, particles int) int {
-	if backend.Name() != "xla" || !strings.Contains(strings.ToLower(backend.Description()), "cpu") {
+	if particles < 16 || backend.Name() != "xla" || !strings.Contains(strings.ToLower(backend.Description()), "cpu") {
 		return 1
 	}
 	for _, width := range []int{8, 4} {

@@ -288,6 +288,20 @@ func TestParallelPlan(t *testing.T) {
 	}
 }
 
+// Blocks pad by at most a quarter, and there are none for few particles or on the Go backend.
+func TestVector(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		for particles, want := range map[int]int{1: 1, 15: 1, 16: 8, 17: 4, 20: 8, 25: 8, 100: 8, 1001: 8} {
+			if !engine.IsXLA() {
+				want = 1
+			}
+			if got := compute.Vector(engine.Backend(), particles); got != want {
+				t.Errorf("%s: %d particles in blocks of %d, want %d", engine.Name(), particles, got, want)
+			}
+		}
+	}
+}
+
 // After returns x to the bit, whatever it waits for, and takes no part in gradients.
 func TestAfter(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {

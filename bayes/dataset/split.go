@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -10,6 +11,27 @@ type Parts struct {
 	Train      *Dataset // what the model is fitted on, and the only part a scaler may see
 	Validation *Dataset // what settings, early stopping and the best step are chosen on
 	Test       *Dataset // what is reported, looked at once
+}
+
+// Validate reports what makes the parts useless for training: no training part, a part that [Dataset.Validate] rejects, parts with other features or
+// other outputs than the training part. Only the training and the validation part are looked at.
+func (p Parts) Validate() error {
+	if p.Train == nil {
+		return errors.New("there is no training part")
+	}
+	for _, part := range []*Dataset{p.Train, p.Validation} {
+		if part == nil {
+			continue
+		}
+		if err := part.Validate(); err != nil {
+			return err
+		}
+		if part.Dims() != p.Train.Dims() || part.Outputs() != p.Train.Outputs() {
+			return fmt.Errorf("the training part has shape [%d, %d] and %d outputs, the validation part [%d, %d] and %d",
+				p.Train.Rows(), p.Train.Dims(), p.Train.Outputs(), part.Rows(), part.Dims(), part.Outputs())
+		}
+	}
+	return nil
 }
 
 // Fractions say how much of the rows each part gets. Each is at least 0; they sum to 1 (within 1e-9).

@@ -14,7 +14,7 @@ import (
 // The product and its gradients equal sums over numbers on either side of the length at which the forms change, in blocks of one particle and of
 // several, for inputs of their own and a shared one; also where only one gradient is asked for, and where one argument is used twice.
 func TestParticleProduct(t *testing.T) {
-	const particles, rows = 6, 35
+	const few, rows = 6, 35
 	wave := func(n int, frequency float64) []float64 {
 		v := make([]float64, n)
 		for i := range v {
@@ -23,11 +23,13 @@ func TestParticleProduct(t *testing.T) {
 		return v
 	}
 	cases := []struct {
-		out, in, block int
-		shared         bool
+		particles, out, in, block int
+		shared                    bool
 	}{
-		{1, 5, 1, false}, {5, 1, 1, false}, {shortSum, shortSum, 1, false}, {shortSum + 1, shortSum, 1, false}, {shortSum, shortSum + 1, 1, false}, {7, 5, 1, true},
-		{1, 5, 4, false}, {5, 1, 4, false}, {shortSum, shortSum + 1, 4, false}, {3, 65, 8, false}, {7, 5, 4, true}, {shortSum + 1, 3, 8, true},
+		{few, 1, 5, 1, false}, {few, 5, 1, 1, false}, {few, 7, 5, 1, true},
+		{many - 1, 5, 5, 1, false}, {many, 5, 5, 1, false}, {many, 1, 5, 1, false}, {many, 5, 1, 1, false}, // from here on as sums
+		{many, shortSum + 1, 3, 1, false}, {many, 3, shortSum + 1, 1, false}, {many, 16, 16, 1, false}, // the last is too large
+		{few, 1, 5, 4, false}, {few, 5, 1, 4, false}, {few, shortSum, shortSum + 1, 4, false}, {few, 3, 65, 8, false}, {few, 7, 5, 4, true}, {few, shortSum + 1, 3, 8, true},
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-12
@@ -35,7 +37,7 @@ func TestParticleProduct(t *testing.T) {
 			tolerance = 1e-5
 		}
 		for _, c := range cases {
-			inputs := particles
+			particles, inputs := c.particles, c.particles
 			if c.shared {
 				inputs = 1
 			}

@@ -1,0 +1,188 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// MAPHMC is MAP for the shared parameters psi, then Hamiltonian Monte Carlo for the stochastic ones with psi fixed there (Sharma, Farquhar, Nalisnick and
+// Rainforth 2023, section 6; the rival of Zhao et al. 2024): draws from the exact p(phi | y; psi), given all rows, at a psi that the posterior of phi has had
+// no say in. Chains begin at the mode.
+type MAPHMC struct {
+	// Kernel leaves the posterior invariant; default mcmc.HMC{StepSize: 0.01, Steps: 100}, which is Zhao et al.'s.
+	Kernel mcmc.Kernel
+	Chains int // side by side; default 4
+	Draws  int // of each chain; default 250. Zhao et al. take 1000 of one chain
+	WarmUp int // transitions of each chain before the draws; default 250. Zhao et al. take 2000
+}
+
+// HMC is Hamiltonian Monte Carlo for all parameters of the network, given all rows: the reference that the others approximate, at many times the cost. Every
+// parameter has the model's prior, whatever the Model's partition; chains begin at draws from it. Look at Result.Chains, and at package diag, before the
+// draws are believed.
+type HMC struct {
+	Kernel mcmc.Kernel // leaves the posterior invariant, such as mcmc.HMC; default mcmc.NUTS{}
+	Chains int         // side by side; default 4
+	Draws  int         // of each chain; default 250
+	WarmUp int         // transitions of each chain before the draws, which choose step size and scales; default 500
+}
+
+var (
+	_ Method = MAPHMC{}
+	_ Method = HMC{}
+)
+
+// Name implements Method.
+func (MAPHMC) Name() string { return "MAP-HMC" }
+
+// Name implements Method.
+func (HMC) Name() string { return "HMC" }
+
+func (MAPHMC) source() string {
+	return "MAP for the shared parameters, HMC for the stochastic ones (Sharma et al. 2023)"
+}
+func (HMC) source() string { return "Hamiltonian Monte Carlo for all parameters" }
+
+func (m MAPHMC) describe() any {
+	return describeChains("MAPHMC", m.Kernel, m.Chains, m.Draws, m.WarmUp)
+}
+func (m HMC) describe() any { return describeChains("HMC", m.Kernel, m.Chains, m.Draws, m.WarmUp) }
+
+func describeChains(name string, kernel mcmc.Kernel, chains, draws, warmUp int) any {
+	return map[string]any{"type": name, "kernel": fmt.Sprintf("%T", kernel), "settings": kernel, "chains": chains, "draws": draws, "warm_up": warmUp}
+}
+
+func (m MAPHMC) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+	if m.Kernel == nil {
+		m.Kernel = mcmc.HMC{StepSize: 0.01, Steps: 100}
+	}
+	defaultInt(&m.Chains, 4)
+	defaultInt(&m.Draws, 250)
+	defaultInt(&m.WarmUp, 250)
+	return m, checkChains("MAPHMC", m.Kernel, bound.D, m.Chains, m.Draws, m.WarmUp)
+}
+
+func (m HMC) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+	if m.Kernel == nil {
+		m.Kernel = mcmc.NUTS{}
+	}
+	defaultInt(&m.Chains, 4)
+	defaultInt(&m.Draws, 250)
+	defaultInt(&m.WarmUp, 500)
+	return m, checkChains("HMC", m.Kernel, bound.D+bound.W, m.Chains, m.Draws, m.WarmUp)
+}
+
+func checkChains(owner string, kernel mcmc.Kernel, d, chains, draws, warmUp int) error {
+	if err := check(owner,
+		limit{"Chains", chains, chains >= 1, "at least 1"},
+		limit{"Draws", draws, draws >= 1, "at least 1"},
+		limit{"WarmUp", warmUp, warmUp >= 1, "at least 1"},
+	); err != nil {
+		return err
+	}
+	if kernel.Needs() == mcmc.NeedsNothing {
+		return fmt.Errorf("baseline: %s.Kernel is %T, which leaves no posterior invariant: take one that accepts or rejects, such as mcmc.HMC", owner, kernel)
+	}
+	if err := mcmc.Check(kernel, d, true); err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	return nil
+}
+
+func (m MAPHMC) fit(ctx context.Context, j *job) (*Result, error) {
+	point, err := j.trainMode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	phi, psi := split(j.bound, point.theta)
+	problem, err := j.problem(j.bound, psi, m.Chains)
+	if err != nil {
+		return nil, err
+	}
+	problem.Initial = from(phi)
+	return j.sample(ctx, point.Result, j.bound, psi, problem, m.Kernel, mcmc.Settings{Chains: m.Chains, Draws: m.Draws, WarmUp: m.WarmUp})
+}
+
+func (m HMC) fit(ctx context.Context, j *job) (*Result, error) {
+	model := j.bound.Model
+	var all []string
+	for _, slot := range j.bound.Slots {
+		all = append(all, slot.Name)
+	}
+	model.Stochastic = bayes.Names(all...)
+	whole, err := model.Bind(j.bound.Inputs, j.bound.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	problem, err := j.problem(whole, nil, m.Chains)
+	if err != nil {
+		return nil, err
+	}
+	return j.sample(ctx, &Result{}, whole, nil, problem, m.Kernel, mcmc.Settings{Chains: m.Chains, Draws: m.Draws, WarmUp: m.WarmUp})
+}
+
+// problem is the posterior of phi given all rows, at psi, flat [W].
+func (j *job) problem(bound *bayes.Bound, psi []float64, chains int) (mcmc.Problem, error) {
+	x, y, err := j.standardised(j.parts.Train)
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	var shared *tensors.Tensor
+	if bound.W > 0 {
+		shared = compute.Floats(j.DType, psi, bound.W)
+	}
+	problem, err := target.Problem(bound, x, y, shared, chains, 1)
+	if err != nil {
+		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
+	}
+	return problem, nil
+}
+
+// from starts every chain at phi, [D].
+func from(phi []float64) func(random.Stream, compute.DType, int) *Node {
+	return func(rng random.Stream, dtype compute.DType, chains int) *Node {
+		row := ConstTensor(rng.Graph(), compute.Floats(dtype, phi, 1, len(phi)))
+		return BroadcastToDims(row, chains, len(phi))
+	}
+}
+
+// sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's particles.
+func (j *job) sample(ctx context.Context, before *Result, bound *bayes.Bound, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel, s mcmc.Settings) (*Result, error) {
+	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = j.Seed, j.DType, j.engine, j.CheckpointEvery, j.Replace
+	if j.Checkpoint != "" {
+		s.Checkpoint = j.Checkpoint + "." + sampling
+	}
+	if j.Progress != nil {
+		s.Progress = func(p mcmc.Progress) {
+			j.Progress(Progress{
+				Stage: sampling, Step: p.WarmUp*s.Chains + p.Draws, Steps: p.WarmUps*s.Chains + p.AllDraws, Loss: nan, Validation: nan, Best: nan, Elapsed: p.Elapsed,
+			})
+		}
+	}
+	chains, err := mcmc.Sample(ctx, problem, kernel, s)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	if chains.Draws.PerChain == 0 {
+		return nil, fmt.Errorf("baseline: cancelled before all chains had a draw: %w", context.Cause(ctx))
+	}
+	phi, err := compute.Float64s(chains.Draws.Tensor())
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	result := *before
+	result.Chains = chains
+	if result.Status == "" || chains.Status != mcmc.Completed {
+		result.Status = Status(chains.Status)
+	}
+	result.Posterior, err = j.posterior(bound, phi, psi)
+	return &result, err
+}

@@ -1,0 +1,165 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// classes is n rows in c classes by angle, which a network can half tell apart.
+func classes(n, c int) *dataset.Dataset {
+	d := line(n)
+	d.Name, d.Task, d.Classes = "angles", dataset.Classification, nil
+	for k := range c {
+		d.Classes = append(d.Classes, fmt.Sprint("class ", k))
+	}
+	if c == 2 {
+		d.Task = dataset.BinaryClassification
+	}
+	for i := range d.Y {
+		d.Y[i] = float64(int(math.Abs(1+d.X.At(i, 0)+.5*float64(i%3))) % c)
+	}
+	return d
+}
+
+// Laplace's precision is the prior's and the sum over rows of J'LJ, where the Jacobians J are differences of predictions of perturbed particles, taken here, and L
+// the curvature of the likelihood by its formula: for each likelihood, for a network with a shared first layer, and with a shared noise. 150 rows are more than
+// are evaluated at once.
+func TestPrecision(t *testing.T) {
+	engine := goEngine(t)
+	for _, c := range []struct {
+		name       string
+		data       *dataset.Dataset
+		likelihood bayes.Likelihood
+		stochastic bayes.Partition
+		structure  Structure
+	}{
+		{"Gaussian, middle layer", line(150), bayes.Gaussian{StdDev: .5}, bayes.Layers(2), FullPrecision},
+		{"Gaussian, noise learnt, first layer", line(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(1), FullPrecision},
+		{"Bernoulli, all", classes(150, 2), bayes.Bernoulli{}, bayes.All(), FullPrecision},
+		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All(), FullPrecision},
+		{"Categorical, all, diagonal", classes(150, 3), bayes.Categorical{}, bayes.All(), DiagonalPrecision},
+		{"Categorical, last layer", classes(150, 3), bayes.Categorical{}, bayes.All(), LastLayerPrecision},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model := bayes.Model{
+				Network: nn.MLP{Hidden: []int{4, 3}, Activation: nn.Tanh}, Likelihood: c.likelihood,
+				Prior: bayes.Normal{PerLayer: map[int]float64{2: .5, 3: 2}}, Stochastic: c.stochastic,
+			}
+			trainer := NewTrainer(model)
+			defer trainer.Close()
+			j, err := trainer.newJob(Laplace{Structure: c.structure}, dataset.Parts{Train: c.data}, Settings{Engine: engine, DType: compute.Float64})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := j.method.(Laplace)
+			phi, psi := make([]float64, j.bound.D), make([]float64, j.bound.W)
+			for i := range phi {
+				phi[i] = math.Sin(2 * float64(i+1))
+			}
+			for i := range psi {
+				psi[i] = math.Cos(3 * float64(i+1))
+			}
+			got, err := m.precision(t.Context(), j, phi, psi)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			// Particles a step to either side along each coordinate, and phi itself.
+			const h = 1e-5
+			d := j.bound.D
+			var particles []float64
+			for k := range 2*d + 1 {
+				moved := append([]float64(nil), phi...)
+				if k < 2*d {
+					moved[k/2] += h * float64(1-2*(k%2))
+				}
+				particles = append(particles, moved...)
+			}
+			p, err := j.posterior(j.bound, particles, psi)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prediction, err := p.Predict(context.Background(), c.data.X)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs, n := j.bound.Outputs, c.data.Rows()
+			at := func(particle, row, output int) float64 {
+				return (prediction.Outputs[(particle*n+row)*outputs+output] - j.scaler.Mean) / j.scaler.StdDev
+			}
+			noise := .5
+			for _, slot := range j.bound.Slots {
+				if slot.Kind == nn.Noise {
+					noise *= math.Exp(psi[slot.Offset])
+				}
+			}
+			want := mat.NewSymDense(d, nil)
+			for k, s := range j.bound.Scales() {
+				want.SetSym(k, k, 1/(s*s))
+			}
+			for row := range n {
+				jacobian := mat.NewDense(outputs, d, nil)
+				f := make([]float64, outputs)
+				for o := range outputs {
+					f[o] = at(2*d, row, o)
+					for k := range d {
+						jacobian.Set(o, k, (at(2*k, row, o)-at(2*k+1, row, o))/(2*h))
+					}
+				}
+				var term, left mat.Dense
+				left.Mul(curvatureOf(c.likelihood, f, noise), jacobian)
+				term.Mul(jacobian.T(), &left)
+				for a := range d {
+					for b := range a + 1 {
+						want.SetSym(a, b, want.At(a, b)+term.At(a, b))
+					}
+				}
+			}
+			var flat []float64
+			for _, a := range m.free(j.bound) {
+				for _, b := range m.free(j.bound) {
+					if c.structure != DiagonalPrecision || a == b {
+						flat = append(flat, want.At(a, b))
+					}
+				}
+			}
+			computetest.Near(t, "precision", got, flat, 1e-6)
+		})
+	}
+}
+
+// curvatureOf is minus the second derivative of the log-likelihood in the outputs, [C, C].
+func curvatureOf(likelihood bayes.Likelihood, f []float64, noise float64) mat.Matrix {
+	switch likelihood.(type) {
+	case bayes.Gaussian:
+		return mat.NewDense(1, 1, []float64{1 / (noise * noise)})
+	case bayes.Bernoulli:
+		p := 1 / (1 + math.Exp(-f[0]))
+		return mat.NewDense(1, 1, []float64{p * (1 - p)})
+	}
+	total := 0.0
+	for _, v := range f {
+		total += math.Exp(v)
+	}
+	l := mat.NewDense(len(f), len(f), nil)
+	for a := range f {
+		for b := range f {
+			pa, pb := math.Exp(f[a])/total, math.Exp(f[b])/total
+			l.Set(a, b, -pa*pb)
+			if a == b {
+				l.Set(a, b, pa*(1-pa))
+			}
+		}
+	}
+	return l
+}

@@ -1,0 +1,115 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/nn"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Dropout is Monte Carlo dropout (Gal and Ghahramani 2016): the units before a layer are set to 0, each with probability p = Rate, and the others are
+// divided by 1 - p, in training and in prediction alike. A mask on the units before a layer is the same as a factor on the columns of its weights,
+// W diag(z) / (1 - p): so a draw of masks is a particle, and dropout is variational inference with a family of such q, whose parameters are the
+// mean weights. Each step evaluates Masks particles.
+//
+// Masks are put before every layer whose weights are stochastic, the first layer's input included; biases, and what the model's partition calls shared, are
+// points. The objective is the mean over masks of the log-posterior. For a Normal prior of standard deviation s that is the weight decay w^2 / (2 s^2 (1 - p))
+// of the paper's equation 7, the entropy of q counting as a constant, as there. A mask serves all rows of a batch; the usual implementation draws one
+// for each row, which estimates the same objective with another variance.
+type Dropout struct {
+	Rate    float64 `json:"rate"`    // p, above 0 and below 1; default 0.1
+	Masks   int     `json:"masks"`   // of each step; default 10
+	Samples int     `json:"samples"` // particles of the posterior, and of each validation; default 100
+}
+
+var _ Method = Dropout{}
+
+// Name implements Method.
+func (Dropout) Name() string { return "MC dropout" }
+
+func (Dropout) source() string { return "Monte Carlo dropout (Gal and Ghahramani 2016)" }
+
+func (m Dropout) describe() any { return map[string]any{"type": "Dropout", "settings": m} }
+
+func (m Dropout) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+	defaultFloat(&m.Rate, 0.1)
+	defaultInt(&m.Masks, 10)
+	defaultInt(&m.Samples, 100)
+	if err := check("Dropout",
+		limit{"Rate", m.Rate, inside(m.Rate, 0, 1), "above 0 and below 1 (0 takes the default, 0.1)"},
+		limit{"Masks", m.Masks, m.Masks >= 1, "at least 1"},
+		limit{"Samples", m.Samples, m.Samples >= 1, "at least 1"},
+	); err != nil {
+		return nil, err
+	}
+	some := false
+	for _, slot := range bound.Slots {
+		if slot.Stochastic && slot.Kind == nn.Weights {
+			some = true
+			if len(slot.Shape) != 2 {
+				return nil, fmt.Errorf("baseline: Dropout masks the units before a dense layer, but %q has shape %v: make it shared", slot.Name, slot.Shape)
+			}
+		}
+	}
+	if !some {
+		return nil, fmt.Errorf("baseline: Dropout masks the units before layers with stochastic weights, of which the model has none:\n%s", bound.Summary())
+	}
+	return m, nil
+}
+
+func (m Dropout) fit(ctx context.Context, j *job) (*Result, error) {
+	learner, err := j.newSampled(masked{m, j.bound, j.DType}, m.Masks, m.Samples)
+	if err != nil {
+		return nil, err
+	}
+	t, err := j.train(ctx, j.training(learner))
+	if err != nil {
+		return nil, err
+	}
+	t.Posterior, err = learner.posterior(j, t.theta)
+	return t.Result, err
+}
+
+// masked is the family: lambda are the mean parameters, [D].
+type masked struct {
+	Dropout
+	bound *bayes.Bound
+	dtype compute.DType
+}
+
+func (f masked) kind() string { return fmt.Sprintf("dropout of %v", f.Rate) }
+func (f masked) width() int   { return f.bound.D }
+
+func (f masked) initial(rng random.Stream) *Node { return initialStochastic(f.bound, rng, f.dtype) }
+
+func (f masked) draw(lambda *Node, rng random.Stream, count int) *Node {
+	return Mul(ExpandAxes(lambda, 0), f.factors(rng, count))
+}
+
+// factors are what draws multiply the parameters by, [count, D]: 0 or 1/(1 - p) for weights, the same for all weights of a unit, and 1 for biases.
+func (f masked) factors(rng random.Stream, count int) *Node {
+	var parts []*Node
+	for _, slot := range f.bound.Slots {
+		if !slot.Stochastic {
+			continue
+		}
+		one := ConstAsDType(rng.Graph(), f.dtype, 1.0)
+		if slot.Kind != nn.Weights {
+			parts = append(parts, BroadcastToDims(one, count, slot.Size()))
+			continue
+		}
+		out, in := slot.Shape[0], slot.Shape[1]
+		u := rng.Named(slot.Name).Uniform(f.dtype, count, in)
+		kept := GreaterThan(u, ConstAs(u, f.Rate))
+		factor := Where(kept, ConstAs(u, 1/(1-f.Rate)), ConstAs(u, 0.0))
+		parts = append(parts, Reshape(BroadcastToDims(ExpandAxes(factor, 1), count, out, in), count, out*in))
+	}
+	return Concatenate(parts, 1)
+}
+
+func (f masked) against(_, phi *Node) *Node { return ReduceAllMean(f.bound.LogPrior(phi)) }

@@ -1,0 +1,122 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/target"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// family is a set of distributions q of the stochastic parameters, by parameters of its own, lambda, [L]. Its methods but width build graph.
+type family interface {
+	// kind names what its graphs depend on.
+	kind() string
+	width() int
+	initial(rng random.Stream) *Node // lambda, [L]
+	// draw makes phi, [count, D], so that gradients pass to lambda.
+	draw(lambda *Node, rng random.Stream, count int) *Node
+	// against is E_q log p(phi) - E_q log q(phi), a scalar, or its estimate from the draws phi.
+	against(lambda, phi *Node) *Node
+}
+
+// sampled is the learner of a family: theta, [1, L + W], is lambda and the shared parameters psi. It maximises the evidence lower bound
+//
+//	(1/S) sum_s (N/n) log p(y_batch | phi_s; psi) + E_q log p(phi) - E_q log q(phi),  phi_s ~ q,
+//
+// jointly over lambda and psi: the S draws are the particles of the partial network, evaluated at once.
+type sampled struct {
+	family
+	bound              *bayes.Bound
+	target, validation target.MiniBatch
+	draws, predicted   int // S in training; and for a validation, or a posterior
+	dtype              compute.DType
+}
+
+func (j *job) newSampled(f family, draws, predicted int) (*sampled, error) {
+	s := &sampled{family: f, bound: j.bound, draws: draws, predicted: predicted, dtype: j.DType}
+	var err error
+	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
+	s.target = target.MiniBatch{Likelihood: target.Likelihood{Model: j.bound, Plan: compute.Plan{Particles: draws, Chunk: draws}}, Rows: j.parts.Train.Rows()}
+	if j.parts.Validation != nil {
+		s.validation, err = j.miniBatch(j.bound, predicted, j.parts.Validation.Rows())
+	}
+	return s, err
+}
+
+func (s *sampled) kind() string {
+	return fmt.Sprintf("%s, %d draws, %d predicted, %s", s.family.kind(), s.draws, s.predicted, text(s.bound.Model))
+}
+
+func (s *sampled) size() (int, int) { return 1, s.width() + s.bound.W }
+
+func (s *sampled) initial(rng random.Stream) *Node {
+	theta := s.family.initial(rng)
+	if psi := s.bound.InitShared(rng, s.dtype, rng.Graph()); psi != nil {
+		theta = Concatenate([]*Node{theta, psi}, 0)
+	}
+	return ExpandAxes(theta, 0)
+}
+
+// cut gives lambda, [L], and psi, [W] or nil.
+func (s *sampled) cut(theta *Node) (lambda, psi *Node) {
+	flat := Reshape(theta, theta.Shape().Size())
+	if s.bound.W > 0 {
+		psi = Slice(flat, AxisRange(s.width()))
+	}
+	return Slice(flat, AxisRange(0, s.width())), psi
+}
+
+func (s *sampled) objective(theta *Node, batch target.Batch, rng random.Stream) (value, gradient *Node) {
+	lambda, psi := s.cut(theta)
+	phi := s.draw(lambda, rng.Named("draws"), s.draws)
+	logLik := MulScalar(ReduceAllSum(s.target.LogLikelihood(phi, psi, batch)), 1/float64(s.draws))
+	bound := Add(Mul(logLik, s.target.Scale(batch)), s.against(lambda, phi))
+	return Reshape(bound, 1), Gradient(bound, theta)[0]
+}
+
+func (s *sampled) nlpd(theta *Node, batch target.Batch, rng random.Stream) *Node {
+	lambda, psi := s.cut(theta)
+	phi := s.draw(lambda, rng.Named("draws"), s.predicted)
+	equal := BroadcastToDims(ConstAs(phi, -math.Log(float64(s.predicted))), s.predicted)
+	return Reshape(Neg(ReduceAllMean(s.validation.LogPredictive(phi, psi, equal, batch))), 1)
+}
+
+// posterior draws the particles of a posterior from theta, flat [L + W].
+func (s *sampled) posterior(j *job, theta []float64) (*bayes.Posterior, error) {
+	width := len(theta)
+	exec, err := NewExec(j.engine.Backend(), func(args []*Node) *Node {
+		lambda, _ := s.cut(args[0])
+		return s.draw(lambda, random.FromSeed(args[1]).Named("posterior"), s.predicted)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("baseline: drawing from %s: %w", s.family.kind(), err)
+	}
+	defer exec.Finalize()
+	drawn, err := exec.Call(compute.Floats(j.DType, theta, 1, width), tensors.FromFlatDataAndDimensions(random.SeedWords(j.Seed), 2))
+	if err != nil {
+		return nil, fmt.Errorf("baseline: drawing from %s: %w", s.family.kind(), err)
+	}
+	defer drawn[0].FinalizeAll() //nolint:errcheck // freeing a tensor that was read
+	phi, err := compute.Float64s(drawn[0])
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	return j.posterior(s.bound, phi, theta[s.width():])
+}
+
+// initialStochastic draws one value of each stochastic parameter from its initialiser, [D].
+func initialStochastic(bound *bayes.Bound, rng random.Stream, dtype compute.DType) *Node {
+	var parts []*Node
+	for _, slot := range bound.Slots {
+		if slot.Stochastic {
+			parts = append(parts, slot.Initialise(rng.Named(slot.Name), dtype, rng.Graph()))
+		}
+	}
+	return Concatenate(parts, 0)
+}

@@ -1,0 +1,301 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/nn"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Laplace is the Laplace approximation (MacKay 1992; Daxberger, Kristiadi, Immer, Eschenhagen, Bauer and Hennig 2021): MAP training first, then the
+// Gaussian around the mode whose precision is the curvature of the negative log-posterior there,
+//
+//	P = diag(1/s^2) + sum_n J_n' L_n J_n,
+//
+// s being the Normal prior's standard deviations, J_n the Jacobian of the network's output at row n with respect to the parameters, [C, D], and L_n the
+// curvature of the negative log-likelihood in the output: the generalised Gauss-Newton matrix, which for the library's likelihoods is the Fisher information
+// and leaves no negative eigenvalues. Shared parameters stay at the mode.
+//
+// DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: narrower than the full one where parameters
+// are correlated. Particles are drawn from the Gaussian and go through the network as they are; a prediction linearised in the parameters (Immer,
+// Korzepa and Bauer 2021), which often does better for FullPrecision, is no mixture of particles.
+type Laplace struct {
+	Structure Structure `json:"structure"` // default FullPrecision for at most 1000 stochastic parameters, else LastLayerPrecision
+	Samples   int       `json:"samples"`   // particles of the posterior; default 100
+}
+
+// Structure says what of the precision is kept.
+type Structure string
+
+// The structures.
+const (
+	DiagonalPrecision  Structure = "diagonal"
+	FullPrecision      Structure = "full"
+	LastLayerPrecision Structure = "last layer" // full, of the stochastic parameters of the network's last layer; the others stay at the mode
+)
+
+// mostFull is how many parameters a full precision may have: its factor costs their cube.
+const mostFull = 4000
+
+var _ Method = Laplace{}
+
+// Name implements Method.
+func (m Laplace) Name() string {
+	if m.Structure == "" {
+		return "Laplace"
+	}
+	return "Laplace, " + string(m.Structure)
+}
+
+func (Laplace) source() string { return "Laplace approximation (MacKay 1992)" }
+
+func (m Laplace) describe() any { return map[string]any{"type": "Laplace", "settings": m} }
+
+func (m Laplace) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+	if m.Structure == "" {
+		m.Structure = FullPrecision
+		if bound.D > 1000 {
+			m.Structure = LastLayerPrecision
+		}
+	}
+	defaultInt(&m.Samples, 100)
+	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
+		return nil, fmt.Errorf("baseline: Laplace needs a prior with a curvature: bayes.Normal, not %T", bound.Model.Prior)
+	}
+	for _, slot := range bound.Slots {
+		if slot.Stochastic && slot.Kind == nn.Noise {
+			return nil, fmt.Errorf("baseline: Laplace is over parameters of the network, but %q is stochastic: make it shared", slot.Name)
+		}
+	}
+	switch bound.Model.Likelihood.(type) {
+	case bayes.Gaussian, bayes.Bernoulli, bayes.Categorical:
+	default:
+		return nil, fmt.Errorf("baseline: Laplace knows the curvature of bayes.Gaussian, bayes.Bernoulli and bayes.Categorical, not of %T", bound.Model.Likelihood)
+	}
+	if err := check("Laplace",
+		limit{"Structure", m.Structure, m.Structure == DiagonalPrecision || m.Structure == FullPrecision || m.Structure == LastLayerPrecision, "baseline.DiagonalPrecision, baseline.FullPrecision or baseline.LastLayerPrecision"},
+		limit{"Samples", m.Samples, m.Samples >= 1, "at least 1"},
+	); err != nil {
+		return nil, err
+	}
+	free := m.free(bound)
+	if len(free) == 0 {
+		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but no parameter of that kind is stochastic: take baseline.FullPrecision, or another partition:\n%s", m.Structure, bound.Summary())
+	}
+	if n := len(free); m.Structure != DiagonalPrecision && n > mostFull {
+		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a full precision of %d parameters is too large (at most %d): take baseline.DiagonalPrecision or baseline.LastLayerPrecision", m.Structure, n, mostFull)
+	}
+	return m, nil
+}
+
+// free are the coordinates of phi that the Gaussian is over.
+func (m Laplace) free(bound *bayes.Bound) []int {
+	last := 0
+	for _, slot := range bound.Slots {
+		last = max(last, slot.Layer)
+	}
+	var free []int
+	for _, slot := range bound.Slots {
+		if slot.Stochastic && (m.Structure != LastLayerPrecision || slot.Layer == last) {
+			for i := range slot.Size() {
+				free = append(free, slot.Offset+i)
+			}
+		}
+	}
+	return free
+}
+
+func (m Laplace) fit(ctx context.Context, j *job) (*Result, error) {
+	point, err := j.trainMode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mode, psi := split(j.bound, point.theta)
+	precision, err := m.precision(ctx, j, mode, psi)
+	if err != nil {
+		return nil, err
+	}
+	draw, err := m.sampler(j.bound, precision)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(j.Seed, 0x4c61706c))
+	var phi []float64
+	for range m.Samples {
+		phi = append(phi, draw(mode, rng)...)
+	}
+	point.Posterior, err = j.posterior(j.bound, phi, psi)
+	return point.Result, err
+}
+
+// curvatureRows is how many rows' Jacobians are evaluated at once.
+const curvatureRows = 128
+
+// precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
+func (m Laplace) precision(ctx context.Context, j *job, phi, psi []float64) ([]float64, error) {
+	rows := j.parts.Train.Rows()
+	size := min(rows, curvatureRows)
+	x, y, err := j.standardised(j.parts.Train)
+	if err != nil {
+		return nil, err
+	}
+	state := compute.NewState(j.engine)
+	defer state.Close()
+	state.Set("x", x)
+	y.FinalizeAll() //nolint:errcheck // the curvature does not depend on the target
+	state.Set("phi", compute.Floats(j.DType, phi, 1, j.bound.D))
+	reads := []string{"x", "phi"}
+	if j.bound.W > 0 {
+		state.Set("psi", compute.Floats(j.DType, psi, j.bound.W))
+		reads = append(reads, "psi")
+	}
+	free := m.free(j.bound)
+	program, err := compute.NewProgram(j.engine, "baseline curvature", reads, nil, func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		return nil, m.curvature(j, s, inputs[0], inputs[1], free)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	defer program.Close()
+
+	precision, scales := make([]float64, len(free)), j.bound.Scales()
+	step := 1 // from a diagonal element to the next
+	if m.Structure != DiagonalPrecision {
+		precision, step = make([]float64, len(free)*len(free)), len(free)+1
+	}
+	for i, k := range free {
+		precision[i*step] = 1 / (scales[k] * scales[k])
+	}
+	for from := 0; from < rows; from += size {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("baseline: cancelled before Laplace had the curvature of all %d rows: %w", rows, context.Cause(ctx))
+		}
+		block := make([]int32, size)
+		count := min(size, rows-from)
+		for i := range count {
+			block[i] = int32(from + i)
+		}
+		told, err := program.Run(state, block, float64(count))
+		if err != nil {
+			return nil, fmt.Errorf("baseline: curvature of rows %d to %d: %w", from, from+count, err)
+		}
+		for i, v := range told {
+			precision[i] += v
+		}
+	}
+	return precision, nil
+}
+
+// curvature is sum_n J_n' L_n J_n over the first count of the rows, over the free coordinates: [F F] or its diagonal, [F].
+//
+// Each row is a particle of its own, with a copy of phi: the gradient of a sum over rows with respect to the copies is then one gradient for each row.
+func (m Laplace) curvature(j *job, s compute.Nodes, rows, count *Node, free []int) *Node {
+	x := Gather(s["x"], ExpandAxes(rows, -1))
+	size := rows.Shape().Dim(0)
+	copies := BroadcastToDims(s["phi"], size, j.bound.D)
+	leaves := j.bound.Unpack(copies, s["psi"], nil)
+	input := j.bound.Prefix(leaves, x) // [width, B]: parameters before the first stochastic layer are shared
+	perRow := nn.Value{Node: ExpandAxes(Transpose(input.Node, 0, 1), -1), PerParticle: true}
+	outputs := Reshape(j.bound.Suffix(leaves, perRow).Node, size, j.bound.Outputs)
+
+	real := ConvertDType(LessThan(Iota(x.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), x.DType()) // [B]
+	var total *Node
+	for _, factor := range factors(j.bound, outputs, leaves) {
+		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]
+		if len(free) < j.bound.D {
+			gradient = Slice(gradient, AxisRange(), AxisRange(free[0], free[len(free)-1]+1)) // a layer's coordinates are neighbours
+		}
+		var term *Node
+		if m.Structure == DiagonalPrecision {
+			term = ReduceSum(Square(gradient), 0)
+		} else {
+			term = Reshape(Einsum("bi,bk->ik", gradient, gradient), len(free)*len(free))
+		}
+		if total == nil {
+			total = term
+		} else {
+			total = Add(total, term)
+		}
+	}
+	return total
+}
+
+// factors are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
+func factors(bound *bayes.Bound, outputs *Node, leaves nn.Leaves) []*Node {
+	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
+	switch likelihood := bound.Model.Likelihood.(type) {
+	case bayes.Gaussian: // L = 1/s^2
+		standard := DivScalar(column(outputs, 0), orOne(likelihood.StdDev))
+		for _, slot := range bound.Slots {
+			if slot.Kind == nn.Noise { // the logarithm of a factor of s, shared
+				standard = Mul(standard, Exp(Neg(leaves[slot.Name].Node)))
+			}
+		}
+		return []*Node{standard}
+	case bayes.Bernoulli: // L = p (1 - p)
+		p := StopGradient(Sigmoid(column(outputs, 0)))
+		return []*Node{Mul(column(outputs, 0), Sqrt(Mul(p, OneMinus(p))))}
+	default: // Categorical: L = diag p - p p' = sum_c p_c (e_c - p)(e_c - p)'
+		p := StopGradient(Softmax(outputs, 1))
+		mean := ReduceSum(Mul(p, outputs), 1)
+		var all []*Node
+		for c := range outputs.Shape().Dim(1) {
+			all = append(all, Mul(Sqrt(column(p, c)), Sub(column(outputs, c), mean)))
+		}
+		return all
+	}
+}
+
+// sampler draws phi, [D], around a mode: the mode plus P^(-1/2) z.
+func (m Laplace) sampler(bound *bayes.Bound, precision []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
+	free := m.free(bound)
+	whiten := func(z []float64) {
+		for i := range z {
+			z[i] /= math.Sqrt(precision[i])
+		}
+	}
+	if m.Structure != DiagonalPrecision {
+		var factor mat.Cholesky
+		if !factor.Factorize(mat.NewSymDense(len(free), precision)) {
+			return nil, fmt.Errorf("baseline: the precision of Laplace's Gaussian over %d parameters is not positive definite in floating point: "+
+				"take Settings.DType Float64, or baseline.DiagonalPrecision", len(free))
+		}
+		var upper mat.TriDense
+		factor.UTo(&upper)
+		whiten = func(z []float64) { // P = U'U: solve U x = z
+			for i := len(z) - 1; i >= 0; i-- {
+				for k := i + 1; k < len(z); k++ {
+					z[i] -= upper.At(i, k) * z[k]
+				}
+				z[i] /= upper.At(i, i)
+			}
+		}
+	}
+	return func(mode []float64, rng *rand.Rand) []float64 {
+		z := make([]float64, len(free))
+		for i := range z {
+			z[i] = rng.NormFloat64()
+		}
+		whiten(z)
+		phi := slices.Clone(mode)
+		for i, k := range free {
+			phi[k] += z[i]
+		}
+		return phi
+	}, nil
+}
+
+func orOne(v float64) float64 {
+	if v == 0 {
+		return 1
+	}
+	return v
+}

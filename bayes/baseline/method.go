@@ -1,0 +1,254 @@
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Method is one way to a posterior: MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC or HMC. The zero value of each works.
+type Method interface {
+	// Name is what a table calls it.
+	Name() string
+	// prepared fills in defaults for a model and data of so many rows, and checks the method's own settings.
+	prepared(bound *bayes.Bound, s Settings, rows int) (Method, error)
+	// source says where it comes from, for provenance; describe is its settings, for provenance and checkpoints.
+	source() string
+	describe() any
+	fit(ctx context.Context, j *job) (*Result, error)
+}
+
+// Methods are all of them, each with its default settings.
+func Methods() []Method {
+	return []Method{MLE{}, MAP{}, Ensemble{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{}, HMC{}}
+}
+
+// Status says how a run ended.
+type Status string
+
+// The ways to end.
+const (
+	Completed    Status = "completed"     // all epochs, all draws
+	StoppedEarly Status = "stopped early" // no member had a better validation for Patience validations
+	Cancelled    Status = "cancelled"     // by the context: the posterior is what was there
+)
+
+// Errors that Fit wraps; test for them with errors.Is.
+var (
+	// ErrMissingClass says that no row of the training part has one of the classes: nothing about it can be learnt.
+	ErrMissingClass = errors.New("baseline: a class is absent from the training part")
+	// ErrDiverged says that no member had a finite gradient.
+	ErrDiverged = errors.New("baseline: training diverged")
+)
+
+// Result of Fit.
+type Result struct {
+	Posterior *bayes.Posterior
+	Status    Status
+	Steps     int           // of gradient ascent, made
+	PerEpoch  int           // steps in an epoch
+	Trace     []StepRecord  // one for each step
+	Validated []Validation  // one for each validation
+	Best      []Best        // for each member the validation that its parameters belong to; nil without a validation part
+	Chains    *mcmc.Result  // of methods that run chains; nil for the others
+	Elapsed   time.Duration // over all sittings of the training, and of this one of what follows it
+}
+
+// StepRecord is what a step of gradient ascent leaves on the host.
+type StepRecord struct {
+	// Loss is minus the objective over the number of rows: the negative log-posterior (MAP), the negative log-likelihood (MLE) or the negative evidence
+	// lower bound (VI, dropout), estimated from the batch; mean over the members whose objective is finite.
+	Loss float64
+	// Rejected is how many members stayed where they were, since their gradient was not finite.
+	Rejected int
+}
+
+// Validation are the NLPDs on the validation part after a step.
+type Validation struct {
+	Step int       // counted from 1
+	NLPD []float64 // of each member
+}
+
+// Best is one member's best validation.
+type Best struct {
+	Step int
+	NLPD float64
+}
+
+// Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and standard deviations unless
+// Settings.Unscaled says otherwise; the posterior keeps them and predicts in raw units.
+//
+// A cancelled context is no error: the result is what was there, with the status Cancelled; but where a method's second stage had not begun to give
+// draws, there is no posterior, and the error wraps the context's. Errors wrap ErrMissingClass or ErrDiverged where these are at fault.
+func Fit(ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings Settings) (*Result, error) {
+	trainer := NewTrainer(model)
+	defer trainer.Close()
+	return trainer.Fit(ctx, method, parts, settings)
+}
+
+// Trainer fits one model again and again, on other splits, with other methods, seeds and learning rates, and compiles the training only once for data
+// and settings of the same size and kind. It may be used by several goroutines, one run at a time.
+type Trainer struct {
+	model    bayes.Model
+	mu       sync.Mutex
+	programs map[string]*programs // by what they were compiled for
+}
+
+// NewTrainer is a trainer of the model. Close it at the end.
+func NewTrainer(model bayes.Model) *Trainer {
+	return &Trainer{model: model, programs: map[string]*programs{}}
+}
+
+// Close frees what was compiled.
+func (t *Trainer) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.programs {
+		p.close()
+	}
+	clear(t.programs)
+}
+
+// Fit is the function Fit with the trainer's model.
+func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, settings Settings) (*Result, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j, err := t.newJob(method, parts, settings)
+	if err != nil {
+		return nil, err
+	}
+	result, err := j.method.fit(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	result.Elapsed += time.Since(j.begun)
+	result.Posterior.Provenance.Status = string(result.Status)
+	return result, nil
+}
+
+// job is one Fit: everything checked, the data standardised.
+type job struct {
+	Settings
+	trainer *Trainer
+	method  Method
+	bound   *bayes.Bound // of the user's model
+	engine  *compute.Engine
+	parts   dataset.Parts
+
+	features dataset.Scaler
+	scaler   dataset.TargetScaler
+	begun    time.Time
+}
+
+func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) (*job, error) {
+	if method == nil {
+		return nil, fmt.Errorf("baseline: there is no method: take one of %s", strings.Join(names(), ", "))
+	}
+	if err := parts.Validate(); err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	bound, err := t.model.Bind(parts.Train.Dims(), parts.Train.Outputs())
+	if err != nil {
+		return nil, err
+	}
+	if want, have := bound.Model.Likelihood.Task(), parts.Train.Task; want != have {
+		return nil, fmt.Errorf("baseline: likelihood %T is for %v, but the data %q is for %v", bound.Model.Likelihood, want, parts.Train.Name, have)
+	}
+	if err := checkClasses(parts.Train); err != nil {
+		return nil, err
+	}
+	if settings, err = settings.withDefaults(parts.Train.Rows()); err != nil {
+		return nil, err
+	}
+	if method, err = method.prepared(bound, settings, parts.Train.Rows()); err != nil {
+		return nil, err
+	}
+	j := &job{
+		Settings: settings, trainer: t, method: method, bound: bound, parts: parts,
+		features: dataset.FitScaler(parts.Train.X), scaler: dataset.TargetScaler{StdDev: 1}, begun: time.Now(),
+	}
+	switch {
+	case settings.Unscaled:
+		j.features = dataset.NoScaler(parts.Train.Dims())
+	case parts.Train.Task == dataset.Regression:
+		j.scaler = dataset.FitTargetScaler(parts.Train.Y)
+	}
+	j.engine, err = settings.Engine.Or()
+	return j, err
+}
+
+func names() []string {
+	var all []string
+	for _, m := range Methods() {
+		all = append(all, fmt.Sprintf("%T", m))
+	}
+	return all
+}
+
+// checkClasses is an error where a class has no row.
+func checkClasses(data *dataset.Dataset) error {
+	counts := make([]int, len(data.Classes))
+	for _, y := range data.Y {
+		if len(counts) > 0 {
+			counts[int(y)]++
+		}
+	}
+	present := 0
+	for _, n := range counts {
+		if n > 0 {
+			present++
+		}
+	}
+	for c, n := range counts {
+		if n == 0 && present == 1 {
+			return fmt.Errorf("%w: all %d rows of %q are of one class, and %q has none: there is nothing to tell apart; take other rows", ErrMissingClass, data.Rows(), data.Name, data.Classes[c])
+		}
+		if n == 0 {
+			return fmt.Errorf("%w: %q, of the %d of %q, has none of the %d rows: split with another seed or a larger training part, or leave the class out",
+				ErrMissingClass, data.Classes[c], len(counts), data.Name, data.Rows())
+		}
+	}
+	return nil
+}
+
+// standardised are a part's features, [N, d], and target, [N], as tensors on the host.
+func (j *job) standardised(part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
+	scaled, err := j.features.Apply(part.X)
+	if err != nil {
+		return nil, nil, fmt.Errorf("baseline: %w", err)
+	}
+	return compute.Floats(j.DType, scaled.RawMatrix().Data, part.Rows(), part.Dims()), compute.Floats(j.DType, j.scaler.Apply(part.Y), part.Rows()), nil
+}
+
+// posterior joins particles of equal weight, phi flat [J, D], with psi, [W], into what Fit returns.
+func (j *job) posterior(bound *bayes.Bound, phi, psi []float64) (*bayes.Posterior, error) {
+	particles := len(phi) / bound.D
+	draws := bayes.Draws{Phi: compute.Floats(j.DType, phi, particles, bound.D), LogWeights: make([]float64, particles)}
+	if bound.W > 0 {
+		draws.Psi = compute.Floats(j.DType, psi, bound.W)
+	}
+	p, err := bayes.NewPosterior(bound, draws)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	data := j.parts.Train
+	p.Features, p.Target = j.features, j.scaler
+	p.FeatureNames, p.TargetName, p.Classes = data.Features, data.Target, data.Classes
+	p.Engine = j.Engine
+	p.Provenance = bayes.Provenance{
+		Algorithm: "baseline: " + j.method.source(), Seed: j.Seed,
+		Settings: text(map[string]any{"method": j.method.describe(), "training": j.record()}), Data: data.Name, DataHash: data.Hash(), Rows: data.Rows(),
+		Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(j.engine),
+	}
+	return p, nil
+}

@@ -1,0 +1,202 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/optim"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// SWAG is stochastic weight averaging Gaussian (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019): MAP training first; from where that ends, ascent at a
+// constant learning rate goes around the mode, and a Gaussian is fitted to its iterates theta_1, ..., theta_T at the ends of T epochs:
+//
+//	mean = (1/T) sum_t theta_t,  diag = (1/T) sum_t theta_t^2 - mean^2,  D = [theta_t - mean_t] for the last K of them,
+//
+// mean_t being the mean of the first t. A draw is mean + diag^(1/2) z / sqrt 2 + D z' / sqrt(2 (K - 1)) (the paper's equation 1), or mean + diag^(1/2) z with
+// Diagonal. The squares are summed about the running mean, which is the same but for rounding.
+//
+// In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are Adam's, as in Zhao et al. 2024, whose
+// settings are Collect 50 to 200 and Rank 20 to 100; the paper's are of stochastic gradient descent. T epochs come on top of Settings.Epochs.
+type SWAG struct {
+	Collect  int     `json:"collect"`  // T, at least 2; default half of Settings.Epochs
+	Rank     int     `json:"rank"`     // K, from 2 to Collect; default 20, or Collect if that is less
+	Diagonal bool    `json:"diagonal"` // no low-rank part; Rank must be 0
+	Rate     float64 `json:"rate"`     // constant learning rate; default the rate that Settings.Optimiser begins with
+	Samples  int     `json:"samples"`  // particles of the posterior; default 100
+}
+
+var _ Method = SWAG{}
+
+// Name implements Method.
+func (m SWAG) Name() string {
+	if m.Diagonal {
+		return "SWAG, diagonal"
+	}
+	return "SWAG"
+}
+
+func (SWAG) source() string { return "SWAG (Maddox et al. 2019)" }
+
+func (m SWAG) describe() any { return map[string]any{"type": "SWAG", "settings": m} }
+
+func (m SWAG) prepared(_ *bayes.Bound, s Settings, _ int) (Method, error) {
+	defaultInt(&m.Collect, max(2, s.Epochs/2))
+	defaultInt(&m.Samples, 100)
+	defaultFloat(&m.Rate, s.Optimiser.Schedule.At(0))
+	if err := check("SWAG",
+		limit{"Collect", m.Collect, m.Collect >= 2, "at least 2: a Gaussian is fitted to so many iterates"},
+		limit{"Rate", m.Rate, positive(m.Rate), "positive and finite"},
+		limit{"Samples", m.Samples, m.Samples >= 1, "at least 1"},
+	); err != nil {
+		return nil, err
+	}
+	if m.Diagonal {
+		return m, check("SWAG", limit{"Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"})
+	}
+	defaultInt(&m.Rank, min(20, m.Collect))
+	return m, check("SWAG", limit{"Rank", m.Rank, m.Rank >= 2 && m.Rank <= m.Collect, fmt.Sprintf("from 2 to the %d epochs of Collect", m.Collect)})
+}
+
+func (m SWAG) fit(ctx context.Context, j *job) (*Result, error) {
+	point, err := j.trainMode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	points, err := j.newPoints(1, true)
+	if err != nil {
+		return nil, err
+	}
+	around, err := j.train(ctx, m.stage(points, point.theta))
+	if err != nil {
+		return nil, err
+	}
+	iterates := around.Steps / around.PerEpoch
+	if iterates < 2 {
+		return nil, fmt.Errorf("baseline: cancelled when SWAG had collected %d of %d iterates: %w", iterates, m.Collect, context.Cause(ctx))
+	}
+	fitted, err := m.gaussian(around, iterates)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	var phi []float64
+	rng := rand.New(rand.NewPCG(j.Seed, 0x53574147))
+	for range m.Samples {
+		draw, _ := split(j.bound, fitted.draw(rng))
+		phi = append(phi, draw...)
+	}
+	_, psi := split(j.bound, fitted.mean)
+	result := around.after(point)
+	result.Posterior, err = j.posterior(j.bound, phi, psi)
+	return result, err
+}
+
+// after joins the records of two stages.
+func (t trained) after(first trained) *Result {
+	r := *first.Result
+	r.Status = t.Status
+	r.Steps += t.Steps
+	r.Trace = append(r.Trace, t.Trace...)
+	r.Elapsed += t.Elapsed
+	return &r
+}
+
+// stage is the ascent around the mode.
+func (m SWAG) stage(p *points, start []float64) stage {
+	return stage{learner: iterates{p, m}, name: collecting, epochs: m.Collect, schedule: optim.Constant(m.Rate), start: start}
+}
+
+// iterates is the learner whose ends of epochs are collected.
+type iterates struct {
+	*points
+	SWAG
+}
+
+var _ collector = iterates{}
+
+// The entries of state: the running mean, the sum of squares about it, and the last K deviations, the newest last.
+const (
+	swagMean       = "swag_mean"       // [1, Q]
+	swagSquares    = "swag_squares"    // [1, Q]
+	swagDeviations = "swag_deviations" // [K, Q]; not if Diagonal
+)
+
+func (c iterates) kind() string { return fmt.Sprintf("%s, rank %d", c.points.kind(), c.Rank) }
+
+func (c iterates) collected(dtype compute.DType) map[string]*tensors.Tensor {
+	_, width := c.size()
+	entries := map[string]*tensors.Tensor{
+		swagMean: compute.Floats(dtype, make([]float64, width), 1, width), swagSquares: compute.Floats(dtype, make([]float64, width), 1, width),
+	}
+	if !c.Diagonal {
+		entries[swagDeviations] = compute.Floats(dtype, make([]float64, c.Rank*width), c.Rank, width)
+	}
+	return entries
+}
+
+// collect is Welford's update of mean and sum of squares by theta, [1, Q], the count-th iterate.
+func (c iterates) collect(s compute.Nodes, count *Node) compute.Nodes {
+	before := Sub(s["theta"], s[swagMean])
+	mean := Add(s[swagMean], Div(before, count))
+	deviation := Sub(s["theta"], mean)
+	next := compute.Nodes{swagMean: mean, swagSquares: Add(s[swagSquares], Mul(before, deviation))}
+	if !c.Diagonal {
+		next[swagDeviations] = Concatenate([]*Node{Slice(s[swagDeviations], AxisRange(1)), deviation}, 0)
+	}
+	return next
+}
+
+// gaussian is what SWAG fits.
+type gaussian struct {
+	mean, variance []float64   // [Q]; variance is diag
+	deviations     [][]float64 // the K columns of D, [Q] each; nil for a diagonal one
+}
+
+func (m SWAG) gaussian(t trained, iterates int) (g gaussian, err error) {
+	if g.mean, err = compute.Float64s(t.state[swagMean]); err != nil {
+		return g, err
+	}
+	if g.variance, err = compute.Float64s(t.state[swagSquares]); err != nil {
+		return g, err
+	}
+	for i := range g.variance {
+		g.variance[i] /= float64(iterates)
+	}
+	if m.Diagonal {
+		return g, nil
+	}
+	flat, err := compute.Float64s(t.state[swagDeviations])
+	if err != nil {
+		return g, err
+	}
+	width := len(g.mean)
+	for k := max(0, m.Rank-iterates); k < m.Rank; k++ { // a run that was cancelled early has fewer
+		g.deviations = append(g.deviations, flat[k*width:(k+1)*width])
+	}
+	return g, nil
+}
+
+// draw is one point, [Q].
+func (g gaussian) draw(rng *rand.Rand) []float64 {
+	point := make([]float64, len(g.mean))
+	diagonal := 1.0
+	if g.deviations != nil {
+		diagonal = 0.5
+	}
+	for i := range point {
+		point[i] = g.mean[i] + math.Sqrt(diagonal*g.variance[i])*rng.NormFloat64()
+	}
+	for _, deviation := range g.deviations {
+		z := rng.NormFloat64() / math.Sqrt(2*float64(len(g.deviations)-1))
+		for i := range point {
+			point[i] += z * deviation[i]
+		}
+	}
+	return point
+}

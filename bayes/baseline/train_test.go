@@ -1,0 +1,370 @@
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/checkpoint"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// goEngine is the Go backend, for tests of what no compiler changes.
+func goEngine(t testing.TB) *compute.Engine {
+	t.Helper()
+	engine, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+// line is y = 1.5 x_1 - x_2 + 0.5 + N(0, 0.3^2), with correlated features.
+func line(rows int) *dataset.Dataset {
+	rng := rand.New(rand.NewPCG(1, 2))
+	x, y := mat.NewDense(rows, 2, nil), make([]float64, rows)
+	for n := range y {
+		a := rng.NormFloat64()
+		b := .6*a + .8*rng.NormFloat64()
+		x.SetRow(n, []float64{a, b})
+		y[n] = 1.5*a - b + .5 + .3*rng.NormFloat64()
+	}
+	return &dataset.Dataset{Name: "line", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y", X: x, Y: y}
+}
+
+// small is a partial network that trains in a moment.
+var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.Layers(2)}
+
+func split3(t testing.TB, data *dataset.Dataset) dataset.Parts {
+	t.Helper()
+	p, err := data.Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func fit(t testing.TB, model bayes.Model, method Method, parts dataset.Parts, settings Settings) *Result {
+	t.Helper()
+	result, err := Fit(context.Background(), model, method, parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// numbers are all parameters of a posterior.
+func numbers(t testing.TB, p *bayes.Posterior) []float64 {
+	t.Helper()
+	var all []float64
+	for _, slot := range p.Bound().Slots {
+		v, _, err := p.Parameter(slot.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v...)
+	}
+	return all
+}
+
+// Every method fits every task, in both types, and says what it did; its posterior predicts 100 particles or as many as it should, and comes back from a file.
+func TestMethods(t *testing.T) {
+	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
+	for _, c := range []struct {
+		method    Method
+		particles int
+	}{
+		{MLE{}, 1}, {MAP{}, 1}, {Ensemble{Members: 3}, 3}, {Dropout{}, 100}, {SWAG{}, 100}, {SWAG{Diagonal: true}, 100}, {VI{}, 100}, {VI{ZeroMean: true}, 100},
+		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision}, 100}, {MAPHMC{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}, 10}, {SGLD{}, 100},
+		{SGHMC{}, 100}, {HMC{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}, 10},
+	} {
+		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {
+			model := small
+			model.Likelihood = []bayes.Likelihood{bayes.Gaussian{Learn: true}, bayes.Bernoulli{}, bayes.Categorical{}}[i]
+			t.Run(fmt.Sprintf("%s/%v", c.method.Name(), data.Task), func(t *testing.T) {
+				parts := split3(t, data)
+				result := fit(t, model, c.method, parts, Settings{
+					Epochs: 4, BatchSize: 8, Engine: goEngine(t), DType: []compute.DType{compute.Float32, compute.Float64, compute.Float32}[i],
+				})
+				if result.Status != Completed || result.Posterior.Particles() != c.particles {
+					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
+				}
+				if _, sampled := c.method.(HMC); !sampled && (len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 || math.IsNaN(result.Best[0].NLPD)) {
+					t.Errorf("%d steps, %d records, %d validations, best %v", result.Steps, len(result.Trace), len(result.Validated), result.Best)
+				}
+				provenance := result.Posterior.Provenance
+				if provenance.DataHash != parts.Train.Hash() || provenance.Status != "completed" || !strings.HasPrefix(provenance.Algorithm, "baseline: ") || len(provenance.Settings) == 0 {
+					t.Errorf("provenance %+v", provenance)
+				}
+				prediction, err := result.Posterior.Predict(t.Context(), parts.Test.X)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if nlpd, err := metric.NLPD(prediction, parts.Test.Y); err != nil || math.IsNaN(nlpd.Value) || prediction.Particles != c.particles {
+					t.Errorf("NLPD %+v, %v, of %d particles", nlpd, err, prediction.Particles)
+				}
+				file := filepath.Join(t.TempDir(), "p.safetensors")
+				if err := result.Posterior.Save(file); err != nil {
+					t.Fatal(err)
+				}
+				loaded, err := bayes.Load(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(numbers(t, loaded), numbers(t, result.Posterior)) {
+					t.Error("another posterior comes back from the file")
+				}
+			})
+		}
+	}
+}
+
+// Members of an ensemble differ, and each is what it would be alone, with its patience and its own best validation; the first is that of MAP with the same seed. In
+// an ensemble of another size they are the same.
+func TestMembersAreAlone(t *testing.T) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		within := 1e-9
+		if dtype == compute.Float32 {
+			within = 1e-3
+		}
+		parts := split3(t, line(60))
+		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype, Optimiser: optim.Adam{Schedule: optim.Constant(.1)}}
+		trainer := NewTrainer(small)
+		defer trainer.Close()
+		j, err := trainer.newJob(MAP{}, parts, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const members = 3
+		together, err := j.newPoints(members, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		width := together.whole.D
+		r, err := j.newRun(j.training(together))
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, err := r.state.Host("theta")
+		r.state.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		starts, err := compute.Float64s(host["theta"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := j.train(t.Context(), j.training(together))
+		if err != nil {
+			t.Fatal(err)
+		}
+		differ := false
+		for m := range members {
+			alone, err := j.newPoints(1, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := j.training(alone)
+			s.start = starts[m*width : (m+1)*width]
+			one, err := j.train(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one.Best[0].Step != all.Best[m].Step {
+				t.Errorf("member %d is best after step %d, alone after %d", m, all.Best[m].Step, one.Best[0].Step)
+			}
+			differ = differ || one.Status == StoppedEarly && one.Steps < all.Steps
+			computetest.Near(t, fmt.Sprint("member ", m), all.theta[m*width:(m+1)*width], one.theta, within)
+			if m > 0 && math.Abs(all.theta[0]-all.theta[m*width]) < 1e-3 {
+				t.Errorf("member %d is member 0", m)
+			}
+		}
+		if !differ {
+			t.Error("no member stopped before the others: the test does not see patience")
+		}
+		if dtype != compute.Float64 {
+			return
+		}
+		point, err := trainer.Fit(t.Context(), MAP{}, parts, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := trainer.Fit(t.Context(), Ensemble{Members: 2}, parts, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := func(p *bayes.Posterior, member int) []float64 {
+			v, stochastic, err := p.Parameter("layer1/weights")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !stochastic {
+				return v
+			}
+			return v[member*10 : (member+1)*10]
+		}
+		computetest.Near(t, "MAP", of(point.Posterior, 0), all.theta[:10], within)
+		computetest.Near(t, "of two", of(pair.Posterior, 1), all.theta[width:width+10], within)
+	})
+}
+
+// A draw of dropout scales all weights of a unit alike, by 0 or 1/(1-p), leaves biases, and draws other units in other layers.
+func TestDropoutMasksUnits(t *testing.T) {
+	model := small
+	model.Stochastic = bayes.Layers(2, 3)
+	result := fit(t, model, Dropout{Rate: .4, Samples: 500}, dataset.Parts{Train: line(30)}, Settings{Epochs: 1, Engine: goEngine(t)})
+	weights, _, err := result.Posterior.Parameter("layer2/weights") // [500, 3, 5]
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped := 0
+	for j := range 500 {
+		for unit := range 5 {
+			zero := weights[j*15+unit] == 0
+			for out := range 3 {
+				if (weights[j*15+out*5+unit] == 0) != zero {
+					t.Fatalf("draw %d: unit %d is dropped for some of its weights", j, unit)
+				}
+			}
+			if zero {
+				dropped++
+			}
+		}
+	}
+	if z := (float64(dropped) - 2500*.4) / math.Sqrt(2500*.4*.6); math.Abs(z) > 4.5 { // false alarm 7e-6
+		t.Errorf("%d of 2500 units are dropped, want a share of .4", dropped)
+	}
+	biases, _, err := result.Posterior.Parameter("layer2/biases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j := range 500 {
+		if !slices.Equal(biases[3*j:3*j+3], biases[:3]) {
+			t.Fatalf("draw %d has other biases", j)
+		}
+	}
+}
+
+// A run that is cancelled and goes on from its checkpoint ends with the bits of one that was not, in every stage; a complete one does nothing again. One checkpoint
+// of MAP serves the methods that begin with it.
+func TestResume(t *testing.T) {
+	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
+	methods := []Method{
+		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{}, MAPHMC{Kernel: kernel, Chains: 2, Draws: 50, WarmUp: 5}, SGLD{MiniBatchChains: MiniBatchChains{Epochs: 30}},
+	}
+	for _, method := range methods {
+		for _, stage := range []string{training, collecting, sampling} {
+			t.Run(method.Name()+"/"+stage, func(t *testing.T) {
+				settings := Settings{Epochs: 30, BatchSize: 8, Seed: 4, Engine: goEngine(t)}
+				seen, parts := false, split3(t, line(60))
+				whole := fit(t, small, method, parts, settings)
+				settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				settings.Progress = func(p Progress) {
+					if p.Stage == stage && p.Step > 0 && p.Step < p.Steps {
+						seen = true
+						cancel()
+					}
+				}
+				first, err := Fit(ctx, small, method, parts, settings)
+				if !seen {
+					if stage == training {
+						t.Fatal("never cancelled")
+					}
+					return // the method has no such stage
+				}
+				if err != nil && !errors.Is(err, context.Canceled) || err == nil && first.Status != Cancelled {
+					t.Fatalf("cancelled: %v, %+v", err, first)
+				}
+				settings.Progress = nil
+				second := fit(t, small, method, parts, settings)
+				if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) {
+					t.Error("the resumed run ends with other parameters")
+				}
+				if second.Status != Completed || fmt.Sprint(second.Trace) != fmt.Sprint(whole.Trace) || fmt.Sprint(second.Validated, second.Best) != fmt.Sprint(whole.Validated, whole.Best) {
+					t.Error("the resumed run has other records")
+				}
+			})
+		}
+	}
+	settings := Settings{Epochs: 5, BatchSize: 8, Engine: goEngine(t), Checkpoint: filepath.Join(t.TempDir(), "map.safetensors")}
+	parts := split3(t, line(60))
+	trained := fit(t, small, MAP{}, parts, settings)
+	written, err := os.ReadFile(settings.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Progress = func(p Progress) {
+		if p.Stage == training && p.Step < p.Steps {
+			t.Error("MAP is trained again")
+		}
+	}
+	fit(t, small, Laplace{}, parts, settings)
+	fit(t, small, SWAG{}, parts, settings)
+	if again := fit(t, small, MAP{}, parts, settings); !slices.Equal(numbers(t, again.Posterior), numbers(t, trained.Posterior)) {
+		t.Error("the checkpoint of MAP is another now")
+	}
+	for what, change := range map[string]func(*Settings, *dataset.Parts, *Method){
+		"seed":     func(s *Settings, _ *dataset.Parts, _ *Method) { s.Seed = 9 },
+		"settings": func(s *Settings, _ *dataset.Parts, _ *Method) { s.Epochs = 6 },
+		"data":     func(_ *Settings, p *dataset.Parts, _ *Method) { p.Validation = p.Test },
+		"method":   func(_ *Settings, _ *dataset.Parts, m *Method) { *m = MLE{} },
+	} {
+		s, p, m := settings, parts, Method(MAP{})
+		s.Progress = nil
+		change(&s, &p, &m)
+		if _, err := Fit(t.Context(), small, m, p, s); !errors.Is(err, checkpoint.ErrOtherRun) || !strings.Contains(err.Error(), "another "+what) {
+			t.Errorf("another %s: %v", what, err)
+		}
+		s.Replace, s.Checkpoint = true, filepath.Join(t.TempDir(), "copy")
+		if err := os.WriteFile(s.Checkpoint, written, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if result := fit(t, small, m, p, s); result.Status != Completed {
+			t.Errorf("replacing another %s: %s", what, result.Status)
+		}
+	}
+}
+
+// One trainer compiles once for other seeds, splits of the same sizes and learning rates, and gives what Fit gives.
+func TestTrainer(t *testing.T) {
+	trainer := NewTrainer(small)
+	defer trainer.Close()
+	settings := Settings{Epochs: 3, BatchSize: 8, Engine: goEngine(t)}
+	for _, c := range []struct {
+		seed uint64
+		rate float64
+	}{{1, .01}, {2, .03}} {
+		settings.Seed, settings.Optimiser.Schedule.Rate = c.seed, c.rate
+		for _, method := range []Method{MAP{}, VI{}, SWAG{}} {
+			parts := split3(t, line(60))
+			got, err := trainer.Fit(t.Context(), method, parts, settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := fit(t, small, method, parts, settings); !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
+				t.Errorf("%s with seed %d: a trainer gives another posterior", method.Name(), c.seed)
+			}
+		}
+	}
+	if n := len(trainer.programs); n != 3 { // points, VI, points that are collected
+		t.Errorf("%d kinds of training were compiled, want 3", n)
+	}
+}
