@@ -291,7 +291,7 @@ func TestParallelPlan(t *testing.T) {
 // Blocks pad by at most a quarter, and there are none for few particles or on the Go backend.
 func TestVector(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
-		for particles, want := range map[int]int{1: 1, 15: 1, 16: 8, 17: 4, 20: 8, 25: 8, 100: 8, 1001: 8} {
+		for particles, want := range map[int]int{1: 1, 15: 1, 16: 8, 17: 4, 20: 8, 25: 4, 100: 8, 1001: 8} {
 			if !engine.IsXLA() {
 				want = 1
 			}
