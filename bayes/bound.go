@@ -143,24 +143,22 @@ func apply(layers []nn.Layer, leaves nn.Leaves, h nn.Value) nn.Value {
 // HasPrefix says whether any layer comes before the first stochastic one.
 func (b *Bound) HasPrefix() bool { return len(b.prefix) > 0 }
 
-// LongestOwnSum is the longest sum of products in the network's layers and their gradients on a batch of the given rows, if every weight matrix is
-// stochastic and there are several, so that each particle multiplies matrices of its own; else 0.
-func (b *Bound) LongestOwnSum(rows int) int {
-	longest, matrices := rows, 0
+// LargestOwnMatrix is the number of weights in the largest matrix that each particle multiplies with activations of its own, if every weight matrix is
+// stochastic; else 0.
+func (b *Bound) LargestOwnMatrix() int {
+	largest, first := 0, true
 	for _, slot := range b.Slots {
-		if slot.Kind != nn.Weights {
-			continue
-		}
-		if !slot.Stochastic {
+		switch {
+		case slot.Kind != nn.Weights:
+		case !slot.Stochastic:
 			return 0
+		case first: // it multiplies the input, which all share
+			first = false
+		default:
+			largest = max(largest, slot.Size())
 		}
-		longest = max(longest, slot.FanIn, slot.FanOut)
-		matrices++
 	}
-	if matrices < 2 {
-		return 0
-	}
-	return longest
+	return largest
 }
 
 // SuffixWidth is the sum of the widths of the suffix's layers: what a particle needs in activations per row.
