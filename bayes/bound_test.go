@@ -159,3 +159,23 @@ total                   stochastic  5      per particle
 		t.Errorf("scales %v, summary\n%s", got, bound.Summary())
 	}
 }
+
+// The largest matrix that particles multiply with numbers of their own: not the first, which meets the data; none where a matrix is shared.
+func TestLargestOwnMatrix(t *testing.T) {
+	for _, c := range []struct {
+		hidden     []int
+		stochastic Partition
+		want       int
+	}{
+		{[]int{4, 3}, All(), 12}, {[]int{9, 3}, All(), 27}, {[]int{4}, All(), 4}, {nil, All(), 0},
+		{[]int{4, 3}, Weights(1, 2, 3), 12}, {[]int{4, 3}, Layers(1, 2), 0}, {[]int{4, 3}, Biases(), 0},
+	} {
+		bound, err := Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: Gaussian{}, Stochastic: c.stochastic}.Bind(100, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bound.LargestOwnMatrix(); got != c.want {
+			t.Errorf("%v, %v: %d weights, want %d", c.hidden, c.stochastic, got, c.want)
+		}
+	}
+}
