@@ -164,13 +164,13 @@ total                   stochastic  5      per particle
 func TestLargestOwnMatrix(t *testing.T) {
 	for _, c := range []struct {
 		hidden     []int
-		stochastic Partition
+		stochastic bayes.Partition
 		want       int
 	}{
-		{[]int{4, 3}, All(), 12}, {[]int{9, 3}, All(), 27}, {[]int{4}, All(), 4}, {nil, All(), 0},
-		{[]int{4, 3}, Weights(1, 2, 3), 12}, {[]int{4, 3}, Layers(1, 2), 0}, {[]int{4, 3}, Biases(), 0},
+		{[]int{4, 3}, bayes.All(), 12}, {[]int{9, 3}, bayes.All(), 27}, {[]int{4}, bayes.All(), 4}, {nil, bayes.All(), 0},
+		{[]int{4, 3}, bayes.Weights(1, 2, 3), 12}, {[]int{4, 3}, bayes.Layers(1, 2), 0}, {[]int{4, 3}, bayes.Biases(), 0},
 	} {
-		bound, err := Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: Gaussian{}, Stochastic: c.stochastic}.Bind(100, 1)
+		bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: bayes.Gaussian{}, Stochastic: c.stochastic}.Bind(100, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
