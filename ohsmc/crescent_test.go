@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -55,10 +55,7 @@ func TestCrescent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three trainings take 20 s and more")
 	}
-	engine, err := compute.Open(compute.GoBackend) // two numbers a particle: compiling would take longer than computing
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := computetest.Go(t) // two numbers a particle: compiling would take longer than computing
 	model := bayes.Model{
 		Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
 		Stochastic: bayes.Names("phi0", "phi1"),
@@ -86,7 +83,7 @@ func TestCrescent(t *testing.T) {
 		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 100, 40, 1},
 	} {
 		result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
-			BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
+			Particles: 300, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -55,10 +55,7 @@ func (h holed) model() bayes.Model {
 // a weight, and are counted. All else, psi too, goes as it goes under a sound gradient if the same particles have no weight from the start.
 func TestSomeGradientsAreNotFinite(t *testing.T) {
 	const particles = 60
-	engine, err := compute.Open(compute.GoBackend) // what is rejected is decided in the graph: the engine cannot matter
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := computetest.Go(t) // what is rejected is decided in the graph
 	data := linear(6)
 	for _, c := range []struct {
 		proposal        Proposal
