@@ -75,15 +75,16 @@ func TestCrescent(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		algorithm     Algorithm
+		particles     int
 		batch, epochs int
 		every         int // steps in which the learning rate falls by 4 %: the paper's 10, and 1 for the 40 steps of SMC
 	}{
-		{"OHSMC", OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .01}}, 10, 150, 10},
-		{"SGSMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 2, Precondition: true}, 10, 20, 10},
-		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 100, 40, 1},
+		{"OHSMC", OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .01}}, 1000, 10, 150, 10},
+		{"SGSMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 2, Precondition: true}, 300, 10, 20, 10},
+		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 300, 100, 40, 1},
 	} {
 		result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
-			Particles: 300, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
+			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
 		})
 		if err != nil {
 			t.Fatal(err)
