@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -55,10 +55,7 @@ func TestCrescent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three trainings take 20 s and more")
 	}
-	engine, err := compute.Open(compute.GoBackend) // two numbers a particle: compiling would take longer than computing
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := computetest.Go(t) // two numbers a particle: compiling would take longer than computing
 	model := bayes.Model{
 		Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
 		Stochastic: bayes.Names("phi0", "phi1"),
@@ -78,15 +75,16 @@ func TestCrescent(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		algorithm     Algorithm
+		particles     int
 		batch, epochs int
 		every         int // steps in which the learning rate falls by 4 %: the paper's 10, and 1 for the 40 steps of SMC
 	}{
-		{"OHSMC", OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .01}}, 10, 150, 10},
-		{"SGSMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 2, Precondition: true}, 10, 20, 10},
-		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 100, 40, 1},
+		{"OHSMC", OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .01}}, 1000, 10, 150, 10},
+		{"SGSMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 2, Precondition: true}, 300, 10, 20, 10},
+		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 300, 100, 40, 1},
 	} {
 		result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
-			BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
+			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
 		})
 		if err != nil {
 			t.Fatal(err)

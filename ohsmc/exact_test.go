@@ -89,7 +89,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 		{mcmc.OrnsteinUhlenbeck{}, math.Exp(-.1), 1 - math.Exp(-.2), 1, smc.Multinomial},
 	} {
 		t.Run(fmt.Sprintf("%T/%s", c.kernel, c.resampler), func(t *testing.T) {
-			computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 				trainer := NewTrainer(bayesianLine(sd))
 				defer trainer.Close()
 				r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
@@ -203,7 +203,7 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 			stationary.step(1, c.q, sd, bx, by)
 		}
 		result, err := Train(context.Background(), bayesianLine(sd), dataset.Parts{Train: data}, Settings{
-			Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed, Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}},
+			Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed, Engine: computetest.Go(t), Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -236,7 +236,7 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 func TestGradientOfStep(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .8}, Stochastic: bayes.Weights(1)} // psi: the bias
 	data := linear(10)
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		trainer := NewTrainer(model)
 		defer trainer.Close()
 		r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{Particles: 50, BatchSize: 4, Epochs: 1, Seed: 1, Engine: engine, DType: dtype, Threshold: .3})

@@ -115,10 +115,13 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 	// Propagate, phi_t ~ q(. | phi_t-1; psi_t-1), toward the current batch.
 	current := target.At(a.posterior, s.psi, batch)
 	from := mcmc.State{Phi: phi}
+	alive := logWeights // but for particles whose move is rejected, as its gradient is not finite somewhere: they have no weight from here on
 	switch {
 	case a.Proposal.NeedsGradient():
 		from.LogDensity, from.Gradient = current.Gradient(phi)
-		from.Gradient = smc.Finite(from.Gradient)
+		usable := LogicalAll(IsFinite(from.Gradient), 1)
+		from.Gradient = Where(BroadcastToDims(ExpandAxes(usable, 1), phi.Shape().Dimensions...), from.Gradient, ZerosLike(from.Gradient))
+		alive = smc.Only(usable, alive)
 	case a.Adapt > 0:
 		from.LogDensity = current.LogDensity(phi)
 	}
@@ -126,11 +129,16 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 		stepSize = Exp(s.logStep)
 	}
 	proposed := a.Proposal.Propose(rng.Named("propose"), from, current, stepSize, a.scale(s))
+	if proposed.Lost != nil {
+		alive = smc.Only(Not(proposed.Lost), alive)
+	}
 
 	// Weigh by eq. 13, and normalise.
-	weighed, logDensity := a.weigh(s.psi, logWeights, before, proposed, batch)
+	weighed, logDensity := a.weigh(s.psi, alive, before, proposed, batch)
 	next := s
-	next.phi, next.logDensity = proposed.Phi, logDensity
+	next.logDensity = logDensity
+	// Particles without a weight stay where they were, so that all coordinates are finite for ever.
+	next.phi = Where(BroadcastToDims(ExpandAxes(IsFinite(weighed.LogWeights), 1), phi.Shape().Dimensions...), proposed.Phi, phi)
 	next.logWeights, _ = smc.Normalise(weighed.LogWeights)
 
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
@@ -145,7 +153,7 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 	if a.Adapt > 0 {
 		// The increments without the change of target from step to step are the ratios of Metropolis and Hastings.
 		logRatio := Sub(Add(Sub(weighed.LogWeights, logWeights), before), from.LogDensity)
-		probability := Exp(MinScalar(Where(IsNaN(logRatio), negativeInfinity(logRatio), logRatio), 0))
+		probability := Exp(MinScalar(smc.Only(Not(IsNaN(logRatio)), logRatio), 0))
 		t.acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
 		gain := MulScalar(MaxScalar(Exp(MulScalar(Log(number), -0.6)), 0.02), 1/(a.Adapt*(1-a.Adapt)))
 		change := ClipScalar(Mul(gain, AddScalar(t.acceptance, -a.Adapt)), -1, 1)
@@ -179,16 +187,16 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch t
 		ofPrior = Gradient(ReduceAllSum(prior), proposed.Phi)[0]
 	}
 	weighing.Factor = func(e target.Evaluated) *Node {
-		density := Add(rows(prior, e.From, e.To), Mul(e.LogLikelihood, power))
-		factor := Sub(density, rows(before, e.From, e.To))
+		density := Add(e.Of(prior), Mul(e.LogLikelihood, power))
+		factor := Sub(density, e.Of(before))
 		if proposed.LogRatio == nil {
 			return factor
 		}
 		var gradient *Node
 		if proposed.NeedsGradient {
-			gradient = Add(rows(ofPrior, e.From, e.To), Mul(e.Gradient, power))
+			gradient = Add(e.Of(ofPrior), Mul(e.Gradient, power))
 		}
-		return Add(factor, proposed.LogRatio(e.From, e.To, gradient))
+		return Add(factor, proposed.LogRatio(e, gradient))
 	}
 	weighed := a.target.Weigh(proposed.Phi, psi, logWeights, batch, weighing)
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))
@@ -264,8 +272,4 @@ const maxTries = 30
 func (a *guided) close() {
 	a.start.Close()
 	a.program.Close()
-}
-
-func negativeInfinity(like *Node) *Node {
-	return BroadcastToShape(ConstAs(like, math.Inf(-1)), like.Shape())
 }

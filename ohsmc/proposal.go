@@ -5,6 +5,7 @@ import (
 
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -18,17 +19,20 @@ type Proposal interface {
 	// Check returns an error that names a setting that is wrong.
 	Check() error
 	// Propose draws from particles at `from`. stepSize is a scalar, scale is [D] or nil: step sizes are in units of it.
-	Propose(rng random.Stream, from mcmc.State, target mcmc.Target, stepSize, scale *Node) Proposed
+	Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *Node) Proposed
 }
 
 // Proposed are the particles after a Proposal.
 type Proposed struct {
 	Phi *Node // [J, D]
-	// LogRatio is log L(phi | phi') - log q(phi' | phi) of the particles from to to, [to-from], given the gradient of the log-target at their Phi,
-	// [to-from, D]; nil: 0.
-	LogRatio func(from, to int, gradient *Node) *Node
+	// LogRatio is log L(phi | phi') - log q(phi' | phi) of the c particles that are evaluated, [c], given the gradient of the log-target at their Phi, [c, D];
+	// nil: 0.
+	LogRatio func(of target.Evaluated, gradient *Node) *Node
 	// NeedsGradient says whether LogRatio needs that gradient.
 	NeedsGradient bool
+	// Lost is true for each particle on whose way to Phi the gradient was not finite, bool [J]: it has no weight; nil: none. Guided itself looks at the
+	// gradients where the way begins and where it ends.
+	Lost *Node
 }
 
 var (
@@ -50,7 +54,7 @@ func (RandomWalk) Check() error { return nil }
 
 // Propose implements Proposal.
 func (RandomWalk) Propose(rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *Node) Proposed {
-	return Proposed{Phi: Add(from.Phi, Mul(scaled(momentum(rng, from), scale), stepSize))}
+	return Proposed{Phi: Add(from.Phi, Mul(mcmc.Tuning{Scale: scale}.Scaled(momentum(rng, from)), stepSize))}
 }
 
 // Langevin proposes phi + (h^2/2) grad log pi(phi) + h P with P ~ N(0, I): one step of the unadjusted Langevin dynamics, toward the target of the
@@ -75,8 +79,8 @@ func (l Langevin) Propose(rng random.Stream, from mcmc.State, _ mcmc.Target, ste
 	p := momentum(rng, from)
 	phi, half := drift(from, p, stepSize, scale)
 	if l.PaperForm {
-		return Proposed{Phi: phi, LogRatio: func(a, b int, _ *Node) *Node {
-			return Sub(mcmc.Kinetic(rows(p, a, b)), mcmc.Kinetic(rows(half, a, b)))
+		return Proposed{Phi: phi, LogRatio: func(of target.Evaluated, _ *Node) *Node {
+			return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(of.Of(half)))
 		}}
 	}
 	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true}
@@ -104,50 +108,41 @@ func (h HMC) Check() error {
 }
 
 // Propose implements Proposal.
-func (h HMC) Propose(rng random.Stream, from mcmc.State, target mcmc.Target, stepSize, scale *Node) Proposed {
+func (h HMC) Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *Node) Proposed {
 	steps := h.Steps
 	if steps == 0 {
 		steps = 5
 	}
 	p := momentum(rng, from)
 	at, now := from, p
+	var lost *Node
 	for range steps - 1 {
-		at, now = mcmc.Leapfrog(target, at, now, stepSize, scale)
+		at, now = mcmc.Leapfrog(density, at, now, stepSize, scale)
+		if lost == nil {
+			lost = Not(IsFinite(at.LogDensity))
+		} else {
+			lost = Or(lost, Not(IsFinite(at.LogDensity)))
+		}
 	}
 	phi, half := drift(at, now, stepSize, scale)
-	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true}
+	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true, Lost: lost}
 }
 
 // drift is a leapfrog step but for its last half: it gives the new place and the momentum in the middle.
 func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
-	half = Add(p, Mul(scaled(from.Gradient, scale), MulScalar(stepSize, 0.5)))
-	return Add(from.Phi, Mul(scaled(half, scale), stepSize)), half
+	scaled := mcmc.Tuning{Scale: scale}.Scaled
+	half = Add(p, Mul(scaled(from.Gradient), MulScalar(stepSize, 0.5)))
+	return Add(from.Phi, Mul(scaled(half), stepSize)), half
 }
 
 // energyRatio is log N(p_end; 0, I) - log N(p; 0, I), where p_end is half after the last half step by the gradient at the end.
-func energyRatio(p, half, stepSize, scale *Node) func(from, to int, gradient *Node) *Node {
-	return func(a, b int, gradient *Node) *Node {
-		end := Add(rows(half, a, b), Mul(scaled(gradient, scale), MulScalar(stepSize, 0.5)))
-		return Sub(mcmc.Kinetic(rows(p, a, b)), mcmc.Kinetic(end))
+func energyRatio(p, half, stepSize, scale *Node) func(of target.Evaluated, gradient *Node) *Node {
+	return func(of target.Evaluated, gradient *Node) *Node {
+		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.Scaled(gradient), MulScalar(stepSize, 0.5)))
+		return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(end))
 	}
 }
 
 func momentum(rng random.Stream, from mcmc.State) *Node {
 	return rng.Normal(from.Phi.DType(), from.Phi.Shape().Dimensions...)
-}
-
-// scaled multiplies x, [J, D], by the scales of the coordinates, [D] or nil.
-func scaled(x, scale *Node) *Node {
-	if scale == nil {
-		return x
-	}
-	return Mul(x, BroadcastToShape(ExpandAxes(scale, 0), x.Shape()))
-}
-
-// rows are the particles from to to of x, [J, ...].
-func rows(x *Node, from, to int) *Node {
-	if from == 0 && to == x.Shape().Dim(0) {
-		return x
-	}
-	return Slice(x, AxisRange(from, to))
 }

@@ -89,7 +89,7 @@ func TestEvidenceCoverage(t *testing.T) {
 	data := linear(30)
 	exact := posteriorOf(t, data, 1)
 	result, err := Train(t.Context(), bayesianLine(1), dataset.Parts{Train: data}, Settings{
-		Particles: 500, BatchSize: 30, Epochs: 100, Seed: 1, Algorithm: SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, Resampler: smc.Multinomial,
+		Particles: 500, BatchSize: 30, Epochs: 100, Seed: 1, Engine: computetest.Go(t), Algorithm: SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, Resampler: smc.Multinomial,
 	})
 	if err != nil {
 		t.Fatal(err)

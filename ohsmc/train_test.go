@@ -40,9 +40,16 @@ func parts(t testing.TB) dataset.Parts {
 	return p
 }
 
+// shared compiles once what several tests train.
+var shared = NewTrainer(small)
+
+// train trains small, on the Go backend unless the settings name an engine: for what no engine can change.
 func train(t testing.TB, settings Settings) *Result {
 	t.Helper()
-	result, err := Train(context.Background(), small, parts(t), settings)
+	if settings.Engine == nil {
+		settings.Engine = computetest.Go(t)
+	}
+	result, err := shared.Train(context.Background(), parts(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,20 +74,26 @@ func numbers(t testing.TB, p *bayes.Posterior) []float64 {
 }
 
 func TestSeed(t *testing.T) {
-	settings := Settings{Particles: 20, BatchSize: 8, Epochs: 3, Seed: 1}
-	a, b := train(t, settings), train(t, settings)
-	if !slices.Equal(numbers(t, a.Posterior), numbers(t, b.Posterior)) {
-		t.Error("the same seed gives other bits")
-	}
-	settings.Seed = 2
-	if slices.Equal(numbers(t, a.Posterior), numbers(t, train(t, settings).Posterior)) {
-		t.Error("another seed gives the same bits")
-	}
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 3, Seed: 1, Engine: engine, DType: dtype}
+		a := train(t, settings)
+		b, err := Train(context.Background(), small, parts(t), settings) // compiled anew
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(numbers(t, a.Posterior), numbers(t, b.Posterior)) {
+			t.Error("the same seed gives other bits")
+		}
+		settings.Seed = 2
+		if slices.Equal(numbers(t, a.Posterior), numbers(t, train(t, settings).Posterior)) {
+			t.Error("another seed gives the same bits")
+		}
+	})
 }
 
 // The result does not depend on the chunks beyond rounding: three steps, so that rounding cannot pick other ancestors.
 func TestChunks(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-10
 		if dtype == compute.Float32 {
 			tolerance = 2e-4
@@ -101,7 +114,7 @@ func TestChunks(t *testing.T) {
 func TestResult(t *testing.T) {
 	p := parts(t)
 	last := Progress{}
-	result, err := Train(context.Background(), small, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20, Progress: func(p Progress) { last = p }})
+	result, err := Train(context.Background(), small, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20, Engine: computetest.Go(t), Progress: func(p Progress) { last = p }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +186,7 @@ func TestEarlyStop(t *testing.T) {
 func TestNoValidation(t *testing.T) {
 	p := parts(t)
 	p.Validation = nil
-	result, err := Train(context.Background(), small, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2})
+	result, err := Train(context.Background(), small, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)})
 	if err != nil || result.Best.Step != 0 || len(result.Validated) != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
@@ -182,7 +195,7 @@ func TestNoValidation(t *testing.T) {
 // A run that is cancelled, and goes on from its checkpoint in another Train, ends with the bits of one that was not, in every
 // tensor and record.
 func TestResume(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 10, Seed: 4, Engine: engine, DType: dtype, Threshold: .7}
 		whole := train(t, settings)
 
@@ -193,7 +206,7 @@ func TestResume(t *testing.T) {
 				cancel()
 			}
 		}
-		first, err := Train(ctx, small, parts(t), settings)
+		first, err := shared.Train(ctx, parts(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +268,7 @@ func TestResumeAfterKill(t *testing.T) {
 // Resuming with another model, other data, another seed or other settings is refused and says which.
 func TestResumeMismatch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.safetensors")
-	base := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Checkpoint: file}
+	base := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Checkpoint: file, Engine: computetest.Go(t)}
 	train(t, base)
 	written, err := os.ReadFile(file)
 	if err != nil {
@@ -304,7 +317,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	sent := false
-	result, err := Train(ctx, small, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000, Progress: func(Progress) {
+	result, err := Train(ctx, small, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000, Engine: computetest.Go(t), Progress: func(Progress) {
 		if !sent {
 			sent = true
 			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
@@ -324,7 +337,7 @@ func TestInterrupt(t *testing.T) {
 func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	result, err := Train(ctx, small, parts(t), Settings{Particles: 10})
+	result, err := Train(ctx, small, parts(t), Settings{Particles: 10, Engine: computetest.Go(t)})
 	if err != nil || result.Status != Cancelled || result.Steps != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
@@ -378,6 +391,7 @@ func TestBadInput(t *testing.T) {
 		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t), Settings{Particles: 4}, []string{"step 1", "4 of 4"}, smc.ErrZeroWeights},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			c.settings.Engine = computetest.Go(t)
 			_, err := Train(context.Background(), c.model, c.parts, c.settings)
 			if err == nil {
 				t.Fatal("no error")
@@ -408,14 +422,14 @@ func TestTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		model := bayes.Model{Network: nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU}, Likelihood: c.likelihood, Stochastic: bayes.Layers(2)}
-		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
-			result, err := Train(context.Background(), model, parts, Settings{Particles: 100, BatchSize: 20, Epochs: 20, DType: dtype})
+		computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+			result, err := Train(context.Background(), model, parts, Settings{Particles: 100, BatchSize: 20, Epochs: 20, Engine: engine, DType: dtype})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if result.Best.NLPD > .75*c.guess && c.guess < 1.3 || result.Best.NLPD > 1.1 {
-				t.Errorf("%s, %s: validation NLPD %.3f, guessing has %.2f", c.data.Name, dtype, result.Best.NLPD, c.guess)
+				t.Errorf("%s: validation NLPD %.3f, guessing has %.2f", c.data.Name, result.Best.NLPD, c.guess)
 			}
-		}
+		})
 	}
 }

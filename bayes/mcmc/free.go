@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -31,7 +32,7 @@ func (k RandomWalk) Check(int) error {
 
 // Move implements Kernel.
 func (k RandomWalk) Move(rng random.Stream, s State, _ Target, tuning Tuning) (State, Info) {
-	step := Mul(tuning.scaled(normal(rng, s.Phi)), tuning.stepSize(s.Phi, math.Sqrt(or(k.Variance, 0.01))))
+	step := Mul(tuning.Scaled(normal(rng, s.Phi)), tuning.stepSize(s.Phi, math.Sqrt(cmp.Or(k.Variance, 0.01))))
 	return State{Phi: Add(s.Phi, step)}, Info{}
 }
 
@@ -56,7 +57,7 @@ func (k OrnsteinUhlenbeck) Check(d int) error {
 
 // Move implements Kernel.
 func (k OrnsteinUhlenbeck) Move(rng random.Stream, s State, _ Target, _ Tuning) (State, Info) {
-	time := or(k.Time, 0.1)
+	time := cmp.Or(k.Time, 0.1)
 	return State{Phi: pull(rng, s.Phi, math.Exp(-time), math.Sqrt(-math.Expm1(-2*time)), k.Mean, k.StdDev)}, Info{}
 }
 

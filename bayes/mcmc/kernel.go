@@ -153,8 +153,7 @@ func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
 func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
-	logDensity = Where(finite, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape()))
-	return logDensity, choose(finite, gradient, ZerosLike(gradient))
+	return smc.Only(finite, logDensity), choose(finite, gradient, ZerosLike(gradient))
 }
 
 // choose takes row j of a where condition j is true, else of b; a and b are of one shape, [J, ...].
@@ -169,7 +168,7 @@ func choose(condition, a, b *Node) *Node {
 // itself, and never one whose log-density is not finite.
 func accept(rng random.Stream, current, proposal State, logRatio *Node) (State, Info) {
 	finite := IsFinite(proposal.LogDensity)
-	logRatio = Where(finite, logRatio, BroadcastToShape(ConstAs(logRatio, math.Inf(-1)), logRatio.Shape()))
+	logRatio = smc.Only(finite, logRatio)
 	u := rng.Named("accept").Uniform(current.Phi.DType(), current.Phi.Shape().Dim(0))
 	accepted := LessThan(Log(u), logRatio) // false for a ratio that is NaN
 
@@ -196,8 +195,8 @@ func (t Tuning) stepSize(like *Node, own float64) *Node {
 	return ConstAs(like, own)
 }
 
-// scaled multiplies x, [J, D], by the scales of the coordinates.
-func (t Tuning) scaled(x *Node) *Node {
+// Scaled multiplies x, [J, D], by the scales of the coordinates.
+func (t Tuning) Scaled(x *Node) *Node {
 	if t.Scale == nil {
 		return x
 	}
@@ -221,13 +220,6 @@ func normal(rng random.Stream, like *Node) *Node {
 func row(like *Node, values []float64) *Node {
 	r := ConvertDType(Const(like.Graph(), [][]float64{values}), like.DType())
 	return BroadcastToShape(r, shapes.Make(like.DType(), like.Shape().Dimensions...))
-}
-
-func or(value, byDefault float64) float64 {
-	if value == 0 {
-		return byDefault
-	}
-	return value
 }
 
 func nonNegative(name, zero string, v float64) error {

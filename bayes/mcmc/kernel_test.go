@@ -252,6 +252,9 @@ func TestMetropolisInvariance(t *testing.T) {
 			{correlated(), HMC{StepSize: 1, Steps: 3, Jitter: .4}},
 			{gumbel(), HMC{StepSize: 1.3, Steps: 2}},
 		} {
+			if c.target.d == 2 && engine.IsXLA() {
+				continue // each kernel is compiled once
+			}
 			var scale []float64
 			if c.target.d == 2 && c.kernel.Needs() == NeedsGradient {
 				scale = []float64{1.5, .4}
@@ -283,7 +286,7 @@ func TestMetropolisInvariance(t *testing.T) {
 // For a standard normal target and proposals of standard deviation s the mean acceptance is (2/pi) arctan(2/s); and a particle moves exactly if it
 // counts as accepted.
 func TestMetropolisAcceptance(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
 		r := rand.New(rand.NewPCG(1, 2))
 		phi := make([]float64, j)
@@ -321,7 +324,7 @@ func TestMetropolisNonFinite(t *testing.T) {
 		return Where(LessThan(x, ConstAs(x, low)), Reciprocal(ZerosLike(x)), density)
 	})
 	from, to := distuv.UnitNormal.CDF(low), distuv.UnitNormal.CDF(high)
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		r := rand.New(rand.NewPCG(1, 2))
 		phi := make([]float64, j)
 		for i := range phi {
@@ -377,7 +380,7 @@ func TestMetropolisNonFinite(t *testing.T) {
 // The Ornstein-Uhlenbeck process leaves N(m, s^2) invariant, forgets its start as exp(-time), and from a point x goes to
 // N(m + exp(-time) (x - m), s^2 (1 - exp(-2 time))).
 func TestOrnsteinUhlenbeck(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, kernel := range []OrnsteinUhlenbeck{
 			{Time: .05, Mean: []float64{2, -1}, StdDev: []float64{.5, 3}},
 			{}, // time 0.1, mean 0, standard deviation 1
@@ -420,7 +423,7 @@ func TestOrnsteinUhlenbeck(t *testing.T) {
 
 // Two steps of the random walk have twice the stated variance, whatever the start, and independent coordinates.
 func TestRandomWalk(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, kernel := range []RandomWalk{{Variance: .3}, {}} { // default 0.01
 			v := kernel.Variance
 			if v == 0 {

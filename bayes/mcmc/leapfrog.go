@@ -23,7 +23,7 @@ func Leapfrog(target Target, s State, momentum, stepSize, scale *Node) (State, *
 	if h.Rank() == 2 {
 		h = BroadcastToShape(h, momentum.Shape())
 	}
-	scaled := Tuning{Scale: scale}.scaled
+	scaled := Tuning{Scale: scale}.Scaled
 	half := MulScalar(h, 0.5)
 	momentum = Add(momentum, Mul(half, scaled(s.Gradient)))
 	s.Phi = Add(s.Phi, Mul(h, scaled(momentum)))

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"gobnn/bayes/compute"
 	"math"
@@ -37,7 +38,7 @@ func (k RandomWalkMetropolis) Tune() (stepSize, acceptance float64) { return k.S
 
 // Move implements Kernel.
 func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	step := Mul(tuning.scaled(normal(rng.Named("proposal"), s.Phi)), tuning.stepSize(s.Phi, k.StepSize))
+	step := Mul(tuning.Scaled(normal(rng.Named("proposal"), s.Phi)), tuning.stepSize(s.Phi, k.StepSize))
 	proposal := State{Phi: Add(s.Phi, step)}
 	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
 	return accept(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))
@@ -66,7 +67,7 @@ func (k PreconditionedCrankNicolson) Check(d int) error {
 
 // Move implements Kernel.
 func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Target, _ Tuning) (State, Info) {
-	beta := or(k.Beta, 0.1)
+	beta := cmp.Or(k.Beta, 0.1)
 	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, k.Mean, k.StdDev)}
 	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
 	beyond := func(at State) *Node { return Sub(at.LogDensity, k.logReference(at.Phi)) }

@@ -27,15 +27,6 @@ func zeros(rng random.Stream, dtype compute.DType, chains int) *Node {
 	return MulScalar(rng.Normal(dtype, chains, 2), 0)
 }
 
-// pairs runs a test of the runner, whose programs take seconds to compile, on each engine once: in float32 and in float64, in turn.
-func pairs(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype compute.DType)) {
-	engines := computetest.Engines(t)
-	for i, dtype := range []compute.DType{compute.Float32, compute.Float64} {
-		engine := engines[i%len(engines)]
-		t.Run(engine.Name()+"/"+dtype.String(), func(t *testing.T) { test(t, engine, dtype) })
-	}
-}
-
 func says(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
 // standard is a standard normal in two dimensions, times what its data say.
@@ -54,7 +45,7 @@ func standard() Problem {
 // Chains that begin at draws of the target, as those of a standard normal do by default, are draws of it after each of their transitions, however
 // many moves these took.
 func TestSampleInvariance(t *testing.T) {
-	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		kernel := HMC{StepSize: 1.3, Steps: 3, Jitter: .7}
 		result, err := Sample(context.Background(), standard(), kernel, Settings{Chains: 4000, Draws: 6, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine})
 		if err != nil {
@@ -83,7 +74,7 @@ func TestSampleInvariance(t *testing.T) {
 // A chain does not depend on how many others there are, though they end their transitions at different moves; thinning keeps each third of the draws; and
 // every gradient is counted.
 func TestSampleDraws(t *testing.T) {
-	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		samplers := map[Kernel]*Sampler{}
 		run := func(kernel Kernel, s Settings) *Result {
 			if samplers[kernel] == nil {
@@ -142,7 +133,7 @@ func TestSampleDraws(t *testing.T) {
 
 // Inputs come anew for each move: with a gradient u_t = t + 1 instead of 0 SGLD of step size e moves by e/2 times their sum.
 func TestSampleInputs(t *testing.T) {
-	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		run := func(slope float64) *Result {
 			problem := Problem{
 				Dim: 1,
@@ -185,7 +176,7 @@ func (a after) Err() error {
 
 // A run that is cancelled, in its warm-up or later, gives the draws that all chains have; resumed, it comes to the same bits as one that was not.
 func TestCheckpoint(t *testing.T) {
-	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Chains: 3, Draws: 20, WarmUp: 40, Seed: 2, DType: dtype, Engine: engine}
 		kernel := HMC{Steps: 3, Jitter: .7}
 		sampler := Sampler{Problem: standard(), Kernel: kernel}
@@ -235,7 +226,7 @@ func TestCheckpoint(t *testing.T) {
 
 // A checkpoint of another run is an error that says what differs.
 func TestCheckpointOfAnotherRun(t *testing.T) {
-	engine := goEngine(t)
+	engine := computetest.Go(t)
 	settings := Settings{Chains: 3, Draws: 5, WarmUp: NoWarmUp, Engine: engine, Checkpoint: filepath.Join(t.TempDir(), "run.safetensors")}
 	kernel := MALA{StepSize: .5}
 	if _, err := Sample(context.Background(), standard(), kernel, settings); err != nil {
@@ -289,33 +280,31 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 
 // Chains that do not move are an error with counts, and no posterior: every trajectory divergent, and no proposal accepted.
 func TestStuck(t *testing.T) {
-	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		problem := standard()
-		problem.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e8, 1e8})}
-		for _, c := range []struct {
-			kernel Kernel
-			says   string
-		}{
-			{HMC{StepSize: 1}, "of 50 transitions 0 were accepted, 50 diverged"},
-			{RandomWalkMetropolis{StepSize: 1e3}, "of 50 transitions 0 were accepted, 0 diverged"},
-		} {
-			settings := Settings{Chains: 5, Draws: 10, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine}
-			sampler := Sampler{Problem: problem, Kernel: c.kernel}
-			defer sampler.Close()
-			result, err := sampler.Sample(context.Background(), settings)
-			if !errors.Is(err, ErrStuck) || !says(err, c.says) || result != nil {
-				t.Errorf("%T: %v, error %v, want ErrStuck that says %q", c.kernel, result, err, c.says)
-			}
-			settings.Draws = 1 << 20 // it does not wait for all of them
-			if _, err := sampler.Sample(context.Background(), settings); !errors.Is(err, ErrStuck) {
-				t.Errorf("%T, many draws: error %v", c.kernel, err)
-			}
+	problem := standard()
+	problem.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e8, 1e8})}
+	for _, c := range []struct {
+		kernel Kernel
+		says   string
+	}{
+		{HMC{StepSize: 1}, "of 50 transitions 0 were accepted, 50 diverged"},
+		{RandomWalkMetropolis{StepSize: 1e3}, "of 50 transitions 0 were accepted, 0 diverged"},
+	} {
+		settings := Settings{Chains: 5, Draws: 10, WarmUp: NoWarmUp, Seed: 1, Engine: computetest.Go(t)}
+		sampler := Sampler{Problem: problem, Kernel: c.kernel}
+		defer sampler.Close()
+		result, err := sampler.Sample(context.Background(), settings)
+		if !errors.Is(err, ErrStuck) || !says(err, c.says) || result != nil {
+			t.Errorf("%T: %v, error %v, want ErrStuck that says %q", c.kernel, result, err, c.says)
 		}
-	})
+		settings.Draws = 1 << 20 // it does not wait for all of them
+		if _, err := sampler.Sample(context.Background(), settings); !errors.Is(err, ErrStuck) {
+			t.Errorf("%T, many draws: error %v", c.kernel, err)
+		}
+	}
 }
 
 func TestBadInput(t *testing.T) {
-	engine := goEngine(t)
+	engine := computetest.Go(t)
 	nan := math.NaN()
 	with := func(change func(*Problem, *Settings)) func(*Problem, *Kernel, *Settings) {
 		return func(p *Problem, _ *Kernel, s *Settings) { change(p, s) }
@@ -426,7 +415,7 @@ func TestTally(t *testing.T) {
 
 // A sampler gives what Sample gives, whatever it sampled before, and takes other data of the same shape.
 func TestSampler(t *testing.T) {
-	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		kernel, settings := RandomWalkMetropolis{}, Settings{Chains: 4, Draws: 30, WarmUp: 30, Seed: 1, DType: dtype, Engine: engine}
 		sampler := Sampler{Problem: standard(), Kernel: kernel}
 		defer sampler.Close()

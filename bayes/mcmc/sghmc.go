@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -39,7 +40,7 @@ func (k SGHMC) Check(int) error {
 	if !(k.Friction >= 0 && k.Friction < 1) {
 		return fmt.Errorf("mcmc: SGHMC.Friction is %v: it must be above 0 and below 1 (0: the default, 0.1)", k.Friction)
 	}
-	if friction := or(k.Friction, 0.1); !(k.Noise >= 0 && k.Noise <= friction) {
+	if friction := cmp.Or(k.Friction, 0.1); !(k.Noise >= 0 && k.Noise <= friction) {
 		return fmt.Errorf("mcmc: SGHMC.Noise is %v: it must be from 0 to the friction, %v", k.Noise, friction)
 	}
 	if k.Resample < 0 {
@@ -67,7 +68,7 @@ func (k SGHMC) fresh(rng random.Stream, phi *Node) *Node {
 
 // Move implements Kernel.
 func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	alpha := or(k.Friction, 0.1)
+	alpha := cmp.Or(k.Friction, 0.1)
 	v, fresh := s.Own[velocity], k.fresh(rng, s.Phi)
 	var count *Node // of moves with this v
 	if k.Resample > 0 {
@@ -78,8 +79,8 @@ func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (S
 	v = MulScalar(v, 1-alpha)
 	v = Add(v, MulScalar(normal(rng.Named("noise"), s.Phi), math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
 	next, info := moveSafely(s, target, func(gradient *Node) *Node {
-		v = Add(v, MulScalar(tuning.scaled(gradient), k.LearningRate))
-		return Add(s.Phi, tuning.scaled(v))
+		v = Add(v, MulScalar(tuning.Scaled(gradient), k.LearningRate))
+		return Add(s.Phi, tuning.Scaled(v))
 	})
 	undone := GreaterThan(info.NonFinite, ZerosLike(info.NonFinite))
 	next.Own[velocity] = choose(undone, fresh, v)

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 
 	"gobnn/bayes/compute/random"
@@ -56,12 +57,12 @@ func (k SGLD) Start(_ random.Stream, s State) State {
 func (k SGLD) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
 	e := BroadcastToShape(ConstAs(s.Phi, k.StepSize), s.perParticle())
 	if k.Decay > 0 {
-		e = MulScalar(Pow(AddScalar(s.Own[moved], or(k.Offset, 1)), ConstAs(s.Phi, -k.Decay)), k.StepSize)
+		e = MulScalar(Pow(AddScalar(s.Own[moved], cmp.Or(k.Offset, 1)), ConstAs(s.Phi, -k.Decay)), k.StepSize)
 	}
 	z := normal(rng, s.Phi)
 	next, info := moveSafely(s, target, func(gradient *Node) *Node {
-		drift := Mul(tuning.scaled(tuning.scaled(gradient)), spread(MulScalar(e, 0.5), z))
-		return Add(s.Phi, Add(drift, Mul(tuning.scaled(z), spread(Sqrt(e), z))))
+		drift := Mul(tuning.Scaled(tuning.Scaled(gradient)), spread(MulScalar(e, 0.5), z))
+		return Add(s.Phi, Add(drift, Mul(tuning.Scaled(z), spread(Sqrt(e), z))))
 	})
 	next.Own[moved] = AddScalar(s.Own[moved], 1)
 	return next, info

@@ -39,8 +39,8 @@ func (k ULA) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	h := ConstAs(s.Phi, k.StepSize)
 	z := normal(rng, s.Phi)
 	return moveSafely(s, target, func(gradient *Node) *Node {
-		drift := MulScalar(tuning.scaled(tuning.scaled(gradient)), k.StepSize*k.StepSize/2)
-		return Add(s.Phi, Add(drift, Mul(h, tuning.scaled(z))))
+		drift := MulScalar(tuning.Scaled(tuning.Scaled(gradient)), k.StepSize*k.StepSize/2)
+		return Add(s.Phi, Add(drift, Mul(h, tuning.Scaled(z))))
 	})
 }
 

@@ -36,7 +36,7 @@ func badlyScaled() (problem Problem, sd []float64) {
 // scales last.
 func TestWarmUp(t *testing.T) {
 	problem, sd := badlyScaled()
-	pairs(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, kernel := range []Tunable{RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}} {
 			what := fmt.Sprintf("%s, %s, %T", engine.Name(), dtype, kernel)
 			result, err := Sample(context.Background(), problem, kernel, Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine})
@@ -154,7 +154,7 @@ func TestMoments(t *testing.T) {
 
 // A step size that is set is kept, as are scales; a warm-up that begins with step size and scales of another run finds the same.
 func TestWarmUpKeepsWhatIsSet(t *testing.T) {
-	engine := goEngine(t)
+	engine := computetest.Go(t)
 	problem, sd := badlyScaled()
 	for _, c := range []struct {
 		settings Settings
@@ -190,7 +190,7 @@ func TestWarmUpKeepsWhatIsSet(t *testing.T) {
 
 // What no step size suits is an error that says so: a flat target, and one that is finite only where the chains begin.
 func TestNoStepSize(t *testing.T) {
-	engine := goEngine(t)
+	engine := computetest.Go(t)
 	for _, c := range []struct {
 		density Density
 		says    string
@@ -207,10 +207,4 @@ func TestNoStepSize(t *testing.T) {
 			t.Errorf("error %v, want ErrStepSize that says %q", err, c.says)
 		}
 	}
-}
-
-// goEngine is the Go backend, which compiles nothing: for what does not depend on the engine.
-func goEngine(t *testing.T) *compute.Engine {
-	engines := computetest.Engines(t)
-	return engines[len(engines)-1]
 }

@@ -2,6 +2,7 @@
 package optim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -73,7 +74,7 @@ type Moments struct{ Mean, Square *Node }
 // Ascend moves psi, [W], along the gradient of what is to be maximised. step counts from 1, a scalar of psi's type; rate is the schedule's
 // value, a scalar. It builds graph, and panics as GoMLX does.
 func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, Moments) {
-	beta1, beta2, epsilon := or(a.Beta1, 0.9), or(a.Beta2, 0.999), or(a.Epsilon, 1e-8)
+	beta1, beta2, epsilon := cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Epsilon, 1e-8)
 	m.Mean = Add(MulScalar(m.Mean, beta1), MulScalar(gradient, 1-beta1))
 	m.Square = Add(MulScalar(m.Square, beta2), MulScalar(Square(gradient), 1-beta2))
 	unbias := func(moment *Node, beta float64) *Node {
@@ -84,11 +85,4 @@ func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, M
 		direction = Sub(direction, MulScalar(psi, a.WeightDecay))
 	}
 	return Add(psi, Mul(direction, rate)), m
-}
-
-func or(value, byDefault float64) float64 {
-	if value == 0 {
-		return byDefault
-	}
-	return value
 }

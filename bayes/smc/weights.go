@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 )
@@ -84,8 +83,11 @@ func (w LogWeights) LogEvidence() (value, stdErr float64) {
 // The functions below do the same inside a graph; they panic as GoMLX does.
 
 // Gate turns what is not finite into -Inf: a density that cannot be evaluated is no density.
-func Gate(logDensity *Node) *Node {
-	return Where(IsFinite(logDensity), logDensity, fill(logDensity, math.Inf(-1)))
+func Gate(logDensity *Node) *Node { return Only(IsFinite(logDensity), logDensity) }
+
+// Only is logDensity where which is true, and -Inf elsewhere; both are of one shape.
+func Only(which, logDensity *Node) *Node {
+	return Where(which, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape()))
 }
 
 // Finite turns what is not finite into 0, so that a weight of 0 takes it out of a sum.
@@ -116,8 +118,4 @@ func Normalise(logWeights *Node) (normalised, logSum *Node) {
 // EffectiveSampleSize is 1 / sum_j w_j^2 of normalised log-weights, [J], a scalar.
 func EffectiveSampleSize(normalised *Node) *Node {
 	return Reciprocal(ReduceAllSum(Exp(MulScalar(normalised, 2))))
-}
-
-func fill(like *Node, value float64) *Node {
-	return BroadcastToShape(Scalar(like.Graph(), like.DType(), value), shapes.Make(like.DType(), like.Shape().Dimensions...))
 }

@@ -36,6 +36,9 @@ type Evaluated struct {
 	Gradient      *Node // [c, D]: of LogLikelihood with respect to phi; nil unless it was asked for
 }
 
+// Of are the rows of x, [J, ...], that belong to these particles.
+func (e Evaluated) Of(x *Node) *Node { return part(x, e.From, e.To) }
+
 // Bayes multiplies the weights by the likelihood; Keep leaves them as they are.
 var (
 	Bayes = Weighing{Factor: func(e Evaluated) *Node { return e.LogLikelihood }}
@@ -56,7 +59,7 @@ func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weig
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
-	logWeights = Where(alive, logWeights, negativeInfinity(logWeights))
+	logWeights = smc.Only(alive, logWeights)
 
 	e := l.begin(phi, psi, batch)
 	wrt, names := e.differentiated()
@@ -66,7 +69,7 @@ func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weig
 		c := e.chunk(from, to, e.before(parts))
 		raw := e.sum(c)
 		logLik := smc.Gate(raw)
-		logLik = Where(part(finite, from, to), logLik, negativeInfinity(logLik))
+		logLik = smc.Only(part(finite, from, to), logLik)
 		evaluated := Evaluated{From: from, To: to, LogLikelihood: StopGradient(logLik)}
 		usable := IsFinite(logLik)
 		if weighing.Gradient {
@@ -74,7 +77,7 @@ func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weig
 			usable = And(usable, compute.RowsAll(IsFinite(evaluated.Gradient), phi.DType()))
 		}
 		joint := StopGradient(Add(part(logWeights, from, to), weighing.Factor(evaluated)))
-		joint = smc.Gate(Where(usable, joint, negativeInfinity(joint)))
+		joint = smc.Gate(smc.Only(usable, joint))
 		chunkMax := smc.FiniteMax(joint)
 		weights := Exp(Sub(joint, chunkMax))
 		sum := ReduceAllSum(weights)

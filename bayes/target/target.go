@@ -14,8 +14,6 @@
 package target
 
 import (
-	"math"
-
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -259,8 +257,4 @@ func largest(dtype compute.DType) float64 {
 		return 1e150
 	}
 	return 1e18
-}
-
-func negativeInfinity(like *Node) *Node {
-	return BroadcastToShape(ConstAs(like, math.Inf(-1)), like.Shape())
 }

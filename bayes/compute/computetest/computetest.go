@@ -28,6 +28,13 @@ func Engines(t testing.TB) []*compute.Engine {
 	return []*compute.Engine{chosen, pure}
 }
 
+// Go returns the Go backend, which compiles nothing: for tests of what no engine can change.
+func Go(t testing.TB) *compute.Engine {
+	t.Helper()
+	engines := Engines(t)
+	return engines[len(engines)-1]
+}
+
 // Each runs a test as a subtest on every engine in float32 and float64.
 func Each(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype compute.DType)) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,23 +40,15 @@ func (o Options) withDefaults() Options {
 	if o.Targets == nil {
 		o.Targets = Targets()
 	}
-	o.Particles = orDefault(o.Particles, 2000)
-	o.Transitions = orDefault(o.Transitions, 100)
-	o.MaxMoves = orDefault(o.MaxMoves, 10_000)
-	o.FalseAlarm = orDefault(o.FalseAlarm, 1e-3)
-	o.Seed = orDefault(o.Seed, 1)
+	o.Particles = cmp.Or(o.Particles, 2000)
+	o.Transitions = cmp.Or(o.Transitions, 100)
+	o.MaxMoves = cmp.Or(o.MaxMoves, 10_000)
+	o.FalseAlarm = cmp.Or(o.FalseAlarm, 1e-3)
+	o.Seed = cmp.Or(o.Seed, 1)
 	if o.DType == (Options{}).DType {
 		o.DType = compute.Float32
 	}
 	return o
-}
-
-func orDefault[T comparable](v, byDefault T) T {
-	var zero T
-	if v == zero {
-		return byDefault
-	}
-	return v
 }
 
 func (o Options) check(kernel mcmc.Kernel) error {

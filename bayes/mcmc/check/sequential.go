@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"testing"
@@ -52,9 +53,9 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 		l := Line()
 		o.Problem = &l
 	}
-	o.Runs = orDefault(o.Runs, 100)
-	o.FalseAlarm = orDefault(o.FalseAlarm, 1e-3)
-	o.Seed = orDefault(o.Seed, 1)
+	o.Runs = cmp.Or(o.Runs, 100)
+	o.FalseAlarm = cmp.Or(o.FalseAlarm, 1e-3)
+	o.Seed = cmp.Or(o.Seed, 1)
 	if o.Runs < 30 {
 		return Report{}, fmt.Errorf("check: SequentialOptions.Runs is %d: it must be at least 30", o.Runs)
 	}

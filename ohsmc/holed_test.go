@@ -1,0 +1,153 @@
+package ohsmc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// holed is a network of one layer, f = phi + psi whatever the features. If it is broken, the gradient with respect to phi, and nothing else, is NaN in the
+// hole, from 0.4 to 0.7.
+type holed struct{ broken bool }
+
+const hole, wide = .55, .15
+
+func inHole(phi float64) bool { return math.Abs(phi-hole) < wide }
+
+func (h holed) Layers(int, int) ([]nn.Layer, error) { return []nn.Layer{h}, nil }
+
+func (holed) Parameters() []nn.Parameter {
+	var parameters []nn.Parameter
+	for i, name := range []string{"phi", "psi"} {
+		parameters = append(parameters, nn.Parameter{Name: name, Layer: i + 1, Kind: nn.Biases, Shape: []int{1}, FanIn: 1, FanOut: 1})
+	}
+	return parameters
+}
+
+func (h holed) Apply(leaves nn.Leaves, in nn.Value) nn.Value {
+	phi := leaves["phi"].Node // [J/c, 1, c]
+	f := graph.Add(phi, graph.ExpandAxes(leaves["psi"].Node, 0, -1))
+	if h.broken {
+		zero := graph.MulScalar(phi, 0)
+		within := graph.LessThan(graph.Abs(graph.AddScalar(phi, -hole)), graph.ConstAs(phi, wide))
+		root := graph.Sqrt(graph.Where(within, zero, graph.OnesLike(phi)))
+		f = graph.Add(f, graph.MulScalar(root, 0)) // 0 everywhere, with the derivative 0/0 where the root is 0
+	}
+	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, in.Node.Shape().Dim(1), f.Shape().Dim(2)), PerParticle: true}
+}
+
+func (h holed) model() bayes.Model {
+	return bayes.Model{Network: h, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi")}
+}
+
+// Where a proposal's gradient is NaN at some particles, where they begin, on their way or where they end, these alone are rejected, stay where they were without
+// a weight, and are counted. All else, psi too, goes as it goes under a sound gradient if the same particles have no weight from the start.
+func TestSomeGradientsAreNotFinite(t *testing.T) {
+	const particles = 60
+	engine := computetest.Go(t) // what is rejected is decided in the graph
+	data := linear(6)
+	for _, c := range []struct {
+		proposal        Proposal
+		begins, ends    bool // whether the gradient is needed there
+		between, adapts bool
+		chunk           int
+	}{
+		{proposal: RandomWalk{}},
+		{proposal: Langevin{PaperForm: true}, begins: true},
+		{proposal: Langevin{}, begins: true, ends: true, chunk: 7},
+		{proposal: Langevin{}, begins: true, ends: true, adapts: true},
+		{proposal: HMC{Steps: 6}, begins: true, ends: true, between: true},
+	} {
+		t.Run(fmt.Sprintf("%+v/%T", c.proposal, c.proposal), func(t *testing.T) {
+			// step makes one from particles of which some have lost their weight, and gives where they began and all that it left.
+			step := func(broken bool, without []int) (from, phi, logWeights, rest []float64, record StepRecord) {
+				algorithm := Guided{Proposal: c.proposal, StepSize: optim.Constant(.4)}
+				if c.adapts {
+					algorithm.Adapt = .5
+				}
+				trainer := NewTrainer(holed{broken}.model())
+				defer trainer.Close()
+				r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
+					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Algorithm: algorithm, Threshold: 1e-9, Unscaled: true, Engine: engine, DType: compute.Float64, Chunk: c.chunk,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.state.Close()
+				from, logWeights = values(t, r, "phi"), values(t, r, "log_weights")
+				for _, j := range without {
+					logWeights[j] = math.Inf(-1)
+				}
+				r.state.Set("log_weights", compute.Floats(compute.Float64, logWeights, particles))
+				if err := r.advance(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				record = r.trace[0]
+				rest = slices.Concat(values(t, r, "psi"), values(t, r, "mean"), []float64{record.LogEvidence, record.Loss, record.ESS})
+				if c.adapts {
+					rest = append(append(rest, record.Acceptance), values(t, r, "log_step")...)
+				}
+				return from, values(t, r, "phi"), values(t, r, "log_weights"), rest, record
+			}
+			_, sound, _, _, _ := step(false, nil)
+			from, phi, logWeights, rest, record := step(true, nil)
+			var rejected []int
+			onTheWay := 0
+			for j, w := range logWeights {
+				seen := c.begins && inHole(from[j]) || c.ends && inHole(sound[j])
+				if seen && !math.IsInf(w, -1) {
+					t.Errorf("particle %d met NaN between %v and %v, but has log-weight %v", j, from[j], sound[j], w)
+				}
+				if math.IsInf(w, -1) {
+					rejected = append(rejected, j)
+					if !seen {
+						onTheWay++
+					}
+					if phi[j] != from[j] {
+						t.Errorf("particle %d was rejected, but went from %v to %v", j, from[j], phi[j])
+					}
+				}
+			}
+			t.Logf("%d of %d particles were rejected, %d of them for what they met on their way", len(rejected), particles, onTheWay)
+			if (len(rejected) > 0) != c.begins || len(rejected) > particles*3/4 || (onTheWay > 0) != c.between {
+				t.Errorf("particles %v were rejected, %d of them neither for where they began nor for where they ended", rejected, onTheWay)
+			}
+			if record.NonFinite != len(rejected) || record.GradientRejected {
+				t.Errorf("%d particles were rejected, and the record says %+v", len(rejected), record)
+			}
+			_, wantPhi, wantWeights, wantRest, _ := step(false, rejected)
+			computetest.Near(t, "phi", phi, wantPhi, 1e-12)
+			computetest.Near(t, "log-weights", logWeights, wantWeights, 1e-12)
+			computetest.Near(t, "psi, the mean of its gradient, evidence, loss and effective sample size", rest, wantRest, 1e-12)
+		})
+	}
+
+	// Nor do particles without a weight disturb later steps, or the scales that are taken from all of them.
+	result, err := Train(t.Context(), holed{broken: true}.model(), dataset.Parts{Train: data}, Settings{
+		Particles: particles, BatchSize: 6, Epochs: 30, Algorithm: Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3), Precondition: true}, Unscaled: true, Engine: engine,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range result.Trace {
+		if r.NonFinite == particles || r.GradientRejected || !(r.ESS >= 1) {
+			t.Errorf("step %d: %+v", i+1, r)
+		}
+	}
+	for i, v := range numbers(t, result.Posterior)[:particles+1] {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("parameter %d is %v", i, v)
+		}
+	}
+}
