@@ -61,6 +61,9 @@ func OpenStore(o Options) (*Store, error) {
 // Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each. Where run fails or the context ends, those
 // that are done are returned with the error.
 func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (map[string]float64, error)) ([]Result, error) {
+	if err := s.sayOthers(key); err != nil {
+		return nil, err
+	}
 	var results []Result
 	for repetition := range reps {
 		result, kept, err := s.load(key, repetition)
@@ -123,6 +126,28 @@ func (s *Store) path(key Key, repetition int) (string, json.RawMessage, error) {
 	name := func(part string) string { return strings.TrimLeft(plain.ReplaceAllString(part, "_"), ".") } // no ".."
 	return filepath.Join(s.dir, name(key.Study), name(key.Data), name(key.Method), hex.EncodeToString(sum[:6]),
 		strconv.Itoa(repetition)+".json"), settings, nil
+}
+
+// sayOthers says so where there are results of the key under other settings only: they are not used.
+func (s *Store) sayOthers(key Key) error {
+	path, _, err := s.path(key, 0)
+	if err != nil || s.fresh {
+		return err
+	}
+	own := filepath.Dir(path)
+	versions, err := os.ReadDir(filepath.Dir(own))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("kept results: %w", err)
+	}
+	for _, v := range versions {
+		if v.Name() == filepath.Base(own) {
+			return nil
+		}
+	}
+	if len(versions) > 0 {
+		s.say("%s %s %s: what is kept is of other settings (another version, or other flags): computed again", key.Study, key.Data, key.Method)
+	}
+	return nil
 }
 
 // load reads a repetition; kept is false where there is none to use.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,7 @@ type Options struct {
 	Reps     int               // repetitions; 0: as many as the study has by itself
 	Epochs   int               // epochs of training; 0: the paper's
 	Data     []string          // data sets; empty: all of the study's
+	Methods  []string          // methods; empty: all of the study's
 	Fresh    bool              // compute again what is kept
 	CacheDir string            // where repetitions are kept; empty: "results" in compute.CacheDir
 	Progress func(line string) // told how it goes; nil: nobody
@@ -68,27 +70,29 @@ func (o Options) say(format string, args ...any) {
 
 // Select is the part of a study's data sets that the options ask for, in the study's order; a set that the study does not have
 // is an error that names those it has.
-func (o Options) Select(known []string) ([]string, error) {
-	if len(o.Data) == 0 {
+func (o Options) Select(known []string) ([]string, error) { return chosen("data set", o.Data, known) }
+
+// SelectMethods is Select for methods.
+func (o Options) SelectMethods(known []string) ([]string, error) {
+	return chosen("method", o.Methods, known)
+}
+
+func chosen(kind string, asked, known []string) ([]string, error) {
+	for _, name := range asked {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no %s %q in this study; it has: %s", kind, name, strings.Join(known, ", "))
+		}
+	}
+	if len(asked) == 0 {
 		return known, nil
 	}
-	wanted := map[string]bool{}
-	for _, name := range o.Data {
-		wanted[name] = true
-	}
-	var chosen []string
+	var some []string
 	for _, name := range known {
-		if wanted[name] {
-			chosen = append(chosen, name)
-			delete(wanted, name)
+		if slices.Contains(asked, name) {
+			some = append(some, name)
 		}
 	}
-	for _, name := range o.Data {
-		if wanted[name] {
-			return nil, fmt.Errorf("no data set %q in this study; it has: %s", name, strings.Join(known, ", "))
-		}
-	}
-	return chosen, nil
+	return some, nil
 }
 
 // State says how far a study has come.
