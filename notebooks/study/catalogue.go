@@ -2,7 +2,7 @@ package study
 
 // built are the studies that can be run: state, note and code of a catalogue entry.
 var built = map[string]Study{
-	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "OHSMC's row only; kin8nm, naval and power validate once an epoch and repeat 3 times, not 10; satellite trains for 40 epochs, not 200"},
+	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, and are not tuned"},
 }
 
 // What data a user must bring for some studies.
