@@ -263,6 +263,18 @@ func (r *run) result() (*Result, error) {
 	if r.best.Step > 0 {
 		prefix = "best_"
 	}
+	posterior, err := r.posterior(prefix)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{
+		Posterior: posterior, Status: r.status, Steps: r.step, PerEpoch: r.batches.PerEpoch(), Trace: r.trace, Validated: r.validated, Best: r.best,
+		LogEvidence: r.logEvidence(), Plan: r.target.Plan, Elapsed: r.elapsed(),
+	}, nil
+}
+
+// posterior is the particles on the device, or with the prefix "best_" those of the best validation.
+func (r *run) posterior(prefix string) (*bayes.Posterior, error) {
 	var names []string
 	for _, name := range r.kept() {
 		names = append(names, prefix+name)
@@ -287,10 +299,7 @@ func (r *run) result() (*Result, error) {
 		Settings: r.Settings.record(), Data: r.data.Name, DataHash: r.data.Hash(), Rows: r.data.Rows(),
 		Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(r.engine),
 	}
-	return &Result{
-		Posterior: posterior, Status: r.status, Steps: r.step, PerEpoch: r.batches.PerEpoch(), Trace: r.trace, Validated: r.validated, Best: r.best,
-		LogEvidence: r.logEvidence(), Plan: r.target.Plan, Elapsed: r.elapsed(),
-	}, nil
+	return posterior, nil
 }
 
 // logEvidence is Result's.

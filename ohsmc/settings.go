@@ -52,6 +52,10 @@ type Settings struct {
 	Replace bool
 	// Progress, if set, is called after a step, at most about ten times a second, and at the end.
 	Progress func(Progress) `json:"-"`
+	// Observe, if set, is called with the particles and psi as they are after each ObserveEvery steps (default: an epoch's) that this sitting makes. An
+	// error ends the run.
+	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
+	ObserveEvery int
 }
 
 // Progress is where a run stands.
@@ -111,6 +115,7 @@ func (s Settings) check(bound *bayes.Bound, rows int) error {
 		{s.BatchSize >= 1 && s.BatchSize <= rows, "BatchSize", s.BatchSize, fmt.Sprintf("from 1 to the %d rows of the training part", rows)},
 		{s.Epochs >= 1, "Epochs", s.Epochs, "at least 1"},
 		{s.ValidateEvery >= 1, "ValidateEvery", s.ValidateEvery, "at least 1"},
+		{s.ObserveEvery >= 0, "ObserveEvery", s.ObserveEvery, "0 (an epoch's steps) or more"},
 		{s.Patience >= 0, "Patience", s.Patience, "0 (never stop early) or more"},
 		{s.Threshold > 0 && s.Threshold <= 1, "Threshold", s.Threshold, "above 0 and at most 1"},
 		{s.DType == compute.Float32 || s.DType == compute.Float64, "DType", s.DType, "compute.Float32 or compute.Float64"},

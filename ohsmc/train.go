@@ -103,7 +103,28 @@ func (r *run) advance(ctx context.Context) error {
 		return r.zeroWeights(record)
 	}
 	if r.validation != nil && (r.step%r.ValidateEvery == 0 || r.step == r.steps) {
-		return r.runValidation()
+		if err := r.runValidation(); err != nil {
+			return err
+		}
+	}
+	return r.observe()
+}
+
+// observe calls Settings.Observe where it is due.
+func (r *run) observe() error {
+	every := r.ObserveEvery
+	if every == 0 {
+		every = r.batches.PerEpoch()
+	}
+	if r.Observe == nil || r.step%every != 0 {
+		return nil
+	}
+	now, err := r.posterior("")
+	if err != nil {
+		return err
+	}
+	if err := r.Observe(r.step, now); err != nil {
+		return fmt.Errorf("ohsmc: Settings.Observe after step %d: %w", r.step, err)
 	}
 	return nil
 }

@@ -1,0 +1,40 @@
+package viz_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/viz"
+)
+
+func TestTraces(t *testing.T) {
+	one := viz.Trace{Name: "OHSMC", Series: viz.Series{Value: []float64{.1, .5, math.NaN(), .9}}}
+	fig, err := viz.Traces([]viz.Trace{one, {Name: "SMC", Series: viz.Series{Step: []float64{1, 9}, Value: []float64{0, 1}}}}, viz.TraceOptions{Truth: 1, TruthName: "truth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"OHSMC", "SMC", "truth", "Traces", "1 non-finite"} {
+		if !strings.Contains(string(svg), text) {
+			t.Errorf("the figure does not say %q", text)
+		}
+	}
+	for name, c := range map[string]struct {
+		traces []viz.Trace
+		opt    viz.TraceOptions
+		says   string
+	}{
+		"none":      {nil, viz.TraceOptions{}, "0 traces"},
+		"too many":  {make([]viz.Trace, 7), viz.TraceOptions{}, "7 traces"},
+		"empty one": {[]viz.Trace{one, {Name: "VB"}}, viz.TraceOptions{}, `"VB"`},
+		"truth":     {[]viz.Trace{one}, viz.TraceOptions{Truth: math.Inf(1), TruthName: "truth"}, "Truth = +Inf"},
+	} {
+		if _, err := viz.Traces(c.traces, c.opt); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.says)
+		}
+	}
+}
