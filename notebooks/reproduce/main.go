@@ -82,6 +82,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	epochs := flags.Int("epochs", 0, "epochs of training (default: the paper's)")
 	data := flags.String("data", "", "only these data `sets`, with commas between (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, with commas between (default: all of the study's)")
+	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
 	fresh := flags.Bool("fresh", false, "compute everything again instead of using what is kept")
 	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
@@ -101,7 +102,7 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 	if *epochs < 0 {
 		return fmt.Errorf("-epochs %d: must not be negative", *epochs)
 	}
-	options := study.Options{Reps: *reps, Epochs: *epochs, Data: names(*data), Methods: names(*methods), Fresh: *fresh,
+	options := study.Options{Reps: *reps, Epochs: *epochs, Data: names(*data), Methods: names(*methods), FigureDir: *figures, Fresh: *fresh,
 		Progress: func(line string) { fmt.Fprintln(progress, line) }}
 	studies := make([]study.Study, len(ids))
 	for i, id := range ids {

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gobnn/viz"
 )
 
 // Cell is one number of a table: ours beside the paper's.
@@ -52,13 +54,14 @@ func finite(x *float64) *float64 {
 
 // Options are what a user asks of a study. The zero value asks for the paper's own settings.
 type Options struct {
-	Reps     int               // repetitions; 0: as many as the study has by itself
-	Epochs   int               // epochs of training; 0: the paper's
-	Data     []string          // data sets; empty: all of the study's
-	Methods  []string          // methods; empty: all of the study's
-	Fresh    bool              // compute again what is kept
-	CacheDir string            // where repetitions are kept; empty: "results" in compute.CacheDir
-	Progress func(line string) // told how it goes; nil: nobody
+	Reps      int               // repetitions; 0: as many as the study has by itself
+	Epochs    int               // epochs of training; 0: the paper's
+	Data      []string          // data sets; empty: all of the study's
+	Methods   []string          // methods; empty: all of the study's
+	Fresh     bool              // compute again what is kept
+	FigureDir string            // where figures are saved; empty: "figures" in compute.CacheDir
+	CacheDir  string            // where repetitions are kept; empty: "results" in compute.CacheDir
+	Progress  func(line string) // told how it goes; nil: nobody
 }
 
 // say passes a line of progress on.
@@ -115,6 +118,8 @@ type Study struct {
 	Note  string // what the state does not say; may be empty
 	// Run computes the study's cells. When the context ends it returns those that it has, with the context's error. Nil: not yet.
 	Run func(ctx context.Context, o Options) ([]Cell, error)
+	// Draw, of a figure, gives it as well; Run saves it to a file.
+	Draw func(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
 }
 
 // Papers are the papers' short names and titles, in the order in which All goes through them.
@@ -133,7 +138,7 @@ func All() []Study {
 		s.Paper, _, _ = strings.Cut(s.ID, ".")
 		s.State = NotYet
 		if b, ok := built[s.ID]; ok {
-			s.State, s.Note, s.Run = b.State, b.Note, b.Run
+			s.State, s.Note, s.Run, s.Draw = b.State, b.Note, b.Run, b.Draw
 		}
 		all[i] = s
 	}
