@@ -119,6 +119,9 @@ func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			if r.batch > 0 {
 				settings.BatchSize = r.batch
 			}
+			if _, sequential := r.algorithm.(ohsmc.SMC); sequential {
+				settings.Particles = 200 // each step goes through its rows one by one
+			}
 			var psi viz.Series
 			settings.Observe = func(step int, now *bayes.Posterior) error {
 				value, _, err := now.Parameter(shifted)
@@ -192,7 +195,7 @@ func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.F
 	if err != nil {
 		return nil, err
 	}
-	lattice, err := viz.NewLattice(-4, 4, 200, -6, 2, 200)
+	lattice, err := viz.NewLattice(-4, 4, 200, -3, 1.5, 200)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,143 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+)
+
+// The budget is the same for all: as many attempts, no two of them alike; the paper's methods are among them, and its cells have a method each.
+func TestContenders(t *testing.T) {
+	all := contenders(100)
+	for _, c := range all {
+		if len(c.attempts) != len(all[0].attempts) {
+			t.Errorf("%s has %d attempts, %s %d", c.name, len(c.attempts), all[0].name, len(all[0].attempts))
+		}
+		seen := map[string]bool{}
+		for _, a := range c.attempts {
+			text, err := json.Marshal(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[string(text)] {
+				t.Errorf("%s has the attempt %s twice", c.name, text)
+			}
+			seen[string(text)] = true
+		}
+	}
+	for _, row := range table8 {
+		for method, values := range row.paper {
+			if !slices.Contains(contenderNames(), method) || len(row.reported(method)) != len(values) {
+				t.Errorf("%s: the paper's %v of %q have no method or no metric", row.data, values, method)
+			}
+		}
+	}
+}
+
+// The attempt with the best validation is taken, and the test part has no say.
+func TestBestByValidation(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All()}
+	parts, err := dataset.Yacht().Split(table8Split, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(model, 50, 2, func(string, ...any) {})
+	defer b.close()
+	slow, fast := attempt{Method: baseline.MAP{}, Rate: 1e-6}, attempt{Method: baseline.MAP{}, Rate: .05}
+	nlpd := func(attempts ...attempt) float64 {
+		p, err := b.best(t.Context(), contender{"MAP", attempts}, parts, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prediction, err := p.Predict(t.Context(), parts.Validation.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		score, err := metric.NLPD(prediction, parts.Validation.Y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return score.Value
+	}
+	bad, good := nlpd(slow), nlpd(fast)
+	if bad <= good || nlpd(slow, fast) != good || nlpd(fast, slow) != good {
+		t.Errorf("validation NLPD %v and %v alone, %v and %v of both: want the lower", bad, good, nlpd(slow, fast), nlpd(fast, slow))
+	}
+}
+
+// A study asked for what it does not have names what it has, before it computes anything.
+func TestUnknown(t *testing.T) {
+	for id, c := range map[string]struct{ data, method string }{
+		"ohsmc.table8": {"yacht, ", "SGSMC-HMC"}, "ohsmc.fig1": {"crescent", "SGSMC, OHSMC"}, "ohsmc.fig2": {"crescent", "SWAG"}, "ohsmc.fig5": {"crescent", "OHSMC"},
+	} {
+		s, err := Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Run(context.Background(), Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Data: []string{"jacht"}})
+		if err == nil || !strings.Contains(err.Error(), `no data set "jacht"`) || !strings.Contains(err.Error(), c.data) {
+			t.Errorf("%s: error %v, want one that names jacht and %q", id, err, c.data)
+		}
+		_, err = s.Run(context.Background(), Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"VBB"}})
+		if err == nil || !strings.Contains(err.Error(), `no method "VBB"`) || !strings.Contains(err.Error(), c.method) {
+			t.Errorf("%s: error %v, want one that names VBB and %q", id, err, c.method)
+		}
+	}
+}
+
+// TestTable8Resumes: a row is kept by method and repetition, and computed again, and said so, under other settings.
+func TestTable8Resumes(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	var said []string
+	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht"}, Methods: []string{"MAP", "MLE"}, Reps: 2, Epochs: 1,
+		Progress: func(line string) { said = append(said, line) }}
+	run := func() []Cell {
+		t.Helper()
+		said = nil
+		cells, err := runTable8(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cells
+	}
+	first := run()
+	if len(said) != 4 || len(first) != 12 || first[0].Reps != 2 {
+		t.Fatalf("%d cells, said %q; want 6 metrics of 2 methods and a line for each of 4 repetitions", len(first), said)
+	}
+	if again := run(); len(said) != 0 || again[0].Ours != first[0].Ours {
+		t.Errorf("said %q, NLPD %v after %v: it should be kept", said, again[0].Ours, first[0].Ours)
+	}
+	o.Epochs = 2
+	if run(); len(said) != 6 || !strings.Contains(said[0], "other settings") {
+		t.Errorf("said %q, want 4 repetitions, and of each method that what is kept is of other settings", said)
+	}
+}
+
+// TestFigures: each figure draws and is saved, with two epochs.
+func TestFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("samples")
+	}
+	for _, c := range []struct{ id, method string }{{"ohsmc.fig1", "OHSMC"}, {"ohsmc.fig5", "OHSMC"}, {"ohsmc.fig2", "OHSMC"}} {
+		s, err := Find(c.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fig, cells, err := s.Draw(t.Context(), Options{Epochs: 2, Methods: []string{c.method}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fig.PNG(); err != nil || (c.id == "ohsmc.fig1") != (len(cells) == 2) {
+			t.Errorf("%s: %d cells, %v", c.id, len(cells), err)
+		}
+	}
+}
