@@ -201,9 +201,9 @@ func (m Laplace) curvature(j *job, s compute.Nodes, rows, count *Node, free []in
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	size := rows.Shape().Dim(0)
 	copies := BroadcastToDims(s["phi"], size, j.bound.D)
-	leaves := j.bound.Unpack(copies, s["psi"], nil)
+	leaves := j.bound.Unpack(nn.Block(copies, 1), s["psi"], nil)
 	input := j.bound.Prefix(leaves, x) // [width, B]: parameters before the first stochastic layer are shared
-	perRow := nn.Value{Node: ExpandAxes(Transpose(input.Node, 0, 1), -1), PerParticle: true}
+	perRow := nn.Value{Node: Reshape(Transpose(input.Node, 0, 1), size, input.Node.Shape().Dim(0), 1, 1), PerParticle: true}
 	outputs := Reshape(j.bound.Suffix(leaves, perRow).Node, size, j.bound.Outputs)
 
 	real := ConvertDType(LessThan(Iota(x.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), x.DType()) // [B]

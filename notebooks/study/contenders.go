@@ -77,6 +77,7 @@ func contenders(rows int) []contender {
 		{"MAP", rates(attempt{Method: baseline.MAP{}})},
 		{"deep ensemble", rates(attempt{Method: baseline.Ensemble{}})},
 		{"MC dropout", variants(0, baseline.Dropout{Rate: .1}, baseline.Dropout{Rate: .05})},
+		{"Laplace", rates(attempt{Method: baseline.Laplace{}})},
 		{"SGLD", variants(0, baseline.SGLD{StepSize: .02 * perRow}, baseline.SGLD{StepSize: .2 * perRow})},
 		{"SGHMC", variants(0, baseline.SGHMC{LearningRate: .02 * perRow}, baseline.SGHMC{LearningRate: .2 * perRow})},
 	}
