@@ -5,8 +5,14 @@ var built = map[string]Study{
 	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, and are not tuned"},
 	"ohsmc.fig1":   figure("ohsmc.fig1", "SMC, SGSMC and OHSMC, with one move before each datum, not 10, and 200 particles; MC, VB and MAP are left out", crescentFig1),
 	"ohsmc.fig2":   figure("ohsmc.fig2", "SGSMC with one move before each datum, not 10", crescentFig2),
+	"ohsmc.fig3":   figure("ohsmc.fig3", lessDraws, sinTanh.figure(1)),
+	"ohsmc.fig4":   figure("ohsmc.fig4", lessDraws+"; the predictive probability, not lines of single draws", twoMoons.figure(1)),
+	"ohsmc.fig6":   figure("ohsmc.fig6", lessDraws, sinTanh.figure(5)),
+	"ohsmc.fig7":   figure("ohsmc.fig7", lessDraws+"; the predictive probability, not lines of single draws", twoMoons.figure(5)),
 	"ohsmc.fig5":   figure("ohsmc.fig5", "OHSMC alone, as panels at six epochs", crescentFig5),
 }
+
+const lessDraws = "MAP-HMC and SGSMC-HMC draw less"
 
 // What data a user must bring for some studies.
 const (
