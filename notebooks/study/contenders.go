@@ -97,6 +97,7 @@ type bench struct {
 	model     bayes.Model
 	batch     int
 	epochs    int
+	unscaled  bool // the data as they are
 	particles *ohsmc.Trainer
 	rivals    *baseline.Trainer
 	say       func(format string, args ...any)
@@ -177,7 +178,7 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 	case baseline.Method:
 		var result *baseline.Result
 		result, err = b.rivals.Fit(ctx, method, parts, baseline.Settings{
-			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
+			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
 			Progress: func(p baseline.Progress) { b.tell("%s, %s, step %d of %d", what, p.Stage, p.Step, p.Steps) },
 		})
 		if err == nil {
@@ -186,7 +187,7 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 	case ohsmc.Algorithm:
 		var result *ohsmc.Result
 		result, err = b.particles.Train(ctx, parts, ohsmc.Settings{
-			Algorithm: method, Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
+			Algorithm: method, Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
 			Progress: func(p ohsmc.Progress) {
 				b.tell("%s, step %d of %d, best validation NLPD %.4f", what, p.Step, p.Steps, p.Best)
 			},

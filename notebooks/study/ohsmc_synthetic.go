@@ -89,6 +89,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.
 		}
 		b := newBench(s.model, 20, epochs, o.say)
 		defer b.close()
+		b.unscaled = true // the noise has variance 1 in the target's own units
 		var panels []*viz.Figure
 		for seed := range uint64(seeds) {
 			var parts dataset.Parts
