@@ -44,9 +44,6 @@ func TestKernels(t *testing.T) {
 	t.Parallel()
 	particles := 700
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		if engine.IsXLA() && dtype == compute.Float64 {
-			t.Skip("compiles long")
-		}
 		if testing.Short() {
 			particles = 300
 		}
