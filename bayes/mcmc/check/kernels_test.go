@@ -38,8 +38,7 @@ var kernels = []struct {
 	{kernel: turning{}, options: Options{Targets: []Target{Gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}, NotReversible: true}, second: true},
 }
 
-// Every kernel passes, on every backend and in both types, but for float64 where it must be compiled. A step of float32 or of another backend differs in
-// rounding alone: fewer chains do for all but the first, and fewer targets where they must be compiled: the Go backend takes all.
+// Every kernel passes, on every backend and in both types. A step of float32 or of another backend differs in rounding alone: fewer chains do for all but the first, and fewer targets where they must be compiled: the Go backend takes all.
 func TestKernels(t *testing.T) {
 	t.Parallel()
 	particles := 700
