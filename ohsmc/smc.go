@@ -93,6 +93,7 @@ const (
 	movingNow     = "moving/now"         // [J]: 1 for particles whose transition goes on
 	movingEve     = "moving/eve"         // int32 [J]: the first ancestor
 	movingScale   = "moving/scale"       // [D]
+	batchFeatures = "moving/features"    // [width, M]: target.Batch.Features, since psi stays as it is on the way
 	batchX        = "moving/x"           // [M, d]
 	batchY        = "moving/y"           // [M]
 )
@@ -109,7 +110,7 @@ func (a SMC) build(c *core, engine *compute.Engine) (stepper, error) {
 	weights := []string{movingPhi, movingWeights, movingDensity, movingEve, movingScale}
 	moved := s.carried()
 	reads := func(more ...[]string) []string {
-		return append(slices.Concat(more...), append(shared, batchX, batchY)...)
+		return append(slices.Concat(more...), append(shared, batchFeatures, batchY)...)
 	}
 	var learnt []string
 	for _, name := range c.carried() {
@@ -124,7 +125,7 @@ func (a SMC) build(c *core, engine *compute.Engine) (stepper, error) {
 		updates []string
 		step    compute.Step
 	}{
-		{&s.start, "smc start", []string{"train_x", "train_y"}, append(weights, batchX, batchY), s.startStep},
+		{&s.start, "smc start", append(shared, "train_x", "train_y"), append(weights, batchX, batchFeatures, batchY), s.startStep},
 		{&s.restart, "smc kernel start", reads([]string{movingPhi}), moved[1:], s.restartStep},
 		{&s.move, "smc move", reads(moved, []string{movingScale}), moved, s.moveStep},
 		{&s.weigh, "smc weigh", reads(weights), weights, s.weighStep},
@@ -180,7 +181,7 @@ func (s *sequence) keeps() bool {
 
 // first is the posterior of the batch's first n rows, n a scalar.
 func (s *sequence) first(nodes compute.Nodes, n *Node) mcmc.Target {
-	batch := target.Batch{X: nodes[batchX], Y: nodes[batchY], Count: ConvertDType(n, s.DType)}
+	batch := target.Batch{Features: nodes[batchFeatures], Y: nodes[batchY], Count: ConvertDType(n, s.DType)}
 	return target.At(target.Full{Likelihood: s.target.Likelihood}, nodes["psi"], batch)
 }
 
@@ -276,6 +277,7 @@ func (s *sequence) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	phi := s.bound.SamplePrior(random.FromSeed(inputs[2]).Named("sequence").At(inputs[1]), s.DType, s.Particles)
 	next := compute.Nodes{
 		movingPhi: phi, movingWeights: s.uniform(phi), movingDensity: smc.Gate(s.bound.LogPrior(phi)), movingEve: s.places(phi), batchX: batch.X, batchY: batch.Y,
+		batchFeatures: s.target.Features(nodes["psi"], batch),
 	}
 	next[movingScale] = s.scale(phi, next[movingWeights])
 	return next, ConstAs(phi, []float64{0})
@@ -350,7 +352,8 @@ func (s *sequence) pack(state mcmc.State) compute.Nodes {
 // the seed.
 func (s *sequence) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	place := Reshape(inputs[0], 1, 1)
-	datum := target.Batch{X: Gather(nodes[batchX], place), Y: Gather(nodes[batchY], place)}
+	features := Transpose(Gather(Transpose(nodes[batchFeatures], 0, 1), place), 0, 1)
+	datum := target.Batch{Features: features, Y: Gather(nodes[batchY], place)}
 	phi := nodes[movingPhi]
 	logLik := s.target.LogLikelihood(phi, nodes["psi"], datum)
 	logWeights, increment := smc.Normalise(Add(nodes[movingWeights], logLik))

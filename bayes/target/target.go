@@ -27,6 +27,9 @@ type Batch struct {
 	X     *Node // [B, d], standardised
 	Y     *Node // [B]: the standardised target, or the index of the class
 	Count *Node // scalar of X's type: how many rows are real; nil if all are
+	// Features are what the layers before the first stochastic one make of X, [width, B], where they are known already (see Likelihood.Features); X is then not
+	// looked at, and there is no gradient with respect to psi.
+	Features *Node
 }
 
 // mask is true for real rows, [1, B]; nil if all are.
@@ -44,7 +47,7 @@ func (b Batch) count() *Node {
 	if b.Count != nil {
 		return b.Count
 	}
-	return ConstAs(b.X, float64(b.Y.Shape().Dim(0)))
+	return ConstAs(b.Y, float64(b.Y.Shape().Dim(0)))
 }
 
 // Likelihood evaluates log p(y_batch | phi_j; psi), unscaled. Its methods build graph, and panic as GoMLX does.
@@ -71,17 +74,32 @@ type evaluation struct {
 	input  nn.Value  // what the prefix gives
 }
 
+// Features are a batch's: for evaluations again and again with the same psi.
+func (l Likelihood) Features(psi *Node, batch Batch) *Node {
+	prefix := l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
+	return l.Model.Prefix(prefix, batch.X).Node
+}
+
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	if mask := batch.mask(); mask != nil { // padding may hold anything, but 0 times NaN is NaN, in gradients too
 		rows := batch.Y.Shape().Dim(0)
-		column := BroadcastToDims(Reshape(mask, rows, 1), batch.X.Shape().Dimensions...)
-		batch.X = Where(column, batch.X, ZerosLike(batch.X))
+		if batch.Features == nil {
+			column := BroadcastToDims(Reshape(mask, rows, 1), batch.X.Shape().Dimensions...)
+			batch.X = Where(column, batch.X, ZerosLike(batch.X))
+		} else {
+			row := BroadcastToDims(Reshape(mask, 1, rows), batch.Features.Shape().Dimensions...)
+			batch.Features = Where(row, batch.Features, ZerosLike(batch.Features))
+		}
 		batch.Y = Where(Reshape(mask, rows), batch.Y, ZerosLike(batch.Y))
 	}
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	e.common = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return !s.InPrefix && !s.Stochastic })
-	e.input = l.Model.Prefix(e.prefix, batch.X)
+	if batch.Features != nil {
+		e.input = nn.Value{Node: batch.Features}
+	} else {
+		e.input = l.Model.Prefix(e.prefix, batch.X)
+	}
 	return e
 }
 
@@ -198,11 +216,11 @@ var (
 )
 
 // Scale implements Target: 1.
-func (f Full) Scale(batch Batch) *Node { return ConstAs(batch.X, 1.0) }
+func (f Full) Scale(batch Batch) *Node { return ConstAs(batch.Y, 1.0) }
 
 // Scale implements Target: N/n, where n counts the batch's real rows.
 func (m MiniBatch) Scale(batch Batch) *Node {
-	return Div(ConstAs(batch.X, float64(m.Rows)), batch.count())
+	return Div(ConstAs(batch.Y, float64(m.Rows)), batch.count())
 }
 
 // LogPosterior implements Target.

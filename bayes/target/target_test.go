@@ -187,11 +187,15 @@ func TestAgainstPlainLoops(t *testing.T) {
 				}
 				out := s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
 					l := s.likelihood(chunk)
-					return []*Node{l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b), l.Evidence(phi, psi, logWeights, b).LogEvidence}
+					known := Batch{Features: l.Features(psi, b), Y: b.Y}
+					return []*Node{
+						l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b), l.Evidence(phi, psi, logWeights, b).LogEvidence, l.LogLikelihood(phi, psi, known),
+					}
 				})()
 				name := fmt.Sprintf("%s, chunk %d: ", m.name, chunk)
 				computetest.Near(t, name+"log-likelihood", out[0], logLik, tolerance(dtype))
 				computetest.Near(t, name+"predictive", out[1], predictive, tolerance(dtype))
+				computetest.Near(t, name+"log-likelihood of features", out[3], logLik, tolerance(dtype))
 				computetest.Near(t, name+"evidence", out[2], []float64{floats.LogSumExp(joint)}, tolerance(dtype))
 			}
 		}
