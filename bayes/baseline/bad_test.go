@@ -159,3 +159,15 @@ func TestMemberWithoutGradient(t *testing.T) {
 		}
 	}
 }
+
+// unregistered is a network of a user's own that bayes.Register does not know.
+type unregistered struct{ nn.MLP }
+
+// A network that cannot be written is an error that says what to do.
+func TestUnregisteredNetwork(t *testing.T) {
+	model := bayes.Model{Network: unregistered{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(1)}
+	_, err := Fit(t.Context(), model, MAP{}, dataset.Parts{Train: line(30)}, Settings{Epochs: 1, Engine: goEngine(t)})
+	if err == nil || !strings.Contains(err.Error(), "unregistered") || !strings.Contains(err.Error(), "bayes.Register") {
+		t.Errorf("error %v", err)
+	}
+}

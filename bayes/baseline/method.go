@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -161,6 +162,9 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 	if err != nil {
 		return nil, err
 	}
+	if _, err := json.Marshal(bound.Model); err != nil { // programs are known by their models, as text
+		return nil, fmt.Errorf("baseline: the model: %w", err)
+	}
 	if want, have := bound.Model.Likelihood.Task(), parts.Train.Task; want != have {
 		return nil, fmt.Errorf("baseline: likelihood %T is for %v, but the data %q is for %v", bound.Model.Likelihood, want, parts.Train.Name, have)
 	}
@@ -172,6 +176,9 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 	}
 	if method, err = method.prepared(bound, settings, parts.Train.Rows()); err != nil {
 		return nil, err
+	}
+	if _, err := json.Marshal(method.describe()); err != nil { // a kernel of a user's own
+		return nil, fmt.Errorf("baseline: the settings of %T: %w", method, err)
 	}
 	j := &job{
 		Settings: settings, trainer: t, method: method, bound: bound, parts: parts,

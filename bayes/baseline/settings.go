@@ -123,7 +123,7 @@ func (s Settings) record() map[string]any {
 func text(v any) json.RawMessage {
 	out, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Errorf("baseline: settings that passed the check cannot be written: %w", err)) // only a kernel of a user's own could
+		panic(fmt.Errorf("baseline: settings that passed the check cannot be written: %w", err)) // newJob has looked
 	}
 	return out
 }

@@ -22,6 +22,8 @@ import (
 // at 0.1.
 type crescent struct{}
 
+func init() { bayes.Register(crescent{}) }
+
 // shifted is the parameter psi - 0.1: shared parameters begin at 0.
 const shifted = "psi less 0.1"
 
