@@ -173,6 +173,9 @@ func moments(t *testing.T, r *run) (mean, variance []float64) {
 // OHSMC's fixed point is not the posterior, and the package says so: here is by how much, on a conjugate regression. The particles agree
 // with the filter's stationary law, whose variance is more than 1.5 times, or less than 1/1.5 of, the posterior's.
 func TestFixedPointIsNotThePosterior(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long training")
+	}
 	const sd = .5
 	data := linear(30)
 	posterior := newKalman(3)

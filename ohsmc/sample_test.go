@@ -20,6 +20,9 @@ import (
 // With psi, the bias, fixed at what SMC found, the weights' posterior is Gaussian: chains of HMC and NUTS have its means and variances, within 4.5
 // Monte Carlo standard errors as their effective sample sizes give them (each a false alarm of 7e-6; seeds are fixed).
 func TestSampleAtFixedPsi(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long chains")
+	}
 	const sd = .8
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.Weights(1)}
 	data := linear(40)
