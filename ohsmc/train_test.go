@@ -417,6 +417,9 @@ func TestTasks(t *testing.T) {
 	}{
 		{dataset.Yacht(), bayes.Gaussian{}, 1.4}, {dataset.BreastCancer(), bayes.Bernoulli{}, .66}, {dataset.Wine(), bayes.Categorical{}, 1.08},
 	} {
+		if testing.Short() && c.data.Name != "yacht" {
+			continue
+		}
 		parts, err := c.data.Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 		if err != nil {
 			t.Fatal(err)
