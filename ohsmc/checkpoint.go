@@ -2,12 +2,9 @@ package ohsmc
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/checkpoint"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -70,15 +67,7 @@ func (r *run) checkpoint() error {
 }
 
 // own names the tensors that are the run's state, not its data.
-func (r *run) own() []string {
-	var names []string
-	for _, name := range r.state.Names() {
-		if !strings.HasPrefix(name, "train_") && !strings.HasPrefix(name, "valid_") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+func (r *run) own() []string { return r.state.NamesWithout("train_", "valid_") }
 
 // restore goes on from the checkpoint if there is one.
 func (r *run) restore() error {
@@ -103,11 +92,8 @@ func (r *run) restore() error {
 }
 
 func (r *run) adopt(kept checkpoint.Run[position]) (err error) {
-	for _, name := range r.own() {
-		if kept.Tensors[name] == nil {
-			return fmt.Errorf("it has no tensor %q", name)
-		}
-		r.state.Set(name, kept.Tensors[name])
+	if err := kept.Into(r.state, r.own()); err != nil {
+		return err
 	}
 	r.step, r.sinceBest, r.status, r.before = kept.Head.Step, kept.Head.SinceBest, kept.Head.Status, kept.Head.Elapsed
 	if r.trace, err = traceOf(kept.Tensors["trace"]); err != nil {
@@ -131,11 +117,11 @@ func traceTensor(trace []StepRecord) *tensors.Tensor {
 	for _, t := range trace {
 		rows = append(rows, t.values()...)
 	}
-	return matrix(rows, recordWidth)
+	return checkpoint.Table(rows, recordWidth)
 }
 
 func traceOf(t *tensors.Tensor) ([]StepRecord, error) {
-	rows, err := rowsOf(t, recordWidth)
+	rows, err := checkpoint.Rows(t, recordWidth)
 	var trace []StepRecord
 	for _, v := range rows {
 		trace = append(trace, recordOf(v))
@@ -148,50 +134,16 @@ func validatedTensor(validated []Validation) *tensors.Tensor {
 	for _, v := range validated {
 		rows = append(rows, float64(v.Step), v.NLPD)
 	}
-	return matrix(rows, 2)
+	return checkpoint.Table(rows, 2)
 }
 
 func validatedOf(t *tensors.Tensor) ([]Validation, error) {
-	rows, err := rowsOf(t, 2)
+	rows, err := checkpoint.Rows(t, 2)
 	var validated []Validation
 	for _, v := range rows {
 		validated = append(validated, Validation{int(v[0]), v[1]})
 	}
 	return validated, err
-}
-
-func matrix(rows []float64, width int) *tensors.Tensor {
-	if len(rows) == 0 {
-		rows = make([]float64, width) // tensors of size 0 are not portable: a row of zeros stands for none
-	}
-	return tensors.FromFlatDataAndDimensions(rows, len(rows)/width, width)
-}
-
-func rowsOf(t *tensors.Tensor, width int) ([][]float64, error) {
-	if t == nil {
-		return nil, errors.New("its records are missing")
-	}
-	flat, err := compute.Float64s(t)
-	if err != nil || len(flat)%width != 0 {
-		return nil, fmt.Errorf("its records cannot be read (%d numbers in rows of %d): %w", len(flat), width, err)
-	}
-	var rows [][]float64
-	for i := 0; i < len(flat); i += width {
-		rows = append(rows, flat[i:i+width])
-	}
-	if len(rows) == 1 && allZero(rows[0]) {
-		return nil, nil
-	}
-	return rows, nil
-}
-
-func allZero(values []float64) bool {
-	for _, v := range values {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func number(b bool) float64 {

@@ -2,14 +2,10 @@ package baseline
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/checkpoint"
-
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 const checkpointFormat = "gobnn.baseline/1"
@@ -80,7 +76,7 @@ func (r *run) checkpoint() error {
 	for _, v := range r.validated {
 		validated = append(append(validated, float64(v.Step)), v.NLPD...)
 	}
-	kept.Tensors["trace"], kept.Tensors["validated"] = matrix(trace, 2), matrix(validated, 1+r.members)
+	kept.Tensors["trace"], kept.Tensors["validated"] = checkpoint.Table(trace, 2), checkpoint.Table(validated, 1+r.members)
 	if err := kept.Write(r.file()); err != nil {
 		return fmt.Errorf("baseline: checkpoint: %w", err)
 	}
@@ -111,21 +107,18 @@ func (r *run) restore() error {
 }
 
 func (r *run) adopt(kept checkpoint.Run[position]) error {
-	for _, name := range r.own() {
-		if kept.Tensors[name] == nil {
-			return fmt.Errorf("it has no tensor %q", name)
-		}
-		r.state.Set(name, kept.Tensors[name])
+	if err := kept.Into(r.state, r.own()); err != nil {
+		return err
 	}
 	r.step, r.status, r.before = kept.Head.Step, kept.Head.Status, kept.Head.Elapsed
-	trace, err := rowsOf(kept.Tensors["trace"], 2)
+	trace, err := checkpoint.Rows(kept.Tensors["trace"], 2)
 	if err != nil {
 		return err
 	}
 	for _, v := range trace {
 		r.trace = append(r.trace, StepRecord{Loss: v[0], Rejected: int(v[1])})
 	}
-	validated, err := rowsOf(kept.Tensors["validated"], 1+r.members)
+	validated, err := checkpoint.Rows(kept.Tensors["validated"], 1+r.members)
 	if err != nil {
 		return err
 	}
@@ -138,32 +131,4 @@ func (r *run) adopt(kept checkpoint.Run[position]) error {
 		})
 	}
 	return nil
-}
-
-// matrix are records, a row each; tensors of size 0 are not portable: a row of zeros stands for none.
-func matrix(rows []float64, width int) *tensors.Tensor {
-	if len(rows) == 0 {
-		rows = make([]float64, width)
-	}
-	return tensors.FromFlatDataAndDimensions(rows, len(rows)/width, width)
-}
-
-func rowsOf(t *tensors.Tensor, width int) ([][]float64, error) {
-	if t == nil {
-		return nil, errors.New("its records are missing")
-	}
-	flat, err := compute.Float64s(t)
-	if err != nil || len(flat)%width != 0 {
-		return nil, fmt.Errorf("its records cannot be read (%d numbers in rows of %d): %w", len(flat), width, err)
-	}
-	var rows [][]float64
-	for i := 0; i < len(flat); i += width {
-		rows = append(rows, flat[i:i+width:i+width])
-	}
-	for _, v := range flat[:width] {
-		if v != 0 || len(rows) > 1 {
-			return rows, nil
-		}
-	}
-	return nil, nil
 }

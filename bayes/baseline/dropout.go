@@ -63,16 +63,7 @@ func (m Dropout) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error)
 }
 
 func (m Dropout) fit(ctx context.Context, j *job) (*Result, error) {
-	learner, err := j.newSampled(masked{m, j.bound, j.DType}, m.Masks, m.Samples)
-	if err != nil {
-		return nil, err
-	}
-	t, err := j.train(ctx, j.training(learner))
-	if err != nil {
-		return nil, err
-	}
-	t.Posterior, err = learner.posterior(j, t.theta)
-	return t.Result, err
+	return j.fitFamily(ctx, masked{m, j.bound, j.DType}, m.Masks, m.Samples)
 }
 
 // masked is the family: lambda are the mean parameters, [D].

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -47,6 +48,20 @@ func (j *job) newSampled(f family, draws, predicted int) (*sampled, error) {
 		s.validation, err = j.miniBatch(j.bound, predicted, j.parts.Validation.Rows())
 	}
 	return s, err
+}
+
+// fitFamily trains a family with so many draws a step; the posterior is `predicted` draws.
+func (j *job) fitFamily(ctx context.Context, f family, draws, predicted int) (*Result, error) {
+	learner, err := j.newSampled(f, draws, predicted)
+	if err != nil {
+		return nil, err
+	}
+	t, err := j.train(ctx, j.training(learner))
+	if err != nil {
+		return nil, err
+	}
+	t.Posterior, err = learner.posterior(j, t.theta)
+	return t.Result, err
 }
 
 func (s *sampled) kind() string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -259,12 +258,4 @@ func (r *run) result() (trained, error) {
 }
 
 // own names the tensors that are the stage's state, not its data.
-func (r *run) own() []string {
-	var names []string
-	for _, name := range r.state.Names() {
-		if !strings.HasPrefix(name, "train_") && !strings.HasPrefix(name, "valid_") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+func (r *run) own() []string { return r.state.NamesWithout("train_", "valid_") }

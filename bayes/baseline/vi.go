@@ -52,16 +52,7 @@ func (m VI) prepared(*bayes.Bound, Settings, int) (Method, error) {
 }
 
 func (m VI) fit(ctx context.Context, j *job) (*Result, error) {
-	learner, err := j.newSampled(meanField{m, j.bound, j.DType}, m.Draws, m.Samples)
-	if err != nil {
-		return nil, err
-	}
-	t, err := j.train(ctx, j.training(learner))
-	if err != nil {
-		return nil, err
-	}
-	t.Posterior, err = learner.posterior(j, t.theta)
-	return t.Result, err
+	return j.fitFamily(ctx, meanField{m, j.bound, j.DType}, m.Draws, m.Samples)
 }
 
 // meanField is the family: lambda is mu and rho, [2 D].

@@ -100,11 +100,8 @@ func (r *run) restore() (resumed bool, err error) {
 }
 
 func (r *run) adopt(kept checkpoint.Run[position]) error {
-	for _, name := range r.carried() {
-		if kept.Tensors[name] == nil {
-			return fmt.Errorf("it has no tensor %q", name)
-		}
-		r.state.Set(name, kept.Tensors[name])
+	if err := kept.Into(r.state, r.carried()); err != nil {
+		return err
 	}
 	if draws := kept.Tensors["draws"]; draws != nil {
 		if err := r.draws.adopt(draws); err != nil {

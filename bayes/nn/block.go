@@ -36,14 +36,19 @@ func Unblock(x *graph.Node, particles int) *graph.Node {
 // each element is used many times; but it never repeats what it counts as expensive, such as a division. So x is divided by a one of which the
 // compiler does not know that it is one: it is taken from some tensor that is stored already.
 func hold(x, stored *graph.Node) *graph.Node {
-	corner := make([]graph.SliceAxisSpec, stored.Rank())
-	for axis := range corner {
-		corner[axis] = graph.AxisRange(0, 1)
-	}
-	sample := graph.StopGradient(graph.Reshape(graph.Slice(stored, corner...)))
+	sample := graph.StopGradient(first(stored))
 	positive := graph.GreaterThan(sample, graph.ZerosLike(sample)) // false for NaN
 	one := graph.Add(graph.ConvertDType(positive, x.DType()), graph.ConvertDType(graph.LogicalNot(positive), x.DType()))
 	return graph.Div(x, one)
+}
+
+// first is the first number of x, a scalar.
+func first(x *graph.Node) *graph.Node {
+	corner := make([]graph.SliceAxisSpec, x.Rank())
+	for axis := range corner {
+		corner[axis] = graph.AxisRange(0, 1)
+	}
+	return graph.Reshape(graph.Slice(x, corner...))
 }
 
 // holdGradient is z, whose gradient is evaluated once and stored.

@@ -117,15 +117,10 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 // added to it, which the compiler removes: gradients pass through it to two such identities.
 func withGradient(f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA, ofB func(v *graph.Node) *graph.Node) *graph.Node {
 	var v *graph.Node // set before it is used: gradients pass from the output to the inputs
-	first := func(x *graph.Node, of func(v *graph.Node) *graph.Node) *graph.Node {
-		x = graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return of(v) })
-		corner := make([]graph.SliceAxisSpec, x.Rank())
-		for axis := range corner {
-			corner[axis] = graph.AxisRange(0, 1)
-		}
-		return graph.Reshape(graph.Slice(x, corner...))
+	linked := func(x *graph.Node, of func(v *graph.Node) *graph.Node) *graph.Node {
+		return first(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return of(v) }))
 	}
-	link := graph.Add(first(a, ofA), first(b, ofB))
+	link := graph.Add(linked(a, ofA), linked(b, ofB))
 	never := graph.Const(link.Graph(), false)
 	zero := graph.Where(never, link, graph.ZerosLike(link))
 	y := graph.Add(f(graph.StopGradient(a), graph.StopGradient(b)), zero)

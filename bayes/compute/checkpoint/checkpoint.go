@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/tensorfile"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -94,4 +96,40 @@ func (r *Run[Head]) Resume(path string, replace bool) (found bool, err error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%w (to start anew, delete the file or set Settings.Replace)", err)
+}
+
+// Table lays records of a run out as a tensor, float64, a row of the given width each.
+func Table(rows []float64, width int) *tensors.Tensor {
+	if len(rows) == 0 {
+		rows = make([]float64, width) // tensors of size 0 are not portable: a row of zeros stands for none
+	}
+	return tensors.FromFlatDataAndDimensions(rows, len(rows)/width, width)
+}
+
+// Rows is the inverse of Table. t is nil where the file has no such tensor, which is an error.
+func Rows(t *tensors.Tensor, width int) ([][]float64, error) {
+	if t == nil {
+		return nil, errors.New("its records are missing")
+	}
+	flat, err := compute.Float64s(t)
+	if err != nil || len(flat)%width != 0 {
+		return nil, fmt.Errorf("its records cannot be read (%d numbers in rows of %d): %w", len(flat), width, err)
+	}
+	rows := slices.Collect(slices.Chunk(flat, width))
+	if len(rows) == 1 && !slices.ContainsFunc(rows[0], func(v float64) bool { return v != 0 }) {
+		return nil, nil
+	}
+	return rows, nil
+}
+
+// Into gives the named tensors to the state of a run that goes on, which from then on owns them.
+func (r *Run[Head]) Into(state *compute.State, names []string) error {
+	for _, name := range names {
+		t := r.Tensors[name]
+		if t == nil {
+			return fmt.Errorf("it has no tensor %q", name)
+		}
+		state.Set(name, t)
+	}
+	return nil
 }

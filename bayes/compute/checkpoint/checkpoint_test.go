@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,26 @@ func TestOtherRuns(t *testing.T) {
 		}
 		if found, err := c.run.Resume(c.path, false); found || (err == nil) != (c.is == fs.ErrNotExist) {
 			t.Errorf("%s: Resume gives %v, %v", c.what, found, err)
+		}
+	}
+}
+
+// Records come back as they were laid out, none as none; what is no table of that width, or missing, is an error.
+func TestTable(t *testing.T) {
+	for _, c := range []struct {
+		rows []float64
+		want [][]float64
+	}{
+		{nil, nil}, {[]float64{0, 1}, [][]float64{{0, 1}}}, {[]float64{0, 0, 0, 0}, [][]float64{{0, 0}, {0, 0}}}, {[]float64{1, 2, 3, 4}, [][]float64{{1, 2}, {3, 4}}},
+	} {
+		got, err := Rows(Table(c.rows, 2), 2)
+		if err != nil || !slices.EqualFunc(got, c.want, slices.Equal) {
+			t.Errorf("%v came back as %v, %v", c.rows, got, err)
+		}
+	}
+	for _, bad := range []*tensors.Tensor{nil, tensors.FromValue([]float64{1, 2, 3}), tensors.FromValue([]int32{1, 2})} {
+		if rows, err := Rows(bad, 2); err == nil {
+			t.Errorf("%v has rows %v", bad, rows)
 		}
 	}
 }
