@@ -15,23 +15,10 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// several is XLA where it has four devices, as its CPU client does.
-func several(t testing.TB) *compute.Engine {
-	t.Helper()
-	engine, err := compute.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if engine.Devices() < 4 {
-		t.Skipf("the engine %s has %d devices, 4 are needed", engine, engine.Devices())
-	}
-	return engine
-}
-
 // The result does not depend on how many devices share the particles, beyond rounding; each device holds its part of them; and a run on two devices that was
 // cancelled goes on to the same bits. There are as many particles as rows in a batch, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
-	engine := several(t)
+	engine := computetest.Several(t)
 	for _, c := range []struct {
 		algorithm Algorithm
 		threshold float64 // so that some step resamples
@@ -94,7 +81,7 @@ func TestDevices(t *testing.T) {
 
 // Chains at a trained psi do not depend on how many devices share them either.
 func TestSampleDevices(t *testing.T) {
-	engine := several(t)
+	engine := computetest.Several(t)
 	trained := train(t, Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: engine, DType: compute.Float64}).Posterior
 	var want []float64
 	for _, devices := range []int{1, 4} {
@@ -186,7 +173,7 @@ func TestDevicesErrors(t *testing.T) {
 			}
 		}
 	}
-	_, err := Train(context.Background(), small, parts(t), Settings{Devices: 4, Particles: 1001, Engine: several(t)})
+	_, err := Train(context.Background(), small, parts(t), Settings{Devices: 4, Particles: 1001, Engine: computetest.Several(t)})
 	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Particles 1001") || !strings.Contains(err.Error(), "take 1000 or 1004") {
 		t.Errorf("particles that cannot be shared: error %v", err)
 	}
@@ -195,7 +182,7 @@ func TestDevicesErrors(t *testing.T) {
 // BenchmarkDevices is a step of OHSMC whose particles several devices share. With the net of BenchmarkStep there is little to share; if all three layers
 // are stochastic, every particle's products are its own.
 func BenchmarkDevices(b *testing.B) {
-	several(b)
+	computetest.Several(b)
 	for _, c := range []struct {
 		name       string
 		stochastic bayes.Partition

@@ -11,19 +11,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// several is XLA where it has four devices, as its CPU client does.
-func several(t testing.TB) *compute.Engine {
-	t.Helper()
-	engine, err := compute.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if engine.Devices() < 4 {
-		t.Skipf("the engine %s has %d devices, 4 are needed", engine, engine.Devices())
-	}
-	return engine
-}
-
 var cut = []string{"x", "more/"}
 
 // centred is a step over particles x, [J, 2], that needs sums over all of them: x' = x - mean + shift, and new entries.
@@ -37,7 +24,7 @@ func centred(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 
 // Steps over a state that devices share give what they give on one; each device holds its part, and the whole of everything else.
 func TestSharding(t *testing.T) {
-	engine := several(t)
+	engine := computetest.Several(t)
 	const particles = 8
 	start := make([]float64, 2*particles)
 	for i := range start {
@@ -109,7 +96,7 @@ func TestSharding(t *testing.T) {
 }
 
 func TestShardingErrors(t *testing.T) {
-	engine := several(t)
+	engine := computetest.Several(t)
 	says := func(what string, err error, words ...string) {
 		t.Helper()
 		if err == nil {
@@ -169,7 +156,7 @@ func TestCheckDevices(t *testing.T) {
 			}
 		}
 	}
-	engine := several(t)
+	engine := computetest.Several(t)
 	for particles, says := range map[int]string{1001: "share 1001 equally: take 1000 or 1004", 3: "share 3 equally: take 4"} {
 		if err := engine.CheckDevices(4, particles); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%d particles: %v, want %q", particles, err, says)
@@ -179,7 +166,7 @@ func TestCheckDevices(t *testing.T) {
 
 // Programs of several goroutines, each on all devices, do not wait for one another for ever.
 func TestShardingConcurrently(t *testing.T) {
-	engine := several(t)
+	engine := computetest.Several(t)
 	failures := make(chan error)
 	const runs = 3
 	for range runs {

@@ -14,19 +14,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// several is XLA where it has four devices, as its CPU client does.
-func several(t testing.TB) *compute.Engine {
-	t.Helper()
-	engine, err := compute.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if engine.Devices() < 4 {
-		t.Skipf("the engine %s has %d devices, 4 are needed", engine, engine.Devices())
-	}
-	return engine
-}
-
 // square is a normal in four dimensions, as many as there are chains, so that only the names of what is shared tell the two apart.
 func square() Problem {
 	return Problem{
@@ -42,7 +29,7 @@ func square() Problem {
 
 // The draws do not depend on how many devices share the chains, beyond rounding; each device holds its chains, and a run on two goes on to the same bits.
 func TestDevices(t *testing.T) {
-	engine := several(t)
+	engine := computetest.Several(t)
 	for _, c := range []struct {
 		kernel Kernel
 		warmUp int
@@ -131,7 +118,7 @@ func TestDevicesErrors(t *testing.T) {
 			}
 		}
 	}
-	_, err := Sample(context.Background(), standard(), HMC{StepSize: 1}, Settings{Chains: 6, Devices: 4, Engine: several(t)})
+	_, err := Sample(context.Background(), standard(), HMC{StepSize: 1}, Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)})
 	if !says(err, "Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
 		t.Errorf("chains that cannot be shared: error %v", err)
 	}
