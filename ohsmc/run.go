@@ -165,12 +165,12 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 		return p, nil
 	}
 	p := &programs{core: core{Settings: settings, bound: bound}}
-	plan := func(rows int) (target.Likelihood, error) {
-		work := target.Work{Particles: settings.Particles, Rows: rows, Devices: settings.Devices, Chunk: settings.Chunk}
+	plan := func(rows int, forward bool) (target.Likelihood, error) {
+		work := target.Work{Particles: settings.Particles, Rows: rows, Forward: forward, Devices: settings.Devices, Chunk: settings.Chunk}
 		plan, err := target.NewPlan(bound, settings.DType, work)
 		return target.Likelihood{Model: bound, Plan: plan}, err
 	}
-	likelihood, err := plan(settings.BatchSize)
+	likelihood, err := plan(settings.BatchSize, false)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 		return nil, err
 	}
 	if parts.Validation != nil {
-		if p.validate, err = plan(validationRows); err != nil {
+		if p.validate, err = plan(validationRows, true); err != nil {
 			return nil, err
 		}
 		best := []string{"best_nlpd"}

@@ -45,7 +45,7 @@ func (j *job) newSampled(f family, draws, predicted int) (*sampled, error) {
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
 	s.target = target.MiniBatch{Likelihood: target.Likelihood{Model: j.bound, Plan: compute.Plan{Particles: draws, Chunk: draws}}, Rows: j.parts.Train.Rows()}
 	if j.parts.Validation != nil {
-		s.validation, err = j.miniBatch(j.bound, predicted, j.parts.Validation.Rows())
+		s.validation, err = j.miniBatch(j.bound, target.Work{Particles: predicted, Rows: j.parts.Validation.Rows(), Forward: true})
 	}
 	return s, err
 }

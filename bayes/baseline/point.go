@@ -156,22 +156,18 @@ func (j *job) newPoints(members int, prior bool) (*points, error) {
 		return nil, err
 	}
 	p.name += " " + string(text(j.bound.Model))
-	if p.target, err = j.miniBatch(p.whole, members, j.BatchSize); err != nil {
+	if p.target, err = j.miniBatch(p.whole, target.Work{Particles: members, Rows: j.BatchSize}); err != nil {
 		return nil, err
 	}
 	if j.parts.Validation != nil {
-		p.validation, err = j.miniBatch(p.whole, members, j.parts.Validation.Rows())
+		p.validation, err = j.miniBatch(p.whole, target.Work{Particles: members, Rows: j.parts.Validation.Rows(), Forward: true})
 	}
 	return p, err
 }
 
-// activationCopies is how many tensors of a layer's size a chunk holds at once, forward and backward.
-const activationCopies = 4
-
-// miniBatch is the posterior of particles, estimated from batches of so many rows.
-func (j *job) miniBatch(bound *bayes.Bound, particles, rows int) (target.MiniBatch, error) {
-	bytes := int64(activationCopies*bound.SuffixWidth()*rows) * int64(j.DType.Size())
-	plan, err := compute.NewParallelPlan(particles, bytes)
+// miniBatch is the posterior of particles, estimated from batches.
+func (j *job) miniBatch(bound *bayes.Bound, work target.Work) (target.MiniBatch, error) {
+	plan, err := target.NewPlan(bound, j.DType, work)
 	if err != nil {
 		return target.MiniBatch{}, fmt.Errorf("baseline: %w", err)
 	}

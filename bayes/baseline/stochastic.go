@@ -141,7 +141,7 @@ func (j *job) miniBatchProblem(psi []float64, chains int) (problem mcmc.Problem,
 	if err != nil {
 		return mcmc.Problem{}, 0, fmt.Errorf("baseline: %w", err)
 	}
-	posterior, err := j.miniBatch(j.bound, chains, j.BatchSize)
+	posterior, err := j.miniBatch(j.bound, target.Work{Particles: chains, Rows: j.BatchSize})
 	if err != nil {
 		return mcmc.Problem{}, 0, err
 	}

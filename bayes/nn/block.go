@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"gobnn/bayes/compute"
+
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -16,7 +18,7 @@ func Block(x *graph.Node, c int) *graph.Node {
 	if missing := blocks*c - particles; missing > 0 {
 		x = graph.Concatenate([]*graph.Node{x, graph.Zeros(x.Graph(), shapes.Make(x.DType(), missing, n))}, 0)
 	}
-	return hold(graph.TransposeAllAxes(graph.Reshape(x, blocks, c, n), 0, 2, 1), stored)
+	return compute.Hold(graph.TransposeAllAxes(graph.Reshape(x, blocks, c, n), 0, 2, 1), stored)
 }
 
 // Unblock is the inverse of Block for J particles: [ceil(J/c), n, c] to [J, n].
@@ -32,28 +34,9 @@ func Unblock(x *graph.Node, particles int) *graph.Node {
 	return x
 }
 
-// hold is x, evaluated once and stored. XLA's compiler for CPUs evaluates elementwise functions anew in each loop that uses them, and in a product
-// each element is used many times; but it never repeats what it counts as expensive, such as a division. So x is divided by a one of which the
-// compiler does not know that it is one: it is taken from some tensor that is stored already.
-func hold(x, stored *graph.Node) *graph.Node {
-	sample := graph.StopGradient(first(stored))
-	positive := graph.GreaterThan(sample, graph.ZerosLike(sample)) // false for NaN
-	one := graph.Add(graph.ConvertDType(positive, x.DType()), graph.ConvertDType(graph.LogicalNot(positive), x.DType()))
-	return graph.Div(x, one)
-}
-
-// first is the first number of x, a scalar.
-func first(x *graph.Node) *graph.Node {
-	corner := make([]graph.SliceAxisSpec, x.Rank())
-	for axis := range corner {
-		corner[axis] = graph.AxisRange(0, 1)
-	}
-	return graph.Reshape(graph.Slice(x, corner...))
-}
-
 // holdGradient is z, whose gradient is evaluated once and stored.
 func holdGradient(z, stored *graph.Node) *graph.Node {
-	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node { return hold(v, stored) })
+	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node { return compute.Hold(v, stored) })
 }
 
 // addToRows is z, [J/c, out, B, c], plus a vector for each particle, [J/c, out, c]. The gradient with respect to the vector, a sum over rows, is taken in

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"gobnn/bayes/compute"
+
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -59,7 +61,7 @@ func matrixProduct(w, h *graph.Node) *graph.Node {
 func blockProduct(w *graph.Node, h Value) *graph.Node {
 	x := h.Node
 	if h.PerParticle {
-		x = hold(x, w)
+		x = compute.Hold(x, w)
 	}
 	// As [J/c, out, in, B, c], with ones where a factor has no such axis.
 	const outs, ins, rows = 1, 2, 3
@@ -118,7 +120,7 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 func withGradient(f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA, ofB func(v *graph.Node) *graph.Node) *graph.Node {
 	var v *graph.Node // set before it is used: gradients pass from the output to the inputs
 	linked := func(x *graph.Node, of func(v *graph.Node) *graph.Node) *graph.Node {
-		return first(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return of(v) }))
+		return compute.First(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return of(v) }))
 	}
 	link := graph.Add(linked(a, ofA), linked(b, ofB))
 	never := graph.Const(link.Graph(), false)

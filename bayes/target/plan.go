@@ -7,8 +7,11 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// activationCopies is how many tensors of a layer's size a chunk holds at once, forward and backward.
-const activationCopies = 4
+// How many tensors of a layer's size a chunk holds at once, forward and backward, and forward alone.
+const (
+	activationCopies = 4
+	forwardCopies    = 2
+)
 
 // Particles whose own matrices are at most so large, on batches of at most so many rows, are evaluated in blocks of several (nn.Block). Measured with 104
 // particles, value and gradient: networks 8-50-20-5-1 take three quarters of the time in blocks at 64 and 185 rows, and as long at 256; 8-50-50-1 takes longer in
@@ -27,14 +30,19 @@ func inBlocks(bound *bayes.Bound, rows int) bool {
 // Work is what is to be evaluated at once.
 type Work struct {
 	Particles, Rows int
-	Devices         int // that share the particles; 0: one
-	Chunk           int // particles evaluated at once, on one device; 0: chosen
+	Forward         bool // no gradients
+	Devices         int  // that share the particles; 0: one
+	Chunk           int  // particles evaluated at once, on one device; 0: chosen
 }
 
-// NewPlan plans the evaluation of particles, with gradients, on batches of rows. Where each particle multiplies large matrices of its own, chunks run side
+// NewPlan plans the evaluation of particles on batches of rows. Where each particle multiplies large matrices of its own, chunks run side
 // by side, since each of these products keeps to one processor; several devices are side by side already.
 func NewPlan(bound *bayes.Bound, dtype compute.DType, work Work) (compute.Plan, error) {
-	bytes := int64(activationCopies*bound.SuffixWidth()*work.Rows) * int64(dtype.Size())
+	copies := activationCopies
+	if work.Forward {
+		copies = forwardCopies
+	}
+	bytes := int64(copies*bound.SuffixWidth()*work.Rows) * int64(dtype.Size())
 	switch {
 	case work.Devices > 1:
 		return compute.NewSharedPlan(work.Particles, work.Devices, bytes), nil

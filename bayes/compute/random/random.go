@@ -5,7 +5,7 @@
 // chunked, nor on how many devices share them, nor on where a run was interrupted. The function is Threefry-2x32 with 20
 // rounds (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), a block cipher weakened to
 // what statistics need: it passes the same batteries of tests as the generators with state. It is written in graph
-// operations, which XLA fuses into whatever consumes the numbers.
+// operations, which XLA fuses into what consumes the numbers; where several loops do, they are made once and stored (compute.Hold).
 //
 //	rng := random.New(g, seed).At(step)               // the stream of one step
 //	u := rng.Named("resample").Uniform(dtype, J)      // [J]
@@ -18,6 +18,8 @@ package random
 import (
 	"hash/fnv"
 	"math"
+
+	"gobnn/bayes/compute"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -81,6 +83,10 @@ func (s Stream) Words(dims ...int) (*Node, *Node) {
 // Uniform draws from the open interval (0, 1): the middles of 2^23 (float32) or 2^52 (float64) equal cells, so that
 // neither 0 nor 1 can occur.
 func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *Node {
+	return compute.Hold(s.uniform(dtype, dims...), s.key0)
+}
+
+func (s Stream) uniform(dtype dtypes.DType, dims ...int) *Node {
 	x0, x1 := s.Words(dims...)
 	g := x0.Graph()
 	if dtype == dtypes.Float64 {
@@ -104,6 +110,10 @@ func uniform23(bits *Node) *Node {
 // function", table 5: relative error 3e-7), reaching 5.3 standard deviations; float64 is the method of Box and Muller (1958) at
 // two uniforms of 32 bits, reaching 6.7.
 func (s Stream) Normal(dtype dtypes.DType, dims ...int) *Node {
+	return compute.Hold(s.normal(dtype, dims...), s.key0)
+}
+
+func (s Stream) normal(dtype dtypes.DType, dims ...int) *Node {
 	x0, x1 := s.Words(dims...)
 	if dtype == dtypes.Float64 {
 		unit := func(x *Node) *Node { return MulScalar(AddScalar(ConvertDType(x, dtype), 0.5), 0x1p-32) }
