@@ -60,7 +60,7 @@ func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settin
 	return sampler.Sample(ctx, settings)
 }
 
-// Sampler samples again and again, with other seeds and settings, and with other Problem.Data of the same names and shapes, and compiles only once
+// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the same names and shapes, and compiles only once
 // for each number of chains and devices. Nothing else of the problem may change after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
 	Problem Problem
@@ -95,7 +95,7 @@ func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error
 
 // moves prepares the programs, or finds those of an earlier run of the same kind.
 func (s *Sampler) moves(engine *compute.Engine, settings Settings) (*moves, error) {
-	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.Devices, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)))
+	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.Devices, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)), s.Problem.Start != nil)
 	if m, ok := s.compiled[key]; ok {
 		m.problem = s.Problem
 		return m, nil
@@ -159,13 +159,25 @@ func (s *Sampler) newRun(settings Settings) (*run, error) {
 	if r.state, err = compute.NewShardedState(r.engine, sharding); err != nil {
 		return nil, fmt.Errorf("mcmc: %w", err)
 	}
-	for name, t := range problem.Data {
+	put := func(as, what string, t *tensors.Tensor) error {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
-			r.state.Close()
-			return nil, fmt.Errorf("mcmc: Problem.Data[%q]: %w", name, err)
+			return fmt.Errorf("mcmc: %s: %w", what, err)
 		}
-		r.state.Set(dataPrefix+name, local)
+		r.state.Set(as, local)
+		return nil
+	}
+	for name, t := range problem.Data {
+		if err == nil {
+			err = put(dataPrefix+name, fmt.Sprintf("Problem.Data[%q]", name), t)
+		}
+	}
+	if err == nil && problem.Start != nil {
+		err = put(startName, "Problem.Start", problem.Start)
+	}
+	if err != nil {
+		r.state.Close()
+		return nil, err
 	}
 	r.draws = newDraws(settings.Chains, settings.Draws, problem.Dim, settings.DType)
 	r.Tallies = make([]tally, settings.Chains)

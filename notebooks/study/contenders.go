@@ -196,7 +196,7 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 			posterior = result.Posterior
 		}
 		if err == nil && a.Chains != nil && ctx.Err() == nil {
-			posterior, _, err = ohsmc.Sample(ctx, posterior, parts.Train, a.Chains.Kernel, mcmc.Settings{
+			posterior, _, err = b.particles.Sample(ctx, posterior, parts.Train, a.Chains.Kernel, mcmc.Settings{
 				Chains: a.Chains.Chains, Draws: a.Chains.Draws, WarmUp: a.Chains.WarmUp, Seed: seed,
 			})
 		}
