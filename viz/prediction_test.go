@@ -72,7 +72,7 @@ func TestDecisionMapOf(t *testing.T) {
 	for i := range p.Rows {
 		p.Outputs = append(p.Outputs, float64(i)-2.2)
 	}
-	fig, err := viz.DecisionMapOf(f, p, 1, viz.DecisionOptions{})
+	fig, err := viz.DecisionMapOf(f, p, 1, 0, viz.DecisionOptions{})
 	got := svgOf(t, fig, err)
 	for i := range f.Values {
 		f.Values[i] = 1 / (1 + math.Exp(2.2-float64(i)))
@@ -81,11 +81,11 @@ func TestDecisionMapOf(t *testing.T) {
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the map of the prediction differs from that of its sigmoid")
 	}
-	fig, err = viz.DecisionMapOf(f, p, 0, viz.DecisionOptions{ClassNames: []string{"benign"}})
+	fig, err = viz.DecisionMapOf(f, p, 0, 0, viz.DecisionOptions{ClassNames: []string{"benign"}})
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "predicted probability of benign") {
 		t.Error("the colour bar does not name the class")
 	}
-	if _, err := viz.DecisionMapOf(f, p, 2, viz.DecisionOptions{}); err == nil || !strings.Contains(err.Error(), "class 2") {
+	if _, err := viz.DecisionMapOf(f, p, 2, 0, viz.DecisionOptions{}); err == nil || !strings.Contains(err.Error(), "class 2") {
 		t.Errorf("class 2 of 2: error %v", err)
 	}
 }
