@@ -253,6 +253,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.
 				return nil, nil, err
 			}
 			for _, c := range chosen {
+				c.attempts = c.attempts[:1] // the paper's settings
 				posterior, err := b.best(ctx, c, parts, seed)
 				if err == nil && posterior == nil {
 					err = fmt.Errorf("%s on %s: every attempt diverged", c.name, s.data)
