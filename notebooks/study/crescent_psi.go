@@ -60,7 +60,7 @@ func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
 		{"SGSMC", sampler(crescentSMC, 0, 0)},
 		{"MAP", rival(baseline.MAP{})},
 		{"SMC", sampler(ohsmc.SMC{Kernel: crescentSMC.Kernel, Moves: 1, Precondition: true}, 100, 200)},
-		{"OHSMC, variance 0.01", sampler(crescentWalk(.01), 0, 0)},
+		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 0, 0)},
 	}
 }
 
@@ -104,7 +104,7 @@ func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Setting
 	return trace, nil
 }
 
-// crescentFig1 is psi along the epochs; the cells are where it ends.
+// crescentFig1 is |psi| along the epochs: the evidence is the same at psi and -psi, and steps of 0.1 from 0.1 may cross 0. The cells are where it ends.
 func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	trainer := ohsmc.NewTrainer(crescentModel)
 	defer trainer.Close()
@@ -137,6 +137,9 @@ func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			if err != nil {
 				return nil, cells, err
 			}
+			for i, p := range psi {
+				psi[i] = math.Abs(p)
+			}
 			if repetition == 0 {
 				series := viz.Series{Value: psi}
 				for i := range psi {
@@ -151,6 +154,6 @@ func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		}
 		cells = append(cells, Cells(Key{Study: "ohsmc.fig1", Data: crescentData, Method: r.name}, ends, nil)...)
 	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: psi", XLabel: "epoch", YLabel: "psi"}, Truth: 1, TruthName: "truth"})
+	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |psi|", XLabel: "epoch", YLabel: "|psi|"}, Truth: 1, TruthName: "truth"})
 	return fig, cells, err
 }
