@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -23,6 +24,7 @@ type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
 	programs map[string]*programs // by what they were compiled for
+	samplers map[string]*mcmc.Sampler
 }
 
 // programs are what is compiled for one kind of run.
@@ -35,7 +37,7 @@ type programs struct {
 
 // NewTrainer is a trainer of the model. Close it at the end.
 func NewTrainer(model bayes.Model) *Trainer {
-	return &Trainer{model: model, programs: map[string]*programs{}}
+	return &Trainer{model: model, programs: map[string]*programs{}, samplers: map[string]*mcmc.Sampler{}}
 }
 
 // Close frees what was compiled.
@@ -50,6 +52,10 @@ func (t *Trainer) Close() {
 		}
 	}
 	clear(t.programs)
+	for _, s := range t.samplers {
+		s.Close()
+	}
+	clear(t.samplers)
 }
 
 // Train is the function Train with the trainer's model.

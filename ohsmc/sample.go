@@ -10,12 +10,10 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat/sampleuv"
 )
@@ -25,6 +23,15 @@ import (
 // batches, SMC's know a sub-dataset only. Chains begin at the trained particles, drawn by their weights. The result's particles are all chains' draws,
 // chain after chain, with equal weights; look at the mcmc.Result, and at package diag, before they are believed.
 func Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, kernel mcmc.Kernel, settings mcmc.Settings) (*bayes.Posterior, *mcmc.Result, error) {
+	trainer := NewTrainer(trained.Model)
+	defer trainer.Close()
+	return trainer.Sample(ctx, trained, data, kernel, settings)
+}
+
+// Sample is the function Sample for posteriors of the trainer's model: chains of one kernel, on data of one size, are compiled only once.
+func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, kernel mcmc.Kernel, settings mcmc.Settings) (*bayes.Posterior, *mcmc.Result, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := checkParts(dataset.Parts{Train: data}); err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +53,11 @@ func Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset
 	if err != nil {
 		return nil, nil, fmt.Errorf("ohsmc: %w", err)
 	}
-	result, err := mcmc.Sample(ctx, problem, kernel, settings)
+	sampler, err := t.sampler(bound, problem, kernel, data.Rows())
+	if err != nil {
+		return nil, nil, err
+	}
+	result, err := sampler.Sample(ctx, settings)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ohsmc: %w", err)
 	}
@@ -118,8 +129,22 @@ func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Set
 		}
 		start = append(start, particles[j*bound.D:(j+1)*bound.D]...)
 	}
-	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
-		return graph.ConstTensor(rng.Graph(), compute.Floats(dtype, start, chains, bound.D))
-	}
+	problem.Start = compute.Floats(settings.DType, start, settings.Chains, bound.D)
 	return problem, nil
+}
+
+// sampler is one that has compiled the chains of this kind before, or a new one.
+func (t *Trainer) sampler(bound *bayes.Bound, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*mcmc.Sampler, error) {
+	model, err := json.Marshal(bound.Model)
+	if err != nil {
+		return nil, fmt.Errorf("ohsmc: the model: %w", err)
+	}
+	key := fmt.Sprintf("%s, %T %+v, %d rows, %d features, %d outputs", model, kernel, kernel, rows, bound.Inputs, bound.Outputs)
+	s := t.samplers[key]
+	if s == nil {
+		s = &mcmc.Sampler{Kernel: kernel}
+		t.samplers[key] = s
+	}
+	s.Problem = problem
+	return s, nil
 }

@@ -2,6 +2,7 @@ package ohsmc
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,5 +116,39 @@ func TestSampleErrors(t *testing.T) {
 		if _, _, err := Sample(t.Context(), trained.Posterior, c.data, c.kernel, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, %T: %v", c.data, c.kernel, err)
 		}
+	}
+}
+
+// A trainer samples as Sample does, with other seeds and other posteriors, and compiles the chains once.
+func TestTrainerSamples(t *testing.T) {
+	data := linear(30)
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1)}
+	engine, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer := NewTrainer(model)
+	defer trainer.Close()
+	kernel := mcmc.HMC{StepSize: .05, Steps: 3}
+	for seed := range uint64(3) {
+		trained, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{Particles: 20, BatchSize: 10, Epochs: 2, Seed: seed, Engine: engine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings := mcmc.Settings{Chains: 2, Draws: 5, WarmUp: mcmc.NoWarmUp, Seed: seed, Engine: engine}
+		_, got, err := trainer.Sample(t.Context(), trained.Posterior, data, kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want, err := Sample(t.Context(), trained.Posterior, data, kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Draws.At(1, 4), want.Draws.At(1, 4)) {
+			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Draws.At(1, 4), want.Draws.At(1, 4))
+		}
+	}
+	if len(trainer.samplers) != 1 {
+		t.Errorf("the trainer has compiled %d kinds of chains, want 1", len(trainer.samplers))
 	}
 }

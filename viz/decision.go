@@ -19,6 +19,9 @@ type DecisionOptions struct {
 	Classes          []int
 	// ClassNames of class 0, 1, ... for the legend; nil: "class 0", ...
 	ClassNames []string
+	// Draws are the probabilities of class 1 of single particles at the lattice's points, [draws, len(Values)], in the order of Field.Values: of each the line at 1/2
+	// is drawn, thin.
+	Draws [][]float64
 	// ProbabilityLabel of the colour bar; empty: "predicted probability of class 1".
 	ProbabilityLabel string
 }
@@ -54,6 +57,14 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 		if finite(v) && (v < -1e-6 || v > 1+1e-6) {
 			return nil, fmt.Errorf("viz: probability.Values[%d] = %v: a probability must be within [0, 1] (a logit must go through the sigmoid first)", i, v)
 		}
+	}
+	var draws []polyline
+	for k, values := range opt.Draws {
+		draw := Field{X: probability.X, Y: probability.Y, Values: values}
+		if _, err := draw.check(fmt.Sprintf("Draws[%d]", k)); err != nil {
+			return nil, err
+		}
+		draws = append(draws, draw.contour(.5)...)
 	}
 	points, more, err := classPoints(opt)
 	if err != nil {
@@ -92,6 +103,10 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 		s.value = l
 		return s
 	}
+	single := &paths{lines: draws, style: stroke(withAlpha(black, .45), .7)}
+	if len(opt.Draws) > 0 {
+		a.add(single)
+	}
 	for _, l := range levels {
 		s := style(l)
 		a.add(&paths{lines: f.contour(l), style: s.style})
@@ -111,6 +126,9 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	}
 	for _, d := range distances {
 		p.entry("p = "+strings.Join(members[d], ", "), plot.Thumbnailer(&paths{style: style(0.5 + d).style}))
+	}
+	if len(opt.Draws) > 0 {
+		p.entry("p = 0.5 of single particles", plot.Thumbnailer(single))
 	}
 	return newFigure(frame, p)
 }

@@ -180,11 +180,32 @@ func (f *Figure) Show() error {
 	if err != nil {
 		return err
 	}
+	return show(data, f.width, f.height)
+}
+
+// ShowFile displays a PNG that [Figure.Save] has written, as Show does the figure.
+func ShowFile(path string) error {
+	if !gonbui.IsNotebook {
+		return ErrNotNotebook
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("viz: %w", err)
+	}
+	size, err := png.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("viz: %s is no PNG: %w", path, err)
+	}
+	return show(data, size.Width/2, size.Height/2) // a PNG has twice as many pixels in each direction
+}
+
+// show displays a PNG at its size in CSS pixels.
+func show(data []byte, width, height int) error {
 	// What gonbui.DisplayPng sends, and the size: without it a front-end shows all the pixels, twice too large.
 	gonbui.SendData(&protocol.DisplayData{
 		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
 		Metadata: map[string]any{
-			string(protocol.MIMEImagePNG): map[string]int{"width": f.width, "height": f.height},
+			string(protocol.MIMEImagePNG): map[string]int{"width": width, "height": height},
 		},
 	})
 	if err := syncNotebook(); err != nil {

@@ -22,26 +22,48 @@ func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOption
 		return nil, fmt.Errorf("viz: predictive band: draws = %d: the number of particles to draw must not be negative", draws)
 	}
 	opt.Draws = append([][]float64(nil), opt.Draws...)
+	for _, particle := range some(p, draws) {
+		opt.Draws = append(opt.Draws, p.Outputs[particle*p.Rows:(particle+1)*p.Rows])
+	}
+	return PredictiveBand(x, mean, stdDev, opt)
+}
+
+// some are particles at even steps through the cumulated weights, so that heavy ones come more often.
+func some(p bayes.Prediction, draws int) []int {
+	var chosen []int
 	particle, cumulated := 0, p.Weights[0]
 	for k := range draws {
 		for (float64(k)+0.5)/float64(draws) > cumulated && particle < p.Particles-1 {
 			particle++
 			cumulated += p.Weights[particle]
 		}
-		opt.Draws = append(opt.Draws, p.Outputs[particle*p.Rows:(particle+1)*p.Rows])
+		chosen = append(chosen, particle)
 	}
-	return PredictiveBand(x, mean, stdDev, opt)
+	return chosen
 }
 
 // DecisionMapOf is [DecisionMap] of the predictive probability of one class. The rows of the prediction are the points of the lattice, in the order
-// of [Field.Points].
-func DecisionMapOf(lattice Field, p bayes.Prediction, class int, opt DecisionOptions) (*Figure, error) {
+// of [Field.Points]. It adds the decision lines of some particles to opt.Draws: as many as draws says, chosen as in [PredictiveBandOf].
+func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt DecisionOptions) (*Figure, error) {
 	probabilities, err := p.Probabilities()
 	if err != nil {
 		return nil, fmt.Errorf("viz: decision map: %w", err)
 	}
 	if class < 0 || class >= p.Classes() {
 		return nil, fmt.Errorf("viz: decision map: class %d: the prediction has classes 0 to %d", class, p.Classes()-1)
+	}
+	if draws < 0 {
+		return nil, fmt.Errorf("viz: decision map: draws = %d: the number of particles to draw must not be negative", draws)
+	}
+	opt.Draws = append([][]float64(nil), opt.Draws...)
+	for _, particle := range some(p, draws) {
+		one := p
+		one.Outputs, one.Particles, one.Weights = p.Outputs[particle*p.Rows*p.Width:(particle+1)*p.Rows*p.Width], 1, []float64{1}
+		alone, err := one.Probabilities()
+		if err != nil {
+			return nil, fmt.Errorf("viz: decision map: particle %d: %w", particle, err)
+		}
+		opt.Draws = append(opt.Draws, ofClass(alone, class))
 	}
 	if opt.ProbabilityLabel == "" {
 		name := fmt.Sprintf("class %d", class)
@@ -50,11 +72,17 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class int, opt DecisionOpt
 		}
 		opt.ProbabilityLabel = "predicted probability of " + name
 	}
-	lattice.Values = make([]float64, len(probabilities))
-	for n, row := range probabilities {
-		lattice.Values[n] = row[class]
-	}
+	lattice.Values = ofClass(probabilities, class)
 	return DecisionMap(lattice, opt)
+}
+
+// ofClass is one column of probabilities, [Rows, Classes].
+func ofClass(probabilities [][]float64, class int) []float64 {
+	values := make([]float64, len(probabilities))
+	for n, row := range probabilities {
+		values[n] = row[class]
+	}
+	return values
 }
 
 // PredictedVsTrueOf is [PredictedVsTrue] of a regression's predictive mean and its central interval of probability opt.Level, noise included.

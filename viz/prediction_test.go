@@ -66,13 +66,57 @@ func TestPredictedVsTrueOf(t *testing.T) {
 	}
 }
 
+// The lines of single particles are those of their own probabilities, heavy particles come more often, and a logit of 0 is 1/2.
+func TestDecisionMapDraws(t *testing.T) {
+	f := lattice(t)
+	p := bayes.Prediction{Task: bayes.BinaryClassification, Particles: 2, Rows: 6, Width: 1, Weights: []float64{.75, .25}}
+	var single [][]float64
+	for j := range p.Particles {
+		var own []float64
+		for i := range p.Rows {
+			logit := float64(i) - 1.3 - 1.5*float64(j)
+			p.Outputs = append(p.Outputs, logit)
+			own = append(own, 1/(1+math.Exp(-logit)))
+		}
+		single = append(single, own)
+	}
+	fig, err := viz.DecisionMapOf(f, p, 1, 4, viz.DecisionOptions{})
+	got := svgOf(t, fig, err)
+	mean := f
+	mean.Values = make([]float64, 6)
+	for i := range mean.Values {
+		mean.Values[i] = .75*single[0][i] + .25*single[1][i]
+	}
+	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1", Draws: [][]float64{single[0], single[0], single[0], single[1]}}
+	fig, err = viz.DecisionMap(mean, opt)
+	if want := svgOf(t, fig, err); got != want {
+		t.Error("the map of the prediction differs from that with 3 to 1 lines of its particles")
+	}
+	if !strings.Contains(got, "p = 0.5 of single particles") {
+		t.Error("the legend does not name the lines of single particles")
+	}
+	fig, err = viz.DecisionMapOf(f, p, 1, 0, viz.DecisionOptions{})
+	if without := svgOf(t, fig, err); without == got || strings.Contains(without, "single particles") {
+		t.Error("a map without draws shows some")
+	}
+	for _, c := range []struct {
+		draws int
+		opt   viz.DecisionOptions
+		says  string
+	}{{-1, viz.DecisionOptions{}, "draws = -1"}, {0, viz.DecisionOptions{Draws: [][]float64{{1, 2}}}, "Draws[0]"}} {
+		if _, err := viz.DecisionMapOf(f, p, 1, c.draws, c.opt); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("error %v, want one with %q", err, c.says)
+		}
+	}
+}
+
 func TestDecisionMapOf(t *testing.T) {
 	f := lattice(t)
 	p := bayes.Prediction{Task: bayes.BinaryClassification, Particles: 1, Rows: 6, Width: 1, Weights: []float64{1}}
 	for i := range p.Rows {
 		p.Outputs = append(p.Outputs, float64(i)-2.2)
 	}
-	fig, err := viz.DecisionMapOf(f, p, 1, viz.DecisionOptions{})
+	fig, err := viz.DecisionMapOf(f, p, 1, 0, viz.DecisionOptions{})
 	got := svgOf(t, fig, err)
 	for i := range f.Values {
 		f.Values[i] = 1 / (1 + math.Exp(2.2-float64(i)))
@@ -81,11 +125,11 @@ func TestDecisionMapOf(t *testing.T) {
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the map of the prediction differs from that of its sigmoid")
 	}
-	fig, err = viz.DecisionMapOf(f, p, 0, viz.DecisionOptions{ClassNames: []string{"benign"}})
+	fig, err = viz.DecisionMapOf(f, p, 0, 0, viz.DecisionOptions{ClassNames: []string{"benign"}})
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "predicted probability of benign") {
 		t.Error("the colour bar does not name the class")
 	}
-	if _, err := viz.DecisionMapOf(f, p, 2, viz.DecisionOptions{}); err == nil || !strings.Contains(err.Error(), "class 2") {
+	if _, err := viz.DecisionMapOf(f, p, 2, 0, viz.DecisionOptions{}); err == nil || !strings.Contains(err.Error(), "class 2") {
 		t.Errorf("class 2 of 2: error %v", err)
 	}
 }

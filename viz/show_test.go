@@ -5,6 +5,7 @@ package viz_test
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"image/png"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"gobnn/viz"
 )
 
 const showCell = "GOBNN_VIZ_TEST_CELL"
@@ -27,17 +30,31 @@ func TestShowCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fig.Show(); err != nil {
+	show := fig.Show
+	if os.Getenv(showCell) == "file" {
+		path := filepath.Join(t.TempDir(), "calibration.png")
+		if err := fig.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		show = func() error { return viz.ShowFile(path) }
+	}
+	if err := show(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestShowInNotebook plays the kernel: it reads what a cell displays from one named pipe and acknowledges it through another.
 func TestShowInNotebook(t *testing.T) {
+	for _, what := range []string{"figure", "file"} {
+		t.Run(what, func(t *testing.T) { showInNotebook(t, what) })
+	}
+}
+
+func showInNotebook(t *testing.T, what string) {
 	folder := t.TempDir()
 	pipes := make([]*os.File, 2)
 	cell := exec.Command(os.Args[0], "-test.run", "^TestShowCell$")
-	cell.Env = append(os.Environ(), showCell+"=1")
+	cell.Env = append(os.Environ(), showCell+"="+what)
 	for i, name := range []string{protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV} {
 		path := filepath.Join(folder, name)
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -94,5 +111,11 @@ func TestShowInNotebook(t *testing.T) {
 		}
 	default:
 		t.Fatal("the cell displayed nothing")
+	}
+}
+
+func TestShowFileOutsideNotebook(t *testing.T) {
+	if err := viz.ShowFile("figure.png"); !errors.Is(err, viz.ErrNotNotebook) {
+		t.Errorf("error %v, want ErrNotNotebook", err)
 	}
 }

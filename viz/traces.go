@@ -16,7 +16,7 @@ type TraceOptions struct {
 	TruthName string
 }
 
-// Traces compares how a quantity goes along several runs: a curve for each, at most six.
+// Traces compares how a quantity goes along several runs: a curve for each, at most eight.
 func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	frame, err := opt.fill("Traces", "step", "value", 640, 420)
 	if err != nil {
@@ -25,6 +25,7 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	styles := []*line{
 		{style: stroke(blue, 1.8)}, {style: stroke(vermillion, 1.6, dashed...)}, {style: stroke(green, 1.8, dotted...)},
 		{style: stroke(orange, 1.6, dashDot...)}, {style: stroke(purple, 1.6)}, {style: stroke(skyBlue, 1.6, dashed...)},
+		{style: stroke(grey, 2.2)}, {style: stroke(black, 1.6, dotted...)},
 	}
 	if len(traces) == 0 || len(traces) > len(styles) {
 		return nil, fmt.Errorf("viz: %d traces: from 1 to %d can be told apart", len(traces), len(styles))

@@ -29,7 +29,7 @@ func TestTraces(t *testing.T) {
 		says   string
 	}{
 		"none":      {nil, viz.TraceOptions{}, "0 traces"},
-		"too many":  {make([]viz.Trace, 7), viz.TraceOptions{}, "7 traces"},
+		"too many":  {make([]viz.Trace, 9), viz.TraceOptions{}, "9 traces"},
 		"empty one": {[]viz.Trace{one, {Name: "VB"}}, viz.TraceOptions{}, `"VB"`},
 		"truth":     {[]viz.Trace{one}, viz.TraceOptions{Truth: math.Inf(1), TruthName: "truth"}, "Truth = +Inf"},
 	} {

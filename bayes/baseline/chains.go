@@ -6,11 +6,9 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -107,7 +105,7 @@ func (m MAPHMC) fit(ctx context.Context, j *job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem.Initial = from(phi)
+	problem.Start = j.startAt(phi, m.Chains)
 	return j.sample(ctx, point.Result, j.bound, psi, problem, m.Kernel, mcmc.Settings{Chains: m.Chains, Draws: m.Draws, WarmUp: m.WarmUp})
 }
 
@@ -146,12 +144,25 @@ func (j *job) problem(bound *bayes.Bound, psi []float64, chains int) (mcmc.Probl
 	return problem, nil
 }
 
-// from starts every chain at phi, [D].
-func from(phi []float64) func(random.Stream, compute.DType, int) *Node {
-	return func(rng random.Stream, dtype compute.DType, chains int) *Node {
-		row := ConstTensor(rng.Graph(), compute.Floats(dtype, phi, 1, len(phi)))
-		return BroadcastToDims(row, chains, len(phi))
+// startAt begins every chain at phi, [D].
+func (j *job) startAt(phi []float64, chains int) *tensors.Tensor {
+	var start []float64
+	for range chains {
+		start = append(start, phi...)
 	}
+	return compute.Floats(j.DType, start, chains, len(phi))
+}
+
+// sampler is one that has compiled the chains of this kind before, or a new one.
+func (j *job) sampler(bound *bayes.Bound, problem mcmc.Problem, kernel mcmc.Kernel) *mcmc.Sampler {
+	key := fmt.Sprintf("%s, %T %s, %d rows in batches of %d, %d features, %d outputs", text(bound.Model), kernel, text(kernel), j.parts.Train.Rows(), j.BatchSize, bound.Inputs, bound.Outputs)
+	s := j.trainer.samplers[key]
+	if s == nil {
+		s = &mcmc.Sampler{Kernel: kernel}
+		j.trainer.samplers[key] = s
+	}
+	s.Problem = problem
+	return s
 }
 
 // sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's particles.
@@ -167,7 +178,7 @@ func (j *job) sample(ctx context.Context, before *Result, bound *bayes.Bound, ps
 			})
 		}
 	}
-	chains, err := mcmc.Sample(ctx, problem, kernel, s)
+	chains, err := j.sampler(bound, problem, kernel).Sample(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}

@@ -97,17 +97,18 @@ func Fit(ctx context.Context, model bayes.Model, method Method, parts dataset.Pa
 	return trainer.Fit(ctx, method, parts, settings)
 }
 
-// Trainer fits one model again and again, on other splits, with other methods, seeds and learning rates, and compiles the training only once for data
+// Trainer fits one model again and again, on other splits, with other methods, seeds and learning rates, and compiles training and chains only once for data
 // and settings of the same size and kind. It may be used by several goroutines, one run at a time.
 type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
 	programs map[string]*programs // by what they were compiled for
+	samplers map[string]*mcmc.Sampler
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.
 func NewTrainer(model bayes.Model) *Trainer {
-	return &Trainer{model: model, programs: map[string]*programs{}}
+	return &Trainer{model: model, programs: map[string]*programs{}, samplers: map[string]*mcmc.Sampler{}}
 }
 
 // Close frees what was compiled.
@@ -118,6 +119,10 @@ func (t *Trainer) Close() {
 		p.close()
 	}
 	clear(t.programs)
+	for _, s := range t.samplers {
+		s.Close()
+	}
+	clear(t.samplers)
 }
 
 // Fit is the function Fit with the trainer's model.

@@ -126,7 +126,7 @@ func (c MiniBatchChains) run(ctx context.Context, j *job, kernel mcmc.Kernel) (*
 	if err != nil {
 		return nil, err
 	}
-	problem.Initial = from(phi)
+	problem.Start = j.startAt(phi, c.Chains)
 	burnIn := max(c.BurnIn, 0)
 	settings := mcmc.Settings{Chains: c.Chains, Draws: c.perChain(), Thin: (c.Epochs - burnIn) * perEpoch / c.perChain(), WarmUp: burnIn * perEpoch}
 	if settings.WarmUp == 0 {

@@ -133,6 +133,9 @@ func (r *run) loop(ctx context.Context) error {
 		if err := r.advance(); err != nil {
 			return err
 		}
+		if err := r.observe(); err != nil {
+			return err
+		}
 		if r.validated != nil && r.open() == nil {
 			r.status = StoppedEarly
 		}
@@ -174,6 +177,31 @@ func (r *run) advance() error {
 	}
 	if r.programs.validate != nil && (r.step%r.ValidateEvery == 0 || r.step == r.steps) {
 		return r.runValidation()
+	}
+	return nil
+}
+
+// observe calls Settings.Observe where it is due.
+func (r *run) observe() error {
+	if r.Observe == nil || r.stage.name != training || r.step%r.batches.PerEpoch() != 0 {
+		return nil
+	}
+	host, err := r.state.Host("theta")
+	if err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	theta, err := compute.Float64s(host["theta"])
+	if err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	var psi []float64
+	if s, ok := r.stage.learner.(*sampled); ok {
+		psi = theta[s.width():]
+	} else {
+		_, psi = split(r.bound, theta[:len(theta)/r.members])
+	}
+	if err := r.Observe(r.step/r.batches.PerEpoch(), psi); err != nil {
+		return fmt.Errorf("baseline: Settings.Observe after step %d: %w", r.step, err)
 	}
 	return nil
 }

@@ -353,8 +353,12 @@ func TestTrainer(t *testing.T) {
 		rate float64
 	}{{1, .01}, {2, .03}} {
 		settings.Seed, settings.Optimiser.Schedule.Rate = c.seed, c.rate
-		for _, method := range []Method{MAP{}, VI{}, SWAG{}} {
-			parts := split3(t, line(60))
+		for _, method := range []Method{MAP{}, VI{}, SWAG{}, MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 3}, Draws: 2, WarmUp: 2}, SGLD{}} {
+			data := line(60)
+			for n := range data.Y {
+				data.Y[n] += c.rate // other rows each time
+			}
+			parts := split3(t, data)
 			got, err := trainer.Fit(t.Context(), method, parts, settings)
 			if err != nil {
 				t.Fatal(err)
@@ -366,5 +370,8 @@ func TestTrainer(t *testing.T) {
 	}
 	if n := len(trainer.programs); n != 3 { // points, VI, points that are collected
 		t.Errorf("%d kinds of training were compiled, want 3", n)
+	}
+	if n := len(trainer.samplers); n != 2 {
+		t.Errorf("%d kinds of chains were compiled, want 2", n)
 	}
 }

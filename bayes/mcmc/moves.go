@@ -54,6 +54,7 @@ func (i Info) field(f info) *Node {
 const (
 	dataPrefix = "data/"
 	ownPrefix  = "own/"
+	startName  = "start" // the state's entry of Problem.Start
 )
 
 // newMoves finds out what the kernel carries and tells, and prepares the programs.
@@ -73,7 +74,11 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 		reads = append(reads, "scale")
 	}
 	var err error
-	if m.start, err = compute.NewProgram(engine, "mcmc start", data, carried, m.startStep); err != nil {
+	first := data
+	if problem.Start != nil {
+		first = append(slices.Clone(data), startName)
+	}
+	if m.start, err = compute.NewProgram(engine, "mcmc start", first, carried, m.startStep); err != nil {
 		return nil, err
 	}
 	if m.free, err = compute.NewProgram(engine, "mcmc move", reads, carried, m.moveStep(false)); err != nil {
@@ -117,7 +122,10 @@ func (m *moves) probe(engine *compute.Engine) {
 	}
 	target := m.target(nodes, inputs)
 	rng := random.New(g, 0)
-	s := Start(m.kernel, rng, m.initial(rng), target)
+	if m.problem.Start != nil {
+		nodes[startName] = Parameter(g, startName, m.problem.Start.Shape())
+	}
+	s := Start(m.kernel, rng, m.initial(rng, nodes[startName]), target)
 	m.own = slices.Sorted(maps.Keys(s.Own))
 	var tuning Tuning
 	if m.tunable() {
@@ -221,13 +229,18 @@ func (t shapeChecked) check(what string, node *Node, want shapes.Shape) {
 	}
 }
 
-func (m *moves) initial(rng random.Stream) *Node {
-	if m.problem.Initial == nil {
+// initial is where the chains begin; start is Problem.Start, nil if there is none.
+func (m *moves) initial(rng random.Stream, start *Node) *Node {
+	phi, from := start, "Problem.Start has"
+	switch {
+	case start != nil:
+	case m.problem.Initial == nil:
 		return rng.Normal(m.dtype, m.chains, m.problem.Dim)
+	default:
+		phi, from = m.problem.Initial(rng, m.dtype, m.chains), "Problem.Initial gives"
 	}
-	phi := m.problem.Initial(rng, m.dtype, m.chains)
 	if want := shapes.Make(m.dtype, m.chains, m.problem.Dim); !phi.Shape().Equal(want) {
-		panic(fmt.Errorf("Problem.Initial gives shape %s: it must be %s", phi.Shape(), want))
+		panic(fmt.Errorf("%s shape %s: it must be %s", from, phi.Shape(), want))
 	}
 	return phi
 }
@@ -235,7 +248,7 @@ func (m *moves) initial(rng random.Stream) *Node {
 // startStep draws the first phi. Inputs: the seed, and those of move 0. The record is the log-density at the start, if the kernel needs it.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0])
-	s := Start(m.kernel, rng.Named("start"), m.initial(rng.Named("initial")), m.target(nodes, inputs[1:]))
+	s := Start(m.kernel, rng.Named("start"), m.initial(rng.Named("initial"), nodes[startName]), m.target(nodes, inputs[1:]))
 	record := s.LogDensity
 	if record == nil {
 		record = Zeros(inputs[0].Graph(), shapes.Make(m.dtype, m.chains))

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -60,57 +58,6 @@ func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settin
 	return sampler.Sample(ctx, settings)
 }
 
-// Sampler samples again and again, with other seeds and settings, and with other Problem.Data of the same names and shapes, and compiles only once
-// for each number of chains and devices. Nothing else of the problem may change after the first run. It is for one goroutine at a time; close it at the end.
-type Sampler struct {
-	Problem Problem
-	Kernel  Kernel
-
-	compiled map[string]*moves // by what they were compiled for
-}
-
-// Close frees what was compiled.
-func (s *Sampler) Close() {
-	for _, m := range s.compiled {
-		m.close()
-	}
-	clear(s.compiled)
-}
-
-// Sample is the function Sample with the sampler's problem and kernel.
-func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
-	r, err := s.newRun(settings)
-	if err != nil {
-		return nil, err
-	}
-	defer r.state.Close()
-	if err := r.begin(); err != nil {
-		return nil, err
-	}
-	if err := r.loop(ctx); err != nil {
-		return nil, err
-	}
-	return r.result()
-}
-
-// moves prepares the programs, or finds those of an earlier run of the same kind.
-func (s *Sampler) moves(engine *compute.Engine, settings Settings) (*moves, error) {
-	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.Devices, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)))
-	if m, ok := s.compiled[key]; ok {
-		m.problem = s.Problem
-		return m, nil
-	}
-	m, err := newMoves(engine, s.Problem, s.Kernel, settings)
-	if err != nil {
-		return nil, err
-	}
-	if s.compiled == nil {
-		s.compiled = map[string]*moves{}
-	}
-	s.compiled[key] = m
-	return m, nil
-}
-
 // run is a sampling in progress: the compiled moves, the state on the device, and what the host keeps.
 type run struct {
 	Settings
@@ -159,13 +106,25 @@ func (s *Sampler) newRun(settings Settings) (*run, error) {
 	if r.state, err = compute.NewShardedState(r.engine, sharding); err != nil {
 		return nil, fmt.Errorf("mcmc: %w", err)
 	}
-	for name, t := range problem.Data {
+	put := func(as, what string, t *tensors.Tensor) error {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
-			r.state.Close()
-			return nil, fmt.Errorf("mcmc: Problem.Data[%q]: %w", name, err)
+			return fmt.Errorf("mcmc: %s: %w", what, err)
 		}
-		r.state.Set(dataPrefix+name, local)
+		r.state.Set(as, local)
+		return nil
+	}
+	for name, t := range problem.Data {
+		if err == nil {
+			err = put(dataPrefix+name, fmt.Sprintf("Problem.Data[%q]", name), t)
+		}
+	}
+	if err == nil && problem.Start != nil {
+		err = put(startName, "Problem.Start", problem.Start)
+	}
+	if err != nil {
+		r.state.Close()
+		return nil, err
 	}
 	r.draws = newDraws(settings.Chains, settings.Draws, problem.Dim, settings.DType)
 	r.Tallies = make([]tally, settings.Chains)

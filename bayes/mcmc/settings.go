@@ -26,6 +26,8 @@ type Problem struct {
 	Inputs func(move int) []any
 	// Initial draws where the chains begin, [J, D]; default: independent standard normals.
 	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
+	// Start, if not nil, is where the chains begin, in place of Initial: [J, D], of the chains' type. A Sampler's may differ from run to run.
+	Start *tensors.Tensor
 }
 
 // NoWarmUp as Settings.WarmUp asks for none.

@@ -3,6 +3,7 @@ package metric
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 )
@@ -93,6 +94,35 @@ func ReliabilityDiagram(p bayes.Prediction, y []float64, bins int) ([]Bin, error
 		}
 	}
 	return diagram, nil
+}
+
+// PoolBins puts the bins of two reliability diagrams of the same bins together, as if all rows had been in one; nil is a diagram without rows.
+func PoolBins(a, b []Bin) ([]Bin, error) {
+	if a == nil || b == nil {
+		return slices.Clone(append(a, b...)), nil
+	}
+	if len(a) != len(b) {
+		return nil, fmt.Errorf("metric: pooling diagrams of %d and %d bins: they must have the same", len(a), len(b))
+	}
+	pooled := slices.Clone(a)
+	for i, other := range b {
+		p := &pooled[i]
+		if p.Lower != other.Lower || p.Upper != other.Upper {
+			return nil, fmt.Errorf("metric: pooling bin %d from %v to %v with one from %v to %v: they must be the same", i, p.Lower, p.Upper, other.Lower, other.Upper)
+		}
+		if p.Count == 0 {
+			*p = other
+			continue
+		}
+		if other.Count == 0 {
+			continue
+		}
+		share := float64(other.Count) / float64(p.Count+other.Count)
+		p.Confidence += share * (other.Confidence - p.Confidence)
+		p.Accuracy += share * (other.Accuracy - p.Accuracy)
+		p.Count += other.Count
+	}
+	return pooled, nil
 }
 
 // CalibrationPoint is the coverage of the central interval of one level.

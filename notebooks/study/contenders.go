@@ -146,7 +146,7 @@ func (b *bench) best(ctx context.Context, c contender, parts dataset.Parts, seed
 	return best, nil
 }
 
-// scores are those of a contender on the test part, in standardised units; an infinite NLPD where every attempt diverged.
+// scores are those of a contender on the test part, in standardised units, and what calibration keeps; an infinite NLPD where every attempt diverged.
 func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (map[string]float64, error) {
 	posterior, err := b.best(ctx, c, parts, seed)
 	if err != nil {
@@ -163,7 +163,10 @@ func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, se
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]float64{}
+	values, err := calibrationOf(prediction, parts.Test.Y)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range table {
 		values[s.Name] = s.Value
 	}
@@ -196,7 +199,7 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 			posterior = result.Posterior
 		}
 		if err == nil && a.Chains != nil && ctx.Err() == nil {
-			posterior, _, err = ohsmc.Sample(ctx, posterior, parts.Train, a.Chains.Kernel, mcmc.Settings{
+			posterior, _, err = b.particles.Sample(ctx, posterior, parts.Train, a.Chains.Kernel, mcmc.Settings{
 				Chains: a.Chains.Chains, Draws: a.Chains.Draws, WarmUp: a.Chains.WarmUp, Seed: seed,
 			})
 		}

@@ -77,7 +77,8 @@ func TestBestByValidation(t *testing.T) {
 // A study asked for what it does not have names what it has, before it computes anything.
 func TestUnknown(t *testing.T) {
 	for id, c := range map[string]struct{ data, method string }{
-		"ohsmc.table8": {"yacht, ", "SGSMC-HMC"}, "ohsmc.fig1": {"crescent", "SGSMC, OHSMC"}, "ohsmc.fig2": {"crescent", "SWAG"}, "ohsmc.fig5": {"crescent", "OHSMC"}, "ohsmc.fig3": {"sin_tanh", "SGSMC-HMC"}, "ohsmc.fig7": {"two_moons", "SGSMC-HMC"},
+		"ohsmc.table8": {"yacht, ", "SGSMC-HMC"}, "ohsmc.table1": {"sin_tanh", "deep ensemble"}, "ohsmc.table2": {"two_moons", "MC dropout"}, "ohsmc.table3": {"yacht, energy", "SWAG"},
+		"ohsmc.calibration": {"yacht, ", "Laplace"}, "ohsmc.fig1": {"crescent", "MC, OHSMC, VB, SGSMC"}, "ohsmc.fig2": {"crescent", "SWAG"}, "ohsmc.fig5": {"crescent", "OHSMC"}, "ohsmc.fig3": {"sin_tanh", "SGSMC-HMC"}, "ohsmc.fig7": {"two_moons", "SGSMC-HMC"},
 	} {
 		s, err := Find(id)
 		if err != nil {
@@ -128,7 +129,7 @@ func TestFigures(t *testing.T) {
 		t.Skip("samples")
 	}
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
-	for _, c := range []struct{ id, method string }{{"ohsmc.fig1", "OHSMC"}, {"ohsmc.fig5", "OHSMC"}, {"ohsmc.fig2", "OHSMC"}, {"ohsmc.fig3", "SWAG"}, {"ohsmc.fig4", "SWAG"}} {
+	for _, c := range []struct{ id, method string }{{"ohsmc.fig1", "OHSMC"}, {"ohsmc.fig1", "VB"}, {"ohsmc.fig1", "MC"}, {"ohsmc.fig2", "VB"}, {"ohsmc.fig5", "OHSMC"}, {"ohsmc.fig2", "OHSMC"}, {"ohsmc.fig3", "SWAG"}, {"ohsmc.fig4", "SWAG"}} {
 		s, err := Find(c.id)
 		if err != nil {
 			t.Fatal(err)

@@ -70,88 +70,25 @@ func crescentSettings(o Options, seed uint64) (dataset.Parts, ohsmc.Settings, er
 	}, err
 }
 
-// crescentRun is a method whose psi is followed.
-type crescentRun struct {
-	name      string
-	algorithm ohsmc.Algorithm
-	batch     int // 0: the paper's
+// crescentVI is the paper's: q starts at N(0, I), 100 draws a step.
+var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Samples: 1000}
+
+// crescentRival are the same settings for a rival.
+func crescentRival(s ohsmc.Settings) baseline.Settings {
+	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, Engine: s.Engine, Unscaled: true}
 }
 
-func crescentRuns() []crescentRun {
-	exact := ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 1, Precondition: true}
-	walk := func(variance float64) ohsmc.OpenHorizon {
-		return ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: variance}}
-	}
-	return []crescentRun{
-		{"SMC", exact, 100},
-		{"SGSMC", exact, 0},
-		{"OHSMC", walk(.001), 0},
-		{"OHSMC, variance 0.01", walk(.01), 0},
-	}
+// crescentSMC is Algorithm 1 where the batch is all rows and Algorithm 2 otherwise, with the paper's 10 moves before each datum. The paper's random walk has a
+// variance of 0.001, which leaves the particles about where they were drawn; this one goes by their spread.
+var crescentSMC = ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 10, Precondition: true}
+
+// crescentWalk is OHSMC with a random walk; the paper's variance is 0.001.
+func crescentWalk(variance float64) ohsmc.OpenHorizon {
+	return ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: variance}}
 }
 
 // crescentData is what the studies of the crescent have in place of data sets.
 const crescentData = "crescent"
-
-// crescentFig1 is psi along the iterations; the cells are where it ends.
-func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	var names []string
-	for _, r := range crescentRuns() {
-		names = append(names, r.name)
-	}
-	methods, err := o.only(names, crescentData)
-	if err != nil {
-		return nil, nil, err
-	}
-	trainer := ohsmc.NewTrainer(crescentModel)
-	defer trainer.Close()
-	var traces []viz.Trace
-	var cells []Cell
-	for _, r := range crescentRuns() {
-		if !methods[r.name] {
-			continue
-		}
-		var ends []Result
-		for repetition := range max(1, o.Reps) {
-			parts, settings, err := crescentSettings(o, uint64(repetition))
-			if err != nil {
-				return nil, cells, err
-			}
-			settings.Algorithm = r.algorithm
-			if r.batch > 0 {
-				settings.BatchSize = r.batch
-			}
-			if _, sequential := r.algorithm.(ohsmc.SMC); sequential {
-				settings.Particles = 200 // each step goes through its rows one by one
-			}
-			var psi viz.Series
-			settings.Observe = func(step int, now *bayes.Posterior) error {
-				value, _, err := now.Parameter(shifted)
-				if err == nil {
-					psi.Step, psi.Value = append(psi.Step, float64(len(psi.Step)+1)), append(psi.Value, value[0]+.1)
-				}
-				return err
-			}
-			result, err := trainer.Train(ctx, parts, settings)
-			if err == nil && ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				return nil, cells, err
-			}
-			if repetition == 0 {
-				traces = append(traces, viz.Trace{Name: r.name, Series: psi})
-			}
-			_, maximum := bestPsi(parts.Train.Y)
-			last := psi.Value[len(psi.Value)-1]
-			ends = append(ends, Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum}, Seconds: result.Elapsed.Seconds()})
-			o.say("%s: repetition %d of %d, psi %.3f, %.1f s", r.name, repetition+1, max(1, o.Reps), last, result.Elapsed.Seconds())
-		}
-		cells = append(cells, Cells(Key{Study: "ohsmc.fig1", Data: crescentData, Method: r.name}, ends, nil)...)
-	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: psi", XLabel: "epoch", YLabel: "psi"}, Truth: 1, TruthName: "truth"})
-	return fig, cells, err
-}
 
 // bestPsi is the psi that maximises log p(y; psi), to 0.005, and the log evidence there but for a constant: phi_1 is integrated analytically, phi_0 by the
 // trapezoidal rule.
@@ -209,10 +146,20 @@ func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.F
 
 // crescentFig2 is samples over the true density at psi = 1, a panel for each method.
 func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	rivals := []baseline.Method{leapfrog, baseline.VI{}, baseline.SWAG{Rank: 20}}
-	names := []string{"SGSMC-HMC", "OHSMC"}
-	for _, m := range rivals {
-		names = append(names, m.Name())
+	samplers := []struct {
+		name      string
+		algorithm ohsmc.Algorithm
+	}{{"OHSMC", crescentWalk(.001)}, {"SGSMC-HMC", crescentSMC}}
+	rivals := []struct {
+		name   string
+		method baseline.Method
+	}{{"MAP-HMC", leapfrog}, {"VB", crescentVI}, {"SWAG", baseline.SWAG{Collect: 100, Rank: 20}}}
+	var names []string
+	for _, s := range samplers {
+		names = append(names, s.name)
+	}
+	for _, r := range rivals {
+		names = append(names, r.name)
 	}
 	methods, err := o.only(names, crescentData)
 	if err != nil {
@@ -233,39 +180,33 @@ func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		o.say("%s: psi %.3f", name, psi[0]+.1)
 		return err
 	}
-	for _, r := range crescentRuns()[1:3] {
-		name := map[string]string{"SGSMC": "SGSMC-HMC"}[r.name]
-		if name == "" {
-			name = r.name
-		}
-		if !methods[name] {
+	for _, s := range samplers {
+		if !methods[s.name] {
 			continue
 		}
-		settings.Algorithm = r.algorithm
+		settings.Algorithm = s.algorithm
 		result, err := ohsmc.Train(ctx, crescentModel, parts, settings)
 		if err != nil {
 			return nil, nil, err
 		}
 		posterior := result.Posterior
-		if name != r.name && ctx.Err() == nil {
+		if s.name == "SGSMC-HMC" && ctx.Err() == nil {
 			posterior, _, err = ohsmc.Sample(ctx, posterior, parts.Train, leapfrog.Kernel, mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50, Engine: settings.Engine})
 		}
 		if err == nil {
-			err = show(name, posterior)
+			err = show(s.name, posterior)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 	}
-	for _, m := range rivals {
-		if !methods[m.Name()] {
+	for _, r := range rivals {
+		if !methods[r.name] {
 			continue
 		}
-		result, err := baseline.Fit(ctx, crescentModel, m, parts, baseline.Settings{
-			Epochs: settings.Epochs, BatchSize: settings.BatchSize, Optimiser: settings.Optimiser, Engine: settings.Engine, Unscaled: true,
-		})
+		result, err := baseline.Fit(ctx, crescentModel, r.method, parts, crescentRival(settings))
 		if err == nil {
-			err = show(m.Name(), result.Posterior)
+			err = show(r.name, result.Posterior)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -293,7 +234,7 @@ func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		at[max(1, int(share*float64(settings.Epochs)))*perEpoch] = true
 	}
 	var panels []*viz.Figure
-	settings.Algorithm = crescentRuns()[2].algorithm
+	settings.Algorithm = crescentWalk(.001)
 	settings.Observe = func(step int, now *bayes.Posterior) error {
 		if !at[step] {
 			return nil

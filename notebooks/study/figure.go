@@ -17,24 +17,32 @@ func figure(id, note string, draw func(ctx context.Context, o Options) (*viz.Fig
 		if err != nil {
 			return cells, err
 		}
-		dir := o.FigureDir
-		if dir == "" {
-			cache, err := compute.CacheDir()
-			if err != nil {
-				return cells, err
-			}
-			dir = filepath.Join(cache, "figures")
+		path, err := o.FigureFile(id)
+		if err != nil {
+			return cells, err
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return cells, fmt.Errorf("folder for figures (-figures names another): %w", err)
 		}
-		path := filepath.Join(dir, id+".png")
 		if err := fig.Save(path); err != nil {
 			return cells, err
 		}
 		o.say("%s: %s", id, path)
 		return cells, nil
 	}}
+}
+
+// FigureFile is where the figure of the study called id is saved.
+func (o Options) FigureFile(id string) (string, error) {
+	dir := o.FigureDir
+	if dir == "" {
+		cache, err := compute.CacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(cache, "figures")
+	}
+	return filepath.Join(dir, id+".png"), nil
 }
 
 // only checks what is asked of a study of one data set, and gives the methods as a set.

@@ -3,9 +3,12 @@ package study
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/viz"
 
@@ -14,20 +17,31 @@ import (
 
 // synthetic is one of the paper's synthetic problems (sections 4.2 and 4.3): 100 rows for each part, batches of 20.
 type synthetic struct {
+	study  string // its table
 	data   string
 	epochs int // the paper's
 	model  bayes.Model
 	draw   func(seed uint64) (*dataset.Dataset, error)
+	paper  map[string]map[string]Reported // the table's cells, by method and metric
+	score  func(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error)
 	panel  func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error)
 }
 
 var sinTanh = synthetic{
-	data: "sin_tanh", epochs: 200,
+	study: "ohsmc.table1", data: "sin_tanh", epochs: 200,
 	model: bayes.Model{
 		Network:    nn.MLP{Hidden: []int{20, 10}, Activation: nn.GELU},
 		Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(2),
 	},
-	draw: func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
+	paper: map[string]map[string]Reported{
+		"MAP-HMC":   {"NLPD": of100(1.53, .09), trueParticleRMSE: of100(.59, .11)},
+		"OHSMC":     {"NLPD": of100(1.49, .07), trueParticleRMSE: of100(.53, .07)},
+		"SGSMC-HMC": {"NLPD": of100(1.65, .16), trueParticleRMSE: of100(.75, .14)},
+		"SWAG":      {"NLPD": of100(1.71, .14), trueParticleRMSE: of100(.82, .16)},
+		"VB":        {"NLPD": of100(2.13, .15), trueParticleRMSE: of100(1.46, .46)},
+	},
+	score: scoreSinTanh,
+	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
 	panel: func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error) {
 		x := make([]float64, 200)
 		for i := range x {
@@ -45,12 +59,20 @@ var sinTanh = synthetic{
 }
 
 var twoMoons = synthetic{
-	data: "two_moons", epochs: 100,
+	study: "ohsmc.table2", data: "two_moons", epochs: 100,
 	model: bayes.Model{
 		Network:    nn.MLP{Hidden: []int{100, 20, 5}, Activation: nn.GELU},
 		Likelihood: bayes.Bernoulli{}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(3),
 	},
-	draw: func(seed uint64) (*dataset.Dataset, error) { return dataset.TwoMoons(100, .3, seed) },
+	paper: map[string]map[string]Reported{
+		"MAP-HMC":   {"NLPD": of100(.28, .06), "ECE": of100(.07, .01), "accuracy": of100(.87, .02)},
+		"OHSMC":     {"NLPD": of100(.28, .07), "ECE": of100(.06, .01), "accuracy": of100(.88, .02)},
+		"SGSMC-HMC": {"NLPD": of100(.32, .08), "ECE": of100(.08, .01), "accuracy": of100(.86, .03)},
+		"SWAG":      {"NLPD": of100(.31, .06), "ECE": of100(.07, .01), "accuracy": of100(.86, .03)},
+		"VB":        {"NLPD": of100(.29, .05), "ECE": of100(.08, .01), "accuracy": of100(.86, .03)},
+	},
+	score: scoreTwoMoons,
+	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.TwoMoons(100, .3, seed) },
 	panel: func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error) {
 		lattice, err := viz.NewLattice(-2.2, 3.2, 60, -1.7, 2.2, 60)
 		if err != nil {
@@ -64,44 +86,174 @@ var twoMoons = synthetic{
 		for i, y := range train.Y {
 			classes[i] = int(y)
 		}
-		return viz.DecisionMapOf(lattice, prediction, 1, viz.DecisionOptions{
+		return viz.DecisionMapOf(lattice, prediction, 1, 20, viz.DecisionOptions{
+			Levels:  []float64{.5},
 			Frame:   viz.Frame{Title: title, Width: 460, Height: 400},
 			PointsX: mat.Col(nil, 0, train.X), PointsY: mat.Col(nil, 1, train.X), Classes: classes, ClassNames: train.Classes,
 		})
 	},
 }
 
-// figure is a row of panels for each of some seeds, a panel for each of the paper's methods.
+// of100 is what the paper prints, a mean and the standard deviation over 100 repetitions, with the standard error that follows.
+func of100(mean, deviation float64) Reported { return Reported{mean, deviation / 10} }
+
+// The scores of Table 1 against the true function, at the test rows: the mean over particles of each one's RMSE, which is the paper's, and that of the predictive mean.
+const (
+	trueParticleRMSE = "particle RMSE to the truth"
+	trueRMSE         = "RMSE to the truth"
+)
+
+func scoreSinTanh(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error) {
+	truth := make([]float64, test.Rows())
+	for i := range truth {
+		truth[i] = dataset.SinTanhMean(test.X.At(i, 0))
+	}
+	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {trueParticleRMSE, metric.ParticleRMSE, truth}, {trueRMSE, metric.RMSE, truth}}, p)
+}
+
+func scoreTwoMoons(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error) {
+	ece := func(p bayes.Prediction, y []float64) (metric.Estimate, error) { return metric.ECE(p, y, 0) }
+	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {"ECE", ece, test.Y}, {"accuracy", metric.Accuracy, test.Y}}, p)
+}
+
+// scorer is a score and what it is taken against.
+type scorer struct {
+	name    string
+	metric  func(p bayes.Prediction, y []float64) (metric.Estimate, error)
+	against []float64
+}
+
+func scoresBy(scorers []scorer, p bayes.Prediction) (map[string]float64, error) {
+	values := map[string]float64{}
+	for _, s := range scorers {
+		estimate, err := s.metric(p, s.against)
+		if err != nil {
+			return nil, err
+		}
+		values[s.name] = estimate.Value
+	}
+	return values, nil
+}
+
+// syntheticRows is the size of each part, syntheticBatch the paper's mini-batch.
+const (
+	syntheticRows  = 100
+	syntheticBatch = 20
+)
+
+// parts are the three parts of one repetition.
+func (s synthetic) parts(repetition uint64) (parts dataset.Parts, err error) {
+	for i, part := range []**dataset.Dataset{&parts.Train, &parts.Validation, &parts.Test} {
+		if *part, err = s.draw(3*repetition + uint64(i)); err != nil {
+			return parts, err
+		}
+	}
+	return parts, nil
+}
+
+// bench is one for the problem's data as they are: the noise has variance 1 in the target's own units.
+func (s synthetic) bench(o Options) *bench {
+	epochs := s.epochs
+	if o.Epochs > 0 {
+		epochs = o.Epochs
+	}
+	b := newBench(s.model, syntheticBatch, epochs, o.say)
+	b.unscaled = true
+	return b
+}
+
+// paperMethods are the first contenders.
+const paperMethods = 5
+
+// contenders are those asked for: the paper's where none are.
+func (o Options) contenders() ([]contender, error) {
+	all := contenders(syntheticRows)
+	names, err := o.SelectMethods(contenderNames())
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Methods) == 0 {
+		return all[:paperMethods], nil
+	}
+	return slices.DeleteFunc(all, func(c contender) bool { return !slices.Contains(names, c.name) }), nil
+}
+
+// syntheticReps are the repetitions where none are asked for; the paper has 100.
+const syntheticReps = 10
+
+// syntheticVersion is part of the key of what is kept: another one where the code gives other numbers for the same settings.
+const syntheticVersion = 1
+
+// table repeats the problem, method by method; the repetition is the seed of the data and of the method.
+func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
+	if _, err := o.Select([]string{s.data}); err != nil {
+		return nil, err
+	}
+	chosen, err := o.contenders()
+	if err != nil {
+		return nil, err
+	}
+	store, err := OpenStore(o)
+	if err != nil {
+		return nil, err
+	}
+	reps := syntheticReps
+	if o.Reps > 0 {
+		reps = o.Reps
+	}
+	b := s.bench(o)
+	defer b.close()
+	var cells []Cell
+	for _, c := range chosen {
+		key := Key{Study: s.study, Data: s.data, Method: c.name, Settings: map[string]any{
+			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs, "attempts": c.attempts,
+		}}
+		results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (map[string]float64, error) {
+			parts, err := s.parts(uint64(repetition))
+			if err != nil {
+				return nil, err
+			}
+			posterior, err := b.best(ctx, c, parts, uint64(repetition))
+			if err != nil {
+				return nil, err
+			}
+			if posterior == nil {
+				return map[string]float64{"NLPD": math.Inf(1)}, nil
+			}
+			prediction, err := posterior.Predict(ctx, parts.Test.X)
+			if err != nil {
+				return nil, err
+			}
+			return s.score(prediction, parts.Test)
+		})
+		cells = append(cells, Cells(key, results, s.paper[c.name])...)
+		if err != nil {
+			return cells, err
+		}
+	}
+	return cells, nil
+}
+
+// figure is a row of panels for each of some seeds, a panel for each method: the paper's where none are asked for.
 func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-		all := contenders(100)[:5]
-		var names []string
-		for _, c := range all {
-			names = append(names, c.name)
+		if _, err := o.Select([]string{s.data}); err != nil {
+			return nil, nil, err
 		}
-		methods, err := o.only(names, s.data)
+		chosen, err := o.contenders()
 		if err != nil {
 			return nil, nil, err
 		}
-		epochs := s.epochs
-		if o.Epochs > 0 {
-			epochs = o.Epochs
-		}
-		b := newBench(s.model, 20, epochs, o.say)
+		b := s.bench(o)
 		defer b.close()
-		b.unscaled = true // the noise has variance 1 in the target's own units
 		var panels []*viz.Figure
 		for seed := range uint64(seeds) {
-			var parts dataset.Parts
-			for i, part := range []**dataset.Dataset{&parts.Train, &parts.Validation, &parts.Test} {
-				if *part, err = s.draw(3*seed + uint64(i)); err != nil {
-					return nil, nil, err
-				}
+			parts, err := s.parts(seed)
+			if err != nil {
+				return nil, nil, err
 			}
-			for _, c := range all {
-				if !methods[c.name] {
-					continue
-				}
+			for _, c := range chosen {
+				c.attempts = c.attempts[:1] // the paper's settings
 				posterior, err := b.best(ctx, c, parts, seed)
 				if err == nil && posterior == nil {
 					err = fmt.Errorf("%s on %s: every attempt diverged", c.name, s.data)
@@ -117,7 +269,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
 			}
 		}
-		fig, err := viz.Grid(seeds, len(methods), panels...)
+		fig, err := viz.Grid(seeds, len(chosen), panels...)
 		return fig, nil, err
 	}
 }

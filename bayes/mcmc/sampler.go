@@ -1,0 +1,61 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gobnn/bayes/compute"
+)
+
+// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the same names and shapes, and compiles only once
+// for each number of chains and devices. Nothing else of the problem may change after the first run. It is for one goroutine at a time; close it at the end.
+type Sampler struct {
+	Problem Problem
+	Kernel  Kernel
+
+	compiled map[string]*moves // by what they were compiled for
+}
+
+// Close frees what was compiled.
+func (s *Sampler) Close() {
+	for _, m := range s.compiled {
+		m.close()
+	}
+	clear(s.compiled)
+}
+
+// Sample is the function Sample with the sampler's problem and kernel.
+func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
+	r, err := s.newRun(settings)
+	if err != nil {
+		return nil, err
+	}
+	defer r.state.Close()
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
+	if err := r.loop(ctx); err != nil {
+		return nil, err
+	}
+	return r.result()
+}
+
+// moves prepares the programs, or finds those of an earlier run of the same kind.
+func (s *Sampler) moves(engine *compute.Engine, settings Settings) (*moves, error) {
+	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.Devices, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)), s.Problem.Start != nil)
+	if m, ok := s.compiled[key]; ok {
+		m.problem = s.Problem
+		return m, nil
+	}
+	m, err := newMoves(engine, s.Problem, s.Kernel, settings)
+	if err != nil {
+		return nil, err
+	}
+	if s.compiled == nil {
+		s.compiled = map[string]*moves{}
+	}
+	s.compiled[key] = m
+	return m, nil
+}

@@ -1,0 +1,210 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gobnn/bayes"
+	"gobnn/bayes/metric"
+	"gobnn/viz"
+)
+
+// What calibration keeps of a repetition stands among its scores, under names with this prefix, which tables leave out.
+const calibrationPrefix = "calibration "
+
+// calibrationOf is what a prediction of the test part adds to the page: the bins of confidence of a classification, or the coverage of the central intervals of
+// a regression at each level, by the names under which they are kept.
+func calibrationOf(p bayes.Prediction, y []float64) (map[string]float64, error) {
+	values := map[string]float64{calibrationPrefix + "rows": float64(p.Rows)}
+	if p.Task == bayes.Regression {
+		curve, err := metric.CalibrationCurve(p, y, nil)
+		for i, c := range curve {
+			values[fmt.Sprintf("%slevel %02d", calibrationPrefix, i)] = c.Level
+			values[fmt.Sprintf("%scoverage %02d", calibrationPrefix, i)] = c.Coverage.Value
+		}
+		return values, err
+	}
+	bins, err := metric.ReliabilityDiagram(p, y, 0)
+	for i, b := range bins {
+		values[fmt.Sprintf("%sbin %02d", calibrationPrefix, i)] = float64(b.Count)
+		values[fmt.Sprintf("%sconfidence %02d", calibrationPrefix, i)] = b.Confidence
+		values[fmt.Sprintf("%saccuracy %02d", calibrationPrefix, i)] = b.Accuracy
+	}
+	return values, err
+}
+
+// scoresOf are a repetition's values without those of calibration.
+func scoresOf(r Result) Result {
+	scores := Result{Values: map[string]float64{}, Seconds: r.Seconds}
+	for name, v := range r.Values {
+		if !strings.HasPrefix(name, calibrationPrefix) {
+			scores.Values[name] = v
+		}
+	}
+	return scores
+}
+
+// numbered are the values kept under "calibration NAME 00", "calibration NAME 01", ...
+func numbered(r Result, name string) []float64 {
+	var out []float64
+	for i := 0; ; i++ {
+		v, ok := r.Values[fmt.Sprintf("%s%s %02d", calibrationPrefix, name, i)]
+		if !ok {
+			return out
+		}
+		out = append(out, v)
+	}
+}
+
+// pooled is what the repetitions of one method hold together.
+type pooled struct {
+	bins     []metric.Bin // of classifications, all rows of all repetitions
+	levels   []float64    // of regressions
+	coverage []float64    // at each level, the mean over rows
+	rows     float64      // of the regressions
+}
+
+func (p *pooled) add(r Result) error {
+	if counts := numbered(r, "bin"); len(counts) > 0 {
+		confidence, accuracy := numbered(r, "confidence"), numbered(r, "accuracy")
+		bins := make([]metric.Bin, len(counts))
+		for i, n := range counts {
+			bins[i] = metric.Bin{
+				Lower: float64(i) / float64(len(counts)), Upper: float64(i+1) / float64(len(counts)),
+				Count: int(n), Confidence: confidence[i], Accuracy: accuracy[i],
+			}
+		}
+		var err error
+		p.bins, err = metric.PoolBins(p.bins, bins)
+		return err
+	}
+	levels, coverage, rows := numbered(r, "level"), numbered(r, "coverage"), r.Values[calibrationPrefix+"rows"]
+	if len(levels) == 0 { // every attempt diverged
+		return nil
+	}
+	if p.levels == nil {
+		p.levels, p.coverage = levels, make([]float64, len(levels))
+	}
+	if !slices.Equal(levels, p.levels) {
+		return fmt.Errorf("coverage at the levels %v cannot be pooled with that at %v", levels, p.levels)
+	}
+	for i, c := range coverage {
+		p.coverage[i] = (p.coverage[i]*p.rows + c*rows) / (p.rows + rows)
+	}
+	p.rows += rows
+	return nil
+}
+
+// ece is the expected calibration error of the pooled bins.
+func (p *pooled) ece() float64 {
+	gap, rows := 0.0, 0.0
+	for _, b := range p.bins {
+		if b.Count > 0 {
+			gap += float64(b.Count) * math.Abs(b.Accuracy-b.Confidence)
+			rows += float64(b.Count)
+		}
+	}
+	return gap / rows
+}
+
+// gap is the mean distance of the coverage from its level.
+func (p *pooled) gap() float64 {
+	sum := 0.0
+	for i, c := range p.coverage {
+		sum += math.Abs(c-p.levels[i]) / float64(len(p.levels))
+	}
+	return sum
+}
+
+// calibrationPage is a reliability diagram, of all classifications together, and the coverage against its level, of all regressions together, for each method
+// of Table 8. The repetitions are Table 8's own. The cells are the numbers of each data set by itself.
+func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	pools := map[string]*pooled{}
+	var cells []Cell
+	err := eachOfTable8(ctx, o, func(key Key, _ map[string]Reported, results []Result) error {
+		if len(results) == 0 {
+			return nil
+		}
+		if pools[key.Method] == nil {
+			pools[key.Method] = &pooled{}
+		}
+		own := &pooled{}
+		seconds := 0.0
+		for _, r := range results {
+			seconds += r.Seconds
+			for _, p := range []*pooled{own, pools[key.Method]} {
+				if err := p.add(r); err != nil {
+					return fmt.Errorf("%s, %s: %w", key.Data, key.Method, err)
+				}
+			}
+		}
+		c := Cell{Study: "ohsmc.calibration", Data: key.Data, Method: key.Method, SE: math.NaN(), Reps: len(results), Seconds: seconds}
+		if own.bins != nil {
+			c.Metric, c.Ours = "ECE of pooled repetitions", own.ece()
+			cells = append(cells, c)
+		} else if own.levels != nil {
+			c.Metric, c.Ours = "mean |coverage - level|", own.gap()
+			cells = append(cells, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cells, err
+	}
+	names, err := o.SelectMethods(contenderNames())
+	if err != nil {
+		return nil, cells, err
+	}
+	fig, err := drawCalibration(names, pools)
+	return fig, cells, err
+}
+
+// drawCalibration is a row of six panels for the coverage of six methods, one for their reliability below it, and so on.
+func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, error) {
+	const columns = 6
+	var panels []*viz.Figure
+	rows := 0
+	for _, six := range slices.Collect(slices.Chunk(names, columns)) {
+		for _, draw := range []func(name string, p *pooled) (*viz.Figure, error){drawCoverage, drawReliability} {
+			var line []*viz.Figure
+			for _, name := range six {
+				p := pools[name]
+				if p == nil {
+					p = &pooled{}
+				}
+				fig, err := draw(name, p)
+				if err != nil {
+					return nil, err
+				}
+				if fig != nil {
+					line = append(line, fig)
+				}
+			}
+			if len(line) == len(six) { // all methods were run on the same data sets
+				panels = append(panels, line...)
+				rows++
+			}
+		}
+	}
+	if len(panels) == 0 {
+		return nil, fmt.Errorf("calibration: every attempt of a method diverged: leave it out (-methods)")
+	}
+	return viz.Grid(rows, min(columns, len(names)), panels...)
+}
+
+func drawCoverage(name string, p *pooled) (*viz.Figure, error) {
+	if p.levels == nil {
+		return nil, nil
+	}
+	return viz.CalibrationCurve(p.levels, p.coverage, viz.CalibrationOptions{Frame: viz.Frame{Title: name + ": intervals", Width: 330, Height: 360}})
+}
+
+func drawReliability(name string, p *pooled) (*viz.Figure, error) {
+	if p.bins == nil {
+		return nil, nil
+	}
+	return viz.Reliability(p.bins, viz.ReliabilityOptions{Frame: viz.Frame{Title: name, Width: 330, Height: 400}})
+}

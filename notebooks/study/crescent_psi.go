@@ -1,0 +1,159 @@
+package study
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/ohsmc"
+	"gobnn/viz"
+)
+
+// crescentRun is a method whose psi is followed.
+type crescentRun struct {
+	name string
+	// follow trains, and gives psi after each epoch.
+	follow func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) ([]float64, error)
+}
+
+// crescentRuns are the paper's methods in the order of its figure, and three of ours.
+func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
+	sampler := func(algorithm ohsmc.Algorithm, batch, particles int) func(context.Context, dataset.Parts, ohsmc.Settings) ([]float64, error) {
+		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
+			settings.Algorithm = algorithm
+			if batch > 0 {
+				settings.BatchSize = batch
+			}
+			if particles > 0 {
+				settings.Particles = particles
+			}
+			settings.Observe = func(_ int, now *bayes.Posterior) error {
+				value, _, err := now.Parameter(shifted)
+				if err == nil {
+					psi = append(psi, value[0]+.1)
+				}
+				return err
+			}
+			_, err = trainer.Train(ctx, parts, settings)
+			return psi, err
+		}
+	}
+	rival := func(method baseline.Method) func(context.Context, dataset.Parts, ohsmc.Settings) ([]float64, error) {
+		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
+			s := crescentRival(settings)
+			s.Observe = func(_ int, value []float64) error {
+				psi = append(psi, value[0]+.1)
+				return nil
+			}
+			_, err = baseline.Fit(ctx, crescentModel, method, parts, s)
+			return psi, err
+		}
+	}
+	return []crescentRun{
+		{"MC", bruteForce},
+		{"OHSMC", sampler(crescentWalk(.001), 0, 0)},
+		{"VB", rival(crescentVI)},
+		{"SGSMC", sampler(crescentSMC, 0, 0)},
+		{"MAP", rival(baseline.MAP{})},
+		{"SMC", sampler(ohsmc.SMC{Kernel: crescentSMC.Kernel, Moves: 1, Precondition: true}, 100, 200)},
+		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 0, 0)},
+	}
+}
+
+// bruteForce is the paper's MC (appendix A): psi maximises E_prior[sum_n log p(y_n | phi; psi)], by Jensen's inequality a lower bound of the log evidence, estimated
+// at each step from 10 000 draws of the prior. The log-density's derivative is sum_n (y_n - f) df/dpsi with f = phi_1/psi + (phi_0^2 + psi^2)/2.
+func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) ([]float64, error) {
+	const draws = 10_000
+	y := parts.Train.Y
+	batches, err := dataset.NewEpochBatches(len(y), settings.BatchSize, settings.Seed)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(settings.Seed, 0))
+	const decay, decaySquare, least = .9, .999, 1e-8 // Adam's, as everywhere
+	psi, mean, square := .1, 0., 0.
+	var trace []float64
+	for step := range settings.Epochs * batches.PerEpoch() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		batch := batches.At(step)
+		sum := 0.0
+		for _, row := range batch.Rows[:batch.Count] {
+			sum += y[row]
+		}
+		gradient := 0.0
+		for range draws {
+			phi0, phi1 := math.Sqrt2*rng.NormFloat64(), rng.NormFloat64()
+			f := phi1/psi + (phi0*phi0+psi*psi)/2
+			gradient += (sum - float64(batch.Count)*f) * (psi - phi1/(psi*psi))
+		}
+		gradient *= float64(len(y)) / float64(batch.Count) / draws
+		mean = decay*mean + (1-decay)*gradient
+		square = decaySquare*square + (1-decaySquare)*gradient*gradient
+		t := float64(step + 1)
+		psi += settings.Optimiser.Schedule.At(step) * mean / (1 - math.Pow(decay, t)) / (math.Sqrt(square/(1-math.Pow(decaySquare, t))) + least)
+		if (step+1)%batches.PerEpoch() == 0 {
+			trace = append(trace, psi)
+		}
+	}
+	return trace, nil
+}
+
+// crescentFig1 is |psi| along the epochs: the evidence is the same at psi and -psi, and steps of 0.1 from 0.1 may cross 0. The cells are where it ends.
+func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	trainer := ohsmc.NewTrainer(crescentModel)
+	defer trainer.Close()
+	runs := crescentRuns(trainer)
+	var names []string
+	for _, r := range runs {
+		names = append(names, r.name)
+	}
+	methods, err := o.only(names, crescentData)
+	if err != nil {
+		return nil, nil, err
+	}
+	var traces []viz.Trace
+	var cells []Cell
+	for _, r := range runs {
+		if !methods[r.name] {
+			continue
+		}
+		var ends []Result
+		for repetition := range max(1, o.Reps) {
+			parts, settings, err := crescentSettings(o, uint64(repetition))
+			if err != nil {
+				return nil, cells, err
+			}
+			start := time.Now()
+			psi, err := r.follow(ctx, parts, settings)
+			if err == nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				return nil, cells, err
+			}
+			for i, p := range psi {
+				psi[i] = math.Abs(p)
+			}
+			if repetition == 0 {
+				series := viz.Series{Value: psi}
+				for i := range psi {
+					series.Step = append(series.Step, float64(i+1))
+				}
+				traces = append(traces, viz.Trace{Name: r.name, Series: series})
+			}
+			_, maximum := bestPsi(parts.Train.Y)
+			last, seconds := psi[len(psi)-1], time.Since(start).Seconds()
+			ends = append(ends, Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum}, Seconds: seconds})
+			o.say("%s: repetition %d of %d, psi %.3f, %.1f s", r.name, repetition+1, max(1, o.Reps), last, seconds)
+		}
+		cells = append(cells, Cells(Key{Study: "ohsmc.fig1", Data: crescentData, Method: r.name}, ends, nil)...)
+	}
+	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |psi|", XLabel: "epoch", YLabel: "|psi|"}, Truth: 1, TruthName: "truth"})
+	return fig, cells, err
+}

@@ -1,0 +1,156 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/optim"
+	"gobnn/ohsmc"
+)
+
+// Tables 1 and 2 have the paper's metrics, its numbers beside ours, and what is kept is not computed again.
+func TestSyntheticTables(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	for _, s := range []synthetic{sinTanh, twoMoons} {
+		said := 0
+		o := Options{CacheDir: t.TempDir(), Methods: []string{"SWAG", "MAP"}, Reps: 2, Epochs: 1, Progress: func(string) { said++ }}
+		cells, err := s.table(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside := 0
+		for _, c := range cells {
+			if c.Study != s.study || c.Reps != 2 || math.IsNaN(c.Ours) {
+				t.Errorf("%+v", c)
+			}
+			if c.Paper != nil {
+				beside++
+				if want := s.paper["SWAG"][c.Metric]; c.Method != "SWAG" || *c.Paper != want.Value || *c.PaperSE != want.SE {
+					t.Errorf("%+v, want the paper's %+v", c, want)
+				}
+			}
+		}
+		if len(cells) != 6 || beside != len(s.paper["SWAG"]) || said != 4 {
+			t.Errorf("%s: %d cells, %d with the paper's number, %d lines of progress", s.study, len(cells), beside, said)
+		}
+		if again, err := s.table(t.Context(), o); err != nil || said != 4 || again[0].Ours != cells[0].Ours {
+			t.Errorf("%s: %d lines of progress in all, %v: the repetitions should be kept", s.study, said, err)
+		}
+	}
+}
+
+// By default the synthetic studies run the paper's methods, in its order.
+func TestPaperContenders(t *testing.T) {
+	for _, c := range []struct{ asked, want []string }{
+		{nil, []string{"MAP-HMC", "OHSMC", "SGSMC-HMC", "SWAG", "VB"}},
+		{[]string{"Laplace", "OHSMC"}, []string{"OHSMC", "Laplace"}},
+	} {
+		chosen, err := Options{Methods: c.asked}.contenders()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range chosen {
+			got = append(got, c.name)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("asked for %q: %q, want %q", c.asked, got, c.want)
+		}
+	}
+}
+
+// Table 3 and the page of calibration are views of Table 8's repetitions: none is computed twice.
+func TestViewsOfTable8(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	var said []string
+	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"}, Reps: 2, Epochs: 1,
+		Progress: func(line string) { said = append(said, line) }}
+	cells, err := runTable3(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	computed := len(said)
+	for _, c := range cells {
+		if c.Study != "ohsmc.table3" || strings.HasPrefix(c.Metric, calibrationPrefix) {
+			t.Errorf("%+v", c)
+		}
+		if v, ok := table3[c.Data][c.Method]; ok && c.Metric == "NLPD" && (c.Paper == nil || *c.Paper != v[0]) {
+			t.Errorf("%+v, want the paper's %v", c, v[0])
+		}
+	}
+	table, err := runTable8(t.Context(), o)
+	if err != nil || len(table) != len(cells) || table[0].Ours != cells[0].Ours || table[0].Study != "ohsmc.table8" {
+		t.Errorf("Table 8 has %d cells, Table 3 %d, %v", len(table), len(cells), err)
+	}
+	fig, gaps, err := calibrationPage(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(said) != computed {
+		t.Errorf("said %q after Table 3: its repetitions should be kept", said[computed:])
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"OHSMC: intervals", "MLE: intervals", "OHSMC, ECE", "MLE, ECE"} {
+		if !strings.Contains(string(svg), text) {
+			t.Errorf("the page has no panel %q", text)
+		}
+	}
+	if len(gaps) != 4 || gaps[0].Metric != "mean |coverage - level|" || gaps[2].Metric != "ECE of pooled repetitions" {
+		t.Errorf("cells %+v", gaps)
+	}
+}
+
+// What is kept of two repetitions pools to what all of their rows give.
+func TestPooled(t *testing.T) {
+	var p pooled
+	for _, r := range []Result{
+		{Values: map[string]float64{"calibration rows": 30, "calibration level 00": .5, "calibration coverage 00": .4}},
+		{Values: map[string]float64{"calibration rows": 10, "calibration level 00": .5, "calibration coverage 00": .8}},
+		{Values: map[string]float64{"NLPD": math.Inf(1)}}, // every attempt diverged
+	} {
+		if err := p.add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.rows != 40 || math.Abs(p.coverage[0]-.5) > 1e-12 || p.gap() > 1e-12 { // (30 x .4 + 10 x .8) / 40
+		t.Errorf("pooled %+v, want a coverage of .5 of 40 rows", p)
+	}
+	if err := p.add(Result{Values: map[string]float64{"calibration level 00": .6, "calibration coverage 00": .6}}); err == nil || !strings.Contains(err.Error(), "0.6") {
+		t.Errorf("error %v for other levels", err)
+	}
+	q := pooled{bins: []metric.Bin{{Upper: .5}, {Lower: .5, Upper: 1, Count: 3, Accuracy: .5, Confidence: .9}}}
+	if err := q.add(Result{Values: map[string]float64{
+		"calibration bin 00": 1, "calibration confidence 00": .2, "calibration accuracy 00": 0, "calibration bin 01": 0, "calibration confidence 01": math.NaN(), "calibration accuracy 01": math.NaN(),
+	}}); err != nil || math.Abs(q.ece()-(3*.4+.2)/4) > 1e-12 {
+		t.Errorf("ECE %v, %v, want %v", q.ece(), err, (3*.4+.2)/4)
+	}
+}
+
+// The maximum of the paper's lower bound is known: with m the mean of y and u = psi^2, -(1/u + (m - 1 - u/2)^2)/2 for each datum has its maximum where
+// 1/u^2 = u/2 + 1 - m, that is at psi = 1 where m = 1/2.
+func TestBruteForce(t *testing.T) {
+	data, err := dataset.Crescent(100, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := 0.
+	for _, y := range data.Y {
+		mean += y / 100
+	}
+	for i := range data.Y {
+		data.Y[i] += .5 - mean
+	}
+	psi, err := bruteForce(t.Context(), dataset.Parts{Train: data}, ohsmc.Settings{
+		Epochs: 1500, BatchSize: 100, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .97, 10)},
+	})
+	if err != nil || len(psi) != 1500 || math.Abs(psi[1499]-1) > .02 {
+		t.Errorf("psi %v after %d epochs, %v; want 1", psi[len(psi)-1], len(psi), err)
+	}
+}
