@@ -159,9 +159,9 @@ func TestStoreFolder(t *testing.T) {
 
 func TestCells(t *testing.T) {
 	results := []Result{
-		{map[string]float64{"NLPD": 1, "RMSE": 2}, 10},
-		{map[string]float64{"NLPD": 2, "RMSE": 2}, 20},
-		{map[string]float64{"NLPD": 6, "RMSE": 2}, 30},
+		{Values: map[string]float64{"NLPD": 1, "RMSE": 2}, Seconds: 10},
+		{Values: map[string]float64{"NLPD": 2, "RMSE": 2}, Seconds: 20},
+		{Values: map[string]float64{"NLPD": 6, "RMSE": 2}, Seconds: 30},
 	}
 	key := Key{"s", "d", "m", nil}
 	cells := Cells(key, results, map[string]Reported{"NLPD": {3.5, .5}, "RMSE": {Value: 1}})
