@@ -150,7 +150,7 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 	}
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	_, err = b.train(within, a, parts, 0, "compiling", stop)
+	_, err = b.train(within, a, parts, 0, fmt.Sprintf("%s: compiling %T", parts.Train.Name, a.Method), stop)
 	if ctx.Err() != nil {
 		return fmt.Errorf("cancelled: %w", context.Cause(ctx))
 	}
