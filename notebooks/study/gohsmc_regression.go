@@ -27,7 +27,8 @@ import (
 //     41 %, which no method reaches on these splits. The mean squared error in the target's own units (scores, and 100,000 USD), whose variances are .65
 //     and 1.33, says 63 % and 22 %, and there our values lie: it is the loss here, of the predictive mean.
 //   - The target of the weights. Equations 12 and 13 have N/M before the gradient of psi only, and the weights take p(y_S | theta; psi) alone: Guided.PerBatch.
-//     With N/M in the weights as well (the default of ohsmc.Guided) a few particles of 100 keep a weight, and the loss on red wine is higher.
+//     With N/M in the weights as well (the default of ohsmc.Guided) the effective sample size falls from about 55 of 100 to about 10, and the loss stays: on red
+//     wine, batch 50, 60 epochs, four splits, the random walk's is .433 without and .435 with it, Langevin's .433 and .432.
 type housing struct {
 	data    string
 	batches []int
