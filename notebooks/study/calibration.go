@@ -5,58 +5,32 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gobnn/bayes"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
 
-// What calibration keeps of a repetition stands among its scores, under names with this prefix, which tables leave out.
-const calibrationPrefix = "calibration "
-
 // calibrationOf is what a prediction of the test part adds to the page: the bins of confidence of a classification, or the coverage of the central intervals of
-// a regression at each level, by the names under which they are kept.
-func calibrationOf(p bayes.Prediction, y []float64) (map[string]float64, error) {
-	values := map[string]float64{calibrationPrefix + "rows": float64(p.Rows)}
+// a regression at each level, and the number of rows, as the series of a repetition.
+func calibrationOf(p bayes.Prediction, y []float64) (map[string][]float64, error) {
+	series := map[string][]float64{"rows": {float64(p.Rows)}}
+	add := func(name string, v float64) { series[name] = append(series[name], v) }
 	if p.Task == bayes.Regression {
 		curve, err := metric.CalibrationCurve(p, y, nil)
-		for i, c := range curve {
-			values[fmt.Sprintf("%slevel %02d", calibrationPrefix, i)] = c.Level
-			values[fmt.Sprintf("%scoverage %02d", calibrationPrefix, i)] = c.Coverage.Value
+		for _, c := range curve {
+			add("level", c.Level)
+			add("coverage", c.Coverage.Value)
 		}
-		return values, err
+		return series, err
 	}
 	bins, err := metric.ReliabilityDiagram(p, y, 0)
-	for i, b := range bins {
-		values[fmt.Sprintf("%sbin %02d", calibrationPrefix, i)] = float64(b.Count)
-		values[fmt.Sprintf("%sconfidence %02d", calibrationPrefix, i)] = b.Confidence
-		values[fmt.Sprintf("%saccuracy %02d", calibrationPrefix, i)] = b.Accuracy
+	for _, b := range bins {
+		add("bin", float64(b.Count))
+		add("confidence", b.Confidence)
+		add("accuracy", b.Accuracy)
 	}
-	return values, err
-}
-
-// scoresOf are a repetition's values without those of calibration.
-func scoresOf(r Result) Result {
-	scores := Result{Values: map[string]float64{}, Seconds: r.Seconds}
-	for name, v := range r.Values {
-		if !strings.HasPrefix(name, calibrationPrefix) {
-			scores.Values[name] = v
-		}
-	}
-	return scores
-}
-
-// numbered are the values kept under "calibration NAME 00", "calibration NAME 01", ...
-func numbered(r Result, name string) []float64 {
-	var out []float64
-	for i := 0; ; i++ {
-		v, ok := r.Values[fmt.Sprintf("%s%s %02d", calibrationPrefix, name, i)]
-		if !ok {
-			return out
-		}
-		out = append(out, v)
-	}
+	return series, err
 }
 
 // pooled is what the repetitions of one method hold together.
@@ -68,8 +42,8 @@ type pooled struct {
 }
 
 func (p *pooled) add(r Result) error {
-	if counts := numbered(r, "bin"); len(counts) > 0 {
-		confidence, accuracy := numbered(r, "confidence"), numbered(r, "accuracy")
+	if counts := r.Series["bin"]; len(counts) > 0 {
+		confidence, accuracy := r.Series["confidence"], r.Series["accuracy"]
 		bins := make([]metric.Bin, len(counts))
 		for i, n := range counts {
 			bins[i] = metric.Bin{
@@ -81,10 +55,11 @@ func (p *pooled) add(r Result) error {
 		p.bins, err = metric.PoolBins(p.bins, bins)
 		return err
 	}
-	levels, coverage, rows := numbered(r, "level"), numbered(r, "coverage"), r.Values[calibrationPrefix+"rows"]
+	levels, coverage := r.Series["level"], r.Series["coverage"]
 	if len(levels) == 0 { // every attempt diverged
 		return nil
 	}
+	rows := r.Series["rows"][0]
 	if p.levels == nil {
 		p.levels, p.coverage = levels, make([]float64, len(levels))
 	}

@@ -2,18 +2,12 @@ package study
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
-	"time"
 
-	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
-	"gobnn/bayes/optim"
-	"gobnn/bayes/smc"
 	"gobnn/ohsmc"
 )
 
@@ -32,6 +26,7 @@ type attempt struct {
 	Method    any              // a baseline.Method or an ohsmc.Algorithm
 	Particles int              `json:",omitempty"` // of an ohsmc.Algorithm
 	Rate      float64          // Adam's
+	Whole     bool             `json:",omitempty"` // of a baseline.Method: every parameter is stochastic, whatever the model's partition
 	Chains    *baseline.MAPHMC `json:",omitempty"` // exact draws that follow an ohsmc.Algorithm, at its psi; nil: none
 }
 
@@ -92,130 +87,30 @@ func contenderNames() []string {
 	return names
 }
 
-// bench is where the contenders of one model meet: what is compiled serves all repetitions.
-type bench struct {
-	model     bayes.Model
-	batch     int
-	epochs    int
-	unscaled  bool // the data as they are
-	particles *ohsmc.Trainer
-	rivals    *baseline.Trainer
-	say       func(format string, args ...any)
-	said      time.Time
-}
-
-func newBench(model bayes.Model, batch, epochs int, say func(format string, args ...any)) *bench {
-	return &bench{model: model, batch: batch, epochs: epochs, say: say, said: time.Now(),
-		particles: ohsmc.NewTrainer(model), rivals: baseline.NewTrainer(model)}
-}
-
-func (b *bench) close() {
-	b.particles.Close()
-	b.rivals.Close()
-}
-
-// best fits all attempts of a contender and gives the posterior with the best NLPD on the validation part. An attempt that diverges is out; where all do,
-// there is no posterior.
-func (b *bench) best(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*bayes.Posterior, error) {
-	var best *bayes.Posterior
-	lowest := math.Inf(1)
-	for i, a := range c.attempts {
-		posterior, err := b.fit(ctx, a, parts, seed, fmt.Sprintf("%s, %s: repetition %d, attempt %d of %d", parts.Train.Name, c.name, seed+1, i+1, len(c.attempts)))
-		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, smc.ErrZeroWeights) {
-			b.say("%s, %s: attempt %d of %d: %v", parts.Train.Name, c.name, i+1, len(c.attempts), err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(c.attempts) == 1 {
-			return posterior, nil
-		}
-		prediction, err := posterior.Predict(ctx, parts.Validation.X)
-		if err != nil {
-			return nil, err
-		}
-		nlpd, err := metric.NLPD(prediction, parts.Validation.Y)
-		if err != nil {
-			return nil, err
-		}
-		if nlpd.Value < lowest {
-			best, lowest = posterior, nlpd.Value
-		}
-	}
-	return best, nil
-}
-
-// scores are those of a contender on the test part, in standardised units, and what calibration keeps; an infinite NLPD where every attempt diverged.
-func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (map[string]float64, error) {
+// scores are those of a contender on the test part, in standardised units, with the series of calibration; an infinite NLPD where every attempt diverged.
+func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
 	posterior, err := b.best(ctx, c, parts, seed)
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
 	if posterior == nil {
-		return map[string]float64{"NLPD": math.Inf(1)}, nil
+		return diverged(), nil
 	}
 	prediction, err := posterior.Predict(ctx, parts.Test.X)
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
 	table, err := metric.Scores(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y))
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
-	values, err := calibrationOf(prediction, parts.Test.Y)
-	if err != nil {
-		return nil, err
-	}
+	series, err := calibrationOf(prediction, parts.Test.Y)
+	r := Result{Values: map[string]float64{}, Series: series}
 	for _, s := range table {
-		values[s.Name] = s.Value
+		r.Values[s.Name] = s.Value
 	}
-	return values, nil
+	return r, err
 }
 
-// fit runs one attempt. A cancelled context is an error here: half a training is no repetition.
-func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string) (posterior *bayes.Posterior, err error) {
-	every := (parts.Train.Rows() + b.batch - 1) / b.batch // once an epoch
-	optimiser := optim.Adam{Schedule: optim.Constant(a.Rate)}
-	switch method := a.Method.(type) {
-	case baseline.Method:
-		var result *baseline.Result
-		result, err = b.rivals.Fit(ctx, method, parts, baseline.Settings{
-			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
-			Progress: func(p baseline.Progress) { b.tell("%s, %s, step %d of %d", what, p.Stage, p.Step, p.Steps) },
-		})
-		if err == nil {
-			posterior = result.Posterior
-		}
-	case ohsmc.Algorithm:
-		var result *ohsmc.Result
-		result, err = b.particles.Train(ctx, parts, ohsmc.Settings{
-			Algorithm: method, Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
-			Progress: func(p ohsmc.Progress) {
-				b.tell("%s, step %d of %d, best validation NLPD %.4f", what, p.Step, p.Steps, p.Best)
-			},
-		})
-		if err == nil {
-			posterior = result.Posterior
-		}
-		if err == nil && a.Chains != nil && ctx.Err() == nil {
-			posterior, _, err = b.particles.Sample(ctx, posterior, parts.Train, a.Chains.Kernel, mcmc.Settings{
-				Chains: a.Chains.Chains, Draws: a.Chains.Draws, WarmUp: a.Chains.WarmUp, Seed: seed,
-			})
-		}
-	default:
-		return nil, fmt.Errorf("study: %T is neither a baseline.Method nor an ohsmc.Algorithm", method)
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("cancelled: %w", context.Cause(ctx))
-	}
-	return posterior, err
-}
-
-// tell says where a fit stands, every ten seconds.
-func (b *bench) tell(format string, args ...any) {
-	if time.Since(b.said) > 10*time.Second {
-		b.said = time.Now()
-		b.say(format, args...)
-	}
-}
+// diverged is the repetition of a contender of which no attempt gave a posterior.
+func diverged() Result { return Result{Values: map[string]float64{"NLPD": math.Inf(1)}} }

@@ -3,7 +3,6 @@ package study
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"gobnn/bayes"
@@ -208,23 +207,24 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 		key := Key{Study: s.study, Data: s.data, Method: c.name, Settings: map[string]any{
 			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs, "attempts": c.attempts,
 		}}
-		results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (map[string]float64, error) {
+		results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := s.parts(uint64(repetition))
 			if err != nil {
-				return nil, err
+				return Result{}, err
 			}
 			posterior, err := b.best(ctx, c, parts, uint64(repetition))
 			if err != nil {
-				return nil, err
+				return Result{}, err
 			}
 			if posterior == nil {
-				return map[string]float64{"NLPD": math.Inf(1)}, nil
+				return diverged(), nil
 			}
 			prediction, err := posterior.Predict(ctx, parts.Test.X)
 			if err != nil {
-				return nil, err
+				return Result{}, err
 			}
-			return s.score(prediction, parts.Test)
+			values, err := s.score(prediction, parts.Test)
+			return Result{Values: values}, err
 		})
 		cells = append(cells, Cells(key, results, s.paper[c.name])...)
 		if err != nil {

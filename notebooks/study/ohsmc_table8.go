@@ -69,15 +69,11 @@ func runTable8(ctx context.Context, o Options) ([]Cell, error) {
 func table8Cells(ctx context.Context, o Options, study string, reported map[string]map[string]map[string]Reported) ([]Cell, error) {
 	var cells []Cell
 	err := eachOfTable8(ctx, o, func(key Key, paper map[string]Reported, results []Result) error {
-		var scores []Result
-		for _, r := range results {
-			scores = append(scores, scoresOf(r))
-		}
 		if reported != nil {
 			paper = reported[key.Data][key.Method]
 		}
 		key.Study = study
-		cells = append(cells, Cells(key, scores, paper)...)
+		cells = append(cells, Cells(key, results, paper)...)
 		return nil
 	})
 	return cells, err
@@ -149,10 +145,10 @@ func (row table8Row) run(ctx context.Context, o Options, store *Store, methods [
 			"version": table8Version, "model": model, "data": data.Hash(), "batch": row.batch, "epochs": epochs,
 			"split": table8Split, "attempts": c.attempts,
 		}}
-		results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (map[string]float64, error) {
+		results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := data.Split(table8Split, uint64(repetition))
 			if err != nil {
-				return nil, err
+				return Result{}, err
 			}
 			return b.scores(ctx, c, parts, uint64(repetition))
 		})

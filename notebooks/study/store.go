@@ -29,9 +29,10 @@ type Key struct {
 	Settings            any
 }
 
-// Result is one repetition: its scores by metric, and the seconds it took.
+// Result is one repetition: its scores by metric, what it leaves along the way, and the seconds it took.
 type Result struct {
 	Values  map[string]float64
+	Series  map[string][]float64 // by name; nil: none
 	Seconds float64
 }
 
@@ -58,9 +59,9 @@ func OpenStore(o Options) (*Store, error) {
 	return &Store{dir: dir, fresh: o.Fresh, say: o.say}, nil
 }
 
-// Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each. Where run fails or the context ends, those
+// Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each; it fills in their Seconds. Where run fails or the context ends, those
 // that are done are returned with the error.
-func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (map[string]float64, error)) ([]Result, error) {
+func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result, error)) ([]Result, error) {
 	if err := s.sayOthers(key); err != nil {
 		return nil, err
 	}
@@ -78,11 +79,11 @@ func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx cont
 			return results, context.Cause(ctx)
 		}
 		start := time.Now()
-		values, err := run(ctx, repetition)
+		result, err = run(ctx, repetition)
 		if err != nil {
 			return results, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 		}
-		result = Result{Values: values, Seconds: time.Since(start).Seconds()}
+		result.Seconds = time.Since(start).Seconds()
 		if err := s.save(key, repetition, result); err != nil {
 			return results, err
 		}
@@ -94,14 +95,15 @@ func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx cont
 
 // record is a file of the store. Numbers are text, since JSON has no NaN.
 type record struct {
-	Study      string            `json:"study"`
-	Data       string            `json:"data"`
-	Method     string            `json:"method"`
-	Settings   json.RawMessage   `json:"settings"`
-	Repetition int               `json:"repetition"`
-	Values     map[string]string `json:"values"`
-	Seconds    float64           `json:"seconds"`
-	Sum        string            `json:"sum"` // SHA-256 of the record with Sum empty
+	Study      string              `json:"study"`
+	Data       string              `json:"data"`
+	Method     string              `json:"method"`
+	Settings   json.RawMessage     `json:"settings"`
+	Repetition int                 `json:"repetition"`
+	Values     map[string]string   `json:"values"`
+	Series     map[string][]string `json:"series,omitempty"`
+	Seconds    float64             `json:"seconds"`
+	Sum        string              `json:"sum"` // SHA-256 of the record with Sum empty
 }
 
 func (r record) sum() (string, error) {
@@ -199,6 +201,18 @@ func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Res
 		}
 		result.Values[name] = value
 	}
+	for name, texts := range r.Series {
+		if result.Series == nil {
+			result.Series = map[string][]float64{}
+		}
+		for _, text := range texts {
+			value, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return Result{}, err
+			}
+			result.Series[name] = append(result.Series[name], value)
+		}
+	}
 	return result, nil
 }
 
@@ -211,6 +225,14 @@ func (s *Store) save(key Key, repetition int, result Result) error {
 		Values: map[string]string{}, Seconds: result.Seconds}
 	for name, value := range result.Values {
 		r.Values[name] = strconv.FormatFloat(value, 'g', -1, 64)
+	}
+	for name, values := range result.Series {
+		if r.Series == nil {
+			r.Series = map[string][]string{}
+		}
+		for _, value := range values {
+			r.Series[name] = append(r.Series[name], strconv.FormatFloat(value, 'g', -1, 64))
+		}
 	}
 	if r.Sum, err = r.sum(); err != nil {
 		return fmt.Errorf("keep a result: %w", err)

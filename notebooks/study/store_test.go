@@ -14,10 +14,10 @@ import (
 type settings struct{ Epochs int }
 
 // scores is a repetition that counts how often it runs.
-func scores(count *int) func(context.Context, int) (map[string]float64, error) {
-	return func(_ context.Context, repetition int) (map[string]float64, error) {
+func scores(count *int) func(context.Context, int) (Result, error) {
+	return func(_ context.Context, repetition int) (Result, error) {
 		*count++
-		return map[string]float64{"NLPD": float64(repetition) + .1, "odd": math.NaN()}, nil
+		return Result{Values: map[string]float64{"NLPD": float64(repetition) + .1, "odd": math.NaN()}}, nil
 	}
 }
 
@@ -37,7 +37,7 @@ func TestRepeatResumes(t *testing.T) {
 	count := 0
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stopping := func(ctx context.Context, repetition int) (map[string]float64, error) {
+	stopping := func(ctx context.Context, repetition int) (Result, error) {
 		if repetition == 1 {
 			cancel()
 		}
@@ -83,11 +83,11 @@ func TestRepeatResumes(t *testing.T) {
 func TestRepeatFailure(t *testing.T) {
 	fault := errors.New("diverged")
 	key := Key{"s", "d", "m", nil}
-	results, err := open(t, Options{CacheDir: t.TempDir()}).Repeat(context.Background(), key, 3, func(_ context.Context, repetition int) (map[string]float64, error) {
+	results, err := open(t, Options{CacheDir: t.TempDir()}).Repeat(context.Background(), key, 3, func(_ context.Context, repetition int) (Result, error) {
 		if repetition == 1 {
-			return nil, fault
+			return Result{}, fault
 		}
-		return map[string]float64{"x": 1}, nil
+		return Result{Values: map[string]float64{"x": 1}}, nil
 	})
 	if !errors.Is(err, fault) || !strings.Contains(err.Error(), "s, d, m, repetition 1") || len(results) != 1 {
 		t.Errorf("%d results, error %v", len(results), err)
@@ -159,9 +159,9 @@ func TestStoreFolder(t *testing.T) {
 
 func TestCells(t *testing.T) {
 	results := []Result{
-		{map[string]float64{"NLPD": 1, "RMSE": 2}, 10},
-		{map[string]float64{"NLPD": 2, "RMSE": 2}, 20},
-		{map[string]float64{"NLPD": 6, "RMSE": 2}, 30},
+		{Values: map[string]float64{"NLPD": 1, "RMSE": 2}, Seconds: 10},
+		{Values: map[string]float64{"NLPD": 2, "RMSE": 2}, Seconds: 20},
+		{Values: map[string]float64{"NLPD": 6, "RMSE": 2}, Seconds: 30},
 	}
 	key := Key{"s", "d", "m", nil}
 	cells := Cells(key, results, map[string]Reported{"NLPD": {3.5, .5}, "RMSE": {Value: 1}})

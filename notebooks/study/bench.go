@@ -1,0 +1,274 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/smc"
+	"gobnn/ohsmc"
+)
+
+// bench is where the contenders of one model meet: what is compiled serves all repetitions.
+type bench struct {
+	model     bayes.Model
+	batch     int
+	epochs    int
+	unscaled  bool    // the data as they are
+	timed     bool    // seconds count: everything is compiled before a fit begins
+	seconds   float64 // that a fit may take, whatever the epochs; 0: as many as its epochs do
+	particles *ohsmc.Trainer
+	rivals    *baseline.Trainer
+	whole     *baseline.Trainer // of the model with every parameter stochastic
+	warmed    map[string]bool   // attempts, as text, that are compiled
+	say       func(format string, args ...any)
+	said      time.Time
+}
+
+func newBench(model bayes.Model, batch, epochs int, say func(format string, args ...any)) *bench {
+	whole := model
+	whole.Stochastic = bayes.All()
+	return &bench{model: model, batch: batch, epochs: epochs, say: say, said: time.Now(), warmed: map[string]bool{},
+		particles: ohsmc.NewTrainer(model), rivals: baseline.NewTrainer(model), whole: baseline.NewTrainer(whole)}
+}
+
+func (b *bench) close() {
+	b.particles.Close()
+	b.rivals.Close()
+	b.whole.Close()
+}
+
+// fitted is what an attempt gave.
+type fitted struct {
+	posterior *bayes.Posterior
+	seconds   float64     // of the fit, validations included
+	epochs    float64     // that it made
+	ess       float64     // mean effective sample size over the steps; NaN where there is none
+	curve     []validated // nil where what the posterior holds was not validated on the way
+}
+
+// validated is the NLPD on the validation part somewhere along a fit.
+type validated struct{ epoch, seconds, nlpd float64 }
+
+// best is the posterior of choose.
+func (b *bench) best(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*bayes.Posterior, error) {
+	f, err := b.choose(ctx, c, parts, seed)
+	if f == nil {
+		return nil, err
+	}
+	return f.posterior, err
+}
+
+// choose fits all attempts of a contender and gives that whose posterior has the best NLPD on the validation part. An attempt that diverges is out; where all
+// do, there is none.
+func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*fitted, error) {
+	var best *fitted
+	lowest := math.Inf(1)
+	for i, a := range c.attempts {
+		f, err := b.fit(ctx, a, parts, seed, fmt.Sprintf("%s, %s: repetition %d, attempt %d of %d", parts.Train.Name, c.name, seed+1, i+1, len(c.attempts)))
+		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, smc.ErrZeroWeights) {
+			b.say("%s, %s: attempt %d of %d: %v", parts.Train.Name, c.name, i+1, len(c.attempts), err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(c.attempts) == 1 {
+			return f, nil
+		}
+		prediction, err := f.posterior.Predict(ctx, parts.Validation.X)
+		if err != nil {
+			return nil, err
+		}
+		nlpd, err := metric.NLPD(prediction, parts.Validation.Y)
+		if err != nil {
+			return nil, err
+		}
+		if nlpd.Value < lowest {
+			best, lowest = f, nlpd.Value
+		}
+	}
+	return best, nil
+}
+
+// fit runs one attempt. A cancelled context is an error here: half a training is no repetition. Where the fit has so many seconds, and chains follow it, each gets
+// half of them.
+func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string) (*fitted, error) {
+	if b.timed {
+		if err := b.warm(ctx, a, parts); err != nil {
+			return nil, err
+		}
+	}
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if b.seconds > 0 {
+		share := 1.
+		if a.Chains != nil {
+			share = .5
+		}
+		within, cancel = context.WithTimeout(ctx, time.Duration(share*b.seconds*float64(time.Second)))
+		defer cancel()
+	}
+	start := time.Now()
+	f, err := b.train(within, a, parts, seed, what, nil)
+	if err == nil && a.Chains != nil && ctx.Err() == nil {
+		f.seconds = time.Since(start).Seconds()
+		err = b.sample(ctx, f, a, parts.Train, seed)
+	} else if err == nil {
+		f.seconds = time.Since(start).Seconds()
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("cancelled: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.curve { // validations are as many steps apart
+		f.curve[i].seconds = f.seconds * f.curve[i].epoch / f.epochs
+	}
+	return f, nil
+}
+
+// warm compiles what an attempt needs, by the beginning of a fit up to its first validation.
+func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("study: settings of %T: %w", a.Method, err)
+	}
+	kind := fmt.Sprintf("%#v %s", a.Method, text)
+	if b.warmed[kind] {
+		return nil
+	}
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	_, err = b.train(within, a, parts, 0, fmt.Sprintf("%s: compiling %T", parts.Train.Name, a.Method), stop)
+	if ctx.Err() != nil {
+		return fmt.Errorf("cancelled: %w", context.Cause(ctx))
+	}
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, baseline.ErrDiverged) && !errors.Is(err, smc.ErrZeroWeights) {
+		return err
+	}
+	b.warmed[kind] = true
+	return nil
+}
+
+// train is the fit of an attempt's method. begun, if not nil, is called after the first validation.
+func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string, begun func()) (*fitted, error) {
+	every := (parts.Train.Rows() + b.batch - 1) / b.batch // once an epoch
+	optimiser := optim.Adam{Schedule: optim.Constant(a.Rate)}
+	validations := func(nlpd float64) {
+		if begun != nil && !math.IsNaN(nlpd) {
+			begun()
+		}
+	}
+	switch method := a.Method.(type) {
+	case baseline.Method:
+		trainer := b.rivals
+		if a.Whole {
+			trainer = b.whole
+		}
+		result, err := trainer.Fit(ctx, method, parts, baseline.Settings{
+			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
+			Progress: func(p baseline.Progress) {
+				validations(p.Validation)
+				b.tell("%s, %s, step %d of %d", what, p.Stage, p.Step, p.Steps)
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		f := &fitted{posterior: result.Posterior, epochs: float64(result.Steps) / float64(every), ess: math.NaN()}
+		if result.Chains == nil {
+			for _, v := range result.Validated {
+				f.curve = append(f.curve, validated{epoch: float64(v.Step) / float64(every), nlpd: mean(v.NLPD)})
+			}
+		}
+		return f, nil
+	case ohsmc.Algorithm:
+		result, err := b.particles.Train(ctx, parts, ohsmc.Settings{
+			Algorithm: method, Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
+			Progress: func(p ohsmc.Progress) {
+				validations(p.Validation)
+				b.tell("%s, step %d of %d, best validation NLPD %.4f", what, p.Step, p.Steps, p.Best)
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		f := &fitted{posterior: result.Posterior, epochs: float64(result.Steps) / float64(every)}
+		for _, v := range result.Validated {
+			f.curve = append(f.curve, validated{epoch: float64(v.Step) / float64(every), nlpd: v.NLPD})
+		}
+		var ess []float64
+		for _, r := range result.Trace {
+			ess = append(ess, r.ESS)
+		}
+		f.ess = mean(ess)
+		return f, nil
+	default:
+		return nil, fmt.Errorf("study: %T is neither a baseline.Method nor an ohsmc.Algorithm", method)
+	}
+}
+
+// sample replaces a trained posterior by exact draws at its psi. With half of bench.seconds, counted from when the chains' step is compiled, the chains go on
+// until these are over; where the warm-up is not over by then, the trained posterior stays.
+func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	draws := a.Chains.Draws
+	if b.seconds > 0 {
+		draws = max(draws, maxDraws)
+	}
+	compiling := time.Now()
+	begun := compiling
+	posterior, _, err := b.particles.Sample(within, f.posterior, train, a.Chains.Kernel, mcmc.Settings{
+		Chains: a.Chains.Chains, Draws: draws, WarmUp: a.Chains.WarmUp, Seed: seed,
+		Progress: func(p mcmc.Progress) {
+			if begun == compiling {
+				begun = time.Now()
+			}
+			if b.seconds > 0 && time.Since(begun).Seconds() >= b.seconds/2 {
+				stop()
+			}
+		},
+	})
+	f.seconds += time.Since(begun).Seconds()
+	f.curve = nil
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		b.say("%s: the chains of %T had no draw in %.1f s: the trained particles stay", train.Name, a.Chains.Kernel, b.seconds/2)
+		return nil
+	}
+	if err == nil {
+		f.posterior = posterior
+	}
+	return err
+}
+
+// maxDraws is how many draws each chain makes at most in its seconds.
+const maxDraws = 500
+
+// tell says where a fit stands, every ten seconds.
+func (b *bench) tell(format string, args ...any) {
+	if time.Since(b.said) > 10*time.Second {
+		b.said = time.Now()
+		b.say(format, args...)
+	}
+}
+
+// mean of values; NaN of none.
+func mean(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}

@@ -1,0 +1,88 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gobnn/viz"
+)
+
+// Figures 1 and 6 of Millard et al. 2025, on its two regressions: a panel for each data set and batch size, a curve for each method.
+
+// regressionFig1 is the validation loss against the epoch, mean over the repetitions.
+func regressionFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	runs, err := runRegressions(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	fig, err := lossPanels(runs, "epoch")
+	return fig, nil, err
+}
+
+// regressionFig6 is the validation loss against the seconds, where every method has those of the random walk.
+func regressionFig6(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	runs, err := equalSeconds(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	fig, err := lossPanels(runs, "seconds")
+	return fig, nil, err
+}
+
+// lossPanels draws the runs, which come batch size by batch size: along is "epoch" or "seconds".
+func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
+	var panels []*viz.Figure
+	columns := 0
+	for len(runs) > 0 {
+		data := runs[0].key.Data
+		var traces []viz.Trace
+		for len(runs) > 0 && runs[0].key.Data == data {
+			columns = max(columns, runs[0].batch+1)
+			if s := meanCurve(runs[0].results, along); len(s.Value) > 0 {
+				traces = append(traces, viz.Trace{Name: runs[0].key.Method, Series: s})
+			}
+			runs = runs[1:]
+		}
+		if len(traces) == 0 {
+			return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random Walk, Langevin or others of -methods", data)
+		}
+		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: data, XLabel: along, YLabel: "validation loss", Width: 420, Height: 360}})
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, panel)
+	}
+	return viz.Grid(len(panels)/columns, columns, panels...)
+}
+
+// curvePoints is where a mean curve is taken.
+const curvePoints = 200
+
+// meanCurve is the mean over repetitions of the validation loss, each as of its last validation, from where all have one to where the first of them ends. The
+// first twentieth of the way, where losses fall from the prior's, is left out.
+func meanCurve(results []Result, along string) viz.Series {
+	begin, end := 0., math.Inf(1)
+	for _, r := range results {
+		at := r.Series[along]
+		if len(at) == 0 {
+			return viz.Series{}
+		}
+		begin, end = max(begin, at[0]), min(end, at[len(at)-1])
+	}
+	begin = max(begin, min(end/20, end-1e-9))
+	var s viz.Series
+	for i := range curvePoints {
+		x := begin + (end-begin)*float64(i)/(curvePoints-1)
+		var losses []float64
+		for _, r := range results {
+			k := 0
+			for k+1 < len(r.Series[along]) && r.Series[along][k+1] <= x {
+				k++
+			}
+			losses = append(losses, r.Series["loss"][k])
+		}
+		s.Step, s.Value = append(s.Step, x), append(s.Value, mean(losses))
+	}
+	return s
+}

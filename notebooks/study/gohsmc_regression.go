@@ -1,0 +1,294 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+	"gobnn/ohsmc"
+)
+
+// Tables 1 and 6 and figure 1 of Millard et al. 2025 (section 4.1, appendix B): red wine and California housing, three dense layers with GELU, the first one
+// stochastic with prior N(0, I) and 240 or 450 numbers, so d-20-?-1 and d-50-?-1; 100 particles, Adam 0.01, splits 60/30/10, 200 epochs, five runs, the best
+// validation kept. What the paper leaves open:
+//
+//   - The second hidden layer's width, which is the same for both data sets: 20.
+//   - The likelihood: noise variance 1 of the standardised target, as the OHSMC paper has it.
+//   - The loss. The nets of both data sets differ in nothing else, and the losses are .41 to .45 and .29 to .43, so it must hold for both. Half the squared error
+//     of standardised targets would leave 82 % of red wine's variance, where linear regression leaves 65 %; the squared error of standardised targets would leave
+//     41 %, which no method reaches on these splits. The mean squared error in the target's own units (scores, and 100,000 USD), whose variances are .65
+//     and 1.33, says 63 % and 22 %, and there our values lie: it is the loss here, of the predictive mean.
+//   - The target of the weights. Equations 12 and 13 have N/M before the gradient of psi only, and the weights take p(y_S | theta; psi) alone: Guided.PerBatch.
+//     With N/M in the weights as well (the default of ohsmc.Guided) the effective sample size falls from about 55 of 100 to about 10, and the loss stays: on red
+//     wine, batch 50, 60 epochs, four splits, the random walk's is .433 without and .435 with it, Langevin's .433 and .432.
+type housing struct {
+	data    string
+	batches []int
+	width   int                  // of the first layer
+	rate    float64              // SGHMC's learning rate, the paper's Table 8
+	large   bool                 // fewer epochs and repetitions, and no method is tuned
+	loss    map[string][]float64 // Table 1: loss at each batch size, then their standard deviations
+	seconds map[string][]float64 // Table 6, likewise
+}
+
+// The paper prints .093, .181 and .130 for three deviations at batch 20, beside .0093 and the like everywhere else: read as .0093, .0181 and .0130.
+var regressions = []housing{
+	{"wine_red", []int{20, 50, 100}, 20, .01, false,
+		map[string][]float64{
+			"Random Walk": {.4388, .4474, .4455, .0324, .0327, .0277}, "Langevin": {.4094, .4096, .4083, .0093, .0146, .0144},
+			"SGHMC": {.4213, .4211, .4401, .0181, .0177, .0312}, "VI": {.4478, .4433, .4461, .0130, .0147, .0245},
+		},
+		map[string][]float64{"Random Walk": {245, 105, 54, 3, 3, 2}, "Langevin": {308, 131, 68, 5, 4, 3}}},
+	{"california", []int{50, 100, 200}, 50, .001, true,
+		map[string][]float64{
+			"Random Walk": {.3546, .3473, .3418, .0217, .0203, .0199}, "Langevin": {.2962, .3032, .2989, .0122, .0167, .0156},
+			"SGHMC": {.2851, .2915, .3047, .0076, .0094, .0206}, "VI": {.4332, .4252, .4173, .0126, .0142, .0170},
+		},
+		map[string][]float64{"Random Walk": {1254, 635, 322, 7, 6, 3}, "Langevin": {1616, 817, 416, 12, 4, 2}}},
+}
+
+// regressionVersion is part of the key of what is kept: another one where the code gives other numbers for the same settings.
+const regressionVersion = 1
+
+const (
+	regressionReps        = 5
+	regressionLargeReps   = 2
+	regressionEpochs      = 200
+	regressionLargeEpochs = 40
+)
+
+// reported is the i-th of values for a batch size, with the standard error of the paper's five runs.
+func reportedAt(values []float64, i int) Reported {
+	n := len(values) / 2
+	return Reported{Value: values[i], SE: values[n+i] / math.Sqrt(5)}
+}
+
+// guided are attempts of a proposal at the paper's step size and at three times that.
+func guided(proposal ohsmc.Proposal) []attempt {
+	step := func(h float64) ohsmc.Guided {
+		return ohsmc.Guided{Proposal: proposal, StepSize: optim.Constant(h), PerBatch: true}
+	}
+	return variants(100, step(.01), step(.03))
+}
+
+// regressionContenders are the paper's methods, and then ours. SGHMC and VI are of the whole network, as the paper's discussion has it. Its learning rate for SGHMC is
+// taken to be of the mean over rows.
+func regressionContenders(s housing, rows int) []contender {
+	adapted := func(acceptance float64) ohsmc.Guided {
+		return ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 5}, StepSize: optim.Constant(.01), Adapt: acceptance, PerBatch: true}
+	}
+	perRow := s.rate / float64(rows)
+	sghmc := variants(0, baseline.SGHMC{LearningRate: perRow}, baseline.SGHMC{LearningRate: 10 * perRow})
+	vi := variants(0, baseline.VI{}, baseline.VI{})
+	vi[0].Rate = .001 // the paper's Table 9
+	for i := range sghmc {
+		sghmc[i].Whole, vi[i].Whole = true, true
+	}
+	nuts := guided(ohsmc.Langevin{})
+	for i := range nuts {
+		nuts[i].Chains = &baseline.MAPHMC{Kernel: mcmc.NUTS{MaxDepth: 5}, Chains: 4, Draws: 25, WarmUp: 30}
+	}
+	return []contender{
+		{"Random Walk", guided(ohsmc.RandomWalk{})},
+		{"Langevin", guided(ohsmc.Langevin{PaperForm: true})},
+		{"SGHMC", sghmc},
+		{"VI", vi},
+		{"exact Langevin", guided(ohsmc.Langevin{})},
+		{"adapted HMC", variants(100, adapted(.9), adapted(.65))},
+		{"NUTS", nuts},
+	}
+}
+
+// regressionNames are the data sets, and the methods.
+func regressionNames() (sets, methods []string) {
+	for _, s := range regressions {
+		sets = append(sets, s.data)
+	}
+	for _, c := range regressionContenders(regressions[0], 1) {
+		methods = append(methods, c.name)
+	}
+	return sets, methods
+}
+
+// regressionRun is what is kept of one data set, batch size and method.
+type regressionRun struct {
+	housing
+	batch   int // an index of batches
+	key     Key
+	results []Result
+}
+
+// size is the batch size.
+func (r regressionRun) size() int { return r.batches[r.batch] }
+
+// runRegressions repeats every batch size and method that is asked for, or finds it kept. Where it is interrupted it gives what is there.
+func runRegressions(ctx context.Context, o Options) ([]regressionRun, error) {
+	return eachRegression(o, func(s housing, batch int, methods []string, store *Store) ([]regressionRun, error) {
+		return s.run(ctx, o, store, batch, methods)
+	})
+}
+
+// eachRegression runs the batch sizes of the data sets that are asked for.
+func eachRegression(o Options, run func(s housing, batch int, methods []string, store *Store) ([]regressionRun, error)) ([]regressionRun, error) {
+	allSets, allMethods := regressionNames()
+	sets, err := o.Select(allSets)
+	if err != nil {
+		return nil, err
+	}
+	methods, err := o.SelectMethods(allMethods)
+	if err != nil {
+		return nil, err
+	}
+	store, err := OpenStore(o)
+	if err != nil {
+		return nil, err
+	}
+	var runs []regressionRun
+	for _, s := range regressions {
+		if !slices.Contains(sets, s.data) {
+			continue
+		}
+		for batch := range s.batches {
+			more, err := run(s, batch, methods, store)
+			runs = append(runs, more...)
+			if err != nil {
+				return runs, err
+			}
+		}
+	}
+	return runs, nil
+}
+
+// extent are the repetitions and epochs.
+func (s housing) extent(o Options) (reps, epochs int) {
+	reps, epochs = regressionReps, regressionEpochs
+	if s.large {
+		reps, epochs = regressionLargeReps, regressionLargeEpochs
+	}
+	if o.Reps > 0 {
+		reps = o.Reps
+	}
+	if o.Epochs > 0 {
+		epochs = o.Epochs
+	}
+	return reps, epochs
+}
+
+// model is the paper's net.
+func (s housing) model() bayes.Model {
+	return bayes.Model{
+		Network:    nn.MLP{Hidden: []int{s.width, 20}, Activation: nn.GELU},
+		Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(1),
+	}
+}
+
+// contenders are those of the data set; of a large one the first attempt only.
+func (s housing) contenders() ([]contender, error) {
+	data, err := dataset.Load(s.data)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := data.Split(table8Split, 0)
+	if err != nil {
+		return nil, err
+	}
+	all := regressionContenders(s, parts.Train.Rows())
+	for i := range all {
+		if s.large {
+			all[i].attempts = all[i].attempts[:1]
+		}
+	}
+	return all, nil
+}
+
+// run repeats the methods at one batch size; the repetition is the seed of the split and of the method.
+func (s housing) run(ctx context.Context, o Options, store *Store, batch int, methods []string) ([]regressionRun, error) {
+	all, err := s.contenders()
+	if err != nil {
+		return nil, err
+	}
+	reps, epochs := s.extent(o)
+	b := newBench(s.model(), s.batches[batch], epochs, o.say)
+	defer b.close()
+	b.timed = true
+	var runs []regressionRun
+	for _, c := range all {
+		if !slices.Contains(methods, c.name) {
+			continue
+		}
+		r, err := s.repeat(ctx, store, b, "gohsmc.regression", batch, c, reps, nil)
+		runs = append(runs, r)
+		if err != nil {
+			return runs, err
+		}
+	}
+	return runs, nil
+}
+
+// repeat repeats one method. budget, if not nil, are the seconds that each repetition's fit has.
+func (s housing) repeat(ctx context.Context, store *Store, b *bench, study string, batch int, c contender, reps int, budget []Result) (regressionRun, error) {
+	data, err := dataset.Load(s.data)
+	if err != nil {
+		return regressionRun{}, err
+	}
+	key := Key{Study: study, Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name, Settings: map[string]any{
+		"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": b.epochs, "split": table8Split, "attempts": c.attempts,
+	}}
+	results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (Result, error) {
+		parts, err := data.Split(table8Split, uint64(repetition))
+		if err != nil {
+			return Result{}, err
+		}
+		if budget != nil {
+			b.seconds = budget[repetition].Values["seconds"]
+		}
+		return b.regressionScores(ctx, c, parts, uint64(repetition))
+	})
+	return regressionRun{s, batch, key, results}, err
+}
+
+// regressionScores are a contender's on the test part, in the target's units, with the seconds of the fit that is kept, its epochs, and its validations as losses: twice
+// what the NLPD has above that of a perfect mean, in the target's squared units, which is the mean squared error where all particles agree.
+func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
+	f, err := b.choose(ctx, c, parts, seed)
+	if err != nil {
+		return Result{}, err
+	}
+	if f == nil {
+		return Result{Values: map[string]float64{"test loss": math.Inf(1), "seconds": math.NaN()}}, nil
+	}
+	prediction, err := f.posterior.Predict(ctx, parts.Test.X)
+	if err != nil {
+		return Result{}, err
+	}
+	loss, err := metric.MSE(prediction, parts.Test.Y)
+	if err != nil {
+		return Result{}, err
+	}
+	nlpd, err := metric.NLPD(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y))
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{
+		Values: map[string]float64{"test loss": loss.Value, "NLPD": nlpd.Value, "seconds": f.seconds, "epochs": f.epochs},
+		Series: map[string][]float64{},
+	}
+	if !math.IsNaN(f.ess) {
+		r.Values["ESS"] = f.ess
+	}
+	variance := prediction.TargetStdDev * prediction.TargetStdDev
+	for _, v := range f.curve {
+		r.Series["epoch"] = append(r.Series["epoch"], v.epoch)
+		r.Series["seconds"] = append(r.Series["seconds"], v.seconds)
+		r.Series["loss"] = append(r.Series["loss"], variance*(2*v.nlpd-math.Log(2*math.Pi)))
+	}
+	return r, nil
+}

@@ -1,0 +1,203 @@
+package study
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/ohsmc"
+)
+
+// tiny puts a small data set in the place of the paper's two, on the Go backend.
+func tiny(t *testing.T) {
+	t.Helper()
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	before := regressions
+	regressions = []housing{{data: "yacht", batches: []int{50, 100}, width: 4, rate: .01,
+		loss: map[string][]float64{"Langevin": {10, 20, 1, 2}}, seconds: map[string][]float64{"Langevin": {30, 40, 3, 4}}}}
+	t.Cleanup(func() { regressions = before })
+}
+
+// Every method has as many attempts, within its name no two alike, and the paper's numbers are of methods and batch sizes that there are.
+func TestRegressionContenders(t *testing.T) {
+	_, names := regressionNames()
+	for _, s := range regressions {
+		all := regressionContenders(s, 100)
+		for _, c := range all {
+			if len(c.attempts) != len(all[0].attempts) {
+				t.Errorf("%s has %d attempts, %s %d", c.name, len(c.attempts), all[0].name, len(all[0].attempts))
+			}
+			for _, a := range c.attempts {
+				if g, ok := a.Method.(ohsmc.Guided); ok && (!g.PerBatch || a.Particles != 100) {
+					t.Errorf("%s: %+v with %d particles, want 100 weighed by the batch alone", c.name, g, a.Particles)
+				}
+				if _, rival := a.Method.(baseline.Method); rival != a.Whole {
+					t.Errorf("%s: whole network %t, want it of the paper's rivals and of them only", c.name, a.Whole)
+				}
+			}
+		}
+		for _, paper := range []map[string][]float64{s.loss, s.seconds} {
+			for method, values := range paper {
+				if !slices.Contains(names, method) || len(values) != 2*len(s.batches) {
+					t.Errorf("%s: %d numbers of %q, want a mean and a deviation for each of %v, of one of %q", s.data, len(values), method, s.batches, names)
+				}
+			}
+		}
+	}
+	for _, name := range timedContenders {
+		if !slices.Contains(names, name) {
+			t.Errorf("%q is timed, but is no method", name)
+		}
+	}
+}
+
+// The first layers have as many numbers as the paper says.
+func TestRegressionModel(t *testing.T) {
+	want := map[string]int{"wine_red": 240, "california": 450}
+	for _, s := range regressions {
+		data, err := dataset.Load(s.data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound, err := s.model().Bind(data.Dims(), data.Outputs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bound.D != want[s.data] {
+			t.Errorf("%s: %d stochastic numbers, want %d", s.data, bound.D, want[s.data])
+		}
+	}
+}
+
+func TestReportedAt(t *testing.T) {
+	if got := reportedAt([]float64{1, 2, 3, 4}, 1); got.Value != 2 || math.Abs(got.SE-4/math.Sqrt(5)) > 1e-12 {
+		t.Errorf("%+v, want the second value and its standard error of five", got)
+	}
+}
+
+// Table 1, Table 6 and figure 1 are of the same repetitions.
+func TestRegressionTables(t *testing.T) {
+	tiny(t)
+	var said []string
+	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 3, Progress: func(line string) { said = append(said, line) }}
+	loss, err := runRegressionLoss(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(cells []Cell, data, method, metric string) Cell {
+		t.Helper()
+		for _, c := range cells {
+			if c.Data == data && c.Method == method && c.Metric == metric {
+				return c
+			}
+		}
+		t.Fatalf("no %s of %s on %s in %+v", metric, method, data, cells)
+		return Cell{}
+	}
+	c := find(loss, "yacht, batch 100", "Langevin", "test loss")
+	// The target's variance is 229: a fit of three epochs is no better than a few times that, and no worse than a thousandth.
+	if c.Paper == nil || *c.Paper != 20 || c.Reps != 2 || c.Study != "gohsmc.table1" || !(c.Ours > .2 && c.Ours < 2000) {
+		t.Errorf("%+v, want two repetitions in the target's units beside the paper's 20", c)
+	}
+	if c := find(loss, "yacht, batch 50", "VI", "test loss"); c.Paper != nil {
+		t.Errorf("%+v, and the paper has none", c)
+	}
+	said = nil
+	seconds, err := runRegressionSeconds(t.Context(), o)
+	if err != nil || len(said) > 0 {
+		t.Fatalf("%v, said %q: it should be kept", err, said)
+	}
+	if c := find(seconds, "yacht, batch 50", "Langevin", "seconds"); *c.Paper != 30 || !(c.Ours > 0) || c.Ours > c.Seconds/2+1e-9 {
+		t.Errorf("%+v, want seconds of a fit, less than the repetitions took, beside the paper's 30", c)
+	}
+	fig, err := Find("gohsmc.fig1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fig.Run(t.Context(), o); err != nil || len(said) != 1 {
+		t.Errorf("%v, said %q: want where the figure is, and nothing computed", err, said)
+	}
+	o.Epochs = 4
+	if _, err := runRegressionSeconds(t.Context(), o); err != nil || !strings.Contains(strings.Join(said, "\n"), "other settings") {
+		t.Errorf("%v, said %q: want that what is kept is of other settings", err, said)
+	}
+}
+
+// The others get the seconds of the random walk, whatever their epochs.
+func TestEqualSeconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("samples")
+	}
+	tiny(t)
+	regressions[0].batches = []int{50}
+	o := Options{CacheDir: t.TempDir(), Methods: []string{"exact Langevin", "NUTS"}, Reps: 1, Epochs: 60}
+	runs, err := equalSeconds(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Methods = []string{"Random Walk"}
+	walks, err := equalSeconds(t.Context(), o)
+	if err != nil || len(walks) != 1 || len(runs) != 2 {
+		t.Fatalf("%d runs, %d random walks, %v: want two methods and the walk", len(runs), len(walks), err)
+	}
+	budget := walks[0].results[0].Values["seconds"]
+	for _, r := range runs {
+		got := r.results[0].Values
+		if got["seconds"] > budget+1 || got["seconds"] < budget/2-.5 || got["epochs"] == 60 {
+			t.Errorf("%s, %s: %.2f s and %v epochs, want about the %.2f s of the random walk", r.key.Data, r.key.Method, got["seconds"], got["epochs"], budget)
+		}
+		if (len(r.results[0].Series["loss"]) == 0) != (r.key.Method == "NUTS") {
+			t.Errorf("%s: %d validations", r.key.Method, len(r.results[0].Series["loss"]))
+		}
+	}
+}
+
+// A cancelled repetition is an error, not a result of the seconds it had.
+func TestEqualSecondsCancelled(t *testing.T) {
+	tiny(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	o := Options{CacheDir: t.TempDir(), Reps: 3, Epochs: 1, Progress: func(string) { cancel() }}
+	runs, err := equalSeconds(ctx, o)
+	if err == nil || len(runs) == 0 || len(runs[0].results) != 1 {
+		t.Errorf("%d runs, %v: want the one repetition that was done, and an error", len(runs), err)
+	}
+}
+
+func TestMeanCurve(t *testing.T) {
+	result := func(at, loss []float64) Result {
+		return Result{Series: map[string][]float64{"seconds": at, "loss": loss}}
+	}
+	s := meanCurve([]Result{result([]float64{1, 2, 3}, []float64{8, 6, 4}), result([]float64{1, 2.5, 4}, []float64{2, 1, 0})}, "seconds")
+	if s.Step[0] != 1 || s.Step[curvePoints-1] != 3 || s.Value[0] != 5 || s.Value[curvePoints-1] != 2.5 {
+		t.Errorf("from (%v, %v) to (%v, %v), want (1, 5) to (3, 2.5)", s.Step[0], s.Value[0], s.Step[curvePoints-1], s.Value[curvePoints-1])
+	}
+	if got := meanCurve([]Result{{}}, "seconds"); len(got.Value) != 0 {
+		t.Errorf("%v of no validations", got)
+	}
+}
+
+// Series are kept with their repetition.
+func TestStoreSeries(t *testing.T) {
+	store, err := OpenStore(Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := Key{Study: "s", Data: "d", Method: "m"}
+	want, ran := []float64{1, math.Inf(1), .25}, 0
+	for range 2 {
+		results, err := store.Repeat(t.Context(), key, 1, func(context.Context, int) (Result, error) {
+			ran++
+			return Result{Values: map[string]float64{"x": 1}, Series: map[string][]float64{"loss": want}}, nil
+		})
+		if err != nil || len(results) != 1 || !slices.Equal(results[0].Series["loss"], want) {
+			t.Errorf("%v, %v; want %v", results, err, want)
+		}
+	}
+	if ran != 1 {
+		t.Errorf("run %d times: the second should be kept", ran)
+	}
+}
