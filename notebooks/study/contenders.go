@@ -72,9 +72,9 @@ func contenders(rows int) []contender {
 		{"MAP", rates(attempt{Method: baseline.MAP{}})},
 		{"deep ensemble", rates(attempt{Method: baseline.Ensemble{}})},
 		{"MC dropout", variants(0, baseline.Dropout{Rate: .1}, baseline.Dropout{Rate: .05})},
-		{"Laplace", rates(attempt{Method: baseline.Laplace{}})},
-		{"SGLD", variants(0, baseline.SGLD{StepSize: .02 * perRow}, baseline.SGLD{StepSize: .2 * perRow})},
-		{"SGHMC", variants(0, baseline.SGHMC{LearningRate: .02 * perRow}, baseline.SGHMC{LearningRate: .2 * perRow})},
+		{"Laplace", variants(0, baseline.Laplace{}, baseline.Laplace{Structure: baseline.DiagonalPrecision})},
+		{"SGLD", variants(0, baseline.SGLD{StepSize: .02 * perRow}, baseline.SGLD{StepSize: .002 * perRow})},
+		{"SGHMC", variants(0, baseline.SGHMC{LearningRate: .02 * perRow}, baseline.SGHMC{LearningRate: .002 * perRow})},
 	}
 }
 

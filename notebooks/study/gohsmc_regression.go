@@ -126,9 +126,6 @@ type regressionRun struct {
 	results []Result
 }
 
-// size is the batch size.
-func (r regressionRun) size() int { return r.batches[r.batch] }
-
 // runRegressions repeats every batch size and method that is asked for, or finds it kept. Where it is interrupted it gives what is there.
 func runRegressions(ctx context.Context, o Options) ([]regressionRun, error) {
 	return eachRegression(o, func(s housing, batch int, methods []string, store *Store) ([]regressionRun, error) {
