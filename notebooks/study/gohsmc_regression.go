@@ -16,7 +16,7 @@ import (
 	"gobnn/ohsmc"
 )
 
-// Tables 1 and 6 and figure 1 of Millard et al. 2025 (section 4.1, appendix B): red wine and California housing, three dense layers with GELU, the first one
+// Tables 1 and 6 and figure 1 of Millard et al. 2025 (section 4.1, appendix B): red wine and California regressionData, three dense layers with GELU, the first one
 // stochastic with prior N(0, I) and 240 or 450 numbers, so d-20-?-1 and d-50-?-1; 100 particles, Adam 0.01, splits 60/30/10, 200 epochs, five runs, the best
 // validation kept. What the paper leaves open:
 //
@@ -29,7 +29,7 @@ import (
 //   - The target of the weights. Equations 12 and 13 have N/M before the gradient of psi only, and the weights take p(y_S | theta; psi) alone: Guided.PerBatch.
 //     With N/M in the weights as well (the default of ohsmc.Guided) the effective sample size falls from about 55 of 100 to about 10, and the loss stays: on red
 //     wine, batch 50, 60 epochs, four splits, the random walk's is .433 without and .435 with it, Langevin's .433 and .432.
-type housing struct {
+type regressionData struct {
 	data    string
 	batches []int
 	width   int                  // of the first layer
@@ -40,7 +40,7 @@ type housing struct {
 }
 
 // The paper prints .093, .181 and .130 for three deviations at batch 20, beside .0093 and the like everywhere else: read as .0093, .0181 and .0130.
-var regressions = []housing{
+var regressions = []regressionData{
 	{"wine_red", []int{20, 50, 100}, 20, .01, false,
 		map[string][]float64{
 			"Random Walk": {.4388, .4474, .4455, .0324, .0327, .0277}, "Langevin": {.4094, .4096, .4083, .0093, .0146, .0144},
@@ -65,7 +65,7 @@ const (
 	regressionLargeEpochs = 40
 )
 
-// reported is the i-th of values for a batch size, with the standard error of the paper's five runs.
+// reportedAt is the i-th of values for a batch size, with the standard error of the paper's five runs.
 func reportedAt(values []float64, i int) Reported {
 	n := len(values) / 2
 	return Reported{Value: values[i], SE: values[n+i] / math.Sqrt(5)}
@@ -81,7 +81,7 @@ func guided(proposal ohsmc.Proposal) []attempt {
 
 // regressionContenders are the paper's methods, and then ours. SGHMC and VI are of the whole network, as the paper's discussion has it. Its learning rate for SGHMC is
 // taken to be of the mean over rows.
-func regressionContenders(s housing, rows int) []contender {
+func regressionContenders(s regressionData, rows int) []contender {
 	adapted := func(acceptance float64) ohsmc.Guided {
 		return ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 5}, StepSize: optim.Constant(.01), Adapt: acceptance, PerBatch: true}
 	}
@@ -120,7 +120,7 @@ func regressionNames() (sets, methods []string) {
 
 // regressionRun is what is kept of one data set, batch size and method.
 type regressionRun struct {
-	housing
+	regressionData
 	batch   int // an index of batches
 	key     Key
 	results []Result
@@ -128,13 +128,13 @@ type regressionRun struct {
 
 // runRegressions repeats every batch size and method that is asked for, or finds it kept. Where it is interrupted it gives what is there.
 func runRegressions(ctx context.Context, o Options) ([]regressionRun, error) {
-	return eachRegression(o, func(s housing, batch int, methods []string, store *Store) ([]regressionRun, error) {
+	return eachRegression(o, func(s regressionData, batch int, methods []string, store *Store) ([]regressionRun, error) {
 		return s.run(ctx, o, store, batch, methods)
 	})
 }
 
 // eachRegression runs the batch sizes of the data sets that are asked for.
-func eachRegression(o Options, run func(s housing, batch int, methods []string, store *Store) ([]regressionRun, error)) ([]regressionRun, error) {
+func eachRegression(o Options, run func(s regressionData, batch int, methods []string, store *Store) ([]regressionRun, error)) ([]regressionRun, error) {
 	allSets, allMethods := regressionNames()
 	sets, err := o.Select(allSets)
 	if err != nil {
@@ -165,7 +165,7 @@ func eachRegression(o Options, run func(s housing, batch int, methods []string, 
 }
 
 // extent are the repetitions and epochs.
-func (s housing) extent(o Options) (reps, epochs int) {
+func (s regressionData) extent(o Options) (reps, epochs int) {
 	reps, epochs = regressionReps, regressionEpochs
 	if s.large {
 		reps, epochs = regressionLargeReps, regressionLargeEpochs
@@ -180,7 +180,7 @@ func (s housing) extent(o Options) (reps, epochs int) {
 }
 
 // model is the paper's net.
-func (s housing) model() bayes.Model {
+func (s regressionData) model() bayes.Model {
 	return bayes.Model{
 		Network:    nn.MLP{Hidden: []int{s.width, 20}, Activation: nn.GELU},
 		Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(1),
@@ -188,7 +188,7 @@ func (s housing) model() bayes.Model {
 }
 
 // contenders are those of the data set; of a large one the first attempt only.
-func (s housing) contenders() ([]contender, error) {
+func (s regressionData) contenders() ([]contender, error) {
 	data, err := dataset.Load(s.data)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (s housing) contenders() ([]contender, error) {
 }
 
 // run repeats the methods at one batch size; the repetition is the seed of the split and of the method.
-func (s housing) run(ctx context.Context, o Options, store *Store, batch int, methods []string) ([]regressionRun, error) {
+func (s regressionData) run(ctx context.Context, o Options, store *Store, batch int, methods []string) ([]regressionRun, error) {
 	all, err := s.contenders()
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func (s housing) run(ctx context.Context, o Options, store *Store, batch int, me
 }
 
 // repeat repeats one method. budget, if not nil, are the seconds that each repetition's fit has.
-func (s housing) repeat(ctx context.Context, store *Store, b *bench, study string, batch int, c contender, reps int, budget []Result) (regressionRun, error) {
+func (s regressionData) repeat(ctx context.Context, store *Store, b *bench, study string, batch int, c contender, reps int, budget []Result) (regressionRun, error) {
 	data, err := dataset.Load(s.data)
 	if err != nil {
 		return regressionRun{}, err

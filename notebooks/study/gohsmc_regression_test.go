@@ -17,7 +17,7 @@ func tiny(t *testing.T) {
 	t.Helper()
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	before := regressions
-	regressions = []housing{{data: "yacht", batches: []int{50, 100}, width: 4, rate: .01,
+	regressions = []regressionData{{data: "yacht", batches: []int{50, 100}, width: 4, rate: .01,
 		loss: map[string][]float64{"Langevin": {10, 20, 1, 2}}, seconds: map[string][]float64{"Langevin": {30, 40, 3, 4}}}}
 	t.Cleanup(func() { regressions = before })
 }

@@ -27,7 +27,7 @@ func runRegressionSeconds(ctx context.Context, o Options) ([]Cell, error) {
 	var cells []Cell
 	for _, r := range runs {
 		reported := map[string]Reported{}
-		if values := r.housing.seconds[r.key.Method]; values != nil {
+		if values := r.regressionData.seconds[r.key.Method]; values != nil {
 			reported["seconds"] = reportedAt(values, r.batch)
 		}
 		cells = append(cells, r.cells("gohsmc.table6", reported, "seconds")...)
@@ -67,7 +67,7 @@ func equalSeconds(ctx context.Context, o Options) ([]regressionRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eachRegression(o, func(s housing, batch int, _ []string, store *Store) ([]regressionRun, error) {
+	return eachRegression(o, func(s regressionData, batch int, _ []string, store *Store) ([]regressionRun, error) {
 		all, err := s.contenders()
 		if err != nil {
 			return nil, err
