@@ -358,6 +358,12 @@ func TestBadInput(t *testing.T) {
 	for i := range classes.Train.Y {
 		classes.Train.Y[i] = float64(i % 2)
 	}
+	absent, oneClass := parts(t), parts(t)
+	for _, p := range []dataset.Parts{absent, oneClass} {
+		p.Train.Task, p.Train.Classes = dataset.Classification, []string{"no", "maybe", "yes"}
+		clear(p.Train.Y)
+	}
+	absent.Validation, oneClass.Validation, absent.Train.Y[0] = nil, nil, 2
 	model := func(change func(*bayes.Model)) bayes.Model { m := small; change(&m); return m }
 	for _, c := range []struct {
 		name     string
@@ -373,6 +379,8 @@ func TestBadInput(t *testing.T) {
 		{"shapes", small, shapes, Settings{}, []string{"36", "30"}, nil},
 		{"features of the validation part", small, features, Settings{}, []string{"[36, 2]", "[12, 3]"}, nil},
 		{"classes under a Gaussian", small, classes, Settings{}, []string{"Gaussian", "regression", "binary classification"}, nil},
+		{"a class absent", small, absent, Settings{}, []string{`"maybe"`, "36 rows"}, dataset.ErrMissingClass},
+		{"one class only", small, oneClass, Settings{}, []string{"36 rows", "one class"}, dataset.ErrMissingClass},
 		{"one particle", small, parts(t), Settings{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil},
 		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil},
 		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{}, []string{"layer 7"}, bayes.ErrUnknownLayer},

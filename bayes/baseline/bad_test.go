@@ -47,9 +47,9 @@ func TestBadInput(t *testing.T) {
 		want     []string
 		is       error
 	}{
-		{"a class absent", categorical, MAP{}, absent, Settings{}, []string{`"class 1"`, "30 rows"}, ErrMissingClass},
-		{"one class only", categorical, Ensemble{}, oneClass, Settings{}, []string{"30 rows", "one class"}, ErrMissingClass},
-		{"one of two classes", bernoulli, VI{}, oneOfTwo, Settings{}, []string{"one class", `"class 1"`}, ErrMissingClass},
+		{"a class absent", categorical, MAP{}, absent, Settings{}, []string{`"class 1"`, "30 rows"}, dataset.ErrMissingClass},
+		{"one class only", categorical, Ensemble{}, oneClass, Settings{}, []string{"30 rows", "one class"}, dataset.ErrMissingClass},
+		{"one of two classes", bernoulli, VI{}, oneOfTwo, Settings{}, []string{"one class", `"class 1"`}, dataset.ErrMissingClass},
 		{"an ensemble of one", small, Ensemble{Members: 1}, regression, Settings{}, []string{"Members is 1", "baseline.MAP"}, nil},
 		{"members", small, Ensemble{Members: -2}, regression, Settings{}, []string{"Members is -2"}, nil},
 		{"no method", small, nil, regression, Settings{}, []string{"no method", "baseline.SWAG"}, nil},

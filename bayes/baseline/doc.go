@@ -45,5 +45,5 @@
 //
 // Laplace's particles go through the network as they are, not linearised, and a wide Gaussian then predicts worse than its mode. Mean-field VI underestimates
 // variances where parameters are correlated, and so does a diagonal Laplace. SGLD and SGHMC need their step sizes tuned to the data: their defaults fall as 1/N, and are safe
-// rather than fast. A class that no row of the training part has is an error, ErrMissingClass.
+// rather than fast. A class that no row of the training part has is an error, dataset.ErrMissingClass.
 package baseline

@@ -44,13 +44,8 @@ const (
 	Cancelled    Status = "cancelled"     // by the context: the posterior is what was there
 )
 
-// Errors that Fit wraps; test for them with errors.Is.
-var (
-	// ErrMissingClass says that no row of the training part has one of the classes: nothing about it can be learnt.
-	ErrMissingClass = errors.New("baseline: a class is absent from the training part")
-	// ErrDiverged says that no member had a finite gradient.
-	ErrDiverged = errors.New("baseline: training diverged")
-)
+// ErrDiverged says that no member had a finite gradient. Fit wraps it.
+var ErrDiverged = errors.New("baseline: training diverged")
 
 // Result of Fit.
 type Result struct {
@@ -90,7 +85,7 @@ type Best struct {
 // Settings.Unscaled says otherwise; the posterior keeps them and predicts in raw units.
 //
 // A cancelled context is no error: the result is what was there, with the status Cancelled; but where a method's second stage had not begun to give
-// draws, there is no posterior, and the error wraps the context's. Errors wrap ErrMissingClass or ErrDiverged where these are at fault.
+// draws, there is no posterior, and the error wraps the context's. Errors wrap dataset.ErrMissingClass or ErrDiverged where these are at fault.
 func Fit(ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings Settings) (*Result, error) {
 	trainer := NewTrainer(model)
 	defer trainer.Close()
@@ -173,9 +168,6 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 	if want, have := bound.Model.Likelihood.Task(), parts.Train.Task; want != have {
 		return nil, fmt.Errorf("baseline: likelihood %T is for %v, but the data %q is for %v", bound.Model.Likelihood, want, parts.Train.Name, have)
 	}
-	if err := checkClasses(parts.Train); err != nil {
-		return nil, err
-	}
 	if settings, err = settings.withDefaults(parts.Train.Rows()); err != nil {
 		return nil, err
 	}
@@ -205,32 +197,6 @@ func names() []string {
 		all = append(all, fmt.Sprintf("%T", m))
 	}
 	return all
-}
-
-// checkClasses is an error where a class has no row.
-func checkClasses(data *dataset.Dataset) error {
-	counts := make([]int, len(data.Classes))
-	for _, y := range data.Y {
-		if len(counts) > 0 {
-			counts[int(y)]++
-		}
-	}
-	present := 0
-	for _, n := range counts {
-		if n > 0 {
-			present++
-		}
-	}
-	for c, n := range counts {
-		if n == 0 && present == 1 {
-			return fmt.Errorf("%w: all %d rows of %q are of one class, and %q has none: there is nothing to tell apart; take other rows", ErrMissingClass, data.Rows(), data.Name, data.Classes[c])
-		}
-		if n == 0 {
-			return fmt.Errorf("%w: %q, of the %d of %q, has none of the %d rows: split with another seed or a larger training part, or leave the class out",
-				ErrMissingClass, data.Classes[c], len(counts), data.Name, data.Rows())
-		}
-	}
-	return nil
 }
 
 // standardised are a part's features, [N, d], and target, [N], as tensors on the host.

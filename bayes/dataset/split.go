@@ -13,8 +13,11 @@ type Parts struct {
 	Test       *Dataset // what is reported, looked at once
 }
 
+// ErrMissingClass says that no row of the training part has one of the classes: nothing about it can be learnt.
+var ErrMissingClass = errors.New("a class is absent from the training part")
+
 // Validate reports what makes the parts useless for training: no training part, a part that [Dataset.Validate] rejects, parts with other features or
-// other outputs than the training part. Only the training and the validation part are looked at.
+// other outputs than the training part, a class without a row in it (ErrMissingClass). Only the training and the validation part are looked at.
 func (p Parts) Validate() error {
 	if p.Train == nil {
 		return errors.New("there is no training part")
@@ -29,6 +32,29 @@ func (p Parts) Validate() error {
 		if part.Dims() != p.Train.Dims() || part.Outputs() != p.Train.Outputs() {
 			return fmt.Errorf("the training part has shape [%d, %d] and %d outputs, the validation part [%d, %d] and %d",
 				p.Train.Rows(), p.Train.Dims(), p.Train.Outputs(), part.Rows(), part.Dims(), part.Outputs())
+		}
+	}
+	return p.Train.checkClasses()
+}
+
+// checkClasses is an error where a class has no row.
+func (d *Dataset) checkClasses() error {
+	counts, present := make([]int, len(d.Classes)), 0
+	if len(counts) == 0 {
+		return nil
+	}
+	for _, y := range d.Y {
+		if counts[int(y)]++; counts[int(y)] == 1 {
+			present++
+		}
+	}
+	for c, n := range counts {
+		if n == 0 && present == 1 {
+			return fmt.Errorf("%w: all %d rows of %q are of one class, and %q has none: there is nothing to tell apart; take other rows", ErrMissingClass, d.Rows(), d.Name, d.Classes[c])
+		}
+		if n == 0 {
+			return fmt.Errorf("%w: %q, of the %d of %q, has none of the %d rows: split with another seed or a larger training part, or leave the class out",
+				ErrMissingClass, d.Classes[c], len(counts), d.Name, d.Rows())
 		}
 	}
 	return nil

@@ -134,13 +134,25 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("interrupted: what is done is kept; go on with: go run ./notebooks reproduce %s",
-				strings.Join(without(args, "fresh"), " "))
+				quoted(without(args, "fresh")))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.ID, err)
 		}
 	}
 	return nil
+}
+
+// quoted is the arguments as a shell reads them.
+func quoted(args []string) string {
+	var out []string
+	for _, a := range args {
+		if strings.ContainsAny(a, " '\"$\\") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
 }
 
 // without is the arguments but for a boolean flag: going on with -fresh would begin again.

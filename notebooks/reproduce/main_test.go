@@ -93,3 +93,11 @@ func TestNames(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 }
+
+// What to go on with can be pasted into a shell.
+func TestQuoted(t *testing.T) {
+	got := quoted([]string{"gohsmc.table1", "-methods", "Random Walk,VI", `it's`})
+	if want := `gohsmc.table1 -methods 'Random Walk,VI' 'it'\''s'`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
