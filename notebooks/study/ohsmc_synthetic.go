@@ -234,7 +234,7 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 	return cells, nil
 }
 
-// figure is a row of panels for each of some seeds, a panel for each method: the paper's where none are asked for.
+// figure is a row of panels for each of some seeds, or two rows for a single one, a panel for each method: the paper's where none are asked for.
 func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		if _, err := o.Select([]string{s.data}); err != nil {
@@ -269,7 +269,11 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
 			}
 		}
-		fig, err := viz.Grid(seeds, len(chosen), panels...)
+		rows, columns := seeds, len(chosen)
+		if seeds == 1 {
+			rows, columns = (len(panels)+2)/3, min(3, len(panels))
+		}
+		fig, err := viz.Grid(rows, columns, panels...)
 		return fig, nil, err
 	}
 }
