@@ -204,8 +204,8 @@ func (s *sequence) advance(ctx context.Context, r *run, batch dataset.Batch) (St
 				return StepRecord{}, err
 			}
 		}
-		for range s.Moves {
-			told, err := s.transition(r, n, number, &calls, seed)
+		for move := 0; move < s.Moves; move += s.together() {
+			told, err := s.transitions(r, n, number, &calls, seed)
 			if err != nil {
 				return StepRecord{}, err
 			}
@@ -241,12 +241,27 @@ func (s *sequence) advance(ctx context.Context, r *run, batch dataset.Batch) (St
 	return record, nil
 }
 
-// transition makes one transition of all particles at datum n, and gives the mean acceptance.
-func (s *sequence) transition(r *run, n int, number uint32, calls *uint32, seed []uint32) (acceptance float64, err error) {
+// together is how many transitions one call makes: a call costs a tenth of a millisecond by itself, as much as a move of some hundred particles, and each
+// transition in its graph half a second of compilation. Where a transition takes several moves a call makes one of them.
+func (s *sequence) together() int {
+	const most = 5
+	if s.multiple {
+		return 1
+	}
+	for k := most; k > 1; k-- {
+		if s.Moves%k == 0 {
+			return k
+		}
+	}
+	return 1
+}
+
+// transitions makes `together` transitions of all particles at datum n, and gives the sum of their mean acceptances.
+func (s *sequence) transitions(r *run, n int, number uint32, calls *uint32, seed []uint32) (acceptance float64, err error) {
 	begin := 1.0
 	for {
-		*calls++
-		told, err := s.move.Run(r.state, float64(n-1), begin, []uint32{number, *calls}, seed)
+		told, err := s.move.Run(r.state, float64(n-1), begin, []uint32{number, *calls + 1}, seed)
+		*calls += uint32(s.together())
 		if err != nil {
 			return 0, err
 		}
@@ -307,8 +322,8 @@ func (s *sequence) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nod
 	return next, ConstAs(nodes[movingPhi], []float64{0})
 }
 
-// moveStep makes a move of the particles whose transition goes on. Inputs: n-1, whether a transition begins, the counters, the seed. The record: the
-// sum over transitions that ended now of their acceptance over J, and how many go on.
+// moveStep makes a move of the particles whose transition goes on, or `together` of them. Inputs: n-1, whether a transition begins, the counters of the first move,
+// the seed. The record: the sum over transitions that ended now of their acceptance over J, and how many go on.
 func (s *sequence) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	current := mcmc.State{Phi: nodes[movingPhi], LogDensity: nodes[movingDensity], Gradient: nodes[movingSlope]}
 	for _, name := range s.own {
@@ -317,24 +332,35 @@ func (s *sequence) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes,
 		}
 		current.Own[name] = nodes[movingOwn+name]
 	}
-	next, info := s.Kernel.Move(stream(inputs[3], inputs[2]), current, s.first(nodes, inputs[0]), mcmc.Tuning{Scale: nodes[movingScale]})
-	packed := s.pack(next)
-	ended, going := OnesLike(next.LogDensity), ConstAs(next.LogDensity, 0.0)
-	if s.multiple {
-		now := Max(nodes[movingNow], BroadcastToDims(ConvertDType(inputs[1], s.DType), s.Particles))
-		moving := GreaterThan(now, ZerosLike(now))
-		for name, node := range packed {
-			packed[name] = Where(BroadcastToDims(Reshape(moving, append([]int{s.Particles}, slices.Repeat([]int{1}, node.Rank()-1)...)...), node.Shape().Dimensions...), node, nodes[name])
+	law, tuning := s.first(nodes, inputs[0]), mcmc.Tuning{Scale: nodes[movingScale]}
+	first := element(inputs[2], 1)
+	if !s.multiple {
+		sum := ConstAs(current.LogDensity, 0.0)
+		for i := range s.together() {
+			var info mcmc.Info
+			current, info = s.Kernel.Move(streamAt(inputs[3], element(inputs[2], 0), AddScalar(first, float64(i))), current, law, tuning)
+			sum = Add(sum, meanAcceptance(info, OnesLike(current.LogDensity)))
 		}
-		ended = Mul(now, info.Complete)
-		packed[movingNow] = Sub(now, ended)
-		going = ReduceAllSum(packed[movingNow])
+		return s.pack(current), Stack([]*Node{sum, ZerosLike(sum)}, 0)
 	}
-	acceptance := ended
-	if info.Acceptance != nil {
-		acceptance = Mul(smc.Finite(info.Acceptance), ended)
+	next, info := s.Kernel.Move(streamAt(inputs[3], element(inputs[2], 0), first), current, law, tuning)
+	packed := s.pack(next)
+	now := Max(nodes[movingNow], BroadcastToDims(ConvertDType(inputs[1], s.DType), s.Particles))
+	moving := GreaterThan(now, ZerosLike(now))
+	for name, node := range packed {
+		packed[name] = Where(BroadcastToDims(Reshape(moving, append([]int{s.Particles}, slices.Repeat([]int{1}, node.Rank()-1)...)...), node.Shape().Dimensions...), node, nodes[name])
 	}
-	return packed, Stack([]*Node{ReduceAllMean(acceptance), going}, 0)
+	ended := Mul(now, info.Complete)
+	packed[movingNow] = Sub(now, ended)
+	return packed, Stack([]*Node{meanAcceptance(info, ended), ReduceAllSum(packed[movingNow])}, 0)
+}
+
+// meanAcceptance is the sum over the transitions that ended, [J], of their acceptance, over J.
+func meanAcceptance(info mcmc.Info, ended *Node) *Node {
+	if info.Acceptance == nil {
+		return ReduceAllMean(ended)
+	}
+	return ReduceAllMean(Mul(smc.Finite(info.Acceptance), ended))
 }
 
 func (s *sequence) pack(state mcmc.State) compute.Nodes {
@@ -406,5 +432,9 @@ func (s *sequence) begin(r *run) error {
 
 // stream is that of a step and a place in it, uint32 [2].
 func stream(seed, counters *Node) random.Stream {
-	return random.FromSeed(seed).Named("sequence").At(element(counters, 0)).At(element(counters, 1))
+	return streamAt(seed, element(counters, 0), element(counters, 1))
+}
+
+func streamAt(seed, step, place *Node) random.Stream {
+	return random.FromSeed(seed).Named("sequence").At(step).At(place)
 }
