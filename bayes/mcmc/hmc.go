@@ -59,7 +59,7 @@ const (
 
 // Start implements Starter: the first move begins a transition.
 func (k HMC) Start(rng random.Stream, s State) State {
-	none := Zeros(s.Phi.Graph(), s.perParticle())
+	none := Zeros(s.Phi.Graph(), s.PerParticle())
 	s.Own = map[string]*Node{
 		hmcMomentum: normal(rng.Named("momentum"), s.Phi), hmcPlanned: none, hmcTaken: none,
 		hmcPhi: s.Phi, hmcLogDensity: s.LogDensity, hmcGradient: s.Gradient, hmcEnergy: none,
@@ -118,7 +118,7 @@ func (k HMC) steps(rng random.Stream, s State) *Node {
 		steps = 10
 	}
 	spread := int(math.Floor(k.Jitter * float64(steps)))
-	mean := BroadcastToShape(ConstAs(s.Phi, float64(steps)), s.perParticle())
+	mean := BroadcastToShape(ConstAs(s.Phi, float64(steps)), s.PerParticle())
 	if spread == 0 {
 		return mean
 	}

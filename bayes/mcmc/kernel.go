@@ -222,8 +222,8 @@ func (t Tuning) Scaled(x *Node) *Node {
 	return Mul(x, BroadcastToShape(ExpandAxes(ConvertDType(t.Scale, x.DType()), 0), x.Shape()))
 }
 
-// perParticle is the shape of one number for each particle, [J], of phi's type.
-func (s State) perParticle() shapes.Shape { return shapes.Make(s.Phi.DType(), s.Phi.Shape().Dim(0)) }
+// PerParticle is the shape of one number for each particle, [J], of phi's type.
+func (s State) PerParticle() shapes.Shape { return shapes.Make(s.Phi.DType(), s.Phi.Shape().Dim(0)) }
 
 // spread is x, [J], over the coordinates of like, [J, D].
 func spread(x, like *Node) *Node {

@@ -57,7 +57,7 @@ func (k SGHMC) Start(rng random.Stream, s State) State {
 	s = startSafe(s)
 	s.Own[velocity] = k.fresh(rng, s.Phi)
 	if k.Resample > 0 {
-		s.Own[moved] = Zeros(s.Phi.Graph(), s.perParticle())
+		s.Own[moved] = Zeros(s.Phi.Graph(), s.PerParticle())
 	}
 	return s
 }
