@@ -47,7 +47,7 @@ func TestCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Checkpoint = filepath.Join(t.TempDir(), "chains")
-		s.CheckpointEvery = time.Nanosecond
+		s.CheckpointEvery = 30 * time.Millisecond
 		ctx, cancel := context.WithCancel(context.Background())
 		s.Progress = func(p mcmc.Progress) {
 			if p.Draws >= 15 {

@@ -95,6 +95,17 @@ func (m *moves) close() {
 	}
 }
 
+// blank are inputs of the right shapes; nil if the problem takes none.
+func (p Problem) blank() []any {
+	switch {
+	case p.Ask != nil:
+		return p.Ask.Blank
+	case p.Inputs != nil:
+		return p.Inputs(0)
+	}
+	return nil
+}
+
 // probe builds the start and a move in a graph that is thrown away.
 func (m *moves) probe(engine *compute.Engine) {
 	g := NewGraph(engine.Backend(), "mcmc probe")
@@ -104,8 +115,8 @@ func (m *moves) probe(engine *compute.Engine) {
 		nodes[dataPrefix+name] = Parameter(g, dataPrefix+name, t.Shape())
 	}
 	var inputs []*Node
-	if m.problem.Inputs != nil {
-		for i, v := range m.problem.Inputs(0) {
+	if first := m.problem.blank(); first != nil {
+		for i, v := range first {
 			t, ok := v.(*tensors.Tensor)
 			if !ok {
 				var err error
