@@ -38,7 +38,7 @@ func (d *prepared) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial
 		if trial.Enough {
 			return m, trials, nil
 		}
-		batches, size := m.toReach(m.Noise, trial.Noise, d.rows())
+		batches, size := m.toReach(m.Noise, trial.Noise, d.rows)
 		switch {
 		case m.Batches < m.MaxBatches && m.Estimate != OneBatch:
 			m.Batches = min(m.MaxBatches, max(min(batches, 4*m.Batches), m.Batches+1))

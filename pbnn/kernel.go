@@ -66,14 +66,25 @@ func (k kernel) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mc
 	}
 	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning)                           // (a)
 	noise := k.Estimate.of(losses.Differences(rng.Named("differences"), s.Phi, proposal)) // (b), (c)
-	logRatio = graph.Add(logRatio, k.Rule.logRatio(noise))                                // (d): eq. 14 and 30
-	arrives := compute.RowsAll(graph.IsFinite(proposal), proposal.DType())                // [J]
+	return k.judge(rng, s, proposal, logRatio, noise)
+}
+
+// judge accepts or rejects the proposal, [J, D], whose proposals' log-ratio is [J].
+func (k kernel) judge(rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, noise noisy) (mcmc.State, mcmc.Info) {
+	logRatio = graph.Add(logRatio, k.Rule.logRatio(noise))                 // (d): eq. 14 and 30
+	arrives := compute.RowsAll(graph.IsFinite(proposal), proposal.DType()) // [J]
 	finite := graph.And(arrives, graph.And(graph.IsFinite(noise.delta), graph.IsFinite(logRatio)))
 	accepted, info := mcmc.Accept(rng, logRatio, finite) // (e), (f)
 	info.Noise = noise.variance
 	next := s
 	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)
 	return next, info
+}
+
+// walk is the random walk's theta', [J, D]; its proposals' ratio is 1.
+func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *graph.Node {
+	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)
+	return graph.Add(theta, graph.Mul(tuning.Scaled(z), tuning.Step(theta, k.StepSize)))
 }
 
 // propose gives theta', [J, D], and log q(theta | theta') - log q(theta' | theta), [J].
@@ -87,11 +98,11 @@ func (k kernel) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mc
 // Given xi this is Metropolis' and Hastings' step with a proposal density that is known exactly, so that eq. 15 holds for each xi by itself. Mini-batches shared with
 // delta would tilt it: proposals go where xi's errors in the loss are favourable.
 func (k kernel) propose(rng random.Stream, theta *graph.Node, losses mcmc.Noisy, tuning mcmc.Tuning) (proposal, logRatio *graph.Node) {
+	if k.Proposal == RandomWalk {
+		return k.walk(rng, theta, tuning), graph.Zeros(theta.Graph(), mcmc.State{Phi: theta}.PerParticle())
+	}
 	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)
 	h := tuning.Step(theta, k.StepSize)
-	if k.Proposal == RandomWalk {
-		return graph.Add(theta, graph.Mul(tuning.Scaled(z), h)), graph.Zeros(theta.Graph(), mcmc.State{Phi: theta}.PerParticle())
-	}
 	xi := losses.Draw(rng.Named("gradient"))
 	here := mcmc.Start(mcmc.MALA{}, rng, theta, xi)
 	there, back := mcmc.Leapfrog(xi, here, z, h, tuning.Scale)

@@ -55,20 +55,28 @@ func (t miniBatches) exact() mcmc.Target {
 // Differences implements mcmc.Noisy: -d_i of eq. 24, [J, M], and the variance of one of them, from the sample variance S^2 of its rows' contributions, pooled over
 // the mini-batches: for n of N rows without replacement it is scale^2 n (1 - n/N) S^2 (Cochran 1977, theorem 2.1).
 func (t miniBatches) Differences(rng random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
-	batch := t.draw(rng)
-	psi := t.data["psi"]
-	byRow := graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch)) // [J, M n]
-	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from))     // [J]
-
-	chains, n := from.Shape().Dim(0), float64(t.size)
+	byRow := t.byRow(rng, from, to)
+	sums := t.sums(byRow)
+	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from)) // [J]
+	n := float64(t.size)
 	scale := t.points / n
-	byRow = graph.Reshape(byRow, chains*t.batches, t.size)
-	sums := graph.Reshape(compute.RowSums(byRow), chains, t.batches)
 	estimates = graph.Add(graph.MulScalar(sums, scale), graph.BroadcastToShape(graph.ExpandAxes(prior, 1), sums.Shape()))
 	if t.size < 2 {
 		return estimates, nil, 0
 	}
 	_, ofRows := sample(byRow) // [J M]
-	pooled := graph.DivScalar(compute.RowSums(graph.Reshape(ofRows, chains, t.batches)), float64(t.batches))
+	pooled := graph.DivScalar(compute.RowSums(graph.Reshape(ofRows, sums.Shape().Dimensions...)), float64(t.batches))
 	return estimates, graph.MulScalar(pooled, scale*scale*n*(1-n/float64(t.rows))), float64(t.batches) * (n - 1)
+}
+
+// byRow are the differences of the rows' log-likelihoods, both places on the same rows of M mini-batches, [J M, n]: rounding errors are those of differences, not of losses.
+func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
+	batch, psi := t.draw(rng), t.data["psi"]
+	byRow := graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch)) // [J, M n]
+	return graph.Reshape(byRow, from.Shape().Dim(0)*t.batches, t.size)
+}
+
+// sums adds up the rows of each mini-batch: [J M, n] to [J, M].
+func (t miniBatches) sums(byRow *graph.Node) *graph.Node {
+	return graph.Reshape(compute.RowSums(byRow), byRow.Shape().Dim(0)/t.batches, t.batches)
 }

@@ -64,7 +64,7 @@ func Sample(ctx context.Context, model bayes.Model, data *dataset.Dataset, sampl
 	case data.Task == dataset.Regression:
 		scaler = dataset.FitTargetScaler(data.Y)
 	}
-	d := &prepared{bound: bound, data: data, standard: features, scaler: scaler, settings: settings}
+	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: features, scaler: scaler, settings: settings}
 	return d.sample(ctx, sampler)
 }
 
@@ -81,7 +81,7 @@ func SampleFrom(ctx context.Context, trained *bayes.Posterior, data *dataset.Dat
 	if settings.Engine == nil {
 		settings.Engine = trained.Engine
 	}
-	d := &prepared{bound: bound, data: data, standard: trained.Features, scaler: trained.Target, settings: settings, trained: trained}
+	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: trained.Features, scaler: trained.Target, settings: settings, trained: trained}
 	return d.sample(ctx, sampler)
 }
 
@@ -89,7 +89,7 @@ func SampleFrom(ctx context.Context, trained *bayes.Posterior, data *dataset.Dat
 type prepared struct {
 	settings Settings
 	bound    *bayes.Bound
-	data     *dataset.Dataset
+	data     *dataset.Dataset // nil if shards hold it
 	trained  *bayes.Posterior // nil: chains begin at draws from the prior
 	standard dataset.Scaler
 	scaler   dataset.TargetScaler
@@ -97,11 +97,10 @@ type prepared struct {
 	x, y     *tensors.Tensor // [N, d] and [N]
 	features *tensors.Tensor // [N, width]: what the layers before the first stochastic one make of x; nil if there are none
 	psi      *tensors.Tensor // [W], nil if nothing is shared
+	rows     int             // N
 	initial  func(random.Stream, compute.DType, int) *graph.Node
 	engine   *compute.Engine
 }
-
-func (d *prepared) rows() int { return d.data.Rows() }
 
 // sample fills in what is missing, adapts if asked, and runs the chains.
 func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error) {
@@ -111,7 +110,7 @@ func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error)
 	if sampler == nil {
 		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Unadjusted or AllRows")
 	}
-	sampler, err := sampler.prepared(d.rows())
+	sampler, err := sampler.prepared(d.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +126,7 @@ func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error)
 	}
 	chains, err := mcmc.Sample(ctx, problem, kernel, d.settings.Settings)
 	if err != nil {
-		return nil, explain(err, sampler, d.rows())
+		return nil, explain(err, sampler, d.rows)
 	}
 	if chains.Draws.PerChain == 0 {
 		return nil, fmt.Errorf("pbnn: cancelled before all chains had a draw: %w", context.Cause(ctx))
@@ -149,8 +148,8 @@ func (d *prepared) prepare() error {
 	if err != nil {
 		return fmt.Errorf("pbnn: %w", err)
 	}
-	d.x = compute.Floats(d.settings.DType, scaled.RawMatrix().Data, d.rows(), d.data.Dims())
-	d.y = compute.Floats(d.settings.DType, d.scaler.Apply(d.data.Y), d.rows())
+	d.x = compute.Floats(d.settings.DType, scaled.RawMatrix().Data, d.rows, d.data.Dims())
+	d.y = compute.Floats(d.settings.DType, d.scaler.Apply(d.data.Y), d.rows)
 	if d.engine, err = d.settings.Engine.Or(); err != nil {
 		return err
 	}
@@ -190,7 +189,7 @@ func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) 
 		r.Noise += c.Noise / float64(len(chains.Chains))
 		r.Acceptance += c.Acceptance / float64(len(chains.Chains))
 	}
-	r.Passes = float64(chains.Moves) * float64(sampler.RowsPerMove(d.rows())) / float64(d.rows())
+	r.Passes = float64(chains.Moves) * float64(sampler.RowsPerMove(d.rows)) / float64(d.rows)
 
 	phi := chains.Draws.Tensor()
 	draws := bayes.Draws{Phi: phi, Psi: d.psi, LogWeights: make([]float64, phi.Shape().Dim(0))}
@@ -209,11 +208,14 @@ func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) 
 		return nil, fmt.Errorf("pbnn: the sampler's settings: %w", err)
 	}
 	p.Features, p.Target = d.standard, d.scaler
-	p.FeatureNames, p.TargetName, p.Classes = d.data.Features, d.data.Target, d.data.Classes
 	p.Engine = d.settings.Engine
 	p.Provenance = bayes.Provenance{
 		Algorithm: fmt.Sprintf("pbnn: %T of the %s", sampler, r.Target), Status: string(chains.Status), Seed: d.settings.Seed, Settings: settings,
-		Data: d.data.Name, DataHash: d.data.Hash(), Rows: d.rows(), Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(d.engine),
+		Rows: d.rows, Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(d.engine),
+	}
+	if d.data != nil {
+		p.FeatureNames, p.TargetName, p.Classes = d.data.Features, d.data.Target, d.data.Classes
+		p.Provenance.Data, p.Provenance.DataHash = d.data.Name, d.data.Hash()
 	}
 	r.Posterior = p
 	return r, nil

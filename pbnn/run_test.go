@@ -156,7 +156,7 @@ func TestPartialNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &prepared{bound: trained.Posterior.Bound(), data: data, standard: trained.Posterior.Features, scaler: trained.Posterior.Target, settings: quick(engine), trained: trained.Posterior}
+	d := &prepared{bound: trained.Posterior.Bound(), data: data, rows: data.Rows(), standard: trained.Posterior.Features, scaler: trained.Posterior.Target, settings: quick(engine), trained: trained.Posterior}
 	if err := d.prepare(); err != nil {
 		t.Fatal(err)
 	}

@@ -157,11 +157,11 @@ func (u Unadjusted) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
 }
 
 func (a AllRows) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
-	problem, likelihood, err := networkProblem(d, a.Target, d.rows())
+	problem, likelihood, err := networkProblem(d, a.Target, d.rows)
 	if err != nil {
 		return problem, nil, err
 	}
-	points := a.Target.Points(d.rows())
+	points := a.Target.Points(d.rows)
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
 		return target.At(target.Points{Likelihood: likelihood, Points: points}, data["psi"], batchOf(data, nil))
 	}
@@ -174,7 +174,7 @@ func miniBatchProblem(d *prepared, law FromMiniBatches, size, batches int) (mcmc
 		return problem, err
 	}
 	problem.Name += fmt.Sprintf(", %d mini-batches of %d rows", batches, size)
-	rows, points := d.rows(), law.Points(d.rows())
+	rows, points := d.rows, law.Points(d.rows)
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
 		return miniBatches{likelihood: likelihood, points: points, rows: rows, size: size, batches: batches, data: data}
 	}
