@@ -108,7 +108,7 @@ func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error)
 		return nil, err
 	}
 	if sampler == nil {
-		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Unadjusted or AllRows")
+		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Barker, Unadjusted or AllRows")
 	}
 	sampler, err := sampler.prepared(d.rows)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Sampler is a way to sample one of the targets: Metropolis, Unadjusted or AllRows.
+// Sampler is a way to sample one of the targets: Metropolis, Barker, Unadjusted or AllRows.
 type Sampler interface {
 	// Law is the target.
 	Law() Target
