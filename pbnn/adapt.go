@@ -24,7 +24,8 @@ const enough = 1.0
 const trialDraws = 50 // of each chain
 
 // adapt raises M, and once it may rise no more n, until a trial shows a sigma^2 of at most Noise, or both have come to their caps: Result.Adapted tells. A raised number is
-// what the last trial's sigma^2 asks for, but at most four times the last: chains that noise has kept from where they belong show too large a sigma^2. All of it happens before the first draw: to choose M by the very differences that a proposal is judged by would bias the
+// what the last trial's sigma^2 asks for, but at most four times the last: chains that noise has kept from where they belong show too large a
+// sigma^2. All of it happens before the first draw: to choose M by the very differences that a proposal is judged by would bias the
 // judgement.
 func (d *prepared) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
 	var trials []Trial

@@ -35,6 +35,12 @@
 // cheap. Metropolis.Noise asks for a sigma^2, and n and M are raised before the first draw until trial runs show it. Few mini-batches know their variance badly: take M of 10 and more, the
 // rule Corrected (the default), or the Estimate WithinBatches.
 //
+// # What else there is
+//
+// Barker judges by a test that takes the noise for a part of its own randomness, and draws mini-batches until there is little enough. SampleShards runs Algorithm 1 over data that
+// stay with their holders: only the differences d_i travel. Unadjusted and AllRows run package mcmc's kernels on the same targets, for comparison: SGLD and Langevin without
+// acceptance, Metropolis and MALA on all rows, and the tempered posterior.
+//
 // # Where it goes wrong
 //
 // The noise must be Gaussian: with n = 2 and heavy-tailed losses it is not, and the penalty is off by what the cumulants beyond the second say. Chains share their mini-batches, so each is

@@ -65,6 +65,8 @@ type federation struct {
 	ShardSettings
 	shards  []Shard
 	rows    []int // N_s
+	hashes  []string
+	model   string
 	sampler Metropolis
 }
 
@@ -90,15 +92,16 @@ func (f *federation) meet(ctx context.Context, model bayes.Model) (d *prepared, 
 			}
 			smallest = have.Rows
 		}
-		want.Rows = have.Rows
+		want.Rows, want.Hash = have.Rows, have.Hash
 		if have != want || have.Rows < 1 {
 			return nil, 0, fmt.Errorf("%w: shard %d has %+v, wanted is %+v", ErrShard, i, have, want)
 		}
-		f.rows = append(f.rows, have.Rows)
+		f.rows, f.hashes = append(f.rows, have.Rows), append(f.hashes, have.Hash)
 		d.rows += have.Rows
 		smallest = min(smallest, have.Rows)
 	}
 	d.standard, d.initial = dataset.NoScaler(d.bound.Inputs), d.bound.SamplePrior
+	f.model = want.Model
 	return d, smallest, nil
 }
 
@@ -124,7 +127,7 @@ func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error)
 func (f *federation) problem(d *prepared) mcmc.Problem {
 	points := f.sampler.Target.Points(d.rows)
 	return mcmc.Problem{
-		Name: fmt.Sprintf("%s over shards of %d rows, %d mini-batches of %d rows of each", f.sampler.Target, f.rows, f.sampler.Batches, f.sampler.BatchSize),
+		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s", f.sampler.Target, f.rows, f.hashes, f.sampler.Batches, f.sampler.BatchSize, f.model),
 		Dim:  d.bound.D, Initial: d.initial,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
 			return answered{bound: d.bound, answers: inputs[0]}

@@ -26,12 +26,13 @@ type Shard interface {
 	Differences(ctx context.Context, q Question) ([]float64, error)
 }
 
-// Description is what must agree between shards, and how many rows each has.
+// Description is what must agree between shards, and which rows each has.
 type Description struct {
 	Model           string // bayes.Model, as JSON
 	Inputs, Outputs int
 	DType           string
 	Rows            int
+	Hash            string // of the rows, dataset.Dataset.Hash: a checkpoint goes on with the same data only
 }
 
 // Question is one step of all chains.
@@ -76,7 +77,7 @@ func NewShard(model bayes.Model, data *dataset.Dataset, dtype compute.DType, eng
 	}
 	dtype = orDefault(dtype, compute.Float32)
 	s := &LocalShard{
-		description: Description{Model: text, Inputs: bound.Inputs, Outputs: bound.Outputs, DType: dtype.String(), Rows: data.Rows()},
+		description: Description{Model: text, Inputs: bound.Inputs, Outputs: bound.Outputs, DType: dtype.String(), Rows: data.Rows(), Hash: data.Hash()},
 		bound:       bound, dtype: dtype, engine: engine, state: compute.NewState(engine), programs: map[[3]int]*compute.Program{},
 	}
 	rows, err := dataset.NoScaler(data.Dims()).Apply(data.X)

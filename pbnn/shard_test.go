@@ -182,6 +182,9 @@ func TestShardsInProcesses(t *testing.T) {
 			t.Errorf("chain %d: %d transitions for %d draws, or another last draw", chain, part.Chains.Chains[chain].Transitions, n)
 		}
 	}
+	if _, err := SampleShards(context.Background(), bayesianLine(), []Shard{shards[0], shards[1], local(t, bayesianLine(), 1), shards[3]}, sampler, settings); err == nil {
+		t.Error("a checkpoint goes on with other data")
+	}
 	shards[2], _ = process(t, 2)
 	resumed, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
 	if err != nil {
