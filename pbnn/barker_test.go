@@ -48,6 +48,35 @@ func TestCorrectionLaw(t *testing.T) {
 	}
 }
 
+// level is a target on which every proposal differs by the same, seen with noise of variance s of the mean of 200.
+type level struct {
+	mcmc.Target
+	difference, s float64
+}
+
+func (l level) Draw(random.Stream) mcmc.Target { return l }
+
+func (l level) Differences(rng random.Stream, from, _ *Node) (estimates, variance *Node, degrees float64) {
+	noise := rng.Normal(from.DType(), from.Shape().Dim(0), 200)
+	return AddScalar(MulScalar(noise, math.Sqrt(200*l.s)), l.difference), nil, 0
+}
+
+// Whatever the noise, a difference of the log-densities is accepted with Barker's probability, 1/(1 + exp(-difference)): by 20 000 particles, within five standard errors.
+func TestBarkerProbability(t *testing.T) {
+	const particles = 20_000
+	for _, l := range []level{{difference: 1, s: .05}, {difference: -1.5, s: .4}, {difference: 2, s: .8}, {difference: -.5, s: .7}} {
+		out := computetest.Run(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
+			k := barker{kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: 1}}
+			_, info := k.Move(random.New(g, 3), k.Start(random.New(g, 4), mcmc.State{Phi: a[0]}), l, mcmc.Tuning{})
+			return []*Node{ReduceAllMean(info.Accepted), ReduceAllMean(info.Complete)}
+		}, compute.Floats(compute.Float64, make([]float64, particles), particles, 1))
+		want := 1 / (1 + math.Exp(-l.difference))
+		if got := out[0][0] / out[1][0]; out[1][0] < .95 || math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/particles) {
+			t.Errorf("%+v: accepted %.4f of %.3f that were judged, want %.4f", l, got, out[1][0], want)
+		}
+	}
+}
+
 // seesBlurredInRounds is barker on what a target becomes through noise.
 type seesBlurredInRounds struct {
 	barker

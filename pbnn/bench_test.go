@@ -22,7 +22,7 @@ func BenchmarkMove(b *testing.B) {
 		{"line", bayesianLine(), 400, 32, Metropolis{Target: TargetFull{}, BatchSize: 20, StepSize: .01}},
 		{"line", bayesianLine(), 400, 32, Metropolis{Target: TargetFull{}, BatchSize: 20, StepSize: .01, Proposal: Langevin}},
 		{"line, all rows", bayesianLine(), 400, 32, AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{StepSize: .01}}},
-		{"network", network(60, 60), 50_000, 100, Metropolis{Target: TargetFull{}, BatchSize: 100, StepSize: 1e-4}},
+		{"network", network(60, 60), 50_000, 100, Metropolis{Target: TargetExpected{}, BatchSize: 100, StepSize: 1e-3}},
 		{"network, all rows", network(60, 60), 50_000, 100, AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: 1e-4}}},
 	} {
 		name := c.name
