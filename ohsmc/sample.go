@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"gobnn/bayes"
@@ -13,9 +12,6 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
-
-	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
 // Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at the trained one: SGSMC-HMC of Zhao
@@ -96,21 +92,9 @@ func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Set
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
-	draws, err := trained.Draws()
+	psi, start, err := target.From(trained, settings.DType, settings.Chains, settings.Seed)
 	if err != nil {
 		return mcmc.Problem{}, err
-	}
-	particles, err := compute.Float64s(draws.Phi)
-	if err != nil {
-		return mcmc.Problem{}, err
-	}
-	var psi *tensors.Tensor
-	if draws.Psi != nil {
-		values, err := compute.Float64s(draws.Psi)
-		if err != nil {
-			return mcmc.Problem{}, err
-		}
-		psi = compute.Floats(settings.DType, values, len(values))
 	}
 	bound := trained.Bound()
 	x := compute.Floats(settings.DType, flat(scaled), data.Rows(), data.Dims())
@@ -119,17 +103,7 @@ func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Set
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
-	by := sampleuv.NewWeighted(trained.LogWeights.Weights(), rand.NewPCG(settings.Seed, 0x5851f42d4c957f2d))
-	var start []float64
-	for range settings.Chains {
-		j, ok := by.Take()
-		if !ok { // fewer particles with a weight than chains: begin again
-			by.ReweightAll(trained.LogWeights.Weights())
-			j, _ = by.Take()
-		}
-		start = append(start, particles[j*bound.D:(j+1)*bound.D]...)
-	}
-	problem.Start = compute.Floats(settings.DType, start, settings.Chains, bound.D)
+	problem.Start = start
 	return problem, nil
 }
 

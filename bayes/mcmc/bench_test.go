@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"context"
 	"fmt"
 	"testing"
 )
@@ -21,12 +22,12 @@ func BenchmarkMove(b *testing.B) {
 				b.Fatal(err)
 			}
 			for range 10 {
-				if err := r.draw(); err != nil {
+				if err := r.draw(context.Background()); err != nil {
 					b.Fatal(err)
 				}
 			}
 			for b.Loop() {
-				if err := r.draw(); err != nil {
+				if err := r.draw(context.Background()); err != nil {
 					b.Fatal(err)
 				}
 			}

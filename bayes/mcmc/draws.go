@@ -127,6 +127,7 @@ type ChainStats struct {
 	Divergences     int     // transitions
 	NonFinite       int     // proposals
 	Gradients       int     // that the transitions took
+	Noise           float64 // mean estimated variance of the log-ratio, over the transitions where it is finite; 0 if the kernel knows the ratio
 	MaxEnergyError  float64 // largest absolute one that is finite
 	MeanEnergyError float64 // mean absolute one of those that are finite
 	EnergyBFMI      float64 // energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
@@ -142,6 +143,8 @@ type tally struct {
 	Divergences int     `json:"divergences"`
 	NonFinite   int     `json:"non_finite"`
 	Gradients   int     `json:"gradients"`
+	Noises      int     `json:"noises"` // variances of the log-ratio that are finite
+	SumNoise    float64 `json:"sum_noise"`
 
 	Errors       int     `json:"errors"` // energy errors that are finite
 	MaxError     float64 `json:"max_error"`
@@ -171,6 +174,10 @@ func (t *tally) add(told told, chain int, needs Needs) (ended bool) {
 	t.Accepted += int(told.of(infoAccepted, chain, 0))
 	t.Divergences += int(told.of(infoDivergent, chain, 0))
 	t.Gradients += int(told.of(infoLength, chain, each))
+	if v := told.of(infoNoise, chain, math.NaN()); finite(v) {
+		t.Noises++
+		t.SumNoise += v
+	}
 	if e := math.Abs(told.of(infoEnergyError, chain, math.NaN())); finite(e) {
 		t.Errors++
 		t.SumError += e
@@ -196,6 +203,9 @@ func (t *tally) stats(m *moves) ChainStats {
 	}
 	if m.tells(infoAcceptance) && t.Transitions > 0 {
 		s.Acceptance = t.Acceptance / float64(t.Transitions)
+	}
+	if t.Noises > 0 {
+		s.Noise = t.SumNoise / float64(t.Noises)
 	}
 	if t.Errors > 0 {
 		s.MaxEnergyError, s.MeanEnergyError = t.MaxError, t.SumError/float64(t.Errors)

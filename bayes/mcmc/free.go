@@ -32,7 +32,7 @@ func (k RandomWalk) Check(int) error {
 
 // Move implements Kernel.
 func (k RandomWalk) Move(rng random.Stream, s State, _ Target, tuning Tuning) (State, Info) {
-	step := Mul(tuning.Scaled(normal(rng, s.Phi)), tuning.stepSize(s.Phi, math.Sqrt(cmp.Or(k.Variance, 0.01))))
+	step := Mul(tuning.Scaled(normal(rng, s.Phi)), tuning.Step(s.Phi, math.Sqrt(cmp.Or(k.Variance, 0.01))))
 	return State{Phi: Add(s.Phi, step)}, Info{}
 }
 

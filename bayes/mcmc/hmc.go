@@ -59,7 +59,7 @@ const (
 
 // Start implements Starter: the first move begins a transition.
 func (k HMC) Start(rng random.Stream, s State) State {
-	none := Zeros(s.Phi.Graph(), s.perParticle())
+	none := Zeros(s.Phi.Graph(), s.PerParticle())
 	s.Own = map[string]*Node{
 		hmcMomentum: normal(rng.Named("momentum"), s.Phi), hmcPlanned: none, hmcTaken: none,
 		hmcPhi: s.Phi, hmcLogDensity: s.LogDensity, hmcGradient: s.Gradient, hmcEnergy: none,
@@ -74,13 +74,13 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	// into all that follows from it, which takes a third longer.
 	begins := settle(dtype, LessThan(s.Own[hmcTaken], ConstAs(s.Phi, 0.5)))[0]
 	momentum := s.Own[hmcMomentum]
-	at := func(name string, now *Node) *Node { return choose(begins, now, s.Own[name]) }
+	at := func(name string, now *Node) *Node { return Choose(begins, now, s.Own[name]) }
 	start := State{Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient)}
 	energy := at(hmcEnergy, Sub(Kinetic(momentum), s.LogDensity))
 	planned := at(hmcPlanned, k.steps(rng.Named("steps"), s))
 
 	// One leapfrog step.
-	end, momentum := Leapfrog(target, s, momentum, tuning.stepSize(s.Phi, k.StepSize), tuning.Scale)
+	end, momentum := Leapfrog(target, s, momentum, tuning.Step(s.Phi, k.StepSize), tuning.Scale)
 	taken := AddScalar(s.Own[hmcTaken], 1)
 	energyError := Sub(Sub(Kinetic(momentum), end.LogDensity), energy)
 	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, maxEnergyError))) // also where it is NaN
@@ -91,9 +91,9 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	u := rng.Named("accept").Uniform(dtype, s.Phi.Shape().Dim(0))
 	accepted := And(complete, LessThan(u, probability))
 	goesOn := settle(dtype, Or(accepted, Not(complete)))[0]
-	momentum = choose(complete, normal(rng.Named("momentum"), s.Phi), momentum)
+	momentum = Choose(complete, normal(rng.Named("momentum"), s.Phi), momentum)
 	next := State{
-		Phi: choose(goesOn, end.Phi, start.Phi), LogDensity: choose(goesOn, end.LogDensity, start.LogDensity), Gradient: choose(goesOn, end.Gradient, start.Gradient),
+		Phi: Choose(goesOn, end.Phi, start.Phi), LogDensity: Choose(goesOn, end.LogDensity, start.LogDensity), Gradient: Choose(goesOn, end.Gradient, start.Gradient),
 		Own: map[string]*Node{
 			hmcMomentum: momentum, hmcPlanned: planned, hmcTaken: Where(complete, ZerosLike(taken), taken),
 			hmcPhi: start.Phi, hmcLogDensity: start.LogDensity, hmcGradient: start.Gradient, hmcEnergy: energy,
@@ -118,7 +118,7 @@ func (k HMC) steps(rng random.Stream, s State) *Node {
 		steps = 10
 	}
 	spread := int(math.Floor(k.Jitter * float64(steps)))
-	mean := BroadcastToShape(ConstAs(s.Phi, float64(steps)), s.perParticle())
+	mean := BroadcastToShape(ConstAs(s.Phi, float64(steps)), s.PerParticle())
 	if spread == 0 {
 		return mean
 	}

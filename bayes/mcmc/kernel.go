@@ -33,6 +33,18 @@ type Target interface {
 	Gradient(phi *Node) (logDensity, gradient *Node)
 }
 
+// Noisy is a Target that is known only by estimates from mini-batches, drawn anew for each move. A kernel that carries nothing from move to move (NeedsNothing)
+// is given, as its target, what one Draw shows; one that compares two places by the same mini-batches finds Noisy in it.
+type Noisy interface {
+	Target
+	// Draw is the log-density and its gradient estimated by the mini-batches that the stream picks: the same ones wherever it is asked.
+	Draw(rng random.Stream) Target
+	// Differences are estimates of log p(to_j) - log p(from_j), with mean exactly this, each by a mini-batch of its own that the stream picks, the same for all
+	// particles and both places: [J, M] for from and to, [J, D]. Variance is that of one of them given the places, estimated within the mini-batches, [J],
+	// and degrees how many degrees of freedom that estimate has; nil and 0 if it cannot be told. What is not finite stands there as it is.
+	Differences(rng random.Stream, from, to *Node) (estimates, variance *Node, degrees float64)
+}
+
 // Density is a Target given by its log-density alone, [J, D] to [J]: the gradient is taken in reverse mode.
 type Density func(phi *Node) *Node
 
@@ -91,6 +103,8 @@ type Info struct {
 	Energy *Node
 	// Length is the number of gradients that the transition took; nil for kernels that take one a move, or none.
 	Length *Node
+	// Noise is the estimated variance of the log-ratio that accepts or rejects; nil for kernels that know the ratio.
+	Noise *Node
 }
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
@@ -153,11 +167,11 @@ func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
 func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
-	return smc.Only(finite, logDensity), choose(finite, gradient, ZerosLike(gradient))
+	return smc.Only(finite, logDensity), Choose(finite, gradient, ZerosLike(gradient))
 }
 
-// choose takes row j of a where condition j is true, else of b; a and b are of one shape, [J, ...].
-func choose(condition, a, b *Node) *Node {
+// Choose takes row j of a where condition j is true, else of b; a and b are of one shape, [J, ...].
+func Choose(condition, a, b *Node) *Node {
 	for condition.Rank() < a.Rank() {
 		condition = ExpandAxes(condition, -1)
 	}
@@ -167,28 +181,33 @@ func choose(condition, a, b *Node) *Node {
 // accept is the step of Metropolis and Hastings: it takes the proposal, a state, with probability min(1, exp(logRatio)), each particle for
 // itself, and never one whose log-density is not finite.
 func accept(rng random.Stream, current, proposal State, logRatio *Node) (State, Info) {
-	finite := IsFinite(proposal.LogDensity)
-	logRatio = smc.Only(finite, logRatio)
-	u := rng.Named("accept").Uniform(current.Phi.DType(), current.Phi.Shape().Dim(0))
-	accepted := LessThan(Log(u), logRatio) // false for a ratio that is NaN
-
+	accepted, info := Accept(rng, logRatio, IsFinite(proposal.LogDensity))
 	next := current
-	next.Phi = choose(accepted, proposal.Phi, current.Phi)
+	next.Phi = Choose(accepted, proposal.Phi, current.Phi)
 	next.LogDensity = Where(accepted, proposal.LogDensity, current.LogDensity)
 	if proposal.Gradient != nil {
-		next.Gradient = choose(accepted, proposal.Gradient, current.Gradient)
+		next.Gradient = Choose(accepted, proposal.Gradient, current.Gradient)
 	}
+	return next, info
+}
+
+// Accept draws with probability min(1, exp(logRatio)), each particle for itself, true for those that accept, [J] like logRatio; never where finite is false
+// or the ratio is NaN. Info holds what there is to say of it.
+func Accept(rng random.Stream, logRatio, finite *Node) (accepted *Node, info Info) {
+	logRatio = smc.Only(finite, logRatio)
+	dtype := logRatio.DType()
+	u := rng.Named("accept").Uniform(dtype, logRatio.Shape().Dim(0))
+	accepted = LessThan(Log(u), logRatio) // false for a ratio that is NaN
 	probability := Exp(MinScalar(logRatio, 0))
-	dtype := current.Phi.DType()
-	return next, Info{
+	return accepted, Info{
 		Acceptance: Where(IsFinite(probability), probability, ZerosLike(probability)),
 		Accepted:   ConvertDType(accepted, dtype),
 		NonFinite:  ConvertDType(Not(finite), dtype),
 	}
 }
 
-// stepSize is the tuned step size, or the kernel's own, a scalar of like's type.
-func (t Tuning) stepSize(like *Node, own float64) *Node {
+// Step is the tuned step size, or the kernel's own, a scalar of like's type.
+func (t Tuning) Step(like *Node, own float64) *Node {
 	if t.StepSize != nil {
 		return ConvertDType(t.StepSize, like.DType())
 	}
@@ -203,8 +222,8 @@ func (t Tuning) Scaled(x *Node) *Node {
 	return Mul(x, BroadcastToShape(ExpandAxes(ConvertDType(t.Scale, x.DType()), 0), x.Shape()))
 }
 
-// perParticle is the shape of one number for each particle, [J], of phi's type.
-func (s State) perParticle() shapes.Shape { return shapes.Make(s.Phi.DType(), s.Phi.Shape().Dim(0)) }
+// PerParticle is the shape of one number for each particle, [J], of phi's type.
+func (s State) PerParticle() shapes.Shape { return shapes.Make(s.Phi.DType(), s.Phi.Shape().Dim(0)) }
 
 // spread is x, [J], over the coordinates of like, [J, D].
 func spread(x, like *Node) *Node {

@@ -32,7 +32,7 @@ func (k MALA) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.574 }
 // lead back; so log q(phi | phi') - log q(phi' | phi) is the kinetic energy lost (Neal 2011, section 5.2).
 func (k MALA) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
 	z := normal(rng.Named("proposal"), s.Phi)
-	proposal, back := Leapfrog(target, s, z, tuning.stepSize(s.Phi, k.StepSize), tuning.Scale)
+	proposal, back := Leapfrog(target, s, z, tuning.Step(s.Phi, k.StepSize), tuning.Scale)
 	logRatio := Add(Sub(proposal.LogDensity, s.LogDensity), Sub(Kinetic(z), Kinetic(back)))
 	return accept(rng, s, proposal, logRatio)
 }

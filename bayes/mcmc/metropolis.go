@@ -38,7 +38,7 @@ func (k RandomWalkMetropolis) Tune() (stepSize, acceptance float64) { return k.S
 
 // Move implements Kernel.
 func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	step := Mul(tuning.Scaled(normal(rng.Named("proposal"), s.Phi)), tuning.stepSize(s.Phi, k.StepSize))
+	step := Mul(tuning.Scaled(normal(rng.Named("proposal"), s.Phi)), tuning.Step(s.Phi, k.StepSize))
 	proposal := State{Phi: Add(s.Phi, step)}
 	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
 	return accept(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))

@@ -44,11 +44,12 @@ const (
 	infoEnergyError
 	infoEnergy
 	infoLength
+	infoNoise
 	infoFields
 )
 
 func (i Info) field(f info) *Node {
-	return [infoFields]*Node{i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length}[f]
+	return [infoFields]*Node{i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Noise}[f]
 }
 
 const (
@@ -99,6 +100,17 @@ func (m *moves) close() {
 	}
 }
 
+// blank are inputs of the right shapes; nil if the problem takes none.
+func (p Problem) blank() []any {
+	switch {
+	case p.Ask != nil:
+		return p.Ask.Blank
+	case p.Inputs != nil:
+		return p.Inputs(0)
+	}
+	return nil
+}
+
 // probe builds the start and a move in a graph that is thrown away.
 func (m *moves) probe(engine *compute.Engine) {
 	g := NewGraph(engine.Backend(), "mcmc probe")
@@ -108,8 +120,8 @@ func (m *moves) probe(engine *compute.Engine) {
 		nodes[dataPrefix+name] = Parameter(g, dataPrefix+name, t.Shape())
 	}
 	var inputs []*Node
-	if m.problem.Inputs != nil {
-		for i, v := range m.problem.Inputs(0) {
+	if first := m.problem.blank(); first != nil {
+		for i, v := range first {
 			t, ok := v.(*tensors.Tensor)
 			if !ok {
 				var err error
@@ -120,11 +132,11 @@ func (m *moves) probe(engine *compute.Engine) {
 			inputs = append(inputs, Parameter(g, fmt.Sprint("input ", i), t.Shape()))
 		}
 	}
-	target := m.target(nodes, inputs)
 	rng := random.New(g, 0)
 	if m.problem.Start != nil {
 		nodes[startName] = Parameter(g, startName, m.problem.Start.Shape())
 	}
+	target := m.target(rng, nodes, inputs)
 	s := Start(m.kernel, rng, m.initial(rng, nodes[startName]), target)
 	m.own = slices.Sorted(maps.Keys(s.Own))
 	var tuning Tuning
@@ -193,8 +205,8 @@ func (m *moves) unpack(nodes compute.Nodes) State {
 	return s
 }
 
-// target is the problem's, held to its shapes.
-func (m *moves) target(nodes compute.Nodes, inputs []*Node) Target {
+// target is the problem's, held to its shapes; of one that is noisy, what the move's mini-batches show.
+func (m *moves) target(rng random.Stream, nodes compute.Nodes, inputs []*Node) Target {
 	data := compute.Nodes{}
 	for name, node := range nodes {
 		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
@@ -205,10 +217,39 @@ func (m *moves) target(nodes compute.Nodes, inputs []*Node) Target {
 	if target == nil {
 		panic(fmt.Errorf("Problem.Target gives no target"))
 	}
-	return shapeChecked{target}
+	noisy, ok := target.(Noisy)
+	if !ok {
+		return shapeChecked{target}
+	}
+	if m.kernel.Needs() != NeedsNothing {
+		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move before: " +
+			"use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
+	}
+	return noisyChecked{shapeChecked{noisy.Draw(rng.Named("target"))}, noisy}
 }
 
 type shapeChecked struct{ target Target }
+
+// noisyChecked is a draw of a noisy target, and the target itself.
+type noisyChecked struct {
+	shapeChecked
+	noisy Noisy
+}
+
+var _ Noisy = noisyChecked{}
+
+func (t noisyChecked) Draw(rng random.Stream) Target { return shapeChecked{t.noisy.Draw(rng)} }
+
+func (t noisyChecked) Differences(rng random.Stream, from, to *Node) (estimates, variance *Node, degrees float64) {
+	estimates, variance, degrees = t.noisy.Differences(rng, from, to)
+	if want := from.Shape().Dim(0); estimates.Rank() != 2 || estimates.Shape().Dim(0) != want || estimates.DType() != from.DType() {
+		panic(fmt.Errorf("the target's differences have shape %s: it must be (%s)[%d M]", estimates.Shape(), from.DType(), want))
+	}
+	if variance != nil {
+		t.check("variance of a difference", variance, shapes.Make(from.DType(), from.Shape().Dim(0)))
+	}
+	return estimates, variance, degrees
+}
 
 func (t shapeChecked) LogDensity(phi *Node) *Node {
 	logDensity := t.target.LogDensity(phi)
@@ -248,7 +289,7 @@ func (m *moves) initial(rng random.Stream, start *Node) *Node {
 // startStep draws the first phi. Inputs: the seed, and those of move 0. The record is the log-density at the start, if the kernel needs it.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0])
-	s := Start(m.kernel, rng.Named("start"), m.initial(rng.Named("initial"), nodes[startName]), m.target(nodes, inputs[1:]))
+	s := Start(m.kernel, rng.Named("start"), m.initial(rng.Named("initial"), nodes[startName]), m.target(rng, nodes, inputs[1:]))
 	record := s.LogDensity
 	if record == nil {
 		record = Zeros(inputs[0].Graph(), shapes.Make(m.dtype, m.chains))
@@ -271,11 +312,11 @@ func (m *moves) moveStep(hold bool) compute.Step {
 		if hold {
 			moving, rest = rest[0], rest[1:]
 		}
-		next, told := m.kernel.Move(rng, m.unpack(nodes), m.target(nodes, rest), tuning)
+		next, told := m.kernel.Move(rng, m.unpack(nodes), m.target(rng, nodes, rest), tuning)
 		packed := m.pack(next)
 		if hold {
 			for name, node := range packed {
-				packed[name] = choose(moving, node, nodes[name])
+				packed[name] = Choose(moving, node, nodes[name])
 			}
 		}
 		if len(m.infos) == 0 {

@@ -98,13 +98,13 @@ func (k NUTS) Move(rng random.Stream, s State, target Target, tuning Tuning) (St
 	kinetic := Kinetic(front.momentum)
 	t.direction = Where(turned, Neg(t.direction), t.direction)
 	t.backDot = Where(begins, MulScalar(kinetic, 2), Where(turned, t.frontDot, t.backDot))
-	t.sum = choose(begins, front.momentum, t.sum)
+	t.sum = Choose(begins, front.momentum, t.sum)
 	t.acceptance = Where(begins, ZerosLike(t.acceptance), t.acceptance)
 	t.gradients = Where(begins, ZerosLike(t.gradients), t.gradients)
 	t.moved = Where(begins, ZerosLike(t.moved), t.moved)
 
 	// The new leaf.
-	stepSize := Mul(t.direction, BroadcastToShape(tuning.stepSize(s.Phi, k.StepSize), t.direction.Shape()))
+	stepSize := Mul(t.direction, BroadcastToShape(tuning.Step(s.Phi, k.StepSize), t.direction.Shape()))
 	leaf, p := Leapfrog(target, State{Phi: front.phi, Gradient: front.gradient}, front.momentum, stepSize, tuning.Scale)
 	leafKinetic := Kinetic(p)
 	energy := Sub(leafKinetic, leaf.LogDensity)
@@ -125,12 +125,12 @@ func (k NUTS) Move(rng random.Stream, s State, target Target, tuning Tuning) (St
 	// It is drawn from its subtree with probability exp(-energy) / sum of exp(-energy) so far.
 	t.subtree.logWeight = Where(first, Neg(energyError), logAddExp(t.subtree.logWeight, Neg(energyError)))
 	drawn := settle(dtype, LessThan(logUniform(1), Sub(Neg(energyError), t.subtree.logWeight)))[0]
-	t.subtree.phi = choose(drawn, leaf.Phi, t.subtree.phi)
-	t.subtree.gradient = choose(drawn, leaf.Gradient, t.subtree.gradient)
+	t.subtree.phi = Choose(drawn, leaf.Phi, t.subtree.phi)
+	t.subtree.gradient = Choose(drawn, leaf.Gradient, t.subtree.gradient)
 	t.subtree.logDensity = Where(drawn, leaf.LogDensity, t.subtree.logDensity)
 
 	// Turns within the subtree, and of the whole tree with it.
-	before := choose(first, ZerosLike(t.subtree.sum), t.subtree.sum)
+	before := Choose(first, ZerosLike(t.subtree.sum), t.subtree.sum)
 	t.subtree.sum = Add(before, p)
 	turns := t.checkpoints.visit(ConvertDType(t.leaf, dtypes.Int32), visited{
 		previous: front.momentum, momentum: p, before: before, sum: t.subtree.sum, squared: MulScalar(leafKinetic, 2),
@@ -151,13 +151,13 @@ func (k NUTS) Move(rng random.Stream, s State, target Target, tuning Tuning) (St
 	masks = settle(dtype, joins, accepted, complete)
 	joins, accepted, complete = masks[0], masks[1], masks[2]
 	next := State{
-		Phi:        choose(accepted, t.subtree.phi, s.Phi),
-		Gradient:   choose(accepted, t.subtree.gradient, s.Gradient),
+		Phi:        Choose(accepted, t.subtree.phi, s.Phi),
+		Gradient:   Choose(accepted, t.subtree.gradient, s.Gradient),
 		LogDensity: Where(accepted, t.subtree.logDensity, s.LogDensity),
 	}
 	t.moved = Where(accepted, OnesLike(t.moved), t.moved)
 	t.logWeight = Where(joins, logAddExp(t.logWeight, t.subtree.logWeight), t.logWeight)
-	t.sum = choose(joins, Add(t.sum, t.subtree.sum), t.sum)
+	t.sum = Choose(joins, Add(t.sum, t.subtree.sum), t.sum)
 	t.frontDot, t.backDot = Where(joins, frontDot, t.frontDot), Where(joins, backDot, t.backDot)
 
 	// The next transition begins where this one ends, with a momentum that only one loop draws.

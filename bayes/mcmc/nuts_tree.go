@@ -43,7 +43,7 @@ type end struct{ phi, momentum, gradient *Node }
 
 // where is e for the particles of the condition, else other.
 func (e end) where(condition *Node, other end) end {
-	return end{choose(condition, e.phi, other.phi), choose(condition, e.momentum, other.momentum), choose(condition, e.gradient, other.gradient)}
+	return end{Choose(condition, e.phi, other.phi), Choose(condition, e.momentum, other.momentum), Choose(condition, e.gradient, other.gradient)}
 }
 
 // newTree is about to begin a transition.
@@ -193,7 +193,7 @@ func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	store = isPositive(Sqrt(ConvertDType(store, v.momentum.DType()))) // see settle
 	now := Concatenate([]*Node{v.momentum, v.before, v.previous}, 1)
 	for i, vectors := range c.vectors {
-		c.vectors[i] = choose(Squeeze(Slice(store, AxisRange(), AxisElem(i)), 1), now, vectors)
+		c.vectors[i] = Choose(Squeeze(Slice(store, AxisRange(), AxisElem(i)), 1), now, vectors)
 	}
 	nowDots := Stack([]*Node{momentumDotBefore, dot(v.previous, Sub(v.before, v.previous))}, 1) // [J, 2]
 	spread := func(x *Node, axis int) *Node { return BroadcastToDims(ExpandAxes(x, axis), particles, slots, 2) }

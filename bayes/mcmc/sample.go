@@ -20,6 +20,7 @@ type Status string
 const (
 	Completed Status = "completed"
 	Cancelled Status = "cancelled" // by the context: the draws are those that all chains had made
+	Stopped   Status = "stopped"   // by Problem.Ask: likewise; Result.Stopped says why
 )
 
 // Errors that Sample wraps; test for them with errors.Is.
@@ -38,6 +39,8 @@ type Result struct {
 	Chains []ChainStats // one for each chain, over its draws
 	Tuned  Tuned        // step size and scales that the draws were made with; its StepSize is 0 for kernels that are not Tunable
 	Status Status
+	// Stopped is the error of Problem.Ask that ended the run; nil if none did.
+	Stopped error
 	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted; 0 for kernels that take none.
 	Gradients int
 	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains) is the share of what was
@@ -83,6 +86,7 @@ type position struct {
 	Done        bool          `json:"done"`              // all draws are made
 	Before      time.Duration `json:"before"`            // of earlier sittings
 	status      Status
+	stopped     error
 }
 
 // newRun checks everything, prepares what is not compiled yet and puts the data on the device.
@@ -148,7 +152,7 @@ func (r *run) begin() error {
 	if resumed {
 		return nil
 	}
-	start, err := r.start.Run(r.state, r.inputs(random.SeedWords(r.Seed))...)
+	start, err := r.start.Run(r.state, append([]any{random.SeedWords(r.Seed)}, r.problem.blank()...)...)
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
@@ -180,14 +184,6 @@ func (r *run) setScale() {
 	r.state.Set("scale", compute.Floats(r.dtype, r.position.Tuned.Scale, r.problem.Dim))
 }
 
-// inputs are the given ones and those of the problem for the next move.
-func (r *run) inputs(first ...any) []any {
-	if r.problem.Inputs != nil {
-		first = append(first, r.problem.Inputs(r.Move)...)
-	}
-	return first
-}
-
 // loop makes moves until the run ends.
 func (r *run) loop(ctx context.Context) error {
 	for r.status == "" {
@@ -201,9 +197,15 @@ func (r *run) loop(ctx context.Context) error {
 		}
 		var err error
 		if r.Warming != nil {
-			err = r.warm()
+			err = r.warm(ctx)
 		} else {
-			err = r.draw()
+			err = r.draw(ctx)
+		}
+		if e := (*unanswered)(nil); errors.As(err, &e) { // nothing has moved
+			r.status, err = Cancelled, nil
+			if ctx.Err() == nil {
+				r.status, r.stopped = Stopped, e
+			}
 		}
 		if err == nil {
 			err = r.checkpointIfDue()
@@ -221,12 +223,16 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 // advance makes a move: of all chains if moving is nil.
-func (r *run) advance(moving []bool) (told, error) {
+func (r *run) advance(ctx context.Context, moving []bool) (told, error) {
 	program, inputs := r.free, []any{random.SeedWords(r.Seed), uint32(r.Move), r.position.Tuned.StepSize}
 	if moving != nil && r.held != r.free {
 		program, inputs = r.held, append(inputs, moving)
 	}
-	values, err := program.Run(r.state, r.inputs(inputs...)...)
+	inputs, err := r.inputs(ctx, inputs...)
+	if err != nil {
+		return told{}, err
+	}
+	values, err := program.Run(r.state, inputs...)
 	if err != nil {
 		return told{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
@@ -235,8 +241,8 @@ func (r *run) advance(moving []bool) (told, error) {
 }
 
 // draw makes one move after the warm-up and keeps the draws of the chains that have ended a transition in it.
-func (r *run) draw() error {
-	t, err := r.advance(nil)
+func (r *run) draw(ctx context.Context) error {
+	t, err := r.advance(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -278,26 +284,6 @@ func (r *run) host(name string) (*tensors.Tensor, error) {
 	return copies[name], nil
 }
 
-// hopeless is after how many transitions of all chains together without one that moved a run is given up.
-const hopeless = 1000
-
-// stuck is an error if no transition after the warm-up was accepted, or all diverged.
-func (r *run) stuck() error {
-	transitions, moved, divergences, nonFinite := 0, 0, 0, 0
-	for _, t := range r.Tallies {
-		transitions += t.Transitions
-		moved += t.Accepted
-		divergences += t.Divergences
-		nonFinite += t.NonFinite
-	}
-	counts := fmt.Sprintf("of %d transitions %d were accepted, %d diverged, and %d proposals were not finite", transitions, moved, divergences, nonFinite)
-	advice := fmt.Sprintf("the step size is %.3g: use a smaller one or a warm-up, and check the target for NaN and its gradient for a wrong sign", r.position.Tuned.StepSize)
-	if r.tells(infoAccepted) && moved == 0 || r.tells(infoDivergent) && divergences == transitions {
-		return fmt.Errorf("%w: %s; %s", ErrStuck, counts, advice)
-	}
-	return nil
-}
-
 func (r *run) elapsed() time.Duration { return r.Before + time.Since(r.begun) }
 
 // report calls Progress, but not more than about ten times a second.
@@ -333,7 +319,7 @@ func (r *run) result() (*Result, error) {
 		common = min(common, t.Kept)
 	}
 	result := &Result{
-		Draws: r.draws.first(common), Tuned: r.position.Tuned, Status: r.status,
+		Draws: r.draws.first(common), Tuned: r.position.Tuned, Status: r.status, Stopped: r.stopped,
 		Moves: r.Move - r.WarmUpMoves, WarmUpMoves: r.WarmUpMoves, Elapsed: r.elapsed(),
 	}
 	if r.Warming == nil {

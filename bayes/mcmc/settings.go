@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -24,10 +25,21 @@ type Problem struct {
 	// Inputs, if set, are what the target takes anew for each move, always of the same shapes, such as the row numbers of a mini-batch: tensors or
 	// Go values, a function of the number of the move, counted from 0. Only kernels that carry no log-density from move to move can take them.
 	Inputs func(move int) []any
+	// Ask, if set instead of Inputs, finds them outside of the graph from where the chains stand, such as from other machines.
+	Ask *Ask
 	// Initial draws where the chains begin, [J, D]; default: independent standard normals.
 	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
 	// Start, if not nil, is where the chains begin, in place of Initial: [J, D], of the chains' type. A Sampler's may differ from run to run.
 	Start *tensors.Tensor
+}
+
+// Ask is where a target's inputs for each move come from if they depend on where the chains stand.
+type Ask struct {
+	// Blank are inputs of the right shapes, for building the graph and for starting the chains.
+	Blank []any
+	// Inputs gives those of a move, counted from 0, from what the chains carry before it, on the host: "phi", [J, D], and the kernel's State.Own by their names. It may
+	// not keep the tensors. An error ends the run before the move, with the status Stopped and the draws made so far; a checkpoint goes on with the same move.
+	Inputs func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error)
 }
 
 // NoWarmUp as Settings.WarmUp asks for none.
@@ -136,7 +148,10 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 	if err := Check(kernel, p.Dim, s.WarmUp > 0 || s.Tuned.StepSize > 0); err != nil {
 		return err
 	}
-	if p.Inputs != nil && kernel.Needs() != NeedsNothing {
+	if p.Inputs != nil && p.Ask != nil {
+		return fmt.Errorf("mcmc: Problem has Inputs and Ask: set one of them")
+	}
+	if (p.Inputs != nil || p.Ask != nil) && kernel.Needs() != NeedsNothing {
 		return fmt.Errorf("mcmc: the target takes new inputs at each move, but %T carries the log-density of the move before: "+
 			"use a kernel for noisy gradients, such as mcmc.SGLD or mcmc.SGHMC", kernel)
 	}

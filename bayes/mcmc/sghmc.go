@@ -57,7 +57,7 @@ func (k SGHMC) Start(rng random.Stream, s State) State {
 	s = startSafe(s)
 	s.Own[velocity] = k.fresh(rng, s.Phi)
 	if k.Resample > 0 {
-		s.Own[moved] = Zeros(s.Phi.Graph(), s.perParticle())
+		s.Own[moved] = Zeros(s.Phi.Graph(), s.PerParticle())
 	}
 	return s
 }
@@ -73,7 +73,7 @@ func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (S
 	var count *Node // of moves with this v
 	if k.Resample > 0 {
 		due := GreaterThan(s.Own[moved], ConstAs(s.Phi, float64(k.Resample)-0.5))
-		v = choose(due, fresh, v)
+		v = Choose(due, fresh, v)
 		count = AddScalar(Where(due, ZerosLike(s.Own[moved]), s.Own[moved]), 1)
 	}
 	v = MulScalar(v, 1-alpha)
@@ -83,7 +83,7 @@ func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (S
 		return Add(s.Phi, tuning.Scaled(v))
 	})
 	undone := GreaterThan(info.NonFinite, ZerosLike(info.NonFinite))
-	next.Own[velocity] = choose(undone, fresh, v)
+	next.Own[velocity] = Choose(undone, fresh, v)
 	if k.Resample > 0 {
 		next.Own[moved] = count
 	}

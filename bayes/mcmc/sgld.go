@@ -49,13 +49,13 @@ const moved = "moved"
 // Start implements Starter.
 func (k SGLD) Start(_ random.Stream, s State) State {
 	s = startSafe(s)
-	s.Own[moved] = Zeros(s.Phi.Graph(), s.perParticle())
+	s.Own[moved] = Zeros(s.Phi.Graph(), s.PerParticle())
 	return s
 }
 
 // Move implements Kernel.
 func (k SGLD) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	e := BroadcastToShape(ConstAs(s.Phi, k.StepSize), s.perParticle())
+	e := BroadcastToShape(ConstAs(s.Phi, k.StepSize), s.PerParticle())
 	if k.Decay > 0 {
 		e = MulScalar(Pow(AddScalar(s.Own[moved], cmp.Or(k.Offset, 1)), ConstAs(s.Phi, -k.Decay)), k.StepSize)
 	}

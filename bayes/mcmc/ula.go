@@ -61,10 +61,10 @@ func moveSafely(s State, target Target, step func(gradient *Node) *Node) (State,
 	usable := IsFinite(logDensity)
 	proposal := step(gradient)
 	arrives := compute.RowsAll(IsFinite(proposal), proposal.DType())
-	safe := choose(usable, s.Phi, s.Own[safePlace])
+	safe := Choose(usable, s.Phi, s.Own[safePlace])
 	moves := And(usable, arrives)
 
-	next := State{Phi: choose(moves, proposal, safe), Own: map[string]*Node{safePlace: safe}}
+	next := State{Phi: Choose(moves, proposal, safe), Own: map[string]*Node{safePlace: safe}}
 	return next, Info{
 		NonFinite: ConvertDType(Not(moves), s.Phi.DType()),
 		Length:    OnesLike(logDensity),

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -49,7 +50,7 @@ func newWarming(s Settings, kernel Kernel, dim int) *warming {
 }
 
 // warm makes one move of the warm-up.
-func (r *run) warm() error {
+func (r *run) warm(ctx context.Context) error {
 	w := r.Warming
 	if w.Tunes && r.position.Tuned.StepSize == 0 {
 		r.position.Tuned.StepSize = 1
@@ -58,7 +59,7 @@ func (r *run) warm() error {
 	for chain := range moving {
 		moving[chain] = !w.Waiting[chain]
 	}
-	t, err := r.advance(moving)
+	t, err := r.advance(ctx, moving)
 	if err != nil {
 		return err
 	}

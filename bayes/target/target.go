@@ -2,7 +2,7 @@
 //
 // A likelihood over a mini-batch of n of N rows stands for the whole data only when it is multiplied by N/n. Which of the two a
 // number means is a matter of type here, not of a flag: Full takes a batch that holds all rows and never scales; MiniBatch knows N and
-// scales by N/n. A sampler that needs the one cannot be given the other by accident.
+// scales by N/n; Points is the posterior that so many points would give. A sampler that needs the one cannot be given the other by accident.
 //
 // Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next begins. Within a
 // chunk they lie in blocks (nn.Block) where that is faster. The
@@ -173,6 +173,17 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 	return density
 }
 
+// Rows is log p(y_b | phi_j; psi) for each particle and row, [J, B], and 0 for padding. What is not finite stands there as it is: nothing is gated.
+func (l Likelihood) Rows(phi, psi *Node, batch Batch) *Node {
+	e := l.begin(phi, psi, batch)
+	var parts []*Node
+	for from, to := range l.Plan.All() {
+		c := e.chunk(from, to, e.before(parts))
+		parts = append(parts, nn.Unblock(e.rows(c), c.particles()))
+	}
+	return concatenate(parts)
+}
+
 // gradientOfPosterior is log p(phi) + scale log p(y_batch | phi; psi), [J], and its gradient with respect to phi, [J, D]: the sum over
 // particles is differentiated, since no particle's density depends on another's parameters.
 func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
@@ -200,9 +211,16 @@ type MiniBatch struct {
 	Rows int // N
 }
 
-// Target is an unnormalised log-posterior of all particles: Full or MiniBatch.
+// Points is the posterior that so many points would give, known from batches of B of the data's N rows: log p(phi) + (Points/B) log p(y_batch | phi; psi). By
+// the mean over batches, or by one batch of all rows, it is the posterior with the likelihood to the power Points/N, tempered.
+type Points struct {
+	Likelihood
+	Points float64 // above 0
+}
+
+// Target is an unnormalised log-posterior of all particles: Full, MiniBatch or Points.
 type Target interface {
-	// Scale is what the batch's log-likelihood is multiplied by, a scalar: 1 or N/n.
+	// Scale is what the batch's log-likelihood is multiplied by, a scalar: 1, N/n or Points/B.
 	Scale(batch Batch) *Node
 	// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
 	LogPosterior(phi, psi *Node, batch Batch) *Node
@@ -213,6 +231,7 @@ type Target interface {
 var (
 	_ Target = Full{}
 	_ Target = MiniBatch{}
+	_ Target = Points{}
 )
 
 // Scale implements Target: 1.
@@ -221,6 +240,11 @@ func (f Full) Scale(batch Batch) *Node { return ConstAs(batch.Y, 1.0) }
 // Scale implements Target: N/n, where n counts the batch's real rows.
 func (m MiniBatch) Scale(batch Batch) *Node {
 	return Div(ConstAs(batch.Y, float64(m.Rows)), batch.count())
+}
+
+// Scale implements Target: Points/B, where B counts the batch's real rows.
+func (p Points) Scale(batch Batch) *Node {
+	return Div(ConstAs(batch.Y, p.Points), batch.count())
 }
 
 // LogPosterior implements Target.
@@ -233,6 +257,11 @@ func (m MiniBatch) LogPosterior(phi, psi *Node, batch Batch) *Node {
 	return m.logPosterior(phi, psi, batch, m.Scale(batch))
 }
 
+// LogPosterior implements Target.
+func (p Points) LogPosterior(phi, psi *Node, batch Batch) *Node {
+	return p.logPosterior(phi, psi, batch, p.Scale(batch))
+}
+
 // Gradient implements Target.
 func (f Full) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
 	return f.gradientOfPosterior(phi, psi, batch, f.Scale(batch))
@@ -241,6 +270,11 @@ func (f Full) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
 // Gradient implements Target.
 func (m MiniBatch) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
 	return m.gradientOfPosterior(phi, psi, batch, m.Scale(batch))
+}
+
+// Gradient implements Target.
+func (p Points) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+	return p.gradientOfPosterior(phi, psi, batch, p.Scale(batch))
 }
 
 func (l Likelihood) logPosterior(phi, psi *Node, batch Batch, scale *Node) *Node {

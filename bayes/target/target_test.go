@@ -164,11 +164,12 @@ func TestAgainstPlainLoops(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, m := range models {
 			s := newScene(t, m.model, m.outputs)
-			var logLik, predictive []float64
+			var logLik, predictive, byRow []float64
 			for j := range particles {
 				sum := 0.0
 				for n := range rows {
-					sum += s.plainLogLikelihood(j, n)
+					byRow = append(byRow, s.plainLogLikelihood(j, n))
+					sum += byRow[len(byRow)-1]
 				}
 				logLik = append(logLik, sum)
 			}
@@ -189,13 +190,14 @@ func TestAgainstPlainLoops(t *testing.T) {
 					l := s.likelihood(chunk)
 					known := Batch{Features: l.Features(psi, b), Y: b.Y}
 					return []*Node{
-						l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b), l.Evidence(phi, psi, logWeights, b).LogEvidence, l.LogLikelihood(phi, psi, known),
+						l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b), l.Evidence(phi, psi, logWeights, b).LogEvidence, l.LogLikelihood(phi, psi, known), l.Rows(phi, psi, b),
 					}
 				})()
 				name := fmt.Sprintf("%s, chunk %d: ", m.name, chunk)
 				computetest.Near(t, name+"log-likelihood", out[0], logLik, tolerance(dtype))
 				computetest.Near(t, name+"predictive", out[1], predictive, tolerance(dtype))
 				computetest.Near(t, name+"log-likelihood of features", out[3], logLik, tolerance(dtype))
+				computetest.Near(t, name+"rows", out[4], byRow, tolerance(dtype))
 				computetest.Near(t, name+"evidence", out[2], []float64{floats.LogSumExp(joint)}, tolerance(dtype))
 			}
 		}
@@ -263,12 +265,12 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 	}
 }
 
-// Full never scales, MiniBatch multiplies the likelihood by N/n, also when the batch is padded; padding counts for nothing, even NaN.
+// Full never scales, MiniBatch multiplies the likelihood by N/n and Points by Points/n, also when the batch is padded; padding counts for nothing, even NaN.
 func TestScale(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		s := newScene(t, models[1].model, 1)
 		real := 4
-		var prior, whole, some []float64
+		var prior, whole, some, points []float64
 		for j := range particles {
 			a, b := 0.0, 0.0
 			for n := range rows {
@@ -281,7 +283,7 @@ func TestScale(t *testing.T) {
 			for _, v := range s.phiRows[j] {
 				p += -v*v/2/.25 - math.Log(.5) - math.Log(2*math.Pi)/2
 			}
-			prior, whole, some = append(prior, p), append(whole, p+a), append(some, p+21./4*b)
+			prior, whole, some, points = append(prior, p), append(whole, p+a), append(some, p+21./4*b), append(points, p+3./4*b)
 		}
 		padded := func(b Batch) Batch {
 			b.Count = ConstAs(b.X, float64(real))
@@ -297,8 +299,10 @@ func TestScale(t *testing.T) {
 			return []*Node{
 				s.bound.LogPrior(phi), Full{l}.LogPosterior(phi, psi, b), MiniBatch{l, 21}.LogPosterior(phi, psi, padded(b)),
 				l.Evidence(phi, psi, logWeights, padded(b)).Gradient, l.LogPredictive(phi, psi, logWeights, padded(b)),
+				Points{l, 3}.LogPosterior(phi, psi, padded(b)),
 			}
 		})()
+		computetest.Near(t, "Points", out[5], points, tolerance(dtype))
 		computetest.Near(t, "log prior", out[0], prior, tolerance(dtype))
 		computetest.Near(t, "Full", out[1], whole, tolerance(dtype))
 		computetest.Near(t, "MiniBatch", out[2], some, tolerance(dtype))

@@ -1,0 +1,68 @@
+package random
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Subsets draws count subsets of size of the numbers 0 to rows-1, each without replacement and independent of the others: int32 [count, size], each row in
+// random order. It panics unless 1 <= size <= rows.
+//
+// Small parts of many rows are the first that differ in a sequence drawn with replacement, long enough that fewer differ once in 10^12 subsets at most. No
+// number is treated unlike another in that, so all ordered subsets are equally likely. Larger parts are those of the smallest among rows random keys. The words are the
+// same on every backend, and so are the subsets.
+func (s Stream) Subsets(count, rows, size int) *Node {
+	if size < 1 || size > rows || count < 1 {
+		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count, size, rows))
+	}
+	if !sparse(rows, size) {
+		_, indices := BottomK(s.Uniform(dtypes.Float64, count, rows), size, 1)
+		return indices
+	}
+	if size == 1 {
+		return s.below(rows, count, 1)
+	}
+	drawn := sequence(rows, size, 1e-12)
+	x := s.below(rows, count, drawn)
+	along := func(x *Node, axis int, n int) *Node { return BroadcastToDims(ExpandAxes(x, axis), count, n, drawn) }
+	place := func(n, axis int) *Node { return Iota(s.Graph(), shapes.Make(dtypes.Int32, count, n, drawn), axis) }
+
+	earlier := GreaterThan(place(drawn, 1), place(drawn, 2))
+	same := Equal(BroadcastToDims(ExpandAxes(x, 2), count, drawn, drawn), along(x, 1, drawn))
+	isNew := ConvertDType(Not(LogicalAny(LogicalAnd(same, earlier), 2)), dtypes.Int32) // [count, drawn]
+	before := ReduceSum(Mul(along(isNew, 1, drawn), ConvertDType(earlier, dtypes.Int32)), 2)
+	wanted := LogicalAnd(Equal(along(before, 1, size), place(size, 1)), GreaterThan(along(isNew, 1, size), ZerosLike(place(size, 1))))
+	return ReduceSum(Mul(ConvertDType(wanted, dtypes.Int32), along(x, 1, size)), 2)
+}
+
+// below draws from 0 to n-1, int32. Numbers are unlike in probability by 2^-52 n of it.
+func (s Stream) below(n int, dims ...int) *Node {
+	u := MulScalar(s.Uniform(dtypes.Float64, dims...), float64(n))
+	return MinScalar(ConvertDType(u, dtypes.Int32), float64(n-1)) // rounded down
+}
+
+// sparse says whether subsets are drawn with replacement first: comparing all pairs must be cheaper than sorting all rows.
+func sparse(rows, size int) bool { return size <= 1024 && 4*size <= rows }
+
+// sequence is how many draws with replacement from the rows hold size that differ, but for the given probability.
+func sequence(rows, size int, probability float64) int {
+	differ := make([]float64, size) // probability of so many that differ; what is not in it is size or more
+	differ[0] = 1
+	for n := 0; ; n++ {
+		left := 0.0
+		for d := size - 1; d >= 0; d-- {
+			known := float64(d) / float64(rows)
+			differ[d] *= known
+			if d > 0 {
+				differ[d] += differ[d-1] * (1 - float64(d-1)/float64(rows))
+			}
+			left += differ[d]
+		}
+		if left <= probability {
+			return n + 1
+		}
+	}
+}

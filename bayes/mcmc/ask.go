@@ -1,0 +1,44 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// inputs are the given ones and those of the problem for the next move.
+func (r *run) inputs(ctx context.Context, first ...any) ([]any, error) {
+	switch {
+	case r.problem.Inputs != nil:
+		return append(first, r.problem.Inputs(r.Move)...), nil
+	case r.problem.Ask != nil:
+		copies, err := r.state.Host(r.carried()...)
+		if err != nil {
+			return nil, fmt.Errorf("mcmc: %w", err)
+		}
+		carried := map[string]*tensors.Tensor{}
+		for name, t := range copies {
+			carried[strings.TrimPrefix(name, ownPrefix)] = t
+			defer t.FinalizeAll() //nolint:errcheck // freeing a copy
+		}
+		asked, err := r.problem.Ask.Inputs(ctx, r.Move, carried)
+		if err != nil {
+			return nil, &unanswered{r.Move, err}
+		}
+		first = append(first, asked...)
+	}
+	return first, nil
+}
+
+// unanswered is an error of Problem.Ask.
+type unanswered struct {
+	move int
+	err  error
+}
+
+func (e *unanswered) Error() string {
+	return fmt.Sprintf("mcmc: move %d could not be made: %v", e.move, e.err)
+}
+func (e *unanswered) Unwrap() error { return e.err }

@@ -1,0 +1,78 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// A standard normal whose gradient is worked out on the host, -phi, from where the chains stand, has the draws of one whose gradient is taken in the graph. An error of the host
+// stops the run before the move, with the draws made so far, and the checkpoint goes on from there to the same bits.
+func TestAsk(t *testing.T) {
+	asked, failAt := 0, -1
+	broken := errors.New("broken line")
+	problem := Problem{
+		Name: "asked", Dim: 2,
+		Target: func(_ compute.Nodes, inputs []*Node) Target {
+			return Density(func(phi *Node) *Node { return ReduceSum(Mul(phi, inputs[0]), 1) })
+		},
+		Ask: &Ask{
+			Blank: []any{tensors.FromFlatDataAndDimensions(make([]float64, 6), 3, 2)},
+			Inputs: func(_ context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
+				asked++
+				if move == failAt {
+					return nil, broken
+				}
+				values, err := compute.Float64s(carried["phi"])
+				for i, v := range values {
+					values[i] = -v
+				}
+				if carried["safe"] == nil {
+					t.Error("what the kernel carries is missing")
+				}
+				return []any{tensors.FromFlatDataAndDimensions(values, 3, 2)}, err
+			},
+		},
+	}
+	here := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target {
+		return Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
+	}}
+	kernel := ULA{StepSize: .5}
+	settings := Settings{Chains: 3, Draws: 40, WarmUp: 5, Seed: 3, DType: compute.Float64}
+	values := func(r *Result, err error) []float64 {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := compute.Float64s(r.Draws.Tensor())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	want := values(Sample(context.Background(), here, kernel, settings))
+	if got := values(Sample(context.Background(), problem, kernel, settings)); !slices.Equal(got, want) || asked != 45 {
+		t.Errorf("the draws differ, or %d questions are not one a move", asked)
+	}
+	failAt = 20
+	settings.Checkpoint = t.TempDir() + "/chains"
+	part, err := Sample(context.Background(), problem, kernel, settings)
+	if err != nil || part.Status != Stopped || !errors.Is(part.Stopped, broken) || part.Draws.PerChain != 15 || part.Chains[0].Transitions != 15 {
+		t.Fatalf("stopped: %+v, error %v", part, err)
+	}
+	failAt = -1
+	if got := values(Sample(context.Background(), problem, kernel, settings)); !slices.Equal(got, want) {
+		t.Error("the resumed draws differ")
+	}
+	problem.Inputs = func(int) []any { return nil }
+	if _, err := Sample(context.Background(), problem, kernel, settings); err == nil || !strings.Contains(err.Error(), "Ask") {
+		t.Errorf("both Inputs and Ask: error %v", err)
+	}
+}

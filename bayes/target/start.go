@@ -1,0 +1,43 @@
+package target
+
+import (
+	"math/rand/v2"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat/sampleuv"
+)
+
+// From is where chains go on from a trained posterior: psi, [W], in the given type, nil if nothing is shared, and the beginnings of so many chains, [J, D],
+// mcmc.Problem.Start: particles of the posterior, drawn by their weights, each at most once while there are others.
+func From(trained *bayes.Posterior, dtype compute.DType, chains int, seed uint64) (psi, start *tensors.Tensor, err error) {
+	draws, err := trained.Draws()
+	if err != nil {
+		return nil, nil, err
+	}
+	particles, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		return nil, nil, err
+	}
+	if draws.Psi != nil {
+		values, err := compute.Float64s(draws.Psi)
+		if err != nil {
+			return nil, nil, err
+		}
+		psi = compute.Floats(dtype, values, len(values))
+	}
+	d := trained.Bound().D
+	by := sampleuv.NewWeighted(trained.LogWeights.Weights(), rand.NewPCG(seed, 0x5851f42d4c957f2d))
+	var begin []float64
+	for range chains {
+		j, ok := by.Take()
+		if !ok { // fewer particles with a weight than chains: begin again
+			by.ReweightAll(trained.LogWeights.Weights())
+			j, _ = by.Take()
+		}
+		begin = append(begin, particles[j*d:(j+1)*d]...)
+	}
+	return psi, compute.Floats(dtype, begin, chains, d), nil
+}

@@ -1,0 +1,92 @@
+package pbnn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gobnn/bayes/mcmc"
+)
+
+// Trial is a short run that measures the noise of M mini-batches of n rows, at the step size that it tuned or was given.
+type Trial struct {
+	Batches, BatchSize int
+	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
+	Acceptance         float64 // mean; 0 if nothing was accepted
+	StepSize           float64
+	Enough             bool // Noise is at most Metropolis.Noise
+}
+
+// enough is a sigma^2 whose penalty is no burden: it costs at most 1 - exp(-1/2) of the acceptance in the mean.
+const enough = 1.0
+
+const trialDraws = 50 // of each chain
+
+// adapt raises M, and once it may rise no more n, until a trial shows a sigma^2 of at most Noise, or both have come to their caps: Result.Adapted tells. A raised number is
+// what the last trial's sigma^2 asks for, but at most four times the last: chains that noise has kept from where they belong show too large a
+// sigma^2. All of it happens before the first draw: to choose M by the very differences that a proposal is judged by would bias the
+// judgement.
+func (d *prepared) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
+	var trials []Trial
+	for {
+		trial, err := d.try(ctx, m)
+		if err != nil {
+			return m, trials, err
+		}
+		trial.Enough = trial.Noise <= m.Noise
+		trials = append(trials, trial)
+		if trial.Enough {
+			return m, trials, nil
+		}
+		batches, size := m.toReach(m.Noise, trial.Noise, d.rows)
+		switch {
+		case m.Batches < m.MaxBatches && m.Estimate != OneBatch:
+			m.Batches = min(m.MaxBatches, max(min(batches, 4*m.Batches), m.Batches+1))
+		case m.BatchSize < m.MaxBatchSize:
+			m.BatchSize = min(m.MaxBatchSize, max(min(size, 4*m.BatchSize), m.BatchSize+1))
+		default:
+			return m, trials, nil
+		}
+	}
+}
+
+// toReach gives the M, n staying, and the n, M staying, that turn a sigma^2 of now into the wanted one: it falls as 1/M, but for OneBatch, and as 1/n - 1/N.
+func (m Metropolis) toReach(wanted, now float64, rows int) (batches, size int) {
+	batches = int(math.Ceil(float64(m.Batches) * math.Min(now/wanted, 1e9)))
+	if m.Estimate == OneBatch {
+		batches = m.Batches
+	}
+	n, all := float64(m.BatchSize), float64(rows)
+	size = int(math.Ceil(1 / ((1/n-1/all)*wanted/now + 1/all)))
+	return batches, min(size, rows)
+}
+
+// try makes a trial.
+func (d *prepared) try(ctx context.Context, m Metropolis) (Trial, error) {
+	problem, kernel, err := m.problem(d)
+	if err != nil {
+		return Trial{}, err
+	}
+	s := d.settings.Settings
+	s.Seed ^= 0x747269616c // "trial": not the draws' stream
+	s.Draws, s.Thin, s.Checkpoint, s.Progress = trialDraws, 1, "", nil
+	trial := Trial{Batches: m.Batches, BatchSize: m.BatchSize}
+	chains, err := mcmc.Sample(ctx, problem, kernel, s)
+	if stuck := (*mcmc.StuckError)(nil); errors.As(err, &stuck) && stuck.Noise > m.Noise {
+		trial.Noise, trial.StepSize = stuck.Noise, stuck.StepSize
+		return trial, nil
+	}
+	if err != nil {
+		return trial, fmt.Errorf("pbnn: trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize, err)
+	}
+	if chains.Draws.PerChain == 0 {
+		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize, context.Cause(ctx))
+	}
+	trial.StepSize = chains.Tuned.StepSize
+	for _, c := range chains.Chains {
+		trial.Noise += c.Noise / float64(len(chains.Chains))
+		trial.Acceptance += c.Acceptance / float64(len(chains.Chains))
+	}
+	return trial, nil
+}

@@ -1,0 +1,187 @@
+package pbnn
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Barker accepts by the mini-batch test of Seita, Pan, Chen and Canny (2017, algorithm 1), which asks no penalty: the noise of the mini-batches is taken for a part of the randomness that
+// acceptance has anyway. Barker's test accepts where
+//
+//	-delta + log q(theta | theta') - log q(theta' | theta) + X_log > 0,   X_log logistic
+//
+// With delta Gaussian of variance s <= 1 this is the same as adding, instead of X_log, what is missing to it: a normal of variance 1 - s, and X_corr, whose sum with a standard
+// normal is logistic. Mini-batches are drawn, Batches at a time, until s <= 1, each chain for itself: a move is a round of them, and a transition as many rounds as it takes. So a
+// proposal costs what it needs, where the penalty has one price for all; but Barker's test accepts at most half of what Metropolis' does, and a proposal that is far off costs most.
+//
+// No law has exactly the sum that is asked of X_corr; the one that is used comes within 2e-4 in distribution (see correction). As with the penalty, the noise must be Gaussian, and s is
+// an estimate: here it also says when to stop.
+type Barker struct {
+	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
+	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
+	Batches   int             `json:"batches"`    // M of a round, at least 2; default 10
+	Proposal  Proposal        `json:"proposal"`   // default RandomWalk
+	StepSize  float64         `json:"step_size"`  // h = sqrt(2 eta); 0: a warm-up chooses
+}
+
+var _ Sampler = Barker{}
+
+// Law implements Sampler.
+func (b Barker) Law() Target { return b.Target }
+
+// RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
+func (b Barker) RowsPerMove(rows int) int { return b.metropolis().RowsPerMove(rows) }
+
+// metropolis has the settings that both have.
+func (b Barker) metropolis() Metropolis {
+	return Metropolis{Target: b.Target, BatchSize: b.BatchSize, Batches: b.Batches, Proposal: b.Proposal, StepSize: b.StepSize, Estimate: MeanOfBatches, Rule: Corrected}
+}
+
+func (b Barker) prepared(rows int) (Sampler, error) {
+	m, err := b.metropolis().prepared(rows)
+	if err != nil {
+		return nil, fmt.Errorf("pbnn: Barker: %w", err)
+	}
+	filled := m.(Metropolis)
+	return Barker{filled.Target, filled.BatchSize, filled.Batches, filled.Proposal, filled.StepSize}, nil
+}
+
+func (b Barker) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
+	problem, err := miniBatchProblem(d, b.Target, b.BatchSize, b.Batches)
+	return problem, barker{b.metropolis().kernel()}, err
+}
+
+// barker is one round for all chains. It carries the proposal of each, the log-ratio of its proposals, and mean, sum of squared deviations and number of the differences so far.
+type barker struct{ kernel }
+
+var (
+	_ mcmc.Starter = barker{}
+	_ mcmc.Tunable = barker{}
+)
+
+// Tune implements mcmc.Tunable: for the random walk 0.158 is best in many dimensions (Agrawal, Vats, Latuszynski and Roberts 2023); for Langevin's proposal about that share of MALA's.
+func (k barker) Tune() (stepSize, acceptance float64) {
+	if k.Proposal == Langevin {
+		return k.StepSize, 0.35
+	}
+	return k.StepSize, 0.158
+}
+
+// Start implements mcmc.Starter.
+func (k barker) Start(_ random.Stream, s mcmc.State) mcmc.State {
+	zero := graph.Zeros(s.Phi.Graph(), s.PerParticle())
+	s.Own = map[string]*graph.Node{"proposal": s.Phi, "ratio": zero, "mean": zero, "squares": zero, "count": zero}
+	return s
+}
+
+// Move implements mcmc.Kernel.
+func (k barker) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	losses, ok := law.(mcmc.Noisy)
+	if !ok {
+		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", law))
+	}
+	count := s.Own["count"]
+	fresh := graph.Equal(count, graph.ZerosLike(count))
+	proposal, ratio := k.propose(rng, s.Phi, losses, tuning)
+	proposal = mcmc.Choose(fresh, proposal, s.Own["proposal"])
+	ratio = graph.Where(fresh, ratio, s.Own["ratio"])
+
+	// The round's differences join those before (Chan, Golub and LeVeque 1983).
+	differences, _, _ := losses.Differences(rng.Named("differences"), s.Phi, proposal) // [J, M], -d_i
+	m := float64(differences.Shape().Dim(1))
+	mean, variance := sample(differences)
+	apart := graph.Sub(mean, s.Own["mean"])
+	total := graph.AddScalar(count, m)
+	mean = graph.Add(s.Own["mean"], graph.Div(graph.MulScalar(apart, m), total))
+	squares := graph.Add(graph.MulScalar(variance, m-1), graph.Div(graph.Mul(graph.Square(apart), graph.MulScalar(count, m)), total))
+	squares = graph.Add(squares, s.Own["squares"])
+	noise := graph.Div(squares, graph.Mul(total, graph.AddScalar(total, -1))) // s, of the mean: eq. 25
+
+	dtype, chains := s.Phi.DType(), s.Phi.Shape().Dim(0)
+	logRatio := graph.Add(mean, ratio)
+	finite := graph.And(graph.And(graph.IsFinite(logRatio), graph.IsFinite(noise)), compute.RowsAll(graph.IsFinite(proposal), dtype))
+	done := graph.Or(graph.Not(finite), graph.LessOrEqual(noise, graph.OnesLike(noise)))
+	missing := graph.Sqrt(graph.Max(graph.OneMinus(noise), graph.ZerosLike(noise)))
+	missing = graph.Mul(missing, rng.Named("normal").Normal(dtype, chains))
+	test := graph.Add(graph.Add(logRatio, missing), drawCorrection(rng.Named("correction"), dtype, chains))
+	accepted := graph.And(graph.And(done, finite), graph.GreaterThan(test, graph.ZerosLike(test)))
+
+	next := s
+	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)
+	zero := graph.ZerosLike(count)
+	next.Own = map[string]*graph.Node{"proposal": proposal, "ratio": ratio}
+	for name, node := range map[string]*graph.Node{"mean": mean, "squares": squares, "count": total} {
+		next.Own[name] = graph.Where(done, zero, node)
+	}
+	probability := graph.Sigmoid(logRatio)
+	return next, mcmc.Info{
+		Complete:   graph.ConvertDType(done, dtype),
+		Acceptance: graph.Where(finite, probability, zero),
+		Accepted:   graph.ConvertDType(accepted, dtype),
+		NonFinite:  graph.ConvertDType(graph.Not(finite), dtype),
+		Noise:      noise,
+	}
+}
+
+// The grid on which X_corr's law is known: cells of a width about their middles.
+const (
+	correctionCells = 321
+	correctionWidth = 0.075
+)
+
+func correctionAt(i int) float64 { return correctionWidth * float64(i-correctionCells/2) }
+
+// correction is the law of X_corr on the grid: probabilities whose convolution with a standard normal comes nearest to the logistic law in Kullback and Leibler's sense, by
+// Richardson (1972) and Lucy's (1974) iterations, which keep them positive. (Seita et al. solve least squares and cut off what is negative.)
+var correction = sync.OnceValue(func() []float64 {
+	logistic := func(x float64) float64 { return 1 / (4 * math.Pow(math.Cosh(x/2), 2)) }
+	var normal [correctionCells]float64 // by distance
+	var want, law [correctionCells]float64
+	for i := range correctionCells {
+		normal[i] = distuv.UnitNormal.Prob(correctionWidth*float64(i)) * correctionWidth
+		want[i] = logistic(correctionAt(i)) * correctionWidth
+		law[i] = want[i]
+	}
+	blur := func(x [correctionCells]float64) (out [correctionCells]float64) {
+		reach := int(9 / correctionWidth)
+		for i := range out {
+			for j := max(0, i-reach); j < min(correctionCells, i+reach+1); j++ {
+				out[i] += normal[max(i-j, j-i)] * x[j]
+			}
+		}
+		return out
+	}
+	for range 600 {
+		quotient := blur(law)
+		for i := range quotient {
+			quotient[i] = want[i] / quotient[i]
+		}
+		for i, q := range blur(quotient) {
+			law[i] *= q
+		}
+	}
+	return law[:]
+})
+
+// drawCorrection draws X_corr, [J]: a cell, and a place in it.
+func drawCorrection(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
+	law := correction()
+	cumulative := make([]float64, len(law))
+	sum := 0.0
+	for i, p := range law {
+		sum += p
+		cumulative[i] = sum
+	}
+	cell := random.InverseCDF(graph.Const(rng.Graph(), cumulative), rng.Named("cell").Uniform(dtypes.Float64, chains))
+	place := graph.AddScalar(rng.Named("place").Uniform(dtype, chains), -0.5-float64(correctionCells/2))
+	return graph.MulScalar(graph.Add(graph.ConvertDType(cell, dtype), place), correctionWidth)
+}

@@ -1,0 +1,132 @@
+package pbnn
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// X_corr plus a standard normal is logistic to 2e-4 in distribution, and its variance pi^2/3 - 1 to half a percent: the sum over the grid against the formulas. Its draws have that law.
+func TestCorrectionLaw(t *testing.T) {
+	law := correction()
+	total, variance := 0.0, 0.0
+	for i, p := range law {
+		total += p
+		variance += p * correctionAt(i) * correctionAt(i)
+	}
+	if math.Abs(total-1) > 1e-3 || math.Abs(variance/(math.Pi*math.Pi/3-1)-1) > 5e-3 {
+		t.Errorf("total %v, variance %v", total, variance)
+	}
+	off := 0.0
+	for x := -8.0; x <= 8; x += .1 {
+		sum := 0.0
+		for i, p := range law {
+			sum += p / total * distuv.UnitNormal.CDF(x-correctionAt(i))
+		}
+		off = math.Max(off, math.Abs(sum-1/(1+math.Exp(-x))))
+	}
+	t.Logf("distance %.2g, total %v, variance %v", off, total, variance)
+	if off > 2e-4 {
+		t.Errorf("the sum's distribution is off by %.2g", off)
+	}
+	const draws = 100_000
+	x := computetest.Run(t, computetest.Go(t), func(g *Graph, _ []*Node) []*Node {
+		rng := random.New(g, 6)
+		return []*Node{Add(drawCorrection(rng.Named("a"), compute.Float64, draws), rng.Named("b").Normal(compute.Float64, draws))}
+	})[0]
+	if p := computetest.Kolmogorov(x, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }); p < 1e-4 {
+		t.Errorf("the draws are not logistic: Kolmogorov and Smirnov's p %.2g", p)
+	}
+}
+
+// level is a target on which every proposal differs by the same, seen with noise of variance s of the mean of 200.
+type level struct {
+	mcmc.Target
+	difference, s float64
+}
+
+func (l level) Draw(random.Stream) mcmc.Target { return l }
+
+func (l level) Differences(rng random.Stream, from, _ *Node) (estimates, variance *Node, degrees float64) {
+	noise := rng.Normal(from.DType(), from.Shape().Dim(0), 200)
+	return AddScalar(MulScalar(noise, math.Sqrt(200*l.s)), l.difference), nil, 0
+}
+
+// Whatever the noise, a difference of the log-densities is accepted with Barker's probability, 1/(1 + exp(-difference)): by 20 000 particles, within five standard errors.
+func TestBarkerProbability(t *testing.T) {
+	const particles = 20_000
+	for _, l := range []level{{difference: 1, s: .05}, {difference: -1.5, s: .4}, {difference: 2, s: .8}, {difference: -.5, s: .7}} {
+		out := computetest.Run(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
+			k := barker{kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: 1}}
+			_, info := k.Move(random.New(g, 3), k.Start(random.New(g, 4), mcmc.State{Phi: a[0]}), l, mcmc.Tuning{})
+			return []*Node{ReduceAllMean(info.Accepted), ReduceAllMean(info.Complete)}
+		}, compute.Floats(compute.Float64, make([]float64, particles), particles, 1))
+		want := 1 / (1 + math.Exp(-l.difference))
+		if got := out[0][0] / out[1][0]; out[1][0] < .95 || math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/particles) {
+			t.Errorf("%+v: accepted %.4f of %.3f that were judged, want %.4f", l, got, out[1][0], want)
+		}
+	}
+}
+
+// seesBlurredInRounds is barker on what a target becomes through noise.
+type seesBlurredInRounds struct {
+	barker
+	blur    float64
+	batches int
+}
+
+func (k seesBlurredInRounds) Move(rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	return k.barker.Move(rng, s, blurred{target, k.blur, k.batches}, tuning)
+}
+
+// Barker's test leaves every target invariant, with noise that takes several rounds for most proposals.
+func TestBarkerInvariant(t *testing.T) {
+	t.Parallel()
+	for _, proposal := range Proposals() {
+		k := seesBlurredInRounds{barker{kernel{Proposal: proposal, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .9}}, 1.2, 12}
+		check.Kernel(t, k, check.Options{Engine: computetest.Go(t), DType: compute.Float64, Particles: 300, Transitions: 12, Slow: true, Targets: []check.Target{check.Skewed(), check.Conjugate()}})
+		if testing.Short() {
+			return
+		}
+	}
+}
+
+// On the conjugate regression, by the same test as the penalty.
+func TestBarkerIsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	data := line(rowsOfLine)
+	mean, covariance := exact(data, rowsOfLine)
+	s := Settings{Settings: mcmc.Settings{Chains: 24, Draws: 3000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}}
+	result, err := SampleFrom(context.Background(), atExact(t, mean, covariance, 24), data, Barker{Target: TargetFull{}, BatchSize: 10, StepSize: step(.6, rowsOfLine)}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, what := worst(result.Chains.Draws, mean, covariance)
+	t.Logf("p %.2g: %s; s %.2f, acceptance %.2f, %.0f passes, %d moves", p, what, result.Noise, result.Acceptance, result.Passes, result.Chains.Moves)
+	if p < 1e-3 {
+		t.Errorf("%s, p %.2g", what, p)
+	}
+	if result.Noise > 1 || result.Chains.Moves < 6500 {
+		t.Errorf("proposals were judged at s %.2f, after %d rounds for 6000", result.Noise, result.Chains.Moves)
+	}
+}
+
+func TestBarkerBadInput(t *testing.T) {
+	for _, b := range []Barker{{}, {Target: TargetFull{}, Batches: 1}, {Target: TargetFull{}, BatchSize: 31}, {Target: TargetFull{}, StepSize: -1}} {
+		if _, err := Sample(context.Background(), bayesianLine(), line(30), b, quick(computetest.Go(t))); err == nil {
+			t.Errorf("%+v: no error", b)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package pbnn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/nn"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const noiseStdDev = .6
+
+// line is a regression on two correlated features, whose posterior is far from symmetric in them.
+func line(rows int) *dataset.Dataset {
+	d := &dataset.Dataset{Name: "line", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y", X: mat.NewDense(rows, 2, nil), Y: make([]float64, rows)}
+	for i := range rows {
+		a, e := math.Sin(1.7*float64(i)), math.Cos(2.9*float64(i))
+		b := .8*a + .6*math.Sin(5.1*float64(i))
+		d.X.SetRow(i, []float64{a, b})
+		d.Y[i] = 2*a - b + .3 + .8*e
+	}
+	return d
+}
+
+// bayesianLine is y ~ N(w x + b, sd^2) with w and b stochastic: conjugate.
+func bayesianLine() bayes.Model {
+	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
+}
+
+// exact is the law of (w, b) when the data count as so many points: the likelihood to the power points/N is one with another noise.
+func exact(data *dataset.Dataset, points float64) (mean []float64, covariance *mat.SymDense) {
+	l := check.Linear{Y: data.Y, NoiseStdDev: noiseStdDev * math.Sqrt(float64(data.Rows())/points)}
+	for i := range data.Rows() {
+		l.X = append(l.X, append(mat.Row(nil, i, data.X), 1))
+	}
+	mean, covariance, _ = l.Posterior()
+	return mean, covariance
+}
+
+// atExact is a posterior whose particles are exact draws, for chains to begin at.
+func atExact(t *testing.T, mean []float64, covariance *mat.SymDense, particles int) *bayes.Posterior {
+	bound, err := bayesianLine().Bind(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(covariance) {
+		t.Fatal("the covariance is not positive definite")
+	}
+	var lower mat.TriDense
+	factor.LTo(&lower)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var phi []float64
+	for range particles {
+		z := mat.NewVecDense(len(mean), nil)
+		for i := range mean {
+			z.SetVec(i, rng.NormFloat64())
+		}
+		var draw mat.VecDense
+		draw.MulVec(&lower, z)
+		for i, m := range mean {
+			phi = append(phi, m+draw.AtVec(i))
+		}
+	}
+	p, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: make([]float64, particles)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Features = dataset.NoScaler(2)
+	return p
+}
+
+// worst compares the draws with the exact law: the mean and the variance of each coordinate, and of the prediction at three places, so covariances too. What is compared is
+// averaged over the chains, which share their mini-batches, and over 15 stretches of time of 400 moves each, some ten times as long as these samplers remember, so nearly independent; the p-value is the smallest of Student's tests,
+// times their number (Bonferroni): a right sampler's is below 0.001 for one seed in a thousand at most. It is -1 where the draws are too few to tell.
+func worst(draws *mcmc.Draws, mean []float64, covariance *mat.SymDense) (p float64, what string) {
+	directions := [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, -1, 1}, {-.5, .5, 1}}
+	const stretches = 15
+	p = 1
+	for _, v := range directions {
+		direction := mat.NewVecDense(len(v), v)
+		center := mat.Dot(direction, mat.NewVecDense(len(mean), mean))
+		var spread mat.VecDense
+		spread.MulVec(covariance, direction)
+		variance := mat.Dot(direction, &spread)
+		first, second := make([]float64, stretches), make([]float64, stretches)
+		length := draws.PerChain / stretches
+		for chain := range draws.Chains {
+			for i := range length * stretches {
+				z := (mat.Dot(direction, mat.NewVecDense(len(v), draws.At(chain, i))) - center) / math.Sqrt(variance)
+				each := 1 / float64(length*draws.Chains)
+				first[i/length] += z * each
+				second[i/length] += (z*z - 1) * each
+			}
+		}
+		for name, values := range map[string][]float64{"mean": first, "variance": second} {
+			m, sd := stat.MeanStdDev(values, nil)
+			if !(sd/math.Sqrt(stretches) < .2) { // of the exact standard deviation, or variance: a test that could find nothing
+				return -1, fmt.Sprintf("the %s in direction %v has a standard error of %.2f: the chains have not arrived, or are too short", name, v, sd/math.Sqrt(stretches))
+			}
+			t := m / (sd / math.Sqrt(stretches))
+			one := 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: stretches - 1}.Survival(math.Abs(t)) * float64(2*len(directions))
+			if one < p {
+				p, what = one, fmt.Sprintf("the %s in direction %v is off by %.3f (t %.1f)", name, v, m, t)
+			}
+		}
+	}
+	return p, what
+}
+
+// steps are in the posterior's widths of so many points, which are about noise/sqrt(points).
+func step(times, points float64) float64 { return times * noiseStdDev / math.Sqrt(points) }
+
+const rowsOfLine = 200
+
+// exactCases are samplers with the law that they must have, or must not.
+var exactCases = []struct {
+	name    string
+	sampler Sampler
+	biased  bool
+	long    bool
+}{
+	{name: "penalty, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, StepSize: step(.5, rowsOfLine)}},
+	{name: "penalty, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, StepSize: step(1, 10)}},
+	{name: "penalised MALA, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(.6, rowsOfLine)}},
+	{name: "penalised MALA, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(1, 10)}, long: true},
+	{name: "penalty, one batch", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 15, Estimate: OneBatch, StepSize: step(.4, 10)}, long: true},
+	{name: "penalty, within", sampler: Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 1, Estimate: WithinBatches, StepSize: step(.5, rowsOfLine)}, long: true},
+	{name: "Metropolis", sampler: AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine)}}},
+	{name: "MALA, tempered", sampler: AllRows{Target: TargetTempered{N: 10}, Kernel: mcmc.MALA{StepSize: step(1, 10)}}, long: true},
+
+	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive, StepSize: step(.5, rowsOfLine)}, biased: true},
+	{name: "naive, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive, StepSize: step(.6, 10)}, biased: true, long: true},
+	{name: "naive MALA", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive, Proposal: Langevin, StepSize: step(.6, rowsOfLine)}, biased: true, long: true},
+	{name: "SGLD, large steps", sampler: Unadjusted{Target: TargetFull{}, BatchSize: 10, Kernel: mcmc.SGLD{StepSize: math.Pow(step(.6, rowsOfLine), 2)}}, biased: true},
+	{name: "ULA, large steps", sampler: AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: step(1, rowsOfLine)}}, biased: true, long: true},
+}
+
+// Samplers that claim a law have its means, variances and predictive bands; the naive one and unadjusted ones at large steps have not, by the same test.
+func TestExactOnALine(t *testing.T) {
+	t.Parallel()
+	data, engine := line(rowsOfLine), computetest.Go(t)
+	for _, c := range exactCases {
+		if c.long && testing.Short() {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			sampler, err := c.sampler.prepared(data.Rows())
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean, covariance := exact(data, sampler.Law().Points(data.Rows()))
+			const chains = 32
+			result, err := SampleFrom(context.Background(), atExact(t, mean, covariance, chains), data, c.sampler, Settings{
+				Settings: mcmc.Settings{Chains: chains, Draws: 3000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: engine},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, what := worst(result.Chains.Draws, mean, covariance)
+			t.Logf("p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %.0f passes, %s", p, what, result.Noise, result.Acceptance, result.Passes, result.Chains.Elapsed)
+			if !c.biased && p < 1e-3 {
+				t.Errorf("the %s: %s, p %.2g", result.Target, what, p)
+			}
+			if c.biased && !(p >= 0 && p < 1e-3) {
+				t.Errorf("the bias is not found: p %.2g", p)
+			}
+		})
+	}
+}

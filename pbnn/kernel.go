@@ -1,0 +1,113 @@
+package pbnn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Proposal says how theta' is proposed.
+type Proposal string
+
+// The proposals.
+const (
+	// RandomWalk proposes theta' = theta + sqrt(2 eta) eps (section 4.1). The default.
+	RandomWalk Proposal = "random walk"
+	// Langevin proposes theta' = theta - eta grad L(theta) + sqrt(2 eta) eps, with the gradient estimated from mini-batches of its own (section 6.2, eq. 29).
+	Langevin Proposal = "Langevin"
+)
+
+// Proposals lists all.
+func Proposals() []Proposal { return []Proposal{RandomWalk, Langevin} }
+
+// kernel is one step of Algorithm 1 for all chains at once. It carries nothing from step to step: both losses are taken anew on each step's mini-batches.
+type kernel struct {
+	Proposal Proposal `json:"proposal"`
+	Estimate Estimate `json:"estimate"`
+	Rule     Rule     `json:"rule"`
+	StepSize float64  `json:"step_size"` // h = sqrt(2 eta); 0: a warm-up chooses
+}
+
+var _ mcmc.Tunable = kernel{}
+
+// Needs implements mcmc.Kernel: nothing is carried along.
+func (k kernel) Needs() mcmc.Needs { return mcmc.NeedsNothing }
+
+// Check implements mcmc.Kernel.
+func (k kernel) Check(int) error {
+	if !slices.Contains(Proposals(), k.Proposal) {
+		return fmt.Errorf("pbnn: Proposal is %q: it must be one of %q", k.Proposal, Proposals())
+	}
+	if k.StepSize < 0 || math.IsNaN(k.StepSize) || math.IsInf(k.StepSize, 0) {
+		return fmt.Errorf("pbnn: StepSize is %v: it must be positive and finite (0: a warm-up chooses)", k.StepSize)
+	}
+	return k.Rule.check()
+}
+
+// Tune implements mcmc.Tunable: what is best without noise. Noise takes its share of the acceptance, so the steps that a warm-up finds are shorter.
+func (k kernel) Tune() (stepSize, acceptance float64) {
+	if k.Proposal == Langevin {
+		return k.StepSize, 0.574
+	}
+	return k.StepSize, 0.234
+}
+
+// Move implements mcmc.Kernel: steps (a) to (f) of Algorithm 1.
+func (k kernel) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	losses, ok := law.(mcmc.Noisy)
+	if !ok {
+		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", law))
+	}
+	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning)                           // (a)
+	noise := k.Estimate.of(losses.Differences(rng.Named("differences"), s.Phi, proposal)) // (b), (c)
+	return k.judge(rng, s, proposal, logRatio, noise)
+}
+
+// judge accepts or rejects the proposal, [J, D], whose proposals' log-ratio is [J].
+func (k kernel) judge(rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, noise noisy) (mcmc.State, mcmc.Info) {
+	logRatio = graph.Add(logRatio, k.Rule.logRatio(noise))                 // (d): eq. 14 and 30
+	arrives := compute.RowsAll(graph.IsFinite(proposal), proposal.DType()) // [J]
+	finite := graph.And(arrives, graph.And(graph.IsFinite(noise.delta), graph.IsFinite(logRatio)))
+	accepted, info := mcmc.Accept(rng, logRatio, finite) // (e), (f)
+	info.Noise = noise.variance
+	next := s
+	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)
+	return next, info
+}
+
+// walk is the random walk's theta', [J, D]; its proposals' ratio is 1.
+func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *graph.Node {
+	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)
+	return graph.Add(theta, graph.Mul(tuning.Scaled(z), tuning.Step(theta, k.StepSize)))
+}
+
+// propose gives theta', [J, D], and log q(theta | theta') - log q(theta' | theta), [J].
+//
+// Langevin's step is, with h = sqrt(2 eta) and g(theta) = -grad L(theta) by the mini-batches xi,
+//
+//	theta' = theta + (h^2/2) g(theta) + h z,   q(theta' | theta) = N(theta'; theta + (h^2/2) g(theta), h^2)
+//
+// so log q(theta' | theta) = -|z|^2/2 and log q(theta | theta') = -|z'|^2/2, z' = (theta - theta' - (h^2/2) g(theta'))/h being the noise that leads back: eq. 31, which
+// is a leapfrog step's loss of kinetic energy (Neal 2011, section 5.2). Both gradients are by the same xi, and delta is by other mini-batches, independent of xi.
+// Given xi this is Metropolis' and Hastings' step with a proposal density that is known exactly, so that eq. 15 holds for each xi by itself. Mini-batches shared with
+// delta would tilt it: proposals go where xi's errors in the loss are favourable.
+func (k kernel) propose(rng random.Stream, theta *graph.Node, losses mcmc.Noisy, tuning mcmc.Tuning) (proposal, logRatio *graph.Node) {
+	if k.Proposal == RandomWalk {
+		return k.walk(rng, theta, tuning), graph.Zeros(theta.Graph(), mcmc.State{Phi: theta}.PerParticle())
+	}
+	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)
+	h := tuning.Step(theta, k.StepSize)
+	xi := losses.Draw(rng.Named("gradient"))
+	here := mcmc.Start(mcmc.MALA{}, rng, theta, xi)
+	there, back := mcmc.Leapfrog(xi, here, z, h, tuning.Scale)
+	logRatio = graph.Sub(mcmc.Kinetic(z), mcmc.Kinetic(back))
+	// a gradient that is not finite stands as 0 in the states: no ratio is right then
+	usable := graph.And(graph.IsFinite(here.LogDensity), graph.IsFinite(there.LogDensity))
+	return there.Phi, graph.Where(usable, logRatio, graph.MulScalar(graph.OnesLike(logRatio), math.Inf(-1)))
+}

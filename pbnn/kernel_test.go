@@ -1,0 +1,115 @@
+package pbnn
+
+import (
+	"math"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// blurred is a law seen through exactly Gaussian noise, which the penalty method assumes: differences have errors of standard deviation blur |to - from|, those of the
+// mean of M, and each draw's gradient is off by a constant. Every particle has noise of its own, as the harness wants.
+type blurred struct {
+	mcmc.Target
+	blur    float64
+	batches int
+}
+
+func (b blurred) Draw(rng random.Stream) mcmc.Target {
+	return mcmc.Density(func(phi *Node) *Node {
+		tilt := MulScalar(rng.Normal(phi.DType(), phi.Shape().Dimensions...), b.blur)
+		return Add(b.LogDensity(phi), ReduceSum(Mul(phi, tilt), 1))
+	})
+}
+
+func (b blurred) Differences(rng random.Stream, from, to *Node) (estimates, variance *Node, degrees float64) {
+	m := float64(b.batches)
+	ofMean := MulScalar(ReduceSum(Square(Sub(to, from)), 1), b.blur*b.blur) // [J]
+	errors := Mul(rng.Normal(from.DType(), from.Shape().Dim(0), b.batches), MulScalar(ExpandAxes(Sqrt(ofMean), 1), math.Sqrt(m)))
+	exact := Sub(b.LogDensity(to), b.LogDensity(from))
+	return Add(ExpandAxes(exact, 1), errors), MulScalar(ofMean, m), 1e9 // as if from so many rows: known
+}
+
+// seesBlurred is the kernel on what a target becomes through noise.
+type seesBlurred struct {
+	kernel
+	blur    float64
+	batches int
+}
+
+func (k seesBlurred) Move(rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	return k.kernel.Move(rng, s, blurred{target, k.blur, k.batches}, tuning)
+}
+
+// walks and drifts take steps at which sigma^2 is about 1: mean squared jumps are D h^2.
+func walks(e Estimate, r Rule, batches int) seesBlurred {
+	k := seesBlurred{kernel: kernel{Proposal: RandomWalk, Estimate: e, Rule: r, StepSize: .9}, blur: .7, batches: batches}
+	if e == OneBatch { // M times the variance of the mean
+		k.blur /= math.Sqrt(float64(batches))
+	}
+	return k
+}
+
+func drifts(e Estimate, r Rule, batches int) seesBlurred {
+	k := walks(e, r, batches)
+	k.Proposal, k.StepSize = Langevin, .7
+	return k
+}
+
+// louder has more noise.
+func louder(k seesBlurred, times float64) seesBlurred {
+	k.blur *= times
+	return k
+}
+
+// With Gaussian noise of known variance the penalty leaves every target of the harness invariant, and so does the correction where the variance is estimated. False-alarm rate 0.001
+// a kernel (package check).
+func TestInvariantUnderGaussianNoise(t *testing.T) {
+	t.Parallel()
+	engine := computetest.Go(t)
+	for _, c := range []struct {
+		kernel seesBlurred
+		long   bool
+	}{
+		{kernel: walks(WithinBatches, Penalty, 1)},
+		{kernel: drifts(WithinBatches, Penalty, 1)},
+		{kernel: walks(MeanOfBatches, Corrected, 12)},
+		{kernel: drifts(MeanOfBatches, Corrected, 12), long: true},
+		{kernel: walks(OneBatch, Corrected, 13), long: true},
+	} {
+		if c.long && testing.Short() {
+			continue
+		}
+		check.Kernel(t, c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 600, Slow: true})
+	}
+}
+
+// The same tests find that the penalty is missing, and that it is not corrected where the variance is estimated from three mini-batches.
+func TestFaultsUnderGaussianNoise(t *testing.T) {
+	t.Parallel()
+	engine := computetest.Go(t)
+	for _, c := range []struct {
+		name   string
+		kernel mcmc.Kernel
+	}{
+		{"naive", walks(WithinBatches, Naive, 1)},
+		{"naive, Langevin", louder(drifts(WithinBatches, Naive, 1), 2)},
+		{"uncorrected", louder(walks(MeanOfBatches, Penalty, 3), 2)},
+	} {
+		report, err := check.Run(c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 1500, Slow: true, Targets: []check.Target{check.Conjugate(), check.Skewed()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Failures()) == 0 {
+			t.Errorf("%s passes:\n%s", c.name, report.Summary())
+		} else {
+			t.Logf("%s: %s", c.name, report.Summary())
+		}
+	}
+}

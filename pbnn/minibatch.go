@@ -1,0 +1,82 @@
+package pbnn
+
+import (
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// miniBatches is a FromMiniBatches target of a network in a graph: M mini-batches of n of the N rows, each without replacement and independent of the others, drawn
+// in the graph for each move.
+//
+// All chains look at the same rows. So the network's first layer, which all particles apply to the same features, is one product, rows are gathered once and no copy of
+// them is made for each chain. Each chain by itself is as it would be with rows of its own; but chains are not independent of one another, and a
+// standard error must be taken over time, not between chains.
+type miniBatches struct {
+	likelihood target.Likelihood // of all chains on all M n rows
+	points     float64           // whose likelihood counts: N, or n of the expected posterior
+	rows       int               // N
+	size       int               // n
+	batches    int               // M
+	data       compute.Nodes     // x [N, d], or features [N, width] of the shared layers before the first stochastic one; y [N]; psi [W] if anything is shared
+}
+
+var _ mcmc.Noisy = miniBatches{}
+
+// draw gathers the rows of M mini-batches, one after the other: [M n] rows.
+func (t miniBatches) draw(rng random.Stream) target.Batch {
+	rows := graph.Reshape(rng.Named("rows").Subsets(t.batches, t.rows, t.size), t.batches*t.size, 1)
+	return batchOf(t.data, rows)
+}
+
+// all is the posterior by all M n rows of a batch: the mean over the M mini-batches.
+func (t miniBatches) all(batch target.Batch) mcmc.Target {
+	return target.At(target.Points{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
+}
+
+// Draw implements mcmc.Noisy: minus the mean of the M mini-batches' losses.
+func (t miniBatches) Draw(rng random.Stream) mcmc.Target { return t.all(t.draw(rng)) }
+
+// LogDensity implements mcmc.Target, by all rows: it is there to be asked outside of moves.
+func (t miniBatches) LogDensity(phi *graph.Node) *graph.Node { return t.exact().LogDensity(phi) }
+
+// Gradient implements mcmc.Target, by all rows.
+func (t miniBatches) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	return t.exact().Gradient(phi)
+}
+
+func (t miniBatches) exact() mcmc.Target {
+	return t.all(batchOf(t.data, nil))
+}
+
+// Differences implements mcmc.Noisy: -d_i of eq. 24, [J, M], and the variance of one of them, from the sample variance S^2 of its rows' contributions, pooled over
+// the mini-batches: for n of N rows without replacement it is scale^2 n (1 - n/N) S^2 (Cochran 1977, theorem 2.1).
+func (t miniBatches) Differences(rng random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
+	byRow := t.byRow(rng, from, to)
+	sums := t.sums(byRow)
+	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from)) // [J]
+	n := float64(t.size)
+	scale := t.points / n
+	estimates = graph.Add(graph.MulScalar(sums, scale), graph.BroadcastToShape(graph.ExpandAxes(prior, 1), sums.Shape()))
+	if t.size < 2 {
+		return estimates, nil, 0
+	}
+	_, ofRows := sample(byRow) // [J M]
+	pooled := graph.DivScalar(compute.RowSums(graph.Reshape(ofRows, sums.Shape().Dimensions...)), float64(t.batches))
+	return estimates, graph.MulScalar(pooled, scale*scale*n*(1-n/float64(t.rows))), float64(t.batches) * (n - 1)
+}
+
+// byRow are the differences of the rows' log-likelihoods, both places on the same rows of M mini-batches, [J M, n]: rounding errors are those of differences, not of losses.
+func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
+	batch, psi := t.draw(rng), t.data["psi"]
+	byRow := graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch)) // [J, M n]
+	return graph.Reshape(byRow, from.Shape().Dim(0)*t.batches, t.size)
+}
+
+// sums adds up the rows of each mini-batch: [J M, n] to [J, M].
+func (t miniBatches) sums(byRow *graph.Node) *graph.Node {
+	return graph.Reshape(compute.RowSums(byRow), byRow.Shape().Dim(0)/t.batches, t.batches)
+}

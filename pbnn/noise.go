@@ -1,0 +1,124 @@
+package pbnn
+
+import (
+	"fmt"
+	"slices"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Estimate says how delta, the estimate of the loss difference, and sigma^2, the variance of delta, come out of the M differences
+//
+//	d_i = L_{n,i}(theta') - L_{n,i}(theta)
+//
+// by M mini-batches, both losses on the same mini-batch.
+type Estimate string
+
+// The estimates.
+const (
+	// MeanOfBatches takes the mean of all d_i, and their sample variance over M (eq. 24 and 25), on M - 1 degrees of freedom. It needs M >= 2. The default.
+	MeanOfBatches Estimate = "mean of batches"
+	// OneBatch takes d_1 alone, as eq. 12 and 21 do, and the sample variance of the others for its variance (eq. 23), on M - 2 degrees of freedom. It needs M >= 3. The
+	// paper's sum in (23) has d_1 in it, deviations being from delta; here the mean of the others stands for delta, which makes the estimate unbiased, and
+	// independent of d_1 where differences are Gaussian.
+	OneBatch Estimate = "one batch"
+	// WithinBatches takes the mean of all d_i, and the variance that the sample variance of rows within the mini-batches implies for a sum of n of N rows drawn without
+	// replacement, over M: on M (n - 1) degrees of freedom, so many more than M - 1, and there for M = 1. It needs n >= 2. This one is not in the paper.
+	WithinBatches Estimate = "within batches"
+)
+
+// Estimates lists all.
+func Estimates() []Estimate { return []Estimate{MeanOfBatches, OneBatch, WithinBatches} }
+
+// check returns an error unless M mini-batches of n rows have a variance.
+func (e Estimate) check(batches, size int) error {
+	switch {
+	case !slices.Contains(Estimates(), e):
+		return fmt.Errorf("pbnn: Estimate is %q: it must be one of %q", e, Estimates())
+	case e == MeanOfBatches && batches < 2:
+		return fmt.Errorf("pbnn: Batches is %d: one mini-batch has no variance between mini-batches: take at least 2, or the Estimate WithinBatches", batches)
+	case e == OneBatch && batches < 3:
+		return fmt.Errorf("pbnn: Batches is %d: OneBatch takes the variance from the mini-batches after the first: take at least 3, or the Estimate WithinBatches", batches)
+	case e == WithinBatches && size < 2:
+		return fmt.Errorf("pbnn: BatchSize is %d: one row has no variance within a mini-batch: take at least 2 rows, or the Estimate MeanOfBatches", size)
+	}
+	return nil
+}
+
+// noisy is an estimate of a loss difference for each particle.
+type noisy struct {
+	delta    *graph.Node // [J]
+	variance *graph.Node // [J]: sigma^2, of delta
+	degrees  float64     // of freedom of sigma^2
+}
+
+// of is the estimate from differences of the log-posterior, [J, M], and the variance of one of them within mini-batches, [J] on degrees of freedom, nil if n is 1.
+func (e Estimate) of(differences, within *graph.Node, degrees float64) noisy {
+	losses := graph.Neg(differences) // of the loss: d_i
+	m := losses.Shape().Dim(1)
+	switch e {
+	case OneBatch:
+		first := graph.Squeeze(graph.Slice(losses, graph.AxisRange(), graph.AxisElem(0)), 1)
+		_, variance := sample(graph.Slice(losses, graph.AxisRange(), graph.AxisRange(1)))
+		return noisy{first, variance, float64(m - 2)} // eq. 23
+	case WithinBatches:
+		mean := graph.DivScalar(compute.RowSums(losses), float64(m))
+		return noisy{mean, graph.DivScalar(within, float64(m)), degrees}
+	}
+	mean, variance := sample(losses)
+	return noisy{mean, graph.DivScalar(variance, float64(m)), float64(m - 1)} // eq. 24 and 25
+}
+
+// sample is the mean and the sample variance of each row, [J, M] to [J].
+func sample(x *graph.Node) (mean, variance *graph.Node) {
+	m := float64(x.Shape().Dim(1))
+	mean = graph.DivScalar(compute.RowSums(x), m)
+	deviations := graph.Sub(x, graph.BroadcastToShape(graph.ExpandAxes(mean, 1), x.Shape()))
+	return mean, graph.DivScalar(compute.RowSums(graph.Square(deviations)), m-1)
+}
+
+// Rule says how a proposal is accepted, given an estimate of the loss difference with noise.
+type Rule string
+
+// The rules.
+const (
+	// Corrected takes exp(-delta - u), with the penalty u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)) for a variance s that is itself estimated, with f degrees of freedom: the
+	// first terms of Ceperley and Dewing (1999, their series for a variance that is estimated from n values, where f + 2 is n + 1). It is the series of -log E, where E(s) is the function whose mean over the chi-squared
+	// law of s is exp(-sigma^2/2). It holds for s well below f/4. The default.
+	Corrected Rule = "penalty, corrected for an estimated variance"
+	// Penalty takes exp(-delta - s/2) (eq. 14): right where the variance is known, and the paper's choice.
+	Penalty Rule = "penalty"
+	// Naive takes exp(-delta), as if there were no noise (section 4.1): it samples too wide a law, and is here to show it.
+	Naive Rule = "naive"
+)
+
+// Rules lists all.
+func Rules() []Rule { return []Rule{Corrected, Penalty, Naive} }
+
+func (r Rule) check() error {
+	if !slices.Contains(Rules(), r) {
+		return fmt.Errorf("pbnn: Rule is %q: it must be one of %q", r, Rules())
+	}
+	return nil
+}
+
+// logRatio is the logarithm of what stands in the acceptance beside the proposals' ratio, [J].
+func (r Rule) logRatio(n noisy) *graph.Node {
+	logRatio := graph.Neg(n.delta)
+	if r == Naive {
+		return logRatio
+	}
+	s := n.variance
+	penalty := graph.MulScalar(s, 0.5)
+	if r == Corrected {
+		f := n.degrees
+		square := graph.Square(s)
+		penalty = graph.Add(penalty, graph.Add(
+			graph.MulScalar(square, 1/(4*(f+2))),
+			graph.MulScalar(graph.Mul(square, s), 1/(3*(f+2)*(f+4))),
+		))
+	}
+	return graph.Sub(logRatio, penalty)
+}

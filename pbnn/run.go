@@ -1,0 +1,220 @@
+package pbnn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Settings of Sample. The zero value of every field works.
+type Settings struct {
+	mcmc.Settings      // Chains J, Draws, Thin, WarmUp, Seed, DType, Engine, Devices, Checkpoint, Progress: as of mcmc.Sample
+	Unscaled      bool // takes features and targets as they are; by default both are standardised by the data
+}
+
+// Result of Sample.
+type Result struct {
+	Posterior *bayes.Posterior // all chains' draws, chain after chain, with equal weights
+	Target    Target           // what they are draws of
+	Sampler   Sampler          // as it ran, with what was chosen for it
+	Chains    *mcmc.Result     // draws and counts of each chain, status and times
+	// Noise is the mean of the sigma^2 that proposals were judged with, over all chains; 0 for samplers without one.
+	Noise float64
+	// Acceptance is the mean probability of acceptance over all chains; NaN for samplers that accept everything.
+	Acceptance float64
+	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws, the warm-up not counted.
+	Passes float64
+	// Adapted are the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
+	Adapted []Trial
+}
+
+// Sample runs J chains of a sampler of the model's stochastic parameters, given data in raw units. Nothing may be shared in the model: where something is, train first and
+// take SampleFrom. Chains begin at draws from the prior.
+//
+// A cancelled context is no error once all chains have a draw: the result holds what there is, with the status mcmc.Cancelled. Errors wrap mcmc.ErrStart, mcmc.ErrStuck
+// or mcmc.ErrStepSize where these are at fault; of chains that noise has stopped the error says what n and M would do.
+func Sample(ctx context.Context, model bayes.Model, data *dataset.Dataset, sampler Sampler, settings Settings) (*Result, error) {
+	if data == nil {
+		return nil, errors.New("pbnn: there is no data")
+	}
+	bound, err := model.Bind(data.Dims(), data.Outputs())
+	if err != nil {
+		return nil, err
+	}
+	if bound.W > 0 {
+		return nil, fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with baseline.MAP, and go on with SampleFrom, or take bayes.All()", bound.W)
+	}
+	features, scaler := dataset.FitScaler(data.X), dataset.TargetScaler{StdDev: 1}
+	switch {
+	case settings.Unscaled:
+		features = dataset.NoScaler(data.Dims())
+	case data.Task == dataset.Regression:
+		scaler = dataset.FitTargetScaler(data.Y)
+	}
+	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: features, scaler: scaler, settings: settings}
+	return d.sample(ctx, sampler)
+}
+
+// SampleFrom is Sample with the shared parameters and the standardisation of a trained posterior, such as baseline.MAP's or ohsmc's for a partial network; chains begin at
+// its particles, drawn by their weights.
+func SampleFrom(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, sampler Sampler, settings Settings) (*Result, error) {
+	if trained == nil || data == nil {
+		return nil, errors.New("pbnn: SampleFrom needs a trained posterior and data")
+	}
+	bound := trained.Bound()
+	if data.Dims() != bound.Inputs || data.Outputs() != bound.Outputs {
+		return nil, fmt.Errorf("pbnn: the posterior is of a network with %d features and %d outputs, but the data %q has %d and %d", bound.Inputs, bound.Outputs, data.Name, data.Dims(), data.Outputs())
+	}
+	if settings.Engine == nil {
+		settings.Engine = trained.Engine
+	}
+	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: trained.Features, scaler: trained.Target, settings: settings, trained: trained}
+	return d.sample(ctx, sampler)
+}
+
+// prepared is a run with everything checked and the data standardised.
+type prepared struct {
+	settings Settings
+	bound    *bayes.Bound
+	data     *dataset.Dataset // nil if shards hold it
+	trained  *bayes.Posterior // nil: chains begin at draws from the prior
+	standard dataset.Scaler
+	scaler   dataset.TargetScaler
+
+	x, y     *tensors.Tensor // [N, d] and [N]
+	features *tensors.Tensor // [N, width]: what the layers before the first stochastic one make of x; nil if there are none
+	psi      *tensors.Tensor // [W], nil if nothing is shared
+	rows     int             // N
+	start    *tensors.Tensor  // [J, D]: where chains begin; nil: at draws from the prior
+	engine   *compute.Engine
+}
+
+// sample fills in what is missing, adapts if asked, and runs the chains.
+func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error) {
+	if err := d.prepare(); err != nil {
+		return nil, err
+	}
+	if sampler == nil {
+		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Barker, Unadjusted or AllRows")
+	}
+	sampler, err := sampler.prepared(d.rows)
+	if err != nil {
+		return nil, err
+	}
+	var trials []Trial
+	if m, ok := sampler.(Metropolis); ok && m.Noise > 0 {
+		if sampler, trials, err = d.adapt(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	problem, kernel, err := sampler.problem(d)
+	if err != nil {
+		return nil, err
+	}
+	chains, err := mcmc.Sample(ctx, problem, kernel, d.settings.Settings)
+	if err != nil {
+		return nil, explain(err, sampler, d.rows)
+	}
+	if chains.Draws.PerChain == 0 {
+		return nil, fmt.Errorf("pbnn: cancelled before all chains had a draw: %w", context.Cause(ctx))
+	}
+	return d.result(sampler, chains, trials)
+}
+
+// prepare checks the data and puts it into tensors.
+func (d *prepared) prepare() error {
+	if want := d.bound.Model.Likelihood.Task(); d.data.Task != want {
+		return fmt.Errorf("pbnn: likelihood %T is for %v, but the data %q is for %v", d.bound.Model.Likelihood, want, d.data.Name, d.data.Task)
+	}
+	if err := d.data.Validate(); err != nil {
+		return fmt.Errorf("pbnn: %w", err)
+	}
+	d.settings.Chains = orDefault(d.settings.Chains, 4)
+	d.settings.DType = orDefault(d.settings.DType, compute.Float32)
+	scaled, err := d.standard.Apply(d.data.X)
+	if err != nil {
+		return fmt.Errorf("pbnn: %w", err)
+	}
+	d.x = compute.Floats(d.settings.DType, scaled.RawMatrix().Data, d.rows, d.data.Dims())
+	d.y = compute.Floats(d.settings.DType, d.scaler.Apply(d.data.Y), d.rows)
+	if d.engine, err = d.settings.Engine.Or(); err != nil {
+		return err
+	}
+	if d.trained == nil {
+		return nil
+	}
+	if d.psi, d.start, err = target.From(d.trained, d.settings.DType, max(1, d.settings.Chains), d.settings.Seed); err != nil {
+		return fmt.Errorf("pbnn: %w", err)
+	}
+	if d.bound.HasPrefix() {
+		d.features, err = graph.CallOnce(d.engine.Backend(), func(x, y, psi *graph.Node) *graph.Node {
+			return graph.Transpose(target.Likelihood{Model: d.bound}.Features(psi, target.Batch{X: x, Y: y}), 0, 1)
+		}, d.x, d.y, d.psi)
+		if err != nil {
+			return fmt.Errorf("pbnn: features of the shared layers: %w", err)
+		}
+	}
+	return nil
+}
+
+// explain says of chains that noise has stopped what would help.
+func explain(err error, sampler Sampler, rows int) error {
+	stuck := (*mcmc.StuckError)(nil)
+	m, ok := sampler.(Metropolis)
+	if !ok || !errors.As(err, &stuck) || stuck.Noise <= enough {
+		return fmt.Errorf("pbnn: %w", err)
+	}
+	batches, size := m.toReach(enough, stuck.Noise, rows)
+	return fmt.Errorf("pbnn: the loss differences have a variance sigma^2 of %.3g, whose penalty lets nothing pass; at this step size, %.3g, it would be about %g with Batches (M) %d instead of %d, or with BatchSize (n) %d instead of %d: %w",
+		stuck.Noise, stuck.StepSize, enough, batches, m.Batches, size, m.BatchSize, err)
+}
+
+func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) (*Result, error) {
+	r := &Result{Target: sampler.Law(), Sampler: sampler, Chains: chains, Adapted: trials}
+	for _, c := range chains.Chains {
+		r.Noise += c.Noise / float64(len(chains.Chains))
+		r.Acceptance += c.Acceptance / float64(len(chains.Chains))
+	}
+	r.Passes = float64(chains.Moves) * float64(sampler.RowsPerMove(d.rows)) / float64(d.rows)
+
+	phi := chains.Draws.Tensor()
+	draws := bayes.Draws{Phi: phi, Psi: d.psi, LogWeights: make([]float64, phi.Shape().Dim(0))}
+	for i := range draws.LogWeights {
+		draws.LogWeights[i] = -math.Log(float64(len(draws.LogWeights)))
+	}
+	p, err := bayes.NewPosterior(d.bound, draws)
+	if err != nil {
+		return nil, fmt.Errorf("pbnn: %w", err)
+	}
+	settings, err := json.Marshal(map[string]any{
+		"sampler": sampler, "type": fmt.Sprintf("%T", sampler), "target": r.Target.String(), "chains": d.settings.Chains, "draws": chains.Draws.PerChain,
+		"thin": max(1, d.settings.Thin), "tuned": chains.Tuned,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pbnn: the sampler's settings: %w", err)
+	}
+	p.Features, p.Target = d.standard, d.scaler
+	p.Engine = d.settings.Engine
+	p.Provenance = bayes.Provenance{
+		Algorithm: fmt.Sprintf("pbnn: %T of the %s", sampler, r.Target), Status: string(chains.Status), Seed: d.settings.Seed, Settings: settings,
+		Rows: d.rows, Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(d.engine),
+	}
+	if d.data != nil {
+		p.FeatureNames, p.TargetName, p.Classes = d.data.Features, d.data.Target, d.data.Classes
+		p.Provenance.Data, p.Provenance.DataHash = d.data.Name, d.data.Hash()
+	}
+	r.Posterior = p
+	return r, nil
+}
