@@ -24,7 +24,7 @@ type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
 	programs map[string]*programs // by what they were compiled for
-	samplers map[string]*mcmc.Sampler
+	samplers mcmc.Samplers
 }
 
 // programs are what is compiled for one kind of run.
@@ -37,7 +37,7 @@ type programs struct {
 
 // NewTrainer is a trainer of the model. Close it at the end.
 func NewTrainer(model bayes.Model) *Trainer {
-	return &Trainer{model: model, programs: map[string]*programs{}, samplers: map[string]*mcmc.Sampler{}}
+	return &Trainer{model: model, programs: map[string]*programs{}}
 }
 
 // Close frees what was compiled.
@@ -52,10 +52,7 @@ func (t *Trainer) Close() {
 		}
 	}
 	clear(t.programs)
-	for _, s := range t.samplers {
-		s.Close()
-	}
-	clear(t.samplers)
+	t.samplers.Close()
 }
 
 // Train is the function Train with the trainer's model.

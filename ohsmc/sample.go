@@ -113,12 +113,5 @@ func (t *Trainer) sampler(bound *bayes.Bound, problem mcmc.Problem, kernel mcmc.
 	if err != nil {
 		return nil, fmt.Errorf("ohsmc: the model: %w", err)
 	}
-	key := fmt.Sprintf("%s, %T %+v, %d rows, %d features, %d outputs", model, kernel, kernel, rows, bound.Inputs, bound.Outputs)
-	s := t.samplers[key]
-	if s == nil {
-		s = &mcmc.Sampler{Kernel: kernel}
-		t.samplers[key] = s
-	}
-	s.Problem = problem
-	return s, nil
+	return t.samplers.For(fmt.Sprintf("%s, %d rows, %d features, %d outputs", model, rows, bound.Inputs, bound.Outputs), problem, kernel), nil
 }

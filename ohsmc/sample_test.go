@@ -148,7 +148,7 @@ func TestTrainerSamples(t *testing.T) {
 			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Draws.At(1, 4), want.Draws.At(1, 4))
 		}
 	}
-	if len(trainer.samplers) != 1 {
-		t.Errorf("the trainer has compiled %d kinds of chains, want 1", len(trainer.samplers))
+	if trainer.samplers.Len() != 1 {
+		t.Errorf("the trainer has compiled %d kinds of chains, want 1", trainer.samplers.Len())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -116,11 +117,11 @@ func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error)
 		return m, err
 	}
 	m = checked.(Metropolis)
-	return m, checkLimits("Metropolis",
-		limit{"BatchSize", m.BatchSize, m.BatchSize <= smallest, fmt.Sprintf("at most the %d rows of the smallest shard", smallest)},
-		limit{"Proposal", m.Proposal, m.Proposal == RandomWalk, "RandomWalk: shards give no gradients"},
-		limit{"Estimate", m.Estimate, m.Estimate != WithinBatches, "MeanOfBatches or OneBatch: shards give no rows"},
-		limit{"Noise", m.Noise, m.Noise == 0, "0 over shards: set Batches"},
+	return m, limits.Check("pbnn: Metropolis",
+		limits.Field("BatchSize", m.BatchSize, m.BatchSize <= smallest, fmt.Sprintf("at most the %d rows of the smallest shard", smallest)),
+		limits.Field("Proposal", m.Proposal, m.Proposal == RandomWalk, "RandomWalk: shards give no gradients"),
+		limits.Field("Estimate", m.Estimate, m.Estimate != WithinBatches, "MeanOfBatches or OneBatch: shards give no rows"),
+		limits.Field("Noise", m.Noise, m.Noise == 0, "0 over shards: set Batches"),
 	)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
@@ -97,12 +98,12 @@ func (m Metropolis) prepared(rows int) (Sampler, error) {
 	if m.Target == nil {
 		return nil, noTarget("Metropolis", "TargetFull{} or TargetExpected{}")
 	}
-	if err := checkLimits("Metropolis",
-		limit{"BatchSize", m.BatchSize, m.BatchSize >= 1 && m.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the data", rows)},
-		limit{"Batches", m.Batches, m.Batches >= 1, "at least 1"},
-		limit{"Noise", m.Noise, m.Noise >= 0, "0 (Batches and BatchSize stay) or more"},
-		limit{"MaxBatches", m.MaxBatches, m.MaxBatches >= m.Batches, fmt.Sprintf("at least Batches, %d", m.Batches)},
-		limit{"MaxBatchSize", m.MaxBatchSize, m.MaxBatchSize >= m.BatchSize && m.MaxBatchSize <= rows, fmt.Sprintf("from BatchSize, %d, to the %d rows of the data", m.BatchSize, rows)},
+	if err := limits.Check("pbnn: Metropolis",
+		limits.Field("BatchSize", m.BatchSize, m.BatchSize >= 1 && m.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the data", rows)),
+		limits.Field("Batches", m.Batches, m.Batches >= 1, "at least 1"),
+		limits.Field("Noise", m.Noise, m.Noise >= 0, "0 (Batches and BatchSize stay) or more"),
+		limits.Field("MaxBatches", m.MaxBatches, m.MaxBatches >= m.Batches, fmt.Sprintf("at least Batches, %d", m.Batches)),
+		limits.Field("MaxBatchSize", m.MaxBatchSize, m.MaxBatchSize >= m.BatchSize && m.MaxBatchSize <= rows, fmt.Sprintf("from BatchSize, %d, to the %d rows of the data", m.BatchSize, rows)),
 	); err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (u Unadjusted) prepared(rows int) (Sampler, error) {
 	if u.Target == nil {
 		return nil, noTarget("Unadjusted", "TargetFull{} or TargetExpected{}")
 	}
-	if err := checkLimits("Unadjusted", limit{"BatchSize", u.BatchSize, u.BatchSize >= 1 && u.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the data", rows)}); err != nil {
+	if err := limits.Check("pbnn: Unadjusted", limits.Field("BatchSize", u.BatchSize, u.BatchSize >= 1 && u.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the data", rows))); err != nil {
 		return nil, err
 	}
 	if u.Kernel == nil || u.Kernel.Needs() != mcmc.NeedsNothing {
@@ -216,23 +217,6 @@ func batchOf(data compute.Nodes, rows *graph.Node) target.Batch {
 		batch.Features = graph.Transpose(features, 0, 1)
 	}
 	return batch
-}
-
-// limit is a setting and what it must be.
-type limit struct {
-	name  string
-	value any
-	ok    bool
-	want  string
-}
-
-func checkLimits(owner string, limits ...limit) error {
-	for _, l := range limits {
-		if !l.ok {
-			return fmt.Errorf("pbnn: %s.%s is %v: it must be %s", owner, l.name, l.value, l.want)
-		}
-	}
-	return nil
 }
 
 func noTarget(owner, which string) error {

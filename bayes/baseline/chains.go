@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
@@ -79,10 +80,10 @@ func (m HMC) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
 }
 
 func checkChains(owner string, kernel mcmc.Kernel, d, chains, draws, warmUp int) error {
-	if err := check(owner,
-		limit{"Chains", chains, chains >= 1, "at least 1"},
-		limit{"Draws", draws, draws >= 1, "at least 1"},
-		limit{"WarmUp", warmUp, warmUp >= 1, "at least 1"},
+	if err := limits.Check("baseline: "+owner,
+		limits.Field("Chains", chains, chains >= 1, "at least 1"),
+		limits.Field("Draws", draws, draws >= 1, "at least 1"),
+		limits.Field("WarmUp", warmUp, warmUp >= 1, "at least 1"),
 	); err != nil {
 		return err
 	}
@@ -155,14 +156,8 @@ func (j *job) startAt(phi []float64, chains int) *tensors.Tensor {
 
 // sampler is one that has compiled the chains of this kind before, or a new one.
 func (j *job) sampler(bound *bayes.Bound, problem mcmc.Problem, kernel mcmc.Kernel) *mcmc.Sampler {
-	key := fmt.Sprintf("%s, %T %s, %d rows in batches of %d, %d features, %d outputs", text(bound.Model), kernel, text(kernel), j.parts.Train.Rows(), j.BatchSize, bound.Inputs, bound.Outputs)
-	s := j.trainer.samplers[key]
-	if s == nil {
-		s = &mcmc.Sampler{Kernel: kernel}
-		j.trainer.samplers[key] = s
-	}
-	s.Problem = problem
-	return s
+	kind := fmt.Sprintf("%s, %d rows in batches of %d, %d features, %d outputs", text(bound.Model), j.parts.Train.Rows(), j.BatchSize, bound.Inputs, bound.Outputs)
+	return j.trainer.samplers.For(kind, problem, kernel)
 }
 
 // sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's particles.

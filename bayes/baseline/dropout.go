@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -40,10 +41,10 @@ func (m Dropout) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error)
 	defaultFloat(&m.Rate, 0.1)
 	defaultInt(&m.Masks, 10)
 	defaultInt(&m.Samples, 100)
-	if err := check("Dropout",
-		limit{"Rate", m.Rate, inside(m.Rate, 0, 1), "above 0 and below 1 (0 takes the default, 0.1)"},
-		limit{"Masks", m.Masks, m.Masks >= 1, "at least 1"},
-		limit{"Samples", m.Samples, m.Samples >= 1, "at least 1"},
+	if err := limits.Check("baseline: Dropout",
+		limits.Field("Rate", m.Rate, inside(m.Rate, 0, 1), "above 0 and below 1 (0 takes the default, 0.1)"),
+		limits.Field("Masks", m.Masks, m.Masks >= 1, "at least 1"),
+		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
 	); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -80,9 +81,9 @@ func (m Laplace) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error)
 	default:
 		return nil, fmt.Errorf("baseline: Laplace knows the curvature of bayes.Gaussian, bayes.Bernoulli and bayes.Categorical, not of %T", bound.Model.Likelihood)
 	}
-	if err := check("Laplace",
-		limit{"Structure", m.Structure, m.Structure == DiagonalPrecision || m.Structure == FullPrecision || m.Structure == LastLayerPrecision, "baseline.DiagonalPrecision, baseline.FullPrecision or baseline.LastLayerPrecision"},
-		limit{"Samples", m.Samples, m.Samples >= 1, "at least 1"},
+	if err := limits.Check("baseline: Laplace",
+		limits.Field("Structure", m.Structure, m.Structure == DiagonalPrecision || m.Structure == FullPrecision || m.Structure == LastLayerPrecision, "baseline.DiagonalPrecision, baseline.FullPrecision or baseline.LastLayerPrecision"),
+		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
 	); err != nil {
 		return nil, err
 	}

@@ -98,12 +98,12 @@ type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
 	programs map[string]*programs // by what they were compiled for
-	samplers map[string]*mcmc.Sampler
+	samplers mcmc.Samplers
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.
 func NewTrainer(model bayes.Model) *Trainer {
-	return &Trainer{model: model, programs: map[string]*programs{}, samplers: map[string]*mcmc.Sampler{}}
+	return &Trainer{model: model, programs: map[string]*programs{}}
 }
 
 // Close frees what was compiled.
@@ -114,10 +114,7 @@ func (t *Trainer) Close() {
 		p.close()
 	}
 	clear(t.programs)
-	for _, s := range t.samplers {
-		s.Close()
-	}
-	clear(t.samplers)
+	t.samplers.Close()
 }
 
 // Fit is the function Fit with the trainer's model.

@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/target"
 
@@ -55,7 +56,7 @@ func (m MAP) prepared(*bayes.Bound, Settings, int) (Method, error) { return m, n
 
 func (m Ensemble) prepared(*bayes.Bound, Settings, int) (Method, error) {
 	defaultInt(&m.Members, 10)
-	return m, check("Ensemble", limit{"Members", m.Members, m.Members >= 2, "at least 2 (0 takes the default, 10): an ensemble of one is baseline.MAP or baseline.MLE"})
+	return m, limits.Check("baseline: Ensemble", limits.Field("Members", m.Members, m.Members >= 2, "at least 2 (0 takes the default, 10): an ensemble of one is baseline.MAP or baseline.MLE"))
 }
 
 func (MLE) source() string { return "maximum likelihood" }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/optim"
 )
 
@@ -68,32 +69,14 @@ func (s Settings) withDefaults(rows int) (Settings, error) {
 	if err := s.Optimiser.Check(); err != nil {
 		return s, fmt.Errorf("baseline: %w", err)
 	}
-	return s, check("Settings",
-		limit{"Epochs", s.Epochs, s.Epochs >= 1, "at least 1"},
-		limit{"BatchSize", s.BatchSize, s.BatchSize >= 1 && s.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the training part", rows)},
-		limit{"ValidateEvery", s.ValidateEvery, s.ValidateEvery >= 1, "at least 1"},
-		limit{"Patience", s.Patience, s.Patience >= 0, "0 (never stop early) or more"},
-		limit{"DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64, "compute.Float32 or compute.Float64"},
-		limit{"CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive"},
+	return s, limits.Check("baseline: Settings",
+		limits.Field("Epochs", s.Epochs, s.Epochs >= 1, "at least 1"),
+		limits.Field("BatchSize", s.BatchSize, s.BatchSize >= 1 && s.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the training part", rows)),
+		limits.Field("ValidateEvery", s.ValidateEvery, s.ValidateEvery >= 1, "at least 1"),
+		limits.Field("Patience", s.Patience, s.Patience >= 0, "0 (never stop early) or more"),
+		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64, "compute.Float32 or compute.Float64"),
+		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive"),
 	)
-}
-
-// limit is what a field must keep to.
-type limit struct {
-	field string
-	value any
-	ok    bool
-	want  string
-}
-
-// check is an error that names the first field that does not keep to its limit.
-func check(owner string, limits ...limit) error {
-	for _, l := range limits {
-		if !l.ok {
-			return fmt.Errorf("baseline: %s.%s is %v: it must be %s", owner, l.field, l.value, l.want)
-		}
-	}
-	return nil
 }
 
 func defaultInt(v *int, byDefault int) {

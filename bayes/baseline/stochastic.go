@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
@@ -88,11 +89,11 @@ func (c MiniBatchChains) prepared(owner string, kernel mcmc.Kernel, bound *bayes
 	if c.Epochs == 1 && c.BurnIn == 1 {
 		c.BurnIn = -1
 	}
-	if err := check(owner,
-		limit{"Chains", c.Chains, c.Chains >= 1, "at least 1"},
-		limit{"Epochs", c.Epochs, c.Epochs >= 1, "at least 1"},
-		limit{"BurnIn", c.BurnIn, c.BurnIn >= -1 && c.BurnIn < c.Epochs, fmt.Sprintf("-1 (none) or below the %d Epochs", c.Epochs)},
-		limit{"Samples", c.Samples, c.Samples >= 1, "at least 1"},
+	if err := limits.Check("baseline: "+owner,
+		limits.Field("Chains", c.Chains, c.Chains >= 1, "at least 1"),
+		limits.Field("Epochs", c.Epochs, c.Epochs >= 1, "at least 1"),
+		limits.Field("BurnIn", c.BurnIn, c.BurnIn >= -1 && c.BurnIn < c.Epochs, fmt.Sprintf("-1 (none) or below the %d Epochs", c.Epochs)),
+		limits.Field("Samples", c.Samples, c.Samples >= 1, "at least 1"),
 	); err != nil {
 		return c, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/optim"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -50,18 +51,18 @@ func (m SWAG) prepared(_ *bayes.Bound, s Settings, _ int) (Method, error) {
 	defaultInt(&m.Collect, max(2, s.Epochs/2))
 	defaultInt(&m.Samples, 100)
 	defaultFloat(&m.Rate, s.Optimiser.Schedule.At(0))
-	if err := check("SWAG",
-		limit{"Collect", m.Collect, m.Collect >= 2, "at least 2: a Gaussian is fitted to so many iterates"},
-		limit{"Rate", m.Rate, positive(m.Rate), "positive and finite"},
-		limit{"Samples", m.Samples, m.Samples >= 1, "at least 1"},
+	if err := limits.Check("baseline: SWAG",
+		limits.Field("Collect", m.Collect, m.Collect >= 2, "at least 2: a Gaussian is fitted to so many iterates"),
+		limits.Field("Rate", m.Rate, positive(m.Rate), "positive and finite"),
+		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
 	); err != nil {
 		return nil, err
 	}
 	if m.Diagonal {
-		return m, check("SWAG", limit{"Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"})
+		return m, limits.Check("baseline: SWAG", limits.Field("Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"))
 	}
 	defaultInt(&m.Rank, min(20, m.Collect))
-	return m, check("SWAG", limit{"Rank", m.Rank, m.Rank >= 2 && m.Rank <= m.Collect, fmt.Sprintf("from 2 to the %d epochs of Collect", m.Collect)})
+	return m, limits.Check("baseline: SWAG", limits.Field("Rank", m.Rank, m.Rank >= 2 && m.Rank <= m.Collect, fmt.Sprintf("from 2 to the %d epochs of Collect", m.Collect)))
 }
 
 func (m SWAG) fit(ctx context.Context, j *job) (*Result, error) {

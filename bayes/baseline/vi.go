@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -44,10 +45,10 @@ func (m VI) prepared(*bayes.Bound, Settings, int) (Method, error) {
 	defaultInt(&m.Draws, 10)
 	defaultInt(&m.Samples, 100)
 	defaultFloat(&m.InitialStdDev, 0.1)
-	return m, check("VI",
-		limit{"Draws", m.Draws, m.Draws >= 1, "at least 1"},
-		limit{"Samples", m.Samples, m.Samples >= 1, "at least 1"},
-		limit{"InitialStdDev", m.InitialStdDev, positive(m.InitialStdDev), "positive and finite"},
+	return m, limits.Check("baseline: VI",
+		limits.Field("Draws", m.Draws, m.Draws >= 1, "at least 1"),
+		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
+		limits.Field("InitialStdDev", m.InitialStdDev, positive(m.InitialStdDev), "positive and finite"),
 	)
 }
 

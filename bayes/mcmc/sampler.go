@@ -59,3 +59,33 @@ func (s *Sampler) moves(engine *compute.Engine, settings Settings) (*moves, erro
 	s.compiled[key] = m
 	return m, nil
 }
+
+// Samplers are samplers by the kind of what they sample: for those who sample problems of a few kinds again and again. The zero value is ready; close it at the end.
+type Samplers struct{ byKind map[string]*Sampler }
+
+// For is the sampler of a kind, with the problem given, which must differ from the kind's earlier ones in Data and Start alone. kind says all else that the problem depends on;
+// the kernel's settings are added to it.
+func (s *Samplers) For(kind string, problem Problem, kernel Kernel) *Sampler {
+	kind += fmt.Sprintf(", %T %+v", kernel, kernel)
+	sampler := s.byKind[kind]
+	if sampler == nil {
+		if s.byKind == nil {
+			s.byKind = map[string]*Sampler{}
+		}
+		sampler = &Sampler{Kernel: kernel}
+		s.byKind[kind] = sampler
+	}
+	sampler.Problem = problem
+	return sampler
+}
+
+// Len is how many kinds there are.
+func (s *Samplers) Len() int { return len(s.byKind) }
+
+// Close frees what was compiled.
+func (s *Samplers) Close() {
+	for _, sampler := range s.byKind {
+		sampler.Close()
+	}
+	clear(s.byKind)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
@@ -89,16 +90,9 @@ func contenderNames() []string {
 
 // scores are those of a contender on the test part, in standardised units, with the series of calibration; an infinite NLPD where every attempt diverged.
 func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
-	posterior, err := b.best(ctx, c, parts, seed)
-	if err != nil {
-		return Result{}, err
-	}
-	if posterior == nil {
-		return diverged(), nil
-	}
-	prediction, err := posterior.Predict(ctx, parts.Test.X)
-	if err != nil {
-		return Result{}, err
+	prediction, found, err := b.predicted(ctx, c, parts, seed)
+	if !found {
+		return diverged(), err
 	}
 	table, err := metric.Scores(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y))
 	if err != nil {
@@ -110,6 +104,16 @@ func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, se
 		r.Values[s.Name] = s.Value
 	}
 	return r, err
+}
+
+// predicted is a contender's prediction of the test part; found is false where every attempt diverged, and with an error.
+func (b *bench) predicted(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (prediction bayes.Prediction, found bool, err error) {
+	posterior, err := b.best(ctx, c, parts, seed)
+	if err != nil || posterior == nil {
+		return prediction, false, err
+	}
+	prediction, err = posterior.Predict(ctx, parts.Test.X)
+	return prediction, err == nil, err
 }
 
 // diverged is the repetition of a contender of which no attempt gave a posterior.

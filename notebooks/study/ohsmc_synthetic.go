@@ -212,16 +212,9 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 			if err != nil {
 				return Result{}, err
 			}
-			posterior, err := b.best(ctx, c, parts, uint64(repetition))
-			if err != nil {
-				return Result{}, err
-			}
-			if posterior == nil {
-				return diverged(), nil
-			}
-			prediction, err := posterior.Predict(ctx, parts.Test.X)
-			if err != nil {
-				return Result{}, err
+			prediction, found, err := b.predicted(ctx, c, parts, uint64(repetition))
+			if !found {
+				return diverged(), err
 			}
 			values, err := s.score(prediction, parts.Test)
 			return Result{Values: values}, err
