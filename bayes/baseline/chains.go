@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gobnn/bayes"
@@ -174,11 +175,23 @@ func (j *job) sample(ctx context.Context, before *Result, bound *bayes.Bound, ps
 		}
 	}
 	chains, err := j.sampler(bound, problem, kernel).Sample(ctx, s)
+	if errors.Is(err, mcmc.ErrStuck) {
+		return nil, fmt.Errorf("%w: %w", ErrDiverged, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}
 	if chains.Draws.PerChain == 0 {
 		return nil, fmt.Errorf("baseline: cancelled before all chains had a draw: %w", context.Cause(ctx))
+	}
+	lost := 0
+	for _, c := range chains.Chains {
+		if 10*c.NonFinite > c.Transitions { // beyond what floating point holds, and back, again and again
+			lost++
+		}
+	}
+	if lost > 0 {
+		return nil, fmt.Errorf("%w: %d of %d chains of %T come where the density or its gradient is not finite in more than a tenth of their moves: take a smaller step size than in %+v", ErrDiverged, lost, len(chains.Chains), kernel, kernel)
 	}
 	phi, err := compute.Float64s(chains.Draws.Tensor())
 	if err != nil {

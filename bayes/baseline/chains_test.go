@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -126,6 +127,18 @@ func TestSGLDAndSGHMC(t *testing.T) {
 		}
 		if math.Abs(all-mean) > .2*math.Sqrt(variance) {
 			t.Errorf("%s: mean %.4f, want %.4f, with a standard deviation of %.4f", c.name, all, mean, math.Sqrt(variance))
+		}
+	}
+}
+
+// Chains that leave for where nothing is finite are no posterior.
+func TestChainsDiverge(t *testing.T) {
+	parts := dataset.Parts{Train: line(40)}
+	chains := MiniBatchChains{Chains: 3, Epochs: 20, Samples: 6}
+	for _, method := range []Method{SGLD{StepSize: 1e4, MiniBatchChains: chains}, SGHMC{LearningRate: 1e4, MiniBatchChains: chains}} {
+		_, err := Fit(t.Context(), small, method, parts, Settings{Epochs: 2, BatchSize: 8, Engine: goEngine(t)})
+		if !errors.Is(err, ErrDiverged) {
+			t.Errorf("%s: error %v, want ErrDiverged", method.Name(), err)
 		}
 	}
 }
