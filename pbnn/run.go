@@ -97,7 +97,7 @@ type prepared struct {
 	features *tensors.Tensor // [N, width]: what the layers before the first stochastic one make of x; nil if there are none
 	psi      *tensors.Tensor // [W], nil if nothing is shared
 	rows     int             // N
-	start    *tensors.Tensor  // [J, D]: where chains begin; nil: at draws from the prior
+	start    *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior
 	engine   *compute.Engine
 }
 
