@@ -143,7 +143,7 @@ var exactCases = []struct {
 
 	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive, StepSize: step(.5, rowsOfLine)}, biased: true},
 	{name: "naive, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive, StepSize: step(.6, 10)}, biased: true, long: true},
-	{name: "naive MALA", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 4, Rule: Naive, Proposal: Langevin, StepSize: step(.6, rowsOfLine)}, biased: true, long: true},
+	{name: "naive MALA", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive, Proposal: Langevin, StepSize: step(.8, 10)}, biased: true, long: true},
 	{name: "SGLD, large steps", sampler: Unadjusted{Target: TargetFull{}, BatchSize: 10, Kernel: mcmc.SGLD{StepSize: math.Pow(step(.6, rowsOfLine), 2)}}, biased: true, long: true},
 	{name: "ULA, large steps", sampler: AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: step(1, rowsOfLine)}}, biased: true, long: true},
 }
