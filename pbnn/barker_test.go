@@ -48,7 +48,7 @@ func TestCorrectionLaw(t *testing.T) {
 	}
 }
 
-// level is a target on which every proposal differs by the same, seen with noise of variance s of the mean of 200.
+// level is a target on which every proposal differs by the same, seen with noise of variance s of the mean of 80.
 type level struct {
 	mcmc.Target
 	difference, s float64
@@ -57,14 +57,14 @@ type level struct {
 func (l level) Draw(random.Stream) mcmc.Target { return l }
 
 func (l level) Differences(rng random.Stream, from, _ *Node) (estimates, variance *Node, degrees float64) {
-	noise := rng.Normal(from.DType(), from.Shape().Dim(0), 200)
-	return AddScalar(MulScalar(noise, math.Sqrt(200*l.s)), l.difference), nil, 0
+	noise := rng.Normal(from.DType(), from.Shape().Dim(0), 80)
+	return AddScalar(MulScalar(noise, math.Sqrt(80*l.s)), l.difference), nil, 0
 }
 
-// Whatever the noise, a difference of the log-densities is accepted with Barker's probability, 1/(1 + exp(-difference)): by 20 000 particles, within five standard errors.
+// Whatever the noise, a difference of the log-densities is accepted with Barker's probability, 1/(1 + exp(-difference)): by 10 000 particles, within five standard errors.
 func TestBarkerProbability(t *testing.T) {
-	const particles = 20_000
-	for _, l := range []level{{difference: 1, s: .05}, {difference: -1.5, s: .4}, {difference: 2, s: .8}, {difference: -.5, s: .7}} {
+	const particles = 10_000
+	for _, l := range []level{{difference: 1, s: .05}, {difference: -1.5, s: .4}, {difference: 2, s: .7}, {difference: -.5, s: .6}} {
 		out := computetest.Run(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
 			k := barker{kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: 1}}
 			_, info := k.Move(random.New(g, 3), k.Start(random.New(g, 4), mcmc.State{Phi: a[0]}), l, mcmc.Tuning{})
@@ -108,8 +108,8 @@ func TestBarkerIsExact(t *testing.T) {
 	t.Parallel()
 	data := line(rowsOfLine)
 	mean, covariance := exact(data, rowsOfLine)
-	s := Settings{Settings: mcmc.Settings{Chains: 24, Draws: 3000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}}
-	result, err := SampleFrom(context.Background(), atExact(t, mean, covariance, 24), data, Barker{Target: TargetFull{}, BatchSize: 10, StepSize: step(.6, rowsOfLine)}, s)
+	s := Settings{Settings: mcmc.Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}}
+	result, err := SampleFrom(context.Background(), atExact(t, mean, covariance, 8), data, Barker{Target: TargetFull{}, BatchSize: 10, StepSize: step(.6, rowsOfLine)}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ func TestBarkerIsExact(t *testing.T) {
 	if p < 1e-3 {
 		t.Errorf("%s, p %.2g", what, p)
 	}
-	if result.Noise > 1 || result.Chains.Moves < 6500 {
-		t.Errorf("proposals were judged at s %.2f, after %d rounds for 6000", result.Noise, result.Chains.Moves)
+	if result.Noise > 1 || result.Chains.Moves < 4300 {
+		t.Errorf("proposals were judged at s %.2f, after %d rounds for 4000", result.Noise, result.Chains.Moves)
 	}
 }
 

@@ -43,7 +43,8 @@
 //
 // # Where it goes wrong
 //
-// The noise must be Gaussian: with n = 2 and heavy-tailed losses it is not, and the penalty is off by what the cumulants beyond the second say. Chains share their mini-batches, so each is
+// The noise must be Gaussian: with n = 2 and heavy-tailed losses it is not, and the penalty is off by what the cumulants beyond the second say. Result.Skewness and
+// Result.Bias tell how far, to the third cumulant, and Result.Warnings says so where an acceptance ratio may be wrong by a tenth. Chains share their mini-batches, so each is
 // right by itself but they are not independent: standard errors are to be taken over time. SGLD and the unadjusted Langevin algorithm (Unadjusted, AllRows) accept everything and are
 // biased at any step size; the rule Naive is there to show its bias.
 //

@@ -26,7 +26,7 @@ func ExampleSample() {
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{8}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .2}, Stochastic: bayes.All()}
 	sampler := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 20, Batches: 10}
 	result, err := pbnn.Sample(context.Background(), model, data, sampler, pbnn.Settings{
-		Settings: mcmc.Settings{Chains: 8, Draws: 200, WarmUp: 500, Seed: 1},
+		Settings: mcmc.Settings{Chains: 8, Draws: 100, WarmUp: 300, Seed: 1},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -35,5 +35,5 @@ func ExampleSample() {
 	fmt.Println("particles:", result.Posterior.Particles(), " some were accepted:", result.Acceptance > .05, " the noise was small:", result.Noise < 3)
 	// Output:
 	// completed draws of the expected posterior of 20 points
-	// particles: 1600  some were accepted: true  the noise was small: true
+	// particles: 800  some were accepted: true  the noise was small: true
 }

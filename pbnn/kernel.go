@@ -75,7 +75,7 @@ func (k kernel) judge(rng random.Stream, s mcmc.State, proposal, logRatio *graph
 	arrives := compute.RowsAll(graph.IsFinite(proposal), proposal.DType()) // [J]
 	finite := graph.And(arrives, graph.And(graph.IsFinite(noise.delta), graph.IsFinite(logRatio)))
 	accepted, info := mcmc.Accept(rng, logRatio, finite) // (e), (f)
-	info.Noise = noise.variance
+	info.Noise, info.SquaredSkewness = noise.variance, noise.skewness
 	next := s
 	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)
 	return next, info

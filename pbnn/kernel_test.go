@@ -77,16 +77,16 @@ func TestInvariantUnderGaussianNoise(t *testing.T) {
 		kernel seesBlurred
 		long   bool
 	}{
-		{kernel: walks(WithinBatches, Penalty, 1)},
-		{kernel: drifts(WithinBatches, Penalty, 1)},
+		{kernel: walks(WithinBatches, Penalty, 1), long: true},
+		{kernel: drifts(WithinBatches, Penalty, 1), long: true},
 		{kernel: walks(MeanOfBatches, Corrected, 12)},
-		{kernel: drifts(MeanOfBatches, Corrected, 12), long: true},
+		{kernel: drifts(MeanOfBatches, Corrected, 12)},
 		{kernel: walks(OneBatch, Corrected, 13), long: true},
 	} {
 		if c.long && testing.Short() {
 			continue
 		}
-		check.Kernel(t, c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 600, Slow: true})
+		check.Kernel(t, c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 600, Transitions: 40, Slow: true})
 	}
 }
 
@@ -97,12 +97,16 @@ func TestFaultsUnderGaussianNoise(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		kernel mcmc.Kernel
+		long   bool
 	}{
-		{"naive", walks(WithinBatches, Naive, 1)},
-		{"naive, Langevin", louder(drifts(WithinBatches, Naive, 1), 2)},
-		{"uncorrected", louder(walks(MeanOfBatches, Penalty, 3), 2)},
+		{"naive", walks(WithinBatches, Naive, 1), false},
+		{"naive, Langevin", louder(drifts(WithinBatches, Naive, 1), 2), true},
+		{"uncorrected", louder(walks(MeanOfBatches, Penalty, 3), 2), true},
 	} {
-		report, err := check.Run(c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 1500, Slow: true, Targets: []check.Target{check.Conjugate(), check.Skewed()}})
+		if c.long && testing.Short() {
+			continue
+		}
+		report, err := check.Run(c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 1500, Transitions: 40, Slow: true, Targets: []check.Target{check.Conjugate(), check.Skewed()}})
 		if err != nil {
 			t.Fatal(err)
 		}

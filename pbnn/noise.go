@@ -52,23 +52,25 @@ type noisy struct {
 	delta    *graph.Node // [J]
 	variance *graph.Node // [J]: sigma^2, of delta
 	degrees  float64     // of freedom of sigma^2
+	skewness *graph.Node // [J]: squared, of the sample of d_i; nil for M < 3
 }
 
 // of is the estimate from differences of the log-posterior, [J, M], and the variance of one of them within mini-batches, [J] on degrees of freedom, nil if n is 1.
 func (e Estimate) of(differences, within *graph.Node, degrees float64) noisy {
 	losses := graph.Neg(differences) // of the loss: d_i
 	m := losses.Shape().Dim(1)
+	skewness := squaredSkewness(losses)
 	switch e {
 	case OneBatch:
 		first := graph.Squeeze(graph.Slice(losses, graph.AxisRange(), graph.AxisElem(0)), 1)
 		_, variance := sample(graph.Slice(losses, graph.AxisRange(), graph.AxisRange(1)))
-		return noisy{first, variance, float64(m - 2)} // eq. 23
+		return noisy{first, variance, float64(m - 2), skewness} // eq. 23
 	case WithinBatches:
 		mean := graph.DivScalar(compute.RowSums(losses), float64(m))
-		return noisy{mean, graph.DivScalar(within, float64(m)), degrees}
+		return noisy{mean, graph.DivScalar(within, float64(m)), degrees, skewness}
 	}
 	mean, variance := sample(losses)
-	return noisy{mean, graph.DivScalar(variance, float64(m)), float64(m - 1)} // eq. 24 and 25
+	return noisy{mean, graph.DivScalar(variance, float64(m)), float64(m - 1), skewness} // eq. 24 and 25
 }
 
 // sample is the mean and the sample variance of each row, [J, M] to [J].

@@ -32,6 +32,12 @@ type Result struct {
 	Chains    *mcmc.Result     // draws and counts of each chain, status and times
 	// Noise is the mean of the sigma^2 that proposals were judged with, over all chains; 0 for samplers without one.
 	Noise float64
+	// Skewness is that of delta, as the d_i of all proposals show it, whatever its sign: 0 where the noise is Gaussian, as the penalty has it, and where M is below 3.
+	Skewness float64
+	// Bias is the first term of what Skewness does to the logarithm of an acceptance ratio, at most (see skewBias): 0.1 is a ratio that is wrong by a tenth.
+	Bias float64
+	// Warnings say in words what of the above makes the draws doubtful; empty if nothing does.
+	Warnings []string
 	// Acceptance is the mean probability of acceptance over all chains; NaN for samplers that accept everything.
 	Acceptance float64
 	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws, the warm-up not counted.
@@ -187,6 +193,7 @@ func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) 
 		r.Noise += c.Noise / float64(len(chains.Chains))
 		r.Acceptance += c.Acceptance / float64(len(chains.Chains))
 	}
+	r.judgeNoise()
 	r.Passes = float64(chains.Moves) * float64(sampler.RowsPerMove(d.rows)) / float64(d.rows)
 
 	phi := chains.Draws.Tensor()

@@ -38,7 +38,10 @@ func flat(t *testing.T, r *Result) []float64 {
 func TestCheckpoint(t *testing.T) {
 	engine := computetest.Go(t)
 	data := line(60)
-	for _, proposal := range Proposals() {
+	for i, proposal := range Proposals() {
+		if i > 0 && testing.Short() {
+			return
+		}
 		sampler := Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, Proposal: proposal, StepSize: .1}
 		s := quick(engine)
 		s.Draws = 1500 // longer than it takes to the second report
@@ -191,20 +194,24 @@ func TestAdapt(t *testing.T) {
 	engine := computetest.Go(t)
 	data := line(200)
 	s := quick(engine)
-	s.WarmUp, s.Unscaled = 150, true
-	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .02, Noise: .8, MaxBatches: 400}
+	s.WarmUp, s.Unscaled = 60, true
+	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 5, MaxBatches: 400}
 	for _, c := range []struct {
 		name    string
 		change  func(m *Metropolis)
 		reached bool
 		check   func(m Metropolis) bool
+		long    bool
 	}{
-		{"raises M", func(*Metropolis) {}, true, func(m Metropolis) bool { return m.Batches > 3 && m.BatchSize == 5 }},
-		{"capped", func(m *Metropolis) { m.MaxBatches = 6 }, false, func(m Metropolis) bool { return m.Batches == 6 && m.BatchSize == 5 }},
-		{"raises n after M", func(m *Metropolis) { m.MaxBatches, m.MaxBatchSize = 4, 200 }, true, func(m Metropolis) bool { return m.Batches == 4 && m.BatchSize > 5 }},
-		{"one batch: M is of no use", func(m *Metropolis) { m.Estimate, m.MaxBatchSize = OneBatch, 200 }, true, func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize > 5 }},
-		{"enough", func(m *Metropolis) { m.Noise = 1e6 }, true, func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize == 5 }},
+		{"raises M", func(*Metropolis) {}, true, func(m Metropolis) bool { return m.Batches > 3 && m.BatchSize == 5 }, true},
+		{"capped", func(m *Metropolis) { m.MaxBatches = 6 }, false, func(m Metropolis) bool { return m.Batches == 6 && m.BatchSize == 5 }, false},
+		{"raises n after M", func(m *Metropolis) { m.MaxBatches, m.MaxBatchSize = 4, 200 }, true, func(m Metropolis) bool { return m.Batches == 4 && m.BatchSize > 5 }, false},
+		{"one batch: M is of no use", func(m *Metropolis) { m.Estimate, m.MaxBatchSize = OneBatch, 200 }, true, func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize > 5 }, true},
+		{"enough", func(m *Metropolis) { m.Noise = 1e6 }, true, func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize == 5 }, true},
 	} {
+		if c.long && testing.Short() {
+			continue
+		}
 		m := base
 		c.change(&m)
 		r, err := Sample(context.Background(), bayesianLine(), data, m, s)

@@ -290,7 +290,7 @@ func TestShardsAreExact(t *testing.T) {
 	data := line(140)
 	sampler, settings := overShards(t)
 	sampler.StepSize = step(1, 16)
-	settings.Chains, settings.Draws, settings.Thin, settings.WarmUp = 24, 3000, 2, 400
+	settings.Chains, settings.Draws, settings.Thin, settings.WarmUp = 8, 2000, 2, 400
 	result, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
 	if err != nil {
 		t.Fatal(err)

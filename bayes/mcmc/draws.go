@@ -128,6 +128,7 @@ type ChainStats struct {
 	NonFinite       int     // proposals
 	Gradients       int     // that the transitions took
 	Noise           float64 // mean estimated variance of the log-ratio, over the transitions where it is finite; 0 if the kernel knows the ratio
+	SquaredSkewness float64 // mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not tell
 	MaxEnergyError  float64 // largest absolute one that is finite
 	MeanEnergyError float64 // mean absolute one of those that are finite
 	EnergyBFMI      float64 // energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
@@ -145,6 +146,8 @@ type tally struct {
 	Gradients   int     `json:"gradients"`
 	Noises      int     `json:"noises"` // variances of the log-ratio that are finite
 	SumNoise    float64 `json:"sum_noise"`
+	Skews       int     `json:"skews"` // squared skewnesses that are finite
+	SumSkew     float64 `json:"sum_skew"`
 
 	Errors       int     `json:"errors"` // energy errors that are finite
 	MaxError     float64 `json:"max_error"`
@@ -178,6 +181,10 @@ func (t *tally) add(told told, chain int, needs Needs) (ended bool) {
 		t.Noises++
 		t.SumNoise += v
 	}
+	if v := told.of(infoSquaredSkewness, chain, math.NaN()); finite(v) {
+		t.Skews++
+		t.SumSkew += v
+	}
 	if e := math.Abs(told.of(infoEnergyError, chain, math.NaN())); finite(e) {
 		t.Errors++
 		t.SumError += e
@@ -206,6 +213,9 @@ func (t *tally) stats(m *moves) ChainStats {
 	}
 	if t.Noises > 0 {
 		s.Noise = t.SumNoise / float64(t.Noises)
+	}
+	if t.Skews > 0 {
+		s.SquaredSkewness = t.SumSkew / float64(t.Skews)
 	}
 	if t.Errors > 0 {
 		s.MaxEnergyError, s.MeanEnergyError = t.MaxError, t.SumError/float64(t.Errors)

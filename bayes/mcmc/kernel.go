@@ -105,6 +105,8 @@ type Info struct {
 	Length *Node
 	// Noise is the estimated variance of the log-ratio that accepts or rejects; nil for kernels that know the ratio.
 	Noise *Node
+	// SquaredSkewness is that of the sample which estimates the log-ratio, m3^2/m2^3 of its central moments; nil for kernels that have no sample of 3 and more.
+	SquaredSkewness *Node
 }
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.

@@ -45,11 +45,12 @@ const (
 	infoEnergy
 	infoLength
 	infoNoise
+	infoSquaredSkewness
 	infoFields
 )
 
 func (i Info) field(f info) *Node {
-	return [infoFields]*Node{i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Noise}[f]
+	return [infoFields]*Node{i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Noise, i.SquaredSkewness}[f]
 }
 
 const (

@@ -1,0 +1,96 @@
+package pbnn
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Where the noise of delta is not Gaussian the penalty is off, first of all by the third cumulant kappa of delta. Let A(D) be the mean acceptance of a random walk's proposal whose loss differs by D, with
+// Gaussian noise of variance s, as the penalty makes it:
+//
+//	A(D) = Phi(-D/sqrt(s) - sqrt(s)/2) + exp(-D) Phi(D/sqrt(s) - sqrt(s)/2),   A(-D) = exp(D) A(D)
+//
+// A density with the cumulant kappa is phi - (kappa/6) phi''' to first order (Edgeworth; Hall 1992, section 2.4), so A becomes A + (kappa/6) A''', by parts. And an estimated s goes
+// along with delta: their covariance is kappa too (that of a sample's mean and variance), and as the penalty is s/2 it adds (kappa/2) A'', by Stein's identity. The way back has D and kappa with the opposite
+// sign. With the derivatives of A(-D) = exp(D) A(D) the ratio of both, which should be exp(-D), has the logarithm
+//
+//	-D + kappa (1/3 + A'/(2A) + A''/(2A))
+//
+// or, if s is by other mini-batches than delta (OneBatch), -D - kappa (1 + 3 A'/A + 3 A''/A)/6. For D far from 0 the terms are kappa/3 and -kappa/6, which is what E[exp(-delta)] says; at D = 0 there is
+// A'/A = -1/2 and A''/A = 1/2 - phi(sqrt(s)/2)/(2 sqrt(s) Phi(-sqrt(s)/2)).
+
+// skewBias is the larger of the absolute terms at D = 0 and far from it, for a delta of variance s and the given skewness, kappa = skewness s^(3/2).
+func skewBias(skewness, s float64, e Estimate) float64 {
+	if s == 0 {
+		return 0
+	}
+	root := math.Sqrt(s)
+	hazard := distuv.UnitNormal.Prob(root/2) / distuv.UnitNormal.CDF(-root/2) / root
+	far, near := 1./3, 1./3-hazard/4
+	if e == OneBatch {
+		far, near = -1./6, -(1-1.5*hazard)/6
+	}
+	return math.Abs(skewness) * s * root * math.Max(math.Abs(far), math.Abs(near))
+}
+
+// squaredSkewness is m3^2/m2^3 of each row, m being central moments over the M entries, [J, M] to [J]; 0 where all entries are the same; nil for M < 3.
+func squaredSkewness(x *graph.Node) *graph.Node {
+	m := float64(x.Shape().Dim(1))
+	if m < 3 {
+		return nil
+	}
+	mean := graph.DivScalar(compute.RowSums(x), m)
+	deviations := graph.Sub(x, graph.BroadcastToShape(graph.ExpandAxes(mean, 1), x.Shape()))
+	squares := graph.Square(deviations)
+	// scaled by the largest, so that powers neither overflow nor vanish
+	largest := graph.ReduceMax(squares, 1)
+	usable := graph.GreaterThan(largest, graph.ZerosLike(largest))
+	scale := graph.Where(usable, largest, graph.OnesLike(largest))
+	unit := graph.Div(deviations, graph.BroadcastToShape(graph.ExpandAxes(graph.Sqrt(scale), 1), x.Shape()))
+	second := graph.DivScalar(compute.RowSums(graph.Square(unit)), m)
+	third := graph.DivScalar(compute.RowSums(graph.Mul(graph.Square(unit), unit)), m)
+	cube := graph.Mul(graph.Square(second), second)
+	cube = graph.Where(usable, cube, graph.OnesLike(cube))
+	return graph.Where(usable, graph.Div(graph.Square(third), cube), graph.ZerosLike(cube))
+}
+
+// deltaSkewness is the skewness of delta from the mean squared skewness of samples of m differences. That of Gaussian ones is 6(m-2)/((m+1)(m+3)) (Fisher 1930); what is above is theirs, and the mean of m of them
+// has 1/sqrt(m) of it. A sample of few can show only (m-2)/sqrt(m-1), so it tells too little of strong skewness.
+func deltaSkewness(squared float64, m int, e Estimate) float64 {
+	if m < 3 {
+		return 0
+	}
+	k := float64(m)
+	excess := math.Max(0, squared-6*(k-2)/((k+1)*(k+3)))
+	if e != OneBatch {
+		excess /= k
+	}
+	return math.Sqrt(excess)
+}
+
+// tolerable is an error of an acceptance ratio that needs no words.
+const tolerable = 0.1
+
+// judgeNoise fills in Skewness, Bias and Warnings.
+func (r *Result) judgeNoise() {
+	m, ok := r.Sampler.(Metropolis)
+	if !ok || m.Rule == Naive {
+		return
+	}
+	squared := 0.0
+	for _, c := range r.Chains.Chains {
+		squared += c.SquaredSkewness / float64(len(r.Chains.Chains))
+	}
+	r.Skewness = deltaSkewness(squared, m.Batches, m.Estimate)
+	r.Bias = skewBias(r.Skewness, r.Noise, m.Estimate)
+	if r.Bias > tolerable {
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"the loss differences are not Gaussian: delta has a skewness of %.2g at sigma^2 = %.2g, by which acceptance ratios are off by up to about %.0f %%: take a larger BatchSize (n) than %d, more Batches (M) than %d, or smaller steps",
+			r.Skewness, r.Noise, 100*math.Expm1(r.Bias), m.BatchSize, m.Batches))
+	}
+}
