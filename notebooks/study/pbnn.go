@@ -24,10 +24,9 @@ type penaltyRun struct {
 	thin    int
 }
 
-// Draws of each chain where Options.Epochs does not say how many; the warm-up has penaltyWarmUp of its transitions for each.
+// Draws of each chain where Options.Epochs does not say how many; the warm-up is half as long as they take.
 const (
 	penaltyDraws  = 500
-	penaltyWarmUp = 10
 	penaltyChains = 8
 )
 
@@ -72,7 +71,7 @@ func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model,
 			draws = o.Epochs
 		}
 		result, err := pbnn.Sample(ctx, model, data, r.sampler, pbnn.Settings{Unscaled: true, Settings: mcmc.Settings{
-			Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: penaltyWarmUp * draws, Seed: 1,
+			Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: draws * r.thin / 2, Seed: 1,
 		}})
 		if err != nil {
 			return nil, cells, fmt.Errorf("%s: %w", r.name, err)
@@ -148,10 +147,10 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		return nil, nil, err
 	}
 	by := func(rule pbnn.Rule) pbnn.Metropolis {
-		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule, StepSize: .1}
+		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule, StepSize: .03}
 	}
 	return penaltyPanels(ctx, o, "pbnn.fig1", penaltyLineModel, data, nil, []penaltyRun{
-		{"with penalty", by(pbnn.Corrected), 40}, {"without penalty", by(pbnn.Naive), 40},
+		{"with penalty", by(pbnn.Corrected), 100}, {"without penalty", by(pbnn.Naive), 100},
 	}, exact)
 }
 
