@@ -149,9 +149,13 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	by := func(rule pbnn.Rule) pbnn.Metropolis {
 		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule, StepSize: .03}
 	}
-	return penaltyPanels(ctx, o, "pbnn.fig1", penaltyLineModel, data, nil, []penaltyRun{
+	fig, cells, err := penaltyPanels(ctx, o, "pbnn.fig1", penaltyLineModel, data, nil, []penaltyRun{
 		{"with penalty", by(pbnn.Corrected), 100}, {"without penalty", by(pbnn.Naive), 100},
 	}, exact)
+	for i, s := range spread {
+		spread[i] = math.Sqrt(s*s - .25)
+	}
+	return fig, append(cells, Cell{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Metric: "epistemic std", Ours: mean(spread), SE: math.NaN(), Reps: 1}), err
 }
 
 // exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1).
