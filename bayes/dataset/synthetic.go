@@ -86,3 +86,39 @@ func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
 
 // angle is point i of n evenly spaced from 0 to pi, both ends among them; a single point is at 0.
 func angle(i, n int) float64 { return math.Pi * float64(i) / float64(max(n-1, 1)) }
+
+// NoisyLine draws n rows of a linear regression: x ~ U(-1, 1), y = 0.3 + 0.5 x + N(0, noise^2). n must be at least 1, noise finite and at least 0.
+func NoisyLine(n int, noise float64, seed uint64) (*Dataset, error) {
+	return curve("line", "Line with noise", n, noise, seed, func(u float64) float64 { return 2*u - 1 }, func(x float64) float64 { return .3 + .5*x })
+}
+
+// GappedWave draws n rows of a 1-d regression with a gap: x uniform on (-3, -1) and (1, 3), y = GappedWaveMean(x) + N(0, noise^2). n must be at least 1, noise finite and at least 0.
+func GappedWave(n int, noise float64, seed uint64) (*Dataset, error) {
+	return curve("gapped_wave", "Wave with a gap", n, noise, seed, func(u float64) float64 {
+		if u < .5 {
+			return -3 + 4*u
+		}
+		return -1 + 4*u
+	}, GappedWaveMean)
+}
+
+// GappedWaveMean is sin(2x)/2 + x/4, the mean of y in [GappedWave].
+func GappedWaveMean(x float64) float64 { return math.Sin(2*x)/2 + x/4 }
+
+// curve draws rows of one feature, x = place(u) of a uniform u, and y = mean(x) with noise.
+func curve(name, title string, n int, noise float64, seed uint64, place, mean func(float64) float64) (*Dataset, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("dataset %s: n is %d: it must be at least 1", name, n)
+	}
+	if !(noise >= 0) || math.IsInf(noise, 0) {
+		return nil, fmt.Errorf("dataset %s: the noise is %v: it must be finite and at least 0", name, noise)
+	}
+	rng := newRand(name, seed, 0)
+	d := &Dataset{Name: name, Title: title, Source: synthetic, Features: []string{"x"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+	for i := range n {
+		x := place(rng.Float64())
+		d.X.Set(i, 0, x)
+		d.Y[i] = mean(x) + noise*rng.NormFloat64()
+	}
+	return d, nil
+}

@@ -151,3 +151,38 @@ func TestSyntheticErrors(t *testing.T) {
 		wantError(t, err, tt.want...)
 	}
 }
+
+// The curves keep to their ranges, the wave out of its gap, and what is left of y without the mean has the noise's standard deviation: 20 000 rows, five standard errors.
+func TestCurves(t *testing.T) {
+	const n = 20_000
+	for _, c := range []struct {
+		draw   func(n int, noise float64, seed uint64) (*Dataset, error)
+		mean   func(x float64) float64
+		lo, hi float64 // of |x|
+	}{{NoisyLine, func(x float64) float64 { return .3 + .5*x }, 0, 1}, {GappedWave, GappedWaveMean, 1, 3}} {
+		d, err := c.draw(n, .2, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		square, sum := 0., 0.
+		for i, y := range d.Y {
+			x := d.X.At(i, 0)
+			if math.Abs(x) < c.lo || math.Abs(x) > c.hi {
+				t.Fatalf("%s: x = %v", d.Name, x)
+			}
+			sum += x
+			square += (y - c.mean(x)) * (y - c.mean(x)) / n
+		}
+		if math.Abs(square/.04-1) > 5*math.Sqrt(2./n) || math.Abs(sum/n) > 5*c.hi/math.Sqrt(n) {
+			t.Errorf("%s: noise %v, mean of x %v", d.Name, math.Sqrt(square), sum/n)
+		}
+		for _, noise := range []float64{-1, math.NaN(), math.Inf(1)} {
+			if _, err := c.draw(5, noise, 1); err == nil {
+				t.Errorf("%s: no error for the noise %v", d.Name, noise)
+			}
+		}
+		if _, err := c.draw(0, 1, 1); err == nil {
+			t.Errorf("%s: no error for no rows", d.Name)
+		}
+	}
+}

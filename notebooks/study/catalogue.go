@@ -19,6 +19,9 @@ var built = map[string]Study{
 	"gohsmc.table10":    {State: Reduced, Run: runEqualSeconds, Note: equalNote},
 	"gohsmc.fig1":       figure("gohsmc.fig1", "without SGHMC and NUTS, whose chains are not validated; "+regressionNote, regressionFig1),
 	"gohsmc.fig6":       figure("gohsmc.fig6", equalNote, regressionFig6),
+	"pbnn.fig1":         figure("pbnn.fig1", penaltyNote, penaltyFig1),
+	"pbnn.fig2":         figure("pbnn.fig2", penaltyNote, penaltyFig2),
+	"pbnn.fig4":         figure("pbnn.fig4", "SGLD at eta 1e-4 and 1e-6; the penalty's step is chosen by the warm-up, not 0.1; "+penaltyNote, penaltyFig4),
 }
 
 const asInPaper = "the paper's settings, not tuned; " + lessDraws
@@ -26,6 +29,8 @@ const regressionNote = "california trains for 40 epochs, not 200, repeats twice,
 
 const equalNote = "on red wine and California housing instead of MNIST: the paper's protocol, the random walk makes its epochs and the others get its seconds; " +
 	"NUTS trains with exact Langevin for half of them and samples at that psi for the other half; " + regressionNote
+
+const penaltyNote = "data, network and prior are ours, since the paper names none; -epochs sets the draws of each chain"
 
 const lessDraws = "MAP-HMC and SGSMC-HMC draw less"
 
