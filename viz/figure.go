@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"image"
 	"image/png"
 	"io/fs"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+	xdraw "golang.org/x/image/draw"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -183,7 +185,7 @@ func (f *Figure) Show() error {
 	return show(data, f.width, f.height)
 }
 
-// ShowFile displays a PNG that [Figure.Save] has written, as Show does the figure.
+// ShowFile displays a PNG that [Figure.Save] has written, as Show does the figure, but one wider than 1600 CSS pixels with half of its pixels in each direction.
 func ShowFile(path string) error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook
@@ -192,11 +194,32 @@ func ShowFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("viz: %w", err)
 	}
-	size, err := png.DecodeConfig(bytes.NewReader(data))
+	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("viz: %s is no PNG: %w", path, err)
 	}
-	return show(data, size.Width/2, size.Height/2) // a PNG has twice as many pixels in each direction
+	size := picture.Bounds().Size().Div(pixelRatio)
+	if size.X > widest {
+		if data, err = shrunk(picture, size); err != nil {
+			return err
+		}
+	}
+	return show(data, size.X, size.Y)
+}
+
+// widest is the figure, in CSS pixels, beyond which a notebook gets one pixel for each: it scales such a figure down in any case, and its file would
+// grow by megabytes.
+const widest = 1600
+
+// shrunk is the PNG of a picture scaled to a size.
+func shrunk(picture image.Image, size image.Point) ([]byte, error) {
+	small := image.NewRGBA(image.Rectangle{Max: size})
+	xdraw.CatmullRom.Scale(small, small.Bounds(), picture, picture.Bounds(), xdraw.Src, nil)
+	var buf bytes.Buffer
+	if err := png.Encode(&buf, small); err != nil {
+		return nil, fmt.Errorf("viz: encoding PNG: %w", err)
+	}
+	return buf.Bytes(), nil
 }
 
 // show displays a PNG at its size in CSS pixels.
