@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gobnn/bayes"
+	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -37,25 +38,30 @@ var (
 	penaltyLineModel = bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 	penaltyWaveModel = bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: penaltyNoise}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 
-	penaltyFull    = penaltyRun{"BNN, all rows", pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}}, 10}
-	penaltyFive    = penaltyRun{"PBNN, n = 5, M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5}, 40}
-	penaltyTen     = penaltyRun{"PBNN, n = 10, M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 10, Batches: 5}, 40}
-	penaltyNaive   = penaltyRun{"no penalty, n = 10", pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches, Rule: pbnn.Naive}, 40}
-	penaltyTempers = penaltyRun{"tempered, n = 5", pbnn.AllRows{Target: pbnn.TargetTempered{N: 5}, Kernel: mcmc.MALA{}}, 10}
+	penaltyFull    = penaltyRun{"BNN on all rows", pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}}, 10}
+	penaltyFive    = penaltyRun{"PBNN n = 5 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5}, 40}
+	penaltyTen     = penaltyRun{"PBNN n = 10 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 10, Batches: 5}, 40}
+	penaltyNaive   = penaltyRun{"no penalty n = 10", pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches, Rule: pbnn.Naive}, 40}
+	penaltyTempers = penaltyRun{"tempered n = 5", pbnn.AllRows{Target: pbnn.TargetTempered{N: 5}, Kernel: mcmc.MALA{}}, 10}
 )
 
 // penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
 func penaltySGLD(eta float64) penaltyRun {
-	return penaltyRun{fmt.Sprintf("SGLD, n = 5, eta = %g", eta), pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
+	return penaltyRun{fmt.Sprintf("SGLD n = 5 eta = %g", eta), pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
 }
 
-// penaltyPanels runs those that are asked for, a panel and cells for each: mean epistemic standard deviation over the plotted range, acceptance, sigma^2 and the bias that its skewness makes.
+// penaltyPanels runs those that are asked for, chains that begin at the mode, a panel and cells for each: mean epistemic standard deviation over the plotted range, acceptance, sigma^2 and the bias that its skewness makes.
 func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model, data *dataset.Dataset, truth func(float64) float64, runs []penaltyRun, first ...*viz.Figure) (*viz.Figure, []Cell, error) {
 	var names []string
 	for _, r := range runs {
 		names = append(names, r.name)
 	}
 	methods, err := o.only(names, data.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	// From the prior some chains would stay where their noise lets nothing pass.
+	mode, err := baseline.Fit(ctx, model, baseline.MAP{}, dataset.Parts{Train: data}, baseline.Settings{Epochs: 200, Unscaled: true, Seed: 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +76,7 @@ func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model,
 		if o.Epochs > 0 {
 			draws = o.Epochs
 		}
-		result, err := pbnn.Sample(ctx, model, data, r.sampler, pbnn.Settings{Unscaled: true, Settings: mcmc.Settings{
+		result, err := pbnn.SampleFrom(ctx, mode.Posterior, data, r.sampler, pbnn.Settings{Settings: mcmc.Settings{
 			Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: draws * r.thin / 2, Seed: 1,
 		}})
 		if err != nil {

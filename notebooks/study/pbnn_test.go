@@ -12,7 +12,7 @@ func TestPenaltyFigures(t *testing.T) {
 	for id, want := range map[string][]string{
 		"pbnn.fig1": {"with penalty", "without penalty"},
 		"pbnn.fig2": {penaltyFull.name, penaltyFive.name, penaltyNaive.name, penaltyTen.name},
-		"pbnn.fig4": {"SGLD, n = 5, eta = 0.0001", "SGLD, n = 5, eta = 1e-06", penaltyTempers.name, penaltyFive.name},
+		"pbnn.fig4": {"SGLD n = 5 eta = 0.0001", "SGLD n = 5 eta = 1e-06", penaltyTempers.name, penaltyFive.name},
 	} {
 		s, err := Find(id)
 		if err != nil {
