@@ -81,6 +81,9 @@ func TestReportedAt(t *testing.T) {
 
 // Table 1, Table 6 and figure 1 are of the same repetitions.
 func TestRegressionTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute on the Go backend")
+	}
 	tiny(t)
 	var said []string
 	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 3, Progress: func(line string) { said = append(said, line) }}

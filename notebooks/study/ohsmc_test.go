@@ -65,6 +65,9 @@ func TestPaperContenders(t *testing.T) {
 
 // Table 3 and the page of calibration are views of Table 8's repetitions: none is computed twice.
 func TestViewsOfTable8(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute on the Go backend")
+	}
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	var said []string
 	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"}, Reps: 2, Epochs: 1,
