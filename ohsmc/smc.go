@@ -348,7 +348,7 @@ func (s *sequence) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes,
 	now := Max(nodes[movingNow], BroadcastToDims(ConvertDType(inputs[1], s.DType), s.Particles))
 	moving := GreaterThan(now, ZerosLike(now))
 	for name, node := range packed {
-		packed[name] = Where(BroadcastToDims(Reshape(moving, append([]int{s.Particles}, slices.Repeat([]int{1}, node.Rank()-1)...)...), node.Shape().Dimensions...), node, nodes[name])
+		packed[name] = mcmc.Choose(moving, node, nodes[name])
 	}
 	ended := Mul(now, info.Complete)
 	packed[movingNow] = Sub(now, ended)

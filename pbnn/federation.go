@@ -1,6 +1,7 @@
 package pbnn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,10 @@ type ShardSettings struct {
 // the draws before it, with the status mcmc.Stopped and the reason in Chains.Stopped; a checkpoint goes on with that step. A shard with another model or type is refused with ErrShard.
 func SampleShards(ctx context.Context, model bayes.Model, shards []Shard, sampler Metropolis, settings ShardSettings) (*Result, error) {
 	f := &federation{ShardSettings: settings, shards: shards}
-	f.Timeout = orDefault(f.Timeout, 30*time.Second)
-	f.Retries = max(0, orDefault(f.Retries, 2))
-	f.Chains = orDefault(f.Chains, 4)
-	f.DType = orDefault(f.DType, compute.Float32)
+	f.Timeout = cmp.Or(f.Timeout, 30*time.Second)
+	f.Retries = max(0, cmp.Or(f.Retries, 2))
+	f.Chains = cmp.Or(f.Chains, 4)
+	f.DType = cmp.Or(f.DType, compute.Float32)
 	d, smallest, err := f.meet(ctx, model)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (f *federation) meet(ctx context.Context, model bayes.Model) (d *prepared, 
 
 // check is Metropolis' own, and what holds for shards.
 func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error) {
-	m.BatchSize = orDefault(m.BatchSize, max(1, min(100/len(f.shards), smallest)))
+	m.BatchSize = cmp.Or(m.BatchSize, max(1, min(100/len(f.shards), smallest)))
 	if m.Target != nil {
 		m.Target = m.Target.fixed(m.BatchSize * len(f.shards))
 	}

@@ -1,6 +1,7 @@
 package pbnn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,8 +148,8 @@ func (d *prepared) prepare() error {
 	if err := d.data.Validate(); err != nil {
 		return fmt.Errorf("pbnn: %w", err)
 	}
-	d.settings.Chains = orDefault(d.settings.Chains, 4)
-	d.settings.DType = orDefault(d.settings.DType, compute.Float32)
+	d.settings.Chains = cmp.Or(d.settings.Chains, 4)
+	d.settings.DType = cmp.Or(d.settings.DType, compute.Float32)
 	scaled, err := d.standard.Apply(d.data.X)
 	if err != nil {
 		return fmt.Errorf("pbnn: %w", err)

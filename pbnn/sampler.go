@@ -1,6 +1,7 @@
 package pbnn
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -88,13 +89,13 @@ func (u Unadjusted) RowsPerMove(int) int { return u.BatchSize }
 func (a AllRows) RowsPerMove(rows int) int { return rows }
 
 func (m Metropolis) prepared(rows int) (Sampler, error) {
-	m.BatchSize = orDefault(m.BatchSize, min(100, rows))
-	m.Batches = orDefault(m.Batches, 10)
-	m.Proposal = orDefault(m.Proposal, RandomWalk)
-	m.Estimate = orDefault(m.Estimate, MeanOfBatches)
-	m.Rule = orDefault(m.Rule, Corrected)
-	m.MaxBatches = orDefault(m.MaxBatches, 10*m.Batches)
-	m.MaxBatchSize = orDefault(m.MaxBatchSize, m.BatchSize)
+	m.BatchSize = cmp.Or(m.BatchSize, min(100, rows))
+	m.Batches = cmp.Or(m.Batches, 10)
+	m.Proposal = cmp.Or(m.Proposal, RandomWalk)
+	m.Estimate = cmp.Or(m.Estimate, MeanOfBatches)
+	m.Rule = cmp.Or(m.Rule, Corrected)
+	m.MaxBatches = cmp.Or(m.MaxBatches, 10*m.Batches)
+	m.MaxBatchSize = cmp.Or(m.MaxBatchSize, m.BatchSize)
 	if m.Target == nil {
 		return nil, noTarget("Metropolis", "TargetFull{} or TargetExpected{}")
 	}
@@ -120,7 +121,7 @@ func (m Metropolis) prepared(rows int) (Sampler, error) {
 func (m Metropolis) kernel() kernel { return kernel{m.Proposal, m.Estimate, m.Rule, m.StepSize} }
 
 func (u Unadjusted) prepared(rows int) (Sampler, error) {
-	u.BatchSize = orDefault(u.BatchSize, min(100, rows))
+	u.BatchSize = cmp.Or(u.BatchSize, min(100, rows))
 	if u.Target == nil {
 		return nil, noTarget("Unadjusted", "TargetFull{} or TargetExpected{}")
 	}

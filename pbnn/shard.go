@@ -1,6 +1,7 @@
 package pbnn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,7 +76,7 @@ func NewShard(model bayes.Model, data *dataset.Dataset, dtype compute.DType, eng
 	if engine, err = engine.Or(); err != nil {
 		return nil, err
 	}
-	dtype = orDefault(dtype, compute.Float32)
+	dtype = cmp.Or(dtype, compute.Float32)
 	s := &LocalShard{
 		description: Description{Model: text, Inputs: bound.Inputs, Outputs: bound.Outputs, DType: dtype.String(), Rows: data.Rows(), Hash: data.Hash()},
 		bound:       bound, dtype: dtype, engine: engine, state: compute.NewState(engine), programs: map[[3]int]*compute.Program{},

@@ -1,6 +1,7 @@
 package pbnn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -80,7 +81,7 @@ func (TargetFullData) Points(rows int) float64 { return float64(rows) }
 func (t TargetTempered) Points(int) float64 { return t.N }
 
 func (t TargetFull) fixed(int) FromMiniBatches       { return t }
-func (t TargetExpected) fixed(n int) FromMiniBatches { t.N = orDefault(t.N, n); return t }
+func (t TargetExpected) fixed(n int) FromMiniBatches { t.N = cmp.Or(t.N, n); return t }
 
 func (TargetFullData) allRows() {}
 func (TargetTempered) allRows() {}
@@ -100,12 +101,4 @@ func (t TargetTempered) check(int) error {
 		return fmt.Errorf("pbnn: TargetTempered.N is %v: it must be positive and finite, the number of points whose likelihood counts", t.N)
 	}
 	return nil
-}
-
-func orDefault[T comparable](v, byDefault T) T {
-	var zero T
-	if v == zero {
-		return byDefault
-	}
-	return v
 }

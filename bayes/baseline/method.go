@@ -44,7 +44,7 @@ const (
 	Cancelled    Status = "cancelled"     // by the context: the posterior is what was there
 )
 
-// ErrDiverged says that no member had a finite gradient. Fit wraps it.
+// ErrDiverged says that no member had a finite gradient, or that chains left for where nothing is finite. Fit wraps it.
 var ErrDiverged = errors.New("baseline: training diverged")
 
 // Result of Fit.

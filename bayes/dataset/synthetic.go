@@ -34,17 +34,7 @@ func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
 // SinTanh draws n rows of the 1-d regression of the OHSMC paper: x ~ U(-6, 6), y = x sin(x tanh x) + N(0, 1). The true function is
 // [SinTanhMean]. n must be at least 1.
 func SinTanh(n int, seed uint64) (*Dataset, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("dataset sin_tanh: n is %d: it must be at least 1", n)
-	}
-	rng := newRand("sin_tanh", seed, 0)
-	d := &Dataset{Name: "sin_tanh", Title: "x sin(x tanh x) plus noise", Source: synthetic, Features: []string{"x"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
-	for i := range n {
-		x := -6 + 12*rng.Float64()
-		d.X.Set(i, 0, x)
-		d.Y[i] = SinTanhMean(x) + rng.NormFloat64()
-	}
-	return d, nil
+	return curve("sin_tanh", "x sin(x tanh x) plus noise", n, 1, seed, func(u float64) float64 { return -6 + 12*u }, SinTanhMean)
 }
 
 // SinTanhMean is x sin(x tanh x), the mean of y in [SinTanh].

@@ -16,6 +16,8 @@ import (
 	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
 	"gobnn/ohsmc"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // bench is where the contenders of one model meet: what is compiled serves all repetitions.
@@ -120,11 +122,11 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 	}
 	start := time.Now()
 	f, err := b.train(within, a, parts, seed, what, nil)
-	if err == nil && a.Chains != nil && ctx.Err() == nil {
+	if err == nil {
 		f.seconds = time.Since(start).Seconds()
-		err = b.sample(ctx, f, a, parts.Train, seed)
-	} else if err == nil {
-		f.seconds = time.Since(start).Seconds()
+		if a.Chains != nil && ctx.Err() == nil {
+			err = b.sample(ctx, f, a, parts.Train, seed)
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("cancelled: %w", context.Cause(ctx))
@@ -189,7 +191,7 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 		f := &fitted{posterior: result.Posterior, epochs: float64(result.Steps) / float64(every), ess: math.NaN()}
 		if result.Chains == nil {
 			for _, v := range result.Validated {
-				f.curve = append(f.curve, validated{epoch: float64(v.Step) / float64(every), nlpd: mean(v.NLPD)})
+				f.curve = append(f.curve, validated{epoch: float64(v.Step) / float64(every), nlpd: stat.Mean(v.NLPD, nil)})
 			}
 		}
 		return f, nil
@@ -212,7 +214,7 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 		for _, r := range result.Trace {
 			ess = append(ess, r.ESS)
 		}
-		f.ess = mean(ess)
+		f.ess = stat.Mean(ess, nil)
 		return f, nil
 	default:
 		return nil, fmt.Errorf("study: %T is neither a baseline.Method nor an ohsmc.Algorithm", method)
@@ -262,13 +264,4 @@ func (b *bench) tell(format string, args ...any) {
 		b.said = time.Now()
 		b.say(format, args...)
 	}
-}
-
-// mean of values; NaN of none.
-func mean(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }

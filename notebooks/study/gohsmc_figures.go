@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gobnn/viz"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Figures 1 and 6 of Millard et al. 2025, on its two regressions: a panel for each data set and batch size, a curve for each method.
@@ -82,7 +84,7 @@ func meanCurve(results []Result, along string) viz.Series {
 			}
 			losses = append(losses, r.Series["loss"][k])
 		}
-		s.Step, s.Value = append(s.Step, x), append(s.Value, mean(losses))
+		s.Step, s.Value = append(s.Step, x), append(s.Value, stat.Mean(losses, nil))
 	}
 	return s
 }

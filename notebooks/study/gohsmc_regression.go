@@ -206,16 +206,24 @@ func (s regressionData) contenders() ([]contender, error) {
 	return all, nil
 }
 
+// begin gives the contenders at one batch size, their repetitions, and the bench, which is to be closed.
+func (s regressionData) begin(o Options, batch int) (all []contender, reps int, b *bench, err error) {
+	if all, err = s.contenders(); err != nil {
+		return nil, 0, nil, err
+	}
+	reps, epochs := s.extent(o)
+	b = newBench(s.model(), s.batches[batch], epochs, o.say)
+	b.timed = true
+	return all, reps, b, nil
+}
+
 // run repeats the methods at one batch size; the repetition is the seed of the split and of the method.
 func (s regressionData) run(ctx context.Context, o Options, store *Store, batch int, methods []string) ([]regressionRun, error) {
-	all, err := s.contenders()
+	all, reps, b, err := s.begin(o, batch)
 	if err != nil {
 		return nil, err
 	}
-	reps, epochs := s.extent(o)
-	b := newBench(s.model(), s.batches[batch], epochs, o.say)
 	defer b.close()
-	b.timed = true
 	var runs []regressionRun
 	for _, c := range all {
 		if !slices.Contains(methods, c.name) {

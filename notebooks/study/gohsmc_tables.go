@@ -68,14 +68,11 @@ func equalSeconds(ctx context.Context, o Options) ([]regressionRun, error) {
 		return nil, err
 	}
 	return eachRegression(o, func(s regressionData, batch int, _ []string, store *Store) ([]regressionRun, error) {
-		all, err := s.contenders()
+		all, reps, b, err := s.begin(o, batch)
 		if err != nil {
 			return nil, err
 		}
-		reps, epochs := s.extent(o)
-		b := newBench(s.model(), s.batches[batch], epochs, o.say)
 		defer b.close()
-		b.timed = true
 		var walk []Result
 		var runs []regressionRun
 		for _, c := range all {
@@ -92,7 +89,7 @@ func equalSeconds(ctx context.Context, o Options) ([]regressionRun, error) {
 				return runs, err
 			}
 			if first { // the others may make more epochs, where they are faster
-				walk, b.epochs = r.results, 10*epochs
+				walk, b.epochs = r.results, 10*b.epochs
 			}
 		}
 		return runs, nil

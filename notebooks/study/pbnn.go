@@ -14,6 +14,7 @@ import (
 	"gobnn/viz"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Figures 1, 2 and 4 of "Penalty Bayesian Neural Networks". The paper names neither the functions behind its data nor its networks and priors: those are ours.
@@ -102,7 +103,7 @@ func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model,
 		for _, c := range []struct {
 			metric string
 			value  float64
-		}{{"epistemic std", mean(spread)}, {"acceptance", result.Acceptance}, {"sigma^2", result.Noise}, {"skewness bias", result.Bias}} {
+		}{{"epistemic std", stat.Mean(spread, nil)}, {"acceptance", result.Acceptance}, {"sigma^2", result.Noise}, {"skewness bias", result.Bias}} {
 			cells = append(cells, Cell{Study: id, Data: data.Name, Method: r.name, Metric: c.metric, Ours: c.value, SE: math.NaN(), Reps: 1, Seconds: seconds})
 		}
 		o.say("%s: %s, %.1f s, acceptance %.2f", id, r.name, seconds, result.Acceptance)
@@ -161,7 +162,7 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	for i, s := range spread {
 		spread[i] = math.Sqrt(s*s - .25)
 	}
-	return fig, append(cells, Cell{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Metric: "epistemic std", Ours: mean(spread), SE: math.NaN(), Reps: 1}), err
+	return fig, append(cells, Cell{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Metric: "epistemic std", Ours: stat.Mean(spread, nil), SE: math.NaN(), Reps: 1}), err
 }
 
 // exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1).
