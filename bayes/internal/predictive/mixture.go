@@ -122,8 +122,8 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 
 // QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1]; rest[g] is the weight
 // of the others and q the quantile of the whole. One pass over the particles serves all groups: leaving out a group moves the
-// quantile little, and a step of Halley's method from q finds it. Where its second-order term is more than a tenth of the first, or the step more than half
-// the standard deviation of the Gaussians around q, the quantile is solved for anew.
+// quantile little, and a step of Halley's method from q finds it. Where its second-order term is more than a twentieth of the first, or the step more than
+// a quarter of the standard deviation of the Gaussians around q, the quantile is solved for anew.
 func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float64) {
 	p, sign := lowerTail(p)
 	tails := make([]tail, len(out))
@@ -143,7 +143,7 @@ func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float6
 		t = t.scaled(rest[g])
 		step := (p - t.probability) / t.density
 		bend := step * t.slope / (2 * t.density)
-		if math.Abs(bend) <= 0.1 && step*step*t.sharpness <= 0.25*t.density {
+		if math.Abs(bend) <= 0.05 && step*step*t.sharpness <= 0.0625*t.density {
 			out[g] = q + sign*step*(1-bend)
 		} else { // also if NaN
 			out[g] = sign * m.solve(p, sign, sign*q, span{bounds[g], bounds[g+1]})
