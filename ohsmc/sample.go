@@ -99,7 +99,7 @@ func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Set
 	bound := trained.Bound()
 	x := compute.Floats(settings.DType, flat(scaled), data.Rows(), data.Dims())
 	y := compute.Floats(settings.DType, trained.Target.Apply(data.Y), data.Rows())
-	problem, err := target.Problem(bound, x, y, psi, settings.Chains, settings.Devices)
+	problem, err := target.Problem(settings.Engine, bound, x, y, psi, settings.Chains, settings.Devices)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}

@@ -26,13 +26,17 @@ type MAPHMC struct {
 }
 
 // HMC is Hamiltonian Monte Carlo for all parameters of the network, given all rows: the reference that the others approximate, at many times the cost. Every
-// parameter has the model's prior, whatever the Model's partition; chains begin at draws from it. Look at Result.Chains, and at package diag, before the
-// draws are believed.
+// parameter has the model's prior, whatever the Model's partition. Look at Result.Chains, and at package diag, before the draws are believed.
+//
+// Chains begin at draws from the prior, which shows where they do not come to the same; with many rows a draw is so far out that the warm-up needs thousands
+// of transitions. FromMode begins all of them at the mode, of MAP training first, whose prior is on the parameters that the partition calls stochastic.
 type HMC struct {
 	Kernel mcmc.Kernel // leaves the posterior invariant, such as mcmc.HMC; default mcmc.NUTS{}
 	Chains int         // side by side; default 4
 	Draws  int         // of each chain; default 250
 	WarmUp int         // transitions of each chain before the draws, which choose step size and scales; default 500
+
+	FromMode bool `json:",omitempty"` // chains begin at the mode; default: at draws from the prior
 }
 
 var (
@@ -54,9 +58,13 @@ func (HMC) source() string { return "Hamiltonian Monte Carlo for all parameters"
 func (m MAPHMC) describe() any {
 	return describeChains("MAPHMC", m.Kernel, m.Chains, m.Draws, m.WarmUp)
 }
-func (m HMC) describe() any { return describeChains("HMC", m.Kernel, m.Chains, m.Draws, m.WarmUp) }
+func (m HMC) describe() any {
+	described := describeChains("HMC", m.Kernel, m.Chains, m.Draws, m.WarmUp)
+	described["from_mode"] = m.FromMode
+	return described
+}
 
-func describeChains(name string, kernel mcmc.Kernel, chains, draws, warmUp int) any {
+func describeChains(name string, kernel mcmc.Kernel, chains, draws, warmUp int) map[string]any {
 	return map[string]any{"type": name, "kernel": fmt.Sprintf("%T", kernel), "settings": kernel, "chains": chains, "draws": draws, "warm_up": warmUp}
 }
 
@@ -126,7 +134,15 @@ func (m HMC) fit(ctx context.Context, j *job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.sample(ctx, &Result{}, whole, nil, problem, m.Kernel, mcmc.Settings{Chains: m.Chains, Draws: m.Draws, WarmUp: m.WarmUp})
+	before := &Result{}
+	if m.FromMode {
+		point, err := j.trainMode(ctx)
+		if err != nil {
+			return nil, err
+		}
+		before, problem.Start = point.Result, j.startAt(point.theta, m.Chains) // in the order of the slots, as phi of the whole network is
+	}
+	return j.sample(ctx, before, whole, nil, problem, m.Kernel, mcmc.Settings{Chains: m.Chains, Draws: m.Draws, WarmUp: m.WarmUp})
 }
 
 // problem is the posterior of phi given all rows, at psi, flat [W].
@@ -139,7 +155,7 @@ func (j *job) problem(bound *bayes.Bound, psi []float64, chains int) (mcmc.Probl
 	if bound.W > 0 {
 		shared = compute.Floats(j.DType, psi, bound.W)
 	}
-	problem, err := target.Problem(bound, x, y, shared, chains, 1)
+	problem, err := target.Problem(j.engine, bound, x, y, shared, chains, 1)
 	if err != nil {
 		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
 	}

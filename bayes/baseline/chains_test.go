@@ -41,7 +41,6 @@ func TestChainsAreExact(t *testing.T) {
 	}
 
 	// All three with the prior: the posterior mean solves with the penalty on b too.
-	result = fit(t, lineModel, HMC{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20}, dataset.Parts{Train: data}, settings)
 	gram, right := mat.NewSymDense(3, nil), mat.NewVecDense(3, nil)
 	for n, y := range data.Y {
 		row := mat.NewVecDense(3, []float64{data.X.At(n, 0), data.X.At(n, 1), 1})
@@ -57,11 +56,34 @@ func TestChainsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	mean.MulVec(&covariance, right)
-	for i := range 3 {
-		holdChains(t, "HMC", result.Chains.Draws.Coordinate(i), mean.AtVec(i), math.Sqrt(covariance.At(i, i)))
+	for _, fromMode := range []bool{false, true} {
+		result = fit(t, lineModel, HMC{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20, FromMode: fromMode}, dataset.Parts{Train: data}, settings)
+		for i := range 3 {
+			holdChains(t, "HMC", result.Chains.Draws.Coordinate(i), mean.AtVec(i), math.Sqrt(covariance.At(i, i)))
+		}
+		if result.Posterior.Bound().W != 0 {
+			t.Errorf("HMC for all parameters shares %d numbers", result.Posterior.Bound().W)
+		}
 	}
-	if result.Posterior.Bound().W != 0 {
-		t.Errorf("HMC for all parameters shares %d numbers", result.Posterior.Bound().W)
+}
+
+// HMC from the mode begins where MAP ends, here with steps too small to leave it, in a network of which one layer is stochastic: each parameter has its place. From there
+// it comes to the same posterior as from the prior, see TestChainsAreExact.
+func TestHMCFromMode(t *testing.T) {
+	data := line(rows)
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{3, 2}}, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Layers(2)}
+	settings := Settings{Epochs: 20, Engine: goEngine(t), DType: compute.Float64}
+	want := numbers(t, fit(t, model, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
+	still := HMC{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Chains: 1, Draws: 1, WarmUp: 1, FromMode: true}
+	result := fit(t, model, still, dataset.Parts{Train: data}, settings)
+	computetest.Near(t, "from the mode", numbers(t, result.Posterior), want, 1e-9)
+	if len(result.Trace) != 20 {
+		t.Errorf("%d steps of training are recorded, want 20", len(result.Trace))
+	}
+	still.FromMode = false
+	away := numbers(t, fit(t, model, still, dataset.Parts{Train: data}, settings).Posterior)
+	if math.Abs(away[0]-want[0]) < 1e-3 {
+		t.Errorf("without FromMode chains begin at the mode too")
 	}
 }
 

@@ -101,7 +101,7 @@ type Info struct {
 	EnergyError *Node
 	// Energy is the energy at the start of the transition, once the momentum is drawn; nil for kernels without one.
 	Energy *Node
-	// Length is the number of gradients that the transition took; nil for kernels that take one a move, or none.
+	// Length is the number of gradients that the transition took, or of moves for kernels that take no gradients but several moves; nil for kernels that take one a move, or none.
 	Length *Node
 	// Noise is the estimated variance of the log-ratio that accepts or rejects; nil for kernels that know the ratio.
 	Noise *Node

@@ -16,13 +16,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// network is the posterior of an MLP 8-50-50-1, tanh, with Gaussian noise of 0.3 on 927 made-up rows, for the given number of chains. Weights have prior
+// network is the posterior of an MLP with 8 features, tanh and Gaussian noise of 0.3 on made-up rows, for the given number of chains. Weights have prior
 // standard deviations of 1/sqrt(fan-in), biases 1, and so has phi: sampling phi is sampling standard normal parameters that are scaled in the network.
-func network(b *testing.B, chains int) mcmc.Problem {
+func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 	b.Helper()
-	const rows, inputs = 927, 8
+	const inputs = 8
 	bound, err := bayes.Model{
-		Network:    nn.MLP{Hidden: []int{50, 50}, Activation: nn.Tanh},
+		Network:    nn.MLP{Hidden: hidden, Activation: nn.Tanh},
 		Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All(),
 	}.Bind(inputs, 1)
 	if err != nil {
@@ -36,7 +36,7 @@ func network(b *testing.B, chains int) mcmc.Problem {
 	for i := range y {
 		y[i] = math.Sin(2*x[i*inputs]) + .3*rng.NormFloat64()
 	}
-	problem, err := target.Problem(bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains, 1)
+	problem, err := target.Problem(nil, bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func network(b *testing.B, chains int) mcmc.Problem {
 // gradients per second.
 func BenchmarkHMC(b *testing.B) {
 	const chains = 100
-	problem := network(b, chains)
+	problem := network(b, 927, chains, 50, 50)
 	sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.HMC{StepSize: .003, Steps: 10}}
 	defer sampler.Close()
 	sample := func(draws int) *mcmc.Result {
@@ -64,4 +64,18 @@ func BenchmarkHMC(b *testing.B) {
 	b.ResetTimer()
 	result := sample(b.N)
 	b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
+}
+
+// BenchmarkRandomWalk is random-walk Metropolis with one chain on the posterior of a network 8-64-64-1 given 20 000 rows: one operation is a step.
+func BenchmarkRandomWalk(b *testing.B) {
+	sampler := mcmc.Sampler{Problem: network(b, 20_000, 1, 64, 64), Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}}
+	defer sampler.Close()
+	sample := func(steps int) {
+		if _, err := sampler.Sample(context.Background(), mcmc.Settings{Chains: 1, Draws: 1, Thin: steps, WarmUp: mcmc.NoWarmUp}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	sample(1) // compiles
+	b.ResetTimer()
+	sample(b.N)
 }

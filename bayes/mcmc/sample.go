@@ -41,7 +41,7 @@ type Result struct {
 	Status Status
 	// Stopped is the error of Problem.Ask that ended the run; nil if none did.
 	Stopped error
-	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted; 0 for kernels that take none.
+	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted, or the sum of Info.Length; 0 for kernels that tell neither.
 	Gradients int
 	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains) is the share of what was
 	// evaluated that counts.

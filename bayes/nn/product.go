@@ -17,6 +17,10 @@ const (
 	many         = 64      // particles
 )
 
+// longBatch is from how many rows on the product of a lone particle is made as [B, in] by [in, out], whose transposes the compiler does away with: 64 by 64 on
+// 20 000 rows takes 0.7 ms so, and 0.95 as [out, in] by [in, B].
+const longBatch = 4096
+
 // particleProduct is W_j h_j for each particle, [J/c, out, B, c]: w is [J/c, out, in, c], h [J/c, in, B, c], or shared, [in, B]. Each of the three products
 // in it, forward, and in the gradients with respect to w and to h, takes the form that is fastest for its sizes.
 func particleProduct(w *graph.Node, h Value) *graph.Node {
@@ -28,6 +32,8 @@ func particleProduct(w *graph.Node, h Value) *graph.Node {
 	switch {
 	case c > 1:
 		return blockProduct(w, h)
+	case blocks == 1 && rows >= longBatch:
+		return longProduct(graph.Reshape(w, out, in), h)
 	case !h.PerParticle: // one product for all particles: [J*out, in] by [in, B]
 		return graph.Reshape(graph.Einsum("ki,ib->kb", graph.Reshape(w, blocks*out, in), h.Node), blocks, out, rows, 1)
 	default:
@@ -54,6 +60,21 @@ func matrixProduct(w, h *graph.Node) *graph.Node {
 			}
 			return graph.ReduceSum(graph.Mul(graph.ExpandAxes(w, 3), graph.ExpandAxes(v, 2)), 1)
 		})
+}
+
+// longProduct is w [out, in] by h of one particle, or shared, to [1, out, B, 1]. Transposes lie beside what is elementwise and reshapes beside the product: so the
+// compiler lays activations out row by row, and neither moves anything.
+func longProduct(w *graph.Node, h Value) *graph.Node {
+	out, in := w.Shape().Dim(0), w.Shape().Dim(1)
+	x := h.Node
+	if h.PerParticle {
+		x = graph.Transpose(x, 1, 2)
+	} else {
+		x = graph.Transpose(x, 0, 1)
+	}
+	x = graph.Reshape(x, -1, in)
+	product := graph.Einsum("bi,oi->bo", x, w)
+	return graph.Transpose(graph.Reshape(product, 1, -1, out, 1), 1, 2)
 }
 
 // blockProduct is for blocks of several particles. All three products are sums over an axis that is not the last, so that particles fill the vectors: with

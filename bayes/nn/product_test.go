@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // The product and its gradients equal sums over numbers on either side of the length at which the forms change, in blocks of one particle and of
 // several, for inputs of their own and a shared one; also where only one gradient is asked for, and where one argument is used twice.
 func TestParticleProduct(t *testing.T) {
-	const few, rows = 6, 35
+	const few = 6
 	wave := func(n int, frequency float64) []float64 {
 		v := make([]float64, n)
 		for i := range v {
@@ -25,11 +26,13 @@ func TestParticleProduct(t *testing.T) {
 	cases := []struct {
 		particles, out, in, block int
 		shared                    bool
+		rows                      int // 0: 35
 	}{
-		{few, 1, 5, 1, false}, {few, 5, 1, 1, false}, {few, 7, 5, 1, true},
-		{many - 1, 5, 5, 1, false}, {many, 5, 5, 1, false}, {many, 1, 5, 1, false}, {many, 5, 1, 1, false}, // from here on as sums
-		{many, shortSum + 1, 3, 1, false}, {many, 3, shortSum + 1, 1, false}, {many, 16, 16, 1, false}, // the last is too large
-		{few, 1, 5, 4, false}, {few, 5, 1, 4, false}, {few, shortSum, shortSum + 1, 4, false}, {few, 3, 65, 8, false}, {few, 7, 5, 4, true}, {few, shortSum + 1, 3, 8, true},
+		{few, 1, 5, 1, false, 0}, {few, 5, 1, 1, false, 0}, {few, 7, 5, 1, true, 0},
+		{many - 1, 5, 5, 1, false, 0}, {many, 5, 5, 1, false, 0}, {many, 1, 5, 1, false, 0}, {many, 5, 1, 1, false, 0}, // from here on as sums
+		{many, shortSum + 1, 3, 1, false, 0}, {many, 3, shortSum + 1, 1, false, 0}, {many, 16, 16, 1, false, 0}, // the last is too large
+		{few, 1, 5, 4, false, 0}, {few, 5, 1, 4, false, 0}, {few, shortSum, shortSum + 1, 4, false, 0}, {few, 3, 65, 8, false, 0}, {few, 7, 5, 4, true, 0}, {few, shortSum + 1, 3, 8, true, 0},
+		{1, 5, 3, 1, false, longBatch}, {1, 5, 3, 1, true, longBatch}, {1, 1, 3, 1, false, longBatch},
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-12
@@ -37,7 +40,7 @@ func TestParticleProduct(t *testing.T) {
 			tolerance = 1e-5
 		}
 		for _, c := range cases {
-			particles, inputs := c.particles, c.particles
+			particles, inputs, rows := c.particles, c.particles, cmp.Or(c.rows, 35)
 			if c.shared {
 				inputs = 1
 			}

@@ -14,8 +14,9 @@ import (
 
 // Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d] and y [N], standardised, psi is
 // [W], nil if nothing is shared, all of one type, which must be the chains'. Chains begin at draws from the prior. devices is
-// how many share the chains, as in mcmc.Settings (0: one): each then evaluates its own at once.
-func Problem(bound *bayes.Bound, x, y, psi *tensors.Tensor, chains, devices int) (mcmc.Problem, error) {
+// how many share the chains, as in mcmc.Settings (0: one): each then evaluates its own at once. What the layers before the first stochastic one make of x is
+// computed here, on the engine (nil: the default), and not again in each move.
+func Problem(engine *compute.Engine, bound *bayes.Bound, x, y, psi *tensors.Tensor, chains, devices int) (mcmc.Problem, error) {
 	if shape := x.Shape(); shape.Rank() != 2 || shape.Dim(1) != bound.Inputs || y.Shape().Rank() != 1 || y.Shape().Dim(0) != shape.Dim(0) {
 		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s and y %s: they must be [N, %d] and [N]", x.Shape(), y.Shape(), bound.Inputs)
 	}
@@ -26,18 +27,45 @@ func Problem(bound *bayes.Bound, x, y, psi *tensors.Tensor, chains, devices int)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
+	features, err := Features(engine, bound, x, psi)
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
 	full := Full{Likelihood{Model: bound, Plan: plan}}
-	data := map[string]*tensors.Tensor{"x": x, "y": y}
+	data := map[string]*tensors.Tensor{"features": features, "y": y}
 	if bound.W > 0 {
 		data["psi"] = psi
 	}
 	return mcmc.Problem{
 		Name: "posterior of a network given all rows", Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
-			return At(full, data["psi"], Batch{X: data["x"], Y: data["y"]})
+			return At(full, data["psi"], Batch{Features: data["features"], Y: data["y"]})
 		},
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
 		},
 	}, nil
+}
+
+// Features is Batch.Features of all rows x, [N, d]: what the layers before the first stochastic one make of them at psi, [width, N].
+func Features(engine *compute.Engine, bound *bayes.Bound, x, psi *tensors.Tensor) (*tensors.Tensor, error) {
+	engine, err := engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	inputs := []any{x}
+	if psi != nil {
+		inputs = append(inputs, psi)
+	}
+	features, err := graph.CallOnce(engine.Backend(), func(inputs []*graph.Node) *graph.Node {
+		var psi *graph.Node
+		if len(inputs) > 1 {
+			psi = inputs[1]
+		}
+		return Likelihood{Model: bound}.Features(psi, Batch{X: inputs[0]})
+	}, inputs...)
+	if err != nil {
+		return nil, fmt.Errorf("target: features of the layers before the first stochastic one: %w", err)
+	}
+	return features, nil
 }
