@@ -133,6 +133,21 @@ func (b *Bound) Prefix(leaves nn.Leaves, x *graph.Node) nn.Value {
 // Suffix evaluates the rest, from what Prefix gives to the network's outputs.
 func (b *Bound) Suffix(leaves nn.Leaves, h nn.Value) nn.Value { return apply(b.suffix, leaves, h) }
 
+// EachRow evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each: outputs [B, C], and the copies, [B, D]. The gradient of a
+// sum over rows of any function of the outputs, with respect to the copies, then holds each row's own gradient: C of them are the Jacobian in phi.
+func (b *Bound) EachRow(phi, psi, x *graph.Node) (outputs, copies *graph.Node, leaves nn.Leaves) {
+	rows := x.Shape().Dim(0)
+	copies = graph.BroadcastToDims(graph.ExpandAxes(phi, 0), rows, b.D)
+	leaves = b.Unpack(nn.Block(copies, 1), psi, nil)
+	input := b.Prefix(leaves, x) // [width, B]: the parameters before the first stochastic layer are shared
+	if !input.PerParticle {
+		width := input.Node.Shape().Dim(0)
+		input = nn.Value{Node: graph.Reshape(graph.Transpose(input.Node, 0, 1), rows, width, 1, 1), PerParticle: true}
+	}
+	out := b.Suffix(leaves, input)
+	return graph.Reshape(out.Node, rows, b.Outputs), copies, leaves
+}
+
 func apply(layers []nn.Layer, leaves nn.Leaves, h nn.Value) nn.Value {
 	for _, layer := range layers {
 		h = layer.Apply(leaves, h)

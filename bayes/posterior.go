@@ -36,6 +36,7 @@ type Posterior struct {
 	bound *Bound
 	phi   *tensors.Tensor // [J, D], on the host
 	psi   *tensors.Tensor // [W], on the host; nil if nothing is shared
+	at    *tensors.Tensor // [D], on the host: where the network is linearised; nil if it is not
 }
 
 // Provenance says where a posterior came from.
@@ -70,6 +71,12 @@ type Draws struct {
 	Phi        *tensors.Tensor // [J, D]
 	Psi        *tensors.Tensor // [W]; nil if nothing is shared
 	LogWeights []float64       // [J], normalised or not
+	// LinearisedAt, [D], makes particles those of the network's linearisation there, which Predict then evaluates in the place of the network:
+	//
+	//	f(x; phi_j) = f(x; phi*) + (df/dphi)(x; phi*) (phi_j - phi*)
+	//
+	// (Immer, Korzepa and Bauer 2021, equation 8). Nil: particles go through the network.
+	LinearisedAt *tensors.Tensor
 }
 
 // NewPosterior joins a bound model with particles. It checks that shapes fit; the caller fills in the other fields.
@@ -96,7 +103,10 @@ func NewPosterior(bound *Bound, draws Draws) (*Posterior, error) {
 			return nil, fmt.Errorf("bayes: the model has %d shared numbers and particles of type %s, but psi is %s", bound.W, dtype, shape)
 		}
 	}
-	return &Posterior{Model: bound.Model, LogWeights: weights, Target: dataset.TargetScaler{StdDev: 1}, bound: bound, phi: draws.Phi, psi: draws.Psi}, nil
+	if at := draws.LinearisedAt; at != nil && (at.Shape().Rank() != 1 || at.Shape().Size() != bound.D || at.DType() != dtype) {
+		return nil, fmt.Errorf("bayes: the model has %d stochastic numbers and particles of type %s, but Draws.LinearisedAt is %s", bound.D, dtype, at.Shape())
+	}
+	return &Posterior{Model: bound.Model, LogWeights: weights, Target: dataset.TargetScaler{StdDev: 1}, bound: bound, phi: draws.Phi, psi: draws.Psi, at: draws.LinearisedAt}, nil
 }
 
 // Bound is the model with its layout.
@@ -105,16 +115,16 @@ func (p *Posterior) Bound() *Bound { return p.bound }
 // Particles is the number of particles J.
 func (p *Posterior) Particles() int { return p.LogWeights.Len() }
 
+// Linearised says whether Predict takes the particles through the network's linearisation, see Draws.LinearisedAt, not through the network.
+func (p *Posterior) Linearised() bool { return p.at != nil }
+
 // Draws copies the particles: what NewPosterior joins with the model.
 func (p *Posterior) Draws() (Draws, error) {
 	copied, err := p.copies()
 	if err != nil {
 		return Draws{}, err
 	}
-	d := Draws{Phi: copied[0], LogWeights: make([]float64, p.Particles())}
-	if p.psi != nil {
-		d.Psi = copied[1]
-	}
+	d := Draws{Phi: copied[0], Psi: copied[1], LinearisedAt: copied[2], LogWeights: make([]float64, p.Particles())}
 	for j := range d.LogWeights {
 		d.LogWeights[j] = p.LogWeights.At(j)
 	}
@@ -144,10 +154,21 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
 }
 
+// The formats of a posterior's file. That of a linearised one has another name, so that a version that does not know of it cannot read it as particles of the
+// network.
 const (
-	posteriorFormat = "gobnn.posterior/1"
-	weightsTensor   = "log_weights"
+	posteriorFormat  = "gobnn.posterior/1"
+	linearisedFormat = "gobnn.posterior.linearised/1"
+	weightsTensor    = "log_weights"
+	linearisedTensor = "linearised_at"
 )
+
+func (p *Posterior) format() string {
+	if p.Linearised() {
+		return linearisedFormat
+	}
+	return posteriorFormat
+}
 
 // posteriorFile is the part of a posterior's file that is no tensor.
 type posteriorFile struct {
@@ -164,10 +185,10 @@ type posteriorFile struct {
 }
 
 // Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared one as
-// [shape...], the normalised log-weights, and the rest as JSON in the metadata. The write is atomic.
+// [shape...], the normalised log-weights, where a linearised one is linearised, [D], and the rest as JSON in the metadata. The write is atomic.
 func (p *Posterior) Save(path string) error {
 	text, err := json.Marshal(posteriorFile{
-		posteriorFormat, p.Model, p.bound.Inputs, p.bound.Outputs, p.Features, p.Target, p.FeatureNames, p.TargetName, p.Classes, p.Provenance,
+		p.format(), p.Model, p.bound.Inputs, p.bound.Outputs, p.Features, p.Target, p.FeatureNames, p.TargetName, p.Classes, p.Provenance,
 	})
 	if err != nil {
 		return fmt.Errorf("bayes: saving a posterior: %w", err)
@@ -184,6 +205,9 @@ func (p *Posterior) Save(path string) error {
 			return fmt.Errorf("bayes: saving %q: %w", slot.Name, err)
 		}
 		file.Tensors[slot.Name] = t
+	}
+	if p.Linearised() {
+		file.Tensors[linearisedTensor] = p.at
 	}
 	return tensorfile.Write(path, file)
 }
@@ -222,8 +246,8 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
 		return nil, err
 	}
-	if head.Format != posteriorFormat {
-		return nil, fmt.Errorf("its format is %q, not %q", head.Format, posteriorFormat)
+	if head.Format != posteriorFormat && head.Format != linearisedFormat {
+		return nil, fmt.Errorf("its format is %q, not %q or %q", head.Format, posteriorFormat, linearisedFormat)
 	}
 	bound, err := head.Model.Bind(head.Inputs, head.Outputs)
 	if err != nil {
@@ -237,7 +261,10 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	draws := Draws{LogWeights: logWeights}
+	draws := Draws{LogWeights: logWeights, LinearisedAt: file.Tensors[linearisedTensor]}
+	if (head.Format == linearisedFormat) != (draws.LinearisedAt != nil) {
+		return nil, fmt.Errorf("its format is %q, which goes with a tensor %q in a linearised one only", head.Format, linearisedTensor)
+	}
 	for _, slot := range bound.Slots {
 		t := file.Tensors[slot.Name]
 		if t == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -85,15 +86,20 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 		return err
 	}
 	rows = min(rows, total)
-	exec, err := p.compilePredict(engine, rows)
+	build := p.compilePredict
+	if p.Linearised() {
+		rows, build = min(rows, p.linearisedRows()), p.compileLinearised
+	}
+	exec, err := build(engine, rows)
 	if err != nil {
 		return err
 	}
 	defer exec.Finalize()
-	parameters, err := p.copies()
+	copied, err := p.copies()
 	if err != nil {
 		return err
 	}
+	parameters := slices.DeleteFunc(copied[:], func(t *tensors.Tensor) bool { return t == nil })
 	defer func() {
 		for _, t := range parameters {
 			t.FinalizeAll() //nolint:errcheck // freeing what this call made
@@ -127,18 +133,16 @@ func (p *Posterior) featureName(column int) string {
 	return fmt.Sprintf("column %d", column)
 }
 
-// copies are phi and psi for one call: a tensor that has been on a device stays bound to it, and the posterior's own must not.
-func (p *Posterior) copies() ([]*tensors.Tensor, error) {
-	var copies []*tensors.Tensor
-	for _, t := range []*tensors.Tensor{p.phi, p.psi} {
+// copies are phi, psi and where the network is linearised, for one call, nil what there is not: a tensor that has been on a device stays bound to it, and the
+// posterior's own must not.
+func (p *Posterior) copies() (copies [3]*tensors.Tensor, err error) {
+	for i, t := range []*tensors.Tensor{p.phi, p.psi, p.at} {
 		if t == nil {
 			continue
 		}
-		clone, err := t.LocalClone()
-		if err != nil {
-			return nil, err
+		if copies[i], err = t.LocalClone(); err != nil {
+			return copies, err
 		}
-		copies = append(copies, clone)
 	}
 	return copies, nil
 }

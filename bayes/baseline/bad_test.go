@@ -76,7 +76,7 @@ func TestBadInput(t *testing.T) {
 		{"VI draws", small, VI{Draws: -1}, regression, Settings{}, []string{"VI.Draws is -1"}, nil},
 		{"VI samples", small, VI{Samples: -1}, regression, Settings{}, []string{"VI.Samples is -1"}, nil},
 		{"VI start", small, VI{InitialStdDev: -1}, regression, Settings{}, []string{"VI.InitialStdDev is -1"}, nil},
-		{"structure", small, Laplace{Structure: "kronecker"}, regression, Settings{}, []string{`kronecker`, "DiagonalPrecision"}, nil},
+		{"structure", small, Laplace{Structure: "kfac"}, regression, Settings{}, []string{`kfac`, "KroneckerPrecision"}, nil},
 		{"last layer shared", small, Laplace{Structure: LastLayerPrecision}, regression, Settings{}, []string{"last layer", "FullPrecision"}, nil},
 		{"Laplace of a Laplace prior", model(bayes.Gaussian{}, bayes.Laplace{}, bayes.Layers(2)), Laplace{}, regression, Settings{}, []string{"bayes.Laplace"}, nil},
 		{"Laplace of the noise", model(bayes.Gaussian{Learn: true}, nil, bayes.Names("noise/log_scale")), Laplace{}, regression, Settings{}, []string{"noise/log_scale"}, nil},

@@ -163,3 +163,12 @@ func curvatureOf(likelihood bayes.Likelihood, f []float64, noise float64) mat.Ma
 	}
 	return l
 }
+
+// wavy is n different numbers, the same at each call.
+func wavy(n int, frequency float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Sin(frequency * float64(i+1))
+	}
+	return v
+}

@@ -17,7 +17,8 @@
 //   - Dropout zeroes units at random in training and prediction (Gal and Ghahramani 2016), before every layer with stochastic weights.
 //   - SWAG fits a Gaussian to the iterates of an optimiser that goes around the mode (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019).
 //   - VI fits independent normals by the evidence lower bound (Graves 2011; Blundell, Cornebise, Kavukcuoglu and Wierstra 2015).
-//   - Laplace takes the Gaussian that has the curvature at the mode (MacKay 1992; Daxberger et al. 2021): diagonal, full, or of the last layer.
+//   - Laplace takes the Gaussian that has the curvature at the mode (MacKay 1992; Daxberger et al. 2021): diagonal, full, of the last layer, or a Kronecker product
+//     for each layer (Ritter et al. 2018). It predicts with the network linearised at the mode (Immer et al. 2021), or, if asked, with the network itself.
 //   - MAPHMC samples phi exactly, at MAP's psi (Sharma, Farquhar, Nalisnick and Rainforth 2023).
 //   - SGLD and SGHMC sample phi at MAP's psi from mini-batches, with a bias that grows with the step size (Welling and Teh 2011; Chen, Fox and Guestrin 2014).
 //   - HMC samples all parameters, exactly, given all rows: the reference where it can be paid for.
@@ -43,7 +44,7 @@
 //
 // # Where it goes wrong
 //
-// Laplace's particles go through the network as they are, not linearised, and a wide Gaussian then predicts worse than its mode. Mean-field VI underestimates
+// Laplace's particles, if they are Sampled, go through the network itself, and a wide Gaussian then predicts worse than its mode. Mean-field VI underestimates
 // variances where parameters are correlated, and so does a diagonal Laplace. SGLD and SGHMC need their step sizes tuned to the data: their defaults fall as 1/N, and are safe
 // rather than fast. A class that no row of the training part has is an error, dataset.ErrMissingClass.
 package baseline

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/nn"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -26,11 +27,16 @@ import (
 // and leaves no negative eigenvalues. Shared parameters stay at the mode.
 //
 // DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: narrower than the full one where parameters
-// are correlated. Particles are drawn from the Gaussian and go through the network as they are; a prediction linearised in the parameters (Immer,
-// Korzepa and Bauer 2021), which often does better for FullPrecision, is no mixture of particles.
+// are correlated. KroneckerPrecision keeps a block for each Dense layer, as a product of two small matrices: see its comment.
+//
+// Particles are drawn from the Gaussian. The Gauss-Newton matrix is the exact curvature of the network linearised at the mode, not of the network, so that is
+// what they predict with (Immer, Korzepa and Bauer 2021; MacKay 1992 has it for one output): f(x; phi*) + J(x) (phi - phi*), bayes.Draws.LinearisedAt. Through the
+// network itself, with Sampled, the same particles often predict worse than the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019): the Gaussian is
+// wide where the data say nothing of a parameter near the mode, however much the network changes along it further out.
 type Laplace struct {
 	Structure Structure `json:"structure"` // default FullPrecision for at most 1000 stochastic parameters, else LastLayerPrecision
 	Samples   int       `json:"samples"`   // particles of the posterior; default 100
+	Sampled   bool      `json:"sampled"`   // particles go through the network as they are; default: through its linearisation
 }
 
 // Structure says what of the precision is kept.
@@ -41,6 +47,7 @@ const (
 	DiagonalPrecision  Structure = "diagonal"
 	FullPrecision      Structure = "full"
 	LastLayerPrecision Structure = "last layer" // full, of the stochastic parameters of the network's last layer; the others stay at the mode
+	KroneckerPrecision Structure = "kronecker"  // KFAC: for each Dense layer the product of its inputs' second moments with its outputs' curvature
 )
 
 // mostFull is how many parameters a full precision may have: its factor costs their cube.
@@ -81,11 +88,16 @@ func (m Laplace) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error)
 	default:
 		return nil, fmt.Errorf("baseline: Laplace knows the curvature of bayes.Gaussian, bayes.Bernoulli and bayes.Categorical, not of %T", bound.Model.Likelihood)
 	}
+	structures := []Structure{DiagonalPrecision, FullPrecision, LastLayerPrecision, KroneckerPrecision}
 	if err := limits.Check("baseline: Laplace",
-		limits.Field("Structure", m.Structure, m.Structure == DiagonalPrecision || m.Structure == FullPrecision || m.Structure == LastLayerPrecision, "baseline.DiagonalPrecision, baseline.FullPrecision or baseline.LastLayerPrecision"),
+		limits.Field("Structure", m.Structure, slices.Contains(structures, m.Structure), "baseline.DiagonalPrecision, baseline.FullPrecision, baseline.LastLayerPrecision or baseline.KroneckerPrecision"),
 		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
 	); err != nil {
 		return nil, err
+	}
+	if m.Structure == KroneckerPrecision {
+		_, err := kroneckerBlocks(bound)
+		return m, err
 	}
 	free := m.free(bound)
 	if len(free) == 0 {
@@ -120,11 +132,7 @@ func (m Laplace) fit(ctx context.Context, j *job) (*Result, error) {
 		return nil, err
 	}
 	mode, psi := split(j.bound, point.theta)
-	precision, err := m.precision(ctx, j, mode, psi)
-	if err != nil {
-		return nil, err
-	}
-	draw, err := m.sampler(j.bound, precision)
+	draw, err := m.drawer(ctx, j, mode, psi)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +141,28 @@ func (m Laplace) fit(ctx context.Context, j *job) (*Result, error) {
 	for range m.Samples {
 		phi = append(phi, draw(mode, rng)...)
 	}
-	point.Posterior, err = j.posterior(j.bound, phi, psi)
+	var at []float64
+	if !m.Sampled {
+		at = mode
+	}
+	point.Posterior, err = j.posteriorAt(j.bound, phi, psi, at)
 	return point.Result, err
+}
+
+// drawer draws phi, [D], from the Gaussian around a mode.
+func (m Laplace) drawer(ctx context.Context, j *job, phi, psi []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
+	if m.Structure == KroneckerPrecision {
+		factors, err := j.kroneckerFactors(ctx, phi, psi)
+		if err != nil {
+			return nil, err
+		}
+		return kroneckerSampler(factors)
+	}
+	precision, err := m.precision(ctx, j, phi, psi)
+	if err != nil {
+		return nil, err
+	}
+	return m.sampler(j.bound, precision)
 }
 
 // curvatureRows is how many rows' Jacobians are evaluated at once.
@@ -142,6 +170,24 @@ const curvatureRows = 128
 
 // precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
 func (m Laplace) precision(ctx context.Context, j *job, phi, psi []float64) ([]float64, error) {
+	free, scales := m.free(j.bound), j.bound.Scales()
+	precision, err := j.sumOverRows(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node { return m.curvature(j, s, rows, count, free) })
+	if err != nil {
+		return nil, err
+	}
+	step := 1 // from a diagonal element to the next
+	if m.Structure != DiagonalPrecision {
+		step = len(free) + 1
+	}
+	for i, k := range free {
+		precision[i*step] += 1 / (scales[k] * scales[k])
+	}
+	return precision, nil
+}
+
+// sumOverRows is the sum over the training part of what build makes of the first count of so many rows: of the entries "x", standardised, [N, d], "phi", [1, D], and
+// "psi", [W].
+func (j *job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node) ([]float64, error) {
 	rows := j.parts.Train.Rows()
 	size := min(rows, curvatureRows)
 	x, y, err := j.standardised(j.parts.Train)
@@ -158,23 +204,15 @@ func (m Laplace) precision(ctx context.Context, j *job, phi, psi []float64) ([]f
 		state.Set("psi", compute.Floats(j.DType, psi, j.bound.W))
 		reads = append(reads, "psi")
 	}
-	free := m.free(j.bound)
 	program, err := compute.NewProgram(j.engine, "baseline curvature", reads, nil, func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		return nil, m.curvature(j, s, inputs[0], inputs[1], free)
+		return nil, build(s, inputs[0], inputs[1])
 	})
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}
 	defer program.Close()
 
-	precision, scales := make([]float64, len(free)), j.bound.Scales()
-	step := 1 // from a diagonal element to the next
-	if m.Structure != DiagonalPrecision {
-		precision, step = make([]float64, len(free)*len(free)), len(free)+1
-	}
-	for i, k := range free {
-		precision[i*step] = 1 / (scales[k] * scales[k])
-	}
+	var sum []float64
 	for from := 0; from < rows; from += size {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("baseline: cancelled before Laplace had the curvature of all %d rows: %w", rows, context.Cause(ctx))
@@ -188,26 +226,24 @@ func (m Laplace) precision(ctx context.Context, j *job, phi, psi []float64) ([]f
 		if err != nil {
 			return nil, fmt.Errorf("baseline: curvature of rows %d to %d: %w", from, from+count, err)
 		}
-		for i, v := range told {
-			precision[i] += v
+		if sum == nil {
+			sum = make([]float64, len(told))
 		}
+		floats.Add(sum, told)
 	}
-	return precision, nil
+	return sum, nil
+}
+
+// realRows is 1 for each of the first count rows, 0 for the others, [B].
+func realRows(rows, count, like *Node) *Node {
+	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
 }
 
 // curvature is sum_n J_n' L_n J_n over the first count of the rows, over the free coordinates: [F F] or its diagonal, [F].
-//
-// Each row is a particle of its own, with a copy of phi: the gradient of a sum over rows with respect to the copies is then one gradient for each row.
 func (m Laplace) curvature(j *job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
-	size := rows.Shape().Dim(0)
-	copies := BroadcastToDims(s["phi"], size, j.bound.D)
-	leaves := j.bound.Unpack(nn.Block(copies, 1), s["psi"], nil)
-	input := j.bound.Prefix(leaves, x) // [width, B]: parameters before the first stochastic layer are shared
-	perRow := nn.Value{Node: Reshape(Transpose(input.Node, 0, 1), size, input.Node.Shape().Dim(0), 1, 1), PerParticle: true}
-	outputs := Reshape(j.bound.Suffix(leaves, perRow).Node, size, j.bound.Outputs)
-
-	real := ConvertDType(LessThan(Iota(x.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), x.DType()) // [B]
+	outputs, copies, leaves := j.bound.EachRow(Reshape(s["phi"], j.bound.D), s["psi"], x)
+	real := realRows(rows, count, x)
 	var total *Node
 	for _, factor := range factors(j.bound, outputs, leaves) {
 		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]

@@ -207,10 +207,18 @@ func (j *job) standardised(part *dataset.Dataset) (x, y *tensors.Tensor, err err
 
 // posterior joins particles of equal weight, phi flat [J, D], with psi, [W], into what Fit returns.
 func (j *job) posterior(bound *bayes.Bound, phi, psi []float64) (*bayes.Posterior, error) {
+	return j.posteriorAt(bound, phi, psi, nil)
+}
+
+// posteriorAt is posterior, of the network linearised at a point, [D], if there is one.
+func (j *job) posteriorAt(bound *bayes.Bound, phi, psi, at []float64) (*bayes.Posterior, error) {
 	particles := len(phi) / bound.D
 	draws := bayes.Draws{Phi: compute.Floats(j.DType, phi, particles, bound.D), LogWeights: make([]float64, particles)}
 	if bound.W > 0 {
 		draws.Psi = compute.Floats(j.DType, psi, bound.W)
+	}
+	if at != nil {
+		draws.LinearisedAt = compute.Floats(j.DType, at, bound.D)
 	}
 	p, err := bayes.NewPosterior(bound, draws)
 	if err != nil {

@@ -35,8 +35,11 @@ type SGLD struct {
 
 // SGHMC is stochastic gradient Hamiltonian Monte Carlo with friction (Chen, Fox and Guestrin 2014) of the stochastic parameters, by mcmc.SGHMC: momentum
 // carries the particles further than SGLD's diffusion, and friction takes out what the noise of the mini-batches puts in.
+//
+// Over times longer than 1/alpha moves it is a Langevin diffusion whose step, SGLD's StepSize, is 2 eta/alpha: for an eta of the same size as SGLD's step it moves
+// further by 2/alpha, and so is its bias from the noise of the mini-batches larger. That is where its default comes from.
 type SGHMC struct {
-	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; default 0.02/N for N rows
+	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; default 0.001/N for N rows: with the default friction, SGLD's default step
 	Friction     float64 `json:"friction"`      // alpha, above 0 and below 1; default 0.1
 	Noise        float64 `json:"noise"`         // beta, at most alpha: what the variance of the gradient is taken to be; default 0
 	MiniBatchChains
@@ -75,7 +78,7 @@ func (m SGLD) prepared(bound *bayes.Bound, s Settings, rows int) (Method, error)
 }
 
 func (m SGHMC) prepared(bound *bayes.Bound, s Settings, rows int) (Method, error) {
-	defaultFloat(&m.LearningRate, 0.02/float64(rows))
+	defaultFloat(&m.LearningRate, 0.001/float64(rows))
 	var err error
 	m.MiniBatchChains, err = m.MiniBatchChains.prepared("SGHMC", m.kernel(), bound, s, rows)
 	return m, err
