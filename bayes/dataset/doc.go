@@ -8,6 +8,7 @@
 //
 //   - The embedded sets: a constructor each ([Yacht], [Boston], ...) or [Load] by name; [Names] lists them. They are in the binary: no
 //     download, no network. Source and licence of each are fields of the Dataset; data/SOURCES.md has them with their checksums.
+//   - MNIST: package mnist, below this one. It reads other sets of pictures in MNIST's format, too.
 //   - Your own table: [OpenCSV] or [ReadCSV].
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //
