@@ -1,6 +1,7 @@
 package pbnn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ type Trial struct {
 	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
 	Acceptance         float64 // mean; 0 if nothing was accepted
 	StepSize           float64
-	Enough             bool // Noise is at most Metropolis.Noise
+	Passes             float64 // over the rows that each chain made, its warm-up included; where noise stopped the chains, without those of the search for a step size
+	Enough             bool    // Noise is at most Metropolis.Noise
 }
 
 // enough is a sigma^2 whose penalty is no burden: it costs at most 1 - exp(-1/2) of the acceptance in the mean.
@@ -72,9 +74,11 @@ func (d *prepared) try(ctx context.Context, m Metropolis) (Trial, error) {
 	s.Seed ^= 0x747269616c // "trial": not the draws' stream
 	s.Draws, s.Thin, s.Checkpoint, s.Progress = trialDraws, 1, "", nil
 	trial := Trial{Batches: m.Batches, BatchSize: m.BatchSize}
+	passes := float64(m.RowsPerMove(d.rows)) / float64(d.rows) // of a move
 	chains, err := mcmc.Sample(ctx, problem, kernel, s)
 	if stuck := (*mcmc.StuckError)(nil); errors.As(err, &stuck) && stuck.Noise > m.Noise {
 		trial.Noise, trial.StepSize = stuck.Noise, stuck.StepSize
+		trial.Passes = passes * float64(max(0, cmp.Or(s.WarmUp, 1000))+stuck.Transitions/s.Chains)
 		return trial, nil
 	}
 	if err != nil {
@@ -84,6 +88,7 @@ func (d *prepared) try(ctx context.Context, m Metropolis) (Trial, error) {
 		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize, context.Cause(ctx))
 	}
 	trial.StepSize = chains.Tuned.StepSize
+	trial.Passes = passes * float64(chains.WarmUpMoves+chains.Moves)
 	for _, c := range chains.Chains {
 		trial.Noise += c.Noise / float64(len(chains.Chains))
 		trial.Acceptance += c.Acceptance / float64(len(chains.Chains))

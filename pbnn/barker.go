@@ -129,6 +129,7 @@ func (k barker) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mc
 		Accepted:   graph.ConvertDType(accepted, dtype),
 		NonFinite:  graph.ConvertDType(graph.Not(finite), dtype),
 		Noise:      noise,
+		Length:     graph.DivScalar(total, m),
 	}
 }
 

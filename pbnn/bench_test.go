@@ -6,6 +6,11 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/mnist"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 )
@@ -46,6 +51,74 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
+// BenchmarkRowsPerStep is what a step takes of 10 000 rows of the conjugate regression, in rows and both places counted, by the samplers whose steps take as many rows as they need, and how far it gets: at the
+// step size of each that is about best.
+func BenchmarkRowsPerStep(b *testing.B) {
+	const rows = 10_000
+	data := line(rows)
+	for _, c := range []struct {
+		name    string
+		sampler Sampler
+	}{
+		{"penalty, full", Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 50, StepSize: step(.5, rows)}},
+		{"Barker, full", Barker{Target: TargetFull{}, BatchSize: 100, Batches: 10, StepSize: step(1, rows)}},
+		{"Confidence, full", Confidence{Target: TargetFull{}, BatchSize: 500, StepSize: step(1.2, rows)}},
+		{"penalty, 100 points", Metropolis{Target: TargetExpected{N: 100}, BatchSize: 100, Batches: 10, StepSize: step(.5, 100)}},
+		{"Barker, 100 points", Barker{Target: TargetExpected{N: 100}, BatchSize: 100, Batches: 3, StepSize: step(1, 100)}},
+		{"Confidence, 100 points", Confidence{Target: TargetExpected{N: 100}, BatchSize: 500, StepSize: step(1.2, 100)}},
+		{"Confidence, 10 points", Confidence{Target: TargetExpected{N: 10}, BatchSize: 500, StepSize: step(1.2, 10)}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			sampler, err := c.sampler.prepared(rows)
+			if err != nil {
+				b.Fatal(err)
+			}
+			mean, covariance := exact(data, sampler.Law().Points(rows))
+			for b.Loop() {
+				r, err := SampleFrom(context.Background(), atExact(b, mean, covariance, 4), data, c.sampler, Settings{Settings: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: mcmc.NoWarmUp, Seed: 1, DType: compute.Float64, Engine: computetest.Go(b)}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(r.RowsPerStep, "rows/step")
+				b.ReportMetric(r.Passes*rows/100, "evaluated/step")
+				b.ReportMetric(r.Acceptance, "acceptance")
+				b.ReportMetric(r.Noise, "sigma2")
+			}
+		})
+	}
+}
+
 func network(hidden ...int) bayes.Model {
 	return bayes.Model{Network: nn.MLP{Hidden: hidden, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
+}
+
+// BenchmarkDigits is one move of 4 chains on the 10000 rows of MNIST's test part, n = 100 and M = 10: of a net of 20 units, and of its last layer alone.
+func BenchmarkDigits(b *testing.B) {
+	data, err := mnist.Test()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, part := range []struct {
+		name       string
+		stochastic bayes.Partition
+	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}} {
+		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{}, Stochastic: part.stochastic}
+		mode, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data}, baseline.Settings{Epochs: 1, Unscaled: true, Seed: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, proposal := range Proposals() {
+			b.Run(part.name+", "+string(proposal), func(b *testing.B) {
+				const moves = 100
+				sampler := Metropolis{Target: TargetExpected{}, BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
+				for b.Loop() {
+					result, err := SampleFrom(context.Background(), mode.Posterior, data, sampler, Settings{Settings: mcmc.Settings{Draws: 1, Thin: moves, WarmUp: 2, Seed: 1}})
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.ReportMetric(result.Chains.Sampling.Seconds()*1e3/moves, "ms/move")
+				}
+			})
+		}
+	}
 }

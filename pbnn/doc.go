@@ -37,9 +37,10 @@
 //
 // # What else there is
 //
-// Barker judges by a test that takes the noise for a part of its own randomness, and draws mini-batches until there is little enough. SampleShards runs Algorithm 1 over data that
-// stay with their holders: only the differences d_i travel. Unadjusted and AllRows run package mcmc's kernels on the same targets, for comparison: SGLD and Langevin without
-// acceptance, Metropolis and MALA on all rows, and the tempered posterior.
+// Barker judges by a test that takes the noise for a part of its own randomness, and draws mini-batches until there is little enough. Confidence decides as Metropolis' algorithm on all rows would, but for a stated
+// probability, on as many rows as a bound without normality asks for: for the full posterior nearly all, for the expected one of few points a part. SampleShards runs Algorithm 1 over data that
+// stay with their holders: only the differences d_i travel, and the gradients where the proposal takes them. Unadjusted and AllRows run package mcmc's kernels on the same targets, for comparison: SGLD and
+// Langevin without acceptance, Metropolis and MALA on all rows, and the tempered posterior. Result.Passes, WarmUpPasses and RowsPerStep count what each evaluates in the same units.
 //
 // # Where it goes wrong
 //

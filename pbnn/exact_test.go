@@ -50,7 +50,7 @@ func exact(data *dataset.Dataset, points float64) (mean []float64, covariance *m
 }
 
 // atExact is a posterior whose particles are exact draws, for chains to begin at.
-func atExact(t *testing.T, mean []float64, covariance *mat.SymDense, particles int) *bayes.Posterior {
+func atExact(t testing.TB, mean []float64, covariance *mat.SymDense, particles int) *bayes.Posterior {
 	bound, err := bayesianLine().Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)

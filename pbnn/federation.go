@@ -5,16 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -34,27 +34,65 @@ type ShardSettings struct {
 //
 //	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} (log p(y | x, theta') - log p(y | x, theta))
 //
-// in which points is N for TargetFull: an unbiased estimate as before, and delta and sigma^2 follow from the d_i by eq. 24 and 25. A step asks all shards at once and adds what they
-// answer in their order, so that the draws do not depend on who is first. The proposal must be RandomWalk, and the Estimate one that needs only the d_i.
+// in which points is N for TargetFull: an unbiased estimate as before, and delta and sigma^2 follow from the d_i by eq. 24 and 25. With the proposal Langevin the gradient is the sum of the shards' in the same
+// way, by mini-batches of its own. All shards are asked at once, and what they answer is added in their order, so that the draws do not depend on who is first. A random walk's step asks once, for the differences;
+// Langevin's twice: for the gradients where the chains are, and, when they have proposed by them, for those at the proposals, by the same rows, and the differences. The Estimate must be one that needs only the
+// d_i. All of the model must be stochastic: see SampleShardsFrom. Chains begin at draws from the prior.
 //
 // A shard that fails or is late is asked the same again; as its answer is a function of the question, nothing is counted twice. If it stays silent the step is not made: the result holds
 // the draws before it, with the status mcmc.Stopped and the reason in Chains.Stopped; a checkpoint goes on with that step. A shard with another model or type is refused with ErrShard.
 func SampleShards(ctx context.Context, model bayes.Model, shards []Shard, sampler Metropolis, settings ShardSettings) (*Result, error) {
 	f := &federation{ShardSettings: settings, shards: shards}
+	return f.sample(ctx, func(first Description) (*prepared, error) {
+		bound, err := bindAll(model, first.Inputs, first.Outputs)
+		if err != nil {
+			return nil, err
+		}
+		return &prepared{bound: bound, standard: dataset.NoScaler(bound.Inputs), scaler: dataset.TargetScaler{StdDev: 1}}, nil
+	}, sampler)
+}
+
+// SampleShardsFrom is SampleShards with the shared parameters and the standardisation of a trained posterior, which the shards have too (NewShardFrom); chains begin at its particles, drawn by their weights.
+func SampleShardsFrom(ctx context.Context, trained *bayes.Posterior, shards []Shard, sampler Metropolis, settings ShardSettings) (*Result, error) {
+	if trained == nil {
+		return nil, errors.New("pbnn: SampleShardsFrom needs a trained posterior")
+	}
+	if settings.Engine == nil {
+		settings.Engine = trained.Engine
+	}
+	f := &federation{ShardSettings: settings, shards: shards}
+	return f.sample(ctx, func(Description) (*prepared, error) {
+		d := &prepared{bound: trained.Bound(), standard: trained.Features, scaler: trained.Target, trained: trained}
+		var err error
+		if d.psi, d.start, err = target.From(trained, f.DType, max(1, f.Chains), f.Seed); err != nil {
+			return nil, fmt.Errorf("pbnn: %w", err)
+		}
+		return d, nil
+	}, sampler)
+}
+
+// sample is both, with the model bound for data such as the first shard's.
+func (f *federation) sample(ctx context.Context, bind func(first Description) (*prepared, error), sampler Metropolis) (*Result, error) {
 	f.Timeout = cmp.Or(f.Timeout, 30*time.Second)
 	f.Retries = max(0, cmp.Or(f.Retries, 2))
 	f.Chains = cmp.Or(f.Chains, 4)
 	f.DType = cmp.Or(f.DType, compute.Float32)
-	d, smallest, err := f.meet(ctx, model)
+	d, smallest, err := f.meet(ctx, bind)
 	if err != nil {
 		return nil, err
 	}
 	if f.sampler, err = f.check(sampler, d.rows, smallest); err != nil {
 		return nil, err
 	}
-	chains, err := mcmc.Sample(ctx, f.problem(d), remote{f.sampler.kernel()}, f.Settings)
+	var kernel mcmc.Kernel = remote{f.sampler.kernel()}
+	d.perMove = float64(len(f.shards))
+	if f.sampler.Proposal == Langevin {
+		kernel = drifting{f.sampler.kernel()}
+		d.perMove /= 2 // of the moves that a step takes
+	}
+	chains, err := mcmc.Sample(ctx, f.problem(d), kernel, f.Settings)
 	if err != nil {
-		return nil, explain(err, f.sampler, d.rows)
+		return nil, explain(err, f.sampler, smallest) // of whose rows BatchSize is a part
 	}
 	if chains.Draws.PerChain == 0 {
 		return nil, fmt.Errorf("pbnn: ended before all chains had a draw: %w", errors.Join(chains.Stopped, context.Cause(ctx)))
@@ -73,37 +111,42 @@ type federation struct {
 }
 
 // meet asks all shards what they hold, and refuses what does not fit. smallest is the number of rows of the smallest.
-func (f *federation) meet(ctx context.Context, model bayes.Model) (d *prepared, smallest int, err error) {
+func (f *federation) meet(ctx context.Context, bind func(first Description) (*prepared, error)) (d *prepared, smallest int, err error) {
 	if len(f.shards) == 0 {
 		return nil, 0, errors.New("pbnn: there is no shard")
 	}
-	d = &prepared{settings: Settings{Settings: f.Settings}, scaler: dataset.TargetScaler{StdDev: 1}}
-	if d.engine, err = f.Engine.Or(); err != nil {
-		return nil, 0, err
-	}
-	want := Description{DType: f.DType.String()}
+	var want Description
 	for i, shard := range f.shards {
 		have, err := again(ctx, f, i, func(ctx context.Context) (Description, error) { return shard.Describe(ctx) })
 		if err != nil {
 			return nil, 0, err
 		}
 		if i == 0 {
-			want.Inputs, want.Outputs = have.Inputs, have.Outputs
-			if d.bound, want.Model, err = bindAll(model, have.Inputs, have.Outputs); err != nil {
+			if d, err = bind(have); err != nil {
+				return nil, 0, err
+			}
+			want = Description{Inputs: d.bound.Inputs, Outputs: d.bound.Outputs, DType: f.DType.String()}
+			if want.Model, want.Shared, err = d.describe(); err != nil {
 				return nil, 0, err
 			}
 			smallest = have.Rows
 		}
 		want.Rows, want.Hash = have.Rows, have.Hash
 		if have != want || have.Rows < 1 {
-			return nil, 0, fmt.Errorf("%w: shard %d has %+v, wanted is %+v", ErrShard, i, have, want)
+			return nil, 0, fmt.Errorf("%w: shard %d has %+v, wanted is %+v: give all shards the same model, shared parameters and type", ErrShard, i, have, want)
 		}
 		f.rows, f.hashes = append(f.rows, have.Rows), append(f.hashes, have.Hash)
 		d.rows += have.Rows
 		smallest = min(smallest, have.Rows)
 	}
-	d.standard = dataset.NoScaler(d.bound.Inputs)
+	d.settings = Settings{Settings: f.Settings}
+	if d.engine, err = f.Engine.Or(); err != nil {
+		return nil, 0, err
+	}
 	f.model = want.Model
+	if want.Shared != "" {
+		f.model += fmt.Sprintf(" with the shared parameters %s", want.Shared)
+	}
 	return d, smallest, nil
 }
 
@@ -120,45 +163,86 @@ func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error)
 	m = checked.(Metropolis)
 	return m, limits.Check("pbnn: Metropolis",
 		limits.Field("BatchSize", m.BatchSize, m.BatchSize <= smallest, fmt.Sprintf("at most the %d rows of the smallest shard", smallest)),
-		limits.Field("Proposal", m.Proposal, m.Proposal == RandomWalk, "RandomWalk: shards give no gradients"),
 		limits.Field("Estimate", m.Estimate, m.Estimate != WithinBatches, "MeanOfBatches or OneBatch: shards give no rows"),
 		limits.Field("Noise", m.Noise, m.Noise == 0, "0 over shards: set Batches"),
 	)
 }
 
 func (f *federation) problem(d *prepared) mcmc.Problem {
-	points := f.sampler.Target.Points(d.rows)
+	perRow := f.sampler.Target.Points(d.rows) / float64(d.rows)
+	dims := [][]int{{f.Chains, f.sampler.Batches}}
+	if f.sampler.Proposal == Langevin {
+		dims = append(dims, []int{f.Chains, d.bound.D})
+	}
 	return mcmc.Problem{
 		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s", f.sampler.Target, f.rows, f.hashes, f.sampler.Batches, f.sampler.BatchSize, f.model),
-		Dim:  d.bound.D, Initial: d.bound.SamplePrior,
+		Dim:  d.bound.D, Initial: d.bound.SamplePrior, Start: d.start,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
-			return answered{bound: d.bound, answers: inputs[0]}
+			t := answered{bound: d.bound, answers: inputs[0]}
+			if len(inputs) > 1 {
+				t.gradient = inputs[1]
+			}
+			return t
 		},
 		Ask: &mcmc.Ask{
-			Blank: []any{compute.Floats(f.DType, make([]float64, f.Chains*f.sampler.Batches), f.Chains, f.sampler.Batches)},
+			Blank: f.floats(dims, nil, nil),
 			Inputs: func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
-				from, err := compute.Float64s(carried["phi"])
+				values := map[string][]float64{}
+				for name, t := range carried {
+					var err error
+					if values[name], err = compute.Float64s(t); err != nil {
+						return nil, err
+					}
+				}
+				differences, gradients, err := f.inputs(ctx, move, values, perRow)
 				if err != nil {
 					return nil, err
 				}
-				to, err := compute.Float64s(carried["proposal"])
-				if err != nil {
-					return nil, err
-				}
-				sums, err := f.ask(ctx, Question{
-					Seed: f.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize, Chains: f.Chains, From: from, To: to,
-				}, points/float64(d.rows))
-				if err != nil {
-					return nil, err
-				}
-				return []any{compute.Floats(f.DType, sums, f.Chains, f.sampler.Batches)}, nil
+				return f.floats(dims, differences, gradients), nil
 			},
 		},
 	}
 }
 
-// ask puts a question to all shards at once and adds up their answers, scaled: [J, M].
-func (f *federation) ask(ctx context.Context, q Question, perRow float64) ([]float64, error) {
+// floats are the inputs of a move: zeros for what is not known.
+func (f *federation) floats(dims [][]int, values ...[]float64) []any {
+	var inputs []any
+	for i, d := range dims {
+		v := values[i]
+		if v == nil {
+			v = make([]float64, d[0]*d[1])
+		}
+		inputs = append(inputs, compute.Floats(f.DType, v, d...))
+	}
+	return inputs
+}
+
+// inputs asks for what a move needs: of Langevin's two the first needs the gradients where the chains are, the second those at the proposals, by the same rows, and the differences. What is not needed is nil.
+func (f *federation) inputs(ctx context.Context, move int, carried map[string][]float64, perRow float64) (differences, gradients []float64, err error) {
+	q := Question{Seed: f.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize, Chains: f.Chains, From: carried["phi"]}
+	if f.sampler.Proposal != Langevin {
+		q.To = carried["proposal"]
+		differences, err = f.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, perRow/float64(q.BatchSize))
+		return differences, nil, err
+	}
+	size, ofGradients := len(q.From), perRow/float64(q.Batches*q.BatchSize)
+	if !slices.ContainsFunc(carried["proposed"], func(v float64) bool { return v != 0 }) {
+		gradients, err = f.ask(ctx, Shard.Gradients, q, size, ofGradients)
+		return nil, gradients, err
+	}
+	back := q // the gradients at the proposals
+	back.Move, back.From = move-1, carried["proposal"]
+	q.To = carried["proposal"]
+	var all sync.WaitGroup
+	var other error
+	all.Go(func() { gradients, other = f.ask(ctx, Shard.Gradients, back, size, ofGradients) })
+	differences, err = f.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, perRow/float64(q.BatchSize))
+	all.Wait()
+	return differences, gradients, errors.Join(err, other)
+}
+
+// ask puts a question to all shards at once and adds up their answers, so many numbers, each shard's times its rows and scale.
+func (f *federation) ask(ctx context.Context, method func(Shard, context.Context, Question) ([]float64, error), q Question, numbers int, scale float64) ([]float64, error) {
 	answers, errs := make([][]float64, len(f.shards)), make([]error, len(f.shards))
 	var all sync.WaitGroup
 	for i, shard := range f.shards {
@@ -166,9 +250,9 @@ func (f *federation) ask(ctx context.Context, q Question, perRow float64) ([]flo
 			q := q
 			q.Shard = i
 			answers[i], errs[i] = again(ctx, f, i, func(ctx context.Context) ([]float64, error) {
-				answer, err := shard.Differences(ctx, q)
-				if err == nil && len(answer) != q.Chains*q.Batches {
-					err = fmt.Errorf("it gives %d differences, not %d", len(answer), q.Chains*q.Batches)
+				answer, err := method(shard, ctx, q)
+				if err == nil && len(answer) != numbers {
+					err = fmt.Errorf("it gives %d numbers, not %d", len(answer), numbers)
 				}
 				return answer, err
 			})
@@ -178,11 +262,10 @@ func (f *federation) ask(ctx context.Context, q Question, perRow float64) ([]flo
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	sums := make([]float64, q.Chains*q.Batches)
+	sums := make([]float64, numbers)
 	for i, answer := range answers {
-		scale := perRow * float64(f.rows[i]) / float64(q.BatchSize)
 		for k, v := range answer {
-			sums[k] += scale * v
+			sums[k] += scale * float64(f.rows[i]) * v
 		}
 	}
 	return sums, nil
@@ -204,54 +287,4 @@ func again[Answer any](ctx context.Context, f *federation, i int, once func(cont
 			return answer, fmt.Errorf("pbnn: shard %d of %d failed %d times, at last: %w", i, len(f.shards), attempt+1, err)
 		}
 	}
-}
-
-// remote is the kernel whose differences come from outside: it carries the proposal that they are of, judges it, and makes the next one.
-type remote struct{ kernel }
-
-var _ mcmc.Starter = remote{}
-
-// Start implements mcmc.Starter.
-func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
-	tuning := mcmc.Tuning{}
-	if k.StepSize == 0 { // the first step of a warm-up that seeks one is of no matter
-		k.StepSize = 1
-	}
-	s.Own = map[string]*graph.Node{"proposal": k.walk(rng, s.Phi, tuning)}
-	return s
-}
-
-// Move implements mcmc.Kernel.
-func (k remote) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	proposal := s.Own["proposal"]
-	noise := k.Estimate.of(law.(mcmc.Noisy).Differences(rng, s.Phi, proposal))
-	next, info := k.judge(rng, s, proposal, graph.ZerosLike(noise.delta), noise)
-	next.Own = map[string]*graph.Node{"proposal": k.walk(rng, next.Phi, tuning)}
-	return next, info
-}
-
-// answered is a target of which the shards have said what there is to say, [J, M], but for the prior.
-type answered struct {
-	bound   *bayes.Bound
-	answers *graph.Node
-}
-
-var _ mcmc.Noisy = answered{}
-
-func (t answered) Differences(_ random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
-	prior := graph.Sub(t.bound.LogPrior(to), t.bound.LogPrior(from))
-	return graph.Add(t.answers, graph.BroadcastToShape(graph.ExpandAxes(prior, 1), t.answers.Shape())), nil, 0
-}
-
-// Draw implements mcmc.Noisy: there is nothing to draw from.
-func (t answered) Draw(random.Stream) mcmc.Target { return t }
-
-// LogDensity implements mcmc.Target: it is not known here, and no kernel that runs over shards asks.
-func (t answered) LogDensity(phi *graph.Node) *graph.Node {
-	return graph.MulScalar(graph.OnesLike(t.bound.LogPrior(phi)), math.NaN())
-}
-
-// Gradient implements mcmc.Target, likewise.
-func (t answered) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
-	return t.LogDensity(phi), graph.MulScalar(graph.OnesLike(phi), math.NaN())
 }

@@ -71,9 +71,13 @@ func (t miniBatches) Differences(rng random.Stream, from, to *graph.Node) (estim
 
 // byRow are the differences of the rows' log-likelihoods, both places on the same rows of M mini-batches, [J M, n]: rounding errors are those of differences, not of losses.
 func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
-	batch, psi := t.draw(rng), t.data["psi"]
-	byRow := graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch)) // [J, M n]
-	return graph.Reshape(byRow, from.Shape().Dim(0)*t.batches, t.size)
+	return graph.Reshape(t.differences(t.draw(rng), from, to), from.Shape().Dim(0)*t.batches, t.size)
+}
+
+// differences are those of a batch's rows, [J, B].
+func (t miniBatches) differences(batch target.Batch, from, to *graph.Node) *graph.Node {
+	psi := t.data["psi"]
+	return graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch))
 }
 
 // sums adds up the rows of each mini-batch: [J M, n] to [J, M].

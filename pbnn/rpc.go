@@ -26,6 +26,12 @@ func (s *service) Differences(q Question, out *[]float64) (err error) {
 	return err
 }
 
+// Gradients answers a call.
+func (s *service) Gradients(q Question, out *[]float64) (err error) {
+	*out, err = s.shard.Gradients(context.Background(), q)
+	return err
+}
+
 // Serve answers for a shard, by net/rpc, all who come to the listener, until it is closed, which is no error. There is no encryption and nobody is asked who they are: listen
 // where only those can come who may, such as behind a tunnel.
 func Serve(listener net.Listener, shard Shard) error {
@@ -69,8 +75,17 @@ func (r *RemoteShard) Describe(ctx context.Context) (Description, error) {
 
 // Differences implements Shard.
 func (r *RemoteShard) Differences(ctx context.Context, q Question) ([]float64, error) {
+	return r.numbers(ctx, "Differences", q)
+}
+
+// Gradients implements Shard.
+func (r *RemoteShard) Gradients(ctx context.Context, q Question) ([]float64, error) {
+	return r.numbers(ctx, "Gradients", q)
+}
+
+func (r *RemoteShard) numbers(ctx context.Context, method string, q Question) ([]float64, error) {
 	out := new([]float64)
-	err := r.call(ctx, "Differences", q, out)
+	err := r.call(ctx, method, q, out)
 	if err != nil {
 		return nil, err // a late answer may still be written to out: it is not looked at
 	}

@@ -41,8 +41,12 @@ type Result struct {
 	Warnings []string
 	// Acceptance is the mean probability of acceptance over all chains; NaN for samplers that accept everything.
 	Acceptance float64
-	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws, the warm-up not counted.
-	Passes float64
+	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws: the measure by which samplers are compared at equal cost. Each place and each gradient counts as one evaluation, and so
+	// does what chains evaluated in vain while they waited for one another. WarmUpPasses is the same of what was before the draws: the start, the warm-up and the trials in Adapted. A run that went on
+	// from a checkpoint counts those before it, but for the trials' of the earlier sittings.
+	Passes, WarmUpPasses float64
+	// RowsPerStep is how many rows' likelihoods a chain's transition took, in the mean over the draws' transitions, counted likewise: what a chain by itself would need, without waiting.
+	RowsPerStep float64
 	// Adapted are the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
 	Adapted []Trial
 }
@@ -55,6 +59,9 @@ type Result struct {
 func Sample(ctx context.Context, model bayes.Model, data *dataset.Dataset, sampler Sampler, settings Settings) (*Result, error) {
 	if data == nil {
 		return nil, errors.New("pbnn: there is no data")
+	}
+	if err := data.Validate(); err != nil {
+		return nil, fmt.Errorf("pbnn: %w", err)
 	}
 	bound, err := model.Bind(data.Dims(), data.Outputs())
 	if err != nil {
@@ -81,14 +88,22 @@ func SampleFrom(ctx context.Context, trained *bayes.Posterior, data *dataset.Dat
 		return nil, errors.New("pbnn: SampleFrom needs a trained posterior and data")
 	}
 	bound := trained.Bound()
-	if data.Dims() != bound.Inputs || data.Outputs() != bound.Outputs {
-		return nil, fmt.Errorf("pbnn: the posterior is of a network with %d features and %d outputs, but the data %q has %d and %d", bound.Inputs, bound.Outputs, data.Name, data.Dims(), data.Outputs())
+	if err := fits(bound, data); err != nil {
+		return nil, err
 	}
 	if settings.Engine == nil {
 		settings.Engine = trained.Engine
 	}
 	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: trained.Features, scaler: trained.Target, settings: settings, trained: trained}
 	return d.sample(ctx, sampler)
+}
+
+// fits is an error where data are not what a trained network takes.
+func fits(bound *bayes.Bound, data *dataset.Dataset) error {
+	if data.Dims() == bound.Inputs && data.Outputs() == bound.Outputs {
+		return nil
+	}
+	return fmt.Errorf("pbnn: the posterior is of a network with %d features and %d outputs, but the data %q has %d and %d", bound.Inputs, bound.Outputs, data.Name, data.Dims(), data.Outputs())
 }
 
 // prepared is a run with everything checked and the data standardised.
@@ -102,8 +117,10 @@ type prepared struct {
 
 	x, y     *tensors.Tensor // [N, d] and [N]
 	features *tensors.Tensor // [N, width]: what the layers before the first stochastic one make of x; nil if there are none
+	columns  *tensors.Tensor // [width, N]: features as the network takes all rows
 	psi      *tensors.Tensor // [W], nil if nothing is shared
 	rows     int             // N
+	perMove  float64         // times Sampler.RowsPerMove are the rows that a move evaluates; 0: 1
 	start    *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior
 	engine   *compute.Engine
 }
@@ -114,7 +131,7 @@ func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error)
 		return nil, err
 	}
 	if sampler == nil {
-		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Barker, Unadjusted or AllRows")
+		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Barker, Confidence, Unadjusted or AllRows")
 	}
 	sampler, err := sampler.prepared(d.rows)
 	if err != nil {
@@ -166,9 +183,10 @@ func (d *prepared) prepare() error {
 		return fmt.Errorf("pbnn: %w", err)
 	}
 	if d.bound.HasPrefix() {
-		d.features, err = graph.CallOnce(d.engine.Backend(), func(x, y, psi *graph.Node) *graph.Node {
-			return graph.Transpose(target.Likelihood{Model: d.bound}.Features(psi, target.Batch{X: x, Y: y}), 0, 1)
-		}, d.x, d.y, d.psi)
+		if d.columns, err = target.Features(d.engine, d.bound, d.x, d.psi); err != nil {
+			return fmt.Errorf("pbnn: %w", err)
+		}
+		d.features, err = graph.CallOnce(d.engine.Backend(), func(columns *graph.Node) *graph.Node { return graph.Transpose(columns, 0, 1) }, d.columns)
 		if err != nil {
 			return fmt.Errorf("pbnn: features of the shared layers: %w", err)
 		}
@@ -188,6 +206,25 @@ func explain(err error, sampler Sampler, rows int) error {
 		stuck.Noise, stuck.StepSize, enough, batches, m.Batches, size, m.BatchSize, err)
 }
 
+// count fills in Passes, WarmUpPasses and RowsPerStep, for data of N rows and moves that evaluate so many times what the sampler says.
+func (r *Result) count(rows int, times float64) {
+	perMove := times * float64(r.Sampler.RowsPerMove(rows))
+	r.Passes = float64(r.Chains.Moves) * perMove / float64(rows)
+	r.WarmUpPasses = float64(r.Chains.WarmUpMoves) * perMove / float64(rows)
+	if a, ok := r.Sampler.(AllRows); ok && a.Kernel.Needs() != mcmc.NeedsNothing {
+		r.WarmUpPasses++ // where the chains begin
+	}
+	for _, trial := range r.Adapted {
+		r.WarmUpPasses += trial.Passes
+	}
+	moves, transitions := 0, 0
+	for _, c := range r.Chains.Chains {
+		moves += max(c.Gradients, c.Transitions) // those that end a transition in each move do not tell
+		transitions += c.Transitions
+	}
+	r.RowsPerStep = perMove * float64(moves) / float64(transitions)
+}
+
 func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) (*Result, error) {
 	r := &Result{Target: sampler.Law(), Sampler: sampler, Chains: chains, Adapted: trials}
 	for _, c := range chains.Chains {
@@ -195,7 +232,7 @@ func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) 
 		r.Acceptance += c.Acceptance / float64(len(chains.Chains))
 	}
 	r.judgeNoise()
-	r.Passes = float64(chains.Moves) * float64(sampler.RowsPerMove(d.rows)) / float64(d.rows)
+	r.count(d.rows, cmp.Or(d.perMove, 1))
 
 	phi := chains.Draws.Tensor()
 	draws := bayes.Draws{Phi: phi, Psi: d.psi, LogWeights: make([]float64, phi.Shape().Dim(0))}

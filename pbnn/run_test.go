@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -34,57 +32,74 @@ func flat(t *testing.T, r *Result) []float64 {
 	return values
 }
 
-// A run that is cancelled and goes on from its checkpoint ends at the same bits as one that is not; other mini-batches, targets or models are refused.
+// A run that is cancelled and goes on from its checkpoint ends at the same bits as one that is not, in the middle of a transition too; other mini-batches, targets or models are refused.
 func TestCheckpoint(t *testing.T) {
 	engine := computetest.Go(t)
 	data := line(60)
-	for i, proposal := range Proposals() {
-		if i > 0 && testing.Short() {
-			return
+	wider := bayesianLine()
+	wider.Prior = bayes.Normal{StdDev: 2}
+	walk := Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}
+	for _, c := range []struct {
+		sampler Sampler
+		others  []Sampler
+		long    bool
+	}{
+		{sampler: walk, others: []Sampler{
+			Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 5, StepSize: .1}, Metropolis{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1}, Barker{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1},
+		}},
+		{sampler: Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, Proposal: Langevin, StepSize: .1}, others: []Sampler{walk}, long: true},
+		{sampler: Barker{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1}, others: []Sampler{Barker{Target: TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .1}}, long: true},
+		{sampler: Confidence{Target: TargetExpected{N: 3}, BatchSize: 7, Growth: 1.5, StepSize: .3}, others: []Sampler{
+			Confidence{Target: TargetExpected{N: 3}, BatchSize: 8, Growth: 1.5, StepSize: .3}, Confidence{Target: TargetExpected{N: 3}, BatchSize: 7, StepSize: .3}, Confidence{Target: TargetExpected{N: 3}, BatchSize: 7, Growth: 1.5, Error: .1, StepSize: .3},
+		}},
+	} {
+		if c.long && testing.Short() {
+			continue
 		}
-		sampler := Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, Proposal: proposal, StepSize: .1}
 		s := quick(engine)
-		s.Draws = 1500 // longer than it takes to the second report
-		whole, err := Sample(context.Background(), bayesianLine(), data, sampler, s)
+		s.Draws = 100
+		whole, err := Sample(context.Background(), bayesianLine(), data, c.sampler, s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Checkpoint = filepath.Join(t.TempDir(), "chains")
-		s.CheckpointEvery = 30 * time.Millisecond
-		ctx, cancel := context.WithCancel(context.Background())
-		s.Progress = func(p mcmc.Progress) {
-			if p.Draws >= 15 {
-				cancel()
-			}
-		}
-		part, err := Sample(ctx, bayesianLine(), data, sampler, s)
+		left := whole.Chains.WarmUpMoves + whole.Chains.Moves/3
+		part, err := Sample(after{context.Background(), &left}, bayesianLine(), data, c.sampler, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if part.Chains.Status != mcmc.Cancelled {
-			t.Errorf("%s: status %s: nothing is resumed", proposal, part.Chains.Status)
+		if part.Chains.Status != mcmc.Cancelled || part.Chains.Draws.PerChain >= s.Draws {
+			t.Errorf("%T: status %s: nothing is resumed", c.sampler, part.Chains.Status)
 		}
-		s.Progress = nil
-		resumed, err := Sample(context.Background(), bayesianLine(), data, sampler, s)
+		resumed, err := Sample(context.Background(), bayesianLine(), data, c.sampler, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Chains.Status != mcmc.Completed || resumed.Noise != whole.Noise {
-			t.Errorf("%s: the resumed run differs", proposal)
+		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Chains.Status != mcmc.Completed || resumed.Noise != whole.Noise || resumed.Passes != whole.Passes {
+			t.Errorf("%T: the resumed run differs", c.sampler)
 		}
-		other := sampler
-		other.Batches = 5
-		wider := bayesianLine()
-		wider.Prior = bayes.Normal{StdDev: 2}
-		for _, c := range []struct {
-			model   bayes.Model
-			sampler Metropolis
-		}{{bayesianLine(), other}, {bayesianLine(), Metropolis{Target: TargetFull{}, BatchSize: 6, Batches: 4, Proposal: proposal, StepSize: .1}}, {wider, sampler}} {
-			if _, err := Sample(context.Background(), c.model, data, c.sampler, s); err == nil {
-				t.Errorf("%s: another run's checkpoint is taken", proposal)
+		for _, other := range c.others {
+			if _, err := Sample(context.Background(), bayesianLine(), data, other, s); err == nil || !strings.Contains(err.Error(), "another") {
+				t.Errorf("%T: another sampler's checkpoint, %+v: error %v", c.sampler, other, err)
 			}
+		}
+		if _, err := Sample(context.Background(), wider, data, c.sampler, s); err == nil || !strings.Contains(err.Error(), "another") {
+			t.Errorf("%T: another model's checkpoint: error %v", c.sampler, err)
 		}
 	}
+}
+
+// after is a context that ends when it has been asked so many times.
+type after struct {
+	context.Context
+	left *int
+}
+
+func (c after) Err() error {
+	if *c.left--; *c.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // A cancelled run with a draw of each chain gives what it has; one without, an error.
@@ -110,30 +125,53 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A result says what it is of: the target with its n, the sampler as it ran, what it cost.
+// A result says what it is of: the target with its n, the sampler as it ran, what it cost, by the draws, the warm-up's 10 steps and a step.
 func TestResult(t *testing.T) {
 	engine := computetest.Go(t)
 	data := line(60)
 	for _, c := range []struct {
 		sampler Sampler
 		target  Target
-		passes  float64
+		step    float64 // rows a step; 0: not the same for all
+		start   float64 // passes before the first move
 	}{
-		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{N: 6}, 20 * 2 * 24 / 60.},
-		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 20 * 4 * 10},
-		{Unadjusted{Target: TargetExpected{N: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}}, TargetExpected{N: 9}, 2},
-		{AllRows{Target: TargetTempered{N: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{N: 7}, 20},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 20},
+		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{N: 6}, 2 * 24, 0},
+		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60, 0},
+		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 0},
+		{Confidence{Target: TargetExpected{N: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{N: 2}, 0, 0},
+		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0},
+		{Unadjusted{Target: TargetExpected{N: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}}, TargetExpected{N: 9}, 6, 0},
+		{AllRows{Target: TargetTempered{N: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{N: 7}, 60, 1},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60, 1},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60, 1},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60, 0},
 	} {
 		r, err := Sample(context.Background(), bayesianLine(), data, c.sampler, quick(engine))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Target != c.target || math.Abs(r.Passes-c.passes) > 1e-9 || !strings.Contains(r.Posterior.Provenance.Algorithm, c.target.String()) {
-			t.Errorf("%T: target %v, %v passes, %q; want %v and %v", c.sampler, r.Target, r.Passes, r.Posterior.Provenance.Algorithm, c.target, c.passes)
+		if r.Target != c.target || !strings.Contains(r.Posterior.Provenance.Algorithm, c.target.String()) {
+			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance.Algorithm, c.target)
 		}
-		if _, judged := c.sampler.(Metropolis); judged != (r.Noise > 0) {
-			t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
+		perMove := float64(r.Sampler.RowsPerMove(60))
+		switch passes, warmUp := 20*c.step/60, 10*c.step/60+c.start; {
+		case c.step > 0 && (math.Abs(r.RowsPerStep-c.step) > 1e-9 || math.Abs(r.Passes-passes) > 1e-9 || math.Abs(r.WarmUpPasses-warmUp) > 1e-9):
+			t.Errorf("%T: %v rows a step, %v passes after %v; want %v, %v and %v", c.sampler, r.RowsPerStep, r.Passes, r.WarmUpPasses, c.step, passes, warmUp)
+		case c.step == 0:
+			least, most := float64(r.Chains.Draws.PerChain)*r.RowsPerStep/60, perMove*float64(r.Chains.Moves)/60
+			if r.RowsPerStep <= perMove || r.Passes != most || r.Passes < least || r.Passes > 3*least || r.WarmUpPasses < perMove*10/60 {
+				t.Errorf("%T: %v rows a step, %v a move, %v passes after %v", c.sampler, r.RowsPerStep, perMove, r.Passes, r.WarmUpPasses)
+			}
+		}
+		switch c.sampler.(type) {
+		case Metropolis, Barker:
+			if !(r.Noise > 0) {
+				t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
+			}
+		default:
+			if r.Noise != 0 {
+				t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
+			}
 		}
 		_, err = r.Posterior.Predict(context.Background(), data.X)
 		if err != nil {
@@ -228,103 +266,39 @@ func TestAdapt(t *testing.T) {
 			t.Errorf("%s: ran with M %d and n %d after %+v", c.name, ran.Batches, ran.BatchSize, r.Adapted)
 		}
 		t.Logf("%s: %+v", c.name, r.Adapted)
-	}
-}
-
-// Where noise lets nothing pass, the error says so, with the n and M that would do; and with them chains move.
-func TestNoiseStopsChains(t *testing.T) {
-	engine := computetest.Go(t)
-	s := quick(engine)
-	s.Draws, s.Unscaled = 400, true
-	m := Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 2, Estimate: WithinBatches, StepSize: 1}
-	_, err := Sample(context.Background(), bayesianLine(), line(300), m, s)
-	if !errors.Is(err, mcmc.ErrStuck) || !strings.Contains(err.Error(), "Batches (M)") || !strings.Contains(err.Error(), "BatchSize (n)") {
-		t.Fatalf("error %v", err)
-	}
-	for _, c := range []struct {
-		m             Metropolis
-		wanted, now   float64
-		rows          int
-		batches, size int
-	}{
-		{Metropolis{BatchSize: 10, Batches: 5, Estimate: MeanOfBatches}, 1, 8, 1_000_000, 40, 80},
-		{Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 1, 8, 1_000_000, 5, 80},
-		{Metropolis{BatchSize: 10, Batches: 5, Estimate: MeanOfBatches}, 1, 9, 20, 45, 18}, // (1/n - 1/20) = (1/10 - 1/20)/9
-	} {
-		if batches, size := c.m.toReach(c.wanted, c.now, c.rows); batches != c.batches || size != c.size {
-			t.Errorf("%+v: M %d and n %d, want %d and %d", c, batches, size, c.batches, c.size)
+		passes := float64(r.Chains.WarmUpMoves) * float64(ran.RowsPerMove(200)) / 200
+		for _, trial := range r.Adapted {
+			if !(trial.Passes >= float64(60+trialDraws)*2*float64(trial.Batches*trial.BatchSize)/200) {
+				t.Errorf("%s: a trial has %v passes: %+v", c.name, trial.Passes, trial)
+			}
+			passes += trial.Passes
+		}
+		if math.Abs(r.WarmUpPasses-passes) > 1e-9*passes {
+			t.Errorf("%s: %v passes before the draws, want %v", c.name, r.WarmUpPasses, passes)
 		}
 	}
 }
 
-// A model whose densities overflow is not accepted, and counted.
-func TestNonFinite(t *testing.T) {
-	data := line(40)
+// A warm-up chooses the step size, and scales, of samplers whose transitions take several moves, too.
+func TestWarmUpOfSeveralMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	s := quick(computetest.Go(t))
-	s.DType, s.Unscaled = compute.Float32, true
-	m := Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 3, StepSize: 1e25}
-	_, err := Sample(context.Background(), bayesianLine(), data, m, s)
-	var stuck *mcmc.StuckError
-	if !errors.As(err, &stuck) || stuck.NonFinite == 0 || stuck.Accepted != 0 {
-		t.Errorf("error %v", err)
+	s.WarmUp, s.Draws = 150, 150
+	r, err := Sample(context.Background(), bayesianLine(), line(60), Confidence{Target: TargetExpected{N: 10}, BatchSize: 30}, s)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestBadInput(t *testing.T) {
-	engine := computetest.Go(t)
-	good := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .1}
-	with := func(change func(*Metropolis)) Sampler { m := good; change(&m); return m }
-	data := line(30)
-	for _, c := range []struct {
-		says    string
-		sampler Sampler
-	}{
-		{"BatchSize is 31", with(func(m *Metropolis) { m.BatchSize = 31 })},
-		{"BatchSize is -1", with(func(m *Metropolis) { m.BatchSize = -1 })},
-		{"Batches is -2", with(func(m *Metropolis) { m.Batches = -2 })},
-		{"Batches is 1", with(func(m *Metropolis) { m.Batches = 1 })},
-		{"BatchSize is 1", with(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches })},
-		{"Metropolis.Target", with(func(m *Metropolis) { m.Target = nil })},
-		{"TargetExpected.N is -3", with(func(m *Metropolis) { m.Target = TargetExpected{N: -3} })},
-		{"StepSize is -1", with(func(m *Metropolis) { m.StepSize = -1 })},
-		{"StepSize is NaN", with(func(m *Metropolis) { m.StepSize = math.NaN() })},
-		{"Proposal", with(func(m *Metropolis) { m.Proposal = "jump" })},
-		{"Rule", with(func(m *Metropolis) { m.Rule = "lenient" })},
-		{"Estimate", with(func(m *Metropolis) { m.Estimate = "median" })},
-		{"Noise is -1", with(func(m *Metropolis) { m.Noise = -1 })},
-		{"Noise is NaN", with(func(m *Metropolis) { m.Noise = math.NaN() })},
-		{"MaxBatches is 2", with(func(m *Metropolis) { m.MaxBatches = 2 })},
-		{"MaxBatchSize is 40", with(func(m *Metropolis) { m.MaxBatchSize = 40 })},
-		{"StepSize is 0", with(func(m *Metropolis) { m.StepSize = 0 })}, // there is no warm-up
-		{"Unadjusted.Target", Unadjusted{Kernel: mcmc.SGLD{StepSize: 1}}},
-		{"Unadjusted.Kernel", Unadjusted{Target: TargetFull{}}},
-		{"Unadjusted.Kernel", Unadjusted{Target: TargetFull{}, Kernel: mcmc.MALA{StepSize: 1}}},
-		{"Unadjusted.BatchSize is 99", Unadjusted{Target: TargetFull{}, BatchSize: 99, Kernel: mcmc.SGLD{StepSize: 1}}},
-		{"AllRows.Target", AllRows{Kernel: mcmc.MALA{StepSize: 1}}},
-		{"AllRows.Kernel", AllRows{Target: TargetFullData{}}},
-		{"TargetTempered.N is 0", AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{StepSize: 1}}},
-		{"no sampler", nil},
-	} {
-		s := quick(engine)
-		s.WarmUp = mcmc.NoWarmUp
-		if _, err := Sample(context.Background(), bayesianLine(), data, c.sampler, s); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("error %v does not say %q", err, c.says)
+	_, settings := overShards(t)
+	settings.WarmUp, settings.Draws = s.WarmUp, s.Draws
+	over, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), Metropolis{Target: TargetExpected{N: 10}, BatchSize: 10, Batches: 12, Proposal: Langevin}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, r := range map[float64]*Result{.234: r, .574: over} {
+		if tuned := r.Chains.Tuned; math.Abs(r.Acceptance-want) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 || slices.Max(tuned.Scale) < 1.05*slices.Min(tuned.Scale) {
+			t.Errorf("%T: acceptance %.3f, want %v, with %+v", r.Sampler, r.Acceptance, want, r.Chains.Tuned)
 		}
-	}
-	if _, err := Sample(context.Background(), bayesianLine(), nil, good, quick(engine)); err == nil {
-		t.Error("no data: no error")
-	}
-	if _, err := SampleFrom(context.Background(), nil, data, good, quick(engine)); err == nil {
-		t.Error("no posterior: no error")
-	}
-	classes := bayesianLine()
-	classes.Likelihood = bayes.Bernoulli{}
-	if _, err := Sample(context.Background(), classes, data, good, quick(engine)); err == nil {
-		t.Error("a likelihood for classes with a regression: no error")
-	}
-	s := quick(engine)
-	s.Checkpoint = filepath.Join(t.TempDir(), "missing", "folder", "file")
-	if _, err := Sample(context.Background(), bayesianLine(), data, good, s); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder that is not there: error %v", err)
 	}
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Sampler is a way to sample one of the targets: Metropolis, Barker, Unadjusted or AllRows.
+// Sampler is a way to sample one of the targets: Metropolis, Barker, Confidence, Unadjusted or AllRows.
 type Sampler interface {
 	// Law is the target.
 	Law() Target
-	// RowsPerMove is how many rows' log-likelihoods a chain evaluates in a move, a gradient counted as one evaluation, for data of N rows.
+	// RowsPerMove is how many rows' log-likelihoods a chain evaluates in a move, each place and each gradient counted as one evaluation, for data of N rows. A transition of Barker's and of Confidence takes
+	// several moves, and so does a trajectory.
 	RowsPerMove(rows int) int
 	// prepared fills in what is zero and checks the rest.
 	prepared(rows int) (Sampler, error)
@@ -159,19 +160,25 @@ func (u Unadjusted) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
 }
 
 func (a AllRows) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
-	problem, likelihood, err := networkProblem(d, a.Target, d.rows)
+	if d.columns == nil { // no rows are gathered
+		var err error
+		if d.columns, err = target.Features(d.engine, d.bound, d.x, d.psi); err != nil {
+			return mcmc.Problem{}, nil, fmt.Errorf("pbnn: %w", err)
+		}
+	}
+	problem, likelihood, err := networkProblem(d, a.Target, d.rows, d.with("features", d.columns))
 	if err != nil {
 		return problem, nil, err
 	}
 	points := a.Target.Points(d.rows)
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
-		return target.At(target.Points{Likelihood: likelihood, Points: points}, data["psi"], batchOf(data, nil))
+		return target.At(target.Points{Likelihood: likelihood, Points: points}, data["psi"], target.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return problem, a.Kernel, nil
 }
 
 func miniBatchProblem(d *prepared, law FromMiniBatches, size, batches int) (mcmc.Problem, error) {
-	problem, likelihood, err := networkProblem(d, law, size*batches)
+	problem, likelihood, err := networkProblem(d, law, size*batches, d.tensors())
 	if err != nil {
 		return problem, err
 	}
@@ -184,7 +191,7 @@ func miniBatchProblem(d *prepared, law FromMiniBatches, size, batches int) (mcmc
 }
 
 // networkProblem is a problem without its target, and the likelihood of all chains on so many rows at once.
-func networkProblem(d *prepared, law Target, rows int) (mcmc.Problem, target.Likelihood, error) {
+func networkProblem(d *prepared, law Target, rows int, data map[string]*tensors.Tensor) (mcmc.Problem, target.Likelihood, error) {
 	model, err := json.Marshal(d.bound.Model)
 	if err != nil {
 		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
@@ -193,16 +200,26 @@ func networkProblem(d *prepared, law Target, rows int) (mcmc.Problem, target.Lik
 	if err != nil {
 		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: %w", err)
 	}
-	data := map[string]*tensors.Tensor{"x": d.x, "y": d.y}
-	if d.features != nil {
-		data = map[string]*tensors.Tensor{"features": d.features, "y": d.y}
-	}
-	if d.psi != nil {
-		data["psi"] = d.psi
-	}
 	return mcmc.Problem{
 		Name: fmt.Sprintf("%s of the model %s", law, model), Dim: d.bound.D, Data: data, Initial: d.bound.SamplePrior, Start: d.start,
 	}, target.Likelihood{Model: d.bound, Plan: plan}, nil
+}
+
+// tensors are the data by rows, by their names in miniBatches.
+func (d *prepared) tensors() map[string]*tensors.Tensor {
+	if d.features != nil {
+		return d.with("features", d.features)
+	}
+	return d.with("x", d.x)
+}
+
+// with are the data whose inputs have the given name.
+func (d *prepared) with(name string, inputs *tensors.Tensor) map[string]*tensors.Tensor {
+	data := map[string]*tensors.Tensor{name: inputs, "y": d.y}
+	if d.psi != nil {
+		data["psi"] = d.psi
+	}
+	return data
 }
 
 // batchOf is the rows with the given numbers, int32 [B, 1], or all if there are none.

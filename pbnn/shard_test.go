@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -13,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	shardVariable = "PBNN_TEST_SHARD" // the number of the shard that this process is to be
-	shardsOfLine  = 4
+	shardVariable   = "PBNN_TEST_SHARD"   // the number of the shard that this process is to be
+	trainedVariable = "PBNN_TEST_TRAINED" // the file of the posterior that it is of; empty: of bayesianLine
+	shardsOfLine    = 4
 )
 
 // TestMain makes the test's own program a shard where it is asked to be one: it prints its address and serves until its input ends.
@@ -52,7 +53,7 @@ func beShard(number string) error {
 	if err != nil {
 		return err
 	}
-	shard, err := NewShard(bayesianLine(), partOfLine(i), compute.Float64, engine)
+	shard, err := shardOfLine(i, os.Getenv(trainedVariable), engine)
 	if err != nil {
 		return err
 	}
@@ -66,6 +67,18 @@ func beShard(number string) error {
 		listener.Close()
 	}()
 	return Serve(listener, shard)
+}
+
+// shardOfLine is a shard of bayesianLine, or of the posterior in a file.
+func shardOfLine(i int, trained string, engine *compute.Engine) (*LocalShard, error) {
+	if trained == "" {
+		return NewShard(bayesianLine(), partOfLine(i), compute.Float64, engine)
+	}
+	posterior, err := bayes.Load(trained)
+	if err != nil {
+		return nil, err
+	}
+	return NewShardFrom(posterior, partOfLine(i), compute.Float64, engine)
 }
 
 // partOfLine are the rows of one shard: 20, 30, 40 and 50 of the line's 140.
@@ -83,10 +96,10 @@ func partOfLine(i int) *dataset.Dataset {
 }
 
 // process is a shard in a process of its own.
-func process(t *testing.T, i int) (shard *RemoteShard, kill func()) {
+func process(t *testing.T, i int, trained string) (shard *RemoteShard, kill func()) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", shardVariable, i))
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", shardVariable, i), trainedVariable+"="+trained)
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
 	if err != nil {
@@ -138,146 +151,66 @@ func overShards(t *testing.T) (Metropolis, ShardSettings) {
 // Four shards in four processes give the draws of four in this one, to the bit. When one dies, the run stops with the draws before, and goes on from its checkpoint with another
 // in its place to the same bits as if nothing had been.
 func TestShardsInProcesses(t *testing.T) {
-	sampler, settings := overShards(t)
-	want, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{N: 16}) || want.Posterior.Provenance.Rows != 140 {
-		t.Errorf("acceptance %v, sigma^2 %v, target %v, %d rows", want.Acceptance, want.Noise, want.Target, want.Posterior.Provenance.Rows)
-	}
-	var shards []Shard
-	kills := make([]func(), shardsOfLine)
-	for i := range shardsOfLine {
-		var shard *RemoteShard
-		shard, kills[i] = process(t, i)
-		shards = append(shards, shard)
-	}
-	got, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(flat(t, got), flat(t, want)) {
-		t.Error("the draws over processes differ from those in one")
-	}
-
-	settings.Checkpoint = filepath.Join(t.TempDir(), "chains")
-	dying := slices.Clone(shards)
-	dying[2] = &watched{Shard: shards[2], before: func(asked int) error {
-		if asked == 30 {
-			kills[2]()
-		}
-		return nil
-	}}
-	part, err := SampleShards(context.Background(), bayesianLine(), dying, sampler, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := part.Chains.Draws.PerChain
-	if part.Chains.Status != mcmc.Stopped || part.Chains.Stopped == nil || !strings.Contains(part.Chains.Stopped.Error(), "shard 2") || n == 0 || n >= 60 {
-		t.Errorf("status %s with %d draws, because %v", part.Chains.Status, n, part.Chains.Stopped)
-	}
-	for chain := range 3 {
-		if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) || part.Chains.Chains[chain].Transitions != n {
-			t.Errorf("chain %d: %d transitions for %d draws, or another last draw", chain, part.Chains.Chains[chain].Transitions, n)
-		}
-	}
-	if _, err := SampleShards(context.Background(), bayesianLine(), []Shard{shards[0], shards[1], local(t, bayesianLine(), 1), shards[3]}, sampler, settings); err == nil {
-		t.Error("a checkpoint goes on with other data")
-	}
-	shards[2], _ = process(t, 2)
-	resumed, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(flat(t, resumed), flat(t, want)) {
-		t.Error("the resumed draws differ")
-	}
-}
-
-// watched is a shard at whose door something happens: before gets the number of the question.
-type watched struct {
-	Shard
-	asked  atomic.Int32
-	before func(asked int) error
-	after  func(asked int, answer []float64) []float64
-}
-
-func (w *watched) Differences(ctx context.Context, q Question) ([]float64, error) {
-	asked := int(w.asked.Add(1))
-	if w.before != nil {
-		if err := w.before(asked); err != nil {
-			return nil, err
-		}
-	}
-	answer, err := w.Shard.Differences(ctx, q)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if w.after != nil {
-		answer = w.after(asked, answer)
-	}
-	return answer, err
-}
-
-// A shard that fails or is late now and then is asked again, and nothing is counted twice: the draws are the same. One that goes on failing, or gives another number of differences, stops the run.
-func TestShardRetries(t *testing.T) {
-	sampler, settings := overShards(t)
-	want, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := errors.New("broken")
-	for _, c := range []struct {
-		name    string
-		shard   *watched
-		timeout time.Duration
-		stops   bool
-	}{
-		{name: "fails now and then", shard: &watched{before: func(asked int) error {
-			if asked%7 == 0 {
-				return broken
-			}
-			return nil
-		}}},
-		{name: "is late once", timeout: 2 * time.Second, shard: &watched{before: func(asked int) error {
-			if asked == 20 {
-				time.Sleep(2200 * time.Millisecond)
-			}
-			return nil
-		}}},
-		{name: "fails for good", stops: true, shard: &watched{before: func(asked int) error {
-			if asked > 20 {
-				return broken
-			}
-			return nil
-		}}},
-		{name: "gives too few differences", stops: true, shard: &watched{after: func(asked int, answer []float64) []float64 {
-			if asked > 20 {
-				return answer[1:]
-			}
-			return answer
-		}}},
-	} {
-		shards := allLocal(t)
-		c.shard.Shard = shards[1]
-		shards[1] = c.shard
-		s := settings
-		if c.timeout > 0 {
-			s.Timeout = c.timeout
-		}
-		got, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, s)
+	for _, proposal := range Proposals() {
+		sampler, settings := overShards(t)
+		sampler.Proposal = proposal
+		want, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
 		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
+			t.Fatal(err)
 		}
-		if c.stops {
-			if got.Chains.Status != mcmc.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 || int(c.shard.asked.Load()) != 20+3 {
-				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Chains.Status, got.Chains.Draws.PerChain, c.shard.asked.Load())
+		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{N: 16}) || want.Posterior.Provenance.Rows != 140 {
+			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target, want.Posterior.Provenance.Rows)
+		}
+		places := map[Proposal]float64{RandomWalk: 2, Langevin: 4}[proposal]
+		if rows := places * 5 * 4 * shardsOfLine; math.Abs(want.RowsPerStep-rows) > 1e-9 || math.Abs(want.Passes-60*rows/140) > 1e-9 || math.Abs(want.WarmUpPasses-5*rows/140) > 1e-9 {
+			t.Errorf("%s: %v rows a step, %v passes after %v: want %v rows", proposal, want.RowsPerStep, want.Passes, want.WarmUpPasses, rows)
+		}
+		var shards []Shard
+		kills := make([]func(), shardsOfLine)
+		for i := range shardsOfLine {
+			var shard *RemoteShard
+			shard, kills[i] = process(t, i, "")
+			shards = append(shards, shard)
+		}
+		got, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(flat(t, got), flat(t, want)) {
+			t.Errorf("%s: the draws over processes differ from those in one", proposal)
+		}
+
+		settings.Checkpoint = filepath.Join(t.TempDir(), "chains")
+		dying := slices.Clone(shards)
+		dying[2] = &watched{Shard: shards[2], before: func(asked int) error {
+			if asked == 30 {
+				kills[2]()
 			}
-			continue
+			return nil
+		}}
+		part, err := SampleShards(context.Background(), bayesianLine(), dying, sampler, settings)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !slices.Equal(flat(t, got), flat(t, want)) || got.Noise != want.Noise {
-			t.Errorf("%s: the draws differ", c.name)
+		n := part.Chains.Draws.PerChain
+		if part.Chains.Status != mcmc.Stopped || part.Chains.Stopped == nil || !strings.Contains(part.Chains.Stopped.Error(), "shard 2") || n == 0 || n >= 60 {
+			t.Errorf("%s: status %s with %d draws, because %v", proposal, part.Chains.Status, n, part.Chains.Stopped)
+		}
+		for chain := range 3 {
+			if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) || part.Chains.Chains[chain].Transitions != n {
+				t.Errorf("%s, chain %d: %d transitions for %d draws, or another last draw", proposal, chain, part.Chains.Chains[chain].Transitions, n)
+			}
+		}
+		if _, err := SampleShards(context.Background(), bayesianLine(), []Shard{shards[0], shards[1], local(t, bayesianLine(), 1), shards[3]}, sampler, settings); err == nil {
+			t.Errorf("%s: a checkpoint goes on with other data", proposal)
+		}
+		shards[2], _ = process(t, 2, "")
+		resumed, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(flat(t, resumed), flat(t, want)) {
+			t.Errorf("%s: the resumed draws differ", proposal)
 		}
 	}
 }
@@ -287,19 +220,25 @@ func TestShardsAreExact(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	data := line(140)
-	sampler, settings := overShards(t)
-	sampler.StepSize = step(1, 16)
-	settings.Chains, settings.Draws, settings.Thin, settings.WarmUp = 8, 2000, 2, 400
-	result, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean, covariance := exact(data, 16)
-	p, what := worst(result.Chains.Draws, mean, covariance)
-	t.Logf("p %.2g: %s; sigma^2 %.2f, acceptance %.2f", p, what, result.Noise, result.Acceptance)
-	if p < 1e-3 {
-		t.Errorf("%s, p %.2g", what, p)
+	for _, proposal := range Proposals() {
+		sampler, settings := overShards(t)
+		sampler.Proposal, sampler.StepSize = proposal, step(1, 16)
+		settings.Chains, settings.Draws, settings.Thin, settings.WarmUp = 8, 2000, 2, 400
+		if proposal == Langevin { // a step takes twice the moves, and goes further
+			settings.Thin = 1
+		}
+		result, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, covariance := exact(data, 16)
+		p, what := worst(result.Chains.Draws, mean, covariance)
+		t.Logf("%s: p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %s", proposal, p, what, result.Noise, result.Acceptance, result.Chains.Elapsed)
+		if p < 1e-3 {
+			t.Errorf("%s: %s, p %.2g", proposal, what, p)
+		}
 	}
 }
 
@@ -323,7 +262,7 @@ func TestShardBadInput(t *testing.T) {
 		{"shard 1 has", []Shard{local(t, bayesianLine(), 0), local(t, wider, 1)}, good, true},
 		{"shard 0 has", []Shard{single}, good, true},
 		{"BatchSize is 21", allLocal(t), with(func(m *Metropolis) { m.BatchSize = 21 }), false},
-		{"Proposal", allLocal(t), with(func(m *Metropolis) { m.Proposal = Langevin }), false},
+		{"Proposal", allLocal(t), with(func(m *Metropolis) { m.Proposal = "jump" }), false},
 		{"Estimate", allLocal(t), with(func(m *Metropolis) { m.Estimate = WithinBatches }), false},
 		{"Batches is 1", allLocal(t), with(func(m *Metropolis) { m.Batches = 1 }), false},
 		{"Noise", allLocal(t), with(func(m *Metropolis) { m.Noise = 1 }), false},
@@ -355,8 +294,26 @@ func TestShardBadInput(t *testing.T) {
 		if _, err := shard.Differences(context.Background(), q); err == nil {
 			t.Errorf("%+v: no error", q)
 		}
+		if q.To = nil; len(q.From) == 3 && q.BatchSize*q.Batches == 6 {
+			continue // a question for gradients that is right
+		}
+		if _, err := shard.Gradients(context.Background(), q); err == nil {
+			t.Errorf("%+v: no error of the gradients", q)
+		}
 	}
-	if _, err := NewShard(bayesianLine(), nil, 0, nil); err == nil {
-		t.Error("a shard without data: no error")
+	for says, data := range badData(t) {
+		if _, err := NewShard(bayesianLine(), data, 0, computetest.Go(t)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v does not say %q", err, says)
+		}
+	}
+}
+
+// Where the noise of the shards' mini-batches lets nothing pass, the error says so, with the n and M that would do.
+func TestNoiseStopsShards(t *testing.T) {
+	_, settings := overShards(t)
+	settings.Draws = 400
+	_, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 10, StepSize: 3}, settings)
+	if !errors.Is(err, mcmc.ErrStuck) || !strings.Contains(err.Error(), "Batches (M)") || !strings.Contains(err.Error(), "instead of 2") {
+		t.Errorf("error %v", err)
 	}
 }

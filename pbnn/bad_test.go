@@ -1,0 +1,191 @@
+package pbnn
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Where noise lets nothing pass, the error says so, with the n and M that would do; and with them chains move.
+func TestNoiseStopsChains(t *testing.T) {
+	engine := computetest.Go(t)
+	s := quick(engine)
+	s.Draws, s.Unscaled = 400, true
+	m := Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 2, Estimate: WithinBatches, StepSize: 1}
+	_, err := Sample(context.Background(), bayesianLine(), line(300), m, s)
+	var batches, size int
+	if errors.Is(err, mcmc.ErrStuck) {
+		said := regexp.MustCompile(`Batches \(M\) (\d+) instead of 2, or with BatchSize \(n\) (\d+) instead of 2`).FindStringSubmatch(err.Error())
+		if len(said) == 3 {
+			batches, _ = strconv.Atoi(said[1])
+			size, _ = strconv.Atoi(said[2])
+		}
+	}
+	if batches <= 2 || size <= 2 || size > 300 || !strings.Contains(err.Error(), "sigma^2 of") {
+		t.Fatalf("error %v", err)
+	}
+	m.BatchSize, m.StepSize = size, .05 // at the step that stopped them no noise would be small enough for an acceptance
+	s.Draws = 50
+	if r, err := Sample(context.Background(), bayesianLine(), line(300), m, s); err != nil || r.Noise > enough {
+		t.Errorf("with n %d: error %v", size, err)
+	}
+	for _, c := range []struct {
+		m             Metropolis
+		wanted, now   float64
+		rows          int
+		batches, size int
+	}{
+		{Metropolis{BatchSize: 10, Batches: 5, Estimate: MeanOfBatches}, 1, 8, 1_000_000, 40, 80},
+		{Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 1, 8, 1_000_000, 5, 80},
+		{Metropolis{BatchSize: 10, Batches: 5, Estimate: MeanOfBatches}, 1, 9, 20, 45, 18}, // (1/n - 1/20) = (1/10 - 1/20)/9
+	} {
+		if batches, size := c.m.toReach(c.wanted, c.now, c.rows); batches != c.batches || size != c.size {
+			t.Errorf("%+v: M %d and n %d, want %d and %d", c, batches, size, c.batches, c.size)
+		}
+	}
+}
+
+// A model whose densities overflow is not accepted, and counted.
+func TestNonFinite(t *testing.T) {
+	data := line(40)
+	s := quick(computetest.Go(t))
+	s.DType, s.Unscaled = compute.Float32, true
+	m := Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 3, StepSize: 1e25}
+	_, err := Sample(context.Background(), bayesianLine(), data, m, s)
+	var stuck *mcmc.StuckError
+	if !errors.As(err, &stuck) || stuck.NonFinite == 0 || stuck.Accepted != 0 {
+		t.Errorf("error %v", err)
+	}
+}
+
+// badData are data that nothing can be sampled with, by what the error must say.
+func badData(t *testing.T) map[string]*dataset.Dataset {
+	with := func(change func(d *dataset.Dataset)) *dataset.Dataset {
+		d := line(30)
+		change(d)
+		return d
+	}
+	return map[string]*dataset.Dataset{
+		"data":                                   nil,
+		"[0, 0]: there must be at least one row": with(func(d *dataset.Dataset) { d.X, d.Y = &mat.Dense{}, nil }),
+		"NaN":                                    with(func(d *dataset.Dataset) { d.X.Set(7, 1, math.NaN()) }),
+		"row 9":                                  with(func(d *dataset.Dataset) { d.Y[9] = math.NaN() }),
+		"+Inf":                                   with(func(d *dataset.Dataset) { d.Y[11] = math.Inf(1) }),
+		"one target a row":                       with(func(d *dataset.Dataset) { d.Y = d.Y[1:] }),
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	engine := computetest.Go(t)
+	good := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .1}
+	with := func(change func(*Metropolis)) Sampler { m := good; change(&m); return m }
+	data := line(30)
+	for _, c := range []struct {
+		says    string
+		sampler Sampler
+	}{
+		{"BatchSize is 31", with(func(m *Metropolis) { m.BatchSize = 31 })},
+		{"BatchSize is -1", with(func(m *Metropolis) { m.BatchSize = -1 })},
+		{"Batches is -2", with(func(m *Metropolis) { m.Batches = -2 })},
+		{"Batches is 1", with(func(m *Metropolis) { m.Batches = 1 })},
+		{"BatchSize is 1", with(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches })},
+		{"Metropolis.Target", with(func(m *Metropolis) { m.Target = nil })},
+		{"TargetExpected.N is -3", with(func(m *Metropolis) { m.Target = TargetExpected{N: -3} })},
+		{"StepSize is -1", with(func(m *Metropolis) { m.StepSize = -1 })},
+		{"StepSize is NaN", with(func(m *Metropolis) { m.StepSize = math.NaN() })},
+		{"Proposal", with(func(m *Metropolis) { m.Proposal = "jump" })},
+		{"Rule", with(func(m *Metropolis) { m.Rule = "lenient" })},
+		{"Estimate", with(func(m *Metropolis) { m.Estimate = "median" })},
+		{"Noise is -1", with(func(m *Metropolis) { m.Noise = -1 })},
+		{"Noise is NaN", with(func(m *Metropolis) { m.Noise = math.NaN() })},
+		{"MaxBatches is 2", with(func(m *Metropolis) { m.MaxBatches = 2 })},
+		{"MaxBatchSize is 40", with(func(m *Metropolis) { m.MaxBatchSize = 40 })},
+		{"StepSize is 0", with(func(m *Metropolis) { m.StepSize = 0 })}, // there is no warm-up
+		{"Confidence.Target", Confidence{}},
+		{"Confidence.BatchSize is 31", Confidence{Target: TargetFull{}, BatchSize: 31}},
+		{"Confidence.BatchSize is 1: it must be from 2 to the 30 rows", Confidence{Target: TargetFull{}, BatchSize: 1}},
+		{"Confidence.Growth is 1", Confidence{Target: TargetFull{}, Growth: 1}},
+		{"Confidence.Growth is NaN", Confidence{Target: TargetFull{}, Growth: math.NaN()}},
+		{"Confidence.Error is 1", Confidence{Target: TargetFull{}, Error: 1}},
+		{"Confidence.Error is -0.1", Confidence{Target: TargetFull{}, Error: -.1}},
+		{"Confidence.Lipschitz is -1", Confidence{Target: TargetFull{}, Lipschitz: -1}},
+		{"Proposal", Confidence{Target: TargetFull{}, Proposal: "jump"}},
+		{"StepSize is -1", Confidence{Target: TargetFull{}, StepSize: -1}},
+		{"StepSize is 0", Confidence{Target: TargetFull{}}},
+		{"TargetExpected.N is -3", Confidence{Target: TargetExpected{N: -3}}},
+		{"Barker", Barker{}},
+		{"Batches is 1: one mini-batch has no variance", Barker{Target: TargetFull{}, Batches: 1}},
+		{"Batches is -1", Barker{Target: TargetFull{}, Batches: -1}},
+		{"BatchSize is 31", Barker{Target: TargetFull{}, BatchSize: 31}},
+		{"Unadjusted.BatchSize is -1", Unadjusted{Target: TargetFull{}, BatchSize: -1, Kernel: mcmc.SGLD{StepSize: 1}}},
+		{"Unadjusted.Target", Unadjusted{Kernel: mcmc.SGLD{StepSize: 1}}},
+		{"Unadjusted.Kernel", Unadjusted{Target: TargetFull{}}},
+		{"Unadjusted.Kernel", Unadjusted{Target: TargetFull{}, Kernel: mcmc.MALA{StepSize: 1}}},
+		{"Unadjusted.BatchSize is 99", Unadjusted{Target: TargetFull{}, BatchSize: 99, Kernel: mcmc.SGLD{StepSize: 1}}},
+		{"AllRows.Target", AllRows{Kernel: mcmc.MALA{StepSize: 1}}},
+		{"AllRows.Kernel", AllRows{Target: TargetFullData{}}},
+		{"TargetTempered.N is 0", AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{StepSize: 1}}},
+		{"no sampler", nil},
+	} {
+		s := quick(engine)
+		s.WarmUp = mcmc.NoWarmUp
+		if _, err := Sample(context.Background(), bayesianLine(), data, c.sampler, s); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("error %v does not say %q", err, c.says)
+		}
+	}
+	for says, data := range badData(t) {
+		for _, sampler := range []Sampler{good, Barker{Target: TargetFull{}}, Confidence{Target: TargetFull{}}, Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: 1}}, AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{}}} {
+			if _, err := Sample(context.Background(), bayesianLine(), data, sampler, quick(engine)); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%T: error %v does not say %q", sampler, err, says)
+			}
+		}
+	}
+	if _, err := SampleFrom(context.Background(), nil, data, good, quick(engine)); err == nil {
+		t.Error("no posterior: no error")
+	}
+	classes := bayesianLine()
+	classes.Likelihood = bayes.Bernoulli{}
+	if _, err := Sample(context.Background(), classes, data, good, quick(engine)); err == nil {
+		t.Error("a likelihood for classes with a regression: no error")
+	}
+	s := quick(engine)
+	s.Checkpoint = filepath.Join(t.TempDir(), "missing", "folder", "file")
+	if _, err := Sample(context.Background(), bayesianLine(), data, good, s); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not there: error %v", err)
+	}
+}
+
+// What is 0 is what the settings' comments say, and is told.
+func TestDefaults(t *testing.T) {
+	for _, c := range []struct{ sampler, want Sampler }{
+		{
+			Metropolis{Target: TargetExpected{}, StepSize: .1},
+			Metropolis{Target: TargetExpected{N: 30}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 30},
+		},
+		{Barker{Target: TargetFull{}, StepSize: .1}, Barker{Target: TargetFull{}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
+		{Confidence{Target: TargetExpected{}, StepSize: .1}, Confidence{Target: TargetExpected{N: 30}, BatchSize: 30, Growth: 2, Error: .05, Proposal: RandomWalk, StepSize: .1}},
+		{Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: .01}}, Unadjusted{Target: TargetFull{}, BatchSize: 30, Kernel: mcmc.SGLD{StepSize: .01}}},
+	} {
+		r, err := Sample(context.Background(), bayesianLine(), line(30), c.sampler, quick(computetest.Go(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Sampler != c.want {
+			t.Errorf("%+v ran as %+v, want %+v", c.sampler, r.Sampler, c.want)
+		}
+	}
+}

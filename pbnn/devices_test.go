@@ -1,0 +1,58 @@
+package pbnn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
+)
+
+// The draws do not depend on how many devices share the chains, beyond rounding. Mini-batches have as many rows as there are chains, so that only the names of what is shared tell the two apart.
+func TestDevices(t *testing.T) {
+	engine := computetest.Several(t)
+	for _, c := range []struct {
+		sampler Sampler
+		long    bool
+	}{
+		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2}, false},
+		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, Proposal: Langevin, Estimate: WithinBatches, StepSize: .2}, true},
+		{Barker{Target: TargetFull{}, BatchSize: 4, Batches: 4, StepSize: .2}, true},
+		{Confidence{Target: TargetExpected{N: 2}, BatchSize: 4, StepSize: .4}, false},
+		{Unadjusted{Target: TargetFull{}, BatchSize: 4, Kernel: mcmc.SGLD{StepSize: .001}}, true},
+		{AllRows{Target: TargetTempered{N: 5}, Kernel: mcmc.MALA{StepSize: .2}}, true},
+	} {
+		if c.long && testing.Short() {
+			continue
+		}
+		t.Run(strings.TrimPrefix(fmt.Sprintf("%T", c.sampler), "pbnn."), func(t *testing.T) {
+			var want []float64
+			for _, devices := range []int{1, 2} {
+				s := Settings{Settings: mcmc.Settings{Chains: 4, Draws: 5, WarmUp: 2, Seed: 7, DType: compute.Float64, Engine: engine, Devices: devices}}
+				r, err := Sample(context.Background(), bayesianLine(), line(30), c.sampler, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := append(flat(t, r), r.Noise, r.Passes, r.WarmUpPasses, r.RowsPerStep)
+				for _, chain := range r.Chains.Chains {
+					got = append(got, float64(chain.Accepted))
+				}
+				if want == nil {
+					want = got
+				}
+				computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
+			}
+		})
+	}
+}
+
+func TestDevicesErrors(t *testing.T) {
+	s := Settings{Settings: mcmc.Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)}}
+	_, err := Sample(context.Background(), bayesianLine(), line(30), Metropolis{Target: TargetFull{}, StepSize: .1}, s)
+	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
+		t.Errorf("chains that cannot be shared: error %v", err)
+	}
+}

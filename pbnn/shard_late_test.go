@@ -1,0 +1,117 @@
+package pbnn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gobnn/bayes/mcmc"
+)
+
+// watched is a shard at whose door something happens: before gets the number of the question.
+type watched struct {
+	Shard
+	asked  atomic.Int32
+	before func(asked int) error
+	after  func(asked int, answer []float64) []float64
+}
+
+func (w *watched) Differences(ctx context.Context, q Question) ([]float64, error) {
+	return w.ask(ctx, q, w.Shard.Differences)
+}
+
+func (w *watched) Gradients(ctx context.Context, q Question) ([]float64, error) {
+	return w.ask(ctx, q, w.Shard.Gradients)
+}
+
+func (w *watched) ask(ctx context.Context, q Question, method func(context.Context, Question) ([]float64, error)) ([]float64, error) {
+	asked := int(w.asked.Add(1))
+	if w.before != nil {
+		if err := w.before(asked); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := method(ctx, q)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if w.after != nil {
+		answer = w.after(asked, answer)
+	}
+	return answer, err
+}
+
+// A shard that fails or is late now and then is asked again, and nothing is counted twice: the draws are the same. One that goes on failing, or gives another number of differences, stops the run.
+func TestShardRetries(t *testing.T) {
+	for _, proposal := range Proposals() {
+		if testing.Short() && proposal == RandomWalk {
+			continue
+		}
+		t.Run(string(proposal), func(t *testing.T) { shardRetries(t, proposal) })
+	}
+}
+
+func shardRetries(t *testing.T, proposal Proposal) {
+	sampler, settings := overShards(t)
+	sampler.Proposal = proposal
+	want, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name    string
+		shard   *watched
+		timeout time.Duration
+		stops   bool
+	}{
+		{name: "fails now and then", shard: &watched{before: func(asked int) error {
+			if asked%7 == 0 {
+				return broken
+			}
+			return nil
+		}}},
+		{name: "is late once", timeout: 2 * time.Second, shard: &watched{before: func(asked int) error {
+			if asked == 20 {
+				time.Sleep(2200 * time.Millisecond)
+			}
+			return nil
+		}}},
+		{name: "fails for good", stops: true, shard: &watched{before: func(asked int) error {
+			if asked > 20 {
+				return broken
+			}
+			return nil
+		}}},
+		{name: "gives too few numbers", stops: true, shard: &watched{after: func(asked int, answer []float64) []float64 {
+			if asked > 20 {
+				return answer[1:]
+			}
+			return answer
+		}}},
+	} {
+		shards := allLocal(t)
+		c.shard.Shard = shards[1]
+		shards[1] = c.shard
+		s := settings
+		if c.timeout > 0 {
+			s.Timeout = c.timeout
+		}
+		got, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, s)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if c.stops {
+			if got.Chains.Status != mcmc.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 || int(c.shard.asked.Load()) != 20+3 {
+				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Chains.Status, got.Chains.Draws.PerChain, c.shard.asked.Load())
+			}
+			continue
+		}
+		if !slices.Equal(flat(t, got), flat(t, want)) || got.Noise != want.Noise {
+			t.Errorf("%s: the draws differ", c.name)
+		}
+	}
+}
