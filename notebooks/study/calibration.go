@@ -137,15 +137,15 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 	return fig, cells, err
 }
 
-// drawCalibration is a row of six panels for the coverage of six methods, one for their reliability below it, and so on.
+// drawCalibration is a row of panels for the coverage of the first methods, one for their reliability below it, and so on. The last rows may be shorter.
 func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, error) {
-	const columns = 6
-	var panels []*viz.Figure
-	rows := 0
-	for _, six := range slices.Collect(slices.Chunk(names, columns)) {
+	const most = 7
+	columns := min(most, len(names))
+	var rows []*viz.Figure
+	for some := range slices.Chunk(names, columns) {
 		for _, draw := range []func(name string, p *pooled) (*viz.Figure, error){drawCoverage, drawReliability} {
 			var line []*viz.Figure
-			for _, name := range six {
+			for _, name := range some {
 				p := pools[name]
 				if p == nil {
 					p = &pooled{}
@@ -158,16 +158,20 @@ func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, err
 					line = append(line, fig)
 				}
 			}
-			if len(line) == len(six) { // all methods were run on the same data sets
-				panels = append(panels, line...)
-				rows++
+			if len(line) < len(some) { // not all methods were run on data of this kind
+				continue
 			}
+			row, err := viz.Grid(1, columns, line...)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
 		}
 	}
-	if len(panels) == 0 {
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("calibration: every attempt of a method diverged: leave it out (-methods)")
 	}
-	return viz.Grid(rows, min(columns, len(names)), panels...)
+	return viz.Grid(len(rows), 1, rows...)
 }
 
 func drawCoverage(name string, p *pooled) (*viz.Figure, error) {

@@ -86,15 +86,7 @@ func eachOfTable8(ctx context.Context, o Options, visit func(key Key, reported m
 	for _, row := range table8 {
 		known = append(known, row.data)
 	}
-	sets, err := o.Select(known)
-	if err != nil {
-		return err
-	}
-	methods, err := o.SelectMethods(contenderNames())
-	if err != nil {
-		return err
-	}
-	store, err := OpenStore(o)
+	sets, methods, store, err := o.open(known, contenderNames())
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,37 @@ func TestViewsOfTable8(t *testing.T) {
 	}
 }
 
+// The page has both panels of every method, in rows that line up, though their number is no multiple of a row's; a single method has one of each.
+func TestCalibrationOfAll(t *testing.T) {
+	pools := map[string]*pooled{}
+	for i, name := range contenderNames() {
+		gap := .02 * float64(i)
+		pools[name] = &pooled{
+			levels: []float64{.5, .9}, coverage: []float64{.5 + gap, .95}, rows: 40,
+			bins: []metric.Bin{{Upper: .5}, {Lower: .5, Upper: 1, Count: 10, Accuracy: .7 + gap, Confidence: .8}},
+		}
+	}
+	for _, names := range [][]string{contenderNames(), {"NUTS"}} {
+		fig, err := drawCalibration(names, pools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if !strings.Contains(string(svg), name+": intervals") || !strings.Contains(string(svg), name+", ECE") {
+				t.Errorf("of %d methods, %s lacks a panel", len(names), name)
+			}
+		}
+	}
+	delete(pools, "NUTS")
+	if _, err := drawCalibration([]string{"NUTS"}, pools); err == nil {
+		t.Error("no error without anything to draw")
+	}
+}
+
 // What is kept of two repetitions pools to what all of their rows give.
 func TestPooled(t *testing.T) {
 	var p pooled

@@ -1,13 +1,16 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/pbnn"
@@ -39,11 +42,11 @@ var (
 	penaltyLineModel = bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 	penaltyWaveModel = bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: penaltyNoise}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 
-	penaltyFull    = penaltyRun{"BNN on all rows", pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}}, 10}
+	penaltyFull    = penaltyRun{"BNN on all rows", pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.HMC{}}, 1}
 	penaltyFive    = penaltyRun{"PBNN n = 5 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5}, 40}
 	penaltyTen     = penaltyRun{"PBNN n = 10 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 10, Batches: 5}, 40}
 	penaltyNaive   = penaltyRun{"no penalty n = 10", pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches, Rule: pbnn.Naive}, 40}
-	penaltyTempers = penaltyRun{"tempered n = 5", pbnn.AllRows{Target: pbnn.TargetTempered{N: 5}, Kernel: mcmc.MALA{}}, 10}
+	penaltyTempers = penaltyRun{"tempered n = 5", pbnn.AllRows{Target: pbnn.TargetTempered{N: 5}, Kernel: mcmc.HMC{}}, 1}
 )
 
 // penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
@@ -51,65 +54,49 @@ func penaltySGLD(eta float64) penaltyRun {
 	return penaltyRun{fmt.Sprintf("SGLD n = 5 eta = %g", eta), pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
 }
 
-// penaltyPanels runs those that are asked for, chains that begin at the mode, a panel and cells for each: mean epistemic standard deviation over the plotted range, acceptance, sigma^2 and the bias that its skewness makes.
+// penaltyPanels runs those that are asked for, each chain from a mode of its own, a panel and cells for each: mean epistemic standard deviation over the plotted range, acceptance, sigma^2, the
+// bias that its skewness makes, and the median R-hat of the predictions. A panel is that of the first repetition.
 func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model, data *dataset.Dataset, truth func(float64) float64, runs []penaltyRun, first ...*viz.Figure) (*viz.Figure, []Cell, error) {
-	var names []string
-	for _, r := range runs {
-		names = append(names, r.name)
-	}
-	methods, err := o.only(names, data.Name)
-	if err != nil {
-		return nil, nil, err
-	}
-	// From the prior some chains would stay where their noise lets nothing pass.
-	mode, err := baseline.Fit(ctx, model, baseline.MAP{}, dataset.Parts{Train: data}, baseline.Settings{Epochs: 200, Unscaled: true, Seed: 1})
-	if err != nil {
-		return nil, nil, err
-	}
+	draws := cmp.Or(o.Epochs, penaltyDraws)
 	x, grid := penaltyGrid(data)
-	panels := first
-	var cells []Cell
+	modes := onceStarts(o, model, data)
+	var points []point
 	for _, r := range runs {
-		if !methods[r.name] {
-			continue
-		}
-		draws := penaltyDraws
-		if o.Epochs > 0 {
-			draws = o.Epochs
-		}
-		result, err := pbnn.SampleFrom(ctx, mode.Posterior, data, r.sampler, pbnn.Settings{Settings: mcmc.Settings{
-			Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: draws * r.thin / 2, Seed: 1,
-		}})
-		if err != nil {
-			return nil, cells, fmt.Errorf("%s: %w", r.name, err)
-		}
-		if ctx.Err() != nil {
-			return nil, cells, context.Cause(ctx)
-		}
-		prediction, err := result.Posterior.Predict(ctx, grid)
-		if err != nil {
-			return nil, cells, err
-		}
-		spread, err := prediction.EpistemicStdDev()
-		if err != nil {
-			return nil, cells, err
-		}
-		panel, err := viz.PredictiveBandOf(x, prediction, 0, penaltyBand(r.name, data, truth))
+		points = append(points, point{
+			data: data.Name, method: r.name, settings: []any{model, fmt.Sprintf("%#v", r.sampler), draws, r.thin, penaltyChains, data.Hash()},
+			run: func(ctx context.Context, repetition int) (Result, error) {
+				start, err := modes(ctx)
+				if err != nil {
+					return Result{}, err
+				}
+				result, err := pbnn.SampleFrom(ctx, start, data, r.sampler, pbnn.Settings{Settings: mcmc.Settings{
+					Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2), Seed: uint64(repetition + 1),
+				}})
+				if ctx.Err() != nil {
+					return Result{}, context.Cause(ctx)
+				}
+				if err != nil {
+					return Result{}, err
+				}
+				for _, w := range result.Warnings {
+					o.say("%s: %s: %s", id, r.name, w)
+				}
+				return bandOf(ctx, result, grid, draws)
+			},
+		})
+	}
+	points, cells, err := sweep(ctx, o, id, 1, points)
+	if err != nil {
+		return nil, cells, err
+	}
+	panels := first
+	for _, p := range points {
+		band := p.results[0].Series
+		panel, err := viz.PredictiveBand(x, band["mean"], band["std"], penaltyBand(p.method, data, truth))
 		if err != nil {
 			return nil, cells, err
 		}
 		panels = append(panels, panel)
-		seconds := result.Chains.Elapsed.Seconds()
-		for _, c := range []struct {
-			metric string
-			value  float64
-		}{{"epistemic std", stat.Mean(spread, nil)}, {"acceptance", result.Acceptance}, {"sigma^2", result.Noise}, {"skewness bias", result.Bias}} {
-			cells = append(cells, Cell{Study: id, Data: data.Name, Method: r.name, Metric: c.metric, Ours: c.value, SE: math.NaN(), Reps: 1, Seconds: seconds})
-		}
-		o.say("%s: %s, %.1f s, acceptance %.2f", id, r.name, seconds, result.Acceptance)
-		for _, w := range result.Warnings {
-			o.say("%s: %s: %s", id, r.name, w)
-		}
 	}
 	columns := min(2, len(panels))
 	if len(panels) == 3 {
@@ -117,6 +104,83 @@ func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model,
 	}
 	fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
 	return fig, cells, err
+}
+
+// bandOf is a repetition: the predictions on the grid, and what there is to say of the chains.
+func bandOf(ctx context.Context, result *pbnn.Result, grid *mat.Dense, draws int) (Result, error) {
+	prediction, err := result.Posterior.Predict(ctx, grid)
+	if err != nil {
+		return Result{}, err
+	}
+	mean, err := prediction.Mean()
+	if err != nil {
+		return Result{}, err
+	}
+	std, err := prediction.StdDev()
+	if err != nil {
+		return Result{}, err
+	}
+	spread, err := prediction.EpistemicStdDev()
+	if err != nil {
+		return Result{}, err
+	}
+	agreement, err := medianRHat(prediction, draws)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		Values: map[string]float64{"epistemic std": stat.Mean(spread, nil), "acceptance": result.Acceptance, "sigma^2": result.Noise, "skewness bias": result.Bias, "R-hat": agreement},
+		Series: map[string][]float64{"mean": mean, "std": std},
+	}, nil
+}
+
+// penaltyStarts is a mode for each chain: members of a deep ensemble, trained for 200 epochs, or fewer where fewer are asked for. The full posterior has many modes, and no chain goes from one to another; chains
+// from one mode together would show the width of that mode alone. From the prior some chains would stay where their noise lets nothing pass.
+func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *dataset.Dataset) (*bayes.Posterior, error) {
+	epochs := 200
+	if o.Epochs > 0 {
+		epochs = min(epochs, o.Epochs)
+	}
+	r, err := baseline.Fit(ctx, model, baseline.Ensemble{Members: penaltyChains}, dataset.Parts{Train: data}, baseline.Settings{Epochs: epochs, Unscaled: true, Seed: 1})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("modes to begin at: %w", err)
+	}
+	return r.Posterior, nil
+}
+
+// onceStarts are penaltyStarts, trained when they are first asked for: a study whose repetitions are all kept needs none.
+func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(context.Context) (*bayes.Posterior, error) {
+	var modes *bayes.Posterior
+	return func(ctx context.Context) (*bayes.Posterior, error) {
+		if modes != nil {
+			return modes, nil
+		}
+		var err error
+		modes, err = penaltyStarts(ctx, o, model, data)
+		return modes, err
+	}
+}
+
+// medianRHat is that of the predictions, over all places: how well chains agree. Of fewer than 4 draws it is not known: NaN.
+func medianRHat(prediction bayes.Prediction, draws int) (float64, error) {
+	if draws < 4 {
+		return math.NaN(), nil
+	}
+	chains, err := diag.NewForPrediction(prediction, penaltyChains, false)
+	if err != nil {
+		return 0, err
+	}
+	all := make([]float64, chains.Parameters())
+	for i := range all {
+		if all[i], err = chains.RHat(i); err != nil {
+			return 0, err
+		}
+	}
+	slices.Sort(all)
+	return all[len(all)/2], nil
 }
 
 // penaltyGrid is 200 places over the data and half as far again on both sides.
@@ -167,27 +231,16 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 
 // exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1).
 func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, spread []float64, err error) {
-	precision, right := mat.NewSymDense(2, []float64{1, 0, 0, 1}), mat.NewVecDense(2, nil)
-	for i, y := range data.Y {
-		row := mat.NewVecDense(2, []float64{data.X.At(i, 0), 1})
-		precision.SymRankOne(precision, 1/(noise*noise), row)
-		right.AddScaledVec(right, y/(noise*noise), row)
-	}
-	var factor mat.Cholesky
-	if !factor.Factorize(precision) {
-		return nil, nil, fmt.Errorf("%s: the posterior's precision is not positive definite", data.Name)
-	}
-	var weights, solved mat.VecDense
-	if err := factor.SolveVecTo(&weights, right); err != nil {
+	law, err := plane{data, noise}.law(float64(data.Rows()))
+	if err != nil {
 		return nil, nil, err
 	}
 	for _, at := range x {
-		row := mat.NewVecDense(2, []float64{at, 1})
-		if err := factor.SolveVecTo(&solved, row); err != nil {
+		c, s, err := law.prediction([]float64{at})
+		if err != nil {
 			return nil, nil, err
 		}
-		center = append(center, mat.Dot(row, &weights))
-		spread = append(spread, math.Sqrt(noise*noise+mat.Dot(row, &solved)))
+		center, spread = append(center, c), append(spread, math.Hypot(noise, s))
 	}
 	return center, spread, nil
 }

@@ -43,6 +43,18 @@ type Store struct {
 	say   func(format string, args ...any)
 }
 
+// open gives what is asked for of a study's data sets and methods, and the store.
+func (o Options) open(data, methods []string) (sets, chosen []string, store *Store, err error) {
+	if sets, err = o.Select(data); err != nil {
+		return nil, nil, nil, err
+	}
+	if chosen, err = o.SelectMethods(methods); err != nil {
+		return nil, nil, nil, err
+	}
+	store, err = OpenStore(o)
+	return sets, chosen, store, err
+}
+
 // OpenStore is the store that the options name.
 func OpenStore(o Options) (*Store, error) {
 	dir := o.CacheDir

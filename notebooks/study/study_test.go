@@ -16,7 +16,7 @@ func TestCatalogue(t *testing.T) {
 		"ohsmc":  "table1 table2 table3 table4 table8 fig1 fig2 fig3 fig4 fig5 fig6 fig7 calibration",
 		"gohsmc": "table1 table2 table3 table4 table5 table6 table7 table10 table11 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
 		"fbnn":   "tableA1 tableA2 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
-		"pbnn":   "fig1 fig2 fig3 fig4",
+		"pbnn":   "fig1 fig2 fig3 fig4 acceptance eta bias passes",
 	}
 	got := map[string][]string{}
 	for _, s := range All() {
@@ -123,4 +123,17 @@ naval  OHSMC   MSE     9.90e-06       -     1       -       -   1234.6
 			t.Errorf("line %d has %d bars: %s", i, strings.Count(line, "|"), line)
 		}
 	}
+}
+
+func TestMatrix(t *testing.T) {
+	paper := .92
+	cells := []Cell{
+		{Data: "yacht", Method: "a|b", Metric: "NLPD", Ours: .9241, SE: .0012, Paper: &paper}, {Data: "yacht", Method: "a|b", Metric: "RMSE", Ours: 7},
+		{Data: "yacht", Method: "VB", Metric: "NLPD", Ours: .5, SE: math.NaN()}, {Data: "glass", Method: "VB", Metric: "NLPD", Ours: math.Inf(1), SE: math.NaN()}, {Data: "none", Method: "VB", Metric: "RMSE"},
+	}
+	want := "| NLPD | a\\|b | VB |\n| --- | ---: | ---: |\n| yacht | 0.924 ± 0.001 (0.92) | 0.500 |\n| glass |  | +Inf |\n"
+	if got := Matrix(cells, "NLPD"); got != want {
+		t.Errorf("Matrix:\n%s, want\n%s", got, want)
+	}
+
 }

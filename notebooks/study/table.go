@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -65,21 +66,63 @@ func Text(cells []Cell) string {
 // Markdown is the cells as a table for a notebook.
 func Markdown(cells []Cell) string {
 	var out strings.Builder
-	write := func(row []string) { out.WriteString("| " + strings.Join(row, " | ") + " |\n") }
-	write(columns)
-	rule := make([]string, len(columns))
+	markdown(&out, slices.Clone(columns), textColumns, rows(cells))
+	return out.String()
+}
+
+// Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in the order in which they come: ours ± its standard error, and the paper's
+// number in brackets where it has one. Data sets without the metric are left out.
+func Matrix(cells []Cell, metric string) string {
+	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
+	methods := distinct(cells, func(c Cell) string { return c.Method })
+	at := map[[2]string]string{}
+	for _, c := range cells {
+		text := fmt.Sprintf("%.3f", c.Ours)
+		if !math.IsNaN(c.SE) {
+			text += fmt.Sprintf(" ± %.3f", c.SE)
+		}
+		if c.Paper != nil {
+			text += fmt.Sprintf(" (%.2f)", *c.Paper)
+		}
+		at[[2]string{c.Data, c.Method}] = text
+	}
+	var table [][]string
+	for _, d := range distinct(cells, func(c Cell) string { return c.Data }) {
+		row := []string{d}
+		for _, m := range methods {
+			row = append(row, at[[2]string{d, m}])
+		}
+		table = append(table, row)
+	}
+	var out strings.Builder
+	markdown(&out, append([]string{metric}, methods...), 1, table)
+	return out.String()
+}
+
+// distinct are the names of items, each once, in the order in which they come.
+func distinct[T any](items []T, name func(T) string) []string {
+	var names []string
+	for _, item := range items {
+		if n := name(item); !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// markdown writes a table, of which the first so many columns are text.
+func markdown(out *strings.Builder, head []string, text int, table [][]string) {
+	rule := make([]string, len(head))
 	for i := range rule {
 		rule[i] = "---"
-		if i >= textColumns {
+		if i >= text {
 			rule[i] = "---:"
 		}
 	}
-	write(rule)
-	for _, row := range rows(cells) {
+	for _, row := range append([][]string{head, rule}, table...) {
 		for i, cell := range row {
 			row[i] = strings.ReplaceAll(cell, "|", `\|`)
 		}
-		write(row)
+		out.WriteString("| " + strings.Join(row, " | ") + " |\n")
 	}
-	return out.String()
 }

@@ -1,0 +1,174 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gobnn/bayes/diag"
+	"gobnn/bayes/mcmc"
+	"gobnn/pbnn"
+	"gobnn/viz"
+)
+
+// Samplers at equal passes over the data. A pass is N evaluations of a row's likelihood, a gradient counted as one; the chains begin at exact draws, so that the error is that of a chain which has arrived.
+
+const passRows = 10_000
+
+// passLaw is one of the two posteriors, as mini-batches and as all rows give it, with the steps h in posterior widths: of those that mini-batches judge, whose sigma^2 is then about 1 or below, and of SGLD's.
+// All steps are given: chains that seek theirs would begin with such as no number of mini-batches can judge.
+type passLaw struct {
+	name        string
+	batches     pbnn.FromMiniBatches
+	rows        pbnn.FromAllRows
+	noisy, sgld float64
+}
+
+var passLaws = []passLaw{
+	{"posterior of all rows", pbnn.TargetFull{}, pbnn.TargetFullData{}, .13, .05},
+	{"posterior of 100 points", pbnn.TargetExpected{N: 100}, pbnn.TargetTempered{N: 100}, 1, .3},
+}
+
+// passSamplers are the study's methods. With all rows steps of 1.1 widths are about the best in 5 dimensions (Roberts and Rosenthal 2001, section 2).
+func passSamplers(l passLaw, width float64) []penaltyRun {
+	const n, m = 100, 10
+	noisy, exact, sgld := l.noisy*width, 1.1*width, l.sgld*width
+	return []penaltyRun{
+		{name: "penalty random walk", sampler: pbnn.Metropolis{Target: l.batches, BatchSize: n, Batches: m, StepSize: noisy}},
+		{name: "penalty Langevin", sampler: pbnn.Metropolis{Target: l.batches, BatchSize: n, Batches: m, StepSize: noisy, Proposal: pbnn.Langevin}},
+		{name: "Barker, mini-batches", sampler: pbnn.Barker{Target: l.batches, BatchSize: n, Batches: m, StepSize: noisy}},
+		{name: "confidence sampler", sampler: pbnn.Confidence{Target: l.batches, BatchSize: 10 * n, StepSize: exact}},
+		{name: "Metropolis, all rows", sampler: pbnn.AllRows{Target: l.rows, Kernel: mcmc.RandomWalkMetropolis{StepSize: exact}}},
+		{name: "MALA, all rows", sampler: pbnn.AllRows{Target: l.rows, Kernel: mcmc.MALA{StepSize: exact}}},
+		{name: "SGLD", sampler: pbnn.Unadjusted{Target: l.batches, BatchSize: n, Kernel: mcmc.SGLD{StepSize: sgld * sgld}}},
+	}
+}
+
+// passBudget is what each chain may spend; -epochs sets another.
+const passBudget = 100
+
+func passPoints(o Options) []point {
+	p := newPlane("plane", passRows, 4, .6, func(rng *rand.Rand) float64 { return .6 * rng.NormFloat64() })
+	budget := cmp.Or(o.Epochs, passBudget)
+	var points []point
+	for _, law := range passLaws {
+		for _, run := range passSamplers(law, p.width(law.batches.Points(passRows))) {
+			points = append(points, point{
+				data: law.name, method: run.name, settings: []any{fmt.Sprintf("%#v", run.sampler), budget, passChains, p.data.Hash()},
+				run: func(ctx context.Context, repetition int) (Result, error) {
+					return p.atPasses(ctx, run.sampler, float64(budget), uint64(repetition+1))
+				},
+			})
+		}
+	}
+	return points
+}
+
+const (
+	passChains = 16
+	passPlaces = 40 // of the curves, from one pass to the budget
+)
+
+// atPasses is a repetition: chains that spend the budget at least, and of what they have by then the effective sample size for each pass of each chain, by the worst of the places where they
+// predict, and the error of a chain's predictive mean, in exact epistemic standard deviations, root mean square over places and chains, along the passes.
+func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float64, seed uint64) (Result, error) {
+	// transitions that are more than the budget has, of Barker at most a round each
+	moves := int(math.Ceil(budget * float64(p.data.Rows()) / float64(sampler.RowsPerMove(p.data.Rows()))))
+	thin := max(1, moves/1500)
+	result, law, err := p.sample(ctx, sampler, mcmc.Settings{Chains: passChains, Draws: max(20, (moves+thin-1)/thin), Thin: thin, WarmUp: 20, Seed: seed})
+	if err != nil {
+		return Result{}, err
+	}
+	kept := int(float64(result.Chains.Draws.PerChain) * min(1, budget/result.Passes)) // Barker's rounds are more than its transitions
+	kept = max(kept, 4)
+	const places = 10
+	sample := diag.Sample{Values: make([]float64, passChains*kept*places), Chains: passChains, Draws: kept, Parameters: places}
+	series := map[string][]float64{}
+	squares := make([]float64, kept)
+	for place := range places {
+		center, spread, err := law.prediction(p.data.X.RawRowView(place))
+		if err != nil {
+			return Result{}, err
+		}
+		for chain, values := range lines(result.Chains.Draws, p.data.X.RawRowView(place)) {
+			sum := 0.
+			for i, f := range values[:kept] {
+				sample.Values[(chain*kept+i)*places+place] = f
+				sum += f
+				z := (sum/float64(i+1) - center) / spread
+				squares[i] += z * z / (places * passChains)
+			}
+		}
+	}
+	perDraw := result.Passes / float64(result.Chains.Draws.PerChain)
+	for k := range passPlaces {
+		passes := math.Pow(budget, float64(k+1)/passPlaces)
+		if i := int(passes/perDraw+1e-9) - 1; i >= 0 && i < kept {
+			series["passes"], series["error"] = append(series["passes"], passes), append(series["error"], math.Sqrt(squares[i]))
+		}
+	}
+	chains, err := diag.New(sample)
+	if err != nil {
+		return Result{}, err
+	}
+	worst := math.Inf(1)
+	for place := range places {
+		size, err := chains.ESS(place, diag.Mean)
+		if err != nil {
+			return Result{}, err
+		}
+		worst = min(worst, size)
+	}
+	spent := perDraw * float64(kept)
+	values := map[string]float64{"ESS per pass": worst / passChains / spent, "error of the mean": math.Sqrt(squares[kept-1]), "passes": spent}
+	if !math.IsNaN(result.Acceptance) {
+		values["acceptance"] = result.Acceptance
+	}
+	return Result{Values: values, Series: series}, nil
+}
+
+// errorCurve is the logarithm of the error, root mean square over repetitions, against that of the passes, where all repetitions have one.
+func errorCurve(results []Result) viz.Series {
+	squares, count := map[float64]float64{}, map[float64]int{}
+	for _, r := range results {
+		for i, passes := range r.Series["passes"] {
+			squares[passes] += math.Pow(r.Series["error"][i], 2) / float64(len(results))
+			count[passes]++
+		}
+	}
+	var s viz.Series
+	for _, passes := range slices.Sorted(maps.Keys(squares)) {
+		if count[passes] == len(results) {
+			s.Step, s.Value = append(s.Step, math.Log10(passes)), append(s.Value, math.Log10(squares[passes])/2)
+		}
+	}
+	return s
+}
+
+// penaltyPasses draws the error against the passes, a panel for each posterior.
+func penaltyPasses(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	points, cells, err := sweep(ctx, o, "pbnn.passes", 2, passPoints(o))
+	if err != nil {
+		return nil, cells, err
+	}
+	var panels []*viz.Figure
+	for _, data := range datasOf(points) {
+		var traces []viz.Trace
+		for _, p := range points {
+			if p.data == data {
+				traces = append(traces, viz.Trace{Name: p.method, Series: errorCurve(p.results)})
+			}
+		}
+		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: panelFrame(data, "log10 passes over the data", "log10 error [posterior std]")})
+		if err != nil {
+			return nil, cells, err
+		}
+		panels = append(panels, panel)
+	}
+	fig, err := viz.Grid(1, len(panels), panels...)
+	return fig, cells, err
+}

@@ -1,0 +1,234 @@
+package study
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/nn"
+	"gobnn/pbnn"
+)
+
+// short is a line on some rows of each part, trained and sampled for much too short a time.
+func (d reliabilityData) short(hidden int, parts func(seed uint64) (dataset.Parts, error)) reliabilityData {
+	d.parts, d.network.Hidden = parts, []int{hidden}
+	d.mode.Epochs, d.mode.BatchSize = 3, 20
+	d.n, d.batches, d.chains, d.reps = 20, 10, 2, 1
+	d.thin = map[string]int{lastLayerFull: 20, lastLayerPenalty: 50, wholePenalty: 50}
+	return d
+}
+
+func first(d *dataset.Dataset, from, to int) (*dataset.Dataset, error) {
+	var rows []int
+	for i := from; i < to; i++ {
+		rows = append(rows, i)
+	}
+	return d.Subset(rows)
+}
+
+func shortWave(seed uint64) (parts dataset.Parts, err error) {
+	if parts.Train, err = dataset.GappedWave(60, penaltyNoise, seed); err == nil {
+		parts.Test, err = dataset.GappedWave(40, penaltyNoise, seed+1000)
+	}
+	return parts, err
+}
+
+func shortDigits(uint64) (parts dataset.Parts, err error) {
+	digits, err := mnist.Test()
+	for _, p := range []struct {
+		part     **dataset.Dataset
+		from, to int
+	}{{&parts.Train, 0, 200}, {&parts.Validation, 200, 250}, {&parts.Test, 250, 350}} {
+		if err == nil {
+			*p.part, err = first(digits, p.from, p.to)
+		}
+	}
+	return parts, err
+}
+
+// The figure has a panel for each line and method, the numbers are within their bounds, and a second run finds everything kept.
+func TestReliabilityFigure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("six runs of chains")
+	}
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	loads := 0
+	digits := reliabilityDigits.short(4, func(seed uint64) (dataset.Parts, error) { loads++; return shortDigits(seed) })
+	o := Options{Epochs: 4, CacheDir: t.TempDir()}
+	draw := func(o Options) (string, []Cell) {
+		t.Helper()
+		fig, cells, err := reliabilityFigure(t.Context(), o, reliabilityWave.short(3, shortWave), digits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(svg), cells
+	}
+	svg, cells := draw(o)
+	for _, want := range []string{"BNN", "PBNN, n = 20, M = 10", "PBNN, all layers, n = 20, M = 10", "PBNN, n = 20, M = 10 in the gap", "BNN, ECE", ">100 rows<"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("there is no panel %q", want)
+		}
+	}
+	got := map[string]float64{}
+	for _, c := range cells {
+		got[c.Data+", "+c.Method+", "+c.Metric] = c.Ours
+		if c.Paper != nil && (c.Metric != "accuracy" || c.Data != "mnist") {
+			t.Errorf("%s, %s, %s has a number of the paper's", c.Data, c.Method, c.Metric)
+		}
+	}
+	for _, method := range reliabilityMethods {
+		if got["gapped_wave, "+method+", RMSE"] == got["gapped_wave, "+method+", RMSE in the gap"] {
+			t.Errorf("%s: the errors in the gap are those on the test part", method)
+		}
+		for data, metrics := range map[string][]string{
+			"gapped_wave": {"NLPD", "NLPD in the gap", "RMSE", "RMSE in the gap", "mean |coverage - level|", "mean |coverage - level| in the gap", "acceptance", "sigma^2", "skewness bias"},
+			"mnist":       {"NLPD", "accuracy", "ECE", "acceptance", "sigma^2", "skewness bias"},
+		} {
+			for _, metric := range metrics {
+				v, ok := got[data+", "+method+", "+metric]
+				noNoise := method == lastLayerFull && (metric == "sigma^2" || metric == "skewness bias")
+				least := math.SmallestNonzeroFloat64
+				switch {
+				case strings.HasPrefix(metric, "NLPD"):
+					least = math.Inf(-1)
+				case noNoise || metric == "skewness bias":
+					least = 0
+				}
+				if !ok || math.IsNaN(v) || math.IsInf(v, 0) || v < least || noNoise && v != 0 {
+					t.Errorf("%s, %s: %s is %v (there: %t)", data, method, metric, v, ok)
+				}
+				if bounded := metric == "accuracy" || metric == "ECE" || metric == "acceptance"; bounded && v > 1 {
+					t.Errorf("%s, %s: %s is %v", data, method, metric, v)
+				}
+			}
+		}
+	}
+	if len(cells) != 3*(9+6) || loads != 1 {
+		t.Errorf("%d cells, digits loaded %d times for three methods", len(cells), loads)
+	}
+	if again, same := draw(o); again != svg || !slices.EqualFunc(cells, same, func(a, b Cell) bool { return a.Ours == b.Ours && a.Method == b.Method }) || loads != 1 {
+		t.Errorf("the second run is another one; digits loaded %d times", loads)
+	}
+	o.Methods, o.Data = []string{lastLayerPenalty}, []string{"mnist"}
+	if alone, one := draw(o); strings.Contains(alone, "in the gap") || len(one) != 6 || one[0].Method != lastLayerPenalty || loads != 1 {
+		t.Errorf("%d cells of one method and data set", len(one))
+	}
+}
+
+// Methods of the last layer share a mode, whose other layer they share; a mode of all layers is another.
+func TestReliabilityModes(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	r := &repetition{reliabilityData: reliabilityWave.short(3, shortWave), seed: 1}
+	for method, dim := range map[string]int{lastLayerFull: 4, lastLayerPenalty: 4, wholePenalty: 10} {
+		mode, err := r.mode(t.Context(), Options{}, method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := r.mode(t.Context(), Options{}, method); mode.Bound().D != dim || again != mode || err != nil {
+			t.Errorf("%s: %d stochastic parameters, want %d, or another mode, %v", method, mode.Bound().D, dim, err)
+		}
+	}
+	if len(r.modes) != 2 || r.modes[false] == r.modes[true] {
+		t.Errorf("%d modes", len(r.modes))
+	}
+}
+
+// A panel is of its own rows, those of all repetitions together.
+func TestReliabilityPanel(t *testing.T) {
+	repetition := func(rows, test, gap float64) Result {
+		return Result{Series: map[string][]float64{
+			"rows": {rows}, "level": {.5}, "coverage": {test}, "rows" + inGap: {rows}, "level" + inGap: {.5}, "coverage" + inGap: {gap},
+		}}
+	}
+	for ending, coverage := range map[string]float64{"": .5, inGap: .2} { // (10 x .2 + 30 x .6)/40, (10 x .8 + 30 x 0)/40
+		panel, err := reliabilityPanel("t", ending, []Result{repetition(10, .2, .8), repetition(30, .6, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := drawCoverage("t", &pooled{levels: []float64{.5}, coverage: []float64{coverage}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := panel.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if exact, err := want.SVG(); err != nil || string(got) != string(exact) {
+			t.Errorf("the panel%s is not of a coverage of %v, %v", ending, coverage, err)
+		}
+	}
+}
+
+func TestReliabilityFaults(t *testing.T) {
+	s, err := Find("pbnn.fig3")
+	if err != nil || s.State != Reduced {
+		t.Fatal(s.State, err)
+	}
+	for _, o := range []Options{{Methods: []string{"none"}}, {Data: []string{"none"}}} {
+		if _, _, err := s.Draw(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"none"`) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, cells, err := s.Draw(ctx, Options{CacheDir: t.TempDir()}); err == nil || len(cells) > 0 {
+		t.Errorf("cancelled: %d cells, %v", len(cells), err)
+	}
+}
+
+// What is compared differs in what is stochastic and in the target, and both lines have the paper's n and M.
+func TestReliabilityMethods(t *testing.T) {
+	for _, d := range []reliabilityData{reliabilityWave, reliabilityDigits} {
+		inputs, outputs, last := 1, 1, 21
+		if d.name == "mnist" {
+			inputs, outputs, last = 784, 10, 210
+		}
+		for method, dim := range map[string]int{lastLayerFull: last, lastLayerPenalty: last, wholePenalty: last + 20*(inputs+1)} {
+			bound, err := d.model(method).Bind(inputs, outputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bound.D != dim {
+				t.Errorf("%s, %s: %d stochastic parameters, want %d", d.name, method, bound.D, dim)
+			}
+			m, penalty := d.sampler(method).(pbnn.Metropolis)
+			if penalty == (method == lastLayerFull) || penalty && (m.BatchSize != d.n || m.Batches != d.batches || m.Rule != "" || m.Target != pbnn.TargetExpected{}) {
+				t.Errorf("%s, %s: %+v", d.name, method, d.sampler(method))
+			}
+		}
+	}
+	if reliabilityDigits.n != 100 || reliabilityDigits.batches != 10 || reliabilityWave.n != 5 || reliabilityWave.batches != 5 || reliabilityWave.network.Activation != nn.Tanh {
+		t.Error("n, M or the wave's network are not the paper's, or figure 2's")
+	}
+}
+
+// The rows in the gap are where the data have none, of the same law.
+func TestGap(t *testing.T) {
+	d := gap(1)
+	if err := d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	square := 0.0
+	for i := range d.Rows() {
+		x := d.X.At(i, 0)
+		if x < -1 || x > 1 {
+			t.Errorf("row %d is at %v", i, x)
+		}
+		noise := (d.Y[i] - dataset.GappedWaveMean(x)) / penaltyNoise
+		square += noise * noise / float64(d.Rows())
+	}
+	if math.Abs(square-1) > .2 { // 500 rows: a standard deviation of 0.063
+		t.Errorf("the noise has %v times its variance", square)
+	}
+	if gap(1).Hash() != d.Hash() || gap(2).Hash() == d.Hash() {
+		t.Error("the rows do not go by the seed")
+	}
+}

@@ -1,0 +1,108 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"gobnn/viz"
+)
+
+// point is one setting of a method on a data set, of a study that varies settings.
+type point struct {
+	data, method string
+	setting      string // "n = 8": kept with the data's name
+	at           float64
+	settings     any // all that the numbers depend on
+	run          func(ctx context.Context, repetition int) (Result, error)
+	results      []Result
+}
+
+// sweep repeats the points that the options ask for, which it returns with their results, and their cells.
+func sweep(ctx context.Context, o Options, id string, reps int, points []point) ([]point, []Cell, error) {
+	datas, methods, store, err := o.open(datasOf(points), distinct(points, func(p point) string { return p.method }))
+	if err != nil {
+		return nil, nil, err
+	}
+	var done []point
+	var cells []Cell
+	for _, p := range points {
+		if !slices.Contains(datas, p.data) || !slices.Contains(methods, p.method) {
+			continue
+		}
+		key := Key{Study: id, Data: p.data, Method: p.method, Settings: p.settings}
+		if p.setting != "" {
+			key.Data += ", " + p.setting
+		}
+		p.results, err = store.Repeat(ctx, key, cmp.Or(o.Reps, reps), p.run)
+		cells = append(cells, Cells(key, p.results, nil)...)
+		if err != nil {
+			return done, cells, err
+		}
+		done = append(done, p)
+	}
+	return done, cells, nil
+}
+
+// value is the mean of a value over the repetitions of a point, and its standard error.
+func (p point) value(name string) (mean, se float64) {
+	var values []float64
+	for _, r := range p.results {
+		values = append(values, r.Values[name])
+	}
+	return meanSE(values)
+}
+
+// curve is the points of a data set and method, along what was varied, or along the logarithm of one of its values if that is named: with a bar of two standard errors up and
+// down at each.
+func curve(points []point, data, method, value, along string) viz.Trace {
+	t := viz.Trace{Name: method}
+	for _, p := range points {
+		if p.data != data || p.method != method {
+			continue
+		}
+		at := p.at
+		if along != "" {
+			at, _ = p.value(along)
+			at = math.Log10(at)
+		}
+		mean, se := p.value(value)
+		if math.IsNaN(se) {
+			se = 0
+		}
+		for _, y := range []float64{mean, mean + 2*se, mean - 2*se, mean} {
+			t.Step, t.Value = append(t.Step, at), append(t.Value, y)
+		}
+	}
+	return t
+}
+
+// curves are those of all methods that have points.
+func curves(points []point, data, value, along string) []viz.Trace {
+	var traces []viz.Trace
+	for _, p := range points {
+		if p.data == data && !slices.ContainsFunc(traces, func(t viz.Trace) bool { return t.Name == p.method }) {
+			traces = append(traces, curve(points, data, p.method, value, along))
+		}
+	}
+	return traces
+}
+
+// log10 takes the logarithm of a trace's values.
+func log10(t viz.Trace) viz.Trace {
+	for i, v := range t.Value {
+		t.Value[i] = math.Log10(v)
+	}
+	return t
+}
+
+// datasOf are the data sets that have points, in order.
+func datasOf(points []point) []string {
+	return distinct(points, func(p point) string { return p.data })
+}
+
+// panelFrame is a panel's, in a grid of two columns.
+func panelFrame(title, x, y string) viz.Frame {
+	return viz.Frame{Title: title, XLabel: x, YLabel: y, Width: 460, Height: 380}
+}
