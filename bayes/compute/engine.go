@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -85,14 +86,23 @@ func Default() (*Engine, error) {
 	return Open(GoBackend)
 }
 
+// devicesOption is how many devices a CPU is to be, in a configuration.
+const devicesOption = "cpu_devices"
+
 // Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend. A configuration that
-// is open already is shared. The errors wrap ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
+// is open already is shared. With XLA a CPU is one device, which uses all processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to try what is meant for
+// several. The errors wrap ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
 func Open(config string) (*Engine, error) {
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
 		return nil, fmt.Errorf("%w %q: this build knows %q", ErrUnknownBackend, name, backends.List())
 	}
+	devices := 0
 	if name == "xla" {
+		var err error
+		if argument, devices, err = cutDevices(argument); err != nil {
+			return nil, fmt.Errorf("backend %q: %w", config, err)
+		}
 		path, _, _ := strings.Cut(argument, ",")
 		if filepath.IsAbs(path) {
 			if _, err := os.Stat(path); err != nil {
@@ -109,7 +119,7 @@ func Open(config string) (*Engine, error) {
 	if engine, ok := engines[config]; ok {
 		return engine, nil
 	}
-	backend, err := newBackend(config)
+	backend, err := newBackend(config, argument, devices)
 	if err != nil {
 		if text := err.Error(); name == "xla" && (strings.Contains(text, "no plugins found") || strings.Contains(text, "not found: available plugins")) {
 			return nil, fmt.Errorf("%w by the name %q (`%s` installs one): %w", ErrNoPlugin, argument, setupCommand, err)
@@ -126,15 +136,44 @@ func Open(config string) (*Engine, error) {
 }
 
 // newBackend opens a backend; NewWithConfig panics on some faults, which here are errors like the others.
-func newBackend(config string) (backend backends.Backend, err error) {
+func newBackend(config, argument string, devices int) (backend backends.Backend, err error) {
 	err = Try(func() {
 		var openErr error
-		backend, openErr = backends.NewWithConfig(config)
+		if strings.HasPrefix(config, "xla") {
+			backend, openErr = openXLA(argument, devices)
+		} else {
+			backend, openErr = backends.NewWithConfig(config)
+		}
 		if openErr != nil {
 			panic(openErr)
 		}
 	})
 	return backend, err
+}
+
+// cutDevices takes devicesOption out of what follows "xla:" in a configuration; 0 devices: it is not there.
+func cutDevices(argument string) (rest string, devices int, err error) {
+	var kept []string
+	for part := range strings.SplitSeq(argument, ",") {
+		value, ours := strings.CutPrefix(part, devicesOption+"=")
+		if !ours {
+			kept = append(kept, part)
+			continue
+		}
+		if devices, err = strconv.Atoi(value); err != nil || devices < 1 {
+			return "", 0, fmt.Errorf("%s is %q: it must be a whole number from 1 on", devicesOption, value)
+		}
+	}
+	if rest = strings.Join(kept, ","); devices > 0 && !isCPU(rest) {
+		return "", 0, fmt.Errorf("%s says how many devices a CPU is to be, but %q is no plugin for CPUs", devicesOption, rest)
+	}
+	return rest, devices, nil
+}
+
+// isCPU says whether a plugin's name tells that it computes on the CPU.
+func isCPU(argument string) bool {
+	path, _, _ := strings.Cut(argument, ",")
+	return strings.Contains(strings.ToLower(filepath.Base(path)), "cpu")
 }
 
 func known(name string) bool {

@@ -61,6 +61,9 @@ func TestOpenErrors(t *testing.T) {
 		{"", compute.ErrUnknownBackend, []string{`""`}},
 		{"xla:/no/such/plugin.so", compute.ErrNoPlugin, []string{"/no/such/plugin.so", "go run ./notebooks setup"}},
 		{"xla:/no/such/plugin.so,option", compute.ErrNoPlugin, []string{"/no/such/plugin.so ("}},
+		{"xla:/cpu.so,cpu_devices=0", nil, []string{`cpu_devices is "0"`, "from 1 on"}},
+		{"xla:/cpu.so,cpu_devices=x", nil, []string{`cpu_devices is "x"`}},
+		{"xla:/gpu.so,cpu_devices=2", nil, []string{"/gpu.so", "no plugin for CPUs"}},
 		{"xla:nosuch", compute.ErrNoPlugin, []string{`"nosuch"`, "go run ./notebooks setup"}},
 		{"xla", compute.ErrNoPlugin, []string{"go run ./notebooks setup"}},
 		{"xla:" + text, compute.ErrPluginLoad, []string{text, "go run ./notebooks setup"}},
@@ -310,5 +313,18 @@ func TestFolders(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "")
 	if cache, err := compute.CacheDir(); err == nil || !strings.Contains(err.Error(), "GOBNN_CACHE") {
 		t.Errorf("no home: %q, %v, want an error that says what to set", cache, err)
+	}
+}
+
+// A CPU is one device, or as many as the configuration says.
+func TestCPUDevices(t *testing.T) {
+	if !strings.Contains(filepath.Base(xlaPlugin(t)), "cpu") {
+		t.Skip("the plugin is none for CPUs")
+	}
+	if one := computetest.Engines(t)[0]; one.Devices() != 1 {
+		t.Errorf("the engine %s has %d devices", one, one.Devices())
+	}
+	if four := computetest.Several(t); four.Devices() != 4 || four.Backend() == computetest.Engines(t)[0].Backend() {
+		t.Errorf("the engine %s has %d devices, want 4", four, four.Devices())
 	}
 }

@@ -6,10 +6,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	_ "github.com/gomlx/go-xla/compute/xla" // registers "xla"; without its auto-installer: opening a backend downloads nothing
+	backends "github.com/gomlx/compute"
+	"github.com/gomlx/go-xla/compute/xla" // without its auto-installer: opening a backend downloads nothing
+	"github.com/gomlx/go-xla/pjrt"
 )
+
+// openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless it is told otherwise, where XLA would make it four,
+// with a thread for each: on two processors they get into each other's way. The gradient of 100 networks 8-50-50-1 on 927 rows takes 23 ms with one device and 27
+// with four.
+func openXLA(argument string, devices int) (backends.Backend, error) {
+	options := pjrt.NamedValuesMap{}
+	if isCPU(argument) {
+		options["cpu_device_count"] = int64(max(1, devices))
+	}
+	return xla.NewWithOptions(argument, options)
+}
 
 // installedPlugins lists the PJRT plugins to try, as absolute paths, accelerators first, then by where they were found.
 func installedPlugins() []string {
@@ -43,14 +55,12 @@ func installedPlugins() []string {
 			add(folder, name)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b string) int { return isCPU(a) - isCPU(b) })
-	return found
-}
-
-// isCPU is 1 for a plugin whose name says that it computes on the CPU, else 0.
-func isCPU(path string) int {
-	if strings.Contains(strings.ToLower(filepath.Base(path)), "cpu") {
-		return 1
+	onCPU := func(path string) int {
+		if isCPU(path) {
+			return 1
+		}
+		return 0
 	}
-	return 0
+	slices.SortStableFunc(found, func(a, b string) int { return onCPU(a) - onCPU(b) })
+	return found
 }

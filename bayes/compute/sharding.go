@@ -28,8 +28,8 @@ func (s Sharding) cuts(name string) bool {
 	})
 }
 
-// Devices is how many devices the engine has, for Sharding: 1 on the Go backend. XLA's CPU client has several, which share the processors
-// that one of them would use alone: there they serve tests.
+// Devices is how many devices the engine has, for Sharding: 1 on the Go backend, and on a CPU unless Open is told of more, which share the processors that one of
+// them would use alone: there they serve tests.
 func (e *Engine) Devices() int { return max(1, int(e.backend.NumDevices())) }
 
 // CheckDevices returns an error unless so many of the engine's devices can share so many particles equally.
@@ -38,7 +38,7 @@ func (e *Engine) CheckDevices(devices, particles int) error {
 		return fmt.Errorf("%d devices: there must be at least 1", devices)
 	}
 	if have := e.Devices(); devices > have {
-		return fmt.Errorf("%d devices, but the engine %s has %d: use at most so many", devices, e.Name(), have)
+		return fmt.Errorf("%d devices, but the engine %s has %d: use at most so many (a CPU can be made several devices: see compute.Open)", devices, e.Name(), have)
 	}
 	if rest := particles % devices; rest != 0 {
 		advice := fmt.Sprint(particles - rest + devices)
