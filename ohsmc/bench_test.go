@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 
@@ -50,11 +49,11 @@ func BenchmarkHost(b *testing.B) {
 }
 
 func benchmarkRun(b *testing.B, settings Settings, validate bool) *run {
-	return benchmarkRunOf(b, settings, bayes.Layers(3), validate)
+	return benchmarkRunOf(b, settings, []int{50, 20, 5}, bayes.Layers(3), validate)
 }
 
-func benchmarkRunOf(b *testing.B, settings Settings, stochastic bayes.Partition, validate bool) *run {
-	engine, err := compute.Default()
+func benchmarkRunOf(b *testing.B, settings Settings, hidden []int, stochastic bayes.Partition, validate bool) *run {
+	engine, err := settings.Engine.Or()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,7 +64,7 @@ func benchmarkRunOf(b *testing.B, settings Settings, stochastic bayes.Partition,
 		parts.Validation = noise(150)
 	}
 	trainer := NewTrainer(bayes.Model{
-		Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
+		Network:    nn.MLP{Hidden: hidden, Activation: nn.GELU},
 		Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: stochastic,
 	})
@@ -110,7 +109,7 @@ func BenchmarkSMC(b *testing.B) {
 	}
 }
 
-// BenchmarkGuided compares a guided step with each proposal, at J = 1000 and the net of BenchmarkStep.
+// BenchmarkGuided compares a guided step with each proposal: 1000 particles of the net of BenchmarkStep, and 100 of 13-50-20-1 whose first layer is stochastic.
 func BenchmarkGuided(b *testing.B) {
 	for _, c := range []struct {
 		name      string
@@ -122,13 +121,18 @@ func BenchmarkGuided(b *testing.B) {
 		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}},
 		{"HMC", Guided{Proposal: HMC{Steps: 5}}},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			r := benchmarkRun(b, Settings{Algorithm: c.algorithm}, false)
-			for b.Loop() {
-				if err := r.advance(context.Background()); err != nil {
-					b.Fatal(err)
+		for _, net := range []struct {
+			hidden           []int
+			layer, particles int
+		}{{[]int{50, 20, 5}, 3, 1000}, {[]int{50, 20}, 1, 100}} {
+			b.Run(fmt.Sprintf("%s/layer %d", c.name, net.layer), func(b *testing.B) {
+				r := benchmarkRunOf(b, Settings{Algorithm: c.algorithm, Particles: net.particles}, net.hidden, bayes.Layers(net.layer), false)
+				for b.Loop() {
+					if err := r.advance(context.Background()); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -182,7 +182,7 @@ func TestDevicesErrors(t *testing.T) {
 // BenchmarkDevices is a step of OHSMC whose particles several devices share. With the net of BenchmarkStep there is little to share; if all three layers
 // are stochastic, every particle's products are its own.
 func BenchmarkDevices(b *testing.B) {
-	computetest.Several(b)
+	engine := computetest.Several(b)
 	for _, c := range []struct {
 		name       string
 		stochastic bayes.Partition
@@ -194,7 +194,7 @@ func BenchmarkDevices(b *testing.B) {
 	} {
 		for _, devices := range []int{1, 2, 4} {
 			b.Run(fmt.Sprintf("%s/devices=%d", c.name, devices), func(b *testing.B) {
-				r := benchmarkRunOf(b, Settings{Devices: devices, Algorithm: c.algorithm}, c.stochastic, false)
+				r := benchmarkRunOf(b, Settings{Devices: devices, Algorithm: c.algorithm, Engine: engine}, []int{50, 20, 5}, c.stochastic, false)
 				for b.Loop() {
 					if err := r.advance(context.Background()); err != nil {
 						b.Fatal(err)
