@@ -30,7 +30,7 @@ var built = map[string]Study{
 }
 
 const asInPaper = "the paper's settings, not tuned; " + lessDraws
-const regressionNote = "california trains for 40 epochs, not 200, repeats twice, not 5 times, and no method is tuned on it, unless -epochs and -reps ask for more"
+const regressionNote = "california trains for 40 epochs, not 200, repeats twice, not 5 times, unless -epochs and -reps ask for more"
 
 const equalNote = "on red wine and California housing instead of MNIST: the paper's protocol, the random walk makes its epochs and the others get its seconds; " +
 	"NUTS trains with exact Langevin for half of them and samples at that psi for the other half; " + regressionNote
