@@ -79,7 +79,8 @@ Lists every table and figure of results in the five papers: its ID, its state an
 func reproduce(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
 	reps := flags.Int("reps", 0, "repetitions (default: the study's own)")
-	epochs := flags.Int("epochs", 0, "epochs of training (default: the paper's)")
+	epochs := flags.Int("epochs", 0, "epochs of training (default: the study's own)")
+	full := flags.Bool("full", false, "the paper's repetitions and epochs, where the study has fewer by itself, and every method tuned: hours, or days")
 	data := flags.String("data", "", "only these data `sets`, with commas between (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, with commas between (default: all of the study's)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
@@ -102,7 +103,7 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 	if *epochs < 0 {
 		return fmt.Errorf("-epochs %d: must not be negative", *epochs)
 	}
-	options := study.Options{Reps: *reps, Epochs: *epochs, Data: names(*data), Methods: names(*methods), FigureDir: *figures, Fresh: *fresh,
+	options := study.Options{Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods), FigureDir: *figures, Fresh: *fresh,
 		Progress: func(line string) { fmt.Fprintln(progress, line) }}
 	studies := make([]study.Study, len(ids))
 	for i, id := range ids {

@@ -2,7 +2,7 @@ package study
 
 // built are the studies that can be run: state, note and code of a catalogue entry.
 var built = map[string]Study{
-	"ohsmc.table8":      {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, and are not tuned"},
+	"ohsmc.table8":      {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, and are not tuned, unless -full asks for all of it"},
 	"ohsmc.table1":      {State: Reduced, Run: sinTanh.table, Note: "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it does not have; " + lessDraws},
 	"ohsmc.table2":      {State: Reduced, Run: twoMoons.table, Note: "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it does not have; " + lessDraws},
 	"ohsmc.table3":      {State: Reduced, Run: runTable3, Note: "from the repetitions of ohsmc.table8, reduced as those; the paper's standard errors are its standard deviations over the root of 10"},
@@ -30,7 +30,7 @@ var built = map[string]Study{
 }
 
 const asInPaper = "the paper's settings, not tuned; " + lessDraws
-const regressionNote = "california trains for 40 epochs, not 200, repeats twice, not 5 times, unless -epochs and -reps ask for more"
+const regressionNote = "california trains for 40 epochs, not 200, repeats twice, not 5 times, unless -full, or -epochs and -reps, ask for more"
 
 const equalNote = "on red wine and California housing instead of MNIST: the paper's protocol, the random walk makes its epochs and the others get its seconds; " +
 	"NUTS trains with exact Langevin for half of them and samples at that psi for the other half; " + regressionNote

@@ -63,11 +63,10 @@ var regressions = []regressionData{
 // regressionVersion is part of the key of what is kept: another one where the code gives other numbers for the same settings.
 const regressionVersion = 1
 
-const (
-	regressionReps        = 5
-	regressionLargeReps   = 2
-	regressionEpochs      = 200
-	regressionLargeEpochs = 40
+// How much of red wine and of the paper, and of California where no more is asked for.
+var (
+	regressionExtent      = extent{reps: 5, epochs: 200}
+	regressionLargeExtent = extent{reps: 2, epochs: 40}
 )
 
 // reportedAt is the i-th of values for a batch size, with the standard error of the paper's five runs.
@@ -161,19 +160,11 @@ func eachRegression(o Options, run func(s regressionData, batch int, methods []s
 	return runs, nil
 }
 
-// extent are the repetitions and epochs.
-func (s regressionData) extent(o Options) (reps, epochs int) {
-	reps, epochs = regressionReps, regressionEpochs
+func (s regressionData) extent(o Options) extent {
 	if s.large {
-		reps, epochs = regressionLargeReps, regressionLargeEpochs
+		return o.extent(regressionLargeExtent, regressionExtent)
 	}
-	if o.Reps > 0 {
-		reps = o.Reps
-	}
-	if o.Epochs > 0 {
-		epochs = o.Epochs
-	}
-	return reps, epochs
+	return o.extent(regressionExtent, regressionExtent)
 }
 
 // model is the paper's net.
@@ -202,10 +193,10 @@ func (s regressionData) begin(o Options, batch int) (all []contender, reps int, 
 	if all, err = s.contenders(); err != nil {
 		return nil, 0, nil, err
 	}
-	reps, epochs := s.extent(o)
-	b = newBench(s.model(), s.batches[batch], epochs, o.say)
+	e := s.extent(o)
+	b = newBench(s.model(), s.batches[batch], e.epochs, o.say)
 	b.timed = true
-	return all, reps, b, nil
+	return all, e.reps, b, nil
 }
 
 // run repeats the methods at one batch size; the repetition is the seed of the split and of the method.

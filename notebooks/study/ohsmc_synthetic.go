@@ -152,11 +152,7 @@ func (s synthetic) parts(repetition uint64) (parts dataset.Parts, err error) {
 
 // bench is one for the problem's data as they are: the noise has variance 1 in the target's own units.
 func (s synthetic) bench(o Options) *bench {
-	epochs := s.epochs
-	if o.Epochs > 0 {
-		epochs = o.Epochs
-	}
-	b := newBench(s.model, syntheticBatch, epochs, o.say)
+	b := newBench(s.model, syntheticBatch, s.extent(o).epochs, o.say)
 	b.unscaled = true
 	return b
 }
@@ -177,8 +173,15 @@ func (o Options) contenders() ([]contender, error) {
 	return slices.DeleteFunc(all, func(c contender) bool { return !slices.Contains(names, c.name) }), nil
 }
 
-// syntheticReps are the repetitions where none are asked for; the paper has 100.
-const syntheticReps = 10
+// The repetitions where no more are asked for, and the paper's.
+const (
+	syntheticReps      = 10
+	syntheticPaperReps = 100
+)
+
+func (s synthetic) extent(o Options) extent {
+	return o.extent(extent{syntheticReps, s.epochs}, extent{syntheticPaperReps, s.epochs})
+}
 
 // syntheticVersion is part of the key of what is kept: another one where the code gives other numbers for the same settings.
 const syntheticVersion = 1
@@ -196,10 +199,6 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	reps := syntheticReps
-	if o.Reps > 0 {
-		reps = o.Reps
-	}
 	b := s.bench(o)
 	defer b.close()
 	var cells []Cell
@@ -207,7 +206,7 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 		key := Key{Study: s.study, Data: s.data, Method: c.name, Settings: map[string]any{
 			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs, "attempts": c.attempts,
 		}}
-		results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (Result, error) {
+		results, err := store.Repeat(ctx, key, s.extent(o).reps, func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := s.parts(uint64(repetition))
 			if err != nil {
 				return Result{}, err

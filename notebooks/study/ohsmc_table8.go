@@ -52,12 +52,10 @@ func (row table8Row) reported(method string) map[string]Reported {
 // table8Version is part of the key of what is kept: another one where the code gives other numbers for the same settings.
 const table8Version = 3
 
-// The repetitions and epochs that a data set gets where none are asked for: the paper's, and fewer for the large ones.
-const (
-	table8Reps        = 10
-	table8LargeReps   = 3
-	table8Epochs      = 200
-	table8LargeEpochs = 40
+// How much the paper has, and we of the large data sets where no more is asked for.
+var (
+	table8Extent      = extent{reps: 10, epochs: 200}
+	table8LargeExtent = extent{reps: 3, epochs: 40}
 )
 
 // runTable8 is the table, data set by data set.
@@ -107,20 +105,15 @@ func (row table8Row) run(ctx context.Context, o Options, store *Store, methods [
 	if err != nil {
 		return err
 	}
-	reps, epochs := table8Reps, table8Epochs
-	if row.large {
-		reps, epochs = table8LargeReps, table8LargeEpochs
-		o.say("%s: %d repetitions, not %d, of %d epochs, not %d, unless -reps and -epochs ask for others; no method is tuned",
-			row.data, reps, table8Reps, epochs, table8Epochs)
+	own, reduced := table8Extent, row.large && !o.Full
+	if reduced {
+		own = table8LargeExtent
+		o.say("%s: %d repetitions, not %d, of %d epochs, not %d, unless -reps and -epochs ask for others; no method is tuned; -full does it all",
+			row.data, own.reps, table8Extent.reps, own.epochs, table8Extent.epochs)
 	}
-	if o.Reps > 0 {
-		reps = o.Reps
-	}
-	if o.Epochs > 0 {
-		epochs = o.Epochs
-	}
+	e := o.extent(own, table8Extent)
 	model := table8Model(data.Task)
-	b := newBench(model, row.batch, epochs, o.say)
+	b := newBench(model, row.batch, e.epochs, o.say)
 	defer b.close()
 	first, err := data.Split(table8Split, 0)
 	if err != nil {
@@ -130,14 +123,14 @@ func (row table8Row) run(ctx context.Context, o Options, store *Store, methods [
 		if !slices.Contains(methods, c.name) {
 			continue
 		}
-		if row.large {
+		if reduced {
 			c.attempts = c.attempts[:1]
 		}
 		key := Key{Study: "ohsmc.table8", Data: row.data, Method: c.name, Settings: map[string]any{
-			"version": table8Version, "model": model, "data": data.Hash(), "batch": row.batch, "epochs": epochs,
+			"version": table8Version, "model": model, "data": data.Hash(), "batch": row.batch, "epochs": e.epochs,
 			"split": table8Split, "attempts": c.attempts,
 		}}
-		results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (Result, error) {
+		results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := data.Split(table8Split, uint64(repetition))
 			if err != nil {
 				return Result{}, err

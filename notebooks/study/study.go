@@ -4,6 +4,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,16 +53,27 @@ func finite(x *float64) *float64 {
 	return x
 }
 
-// Options are what a user asks of a study. The zero value asks for the paper's own settings.
+// Options are what a user asks of a study. The zero value asks for the study's own settings: the paper's, or what its note says is reduced.
 type Options struct {
 	Reps      int               // repetitions; 0: as many as the study has by itself
-	Epochs    int               // epochs of training; 0: the paper's
+	Epochs    int               // epochs of training; 0: as many as the study has by itself
+	Full      bool              // the paper's repetitions and epochs, where the study has fewer by itself, and every method tuned
 	Data      []string          // data sets; empty: all of the study's
 	Methods   []string          // methods; empty: all of the study's
 	Fresh     bool              // compute again what is kept
 	FigureDir string            // where figures are saved; empty: "figures" in compute.CacheDir
 	CacheDir  string            // where repetitions are kept; empty: "results" in compute.CacheDir
 	Progress  func(line string) // told how it goes; nil: nobody
+}
+
+// extent is a number of repetitions and one of epochs: what is asked for, else, with Full, the paper's, else the study's own.
+type extent struct{ reps, epochs int }
+
+func (o Options) extent(own, paper extent) extent {
+	if o.Full {
+		own = paper
+	}
+	return extent{cmp.Or(o.Reps, own.reps), cmp.Or(o.Epochs, own.epochs)}
 }
 
 // say passes a line of progress on.

@@ -137,3 +137,26 @@ func TestMatrix(t *testing.T) {
 	}
 
 }
+
+// What is asked for comes first, then, with Full, the paper's, then the study's own.
+func TestExtent(t *testing.T) {
+	own, paper := extent{reps: 3, epochs: 40}, extent{reps: 10, epochs: 200}
+	for _, c := range []struct {
+		o    Options
+		want extent
+	}{
+		{Options{}, own},
+		{Options{Full: true}, paper},
+		{Options{Full: true, Reps: 2}, extent{2, 200}},
+		{Options{Epochs: 7}, extent{3, 7}},
+	} {
+		if got := c.o.extent(own, paper); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.o, got, c.want)
+		}
+	}
+	for _, s := range regressions {
+		if e := s.extent(Options{Full: true}); e != (extent{5, 200}) {
+			t.Errorf("%s: %+v", s.data, e)
+		}
+	}
+}
