@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/viz"
 
@@ -49,13 +50,36 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 		if len(traces) == 0 {
 			return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random Walk, Langevin or others of -methods", data)
 		}
-		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: data, XLabel: along, YLabel: "validation loss", Width: 420, Height: 360}})
+		title := data
+		if highest := cutPeaks(traces); highest > 0 {
+			title = fmt.Sprintf("%s (peaks up to %.2g are cut)", data, highest)
+		}
+		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: along, YLabel: "validation loss", Width: 420, Height: 360}})
 		if err != nil {
 			return nil, err
 		}
 		panels = append(panels, panel)
 	}
 	return viz.Grid(len(panels)/columns, columns, panels...)
+}
+
+// cutPeaks cuts what is above twice the median of all values, since a single bad mini-batch would squeeze the rest of a panel into a line, and gives the highest value that it
+// cut; 0: none.
+func cutPeaks(traces []viz.Trace) (highest float64) {
+	var all []float64
+	for _, t := range traces {
+		all = append(all, t.Value...)
+	}
+	slices.Sort(all)
+	limit := 2 * all[len(all)/2]
+	for _, t := range traces {
+		for i, v := range t.Value {
+			if v > limit {
+				highest, t.Value[i] = max(highest, v), limit
+			}
+		}
+	}
+	return highest
 }
 
 // curvePoints is where a mean curve is taken.

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/ohsmc"
+	"gobnn/viz"
 )
 
 // tiny puts a small data set in the place of the paper's two, on the Go backend.
@@ -202,5 +203,16 @@ func TestStoreSeries(t *testing.T) {
 	}
 	if ran != 1 {
 		t.Errorf("run %d times: the second should be kept", ran)
+	}
+}
+
+func TestCutPeaks(t *testing.T) {
+	even := viz.Trace{Series: viz.Series{Value: []float64{1, 1, 1.5}}}
+	peaked := viz.Trace{Series: viz.Series{Value: []float64{9, 1, 7}}}
+	if highest := cutPeaks([]viz.Trace{even}); highest != 0 || !slices.Equal(even.Value, []float64{1, 1, 1.5}) {
+		t.Errorf("nothing to cut: %v, %v", highest, even.Value)
+	}
+	if highest := cutPeaks([]viz.Trace{even, peaked}); highest != 9 || !slices.Equal(peaked.Value, []float64{3, 1, 3}) {
+		t.Errorf("highest %v, cut to %v", highest, peaked.Value)
 	}
 }
