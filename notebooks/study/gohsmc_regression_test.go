@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -32,9 +33,12 @@ func TestRegressionContenders(t *testing.T) {
 			if len(c.attempts) != len(all[0].attempts) {
 				t.Errorf("%s has %d attempts, %s %d", c.name, len(c.attempts), all[0].name, len(all[0].attempts))
 			}
-			for _, a := range c.attempts {
-				if g, ok := a.Method.(ohsmc.Guided); ok && (!g.PerBatch || a.Particles != 100) {
-					t.Errorf("%s: %+v with %d particles, want 100 weighed by the batch alone", c.name, g, a.Particles)
+			for i, a := range c.attempts {
+				if i > 0 && reflect.DeepEqual(a, c.attempts[0]) {
+					t.Errorf("%s: two attempts are alike: %+v", c.name, a)
+				}
+				if g, ok := a.Method.(ohsmc.Guided); ok && (i == 0 && !g.PerBatch || a.Particles != 100) {
+					t.Errorf("%s: %+v with %d particles, want 100, in the paper's attempt weighed by the batch alone", c.name, g, a.Particles)
 				}
 				if _, rival := a.Method.(baseline.Method); rival != a.Whole {
 					t.Errorf("%s: whole network %t, want it of the paper's rivals and of them only", c.name, a.Whole)
