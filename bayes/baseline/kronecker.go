@@ -35,13 +35,11 @@ type kroneckerBlock struct {
 	precision       float64
 }
 
-// kroneckerBlocks are those of a model; every stochastic parameter must belong to one.
-func kroneckerBlocks(bound *bayes.Bound) ([]kroneckerBlock, error) {
-	layers, err := bound.Model.Network.Layers(bound.Inputs, bound.Outputs)
-	if err != nil {
-		return nil, err
+// kroneckerBlocks are those of a model, beside its layers; every stochastic parameter must belong to one.
+func kroneckerBlocks(bound *bayes.Bound) (layers []nn.Layer, blocks []kroneckerBlock, err error) {
+	if layers, err = bound.Model.Network.Layers(bound.Inputs, bound.Outputs); err != nil {
+		return nil, nil, err
 	}
-	var blocks []kroneckerBlock
 	at, scales := 0, bound.Scales()
 	for l, layer := range layers {
 		b := kroneckerBlock{layer: l, weights: -1, biases: -1}
@@ -53,7 +51,7 @@ func kroneckerBlocks(bound *bayes.Bound) ([]kroneckerBlock, error) {
 				continue
 			}
 			if !ok {
-				return nil, fmt.Errorf("baseline: Laplace.Structure is %q, which knows nn.Dense, but %q is of a %T: take baseline.DiagonalPrecision or baseline.FullPrecision", KroneckerPrecision, slot.Name, layer)
+				return nil, nil, fmt.Errorf("baseline: Laplace.Structure is %q, which knows nn.Dense, but %q is of a %T: take baseline.DiagonalPrecision or baseline.FullPrecision", KroneckerPrecision, slot.Name, layer)
 			}
 			b.out, b.precision = dense.Out, 1/(scales[slot.Offset]*scales[slot.Offset])
 			if slot.Kind == nn.Weights {
@@ -66,11 +64,11 @@ func kroneckerBlocks(bound *bayes.Bound) ([]kroneckerBlock, error) {
 			continue
 		}
 		if most := max(b.in, b.out); most > mostFull {
-			return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a factor of %d rows, of layer %d, is too large (at most %d): take baseline.DiagonalPrecision", KroneckerPrecision, most, dense.Number, mostFull)
+			return nil, nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a factor of %d rows, of layer %d, is too large (at most %d): take baseline.DiagonalPrecision", KroneckerPrecision, most, dense.Number, mostFull)
 		}
 		blocks = append(blocks, b)
 	}
-	return blocks, nil
+	return layers, blocks, nil
 }
 
 // kroneckerFactor is a block with its factors.
@@ -81,11 +79,7 @@ type kroneckerFactor struct {
 
 // kroneckerFactors evaluates all of them, at phi, [D], and psi, [W].
 func (j *job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]kroneckerFactor, error) {
-	blocks, err := kroneckerBlocks(j.bound)
-	if err != nil {
-		return nil, err
-	}
-	layers, err := j.bound.Model.Network.Layers(j.bound.Inputs, j.bound.Outputs)
+	layers, blocks, err := kroneckerBlocks(j.bound)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (m Laplace) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error)
 		return nil, err
 	}
 	if m.Structure == KroneckerPrecision {
-		_, err := kroneckerBlocks(bound)
+		_, _, err := kroneckerBlocks(bound)
 		return m, err
 	}
 	free := m.free(bound)

@@ -80,7 +80,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
 	reps := flags.Int("reps", 0, "repetitions (default: the study's own)")
 	epochs := flags.Int("epochs", 0, "epochs of training (default: the study's own)")
-	full := flags.Bool("full", false, "the paper's repetitions and epochs, where the study has fewer by itself, and every method tuned: hours, or days")
+	full := flags.Bool("full", false, "the paper's repetitions and epochs, where the study has fewer by itself, and large data sets tuned like the others: hours, or days")
 	data := flags.String("data", "", "only these data `sets`, with commas between (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, with commas between (default: all of the study's)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")

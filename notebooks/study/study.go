@@ -57,7 +57,7 @@ func finite(x *float64) *float64 {
 type Options struct {
 	Reps      int               // repetitions; 0: as many as the study has by itself
 	Epochs    int               // epochs of training; 0: as many as the study has by itself
-	Full      bool              // the paper's repetitions and epochs, where the study has fewer by itself, and every method tuned
+	Full      bool              // the paper's repetitions and epochs, where the study has fewer by itself, and large data sets tuned like the others
 	Data      []string          // data sets; empty: all of the study's
 	Methods   []string          // methods; empty: all of the study's
 	Fresh     bool              // compute again what is kept
