@@ -15,11 +15,11 @@ import (
 // Bound is a Model that knows the widths of its data: the layout of its parameters, and the functions that build its graph.
 //
 // The stochastic parameters of one particle are a flat vector phi of D numbers, those of all particles a tensor [J, D]; the shared
-// ones are a vector psi of W numbers. Unpack cuts both into Leaves. The network is split at the first layer with a
+// ones are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first layer with a
 // stochastic parameter: Prefix is evaluated once for all particles, Suffix for each.
 //
 // The methods that take or return nodes build graph, and panic as GoMLX does.
-type Bound struct {
+type BoundModel struct {
 	Model   Model
 	Inputs  int // features
 	Outputs int // 1, or the number of classes
@@ -40,7 +40,7 @@ type Slot struct {
 
 // Bind fits the model to data with the given number of features and outputs (1, or the number of classes), and checks every
 // setting. The error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
-func (m Model) Bind(inputs, outputs int) (*Bound, error) {
+func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)", m.Network, m.Likelihood)
 	}
@@ -60,12 +60,12 @@ func (m Model) Bind(inputs, outputs int) (*Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bound{Model: m, Inputs: inputs, Outputs: outputs}
+	b := &BoundModel{Model: m, Inputs: inputs, Outputs: outputs}
 	return b, b.lay(layers)
 }
 
 // lay gives every parameter its slot and splits the layers.
-func (b *Bound) lay(layers []nn.Layer) error {
+func (b *BoundModel) lay(layers []nn.Layer) error {
 	var parameters []nn.Parameter
 	for _, layer := range layers {
 		parameters = append(parameters, layer.Parameters()...)
@@ -108,8 +108,8 @@ func (b *Bound) lay(layers []nn.Layer) error {
 }
 
 // Unpack cuts phi, [J/c, D, c] as nn.Block lays it out, and psi, [W], into the parameters' own tensors; of each only what keep accepts.
-func (b *Bound) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Leaves {
-	leaves := nn.Leaves{}
+func (b *BoundModel) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Params {
+	leaves := nn.Params{}
 	for _, slot := range b.Slots {
 		if keep != nil && !keep(slot) {
 			continue
@@ -126,16 +126,16 @@ func (b *Bound) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Leaves {
 }
 
 // Prefix evaluates the layers before the first stochastic one: x, [B, d], to [width, B].
-func (b *Bound) Prefix(leaves nn.Leaves, x *graph.Node) nn.Value {
+func (b *BoundModel) Prefix(leaves nn.Params, x *graph.Node) nn.Value {
 	return apply(b.prefix, leaves, nn.Value{Node: graph.Transpose(x, 0, 1)})
 }
 
 // Suffix evaluates the rest, from what Prefix gives to the network's outputs.
-func (b *Bound) Suffix(leaves nn.Leaves, h nn.Value) nn.Value { return apply(b.suffix, leaves, h) }
+func (b *BoundModel) Suffix(leaves nn.Params, h nn.Value) nn.Value { return apply(b.suffix, leaves, h) }
 
-// EachRow evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each: outputs [B, C], and the copies, [B, D]. The gradient of a
+// PerExample evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each: outputs [B, C], and the copies, [B, D]. The gradient of a
 // sum over rows of any function of the outputs, with respect to the copies, then holds each row's own gradient: C of them are the Jacobian in phi.
-func (b *Bound) EachRow(phi, psi, x *graph.Node) (outputs, copies *graph.Node, leaves nn.Leaves) {
+func (b *BoundModel) PerExample(phi, psi, x *graph.Node) (outputs, copies *graph.Node, leaves nn.Params) {
 	rows := x.Shape().Dim(0)
 	copies = graph.BroadcastToDims(graph.ExpandAxes(phi, 0), rows, b.D)
 	leaves = b.Unpack(nn.Block(copies, 1), psi, nil)
@@ -148,7 +148,7 @@ func (b *Bound) EachRow(phi, psi, x *graph.Node) (outputs, copies *graph.Node, l
 	return graph.Reshape(out.Node, rows, b.Outputs), copies, leaves
 }
 
-func apply(layers []nn.Layer, leaves nn.Leaves, h nn.Value) nn.Value {
+func apply(layers []nn.Layer, leaves nn.Params, h nn.Value) nn.Value {
 	for _, layer := range layers {
 		h = layer.Apply(leaves, h)
 	}
@@ -156,11 +156,11 @@ func apply(layers []nn.Layer, leaves nn.Leaves, h nn.Value) nn.Value {
 }
 
 // HasPrefix says whether any layer comes before the first stochastic one.
-func (b *Bound) HasPrefix() bool { return len(b.prefix) > 0 }
+func (b *BoundModel) HasPrefix() bool { return len(b.prefix) > 0 }
 
 // LargestOwnMatrix is the number of weights in the largest matrix that each particle multiplies with activations of its own, if every weight matrix is
 // stochastic; else 0.
-func (b *Bound) LargestOwnMatrix() int {
+func (b *BoundModel) LargestOwnMatrix() int {
 	largest, first := 0, true
 	for _, slot := range b.Slots {
 		switch {
@@ -177,7 +177,7 @@ func (b *Bound) LargestOwnMatrix() int {
 }
 
 // SuffixWidth is the sum of the widths of the suffix's layers: what a particle needs in activations per row.
-func (b *Bound) SuffixWidth() int {
+func (b *BoundModel) SuffixWidth() int {
 	width := b.Outputs
 	for _, layer := range b.suffix {
 		for _, p := range layer.Parameters() {
@@ -188,7 +188,7 @@ func (b *Bound) SuffixWidth() int {
 }
 
 // Scales are the prior's scales of phi's coordinates, [D].
-func (b *Bound) Scales() []float64 {
+func (b *BoundModel) Scales() []float64 {
 	scales := make([]float64, b.D)
 	for _, slot := range b.Slots {
 		if !slot.Stochastic {
@@ -202,17 +202,17 @@ func (b *Bound) Scales() []float64 {
 }
 
 // LogPrior is log p(phi), [J].
-func (b *Bound) LogPrior(phi *graph.Node) *graph.Node {
+func (b *BoundModel) LogPrior(phi *graph.Node) *graph.Node {
 	return b.Model.Prior.LogDensity(phi, b.Scales())
 }
 
 // SamplePrior draws phi, [J, D], from the prior.
-func (b *Bound) SamplePrior(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
+func (b *BoundModel) SamplePrior(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
 	return b.Model.Prior.Sample(rng, dtype, particles, b.Scales())
 }
 
 // InitShared draws psi, [W], from the parameters' initialisers; nil if nothing is shared.
-func (b *Bound) InitShared(rng random.Stream, dtype compute.DType, g *graph.Graph) *graph.Node {
+func (b *BoundModel) InitShared(rng random.Stream, dtype compute.DType, g *graph.Graph) *graph.Node {
 	var parts []*graph.Node
 	for _, slot := range b.Slots {
 		if !slot.Stochastic {
@@ -226,7 +226,7 @@ func (b *Bound) InitShared(rng random.Stream, dtype compute.DType, g *graph.Grap
 }
 
 // Summary prints the partition: each parameter's name, shape, whether it is stochastic, its prior's scale, and its count.
-func (b *Bound) Summary() string {
+func (b *BoundModel) Summary() string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "parameter\tshape\t\tcount\tprior")

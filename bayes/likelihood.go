@@ -18,7 +18,7 @@ type Likelihood interface {
 	Parameters() []nn.Parameter
 	// LogDensity is log p(y_b | network output) per particle and row, in the blocks of nn.Block, [J/c, B, c], or [1, B, 1] if nothing in it is per
 	// particle. outputs are [K, B] or [J/c, K, B, c]; y is [B]: the target, or the index of the class as a number.
-	LogDensity(leaves nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node
+	LogDensity(leaves nn.Params, outputs nn.Value, y *graph.Node) *graph.Node
 	// Check returns an error that names a setting that is wrong.
 	Check() error
 }
@@ -60,7 +60,7 @@ func (g Gaussian) Parameters() []nn.Parameter {
 }
 
 // LogDensity implements Likelihood: -((y - f)/s)^2/2 - log s - log(2 pi)/2.
-func (g Gaussian) LogDensity(leaves nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node {
+func (g Gaussian) LogDensity(leaves nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	f := oneOutput(outputs)
 	residual := graph.Sub(graph.ExpandAxes(y, 0, -1), f)
 	constant := 0.5*math.Log(2*math.Pi) + math.Log(g.stdDev())
@@ -96,7 +96,7 @@ func (Bernoulli) Check() error { return nil }
 func (Bernoulli) Parameters() []nn.Parameter { return nil }
 
 // LogDensity implements Likelihood: -softplus(-f) if y = 1, -softplus(f) if y = 0.
-func (Bernoulli) LogDensity(_ nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node {
+func (Bernoulli) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	sign := graph.SubScalar(graph.MulScalar(y, 2), 1) // [B], -1 or 1
 	margin := graph.Mul(oneOutput(outputs), graph.ExpandAxes(sign, 0, -1))
 	return graph.Neg(nn.Softplus.Apply(nil, nn.Value{Node: graph.Neg(margin)}).Node)
@@ -115,7 +115,7 @@ func (Categorical) Check() error { return nil }
 func (Categorical) Parameters() []nn.Parameter { return nil }
 
 // LogDensity implements Likelihood: f_y - log sum_c exp f_c.
-func (Categorical) LogDensity(_ nn.Leaves, outputs nn.Value, y *graph.Node) *graph.Node {
+func (Categorical) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	logits := outputs.Node
 	if !outputs.PerParticle {
 		logits = graph.ExpandAxes(logits, 0, -1)

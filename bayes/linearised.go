@@ -28,8 +28,8 @@ func (p *Posterior) compileLinearised(engine *compute.Engine, _ int) (*graph.Exe
 		if len(args) > 3 {
 			psi = args[2]
 		}
-		outputs, copies, _ := p.bound.EachRow(at, psi, x) // [rows, C]
-		change := graph.Sub(phi, graph.ExpandAxes(at, 0)) // [J, D]
+		outputs, copies, _ := p.bound.PerExample(at, psi, x) // [rows, C]
+		change := graph.Sub(phi, graph.ExpandAxes(at, 0))    // [J, D]
 		var parts []*graph.Node
 		for c := range p.bound.Outputs {
 			output := graph.Slice(outputs, graph.AxisRange(), graph.AxisRange(c, c+1)) // [rows, 1]

@@ -33,10 +33,10 @@ type Posterior struct {
 	// Engine to predict on; nil takes compute.Default. It is not saved.
 	Engine *compute.Engine
 
-	bound *Bound
-	phi   *tensors.Tensor // [J, D], on the host
-	psi   *tensors.Tensor // [W], on the host; nil if nothing is shared
-	at    *tensors.Tensor // [D], on the host: where the network is linearised; nil if it is not
+	bound          *BoundModel
+	phi            *tensors.Tensor // [J, D], on the host
+	psi            *tensors.Tensor // [W], on the host; nil if nothing is shared
+	expansionPoint *tensors.Tensor // [D], on the host: where the network is linearised; nil if it is not
 }
 
 // Provenance says where a posterior came from.
@@ -80,7 +80,7 @@ type Draws struct {
 }
 
 // NewPosterior joins a bound model with particles. It checks that shapes fit; the caller fills in the other fields.
-func NewPosterior(bound *Bound, draws Draws) (*Posterior, error) {
+func NewPosterior(bound *BoundModel, draws Draws) (*Posterior, error) {
 	weights, err := smc.NewLogWeights(draws.LogWeights)
 	if err != nil {
 		return nil, err
@@ -106,17 +106,17 @@ func NewPosterior(bound *Bound, draws Draws) (*Posterior, error) {
 	if at := draws.LinearisedAt; at != nil && (at.Shape().Rank() != 1 || at.Shape().Size() != bound.D || at.DType() != dtype) {
 		return nil, fmt.Errorf("bayes: the model has %d stochastic numbers and particles of type %s, but Draws.LinearisedAt is %s", bound.D, dtype, at.Shape())
 	}
-	return &Posterior{Model: bound.Model, LogWeights: weights, Target: dataset.TargetScaler{StdDev: 1}, bound: bound, phi: draws.Phi, psi: draws.Psi, at: draws.LinearisedAt}, nil
+	return &Posterior{Model: bound.Model, LogWeights: weights, Target: dataset.TargetScaler{StdDev: 1}, bound: bound, phi: draws.Phi, psi: draws.Psi, expansionPoint: draws.LinearisedAt}, nil
 }
 
 // Bound is the model with its layout.
-func (p *Posterior) Bound() *Bound { return p.bound }
+func (p *Posterior) Bound() *BoundModel { return p.bound }
 
 // Particles is the number of particles J.
 func (p *Posterior) Particles() int { return p.LogWeights.Len() }
 
 // Linearised says whether Predict takes the particles through the network's linearisation, see Draws.LinearisedAt, not through the network.
-func (p *Posterior) Linearised() bool { return p.at != nil }
+func (p *Posterior) Linearised() bool { return p.expansionPoint != nil }
 
 // Draws copies the particles: what NewPosterior joins with the model.
 func (p *Posterior) Draws() (Draws, error) {
@@ -207,7 +207,7 @@ func (p *Posterior) Save(path string) error {
 		file.Tensors[slot.Name] = t
 	}
 	if p.Linearised() {
-		file.Tensors[linearisedTensor] = p.at
+		file.Tensors[linearisedTensor] = p.expansionPoint
 	}
 	return tensorfile.Write(path, file)
 }

@@ -136,7 +136,7 @@ func (p *Posterior) featureName(column int) string {
 // copies are phi, psi and where the network is linearised, for one call, nil what there is not: a tensor that has been on a device stays bound to it, and the
 // posterior's own must not.
 func (p *Posterior) copies() (copies [3]*tensors.Tensor, err error) {
-	for i, t := range []*tensors.Tensor{p.phi, p.psi, p.at} {
+	for i, t := range []*tensors.Tensor{p.phi, p.psi, p.expansionPoint} {
 		if t == nil {
 			continue
 		}
@@ -169,7 +169,7 @@ func (p *Posterior) compilePredict(engine *compute.Engine, rows int) (*graph.Exe
 				chunk = graph.Slice(phi, graph.AxisRange(from, to))
 			}
 			if len(parts) > 0 {
-				chunk = compute.After(chunk, parts[len(parts)-1])
+				chunk = compute.Barrier(chunk, parts[len(parts)-1])
 			}
 			leaves := p.bound.Unpack(nn.Block(chunk, 1), nil, func(s Slot) bool { return s.Stochastic })
 			for name, leaf := range shared {

@@ -18,7 +18,7 @@ import (
 // Algorithm is what a run repeats for each mini-batch: OpenHorizon, Guided or SMC.
 type Algorithm interface {
 	// prepared fills in defaults for a model and checks the settings.
-	prepared(bound *bayes.Bound) (Algorithm, error)
+	prepared(bound *bayes.BoundModel) (Algorithm, error)
 	// resampling is when and how particles are resampled unless Settings say otherwise.
 	resampling() (threshold float64, scheme smc.Resampler)
 	// horizon is the batches of a run and how many steps it makes.
@@ -86,13 +86,13 @@ func recordOf(v []float64) StepRecord {
 	}
 }
 
-// told is a step's record in the graph: scalars, nil for what there is not.
-type told struct {
+// stepInfo is a step's record in the graph: scalars, nil for what there is not.
+type stepInfo struct {
 	logEvidence, loss, ess, unique, resampled, nonFinite, rejected, acceptance, stepSize, logConstant *Node
 }
 
 // record lays it out as recordOf reads it.
-func (t told) record() *Node {
+func (t stepInfo) record() *Node {
 	var row []*Node
 	for _, node := range []*Node{t.logEvidence, nil, t.loss, t.ess, t.unique, t.resampled, t.nonFinite, t.rejected, t.acceptance, t.stepSize, t.logConstant, nil} {
 		if node == nil {
@@ -126,7 +126,7 @@ func (s state) nodes() compute.Nodes {
 // core is a model, data and settings bound together: what every algorithm builds its graphs from.
 type core struct {
 	Settings
-	bound    *bayes.Bound
+	bound    *bayes.BoundModel
 	target   target.MiniBatch
 	validate target.Likelihood
 }
@@ -188,7 +188,7 @@ func (c *core) gather(s compute.Nodes, rows, count *Node) target.Batch {
 }
 
 // spread is the weighted particles' standard deviation, [D], shrunk where few particles carry the weight, as Stan does for its mass matrix.
-func spread(phi, logWeights *Node) *Node {
+func weightedStdDev(phi, logWeights *Node) *Node {
 	weights := ExpandAxes(Exp(logWeights), 1)
 	mean := ReduceSum(Mul(phi, weights), 0)
 	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)

@@ -29,7 +29,7 @@ func (crescent) Parameters() []nn.Parameter {
 	return parameters
 }
 
-func (crescent) Apply(leaves nn.Leaves, h nn.Value) nn.Value {
+func (crescent) Apply(leaves nn.Params, h nn.Value) nn.Value {
 	psi := graph.ExpandAxes(graph.AddScalar(leaves["psi less 0.1"].Node, 0.1), 0, -1) // [1, 1, 1]
 	phi0, phi1 := leaves["phi0"].Node, leaves["phi1"].Node                            // [J/c, 1, c]
 	f := graph.Add(graph.Div(phi1, psi), graph.MulScalar(graph.Add(graph.Square(phi0), graph.Square(psi)), 0.5))

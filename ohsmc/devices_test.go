@@ -27,7 +27,7 @@ func TestDevices(t *testing.T) {
 		{OpenHorizon{}, 1, []string{"phi", "best_phi"}},
 		{Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}, .9, []string{"phi", "best_phi", "log_density"}},
 		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, .9, []string{
-			"phi", "best_phi", movingPhi, movingDensity, movingSlope, movingEve, movingNow, movingOwn + "momentum", // and more of its own
+			"phi", "best_phi", movingPhi, movingDensity, movingGradient, movingEve, movingUnfinished, movingOwn + "momentum", // and more of its own
 		}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm), func(t *testing.T) {

@@ -34,7 +34,7 @@ func bayesianLine(sd float64) bayes.Model {
 	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
 }
 
-// kalman is the exact law of a particle under Algorithm 3 with a Gaussian kernel phi' = a phi + N(0, q I), as J grows: each batch moves
+// kalman is the exact distribution of a particle under Algorithm 3 with a Gaussian kernel phi' = a phi + N(0, q I), as J grows: each batch moves
 // N(m, P) by the kernel and multiplies the batch's likelihood in. It is the Kalman filter.
 type kalman struct {
 	mean        *mat.VecDense
@@ -171,7 +171,7 @@ func moments(t *testing.T, r *run) (mean, variance []float64) {
 }
 
 // OHSMC's fixed point is not the posterior, and the package says so: here is by how much, on a conjugate regression. The particles agree
-// with the filter's stationary law, whose variance is more than 1.5 times, or less than 1/1.5 of, the posterior's.
+// with the filter's stationary distribution, whose variance is more than 1.5 times, or less than 1/1.5 of, the posterior's.
 func TestFixedPointIsNotThePosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long training")

@@ -47,7 +47,7 @@ type Guided struct {
 	PerBatch bool
 }
 
-func (a Guided) prepared(*bayes.Bound) (Algorithm, error) {
+func (a Guided) prepared(*bayes.BoundModel) (Algorithm, error) {
 	if a.Proposal == nil {
 		a.Proposal = RandomWalk{}
 	}
@@ -107,7 +107,7 @@ type guidedState struct {
 }
 
 // step is one iteration of Algorithm 3. number counts from 1, rate is the learning rate and stepSize the schedule's step size, scalars.
-func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, number, rate, stepSize *Node) (guidedState, told) {
+func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, number, rate, stepSize *Node) (guidedState, stepInfo) {
 	// Resample if needed.
 	ancestors, logWeights, resampled := a.resample(s.logWeights, func() *Node { return a.Resampler.Resample(s.logWeights, rng.Named("resample")) })
 	phi, before := smc.Select(s.phi, ancestors), smc.Select(s.logDensity, ancestors)
@@ -145,7 +145,7 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 	learnt, rejected := a.learn(next.state, weighed.Gradient, batch, number, rate)
 	next.state = learnt
 
-	t := told{
+	t := stepInfo{
 		logEvidence: weighed.LogSum, ess: smc.EffectiveSampleSize(next.logWeights), unique: smc.UniqueAncestors(ancestors, phi.DType()),
 		loss:      perRow(ReduceAllSum(Mul(Exp(next.logWeights), smc.Finite(weighed.LogLikelihood))), batch),
 		resampled: resampled, nonFinite: nonFinite(weighed.LogWeights), rejected: rejected, stepSize: stepSize,
@@ -178,10 +178,10 @@ func (a *guided) unlessLost(left *Node, next, before guidedState) guidedState {
 }
 
 // weigh gives the proposed particles their weights, the gradient with respect to psi under these, and log pi_t(phi_t; psi_t-1), [J].
-func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch target.Batch) (target.Weighed, *Node) {
+func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch target.Batch) (target.Reweighted, *Node) {
 	prior := a.bound.LogPrior(proposed.Phi)
 	power := a.posterior.Scale(batch)
-	weighing := target.Weighing{Gradient: proposed.NeedsGradient}
+	weighing := target.Potential{Gradient: proposed.NeedsGradient}
 	var ofPrior *Node
 	if proposed.NeedsGradient {
 		ofPrior = Gradient(ReduceAllSum(prior), proposed.Phi)[0]
@@ -198,7 +198,7 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch t
 		}
 		return Add(factor, proposed.LogRatio(e, gradient))
 	}
-	weighed := a.target.Weigh(proposed.Phi, psi, logWeights, batch, weighing)
+	weighed := a.target.Reweight(proposed.Phi, psi, logWeights, batch, weighing)
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))
 }
 
@@ -207,7 +207,7 @@ func (a *guided) scale(s guidedState) *Node {
 	if !a.Precondition {
 		return nil
 	}
-	return spread(s.phi, s.logWeights)
+	return weightedStdDev(s.phi, s.logWeights)
 }
 
 // compiled is step over the named state.
@@ -218,10 +218,10 @@ func (a *guided) compiled(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 	as := func(i int) *Node { return ConvertDType(element(scalars, i), dtype) }
 	batch := a.gather(s, inputs[0], element(scalars, 2))
 	current := guidedState{state: stateOf(s), logDensity: s["log_density"], logStep: s["log_step"]}
-	next, told := a.step(current, batch, random.FromSeed(inputs[2]).At(ConvertDType(number, dtypes.Uint32)), as(0), as(1), as(3))
+	next, outcome := a.step(current, batch, random.FromSeed(inputs[2]).At(ConvertDType(number, dtypes.Uint32)), as(0), as(1), as(3))
 	nodes := next.nodes()
 	nodes["log_density"], nodes["log_step"] = next.logDensity, next.logStep
-	return nodes, told.record()
+	return nodes, outcome.record()
 }
 
 // startStep weighs particles from the prior by the first batch, w_0 = pi(phi_0; psi_0)/p(phi_0) (eq. 14). The record is the log of the weights' sum.

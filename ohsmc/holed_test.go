@@ -35,7 +35,7 @@ func (holed) Parameters() []nn.Parameter {
 	return parameters
 }
 
-func (h holed) Apply(leaves nn.Leaves, in nn.Value) nn.Value {
+func (h holed) Apply(leaves nn.Params, in nn.Value) nn.Value {
 	phi := leaves["phi"].Node // [J/c, 1, c]
 	f := graph.Add(phi, graph.ExpandAxes(leaves["psi"].Node, 0, -1))
 	if h.broken {

@@ -29,7 +29,7 @@ type OpenHorizon struct {
 }
 
 // Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al. 2006): the run makes P steps, P drawn
-// from a Poisson law, on batches drawn independently, and weighs by
+// from a Poisson distribution, on batches drawn independently, and weighs by
 //
 //	w_j <- w_j ((N/M) log p(y_S | phi_j; psi) + log c)
 //
@@ -46,7 +46,7 @@ type Poisson struct {
 // ErrNegativeWeight says that the constant of the Poisson estimator was too small.
 var ErrNegativeWeight = errors.New("ohsmc: a weight of the Poisson estimator is not positive")
 
-func (a OpenHorizon) prepared(bound *bayes.Bound) (Algorithm, error) {
+func (a OpenHorizon) prepared(bound *bayes.BoundModel) (Algorithm, error) {
 	if a.Kernel == nil {
 		a.Kernel = mcmc.RandomWalk{Variance: 0.01}
 	}
@@ -71,14 +71,14 @@ func (a OpenHorizon) prepared(bound *bayes.Bound) (Algorithm, error) {
 	return a, nil
 }
 
-// withPrior gives an Ornstein-Uhlenbeck kernel without a stationary law of its own the prior's.
-func withPrior(kernel mcmc.Kernel, bound *bayes.Bound) (mcmc.Kernel, error) {
+// withPrior gives an Ornstein-Uhlenbeck kernel without a stationary distribution of its own the prior's.
+func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error) {
 	ou, ok := kernel.(mcmc.OrnsteinUhlenbeck)
 	if !ok || len(ou.Mean)+len(ou.StdDev) > 0 {
 		return kernel, nil
 	}
 	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
-		return nil, fmt.Errorf("ohsmc: an Ornstein-Uhlenbeck kernel has a normal stationary law, but the prior is %T: set its StdDev, or use a random walk", bound.Model.Prior)
+		return nil, fmt.Errorf("ohsmc: an Ornstein-Uhlenbeck kernel has a normal stationary distribution, but the prior is %T: set its StdDev, or use a random walk", bound.Model.Prior)
 	}
 	ou.StdDev = bound.Scales()
 	return ou, nil
@@ -116,7 +116,7 @@ type openHorizon struct {
 }
 
 // step is one iteration of Algorithm 3. number counts from 1, a scalar; rate is the learning rate, a scalar.
-func (a *openHorizon) step(s state, batch target.Batch, rng random.Stream, number, rate *Node) (state, told) {
+func (a *openHorizon) step(s state, batch target.Batch, rng random.Stream, number, rate *Node) (state, stepInfo) {
 	// Resample if needed.
 	ancestors, logWeights, resampled := a.resample(s.logWeights, func() *Node { return a.Resampler.Resample(s.logWeights, rng.Named("resample")) })
 
@@ -124,7 +124,7 @@ func (a *openHorizon) step(s state, batch target.Batch, rng random.Stream, numbe
 	moved, _ := a.Kernel.Move(rng.Named("move"), mcmc.State{Phi: smc.Select(s.phi, ancestors)}, nil, mcmc.Tuning{})
 
 	// Weigh by the batch, w_j <- w_j p(y_S | phi_j; psi), and normalise.
-	weighed := a.target.Weigh(moved.Phi, s.psi, logWeights, batch, a.weighing(batch))
+	weighed := a.target.Reweight(moved.Phi, s.psi, logWeights, batch, a.weighing(batch))
 	next := s
 	next.phi = moved.Phi
 	next.logWeights, _ = smc.Normalise(weighed.LogWeights)
@@ -132,7 +132,7 @@ func (a *openHorizon) step(s state, batch target.Batch, rng random.Stream, numbe
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
 	next, rejected := a.learn(next, weighed.Gradient, batch, number, rate)
 
-	t := told{
+	t := stepInfo{
 		logEvidence: weighed.LogSum, ess: smc.EffectiveSampleSize(next.logWeights), unique: smc.UniqueAncestors(ancestors, s.phi.DType()),
 		resampled: resampled, nonFinite: nonFinite(weighed.LogLikelihood), rejected: rejected,
 	}
@@ -145,11 +145,11 @@ func (a *openHorizon) step(s state, batch target.Batch, rng random.Stream, numbe
 }
 
 // weighing is by the likelihood, or as the Poisson estimator asks, section 3.4.
-func (a *openHorizon) weighing(batch target.Batch) target.Weighing {
+func (a *openHorizon) weighing(batch target.Batch) target.Potential {
 	if a.Poisson == nil {
-		return target.Bayes
+		return target.LikelihoodPotential
 	}
-	return target.Weighing{Factor: func(e target.Evaluated) *Node {
+	return target.Potential{Factor: func(e target.Evaluated) *Node {
 		return Log(AddScalar(Mul(e.LogLikelihood, a.target.Scale(batch)), a.Poisson.LogConstant))
 	}}
 }
@@ -161,8 +161,8 @@ func (a *openHorizon) compiled(s compute.Nodes, inputs []*Node) (compute.Nodes, 
 	number := element(scalars, 0)
 	rng := random.FromSeed(inputs[2]).At(ConvertDType(number, dtypes.Uint32))
 	batch := a.gather(s, rows, element(scalars, 2))
-	next, told := a.step(stateOf(s), batch, rng, ConvertDType(number, dtype), ConvertDType(element(scalars, 1), dtype))
-	return next.nodes(), told.record()
+	next, outcome := a.step(stateOf(s), batch, rng, ConvertDType(number, dtype), ConvertDType(element(scalars, 1), dtype))
+	return next.nodes(), outcome.record()
 }
 
 func (a *openHorizon) begin(*run) error { return nil }

@@ -92,7 +92,7 @@ type run struct {
 	sinceBest   int // validations since the best
 	status      Status
 	begun       time.Time
-	before      time.Duration // of earlier sittings
+	before      time.Duration // of earlier sessions
 	saved       time.Time     // last checkpoint
 	reported    time.Time
 }
@@ -158,7 +158,7 @@ func checkParts(parts dataset.Parts) error {
 }
 
 // compiled prepares the programs, or finds those of an earlier run of the same kind.
-func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dataset.Parts, settings Settings) (*programs, error) {
+func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.BoundModel, parts dataset.Parts, settings Settings) (*programs, error) {
 	validationRows := 0
 	if parts.Validation != nil {
 		validationRows = parts.Validation.Rows()
@@ -169,7 +169,7 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.Bound, parts dat
 	}
 	p := &programs{core: core{Settings: settings, bound: bound}}
 	plan := func(rows int, forward bool) (target.Likelihood, error) {
-		work := target.Work{Particles: settings.Particles, Rows: rows, Forward: forward, Devices: settings.Devices, Chunk: settings.Chunk}
+		work := target.Workload{Particles: settings.Particles, Rows: rows, Forward: forward, Devices: settings.Devices, Chunk: settings.Chunk}
 		plan, err := target.NewPlan(bound, settings.DType, work)
 		return target.Likelihood{Model: bound, Plan: plan}, err
 	}

@@ -92,7 +92,7 @@ func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Set
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
-	psi, start, err := target.From(trained, settings.DType, settings.Chains, settings.Seed)
+	psi, start, err := target.ChainStarts(trained, settings.DType, settings.Chains, settings.Seed)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
@@ -108,7 +108,7 @@ func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Set
 }
 
 // sampler is one that has compiled the chains of this kind before, or a new one.
-func (t *Trainer) sampler(bound *bayes.Bound, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*mcmc.Sampler, error) {
+func (t *Trainer) sampler(bound *bayes.BoundModel, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*mcmc.Sampler, error) {
 	model, err := json.Marshal(bound.Model)
 	if err != nil {
 		return nil, fmt.Errorf("ohsmc: the model: %w", err)

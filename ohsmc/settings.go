@@ -52,7 +52,7 @@ type Settings struct {
 	Replace bool
 	// Progress, if set, is called after a step, at most about ten times a second, and at the end.
 	Progress func(Progress) `json:"-"`
-	// Observe, if set, is called with the particles and psi as they are after each ObserveEvery steps (default: an epoch's) that this sitting makes. An
+	// Observe, if set, is called with the particles and psi as they are after each ObserveEvery steps (default: an epoch's) that this session makes. An
 	// error ends the run.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
@@ -70,7 +70,7 @@ type Progress struct {
 }
 
 // withDefaults fills in what is zero and checks the rest, for a training part with the given rows.
-func (s Settings) withDefaults(bound *bayes.Bound, rows int) (Settings, error) {
+func (s Settings) withDefaults(bound *bayes.BoundModel, rows int) (Settings, error) {
 	defaultInt := func(v *int, byDefault int) {
 		if *v == 0 {
 			*v = byDefault
@@ -104,7 +104,7 @@ func (s Settings) withDefaults(bound *bayes.Bound, rows int) (Settings, error) {
 	return s, s.check(bound, rows)
 }
 
-func (s Settings) check(bound *bayes.Bound, rows int) error {
+func (s Settings) check(bound *bayes.BoundModel, rows int) error {
 	for _, c := range []struct {
 		ok    bool
 		name  string

@@ -39,7 +39,7 @@ type SMC struct {
 	Precondition bool
 }
 
-func (a SMC) prepared(bound *bayes.Bound) (Algorithm, error) {
+func (a SMC) prepared(bound *bayes.BoundModel) (Algorithm, error) {
 	if a.Kernel == nil {
 		a.Kernel = mcmc.RandomWalkMetropolis{StepSize: 0.2}
 	}
@@ -74,7 +74,7 @@ func (a SMC) horizon(s Settings, rows int) (dataset.Batches, int, error) { retur
 
 // sequence is SMC bound to a model and data: the compiled parts of a pass through one batch. The particles on their way are the entries moving/... of
 // the state, so that phi and log_weights are always those of a finished step.
-type sequence struct {
+type ibis struct {
 	SMC
 	*core
 	own      []string // names of the kernel's own state
@@ -85,21 +85,21 @@ type sequence struct {
 
 // The entries of state.
 const (
-	movingPhi     = "moving/phi"         // [J, D]
-	movingWeights = "moving/log_weights" // [J], normalised
-	movingDensity = "moving/log_density" // [J]: log p(phi) + log p(y_1:n | phi; psi)
-	movingSlope   = "moving/gradient"    // [J, D], if the kernel needs it
-	movingOwn     = "moving/own/"        // the kernel's own
-	movingNow     = "moving/now"         // [J]: 1 for particles whose transition goes on
-	movingEve     = "moving/eve"         // int32 [J]: the first ancestor
-	movingScale   = "moving/scale"       // [D]
-	batchFeatures = "moving/features"    // [width, M]: target.Batch.Features, since psi stays as it is on the way
-	batchX        = "moving/x"           // [M, d]
-	batchY        = "moving/y"           // [M]
+	movingPhi        = "moving/phi"         // [J, D]
+	movingWeights    = "moving/log_weights" // [J], normalised
+	movingDensity    = "moving/log_density" // [J]: log p(phi) + log p(y_1:n | phi; psi)
+	movingGradient   = "moving/gradient"    // [J, D], if the kernel needs it
+	movingOwn        = "moving/own/"        // the kernel's own
+	movingUnfinished = "moving/now"         // [J]: 1 for particles whose transition goes on
+	movingEve        = "moving/eve"         // int32 [J]: the first ancestor
+	movingScale      = "moving/scale"       // [D]
+	batchFeatures    = "moving/features"    // [width, M]: target.Batch.Features, since psi stays as it is on the way
+	batchX           = "moving/x"           // [M, d]
+	batchY           = "moving/y"           // [M]
 )
 
 func (a SMC) build(c *core, engine *compute.Engine) (stepper, error) {
-	s := &sequence{SMC: a, core: c}
+	s := &ibis{SMC: a, core: c}
 	if err := compute.Try(func() { s.probe(engine) }); err != nil {
 		return nil, fmt.Errorf("ohsmc: building a move of %T: %w", a.Kernel, err)
 	}
@@ -140,14 +140,14 @@ func (a SMC) build(c *core, engine *compute.Engine) (stepper, error) {
 	return s, nil
 }
 
-func (s *sequence) close() {
+func (s *ibis) close() {
 	for _, p := range []*compute.Program{s.start, s.restart, s.move, s.weigh, s.finish} {
 		p.Close()
 	}
 }
 
 // probe builds a move in a graph that is thrown away, to learn what the kernel carries.
-func (s *sequence) probe(engine *compute.Engine) {
+func (s *ibis) probe(engine *compute.Engine) {
 	g := NewGraph(engine.Backend(), "ohsmc probe")
 	defer g.Finalize()
 	phi := Zeros(g, shapes.Make(s.DType, s.Particles, s.bound.D))
@@ -160,33 +160,33 @@ func (s *sequence) probe(engine *compute.Engine) {
 }
 
 // carried names the entries that a move replaces, phi first.
-func (s *sequence) carried() []string {
+func (s *ibis) carried() []string {
 	names := []string{movingPhi, movingDensity}
 	if s.Kernel.Needs() == mcmc.NeedsGradient {
-		names = append(names, movingSlope)
+		names = append(names, movingGradient)
 	}
 	for _, name := range s.own {
 		names = append(names, movingOwn+name)
 	}
 	if s.multiple {
-		names = append(names, movingNow)
+		names = append(names, movingUnfinished)
 	}
 	return names
 }
 
 // keeps says whether the kernel's state after a datum follows from the one before: the log-density does, a gradient would have to be taken anew.
-func (s *sequence) keeps() bool {
+func (s *ibis) carriesDensity() bool {
 	return s.Kernel.Needs() == mcmc.NeedsLogDensity && len(s.own) == 0
 }
 
 // first is the posterior of the batch's first n rows, n a scalar.
-func (s *sequence) first(nodes compute.Nodes, n *Node) mcmc.Target {
+func (s *ibis) first(nodes compute.Nodes, n *Node) mcmc.Target {
 	batch := target.Batch{Features: nodes[batchFeatures], Y: nodes[batchY], Count: ConvertDType(n, s.DType)}
 	return target.At(target.Full{Likelihood: s.target.Likelihood}, nodes["psi"], batch)
 }
 
 // advance is one iteration of Algorithm 1 or 2.
-func (s *sequence) advance(ctx context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
+func (s *ibis) advance(ctx context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
 	seed := random.SeedWords(r.Seed)
 	number := uint32(r.step + 1)
 	if _, err := s.start.Run(r.state, batch.Rows, number, seed); err != nil {
@@ -199,43 +199,43 @@ func (s *sequence) advance(ctx context.Context, r *run, batch dataset.Batch) (St
 			return StepRecord{}, ctx.Err()
 		}
 		// Move by a kernel that leaves p(phi | y_1:n-1; psi) invariant.
-		if !s.keeps() {
+		if !s.carriesDensity() {
 			if _, err := s.restart.Run(r.state, float64(n-1), []uint32{number, uint32(n)}, seed); err != nil {
 				return StepRecord{}, err
 			}
 		}
-		for move := 0; move < s.Moves; move += s.together() {
-			told, err := s.transitions(r, n, number, &calls, seed)
+		for move := 0; move < s.Moves; move += s.movesPerCall() {
+			outcome, err := s.transitions(r, n, number, &calls, seed)
 			if err != nil {
 				return StepRecord{}, err
 			}
-			acceptance += told
+			acceptance += outcome
 		}
 		// Weigh by datum n, w_n <- w_n-1 p(y_n | phi_n; psi), and resample for the next.
 		last := float64(0)
 		if n == batch.Count {
 			last = 1
 		}
-		told, err := s.weigh.Run(r.state, int32(n-1), last, []uint32{number, uint32(n)}, seed)
+		outcome, err := s.weigh.Run(r.state, int32(n-1), last, []uint32{number, uint32(n)}, seed)
 		if err != nil {
 			return StepRecord{}, err
 		}
-		record.LogEvidence += told[0]
-		record.ESS = told[1]
-		record.UniqueAncestors = min(record.UniqueAncestors, told[2])
-		record.Resamplings += int(told[3])
-		record.NonFinite = max(record.NonFinite, int(told[4]))
-		if math.IsInf(told[0], -1) || math.IsNaN(told[0]) {
+		record.LogEvidence += outcome[0]
+		record.ESS = outcome[1]
+		record.UniqueAncestors = min(record.UniqueAncestors, outcome[2])
+		record.Resamplings += int(outcome[3])
+		record.NonFinite = max(record.NonFinite, int(outcome[4]))
+		if math.IsInf(outcome[0], -1) || math.IsNaN(outcome[0]) {
 			return record, nil // the caller makes an error of it
 		}
 	}
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
-	told, err := s.finish.Run(r.state, []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count)})
+	outcome, err := s.finish.Run(r.state, []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count)})
 	if err != nil {
 		return StepRecord{}, err
 	}
-	record.LogEvidenceStdErr = evidenceStdErr(told[0], r.Particles, record.Resamplings)
-	record.GradientRejected = told[1] != 0
+	record.LogEvidenceStdErr = evidenceStdErr(outcome[0], r.Particles, record.Resamplings)
+	record.GradientRejected = outcome[1] != 0
 	record.Loss = -record.LogEvidence / float64(batch.Count)
 	record.Acceptance = acceptance / float64(batch.Count*s.Moves)
 	return record, nil
@@ -243,7 +243,7 @@ func (s *sequence) advance(ctx context.Context, r *run, batch dataset.Batch) (St
 
 // together is how many transitions one call makes: a call costs a tenth of a millisecond by itself, as much as a move of some hundred particles, and each
 // transition in its graph half a second of compilation. Where a transition takes several moves a call makes one of them.
-func (s *sequence) together() int {
+func (s *ibis) movesPerCall() int {
 	const most = 5
 	if s.multiple {
 		return 1
@@ -257,16 +257,16 @@ func (s *sequence) together() int {
 }
 
 // transitions makes `together` transitions of all particles at datum n, and gives the sum of their mean acceptances.
-func (s *sequence) transitions(r *run, n int, number uint32, calls *uint32, seed []uint32) (acceptance float64, err error) {
+func (s *ibis) transitions(r *run, n int, number uint32, calls *uint32, seed []uint32) (acceptance float64, err error) {
 	begin := 1.0
 	for {
-		told, err := s.move.Run(r.state, float64(n-1), begin, []uint32{number, *calls + 1}, seed)
-		*calls += uint32(s.together())
+		outcome, err := s.move.Run(r.state, float64(n-1), begin, []uint32{number, *calls + 1}, seed)
+		*calls += uint32(s.movesPerCall())
 		if err != nil {
 			return 0, err
 		}
-		acceptance += told[0]
-		if told[1] == 0 {
+		acceptance += outcome[0]
+		if outcome[1] == 0 {
 			return acceptance, nil
 		}
 		begin = 0
@@ -287,7 +287,7 @@ func evidenceStdErr(sum float64, particles, resamplings int) float64 {
 }
 
 // startStep draws particles from the prior with equal weights. Inputs: rows, the number of the step, the seed.
-func (s *sequence) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+func (s *ibis) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	batch := s.gather(nodes, inputs[0], ConstAs(nodes["train_x"], 1.0))
 	phi := s.bound.SamplePrior(random.FromSeed(inputs[2]).Named("sequence").At(inputs[1]), s.DType, s.Particles)
 	next := compute.Nodes{
@@ -299,60 +299,60 @@ func (s *sequence) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 }
 
 // places are 0 to J-1, int32 [J].
-func (s *sequence) places(like *Node) *Node {
+func (s *ibis) places(like *Node) *Node {
 	return Iota(like.Graph(), shapes.Make(dtypes.Int32, s.Particles), 0)
 }
 
 // scale is what step sizes are in units of, [D].
-func (s *sequence) scale(phi, logWeights *Node) *Node {
+func (s *ibis) scale(phi, logWeights *Node) *Node {
 	if !s.Precondition {
 		return Ones(phi.Graph(), shapes.Make(s.DType, s.bound.D))
 	}
-	return spread(phi, logWeights)
+	return weightedStdDev(phi, logWeights)
 }
 
 // restartStep evaluates what the kernel needs under the first n-1 rows. Inputs: n-1, the counters, the seed.
-func (s *sequence) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+func (s *ibis) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := stream(inputs[2], inputs[1]).Named("start")
 	next := s.pack(mcmc.Start(s.Kernel, rng, nodes[movingPhi], s.first(nodes, inputs[0])))
 	delete(next, movingPhi)
 	if s.multiple {
-		next[movingNow] = Zeros(inputs[0].Graph(), shapes.Make(s.DType, s.Particles))
+		next[movingUnfinished] = Zeros(inputs[0].Graph(), shapes.Make(s.DType, s.Particles))
 	}
 	return next, ConstAs(nodes[movingPhi], []float64{0})
 }
 
 // moveStep makes a move of the particles whose transition goes on, or `together` of them. Inputs: n-1, whether a transition begins, the counters of the first move,
 // the seed. The record: the sum over transitions that ended now of their acceptance over J, and how many go on.
-func (s *sequence) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	current := mcmc.State{Phi: nodes[movingPhi], LogDensity: nodes[movingDensity], Gradient: nodes[movingSlope]}
+func (s *ibis) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	current := mcmc.State{Phi: nodes[movingPhi], LogDensity: nodes[movingDensity], Gradient: nodes[movingGradient]}
 	for _, name := range s.own {
 		if current.Own == nil {
 			current.Own = map[string]*Node{}
 		}
 		current.Own[name] = nodes[movingOwn+name]
 	}
-	law, tuning := s.first(nodes, inputs[0]), mcmc.Tuning{Scale: nodes[movingScale]}
+	distribution, tuning := s.first(nodes, inputs[0]), mcmc.Tuning{Scale: nodes[movingScale]}
 	first := element(inputs[2], 1)
 	if !s.multiple {
 		sum := ConstAs(current.LogDensity, 0.0)
-		for i := range s.together() {
+		for i := range s.movesPerCall() {
 			var info mcmc.Info
-			current, info = s.Kernel.Move(streamAt(inputs[3], element(inputs[2], 0), AddScalar(first, float64(i))), current, law, tuning)
+			current, info = s.Kernel.Move(streamAt(inputs[3], element(inputs[2], 0), AddScalar(first, float64(i))), current, distribution, tuning)
 			sum = Add(sum, meanAcceptance(info, OnesLike(current.LogDensity)))
 		}
 		return s.pack(current), Stack([]*Node{sum, ZerosLike(sum)}, 0)
 	}
-	next, info := s.Kernel.Move(streamAt(inputs[3], element(inputs[2], 0), first), current, law, tuning)
+	next, info := s.Kernel.Move(streamAt(inputs[3], element(inputs[2], 0), first), current, distribution, tuning)
 	packed := s.pack(next)
-	now := Max(nodes[movingNow], BroadcastToDims(ConvertDType(inputs[1], s.DType), s.Particles))
+	now := Max(nodes[movingUnfinished], BroadcastToDims(ConvertDType(inputs[1], s.DType), s.Particles))
 	moving := GreaterThan(now, ZerosLike(now))
 	for name, node := range packed {
 		packed[name] = mcmc.Choose(moving, node, nodes[name])
 	}
 	ended := Mul(now, info.Complete)
-	packed[movingNow] = Sub(now, ended)
-	return packed, Stack([]*Node{meanAcceptance(info, ended), ReduceAllSum(packed[movingNow])}, 0)
+	packed[movingUnfinished] = Sub(now, ended)
+	return packed, Stack([]*Node{meanAcceptance(info, ended), ReduceAllSum(packed[movingUnfinished])}, 0)
 }
 
 // meanAcceptance is the sum over the transitions that ended, [J], of their acceptance, over J.
@@ -363,10 +363,10 @@ func meanAcceptance(info mcmc.Info, ended *Node) *Node {
 	return ReduceAllMean(Mul(smc.Finite(info.Acceptance), ended))
 }
 
-func (s *sequence) pack(state mcmc.State) compute.Nodes {
+func (s *ibis) pack(state mcmc.State) compute.Nodes {
 	nodes := compute.Nodes{movingPhi: state.Phi, movingDensity: state.LogDensity}
 	if s.Kernel.Needs() == mcmc.NeedsGradient {
-		nodes[movingSlope] = state.Gradient
+		nodes[movingGradient] = state.Gradient
 	}
 	for name, node := range state.Own {
 		nodes[movingOwn+name] = node
@@ -376,7 +376,7 @@ func (s *sequence) pack(state mcmc.State) compute.Nodes {
 
 // weighStep takes one datum in and, unless it was the last, resamples if needed. Inputs: the datum's place, whether it is the last, the counters,
 // the seed.
-func (s *sequence) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+func (s *ibis) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	place := Reshape(inputs[0], 1, 1)
 	features := Transpose(Gather(Transpose(nodes[batchFeatures], 0, 1), place), 0, 1)
 	datum := target.Batch{Features: features, Y: Gather(nodes[batchY], place)}
@@ -401,14 +401,14 @@ func (s *sequence) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 
 // finishStep learns, and takes the particles over as the step's result. Inputs: the step's number, the learning rate, the count of rows. The record:
 // sum_i G_i^2 of evidenceStdErr, and whether the gradient was rejected.
-func (s *sequence) finishStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+func (s *ibis) finishStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	as := func(i int) *Node { return ConvertDType(element(inputs[0], i), s.DType) }
 	now := stateOf(nodes)
 	now.phi, now.logWeights = nodes[movingPhi], nodes[movingWeights]
 	batch := target.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2)}
 	rejected := ConstAs(now.phi, 0.0)
 	if now.psi != nil {
-		weighed := s.target.Weigh(now.phi, now.psi, now.logWeights, batch, target.Keep)
+		weighed := s.target.Reweight(now.phi, now.psi, now.logWeights, batch, target.UnitPotential)
 		now, rejected = s.learn(now, weighed.Gradient, batch, as(0), as(1))
 	}
 	weights := Exp(now.logWeights)
@@ -416,11 +416,11 @@ func (s *sequence) finishStep(nodes compute.Nodes, inputs []*Node) (compute.Node
 	return now.nodes(), Stack([]*Node{ReduceAllSum(Square(families)), rejected}, 0)
 }
 
-func (s *sequence) sharded() []string {
-	return []string{movingPhi, movingDensity, movingSlope, movingOwn, movingNow, movingEve}
+func (s *ibis) sharded() []string {
+	return []string{movingPhi, movingDensity, movingGradient, movingOwn, movingUnfinished, movingEve}
 }
 
-func (s *sequence) begin(r *run) error {
+func (s *ibis) begin(r *run) error {
 	batch := r.batches.At(0)
 	seed := random.SeedWords(r.Seed)
 	if _, err := s.start.Run(r.state, batch.Rows, uint32(0), seed); err != nil {

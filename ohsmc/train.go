@@ -40,7 +40,7 @@ type Result struct {
 	// and at the psi before it; NaN otherwise.
 	LogEvidence float64
 	Plan        compute.Plan  // how the particles were chunked
-	Elapsed     time.Duration // over all sittings
+	Elapsed     time.Duration // over all sessions
 }
 
 // Validation is the NLPD on the validation part after a step.

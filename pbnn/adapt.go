@@ -21,7 +21,7 @@ type Trial struct {
 }
 
 // enough is a sigma^2 whose penalty is no burden: it costs at most 1 - exp(-1/2) of the acceptance in the mean.
-const enough = 1.0
+const acceptableNoise = 1.0
 
 const trialDraws = 50 // of each chain
 
@@ -41,7 +41,7 @@ func (d *prepared) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial
 		if trial.Enough {
 			return m, trials, nil
 		}
-		batches, size := m.toReach(m.Noise, trial.Noise, d.rows)
+		batches, size := m.sizeFor(m.Noise, trial.Noise, d.rows)
 		switch {
 		case m.Batches < m.MaxBatches && m.Estimate != OneBatch:
 			m.Batches = min(m.MaxBatches, max(min(batches, 4*m.Batches), m.Batches+1))
@@ -54,7 +54,7 @@ func (d *prepared) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial
 }
 
 // toReach gives the M, n staying, and the n, M staying, that turn a sigma^2 of now into the wanted one: it falls as 1/M, but for OneBatch, and as 1/n - 1/N.
-func (m Metropolis) toReach(wanted, now float64, rows int) (batches, size int) {
+func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 	batches = int(math.Ceil(float64(m.Batches) * math.Min(now/wanted, 1e9)))
 	if m.Estimate == OneBatch {
 		batches = m.Batches

@@ -40,7 +40,7 @@ func TestNoiseStopsChains(t *testing.T) {
 	}
 	m.BatchSize, m.StepSize = size, .05 // at the step that stopped them no noise would be small enough for an acceptance
 	s.Draws = 50
-	if r, err := Sample(context.Background(), bayesianLine(), line(300), m, s); err != nil || r.Noise > enough {
+	if r, err := Sample(context.Background(), bayesianLine(), line(300), m, s); err != nil || r.Noise > acceptableNoise {
 		t.Errorf("with n %d: error %v", size, err)
 	}
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestNoiseStopsChains(t *testing.T) {
 		{Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 1, 8, 1_000_000, 5, 80},
 		{Metropolis{BatchSize: 10, Batches: 5, Estimate: MeanOfBatches}, 1, 9, 20, 45, 18}, // (1/n - 1/20) = (1/10 - 1/20)/9
 	} {
-		if batches, size := c.m.toReach(c.wanted, c.now, c.rows); batches != c.batches || size != c.size {
+		if batches, size := c.m.sizeFor(c.wanted, c.now, c.rows); batches != c.batches || size != c.size {
 			t.Errorf("%+v: M %d and n %d, want %d and %d", c, batches, size, c.batches, c.size)
 		}
 	}
@@ -104,7 +104,7 @@ func TestBadInput(t *testing.T) {
 		{"Batches is 1", with(func(m *Metropolis) { m.Batches = 1 })},
 		{"BatchSize is 1", with(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches })},
 		{"Metropolis.Target", with(func(m *Metropolis) { m.Target = nil })},
-		{"TargetExpected.N is -3", with(func(m *Metropolis) { m.Target = TargetExpected{N: -3} })},
+		{"TargetExpected.N is -3", with(func(m *Metropolis) { m.Target = TargetExpected{Points: -3} })},
 		{"StepSize is -1", with(func(m *Metropolis) { m.StepSize = -1 })},
 		{"StepSize is NaN", with(func(m *Metropolis) { m.StepSize = math.NaN() })},
 		{"Proposal", with(func(m *Metropolis) { m.Proposal = "jump" })},
@@ -126,7 +126,7 @@ func TestBadInput(t *testing.T) {
 		{"Proposal", Confidence{Target: TargetFull{}, Proposal: "jump"}},
 		{"StepSize is -1", Confidence{Target: TargetFull{}, StepSize: -1}},
 		{"StepSize is 0", Confidence{Target: TargetFull{}}},
-		{"TargetExpected.N is -3", Confidence{Target: TargetExpected{N: -3}}},
+		{"TargetExpected.N is -3", Confidence{Target: TargetExpected{Points: -3}}},
 		{"Barker", Barker{}},
 		{"Batches is 1: one mini-batch has no variance", Barker{Target: TargetFull{}, Batches: 1}},
 		{"Batches is -1", Barker{Target: TargetFull{}, Batches: -1}},
@@ -174,10 +174,10 @@ func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ sampler, want Sampler }{
 		{
 			Metropolis{Target: TargetExpected{}, StepSize: .1},
-			Metropolis{Target: TargetExpected{N: 30}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 30},
+			Metropolis{Target: TargetExpected{Points: 30}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 30},
 		},
 		{Barker{Target: TargetFull{}, StepSize: .1}, Barker{Target: TargetFull{}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
-		{Confidence{Target: TargetExpected{}, StepSize: .1}, Confidence{Target: TargetExpected{N: 30}, BatchSize: 30, Growth: 2, Error: .05, Proposal: RandomWalk, StepSize: .1}},
+		{Confidence{Target: TargetExpected{}, StepSize: .1}, Confidence{Target: TargetExpected{Points: 30}, BatchSize: 30, Growth: 2, Error: .05, Proposal: RandomWalk, StepSize: .1}},
 		{Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: .01}}, Unadjusted{Target: TargetFull{}, BatchSize: 30, Kernel: mcmc.SGLD{StepSize: .01}}},
 	} {
 		r, err := Sample(context.Background(), bayesianLine(), line(30), c.sampler, quick(computetest.Go(t)))

@@ -23,7 +23,7 @@ import (
 // normal is logistic. Mini-batches are drawn, Batches at a time, until s <= 1, each chain for itself: a move is a round of them, and a transition as many rounds as it takes. So a
 // proposal costs what it needs, where the penalty has one price for all; but Barker's test accepts at most half of what Metropolis' does, and a proposal that is far off costs most.
 //
-// No law has exactly the sum that is asked of X_corr; the one that is used comes within 2e-4 in distribution (see correction). As with the penalty, the noise must be Gaussian, and s is
+// No distribution has exactly the sum that is asked of X_corr; the one that is used comes within 2e-4 in distribution (see correction). As with the penalty, the noise must be Gaussian, and s is
 // an estimate: here it also says when to stop.
 type Barker struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
@@ -36,7 +36,7 @@ type Barker struct {
 var _ Sampler = Barker{}
 
 // Law implements Sampler.
-func (b Barker) Law() Target { return b.Target }
+func (b Barker) Sampled() Target { return b.Target }
 
 // RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
 func (b Barker) RowsPerMove(rows int) int { return b.metropolis().RowsPerMove(rows) }
@@ -64,8 +64,8 @@ func (b Barker) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
 type barker struct{ kernel }
 
 var (
-	_ mcmc.Starter = barker{}
-	_ mcmc.Tunable = barker{}
+	_ mcmc.Stateful = barker{}
+	_ mcmc.Tunable  = barker{}
 )
 
 // Tune implements mcmc.Tunable: for the random walk 0.158 is best in many dimensions (Agrawal, Vats, Latuszynski and Roberts 2023); for Langevin's proposal about that share of MALA's.
@@ -76,7 +76,7 @@ func (k barker) Tune() (stepSize, acceptance float64) {
 	return k.StepSize, 0.158
 }
 
-// Start implements mcmc.Starter.
+// Start implements mcmc.Stateful.
 func (k barker) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	zero := graph.Zeros(s.Phi.Graph(), s.PerParticle())
 	s.Own = map[string]*graph.Node{"proposal": s.Phi, "ratio": zero, "mean": zero, "squares": zero, "count": zero}
@@ -84,10 +84,10 @@ func (k barker) Start(_ random.Stream, s mcmc.State) mcmc.State {
 }
 
 // Move implements mcmc.Kernel.
-func (k barker) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	losses, ok := law.(mcmc.Noisy)
+func (k barker) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	losses, ok := distribution.(mcmc.MiniBatchTarget)
 	if !ok {
-		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", law))
+		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", distribution))
 	}
 	count := s.Own["count"]
 	fresh := graph.Equal(count, graph.ZerosLike(count))
@@ -133,7 +133,7 @@ func (k barker) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mc
 	}
 }
 
-// The grid on which X_corr's law is known: cells of a width about their middles.
+// The grid on which X_corr's distribution is known: cells of a width about their middles.
 const (
 	correctionCells = 321
 	correctionWidth = 0.075
@@ -141,16 +141,16 @@ const (
 
 func correctionAt(i int) float64 { return correctionWidth * float64(i-correctionCells/2) }
 
-// correction is the law of X_corr on the grid: probabilities whose convolution with a standard normal comes nearest to the logistic law in Kullback and Leibler's sense, by
+// correction is the distribution of X_corr on the grid: probabilities whose convolution with a standard normal comes nearest to the logistic distribution in Kullback and Leibler's sense, by
 // Richardson (1972) and Lucy's (1974) iterations, which keep them positive. (Seita et al. solve least squares and cut off what is negative.)
 var correction = sync.OnceValue(func() []float64 {
 	logistic := func(x float64) float64 { return 1 / (4 * math.Pow(math.Cosh(x/2), 2)) }
 	var normal [correctionCells]float64 // by distance
-	var want, law [correctionCells]float64
+	var want, distribution [correctionCells]float64
 	for i := range correctionCells {
 		normal[i] = distuv.UnitNormal.Prob(correctionWidth*float64(i)) * correctionWidth
 		want[i] = logistic(correctionAt(i)) * correctionWidth
-		law[i] = want[i]
+		distribution[i] = want[i]
 	}
 	blur := func(x [correctionCells]float64) (out [correctionCells]float64) {
 		reach := int(9 / correctionWidth)
@@ -162,23 +162,23 @@ var correction = sync.OnceValue(func() []float64 {
 		return out
 	}
 	for range 600 {
-		quotient := blur(law)
+		quotient := blur(distribution)
 		for i := range quotient {
 			quotient[i] = want[i] / quotient[i]
 		}
 		for i, q := range blur(quotient) {
-			law[i] *= q
+			distribution[i] *= q
 		}
 	}
-	return law[:]
+	return distribution[:]
 })
 
 // drawCorrection draws X_corr, [J]: a cell, and a place in it.
 func drawCorrection(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
-	law := correction()
-	cumulative := make([]float64, len(law))
+	distribution := correction()
+	cumulative := make([]float64, len(distribution))
 	sum := 0.0
-	for i, p := range law {
+	for i, p := range distribution {
 		sum += p
 		cumulative[i] = sum
 	}

@@ -15,11 +15,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// X_corr plus a standard normal is logistic to 2e-4 in distribution, and its variance pi^2/3 - 1 to half a percent: the sum over the grid against the formulas. Its draws have that law.
+// X_corr plus a standard normal is logistic to 2e-4 in distribution, and its variance pi^2/3 - 1 to half a percent: the sum over the grid against the formulas. Its draws have that distribution.
 func TestCorrectionLaw(t *testing.T) {
-	law := correction()
+	distribution := correction()
 	total, variance := 0.0, 0.0
-	for i, p := range law {
+	for i, p := range distribution {
 		total += p
 		variance += p * correctionAt(i) * correctionAt(i)
 	}
@@ -29,7 +29,7 @@ func TestCorrectionLaw(t *testing.T) {
 	off := 0.0
 	for x := -8.0; x <= 8; x += .1 {
 		sum := 0.0
-		for i, p := range law {
+		for i, p := range distribution {
 			sum += p / total * distuv.UnitNormal.CDF(x-correctionAt(i))
 		}
 		off = math.Max(off, math.Abs(sum-1/(1+math.Exp(-x))))
@@ -54,7 +54,7 @@ type level struct {
 	difference, s float64
 }
 
-func (l level) Draw(random.Stream) mcmc.Target { return l }
+func (l level) WithMiniBatch(random.Stream) mcmc.Target { return l }
 
 func (l level) Differences(rng random.Stream, from, _ *Node) (estimates, variance *Node, degrees float64) {
 	noise := rng.Normal(from.DType(), from.Shape().Dim(0), 80)

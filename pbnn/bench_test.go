@@ -63,17 +63,17 @@ func BenchmarkRowsPerStep(b *testing.B) {
 		{"penalty, full", Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 50, StepSize: step(.5, rows)}},
 		{"Barker, full", Barker{Target: TargetFull{}, BatchSize: 100, Batches: 10, StepSize: step(1, rows)}},
 		{"Confidence, full", Confidence{Target: TargetFull{}, BatchSize: 500, StepSize: step(1.2, rows)}},
-		{"penalty, 100 points", Metropolis{Target: TargetExpected{N: 100}, BatchSize: 100, Batches: 10, StepSize: step(.5, 100)}},
-		{"Barker, 100 points", Barker{Target: TargetExpected{N: 100}, BatchSize: 100, Batches: 3, StepSize: step(1, 100)}},
-		{"Confidence, 100 points", Confidence{Target: TargetExpected{N: 100}, BatchSize: 500, StepSize: step(1.2, 100)}},
-		{"Confidence, 10 points", Confidence{Target: TargetExpected{N: 10}, BatchSize: 500, StepSize: step(1.2, 10)}},
+		{"penalty, 100 points", Metropolis{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 10, StepSize: step(.5, 100)}},
+		{"Barker, 100 points", Barker{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 3, StepSize: step(1, 100)}},
+		{"Confidence, 100 points", Confidence{Target: TargetExpected{Points: 100}, BatchSize: 500, StepSize: step(1.2, 100)}},
+		{"Confidence, 10 points", Confidence{Target: TargetExpected{Points: 10}, BatchSize: 500, StepSize: step(1.2, 10)}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			sampler, err := c.sampler.prepared(rows)
 			if err != nil {
 				b.Fatal(err)
 			}
-			mean, covariance := exact(data, sampler.Law().Points(rows))
+			mean, covariance := exact(data, sampler.Sampled().EffectivePoints(rows))
 			for b.Loop() {
 				r, err := SampleFrom(context.Background(), atExact(b, mean, covariance, 4), data, c.sampler, Settings{Settings: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: mcmc.NoWarmUp, Seed: 1, DType: compute.Float64, Engine: computetest.Go(b)}})
 				if err != nil {

@@ -31,7 +31,7 @@ import (
 //	c_t = sd_t sqrt(2 rho_t log(5/delta) / t) + kappa R log(5/delta) / t,   kappa = 7/3 + 3/sqrt(2),   rho_t = 1 - (t-1)/N, beyond half of the rows (1 - t/N) (1 + 1/t)
 //
 // where sd_t is the standard deviation of the l_i so far and R their range over all rows. It is needed on one side only: which decision would be wrong is settled before rows are drawn. Error is shared in equal
-// parts by the looks before the last (the authors give early looks more): a step is decided wrongly with a probability of at most Error, whatever the law of the l_i, so that a step's law is within Error of
+// parts by the looks before the last (the authors give early looks more): a step is decided wrongly with a probability of at most Error, whatever the distribution of the l_i, so that a step's distribution is within Error of
 // that on all rows in total variation. Unlike the penalty and Barker's test it asks for no Gaussian noise.
 //
 // R must be a bound, and for a network no cheap one is known. With Lipschitz it is 2 Lipschitz |theta' - theta|. Without, the range of the rows so far stands for it: c_t is then no bound
@@ -56,7 +56,7 @@ type Confidence struct {
 var _ Sampler = Confidence{}
 
 // Law implements Sampler.
-func (c Confidence) Law() Target { return c.Target }
+func (c Confidence) Sampled() Target { return c.Target }
 
 // RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
 func (c Confidence) RowsPerMove(rows int) int {
@@ -89,7 +89,7 @@ func (c Confidence) prepared(rows int) (Sampler, error) {
 func (c Confidence) kernel(rows int) confident {
 	return confident{
 		kernel: kernel{Proposal: c.Proposal, Estimate: MeanOfBatches, Rule: Naive, StepSize: c.StepSize},
-		Rows:   rows, BatchSize: c.BatchSize, Growth: c.Growth, Error: c.Error, Range: 2 * c.Lipschitz * c.Target.Points(rows),
+		Rows:   rows, BatchSize: c.BatchSize, Growth: c.Growth, Error: c.Error, Range: 2 * c.Lipschitz * c.Target.EffectivePoints(rows),
 	}
 }
 
@@ -100,7 +100,7 @@ func (c Confidence) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
 		return rowByRow{byMiniBatch(data, inputs).(miniBatches), inputs[0]}
 	}
 	order := &rowOrder{seed: d.settings.Seed, rows: d.rows, size: c.BatchSize}
-	problem.Ask = &mcmc.Ask{Blank: []any{order.of(0, 0)}, Inputs: order.next}
+	problem.HostInputs = &mcmc.HostInputs{Blank: []any{order.of(0, 0)}, Inputs: order.next}
 	return problem, c.kernel(d.rows), err
 }
 
@@ -110,9 +110,9 @@ type rowByRow struct {
 	numbers *graph.Node // int32 [n, 1]
 }
 
-var _ mcmc.Noisy = rowByRow{}
+var _ mcmc.MiniBatchTarget = rowByRow{}
 
-// Differences implements mcmc.Noisy: log p(to) - log p(from) + points l_i, [J, n].
+// Differences implements mcmc.MiniBatchTarget: log p(to) - log p(from) + points l_i, [J, n].
 func (t rowByRow) Differences(_ random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
 	byRow := t.differences(batchOf(t.data, t.numbers), from, to)
 	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from)) // [J]
@@ -165,11 +165,11 @@ type confident struct {
 }
 
 var (
-	_ mcmc.Starter = confident{}
-	_ mcmc.Tunable = confident{}
+	_ mcmc.Stateful = confident{}
+	_ mcmc.Tunable  = confident{}
 )
 
-// Start implements mcmc.Starter.
+// Start implements mcmc.Stateful.
 func (k confident) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	s.Own = map[string]*graph.Node{"proposal": s.Phi}
 	for _, name := range []string{"level", "rounds", "mean", "squares", "low", "high"} {
@@ -201,10 +201,10 @@ func bernsteinSerfling(t *graph.Node, rows int, logarithm float64) (ofStdDev, of
 }
 
 // Move implements mcmc.Kernel.
-func (k confident) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	rows, ok := law.(mcmc.Noisy)
+func (k confident) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	rows, ok := distribution.(mcmc.MiniBatchTarget)
 	if !ok {
-		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by rows", law))
+		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by rows", distribution))
 	}
 	g, dtype, chains := s.Phi.Graph(), s.Phi.DType(), s.Phi.Shape().Dim(0)
 	zero := graph.Zeros(g, s.PerParticle())

@@ -110,7 +110,7 @@ type shown struct {
 	values *Node
 }
 
-func (l shown) Draw(random.Stream) mcmc.Target { return l }
+func (l shown) WithMiniBatch(random.Stream) mcmc.Target { return l }
 
 func (l shown) Differences(random.Stream, *Node, *Node) (estimates, variance *Node, degrees float64) {
 	return l.values, nil, 0
@@ -229,7 +229,7 @@ func TestConfidenceDecides(t *testing.T) {
 // With all rows in one round it is Metropolis' algorithm on all rows, draw by draw, for either target.
 func TestConfidenceByAllRows(t *testing.T) {
 	engine, data := computetest.Go(t), line(30)
-	for target, all := range map[FromMiniBatches]FromAllRows{TargetFull{}: TargetFullData{}, TargetExpected{N: 7}: TargetTempered{N: 7}} {
+	for target, all := range map[FromMiniBatches]FromAllRows{TargetFull{}: TargetFullData{}, TargetExpected{Points: 7}: TargetTempered{Points: 7}} {
 		got, err := Sample(context.Background(), bayesianLine(), data, Confidence{Target: target, BatchSize: 30, StepSize: .2}, quick(engine))
 		if err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func TestConfidenceByAllRows(t *testing.T) {
 			t.Errorf("%s: accepted %d and %d", target, got.Chains.Chains[0].Accepted, accepted)
 		}
 	}
-	if k := (Confidence{Target: TargetExpected{N: 7}, Lipschitz: 3}).kernel(30); k.Range != 2*3*7 {
+	if k := (Confidence{Target: TargetExpected{Points: 7}, Lipschitz: 3}).kernel(30); k.Range != 2*3*7 {
 		t.Errorf("range %v of the differences with their factor, want %v", k.Range, 42)
 	}
 }
@@ -260,13 +260,13 @@ func TestConfidenceIsExact(t *testing.T) {
 		sampler Confidence
 		share   float64 // of the rows that a step takes at most
 	}{
-		{"expected", 4000, Confidence{Target: TargetExpected{N: 2}, BatchSize: 1000, Error: .01, StepSize: step(1.5, 2)}, .9},
+		{"expected", 4000, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 1000, Error: .01, StepSize: step(1.5, 2)}, .9},
 		{"full", rowsOfLine, Confidence{Target: TargetFull{}, BatchSize: 100, Error: .01, StepSize: step(1.2, rowsOfLine)}, 1},
-		{"Langevin, expected", 200, Confidence{Target: TargetExpected{N: 2}, BatchSize: 100, Error: .01, Proposal: Langevin, StepSize: step(1.2, 2)}, 1},
+		{"Langevin, expected", 200, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 100, Error: .01, Proposal: Langevin, StepSize: step(1.2, 2)}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := line(c.rows)
-			mean, covariance := exact(data, c.sampler.Target.fixed(0).Points(c.rows))
+			mean, covariance := exact(data, c.sampler.Target.fixed(0).EffectivePoints(c.rows))
 			s := Settings{Settings: mcmc.Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}}
 			result, err := SampleFrom(context.Background(), atExact(t, mean, covariance, 8), data, c.sampler, s)
 			if err != nil {

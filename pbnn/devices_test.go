@@ -21,9 +21,9 @@ func TestDevices(t *testing.T) {
 		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2}, false},
 		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, Proposal: Langevin, Estimate: WithinBatches, StepSize: .2}, true},
 		{Barker{Target: TargetFull{}, BatchSize: 4, Batches: 4, StepSize: .2}, true},
-		{Confidence{Target: TargetExpected{N: 2}, BatchSize: 4, StepSize: .4}, false},
+		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 4, StepSize: .4}, false},
 		{Unadjusted{Target: TargetFull{}, BatchSize: 4, Kernel: mcmc.SGLD{StepSize: .001}}, true},
-		{AllRows{Target: TargetTempered{N: 5}, Kernel: mcmc.MALA{StepSize: .2}}, true},
+		{AllRows{Target: TargetTempered{Points: 5}, Kernel: mcmc.MALA{StepSize: .2}}, true},
 	} {
 		if c.long && testing.Short() {
 			continue

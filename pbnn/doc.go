@@ -5,7 +5,7 @@
 //
 // Metropolis' algorithm proposes theta' and accepts it by the difference of the losses, L(theta') - L(theta), L being minus the log-posterior. From mini-batches only an
 // estimate delta of the difference is known. To accept with probability min(1, exp(-delta)) as if it were exact is wrong, however unbiased delta is: by Jensen's inequality
-// noise lets too much pass, and the chain samples too wide a law. If delta is Gaussian about the difference, with variance sigma^2, then
+// noise lets too much pass, and the chain samples too wide a distribution. If delta is Gaussian about the difference, with variance sigma^2, then
 //
 //	A(theta', theta) = min(1, q(theta | theta') / q(theta' | theta) exp(-delta - sigma^2/2))
 //
@@ -20,7 +20,7 @@
 //
 // # What is sampled
 //
-// With the factor N/n in the loss of a mini-batch the law is the posterior given all rows (TargetFull). Without it, it is the posterior that n points give in the mean
+// With the factor N/n in the loss of a mini-batch the distribution is the posterior given all rows (TargetFull). Without it, it is the posterior that n points give in the mean
 // (TargetExpected): n is then a knob by which the predictive distribution is calibrated. The targets are types, and a Result names its own.
 //
 // The paper keeps the expected posterior apart from the tempered one, whose likelihood is raised to the power n/N, since the first is defined by new data for each

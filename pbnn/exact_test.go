@@ -39,7 +39,7 @@ func bayesianLine() bayes.Model {
 	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
 }
 
-// exact is the law of (w, b) when the data count as so many points: the likelihood to the power points/N is one with another noise.
+// exact is the distribution of (w, b) when the data count as so many points: the likelihood to the power points/N is one with another noise.
 func exact(data *dataset.Dataset, points float64) (mean []float64, covariance *mat.SymDense) {
 	l := check.Linear{Y: data.Y, NoiseStdDev: noiseStdDev * math.Sqrt(float64(data.Rows())/points)}
 	for i := range data.Rows() {
@@ -82,7 +82,7 @@ func atExact(t testing.TB, mean []float64, covariance *mat.SymDense, particles i
 	return p
 }
 
-// worst compares the draws with the exact law: the mean and the variance of each coordinate, and of the prediction at three places, so covariances too. What is compared is
+// worst compares the draws with the exact distribution: the mean and the variance of each coordinate, and of the prediction at three places, so covariances too. What is compared is
 // averaged over the chains, which share their mini-batches, and over 15 stretches of time of 270 moves each (200 in short), several times as long as these samplers remember, so nearly independent; the p-value is the smallest of Student's tests,
 // times their number (Bonferroni): a right sampler's is below 0.001 for one seed in a thousand at most. It is -1 where the draws are too few to tell.
 func worst(draws *mcmc.Draws, mean []float64, covariance *mat.SymDense) (p float64, what string) {
@@ -125,7 +125,7 @@ func step(times, points float64) float64 { return times * noiseStdDev / math.Sqr
 
 const rowsOfLine = 200
 
-// exactCases are samplers with the law that they must have, or must not.
+// exactCases are samplers with the distribution that they must have, or must not.
 var exactCases = []struct {
 	name    string
 	sampler Sampler
@@ -139,7 +139,7 @@ var exactCases = []struct {
 	{name: "penalty, one batch", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 15, Estimate: OneBatch, StepSize: step(.4, 10)}, long: true},
 	{name: "penalty, within", sampler: Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 1, Estimate: WithinBatches, StepSize: step(.5, rowsOfLine)}, long: true},
 	{name: "Metropolis", sampler: AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine)}}, long: true},
-	{name: "MALA, tempered", sampler: AllRows{Target: TargetTempered{N: 10}, Kernel: mcmc.MALA{StepSize: step(1, 10)}}, long: true},
+	{name: "MALA, tempered", sampler: AllRows{Target: TargetTempered{Points: 10}, Kernel: mcmc.MALA{StepSize: step(1, 10)}}, long: true},
 
 	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive, StepSize: step(.5, rowsOfLine)}, biased: true},
 	{name: "naive, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive, StepSize: step(.6, 10)}, biased: true, long: true},
@@ -148,7 +148,7 @@ var exactCases = []struct {
 	{name: "ULA, large steps", sampler: AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: step(1, rowsOfLine)}}, biased: true, long: true},
 }
 
-// Samplers that claim a law have its means, variances and predictive bands; the naive one and unadjusted ones at large steps have not, by the same test.
+// Samplers that claim a distribution have its means, variances and predictive bands; the naive one and unadjusted ones at large steps have not, by the same test.
 func TestExactOnALine(t *testing.T) {
 	t.Parallel()
 	data, engine := line(rowsOfLine), computetest.Go(t)
@@ -161,7 +161,7 @@ func TestExactOnALine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mean, covariance := exact(data, sampler.Law().Points(data.Rows()))
+			mean, covariance := exact(data, sampler.Sampled().EffectivePoints(data.Rows()))
 			const chains = 8
 			draws := 2000
 			if testing.Short() {

@@ -64,7 +64,7 @@ func SampleShardsFrom(ctx context.Context, trained *bayes.Posterior, shards []Sh
 	return f.sample(ctx, func(Description) (*prepared, error) {
 		d := &prepared{bound: trained.Bound(), standard: trained.Features, scaler: trained.Target, trained: trained}
 		var err error
-		if d.psi, d.start, err = target.From(trained, f.DType, max(1, f.Chains), f.Seed); err != nil {
+		if d.psi, d.start, err = target.ChainStarts(trained, f.DType, max(1, f.Chains), f.Seed); err != nil {
 			return nil, fmt.Errorf("pbnn: %w", err)
 		}
 		return d, nil
@@ -87,7 +87,7 @@ func (f *federation) sample(ctx context.Context, bind func(first Description) (*
 	var kernel mcmc.Kernel = remote{f.sampler.kernel()}
 	d.perMove = float64(len(f.shards))
 	if f.sampler.Proposal == Langevin {
-		kernel = drifting{f.sampler.kernel()}
+		kernel = remoteLangevin{f.sampler.kernel()}
 		d.perMove /= 2 // of the moves that a step takes
 	}
 	chains, err := mcmc.Sample(ctx, f.problem(d), kernel, f.Settings)
@@ -169,7 +169,7 @@ func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error)
 }
 
 func (f *federation) problem(d *prepared) mcmc.Problem {
-	perRow := f.sampler.Target.Points(d.rows) / float64(d.rows)
+	perRow := f.sampler.Target.EffectivePoints(d.rows) / float64(d.rows)
 	dims := [][]int{{f.Chains, f.sampler.Batches}}
 	if f.sampler.Proposal == Langevin {
 		dims = append(dims, []int{f.Chains, d.bound.D})
@@ -178,13 +178,13 @@ func (f *federation) problem(d *prepared) mcmc.Problem {
 		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s", f.sampler.Target, f.rows, f.hashes, f.sampler.Batches, f.sampler.BatchSize, f.model),
 		Dim:  d.bound.D, Initial: d.bound.SamplePrior, Start: d.start,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
-			t := answered{bound: d.bound, answers: inputs[0]}
+			t := shardTarget{bound: d.bound, answers: inputs[0]}
 			if len(inputs) > 1 {
 				t.gradient = inputs[1]
 			}
 			return t
 		},
-		Ask: &mcmc.Ask{
+		HostInputs: &mcmc.HostInputs{
 			Blank: f.floats(dims, nil, nil),
 			Inputs: func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 				values := map[string][]float64{}
@@ -219,7 +219,7 @@ func (f *federation) floats(dims [][]int, values ...[]float64) []any {
 
 // inputs asks for what a move needs: of Langevin's two the first needs the gradients where the chains are, the second those at the proposals, by the same rows, and the differences. What is not needed is nil.
 func (f *federation) inputs(ctx context.Context, move int, carried map[string][]float64, perRow float64) (differences, gradients []float64, err error) {
-	q := Question{Seed: f.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize, Chains: f.Chains, From: carried["phi"]}
+	q := Request{Seed: f.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize, Chains: f.Chains, From: carried["phi"]}
 	if f.sampler.Proposal != Langevin {
 		q.To = carried["proposal"]
 		differences, err = f.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, perRow/float64(q.BatchSize))
@@ -242,7 +242,7 @@ func (f *federation) inputs(ctx context.Context, move int, carried map[string][]
 }
 
 // ask puts a question to all shards at once and adds up their answers, so many numbers, each shard's times its rows and scale.
-func (f *federation) ask(ctx context.Context, method func(Shard, context.Context, Question) ([]float64, error), q Question, numbers int, scale float64) ([]float64, error) {
+func (f *federation) ask(ctx context.Context, method func(Shard, context.Context, Request) ([]float64, error), q Request, numbers int, scale float64) ([]float64, error) {
 	answers, errs := make([][]float64, len(f.shards)), make([]error, len(f.shards))
 	var all sync.WaitGroup
 	for i, shard := range f.shards {

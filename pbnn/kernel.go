@@ -59,10 +59,10 @@ func (k kernel) Tune() (stepSize, acceptance float64) {
 }
 
 // Move implements mcmc.Kernel: steps (a) to (f) of Algorithm 1.
-func (k kernel) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	losses, ok := law.(mcmc.Noisy)
+func (k kernel) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	losses, ok := distribution.(mcmc.MiniBatchTarget)
 	if !ok {
-		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", law))
+		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", distribution))
 	}
 	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning)                           // (a)
 	noise := k.Estimate.of(losses.Differences(rng.Named("differences"), s.Phi, proposal)) // (b), (c)
@@ -70,7 +70,7 @@ func (k kernel) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mc
 }
 
 // judge accepts or rejects the proposal, [J, D], whose proposals' log-ratio is [J].
-func (k kernel) judge(rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, noise noisy) (mcmc.State, mcmc.Info) {
+func (k kernel) judge(rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, noise noisyDifference) (mcmc.State, mcmc.Info) {
 	logRatio = graph.Add(logRatio, k.Rule.logRatio(noise))                 // (d): eq. 14 and 30
 	arrives := compute.RowsAll(graph.IsFinite(proposal), proposal.DType()) // [J]
 	finite := graph.And(arrives, graph.And(graph.IsFinite(noise.delta), graph.IsFinite(logRatio)))
@@ -97,13 +97,13 @@ func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *
 // is a leapfrog step's loss of kinetic energy (Neal 2011, section 5.2). Both gradients are by the same xi, and delta is by other mini-batches, independent of xi.
 // Given xi this is Metropolis' and Hastings' step with a proposal density that is known exactly, so that eq. 15 holds for each xi by itself. Mini-batches shared with
 // delta would tilt it: proposals go where xi's errors in the loss are favourable.
-func (k kernel) propose(rng random.Stream, theta *graph.Node, losses mcmc.Noisy, tuning mcmc.Tuning) (proposal, logRatio *graph.Node) {
+func (k kernel) propose(rng random.Stream, theta *graph.Node, losses mcmc.MiniBatchTarget, tuning mcmc.Tuning) (proposal, logRatio *graph.Node) {
 	if k.Proposal == RandomWalk {
 		return k.walk(rng, theta, tuning), graph.Zeros(theta.Graph(), mcmc.State{Phi: theta}.PerParticle())
 	}
 	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)
 	h := tuning.Step(theta, k.StepSize)
-	xi := losses.Draw(rng.Named("gradient"))
+	xi := losses.WithMiniBatch(rng.Named("gradient"))
 	here := mcmc.Start(mcmc.MALA{}, rng, theta, xi)
 	there, back := mcmc.Leapfrog(xi, here, z, h, tuning.Scale)
 	logRatio = graph.Sub(mcmc.Kinetic(z), mcmc.Kinetic(back))

@@ -13,7 +13,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// blurred is a law seen through exactly Gaussian noise, which the penalty method assumes: differences have errors of standard deviation blur |to - from|, those of the
+// blurred is a distribution seen through exactly Gaussian noise, which the penalty method assumes: differences have errors of standard deviation blur |to - from|, those of the
 // mean of M, and each draw's gradient is off by a constant. Every particle has noise of its own, as the harness wants.
 type blurred struct {
 	mcmc.Target
@@ -21,7 +21,7 @@ type blurred struct {
 	batches int
 }
 
-func (b blurred) Draw(rng random.Stream) mcmc.Target {
+func (b blurred) WithMiniBatch(rng random.Stream) mcmc.Target {
 	return mcmc.Density(func(phi *Node) *Node {
 		tilt := MulScalar(rng.Normal(phi.DType(), phi.Shape().Dimensions...), b.blur)
 		return Add(b.LogDensity(phi), ReduceSum(Mul(phi, tilt), 1))

@@ -26,7 +26,7 @@ func (q quartic) Gradient(phi *Node) (logDensity, gradient *Node) {
 	return mcmc.Density(q.LogDensity).Gradient(phi)
 }
 
-func (q quartic) Draw(random.Stream) mcmc.Target {
+func (q quartic) WithMiniBatch(random.Stream) mcmc.Target {
 	return mcmc.Density(func(phi *Node) *Node {
 		return Add(MulScalar(q.LogDensity(phi), q.factor), ReduceSum(MulScalar(phi, q.shift), 1))
 	})
@@ -59,7 +59,7 @@ func TestProposalRatio(t *testing.T) {
 	})
 }
 
-// A move leaves the law invariant: chains that begin on a grid, weighted by the law, have after one move the moments that a quadrature of the law gives, though the gradient is wrong
+// A move leaves the distribution invariant: chains that begin on a grid, weighted by the distribution, have after one move the moments that a quadrature of the distribution gives, though the gradient is wrong
 // by a factor and a shift. Without the ratio, or with it upside down, they are far off. 200 draws for each of 801 places: the standard errors are below 0.002. So do the chains over shards, in two moves, the
 // second by what is asked where the first has proposed.
 func TestLangevinAgainstQuadrature(t *testing.T) {
@@ -82,17 +82,17 @@ func TestLangevinAgainstQuadrature(t *testing.T) {
 		from = append(from, []float64{x[i/copies]})
 	}
 	k := kernel{Proposal: Langevin, Estimate: MeanOfBatches, Rule: Penalty, StepSize: .8}
-	law := quartic{factor: 1.4, shift: -.3}
+	distribution := quartic{factor: 1.4, shift: -.3}
 	for name, move := range map[string]func(random.Stream, *Node) *Node{
 		"in one move": func(rng random.Stream, phi *Node) *Node {
-			next, _ := k.Move(rng, mcmc.State{Phi: phi}, law, mcmc.Tuning{})
+			next, _ := k.Move(rng, mcmc.State{Phi: phi}, distribution, mcmc.Tuning{})
 			return next.Phi
 		},
 		"over shards": func(rng random.Stream, phi *Node) *Node {
-			over := drifting{k}
+			over := remoteLangevin{k}
 			s := over.Start(rng, mcmc.State{Phi: phi})
-			s, first := over.Move(rng.Named("first"), s, law, mcmc.Tuning{})
-			s, second := over.Move(rng.Named("second"), s, law, mcmc.Tuning{})
+			s, first := over.Move(rng.Named("first"), s, distribution, mcmc.Tuning{})
+			s, second := over.Move(rng.Named("second"), s, distribution, mcmc.Tuning{})
 			complete := Mul(OneMinus(ReduceAllMax(first.Complete)), ReduceAllMin(second.Complete)) // 0 would leave nothing
 			return Mul(s.Phi, BroadcastToShape(complete, phi.Shape()))
 		},

@@ -24,7 +24,7 @@ type miniBatches struct {
 	data       compute.Nodes     // x [N, d], or features [N, width] of the shared layers before the first stochastic one; y [N]; psi [W] if anything is shared
 }
 
-var _ mcmc.Noisy = miniBatches{}
+var _ mcmc.MiniBatchTarget = miniBatches{}
 
 // draw gathers the rows of M mini-batches, one after the other: [M n] rows.
 func (t miniBatches) draw(rng random.Stream) target.Batch {
@@ -34,11 +34,11 @@ func (t miniBatches) draw(rng random.Stream) target.Batch {
 
 // all is the posterior by all M n rows of a batch: the mean over the M mini-batches.
 func (t miniBatches) all(batch target.Batch) mcmc.Target {
-	return target.At(target.Points{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
+	return target.At(target.Tempered{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
 }
 
-// Draw implements mcmc.Noisy: minus the mean of the M mini-batches' losses.
-func (t miniBatches) Draw(rng random.Stream) mcmc.Target { return t.all(t.draw(rng)) }
+// Draw implements mcmc.MiniBatchTarget: minus the mean of the M mini-batches' losses.
+func (t miniBatches) WithMiniBatch(rng random.Stream) mcmc.Target { return t.all(t.draw(rng)) }
 
 // LogDensity implements mcmc.Target, by all rows: it is there to be asked outside of moves.
 func (t miniBatches) LogDensity(phi *graph.Node) *graph.Node { return t.exact().LogDensity(phi) }
@@ -52,7 +52,7 @@ func (t miniBatches) exact() mcmc.Target {
 	return t.all(batchOf(t.data, nil))
 }
 
-// Differences implements mcmc.Noisy: -d_i of eq. 24, [J, M], and the variance of one of them, from the sample variance S^2 of its rows' contributions, pooled over
+// Differences implements mcmc.MiniBatchTarget: -d_i of eq. 24, [J, M], and the variance of one of them, from the sample variance S^2 of its rows' contributions, pooled over
 // the mini-batches: for n of N rows without replacement it is scale^2 n (1 - n/N) S^2 (Cochran 1977, theorem 2.1).
 func (t miniBatches) Differences(rng random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
 	byRow := t.byRow(rng, from, to)

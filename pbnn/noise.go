@@ -48,7 +48,7 @@ func (e Estimate) check(batches, size int) error {
 }
 
 // noisy is an estimate of a loss difference for each particle.
-type noisy struct {
+type noisyDifference struct {
 	delta    *graph.Node // [J]
 	variance *graph.Node // [J]: sigma^2, of delta
 	degrees  float64     // of freedom of sigma^2
@@ -56,7 +56,7 @@ type noisy struct {
 }
 
 // of is the estimate from differences of the log-posterior, [J, M], and the variance of one of them within mini-batches, [J] on degrees of freedom, nil if n is 1.
-func (e Estimate) of(differences, within *graph.Node, degrees float64) noisy {
+func (e Estimate) of(differences, within *graph.Node, degrees float64) noisyDifference {
 	losses := graph.Neg(differences) // of the loss: d_i
 	m := losses.Shape().Dim(1)
 	skewness := squaredSkewness(losses)
@@ -64,13 +64,13 @@ func (e Estimate) of(differences, within *graph.Node, degrees float64) noisy {
 	case OneBatch:
 		first := graph.Squeeze(graph.Slice(losses, graph.AxisRange(), graph.AxisElem(0)), 1)
 		_, variance := sample(graph.Slice(losses, graph.AxisRange(), graph.AxisRange(1)))
-		return noisy{first, variance, float64(m - 2), skewness} // eq. 23
+		return noisyDifference{first, variance, float64(m - 2), skewness} // eq. 23
 	case WithinBatches:
 		mean := graph.DivScalar(compute.RowSums(losses), float64(m))
-		return noisy{mean, graph.DivScalar(within, float64(m)), degrees, skewness}
+		return noisyDifference{mean, graph.DivScalar(within, float64(m)), degrees, skewness}
 	}
 	mean, variance := sample(losses)
-	return noisy{mean, graph.DivScalar(variance, float64(m)), float64(m - 1), skewness} // eq. 24 and 25
+	return noisyDifference{mean, graph.DivScalar(variance, float64(m)), float64(m - 1), skewness} // eq. 24 and 25
 }
 
 // sample is the mean and the sample variance of each row, [J, M] to [J].
@@ -88,11 +88,11 @@ type Rule string
 const (
 	// Corrected takes exp(-delta - u), with the penalty u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)) for a variance s that is itself estimated, with f degrees of freedom: the
 	// first terms of Ceperley and Dewing (1999, their series for a variance that is estimated from n values, where f + 2 is n + 1). It is the series of -log E, where E(s) is the function whose mean over the chi-squared
-	// law of s is exp(-sigma^2/2). It holds for s well below f/4. The default.
+	// distribution of s is exp(-sigma^2/2). It holds for s well below f/4. The default.
 	Corrected Rule = "penalty, corrected for an estimated variance"
 	// Penalty takes exp(-delta - s/2) (eq. 14): right where the variance is known, and the paper's choice.
 	Penalty Rule = "penalty"
-	// Naive takes exp(-delta), as if there were no noise (section 4.1): it samples too wide a law, and is here to show it.
+	// Naive takes exp(-delta), as if there were no noise (section 4.1): it samples too wide a distribution, and is here to show it.
 	Naive Rule = "naive"
 )
 
@@ -107,7 +107,7 @@ func (r Rule) check() error {
 }
 
 // logRatio is the logarithm of what stands in the acceptance beside the proposals' ratio, [J].
-func (r Rule) logRatio(n noisy) *graph.Node {
+func (r Rule) logRatio(n noisyDifference) *graph.Node {
 	logRatio := graph.Neg(n.delta)
 	if r == Naive {
 		return logRatio

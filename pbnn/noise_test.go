@@ -58,7 +58,7 @@ func TestEstimates(t *testing.T) {
 	})
 }
 
-// The corrected penalty's mean of exp(-u) over the law of an estimated variance is exp(-sigma^2/2), to the order of what its series leaves out: sigma^8/f^3. That of the
+// The corrected penalty's mean of exp(-u) over the distribution of an estimated variance is exp(-sigma^2/2), to the order of what its series leaves out: sigma^8/f^3. That of the
 // plain penalty is off by sigma^4/(4 f). A quadrature over the quantiles of chi-squared.
 func TestCorrectionIsUnbiased(t *testing.T) {
 	engine := computetest.Go(t)
@@ -70,7 +70,7 @@ func TestCorrectionIsUnbiased(t *testing.T) {
 			s[i] = c.sigma2 * chi.Quantile((float64(i)+.5)/points) / c.f
 		}
 		out := computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node {
-			n := noisy{delta: a[1], variance: a[0], degrees: c.f}
+			n := noisyDifference{delta: a[1], variance: a[0], degrees: c.f}
 			return []*Node{ReduceAllMean(Exp(Corrected.logRatio(n))), ReduceAllMean(Exp(Penalty.logRatio(n)))}
 		}, s, zeros)
 		want := math.Exp(-c.sigma2 / 2)
@@ -96,7 +96,7 @@ func TestBalanceOnAverage(t *testing.T) {
 		}
 		accepted := func(difference float64) float64 {
 			return computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node {
-				n := noisy{delta: AddScalar(a[0], difference), variance: MulScalar(OnesLike(a[0]), c.sigma2)}
+				n := noisyDifference{delta: AddScalar(a[0], difference), variance: MulScalar(OnesLike(a[0]), c.sigma2)}
 				return []*Node{ReduceAllMean(Exp(MinScalar(Penalty.logRatio(n), 0)))}
 			}, z)[0][0]
 		}

@@ -13,9 +13,9 @@ import (
 // remote is the kernel whose differences come from outside: it carries the proposal that they are of, judges it, and makes the next one.
 type remote struct{ kernel }
 
-var _ mcmc.Starter = remote{}
+var _ mcmc.Stateful = remote{}
 
-// Start implements mcmc.Starter.
+// Start implements mcmc.Stateful.
 func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
 	tuning := mcmc.Tuning{}
 	if k.StepSize == 0 { // the first step of a warm-up that seeks one is of no matter
@@ -26,9 +26,9 @@ func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
 }
 
 // Move implements mcmc.Kernel.
-func (k remote) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k remote) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	proposal := s.Own["proposal"]
-	noise := k.Estimate.of(law.(mcmc.Noisy).Differences(rng, s.Phi, proposal))
+	noise := k.Estimate.of(distribution.(mcmc.MiniBatchTarget).Differences(rng, s.Phi, proposal))
 	next, info := k.judge(rng, s, proposal, graph.ZerosLike(noise.delta), noise)
 	next.Own = map[string]*graph.Node{"proposal": k.walk(rng, next.Phi, tuning)}
 	return next, info
@@ -36,22 +36,22 @@ func (k remote) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mc
 
 // drifting is remote for Langevin's proposal, which takes two moves: the first proposes by the gradient where the chains are, the second judges by the differences and by the gradient at the proposals, of the same
 // rows. All chains are at the same of the two. It carries the proposal, whether there is one, the noise's kinetic energy, and the momentum with which it arrives (see kernel.propose).
-type drifting struct{ kernel }
+type remoteLangevin struct{ kernel }
 
-var _ mcmc.Starter = drifting{}
+var _ mcmc.Stateful = remoteLangevin{}
 
-// Start implements mcmc.Starter.
-func (k drifting) Start(_ random.Stream, s mcmc.State) mcmc.State {
+// Start implements mcmc.Stateful.
+func (k remoteLangevin) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	zero := graph.Zeros(s.Phi.Graph(), s.PerParticle())
 	s.Own = map[string]*graph.Node{"proposal": s.Phi, "proposed": zero, "kinetic": zero, "momentum": graph.ZerosLike(s.Phi)}
 	return s
 }
 
 // Move implements mcmc.Kernel.
-func (k drifting) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k remoteLangevin) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	proposed := graph.GreaterThan(s.Own["proposed"], graph.ZerosLike(s.Own["proposed"])) // [J]
-	losses := law.(mcmc.Noisy)
-	_, gradient := losses.Draw(rng).Gradient(mcmc.Choose(proposed, s.Own["proposal"], s.Phi))
+	losses := distribution.(mcmc.MiniBatchTarget)
+	_, gradient := losses.WithMiniBatch(rng).Gradient(mcmc.Choose(proposed, s.Own["proposal"], s.Phi))
 	h := graph.BroadcastToShape(tuning.Step(s.Phi, k.StepSize), s.Phi.Shape())
 	push := graph.MulScalar(graph.Mul(h, tuning.Scaled(gradient)), 0.5)
 
@@ -78,28 +78,28 @@ func (k drifting) Move(rng random.Stream, s mcmc.State, law mcmc.Target, tuning 
 
 // answered is a target of which the shards have said what there is to say, but for the prior: the differences, [J, M], and the gradients of the log-likelihood at the one place that they were asked for,
 // [J, D], nil for a random walk.
-type answered struct {
-	bound             *bayes.Bound
+type shardTarget struct {
+	bound             *bayes.BoundModel
 	answers, gradient *graph.Node
 }
 
-var _ mcmc.Noisy = answered{}
+var _ mcmc.MiniBatchTarget = shardTarget{}
 
-func (t answered) Differences(_ random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
+func (t shardTarget) Differences(_ random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
 	prior := graph.Sub(t.bound.LogPrior(to), t.bound.LogPrior(from))
 	return graph.Add(t.answers, graph.BroadcastToShape(graph.ExpandAxes(prior, 1), t.answers.Shape())), nil, 0
 }
 
-// Draw implements mcmc.Noisy: the shards have drawn.
-func (t answered) Draw(random.Stream) mcmc.Target { return t }
+// Draw implements mcmc.MiniBatchTarget: the shards have drawn.
+func (t shardTarget) WithMiniBatch(random.Stream) mcmc.Target { return t }
 
 // LogDensity implements mcmc.Target: it is not known here, and no kernel that runs over shards asks.
-func (t answered) LogDensity(phi *graph.Node) *graph.Node {
+func (t shardTarget) LogDensity(phi *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.OnesLike(t.bound.LogPrior(phi)), math.NaN())
 }
 
 // Gradient implements mcmc.Target, at the place that the shards were asked for; the log-density is not known.
-func (t answered) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+func (t shardTarget) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	logDensity = t.LogDensity(phi)
 	if t.gradient == nil {
 		return logDensity, graph.MulScalar(graph.OnesLike(phi), math.NaN())

@@ -21,13 +21,13 @@ func (s *service) Describe(_ struct{}, out *Description) (err error) {
 }
 
 // Differences answers a call.
-func (s *service) Differences(q Question, out *[]float64) (err error) {
+func (s *service) Differences(q Request, out *[]float64) (err error) {
 	*out, err = s.shard.Differences(context.Background(), q)
 	return err
 }
 
 // Gradients answers a call.
-func (s *service) Gradients(q Question, out *[]float64) (err error) {
+func (s *service) Gradients(q Request, out *[]float64) (err error) {
 	*out, err = s.shard.Gradients(context.Background(), q)
 	return err
 }
@@ -74,16 +74,16 @@ func (r *RemoteShard) Describe(ctx context.Context) (Description, error) {
 }
 
 // Differences implements Shard.
-func (r *RemoteShard) Differences(ctx context.Context, q Question) ([]float64, error) {
+func (r *RemoteShard) Differences(ctx context.Context, q Request) ([]float64, error) {
 	return r.numbers(ctx, "Differences", q)
 }
 
 // Gradients implements Shard.
-func (r *RemoteShard) Gradients(ctx context.Context, q Question) ([]float64, error) {
+func (r *RemoteShard) Gradients(ctx context.Context, q Request) ([]float64, error) {
 	return r.numbers(ctx, "Gradients", q)
 }
 
-func (r *RemoteShard) numbers(ctx context.Context, method string, q Question) ([]float64, error) {
+func (r *RemoteShard) numbers(ctx context.Context, method string, q Request) ([]float64, error) {
 	out := new([]float64)
 	err := r.call(ctx, method, q, out)
 	if err != nil {

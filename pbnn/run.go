@@ -43,7 +43,7 @@ type Result struct {
 	Acceptance float64
 	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws: the measure by which samplers are compared at equal cost. Each place and each gradient counts as one evaluation, and so
 	// does what chains evaluated in vain while they waited for one another. WarmUpPasses is the same of what was before the draws: the start, the warm-up and the trials in Adapted. A run that went on
-	// from a checkpoint counts those before it, but for the trials' of the earlier sittings.
+	// from a checkpoint counts those before it, but for the trials' of the earlier sessions.
 	Passes, WarmUpPasses float64
 	// RowsPerStep is how many rows' likelihoods a chain's transition took, in the mean over the draws' transitions, counted likewise: what a chain by itself would need, without waiting.
 	RowsPerStep float64
@@ -99,7 +99,7 @@ func SampleFrom(ctx context.Context, trained *bayes.Posterior, data *dataset.Dat
 }
 
 // fits is an error where data are not what a trained network takes.
-func fits(bound *bayes.Bound, data *dataset.Dataset) error {
+func fits(bound *bayes.BoundModel, data *dataset.Dataset) error {
 	if data.Dims() == bound.Inputs && data.Outputs() == bound.Outputs {
 		return nil
 	}
@@ -109,7 +109,7 @@ func fits(bound *bayes.Bound, data *dataset.Dataset) error {
 // prepared is a run with everything checked and the data standardised.
 type prepared struct {
 	settings Settings
-	bound    *bayes.Bound
+	bound    *bayes.BoundModel
 	data     *dataset.Dataset // nil if shards hold it
 	trained  *bayes.Posterior // nil: chains begin at draws from the prior
 	standard dataset.Scaler
@@ -179,7 +179,7 @@ func (d *prepared) prepare() error {
 	if d.trained == nil {
 		return nil
 	}
-	if d.psi, d.start, err = target.From(d.trained, d.settings.DType, max(1, d.settings.Chains), d.settings.Seed); err != nil {
+	if d.psi, d.start, err = target.ChainStarts(d.trained, d.settings.DType, max(1, d.settings.Chains), d.settings.Seed); err != nil {
 		return fmt.Errorf("pbnn: %w", err)
 	}
 	if d.bound.HasPrefix() {
@@ -198,12 +198,12 @@ func (d *prepared) prepare() error {
 func explain(err error, sampler Sampler, rows int) error {
 	stuck := (*mcmc.StuckError)(nil)
 	m, ok := sampler.(Metropolis)
-	if !ok || !errors.As(err, &stuck) || stuck.Noise <= enough {
+	if !ok || !errors.As(err, &stuck) || stuck.Noise <= acceptableNoise {
 		return fmt.Errorf("pbnn: %w", err)
 	}
-	batches, size := m.toReach(enough, stuck.Noise, rows)
+	batches, size := m.sizeFor(acceptableNoise, stuck.Noise, rows)
 	return fmt.Errorf("pbnn: the loss differences have a variance sigma^2 of %.3g, whose penalty lets nothing pass; at this step size, %.3g, it would be about %g with Batches (M) %d instead of %d, or with BatchSize (n) %d instead of %d: %w",
-		stuck.Noise, stuck.StepSize, enough, batches, m.Batches, size, m.BatchSize, err)
+		stuck.Noise, stuck.StepSize, acceptableNoise, batches, m.Batches, size, m.BatchSize, err)
 }
 
 // count fills in Passes, WarmUpPasses and RowsPerStep, for data of N rows and moves that evaluate so many times what the sampler says.
@@ -226,7 +226,7 @@ func (r *Result) count(rows int, times float64) {
 }
 
 func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) (*Result, error) {
-	r := &Result{Target: sampler.Law(), Sampler: sampler, Chains: chains, Adapted: trials}
+	r := &Result{Target: sampler.Sampled(), Sampler: sampler, Chains: chains, Adapted: trials}
 	for _, c := range chains.Chains {
 		r.Noise += c.Noise / float64(len(chains.Chains))
 		r.Acceptance += c.Acceptance / float64(len(chains.Chains))

@@ -49,8 +49,8 @@ func TestCheckpoint(t *testing.T) {
 		}},
 		{sampler: Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, Proposal: Langevin, StepSize: .1}, others: []Sampler{walk}, long: true},
 		{sampler: Barker{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1}, others: []Sampler{Barker{Target: TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .1}}, long: true},
-		{sampler: Confidence{Target: TargetExpected{N: 3}, BatchSize: 7, Growth: 1.5, StepSize: .3}, others: []Sampler{
-			Confidence{Target: TargetExpected{N: 3}, BatchSize: 8, Growth: 1.5, StepSize: .3}, Confidence{Target: TargetExpected{N: 3}, BatchSize: 7, StepSize: .3}, Confidence{Target: TargetExpected{N: 3}, BatchSize: 7, Growth: 1.5, Error: .1, StepSize: .3},
+		{sampler: Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, Growth: 1.5, StepSize: .3}, others: []Sampler{
+			Confidence{Target: TargetExpected{Points: 3}, BatchSize: 8, Growth: 1.5, StepSize: .3}, Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, StepSize: .3}, Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, Growth: 1.5, Error: .1, StepSize: .3},
 		}},
 	} {
 		if c.long && testing.Short() {
@@ -135,13 +135,13 @@ func TestResult(t *testing.T) {
 		step    float64 // rows a step; 0: not the same for all
 		start   float64 // passes before the first move
 	}{
-		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{N: 6}, 2 * 24, 0},
+		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24, 0},
 		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60, 0},
 		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 0},
-		{Confidence{Target: TargetExpected{N: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{N: 2}, 0, 0},
+		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0, 0},
 		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0},
-		{Unadjusted{Target: TargetExpected{N: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}}, TargetExpected{N: 9}, 6, 0},
-		{AllRows{Target: TargetTempered{N: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{N: 7}, 60, 1},
+		{Unadjusted{Target: TargetExpected{Points: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}}, TargetExpected{Points: 9}, 6, 0},
+		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60, 1},
 		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60, 1},
 		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60, 1},
 		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60, 0},
@@ -286,13 +286,13 @@ func TestWarmUpOfSeveralMoves(t *testing.T) {
 	}
 	s := quick(computetest.Go(t))
 	s.WarmUp, s.Draws = 150, 150
-	r, err := Sample(context.Background(), bayesianLine(), line(60), Confidence{Target: TargetExpected{N: 10}, BatchSize: 30}, s)
+	r, err := Sample(context.Background(), bayesianLine(), line(60), Confidence{Target: TargetExpected{Points: 10}, BatchSize: 30}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, settings := overShards(t)
 	settings.WarmUp, settings.Draws = s.WarmUp, s.Draws
-	over, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), Metropolis{Target: TargetExpected{N: 10}, BatchSize: 10, Batches: 12, Proposal: Langevin}, settings)
+	over, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), Metropolis{Target: TargetExpected{Points: 10}, BatchSize: 10, Batches: 12, Proposal: Langevin}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // Sampler is a way to sample one of the targets: Metropolis, Barker, Confidence, Unadjusted or AllRows.
 type Sampler interface {
 	// Law is the target.
-	Law() Target
+	Sampled() Target
 	// RowsPerMove is how many rows' log-likelihoods a chain evaluates in a move, each place and each gradient counted as one evaluation, for data of N rows. A transition of Barker's and of Confidence takes
 	// several moves, and so does a trajectory.
 	RowsPerMove(rows int) int
@@ -67,13 +67,13 @@ var (
 )
 
 // Law implements Sampler.
-func (m Metropolis) Law() Target { return m.Target }
+func (m Metropolis) Sampled() Target { return m.Target }
 
 // Law implements Sampler.
-func (u Unadjusted) Law() Target { return u.Target }
+func (u Unadjusted) Sampled() Target { return u.Target }
 
 // Law implements Sampler.
-func (a AllRows) Law() Target { return a.Target }
+func (a AllRows) Sampled() Target { return a.Target }
 
 // RowsPerMove implements Sampler: both places' losses, and for Langevin both places' gradients.
 func (m Metropolis) RowsPerMove(int) int {
@@ -170,20 +170,20 @@ func (a AllRows) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
 	if err != nil {
 		return problem, nil, err
 	}
-	points := a.Target.Points(d.rows)
+	points := a.Target.EffectivePoints(d.rows)
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
-		return target.At(target.Points{Likelihood: likelihood, Points: points}, data["psi"], target.Batch{Features: data["features"], Y: data["y"]})
+		return target.At(target.Tempered{Likelihood: likelihood, Points: points}, data["psi"], target.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return problem, a.Kernel, nil
 }
 
-func miniBatchProblem(d *prepared, law FromMiniBatches, size, batches int) (mcmc.Problem, error) {
-	problem, likelihood, err := networkProblem(d, law, size*batches, d.tensors())
+func miniBatchProblem(d *prepared, distribution FromMiniBatches, size, batches int) (mcmc.Problem, error) {
+	problem, likelihood, err := networkProblem(d, distribution, size*batches, d.tensors())
 	if err != nil {
 		return problem, err
 	}
 	problem.Name += fmt.Sprintf(", %d mini-batches of %d rows", batches, size)
-	rows, points := d.rows, law.Points(d.rows)
+	rows, points := d.rows, distribution.EffectivePoints(d.rows)
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
 		return miniBatches{likelihood: likelihood, points: points, rows: rows, size: size, batches: batches, data: data}
 	}
@@ -191,17 +191,17 @@ func miniBatchProblem(d *prepared, law FromMiniBatches, size, batches int) (mcmc
 }
 
 // networkProblem is a problem without its target, and the likelihood of all chains on so many rows at once.
-func networkProblem(d *prepared, law Target, rows int, data map[string]*tensors.Tensor) (mcmc.Problem, target.Likelihood, error) {
+func networkProblem(d *prepared, distribution Target, rows int, data map[string]*tensors.Tensor) (mcmc.Problem, target.Likelihood, error) {
 	model, err := json.Marshal(d.bound.Model)
 	if err != nil {
 		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
 	}
-	plan, err := target.NewPlan(d.bound, d.settings.DType, target.Work{Particles: d.settings.Chains, Rows: rows, Devices: d.settings.Devices})
+	plan, err := target.NewPlan(d.bound, d.settings.DType, target.Workload{Particles: d.settings.Chains, Rows: rows, Devices: d.settings.Devices})
 	if err != nil {
 		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: %w", err)
 	}
 	return mcmc.Problem{
-		Name: fmt.Sprintf("%s of the model %s", law, model), Dim: d.bound.D, Data: data, Initial: d.bound.SamplePrior, Start: d.start,
+		Name: fmt.Sprintf("%s of the model %s", distribution, model), Dim: d.bound.D, Data: data, Initial: d.bound.SamplePrior, Start: d.start,
 	}, target.Likelihood{Model: d.bound, Plan: plan}, nil
 }
 

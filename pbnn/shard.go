@@ -27,10 +27,10 @@ type Shard interface {
 	Describe(ctx context.Context) (Description, error)
 	// Differences are, for each chain and each of M mini-batches of n of the shard's rows, drawn without replacement by Seed, Shard and Move alone, the sum over its rows of
 	// log p(y | x, To) - log p(y | x, From): flat [J, M], not scaled. The same question has the same answer, to the bit, however often it is asked.
-	Differences(ctx context.Context, q Question) ([]float64, error)
+	Differences(ctx context.Context, q Request) ([]float64, error)
 	// Gradients are, for each chain, the sum over the rows of M mini-batches of n, drawn in the same way but others than those of Differences, of the gradient of log p(y | x, From) with respect to From: flat
 	// [J, D], not scaled; NaN for a chain whose log-likelihood is not finite. To is not looked at.
-	Gradients(ctx context.Context, q Question) ([]float64, error)
+	Gradients(ctx context.Context, q Request) ([]float64, error)
 }
 
 // Description is what must agree between shards, and which rows each has.
@@ -44,7 +44,7 @@ type Description struct {
 }
 
 // Question is one step of all chains.
-type Question struct {
+type Request struct {
 	Seed        uint64
 	Shard, Move int
 	Batches     int       // M
@@ -56,7 +56,7 @@ type Question struct {
 // LocalShard is a Shard whose rows are in this process.
 type LocalShard struct {
 	description Description
-	bound       *bayes.Bound
+	bound       *bayes.BoundModel
 	dtype       compute.DType
 	engine      *compute.Engine
 
@@ -125,7 +125,7 @@ func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalS
 }
 
 // bindAll binds a model that shares nothing.
-func bindAll(model bayes.Model, inputs, outputs int) (*bayes.Bound, error) {
+func bindAll(model bayes.Model, inputs, outputs int) (*bayes.BoundModel, error) {
 	bound, err := model.Bind(inputs, outputs)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (s *LocalShard) Close() {
 func (s *LocalShard) Describe(context.Context) (Description, error) { return s.description, nil }
 
 // Differences implements Shard.
-func (s *LocalShard) Differences(_ context.Context, q Question) ([]float64, error) {
+func (s *LocalShard) Differences(_ context.Context, q Request) ([]float64, error) {
 	if size := q.Chains * s.bound.D; q.Chains < 1 || len(q.From) != size || len(q.To) != size {
 		return nil, fmt.Errorf("pbnn: the question has %d and %d numbers for %d chains: each has %d", len(q.From), len(q.To), q.Chains, s.bound.D)
 	}
@@ -181,14 +181,14 @@ func (s *LocalShard) Differences(_ context.Context, q Question) ([]float64, erro
 }
 
 // Gradients implements Shard.
-func (s *LocalShard) Gradients(_ context.Context, q Question) ([]float64, error) {
+func (s *LocalShard) Gradients(_ context.Context, q Request) ([]float64, error) {
 	if q.Chains < 1 || len(q.From) != q.Chains*s.bound.D {
 		return nil, fmt.Errorf("pbnn: the question has %d numbers for %d chains: each has %d", len(q.From), q.Chains, s.bound.D)
 	}
 	return s.answer(true, q, q.From)
 }
 
-func (s *LocalShard) answer(gradients bool, q Question, places ...[]float64) ([]float64, error) {
+func (s *LocalShard) answer(gradients bool, q Request, places ...[]float64) ([]float64, error) {
 	if q.Batches < 1 || q.BatchSize < 1 || q.BatchSize > s.description.Rows {
 		return nil, fmt.Errorf("pbnn: the question asks for %d mini-batches of %d rows: the shard has %d rows", q.Batches, q.BatchSize, s.description.Rows)
 	}
@@ -213,7 +213,7 @@ func (s *LocalShard) program(w wanted) (*compute.Program, error) {
 	if p, ok := s.programs[w]; ok {
 		return p, nil
 	}
-	plan, err := target.NewPlan(s.bound, s.dtype, target.Work{Particles: w.chains, Rows: w.batches * w.batchSize})
+	plan, err := target.NewPlan(s.bound, s.dtype, target.Workload{Particles: w.chains, Rows: w.batches * w.batchSize})
 	if err != nil {
 		return nil, fmt.Errorf("pbnn: %w", err)
 	}

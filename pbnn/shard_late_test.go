@@ -19,15 +19,15 @@ type watched struct {
 	after  func(asked int, answer []float64) []float64
 }
 
-func (w *watched) Differences(ctx context.Context, q Question) ([]float64, error) {
+func (w *watched) Differences(ctx context.Context, q Request) ([]float64, error) {
 	return w.ask(ctx, q, w.Shard.Differences)
 }
 
-func (w *watched) Gradients(ctx context.Context, q Question) ([]float64, error) {
+func (w *watched) Gradients(ctx context.Context, q Request) ([]float64, error) {
 	return w.ask(ctx, q, w.Shard.Gradients)
 }
 
-func (w *watched) ask(ctx context.Context, q Question, method func(context.Context, Question) ([]float64, error)) ([]float64, error) {
+func (w *watched) ask(ctx context.Context, q Request, method func(context.Context, Request) ([]float64, error)) ([]float64, error) {
 	asked := int(w.asked.Add(1))
 	if w.before != nil {
 		if err := w.before(asked); err != nil {

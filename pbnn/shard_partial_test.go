@@ -108,7 +108,7 @@ func TestShardGradients(t *testing.T) {
 	var sums [6]float64
 	for i := range shardsOfLine {
 		rows := 20 + 10*i
-		q := Question{Seed: 1, Shard: i, Batches: 2, BatchSize: rows, Chains: 3, From: phi}
+		q := Request{Seed: 1, Shard: i, Batches: 2, BatchSize: rows, Chains: 3, From: phi}
 		answer, err := local(t, bayesianLine(), i).Gradients(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestShardGradientsHaveRowsOfTheirOwn(t *testing.T) {
 	const short = 1e-6
 	shard, same := local(t, bayesianLine(), 0), 0
 	for move := range 20 {
-		q := Question{Move: move, Batches: 1, BatchSize: 1, Chains: 1, From: []float64{.1, .2, .3}, To: []float64{.1, .2, .3 + short}}
+		q := Request{Move: move, Batches: 1, BatchSize: 1, Chains: 1, From: []float64{.1, .2, .3}, To: []float64{.1, .2, .3 + short}}
 		difference, err := shard.Differences(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -201,17 +201,17 @@ func TestShardLangevinAsks(t *testing.T) {
 type asking struct {
 	Shard
 	mu                     sync.Mutex
-	gradients, differences []Question
+	gradients, differences []Request
 }
 
-func (a *asking) Gradients(ctx context.Context, q Question) ([]float64, error) {
+func (a *asking) Gradients(ctx context.Context, q Request) ([]float64, error) {
 	a.mu.Lock()
 	a.gradients = append(a.gradients, q)
 	a.mu.Unlock()
 	return a.Shard.Gradients(ctx, q)
 }
 
-func (a *asking) Differences(ctx context.Context, q Question) ([]float64, error) {
+func (a *asking) Differences(ctx context.Context, q Request) ([]float64, error) {
 	a.mu.Lock()
 	a.differences = append(a.differences, q)
 	a.mu.Unlock()

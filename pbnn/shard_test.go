@@ -158,7 +158,7 @@ func TestShardsInProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{N: 16}) || want.Posterior.Provenance.Rows != 140 {
+		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{Points: 16}) || want.Posterior.Provenance.Rows != 140 {
 			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target, want.Posterior.Provenance.Rows)
 		}
 		places := map[Proposal]float64{RandomWalk: 2, Langevin: 4}[proposal]
@@ -215,7 +215,7 @@ func TestShardsInProcesses(t *testing.T) {
 	}
 }
 
-// Chains over shards have the law of the whole data: the same test as TestExactOnALine's.
+// Chains over shards have the distribution of the whole data: the same test as TestExactOnALine's.
 func TestShardsAreExact(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -275,19 +275,19 @@ func TestShardBadInput(t *testing.T) {
 		}
 	}
 	shard := local(t, bayesianLine(), 0)
-	q := Question{Chains: 1, Batches: 3, BatchSize: 4, From: make([]float64, 3), To: []float64{1, 2, 3}}
+	q := Request{Chains: 1, Batches: 3, BatchSize: 4, From: make([]float64, 3), To: []float64{1, 2, 3}}
 	first, err := shard.Differences(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, other := range []func(*Question){func(q *Question) { q.Shard = 1 }, func(q *Question) { q.Move = 1 }, func(q *Question) { q.Seed = 1 }} {
+	for _, other := range []func(*Request){func(q *Request) { q.Shard = 1 }, func(q *Request) { q.Move = 1 }, func(q *Request) { q.Seed = 1 }} {
 		o := q
 		other(&o)
 		if second, err := shard.Differences(context.Background(), o); err != nil || slices.Equal(first, second) {
 			t.Errorf("%+v: the same rows as for another, or error %v", o, err)
 		}
 	}
-	for _, q := range []Question{
+	for _, q := range []Request{
 		{}, {Chains: 1, Batches: 2, BatchSize: 3, From: make([]float64, 3), To: make([]float64, 2)},
 		{Chains: 1, Batches: 2, BatchSize: 21, From: make([]float64, 3), To: make([]float64, 3)}, {Chains: 1, BatchSize: 2, From: make([]float64, 3), To: make([]float64, 3)},
 	} {

@@ -74,7 +74,7 @@ func deltaSkewness(squared float64, m int, e Estimate) float64 {
 }
 
 // tolerable is an error of an acceptance ratio that needs no words.
-const tolerable = 0.1
+const maxBias = 0.1
 
 // judgeNoise fills in Skewness, Bias and Warnings.
 func (r *Result) judgeNoise() {
@@ -88,7 +88,7 @@ func (r *Result) judgeNoise() {
 	}
 	r.Skewness = deltaSkewness(squared, m.Batches, m.Estimate)
 	r.Bias = skewBias(r.Skewness, r.Noise, m.Estimate)
-	if r.Bias > tolerable {
+	if r.Bias > maxBias {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(
 			"the loss differences are not Gaussian: delta has a skewness of %.2g at sigma^2 = %.2g, by which acceptance ratios are off by up to about %.0f %%: take a larger BatchSize (n) than %d, more Batches (M) than %d, or smaller steps",
 			r.Skewness, r.Noise, 100*math.Expm1(r.Bias), m.BatchSize, m.Batches))

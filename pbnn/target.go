@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Target is a law that is sampled: exp(-loss), where loss is one of the paper's. It says what the draws mean, and a Result carries it. The four are types, and each
+// Target is a distribution that is sampled: exp(-loss), where loss is one of the paper's. It says what the draws mean, and a Result carries it. The four are types, and each
 // sampler takes those that it can sample, so that one cannot be given the other: TargetFull and TargetExpected are known from mini-batches, TargetFullData and
 // TargetTempered from all rows.
 type Target interface {
 	fmt.Stringer
 	// Points is how many points' likelihood the posterior holds, for data of N rows.
-	Points(rows int) float64
+	EffectivePoints(rows int) float64
 	check(rows int) error
 }
 
@@ -45,7 +45,7 @@ type TargetFull struct{}
 // without looking at all rows. See the package comment for what the paper says of that.
 type TargetExpected struct {
 	// N is the number of points; default: the sampler's BatchSize, as in the paper. Set it where an adaptive sampler may change BatchSize.
-	N int `json:"n"`
+	Points int `json:"n"`
 }
 
 // TargetFullData is the posterior given all rows, evaluated on all rows (eq. 1 and 2).
@@ -53,7 +53,7 @@ type TargetFullData struct{}
 
 // TargetTempered is the posterior with the likelihood of all rows to the power Points/N ("Safe Bayes", eq. 8).
 type TargetTempered struct {
-	N float64 `json:"n"` // the paper's n; above 0, may be above the number of rows
+	Points float64 `json:"n"` // the paper's n; above 0, may be above the number of rows
 }
 
 var (
@@ -63,25 +63,29 @@ var (
 	_ FromAllRows     = TargetTempered{}
 )
 
-func (TargetFull) String() string       { return "posterior given all rows, by mini-batches" }
-func (t TargetExpected) String() string { return fmt.Sprintf("expected posterior of %d points", t.N) }
-func (TargetFullData) String() string   { return "posterior given all rows" }
-func (t TargetTempered) String() string { return fmt.Sprintf("posterior tempered to %g points", t.N) }
+func (TargetFull) String() string { return "posterior given all rows, by mini-batches" }
+func (t TargetExpected) String() string {
+	return fmt.Sprintf("expected posterior of %d points", t.Points)
+}
+func (TargetFullData) String() string { return "posterior given all rows" }
+func (t TargetTempered) String() string {
+	return fmt.Sprintf("posterior tempered to %g points", t.Points)
+}
 
 // Points implements Target: N.
-func (TargetFull) Points(rows int) float64 { return float64(rows) }
+func (TargetFull) EffectivePoints(rows int) float64 { return float64(rows) }
 
 // Points implements Target: n.
-func (t TargetExpected) Points(int) float64 { return float64(t.N) }
+func (t TargetExpected) EffectivePoints(int) float64 { return float64(t.Points) }
 
 // Points implements Target: N.
-func (TargetFullData) Points(rows int) float64 { return float64(rows) }
+func (TargetFullData) EffectivePoints(rows int) float64 { return float64(rows) }
 
 // Points implements Target: n.
-func (t TargetTempered) Points(int) float64 { return t.N }
+func (t TargetTempered) EffectivePoints(int) float64 { return t.Points }
 
 func (t TargetFull) fixed(int) FromMiniBatches       { return t }
-func (t TargetExpected) fixed(n int) FromMiniBatches { t.N = cmp.Or(t.N, n); return t }
+func (t TargetExpected) fixed(n int) FromMiniBatches { t.Points = cmp.Or(t.Points, n); return t }
 
 func (TargetFullData) allRows() {}
 func (TargetTempered) allRows() {}
@@ -90,15 +94,15 @@ func (TargetFull) check(int) error     { return nil }
 func (TargetFullData) check(int) error { return nil }
 
 func (t TargetExpected) check(int) error {
-	if t.N < 1 {
-		return fmt.Errorf("pbnn: TargetExpected.N is %d: it must be at least 1 (0: the mini-batch's size)", t.N)
+	if t.Points < 1 {
+		return fmt.Errorf("pbnn: TargetExpected.N is %d: it must be at least 1 (0: the mini-batch's size)", t.Points)
 	}
 	return nil
 }
 
 func (t TargetTempered) check(int) error {
-	if !(t.N > 0) || math.IsInf(t.N, 1) {
-		return fmt.Errorf("pbnn: TargetTempered.N is %v: it must be positive and finite, the number of points whose likelihood counts", t.N)
+	if !(t.Points > 0) || math.IsInf(t.Points, 1) {
+		return fmt.Errorf("pbnn: TargetTempered.N is %v: it must be positive and finite, the number of points whose likelihood counts", t.Points)
 	}
 	return nil
 }

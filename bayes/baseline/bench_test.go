@@ -52,10 +52,10 @@ func BenchmarkStep(b *testing.B) {
 				return j.newSampled(meanField{VI{InitialStdDev: .1}, j.bound, j.DType}, 10, 100)
 			}},
 			{"dropout, third layer, 10 masks", uci, func(j *job) (learner, error) {
-				return j.newSampled(masked{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100)
+				return j.newSampled(dropoutFamily{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100)
 			}},
 			{"dropout, all, 10 masks", full, func(j *job) (learner, error) {
-				return j.newSampled(masked{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100)
+				return j.newSampled(dropoutFamily{Dropout{Rate: .1}, j.bound, j.DType}, 10, 100)
 			}},
 		} {
 			b.Run(fmt.Sprintf("%s/validated=%t", c.name, validated), func(b *testing.B) {

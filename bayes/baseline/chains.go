@@ -68,7 +68,7 @@ func describeChains(name string, kernel mcmc.Kernel, chains, draws, warmUp int) 
 	return map[string]any{"type": name, "kernel": fmt.Sprintf("%T", kernel), "settings": kernel, "chains": chains, "draws": draws, "warm_up": warmUp}
 }
 
-func (m MAPHMC) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+func (m MAPHMC) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, error) {
 	if m.Kernel == nil {
 		m.Kernel = mcmc.HMC{StepSize: 0.01, Steps: 100}
 	}
@@ -78,7 +78,7 @@ func (m MAPHMC) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) 
 	return m, checkChains("MAPHMC", m.Kernel, bound.D, m.Chains, m.Draws, m.WarmUp)
 }
 
-func (m HMC) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+func (m HMC) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, error) {
 	if m.Kernel == nil {
 		m.Kernel = mcmc.NUTS{}
 	}
@@ -146,7 +146,7 @@ func (m HMC) fit(ctx context.Context, j *job) (*Result, error) {
 }
 
 // problem is the posterior of phi given all rows, at psi, flat [W].
-func (j *job) problem(bound *bayes.Bound, psi []float64, chains int) (mcmc.Problem, error) {
+func (j *job) problem(bound *bayes.BoundModel, psi []float64, chains int) (mcmc.Problem, error) {
 	x, y, err := j.standardised(j.parts.Train)
 	if err != nil {
 		return mcmc.Problem{}, err
@@ -172,13 +172,13 @@ func (j *job) startAt(phi []float64, chains int) *tensors.Tensor {
 }
 
 // sampler is one that has compiled the chains of this kind before, or a new one.
-func (j *job) sampler(bound *bayes.Bound, problem mcmc.Problem, kernel mcmc.Kernel) *mcmc.Sampler {
+func (j *job) sampler(bound *bayes.BoundModel, problem mcmc.Problem, kernel mcmc.Kernel) *mcmc.Sampler {
 	kind := fmt.Sprintf("%s, %d rows in batches of %d, %d features, %d outputs", text(bound.Model), j.parts.Train.Rows(), j.BatchSize, bound.Inputs, bound.Outputs)
 	return j.trainer.samplers.For(kind, problem, kernel)
 }
 
 // sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's particles.
-func (j *job) sample(ctx context.Context, before *Result, bound *bayes.Bound, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel, s mcmc.Settings) (*Result, error) {
+func (j *job) sample(ctx context.Context, before *Result, bound *bayes.BoundModel, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel, s mcmc.Settings) (*Result, error) {
 	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = j.Seed, j.DType, j.engine, j.CheckpointEvery, j.Replace
 	if j.Checkpoint != "" {
 		s.Checkpoint = j.Checkpoint + "." + sampling

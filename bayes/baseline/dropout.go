@@ -37,7 +37,7 @@ func (Dropout) source() string { return "Monte Carlo dropout (Gal and Ghahramani
 
 func (m Dropout) describe() any { return map[string]any{"type": "Dropout", "settings": m} }
 
-func (m Dropout) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+func (m Dropout) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, error) {
 	defaultFloat(&m.Rate, 0.1)
 	defaultInt(&m.Masks, 10)
 	defaultInt(&m.Samples, 100)
@@ -64,27 +64,29 @@ func (m Dropout) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error)
 }
 
 func (m Dropout) fit(ctx context.Context, j *job) (*Result, error) {
-	return j.fitFamily(ctx, masked{m, j.bound, j.DType}, m.Masks, m.Samples)
+	return j.fitFamily(ctx, dropoutFamily{m, j.bound, j.DType}, m.Masks, m.Samples)
 }
 
 // masked is the family: lambda are the mean parameters, [D].
-type masked struct {
+type dropoutFamily struct {
 	Dropout
-	bound *bayes.Bound
+	bound *bayes.BoundModel
 	dtype compute.DType
 }
 
-func (f masked) kind() string { return fmt.Sprintf("dropout of %v", f.Rate) }
-func (f masked) width() int   { return f.bound.D }
+func (f dropoutFamily) kind() string { return fmt.Sprintf("dropout of %v", f.Rate) }
+func (f dropoutFamily) width() int   { return f.bound.D }
 
-func (f masked) initial(rng random.Stream) *Node { return initialStochastic(f.bound, rng, f.dtype) }
+func (f dropoutFamily) initial(rng random.Stream) *Node {
+	return initialStochastic(f.bound, rng, f.dtype)
+}
 
-func (f masked) draw(lambda *Node, rng random.Stream, count int) *Node {
+func (f dropoutFamily) draw(lambda *Node, rng random.Stream, count int) *Node {
 	return Mul(ExpandAxes(lambda, 0), f.factors(rng, count))
 }
 
 // factors are what draws multiply the parameters by, [count, D]: 0 or 1/(1 - p) for weights, the same for all weights of a unit, and 1 for biases.
-func (f masked) factors(rng random.Stream, count int) *Node {
+func (f dropoutFamily) factors(rng random.Stream, count int) *Node {
 	var parts []*Node
 	for _, slot := range f.bound.Slots {
 		if !slot.Stochastic {
@@ -104,4 +106,4 @@ func (f masked) factors(rng random.Stream, count int) *Node {
 	return Concatenate(parts, 1)
 }
 
-func (f masked) against(_, phi *Node) *Node { return ReduceAllMean(f.bound.LogPrior(phi)) }
+func (f dropoutFamily) negativeKL(_, phi *Node) *Node { return ReduceAllMean(f.bound.LogPrior(phi)) }

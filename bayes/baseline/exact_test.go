@@ -148,7 +148,7 @@ func TestVIAgainstPrior(t *testing.T) {
 		}
 		f := meanField{VI{}, bound, dtype}
 		got := computetest.Run(t, engine, func(g *graph.Graph, args []*graph.Node) []*graph.Node {
-			return []*graph.Node{f.against(args[0], f.draw(args[0], random.New(g, 3), 20_000))}
+			return []*graph.Node{f.negativeKL(args[0], f.draw(args[0], random.New(g, 3), 20_000))}
 		}, lambda)
 		if math.Abs(got[0][0]-want) > within {
 			t.Errorf("%T: %.6f, want %.6f within %.2g", prior, got[0][0], want, within)

@@ -23,7 +23,7 @@ type family interface {
 	// draw makes phi, [count, D], so that gradients pass to lambda.
 	draw(lambda *Node, rng random.Stream, count int) *Node
 	// against is E_q log p(phi) - E_q log q(phi), a scalar, or its estimate from the draws phi.
-	against(lambda, phi *Node) *Node
+	negativeKL(lambda, phi *Node) *Node
 }
 
 // sampled is the learner of a family: theta, [1, L + W], is lambda and the shared parameters psi. It maximises the evidence lower bound
@@ -31,21 +31,21 @@ type family interface {
 //	(1/S) sum_s (N/n) log p(y_batch | phi_s; psi) + E_q log p(phi) - E_q log q(phi),  phi_s ~ q,
 //
 // jointly over lambda and psi: the S draws are the particles of the partial network, evaluated at once.
-type sampled struct {
+type variational struct {
 	family
-	bound              *bayes.Bound
+	bound              *bayes.BoundModel
 	target, validation target.MiniBatch
 	draws, predicted   int // S in training; and for a validation, or a posterior
 	dtype              compute.DType
 }
 
-func (j *job) newSampled(f family, draws, predicted int) (*sampled, error) {
-	s := &sampled{family: f, bound: j.bound, draws: draws, predicted: predicted, dtype: j.DType}
+func (j *job) newSampled(f family, draws, predicted int) (*variational, error) {
+	s := &variational{family: f, bound: j.bound, draws: draws, predicted: predicted, dtype: j.DType}
 	var err error
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
 	s.target = target.MiniBatch{Likelihood: target.Likelihood{Model: j.bound, Plan: compute.Plan{Particles: draws, Chunk: draws}}, Rows: j.parts.Train.Rows()}
 	if j.parts.Validation != nil {
-		s.validation, err = j.miniBatch(j.bound, target.Work{Particles: predicted, Rows: j.parts.Validation.Rows(), Forward: true})
+		s.validation, err = j.miniBatch(j.bound, target.Workload{Particles: predicted, Rows: j.parts.Validation.Rows(), Forward: true})
 	}
 	return s, err
 }
@@ -64,13 +64,13 @@ func (j *job) fitFamily(ctx context.Context, f family, draws, predicted int) (*R
 	return t.Result, err
 }
 
-func (s *sampled) kind() string {
+func (s *variational) kind() string {
 	return fmt.Sprintf("%s, %d draws, %d predicted, %s", s.family.kind(), s.draws, s.predicted, text(s.bound.Model))
 }
 
-func (s *sampled) size() (int, int) { return 1, s.width() + s.bound.W }
+func (s *variational) size() (int, int) { return 1, s.width() + s.bound.W }
 
-func (s *sampled) initial(rng random.Stream) *Node {
+func (s *variational) initial(rng random.Stream) *Node {
 	theta := s.family.initial(rng)
 	if psi := s.bound.InitShared(rng, s.dtype, rng.Graph()); psi != nil {
 		theta = Concatenate([]*Node{theta, psi}, 0)
@@ -79,7 +79,7 @@ func (s *sampled) initial(rng random.Stream) *Node {
 }
 
 // cut gives lambda, [L], and psi, [W] or nil.
-func (s *sampled) cut(theta *Node) (lambda, psi *Node) {
+func (s *variational) cut(theta *Node) (lambda, psi *Node) {
 	flat := Reshape(theta, theta.Shape().Size())
 	if s.bound.W > 0 {
 		psi = Slice(flat, AxisRange(s.width()))
@@ -87,15 +87,15 @@ func (s *sampled) cut(theta *Node) (lambda, psi *Node) {
 	return Slice(flat, AxisRange(0, s.width())), psi
 }
 
-func (s *sampled) objective(theta *Node, batch target.Batch, rng random.Stream) (value, gradient *Node) {
+func (s *variational) objective(theta *Node, batch target.Batch, rng random.Stream) (value, gradient *Node) {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.draws)
 	logLik := MulScalar(ReduceAllSum(s.target.LogLikelihood(phi, psi, batch)), 1/float64(s.draws))
-	bound := Add(Mul(logLik, s.target.Scale(batch)), s.against(lambda, phi))
+	bound := Add(Mul(logLik, s.target.Scale(batch)), s.negativeKL(lambda, phi))
 	return Reshape(bound, 1), Gradient(bound, theta)[0]
 }
 
-func (s *sampled) nlpd(theta *Node, batch target.Batch, rng random.Stream) *Node {
+func (s *variational) nlpd(theta *Node, batch target.Batch, rng random.Stream) *Node {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.predicted)
 	equal := BroadcastToDims(ConstAs(phi, -math.Log(float64(s.predicted))), s.predicted)
@@ -103,7 +103,7 @@ func (s *sampled) nlpd(theta *Node, batch target.Batch, rng random.Stream) *Node
 }
 
 // posterior draws the particles of a posterior from theta, flat [L + W].
-func (s *sampled) posterior(j *job, theta []float64) (*bayes.Posterior, error) {
+func (s *variational) posterior(j *job, theta []float64) (*bayes.Posterior, error) {
 	width := len(theta)
 	exec, err := NewExec(j.engine.Backend(), func(args []*Node) *Node {
 		lambda, _ := s.cut(args[0])
@@ -126,7 +126,7 @@ func (s *sampled) posterior(j *job, theta []float64) (*bayes.Posterior, error) {
 }
 
 // initialStochastic draws one value of each stochastic parameter from its initialiser, [D].
-func initialStochastic(bound *bayes.Bound, rng random.Stream, dtype compute.DType) *Node {
+func initialStochastic(bound *bayes.BoundModel, rng random.Stream, dtype compute.DType) *Node {
 	var parts []*Node
 	for _, slot := range bound.Slots {
 		if slot.Stochastic {

@@ -36,7 +36,7 @@ type kroneckerBlock struct {
 }
 
 // kroneckerBlocks are those of a model, beside its layers; every stochastic parameter must belong to one.
-func kroneckerBlocks(bound *bayes.Bound) (layers []nn.Layer, blocks []kroneckerBlock, err error) {
+func kroneckerBlocks(bound *bayes.BoundModel) (layers []nn.Layer, blocks []kroneckerBlock, err error) {
 	if layers, err = bound.Model.Network.Layers(bound.Inputs, bound.Outputs); err != nil {
 		return nil, nil, err
 	}
@@ -105,10 +105,10 @@ func (j *job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]krone
 // kroneckerSums is, for each block, sum_n a a' and sum_n sum_c g g' over the first count of the rows, one after another in one vector.
 //
 // All rows go through one network: a zero that is added to z for each row is what is differentiated by.
-func kroneckerSums(bound *bayes.Bound, layers []nn.Layer, blocks []kroneckerBlock, s compute.Nodes, rows, count *Node) *Node {
+func kroneckerSums(bound *bayes.BoundModel, layers []nn.Layer, blocks []kroneckerBlock, s compute.Nodes, rows, count *Node) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	real := realRows(rows, count, x)
-	leaves := nn.Leaves{}
+	leaves := nn.Params{}
 	for _, slot := range bound.Slots {
 		from := s["psi"]
 		if slot.Stochastic {

@@ -67,7 +67,7 @@ func (Laplace) source() string { return "Laplace approximation (MacKay 1992)" }
 
 func (m Laplace) describe() any { return map[string]any{"type": "Laplace", "settings": m} }
 
-func (m Laplace) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error) {
+func (m Laplace) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, error) {
 	if m.Structure == "" {
 		m.Structure = FullPrecision
 		if bound.D > 1000 {
@@ -110,7 +110,7 @@ func (m Laplace) prepared(bound *bayes.Bound, _ Settings, _ int) (Method, error)
 }
 
 // free are the coordinates of phi that the Gaussian is over.
-func (m Laplace) free(bound *bayes.Bound) []int {
+func (m Laplace) free(bound *bayes.BoundModel) []int {
 	last := 0
 	for _, slot := range bound.Slots {
 		last = max(last, slot.Layer)
@@ -222,14 +222,14 @@ func (j *job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s 
 		for i := range count {
 			block[i] = int32(from + i)
 		}
-		told, err := program.Run(state, block, float64(count))
+		outcome, err := program.Run(state, block, float64(count))
 		if err != nil {
 			return nil, fmt.Errorf("baseline: curvature of rows %d to %d: %w", from, from+count, err)
 		}
 		if sum == nil {
-			sum = make([]float64, len(told))
+			sum = make([]float64, len(outcome))
 		}
-		floats.Add(sum, told)
+		floats.Add(sum, outcome)
 	}
 	return sum, nil
 }
@@ -242,7 +242,7 @@ func realRows(rows, count, like *Node) *Node {
 // curvature is sum_n J_n' L_n J_n over the first count of the rows, over the free coordinates: [F F] or its diagonal, [F].
 func (m Laplace) curvature(j *job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
-	outputs, copies, leaves := j.bound.EachRow(Reshape(s["phi"], j.bound.D), s["psi"], x)
+	outputs, copies, leaves := j.bound.PerExample(Reshape(s["phi"], j.bound.D), s["psi"], x)
 	real := realRows(rows, count, x)
 	var total *Node
 	for _, factor := range factors(j.bound, outputs, leaves) {
@@ -266,7 +266,7 @@ func (m Laplace) curvature(j *job, s compute.Nodes, rows, count *Node, free []in
 }
 
 // factors are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
-func factors(bound *bayes.Bound, outputs *Node, leaves nn.Leaves) []*Node {
+func factors(bound *bayes.BoundModel, outputs *Node, leaves nn.Params) []*Node {
 	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
 	switch likelihood := bound.Model.Likelihood.(type) {
 	case bayes.Gaussian: // L = 1/s^2
@@ -292,7 +292,7 @@ func factors(bound *bayes.Bound, outputs *Node, leaves nn.Leaves) []*Node {
 }
 
 // sampler draws phi, [D], around a mode: the mode plus P^(-1/2) z.
-func (m Laplace) sampler(bound *bayes.Bound, precision []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
+func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
 	free := m.free(bound)
 	whiten := func(z []float64) {
 		for i := range z {

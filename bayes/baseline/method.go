@@ -22,7 +22,7 @@ type Method interface {
 	// Name is what a table calls it.
 	Name() string
 	// prepared fills in defaults for a model and data of so many rows, and checks the method's own settings.
-	prepared(bound *bayes.Bound, s Settings, rows int) (Method, error)
+	prepared(bound *bayes.BoundModel, s Settings, rows int) (Method, error)
 	// source says where it comes from, for provenance; describe is its settings, for provenance and checkpoints.
 	source() string
 	describe() any
@@ -57,7 +57,7 @@ type Result struct {
 	Validated []Validation  // one for each validation
 	Best      []Best        // for each member the validation that its parameters belong to; nil without a validation part
 	Chains    *mcmc.Result  // of methods that run chains; nil for the others
-	Elapsed   time.Duration // over all sittings of the training, and of this one of what follows it
+	Elapsed   time.Duration // over all sessions of the training, and of this one of what follows it
 }
 
 // StepRecord is what a step of gradient ascent leaves on the host.
@@ -139,7 +139,7 @@ type job struct {
 	Settings
 	trainer *Trainer
 	method  Method
-	bound   *bayes.Bound // of the user's model
+	bound   *bayes.BoundModel // of the user's model
 	engine  *compute.Engine
 	parts   dataset.Parts
 
@@ -206,12 +206,12 @@ func (j *job) standardised(part *dataset.Dataset) (x, y *tensors.Tensor, err err
 }
 
 // posterior joins particles of equal weight, phi flat [J, D], with psi, [W], into what Fit returns.
-func (j *job) posterior(bound *bayes.Bound, phi, psi []float64) (*bayes.Posterior, error) {
+func (j *job) posterior(bound *bayes.BoundModel, phi, psi []float64) (*bayes.Posterior, error) {
 	return j.posteriorAt(bound, phi, psi, nil)
 }
 
 // posteriorAt is posterior, of the network linearised at a point, [D], if there is one.
-func (j *job) posteriorAt(bound *bayes.Bound, phi, psi, at []float64) (*bayes.Posterior, error) {
+func (j *job) posteriorAt(bound *bayes.BoundModel, phi, psi, at []float64) (*bayes.Posterior, error) {
 	particles := len(phi) / bound.D
 	draws := bayes.Draws{Phi: compute.Floats(j.DType, phi, particles, bound.D), LogWeights: make([]float64, particles)}
 	if bound.W > 0 {

@@ -50,11 +50,11 @@ func (MAP) Name() string { return "MAP" }
 // Name implements Method.
 func (Ensemble) Name() string { return "deep ensemble" }
 
-func (m MLE) prepared(*bayes.Bound, Settings, int) (Method, error) { return m, nil }
+func (m MLE) prepared(*bayes.BoundModel, Settings, int) (Method, error) { return m, nil }
 
-func (m MAP) prepared(*bayes.Bound, Settings, int) (Method, error) { return m, nil }
+func (m MAP) prepared(*bayes.BoundModel, Settings, int) (Method, error) { return m, nil }
 
-func (m Ensemble) prepared(*bayes.Bound, Settings, int) (Method, error) {
+func (m Ensemble) prepared(*bayes.BoundModel, Settings, int) (Method, error) {
 	defaultInt(&m.Members, 10)
 	return m, limits.Check("baseline: Ensemble", limits.Field("Members", m.Members, m.Members >= 2, "at least 2 (0 takes the default, 10): an ensemble of one is baseline.MAP or baseline.MLE"))
 }
@@ -135,7 +135,7 @@ const (
 // points is the learner of point estimates: member j's theta_j are all parameters, in the order of the slots, [J, D + W]. They are the particles of a
 // model that has every parameter stochastic.
 type points struct {
-	whole              *bayes.Bound
+	whole              *bayes.BoundModel
 	target, validation target.MiniBatch
 	members            int
 	dtype              compute.DType
@@ -151,23 +151,23 @@ func (j *job) newPoints(members int, prior bool) (*points, error) {
 		on[slot.Name] = prior && slot.Stochastic
 	}
 	model.Stochastic = bayes.Names(all...)
-	model.Prior = someOf{model.Prior, on}
+	model.Prior = partialPrior{model.Prior, on}
 	var err error
 	if p.whole, err = model.Bind(j.bound.Inputs, j.bound.Outputs); err != nil {
 		return nil, err
 	}
 	p.name += " " + string(text(j.bound.Model))
-	if p.target, err = j.miniBatch(p.whole, target.Work{Particles: members, Rows: j.BatchSize}); err != nil {
+	if p.target, err = j.miniBatch(p.whole, target.Workload{Particles: members, Rows: j.BatchSize}); err != nil {
 		return nil, err
 	}
 	if j.parts.Validation != nil {
-		p.validation, err = j.miniBatch(p.whole, target.Work{Particles: members, Rows: j.parts.Validation.Rows(), Forward: true})
+		p.validation, err = j.miniBatch(p.whole, target.Workload{Particles: members, Rows: j.parts.Validation.Rows(), Forward: true})
 	}
 	return p, err
 }
 
 // miniBatch is the posterior of particles, estimated from batches.
-func (j *job) miniBatch(bound *bayes.Bound, work target.Work) (target.MiniBatch, error) {
+func (j *job) miniBatch(bound *bayes.BoundModel, work target.Workload) (target.MiniBatch, error) {
 	plan, err := target.NewPlan(bound, j.DType, work)
 	if err != nil {
 		return target.MiniBatch{}, fmt.Errorf("baseline: %w", err)
@@ -200,13 +200,13 @@ func (p *points) nlpd(theta *Node, batch target.Batch, _ random.Stream) *Node {
 }
 
 // someOf is a prior on some parameters, and none, an improper constant, on the others.
-type someOf struct {
+type partialPrior struct {
 	bayes.Prior
 	on map[string]bool // by the parameter's name
 }
 
 // Scale is 0 for parameters without a prior.
-func (s someOf) Scale(p nn.Parameter) float64 {
+func (s partialPrior) Scale(p nn.Parameter) float64 {
 	if !s.on[p.Name] {
 		return 0
 	}
@@ -214,7 +214,7 @@ func (s someOf) Scale(p nn.Parameter) float64 {
 }
 
 // LogDensity is that of the coordinates whose scale is not 0.
-func (s someOf) LogDensity(phi *Node, scales []float64) *Node {
+func (s partialPrior) LogDensity(phi *Node, scales []float64) *Node {
 	var parts []*Node
 	var kept []float64
 	for from := 0; from < len(scales); {
@@ -235,7 +235,7 @@ func (s someOf) LogDensity(phi *Node, scales []float64) *Node {
 }
 
 // split cuts a point, [D + W] in the order of the slots, into phi, [D], and psi, [W].
-func split(bound *bayes.Bound, theta []float64) (phi, psi []float64) {
+func split(bound *bayes.BoundModel, theta []float64) (phi, psi []float64) {
 	from := 0
 	for _, slot := range bound.Slots {
 		if slot.Stochastic {

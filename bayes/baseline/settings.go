@@ -38,7 +38,7 @@ type Settings struct {
 	CheckpointEvery time.Duration
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
 	Replace bool
-	// Observe, if set, is called after each epoch of a training by gradient ascent that this sitting makes, with the shared parameters psi, [W]: those of the first
+	// Observe, if set, is called after each epoch of a training by gradient ascent that this session makes, with the shared parameters psi, [W]: those of the first
 	// member of an ensemble. An error ends the run. The steps of SWAG's collection and of chains are not observed.
 	Observe func(epoch int, psi []float64) error
 	// Progress, if set, is called after a step, at most about ten times a second, and at the end of a stage.

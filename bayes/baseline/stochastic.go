@@ -70,21 +70,21 @@ func (m SGHMC) kernel() mcmc.SGHMC {
 	return mcmc.SGHMC{LearningRate: m.LearningRate, Friction: m.Friction, Noise: m.Noise}
 }
 
-func (m SGLD) prepared(bound *bayes.Bound, s Settings, rows int) (Method, error) {
+func (m SGLD) prepared(bound *bayes.BoundModel, s Settings, rows int) (Method, error) {
 	defaultFloat(&m.StepSize, 0.02/float64(rows))
 	var err error
 	m.MiniBatchChains, err = m.MiniBatchChains.prepared("SGLD", m.kernel(), bound, s, rows)
 	return m, err
 }
 
-func (m SGHMC) prepared(bound *bayes.Bound, s Settings, rows int) (Method, error) {
+func (m SGHMC) prepared(bound *bayes.BoundModel, s Settings, rows int) (Method, error) {
 	defaultFloat(&m.LearningRate, 0.001/float64(rows))
 	var err error
 	m.MiniBatchChains, err = m.MiniBatchChains.prepared("SGHMC", m.kernel(), bound, s, rows)
 	return m, err
 }
 
-func (c MiniBatchChains) prepared(owner string, kernel mcmc.Kernel, bound *bayes.Bound, s Settings, rows int) (MiniBatchChains, error) {
+func (c MiniBatchChains) prepared(owner string, kernel mcmc.Kernel, bound *bayes.BoundModel, s Settings, rows int) (MiniBatchChains, error) {
 	defaultInt(&c.Chains, 10)
 	defaultInt(&c.Epochs, s.Epochs)
 	defaultInt(&c.BurnIn, max(1, c.Epochs/2))
@@ -145,7 +145,7 @@ func (j *job) miniBatchProblem(psi []float64, chains int) (problem mcmc.Problem,
 	if err != nil {
 		return mcmc.Problem{}, 0, fmt.Errorf("baseline: %w", err)
 	}
-	posterior, err := j.miniBatch(j.bound, target.Work{Particles: chains, Rows: j.BatchSize})
+	posterior, err := j.miniBatch(j.bound, target.Workload{Particles: chains, Rows: j.BatchSize})
 	if err != nil {
 		return mcmc.Problem{}, 0, err
 	}

@@ -47,7 +47,7 @@ func (SWAG) source() string { return "SWAG (Maddox et al. 2019)" }
 
 func (m SWAG) describe() any { return map[string]any{"type": "SWAG", "settings": m} }
 
-func (m SWAG) prepared(_ *bayes.Bound, s Settings, _ int) (Method, error) {
+func (m SWAG) prepared(_ *bayes.BoundModel, s Settings, _ int) (Method, error) {
 	defaultInt(&m.Collect, max(2, s.Epochs/2))
 	defaultInt(&m.Samples, 100)
 	defaultFloat(&m.Rate, s.Optimiser.Schedule.At(0))

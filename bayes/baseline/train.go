@@ -29,7 +29,7 @@ type run struct {
 	sinceBest   []int  // validations since the best, of each member
 	status      Status
 	begun       time.Time
-	before      time.Duration // of earlier sittings
+	before      time.Duration // of earlier sessions
 	saved       time.Time     // last checkpoint
 	reported    time.Time
 }
@@ -151,18 +151,18 @@ func (r *run) loop(ctx context.Context) error {
 // advance makes one step and, where they are due, a validation and a collection.
 func (r *run) advance() error {
 	batch := r.batches.At(r.step)
-	told, err := r.programs.step.Run(r.state, batch.Rows, []float64{float64(r.step + 1), r.stage.schedule.At(r.step), float64(batch.Count)}, random.SeedWords(r.Seed))
+	outcome, err := r.programs.step.Run(r.state, batch.Rows, []float64{float64(r.step + 1), r.stage.schedule.At(r.step), float64(batch.Count)}, random.SeedWords(r.Seed))
 	if err != nil {
 		return fmt.Errorf("baseline: step %d: %w", r.step+1, err)
 	}
 	r.step++
 	record, finite := StepRecord{}, 0
-	for m, value := range told[:r.members] {
+	for m, value := range outcome[:r.members] {
 		if !math.IsNaN(value) && !math.IsInf(value, 0) {
 			record.Loss -= value / float64(r.parts.Train.Rows())
 			finite++
 		}
-		record.Rejected += int(told[r.members+m])
+		record.Rejected += int(outcome[r.members+m])
 	}
 	record.Loss /= float64(finite)
 	r.trace = append(r.trace, record)
@@ -195,7 +195,7 @@ func (r *run) observe() error {
 		return fmt.Errorf("baseline: %w", err)
 	}
 	var psi []float64
-	if s, ok := r.stage.learner.(*sampled); ok {
+	if s, ok := r.stage.learner.(*variational); ok {
 		psi = theta[s.width():]
 	} else {
 		_, psi = split(r.bound, theta[:len(theta)/r.members])
@@ -222,13 +222,13 @@ func (r *run) open() []float64 {
 
 // runValidation scores the members on the validation part and keeps those that are better than before.
 func (r *run) runValidation() error {
-	told, err := r.programs.validate.Run(r.state, r.open(), random.SeedWords(r.Seed))
+	outcome, err := r.programs.validate.Run(r.state, r.open(), random.SeedWords(r.Seed))
 	if err != nil {
 		return fmt.Errorf("baseline: validation after step %d: %w", r.step, err)
 	}
-	v := Validation{Step: r.step, NLPD: told[:r.members:r.members]}
+	v := Validation{Step: r.step, NLPD: outcome[:r.members:r.members]}
 	r.validated = append(r.validated, v)
-	r.rank(v, func(m int) bool { return told[r.members+m] != 0 })
+	r.rank(v, func(m int) bool { return outcome[r.members+m] != 0 })
 	return nil
 }
 

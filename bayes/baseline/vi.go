@@ -41,7 +41,7 @@ func (VI) source() string {
 
 func (m VI) describe() any { return map[string]any{"type": "VI", "settings": m} }
 
-func (m VI) prepared(*bayes.Bound, Settings, int) (Method, error) {
+func (m VI) prepared(*bayes.BoundModel, Settings, int) (Method, error) {
 	defaultInt(&m.Draws, 10)
 	defaultInt(&m.Samples, 100)
 	defaultFloat(&m.InitialStdDev, 0.1)
@@ -59,7 +59,7 @@ func (m VI) fit(ctx context.Context, j *job) (*Result, error) {
 // meanField is the family: lambda is mu and rho, [2 D].
 type meanField struct {
 	VI
-	bound *bayes.Bound
+	bound *bayes.BoundModel
 	dtype compute.DType
 }
 
@@ -89,7 +89,7 @@ func (f meanField) draw(lambda *Node, rng random.Stream, count int) *Node {
 	return Add(ExpandAxes(mu, 0), Mul(ExpandAxes(sigma, 0), z))
 }
 
-func (f meanField) against(lambda, phi *Node) *Node {
+func (f meanField) negativeKL(lambda, phi *Node) *Node {
 	mu, sigma := f.moments(lambda)
 	entropy := AddScalar(ReduceAllSum(Log(sigma)), 0.5*float64(f.bound.D)*math.Log(2*math.Pi*math.E))
 	if _, normal := f.bound.Model.Prior.(bayes.Normal); !normal {

@@ -9,7 +9,7 @@ import (
 // Hold is x, evaluated once and stored. XLA's compiler for CPUs evaluates elementwise functions anew in each loop that uses them, and in a product
 // each element is used many times; but it never repeats what it counts as expensive, such as a division. So x is divided by a one of which the
 // compiler does not know that it is one: it is taken from some tensor that is stored already.
-func Hold(x, stored *graph.Node) *graph.Node {
+func Materialise(x, stored *graph.Node) *graph.Node {
 	sample := graph.StopGradient(First(stored))
 	positive := graph.GreaterThan(sample, graph.ZerosLike(sample)) // false for NaN
 	one := graph.Add(graph.ConvertDType(positive, x.DType()), graph.ConvertDType(graph.LogicalNot(positive), x.DType()))
@@ -27,7 +27,7 @@ func First(x *graph.Node) *graph.Node {
 
 // Apart is x, [n] and small, computed apart from the loops that use it. Hold makes a compiler store what several loops use, but where one alone does, it
 // still writes x's operations into that loop. An ordering is never written into a loop: x is put into the order that it has already.
-func Apart(x *graph.Node) *graph.Node {
+func MaterialiseKey(x *graph.Node) *graph.Node {
 	g := x.Graph()
 	inOrder := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		parameter := func(name string, dtype dtypes.DType) *graph.Node { return graph.Parameter(g, name, shapes.Make(dtype)) }

@@ -13,11 +13,11 @@ import (
 // Plan says how the particle axis is cut into chunks, so that the activations of one chunk fit a budget. Its zero value is of
 // no use: make one with NewPlan.
 type Plan struct {
-	Particles int   // J
-	Chunk     int   // particles per chunk; the last may be smaller
-	Bytes     int64 // estimated activations of one chunk, on one device
-	Lanes     int   // how many chunks may be evaluated side by side; 0 is 1
-	Devices   int   // that share each chunk; 0 is 1
+	Particles  int   // J
+	Chunk      int   // particles per chunk; the last may be smaller
+	Bytes      int64 // estimated activations of one chunk, on one device
+	Concurrent int   // how many chunks may be evaluated side by side; 0 is 1
+	Devices    int   // that share each chunk; 0 is 1
 }
 
 // The budget of one chunk's activations. Measured on a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller chunks, which
@@ -62,7 +62,7 @@ func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 		chunks += lanes
 	}
 	plan, err := NewPlan(particles, bytesPerParticle, (particles+max(chunks, 1)-1)/max(chunks, 1))
-	plan.Lanes = lanes
+	plan.Concurrent = lanes
 	return plan, err
 }
 
@@ -73,7 +73,7 @@ func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
 }
 
 // Before is the chunk that chunk i waits for, counted from 0, or -1: the one so many before it as there are lanes.
-func (p Plan) Before(i int) int { return max(i-max(p.Lanes, 1), -1) }
+func (p Plan) Before(i int) int { return max(i-max(p.Concurrent, 1), -1) }
 
 // Chunks is how many chunks there are.
 func (p Plan) Chunks() int { return (p.Particles + p.Chunk - 1) / p.Chunk }
@@ -98,14 +98,14 @@ func (p Plan) String() string {
 // After is x, but not computed before all of `before` is: it puts chunks into a chain, so that one's activations are freed before the next
 // one's are made. GoMLX's barrier adds zero times the first element of what is waited for, so that is made a finite scalar here, of which
 // every element is a part.
-func After(x, before *graph.Node) *graph.Node {
+func Barrier(x, before *graph.Node) *graph.Node {
 	largest := graph.ReduceAllMax(graph.StopGradient(before))
 	return graph.SchedulingBarrier(x, graph.Where(graph.IsFinite(largest), largest, graph.ZerosLike(largest)))
 }
 
 // Vector is how many particles side by side fill a processor's vectors without much padding: 8 or 4; 1 where there are fewer than 16, which is where matrix
 // products are as fast, or where the backend is not XLA on a CPU.
-func Vector(backend compute.Backend, particles int) int {
+func SIMDWidth(backend compute.Backend, particles int) int {
 	if particles < 16 || backend.Name() != "xla" || !strings.Contains(strings.ToLower(backend.Description()), "cpu") {
 		return 1
 	}

@@ -275,11 +275,11 @@ func TestParallelPlan(t *testing.T) {
 				next = to
 			}
 			small := int64(j)*bytes < 4<<20
-			if next != j || plan.Lanes < 1 || plan.Lanes > min(8, runtime.NumCPU()) || small && plan.Chunks() != 1 || !small && plan.Chunks() < min(j, plan.Lanes) {
-				t.Errorf("%d particles of %d bytes: %s, %d lanes", j, bytes, plan, plan.Lanes)
+			if next != j || plan.Concurrent < 1 || plan.Concurrent > min(8, runtime.NumCPU()) || small && plan.Chunks() != 1 || !small && plan.Chunks() < min(j, plan.Concurrent) {
+				t.Errorf("%d particles of %d bytes: %s, %d lanes", j, bytes, plan, plan.Concurrent)
 			}
-			if before := plan.Before(plan.Lanes + 3); before != 3 || plan.Before(0) != -1 || plan.Before(plan.Lanes-1) != -1 {
-				t.Errorf("%d lanes: chunk %d waits for %d", plan.Lanes, plan.Lanes+3, before)
+			if before := plan.Before(plan.Concurrent + 3); before != 3 || plan.Before(0) != -1 || plan.Before(plan.Concurrent-1) != -1 {
+				t.Errorf("%d lanes: chunk %d waits for %d", plan.Concurrent, plan.Concurrent+3, before)
 			}
 		}
 	}
@@ -295,7 +295,7 @@ func TestVector(t *testing.T) {
 			if !engine.IsXLA() {
 				want = 1
 			}
-			if got := compute.Vector(engine.Backend(), particles); got != want {
+			if got := compute.SIMDWidth(engine.Backend(), particles); got != want {
 				t.Errorf("%s: %d particles in blocks of %d, want %d", engine.Name(), particles, got, want)
 			}
 		}
@@ -307,7 +307,7 @@ func TestAfter(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		run := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node {
 			x, before := ConvertDType(a[0], dtype), ConvertDType(a[1], dtype)
-			y := compute.After(x, before)
+			y := compute.Barrier(x, before)
 			return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, y)), x, before)...)
 		})
 		x := []float64{1, -2.5, 0}

@@ -12,7 +12,7 @@ import (
 
 // NewForModel is [New] for draws of a model's stochastic parameters phi, s.Parameters = bound.D. It fills in Names, such as
 // "layer1/weights[2,0]", and Groups, such as "layer1".
-func NewForModel(s Sample, bound *bayes.Bound) (*Chains, error) {
+func NewForModel(s Sample, bound *bayes.BoundModel) (*Chains, error) {
 	if s.Parameters != bound.D {
 		return nil, fmt.Errorf("diag: %d parameters, but the model has %d stochastic numbers:\n%s", s.Parameters, bound.D, bound.Summary())
 	}

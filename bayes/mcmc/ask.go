@@ -13,7 +13,7 @@ func (r *run) inputs(ctx context.Context, first ...any) ([]any, error) {
 	switch {
 	case r.problem.Inputs != nil:
 		return append(first, r.problem.Inputs(r.Move)...), nil
-	case r.problem.Ask != nil:
+	case r.problem.HostInputs != nil:
 		copies, err := r.state.Host(r.carried()...)
 		if err != nil {
 			return nil, fmt.Errorf("mcmc: %w", err)
@@ -23,7 +23,7 @@ func (r *run) inputs(ctx context.Context, first ...any) ([]any, error) {
 			carried[strings.TrimPrefix(name, ownPrefix)] = t
 			defer t.FinalizeAll() //nolint:errcheck // freeing a copy
 		}
-		asked, err := r.problem.Ask.Inputs(ctx, r.Move, carried)
+		asked, err := r.problem.HostInputs.Inputs(ctx, r.Move, carried)
 		if err != nil {
 			return nil, &unanswered{r.Move, err}
 		}
@@ -32,7 +32,7 @@ func (r *run) inputs(ctx context.Context, first ...any) ([]any, error) {
 	return first, nil
 }
 
-// unanswered is an error of Problem.Ask.
+// unanswered is an error of Problem.HostInputs.
 type unanswered struct {
 	move int
 	err  error

@@ -23,7 +23,7 @@ func TestAsk(t *testing.T) {
 		Target: func(_ compute.Nodes, inputs []*Node) Target {
 			return Density(func(phi *Node) *Node { return ReduceSum(Mul(phi, inputs[0]), 1) })
 		},
-		Ask: &Ask{
+		HostInputs: &HostInputs{
 			Blank: []any{tensors.FromFlatDataAndDimensions(make([]float64, 6), 3, 2)},
 			Inputs: func(_ context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 				asked++

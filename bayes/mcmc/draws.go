@@ -160,37 +160,37 @@ type tally struct {
 }
 
 // add takes up what a move told of a chain, and says whether the chain ended a transition in it.
-func (t *tally) add(told told, chain int, needs Needs) (ended bool) {
+func (t *tally) add(outcome moveRecord, chain int, needs Needs) (ended bool) {
 	if t.Closed {
 		return false
 	}
-	t.NonFinite += int(told.of(infoNonFinite, chain, 0))
+	t.NonFinite += int(outcome.of(infoNonFinite, chain, 0))
 	each := 0.0
-	if needs == NeedsGradient && !told.moves.tells(infoComplete) {
+	if needs == NeedsGradient && !outcome.moves.tells(infoComplete) {
 		each = 1
 	}
-	if told.of(infoComplete, chain, 1) == 0 {
+	if outcome.of(infoComplete, chain, 1) == 0 {
 		return false
 	}
 	t.Transitions++
-	t.Acceptance += finiteOr(told.of(infoAcceptance, chain, 0), 0)
-	t.Accepted += int(told.of(infoAccepted, chain, 0))
-	t.Divergences += int(told.of(infoDivergent, chain, 0))
-	t.Gradients += int(told.of(infoLength, chain, each))
-	if v := told.of(infoNoise, chain, math.NaN()); finite(v) {
+	t.Acceptance += finiteOr(outcome.of(infoAcceptance, chain, 0), 0)
+	t.Accepted += int(outcome.of(infoAccepted, chain, 0))
+	t.Divergences += int(outcome.of(infoDivergent, chain, 0))
+	t.Gradients += int(outcome.of(infoLength, chain, each))
+	if v := outcome.of(infoNoise, chain, math.NaN()); finite(v) {
 		t.Noises++
 		t.SumNoise += v
 	}
-	if v := told.of(infoSquaredSkewness, chain, math.NaN()); finite(v) {
+	if v := outcome.of(infoSquaredSkewness, chain, math.NaN()); finite(v) {
 		t.Skews++
 		t.SumSkew += v
 	}
-	if e := math.Abs(told.of(infoEnergyError, chain, math.NaN())); finite(e) {
+	if e := math.Abs(outcome.of(infoEnergyError, chain, math.NaN())); finite(e) {
 		t.Errors++
 		t.SumError += e
 		t.MaxError = max(t.MaxError, e)
 	}
-	if e := told.of(infoEnergy, chain, math.NaN()); finite(e) {
+	if e := outcome.of(infoEnergy, chain, math.NaN()); finite(e) {
 		if t.Energies > 0 {
 			t.SquareJump += (e - t.Energy) * (e - t.Energy)
 		}

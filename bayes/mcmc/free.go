@@ -74,7 +74,7 @@ func pull(rng random.Stream, phi *Node, decay, spread float64, mean, stdDev []fl
 	return Add(pulled, noise)
 }
 
-// checkNormal checks the mean and the standard deviations of a normal law over d coordinates; empty ones stand for 0 and 1.
+// checkNormal checks the mean and the standard deviations of a normal distribution over d coordinates; empty ones stand for 0 and 1.
 func checkNormal(kernel string, mean, stdDev []float64, d int) error {
 	for _, field := range []struct {
 		name   string

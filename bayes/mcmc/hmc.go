@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	_ Starter = HMC{}
-	_ Tunable = HMC{}
+	_ Stateful = HMC{}
+	_ Tunable  = HMC{}
 )
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and Roweth 1987; Neal 2011):
@@ -57,7 +57,7 @@ const (
 	hmcEnergy     = "start_energy"
 )
 
-// Start implements Starter: the first move begins a transition.
+// Start implements Stateful: the first move begins a transition.
 func (k HMC) Start(rng random.Stream, s State) State {
 	none := Zeros(s.Phi.Graph(), s.PerParticle())
 	s.Own = map[string]*Node{

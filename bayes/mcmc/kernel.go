@@ -33,12 +33,12 @@ type Target interface {
 	Gradient(phi *Node) (logDensity, gradient *Node)
 }
 
-// Noisy is a Target that is known only by estimates from mini-batches, drawn anew for each move. A kernel that carries nothing from move to move (NeedsNothing)
-// is given, as its target, what one Draw shows; one that compares two places by the same mini-batches finds Noisy in it.
-type Noisy interface {
+// MiniBatchTarget is a Target that is known only by estimates from mini-batches, drawn anew for each move. A kernel that carries nothing from move to move (NeedsNothing)
+// is given, as its target, what one Draw shows; one that compares two places by the same mini-batches finds MiniBatchTarget in it.
+type MiniBatchTarget interface {
 	Target
 	// Draw is the log-density and its gradient estimated by the mini-batches that the stream picks: the same ones wherever it is asked.
-	Draw(rng random.Stream) Target
+	WithMiniBatch(rng random.Stream) Target
 	// Differences are estimates of log p(to_j) - log p(from_j), with mean exactly this, each by a mini-batch of its own that the stream picks, the same for all
 	// particles and both places: [J, M] for from and to, [J, D]. Variance is that of one of them given the places, estimated within the mini-batches, [J],
 	// and degrees how many degrees of freedom that estimate has; nil and 0 if it cannot be told. What is not finite stands there as it is.
@@ -119,8 +119,8 @@ type Kernel interface {
 	Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info)
 }
 
-// Starter is a Kernel that carries a state of its own from move to move.
-type Starter interface {
+// Stateful is a Kernel that carries a state of its own from move to move.
+type Stateful interface {
 	Kernel
 	// Start completes a state that holds all but Own.
 	Start(rng random.Stream, s State) State
@@ -159,7 +159,7 @@ func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
 	case NeedsGradient:
 		s.LogDensity, s.Gradient = evaluate(target, phi)
 	}
-	if starter, ok := kernel.(Starter); ok {
+	if starter, ok := kernel.(Stateful); ok {
 		s = starter.Start(rng, s)
 	}
 	return s
@@ -228,7 +228,7 @@ func (t Tuning) Scaled(x *Node) *Node {
 func (s State) PerParticle() shapes.Shape { return shapes.Make(s.Phi.DType(), s.Phi.Shape().Dim(0)) }
 
 // spread is x, [J], over the coordinates of like, [J, D].
-func spread(x, like *Node) *Node {
+func overCoordinates(x, like *Node) *Node {
 	return BroadcastToShape(ExpandAxes(x, 1), like.Shape())
 }
 

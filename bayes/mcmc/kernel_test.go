@@ -112,16 +112,16 @@ func countedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, ker
 			}
 			out := run(args...)
 			state = out[:len(names)]
-			told := out[len(names):]
+			outcome := out[len(names):]
 			for i := range n {
 				if ended[i] == transitions {
 					continue
 				}
-				nonFinite[i] += told[2][i]
-				if told[0][i] == 0 {
+				nonFinite[i] += outcome[2][i]
+				if outcome[0][i] == 0 {
 					continue
 				}
-				accepted[i] += told[1][i]
+				accepted[i] += outcome[1][i]
 				if ended[i]++; ended[i] == transitions {
 					copy(moved[i*d:(i+1)*d], state[0][i*d:(i+1)*d])
 					left--

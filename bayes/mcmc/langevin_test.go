@@ -115,7 +115,7 @@ func TestSGLDSchedule(t *testing.T) {
 // noise estimate nor resampling, tends to the target's as eta and alpha fall.
 func TestSGHMC(t *testing.T) {
 	normal := independentNormal([]float64{0}, []float64{1})
-	law := func(k SGHMC, alpha float64, moves int) float64 {
+	distribution := func(k SGHMC, alpha float64, moves int) float64 {
 		pp, pv, vv := 1.5*1.5, 0.0, k.LearningRate // covariances of phi and v
 		for i := range moves {
 			if k.Resample > 0 && i > 0 && i%k.Resample == 0 {
@@ -128,7 +128,7 @@ func TestSGHMC(t *testing.T) {
 		}
 		return pp
 	}
-	if limit := law(SGHMC{LearningRate: 1e-4}, .02, 100_000); math.Abs(limit-1) > 1e-3 {
+	if limit := distribution(SGHMC{LearningRate: 1e-4}, .02, 100_000); math.Abs(limit-1) > 1e-3 {
 		t.Fatalf("the recursion tends to a variance of %v, want 1", limit)
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -157,7 +157,7 @@ func TestSGHMC(t *testing.T) {
 			for _, moves := range c.moves {
 				phi, _, _ := move(start, moves)
 				what := fmt.Sprintf("%+v after %d moves", c.kernel, moves)
-				want := law(c.kernel, alpha, moves)
+				want := distribution(c.kernel, alpha, moves)
 				follows(t, what, phi, distuv.Normal{Sigma: math.Sqrt(want)}.CDF)
 				expect(t, what+": variance", phi, 1, func(x []float64) float64 { return x[0] * x[0] }, want)
 			}

@@ -9,7 +9,7 @@ import (
 // gradient, and a momentum, [J, D]: it gives both at the step's end. HMC, NUTS and guided proposals share it.
 //
 // stepSize is a scalar, or [J]: a step for each particle, whose sign is the direction of time. scale, [D] or nil, are the scales of the
-// coordinates: the momentum is in their units, standard normal under the canonical law whatever the scale,
+// coordinates: the momentum is in their units, standard normal under the canonical distribution whatever the scale,
 //
 //	p <- p + h/2 scale grad,  phi <- phi + h scale p,  p <- p + h/2 scale grad
 //

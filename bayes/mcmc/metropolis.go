@@ -44,9 +44,9 @@ func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tu
 	return accept(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))
 }
 
-// PreconditionedCrankNicolson proposes m + sqrt(1 - b^2) (phi - m) + b s z, which by itself leaves the normal law N(m, s^2) invariant, and
-// accepts by what the target has beyond that law (Cotter, Roberts, Stuart and White 2013, section 4.2). It leaves the target invariant. Where the
-// law is the prior, acceptance depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
+// PreconditionedCrankNicolson proposes m + sqrt(1 - b^2) (phi - m) + b s z, which by itself leaves the normal distribution N(m, s^2) invariant, and
+// accepts by what the target has beyond that distribution (Cotter, Roberts, Stuart and White 2013, section 4.2). It leaves the target invariant. Where the
+// distribution is the prior, acceptance depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
 // log-density.
 type PreconditionedCrankNicolson struct {
 	Beta   float64   `json:"beta"`              // b, above 0 and at most 1; default 0.1

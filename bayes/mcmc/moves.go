@@ -29,7 +29,7 @@ type moves struct {
 	start *compute.Program
 	// free moves all chains; held only those that its input picks, while the others stay as they are. They are one where every move is a whole
 	// transition.
-	free, held *compute.Program
+	step, maskedStep *compute.Program
 }
 
 // info is a field of Info.
@@ -83,29 +83,29 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 	if m.start, err = compute.NewProgram(engine, "mcmc start", first, carried, m.startStep); err != nil {
 		return nil, err
 	}
-	if m.free, err = compute.NewProgram(engine, "mcmc move", reads, carried, m.moveStep(false)); err != nil {
+	if m.step, err = compute.NewProgram(engine, "mcmc move", reads, carried, m.moveStep(false)); err != nil {
 		return nil, err
 	}
-	m.held = m.free
+	m.maskedStep = m.step
 	if slices.Contains(m.infos, infoComplete) {
-		m.held, err = compute.NewProgram(engine, "mcmc move in lock step", reads, carried, m.moveStep(true))
+		m.maskedStep, err = compute.NewProgram(engine, "mcmc move in lock step", reads, carried, m.moveStep(true))
 	}
 	return m, err
 }
 
 func (m *moves) close() {
 	m.start.Close()
-	m.free.Close()
-	if m.held != m.free {
-		m.held.Close()
+	m.step.Close()
+	if m.maskedStep != m.step {
+		m.maskedStep.Close()
 	}
 }
 
 // blank are inputs of the right shapes; nil if the problem takes none.
 func (p Problem) blank() []any {
 	switch {
-	case p.Ask != nil:
-		return p.Ask.Blank
+	case p.HostInputs != nil:
+		return p.HostInputs.Blank
 	case p.Inputs != nil:
 		return p.Inputs(0)
 	}
@@ -218,7 +218,7 @@ func (m *moves) target(rng random.Stream, nodes compute.Nodes, inputs []*Node) T
 	if target == nil {
 		panic(fmt.Errorf("Problem.Target gives no target"))
 	}
-	noisy, ok := target.(Noisy)
+	noisy, ok := target.(MiniBatchTarget)
 	if !ok {
 		return shapeChecked{target}
 	}
@@ -226,7 +226,7 @@ func (m *moves) target(rng random.Stream, nodes compute.Nodes, inputs []*Node) T
 		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move before: " +
 			"use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
 	}
-	return noisyChecked{shapeChecked{noisy.Draw(rng.Named("target"))}, noisy}
+	return noisyChecked{shapeChecked{noisy.WithMiniBatch(rng.Named("target"))}, noisy}
 }
 
 type shapeChecked struct{ target Target }
@@ -234,12 +234,14 @@ type shapeChecked struct{ target Target }
 // noisyChecked is a draw of a noisy target, and the target itself.
 type noisyChecked struct {
 	shapeChecked
-	noisy Noisy
+	noisy MiniBatchTarget
 }
 
-var _ Noisy = noisyChecked{}
+var _ MiniBatchTarget = noisyChecked{}
 
-func (t noisyChecked) Draw(rng random.Stream) Target { return shapeChecked{t.noisy.Draw(rng)} }
+func (t noisyChecked) WithMiniBatch(rng random.Stream) Target {
+	return shapeChecked{t.noisy.WithMiniBatch(rng)}
+}
 
 func (t noisyChecked) Differences(rng random.Stream, from, to *Node) (estimates, variance *Node, degrees float64) {
 	estimates, variance, degrees = t.noisy.Differences(rng, from, to)
@@ -313,7 +315,7 @@ func (m *moves) moveStep(hold bool) compute.Step {
 		if hold {
 			moving, rest = rest[0], rest[1:]
 		}
-		next, told := m.kernel.Move(rng, m.unpack(nodes), m.target(rng, nodes, rest), tuning)
+		next, outcome := m.kernel.Move(rng, m.unpack(nodes), m.target(rng, nodes, rest), tuning)
 		packed := m.pack(next)
 		if hold {
 			for name, node := range packed {
@@ -325,20 +327,20 @@ func (m *moves) moveStep(hold bool) compute.Step {
 		}
 		var record []*Node
 		for _, f := range m.infos {
-			record = append(record, told.field(f))
+			record = append(record, outcome.field(f))
 		}
 		return packed, Concatenate(record, 0)
 	}
 }
 
-// told is the record of one move.
-type told struct {
+// moveRecord is the record of one move.
+type moveRecord struct {
 	moves  *moves
 	values []float64
 }
 
 // of gives a field for one chain, byDefault if the kernel does not tell it.
-func (t told) of(f info, chain int, byDefault float64) float64 {
+func (t moveRecord) of(f info, chain int, byDefault float64) float64 {
 	at := slices.Index(t.moves.infos, f)
 	if at < 0 {
 		return byDefault

@@ -18,7 +18,7 @@ type wavering struct {
 	flat  bool // differences of a wrong shape
 }
 
-func (w wavering) Draw(rng random.Stream) Target {
+func (w wavering) WithMiniBatch(rng random.Stream) Target {
 	slip := MulScalar(Reshape(rng.Normal(compute.Float64, 1)), w.noise)
 	return Density(func(phi *Node) *Node {
 		tilt := Mul(phi, BroadcastToDims(slip, phi.Shape().Dimensions...))
@@ -43,7 +43,7 @@ func waveringProblem(w wavering) Problem {
 type compares struct{ ULA }
 
 func (k compares) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	estimates, _, _ := target.(Noisy).Differences(rng, s.Phi, AddScalar(s.Phi, 1))
+	estimates, _, _ := target.(MiniBatchTarget).Differences(rng, s.Phi, AddScalar(s.Phi, 1))
 	next, info := k.ULA.Move(rng, s, target, tuning)
 	info.Noise = ReduceSum(estimates, 1)
 	return next, info

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	_ Tunable = NUTS{}
-	_ Starter = NUTS{}
+	_ Tunable  = NUTS{}
+	_ Stateful = NUTS{}
 )
 
 // NUTS is the no-U-turn sampler (Hoffman and Gelman 2014): Hamiltonian Monte Carlo that follows each trajectory until it begins to turn back, so
@@ -71,7 +71,7 @@ func (k NUTS) maxDepth() int {
 	return k.MaxDepth
 }
 
-// Start implements Starter: every particle is about to begin a transition, and has its momentum.
+// Start implements Stateful: every particle is about to begin a transition, and has its momentum.
 func (k NUTS) Start(rng random.Stream, s State) State {
 	t := newTree(s.Phi, k.maxDepth())
 	t.front = end{s.Phi, normal(rng.Named("momentum"), s.Phi), s.Gradient}

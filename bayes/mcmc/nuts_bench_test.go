@@ -33,7 +33,7 @@ func BenchmarkNUTS(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := target.NewPlan(bound, compute.Float32, target.Work{Particles: chains, Rows: rows})
+	plan, err := target.NewPlan(bound, compute.Float32, target.Workload{Particles: chains, Rows: rows})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func BenchmarkNUTS(b *testing.B) {
 	}
 	data := []any{tensors.FromFlatDataAndDimensions(x, rows, inputs), tensors.FromFlatDataAndDimensions(y, rows)}
 	begin := tensors.FromFlatDataAndDimensions(phi, chains, bound.D)
-	posterior := func(x, y *graph.Node) target.Posterior {
+	posterior := func(x, y *graph.Node) target.LogPosterior {
 		return target.At(target.Full{Likelihood: target.Likelihood{Model: bound, Plan: plan}}, nil, target.Batch{X: x, Y: y})
 	}
 	b.Run("gradient", func(b *testing.B) {

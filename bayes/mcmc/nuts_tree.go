@@ -113,7 +113,7 @@ func unpackTree(own map[string]*Node, maxDepth int) *tree {
 
 func checkpointName(slot int) string { return fmt.Sprintf("checkpoint_%02d", slot) }
 
-// checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found. Leaves count from 0. When leaf n, odd, has come, the
+// checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found. Params count from 0. When leaf n, odd, has come, the
 // subtrees that it ends have 2, 4, ..., 2^t leaves, t the number of trailing ones of n in binary. The trajectory from leaf a to n has
 // rho = S(n) - S(a-1), where S(n) is the sum of the momenta up to leaf n. Of each leaf m that is even, and so may begin a subtree, three vectors stay,
 // which are all that turns need:

@@ -20,7 +20,7 @@ type Status string
 const (
 	Completed Status = "completed"
 	Cancelled Status = "cancelled" // by the context: the draws are those that all chains had made
-	Stopped   Status = "stopped"   // by Problem.Ask: likewise; Result.Stopped says why
+	Stopped   Status = "stopped"   // by Problem.HostInputs: likewise; Result.Stopped says why
 )
 
 // Errors that Sample wraps; test for them with errors.Is.
@@ -39,14 +39,14 @@ type Result struct {
 	Chains []ChainStats // one for each chain, over its draws
 	Tuned  Tuned        // step size and scales that the draws were made with; its StepSize is 0 for kernels that are not Tunable
 	Status Status
-	// Stopped is the error of Problem.Ask that ended the run; nil if none did.
+	// Stopped is the error of Problem.HostInputs that ended the run; nil if none did.
 	Stopped error
 	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted, or the sum of Info.Length; 0 for kernels that tell neither.
 	Gradients int
 	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains) is the share of what was
 	// evaluated that counts.
 	Moves, WarmUpMoves int
-	Elapsed            time.Duration // over all sittings
+	Elapsed            time.Duration // over all sessions
 	Sampling           time.Duration // of it after the warm-up
 }
 
@@ -84,7 +84,7 @@ type position struct {
 	Tuned       Tuned         `json:"tuned"`             // now
 	Tallies     []tally       `json:"tallies"`           // one for each chain
 	Done        bool          `json:"done"`              // all draws are made
-	Before      time.Duration `json:"before"`            // of earlier sittings
+	Before      time.Duration `json:"before"`            // of earlier sessions
 	status      Status
 	stopped     error
 }
@@ -223,21 +223,21 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 // advance makes a move: of all chains if moving is nil.
-func (r *run) advance(ctx context.Context, moving []bool) (told, error) {
-	program, inputs := r.free, []any{random.SeedWords(r.Seed), uint32(r.Move), r.position.Tuned.StepSize}
-	if moving != nil && r.held != r.free {
-		program, inputs = r.held, append(inputs, moving)
+func (r *run) advance(ctx context.Context, moving []bool) (moveRecord, error) {
+	program, inputs := r.step, []any{random.SeedWords(r.Seed), uint32(r.Move), r.position.Tuned.StepSize}
+	if moving != nil && r.maskedStep != r.step {
+		program, inputs = r.maskedStep, append(inputs, moving)
 	}
 	inputs, err := r.inputs(ctx, inputs...)
 	if err != nil {
-		return told{}, err
+		return moveRecord{}, err
 	}
 	values, err := program.Run(r.state, inputs...)
 	if err != nil {
-		return told{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
+		return moveRecord{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
 	r.Move++
-	return told{r.moves, values}, nil
+	return moveRecord{r.moves, values}, nil
 }
 
 // draw makes one move after the warm-up and keeps the draws of the chains that have ended a transition in it.
@@ -270,7 +270,7 @@ func (r *run) draw(ctx context.Context) error {
 		transitions += tally.Transitions
 	}
 	r.Done = left == 0
-	if r.Done || transitions >= hopeless {
+	if r.Done || transitions >= maxRejections {
 		return r.stuck()
 	}
 	return nil

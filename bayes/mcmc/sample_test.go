@@ -196,18 +196,18 @@ func TestCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			if sitting < 2 && result.Draws.PerChain != 0 || sitting == 2 && (result.Draws.PerChain == 0 || result.Draws.PerChain == 20) {
-				t.Errorf("sitting %d ends with %d draws", sitting, result.Draws.PerChain)
+				t.Errorf("session %d ends with %d draws", sitting, result.Draws.PerChain)
 			}
 			for chain := range 3 {
 				for draw := range result.Draws.PerChain {
 					if !slices.Equal(result.Draws.At(chain, draw), whole.Draws.At(chain, draw)) {
-						t.Fatalf("sitting %d, chain %d, draw %d: %v, uninterrupted %v", sitting, chain, draw, result.Draws.At(chain, draw), whole.Draws.At(chain, draw))
+						t.Fatalf("session %d, chain %d, draw %d: %v, uninterrupted %v", sitting, chain, draw, result.Draws.At(chain, draw), whole.Draws.At(chain, draw))
 					}
 				}
 			}
 			if sitting < 4 {
 				if result.Status != Cancelled {
-					t.Errorf("sitting %d: %s", sitting, result.Status)
+					t.Errorf("session %d: %s", sitting, result.Status)
 				}
 				continue
 			}
@@ -388,7 +388,7 @@ func TestTally(t *testing.T) {
 		for _, ended := range []float64{0, 1} {
 			// The other chain, 0, holds what must not count.
 			values := []float64{9, ended, 9, .5 + float64(i)/10, 9, float64(i % 2), 9, 1 - ended, 9, float64(i / 3), 9, errorOf, 9, e, 9, 4}
-			if got := sum.add(told{m, values}, 1, NeedsGradient); got != (ended == 1) {
+			if got := sum.add(moveRecord{m, values}, 1, NeedsGradient); got != (ended == 1) {
 				t.Errorf("a move that ends a transition: %v, says %v", ended, got)
 			}
 			text, err := json.Marshal(sum)

@@ -26,7 +26,7 @@ type Problem struct {
 	// Go values, a function of the number of the move, counted from 0. Only kernels that carry no log-density from move to move can take them.
 	Inputs func(move int) []any
 	// Ask, if set instead of Inputs, finds them outside of the graph from where the chains stand, such as from other machines.
-	Ask *Ask
+	HostInputs *HostInputs
 	// Initial draws where the chains begin, [J, D]; default: independent standard normals.
 	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
 	// Start, if not nil, is where the chains begin, in place of Initial: [J, D], of the chains' type. A Sampler's may differ from run to run.
@@ -34,7 +34,7 @@ type Problem struct {
 }
 
 // Ask is where a target's inputs for each move come from if they depend on where the chains stand.
-type Ask struct {
+type HostInputs struct {
 	// Blank are inputs of the right shapes, for building the graph and for starting the chains.
 	Blank []any
 	// Inputs gives those of a move, counted from 0, from what the chains carry before it, on the host: "phi", [J, D], and the kernel's State.Own by their names. It may
@@ -55,8 +55,8 @@ type Settings struct {
 	// WarmUp is how many transitions each chain makes before the draws; they are thrown away. Default 1000; NoWarmUp: none. For a Tunable kernel whose own
 	// step size is 0 the warm-up chooses one step size for all chains, and the scales of the coordinates.
 	WarmUp int
-	// UnitScale keeps the warm-up from choosing scales: it chooses the step size only.
-	UnitScale bool
+	// FixedScale keeps the warm-up from choosing scales: it chooses the step size only.
+	FixedScale bool
 	// Tuned is where a warm-up begins, or what is used if there is none, such as the Tuned of another Result; default: the kernel's own step
 	// size, and scales of 1.
 	Tuned Tuned
@@ -148,10 +148,10 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 	if err := Check(kernel, p.Dim, s.WarmUp > 0 || s.Tuned.StepSize > 0); err != nil {
 		return err
 	}
-	if p.Inputs != nil && p.Ask != nil {
+	if p.Inputs != nil && p.HostInputs != nil {
 		return fmt.Errorf("mcmc: Problem has Inputs and Ask: set one of them")
 	}
-	if (p.Inputs != nil || p.Ask != nil) && kernel.Needs() != NeedsNothing {
+	if (p.Inputs != nil || p.HostInputs != nil) && kernel.Needs() != NeedsNothing {
 		return fmt.Errorf("mcmc: the target takes new inputs at each move, but %T carries the log-density of the move before: "+
 			"use a kernel for noisy gradients, such as mcmc.SGLD or mcmc.SGHMC", kernel)
 	}
@@ -161,7 +161,7 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 // record is what of the settings decides the result, for checkpoints.
 func (s Settings) record() (string, error) {
 	decides := map[string]any{
-		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.UnitScale, "tuned": s.Tuned, "dtype": s.DType.String(),
+		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.FixedScale, "tuned": s.Tuned, "dtype": s.DType.String(),
 	}
 	if s.Devices > 1 {
 		decides["devices"] = s.Devices

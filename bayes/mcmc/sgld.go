@@ -9,7 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-var _ Starter = SGLD{}
+var _ Stateful = SGLD{}
 
 // SGLD is stochastic gradient Langevin dynamics (Welling and Teh 2011, eq. 4):
 //
@@ -46,7 +46,7 @@ func (k SGLD) Check(int) error {
 // moved counts a particle's moves, t.
 const moved = "moved"
 
-// Start implements Starter.
+// Start implements Stateful.
 func (k SGLD) Start(_ random.Stream, s State) State {
 	s = startSafe(s)
 	s.Own[moved] = Zeros(s.Phi.Graph(), s.PerParticle())
@@ -61,8 +61,8 @@ func (k SGLD) Move(rng random.Stream, s State, target Target, tuning Tuning) (St
 	}
 	z := normal(rng, s.Phi)
 	next, info := moveSafely(s, target, func(gradient *Node) *Node {
-		drift := Mul(tuning.Scaled(tuning.Scaled(gradient)), spread(MulScalar(e, 0.5), z))
-		return Add(s.Phi, Add(drift, Mul(tuning.Scaled(z), spread(Sqrt(e), z))))
+		drift := Mul(tuning.Scaled(tuning.Scaled(gradient)), overCoordinates(MulScalar(e, 0.5), z))
+		return Add(s.Phi, Add(drift, Mul(tuning.Scaled(z), overCoordinates(Sqrt(e), z))))
 	})
 	next.Own[moved] = AddScalar(s.Own[moved], 1)
 	return next, info

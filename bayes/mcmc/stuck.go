@@ -6,7 +6,7 @@ import (
 )
 
 // hopeless is after how many transitions of all chains together without one that moved a run is given up.
-const hopeless = 1000
+const maxRejections = 1000
 
 // stuck is an error if no transition after the warm-up was accepted, or all diverged.
 func (r *run) stuck() error {

@@ -10,7 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-var _ Starter = ULA{}
+var _ Stateful = ULA{}
 
 // ULA is the unadjusted Langevin algorithm (Roberts and Tweedie 1996; Durmus and Moulines 2017):
 //
@@ -31,7 +31,7 @@ func (k ULA) Needs() Needs { return NeedsNothing }
 // Check implements Kernel.
 func (k ULA) Check(int) error { return positive("ULA.StepSize", k.StepSize) }
 
-// Start implements Starter.
+// Start implements Stateful.
 func (k ULA) Start(_ random.Stream, s State) State { return startSafe(s) }
 
 // Move implements Kernel.

@@ -37,7 +37,7 @@ func (s Settings) tunes(kernel Kernel) bool {
 
 // scales says whether the moves take scales of the coordinates.
 func (s Settings) scales(kernel Kernel) bool {
-	return len(s.Tuned.Scale) > 0 || s.tunes(kernel) && !s.UnitScale
+	return len(s.Tuned.Scale) > 0 || s.tunes(kernel) && !s.FixedScale
 }
 
 func newWarming(s Settings, kernel Kernel, dim int) *warming {
@@ -112,7 +112,7 @@ func (r *run) tune() error {
 	w.Done++
 	_, target := r.kernel.(Tunable).Tune()
 	tuned.StepSize = w.Average.next(target, w.Last)
-	if begin, ends := slowWindows(r.WarmUp); !r.UnitScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
+	if begin, ends := slowWindows(r.WarmUp); !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
 		phi, err := r.host("phi")
 		if err != nil {
 			return err

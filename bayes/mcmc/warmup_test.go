@@ -179,7 +179,7 @@ func TestWarmUpKeepsWhatIsSet(t *testing.T) {
 			t.Errorf("%+v: %d moves of warm-up, want %d", c.kernel, result.WarmUpMoves, want)
 		}
 	}
-	result, err := Sample(context.Background(), problem, MALA{}, Settings{Chains: 20, Draws: 10, WarmUp: 100, UnitScale: true, Engine: engine})
+	result, err := Sample(context.Background(), problem, MALA{}, Settings{Chains: 20, Draws: 10, WarmUp: 100, FixedScale: true, Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (a Activation) check() error {
 func (a Activation) Parameters() []Parameter { return nil }
 
 // Apply applies the function to every element.
-func (a Activation) Apply(_ Leaves, h Value) Value {
+func (a Activation) Apply(_ Params, h Value) Value {
 	return Value{activations[a](h.Node), h.PerParticle}
 }
 

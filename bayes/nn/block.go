@@ -18,7 +18,7 @@ func Block(x *graph.Node, c int) *graph.Node {
 	if missing := blocks*c - particles; missing > 0 {
 		x = graph.Concatenate([]*graph.Node{x, graph.Zeros(x.Graph(), shapes.Make(x.DType(), missing, n))}, 0)
 	}
-	return compute.Hold(graph.TransposeAllAxes(graph.Reshape(x, blocks, c, n), 0, 2, 1), stored)
+	return compute.Materialise(graph.TransposeAllAxes(graph.Reshape(x, blocks, c, n), 0, 2, 1), stored)
 }
 
 // Unblock is the inverse of Block for J particles: [ceil(J/c), n, c] to [J, n].
@@ -36,7 +36,7 @@ func Unblock(x *graph.Node, particles int) *graph.Node {
 
 // holdGradient is z, whose gradient is evaluated once and stored.
 func holdGradient(z, stored *graph.Node) *graph.Node {
-	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node { return compute.Hold(v, stored) })
+	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node { return compute.Materialise(v, stored) })
 }
 
 // addToRows is z, [J/c, out, B, c], plus a vector for each particle, [J/c, out, c]. The gradient with respect to the vector, a sum over rows, is taken in

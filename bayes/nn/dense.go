@@ -29,7 +29,7 @@ func (d Dense) Parameters() []Parameter {
 }
 
 // Apply maps [in, B] to [out, B], or [J/c, in, B, c] to [J/c, out, B, c]; a shared input becomes per particle if a parameter is.
-func (d Dense) Apply(leaves Leaves, h Value) Value {
+func (d Dense) Apply(leaves Params, h Value) Value {
 	w, b := leaves[d.name(Weights)], leaves[d.name(Biases)]
 	z := d.product(w, h)
 	if w.PerParticle && b.PerParticle && z.Node.Shape().Dim(-1) > 1 {

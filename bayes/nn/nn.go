@@ -58,15 +58,15 @@ func (p Parameter) Size() int {
 	return n
 }
 
-// Leaves are parameters in a graph, by name.
-type Leaves map[string]Value
+// Params are parameters in a graph, by name.
+type Params map[string]Value
 
 // Layer is one stage of a network: it takes the value of the stage before.
 type Layer interface {
 	// Parameters of the layer, in the order of the flat layout; none for an activation.
 	Parameters() []Parameter
 	// Apply builds the layer's graph; it panics as GoMLX does.
-	Apply(leaves Leaves, h Value) Value
+	Apply(leaves Params, h Value) Value
 }
 
 // Network describes a network before the widths of its input and output are known.

@@ -82,7 +82,7 @@ func longProduct(w *graph.Node, h Value) *graph.Node {
 func blockProduct(w *graph.Node, h Value) *graph.Node {
 	x := h.Node
 	if h.PerParticle {
-		x = compute.Hold(x, w)
+		x = compute.Materialise(x, w)
 	}
 	// As [J/c, out, in, B, c], with ones where a factor has no such axis.
 	const outs, ins, rows = 1, 2, 3

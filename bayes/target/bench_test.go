@@ -38,7 +38,7 @@ func BenchmarkGradient(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := NewPlan(bound, compute.Float32, Work{Particles: c.particles, Rows: c.rows})
+			plan, err := NewPlan(bound, compute.Float32, Workload{Particles: c.particles, Rows: c.rows})
 			if err != nil {
 				b.Fatal(err)
 			}

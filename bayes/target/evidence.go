@@ -19,12 +19,12 @@ type Evidence struct {
 // identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held constant
 // (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
 func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
-	w := l.Weigh(phi, psi, logWeights, batch, Bayes)
+	w := l.Reweight(phi, psi, logWeights, batch, LikelihoodPotential)
 	return Evidence{w.LogLikelihood, w.LogSum, w.Gradient}
 }
 
-// Weighing says by what factor the weights of particles change, in logs, [c], from what was evaluated of them.
-type Weighing struct {
+// Potential says by what factor the weights of particles change, in logs, [c], from what was evaluated of them.
+type Potential struct {
 	Factor   func(e Evaluated) *Node
 	Gradient bool // whether Factor needs Evaluated.Gradient
 }
@@ -41,12 +41,12 @@ func (e Evaluated) Of(x *Node) *Node { return part(x, e.From, e.To) }
 
 // Bayes multiplies the weights by the likelihood; Keep leaves them as they are.
 var (
-	Bayes = Weighing{Factor: func(e Evaluated) *Node { return e.LogLikelihood }}
-	Keep  = Weighing{Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) }}
+	LikelihoodPotential = Potential{Factor: func(e Evaluated) *Node { return e.LogLikelihood }}
+	UnitPotential       = Potential{Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) }}
 )
 
-// Weighed are particles after a batch, with new weights W_j.
-type Weighed struct {
+// Reweighted are particles after a batch, with new weights W_j.
+type Reweighted struct {
 	LogLikelihood *Node // [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
 	LogWeights    *Node // [J], not normalised; -Inf where the log-likelihood, or the gradient that was asked for, is not finite
 	LogSum        *Node // scalar: log of the sum of the weights; -Inf if no particle has any
@@ -55,7 +55,7 @@ type Weighed struct {
 
 // Weigh evaluates the batch, gives the particles with logWeights, [J], new ones, and the gradient with respect to psi under these, in one
 // pass: chunks merge as running log-sum-exps do.
-func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weighing) Weighed {
+func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
@@ -98,7 +98,7 @@ func (l Likelihood) Weigh(phi, psi, logWeights *Node, batch Batch, weighing Weig
 		}
 		maximum = both
 	}
-	return Weighed{
+	return Reweighted{
 		LogLikelihood: concatenate(parts),
 		LogWeights:    concatenate(joints),
 		LogSum:        Add(maximum, Log(total)),

@@ -22,13 +22,13 @@ const (
 )
 
 // inBlocks says whether blocks are worth while.
-func inBlocks(bound *bayes.Bound, rows int) bool {
+func inBlocks(bound *bayes.BoundModel, rows int) bool {
 	matrix := bound.LargestOwnMatrix()
 	return matrix > 0 && matrix <= blockMatrix && rows <= blockRows
 }
 
 // Work is what is to be evaluated at once.
-type Work struct {
+type Workload struct {
 	Particles, Rows int
 	Forward         bool // no gradients
 	Devices         int  // that share the particles; 0: one
@@ -37,7 +37,7 @@ type Work struct {
 
 // NewPlan plans the evaluation of particles on batches of rows. Where each particle multiplies large matrices of its own, chunks run side
 // by side, since each of these products keeps to one processor; several devices are side by side already.
-func NewPlan(bound *bayes.Bound, dtype compute.DType, work Work) (compute.Plan, error) {
+func NewPlan(bound *bayes.BoundModel, dtype compute.DType, work Workload) (compute.Plan, error) {
 	copies := activationCopies
 	if work.Forward {
 		copies = forwardCopies
@@ -58,7 +58,7 @@ func (l Likelihood) block(g *graph.Graph, particles, rows int) int {
 		return 1
 	}
 	devices := max(1, l.Plan.Devices)
-	block := compute.Vector(g.Backend(), particles/devices)
+	block := compute.SIMDWidth(g.Backend(), particles/devices)
 	if devices > 1 && particles/devices%block != 0 {
 		return 1
 	}

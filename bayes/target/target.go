@@ -52,14 +52,14 @@ func (b Batch) count() *Node {
 
 // Likelihood evaluates log p(y_batch | phi_j; psi), unscaled. Its methods build graph, and panic as GoMLX does.
 type Likelihood struct {
-	Model *bayes.Bound
+	Model *bayes.BoundModel
 	Plan  compute.Plan // of the particle axis
 }
 
 // chunk is a part of the particles in the network's suffix.
 type chunk struct {
 	from, to int
-	leaves   nn.Leaves // all parameters that the suffix and the likelihood use
+	leaves   nn.Params // all parameters that the suffix and the likelihood use
 }
 
 func (c chunk) particles() int { return c.to - c.from }
@@ -69,8 +69,8 @@ type evaluation struct {
 	Likelihood
 	batch  Batch
 	phi    *Node
-	prefix nn.Leaves
-	common nn.Leaves // shared parameters behind the prefix
+	prefix nn.Params
+	common nn.Params // shared parameters behind the prefix
 	input  nn.Value  // what the prefix gives
 }
 
@@ -109,7 +109,7 @@ func (e *evaluation) chunk(from, to int, after *Node) chunk {
 	if e.Plan.Chunks() > 1 {
 		phi = Slice(phi, AxisRange(from, to))
 		if after != nil {
-			phi = compute.After(phi, after)
+			phi = compute.Barrier(phi, after)
 		}
 	}
 	leaves := e.Model.Unpack(nn.Block(phi, e.block(phi.Graph(), to-from, e.batch.Y.Shape().Dim(0))), nil, func(s bayes.Slot) bool { return s.Stochastic })
@@ -213,7 +213,7 @@ type MiniBatch struct {
 
 // Points is the posterior that so many points would give, known from batches of B of the data's N rows: log p(phi) + (Points/B) log p(y_batch | phi; psi). By
 // the mean over batches, or by one batch of all rows, it is the posterior with the likelihood to the power Points/N, tempered.
-type Points struct {
+type Tempered struct {
 	Likelihood
 	Points float64 // above 0
 }
@@ -231,7 +231,7 @@ type Target interface {
 var (
 	_ Target = Full{}
 	_ Target = MiniBatch{}
-	_ Target = Points{}
+	_ Target = Tempered{}
 )
 
 // Scale implements Target: 1.
@@ -243,7 +243,7 @@ func (m MiniBatch) Scale(batch Batch) *Node {
 }
 
 // Scale implements Target: Points/B, where B counts the batch's real rows.
-func (p Points) Scale(batch Batch) *Node {
+func (p Tempered) Scale(batch Batch) *Node {
 	return Div(ConstAs(batch.Y, p.Points), batch.count())
 }
 
@@ -258,7 +258,7 @@ func (m MiniBatch) LogPosterior(phi, psi *Node, batch Batch) *Node {
 }
 
 // LogPosterior implements Target.
-func (p Points) LogPosterior(phi, psi *Node, batch Batch) *Node {
+func (p Tempered) LogPosterior(phi, psi *Node, batch Batch) *Node {
 	return p.logPosterior(phi, psi, batch, p.Scale(batch))
 }
 
@@ -273,7 +273,7 @@ func (m MiniBatch) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node)
 }
 
 // Gradient implements Target.
-func (p Points) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+func (p Tempered) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
 	return p.gradientOfPosterior(phi, psi, batch, p.Scale(batch))
 }
 

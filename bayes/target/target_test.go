@@ -46,7 +46,7 @@ func mlp(a nn.Activation) nn.MLP { return nn.MLP{Hidden: []int{4, 3}, Activation
 
 // scene is a model with data and parameters that are all different numbers.
 type scene struct {
-	bound                      *bayes.Bound
+	bound                      *bayes.BoundModel
 	phi, psi, logWeights, x, y []float64
 	phiRows, xRows             [][]float64
 	likelihood                 func(chunk int) Likelihood
@@ -83,7 +83,7 @@ func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
 			t.Fatal(err)
 		}
 		if chunk == 16 { // the third waits for the first, not for the second
-			plan.Lanes = 2
+			plan.Concurrent = 2
 		}
 		return Likelihood{Model: bound, Plan: plan}
 	}
@@ -299,7 +299,7 @@ func TestScale(t *testing.T) {
 			return []*Node{
 				s.bound.LogPrior(phi), Full{l}.LogPosterior(phi, psi, b), MiniBatch{l, 21}.LogPosterior(phi, psi, padded(b)),
 				l.Evidence(phi, psi, logWeights, padded(b)).Gradient, l.LogPredictive(phi, psi, logWeights, padded(b)),
-				Points{l, 3}.LogPosterior(phi, psi, padded(b)),
+				Tempered{l, 3}.LogPosterior(phi, psi, padded(b)),
 			}
 		})()
 		computetest.Near(t, "Points", out[5], points, tolerance(dtype))

@@ -105,18 +105,18 @@ func TestRun(t *testing.T) {
 	const start, end = `echo 'gobnn-event {"event": "start", "cell": 0, "cells": 1}'` + "\n", `echo 'gobnn-event {"event": "end", "cell": 0, "seconds": 1.5}'` + "\n"
 	t.Run("works", func(t *testing.T) {
 		r := runner(t, start+end+`[ "$5" = 60 ] && cp "$4/done.ipynb.txt" "$3"`)
-		var told int
+		var outcome int
 		r.Cell = func(cell, cells int, took float64) {
 			if cell != 1 || cells != 1 || took != 1.5 {
 				t.Errorf("told of cell %d of %d, %v s", cell, cells, took)
 			}
-			told++
+			outcome++
 		}
 		if err := r.Run(context.Background(), "story"); err != nil {
 			t.Fatal(err)
 		}
-		if told != 1 {
-			t.Errorf("told %d times, want once", told)
+		if outcome != 1 {
+			t.Errorf("told %d times, want once", outcome)
 		}
 		if got, want := read(t, filepath.Join(r.Folder, "story.ipynb")), read(t, filepath.Join(r.Folder, "done.ipynb.txt")); got != want {
 			t.Errorf("the notebook is %s, want %s", got, want)

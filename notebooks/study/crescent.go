@@ -37,7 +37,7 @@ func (crescent) Parameters() []nn.Parameter {
 	return parameters
 }
 
-func (crescent) Apply(leaves nn.Leaves, h nn.Value) nn.Value {
+func (crescent) Apply(leaves nn.Params, h nn.Value) nn.Value {
 	psi := graph.AddScalar(leaves[shifted].Node, .1)
 	for psi.Rank() < 3 {
 		psi = graph.ExpandAxes(psi, 0)

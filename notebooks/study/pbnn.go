@@ -46,7 +46,7 @@ var (
 	penaltyFive    = penaltyRun{"PBNN n = 5 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5}, 40}
 	penaltyTen     = penaltyRun{"PBNN n = 10 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 10, Batches: 5}, 40}
 	penaltyNaive   = penaltyRun{"no penalty n = 10", pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches, Rule: pbnn.Naive}, 40}
-	penaltyTempers = penaltyRun{"tempered n = 5", pbnn.AllRows{Target: pbnn.TargetTempered{N: 5}, Kernel: mcmc.HMC{}}, 1}
+	penaltyTempers = penaltyRun{"tempered n = 5", pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{}}, 1}
 )
 
 // penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
@@ -231,12 +231,12 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 
 // exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1).
 func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, spread []float64, err error) {
-	law, err := plane{data, noise}.law(float64(data.Rows()))
+	distribution, err := plane{data, noise}.distribution(float64(data.Rows()))
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, at := range x {
-		c, s, err := law.prediction([]float64{at})
+		c, s, err := distribution.prediction([]float64{at})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -24,7 +24,7 @@ var acceptanceTargets = []struct {
 	step   float64
 }{
 	{"all rows, h = 0.0003", func(int) pbnn.FromMiniBatches { return pbnn.TargetFull{} }, .0003},
-	{"n points, h = 0.01", func(n int) pbnn.FromMiniBatches { return pbnn.TargetExpected{N: n} }, .01},
+	{"n points, h = 0.01", func(n int) pbnn.FromMiniBatches { return pbnn.TargetExpected{Points: n} }, .01},
 }
 
 func acceptancePoints(o Options, data *dataset.Dataset, modes func(context.Context) (*bayes.Posterior, error)) []point {

@@ -50,7 +50,7 @@ func biasPoints(o Options) []point {
 		return (math.Exp(rng.NormFloat64()) - math.Exp(.5)) / math.Sqrt(math.E*(math.E-1))
 	})
 	for _, widths := range []float64{.5, 1, 1.5, 2.5} {
-		add(heavyRows, heavy, fmt.Sprintf("step %g widths", widths), pbnn.Metropolis{Target: pbnn.TargetExpected{N: 2}, BatchSize: 2, Batches: 10, StepSize: widths * heavy.width(2)})
+		add(heavyRows, heavy, fmt.Sprintf("step %g widths", widths), pbnn.Metropolis{Target: pbnn.TargetExpected{Points: 2}, BatchSize: 2, Batches: 10, StepSize: widths * heavy.width(2)})
 	}
 	return points
 }
@@ -58,11 +58,11 @@ func biasPoints(o Options) []point {
 // bias is a repetition: how far off the draws are, and what the result says of its noise.
 func (p plane) bias(ctx context.Context, sampler pbnn.Metropolis, s mcmc.Settings, repetition int) (Result, error) {
 	s.Seed = uint64(repetition + 1)
-	result, law, err := p.sample(ctx, sampler, s)
+	result, distribution, err := p.sample(ctx, sampler, s)
 	if err != nil {
 		return Result{}, err
 	}
-	center, variance := law.moments(result.Chains.Draws)
+	center, variance := distribution.moments(result.Chains.Draws)
 	return Result{Values: map[string]float64{
 		"error of the mean": center, "error of the variance": variance, "sigma^2": result.Noise, "acceptance": result.Acceptance, "Result.Bias": result.Bias,
 	}}, nil

@@ -14,19 +14,19 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// What the paper says in words of the step (section 6.3): with the penalty the law of the draws does not depend on eta, with SGLD and the unadjusted Langevin algorithm it does.
+// What the paper says in words of the step (section 6.3): with the penalty the distribution of the draws does not depend on eta, with SGLD and the unadjusted Langevin algorithm it does.
 
 // etaSamplers are the study's methods, by the step h = sqrt(2 eta): all sample the posterior of 20 points.
 func etaSamplers(h float64) []penaltyRun {
 	const n = 20
-	penalty := pbnn.Metropolis{Target: pbnn.TargetExpected{N: n}, BatchSize: n, Batches: 10, StepSize: h}
+	penalty := pbnn.Metropolis{Target: pbnn.TargetExpected{Points: n}, BatchSize: n, Batches: 10, StepSize: h}
 	langevin := penalty
 	langevin.Proposal = pbnn.Langevin
 	return []penaltyRun{
 		{name: "penalty random walk", sampler: penalty},
 		{name: "penalty Langevin", sampler: langevin},
-		{name: "SGLD", sampler: pbnn.Unadjusted{Target: pbnn.TargetExpected{N: n}, BatchSize: n, Kernel: mcmc.SGLD{StepSize: h * h}}},
-		{name: "Langevin, all rows", sampler: pbnn.AllRows{Target: pbnn.TargetTempered{N: n}, Kernel: mcmc.ULA{StepSize: h}}},
+		{name: "SGLD", sampler: pbnn.Unadjusted{Target: pbnn.TargetExpected{Points: n}, BatchSize: n, Kernel: mcmc.SGLD{StepSize: h * h}}},
+		{name: "Langevin, all rows", sampler: pbnn.AllRows{Target: pbnn.TargetTempered{Points: n}, Kernel: mcmc.ULA{StepSize: h}}},
 	}
 }
 
@@ -43,11 +43,11 @@ func etaRuns(o Options) []point {
 				run: func(ctx context.Context, repetition int) (Result, error) {
 					settings := settings
 					settings.Seed = uint64(repetition + 1)
-					result, law, err := p.sample(ctx, s.sampler, settings)
+					result, distribution, err := p.sample(ctx, s.sampler, settings)
 					if err != nil {
 						return Result{}, err
 					}
-					return p.predicted(result, law)
+					return p.predicted(result, distribution)
 				},
 			})
 		}
@@ -56,12 +56,12 @@ func etaRuns(o Options) []point {
 }
 
 // predicted compares the predictions at 20 places with the exact ones: their means' distance, in exact epistemic standard deviations, and the ratio of the epistemic standard deviations; means over the places.
-func (p plane) predicted(result *pbnn.Result, law *normal) (Result, error) {
+func (p plane) predicted(result *pbnn.Result, distribution *normal) (Result, error) {
 	const places = 20
 	distance, ratio := 0., 0.
 	for place := range places {
 		x := p.data.X.RawRowView(place)
-		center, spread, err := law.prediction(x)
+		center, spread, err := distribution.prediction(x)
 		if err != nil {
 			return Result{}, err
 		}

@@ -30,7 +30,7 @@ type passLaw struct {
 
 var passLaws = []passLaw{
 	{"posterior of all rows", pbnn.TargetFull{}, pbnn.TargetFullData{}, .13, .05},
-	{"posterior of 100 points", pbnn.TargetExpected{N: 100}, pbnn.TargetTempered{N: 100}, 1, .3},
+	{"posterior of 100 points", pbnn.TargetExpected{Points: 100}, pbnn.TargetTempered{Points: 100}, 1, .3},
 }
 
 // passSamplers are the study's methods. With all rows steps of 1.1 widths are about the best in 5 dimensions (Roberts and Rosenthal 2001, section 2).
@@ -55,10 +55,10 @@ func passPoints(o Options) []point {
 	p := newPlane("plane", passRows, 4, .6, func(rng *rand.Rand) float64 { return .6 * rng.NormFloat64() })
 	budget := cmp.Or(o.Epochs, passBudget)
 	var points []point
-	for _, law := range passLaws {
-		for _, run := range passSamplers(law, p.width(law.batches.Points(passRows))) {
+	for _, distribution := range passLaws {
+		for _, run := range passSamplers(distribution, p.width(distribution.batches.EffectivePoints(passRows))) {
 			points = append(points, point{
-				data: law.name, method: run.name, settings: []any{fmt.Sprintf("%#v", run.sampler), budget, passChains, p.data.Hash()},
+				data: distribution.name, method: run.name, settings: []any{fmt.Sprintf("%#v", run.sampler), budget, passChains, p.data.Hash()},
 				run: func(ctx context.Context, repetition int) (Result, error) {
 					return p.atPasses(ctx, run.sampler, float64(budget), uint64(repetition+1))
 				},
@@ -79,7 +79,7 @@ func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float6
 	// transitions that are more than the budget has, of Barker at most a round each
 	moves := int(math.Ceil(budget * float64(p.data.Rows()) / float64(sampler.RowsPerMove(p.data.Rows()))))
 	thin := max(1, moves/1500)
-	result, law, err := p.sample(ctx, sampler, mcmc.Settings{Chains: passChains, Draws: max(20, (moves+thin-1)/thin), Thin: thin, WarmUp: 20, Seed: seed})
+	result, distribution, err := p.sample(ctx, sampler, mcmc.Settings{Chains: passChains, Draws: max(20, (moves+thin-1)/thin), Thin: thin, WarmUp: 20, Seed: seed})
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,7 +90,7 @@ func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float6
 	series := map[string][]float64{}
 	squares := make([]float64, kept)
 	for place := range places {
-		center, spread, err := law.prediction(p.data.X.RawRowView(place))
+		center, spread, err := distribution.prediction(p.data.X.RawRowView(place))
 		if err != nil {
 			return Result{}, err
 		}

@@ -52,8 +52,8 @@ func (p plane) model() bayes.Model {
 // width is about a posterior's standard deviation of one weight, given so many points.
 func (p plane) width(points float64) float64 { return p.noise / math.Sqrt(points) }
 
-// law is the posterior of (w, b) when the data count as so many points: the likelihood to the power points/N (Bishop 2006, eq. 3.53 and 3.54, with another noise).
-func (p plane) law(points float64) (*normal, error) {
+// distribution is the posterior of (w, b) when the data count as so many points: the likelihood to the power points/N (Bishop 2006, eq. 3.53 and 3.54, with another noise).
+func (p plane) distribution(points float64) (*normal, error) {
 	features := p.data.Dims()
 	precision, right := mat.NewSymDense(features+1, nil), mat.NewVecDense(features+1, nil)
 	for k := range features + 1 {
@@ -87,7 +87,7 @@ type normal struct {
 	root mat.TriDense // U
 }
 
-// white is U (theta - mean): N(0, I) if theta is of the law.
+// white is U (theta - mean): N(0, I) if theta is of the distribution.
 func (n *normal) white(theta []float64) []float64 {
 	d := mat.NewVecDense(len(theta), nil)
 	for k, v := range theta {
@@ -135,13 +135,13 @@ func (p plane) start(n *normal, particles int, seed uint64) (*bayes.Posterior, e
 	return posterior, nil
 }
 
-// sample runs chains of a sampler from exact draws of its law. A cancelled run is an error: half of one is no repetition.
+// sample runs chains of a sampler from exact draws of its distribution. A cancelled run is an error: half of one is no repetition.
 func (p plane) sample(ctx context.Context, sampler pbnn.Sampler, s mcmc.Settings) (*pbnn.Result, *normal, error) {
-	law, err := p.law(sampler.Law().Points(p.data.Rows()))
+	distribution, err := p.distribution(sampler.Sampled().EffectivePoints(p.data.Rows()))
 	if err != nil {
 		return nil, nil, err
 	}
-	start, err := p.start(law, s.Chains, s.Seed)
+	start, err := p.start(distribution, s.Chains, s.Seed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,10 +149,10 @@ func (p plane) sample(ctx context.Context, sampler pbnn.Sampler, s mcmc.Settings
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	return result, law, err
+	return result, distribution, err
 }
 
-// moments are how far the draws' mean and variance are from the law's, in standard deviations and as a share of the variance: the mean over the whitened coordinates.
+// moments are how far the draws' mean and variance are from the distribution's, in standard deviations and as a share of the variance: the mean over the whitened coordinates.
 func (n *normal) moments(draws *mcmc.Draws) (center, variance float64) {
 	each := 1 / float64(draws.Chains*draws.PerChain*draws.Dim)
 	for chain := range draws.Chains {

@@ -26,7 +26,7 @@ import (
 // other layers. The paper leaves open how those are trained (here by MAP, jointly with the last layer), the activation, the prior, the sampler of the BNN, and where the
 // regression's test rows lie.
 
-// The methods. The third is what the text rules out but the caption allows: the whole network stochastic. The law of n = 100 points for MNIST's 15910 parameters is so wide that its chains,
+// The methods. The third is what the text rules out but the caption allows: the whole network stochastic. The distribution of n = 100 points for MNIST's 15910 parameters is so wide that its chains,
 // which begin at the mode, are still on their way when they end: accuracy 0.90 on the test part; five times as many moves come to 0.86 on the validation part.
 const (
 	lastLayerFull    = "BNN"
@@ -73,7 +73,7 @@ var reliabilityWave = reliabilityData{
 	n:      5, batches: 5, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 40, wholePenalty: 40}, chains: 4, draws: 100, reps: 5,
 }
 
-// gap is 500 rows of the wave's law, evenly over the gap in it.
+// gap is 500 rows of the wave's distribution, evenly over the gap in it.
 func gap(seed uint64) *dataset.Dataset {
 	const rows = 500
 	rng := rand.New(rand.NewPCG(seed, 0x676170)) // "gap"

@@ -210,7 +210,7 @@ func TestReliabilityMethods(t *testing.T) {
 	}
 }
 
-// The rows in the gap are where the data have none, of the same law.
+// The rows in the gap are where the data have none, of the same distribution.
 func TestGap(t *testing.T) {
 	d := gap(1)
 	if err := d.Validate(); err != nil {

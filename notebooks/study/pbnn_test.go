@@ -99,11 +99,11 @@ func testPlane() plane {
 	return newPlane("plane", 40, 2, .5, func(rng *rand.Rand) float64 { return .5 * rng.NormFloat64() })
 }
 
-// The law of all rows is that of an implementation apart, and so are the predictions; of fewer points it is that of more noise. Exact draws are white, and have the law's moments to 4 standard errors.
+// The distribution of all rows is that of an implementation apart, and so are the predictions; of fewer points it is that of more noise. Exact draws are white, and have the distribution's moments to 4 standard errors.
 func TestPlane(t *testing.T) {
 	p := testPlane()
 	for _, points := range []float64{40, 10} {
-		law, err := p.law(points)
+		distribution, err := p.distribution(points)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestPlane(t *testing.T) {
 		}
 		mean, covariance, _ := l.Posterior()
 		at := mat.NewVecDense(3, []float64{.7, -2, 1})
-		center, spread, err := law.prediction([]float64{.7, -2})
+		center, spread, err := distribution.prediction([]float64{.7, -2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestPlane(t *testing.T) {
 			t.Errorf("%g points: the prediction is %g, %g, want %g, %g", points, center, spread, wantCenter, wantSpread)
 		}
 		const draws = 4000
-		posterior, err := p.start(law, draws, 3)
+		posterior, err := p.start(distribution, draws, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,11 +156,11 @@ func TestPenaltyMeasures(t *testing.T) {
 	}
 	for widths, want := range map[float64]float64{.4: 1 / math.Sqrt(1-.04), 1.2: 1 / math.Sqrt(1-.36)} { // of a Gaussian (Roberts and Tweedie 1996, section 1.4.1), posterior width by width only
 		h := widths * p.width(200)
-		result, law, err := p.sample(t.Context(), pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.ULA{StepSize: h}}, s)
+		result, distribution, err := p.sample(t.Context(), pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.ULA{StepSize: h}}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := p.predicted(result, law)
+		r, err := p.predicted(result, distribution)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@
 // chunked, nor on how many devices share them, nor on where a run was interrupted. The function is Threefry-2x32 with 20
 // rounds (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), a block cipher weakened to
 // what statistics need: it passes the same batteries of tests as the generators with state. It is written in graph
-// operations, which XLA fuses into what consumes the numbers; where several loops do, they are made once and stored (compute.Hold).
+// operations, which XLA fuses into what consumes the numbers; where several loops do, they are made once and stored (compute.Materialise).
 //
 //	rng := random.New(g, seed).At(step)               // the stream of one step
 //	u := rng.Named("resample").Uniform(dtype, J)      // [J]
@@ -80,7 +80,7 @@ func (s Stream) forMany(dims []int) Stream {
 	if numbers < worthStoring {
 		return s
 	}
-	return FromSeed(compute.Apart(Concatenate([]*Node{Reshape(s.key0, 1), Reshape(s.key1, 1)}, 0)))
+	return FromSeed(compute.MaterialiseKey(Concatenate([]*Node{Reshape(s.key0, 1), Reshape(s.key1, 1)}, 0)))
 }
 
 // Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first axis,
@@ -102,7 +102,7 @@ func (s Stream) words(dims []int) (*Node, *Node) {
 // neither 0 nor 1 can occur.
 func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *Node {
 	s = s.forMany(dims)
-	return compute.Hold(s.uniform(dtype, dims), s.key0)
+	return compute.Materialise(s.uniform(dtype, dims), s.key0)
 }
 
 func (s Stream) uniform(dtype dtypes.DType, dims []int) *Node {
@@ -130,7 +130,7 @@ func uniform23(bits *Node) *Node {
 // two uniforms of 32 bits, reaching 6.7.
 func (s Stream) Normal(dtype dtypes.DType, dims ...int) *Node {
 	s = s.forMany(dims)
-	return compute.Hold(s.normal(dtype, dims), s.key0)
+	return compute.Materialise(s.normal(dtype, dims), s.key0)
 }
 
 func (s Stream) normal(dtype dtypes.DType, dims []int) *Node {

@@ -143,7 +143,7 @@ func (k langevin) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mc
 	return next, info
 }
 
-// Start implements mcmc.Starter: only the fault carries a momentum.
+// Start implements mcmc.Stateful: only the fault carries a momentum.
 func (k hamiltonian) Start(rng random.Stream, s mcmc.State) mcmc.State {
 	if k.fault == "momentum not refreshed" {
 		s.Own = map[string]*Node{"momentum": gauss(rng, s.Phi)}

@@ -1,4 +1,4 @@
-// Package check tests Markov kernels and sequential samplers against laws of which everything is known. Call it from a test:
+// Package check tests Markov kernels and sequential samplers against distributions of which everything is known. Call it from a test:
 //
 //	func TestMyKernel(t *testing.T) {
 //		check.Kernel(t, MyKernel{StepSize: 0.5}, check.Options{})
@@ -10,7 +10,7 @@
 // # What a kernel is tested on
 //
 // All targets, and all ways to begin on them, are rows of one [J, D]: one compiled move, called again and again from the host, tests everything. By default the
-// targets are [Targets]: a correlated Gaussian, a skewed law, a banana, a mixture of two modes, a bounded law with jumps and NaNs outside, and a conjugate regression in
+// targets are [Targets]: a correlated Gaussian, a skewed distribution, a banana, a mixture of two modes, a bounded distribution with jumps and NaNs outside, and a conjugate regression in
 // which every particle has data of its own. All have two coordinates with unlike scales, since what is symmetric hides mistakes of sign and order. Standard deviations
 // are 0.5 to 1.7: a step size of 0.3 to 1.2 suits most kernels. Kernels that take several Moves for a transition are followed by Info.Complete:
 // a particle that has completed waits for the others.
@@ -19,7 +19,7 @@
 //
 // Invariant: chains that begin as exact draws must be exact draws after every number of transitions. Each coordinate is turned into a uniform given those before it
 // (Rosenblatt 1952), which is compared in distribution (Kolmogorov and Smirnov), mean, variance and dependence; the log-density is compared with that of fresh draws.
-// It sees a wrong acceptance, proposal ratio, Jacobian, reference law or temper. It cannot see a kernel that does nothing, nor one whose proposals
+// It sees a wrong acceptance, proposal ratio, Jacobian, reference distribution or temper. It cannot see a kernel that does nothing, nor one whose proposals
 // are bad but whose acceptance is right, as Langevin's with the gradient's sign flipped throughout.
 //
 // Converged: chains that all begin at one place off the middle must be exact draws at the end. It sees just those two, and moves that do not reach everywhere. It cannot

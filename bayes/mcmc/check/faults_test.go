@@ -94,7 +94,7 @@ func pvalue(t Test) string {
 	return fmt.Sprintf("(p %.1g)", t.PValue)
 }
 
-// What is wrong without being a fault in a step: discretisation without a test of Metropolis, a wrong stationary law, a path that is not reversible, and a mini-batch
+// What is wrong without being a fault in a step: discretisation without a test of Metropolis, a wrong stationary distribution, a path that is not reversible, and a mini-batch
 // without N/n. Each is seen, and by the tests that are for it.
 func TestBias(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ func (b block) independent() int {
 	return b.to
 }
 
-// ended compares where a block's chains end with the exact law: each coordinate's uniforms, the moments of their normal scores, which see shifts and
+// ended compares where a block's chains end with the exact distribution: each coordinate's uniforms, the moments of their normal scores, which see shifts and
 // scales better, their dependence, and the log-density, against fresh exact draws.
 func ended(c *chains, report *Report, b block, phi, data, logDensity, fresh []float64) {
 	b.to = b.independent()

@@ -13,8 +13,8 @@ import (
 
 // Options say how a kernel is tested. The zero value works.
 type Options struct {
-	// Targets are the laws that the kernel must leave invariant, all of one dimension; default Targets(). A kernel whose law is its own, such as
-	// mcmc.OrnsteinUhlenbeck, is tested on that law.
+	// Targets are the distributions that the kernel must leave invariant, all of one dimension; default Targets(). A kernel whose distribution is its own, such as
+	// mcmc.OrnsteinUhlenbeck, is tested on that distribution.
 	Targets []Target
 	// Particles is the number of chains for each target and start; default 2000. What is found shrinks as its root.
 	Particles int

@@ -64,7 +64,7 @@ func (m *moves) report(r *Report) {
 	}
 }
 
-// balance tests exchangeability: if x is from the target and the kernel takes x to y in detailed balance, (x, y) and (y, x) have one law, so that
+// balance tests exchangeability: if x is from the target and the kernel takes x to y in detailed balance, (x, y) and (y, x) have one distribution, so that
 // f(x, y) - f(y, x) has mean 0 for every f. f is bounded, in the uniforms u of x and v of y. The first transitions of a chain are summed up.
 type balance struct {
 	c     *chains

@@ -32,8 +32,8 @@ func meanTest(normals []float64) (statistic, p float64) {
 func varianceTest(normals []float64) (statistic, p float64) {
 	squares := floats.Dot(normals, normals)
 	n := float64(len(normals))
-	law := distuv.ChiSquared{K: n}
-	return squares / n, 2 * min(law.CDF(squares), law.Survival(squares))
+	distribution := distuv.ChiSquared{K: n}
+	return squares / n, 2 * min(distribution.CDF(squares), distribution.Survival(squares))
 }
 
 // uniformTest is the statistic of Kolmogorov and Smirnov for draws that should be uniform on (0, 1).
@@ -46,7 +46,7 @@ func uniformTest(draws []float64) (statistic, p float64) {
 	return statistic, kolmogorov(statistic, n)
 }
 
-// sameTest is the statistic of Kolmogorov and Smirnov for two samples that should have one law.
+// sameTest is the statistic of Kolmogorov and Smirnov for two samples that should have one distribution.
 func sameTest(a, b []float64) (statistic, p float64) {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	statistic = stat.KolmogorovSmirnov(a, nil, b, nil)

@@ -9,13 +9,13 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Target is a law of which everything is known: how to draw it exactly, and how to turn what is drawn into uniforms. It may depend on data that
+// Target is a distribution of which everything is known: how to draw it exactly, and how to turn what is drawn into uniforms. It may depend on data that
 // differ from particle to particle: then Draw draws a parameter from the prior and data given the parameter, and LogDensity is that of the posterior.
 // To test a model's own posterior, fill in a Target whose LogDensity is the model's.
 type Target struct {
 	Name string
 	D    int // coordinates of a particle
-	Data int // numbers in a particle's data; 0: all particles have one law
+	Data int // numbers in a particle's data; 0: all particles have one distribution
 	// Draw gives an exact draw, [D], and the data that go with it, [Data].
 	Draw func(r *rand.Rand) (x, data []float64)
 	// LogDensity is the unnormalised log-density of each particle, [J], for phi, [J, D], and data, [J, Data] (nil if Data is 0). It may be -Inf or NaN
@@ -24,7 +24,7 @@ type Target struct {
 	// Uniform is the transform of Rosenblatt (1952), [D]: the distribution function of each coordinate given those before it, and the data. Of an
 	// exact draw it is D independent uniforms.
 	Uniform func(x, data []float64) []float64
-	// Start is a place well off the law's middle, [D], from which chains must find to it; nil: this is not tested.
+	// Start is a place well off the distribution's middle, [D], from which chains must find to it; nil: this is not tested.
 	Start []float64
 
 	err error // what was wrong with what it was made of

@@ -74,7 +74,7 @@ func Gaussian(mean []float64, factor [][]float64) Target {
 	return t
 }
 
-// Skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left: Gumbel's law with location -1 and scale 0.7, and
+// Skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left: Gumbel's distribution with location -1 and scale 0.7, and
 // the mirror image of the one with location -0.5 and scale 1.2.
 func Skewed() Target {
 	const a, b, a2, b2 = -1.0, 0.7, 0.5, 1.2
@@ -182,7 +182,7 @@ func Conjugate() Target {
 	})
 }
 
-// Regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior predictive law: theta from the prior, and one
+// Regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior predictive distribution: theta from the prior, and one
 // y_n, [Data], for each row of l.X given theta. l.Y is not used.
 func Regression(l Linear) Target {
 	t := Target{Name: "conjugate", Data: len(l.X)}

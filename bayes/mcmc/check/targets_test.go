@@ -77,7 +77,7 @@ func TestTargetsAgree(t *testing.T) {
 	}
 }
 
-// Means and variances of the built-in targets by formula: the mixture's and the banana's, the Gumbel law's (mean a + b gamma, variance (pi b)^2/6), Gamma(3, 2)'s.
+// Means and variances of the built-in targets by formula: the mixture's and the banana's, the Gumbel distribution's (mean a + b gamma, variance (pi b)^2/6), Gamma(3, 2)'s.
 func TestTargetMoments(t *testing.T) {
 	const n, gamma = 100_000, 0.5772156649015329
 	phi := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
