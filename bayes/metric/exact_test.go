@@ -78,6 +78,12 @@ func TestWeightedParticles(t *testing.T) {
 	// Predictive means 4 and -1; the particles' own errors -3, 1 and 1, -3.
 	value(t, "RMSE", math.Sqrt((0+4)/2.0), 1e-14)(metric.RMSE(p, y))
 	value(t, "particle RMSE", math.Sqrt(5), 1e-14)(metric.ParticleRMSE(p, y))
+	// Particles that err differently: RMSEs 0 and 4, mean .75 x 4 = 3, where the root of the mean square would be 3.46. Leaving out the first
+	// leaves 4, the second 0: SE^2 = 1/2 ((4-2)^2 + (0-2)^2) = 4.
+	unequal := value(t, "particle RMSE of unequal particles", 3, 1e-14)(metric.ParticleRMSE(p, []float64{1, 2}))
+	if math.Abs(unequal.StdErr-2) > 1e-13 {
+		t.Errorf("standard error of the particle RMSE %v, want 2", unequal.StdErr)
+	}
 	normal := distuv.UnitNormal.Prob
 	value(t, "NLPD", -(math.Log(0.25*normal(3)+0.75*normal(1))+math.Log(0.25*normal(1)+0.75*normal(3)))/2, 1e-14)(metric.NLPD(p, y))
 

@@ -351,6 +351,40 @@ func TestOneBadParticle(t *testing.T) {
 	})
 }
 
+// A particle of weight 0 may be anywhere, even where two layers' product overflows though each coordinate's square does not, next to the largest that is
+// taken for finite: it is not evaluated as it is, so neither the gradient with respect to psi nor the evidence sees it.
+func TestFarParticleOfWeightZero(t *testing.T) {
+	far := .9 * largest(compute.Float32)
+	for _, engine := range computetest.Engines(t) {
+		s := newScene(t, bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.All()}, 1)
+		evaluate := s.compile(t, engine, compute.Float32, func(phi, psi, logWeights *Node, b Batch) []*Node {
+			w := s.likelihood(16).Reweight(phi, psi, logWeights, b, LikelihoodPotential)
+			return []*Node{w.LogSum, w.Gradient, w.LogWeights, s.likelihood(16).Rows(phi, psi, b)}
+		})
+		for _, bad := range []int{2, particles - 1} { // in a block, and alone
+			kept := s.logWeights[bad]
+			s.logWeights[bad] = math.Inf(-1)
+			want := evaluate()
+			coordinates := s.phiRows[bad]
+			before := slices.Clone(coordinates)
+			for d := range coordinates {
+				coordinates[d] = far
+			}
+			got := evaluate()
+			copy(coordinates, before)
+			s.logWeights[bad] = kept
+			if density := got[3][bad*rows]; !math.IsInf(density, -1) && !math.IsNaN(density) {
+				t.Errorf("%s: particle %d has the log-density %v as it is: this tests little", engine.Name(), bad, density)
+			}
+			computetest.Near(t, "evidence", got[0], want[0], 1e-6)
+			computetest.Near(t, "gradient", got[1], want[1], 1e-6)
+			if !math.IsInf(got[2][bad], -1) {
+				t.Errorf("%s: particle %d now has the log-weight %v", engine.Name(), bad, got[2][bad])
+			}
+		}
+	}
+}
+
 // A particle that is NaN has neighbours in its block: their densities and gradients are what they are without it.
 func TestNaNBesideOthers(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {

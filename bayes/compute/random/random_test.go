@@ -1,6 +1,7 @@
 package random
 
 import (
+	"hash/fnv"
 	"math"
 	"slices"
 	"testing"
@@ -133,6 +134,27 @@ func TestStreams(t *testing.T) {
 	}
 	if !slices.Equal(out[10], out[11]) {
 		t.Error("the first 10 particles' numbers change with the number of particles")
+	}
+}
+
+// Steps and purposes have name spaces of their own: the stream of a step is not that of the name whose hash is the step's number, and the order in which
+// a step and a purpose are named makes two streams.
+func TestStepsAreNotNames(t *testing.T) {
+	const purpose = "a"
+	h := fnv.New32a()
+	h.Write([]byte(purpose))
+	out := computetest.Run(t, computetest.Go(t), func(g *Graph, _ []*Node) []*Node {
+		step := word(g, h.Sum32())
+		draw := func(s Stream) *Node { return s.Uniform(compute.Float64, 1) }
+		root := New(g, 1)
+		return []*Node{draw(root.At(step)), draw(root.Named(purpose)), draw(root.At(step).Named(purpose)), draw(root.Named(purpose).At(step))}
+	})
+	for i := range out {
+		for j := range i {
+			if out[i][0] == out[j][0] {
+				t.Errorf("streams %d and %d are the same", i, j)
+			}
+		}
 	}
 }
 
