@@ -121,7 +121,7 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 		from.LogDensity, from.Gradient = current.Gradient(phi)
 		usable := LogicalAll(IsFinite(from.Gradient), 1)
 		from.Gradient = Where(BroadcastToDims(ExpandAxes(usable, 1), phi.Shape().Dimensions...), from.Gradient, ZerosLike(from.Gradient))
-		alive = smc.Only(usable, alive)
+		alive = compute.Only(usable, alive)
 	case a.Adapt > 0:
 		from.LogDensity = current.LogDensity(phi)
 	}
@@ -130,7 +130,7 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 	}
 	proposed := a.Proposal.Propose(rng.Named("propose"), from, current, stepSize, a.scale(s))
 	if proposed.Lost != nil {
-		alive = smc.Only(Not(proposed.Lost), alive)
+		alive = compute.Only(Not(proposed.Lost), alive)
 	}
 
 	// Weigh by eq. 13, and normalise.
@@ -147,13 +147,13 @@ func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, numb
 
 	t := stepInfo{
 		logEvidence: weighed.LogSum, ess: smc.EffectiveSampleSize(next.logWeights), unique: smc.UniqueAncestors(ancestors, phi.DType()),
-		loss:      perRow(ReduceAllSum(Mul(Exp(next.logWeights), smc.Finite(weighed.LogLikelihood))), batch),
+		loss:      perRow(ReduceAllSum(Mul(Exp(next.logWeights), compute.Finite(weighed.LogLikelihood))), batch),
 		resampled: resampled, nonFinite: nonFinite(weighed.LogWeights), rejected: rejected, stepSize: stepSize,
 	}
 	if a.Adapt > 0 {
 		// The increments without the change of target from step to step are the ratios of Metropolis and Hastings.
 		logRatio := Sub(Add(Sub(weighed.LogWeights, logWeights), before), from.LogDensity)
-		probability := Exp(MinScalar(smc.Only(Not(IsNaN(logRatio)), logRatio), 0))
+		probability := Exp(MinScalar(compute.Only(Not(IsNaN(logRatio)), logRatio), 0))
 		t.acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
 		gain := MulScalar(MaxScalar(Exp(MulScalar(Log(number), -0.6)), 0.02), 1/(a.Adapt*(1-a.Adapt)))
 		change := ClipScalar(Mul(gain, AddScalar(t.acceptance, -a.Adapt)), -1, 1)

@@ -139,7 +139,7 @@ func (a *openHorizon) step(s state, batch target.Batch, rng random.Stream, numbe
 	t.loss = perRow(weighed.LogSum, batch)
 	if a.Poisson != nil {
 		t.logConstant = Neg(ReduceAllMin(Mul(weighed.LogLikelihood, a.target.Scale(batch))))
-		t.loss = perRow(ReduceAllSum(Mul(Exp(next.logWeights), smc.Finite(weighed.LogLikelihood))), batch)
+		t.loss = perRow(ReduceAllSum(Mul(Exp(next.logWeights), compute.Finite(weighed.LogLikelihood))), batch)
 	}
 	return next, t
 }

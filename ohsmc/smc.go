@@ -291,7 +291,7 @@ func (s *ibis) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	batch := s.gather(nodes, inputs[0], ConstAs(nodes["train_x"], 1.0))
 	phi := s.bound.SamplePrior(random.FromSeed(inputs[2]).Named("sequence").At(inputs[1]), s.DType, s.Particles)
 	next := compute.Nodes{
-		movingPhi: phi, movingWeights: s.uniform(phi), movingDensity: smc.Gate(s.bound.LogPrior(phi)), movingEve: s.places(phi), batchX: batch.X, batchY: batch.Y,
+		movingPhi: phi, movingWeights: s.uniform(phi), movingDensity: compute.Gate(s.bound.LogPrior(phi)), movingEve: s.places(phi), batchX: batch.X, batchY: batch.Y,
 		batchFeatures: s.target.Features(nodes["psi"], batch),
 	}
 	next[movingScale] = s.scale(phi, next[movingWeights])
@@ -360,7 +360,7 @@ func meanAcceptance(info mcmc.Info, ended *Node) *Node {
 	if info.Acceptance == nil {
 		return ReduceAllMean(ended)
 	}
-	return ReduceAllMean(Mul(smc.Finite(info.Acceptance), ended))
+	return ReduceAllMean(Mul(compute.Finite(info.Acceptance), ended))
 }
 
 func (s *ibis) pack(state mcmc.State) compute.Nodes {
@@ -391,7 +391,7 @@ func (s *ibis) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	after = Where(BroadcastToDims(done, s.Particles), after, logWeights)
 	next := compute.Nodes{
 		movingPhi: smc.Select(phi, ancestors), movingWeights: after,
-		movingDensity: smc.Select(smc.Gate(Add(nodes[movingDensity], logLik)), ancestors), movingEve: smc.Select(nodes[movingEve], ancestors),
+		movingDensity: smc.Select(compute.Gate(Add(nodes[movingDensity], logLik)), ancestors), movingEve: smc.Select(nodes[movingEve], ancestors),
 		movingScale: s.scale(phi, logWeights),
 	}
 	return next, Stack([]*Node{

@@ -18,7 +18,6 @@ import (
 	"math"
 
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/smc"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -155,7 +154,7 @@ func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
 	s := State{Phi: phi}
 	switch kernel.Needs() {
 	case NeedsLogDensity:
-		s.LogDensity = smc.Gate(target.LogDensity(phi))
+		s.LogDensity = compute.Gate(target.LogDensity(phi))
 	case NeedsGradient:
 		s.LogDensity, s.Gradient = evaluate(target, phi)
 	}
@@ -169,7 +168,7 @@ func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
 func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
-	return smc.Only(finite, logDensity), Choose(finite, gradient, ZerosLike(gradient))
+	return compute.Only(finite, logDensity), Choose(finite, gradient, ZerosLike(gradient))
 }
 
 // Choose takes row j of a where condition j is true, else of b; a and b are of one shape, [J, ...].
@@ -196,7 +195,7 @@ func accept(rng random.Stream, current, proposal State, logRatio *Node) (State, 
 // Accept draws with probability min(1, exp(logRatio)), each particle for itself, true for those that accept, [J] like logRatio; never where finite is false
 // or the ratio is NaN. Info holds what there is to say of it.
 func Accept(rng random.Stream, logRatio, finite *Node) (accepted *Node, info Info) {
-	logRatio = smc.Only(finite, logRatio)
+	logRatio = compute.Only(finite, logRatio)
 	dtype := logRatio.DType()
 	u := rng.Named("accept").Uniform(dtype, logRatio.Shape().Dim(0))
 	accepted = LessThan(Log(u), logRatio) // false for a ratio that is NaN

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -40,7 +39,7 @@ func (k RandomWalkMetropolis) Tune() (stepSize, acceptance float64) { return k.S
 func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
 	step := Mul(tuning.Scaled(normal(rng.Named("proposal"), s.Phi)), tuning.Step(s.Phi, k.StepSize))
 	proposal := State{Phi: Add(s.Phi, step)}
-	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
+	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
 	return accept(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))
 }
 
@@ -69,7 +68,7 @@ func (k PreconditionedCrankNicolson) Check(d int) error {
 func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Target, _ Tuning) (State, Info) {
 	beta := cmp.Or(k.Beta, 0.1)
 	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, k.Mean, k.StdDev)}
-	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
+	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
 	beyond := func(at State) *Node { return Sub(at.LogDensity, k.logReference(at.Phi)) }
 	return accept(rng, s, proposal, Sub(beyond(proposal), beyond(s)))
 }

@@ -9,5 +9,5 @@
 // orders of the particles for which it is not even consistent (Gerber, Chopin and Whiteley 2019). Multinomial is the noisiest, and there for
 // comparison.
 //
-// Weights live in logs everywhere, and log-sum-exps are taken here and nowhere else. NaN counts as weight 0 and is counted.
+// Weights live in logs everywhere. NaN counts as weight 0 and is counted.
 package smc

@@ -3,6 +3,7 @@ package smc
 import (
 	"fmt"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 
 	"github.com/gomlx/compute/dtypes"
@@ -35,7 +36,7 @@ func (r Resampler) Check() error {
 // in float64: in float32 they would pick particles of weight 0.
 func (r Resampler) Resample(logWeights *Node, rng random.Stream) *Node {
 	weights := ConvertDType(logWeights, dtypes.Float64)
-	weights = Exp(Sub(weights, FiniteMax(weights)))
+	weights = Exp(Sub(weights, compute.FiniteMax(weights)))
 	n := weights.Shape().Dim(0)
 	switch r {
 	case Multinomial:

@@ -47,9 +47,9 @@ func TestGraphWeights(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		inf := math.Inf(1)
 		out := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
-			logWeights := Gate(ConvertDType(args[0], dtype))
+			logWeights := compute.Gate(ConvertDType(args[0], dtype))
 			normalised, sum := Normalise(logWeights)
-			dead, deadSum := Normalise(Gate(ConvertDType(args[1], dtype)))
+			dead, deadSum := Normalise(compute.Gate(ConvertDType(args[1], dtype)))
 			return []*Node{Exp(normalised), sum, EffectiveSampleSize(normalised), Exp(dead), deadSum}
 		}, []float64{80, 80 + math.Log(3), math.NaN(), inf, -inf}, []float64{-inf, math.NaN()})
 		computetest.Near(t, "weights", out[0], []float64{.25, .75, 0, 0, 0}, 1e-5)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes/compute"
+
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 )
@@ -82,36 +84,12 @@ func (w LogWeights) LogEvidence() (value, stdErr float64) {
 
 // The functions below do the same inside a graph; they panic as GoMLX does.
 
-// Gate turns what is not finite into -Inf: a density that cannot be evaluated is no density.
-func Gate(logDensity *Node) *Node { return Only(IsFinite(logDensity), logDensity) }
-
-// Only is logDensity where which is true, and -Inf elsewhere; both are of one shape.
-func Only(which, logDensity *Node) *Node {
-	return Where(which, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape()))
-}
-
-// Finite turns what is not finite into 0, so that a weight of 0 takes it out of a sum.
-func Finite(x *Node) *Node { return Where(IsFinite(x), x, ZerosLike(x)) }
-
-// FiniteMax is the largest element, a scalar, or 0 where none is finite: what to subtract before exponentials.
-func FiniteMax(x *Node) *Node {
-	m := ReduceAllMax(StopGradient(x))
-	return Where(IsFinite(m), m, ZerosLike(m))
-}
-
-// LogSumExp is log sum exp x over an axis, which is kept with size 1; -Inf where all are -Inf.
-func LogSumExp(x *Node, axis int) *Node {
-	m := ReduceAndKeep(StopGradient(x), ReduceMax, axis)
-	m = Where(IsFinite(m), m, ZerosLike(m))
-	return Add(m, Log(ReduceAndKeep(Exp(Sub(x, m)), ReduceSum, axis)))
-}
-
 // Normalise shifts log-weights, [J], so that their exponentials sum to 1, and gives the log of the sum, a scalar. If all
 // are -Inf, they stay so.
 func Normalise(logWeights *Node) (normalised, logSum *Node) {
-	m := FiniteMax(logWeights)
+	m := compute.FiniteMax(logWeights)
 	shifted := Sub(logWeights, m) // before the sum's logarithm is, which would be lost beside a large m
-	logSum = Reshape(LogSumExp(shifted, 0))
+	logSum = Reshape(compute.LogSumExp(shifted, 0))
 	return Where(IsFinite(logSum), Sub(shifted, logSum), logWeights), Add(m, logSum)
 }
 

@@ -3,7 +3,6 @@ package target
 import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -59,7 +58,7 @@ func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing P
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
-	logWeights = smc.Only(alive, logWeights)
+	logWeights = compute.Only(alive, logWeights)
 
 	e := l.begin(phi, psi, batch)
 	wrt, names := e.differentiated()
@@ -68,8 +67,8 @@ func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing P
 	for from, to := range l.Plan.All() {
 		c := e.chunk(from, to, e.before(parts))
 		raw := e.sum(c)
-		logLik := smc.Gate(raw)
-		logLik = smc.Only(part(finite, from, to), logLik)
+		logLik := compute.Gate(raw)
+		logLik = compute.Only(part(finite, from, to), logLik)
 		evaluated := Evaluated{From: from, To: to, LogLikelihood: StopGradient(logLik)}
 		usable := IsFinite(logLik)
 		if weighing.Gradient {
@@ -77,8 +76,8 @@ func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing P
 			usable = And(usable, compute.RowsAll(IsFinite(evaluated.Gradient), phi.DType()))
 		}
 		joint := StopGradient(Add(part(logWeights, from, to), weighing.Factor(evaluated)))
-		joint = smc.Gate(smc.Only(usable, joint))
-		chunkMax := smc.FiniteMax(joint)
+		joint = compute.Gate(compute.Only(usable, joint))
+		chunkMax := compute.FiniteMax(joint)
 		weights := Exp(Sub(joint, chunkMax))
 		sum := ReduceAllSum(weights)
 		var gradients []*Node

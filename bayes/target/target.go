@@ -17,7 +17,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -147,7 +146,7 @@ func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
 	e := l.begin(phi, psi, batch)
 	var parts []*Node
 	for from, to := range l.Plan.All() {
-		parts = append(parts, smc.Gate(e.sum(e.chunk(from, to, e.before(parts)))))
+		parts = append(parts, compute.Gate(e.sum(e.chunk(from, to, e.before(parts)))))
 	}
 	return concatenate(parts)
 }
@@ -158,11 +157,11 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 	var running *Node // [1, B]
 	for from, to := range l.Plan.All() {
 		c := e.chunk(from, to, running)
-		rows := smc.Gate(nn.Unblock(e.rows(c), c.particles())) // [c, B]
+		rows := compute.Gate(nn.Unblock(e.rows(c), c.particles())) // [c, B]
 		weighted := Add(rows, ExpandAxes(part(logWeights, from, to), 1))
-		sum := smc.LogSumExp(weighted, 0)
+		sum := compute.LogSumExp(weighted, 0)
 		if running != nil {
-			sum = smc.LogSumExp(Concatenate([]*Node{running, sum}, 0), 0)
+			sum = compute.LogSumExp(Concatenate([]*Node{running, sum}, 0), 0)
 		}
 		running = sum
 	}
@@ -199,7 +198,7 @@ func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node
 	}
 	prior := l.Model.LogPrior(phi)
 	ofPrior := Gradient(ReduceAllSum(prior), phi)[0]
-	return smc.Gate(Add(prior, concatenate(values))), Add(ofPrior, concatenate(gradients))
+	return compute.Gate(Add(prior, concatenate(values))), Add(ofPrior, concatenate(gradients))
 }
 
 // Full is the posterior given all rows: its batches must hold the whole data.
@@ -278,7 +277,7 @@ func (p Tempered) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) 
 }
 
 func (l Likelihood) logPosterior(phi, psi *Node, batch Batch, scale *Node) *Node {
-	return smc.Gate(Add(l.Model.LogPrior(phi), Mul(scale, l.LogLikelihood(phi, psi, batch))))
+	return compute.Gate(Add(l.Model.LogPrior(phi), Mul(scale, l.LogLikelihood(phi, psi, batch))))
 }
 
 func part(x *Node, from, to int) *Node {

@@ -3,9 +3,9 @@ package check
 import (
 	"math"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -50,7 +50,7 @@ func (k walk) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.T
 	case "one particle's NaN reaches all":
 		proposal.Phi = Add(proposal.Phi, MulScalar(ReduceAndKeep(s.Phi, ReduceMean, 0), 0))
 	}
-	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
+	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
 	logRatio := Sub(proposal.LogDensity, s.LogDensity)
 	if k.fault == "likelihood tempered" {
 		logRatio = MulScalar(logRatio, .8)
@@ -76,7 +76,7 @@ func (k stretch) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcm
 	inner := Mul(Sign(s.Phi), Log(Add(Abs(s.Phi), size(s.Phi)))) // asinh
 	y := Add(inner, gauss(rng.Named("proposal"), s.Phi))
 	proposal := mcmc.State{Phi: MulScalar(Sub(Exp(y), Exp(Neg(y))), .5)}
-	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
+	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
 	logRatio := Sub(proposal.LogDensity, s.LogDensity)
 	jacobian := ReduceSum(Log(Div(size(proposal.Phi), size(s.Phi))), 1)
 	switch k.fault {
@@ -95,7 +95,7 @@ func (k crank) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.
 	if k.fault == "does not contract" {
 		proposal.Phi = Add(s.Phi, MulScalar(gauss(rng.Named("proposal"), s.Phi), beta*sd))
 	}
-	proposal.LogDensity = smc.Gate(target.LogDensity(proposal.Phi))
+	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
 	logRatio := Sub(proposal.LogDensity, s.LogDensity)
 	reference := func(phi *Node) *Node { return halfSquares(DivScalar(phi, sd)) }
 	switch k.fault {

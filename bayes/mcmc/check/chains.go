@@ -8,7 +8,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -54,7 +53,7 @@ func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) 
 		s := mcmc.Start(kernel, random.FromSeed(seed).Named("start"), phi, target)
 		logDensity := s.LogDensity
 		if logDensity == nil { // it is compared whatever the kernel needs
-			logDensity = smc.Gate(target.LogDensity(phi))
+			logDensity = compute.Gate(target.LogDensity(phi))
 		}
 		c.own = c.own[:0]
 		for name := range s.Own {

@@ -7,7 +7,6 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -23,7 +22,7 @@ func (k multiplicative) Move(rng random.Stream, s mcmc.State, target mcmc.Target
 	dtype, dims := s.Phi.DType(), s.Phi.Shape().Dimensions
 	z := MulScalar(rng.Named("proposal").Normal(dtype, dims...), 0.5)
 	phi := Mul(s.Phi, Exp(z))
-	logDensity := smc.Gate(target.LogDensity(phi))
+	logDensity := compute.Gate(target.LogDensity(phi))
 	logRatio := Sub(logDensity, s.LogDensity)
 	if !k.forgetful {
 		logRatio = Add(logRatio, ReduceSum(z, 1))

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gobnn/bayes/smc"
+	"gobnn/bayes/compute"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -167,7 +167,7 @@ func Bounded() Target {
 			log := Sub(MulScalar(Log(x1), shape-1), MulScalar(x1, rate))
 			log = Add(log, MulScalar(Square(x2), -0.5))
 			inside := And(GreaterThan(x2, ConstAs(x2, low)), LessThan(x2, ConstAs(x2, high)))
-			return smc.Only(inside, log)
+			return compute.Only(inside, log)
 		},
 		Uniform: func(x, _ []float64) []float64 {
 			return []float64{gamma.CDF(max(0, x[0])), (distuv.UnitNormal.CDF(x[1]) - from) / (to - from)}
