@@ -16,8 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/setup"
@@ -50,11 +48,7 @@ var verbs = map[string]func(ctx context.Context, root string, args []string) err
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := dispatch(ctx, os.Args[1:])
-	interrupted := ctx.Err() != nil
-	stop()
-	os.Exit(commandline.Status(err, interrupted, os.Stderr))
+	commandline.Main(func(ctx context.Context) error { return dispatch(ctx, os.Args[1:]) })
 }
 
 func dispatch(ctx context.Context, args []string) error {

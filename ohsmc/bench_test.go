@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 
@@ -15,7 +17,9 @@ import (
 
 // BenchmarkStep is one step of OHSMC on a net 13-50-20-5-1 whose third layer is stochastic, with batches of 50 of 300 rows: resampling,
 // random walk, weights, gradient and Adam, in float32. The time is that of a call and of reading its record.
-func BenchmarkStep(b *testing.B) {
+func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
+
+func benchmarkStep(b *testing.B, _ *compute.Engine) {
 	for _, particles := range []int{100, 1000, 10_000, 200_000} {
 		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
 			r := benchmarkRun(b, Settings{Particles: particles}, false)
@@ -29,7 +33,9 @@ func BenchmarkStep(b *testing.B) {
 }
 
 // BenchmarkValidatedStep is a step and the validation after it, on 150 rows.
-func BenchmarkValidatedStep(b *testing.B) {
+func BenchmarkValidatedStep(b *testing.B) { computetest.Bench(b, benchmarkValidatedStep) }
+
+func benchmarkValidatedStep(b *testing.B, _ *compute.Engine) {
 	r := benchmarkRun(b, Settings{}, true)
 	for b.Loop() {
 		if err := r.advance(context.Background()); err != nil {
@@ -39,7 +45,9 @@ func BenchmarkValidatedStep(b *testing.B) {
 }
 
 // BenchmarkHost is what the host does in a step: a step of two particles on one row.
-func BenchmarkHost(b *testing.B) {
+func BenchmarkHost(b *testing.B) { computetest.Bench(b, benchmarkHost) }
+
+func benchmarkHost(b *testing.B, _ *compute.Engine) {
 	r := benchmarkRun(b, Settings{Particles: 2, BatchSize: 1}, false)
 	for b.Loop() {
 		if err := r.advance(context.Background()); err != nil {
@@ -100,7 +108,9 @@ func noise(rows int) *dataset.Dataset {
 
 // BenchmarkSMC is a step of SGSMC on yacht's net, 6-50-20-5-1 with a stochastic third layer: 1000 particles, 20 data, 10 random-walk Metropolis moves
 // before each.
-func BenchmarkSMC(b *testing.B) {
+func BenchmarkSMC(b *testing.B) { computetest.Bench(b, benchmarkSMC) }
+
+func benchmarkSMC(b *testing.B, _ *compute.Engine) {
 	r := benchmarkRun(b, Settings{BatchSize: 20, Algorithm: SMC{}}, false)
 	for b.Loop() {
 		if err := r.advance(context.Background()); err != nil {
@@ -110,7 +120,9 @@ func BenchmarkSMC(b *testing.B) {
 }
 
 // BenchmarkGuided compares a guided step with each proposal: 1000 particles of the net of BenchmarkStep, and 100 of 13-50-20-1 whose first layer is stochastic.
-func BenchmarkGuided(b *testing.B) {
+func BenchmarkGuided(b *testing.B) { computetest.Bench(b, benchmarkGuided) }
+
+func benchmarkGuided(b *testing.B, _ *compute.Engine) {
 	for _, c := range []struct {
 		name      string
 		algorithm Guided

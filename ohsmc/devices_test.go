@@ -182,7 +182,10 @@ func TestDevicesErrors(t *testing.T) {
 // BenchmarkDevices is a step of OHSMC whose particles several devices share. With the net of BenchmarkStep there is little to share; if all three layers
 // are stochastic, every particle's products are its own.
 func BenchmarkDevices(b *testing.B) {
-	engine := computetest.Several(b)
+	computetest.BenchOn(b, computetest.Several(b), benchmarkDevices)
+}
+
+func benchmarkDevices(b *testing.B, engine *compute.Engine) {
 	for _, c := range []struct {
 		name       string
 		stochastic bayes.Partition

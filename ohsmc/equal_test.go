@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
@@ -15,7 +17,9 @@ import (
 // BenchmarkEqualSeconds trains the net of Table 8 (third layer stochastic, 100 particles) on yacht and energy with each proposal for the same time, three
 // splits each, and reports the effective sample size per second, the steps per second, and the test NLPD of the best validation, in standardised units.
 // Validation is every tenth step and counts as time, as it does for a user. Run it once: -benchtime 1x.
-func BenchmarkEqualSeconds(b *testing.B) {
+func BenchmarkEqualSeconds(b *testing.B) { computetest.Bench(b, benchmarkEqualSeconds) }
+
+func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 	const seconds = 5
 	for _, data := range []*dataset.Dataset{dataset.Yacht(), dataset.Energy()} {
 		batch := map[string]int{"yacht": 20, "energy": 50}[data.Name]

@@ -16,7 +16,9 @@ import (
 )
 
 // BenchmarkMove is one move of all chains, float32: of a line, and of a network of 60 and 60 units.
-func BenchmarkMove(b *testing.B) {
+func BenchmarkMove(b *testing.B) { computetest.Bench(b, benchmarkMove) }
+
+func benchmarkMove(b *testing.B, _ *compute.Engine) {
 	for _, c := range []struct {
 		name    string
 		model   bayes.Model
@@ -93,7 +95,9 @@ func network(hidden ...int) bayes.Model {
 }
 
 // BenchmarkDigits is one move of 4 chains on the 10000 rows of MNIST's test part, n = 100 and M = 10: of a net of 20 units, and of its last layer alone.
-func BenchmarkDigits(b *testing.B) {
+func BenchmarkDigits(b *testing.B) { computetest.Bench(b, benchmarkDigits) }
+
+func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 	data, err := mnist.Test()
 	if err != nil {
 		b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 
@@ -33,7 +34,9 @@ func made(rows int) *dataset.Dataset {
 
 // BenchmarkStep is one step on a net 13-50-20-5-1 with batches of 50 of 300 rows, float32, without and with a validation on 150 rows: a point,
 // ensembles, whose members are all parameters, and the families of VI and dropout, of the third layer and of all.
-func BenchmarkStep(b *testing.B) {
+func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
+
+func benchmarkStep(b *testing.B, _ *compute.Engine) {
 	full := uci
 	full.Stochastic = bayes.All()
 	for _, validated := range []bool{false, true} {
@@ -98,7 +101,9 @@ func BenchmarkStep(b *testing.B) {
 }
 
 // BenchmarkTrain is 20 epochs of six batches of 50, with a validation on 150 rows after each epoch, compiled before: MAP and ensembles of MAP.
-func BenchmarkTrain(b *testing.B) {
+func BenchmarkTrain(b *testing.B) { computetest.Bench(b, benchmarkTrain) }
+
+func benchmarkTrain(b *testing.B, _ *compute.Engine) {
 	for _, m := range []Method{MAP{}, Ensemble{Members: 10}} {
 		b.Run(m.Name(), func(b *testing.B) {
 			trainer := NewTrainer(uci)
@@ -117,7 +122,9 @@ func BenchmarkTrain(b *testing.B) {
 }
 
 // BenchmarkPredict is one batched call of Predict: 100 particles of SWAG and of VI at 150 rows, compilation included, as a user pays it.
-func BenchmarkPredict(b *testing.B) {
+func BenchmarkPredict(b *testing.B) { computetest.Bench(b, benchmarkPredict) }
+
+func benchmarkPredict(b *testing.B, _ *compute.Engine) {
 	for _, m := range []Method{SWAG{}, VI{}} {
 		b.Run(m.Name(), func(b *testing.B) {
 			result := fit(b, uci, m, dataset.Parts{Train: made(300)}, Settings{Epochs: 4})

@@ -81,21 +81,33 @@ func Default() (*Engine, error) {
 		for _, err := range failures {
 			fmt.Fprintf(os.Stderr, "gobnn: %v\n", err)
 		}
-		fmt.Fprintf(os.Stderr, "gobnn: no XLA plugin: computing on the slow Go backend; `%s` installs XLA\n", setupCommand)
+		fmt.Fprintf(os.Stderr, "gobnn: computing on the slow Go backend: %s\n", goBackendReason())
 	})
 	return Open(GoBackend)
+}
+
+// goBackendReason says why Default opens the Go backend, and what mends it.
+func goBackendReason() string {
+	if !known("xla") {
+		return withoutXLA()
+	}
+	return fmt.Sprintf("no XLA plugin was found; `%s` installs one", setupCommand)
 }
 
 // devicesOption is how many devices a CPU is to be, in a configuration.
 const devicesOption = "cpu_devices"
 
 // Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend. A configuration that
-// is open already is shared. With XLA a CPU is one device, which uses all processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to try what is meant for
-// several. The errors wrap ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
+// is open already is shared. With XLA a CPU is one device, which uses all
+// processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to try what is meant for several. The errors wrap ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
 func Open(config string) (*Engine, error) {
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
-		return nil, fmt.Errorf("%w %q: this build knows %q", ErrUnknownBackend, name, backends.List())
+		err := fmt.Errorf("%w %q: this build knows %q", ErrUnknownBackend, name, backends.List())
+		if name == "xla" {
+			err = fmt.Errorf("%w: %s", err, withoutXLA())
+		}
+		return nil, err
 	}
 	devices := 0
 	if name == "xla" {
@@ -103,10 +115,9 @@ func Open(config string) (*Engine, error) {
 		if argument, devices, err = cutDevices(argument); err != nil {
 			return nil, fmt.Errorf("backend %q: %w", config, err)
 		}
-		path, _, _ := strings.Cut(argument, ",")
-		if filepath.IsAbs(path) {
-			if _, err := os.Stat(path); err != nil {
-				return nil, fmt.Errorf("%w at %s (`%s` installs it): %w", ErrNoPlugin, path, setupCommand, err)
+		if path, _, _ := strings.Cut(argument, ","); filepath.IsAbs(path) {
+			if err := checkLibrary(path); err != nil {
+				return nil, err
 			}
 		}
 		if os.Getenv("GOBNN_MALLOC") != "system" {
@@ -121,7 +132,9 @@ func Open(config string) (*Engine, error) {
 	}
 	backend, err := newBackend(config, argument, devices)
 	if err != nil {
-		if text := err.Error(); name == "xla" && (strings.Contains(text, "no plugins found") || strings.Contains(text, "not found: available plugins")) {
+		text := err.Error()
+		missing := strings.Contains(text, "no plugins found") || strings.Contains(text, "not found: available plugins")
+		if name == "xla" && missing {
 			return nil, fmt.Errorf("%w by the name %q (`%s` installs one): %w", ErrNoPlugin, argument, setupCommand, err)
 		}
 		if name == "xla" {

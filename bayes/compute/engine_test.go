@@ -3,6 +3,7 @@ package compute_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,77 @@ func TestOpenErrors(t *testing.T) {
 		if _, err := compute.Default(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("GOMLX_BACKEND=%q", bad)) {
 			t.Errorf("GOMLX_BACKEND=%s: error %v", bad, err)
 		}
+	}
+}
+
+// A plugin that was cut off anywhere is an error, not the end of the process within the system's loader.
+func TestTruncatedPlugin(t *testing.T) {
+	plugin := xlaPlugin(t)
+	whole, err := os.Open(plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close() //nolint:errcheck // it was only read
+	info, err := whole.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{5, 100, 1 << 20, info.Size() / 2, info.Size() - 1} {
+		path := filepath.Join(t.TempDir(), "cut_cpu.so")
+		part, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := part.Truncate(size); err != nil { // a hole, but for the beginning
+			t.Fatal(err)
+		}
+		head := make([]byte, min(size, 1<<20))
+		if _, err := whole.ReadAt(head, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := part.WriteAt(head, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := part.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = compute.Open("xla:" + path)
+		if !errors.Is(err, compute.ErrPluginLoad) {
+			t.Errorf("%d bytes: %v, want %v", size, err, compute.ErrPluginLoad)
+			continue
+		}
+		for _, s := range []string{path, fmt.Sprint(size, " bytes"), "go run ./notebooks setup"} {
+			if !strings.Contains(err.Error(), s) {
+				t.Errorf("%d bytes: error %q does not say %q", size, err, s)
+			}
+		}
+	}
+}
+
+// A plugin that does not load is told of by the error, and by nothing else on standard error.
+func TestNothingIsLogged(t *testing.T) {
+	needsXLA(t)
+	path := filepath.Join(t.TempDir(), "none.so")
+	if err := os.WriteFile(path, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = write
+	_, openErr := compute.Open("xla:" + path)
+	os.Stderr = stderr
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(read)
+	if err != nil || len(said) > 0 {
+		t.Errorf("on standard error: %q (%v)", said, err)
+	}
+	if !errors.Is(openErr, compute.ErrPluginLoad) {
+		t.Errorf("error %v", openErr)
 	}
 }
 

@@ -3,6 +3,8 @@
 package compute
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,12 +12,25 @@ import (
 	backends "github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla" // without its auto-installer: opening a backend downloads nothing
 	"github.com/gomlx/go-xla/pjrt"
+	"k8s.io/klog/v2"
 )
 
-// openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless it is told otherwise, where XLA would make it four,
-// with a thread for each: on two processors they get into each other's way. The gradient of 100 networks 8-50-50-1 on 927 rows takes 23 ms with one device and 27
-// with four.
-func openXLA(argument string, devices int) (backends.Backend, error) {
+// withoutXLA is of no use in a build with XLA in it.
+func withoutXLA() string { return "" }
+
+// openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless it is told
+// otherwise, where XLA would make it four, with a thread for each: on two processors they get into each other's way. go-xla
+// logs on standard error what its error says too: of a plugin that does not open, only the error is kept.
+func openXLA(argument string, devices int) (backend backends.Backend, err error) {
+	var logged bytes.Buffer
+	before := klog.CaptureState()
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(&logged, nil)))
+	defer func() {
+		before.Restore()
+		if err == nil {
+			os.Stderr.Write(logged.Bytes()) //nolint:errcheck // nowhere else to say it
+		}
+	}()
 	options := pjrt.NamedValuesMap{}
 	if isCPU(argument) {
 		options["cpu_device_count"] = int64(max(1, devices))

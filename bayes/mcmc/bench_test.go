@@ -4,10 +4,15 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 )
 
 // BenchmarkMove is what a move costs beside the target: 20 chains of a Gaussian in ten dimensions.
-func BenchmarkMove(b *testing.B) {
+func BenchmarkMove(b *testing.B) { computetest.Bench(b, benchmarkMove) }
+
+func benchmarkMove(b *testing.B, _ *compute.Engine) {
 	problem, _ := badlyScaled()
 	for _, kernel := range []Kernel{RandomWalkMetropolis{StepSize: .1}, MALA{StepSize: .1}, HMC{StepSize: .1}} {
 		b.Run(fmt.Sprintf("%T", kernel), func(b *testing.B) {

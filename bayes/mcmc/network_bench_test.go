@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -48,7 +49,9 @@ func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 
 // BenchmarkHMC is full-batch HMC with 100 chains and 10 leapfrog steps on a network's posterior: one operation is a transition of all chains. It reports useful
 // gradients per second.
-func BenchmarkHMC(b *testing.B) {
+func BenchmarkHMC(b *testing.B) { computetest.Bench(b, benchmarkHMC) }
+
+func benchmarkHMC(b *testing.B, _ *compute.Engine) {
 	const chains = 100
 	problem := network(b, 927, chains, 50, 50)
 	sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.HMC{StepSize: .003, Steps: 10}}
@@ -67,7 +70,9 @@ func BenchmarkHMC(b *testing.B) {
 }
 
 // BenchmarkRandomWalk is random-walk Metropolis with one chain on the posterior of a network 8-64-64-1 given 20 000 rows: one operation is a step.
-func BenchmarkRandomWalk(b *testing.B) {
+func BenchmarkRandomWalk(b *testing.B) { computetest.Bench(b, benchmarkRandomWalk) }
+
+func benchmarkRandomWalk(b *testing.B, _ *compute.Engine) {
 	sampler := mcmc.Sampler{Problem: network(b, 20_000, 1, 64, 64), Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}}
 	defer sampler.Close()
 	sample := func(steps int) {

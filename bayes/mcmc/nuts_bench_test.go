@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -21,7 +22,9 @@ import (
 
 // BenchmarkNUTS is the posterior of an MLP 8-50-50-1 (tanh, noise 0.3, D = 3051) on 927 rows, 100 chains, step 0.003 in units of the prior's scales, in
 // float32: the gradient alone, and a move of NUTS. Where no tree ends before MaxDepth a chain needs no waiting for others, so each of a move's gradients counts.
-func BenchmarkNUTS(b *testing.B) {
+func BenchmarkNUTS(b *testing.B) { computetest.Bench(b, benchmarkNUTS) }
+
+func benchmarkNUTS(b *testing.B, _ *compute.Engine) {
 	const chains, rows, inputs = 100, 927, 8
 	fanIn := func(n float64) float64 { return 1 / math.Sqrt(n) }
 	bound, err := bayes.Model{

@@ -203,8 +203,9 @@ func TestSelectAndUnique(t *testing.T) {
 }
 
 // BenchmarkResample is one resampling of 10 000 particles.
-func BenchmarkResample(b *testing.B) {
-	engine := computetest.Engines(b)[0]
+func BenchmarkResample(b *testing.B) { computetest.Bench(b, benchmarkResample) }
+
+func benchmarkResample(b *testing.B, engine *compute.Engine) {
 	for _, scheme := range schemes {
 		b.Run(string(scheme), func(b *testing.B) {
 			logWeights := make([]float32, 10_000)

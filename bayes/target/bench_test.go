@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -14,7 +15,9 @@ import (
 )
 
 // BenchmarkGradient is the value and gradient of J particles' log-posteriors on B rows, all parameters stochastic, in float32, with the noise 0.3.
-func BenchmarkGradient(b *testing.B) {
+func BenchmarkGradient(b *testing.B) { computetest.Bench(b, benchmarkGradient) }
+
+func benchmarkGradient(b *testing.B, engine *compute.Engine) {
 	for _, c := range []struct {
 		hidden          []int
 		activation      nn.Activation
@@ -29,10 +32,6 @@ func BenchmarkGradient(b *testing.B) {
 		{[]int{50, 50}, nn.Tanh, 100, 927},
 	} {
 		b.Run(fmt.Sprintf("hidden=%v/%s/J=%d/B=%d", c.hidden, c.activation, c.particles, c.rows), func(b *testing.B) {
-			engine, err := compute.Default()
-			if err != nil {
-				b.Fatal(err)
-			}
 			const inputs = 8
 			bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation}, Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1)
 			if err != nil {

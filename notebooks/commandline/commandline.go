@@ -2,11 +2,16 @@
 package commandline
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
+	"sync/atomic"
+	"syscall"
 )
 
 // ErrUsage is a wrong command line that has been explained already.
@@ -43,9 +48,28 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 	}
 }
 
+// Main runs a program and exits with its Status. SIGINT or SIGTERM ends run's context, so that it can write what it keeps; a second one ends the
+// program at once.
+func Main(run func(ctx context.Context) error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var by atomic.Int32 // the signal that ended the context
+	go func() {
+		received := <-signals
+		if s, ok := received.(syscall.Signal); ok {
+			by.Store(int32(s))
+		}
+		signal.Reset(os.Interrupt, syscall.SIGTERM)
+		cancel(fmt.Errorf("%w: signal %v", context.Canceled, received))
+	}()
+	err := run(ctx)
+	os.Exit(Status(err, syscall.Signal(by.Load()), os.Stderr))
+}
+
 // Status is the exit status of a program that ended with err, which it prints unless it is explained already: 0, 1 for a fault,
-// 2 for a wrong command line, 130 where a signal ended it.
-func Status(err error, interrupted bool, stderr io.Writer) int {
+// 2 for a wrong command line, and as shells have it 128 and the number of the signal, if one ended it (0: none): 130 after SIGINT, 143 after SIGTERM.
+func Status(err error, by syscall.Signal, stderr io.Writer) int {
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
@@ -53,8 +77,8 @@ func Status(err error, interrupted bool, stderr io.Writer) int {
 		return 2
 	}
 	fmt.Fprintln(stderr, "gobnn:", err)
-	if interrupted {
-		return 130
+	if by != 0 {
+		return 128 + int(by)
 	}
 	return 1
 }

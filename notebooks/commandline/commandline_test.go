@@ -1,13 +1,18 @@
 package commandline
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -51,14 +56,74 @@ func TestParse(t *testing.T) {
 func TestStatus(t *testing.T) {
 	fault := errors.New("fault")
 	for _, c := range []struct {
-		err         error
-		interrupted bool
-		status      int
+		err    error
+		by     syscall.Signal
+		status int
 	}{
-		{nil, false, 0}, {nil, true, 0}, {flag.ErrHelp, false, 0}, {fmt.Errorf("x: %w", ErrUsage), false, 2}, {fault, false, 1}, {fault, true, 130},
+		{nil, 0, 0}, {nil, syscall.SIGTERM, 0}, {flag.ErrHelp, 0, 0}, {fmt.Errorf("x: %w", ErrUsage), 0, 2}, {fault, 0, 1},
+		{fault, syscall.SIGINT, 130}, {fault, syscall.SIGTERM, 143},
 	} {
-		if got := Status(c.err, c.interrupted, io.Discard); got != c.status {
-			t.Errorf("status of %v (interrupted: %v): %d, want %d", c.err, c.interrupted, got, c.status)
+		if got := Status(c.err, c.by, io.Discard); got != c.status {
+			t.Errorf("status of %v (signal: %v): %d, want %d", c.err, c.by, got, c.status)
 		}
 	}
+}
+
+// A program is told of a signal, writes what it keeps, and ends with the status that a shell expects; deaf, it ends at the second signal.
+func TestMainBySignal(t *testing.T) {
+	for _, c := range []struct {
+		signal syscall.Signal
+		deaf   bool
+		status int
+	}{{syscall.SIGINT, false, 130}, {syscall.SIGTERM, false, 143}, {syscall.SIGTERM, true, -1}} {
+		command := exec.Command(os.Args[0])
+		command.Env = append(os.Environ(), "GOBNN_TEST_MAIN="+map[bool]string{false: "heeds", true: "deaf"}[c.deaf])
+		out, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := bufio.NewReader(out)
+		line := func(want string) {
+			t.Helper()
+			if got, err := said.ReadString('\n'); got != want+"\n" {
+				t.Errorf("%v: it says %q (%v), want %q", c.signal, got, err, want)
+			}
+		}
+		for _, says := range map[bool][]string{false: {"runs", "kept"}, true: {"runs", "told"}}[c.deaf] {
+			line(says)
+			if says != "kept" {
+				if err := command.Process.Signal(c.signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		command.Wait() //nolint:errcheck // the status is looked at
+		if got := command.ProcessState.ExitCode(); got != c.status {
+			t.Errorf("%v (deaf: %v): status %d, want %d", c.signal, c.deaf, got, c.status)
+		}
+	}
+}
+
+// TestMain is the program of TestMainBySignal where the environment asks for it.
+func TestMain(m *testing.M) {
+	switch os.Getenv("GOBNN_TEST_MAIN") {
+	case "heeds":
+		Main(func(ctx context.Context) error {
+			fmt.Println("runs")
+			<-ctx.Done()
+			fmt.Println("kept")
+			return ctx.Err()
+		})
+	case "deaf":
+		Main(func(ctx context.Context) error {
+			fmt.Println("runs")
+			<-ctx.Done()
+			fmt.Println("told")
+			select {}
+		})
+	}
+	os.Exit(m.Run())
 }

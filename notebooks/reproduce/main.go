@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -21,15 +19,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	go func() { // a second signal ends it at once
-		<-ctx.Done()
-		stop()
-	}()
-	err := dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	interrupted := ctx.Err() != nil
-	stop()
-	os.Exit(commandline.Status(err, interrupted, os.Stderr))
+	commandline.Main(func(ctx context.Context) error { return dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 func dispatch(ctx context.Context, args []string, out, progress io.Writer) error {

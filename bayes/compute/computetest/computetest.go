@@ -3,7 +3,9 @@ package computetest
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -54,6 +56,30 @@ func Pair(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype co
 		engine := engines[i%len(engines)]
 		t.Run(engine.Name()+"/"+dtype.String(), func(t *testing.T) { test(t, engine, dtype) })
 	}
+}
+
+// Bench runs a benchmark on the engine that compute.Default opens, as a sub-benchmark whose name says which that is, such as
+// "backend=xla_cpu_pjrt": figures of two backends are then not mistaken for one another.
+func Bench(b *testing.B, benchmark func(b *testing.B, engine *compute.Engine)) {
+	b.Helper()
+	BenchOn(b, Engines(b)[0], benchmark)
+}
+
+// BenchOn is Bench on a given engine.
+func BenchOn(b *testing.B, engine *compute.Engine, benchmark func(b *testing.B, engine *compute.Engine)) {
+	b.Helper()
+	b.Run("backend="+label(engine), func(b *testing.B) { benchmark(b, engine) })
+}
+
+// label is an engine's name without what a benchmark's name cannot hold or need not.
+func label(engine *compute.Engine) string {
+	name := strings.TrimPrefix(engine.Name(), "xla:")
+	name, options, _ := strings.Cut(name, ",")
+	name = strings.TrimSuffix(name, filepath.Ext(name))
+	if options != "" {
+		name += "," + options
+	}
+	return name
 }
 
 // Compile prepares a graph and returns a function that runs it: arguments are Go values or tensors, results are flat

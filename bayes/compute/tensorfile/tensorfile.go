@@ -16,8 +16,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -88,10 +90,34 @@ func Write(path string, f File) error {
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
 	file = append(append(file, text...), data...)
 	file = withDigest(file, noDigest, digestOf(file))
-	if err := renameio.WriteFile(path, file, 0o644); err != nil {
+	sweep(path)
+	if err := renameio.WriteFile(path, file, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("tensorfile: writing %s (is the folder there, writable, and the disk not full?): %w", path, err)
 	}
 	return nil
+}
+
+// staleAfter is how long nothing was written to a temporary file that is taken for one of a write that was killed. It is long, since clocks of
+// file servers differ.
+const staleAfter = time.Hour
+
+// sweep removes the temporary files that killed writes of the same path have left: path's name with a dot before it and digits behind. Those of
+// other writers that are at work are young. What cannot be removed stays: it is no reason not to write.
+func sweep(path string) {
+	folder, name := filepath.Dir(path), filepath.Base(path)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		digits, ours := strings.CutPrefix(e.Name(), "."+name)
+		if !ours || digits == "" || strings.Trim(digits, "0123456789") != "" || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
 }
 
 // noDigest stands in the place of the digest while the digest is taken.

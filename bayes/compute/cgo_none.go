@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package compute
+
+const withCgo = false

@@ -1,0 +1,52 @@
+package compute
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+)
+
+// checkLibrary looks at a plugin's file before the system's loader maps it. The loader trusts the sizes that stand in the file: of one that was
+// cut off, by a full disk or a broken download, it maps pages that are not there, and the first look at them kills the process.
+func checkLibrary(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w at %s (`%s` installs it): %w", ErrNoPlugin, path, setupCommand, err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrPluginLoad, path, err)
+	}
+	if want, err := librarySize(file); err != nil {
+		return fmt.Errorf("%w: %s, of %d bytes, is damaged (`%s` installs a whole one): %w",
+			ErrPluginLoad, path, info.Size(), setupCommand, err)
+	} else if info.Size() < want {
+		return fmt.Errorf("%w: %s has %d bytes, but its header tells of %d: it was cut off (`%s` installs a whole one)",
+			ErrPluginLoad, path, info.Size(), want, setupCommand)
+	}
+	return nil
+}
+
+// librarySize is how many bytes an ELF library must have for all that its headers tell of; 0 for files that are none, which the loader refuses by
+// itself.
+func librarySize(file *os.File) (size int64, err error) {
+	magic := make([]byte, len(elf.ELFMAG))
+	if _, err := file.ReadAt(magic, 0); err != nil || !bytes.Equal(magic, []byte(elf.ELFMAG)) {
+		return 0, nil
+	}
+	library, err := elf.NewFile(file) // reads the tables of segments and sections, which stands last in the file
+	if err != nil {
+		return 0, err
+	}
+	for _, segment := range library.Progs {
+		size = max(size, int64(segment.Off+segment.Filesz))
+	}
+	for _, section := range library.Sections {
+		if section.Type != elf.SHT_NOBITS {
+			size = max(size, int64(section.Offset+section.FileSize))
+		}
+	}
+	return size, nil
+}
