@@ -22,12 +22,7 @@ func linearise(t *testing.T, p *bayes.Posterior, at []float64) *bayes.Posterior 
 		t.Fatal(err)
 	}
 	draws.LinearisedAt = compute.Floats(draws.Phi.DType(), at, len(at))
-	linear, err := bayes.NewPosterior(p.Bound(), draws)
-	if err != nil {
-		t.Fatal(err)
-	}
-	linear.Features, linear.Target, linear.FeatureNames, linear.Engine = p.Features, p.Target, p.FeatureNames, p.Engine
-	return linear
+	return remade(t, p.Bound(), draws, p.Origin())
 }
 
 // A linearised prediction is f(at) + d/dt f(at + t (phi_j - at)) at t = 0, here by central differences of the network's own predictions in float64, whose error is
@@ -41,8 +36,7 @@ func TestLinearised(t *testing.T) {
 			tolerance = 1e-4
 		}
 		for _, m := range predicted {
-			p := newPosterior(t, m.model, m.outputs, particles, dtype)
-			p.Engine = engine
+			p := newPosterior(t, m.model, m.outputs, particles, dtype).On(engine)
 			at := wave(p.Bound().D, .9)
 			prediction := predict(t, linearise(t, p, at), x)
 
@@ -61,11 +55,7 @@ func TestLinearised(t *testing.T) {
 				t.Fatal(err)
 			}
 			draws.Phi = compute.Floats(compute.Float64, around, 2*particles+1, len(at))
-			network, err := bayes.NewPosterior(exact.Bound(), draws)
-			if err != nil {
-				t.Fatal(err)
-			}
-			network.Features, network.Target, network.FeatureNames, network.Engine = p.Features, p.Target, p.FeatureNames, engine
+			network := remade(t, exact.Bound(), draws, p.Origin())
 			f := predict(t, network, x).Outputs
 			width := rows * m.outputs
 			var want []float64
@@ -116,11 +106,7 @@ func TestSaveLinearised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied, err := bayes.NewPosterior(linear.Bound(), draws)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied.Features, copied.Target = p.Features, p.Target
+	copied := remade(t, linear.Bound(), draws, p.Origin())
 	want := predict(t, linear, x).Outputs
 	for name, other := range map[string]*bayes.Posterior{"loaded": loaded, "copied": copied} {
 		if !other.Linearised() {
@@ -134,7 +120,7 @@ func TestSaveLinearised(t *testing.T) {
 		spoil func(f *tensorfile.File)
 	}{
 		{"without the point", func(f *tensorfile.File) { delete(f.Tensors, "linearised_at") }},
-		{"of the other format", func(f *tensorfile.File) { replace(f, "gobnn.posterior.linearised/1", "gobnn.posterior/1") }},
+		{"of the other format", func(f *tensorfile.File) { replace(f, "gobnn.posterior.linearised/2", "gobnn.posterior/2") }},
 		{"of another length", func(f *tensorfile.File) {
 			f.Tensors["linearised_at"] = compute.Floats(compute.Float32, []float64{1}, 1)
 		}},

@@ -4,39 +4,82 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Posterior is what a sampler returns: weighted particles of the stochastic parameters, the shared parameters, and what is needed to
-// predict from raw data and to know where it came from. It does not change; it may be used by several goroutines.
+// Posterior is what a sampler returns: weighted particles of the stochastic parameters, the shared parameters, and what is
+// needed to predict from raw data and to know where it came from. NewPosterior and Load make it. It does not change, and may be
+// used by several goroutines.
 type Posterior struct {
-	Model      Model
-	LogWeights smc.LogWeights
-	// Features and Target standardise the data as in training; predictions are undone by Target.
-	Features dataset.Scaler
-	Target   dataset.TargetScaler
-	// FeatureNames are the columns that Predict expects, TargetName is what it predicts; Classes are its labels, nil for regression.
-	FeatureNames []string
-	TargetName   string
-	Classes      []string
-	Provenance   Provenance
-	// Engine to predict on; nil takes compute.Default. It is not saved.
-	Engine *compute.Engine
-
 	bound          *BoundModel
 	phi            *tensors.Tensor // [J, D], on the host
 	psi            *tensors.Tensor // [W], on the host; nil if nothing is shared
 	expansionPoint *tensors.Tensor // [D], on the host: where the network is linearised; nil if it is not
+	logWeights     smc.LogWeights
+	chains         int
+	evidence       Evidence
+	diagnostics    map[string]float64
+	origin         Origin
+}
+
+// Draws are the particles of a posterior, as tensors on the host, and what their sampler knows of them.
+type Draws struct {
+	Phi        *tensors.Tensor // [J, D]
+	Psi        *tensors.Tensor // [W]; nil if nothing is shared
+	LogWeights []float64       // [J], normalised or not; EqualLogWeights for draws of equal weight
+	// Chains is how many Markov chains of equal length the draws are of: they lie chain after chain. 0: the draws are of no chains.
+	Chains int
+	// Evidence is an estimate of log p(y), as of SMC; its zero value says that it is not known.
+	Evidence Evidence
+	// Diagnostics are numbers that say how far the draws can be trusted, by name, such as "k-hat"; nil if there are none.
+	Diagnostics map[string]float64
+	// LinearisedAt, [D], makes particles those of the network's linearisation there, which Predict then evaluates in the place of
+	// the network:
+	//
+	//	f(x; phi_j) = f(x; phi*) + (df/dphi)(x; phi*) (phi_j - phi*)
+	//
+	// (Immer, Korzepa and Bauer 2021, equation 8). Nil: particles go through the network.
+	LinearisedAt *tensors.Tensor
+}
+
+// EqualLogWeights are the normalised log-weights of so many draws of equal weight, -log J each.
+func EqualLogWeights(draws int) []float64 {
+	return slices.Repeat([]float64{-math.Log(float64(draws))}, draws)
+}
+
+// Evidence is an estimate of the log evidence, log p(y), of the data as the model saw them: of a standardised target, if it was.
+type Evidence struct {
+	Value  float64 // NaN if it is not known
+	StdErr float64 // the standard error of Value; NaN if it is not known
+}
+
+// Known says whether there is an estimate.
+func (e Evidence) Known() bool { return !math.IsNaN(e.Value) }
+
+// Origin is what a posterior keeps of the data and the run that it came from.
+type Origin struct {
+	// Features and Target standardise the data as in training; predictions are undone by Target. Their zero values leave data as
+	// they are.
+	Features dataset.Scaler
+	Target   dataset.TargetScaler
+	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; Classes are its labels, nil for regression.
+	FeatureNames []string
+	TargetNames  []string
+	Classes      []string
+	// Engine to predict on; nil takes compute.Default. It is not saved.
+	Engine     *compute.Engine
+	Provenance Provenance
 }
 
 // Provenance says where a posterior came from.
@@ -45,16 +88,20 @@ type Provenance struct {
 	Status    string            `json:"status"` // how training ended
 	Seed      uint64            `json:"seed"`
 	Settings  json.RawMessage   `json:"settings,omitempty"`
-	Data      string            `json:"data"`      // name of the training data
-	DataHash  string            `json:"data_hash"` // dataset.Dataset.Hash of the training part
-	Rows      int               `json:"rows"`      // of the training part
-	Created   time.Time         `json:"created"`
-	Versions  map[string]string `json:"versions"` // of Go, of the modules that compute, and the backend
+	Data      string            `json:"data"`             // name of the training data
+	DataHash  string            `json:"data_hash"`        // dataset.Dataset.Hash of the training part
+	Rows      int               `json:"rows"`             // of the training part
+	Created   time.Time         `json:"created"`          // by default the time of NewPosterior
+	Versions  map[string]string `json:"versions"`         // of Go, of the modules that compute, and the backend; by default what Versions says
+	Before    *Provenance       `json:"before,omitempty"` // of the posterior that this run went on from; nil if it began by itself
 }
 
 // Versions are those of Go, the library, GoMLX and the backend, for a Provenance.
 func Versions(engine *compute.Engine) map[string]string {
-	versions := map[string]string{"go": runtime.Version(), "backend": engine.Name(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+	versions := map[string]string{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+	if engine != nil {
+		versions["backend"] = engine.Name()
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range append(info.Deps, &info.Main) {
 			switch module.Path {
@@ -66,69 +113,171 @@ func Versions(engine *compute.Engine) map[string]string {
 	return versions
 }
 
-// Draws are particles as tensors on the host, for NewPosterior.
-type Draws struct {
-	Phi        *tensors.Tensor // [J, D]
-	Psi        *tensors.Tensor // [W]; nil if nothing is shared
-	LogWeights []float64       // [J], normalised or not
-	// LinearisedAt, [D], makes particles those of the network's linearisation there, which Predict then evaluates in the place of the network:
-	//
-	//	f(x; phi_j) = f(x; phi*) + (df/dphi)(x; phi*) (phi_j - phi*)
-	//
-	// (Immer, Korzepa and Bauer 2021, equation 8). Nil: particles go through the network.
-	LinearisedAt *tensors.Tensor
-}
-
-// NewPosterior joins a bound model with particles. It checks that shapes fit; the caller fills in the other fields.
-func NewPosterior(bound *BoundModel, draws Draws) (*Posterior, error) {
+// NewPosterior joins a bound model with particles and their origin, and checks that they fit. The tensors of the draws belong to
+// the posterior from then on. Where the origin's provenance has no Created or no Versions, they are of now and of its engine.
+func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, error) {
 	weights, err := smc.NewLogWeights(draws.LogWeights)
 	if err != nil {
 		return nil, err
 	}
-	if draws.Phi == nil {
-		return nil, errors.New("bayes: a posterior needs particles: Draws.Phi is nil")
+	if err := draws.check(bound, weights.Len()); err != nil {
+		return nil, err
 	}
-	if d := draws.Phi.Shape().Dimensions; len(d) != 2 || d[0] != weights.Len() || d[1] != bound.D {
-		return nil, fmt.Errorf("bayes: particles have shape %v, but there are %d log-weights and the model has %d stochastic numbers", d, weights.Len(), bound.D)
+	if origin, err = origin.complete(bound); err != nil {
+		return nil, err
 	}
-	dtype := draws.Phi.DType()
+	if draws.Evidence == (Evidence{}) || math.IsNaN(draws.Evidence.Value) {
+		draws.Evidence = Evidence{Value: math.NaN(), StdErr: math.NaN()}
+	}
+	return &Posterior{
+		bound: bound, phi: draws.Phi, psi: draws.Psi, expansionPoint: draws.LinearisedAt,
+		logWeights: weights, chains: draws.Chains, evidence: draws.Evidence, diagnostics: maps.Clone(draws.Diagnostics),
+		origin: origin,
+	}, nil
+}
+
+// check is an error where shapes and types do not fit the model, or each other.
+func (d Draws) check(bound *BoundModel, particles int) error {
+	if d.Phi == nil {
+		return errors.New("bayes: a posterior needs particles: Draws.Phi is nil")
+	}
+	if dims := d.Phi.Shape().Dimensions; len(dims) != 2 || dims[0] != particles || dims[1] != bound.D {
+		return fmt.Errorf("bayes: particles have shape %v, but there are %d log-weights and the model has %d stochastic numbers",
+			dims, particles, bound.D)
+	}
+	dtype := d.Phi.DType()
 	if dtype != compute.Float32 && dtype != compute.Float64 {
-		return nil, fmt.Errorf("bayes: particles are of type %s: they must be Float32 or Float64", dtype)
+		return fmt.Errorf("bayes: particles are of type %s: they must be Float32 or Float64", dtype)
 	}
 	if bound.W > 0 {
-		if draws.Psi == nil {
-			return nil, fmt.Errorf("bayes: the model has %d shared numbers, but Draws.Psi is nil", bound.W)
+		if d.Psi == nil {
+			return fmt.Errorf("bayes: the model has %d shared numbers, but Draws.Psi is nil", bound.W)
 		}
-		if shape := draws.Psi.Shape(); shape.Rank() != 1 || shape.Size() != bound.W || draws.Psi.DType() != dtype {
-			return nil, fmt.Errorf("bayes: the model has %d shared numbers and particles of type %s, but psi is %s", bound.W, dtype, shape)
+		if shape := d.Psi.Shape(); shape.Rank() != 1 || shape.Size() != bound.W || d.Psi.DType() != dtype {
+			return fmt.Errorf("bayes: the model has %d shared numbers and particles of type %s, but psi is %s", bound.W, dtype, shape)
 		}
 	}
-	if at := draws.LinearisedAt; at != nil && (at.Shape().Rank() != 1 || at.Shape().Size() != bound.D || at.DType() != dtype) {
-		return nil, fmt.Errorf("bayes: the model has %d stochastic numbers and particles of type %s, but Draws.LinearisedAt is %s", bound.D, dtype, at.Shape())
+	if at := d.LinearisedAt; at != nil && (at.Shape().Rank() != 1 || at.Shape().Size() != bound.D || at.DType() != dtype) {
+		return fmt.Errorf("bayes: the model has %d stochastic numbers and particles of type %s, but Draws.LinearisedAt is %s",
+			bound.D, dtype, at.Shape())
 	}
-	return &Posterior{Model: bound.Model, LogWeights: weights, Target: dataset.TargetScaler{StdDev: 1}, bound: bound, phi: draws.Phi, psi: draws.Psi, expansionPoint: draws.LinearisedAt}, nil
+	if d.Chains < 0 || d.Chains > 0 && particles%d.Chains != 0 {
+		return fmt.Errorf("bayes: Draws.Chains is %d: %d particles are not of so many chains of equal length (0: of no chains)",
+			d.Chains, particles)
+	}
+	return nil
+}
+
+// complete checks the scalers, fills in what is left out, and copies what is a slice or a map.
+func (o Origin) complete(bound *BoundModel) (Origin, error) {
+	if o.Features.Mean == nil && o.Features.StdDev == nil {
+		o.Features = dataset.NoScaler(bound.Inputs)
+	}
+	if o.Target == (dataset.TargetScaler{}) {
+		o.Target.StdDev = 1
+	}
+	if a, b := len(o.Features.Mean), len(o.Features.StdDev); a != bound.Inputs || b != bound.Inputs {
+		return o, fmt.Errorf("bayes: the model has %d features, but Origin.Features scales %d (it has %d standard deviations)",
+			bound.Inputs, a, b)
+	}
+	for i, s := range o.Features.StdDev {
+		if m := o.Features.Mean[i]; !(s > 0) || !finite(s) || !finite(m) {
+			return o, fmt.Errorf("bayes: Origin.Features scales feature %d by mean %v and standard deviation %v: they must be finite, "+
+				"and the second above 0", i, m, s)
+		}
+	}
+	if m, s := o.Target.Mean, o.Target.StdDev; !(s > 0) || !finite(s) || !finite(m) {
+		return o, fmt.Errorf("bayes: Origin.Target has mean %v and standard deviation %v: they must be finite, and the second above 0", m, s)
+	}
+	if o.Provenance.Created.IsZero() {
+		o.Provenance.Created = time.Now().UTC().Truncate(time.Second)
+	}
+	if o.Provenance.Versions == nil {
+		o.Provenance.Versions = Versions(o.Engine)
+	}
+	return o.clone(), nil
+}
+
+func (o Origin) clone() Origin {
+	o.Features = dataset.Scaler{Mean: slices.Clone(o.Features.Mean), StdDev: slices.Clone(o.Features.StdDev)}
+	o.FeatureNames, o.TargetNames, o.Classes = slices.Clone(o.FeatureNames), slices.Clone(o.TargetNames), slices.Clone(o.Classes)
+	o.Provenance = o.Provenance.clone()
+	return o
+}
+
+func (p Provenance) clone() Provenance {
+	p.Settings, p.Versions = slices.Clone(p.Settings), maps.Clone(p.Versions)
+	if p.Before != nil {
+		before := p.Before.clone()
+		p.Before = &before
+	}
+	return p
+}
+
+// Model is the posterior's model.
+func (p *Posterior) Model() Model { return p.bound.Model }
+
+// LogWeights are the particles' normalised log-weights.
+func (p *Posterior) LogWeights() smc.LogWeights { return p.logWeights }
+
+// Chains is how many Markov chains of equal length the particles are of, chain after chain; 0 if they are of none.
+func (p *Posterior) Chains() int { return p.chains }
+
+// Evidence is the run's estimate of log p(y); NaN where nobody knows it.
+func (p *Posterior) Evidence() Evidence { return p.evidence }
+
+// Diagnostics copies the numbers that the run left to say how far its draws can be trusted, by name; nil if there are none.
+func (p *Posterior) Diagnostics() map[string]float64 { return maps.Clone(p.diagnostics) }
+
+// Origin copies what the posterior keeps of the data and the run that it came from: with Draws, what NewPosterior takes.
+func (p *Posterior) Origin() Origin { return p.origin.clone() }
+
+// Provenance copies where the posterior came from.
+func (p *Posterior) Provenance() Provenance { return p.origin.Provenance.clone() }
+
+// Features standardises raw features as in training; Target the target.
+func (p *Posterior) Features() dataset.Scaler { return p.Origin().Features }
+
+// Target standardises the raw target as in training, and undoes predictions.
+func (p *Posterior) Target() dataset.TargetScaler { return p.origin.Target }
+
+// Engine is what the posterior predicts on; nil is compute.Default.
+func (p *Posterior) Engine() *compute.Engine { return p.origin.Engine }
+
+// On is the same posterior, predicting on another engine.
+func (p *Posterior) On(engine *compute.Engine) *Posterior {
+	other := *p
+	other.origin.Engine = engine
+	return &other
 }
 
 // Bound is the model with its layout.
 func (p *Posterior) Bound() *BoundModel { return p.bound }
 
 // Particles is the number of particles J.
-func (p *Posterior) Particles() int { return p.LogWeights.Len() }
+func (p *Posterior) Particles() int { return p.logWeights.Len() }
 
 // Linearised says whether Predict takes the particles through the network's linearisation, see Draws.LinearisedAt, not through the network.
 func (p *Posterior) Linearised() bool { return p.expansionPoint != nil }
 
-// Draws copies the particles: what NewPosterior joins with the model.
+// Draws copies the particles and what is known of them: with Origin, what NewPosterior takes.
 func (p *Posterior) Draws() (Draws, error) {
 	copied, err := p.copies()
 	if err != nil {
 		return Draws{}, err
 	}
-	d := Draws{Phi: copied[0], Psi: copied[1], LinearisedAt: copied[2], LogWeights: make([]float64, p.Particles())}
-	for j := range d.LogWeights {
-		d.LogWeights[j] = p.LogWeights.At(j)
+	return Draws{
+		Phi: copied[0], Psi: copied[1], LinearisedAt: copied[2], LogWeights: p.normalisedLogWeights(),
+		Chains: p.chains, Evidence: p.evidence, Diagnostics: p.Diagnostics(),
+	}, nil
+}
+
+func (p *Posterior) normalisedLogWeights() []float64 {
+	logWeights := make([]float64, p.Particles())
+	for j := range logWeights {
+		logWeights[j] = p.logWeights.At(j)
 	}
-	return d, nil
+	return logWeights
 }
 
 // Parameter copies one parameter, by its name in Bound().Slots: for a stochastic one values are [J, shape...], for a shared one
@@ -154,156 +303,15 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
 }
 
-// The formats of a posterior's file. That of a linearised one has another name, so that a version that does not know of it cannot read it as particles of the
-// network.
-const (
-	posteriorFormat  = "gobnn.posterior/1"
-	linearisedFormat = "gobnn.posterior.linearised/1"
-	weightsTensor    = "log_weights"
-	linearisedTensor = "linearised_at"
-)
-
-func (p *Posterior) format() string {
-	if p.Linearised() {
-		return linearisedFormat
-	}
-	return posteriorFormat
-}
-
-// posteriorFile is the part of a posterior's file that is no tensor.
-type posteriorFile struct {
-	Format       string               `json:"format"`
-	Model        Model                `json:"model"`
-	Inputs       int                  `json:"inputs"`
-	Outputs      int                  `json:"outputs"`
-	Features     dataset.Scaler       `json:"features"`
-	Target       dataset.TargetScaler `json:"target"`
-	FeatureNames []string             `json:"feature_names"`
-	TargetName   string               `json:"target_name"`
-	Classes      []string             `json:"classes,omitempty"`
-	Provenance   Provenance           `json:"provenance"`
-}
-
-// Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared one as
-// [shape...], the normalised log-weights, where a linearised one is linearised, [D], and the rest as JSON in the metadata. The write is atomic.
-func (p *Posterior) Save(path string) error {
-	text, err := json.Marshal(posteriorFile{
-		p.format(), p.Model, p.bound.Inputs, p.bound.Outputs, p.Features, p.Target, p.FeatureNames, p.TargetName, p.Classes, p.Provenance,
-	})
-	if err != nil {
-		return fmt.Errorf("bayes: saving a posterior: %w", err)
-	}
-	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(text)}, Tensors: map[string]*tensors.Tensor{}}
-	logWeights := make([]float64, p.Particles())
-	for j := range logWeights {
-		logWeights[j] = p.LogWeights.At(j)
-	}
-	file.Tensors[weightsTensor] = tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
-	for _, slot := range p.bound.Slots {
-		t, err := p.slice(slot)
-		if err != nil {
-			return fmt.Errorf("bayes: saving %q: %w", slot.Name, err)
-		}
-		file.Tensors[slot.Name] = t
-	}
-	if p.Linearised() {
-		file.Tensors[linearisedTensor] = p.expansionPoint
-	}
-	return tensorfile.Write(path, file)
-}
-
-// slice copies a slot's columns of phi, or its part of psi.
-func (p *Posterior) slice(slot Slot) (*tensors.Tensor, error) {
-	from, rows, width := p.psi, 1, p.bound.W
-	dims := slot.Shape
-	if slot.Stochastic {
-		from, rows, width = p.phi, p.Particles(), p.bound.D
-		dims = append([]int{rows}, slot.Shape...)
-	}
-	to := tensors.FromShape(shapeOf(from, dims))
-	return to, copyColumns(to, slot.Size(), 0, from, width, slot.Offset, rows, slot.Size())
-}
-
-// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered.
-func Load(path string) (*Posterior, error) {
-	file, err := tensorfile.Read(path)
-	if err != nil {
-		return nil, fmt.Errorf("bayes: loading a posterior: %w", err)
-	}
-	p, err := fromFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("bayes: %s is not a posterior that this version reads: %w", path, err)
-	}
-	return p, nil
-}
-
-func fromFile(file tensorfile.File) (*Posterior, error) {
-	text, ok := file.Metadata["gobnn"]
-	if !ok {
-		return nil, errors.New("it holds tensors, but nothing says of which model")
-	}
-	var head posteriorFile
-	if err := json.Unmarshal([]byte(text), &head); err != nil {
-		return nil, err
-	}
-	if head.Format != posteriorFormat && head.Format != linearisedFormat {
-		return nil, fmt.Errorf("its format is %q, not %q or %q", head.Format, posteriorFormat, linearisedFormat)
-	}
-	bound, err := head.Model.Bind(head.Inputs, head.Outputs)
-	if err != nil {
-		return nil, err
-	}
-	weights := file.Tensors[weightsTensor]
-	if weights == nil {
-		return nil, errors.New("it has no log_weights")
-	}
-	logWeights, err := compute.Float64s(weights)
-	if err != nil {
-		return nil, err
-	}
-	draws := Draws{LogWeights: logWeights, LinearisedAt: file.Tensors[linearisedTensor]}
-	if (head.Format == linearisedFormat) != (draws.LinearisedAt != nil) {
-		return nil, fmt.Errorf("its format is %q, which goes with a tensor %q in a linearised one only", head.Format, linearisedTensor)
-	}
-	for _, slot := range bound.Slots {
-		t := file.Tensors[slot.Name]
-		if t == nil {
-			return nil, fmt.Errorf("it has no tensor %q", slot.Name)
-		}
-		to, rows, width := &draws.Psi, 1, bound.W
-		dims := []int{bound.W}
-		if slot.Stochastic {
-			to, rows, width = &draws.Phi, len(logWeights), bound.D
-			dims = []int{rows, bound.D}
-		}
-		if t.Size() != rows*slot.Size() {
-			return nil, fmt.Errorf("tensor %q has shape %s, but the model needs %d numbers", slot.Name, t.Shape(), rows*slot.Size())
-		}
-		if *to == nil {
-			*to = tensors.FromShape(shapeOf(t, dims))
-		}
-		if err := copyColumns(*to, width, slot.Offset, t, slot.Size(), 0, rows, slot.Size()); err != nil {
-			return nil, err
-		}
-	}
-	p, err := NewPosterior(bound, draws)
-	if err != nil {
-		return nil, err
-	}
-	p.Features, p.Target, p.Classes = head.Features, head.Target, head.Classes
-	p.FeatureNames, p.TargetName, p.Provenance = head.FeatureNames, head.TargetName, head.Provenance
-	return p, nil
-}
-
 // noise is the standard deviation of each particle's Gaussian noise in the target's own units, [J]; nil for other likelihoods.
 func (p *Posterior) noise() ([]float64, error) {
-	gaussian, ok := p.Model.Likelihood.(Gaussian)
+	gaussian, ok := p.bound.Model.Likelihood.(Gaussian)
 	if !ok {
 		return nil, nil
 	}
 	noise := make([]float64, p.Particles())
 	for j := range noise {
-		noise[j] = gaussian.stdDev() * p.Target.StdDev
+		noise[j] = gaussian.stdDev() * p.origin.Target.StdDev
 	}
 	if !gaussian.Learn {
 		return noise, nil

@@ -63,14 +63,22 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 	if bound.W > 0 {
 		draws.Psi = compute.Floats(dtype, wave(bound.W, 2.3), bound.W)
 	}
-	p, err := bayes.NewPosterior(bound, draws)
+	origin := bayes.Origin{
+		Features:     dataset.Scaler{Mean: []float64{1, -2, .5}, StdDev: []float64{2, .5, 3}},
+		FeatureNames: []string{"depth", "speed", "load"}, TargetNames: []string{"drag"},
+	}
+	if outputs == 1 && model.Likelihood.Task() == bayes.Regression {
+		origin.Target = dataset.TargetScaler{Mean: 40, StdDev: 8}
+	}
+	return remade(t, bound, draws, origin)
+}
+
+// remade is NewPosterior of what must fit.
+func remade(t *testing.T, bound *bayes.BoundModel, draws bayes.Draws, origin bayes.Origin) *bayes.Posterior {
+	t.Helper()
+	p, err := bayes.NewPosterior(bound, draws, origin)
 	if err != nil {
 		t.Fatal(err)
-	}
-	p.Features = dataset.Scaler{Mean: []float64{1, -2, .5}, StdDev: []float64{2, .5, 3}}
-	p.FeatureNames, p.TargetName = []string{"depth", "speed", "load"}, "drag"
-	if outputs == 1 && model.Likelihood.Task() == bayes.Regression {
-		p.Target = dataset.TargetScaler{Mean: 40, StdDev: 8}
 	}
 	return p
 }
@@ -97,7 +105,7 @@ func TestNewPosteriorErrors(t *testing.T) {
 	}
 	psi := func(n int) *tensors.Tensor { return compute.Floats(compute.Float64, make([]float64, n), n) }
 	d, w := bound.D, bound.W
-	if _, err := bayes.NewPosterior(bound, bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}}); err != nil {
+	if _, err := bayes.NewPosterior(bound, bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}}, bayes.Origin{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -114,10 +122,11 @@ func TestNewPosteriorErrors(t *testing.T) {
 		{"psi too long", bayes.Draws{Phi: phi(2, d), Psi: psi(w + 1), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprintf("%d shared numbers", w), fmt.Sprint(w + 1)}},
 		{"no weights", bayes.Draws{Phi: phi(2, d), Psi: psi(w)}, smc.ErrZeroWeights, nil},
 		{"weights all zero", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{math.Inf(-1), math.NaN()}}, smc.ErrZeroWeights, []string{"1 are NaN"}},
+		{"chains of unequal length", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}, Chains: 3}, nil, []string{"Chains is 3", "2 particles"}},
 		{"two types", bayes.Draws{Phi: phi(2, d), Psi: compute.Floats(compute.Float32, make([]float64, w), w), LogWeights: []float64{0, 0}}, nil, []string{"Float32", "Float64"}},
 		{"integers", bayes.Draws{Phi: tensors.FromFlatDataAndDimensions(make([]int32, 2*d), 2, d), Psi: tensors.FromFlatDataAndDimensions(make([]int32, w), w), LogWeights: []float64{0, 0}}, nil, []string{"Int32"}},
 	} {
-		_, err := bayes.NewPosterior(bound, c.draws)
+		_, err := bayes.NewPosterior(bound, c.draws, bayes.Origin{})
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v", c.name, err)
 			continue
@@ -156,11 +165,20 @@ func TestSaveLoad(t *testing.T) {
 	for _, m := range predicted {
 		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 			p := newPosterior(t, m.model, m.outputs, 7, dtype)
-			p.Classes = []string{"a", "b", "c"}
-			p.Provenance = bayes.Provenance{
+			draws, err := p.Draws()
+			if err != nil {
+				t.Fatal(err)
+			}
+			draws.Chains, draws.Evidence = 7, bayes.Evidence{Value: -12.25, StdErr: math.NaN()}
+			draws.Diagnostics = map[string]float64{"k-hat": math.Inf(1), "ESS": 3.5}
+			origin := p.Origin()
+			origin.Classes = []string{"a", "b", "c"}
+			origin.Provenance = bayes.Provenance{
 				Algorithm: "by hand", Status: "done", Seed: math.MaxUint64, Settings: json.RawMessage(`{"step":0.1}`), Data: "waves", DataHash: "abc", Rows: 5,
 				Created: time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), Versions: map[string]string{"go": "1.26"},
+				Before: &bayes.Provenance{Algorithm: "before", Versions: map[string]string{}, Created: time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)},
 			}
+			p = remade(t, p.Bound(), draws, origin)
 			path := filepath.Join(t.TempDir(), "x.safetensors")
 			if err := p.Save(path); err != nil {
 				t.Fatal(err)
@@ -170,9 +188,9 @@ func TestSaveLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			for what, pair := range map[string][2]any{
-				"model": {q.Model.Stochastic, p.Model.Stochastic}, "summary": {q.Bound().Summary(), p.Bound().Summary()},
-				"features": {q.Features, p.Features}, "target": {q.Target, p.Target}, "feature names": {q.FeatureNames, p.FeatureNames},
-				"target name": {q.TargetName, p.TargetName}, "classes": {q.Classes, p.Classes}, "provenance": {q.Provenance, p.Provenance},
+				"model": {q.Model().Stochastic, p.Model().Stochastic}, "summary": {q.Bound().Summary(), p.Bound().Summary()},
+				"origin": {q.Origin(), origin}, "chains": {q.Chains(), 7}, "evidence": {q.Evidence().Value, -12.25},
+				"an unknown standard error": {math.IsNaN(q.Evidence().StdErr), true}, "diagnostics": {q.Diagnostics(), draws.Diagnostics},
 			} {
 				if !reflect.DeepEqual(pair[0], pair[1]) {
 					t.Errorf("%s, %s: %s is %+v, was %+v", m.name, dtype, what, pair[0], pair[1])
@@ -185,12 +203,60 @@ func TestSaveLoad(t *testing.T) {
 					t.Errorf("%s, %s: %s is %v (%v), was %v (%v)", m.name, dtype, slot.Name, b, errB, a, errA)
 				}
 			}
-			p.Engine, q.Engine = pure, pure // which compiles at once
-			was, is := predict(t, p, x), predict(t, q, x)
+			was, is := predict(t, p.On(pure), x), predict(t, q.On(pure), x) // which compiles at once
 			if !reflect.DeepEqual(is, was) {
 				t.Errorf("%s, %s: predictions are\n%+v, were\n%+v", m.name, dtype, is, was)
 			}
 		}
+	}
+}
+
+// A file of version 1, which knew one target's name and neither chains nor evidence, is still read.
+func TestLoadVersion1(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	path := filepath.Join(t.TempDir(), "x")
+	if err := p.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	file, err := tensorfile.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(&file, "gobnn.posterior/2", "gobnn.posterior/1")
+	replace(&file, `"target_names":["drag"]`, `"target_name":"drag"`)
+	if err := tensorfile.Write(path, file); err != nil {
+		t.Fatal(err)
+	}
+	q, err := bayes.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(q.Origin(), p.Origin()) || q.Evidence().Known() || q.Chains() != 0 || q.Diagnostics() != nil {
+		t.Errorf("origin %+v, was %+v; evidence %v, %d chains, diagnostics %v", q.Origin(), p.Origin(), q.Evidence(), q.Chains(), q.Diagnostics())
+	}
+}
+
+// What the caller does to the slices and maps that it gave or got changes no posterior.
+func TestPosteriorDoesNotChange(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws.Diagnostics = map[string]float64{"k-hat": .5}
+	origin := p.Origin()
+	origin.Provenance.Before = &bayes.Provenance{Settings: json.RawMessage(`{"a":1}`)}
+	q := remade(t, p.Bound(), draws, origin)
+	for _, o := range []bayes.Origin{origin, q.Origin()} {
+		o.Features.Mean[0], o.FeatureNames[0], o.TargetNames[0] = 99, "changed", "changed"
+		o.Provenance.Before.Settings[2], o.Provenance.Versions["go"] = 'z', "0"
+	}
+	draws.Diagnostics["k-hat"], q.Diagnostics()["k-hat"] = 9, 9
+	q.Features().StdDev[0] = 99
+	now := q.Origin()
+	if now.Features.Mean[0] != 1 || now.Features.StdDev[0] != 2 || now.FeatureNames[0] != "depth" || now.TargetNames[0] != "drag" ||
+		string(now.Provenance.Before.Settings) != `{"a":1}` || now.Provenance.Versions["go"] == "0" || q.Diagnostics()["k-hat"] != .5 {
+		t.Errorf("it changed: %+v, %v", now, q.Diagnostics())
 	}
 }
 
@@ -205,7 +271,7 @@ func TestWeightsDoNotDrift(t *testing.T) {
 		logWeights := wave(particles, 7)
 		floats.Scale(9, logWeights)
 		logWeights[0] = -2000 // its weight is 0, its log-weight is not -Inf
-		first, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float32, make([]float64, 2*particles), particles, 2), LogWeights: logWeights})
+		first, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float32, make([]float64, 2*particles), particles, 2), LogWeights: logWeights}, bayes.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +285,7 @@ func TestWeightsDoNotDrift(t *testing.T) {
 			}
 		}
 		for j := range particles {
-			if a, b := first.LogWeights.At(j), p.LogWeights.At(j); math.Abs(a-b) > 1e-13*(1+math.Abs(a)) {
+			if a, b := first.LogWeights().At(j), p.LogWeights().At(j); math.Abs(a-b) > 1e-13*(1+math.Abs(a)) {
 				t.Errorf("%d particles: log-weight %d was %v, is %v", particles, j, a, b)
 			}
 		}
@@ -263,7 +329,7 @@ func TestLoadErrors(t *testing.T) {
 		says   string
 	}{
 		{"no posterior", func(f *tensorfile.File) { delete(f.Metadata, "gobnn") }, "of which model"},
-		{"another format", func(f *tensorfile.File) { replace(f, "gobnn.posterior/1", "gobnn.posterior/99") }, `"gobnn.posterior/99", not "gobnn.posterior/1"`},
+		{"another format", func(f *tensorfile.File) { replace(f, "gobnn.posterior/2", "gobnn.posterior/99") }, `"gobnn.posterior/99", not one of ["gobnn.posterior/2"`},
 		{"a network that is not registered", func(f *tensorfile.File) { replace(f, `"type":"MLP"`, `"type":"Magic"`) }, `"Magic"`},
 		{"a model that does not bind", func(f *tensorfile.File) { replace(f, `"outputs":1`, `"outputs":4`) }, "4 outputs"},
 		{"no weights", func(f *tensorfile.File) { delete(f.Tensors, "log_weights") }, "log_weights"},

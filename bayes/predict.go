@@ -58,7 +58,7 @@ func (p *Posterior) PredictBatches(ctx context.Context, x *mat.Dense, rows int) 
 func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, yield func(Prediction) bool) error {
 	total, dims := x.Dims()
 	if dims != p.bound.Inputs {
-		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v", total, dims, p.bound.Inputs, p.FeatureNames)
+		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v", total, dims, p.bound.Inputs, p.origin.FeatureNames)
 	}
 	if rows < 1 {
 		return fmt.Errorf("bayes: predicting %d rows at a time: it must be at least 1", rows)
@@ -71,13 +71,13 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 		}
 	}
 	scaled := x
-	if len(p.Features.Mean) > 0 {
+	if len(p.origin.Features.Mean) > 0 {
 		var err error
-		if scaled, err = p.Features.Apply(x); err != nil {
+		if scaled, err = p.origin.Features.Apply(x); err != nil {
 			return err
 		}
 	}
-	engine, err := p.Engine.Or()
+	engine, err := p.origin.Engine.Or()
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 			t.FinalizeAll() //nolint:errcheck // freeing what this call made
 		}
 	}()
-	weights := p.LogWeights.Weights()
+	weights := p.logWeights.Weights()
 	for from := 0; from < total; from += rows {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bayes: prediction stopped at row %d of %d: %w", from, total, err)
@@ -116,8 +116,8 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 			return fmt.Errorf("bayes: predicting rows %d to %d: %w", from, from+count, err)
 		}
 		part := Prediction{
-			Task: p.Model.Likelihood.Task(), Outputs: outputs, Particles: p.Particles(), Rows: count, Width: p.bound.Outputs,
-			Weights: weights, NoiseStdDev: noise, TargetMean: p.Target.Mean, TargetStdDev: p.Target.StdDev,
+			Task: p.bound.Model.Likelihood.Task(), Outputs: outputs, Particles: p.Particles(), Rows: count, Width: p.bound.Outputs,
+			Chains: p.chains, Weights: weights, NoiseStdDev: noise, TargetMean: p.origin.Target.Mean, TargetStdDev: p.origin.Target.StdDev,
 		}
 		if !yield(part) {
 			return nil
@@ -127,8 +127,8 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 }
 
 func (p *Posterior) featureName(column int) string {
-	if column < len(p.FeatureNames) {
-		return fmt.Sprintf("column %q", p.FeatureNames[column])
+	if column < len(p.origin.FeatureNames) {
+		return fmt.Sprintf("column %q", p.origin.FeatureNames[column])
 	}
 	return fmt.Sprintf("column %d", column)
 }
@@ -215,8 +215,8 @@ func (p *Posterior) run(exec *graph.Exec, parameters []*tensors.Tensor, x *mat.D
 		for c := range width {
 			for n := range count {
 				v := raw[(j*width+c)*rows+n]
-				if p.Model.Likelihood.Task() == Regression {
-					v = p.Target.Mean + p.Target.StdDev*v
+				if p.bound.Model.Likelihood.Task() == Regression {
+					v = p.origin.Target.Mean + p.origin.Target.StdDev*v
 				}
 				outputs[(j*count+n)*width+c] = v
 			}

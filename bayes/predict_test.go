@@ -23,7 +23,7 @@ func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float6
 	t.Helper()
 	h0 := make([]float64, len(row))
 	for k, v := range row {
-		h0[k] = (v - p.Features.Mean[k]) / p.Features.StdDev[k]
+		h0[k] = (v - p.Features().Mean[k]) / p.Features().StdDev[k]
 	}
 	parameter := map[string][]float64{}
 	perParticle := map[string]bool{}
@@ -55,8 +55,8 @@ func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float6
 			}
 			h = next
 		}
-		if p.Model.Likelihood.Task() == bayes.Regression {
-			return []float64{p.Target.Mean + p.Target.StdDev*h[0]}
+		if p.Model().Likelihood.Task() == bayes.Regression {
+			return []float64{p.Target().Mean + p.Target().StdDev*h[0]}
 		}
 		return h
 	}
@@ -73,8 +73,7 @@ func TestPredict(t *testing.T) {
 			tolerance = 2e-5
 		}
 		for _, m := range predicted {
-			p := newPosterior(t, m.model, m.outputs, particles, dtype)
-			p.Engine = engine
+			p := newPosterior(t, m.model, m.outputs, particles, dtype).On(engine)
 			prediction := predict(t, p, x)
 			if prediction.Particles != particles || prediction.Rows != rows || prediction.Width != m.outputs || prediction.Task != m.model.Likelihood.Task() {
 				t.Fatalf("%s: %d particles, %d rows, width %d, %v", m.name, prediction.Particles, prediction.Rows, prediction.Width, prediction.Task)
@@ -99,7 +98,7 @@ func TestPredict(t *testing.T) {
 				weights[j] = math.Exp(weights[j] - sum)
 			}
 			computetest.Near(t, m.name+": weights", prediction.Weights, weights, 1e-12)
-			if wantMean, wantSD := p.Target.Mean, p.Target.StdDev; prediction.TargetMean != wantMean || prediction.TargetStdDev != wantSD {
+			if wantMean, wantSD := p.Target().Mean, p.Target().StdDev; prediction.TargetMean != wantMean || prediction.TargetStdDev != wantSD {
 				t.Errorf("%s: target %v, %v, want %v, %v", m.name, prediction.TargetMean, prediction.TargetStdDev, wantMean, wantSD)
 			}
 
@@ -187,8 +186,13 @@ func TestPredictErrors(t *testing.T) {
 			}
 		}
 	}
-	p.FeatureNames = nil
-	if _, err := p.Predict(context.Background(), with(math.NaN())); err == nil || !strings.Contains(err.Error(), "row 3, column 1") {
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unnamed := p.Origin()
+	unnamed.FeatureNames = nil
+	if _, err := remade(t, p.Bound(), draws, unnamed).Predict(context.Background(), with(math.NaN())); err == nil || !strings.Contains(err.Error(), "row 3, column 1") {
 		t.Errorf("NaN without names: error %v", err)
 	}
 	for _, err := range p.PredictBatches(context.Background(), x, 0) {

@@ -34,6 +34,8 @@ type Prediction struct {
 	// BinaryClassification: the logit of class 1 (Width 1). Classification: the logits (Width C).
 	Outputs                []float64
 	Particles, Rows, Width int
+	// Chains is how many Markov chains of equal length the particles are of, chain after chain; 0 if they are of none.
+	Chains int
 	// Weights of the particles, [Particles]; they sum to 1.
 	Weights []float64
 	// NoiseStdDev is the standard deviation of each particle's Gaussian noise, [Particles], in the target's own units; nil for classification.

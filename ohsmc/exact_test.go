@@ -218,7 +218,7 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := result.Posterior.LogWeights.Weights()
+		w := result.Posterior.LogWeights().Weights()
 		mean, variance := 0.0, 0.0
 		for j := range w {
 			mean += w[j] * weights[2*j]

@@ -79,7 +79,7 @@ func ExampleSample() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	chains, err := diag.NewForPosterior(posterior, 4, false)
+	chains, err := diag.NewForPosterior(posterior)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -290,17 +290,17 @@ func (r *run) posterior(prefix string) (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
-	posterior, err := bayes.NewPosterior(r.bound, bayes.Draws{Phi: host[prefix+"phi"], Psi: host[prefix+"psi"], LogWeights: logWeights})
+	draws := bayes.Draws{Phi: host[prefix+"phi"], Psi: host[prefix+"psi"], LogWeights: logWeights}
+	posterior, err := bayes.NewPosterior(r.bound, draws, bayes.Origin{
+		Features: r.features, Target: r.scaler, Engine: r.engine,
+		FeatureNames: r.data.Features, TargetNames: []string{r.data.Target}, Classes: r.data.Classes,
+		Provenance: bayes.Provenance{
+			Algorithm: "ohsmc: " + r.Algorithm.title(), Status: string(r.status), Seed: r.Seed,
+			Settings: r.Settings.record(), Data: r.data.Name, DataHash: r.data.Hash(), Rows: r.data.Rows(),
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
-	}
-	posterior.Features, posterior.Target = r.features, r.scaler
-	posterior.FeatureNames, posterior.TargetName, posterior.Classes = r.data.Features, r.data.Target, r.data.Classes
-	posterior.Engine = r.Engine
-	posterior.Provenance = bayes.Provenance{
-		Algorithm: "ohsmc: " + r.Algorithm.title(), Status: string(r.status), Seed: r.Seed,
-		Settings: r.Settings.record(), Data: r.data.Name, DataHash: r.data.Hash(), Rows: r.data.Rows(),
-		Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(r.engine),
 	}
 	return posterior, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -19,7 +17,7 @@ import (
 // batches, SMC's know a sub-dataset only. Chains begin at the trained particles, drawn by their weights. The result's particles are all chains' draws,
 // chain after chain, with equal weights; look at the mcmc.Result, and at package diag, before they are believed.
 func Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, kernel mcmc.Kernel, settings mcmc.Settings) (*bayes.Posterior, *mcmc.Result, error) {
-	trainer := NewTrainer(trained.Model)
+	trainer := NewTrainer(trained.Model())
 	defer trainer.Close()
 	return trainer.Sample(ctx, trained, data, kernel, settings)
 }
@@ -43,7 +41,7 @@ func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *da
 		settings.Chains = 4
 	}
 	if settings.Engine == nil {
-		settings.Engine = trained.Engine
+		settings.Engine = trained.Engine()
 	}
 	problem, err := fixedPsi(trained, data, settings)
 	if err != nil {
@@ -61,34 +59,31 @@ func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *da
 		return nil, result, fmt.Errorf("ohsmc: cancelled before all chains had a draw: %w", context.Cause(ctx))
 	}
 	phi := result.Draws.Tensor()
-	draws := bayes.Draws{Phi: phi, LogWeights: make([]float64, phi.Shape().Dim(0))}
-	for i := range draws.LogWeights {
-		draws.LogWeights[i] = -math.Log(float64(len(draws.LogWeights)))
-	}
+	draws := bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: settings.Chains}
 	if bound.W > 0 {
 		draws.Psi = problem.Data["psi"]
 	}
-	posterior, err := bayes.NewPosterior(bound, draws)
+	record, err := json.Marshal(map[string]any{
+		"kernel": kernel, "chains": settings.Chains, "draws": result.Draws.PerChain, "tuned": result.Tuned,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("ohsmc: the kernel's settings: %w", err)
+	}
+	before, origin := trained.Provenance(), trained.Origin()
+	origin.Provenance = bayes.Provenance{
+		Algorithm: fmt.Sprintf("ohsmc: %T at fixed psi", kernel), Status: string(result.Status), Seed: settings.Seed, Settings: record,
+		Data: data.Name, DataHash: data.Hash(), Rows: data.Rows(), Before: &before,
+	}
+	posterior, err := bayes.NewPosterior(bound, draws, origin)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ohsmc: %w", err)
-	}
-	posterior.Features, posterior.Target = trained.Features, trained.Target
-	posterior.FeatureNames, posterior.TargetName, posterior.Classes = trained.FeatureNames, trained.TargetName, trained.Classes
-	posterior.Engine = trained.Engine
-	posterior.Provenance = trained.Provenance
-	posterior.Provenance.Algorithm = fmt.Sprintf("%s; then %T at fixed psi", trained.Provenance.Algorithm, kernel)
-	posterior.Provenance.Status, posterior.Provenance.Seed = string(result.Status), settings.Seed
-	posterior.Provenance.Data, posterior.Provenance.DataHash, posterior.Provenance.Rows = data.Name, data.Hash(), data.Rows()
-	posterior.Provenance.Created = time.Now().UTC().Truncate(time.Second)
-	if text, err := json.Marshal(map[string]any{"training": trained.Provenance.Settings, "kernel": kernel, "chains": settings.Chains, "draws": result.Draws.PerChain, "tuned": result.Tuned}); err == nil {
-		posterior.Provenance.Settings = text
 	}
 	return posterior, result, nil
 }
 
 // fixedPsi is the posterior at the trained psi, whose chains begin at the trained particles.
 func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Settings) (mcmc.Problem, error) {
-	scaled, err := trained.Features.Apply(data.X)
+	scaled, err := trained.Features().Apply(data.X)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
@@ -98,7 +93,7 @@ func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Set
 	}
 	bound := trained.Bound()
 	x := compute.Floats(settings.DType, flat(scaled), data.Rows(), data.Dims())
-	y := compute.Floats(settings.DType, trained.Target.Apply(data.Y), data.Rows())
+	y := compute.Floats(settings.DType, trained.Target().Apply(data.Y), data.Rows())
 	problem, err := target.Problem(settings.Engine, bound, x, y, psi, settings.Chains, settings.Devices)
 	if err != nil {
 		return mcmc.Problem{}, err

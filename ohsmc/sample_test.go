@@ -62,7 +62,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			chains, err := diag.NewForPosterior(posterior, 8, false)
+			chains, err := diag.NewForPosterior(posterior)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,8 +88,9 @@ func TestSampleAtFixedPsi(t *testing.T) {
 					t.Errorf("%T: standard deviation of weight %d is %.4f +- %.4f, want %.4f", kernel, k, s, sdErr, wantS)
 				}
 			}
-			if !strings.Contains(posterior.Provenance.Algorithm, "fixed psi") || posterior.Particles() != 4000 {
-				t.Errorf("provenance %+v of %d particles", posterior.Provenance, posterior.Particles())
+			from := posterior.Provenance()
+			if !strings.Contains(from.Algorithm, "fixed psi") || from.Before == nil || posterior.Particles() != 4000 || posterior.Chains() != 8 {
+				t.Errorf("provenance %+v of %d particles of %d chains", from, posterior.Particles(), posterior.Chains())
 			}
 		}
 	})

@@ -68,7 +68,7 @@ func numbers(t testing.TB, p *bayes.Posterior) []float64 {
 		all = append(all, v...)
 	}
 	for j := range p.Particles() {
-		all = append(all, p.LogWeights.At(j))
+		all = append(all, p.LogWeights().At(j))
 	}
 	return all
 }
@@ -150,7 +150,7 @@ func TestResult(t *testing.T) {
 			t.Fatalf("step %d: %+v", i+1, r)
 		}
 	}
-	if provenance := result.Posterior.Provenance; provenance.DataHash != p.Train.Hash() || provenance.Rows != 36 || provenance.Versions["backend"] == "" || len(provenance.Settings) == 0 {
+	if provenance := result.Posterior.Provenance(); provenance.DataHash != p.Train.Hash() || provenance.Rows != 36 || provenance.Versions["backend"] == "" || len(provenance.Settings) == 0 {
 		t.Errorf("provenance %+v", provenance)
 	}
 }
@@ -328,7 +328,7 @@ func TestInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Status != Cancelled || result.Posterior.Particles() != 10 || len(result.Trace) != result.Steps || result.Posterior.Provenance.Status != "cancelled" {
+	if result.Status != Cancelled || result.Posterior.Particles() != 10 || len(result.Trace) != result.Steps || result.Posterior.Provenance().Status != "cancelled" {
 		t.Errorf("status %s, %d particles, %d of %d records", result.Status, result.Posterior.Particles(), len(result.Trace), result.Steps)
 	}
 }

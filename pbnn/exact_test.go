@@ -74,11 +74,10 @@ func atExact(t testing.TB, mean []float64, covariance *mat.SymDense, particles i
 			phi = append(phi, m+draw.AtVec(i))
 		}
 	}
-	p, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: make([]float64, particles)})
+	p, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: bayes.EqualLogWeights(particles)}, bayes.Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Features = dataset.NoScaler(2)
 	return p
 }
 

@@ -58,11 +58,11 @@ func SampleShardsFrom(ctx context.Context, trained *bayes.Posterior, shards []Sh
 		return nil, errors.New("pbnn: SampleShardsFrom needs a trained posterior")
 	}
 	if settings.Engine == nil {
-		settings.Engine = trained.Engine
+		settings.Engine = trained.Engine()
 	}
 	f := &federation{ShardSettings: settings, shards: shards}
 	return f.sample(ctx, func(Description) (*prepared, error) {
-		d := &prepared{bound: trained.Bound(), standard: trained.Features, scaler: trained.Target, trained: trained}
+		d := &prepared{bound: trained.Bound(), standard: trained.Features(), scaler: trained.Target(), trained: trained}
 		var err error
 		if d.psi, d.start, err = target.ChainStarts(trained, f.DType, max(1, f.Chains), f.Seed); err != nil {
 			return nil, fmt.Errorf("pbnn: %w", err)

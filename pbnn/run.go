@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -92,9 +90,9 @@ func SampleFrom(ctx context.Context, trained *bayes.Posterior, data *dataset.Dat
 		return nil, err
 	}
 	if settings.Engine == nil {
-		settings.Engine = trained.Engine
+		settings.Engine = trained.Engine()
 	}
-	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: trained.Features, scaler: trained.Target, settings: settings, trained: trained}
+	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: trained.Features(), scaler: trained.Target(), settings: settings, trained: trained}
 	return d.sample(ctx, sampler)
 }
 
@@ -235,14 +233,6 @@ func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) 
 	r.count(d.rows, cmp.Or(d.perMove, 1))
 
 	phi := chains.Draws.Tensor()
-	draws := bayes.Draws{Phi: phi, Psi: d.psi, LogWeights: make([]float64, phi.Shape().Dim(0))}
-	for i := range draws.LogWeights {
-		draws.LogWeights[i] = -math.Log(float64(len(draws.LogWeights)))
-	}
-	p, err := bayes.NewPosterior(d.bound, draws)
-	if err != nil {
-		return nil, fmt.Errorf("pbnn: %w", err)
-	}
 	settings, err := json.Marshal(map[string]any{
 		"sampler": sampler, "type": fmt.Sprintf("%T", sampler), "target": r.Target.String(), "chains": d.settings.Chains, "draws": chains.Draws.PerChain,
 		"thin": max(1, d.settings.Thin), "tuned": chains.Tuned,
@@ -250,16 +240,25 @@ func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) 
 	if err != nil {
 		return nil, fmt.Errorf("pbnn: the sampler's settings: %w", err)
 	}
-	p.Features, p.Target = d.standard, d.scaler
-	p.Engine = d.settings.Engine
-	p.Provenance = bayes.Provenance{
-		Algorithm: fmt.Sprintf("pbnn: %T of the %s", sampler, r.Target), Status: string(chains.Status), Seed: d.settings.Seed, Settings: settings,
-		Rows: d.rows, Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(d.engine),
+	origin := bayes.Origin{}
+	var before *bayes.Provenance
+	if d.trained != nil {
+		origin = d.trained.Origin()
+		was := d.trained.Provenance()
+		before = &was
+	}
+	origin.Features, origin.Target, origin.Engine = d.standard, d.scaler, d.engine
+	origin.Provenance = bayes.Provenance{
+		Algorithm: fmt.Sprintf("pbnn: %T of the %s", sampler, r.Target), Status: string(chains.Status), Seed: d.settings.Seed,
+		Settings: settings, Rows: d.rows, Before: before,
 	}
 	if d.data != nil {
-		p.FeatureNames, p.TargetName, p.Classes = d.data.Features, d.data.Target, d.data.Classes
-		p.Provenance.Data, p.Provenance.DataHash = d.data.Name, d.data.Hash()
+		origin.FeatureNames, origin.TargetNames, origin.Classes = d.data.Features, []string{d.data.Target}, d.data.Classes
+		origin.Provenance.Data, origin.Provenance.DataHash = d.data.Name, d.data.Hash()
 	}
-	r.Posterior = p
+	draws := bayes.Draws{Phi: phi, Psi: d.psi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: d.settings.Chains}
+	if r.Posterior, err = bayes.NewPosterior(d.bound, draws, origin); err != nil {
+		return nil, fmt.Errorf("pbnn: %w", err)
+	}
 	return r, nil
 }

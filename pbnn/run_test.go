@@ -117,7 +117,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Chains.Status != mcmc.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain || r.Posterior.Provenance.Status != "cancelled" {
+	if r.Chains.Status != mcmc.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain || r.Posterior.Provenance().Status != "cancelled" {
 		t.Errorf("status %s, %d particles of %d draws", r.Chains.Status, r.Posterior.Particles(), r.Chains.Draws.PerChain)
 	}
 	if _, err := Sample(ctx, bayesianLine(), line(50), sampler, s); !errors.Is(err, context.Canceled) {
@@ -150,8 +150,8 @@ func TestResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Target != c.target || !strings.Contains(r.Posterior.Provenance.Algorithm, c.target.String()) {
-			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance.Algorithm, c.target)
+		if r.Target != c.target || !strings.Contains(r.Posterior.Provenance().Algorithm, c.target.String()) {
+			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance().Algorithm, c.target)
 		}
 		perMove := float64(r.Sampler.RowsPerMove(60))
 		switch passes, warmUp := 20*c.step/60, 10*c.step/60+c.start; {
@@ -197,7 +197,14 @@ func TestPartialNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &prepared{bound: trained.Posterior.Bound(), data: data, rows: data.Rows(), standard: trained.Posterior.Features, scaler: trained.Posterior.Target, settings: quick(engine), trained: trained.Posterior}
+	from := fast.Posterior.Provenance()
+	if b := from.Before; b == nil || b.Algorithm != trained.Posterior.Provenance().Algorithm || !strings.HasPrefix(from.Algorithm, "pbnn") {
+		t.Errorf("provenance %+v does not say where the shared parameters came from", from)
+	}
+	if r := fast.Posterior; r.Chains() != fast.Chains.Draws.Chains || r.Evidence().Known() {
+		t.Errorf("%d chains, evidence %v", r.Chains(), r.Evidence())
+	}
+	d := &prepared{bound: trained.Posterior.Bound(), data: data, rows: data.Rows(), standard: trained.Posterior.Features(), scaler: trained.Posterior.Target(), settings: quick(engine), trained: trained.Posterior}
 	if err := d.prepare(); err != nil {
 		t.Fatal(err)
 	}

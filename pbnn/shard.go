@@ -100,7 +100,7 @@ func NewShardFrom(trained *bayes.Posterior, data *dataset.Dataset, dtype compute
 	if err := fits(bound, data); err != nil {
 		return nil, err
 	}
-	return newShard(&prepared{bound: bound, data: data, standard: trained.Features, scaler: trained.Target, trained: trained}, dtype, engine)
+	return newShard(&prepared{bound: bound, data: data, standard: trained.Features(), scaler: trained.Target(), trained: trained}, dtype, engine)
 }
 
 func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {

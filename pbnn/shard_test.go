@@ -158,8 +158,8 @@ func TestShardsInProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{Points: 16}) || want.Posterior.Provenance.Rows != 140 {
-			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target, want.Posterior.Provenance.Rows)
+		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{Points: 16}) || want.Posterior.Provenance().Rows != 140 {
+			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target, want.Posterior.Provenance().Rows)
 		}
 		places := map[Proposal]float64{RandomWalk: 2, Langevin: 4}[proposal]
 		if rows := places * 5 * 4 * shardsOfLine; math.Abs(want.RowsPerStep-rows) > 1e-9 || math.Abs(want.Passes-60*rows/140) > 1e-9 || math.Abs(want.WarmUpPasses-5*rows/140) > 1e-9 {

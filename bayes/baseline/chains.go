@@ -218,6 +218,6 @@ func (j *job) sample(ctx context.Context, before *Result, bound *bayes.BoundMode
 	if result.Status == "" || chains.Status != mcmc.Completed {
 		result.Status = Status(chains.Status)
 	}
-	result.Posterior, err = j.posterior(bound, phi, psi)
+	result.Posterior, err = j.posterior(bound, result.Status, particles{phi: phi, psi: psi, chains: len(chains.Chains)})
 	return &result, err
 }

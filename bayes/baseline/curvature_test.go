@@ -77,15 +77,15 @@ func TestPrecision(t *testing.T) {
 			// Particles a step to either side along each coordinate, and phi itself.
 			const h = 1e-5
 			d := j.bound.D
-			var particles []float64
+			var phis []float64
 			for k := range 2*d + 1 {
 				moved := append([]float64(nil), phi...)
 				if k < 2*d {
 					moved[k/2] += h * float64(1-2*(k%2))
 				}
-				particles = append(particles, moved...)
+				phis = append(phis, moved...)
 			}
-			p, err := j.posterior(j.bound, particles, psi)
+			p, err := j.posterior(j.bound, Completed, particles{phi: phis, psi: psi})
 			if err != nil {
 				t.Fatal(err)
 			}

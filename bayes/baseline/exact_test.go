@@ -180,7 +180,7 @@ func TestVIIsMeanFieldOptimum(t *testing.T) {
 		}
 		computetest.Near(t, "mean", fitted.theta[:2], want[:2], .01)
 		computetest.Near(t, "shared bias", fitted.theta[4:], want[2:], .01)
-		p, err := l.posterior(j, fitted.theta)
+		p, err := l.posterior(j, Completed, fitted.theta)
 		if err != nil {
 			t.Fatal(err)
 		}

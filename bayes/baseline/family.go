@@ -60,7 +60,7 @@ func (j *job) fitFamily(ctx context.Context, f family, draws, predicted int) (*R
 	if err != nil {
 		return nil, err
 	}
-	t.Posterior, err = learner.posterior(j, t.theta)
+	t.Posterior, err = learner.posterior(j, t.Status, t.theta)
 	return t.Result, err
 }
 
@@ -103,7 +103,7 @@ func (s *variational) nlpd(theta *Node, batch target.Batch, rng random.Stream) *
 }
 
 // posterior draws the particles of a posterior from theta, flat [L + W].
-func (s *variational) posterior(j *job, theta []float64) (*bayes.Posterior, error) {
+func (s *variational) posterior(j *job, status Status, theta []float64) (*bayes.Posterior, error) {
 	width := len(theta)
 	exec, err := NewExec(j.engine.Backend(), func(args []*Node) *Node {
 		lambda, _ := s.cut(args[0])
@@ -122,7 +122,7 @@ func (s *variational) posterior(j *job, theta []float64) (*bayes.Posterior, erro
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}
-	return j.posterior(s.bound, phi, theta[s.width():])
+	return j.posterior(s.bound, status, particles{phi: phi, psi: theta[s.width():]})
 }
 
 // initialStochastic draws one value of each stochastic parameter from its initialiser, [D].

@@ -145,7 +145,7 @@ func (m Laplace) fit(ctx context.Context, j *job) (*Result, error) {
 	if !m.Sampled {
 		at = mode
 	}
-	point.Posterior, err = j.posteriorAt(j.bound, phi, psi, at)
+	point.Posterior, err = j.posterior(j.bound, point.Status, particles{phi: phi, psi: psi, at: at})
 	return point.Result, err
 }
 

@@ -67,7 +67,7 @@ func TestLaplaceLinearised(t *testing.T) {
 		moved[k]++
 		along = append(along, moved...)
 	}
-	units, err := j.posteriorAt(j.bound, along, psi, phi)
+	units, err := j.posterior(j.bound, Completed, particles{phi: along, psi: psi, at: phi})
 	if err != nil {
 		t.Fatal(err)
 	}

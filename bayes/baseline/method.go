@@ -130,7 +130,6 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 		return nil, err
 	}
 	result.Elapsed += time.Since(j.begun)
-	result.Posterior.Provenance.Status = string(result.Status)
 	return result, nil
 }
 
@@ -205,33 +204,38 @@ func (j *job) standardised(part *dataset.Dataset) (x, y *tensors.Tensor, err err
 	return compute.Floats(j.DType, scaled.RawMatrix().Data, part.Rows(), part.Dims()), compute.Floats(j.DType, j.scaler.Apply(part.Y), part.Rows()), nil
 }
 
-// posterior joins particles of equal weight, phi flat [J, D], with psi, [W], into what Fit returns.
-func (j *job) posterior(bound *bayes.BoundModel, phi, psi []float64) (*bayes.Posterior, error) {
-	return j.posteriorAt(bound, phi, psi, nil)
+// particles are draws of equal weight, on the host.
+type particles struct {
+	phi    []float64 // flat [J, D]
+	psi    []float64 // [W]; nil if nothing is shared
+	at     []float64 // [D]: where the network is linearised; nil if it is not
+	chains int       // that they are of, chain after chain; 0: of none
 }
 
-// posteriorAt is posterior, of the network linearised at a point, [D], if there is one.
-func (j *job) posteriorAt(bound *bayes.BoundModel, phi, psi, at []float64) (*bayes.Posterior, error) {
-	particles := len(phi) / bound.D
-	draws := bayes.Draws{Phi: compute.Floats(j.DType, phi, particles, bound.D), LogWeights: make([]float64, particles)}
+// posterior joins particles into what Fit returns.
+func (j *job) posterior(bound *bayes.BoundModel, status Status, p particles) (*bayes.Posterior, error) {
+	count := len(p.phi) / bound.D
+	draws := bayes.Draws{
+		Phi: compute.Floats(j.DType, p.phi, count, bound.D), LogWeights: bayes.EqualLogWeights(count), Chains: p.chains,
+	}
 	if bound.W > 0 {
-		draws.Psi = compute.Floats(j.DType, psi, bound.W)
+		draws.Psi = compute.Floats(j.DType, p.psi, bound.W)
 	}
-	if at != nil {
-		draws.LinearisedAt = compute.Floats(j.DType, at, bound.D)
+	if p.at != nil {
+		draws.LinearisedAt = compute.Floats(j.DType, p.at, bound.D)
 	}
-	p, err := bayes.NewPosterior(bound, draws)
+	data := j.parts.Train
+	posterior, err := bayes.NewPosterior(bound, draws, bayes.Origin{
+		Features: j.features, Target: j.scaler, Engine: j.engine,
+		FeatureNames: data.Features, TargetNames: []string{data.Target}, Classes: data.Classes,
+		Provenance: bayes.Provenance{
+			Algorithm: "baseline: " + j.method.source(), Status: string(status), Seed: j.Seed,
+			Settings: text(map[string]any{"method": j.method.describe(), "training": j.record()}),
+			Data:     data.Name, DataHash: data.Hash(), Rows: data.Rows(),
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}
-	data := j.parts.Train
-	p.Features, p.Target = j.features, j.scaler
-	p.FeatureNames, p.TargetName, p.Classes = data.Features, data.Target, data.Classes
-	p.Engine = j.Engine
-	p.Provenance = bayes.Provenance{
-		Algorithm: "baseline: " + j.method.source(), Seed: j.Seed,
-		Settings: text(map[string]any{"method": j.method.describe(), "training": j.record()}), Data: data.Name, DataHash: data.Hash(), Rows: data.Rows(),
-		Created: time.Now().UTC().Truncate(time.Second), Versions: bayes.Versions(j.engine),
-	}
-	return p, nil
+	return posterior, nil
 }

@@ -79,7 +79,7 @@ func (j *job) fitPoint(ctx context.Context, prior bool) (*Result, error) {
 		return nil, err
 	}
 	phi, psi := split(j.bound, point.theta)
-	point.Posterior, err = j.posterior(j.bound, phi, psi)
+	point.Posterior, err = j.posterior(j.bound, point.Status, particles{phi: phi, psi: psi})
 	return point.Result, err
 }
 
@@ -116,7 +116,7 @@ func (m Ensemble) fit(ctx context.Context, j *job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	members.Posterior, err = j.posterior(whole, members.theta, nil)
+	members.Posterior, err = j.posterior(whole, members.Status, particles{phi: members.theta})
 	return members.Result, err
 }
 

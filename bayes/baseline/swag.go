@@ -94,7 +94,7 @@ func (m SWAG) fit(ctx context.Context, j *job) (*Result, error) {
 	}
 	_, psi := split(j.bound, fitted.mean)
 	result := around.after(point)
-	result.Posterior, err = j.posterior(j.bound, phi, psi)
+	result.Posterior, err = j.posterior(j.bound, result.Status, particles{phi: phi, psi: psi})
 	return result, err
 }
 

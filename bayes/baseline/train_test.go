@@ -108,7 +108,7 @@ func TestMethods(t *testing.T) {
 				if _, sampled := c.method.(HMC); !sampled && (len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 || math.IsNaN(result.Best[0].NLPD)) {
 					t.Errorf("%d steps, %d records, %d validations, best %v", result.Steps, len(result.Trace), len(result.Validated), result.Best)
 				}
-				provenance := result.Posterior.Provenance
+				provenance := result.Posterior.Provenance()
 				if provenance.DataHash != parts.Train.Hash() || provenance.Status != "completed" || !strings.HasPrefix(provenance.Algorithm, "baseline: ") || len(provenance.Settings) == 0 {
 					t.Errorf("provenance %+v", provenance)
 				}

@@ -192,42 +192,39 @@ func TestNewForPosterior(t *testing.T) {
 	}
 	phi, psi := numbers(chains*draws*bound.D), numbers(bound.W)
 	logWeights := make([]float64, chains*draws)
-	posterior := func() *bayes.Posterior {
+	posterior := func(chains int) *bayes.Posterior {
 		p, err := bayes.NewPosterior(bound, bayes.Draws{
-			Phi: tensors.FromFlatDataAndDimensions(phi, chains*draws, bound.D), Psi: tensors.FromFlatDataAndDimensions(psi, bound.W), LogWeights: logWeights,
-		})
+			Phi: tensors.FromFlatDataAndDimensions(phi, len(logWeights), bound.D), Psi: tensors.FromFlatDataAndDimensions(psi, bound.W),
+			LogWeights: logWeights, Chains: chains,
+		}, bayes.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	for _, drawsFirst := range []bool{false, true} {
-		got, err := diag.NewForPosterior(posterior(), chains, drawsFirst)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := newChains(t, diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: bound.D, DrawsFirst: drawsFirst}).Summary()
-		summary := got.Summary()
-		for i, name := range []string{"layer1/weights[0,0]", "layer1/weights[0,1]", "layer1/weights[0,2]", "layer1/weights[1,0]",
-			"layer1/weights[1,1]", "layer1/weights[1,2]", "layer2/biases[0]", "noise/log_scale[0]"} {
-			if r := summary.Rows[i]; r.Name != name || r.RHat != want.Rows[i].RHat || r.Mean != want.Rows[i].Mean {
-				t.Errorf("row %d is %+v, want %s, %+v", i, r, name, want.Rows[i])
-			}
-		}
-		for i, g := range []diag.Group{{Name: "layer1", Parameters: 6}, {Name: "layer2", Parameters: 1}, {Name: "noise", Parameters: 1}} {
-			if got := summary.Groups[i]; got.Name != g.Name || got.Parameters != g.Parameters {
-				t.Errorf("group %d is %+v", i, got)
-			}
+	got, err := diag.NewForPosterior(posterior(chains))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := newChains(t, diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: bound.D}).Summary()
+	summary := got.Summary()
+	for i, name := range []string{"layer1/weights[0,0]", "layer1/weights[0,1]", "layer1/weights[0,2]", "layer1/weights[1,0]",
+		"layer1/weights[1,1]", "layer1/weights[1,2]", "layer2/biases[0]", "noise/log_scale[0]"} {
+		if r := summary.Rows[i]; r.Name != name || r.RHat != want.Rows[i].RHat || r.Mean != want.Rows[i].Mean {
+			t.Errorf("row %d is %+v, want %s, %+v", i, r, name, want.Rows[i])
 		}
 	}
-	_, err = diag.NewForPosterior(posterior(), 5, false)
-	says(t, "chains", err, "12 particles", "5 chains")
-	_, err = diag.NewForPosterior(posterior(), 0, false)
-	says(t, "no chains", err, "0 chains")
-	_, err = diag.NewForPosterior(posterior(), 4, false)
+	for i, g := range []diag.Group{{Name: "layer1", Parameters: 6}, {Name: "layer2", Parameters: 1}, {Name: "noise", Parameters: 1}} {
+		if got := summary.Groups[i]; got.Name != g.Name || got.Parameters != g.Parameters {
+			t.Errorf("group %d is %+v", i, got)
+		}
+	}
+	_, err = diag.NewForPosterior(posterior(0))
+	says(t, "no chains", err, "12 particles", "no Markov chains", "PSIS")
+	_, err = diag.NewForPosterior(posterior(4))
 	says(t, "short chains", err, "3 draws a chain")
 	logWeights[7] = 0.1
-	_, err = diag.NewForPosterior(posterior(), chains, false)
+	_, err = diag.NewForPosterior(posterior(chains))
 	says(t, "weights", err, "particle 0 has weight", "PSIS")
 	_, err = diag.NewForModel(diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: 4}, bound)
 	says(t, "parameters", err, "4 parameters", "8 stochastic")
@@ -236,7 +233,7 @@ func TestNewForPosterior(t *testing.T) {
 func TestNewForPrediction(t *testing.T) {
 	const chains, draws, rows = 2, 5, 3
 	prediction := func(task bayes.Task, width int) bayes.Prediction {
-		p := bayes.Prediction{Task: task, Particles: chains * draws, Rows: rows, Width: width, Outputs: numbers(chains * draws * rows * width)}
+		p := bayes.Prediction{Task: task, Particles: chains * draws, Chains: chains, Rows: rows, Width: width, Outputs: numbers(chains * draws * rows * width)}
 		for range p.Particles {
 			p.Weights = append(p.Weights, 1./(chains*draws))
 			p.NoiseStdDev = append(p.NoiseStdDev, 1)
@@ -256,43 +253,47 @@ func TestNewForPrediction(t *testing.T) {
 			return math.Exp(f[at]) / (math.Exp(f[0]) + math.Exp(f[1]) + math.Exp(f[2]))
 		}, []string{"class 0, row 1", "class 1, row 1", "class 2, row 1"}},
 	} {
-		for _, drawsFirst := range []bool{false, true} {
-			p := prediction(c.task, c.width)
-			got, err := diag.NewForPrediction(p, chains, drawsFirst)
-			if err != nil {
-				t.Fatal(err)
+		p := prediction(c.task, c.width)
+		got, err := diag.NewForPrediction(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([]float64, len(p.Outputs))
+		for i := range values {
+			own := i / c.width * c.width
+			values[i] = c.value(p.Outputs[own:own+c.width], i-own)
+		}
+		want := newChains(t, diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: rows * c.width})
+		gotRows, wantRows := got.Summary().Rows, want.Summary().Rows
+		for i, r := range gotRows {
+			// The folded R-hat would not do: the two draws in the middle are equally far from the median but for rounding.
+			gotRHat, _, _ := got.RHatParts(i)
+			wantRHat, _, _ := want.RHatParts(i)
+			if math.Abs(gotRHat-wantRHat) > 1e-12 || math.Abs(r.SD-wantRows[i].SD) > 1e-12 || math.Abs(r.Mean-wantRows[i].Mean) > 1e-12 {
+				t.Errorf("%v: row %d is %+v, want %+v; bulk R-hat %v, want %v", c.task, i, r, wantRows[i], gotRHat, wantRHat)
 			}
-			values := make([]float64, len(p.Outputs))
-			for i := range values {
-				own := i / c.width * c.width
-				values[i] = c.value(p.Outputs[own:own+c.width], i-own)
-			}
-			want := newChains(t, diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: rows * c.width, DrawsFirst: drawsFirst})
-			gotRows, wantRows := got.Summary().Rows, want.Summary().Rows
-			for i, r := range gotRows {
-				// The folded R-hat would not do: the two draws in the middle are equally far from the median but for rounding.
-				gotRHat, _, _ := got.RHatParts(i)
-				wantRHat, _, _ := want.RHatParts(i)
-				if math.Abs(gotRHat-wantRHat) > 1e-12 || math.Abs(r.SD-wantRows[i].SD) > 1e-12 || math.Abs(r.Mean-wantRows[i].Mean) > 1e-12 {
-					t.Errorf("%v: row %d is %+v, want %+v; bulk R-hat %v, want %v", c.task, i, r, wantRows[i], gotRHat, wantRHat)
-				}
-			}
-			for k, name := range c.names {
-				if got.Name(c.width+k) != name {
-					t.Errorf("%v: parameter %d is %q, want %q", c.task, c.width+k, got.Name(c.width+k), name)
-				}
+		}
+		for k, name := range c.names {
+			if got.Name(c.width+k) != name {
+				t.Errorf("%v: parameter %d is %q, want %q", c.task, c.width+k, got.Name(c.width+k), name)
 			}
 		}
 	}
 	bad := prediction(bayes.Regression, 1)
 	bad.Outputs[4] = math.NaN()
-	_, err := diag.NewForPrediction(bad, chains, false)
+	_, err := diag.NewForPrediction(bad)
 	says(t, "NaN", err, "particle 1, row 1")
-	_, err = diag.NewForPrediction(prediction(bayes.Regression, 1), 3, false)
-	says(t, "chains", err, "3 chains")
+	unchained := prediction(bayes.Regression, 1)
+	unchained.Chains = 0
+	_, err = diag.NewForPrediction(unchained)
+	says(t, "no chains", err, "no Markov chains")
+	unequal := prediction(bayes.Regression, 1)
+	unequal.Chains = 3
+	_, err = diag.NewForPrediction(unequal)
+	says(t, "chains", err, "10 particles", "3 chains")
 	weighted := prediction(bayes.Regression, 1)
 	weighted.Weights[0], weighted.Weights[9] = 0.15, 0.05
-	_, err = diag.NewForPrediction(weighted, chains, false)
+	_, err = diag.NewForPrediction(weighted)
 	says(t, "weights", err, "particle 0 has weight 0.15")
 }
 

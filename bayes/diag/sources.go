@@ -40,15 +40,15 @@ func index(at int, shape []int) string {
 	return "[" + strings.Join(digits, ",") + "]"
 }
 
-// NewForPosterior is [New] for the particles of a posterior that come from so many Markov chains: particles lie chain by chain or, if drawsFirst, draw by
-// draw. Parameters are named and grouped by layers. Weights must be equal: for draws that are weighted see [PSIS] and [WeightedMean].
-func NewForPosterior(p *bayes.Posterior, chains int, drawsFirst bool) (*Chains, error) {
-	draws, err := drawsOf(p.LogWeights.Weights(), chains)
+// NewForPosterior is [New] for the particles of a posterior that come from Markov chains; it knows how many. Parameters are named
+// and grouped by layers. Weights must be equal: for draws that are weighted see [PSIS] and [WeightedMean].
+func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
+	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
 	if err != nil {
 		return nil, err
 	}
 	bound := p.Bound()
-	s := Sample{Values: make([]float64, p.Particles()*bound.D), Chains: chains, Draws: draws, Parameters: bound.D, DrawsFirst: drawsFirst}
+	s := Sample{Values: make([]float64, p.Particles()*bound.D), Chains: p.Chains(), Draws: draws, Parameters: bound.D}
 	for _, slot := range bound.Slots {
 		if !slot.Stochastic {
 			continue
@@ -64,17 +64,18 @@ func NewForPosterior(p *bayes.Posterior, chains int, drawsFirst bool) (*Chains, 
 	return NewForModel(s, bound)
 }
 
-// NewForPrediction is [New] in function space: its parameters are what a prediction's particles say for each row. That is f(x_n) for regression, the probability of
-// class 1 for two classes, and the probability of each class for more, for logits are identified up to a constant only. Groups are "f" or the classes, such as "class 2".
+// NewForPrediction is [New] in function space: its parameters are what a prediction's particles say for each row. That is f(x_n)
+// for regression, the probability of class 1 for two classes, and the probability of each class for more, for logits are
+// identified up to a constant only. Groups are "f" or the classes, such as "class 2".
 //
-// The particles come from so many Markov chains, chain by chain or, if drawsFirst, draw by draw; their weights must be equal. The outputs of a
-// regression are not copied and must not change afterwards.
-func NewForPrediction(p bayes.Prediction, chains int, drawsFirst bool) (*Chains, error) {
-	draws, err := drawsOf(p.Weights, chains)
+// The particles must come from Markov chains, as Prediction.Chains says, and have equal weights. The outputs of a regression are
+// not copied and must not change afterwards.
+func NewForPrediction(p bayes.Prediction) (*Chains, error) {
+	draws, err := drawsOf(p.Weights, p.Chains)
 	if err != nil {
 		return nil, err
 	}
-	s := Sample{Values: p.Outputs, Chains: chains, Draws: draws, Parameters: p.Rows * p.Width, DrawsFirst: drawsFirst}
+	s := Sample{Values: p.Outputs, Chains: p.Chains, Draws: draws, Parameters: p.Rows * p.Width}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("diag: %w", err)
 	}
@@ -111,6 +112,9 @@ func probabilities(p bayes.Prediction) []float64 {
 // drawsOf is the number of draws of each chain.
 func drawsOf(weights []float64, chains int) (int, error) {
 	particles := len(weights)
+	if chains == 0 {
+		return 0, fmt.Errorf("diag: the %d particles come from no Markov chains: of weighted particles see PSIS and WeightedMean", particles)
+	}
 	if chains < 1 || particles%chains != 0 {
 		return 0, fmt.Errorf("diag: %d particles do not come from %d chains of equal length", particles, chains)
 	}

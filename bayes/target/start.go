@@ -29,12 +29,12 @@ func ChainStarts(trained *bayes.Posterior, dtype compute.DType, chains int, seed
 		psi = compute.Floats(dtype, values, len(values))
 	}
 	d := trained.Bound().D
-	by := sampleuv.NewWeighted(trained.LogWeights.Weights(), rand.NewPCG(seed, 0x5851f42d4c957f2d))
+	by := sampleuv.NewWeighted(trained.LogWeights().Weights(), rand.NewPCG(seed, 0x5851f42d4c957f2d))
 	var begin []float64
 	for range chains {
 		j, ok := by.Take()
 		if !ok { // fewer particles with a weight than chains: begin again
-			by.ReweightAll(trained.LogWeights.Weights())
+			by.ReweightAll(trained.LogWeights().Weights())
 			j, _ = by.Take()
 		}
 		begin = append(begin, particles[j*d:(j+1)*d]...)

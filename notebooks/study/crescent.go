@@ -140,7 +140,7 @@ func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.F
 	}
 	return viz.ParticleScatter(phi0, phi1, viz.ParticleOptions{
 		Frame:   viz.Frame{Title: title, XLabel: "phi_0", YLabel: "phi_1", Width: 420, Height: 380},
-		Weights: p.LogWeights.Weights(), Density: lattice.Fill(logPosterior(y, psi)), LogDensity: true,
+		Weights: p.LogWeights().Weights(), Density: lattice.Fill(logPosterior(y, psi)), LogDensity: true,
 	})
 }
 

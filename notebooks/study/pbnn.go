@@ -169,7 +169,7 @@ func medianRHat(prediction bayes.Prediction, draws int) (float64, error) {
 	if draws < 4 {
 		return math.NaN(), nil
 	}
-	chains, err := diag.NewForPrediction(prediction, penaltyChains, false)
+	chains, err := diag.NewForPrediction(prediction)
 	if err != nil {
 		return 0, err
 	}

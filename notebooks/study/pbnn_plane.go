@@ -127,12 +127,8 @@ func (p plane) start(n *normal, particles int, seed uint64) (*bayes.Posterior, e
 			phi = append(phi, m+z.AtVec(k))
 		}
 	}
-	posterior, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: make([]float64, particles)})
-	if err != nil {
-		return nil, err
-	}
-	posterior.Features = dataset.NoScaler(p.data.Dims())
-	return posterior, nil
+	draws := bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: bayes.EqualLogWeights(particles)}
+	return bayes.NewPosterior(bound, draws, bayes.Origin{})
 }
 
 // sample runs chains of a sampler from exact draws of its distribution. A cancelled run is an error: half of one is no repetition.

@@ -1,0 +1,204 @@
+package bayes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/dataset"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// The formats of a posterior's file. That of a linearised one has another name, so that no reader takes it for particles of the
+// network. Version 2 keeps chains, evidence, diagnostics and several targets; files of version 1 are still read.
+const (
+	posteriorFormat   = "gobnn.posterior/2"
+	posteriorFormat1  = "gobnn.posterior/1"
+	linearisedFormat  = "gobnn.posterior.linearised/2"
+	linearisedFormat1 = "gobnn.posterior.linearised/1"
+	weightsTensor     = "log_weights"
+	linearisedTensor  = "linearised_at"
+)
+
+func (p *Posterior) format() string {
+	if p.Linearised() {
+		return linearisedFormat
+	}
+	return posteriorFormat
+}
+
+// posteriorFile is the part of a posterior's file that is no tensor.
+type posteriorFile struct {
+	Format       string               `json:"format"`
+	Model        Model                `json:"model"`
+	Inputs       int                  `json:"inputs"`
+	Outputs      int                  `json:"outputs"`
+	Features     dataset.Scaler       `json:"features"`
+	Target       dataset.TargetScaler `json:"target"`
+	FeatureNames []string             `json:"feature_names"`
+	TargetNames  []string             `json:"target_names"`
+	TargetName   string               `json:"target_name,omitempty"` // of version 1
+	Classes      []string             `json:"classes,omitempty"`
+	Provenance   Provenance           `json:"provenance"`
+	// Numbers that may not be finite, which JSON has no numbers for, are written as text.
+	Chains      int               `json:"chains,omitempty"`
+	LogEvidence string            `json:"log_evidence,omitempty"`
+	StdErr      string            `json:"log_evidence_std_err,omitempty"`
+	Diagnostics map[string]string `json:"diagnostics,omitempty"`
+}
+
+// Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared one as
+// [shape...], the normalised log-weights, where a linearised one is linearised, [D], and the rest as JSON in the metadata. The
+// write is atomic.
+func (p *Posterior) Save(path string) error {
+	o := p.origin
+	head := posteriorFile{
+		Format: p.format(), Model: p.bound.Model, Inputs: p.bound.Inputs, Outputs: p.bound.Outputs,
+		Features: o.Features, Target: o.Target, FeatureNames: o.FeatureNames, TargetNames: o.TargetNames, Classes: o.Classes,
+		Provenance: o.Provenance, Chains: p.chains,
+	}
+	if p.evidence.Known() {
+		head.LogEvidence, head.StdErr = number(p.evidence.Value), number(p.evidence.StdErr)
+	}
+	for name, value := range p.diagnostics {
+		if head.Diagnostics == nil {
+			head.Diagnostics = map[string]string{}
+		}
+		head.Diagnostics[name] = number(value)
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return fmt.Errorf("bayes: saving a posterior: %w", err)
+	}
+	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(text)}, Tensors: map[string]*tensors.Tensor{}}
+	logWeights := p.normalisedLogWeights()
+	file.Tensors[weightsTensor] = tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
+	for _, slot := range p.bound.Slots {
+		t, err := p.slice(slot)
+		if err != nil {
+			return fmt.Errorf("bayes: saving %q: %w", slot.Name, err)
+		}
+		file.Tensors[slot.Name] = t
+	}
+	if p.Linearised() {
+		file.Tensors[linearisedTensor] = p.expansionPoint
+	}
+	return tensorfile.Write(path, file)
+}
+
+// number writes a number so that ParseFloat reads the same one.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// slice copies a slot's columns of phi, or its part of psi.
+func (p *Posterior) slice(slot Slot) (*tensors.Tensor, error) {
+	from, rows, width := p.psi, 1, p.bound.W
+	dims := slot.Shape
+	if slot.Stochastic {
+		from, rows, width = p.phi, p.Particles(), p.bound.D
+		dims = append([]int{rows}, slot.Shape...)
+	}
+	to := tensors.FromShape(shapeOf(from, dims))
+	return to, copyColumns(to, slot.Size(), 0, from, width, slot.Offset, rows, slot.Size())
+}
+
+// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered.
+func Load(path string) (*Posterior, error) {
+	file, err := tensorfile.Read(path)
+	if err != nil {
+		return nil, fmt.Errorf("bayes: loading a posterior: %w", err)
+	}
+	p, err := fromFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("bayes: %s is not a posterior that this version reads: %w", path, err)
+	}
+	return p, nil
+}
+
+func fromFile(file tensorfile.File) (*Posterior, error) {
+	text, ok := file.Metadata["gobnn"]
+	if !ok {
+		return nil, errors.New("it holds tensors, but nothing says of which model")
+	}
+	var head posteriorFile
+	if err := json.Unmarshal([]byte(text), &head); err != nil {
+		return nil, err
+	}
+	known := []string{posteriorFormat, linearisedFormat, posteriorFormat1, linearisedFormat1}
+	if !slices.Contains(known, head.Format) {
+		return nil, fmt.Errorf("its format is %q, not one of %q", head.Format, known)
+	}
+	bound, err := head.Model.Bind(head.Inputs, head.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	weights := file.Tensors[weightsTensor]
+	if weights == nil {
+		return nil, errors.New("it has no log_weights")
+	}
+	logWeights, err := compute.Float64s(weights)
+	if err != nil {
+		return nil, err
+	}
+	draws := Draws{LogWeights: logWeights, Chains: head.Chains, LinearisedAt: file.Tensors[linearisedTensor]}
+	if draws.Evidence, draws.Diagnostics, err = head.numbers(); err != nil {
+		return nil, err
+	}
+	linearised := head.Format == linearisedFormat || head.Format == linearisedFormat1
+	if linearised != (draws.LinearisedAt != nil) {
+		return nil, fmt.Errorf("its format is %q, which goes with a tensor %q in a linearised one only", head.Format, linearisedTensor)
+	}
+	for _, slot := range bound.Slots {
+		t := file.Tensors[slot.Name]
+		if t == nil {
+			return nil, fmt.Errorf("it has no tensor %q", slot.Name)
+		}
+		to, rows, width := &draws.Psi, 1, bound.W
+		dims := []int{bound.W}
+		if slot.Stochastic {
+			to, rows, width = &draws.Phi, len(logWeights), bound.D
+			dims = []int{rows, bound.D}
+		}
+		if t.Size() != rows*slot.Size() {
+			return nil, fmt.Errorf("tensor %q has shape %s, but the model needs %d numbers", slot.Name, t.Shape(), rows*slot.Size())
+		}
+		if *to == nil {
+			*to = tensors.FromShape(shapeOf(t, dims))
+		}
+		if err := copyColumns(*to, width, slot.Offset, t, slot.Size(), 0, rows, slot.Size()); err != nil {
+			return nil, err
+		}
+	}
+	if head.TargetNames == nil && head.TargetName != "" {
+		head.TargetNames = []string{head.TargetName}
+	}
+	return NewPosterior(bound, draws, Origin{
+		Features: head.Features, Target: head.Target, FeatureNames: head.FeatureNames, TargetNames: head.TargetNames,
+		Classes: head.Classes, Provenance: head.Provenance,
+	})
+}
+
+// numbers reads those that are written as text.
+func (f posteriorFile) numbers() (evidence Evidence, diagnostics map[string]float64, err error) {
+	read := func(name, text string) float64 {
+		v, parseErr := strconv.ParseFloat(text, 64)
+		if parseErr != nil {
+			err = fmt.Errorf("its %s is %q, which is no number", name, text)
+		}
+		return v
+	}
+	if f.LogEvidence != "" {
+		evidence = Evidence{read("log_evidence", f.LogEvidence), read("log_evidence_std_err", f.StdErr)}
+	}
+	for name, text := range f.Diagnostics {
+		if diagnostics == nil {
+			diagnostics = map[string]float64{}
+		}
+		diagnostics[name] = read(fmt.Sprintf("diagnostic %q", name), text)
+	}
+	return evidence, diagnostics, err
+}
