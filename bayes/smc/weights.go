@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 )
@@ -15,15 +16,15 @@ import (
 // ErrZeroWeights says that no particle has any weight left.
 var ErrZeroWeights = errors.New("smc: all weights are zero")
 
-// LogWeights are the log-weights of J particles, on the host, normalised: their exponentials sum to 1. They do not change.
+// LogWeights are the log-weights of J particles, on the host, normalised: their exponentials sum to 1. They do not
+// change.
 type LogWeights struct {
 	normalised []float64
-	logSum     float64
 	nans       int
 }
 
-// NewLogWeights normalises log-weights. NaN and +Inf count as -Inf, that is as no weight, and NaNs reports how many there were.
-// If none is left, the error wraps ErrZeroWeights and holds the counts.
+// NewLogWeights normalises log-weights. NaN and +Inf count as -Inf, that is as no weight, and NaNs reports how many
+// there were. If none is left, the error wraps ErrZeroWeights and holds the counts.
 func NewLogWeights(logWeights []float64) (LogWeights, error) {
 	w := LogWeights{normalised: slices.Clone(logWeights)}
 	for i, v := range w.normalised {
@@ -32,16 +33,18 @@ func NewLogWeights(logWeights []float64) (LogWeights, error) {
 			w.nans++
 		}
 	}
+	logSum := math.Inf(-1)
 	if len(w.normalised) > 0 {
-		w.logSum = floats.LogSumExp(w.normalised)
+		logSum = floats.LogSumExp(w.normalised)
 	}
-	if len(w.normalised) == 0 || math.IsInf(w.logSum, -1) {
-		return LogWeights{}, fmt.Errorf("%w: of %d log-weights %d are NaN or +Inf, the others -Inf: the particles do not explain the data at all; "+
-			"check the data's scale, use a smaller step or more particles", ErrZeroWeights, len(logWeights), w.nans)
+	if math.IsInf(logSum, -1) {
+		return LogWeights{}, fmt.Errorf("%w: of %d log-weights %d are NaN or +Inf, the others -Inf: the particles do not "+
+			"explain the data at all; check the data's scale, use a smaller step or more particles",
+			ErrZeroWeights, len(logWeights), w.nans)
 	}
-	if math.Abs(w.logSum) > 1e-12 { // normalised weights stay as they are, bit by bit: so they come back from a file
+	if math.Abs(logSum) > 1e-12 { // normalised weights stay as they are, bit by bit: so they come back from a file
 		for i := range w.normalised {
-			w.normalised[i] -= w.logSum
+			w.normalised[i] -= logSum
 		}
 	}
 	return w, nil
@@ -74,19 +77,11 @@ func (w LogWeights) EffectiveSampleSize() float64 {
 	return 1 / sum
 }
 
-// LogEvidence is the log of the mean of the weights as given: log p(y) where particles come from the prior and log-weights
-// are their log-likelihoods. stdErr is its standard error by the delta method, the relative standard error of the mean
-// weight, sqrt((J/ESS - 1) / (J - 1)); it means little once the ESS is a handful.
-func (w LogWeights) LogEvidence() (value, stdErr float64) {
-	j := float64(len(w.normalised))
-	return w.logSum - math.Log(j), math.Sqrt(max(0, j/w.EffectiveSampleSize()-1) / (j - 1))
-}
-
 // The functions below do the same inside a graph; they panic as GoMLX does.
 
-// Normalise shifts log-weights, [J], so that their exponentials sum to 1, and gives the log of the sum, a scalar. If all
-// are -Inf, they stay so.
-func Normalise(logWeights *Node) (normalised, logSum *Node) {
+// Normalise shifts log-weights, [J], so that their exponentials sum to 1, and gives the log of the sum, a scalar. If
+// all are -Inf, they stay so.
+func Normalise(logWeights *graph.Node) (normalised, logSum *graph.Node) {
 	m := compute.FiniteMax(logWeights)
 	shifted := Sub(logWeights, m) // before the sum's logarithm is, which would be lost beside a large m
 	logSum = Reshape(compute.LogSumExp(shifted, 0))
@@ -94,6 +89,6 @@ func Normalise(logWeights *Node) (normalised, logSum *Node) {
 }
 
 // EffectiveSampleSize is 1 / sum_j w_j^2 of normalised log-weights, [J], a scalar.
-func EffectiveSampleSize(normalised *Node) *Node {
+func EffectiveSampleSize(normalised *graph.Node) *graph.Node {
 	return Reciprocal(ReduceAllSum(Exp(MulScalar(normalised, 2))))
 }

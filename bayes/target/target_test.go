@@ -482,11 +482,7 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			weights, err := smc.NewLogWeights(logLik)
-			if err != nil {
-				t.Fatal(err)
-			}
-			value, se := weights.LogEvidence()
+			value, se := smc.LogEvidence(logLik)
 			for k := range within {
 				if math.Abs(value-exact) <= float64(k+1)*se {
 					within[k]++
