@@ -1,0 +1,55 @@
+package ohsmc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/optim"
+)
+
+// A validation scores the particles and psi as the step left them, and what is kept is bit by bit what an observer saw after Best.Step: not one step
+// earlier or later.
+func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
+	p := parts(t)
+	for _, every := range []int{1, 3} {
+		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
+			seen := map[int]*bayes.Posterior{}
+			result := train(t, Settings{
+				Particles: 50, BatchSize: 12, Epochs: 20, Seed: 1, ValidateEvery: every, ObserveEvery: 1,
+				Optimiser: optim.Adam{Schedule: optim.Constant(.1)}, // so that the validation soon turns
+				Observe: func(step int, now *bayes.Posterior) error {
+					seen[step] = now
+					return nil
+				},
+			})
+			if best := result.Best.Step; best <= every || best == result.Steps {
+				t.Fatalf("the best of %d steps is %d: this tests little", result.Steps, best)
+			}
+			if !slices.Equal(numbers(t, result.Posterior), numbers(t, seen[result.Best.Step])) {
+				t.Errorf("the posterior is not that of step %d, the best validation's", result.Best.Step)
+			}
+			for _, step := range []int{result.Best.Step - 1, result.Best.Step + 1} {
+				if slices.Equal(numbers(t, result.Posterior), numbers(t, seen[step])) {
+					t.Errorf("step %d has the same bits: this tests little", step)
+				}
+			}
+			for _, v := range result.Validated {
+				prediction, err := seen[v.Step].Predict(t.Context(), p.Validation.X)
+				if err != nil {
+					t.Fatal(err)
+				}
+				nlpd, err := metric.NLPD(prediction.Standardised(), prediction.StandardiseTarget(p.Validation.Y))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if math.Abs(nlpd.Value-v.NLPD) > 1e-5 {
+					t.Errorf("the validation after step %d says %.7f, its posterior has %.7f", v.Step, v.NLPD, nlpd.Value)
+				}
+			}
+		})
+	}
+}
