@@ -54,8 +54,13 @@ func (a OpenHorizon) prepared(bound *bayes.BoundModel) (Algorithm, error) {
 	if a.Kernel, err = withPrior(a.Kernel, bound); err != nil {
 		return nil, err
 	}
-	if a.Kernel.Needs() != mcmc.NeedsNothing {
-		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T: it must be one that moves freely, such as mcmc.RandomWalk: Algorithm 3 has no accept/reject step", a.Kernel)
+	if a.Kernel.UsesTarget() {
+		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which asks its target: Algorithm 3 has none for it, and no accept/reject "+
+			"step: take one that moves freely, such as mcmc.RandomWalk", a.Kernel)
+	}
+	if _, carries := a.Kernel.(mcmc.Stateful); carries || a.Kernel.Carries() != mcmc.CarriesNothing {
+		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which carries a state of its own from move to move: Algorithm 3 resamples "+
+			"particles without it: take one that carries nothing, such as mcmc.RandomWalk", a.Kernel)
 	}
 	if err := mcmc.Check(a.Kernel, bound.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)

@@ -29,6 +29,10 @@ func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *da
 	if err := checkParts(dataset.Parts{Train: data}); err != nil {
 		return nil, nil, err
 	}
+	if kernel != nil && !mcmc.LeavesInvariant(kernel) {
+		return nil, nil, fmt.Errorf("ohsmc: the kernel is %T, which does not leave the posterior invariant, or does not say so (mcmc.Exact), "+
+			"but these draws are to be exact: take one that accepts or rejects, such as mcmc.NUTS{}; mcmc.Sample takes any", kernel)
+	}
 	bound := trained.Bound()
 	if data.Dims() != bound.Inputs || data.Outputs() != bound.Outputs || data.Task != bound.Model.Likelihood.Task() {
 		return nil, nil, fmt.Errorf("ohsmc: the posterior is of a network with %d features and %d outputs for %v, but the data %q has %d and %d for %v",

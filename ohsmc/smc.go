@@ -49,8 +49,9 @@ func (a SMC) prepared(bound *bayes.BoundModel) (Algorithm, error) {
 	if a.Moves < 0 {
 		return nil, fmt.Errorf("ohsmc: SMC.Moves is %d: it must be at least 1 (0 takes the default, 10)", a.Moves)
 	}
-	if a.Kernel.Needs() == mcmc.NeedsNothing {
-		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant: take one that accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
+	if !mcmc.LeavesInvariant(a.Kernel) {
+		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant, or does not say so (mcmc.Exact): take one that "+
+			"accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
 	}
 	if err := mcmc.Check(a.Kernel, bound.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
@@ -162,7 +163,7 @@ func (s *ibis) probe(engine *compute.Engine) {
 // carried names the entries that a move replaces, phi first.
 func (s *ibis) carried() []string {
 	names := []string{movingPhi, movingDensity}
-	if s.Kernel.Needs() == mcmc.NeedsGradient {
+	if s.Kernel.Carries() == mcmc.CarriesGradient {
 		names = append(names, movingGradient)
 	}
 	for _, name := range s.own {
@@ -176,7 +177,7 @@ func (s *ibis) carried() []string {
 
 // keeps says whether the kernel's state after a datum follows from the one before: the log-density does, a gradient would have to be taken anew.
 func (s *ibis) carriesDensity() bool {
-	return s.Kernel.Needs() == mcmc.NeedsLogDensity && len(s.own) == 0
+	return s.Kernel.Carries() == mcmc.CarriesLogDensity && len(s.own) == 0
 }
 
 // first is the posterior of the batch's first n rows, n a scalar.
@@ -365,7 +366,7 @@ func meanAcceptance(info mcmc.Info, ended *Node) *Node {
 
 func (s *ibis) pack(state mcmc.State) compute.Nodes {
 	nodes := compute.Nodes{movingPhi: state.Phi, movingDensity: state.LogDensity}
-	if s.Kernel.Needs() == mcmc.NeedsGradient {
+	if s.Kernel.Carries() == mcmc.CarriesGradient {
 		nodes[movingGradient] = state.Gradient
 	}
 	for name, node := range state.Own {

@@ -36,8 +36,11 @@ type kernel struct {
 
 var _ mcmc.Tunable = kernel{}
 
-// Needs implements mcmc.Kernel: nothing is carried along.
-func (k kernel) Needs() mcmc.Needs { return mcmc.NeedsNothing }
+// Carries implements mcmc.Kernel: nothing.
+func (k kernel) Carries() mcmc.Carries { return mcmc.CarriesNothing }
+
+// UsesTarget implements mcmc.Kernel.
+func (k kernel) UsesTarget() bool { return true }
 
 // Check implements mcmc.Kernel.
 func (k kernel) Check(int) error {

@@ -209,7 +209,7 @@ func (r *Result) count(rows int, times float64) {
 	perMove := times * float64(r.Sampler.RowsPerMove(rows))
 	r.Passes = float64(r.Chains.Moves) * perMove / float64(rows)
 	r.WarmUpPasses = float64(r.Chains.WarmUpMoves) * perMove / float64(rows)
-	if a, ok := r.Sampler.(AllRows); ok && a.Kernel.Needs() != mcmc.NeedsNothing {
+	if a, ok := r.Sampler.(AllRows); ok && a.Kernel.Carries() != mcmc.CarriesNothing {
 		r.WarmUpPasses++ // where the chains begin
 	}
 	for _, trial := range r.Adapted {

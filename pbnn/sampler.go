@@ -129,8 +129,11 @@ func (u Unadjusted) prepared(rows int) (Sampler, error) {
 	if err := limits.Check("pbnn: Unadjusted", limits.Field("BatchSize", u.BatchSize, u.BatchSize >= 1 && u.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the data", rows))); err != nil {
 		return nil, err
 	}
-	if u.Kernel == nil || u.Kernel.Needs() != mcmc.NeedsNothing {
+	if u.Kernel == nil || u.Kernel.Carries() != mcmc.CarriesNothing {
 		return nil, fmt.Errorf("pbnn: Unadjusted.Kernel is %T: it must take every step of a noisy gradient, such as mcmc.SGLD{StepSize: 0.001} or mcmc.ULA{StepSize: 0.01}", u.Kernel)
+	}
+	if err := asksTarget("Unadjusted", u.Kernel, "mcmc.SGLD{StepSize: 0.001}"); err != nil {
+		return nil, err
 	}
 	if _, ok := u.Kernel.(kernel); ok {
 		return nil, fmt.Errorf("pbnn: Unadjusted.Kernel accepts and rejects: take Metropolis")
@@ -146,7 +149,19 @@ func (a AllRows) prepared(rows int) (Sampler, error) {
 	if a.Kernel == nil {
 		return nil, fmt.Errorf("pbnn: AllRows.Kernel is not set: take one of package mcmc, such as mcmc.RandomWalkMetropolis{} or mcmc.MALA{}")
 	}
+	if err := asksTarget("AllRows", a.Kernel, "mcmc.RandomWalkMetropolis{}"); err != nil {
+		return nil, err
+	}
 	return a, a.Target.check(rows)
+}
+
+// asksTarget is an error for a kernel that never sees the data.
+func asksTarget(sampler string, kernel mcmc.Kernel, take string) error {
+	if kernel.UsesTarget() {
+		return nil
+	}
+	return fmt.Errorf("pbnn: %s.Kernel is %T, which does not ask its target, and so never sees the data: take one that does, such as %s",
+		sampler, kernel, take)
 }
 
 func (m Metropolis) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {

@@ -96,8 +96,9 @@ func checkChains(owner string, kernel mcmc.Kernel, d, chains, draws, warmUp int)
 	); err != nil {
 		return err
 	}
-	if kernel.Needs() == mcmc.NeedsNothing {
-		return fmt.Errorf("baseline: %s.Kernel is %T, which leaves no posterior invariant: take one that accepts or rejects, such as mcmc.HMC", owner, kernel)
+	if !mcmc.LeavesInvariant(kernel) {
+		return fmt.Errorf("baseline: %s.Kernel is %T, which leaves no posterior invariant, or does not say so (mcmc.Exact): take one that "+
+			"accepts or rejects, such as mcmc.HMC", owner, kernel)
 	}
 	if err := mcmc.Check(kernel, d, true); err != nil {
 		return fmt.Errorf("baseline: %w", err)

@@ -160,13 +160,13 @@ type tally struct {
 }
 
 // add takes up what a move told of a chain, and says whether the chain ended a transition in it.
-func (t *tally) add(outcome moveRecord, chain int, needs Needs) (ended bool) {
+func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool) {
 	if t.Closed {
 		return false
 	}
 	t.NonFinite += int(outcome.of(infoNonFinite, chain, 0))
 	each := 0.0
-	if needs == NeedsGradient && !outcome.moves.tells(infoComplete) {
+	if carries == CarriesGradient && !outcome.moves.tells(infoComplete) {
 		each = 1
 	}
 	if outcome.of(infoComplete, chain, 1) == 0 {

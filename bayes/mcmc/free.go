@@ -22,8 +22,11 @@ type RandomWalk struct {
 	Variance float64 `json:"variance"` // of the step; default 0.01
 }
 
-// Needs implements Kernel: nothing.
-func (k RandomWalk) Needs() Needs { return NeedsNothing }
+// Carries implements Kernel: nothing.
+func (k RandomWalk) Carries() Carries { return CarriesNothing }
+
+// UsesTarget implements Kernel.
+func (k RandomWalk) UsesTarget() bool { return false }
 
 // Check implements Kernel.
 func (k RandomWalk) Check(int) error {
@@ -44,8 +47,11 @@ type OrnsteinUhlenbeck struct {
 	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
 }
 
-// Needs implements Kernel: nothing.
-func (k OrnsteinUhlenbeck) Needs() Needs { return NeedsNothing }
+// Carries implements Kernel: nothing.
+func (k OrnsteinUhlenbeck) Carries() Carries { return CarriesNothing }
+
+// UsesTarget implements Kernel.
+func (k OrnsteinUhlenbeck) UsesTarget() bool { return false }
 
 // Check implements Kernel.
 func (k OrnsteinUhlenbeck) Check(d int) error {

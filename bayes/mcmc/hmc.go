@@ -12,6 +12,7 @@ import (
 var (
 	_ Stateful = HMC{}
 	_ Tunable  = HMC{}
+	_ Exact    = HMC{}
 )
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and Roweth 1987; Neal 2011):
@@ -28,8 +29,14 @@ type HMC struct {
 	Jitter float64 `json:"jitter"`
 }
 
-// Needs implements Kernel: the gradient.
-func (k HMC) Needs() Needs { return NeedsGradient }
+// Carries implements Kernel: the gradient.
+func (k HMC) Carries() Carries { return CarriesGradient }
+
+// UsesTarget implements Kernel.
+func (k HMC) UsesTarget() bool { return true }
+
+// Exact implements Exact: it accepts and rejects.
+func (k HMC) Exact() bool { return true }
 
 // Check implements Kernel.
 func (k HMC) Check(int) error {

@@ -32,7 +32,7 @@ type Target interface {
 	Gradient(phi *Node) (logDensity, gradient *Node)
 }
 
-// MiniBatchTarget is a Target that is known only by estimates from mini-batches, drawn anew for each move. A kernel that carries nothing from move to move (NeedsNothing)
+// MiniBatchTarget is a Target that is known only by estimates from mini-batches, drawn anew for each move. A kernel that carries nothing from move to move (CarriesNothing)
 // is given, as its target, what one Draw shows; one that compares two places by the same mini-batches finds MiniBatchTarget in it.
 type MiniBatchTarget interface {
 	Target
@@ -56,21 +56,23 @@ func (f Density) Gradient(phi *Node) (logDensity, gradient *Node) {
 	return logDensity, Gradient(ReduceAllSum(logDensity), phi)[0]
 }
 
-// Needs is what a kernel evaluates of its target, and so what a State must hold for it.
-type Needs int
+// Carries says what a kernel keeps of its target from one move to the next, and so what a State holds for it. What a
+// kernel that carries something needs of its target's values at phi it finds in the State; one that carries nothing may
+// still evaluate its target in every move, as ULA and SGLD do: see Kernel.UsesTarget.
+type Carries int
 
 // From least to most.
 const (
-	NeedsNothing Needs = iota
-	NeedsLogDensity
-	NeedsGradient // and the log-density
+	CarriesNothing Carries = iota
+	CarriesLogDensity
+	CarriesGradient // and the log-density
 )
 
 // State is what the next move needs.
 type State struct {
 	Phi        *Node // [J, D]
-	LogDensity *Node // [J], of Phi under the target, -Inf where not finite; nil if the kernel needs nothing
-	Gradient   *Node // [J, D], of LogDensity; nil unless the kernel needs it
+	LogDensity *Node // [J], of Phi under the target, -Inf where not finite; nil if the kernel carries nothing
+	Gradient   *Node // [J, D], of LogDensity; nil unless the kernel carries it
 	// Own is what a kernel carries of its own, each of shape [J, ...]; nil for most.
 	Own map[string]*Node
 }
@@ -110,8 +112,11 @@ type Info struct {
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
 type Kernel interface {
-	// Needs says what of the target is evaluated; the target may be nil for kernels that need nothing.
-	Needs() Needs
+	// Carries says what of the target a State holds for this kernel.
+	Carries() Carries
+	// UsesTarget says whether Move looks at its target. The target may be nil for kernels that do not: they move by
+	// themselves, as RandomWalk does, and know nothing of what is sampled.
+	UsesTarget() bool
 	// Check returns an error that names a setting that is wrong, for particles of dimension d.
 	Check(d int) error
 	// Move draws the next state.
@@ -132,6 +137,21 @@ type Tunable interface {
 	Tune() (stepSize, acceptance float64)
 }
 
+// Exact is a Kernel that says whether it leaves its target invariant exactly. Callers that promise exact draws, or weights
+// that rest on them, refuse a kernel that does not say so: see LeavesInvariant.
+type Exact interface {
+	Kernel
+	// Exact says whether, with the settings that it has, the kernel leaves every target invariant, without a bias of
+	// discretisation or of mini-batches. What accepts and rejects by the right ratio does.
+	Exact() bool
+}
+
+// LeavesInvariant says whether a kernel is Exact, and says that it leaves its target invariant.
+func LeavesInvariant(kernel Kernel) bool {
+	exact, ok := kernel.(Exact)
+	return ok && exact.Exact()
+}
+
 // Check returns an error that names what is wrong with a kernel's settings for particles of dimension d. A step size of 0 asks for a
 // warm-up: without one it is an error.
 func Check(kernel Kernel, d int, warmUp bool) error {
@@ -149,13 +169,13 @@ func Check(kernel Kernel, d int, warmUp bool) error {
 	return nil
 }
 
-// Start is the state of particles at phi, [J, D], that have not moved yet: it evaluates what the kernel needs.
+// Start is the state of particles at phi, [J, D], that have not moved yet: it evaluates what the kernel carries.
 func Start(kernel Kernel, rng random.Stream, phi *Node, target Target) State {
 	s := State{Phi: phi}
-	switch kernel.Needs() {
-	case NeedsLogDensity:
+	switch kernel.Carries() {
+	case CarriesLogDensity:
 		s.LogDensity = compute.Gate(target.LogDensity(phi))
-	case NeedsGradient:
+	case CarriesGradient:
 		s.LogDensity, s.Gradient = evaluate(target, phi)
 	}
 	if starter, ok := kernel.(Stateful); ok {

@@ -6,7 +6,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-var _ Tunable = MALA{}
+var (
+	_ Tunable = MALA{}
+	_ Exact   = MALA{}
+)
 
 // MALA is the Metropolis-adjusted Langevin algorithm (Roberts and Tweedie 1996): a step of the discretised Langevin diffusion,
 //
@@ -19,8 +22,14 @@ type MALA struct {
 	StepSize float64 `json:"step_size"` // h, standard deviation of the noise; 0: a warm-up chooses
 }
 
-// Needs implements Kernel: the gradient.
-func (k MALA) Needs() Needs { return NeedsGradient }
+// Carries implements Kernel: the gradient.
+func (k MALA) Carries() Carries { return CarriesGradient }
+
+// UsesTarget implements Kernel.
+func (k MALA) UsesTarget() bool { return true }
+
+// Exact implements Exact: it accepts and rejects.
+func (k MALA) Exact() bool { return true }
 
 // Check implements Kernel.
 func (k MALA) Check(int) error { return nonNegative("MALA.StepSize", zeroWarmUp, k.StepSize) }

@@ -14,7 +14,8 @@ import (
 // The kernels of this file propose without a gradient and accept or reject.
 var (
 	_ Tunable = RandomWalkMetropolis{}
-	_ Kernel  = PreconditionedCrankNicolson{}
+	_ Exact   = RandomWalkMetropolis{}
+	_ Exact   = PreconditionedCrankNicolson{}
 )
 
 // RandomWalkMetropolis proposes phi + StepSize z, z standard normal, and accepts with probability min(1, p(phi')/p(phi))
@@ -24,8 +25,14 @@ type RandomWalkMetropolis struct {
 	StepSize float64 `json:"step_size"` // standard deviation of the proposal in every coordinate; 0: a warm-up chooses
 }
 
-// Needs implements Kernel: the log-density.
-func (k RandomWalkMetropolis) Needs() Needs { return NeedsLogDensity }
+// Carries implements Kernel: the log-density.
+func (k RandomWalkMetropolis) Carries() Carries { return CarriesLogDensity }
+
+// UsesTarget implements Kernel.
+func (k RandomWalkMetropolis) UsesTarget() bool { return true }
+
+// Exact implements Exact: it accepts and rejects.
+func (k RandomWalkMetropolis) Exact() bool { return true }
 
 // Check implements Kernel.
 func (k RandomWalkMetropolis) Check(int) error {
@@ -53,8 +60,14 @@ type PreconditionedCrankNicolson struct {
 	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
 }
 
-// Needs implements Kernel: the log-density.
-func (k PreconditionedCrankNicolson) Needs() Needs { return NeedsLogDensity }
+// Carries implements Kernel: the log-density.
+func (k PreconditionedCrankNicolson) Carries() Carries { return CarriesLogDensity }
+
+// UsesTarget implements Kernel.
+func (k PreconditionedCrankNicolson) UsesTarget() bool { return true }
+
+// Exact implements Exact: it accepts and rejects.
+func (k PreconditionedCrankNicolson) Exact() bool { return true }
 
 // Check implements Kernel.
 func (k PreconditionedCrankNicolson) Check(d int) error {

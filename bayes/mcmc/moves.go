@@ -169,10 +169,10 @@ func (m *moves) tunable() bool {
 // carried names the entries of the state that a move replaces.
 func (m *moves) carried() []string {
 	names := []string{"phi"}
-	if m.kernel.Needs() >= NeedsLogDensity {
+	if m.kernel.Carries() >= CarriesLogDensity {
 		names = append(names, "log_density")
 	}
-	if m.kernel.Needs() == NeedsGradient {
+	if m.kernel.Carries() == CarriesGradient {
 		names = append(names, "gradient")
 	}
 	for _, name := range m.own {
@@ -183,10 +183,10 @@ func (m *moves) carried() []string {
 
 func (m *moves) pack(s State) compute.Nodes {
 	nodes := compute.Nodes{"phi": s.Phi}
-	if m.kernel.Needs() >= NeedsLogDensity {
+	if m.kernel.Carries() >= CarriesLogDensity {
 		nodes["log_density"] = s.LogDensity
 	}
-	if m.kernel.Needs() == NeedsGradient {
+	if m.kernel.Carries() == CarriesGradient {
 		nodes["gradient"] = s.Gradient
 	}
 	for name, node := range s.Own {
@@ -222,7 +222,7 @@ func (m *moves) target(rng random.Stream, nodes compute.Nodes, inputs []*Node) T
 	if !ok {
 		return shapeChecked{target}
 	}
-	if m.kernel.Needs() != NeedsNothing {
+	if m.kernel.Carries() != CarriesNothing {
 		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move before: " +
 			"use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
 	}

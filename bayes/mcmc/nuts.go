@@ -13,6 +13,7 @@ import (
 var (
 	_ Tunable  = NUTS{}
 	_ Stateful = NUTS{}
+	_ Exact    = NUTS{}
 )
 
 // NUTS is the no-U-turn sampler (Hoffman and Gelman 2014): Hamiltonian Monte Carlo that follows each trajectory until it begins to turn back, so
@@ -49,8 +50,14 @@ const maxDepthLimit = 20
 // maxEnergyError is where a trajectory counts as divergent, as in Stan.
 const maxEnergyError = 1000
 
-// Needs implements Kernel: the gradient.
-func (k NUTS) Needs() Needs { return NeedsGradient }
+// Carries implements Kernel: the gradient.
+func (k NUTS) Carries() Carries { return CarriesGradient }
+
+// UsesTarget implements Kernel.
+func (k NUTS) UsesTarget() bool { return true }
+
+// Exact implements Exact: it draws from each trajectory in detailed balance.
+func (k NUTS) Exact() bool { return true }
 
 // Check implements Kernel.
 func (k NUTS) Check(int) error {

@@ -32,7 +32,7 @@ func TestParticlesAreIndependent(t *testing.T) {
 				continue // compiles long: the harness of package check tells a NaN that spreads for each kernel there
 			}
 			var target Target
-			if kernel.Needs() != NeedsNothing || slices.Contains([]string{"mcmc.ULA", "mcmc.SGLD", "mcmc.SGHMC"}, fmt.Sprintf("%T", kernel)) {
+			if kernel.UsesTarget() {
 				target = banana()
 			}
 			var step uint32

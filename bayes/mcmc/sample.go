@@ -250,7 +250,7 @@ func (r *run) draw(ctx context.Context) error {
 	left, transitions := 0, 0
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
-		if ended := tally.add(t, chain, r.kernel.Needs()); ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
+		if ended := tally.add(t, chain, r.kernel.Carries()); ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
 			if phi == nil {
 				if phi, err = r.host("phi"); err != nil {
 					return err

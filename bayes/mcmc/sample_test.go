@@ -329,6 +329,8 @@ func TestBadInput(t *testing.T) {
 		{with(func(_ *Problem, s *Settings) { s.Tuned.Scale = []float64{1} }), nil, []string{"Tuned.Scale", "1", "Dim, 2"}},
 		{with(func(_ *Problem, s *Settings) { s.Tuned.Scale = []float64{1, 0} }), nil, []string{"Tuned.Scale[1]", "0"}},
 		{kernel(nil), nil, []string{"no kernel"}},
+		{kernel(RandomWalk{}), nil, []string{"mcmc.RandomWalk", "does not ask its target", "mcmc.NUTS"}},
+		{kernel(OrnsteinUhlenbeck{}), nil, []string{"mcmc.OrnsteinUhlenbeck", "does not ask its target", "mcmc.NUTS"}},
 		{kernel(HMC{}), nil, []string{"mcmc.HMC.StepSize is 0", "warm-up"}},
 		{kernel(MALA{StepSize: -1}), nil, []string{"MALA.StepSize", "-1"}},
 		{kernel(HMC{StepSize: nan}), nil, []string{"HMC.StepSize", "NaN"}},
@@ -388,7 +390,7 @@ func TestTally(t *testing.T) {
 		for _, ended := range []float64{0, 1} {
 			// The other chain, 0, holds what must not count.
 			values := []float64{9, ended, 9, .5 + float64(i)/10, 9, float64(i % 2), 9, 1 - ended, 9, float64(i / 3), 9, errorOf, 9, e, 9, 4}
-			if got := sum.add(moveRecord{m, values}, 1, NeedsGradient); got != (ended == 1) {
+			if got := sum.add(moveRecord{m, values}, 1, CarriesGradient); got != (ended == 1) {
 				t.Errorf("a move that ends a transition: %v, says %v", ended, got)
 			}
 			text, err := json.Marshal(sum)

@@ -148,10 +148,14 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 	if err := Check(kernel, p.Dim, s.WarmUp > 0 || s.Tuned.StepSize > 0); err != nil {
 		return err
 	}
-	if p.Inputs != nil && p.HostInputs != nil {
-		return fmt.Errorf("mcmc: Problem has Inputs and Ask: set one of them")
+	if !kernel.UsesTarget() {
+		return fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: use a kernel that does, such as "+
+			"mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", kernel)
 	}
-	if (p.Inputs != nil || p.HostInputs != nil) && kernel.Needs() != NeedsNothing {
+	if p.Inputs != nil && p.HostInputs != nil {
+		return fmt.Errorf("mcmc: Problem has Inputs and HostInputs: set one of them")
+	}
+	if (p.Inputs != nil || p.HostInputs != nil) && kernel.Carries() != CarriesNothing {
 		return fmt.Errorf("mcmc: the target takes new inputs at each move, but %T carries the log-density of the move before: "+
 			"use a kernel for noisy gradients, such as mcmc.SGLD or mcmc.SGHMC", kernel)
 	}

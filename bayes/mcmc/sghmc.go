@@ -29,8 +29,11 @@ type SGHMC struct {
 	Resample     int     `json:"resample"`      // draw v afresh each so many moves; default 0: never
 }
 
-// Needs implements Kernel: nothing is carried along.
-func (k SGHMC) Needs() Needs { return NeedsNothing }
+// Carries implements Kernel: nothing.
+func (k SGHMC) Carries() Carries { return CarriesNothing }
+
+// UsesTarget implements Kernel.
+func (k SGHMC) UsesTarget() bool { return true }
 
 // Check implements Kernel.
 func (k SGHMC) Check(int) error {

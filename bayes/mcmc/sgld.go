@@ -26,8 +26,11 @@ type SGLD struct {
 	Decay    float64 `json:"decay"`     // c; default 0: the step size is constant, a
 }
 
-// Needs implements Kernel: nothing is carried along.
-func (k SGLD) Needs() Needs { return NeedsNothing }
+// Carries implements Kernel: nothing.
+func (k SGLD) Carries() Carries { return CarriesNothing }
+
+// UsesTarget implements Kernel.
+func (k SGLD) UsesTarget() bool { return true }
 
 // Check implements Kernel.
 func (k SGLD) Check(int) error {

@@ -25,8 +25,11 @@ type ULA struct {
 	StepSize float64 `json:"step_size"` // h, standard deviation of the noise; must be set
 }
 
-// Needs implements Kernel: nothing is carried along.
-func (k ULA) Needs() Needs { return NeedsNothing }
+// Carries implements Kernel: nothing.
+func (k ULA) Carries() Carries { return CarriesNothing }
+
+// UsesTarget implements Kernel.
+func (k ULA) UsesTarget() bool { return true }
 
 // Check implements Kernel.
 func (k ULA) Check(int) error { return positive("ULA.StepSize", k.StepSize) }

@@ -26,18 +26,24 @@ type (
 	turning struct{}
 )
 
-func (walk) Needs() mcmc.Needs        { return mcmc.NeedsLogDensity }
-func (stretch) Needs() mcmc.Needs     { return mcmc.NeedsLogDensity }
-func (crank) Needs() mcmc.Needs       { return mcmc.NeedsLogDensity }
-func (langevin) Needs() mcmc.Needs    { return mcmc.NeedsGradient }
-func (hamiltonian) Needs() mcmc.Needs { return mcmc.NeedsGradient }
-func (turning) Needs() mcmc.Needs     { return mcmc.NeedsNothing }
-func (walk) Check(int) error          { return nil }
-func (stretch) Check(int) error       { return nil }
-func (crank) Check(int) error         { return nil }
-func (langevin) Check(int) error      { return nil }
-func (hamiltonian) Check(int) error   { return nil }
-func (turning) Check(int) error       { return nil }
+func (walk) Carries() mcmc.Carries        { return mcmc.CarriesLogDensity }
+func (stretch) Carries() mcmc.Carries     { return mcmc.CarriesLogDensity }
+func (crank) Carries() mcmc.Carries       { return mcmc.CarriesLogDensity }
+func (langevin) Carries() mcmc.Carries    { return mcmc.CarriesGradient }
+func (hamiltonian) Carries() mcmc.Carries { return mcmc.CarriesGradient }
+func (turning) Carries() mcmc.Carries     { return mcmc.CarriesNothing }
+func (walk) UsesTarget() bool             { return true }
+func (stretch) UsesTarget() bool          { return true }
+func (crank) UsesTarget() bool            { return true }
+func (langevin) UsesTarget() bool         { return true }
+func (hamiltonian) UsesTarget() bool      { return true }
+func (turning) UsesTarget() bool          { return false }
+func (walk) Check(int) error              { return nil }
+func (stretch) Check(int) error           { return nil }
+func (crank) Check(int) error             { return nil }
+func (langevin) Check(int) error          { return nil }
+func (hamiltonian) Check(int) error       { return nil }
+func (turning) Check(int) error           { return nil }
 
 func (k walk) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	z := gauss(rng.Named("proposal"), s.Phi)

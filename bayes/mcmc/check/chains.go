@@ -110,10 +110,10 @@ func (c *chains) close() {
 // flat lists a state's nodes in the order of chains.state.
 func (c *chains) flat(s mcmc.State) []*Node {
 	out := []*Node{s.Phi}
-	switch c.kernel.Needs() {
-	case mcmc.NeedsLogDensity:
+	switch c.kernel.Carries() {
+	case mcmc.CarriesLogDensity:
 		out = append(out, s.LogDensity)
-	case mcmc.NeedsGradient:
+	case mcmc.CarriesGradient:
 		out = append(out, s.LogDensity, s.Gradient)
 	}
 	for _, name := range c.own {
@@ -129,10 +129,10 @@ func (c *chains) flat(s mcmc.State) []*Node {
 func (c *chains) unflat(flat []*Node) mcmc.State {
 	s := mcmc.State{Phi: flat[0]}
 	flat = flat[1:]
-	switch c.kernel.Needs() {
-	case mcmc.NeedsLogDensity:
+	switch c.kernel.Carries() {
+	case mcmc.CarriesLogDensity:
 		s.LogDensity, flat = flat[0], flat[1:]
-	case mcmc.NeedsGradient:
+	case mcmc.CarriesGradient:
 		s.LogDensity, s.Gradient, flat = flat[0], flat[1], flat[2:]
 	}
 	for i, name := range c.own {

@@ -15,8 +15,9 @@ import (
 // Jacobian. Forgetful forgets it.
 type multiplicative struct{ forgetful bool }
 
-func (multiplicative) Needs() mcmc.Needs { return mcmc.NeedsLogDensity }
-func (multiplicative) Check(int) error   { return nil }
+func (multiplicative) Carries() mcmc.Carries { return mcmc.CarriesLogDensity }
+func (multiplicative) UsesTarget() bool      { return true }
+func (multiplicative) Check(int) error       { return nil }
 
 func (k multiplicative) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	dtype, dims := s.Phi.DType(), s.Phi.Shape().Dimensions

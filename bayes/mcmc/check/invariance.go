@@ -88,7 +88,7 @@ func absolute(a []float64) []float64 {
 // carried compares the log-density and the gradient that the kernel's state carries with those evaluated anew at its phi.
 func carried(c *chains, report *Report, again []*tensors.Tensor) error {
 	names := []string{"log-density", "gradient"}
-	for i := 1; i <= int(c.kernel.Needs()); i++ {
+	for i := 1; i <= int(c.kernel.Carries()); i++ {
 		have, err := compute.Float64s(c.state[i])
 		if err != nil {
 			return err

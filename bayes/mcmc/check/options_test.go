@@ -17,8 +17,9 @@ import (
 // odd kernels do not keep to the interface.
 type odd struct{ how string }
 
-func (odd) Needs() mcmc.Needs { return mcmc.NeedsLogDensity }
-func (odd) Check(int) error   { return nil }
+func (odd) Carries() mcmc.Carries { return mcmc.CarriesLogDensity }
+func (odd) UsesTarget() bool      { return true }
+func (odd) Check(int) error       { return nil }
 func (k odd) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	s.Own = map[string]*Node{"mine": s.Phi}
 	return s
