@@ -1,0 +1,165 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/tensorfile"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// ErrOtherRun says that a checkpoint is whole, but not of the run that wants to go on from it.
+var ErrOtherRun = errors.New("the checkpoint is of another run")
+
+// metadataKey is where the head stands in the tensorfile.
+const metadataKey = "gobnn"
+
+// header is the part of a checkpoint that is no tensor.
+type header struct {
+	Format   string            `json:"format"`
+	Identity map[string]string `json:"identity"`
+	Elapsed  time.Duration     `json:"elapsed"`
+	Head     json.RawMessage   `json:"head"` // the machine's
+}
+
+// save writes the checkpoint, if there is to be one.
+func (r *Run) save() error {
+	if r.Checkpoint == "" {
+		return nil
+	}
+	if err := r.write(); err != nil {
+		return fmt.Errorf("%s: checkpoint: %w", r.Owner, err)
+	}
+	r.saved = time.Now()
+	return nil
+}
+
+func (r *Run) write() error {
+	identity, err := r.machine.Identity()
+	if err != nil {
+		return err
+	}
+	head, kept, err := r.machine.Keep()
+	if err != nil {
+		return err
+	}
+	h := header{Format: r.Format, Identity: map[string]string{}, Elapsed: r.Elapsed()}
+	for _, part := range identity {
+		h.Identity[part.Name] = part.Value
+	}
+	if h.Head, err = json.Marshal(head); err != nil {
+		return err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	file := tensorfile.File{Metadata: map[string]string{metadataKey: string(text)}, Tensors: kept}
+	return tensorfile.Write(r.Checkpoint, file)
+}
+
+// resume gives the machine what the checkpoint holds, if there is one.
+func (r *Run) resume() (resumed bool, err error) {
+	if r.Checkpoint == "" {
+		return false, nil
+	}
+	h, kept, err := r.read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case errors.Is(err, ErrOtherRun) || errors.Is(err, tensorfile.ErrDamaged):
+		if r.Replace {
+			return false, nil
+		}
+		return false, fmt.Errorf("%s: resuming: %w (to start anew, delete the file or set Settings.Replace)", r.Owner, err)
+	case err != nil: // the file may be good, but cannot be reached
+		return false, fmt.Errorf("%s: resuming: %w", r.Owner, err)
+	}
+	if h.Elapsed < 0 {
+		err = fmt.Errorf("it has run for %v", h.Elapsed)
+	} else {
+		err = r.machine.Adopt(h.Head, kept)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: resuming from %s (delete the file to start anew): %w", r.Owner, r.Checkpoint, err)
+	}
+	r.before = h.Elapsed
+	return true, nil
+}
+
+// read is what a file of the run's format and identity holds. The error wraps fs.ErrNotExist if there is no file,
+// tensorfile.ErrDamaged if it is not whole, and ErrOtherRun, with what differs, if it is of another run.
+func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
+	file, err := tensorfile.Read(r.Checkpoint)
+	if err != nil {
+		return header{}, nil, err
+	}
+	other := func(format string, args ...any) (header, map[string]*tensors.Tensor, error) {
+		return header{}, nil, fmt.Errorf("%s: %w: %s", r.Checkpoint, ErrOtherRun, fmt.Sprintf(format, args...))
+	}
+	var h header
+	if err := json.Unmarshal([]byte(file.Metadata[metadataKey]), &h); err != nil {
+		return other("it has no head that can be read (%v)", err)
+	}
+	if h.Format != r.Format {
+		return other("its format is %q, not %q, which this version writes", h.Format, r.Format)
+	}
+	identity, err := r.machine.Identity()
+	if err != nil {
+		return header{}, nil, err
+	}
+	for _, here := range identity {
+		if there := h.Identity[here.Name]; there != here.Value {
+			return other("it belongs to one with another %s: there %s, here %s", here.Name, there, here.Value)
+		}
+	}
+	return h, file.Tensors, nil
+}
+
+// Decode reads a machine's head into a struct. Fields that it does not have are an error.
+func Decode(head json.RawMessage, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(head))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("its head cannot be read: %w", err)
+	}
+	return nil
+}
+
+// Tensor is one of the tensors that a checkpoint kept; it is an error if there is none of this shape and type.
+func Tensor(kept map[string]*tensors.Tensor, name string, want shapes.Shape) (*tensors.Tensor, error) {
+	t := kept[name]
+	if t == nil {
+		return nil, fmt.Errorf("it has no tensor %q", name)
+	}
+	if !t.Shape().Equal(want) {
+		return nil, fmt.Errorf("its tensor %q is %s: it must be %s", name, t.Shape(), want)
+	}
+	return t, nil
+}
+
+// Table lays records of a run out as a tensor for a checkpoint, float64, a row of the given width each.
+func Table(rows []float64, width int) *tensors.Tensor {
+	if len(rows) == 0 {
+		rows = make([]float64, width) // tensors of size 0 are not portable: a row of zeros stands for none
+	}
+	return tensors.FromFlatDataAndDimensions(rows, len(rows)/width, width)
+}
+
+// Rows is the inverse of Table, for the number of rows that there must be.
+func Rows(kept map[string]*tensors.Tensor, name string, rows, width int) ([][]float64, error) {
+	t, err := Tensor(kept, name, shapes.Make(compute.Float64, max(rows, 1), width))
+	if err != nil || rows == 0 {
+		return nil, err
+	}
+	flat, err := compute.Float64s(t)
+	return slices.Collect(slices.Chunk(flat, width)), err
+}
