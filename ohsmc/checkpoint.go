@@ -25,7 +25,7 @@ type position struct {
 func (r *run) blankCheckpoint() (checkpoint.Run[position], error) {
 	model, err := json.Marshal(r.bound.Model)
 	return checkpoint.Run[position]{Format: checkpointFormat, Identity: []checkpoint.Part{
-		{Name: "data", Value: r.data.Hash()},
+		{Name: "data", Value: r.data.Parts.Train.Hash()},
 		{Name: "model", Value: string(model)},
 		{Name: "seed", Value: fmt.Sprint(r.Seed)},
 		{Name: "settings", Value: string(r.Settings.record())},

@@ -102,11 +102,11 @@ func TestParticlesFollowKalman(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer r.state.Close()
-				x, err := r.features.Apply(data.X)
+				x, err := r.data.Features.Apply(data.X)
 				if err != nil {
 					t.Fatal(err)
 				}
-				y := r.scaler.Apply(data.Y)
+				y := r.data.Target.Apply(data.Y)
 				exact := newKalman(3)
 				before := 0.0
 				for step := range r.steps {
@@ -250,8 +250,8 @@ func TestGradientOfStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.state.Close()
-		x, _ := r.features.Apply(data.X)
-		y := r.scaler.Apply(data.Y)
+		x, _ := r.data.Features.Apply(data.X)
+		y := r.data.Target.Apply(data.Y)
 		want := 0.0
 		for step := range r.steps {
 			psi := values(t, r, "psi")[0]

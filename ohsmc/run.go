@@ -11,11 +11,11 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/mat"
 )
 
 // Trainer trains one model again and again, on other splits or with other seeds, and compiles only once for data and settings of the
@@ -81,9 +81,7 @@ type run struct {
 	state    *compute.State
 	batches  dataset.Batches
 
-	data     *dataset.Dataset // the training part
-	features dataset.Scaler
-	scaler   dataset.TargetScaler
+	data *fit.Data
 
 	step, steps int
 	trace       []StepRecord
@@ -99,33 +97,20 @@ type run struct {
 
 // newRun checks everything, compiles what is not compiled yet, puts the data on the device and draws the initial state.
 func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
-	if err := checkParts(parts); err != nil {
-		return nil, err
-	}
-	bound, err := t.model.Bind(parts.Train.Dims(), parts.Train.Outputs())
+	data, err := fit.New("ohsmc", t.model, parts, settings.Unscaled)
 	if err != nil {
 		return nil, err
 	}
-	if want, have := bound.Model.Likelihood.Task(), parts.Train.Task; want != have {
-		return nil, fmt.Errorf("ohsmc: likelihood %T is for %v, but the data %q is for %v", bound.Model.Likelihood, want, parts.Train.Name, have)
-	}
+	bound := data.Bound
 	if settings, err = settings.withDefaults(bound, parts.Train.Rows()); err != nil {
 		return nil, err
 	}
 	r := &run{
 		Settings: settings,
-		data:     parts.Train,
-		features: dataset.FitScaler(parts.Train.X),
-		scaler:   dataset.TargetScaler{StdDev: 1},
+		data:     data,
 		best:     Validation{NLPD: nan},
 		begun:    time.Now(),
 		saved:    time.Now(),
-	}
-	switch {
-	case settings.Unscaled:
-		r.features = dataset.NoScaler(parts.Train.Dims())
-	case parts.Train.Task == dataset.Regression:
-		r.scaler = dataset.FitTargetScaler(parts.Train.Y)
 	}
 	if r.batches, r.steps, err = settings.Algorithm.horizon(settings, parts.Train.Rows()); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
@@ -148,13 +133,6 @@ func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-func checkParts(parts dataset.Parts) error {
-	if err := parts.Validate(); err != nil {
-		return fmt.Errorf("ohsmc: %w", err)
-	}
-	return nil
 }
 
 // compiled prepares the programs, or finds those of an earlier run of the same kind.
@@ -230,15 +208,14 @@ func (r *run) fill(parts dataset.Parts) error {
 	return r.load("valid", parts.Validation)
 }
 
-// load standardises a part and puts it into the state.
+// load puts a part, standardised, into the state.
 func (r *run) load(name string, part *dataset.Dataset) error {
-	x, err := r.features.Apply(part.X)
+	x, y, err := r.data.Tensors(r.DType, part)
 	if err != nil {
-		return fmt.Errorf("ohsmc: %w", err)
+		return err
 	}
-	y := r.scaler.Apply(part.Y)
-	r.state.Set(name+"_x", compute.Floats(r.DType, flat(x), part.Rows(), part.Dims()))
-	r.state.Set(name+"_y", compute.Floats(r.DType, y, part.Rows()))
+	r.state.Set(name+"_x", x)
+	r.state.Set(name+"_y", y)
 	return nil
 }
 
@@ -291,18 +268,9 @@ func (r *run) posterior(prefix string) (*bayes.Posterior, error) {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
 	draws := bayes.Draws{Phi: host[prefix+"phi"], Psi: host[prefix+"psi"], LogWeights: logWeights}
-	posterior, err := bayes.NewPosterior(r.bound, draws, bayes.Origin{
-		Features: r.features, Target: r.scaler, Engine: r.engine,
-		FeatureNames: r.data.Features, TargetNames: []string{r.data.Target}, Classes: r.data.Classes,
-		Provenance: bayes.Provenance{
-			Algorithm: "ohsmc: " + r.Algorithm.title(), Status: string(r.status), Seed: r.Seed,
-			Settings: r.Settings.record(), Data: r.data.Name, DataHash: r.data.Hash(), Rows: r.data.Rows(),
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
-	}
-	return posterior, nil
+	return r.data.Posterior(draws, bayes.Provenance{
+		Algorithm: "ohsmc: " + r.Algorithm.title(), Status: string(r.status), Seed: r.Seed, Settings: r.Settings.record(),
+	}, r.engine)
 }
 
 // logEvidence is Result's.
@@ -318,13 +286,4 @@ func (r *run) logEvidence() float64 {
 		}
 	}
 	return nan
-}
-
-func flat(x *mat.Dense) []float64 {
-	rows, columns := x.Dims()
-	out := make([]float64, 0, rows*columns)
-	for i := range rows {
-		out = append(out, x.RawRowView(i)...)
-	}
-	return out
 }

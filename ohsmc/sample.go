@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 )
@@ -26,17 +27,13 @@ func Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset
 func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, kernel mcmc.Kernel, settings mcmc.Settings) (*bayes.Posterior, *mcmc.Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := checkParts(dataset.Parts{Train: data}); err != nil {
+	joined, err := fit.Of("ohsmc", trained, data)
+	if err != nil {
 		return nil, nil, err
 	}
 	if kernel != nil && !mcmc.LeavesInvariant(kernel) {
 		return nil, nil, fmt.Errorf("ohsmc: the kernel is %T, which does not leave the posterior invariant, or does not say so (mcmc.Exact), "+
 			"but these draws are to be exact: take one that accepts or rejects, such as mcmc.NUTS{}; mcmc.Sample takes any", kernel)
-	}
-	bound := trained.Bound()
-	if data.Dims() != bound.Inputs || data.Outputs() != bound.Outputs || data.Task != bound.Model.Likelihood.Task() {
-		return nil, nil, fmt.Errorf("ohsmc: the posterior is of a network with %d features and %d outputs for %v, but the data %q has %d and %d for %v",
-			bound.Inputs, bound.Outputs, bound.Model.Likelihood.Task(), data.Name, data.Dims(), data.Outputs(), data.Task)
 	}
 	if settings.DType == 0 {
 		settings.DType = compute.Float32
@@ -47,11 +44,11 @@ func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *da
 	if settings.Engine == nil {
 		settings.Engine = trained.Engine()
 	}
-	problem, err := fixedPsi(trained, data, settings)
+	problem, err := fixedPsi(joined, settings)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ohsmc: %w", err)
+		return nil, nil, err
 	}
-	sampler, err := t.sampler(bound, problem, kernel, data.Rows())
+	sampler, err := t.sampler(joined.Bound, problem, kernel, data.Rows())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,43 +61,34 @@ func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *da
 	}
 	phi := result.Draws.Tensor()
 	draws := bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: settings.Chains}
-	if bound.W > 0 {
+	if joined.Bound.W > 0 {
 		draws.Psi = problem.Data["psi"]
 	}
 	record, err := json.Marshal(map[string]any{
 		"kernel": kernel, "chains": settings.Chains, "draws": result.Draws.PerChain, "tuned": result.Tuned,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("ohsmc: the kernel's settings: %w", err)
+		return nil, result, fmt.Errorf("ohsmc: the kernel's settings: %w", err)
 	}
-	before, origin := trained.Provenance(), trained.Origin()
-	origin.Provenance = bayes.Provenance{
+	posterior, err := joined.Posterior(draws, bayes.Provenance{
 		Algorithm: fmt.Sprintf("ohsmc: %T at fixed psi", kernel), Status: string(result.Status), Seed: settings.Seed, Settings: record,
-		Data: data.Name, DataHash: data.Hash(), Rows: data.Rows(), Before: &before,
-	}
-	posterior, err := bayes.NewPosterior(bound, draws, origin)
-	if err != nil {
-		return nil, nil, fmt.Errorf("ohsmc: %w", err)
-	}
-	return posterior, result, nil
+	}, settings.Engine)
+	return posterior, result, err
 }
 
 // fixedPsi is the posterior at the trained psi, whose chains begin at the trained particles.
-func fixedPsi(trained *bayes.Posterior, data *dataset.Dataset, settings mcmc.Settings) (mcmc.Problem, error) {
-	scaled, err := trained.Features().Apply(data.X)
+func fixedPsi(data *fit.Data, settings mcmc.Settings) (mcmc.Problem, error) {
+	x, y, err := data.Tensors(settings.DType, data.Parts.Train)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
-	psi, start, err := target.ChainStarts(trained, settings.DType, settings.Chains, settings.Seed)
+	psi, start, err := target.ChainStarts(data.Trained, settings.DType, settings.Chains, settings.Seed)
 	if err != nil {
-		return mcmc.Problem{}, err
+		return mcmc.Problem{}, fmt.Errorf("ohsmc: %w", err)
 	}
-	bound := trained.Bound()
-	x := compute.Floats(settings.DType, flat(scaled), data.Rows(), data.Dims())
-	y := compute.Floats(settings.DType, trained.Target().Apply(data.Y), data.Rows())
-	problem, err := target.Problem(settings.Engine, bound, x, y, psi, settings.Chains, settings.Devices)
+	problem, err := target.Problem(settings.Engine, data.Bound, x, y, psi, settings.Chains, settings.Devices)
 	if err != nil {
-		return mcmc.Problem{}, err
+		return mcmc.Problem{}, fmt.Errorf("ohsmc: %w", err)
 	}
 	problem.Start = start
 	return problem, nil

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
@@ -44,11 +45,16 @@ type ShardSettings struct {
 func SampleShards(ctx context.Context, model bayes.Model, shards []Shard, sampler Metropolis, settings ShardSettings) (*Result, error) {
 	f := &federation{ShardSettings: settings, shards: shards}
 	return f.sample(ctx, func(first Description) (*prepared, error) {
-		bound, err := bindAll(model, first.Inputs, first.Outputs)
+		bound, err := model.Bind(first.Inputs, first.Outputs)
+		if err == nil {
+			err = nothingShared(bound)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return &prepared{bound: bound, standard: dataset.NoScaler(bound.Inputs), scaler: dataset.TargetScaler{StdDev: 1}}, nil
+		return &prepared{Data: &fit.Data{
+			Owner: "pbnn", Bound: bound, Features: dataset.NoScaler(bound.Inputs), Target: dataset.TargetScaler{StdDev: 1},
+		}}, nil
 	}, sampler)
 }
 
@@ -62,7 +68,7 @@ func SampleShardsFrom(ctx context.Context, trained *bayes.Posterior, shards []Sh
 	}
 	f := &federation{ShardSettings: settings, shards: shards}
 	return f.sample(ctx, func(Description) (*prepared, error) {
-		d := &prepared{bound: trained.Bound(), standard: trained.Features(), scaler: trained.Target(), trained: trained}
+		d := &prepared{Data: fit.Held("pbnn", trained)}
 		var err error
 		if d.psi, d.start, err = target.ChainStarts(trained, f.DType, max(1, f.Chains), f.Seed); err != nil {
 			return nil, fmt.Errorf("pbnn: %w", err)
@@ -125,7 +131,7 @@ func (f *federation) meet(ctx context.Context, bind func(first Description) (*pr
 			if d, err = bind(have); err != nil {
 				return nil, 0, err
 			}
-			want = Description{Inputs: d.bound.Inputs, Outputs: d.bound.Outputs, DType: f.DType.String()}
+			want = Description{Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: f.DType.String()}
 			if want.Model, want.Shared, err = d.describe(); err != nil {
 				return nil, 0, err
 			}
@@ -172,13 +178,13 @@ func (f *federation) problem(d *prepared) mcmc.Problem {
 	perRow := f.sampler.Target.EffectivePoints(d.rows) / float64(d.rows)
 	dims := [][]int{{f.Chains, f.sampler.Batches}}
 	if f.sampler.Proposal == Langevin {
-		dims = append(dims, []int{f.Chains, d.bound.D})
+		dims = append(dims, []int{f.Chains, d.Bound.D})
 	}
 	return mcmc.Problem{
 		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s", f.sampler.Target, f.rows, f.hashes, f.sampler.Batches, f.sampler.BatchSize, f.model),
-		Dim:  d.bound.D, Initial: d.bound.SamplePrior, Start: d.start,
+		Dim:  d.Bound.D, Initial: d.Bound.SamplePrior, Start: d.start,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
-			t := shardTarget{bound: d.bound, answers: inputs[0]}
+			t := shardTarget{bound: d.Bound, answers: inputs[0]}
 			if len(inputs) > 1 {
 				t.gradient = inputs[1]
 			}

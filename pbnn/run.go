@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
@@ -55,63 +56,35 @@ type Result struct {
 // A cancelled context is no error once all chains have a draw: the result holds what there is, with the status mcmc.Cancelled. Errors wrap mcmc.ErrStart, mcmc.ErrStuck
 // or mcmc.ErrStepSize where these are at fault; of chains that noise has stopped the error says what n and M would do.
 func Sample(ctx context.Context, model bayes.Model, data *dataset.Dataset, sampler Sampler, settings Settings) (*Result, error) {
-	if data == nil {
-		return nil, errors.New("pbnn: there is no data")
-	}
-	if err := data.Validate(); err != nil {
-		return nil, fmt.Errorf("pbnn: %w", err)
-	}
-	bound, err := model.Bind(data.Dims(), data.Outputs())
+	joined, err := fit.New("pbnn", model, dataset.Parts{Train: data}, settings.Unscaled)
 	if err != nil {
 		return nil, err
 	}
-	if bound.W > 0 {
-		return nil, fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with baseline.MAP, and go on with SampleFrom, or take bayes.All()", bound.W)
+	d := &prepared{Data: joined, rows: joined.Rows(), settings: settings}
+	if d.Bound.W > 0 {
+		return nil, fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with baseline.MAP, and go on with SampleFrom, or take bayes.All()", d.Bound.W)
 	}
-	features, scaler := dataset.FitScaler(data.X), dataset.TargetScaler{StdDev: 1}
-	switch {
-	case settings.Unscaled:
-		features = dataset.NoScaler(data.Dims())
-	case data.Task == dataset.Regression:
-		scaler = dataset.FitTargetScaler(data.Y)
-	}
-	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: features, scaler: scaler, settings: settings}
 	return d.sample(ctx, sampler)
 }
 
 // SampleFrom is Sample with the shared parameters and the standardisation of a trained posterior, such as baseline.MAP's or ohsmc's for a partial network; chains begin at
 // its particles, drawn by their weights.
 func SampleFrom(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, sampler Sampler, settings Settings) (*Result, error) {
-	if trained == nil || data == nil {
-		return nil, errors.New("pbnn: SampleFrom needs a trained posterior and data")
-	}
-	bound := trained.Bound()
-	if err := fits(bound, data); err != nil {
+	joined, err := fit.Of("pbnn", trained, data)
+	if err != nil {
 		return nil, err
 	}
 	if settings.Engine == nil {
 		settings.Engine = trained.Engine()
 	}
-	d := &prepared{bound: bound, data: data, rows: data.Rows(), standard: trained.Features(), scaler: trained.Target(), settings: settings, trained: trained}
+	d := &prepared{Data: joined, rows: joined.Rows(), settings: settings}
 	return d.sample(ctx, sampler)
-}
-
-// fits is an error where data are not what a trained network takes.
-func fits(bound *bayes.BoundModel, data *dataset.Dataset) error {
-	if data.Dims() == bound.Inputs && data.Outputs() == bound.Outputs {
-		return nil
-	}
-	return fmt.Errorf("pbnn: the posterior is of a network with %d features and %d outputs, but the data %q has %d and %d", bound.Inputs, bound.Outputs, data.Name, data.Dims(), data.Outputs())
 }
 
 // prepared is a run with everything checked and the data standardised.
 type prepared struct {
-	settings Settings
-	bound    *bayes.BoundModel
-	data     *dataset.Dataset // nil if shards hold it
-	trained  *bayes.Posterior // nil: chains begin at draws from the prior
-	standard dataset.Scaler
-	scaler   dataset.TargetScaler
+	*fit.Data // without rows if shards hold them; without Trained chains begin at draws from the prior
+	settings  Settings
 
 	x, y     *tensors.Tensor // [N, d] and [N]
 	features *tensors.Tensor // [N, width]: what the layers before the first stochastic one make of x; nil if there are none
@@ -157,31 +130,23 @@ func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error)
 
 // prepare checks the data and puts it into tensors.
 func (d *prepared) prepare() error {
-	if want := d.bound.Model.Likelihood.Task(); d.data.Task != want {
-		return fmt.Errorf("pbnn: likelihood %T is for %v, but the data %q is for %v", d.bound.Model.Likelihood, want, d.data.Name, d.data.Task)
-	}
-	if err := d.data.Validate(); err != nil {
-		return fmt.Errorf("pbnn: %w", err)
-	}
 	d.settings.Chains = cmp.Or(d.settings.Chains, 4)
 	d.settings.DType = cmp.Or(d.settings.DType, compute.Float32)
-	scaled, err := d.standard.Apply(d.data.X)
-	if err != nil {
-		return fmt.Errorf("pbnn: %w", err)
+	var err error
+	if d.x, d.y, err = d.Tensors(d.settings.DType, d.Parts.Train); err != nil {
+		return err
 	}
-	d.x = compute.Floats(d.settings.DType, scaled.RawMatrix().Data, d.rows, d.data.Dims())
-	d.y = compute.Floats(d.settings.DType, d.scaler.Apply(d.data.Y), d.rows)
 	if d.engine, err = d.settings.Engine.Or(); err != nil {
 		return err
 	}
-	if d.trained == nil {
+	if d.Trained == nil {
 		return nil
 	}
-	if d.psi, d.start, err = target.ChainStarts(d.trained, d.settings.DType, max(1, d.settings.Chains), d.settings.Seed); err != nil {
+	if d.psi, d.start, err = target.ChainStarts(d.Trained, d.settings.DType, max(1, d.settings.Chains), d.settings.Seed); err != nil {
 		return fmt.Errorf("pbnn: %w", err)
 	}
-	if d.bound.HasPrefix() {
-		if d.columns, err = target.Features(d.engine, d.bound, d.x, d.psi); err != nil {
+	if d.Bound.HasPrefix() {
+		if d.columns, err = target.Features(d.engine, d.Bound, d.x, d.psi); err != nil {
 			return fmt.Errorf("pbnn: %w", err)
 		}
 		d.features, err = graph.CallOnce(d.engine.Backend(), func(columns *graph.Node) *graph.Node { return graph.Transpose(columns, 0, 1) }, d.columns)
@@ -240,25 +205,10 @@ func (d *prepared) result(sampler Sampler, chains *mcmc.Result, trials []Trial) 
 	if err != nil {
 		return nil, fmt.Errorf("pbnn: the sampler's settings: %w", err)
 	}
-	origin := bayes.Origin{}
-	var before *bayes.Provenance
-	if d.trained != nil {
-		origin = d.trained.Origin()
-		was := d.trained.Provenance()
-		before = &was
-	}
-	origin.Features, origin.Target, origin.Engine = d.standard, d.scaler, d.engine
-	origin.Provenance = bayes.Provenance{
-		Algorithm: fmt.Sprintf("pbnn: %T of the %s", sampler, r.Target), Status: string(chains.Status), Seed: d.settings.Seed,
-		Settings: settings, Rows: d.rows, Before: before,
-	}
-	if d.data != nil {
-		origin.FeatureNames, origin.TargetNames, origin.Classes = d.data.Features, []string{d.data.Target}, d.data.Classes
-		origin.Provenance.Data, origin.Provenance.DataHash = d.data.Name, d.data.Hash()
-	}
 	draws := bayes.Draws{Phi: phi, Psi: d.psi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: d.settings.Chains}
-	if r.Posterior, err = bayes.NewPosterior(d.bound, draws, origin); err != nil {
-		return nil, fmt.Errorf("pbnn: %w", err)
-	}
-	return r, nil
+	r.Posterior, err = d.Posterior(draws, bayes.Provenance{
+		Algorithm: fmt.Sprintf("pbnn: %T of the %s", sampler, r.Target), Status: string(chains.Status), Seed: d.settings.Seed,
+		Settings: settings, Rows: d.rows,
+	}, d.engine)
+	return r, err
 }

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 )
@@ -204,7 +205,11 @@ func TestPartialNetwork(t *testing.T) {
 	if r := fast.Posterior; r.Chains() != fast.Chains.Draws.Chains || r.Evidence().Known() {
 		t.Errorf("%d chains, evidence %v", r.Chains(), r.Evidence())
 	}
-	d := &prepared{bound: trained.Posterior.Bound(), data: data, rows: data.Rows(), standard: trained.Posterior.Features(), scaler: trained.Posterior.Target(), settings: quick(engine), trained: trained.Posterior}
+	joined, err := fit.Of("pbnn", trained.Posterior, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &prepared{Data: joined, rows: data.Rows(), settings: quick(engine)}
 	if err := d.prepare(); err != nil {
 		t.Fatal(err)
 	}

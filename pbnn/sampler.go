@@ -177,7 +177,7 @@ func (u Unadjusted) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
 func (a AllRows) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
 	if d.columns == nil { // no rows are gathered
 		var err error
-		if d.columns, err = target.Features(d.engine, d.bound, d.x, d.psi); err != nil {
+		if d.columns, err = target.Features(d.engine, d.Bound, d.x, d.psi); err != nil {
 			return mcmc.Problem{}, nil, fmt.Errorf("pbnn: %w", err)
 		}
 	}
@@ -207,17 +207,17 @@ func miniBatchProblem(d *prepared, distribution FromMiniBatches, size, batches i
 
 // networkProblem is a problem without its target, and the likelihood of all chains on so many rows at once.
 func networkProblem(d *prepared, distribution Target, rows int, data map[string]*tensors.Tensor) (mcmc.Problem, target.Likelihood, error) {
-	model, err := json.Marshal(d.bound.Model)
+	model, err := json.Marshal(d.Bound.Model)
 	if err != nil {
 		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
 	}
-	plan, err := target.NewPlan(d.bound, d.settings.DType, target.Workload{Particles: d.settings.Chains, Rows: rows, Devices: d.settings.Devices})
+	plan, err := target.NewPlan(d.Bound, d.settings.DType, target.Workload{Particles: d.settings.Chains, Rows: rows, Devices: d.settings.Devices})
 	if err != nil {
 		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: %w", err)
 	}
 	return mcmc.Problem{
-		Name: fmt.Sprintf("%s of the model %s", distribution, model), Dim: d.bound.D, Data: data, Initial: d.bound.SamplePrior, Start: d.start,
-	}, target.Likelihood{Model: d.bound, Plan: plan}, nil
+		Name: fmt.Sprintf("%s of the model %s", distribution, model), Dim: d.Bound.D, Data: data, Initial: d.Bound.SamplePrior, Start: d.start,
+	}, target.Likelihood{Model: d.Bound, Plan: plan}, nil
 }
 
 // tensors are the data by rows, by their names in miniBatches.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
@@ -76,35 +76,28 @@ var _ Shard = (*LocalShard)(nil)
 // NewShard takes rows as they are: scaled by whoever knows the scales, since no shard knows the others' rows. All of the model must be stochastic: of one that shares parameters take NewShardFrom. The type is
 // Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
 func NewShard(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {
-	if data == nil {
-		return nil, errors.New("pbnn: a shard needs data")
+	joined, err := fit.Share("pbnn", model, data)
+	if err == nil {
+		err = nothingShared(joined.Bound)
 	}
-	if err := data.Validate(); err != nil {
-		return nil, fmt.Errorf("pbnn: %w", err)
-	}
-	bound, err := bindAll(model, data.Dims(), data.Outputs())
 	if err != nil {
 		return nil, err
 	}
-	d := &prepared{bound: bound, data: data, standard: dataset.NoScaler(data.Dims()), scaler: dataset.TargetScaler{StdDev: 1}}
-	return newShard(d, dtype, engine)
+	return newShard(&prepared{Data: joined}, dtype, engine)
 }
 
 // NewShardFrom takes rows in raw units, to sample with the shared parameters and the standardisation of a trained posterior, as SampleFrom does: every shard has the same one. The type is Float32 if dtype is
 // 0, the engine compute.Default if nil. Close it at the end.
 func NewShardFrom(trained *bayes.Posterior, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {
-	if trained == nil || data == nil {
-		return nil, errors.New("pbnn: a shard needs a trained posterior and data")
-	}
-	bound := trained.Bound()
-	if err := fits(bound, data); err != nil {
+	joined, err := fit.Of("pbnn", trained, data)
+	if err != nil {
 		return nil, err
 	}
-	return newShard(&prepared{bound: bound, data: data, standard: trained.Features(), scaler: trained.Target(), trained: trained}, dtype, engine)
+	return newShard(&prepared{Data: joined}, dtype, engine)
 }
 
 func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {
-	d.rows, d.settings.DType, d.settings.Engine = d.data.Rows(), dtype, engine
+	d.rows, d.settings.DType, d.settings.Engine = d.Rows(), dtype, engine
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
@@ -114,9 +107,9 @@ func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalS
 	}
 	s := &LocalShard{
 		description: Description{
-			Model: text, Shared: shared, Inputs: d.bound.Inputs, Outputs: d.bound.Outputs, DType: d.settings.DType.String(), Rows: d.rows, Hash: d.data.Hash(),
+			Model: text, Shared: shared, Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: d.settings.DType.String(), Rows: d.rows, Hash: d.Parts.Train.Hash(),
 		},
-		bound: d.bound, dtype: d.settings.DType, engine: d.engine, state: compute.NewState(d.engine), programs: map[wanted]*compute.Program{},
+		bound: d.Bound, dtype: d.settings.DType, engine: d.engine, state: compute.NewState(d.engine), programs: map[wanted]*compute.Program{},
 	}
 	for name, t := range d.tensors() {
 		s.state.Set(name, t)
@@ -124,25 +117,22 @@ func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalS
 	return s, nil
 }
 
-// bindAll binds a model that shares nothing.
-func bindAll(model bayes.Model, inputs, outputs int) (*bayes.BoundModel, error) {
-	bound, err := model.Bind(inputs, outputs)
-	if err != nil {
-		return nil, err
+// nothingShared is an error where a model shares parameters between its particles: they would have to be trained first.
+func nothingShared(bound *bayes.BoundModel) error {
+	if bound.W == 0 {
+		return nil
 	}
-	if bound.W > 0 {
-		return nil, fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with baseline.MAP, and go on with NewShardFrom and SampleShardsFrom, or take bayes.All()", bound.W)
-	}
-	return bound, nil
+	return fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with baseline.MAP, "+
+		"and go on with NewShardFrom and SampleShardsFrom, or take bayes.All()", bound.W)
 }
 
 // describe is the model as text, and a hash of what comes from the trained posterior, empty if there is none.
 func (d *prepared) describe() (model, shared string, err error) {
-	text, err := json.Marshal(d.bound.Model)
+	text, err := json.Marshal(d.Bound.Model)
 	if err != nil {
 		return "", "", fmt.Errorf("pbnn: the model: %w", err)
 	}
-	if d.trained == nil {
+	if d.Trained == nil {
 		return string(text), "", nil
 	}
 	var psi []float64
@@ -152,7 +142,7 @@ func (d *prepared) describe() (model, shared string, err error) {
 		}
 	}
 	digest := sha256.New()
-	if err := json.NewEncoder(digest).Encode([]any{psi, d.standard, d.scaler}); err != nil {
+	if err := json.NewEncoder(digest).Encode([]any{psi, d.Features, d.Target}); err != nil {
 		return "", "", fmt.Errorf("pbnn: the shared parameters: %w", err)
 	}
 	return string(text), hex.EncodeToString(digest.Sum(nil)), nil

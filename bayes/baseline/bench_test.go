@@ -127,7 +127,7 @@ func BenchmarkPredict(b *testing.B) { computetest.Bench(b, benchmarkPredict) }
 func benchmarkPredict(b *testing.B, _ *compute.Engine) {
 	for _, m := range []Method{SWAG{}, VI{}} {
 		b.Run(m.Name(), func(b *testing.B) {
-			result := fit(b, uci, m, dataset.Parts{Train: made(300)}, Settings{Epochs: 4})
+			result := fitted(b, uci, m, dataset.Parts{Train: made(300)}, Settings{Epochs: 4})
 			x := made(150).X
 			for b.Loop() {
 				p, err := result.Posterior.Predict(context.Background(), x)

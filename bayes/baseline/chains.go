@@ -148,7 +148,7 @@ func (m HMC) fit(ctx context.Context, j *job) (*Result, error) {
 
 // problem is the posterior of phi given all rows, at psi, flat [W].
 func (j *job) problem(bound *bayes.BoundModel, psi []float64, chains int) (mcmc.Problem, error) {
-	x, y, err := j.standardised(j.parts.Train)
+	x, y, err := j.data.Tensors(j.DType, j.parts.Train)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}

@@ -27,7 +27,7 @@ func TestChainsAreExact(t *testing.T) {
 	}
 	kernel := mcmc.HMC{StepSize: .05, Steps: 8, Jitter: .3}
 	method := MAPHMC{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20}
-	result := fit(t, lineModel, method, dataset.Parts{Train: data}, settings)
+	result := fitted(t, lineModel, method, dataset.Parts{Train: data}, settings)
 	if result.Chains == nil || result.Posterior.Particles() != 2000 {
 		t.Fatalf("%d particles", result.Posterior.Particles())
 	}
@@ -57,7 +57,7 @@ func TestChainsAreExact(t *testing.T) {
 	}
 	mean.MulVec(&covariance, right)
 	for _, fromMode := range []bool{false, true} {
-		result = fit(t, lineModel, HMC{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20, FromMode: fromMode}, dataset.Parts{Train: data}, settings)
+		result = fitted(t, lineModel, HMC{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20, FromMode: fromMode}, dataset.Parts{Train: data}, settings)
 		for i := range 3 {
 			holdChains(t, "HMC", result.Chains.Draws.Coordinate(i), mean.AtVec(i), math.Sqrt(covariance.At(i, i)))
 		}
@@ -73,15 +73,15 @@ func TestHMCFromMode(t *testing.T) {
 	data := line(rows)
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{3, 2}}, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Layers(2)}
 	settings := Settings{Epochs: 20, Engine: goEngine(t), DType: compute.Float64}
-	want := numbers(t, fit(t, model, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
+	want := numbers(t, fitted(t, model, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
 	still := HMC{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Chains: 1, Draws: 1, WarmUp: 1, FromMode: true}
-	result := fit(t, model, still, dataset.Parts{Train: data}, settings)
+	result := fitted(t, model, still, dataset.Parts{Train: data}, settings)
 	computetest.Near(t, "from the mode", numbers(t, result.Posterior), want, 1e-9)
 	if len(result.Trace) != 20 {
 		t.Errorf("%d steps of training are recorded, want 20", len(result.Trace))
 	}
 	still.FromMode = false
-	away := numbers(t, fit(t, model, still, dataset.Parts{Train: data}, settings).Posterior)
+	away := numbers(t, fitted(t, model, still, dataset.Parts{Train: data}, settings).Posterior)
 	if math.Abs(away[0]-want[0]) < 1e-3 {
 		t.Errorf("without FromMode chains begin at the mode too")
 	}
@@ -136,7 +136,7 @@ func TestSGLDAndSGHMC(t *testing.T) {
 		{"SGHMC", SGHMC{LearningRate: .01 * variance, MiniBatchChains: MiniBatchChains{Chains: 50, Epochs: 2500, BurnIn: 500, Samples: 4000}}, rows, variance},
 	} {
 		settings.BatchSize, settings.Epochs = c.batch, 500
-		result := fit(t, model, c.method, dataset.Parts{Train: data}, settings)
+		result := fitted(t, model, c.method, dataset.Parts{Train: data}, settings)
 		draws := result.Chains.Draws.Coordinate(0)
 		if c.variance > 0 {
 			holdChains(t, c.name, draws, mean, math.Sqrt(c.variance))

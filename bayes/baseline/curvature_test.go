@@ -95,7 +95,7 @@ func TestPrecision(t *testing.T) {
 			}
 			outputs, n := j.bound.Outputs, c.data.Rows()
 			at := func(particle, row, output int) float64 {
-				return (prediction.Outputs[(particle*n+row)*outputs+output] - j.scaler.Mean) / j.scaler.StdDev
+				return (prediction.Outputs[(particle*n+row)*outputs+output] - j.data.Target.Mean) / j.data.Target.StdDev
 			}
 			noise := .5
 			for _, slot := range j.bound.Slots {

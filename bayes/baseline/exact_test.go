@@ -88,7 +88,7 @@ func TestPointsAreExact(t *testing.T) {
 			penalty [2]float64
 		}{{MLE{}, [2]float64{}}, {MAP{}, ridge}, {Ensemble{Members: 3}, ridge}, {Ensemble{Members: 2, Likelihood: true}, [2]float64{}}} {
 			want, _ := exactLine(t, data, c.penalty)
-			result := fit(t, lineModel, c.method, dataset.Parts{Train: data}, converging(engine, dtype))
+			result := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, converging(engine, dtype))
 			w, b := parameters(t, result.Posterior)
 			for j := range result.Posterior.Particles() {
 				computetest.Near(t, c.method.Name(), append(w[2*j:2*j+2:2*j+2], b[j]), want, tolerance(dtype))
@@ -108,12 +108,12 @@ func TestMiniBatchesStandForAllRows(t *testing.T) {
 	if math.Abs(wrong[0]-want[0]) < .1 {
 		t.Fatal("the data does not tell")
 	}
-	w, b := parameters(t, fit(t, lineModel, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
+	w, b := parameters(t, fitted(t, lineModel, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
 	computetest.Near(t, "MAP from mini-batches", append(w, b...), want, .01)
 
 	// VI, whose divergence from the prior would count four times as much as well. Its posterior's 4000 draws give a mean to .0005 and a standard deviation to a
 	// hundredth; what is left is the noise of the training.
-	w, b = parameters(t, fit(t, lineModel, VI{Draws: 50, Samples: 4000}, dataset.Parts{Train: data}, settings).Posterior)
+	w, b = parameters(t, fitted(t, lineModel, VI{Draws: 50, Samples: 4000}, dataset.Parts{Train: data}, settings).Posterior)
 	_, precision := exactLine(t, data, ridge)
 	computetest.Near(t, "bias of VI from mini-batches", b, want[2:], .02)
 	for i := range 2 {
@@ -229,7 +229,7 @@ func TestLaplaceIsExact(t *testing.T) {
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, structure := range []Structure{FullPrecision, DiagonalPrecision, LastLayerPrecision} {
-			result := fit(t, lineModel, Laplace{Structure: structure, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
+			result := fitted(t, lineModel, Laplace{Structure: structure, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
 			w, b := parameters(t, result.Posterior)
 			computetest.Near(t, "bias", b, want[2:], tolerance(dtype))
 			first, second := column(w, 2, 0), column(w, 2, 1)
@@ -270,7 +270,7 @@ func TestDropoutIsRidge(t *testing.T) {
 	}
 	want, _ := exactLine(t, data, penalty)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		result := fit(t, lineModel, Dropout{Rate: rate, Masks: 400, Samples: 2000}, dataset.Parts{Train: data}, converging(engine, dtype))
+		result := fitted(t, lineModel, Dropout{Rate: rate, Masks: 400, Samples: 2000}, dataset.Parts{Train: data}, converging(engine, dtype))
 		w, b := parameters(t, result.Posterior)
 		computetest.Near(t, "bias", b, want[2:], .02)
 		for i := range 2 {

@@ -194,7 +194,7 @@ func TestKroneckerIsExact(t *testing.T) {
 	model := lineModel
 	model.Stochastic = bayes.All()
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		result := fit(t, model, Laplace{Structure: KroneckerPrecision, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
+		result := fitted(t, model, Laplace{Structure: KroneckerPrecision, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
 		w, b := parameters(t, result.Posterior)
 		var draws [][]float64
 		for i := range b {

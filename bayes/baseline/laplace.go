@@ -190,7 +190,7 @@ func (m Laplace) precision(ctx context.Context, j *job, phi, psi []float64) ([]f
 func (j *job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node) ([]float64, error) {
 	rows := j.parts.Train.Rows()
 	size := min(rows, curvatureRows)
-	x, y, err := j.standardised(j.parts.Train)
+	x, y, err := j.data.Tensors(j.DType, j.parts.Train)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // Method is one way to a posterior: MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC or HMC. The zero value of each works.
@@ -138,31 +137,24 @@ type job struct {
 	Settings
 	trainer *Trainer
 	method  Method
+	data    *fit.Data
 	bound   *bayes.BoundModel // of the user's model
 	engine  *compute.Engine
 	parts   dataset.Parts
-
-	features dataset.Scaler
-	scaler   dataset.TargetScaler
-	begun    time.Time
+	begun   time.Time
 }
 
 func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) (*job, error) {
 	if method == nil {
 		return nil, fmt.Errorf("baseline: there is no method: take one of %s", strings.Join(names(), ", "))
 	}
-	if err := parts.Validate(); err != nil {
-		return nil, fmt.Errorf("baseline: %w", err)
-	}
-	bound, err := t.model.Bind(parts.Train.Dims(), parts.Train.Outputs())
+	data, err := fit.New("baseline", t.model, parts, settings.Unscaled)
 	if err != nil {
 		return nil, err
 	}
+	bound := data.Bound
 	if _, err := json.Marshal(bound.Model); err != nil { // programs are known by their models, as text
 		return nil, fmt.Errorf("baseline: the model: %w", err)
-	}
-	if want, have := bound.Model.Likelihood.Task(), parts.Train.Task; want != have {
-		return nil, fmt.Errorf("baseline: likelihood %T is for %v, but the data %q is for %v", bound.Model.Likelihood, want, parts.Train.Name, have)
 	}
 	if settings, err = settings.withDefaults(parts.Train.Rows()); err != nil {
 		return nil, err
@@ -174,14 +166,7 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 		return nil, fmt.Errorf("baseline: the settings of %T: %w", method, err)
 	}
 	j := &job{
-		Settings: settings, trainer: t, method: method, bound: bound, parts: parts,
-		features: dataset.FitScaler(parts.Train.X), scaler: dataset.TargetScaler{StdDev: 1}, begun: time.Now(),
-	}
-	switch {
-	case settings.Unscaled:
-		j.features = dataset.NoScaler(parts.Train.Dims())
-	case parts.Train.Task == dataset.Regression:
-		j.scaler = dataset.FitTargetScaler(parts.Train.Y)
+		Settings: settings, trainer: t, method: method, data: data, bound: bound, parts: parts, begun: time.Now(),
 	}
 	j.engine, err = settings.Engine.Or()
 	return j, err
@@ -193,15 +178,6 @@ func names() []string {
 		all = append(all, fmt.Sprintf("%T", m))
 	}
 	return all
-}
-
-// standardised are a part's features, [N, d], and target, [N], as tensors on the host.
-func (j *job) standardised(part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
-	scaled, err := j.features.Apply(part.X)
-	if err != nil {
-		return nil, nil, fmt.Errorf("baseline: %w", err)
-	}
-	return compute.Floats(j.DType, scaled.RawMatrix().Data, part.Rows(), part.Dims()), compute.Floats(j.DType, j.scaler.Apply(part.Y), part.Rows()), nil
 }
 
 // particles are draws of equal weight, on the host.
@@ -224,18 +200,10 @@ func (j *job) posterior(bound *bayes.BoundModel, status Status, p particles) (*b
 	if p.at != nil {
 		draws.LinearisedAt = compute.Floats(j.DType, p.at, bound.D)
 	}
-	data := j.parts.Train
-	posterior, err := bayes.NewPosterior(bound, draws, bayes.Origin{
-		Features: j.features, Target: j.scaler, Engine: j.engine,
-		FeatureNames: data.Features, TargetNames: []string{data.Target}, Classes: data.Classes,
-		Provenance: bayes.Provenance{
-			Algorithm: "baseline: " + j.method.source(), Status: string(status), Seed: j.Seed,
-			Settings: text(map[string]any{"method": j.method.describe(), "training": j.record()}),
-			Data:     data.Name, DataHash: data.Hash(), Rows: data.Rows(),
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("baseline: %w", err)
-	}
-	return posterior, nil
+	data := *j.data
+	data.Bound = bound
+	return data.Posterior(draws, bayes.Provenance{
+		Algorithm: "baseline: " + j.method.source(), Status: string(status), Seed: j.Seed,
+		Settings: text(map[string]any{"method": j.method.describe(), "training": j.record()}),
+	}, j.engine)
 }

@@ -19,7 +19,7 @@ func TestObserve(t *testing.T) {
 			epochs, last = append(epochs, epoch), psi
 			return nil
 		}}
-		result := fit(t, small, method, parts, settings)
+		result := fitted(t, small, method, parts, settings)
 		if !slices.Equal(epochs, []int{1, 2, 3}) {
 			t.Errorf("%s: saw the epochs %v, want 1, 2, 3", method.Name(), epochs)
 		}

@@ -149,7 +149,7 @@ func (j *job) miniBatchProblem(psi []float64, chains int) (problem mcmc.Problem,
 	if err != nil {
 		return mcmc.Problem{}, 0, err
 	}
-	x, y, err := j.standardised(j.parts.Train)
+	x, y, err := j.data.Tensors(j.DType, j.parts.Train)
 	if err != nil {
 		return mcmc.Problem{}, 0, err
 	}

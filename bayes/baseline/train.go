@@ -81,7 +81,7 @@ func (j *job) newRun(s stage) (*run, error) {
 }
 
 func (r *run) fill(width int) error {
-	x, y, err := r.standardised(r.parts.Train)
+	x, y, err := r.data.Tensors(r.DType, r.parts.Train)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *run) fill(width int) error {
 	if !r.stage.validate {
 		return nil
 	}
-	if x, y, err = r.standardised(r.parts.Validation); err != nil {
+	if x, y, err = r.data.Tensors(r.DType, r.parts.Validation); err != nil {
 		return err
 	}
 	r.state.Set("valid_x", x)

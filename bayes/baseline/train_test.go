@@ -60,7 +60,7 @@ func split3(t testing.TB, data *dataset.Dataset) dataset.Parts {
 	return p
 }
 
-func fit(t testing.TB, model bayes.Model, method Method, parts dataset.Parts, settings Settings) *Result {
+func fitted(t testing.TB, model bayes.Model, method Method, parts dataset.Parts, settings Settings) *Result {
 	t.Helper()
 	result, err := Fit(context.Background(), model, method, parts, settings)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestMethods(t *testing.T) {
 			model.Likelihood = []bayes.Likelihood{bayes.Gaussian{Learn: true}, bayes.Bernoulli{}, bayes.Categorical{}}[i]
 			t.Run(fmt.Sprintf("%s/%v", c.method.Name(), data.Task), func(t *testing.T) {
 				parts := split3(t, data)
-				result := fit(t, model, c.method, parts, Settings{
+				result := fitted(t, model, c.method, parts, Settings{
 					Epochs: 4, BatchSize: 8, Engine: goEngine(t), DType: []compute.DType{compute.Float32, compute.Float64, compute.Float32}[i],
 				})
 				if result.Status != Completed || result.Posterior.Particles() != c.particles {
@@ -228,7 +228,7 @@ func TestMembersAreAlone(t *testing.T) {
 func TestDropoutMasksUnits(t *testing.T) {
 	model := small
 	model.Stochastic = bayes.Layers(2, 3)
-	result := fit(t, model, Dropout{Rate: .4, Samples: 500}, dataset.Parts{Train: line(30)}, Settings{Epochs: 1, Engine: goEngine(t)})
+	result := fitted(t, model, Dropout{Rate: .4, Samples: 500}, dataset.Parts{Train: line(30)}, Settings{Epochs: 1, Engine: goEngine(t)})
 	weights, _, err := result.Posterior.Parameter("layer2/weights") // [500, 3, 5]
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestResume(t *testing.T) {
 			t.Run(method.Name()+"/"+stage, func(t *testing.T) {
 				settings := Settings{Epochs: 30, BatchSize: 8, Seed: 4, Engine: goEngine(t)}
 				seen, parts := false, split3(t, line(60))
-				whole := fit(t, small, method, parts, settings)
+				whole := fitted(t, small, method, parts, settings)
 				settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -294,7 +294,7 @@ func TestResume(t *testing.T) {
 					t.Fatalf("cancelled: %v, %+v", err, first)
 				}
 				settings.Progress = nil
-				second := fit(t, small, method, parts, settings)
+				second := fitted(t, small, method, parts, settings)
 				if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) {
 					t.Error("the resumed run ends with other parameters")
 				}
@@ -306,7 +306,7 @@ func TestResume(t *testing.T) {
 	}
 	settings := Settings{Epochs: 5, BatchSize: 8, Engine: goEngine(t), Checkpoint: filepath.Join(t.TempDir(), "map.safetensors")}
 	parts := split3(t, line(60))
-	trained := fit(t, small, MAP{}, parts, settings)
+	trained := fitted(t, small, MAP{}, parts, settings)
 	written, err := os.ReadFile(settings.Checkpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -316,9 +316,9 @@ func TestResume(t *testing.T) {
 			t.Error("MAP is trained again")
 		}
 	}
-	fit(t, small, Laplace{}, parts, settings)
-	fit(t, small, SWAG{}, parts, settings)
-	if again := fit(t, small, MAP{}, parts, settings); !slices.Equal(numbers(t, again.Posterior), numbers(t, trained.Posterior)) {
+	fitted(t, small, Laplace{}, parts, settings)
+	fitted(t, small, SWAG{}, parts, settings)
+	if again := fitted(t, small, MAP{}, parts, settings); !slices.Equal(numbers(t, again.Posterior), numbers(t, trained.Posterior)) {
 		t.Error("the checkpoint of MAP is another now")
 	}
 	for what, change := range map[string]func(*Settings, *dataset.Parts, *Method){
@@ -337,7 +337,7 @@ func TestResume(t *testing.T) {
 		if err := os.WriteFile(s.Checkpoint, written, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if result := fit(t, small, m, p, s); result.Status != Completed {
+		if result := fitted(t, small, m, p, s); result.Status != Completed {
 			t.Errorf("replacing another %s: %s", what, result.Status)
 		}
 	}
@@ -363,7 +363,7 @@ func TestTrainer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := fit(t, small, method, parts, settings); !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
+			if want := fitted(t, small, method, parts, settings); !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
 				t.Errorf("%s with seed %d: a trainer gives another posterior", method.Name(), c.seed)
 			}
 		}

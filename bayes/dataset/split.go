@@ -20,7 +20,7 @@ var ErrMissingClass = errors.New("a class is absent from the training part")
 // other outputs than the training part, a class without a row in it (ErrMissingClass). Only the training and the validation part are looked at.
 func (p Parts) Validate() error {
 	if p.Train == nil {
-		return errors.New("there is no training part")
+		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")
 	}
 	for _, part := range []*Dataset{p.Train, p.Validation} {
 		if part == nil {

@@ -1,0 +1,164 @@
+// Package fit is where a model meets its data: what every sampler does before its first step and after its last one.
+//
+// New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
+// scalers on the training part; Of does the same for data that a trained posterior goes on with, whose scalers stay. Tensors
+// are the standardised data, Posterior joins particles with all that a bayes.Posterior keeps of where they came from.
+// Packages ohsmc, baseline and pbnn are written on it, and so is a sampler of one's own.
+package fit
+
+import (
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Data is a model with the data that it is fitted to, checked against each other. It is not changed by its methods.
+type Data struct {
+	Owner string            // the package that fits; its errors begin with it
+	Bound *bayes.BoundModel // the model with the data's widths
+	// Parts are the data, in raw units. Parts.Train is nil where others hold the rows.
+	Parts dataset.Parts
+	// Features and Target standardise the data: by the training part's means and standard deviations, or as they stand in
+	// Trained.
+	Features dataset.Scaler
+	Target   dataset.TargetScaler
+	Trained  *bayes.Posterior // what the fit goes on from; nil if it begins by itself
+}
+
+// New joins a model with the data that it is to be trained on. The scalers see the training part alone: its features, and
+// the target of a regression; unscaled leaves both as they are. Errors wrap dataset.ErrMissingClass where a class has no row.
+func New(owner string, model bayes.Model, parts dataset.Parts, unscaled bool) (*Data, error) {
+	if err := parts.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", owner, err)
+	}
+	d, err := unscaledData(owner, model, parts)
+	if err != nil || unscaled {
+		return d, err
+	}
+	d.Features = dataset.FitScaler(parts.Train.X)
+	if parts.Train.Task == dataset.Regression {
+		d.Target = dataset.FitTargetScaler(parts.Train.Y)
+	}
+	return d, nil
+}
+
+// Share joins a model with some rows of data whose other rows are elsewhere: unscaled, as no share knows the others' rows.
+// A class may be without a row here.
+func Share(owner string, model bayes.Model, rows *dataset.Dataset) (*Data, error) {
+	if err := check(owner, rows); err != nil {
+		return nil, err
+	}
+	return unscaledData(owner, model, dataset.Parts{Train: rows})
+}
+
+func unscaledData(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
+	bound, err := model.Bind(parts.Train.Dims(), parts.Train.Outputs())
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{
+		Owner: owner, Bound: bound, Parts: parts,
+		Features: dataset.NoScaler(bound.Inputs), Target: dataset.TargetScaler{StdDev: 1},
+	}
+	return d, d.checkTask(parts.Train)
+}
+
+func check(owner string, data *dataset.Dataset) error {
+	if data == nil {
+		return fmt.Errorf("%s: there is no training part: the data are nil", owner)
+	}
+	if err := data.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", owner, err)
+	}
+	return nil
+}
+
+// Of joins a trained posterior's model, its shared parameters and its standardisation with data to go on with: those that it
+// was trained on, or others with the same features and classes. A class may be without a row.
+func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
+	if trained == nil {
+		return nil, fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
+	}
+	if err := check(owner, data); err != nil {
+		return nil, err
+	}
+	d := Held(owner, trained)
+	d.Parts.Train = data
+	if err := d.checkTask(data); err != nil {
+		return nil, err
+	}
+	if data.Dims() != d.Bound.Inputs || data.Outputs() != d.Bound.Outputs {
+		return nil, fmt.Errorf("%s: the posterior is of a network with %d features and %d outputs, but the data %q has %d and %d",
+			owner, d.Bound.Inputs, d.Bound.Outputs, data.Name, data.Dims(), data.Outputs())
+	}
+	return d, nil
+}
+
+// Held is Of for rows that others hold, such as the shards of package pbnn: there is nothing to check, and no tensors.
+func Held(owner string, trained *bayes.Posterior) *Data {
+	return &Data{
+		Owner: owner, Bound: trained.Bound(), Features: trained.Features(), Target: trained.Target(), Trained: trained,
+	}
+}
+
+func (d *Data) checkTask(data *dataset.Dataset) error {
+	if want, have := d.Bound.Model.Likelihood.Task(), data.Task; want != have {
+		return fmt.Errorf("%s: likelihood %T is for %v, but the data %q is for %v",
+			d.Owner, d.Bound.Model.Likelihood, want, data.Name, have)
+	}
+	return nil
+}
+
+// Rows is the number of rows of the training part, N.
+func (d *Data) Rows() int { return d.Parts.Train.Rows() }
+
+// With is the data with the model under another partition: every parameter stochastic, for instance.
+func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
+	model := d.Bound.Model
+	model.Stochastic = stochastic
+	bound, err := model.Bind(d.Bound.Inputs, d.Bound.Outputs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Owner, err)
+	}
+	other := *d
+	other.Bound = bound
+	return &other, nil
+}
+
+// Tensors are a part's standardised features, [N, d], and target, [N], on the host. They belong to the caller.
+func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
+	if part == nil {
+		return nil, nil, fmt.Errorf("%s: there are no rows to make tensors of: the part is nil", d.Owner)
+	}
+	scaled, err := d.Features.Apply(part.X)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", d.Owner, err)
+	}
+	x = compute.Floats(dtype, scaled.RawMatrix().Data, part.Rows(), part.Dims())
+	return x, compute.Floats(dtype, d.Target.Apply(part.Y), part.Rows()), nil
+}
+
+// Posterior joins particles with the model, the scalers and the names of the data, and says where they came from. Of the
+// provenance the caller gives Algorithm, Status, Seed and Settings, and Rows where others hold them; the rest is filled in.
+// The engine is the one that has computed them, and predicts.
+func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compute.Engine) (*bayes.Posterior, error) {
+	origin := bayes.Origin{}
+	if data := d.Parts.Train; data != nil {
+		origin.FeatureNames, origin.TargetNames, origin.Classes = data.Features, []string{data.Target}, data.Classes
+		from.Data, from.DataHash, from.Rows = data.Name, data.Hash(), data.Rows()
+	}
+	if d.Trained != nil { // the names are the network's
+		before := d.Trained.Provenance()
+		origin, from.Before = d.Trained.Origin(), &before
+	}
+	origin.Features, origin.Target, origin.Provenance, origin.Engine = d.Features, d.Target, from, engine
+	p, err := bayes.NewPosterior(d.Bound, draws, origin)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Owner, err)
+	}
+	return p, nil
+}
