@@ -53,6 +53,7 @@ type modelFile struct {
 	Likelihood tagged    `json:"likelihood"`
 	Prior      tagged    `json:"prior"`
 	Stochastic Partition `json:"stochastic"`
+	Scaling    Scaling   `json:"scaling,omitzero"`
 }
 
 // MarshalJSON writes the model's parts with the names of their types.
@@ -81,7 +82,7 @@ func (m Model) MarshalJSON() ([]byte, error) {
 		}
 		*part.to = tagged{name, settings}
 	}
-	file.Stochastic = m.Stochastic
+	file.Stochastic, file.Scaling = m.Stochastic, m.Scaling
 	return json.Marshal(file)
 }
 
@@ -102,7 +103,7 @@ func (m *Model) UnmarshalJSON(data []byte) error {
 	if read.Prior, err = decode[Prior](file.Prior); err != nil {
 		return err
 	}
-	read.Stochastic = file.Stochastic
+	read.Stochastic, read.Scaling = file.Stochastic, file.Scaling
 	*m = read
 	return nil
 }

@@ -24,7 +24,7 @@ var models = map[string]bayes.Model{
 	},
 	"categorical": {
 		Network: nn.MLP{Hidden: []int{7}, Activation: nn.Softplus, Init: nn.Zeros}, Likelihood: bayes.Categorical{},
-		Prior: bayes.Laplace{}, Stochastic: bayes.Weights(2).And(bayes.Biases()),
+		Prior: bayes.Laplace{}, Stochastic: bayes.Weights(2).And(bayes.Biases()), Scaling: bayes.Scaling{KeepFeatures: true},
 	},
 }
 

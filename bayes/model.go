@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 )
 
@@ -18,6 +19,26 @@ type Model struct {
 	Likelihood Likelihood
 	Prior      Prior     // of the stochastic parameters; default Normal{StdDev: 1}
 	Stochastic Partition // which parameters are stochastic
+	Scaling    Scaling   // of the data; by default features and the target of a regression are standardised
+}
+
+// Scaling says what of the data is standardised, by mean and standard deviation over the training part, before the model sees it.
+// The likelihood and the prior are in the units that this gives; predictions are in raw units in any case.
+type Scaling struct {
+	KeepFeatures bool `json:"keep_features,omitempty"` // takes features as they are
+	KeepTarget   bool `json:"keep_target,omitempty"`   // takes the target as it is; that of a classification always is
+}
+
+// Scalers standardise as the Scaling says, by a training part.
+func (s Scaling) Scalers(train *dataset.Dataset) (dataset.Scaler, dataset.TargetScaler) {
+	features, target := dataset.NoScaler(train.Dims()), dataset.TargetScaler{StdDev: 1}
+	if !s.KeepFeatures {
+		features = dataset.FitScaler(train.X)
+	}
+	if !s.KeepTarget && train.Task == dataset.Regression {
+		target = dataset.FitTargetScaler(train.Y)
+	}
+	return features, target
 }
 
 // Partition says which parameters are stochastic. Layers, Weights, Biases, Names and All make one; And joins two.

@@ -211,6 +211,30 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
+// Features and target are standardised, or kept, each by itself; the target of a classification is always kept.
+func TestScaling(t *testing.T) {
+	data := &dataset.Dataset{X: mat.NewDense(2, 1, []float64{1, 5}), Y: []float64{10, 30}}
+	classes := &dataset.Dataset{X: data.X, Y: []float64{0, 1}, Task: dataset.BinaryClassification}
+	for _, c := range []struct {
+		data             *dataset.Dataset
+		scaling          bayes.Scaling
+		features, target [2]float64 // mean and standard deviation
+	}{
+		{data, bayes.Scaling{}, [2]float64{3, 2}, [2]float64{20, 10}},
+		{data, bayes.Scaling{KeepFeatures: true}, [2]float64{0, 1}, [2]float64{20, 10}},
+		{data, bayes.Scaling{KeepTarget: true}, [2]float64{3, 2}, [2]float64{0, 1}},
+		{classes, bayes.Scaling{}, [2]float64{3, 2}, [2]float64{0, 1}},
+	} {
+		features, target := c.scaling.Scalers(c.data)
+		if got := [2]float64{features.Mean[0], features.StdDev[0]}; got != c.features {
+			t.Errorf("%+v: features %v, want %v", c.scaling, got, c.features)
+		}
+		if got := [2]float64{target.Mean, target.StdDev}; got != c.target {
+			t.Errorf("%+v: target %v, want %v", c.scaling, got, c.target)
+		}
+	}
+}
+
 // A file of version 1, which knew one target's name and neither chains nor evidence, is still read.
 func TestLoadVersion1(t *testing.T) {
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)

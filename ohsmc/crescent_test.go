@@ -58,7 +58,7 @@ func TestCrescent(t *testing.T) {
 	engine := computetest.Go(t) // two numbers a particle: compiling would take longer than computing
 	model := bayes.Model{
 		Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
-		Stochastic: bayes.Names("phi0", "phi1"),
+		Stochastic: bayes.Names("phi0", "phi1"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 	}
 	trainer := NewTrainer(model)
 	defer trainer.Close()
@@ -84,7 +84,7 @@ func TestCrescent(t *testing.T) {
 		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 300, 100, 40, 1},
 	} {
 		result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
-			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
+			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
 		})
 		if err != nil {
 			t.Fatal(err)

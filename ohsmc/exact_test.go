@@ -34,6 +34,12 @@ func bayesianLine(sd float64) bayes.Model {
 	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
 }
 
+// asItIs is a model of the data in raw units.
+func asItIs(m bayes.Model) bayes.Model {
+	m.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
+	return m
+}
+
 // kalman is the exact distribution of a particle under Algorithm 3 with a Gaussian kernel phi' = a phi + N(0, q I), as J grows: each batch moves
 // N(m, P) by the kernel and multiplies the batch's likelihood in. It is the Kalman filter.
 type kalman struct {

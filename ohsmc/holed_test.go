@@ -48,7 +48,7 @@ func (h holed) Apply(leaves nn.Params, in nn.Value) nn.Value {
 }
 
 func (h holed) model() bayes.Model {
-	return bayes.Model{Network: h, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi")}
+	return asItIs(bayes.Model{Network: h, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi")})
 }
 
 // Where a proposal's gradient is NaN at some particles, where they begin, on their way or where they end, these alone are rejected, stay where they were without
@@ -79,7 +79,7 @@ func TestSomeGradientsAreNotFinite(t *testing.T) {
 				trainer := NewTrainer(holed{broken}.model())
 				defer trainer.Close()
 				r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
-					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Algorithm: algorithm, Threshold: 1e-9, Unscaled: true, Engine: engine, DType: compute.Float64, Chunk: c.chunk,
+					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Algorithm: algorithm, Threshold: 1e-9, Engine: engine, DType: compute.Float64, Chunk: c.chunk,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -135,7 +135,7 @@ func TestSomeGradientsAreNotFinite(t *testing.T) {
 
 	// Nor do particles without a weight disturb later steps, or the scales that are taken from all of them.
 	result, err := Train(t.Context(), holed{broken: true}.model(), dataset.Parts{Train: data}, Settings{
-		Particles: particles, BatchSize: 6, Epochs: 30, Algorithm: Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3), Precondition: true}, Unscaled: true, Engine: engine,
+		Particles: particles, BatchSize: 6, Epochs: 30, Algorithm: Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3), Precondition: true}, Engine: engine,
 	})
 	if err != nil {
 		t.Fatal(err)

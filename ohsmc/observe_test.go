@@ -21,10 +21,10 @@ func TestObserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := bayes.Model{Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi0", "phi1")}
+	model := asItIs(bayes.Model{Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi0", "phi1")})
 	trainer := NewTrainer(model)
 	defer trainer.Close()
-	settings := Settings{Particles: 10, BatchSize: 5, Epochs: 2, Unscaled: true, Engine: engine}
+	settings := Settings{Particles: 10, BatchSize: 5, Epochs: 2, Engine: engine}
 	psi := func(p *bayes.Posterior) float64 {
 		value, _, err := p.Parameter("psi less 0.1")
 		if err != nil {

@@ -97,7 +97,7 @@ type run struct {
 
 // newRun checks everything, compiles what is not compiled yet, puts the data on the device and draws the initial state.
 func (t *Trainer) newRun(parts dataset.Parts, settings Settings) (*run, error) {
-	data, err := fit.New("ohsmc", t.model, parts, settings.Unscaled)
+	data, err := fit.New("ohsmc", t.model, parts)
 	if err != nil {
 		return nil, err
 	}

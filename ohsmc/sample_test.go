@@ -25,14 +25,14 @@ func TestSampleAtFixedPsi(t *testing.T) {
 		t.Skip("long chains")
 	}
 	const sd = .8
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.Weights(1)}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.Weights(1), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
 	data := linear(40)
 	for i := range data.Y {
 		data.Y[i] += 3
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		trained, err := Train(t.Context(), model, dataset.Parts{Train: data}, Settings{
-			Particles: 200, BatchSize: 8, Epochs: 4, DType: dtype, Engine: engine, Algorithm: SMC{Moves: 2}, Unscaled: true,
+			Particles: 200, BatchSize: 8, Epochs: 4, DType: dtype, Engine: engine, Algorithm: SMC{Moves: 2},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -26,9 +26,6 @@ type Settings struct {
 	Threshold float64
 	Optimiser optim.Adam // of psi; default Adam with a constant rate of 0.01
 
-	// Unscaled takes features and targets as they are. By default both are standardised by the training part.
-	Unscaled bool
-
 	// ValidateEvery is how many steps lie between validations; default 1: after each batch, as the paper does. The state with the best NLPD on the
 	// validation part is what Train returns. Without a validation part it returns the last.
 	ValidateEvery int
@@ -141,7 +138,7 @@ func (s Settings) check(bound *bayes.BoundModel, rows int) error {
 func (s Settings) record() json.RawMessage {
 	decides := map[string]any{
 		"particles": s.Particles, "batch_size": s.BatchSize, "epochs": s.Epochs,
-		"algorithm": s.Algorithm.describe(), "resampler": s.Resampler, "unscaled": s.Unscaled,
+		"algorithm": s.Algorithm.describe(), "resampler": s.Resampler,
 		"threshold": s.Threshold, "optimiser": s.Optimiser, "validate_every": s.ValidateEvery, "patience": s.Patience,
 		"dtype": s.DType.String(), "chunk": s.Chunk,
 	}

@@ -49,12 +49,12 @@ func TestSMCIsExact(t *testing.T) {
 				if engine.Name() != "go" && c.name != "HMC" && c.name != "random walk" {
 					t.Skip("the programs are the same on all backends: compiling them is what takes long")
 				}
-				trainer := NewTrainer(bayesianLine(problem.NoiseStdDev))
+				trainer := NewTrainer(asItIs(bayesianLine(problem.NoiseStdDev)))
 				defer trainer.Close()
 				var evidences []float64
 				check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 					result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
-						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Algorithm: c.algorithm, Resampler: c.resampler, Engine: engine, DType: dtype, Unscaled: true,
+						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Algorithm: c.algorithm, Resampler: c.resampler, Engine: engine, DType: dtype,
 					})
 					if err != nil {
 						return check.SequentialRun{}, err

@@ -50,7 +50,7 @@ type Validation struct {
 }
 
 // Train runs Settings.Algorithm on the training part. Features, and the target of a regression, are standardised by the training part's
-// means and standard deviations unless Settings.Unscaled says otherwise; the posterior keeps them and predicts in raw units.
+// means and standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
 //
 // A cancelled context is no error: the result is what was there, with the status Cancelled. If no particle has any weight left, the
 // error wraps smc.ErrZeroWeights and says at which step.

@@ -24,9 +24,9 @@ import (
 func TestNoiseStopsChains(t *testing.T) {
 	engine := computetest.Go(t)
 	s := quick(engine)
-	s.Draws, s.Unscaled = 400, true
+	s.Draws = 400
 	m := Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 2, Estimate: WithinBatches, StepSize: 1}
-	_, err := Sample(context.Background(), bayesianLine(), line(300), m, s)
+	_, err := Sample(context.Background(), asItIs(bayesianLine()), line(300), m, s)
 	var batches, size int
 	if errors.Is(err, mcmc.ErrStuck) {
 		said := regexp.MustCompile(`Batches \(M\) (\d+) instead of 2, or with BatchSize \(n\) (\d+) instead of 2`).FindStringSubmatch(err.Error())
@@ -40,7 +40,7 @@ func TestNoiseStopsChains(t *testing.T) {
 	}
 	m.BatchSize, m.StepSize = size, .05 // at the step that stopped them no noise would be small enough for an acceptance
 	s.Draws = 50
-	if r, err := Sample(context.Background(), bayesianLine(), line(300), m, s); err != nil || r.Noise > acceptableNoise {
+	if r, err := Sample(context.Background(), asItIs(bayesianLine()), line(300), m, s); err != nil || r.Noise > acceptableNoise {
 		t.Errorf("with n %d: error %v", size, err)
 	}
 	for _, c := range []struct {
@@ -63,9 +63,9 @@ func TestNoiseStopsChains(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	data := line(40)
 	s := quick(computetest.Go(t))
-	s.DType, s.Unscaled = compute.Float32, true
+	s.DType = compute.Float32
 	m := Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 3, StepSize: 1e25}
-	_, err := Sample(context.Background(), bayesianLine(), data, m, s)
+	_, err := Sample(context.Background(), asItIs(bayesianLine()), data, m, s)
 	var stuck *mcmc.StuckError
 	if !errors.As(err, &stuck) || stuck.NonFinite == 0 || stuck.Accepted != 0 {
 		t.Errorf("error %v", err)

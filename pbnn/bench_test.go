@@ -106,8 +106,8 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 		name       string
 		stochastic bayes.Partition
 	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}} {
-		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{}, Stochastic: part.stochastic}
-		mode, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data}, baseline.Settings{Epochs: 1, Unscaled: true, Seed: 1})
+		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{}, Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
+		mode, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data}, baseline.Settings{Epochs: 1, Seed: 1})
 		if err != nil {
 			b.Fatal(err)
 		}

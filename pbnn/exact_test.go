@@ -39,6 +39,12 @@ func bayesianLine() bayes.Model {
 	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
 }
 
+// asItIs is a model of the data in raw units.
+func asItIs(m bayes.Model) bayes.Model {
+	m.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
+	return m
+}
+
 // exact is the distribution of (w, b) when the data count as so many points: the likelihood to the power points/N is one with another noise.
 func exact(data *dataset.Dataset, points float64) (mean []float64, covariance *mat.SymDense) {
 	l := check.Linear{Y: data.Y, NoiseStdDev: noiseStdDev * math.Sqrt(float64(data.Rows())/points)}

@@ -20,8 +20,7 @@ import (
 
 // Settings of Sample. The zero value of every field works.
 type Settings struct {
-	mcmc.Settings      // Chains J, Draws, Thin, WarmUp, Seed, DType, Engine, Devices, Checkpoint, Progress: as of mcmc.Sample
-	Unscaled      bool // takes features and targets as they are; by default both are standardised by the data
+	mcmc.Settings // Chains J, Draws, Thin, WarmUp, Seed, DType, Engine, Devices, Checkpoint, Progress: as of mcmc.Sample
 }
 
 // Result of Sample.
@@ -56,7 +55,7 @@ type Result struct {
 // A cancelled context is no error once all chains have a draw: the result holds what there is, with the status mcmc.Cancelled. Errors wrap mcmc.ErrStart, mcmc.ErrStuck
 // or mcmc.ErrStepSize where these are at fault; of chains that noise has stopped the error says what n and M would do.
 func Sample(ctx context.Context, model bayes.Model, data *dataset.Dataset, sampler Sampler, settings Settings) (*Result, error) {
-	joined, err := fit.New("pbnn", model, dataset.Parts{Train: data}, settings.Unscaled)
+	joined, err := fit.New("pbnn", model, dataset.Parts{Train: data})
 	if err != nil {
 		return nil, err
 	}

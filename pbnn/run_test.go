@@ -244,7 +244,7 @@ func TestAdapt(t *testing.T) {
 	engine := computetest.Go(t)
 	data := line(200)
 	s := quick(engine)
-	s.WarmUp, s.Unscaled = 60, true
+	s.WarmUp = 60
 	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 5, MaxBatches: 400}
 	for _, c := range []struct {
 		name    string
@@ -264,7 +264,7 @@ func TestAdapt(t *testing.T) {
 		}
 		m := base
 		c.change(&m)
-		r, err := Sample(context.Background(), bayesianLine(), data, m, s)
+		r, err := Sample(context.Background(), asItIs(bayesianLine()), data, m, s)
 		if err != nil && !errors.Is(err, mcmc.ErrStuck) {
 			t.Fatalf("%s: %v", c.name, err)
 		}

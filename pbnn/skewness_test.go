@@ -77,7 +77,7 @@ func TestWarnsOfSkewness(t *testing.T) {
 	const rows = 100
 	data := &dataset.Dataset{Name: "outliers", Task: dataset.Regression, Features: []string{"zero"}, Target: "y", X: mat.NewDense(rows, 1, nil), Y: make([]float64, rows)}
 	data.Y[30] = 40
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All()}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
 	variance := 1 / (1 + 2.)
 	center := variance * 2 * .4
 	for _, c := range []struct {
@@ -85,7 +85,7 @@ func TestWarnsOfSkewness(t *testing.T) {
 		warns         bool
 	}{{2, 10, true}, {50, 4, false}} {
 		s := quick(computetest.Go(t))
-		s.Draws, s.Thin, s.WarmUp, s.Unscaled, s.Chains = 2500, 1, 200, true, 4
+		s.Draws, s.Thin, s.WarmUp, s.Chains = 2500, 1, 200, 4
 		r, err := Sample(context.Background(), model, data, Metropolis{Target: TargetExpected{Points: 2}, BatchSize: c.size, Batches: c.batches, StepSize: .8}, s)
 		if err != nil {
 			t.Fatal(err)

@@ -113,7 +113,9 @@ func TestDivergence(t *testing.T) {
 	for n := range data.Y {
 		data.Y[n] *= 1e30 // squares overflow in float32
 	}
-	_, err := Fit(t.Context(), small, MAP{}, dataset.Parts{Train: data}, Settings{Epochs: 2, Unscaled: true, Engine: goEngine(t)})
+	model := small
+	model.Scaling.KeepTarget = true
+	_, err := Fit(t.Context(), model, MAP{}, dataset.Parts{Train: data}, Settings{Epochs: 2, Engine: goEngine(t)})
 	if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "0.01") {
 		t.Errorf("error %v", err)
 	}

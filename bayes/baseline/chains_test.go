@@ -114,7 +114,6 @@ func holdChains(t testing.TB, what string, chains [][]float64, mean, s float64) 
 // With one weight and all rows in the batch SGLD is the unadjusted Langevin algorithm: its stationary variance is v / (1 - e/(4 v)) for a posterior of
 // variance v and step size e, the noise's variance (package mcmc); at e = v that is a third more. From mini-batches the mean stays.
 func TestSGLDAndSGHMC(t *testing.T) {
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Prior: bayes.Normal{StdDev: tau}, Stochastic: bayes.Weights(1)}
 	data := line(rows)
 	data.X, data.Features = mat.NewDense(rows, 1, mat.Col(nil, 0, data.X)), data.Features[:1]
 	sx, sxx, sy, sxy := 0.0, 0.0, 0.0, 0.0
@@ -136,7 +135,7 @@ func TestSGLDAndSGHMC(t *testing.T) {
 		{"SGHMC", SGHMC{LearningRate: .01 * variance, MiniBatchChains: MiniBatchChains{Chains: 50, Epochs: 2500, BurnIn: 500, Samples: 4000}}, rows, variance},
 	} {
 		settings.BatchSize, settings.Epochs = c.batch, 500
-		result := fitted(t, model, c.method, dataset.Parts{Train: data}, settings)
+		result := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, settings)
 		draws := result.Chains.Draws.Coordinate(0)
 		if c.variance > 0 {
 			holdChains(t, c.name, draws, mean, math.Sqrt(c.variance))

@@ -24,7 +24,10 @@ const (
 	rows    = 40
 )
 
-var lineModel = bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Prior: bayes.Normal{StdDev: tau}, Stochastic: bayes.Weights(1)}
+var lineModel = bayes.Model{
+	Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Prior: bayes.Normal{StdDev: tau}, Stochastic: bayes.Weights(1),
+	Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+}
 
 // exactLine solves for (w_1, w_2, b) that maximises the likelihood, or with the prior on w the posterior density, where penalty, [2], is added to the diagonal of
 // w's precision; and gives w's precision at a known b, [2, 2].
@@ -55,7 +58,7 @@ var ridge = [2]float64{1 / (tau * tau), 1 / (tau * tau)}
 // converging are settings under which full-batch Adam comes to rest.
 func converging(engine *compute.Engine, dtype compute.DType) Settings {
 	return Settings{
-		Epochs: 500, BatchSize: rows, Unscaled: true, Engine: engine, DType: dtype, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5, 50)},
+		Epochs: 500, BatchSize: rows, Engine: engine, DType: dtype, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5, 50)},
 	}
 }
 

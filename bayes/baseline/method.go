@@ -81,7 +81,7 @@ type Best struct {
 }
 
 // Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and standard deviations unless
-// Settings.Unscaled says otherwise; the posterior keeps them and predicts in raw units.
+// Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
 //
 // A cancelled context is no error: the result is what was there, with the status Cancelled; but where a method's second stage had not begun to give
 // draws, there is no posterior, and the error wraps the context's. Errors wrap dataset.ErrMissingClass or ErrDiverged where these are at fault.
@@ -148,7 +148,7 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 	if method == nil {
 		return nil, fmt.Errorf("baseline: there is no method: take one of %s", strings.Join(names(), ", "))
 	}
-	data, err := fit.New("baseline", t.model, parts, settings.Unscaled)
+	data, err := fit.New("baseline", t.model, parts)
 	if err != nil {
 		return nil, err
 	}

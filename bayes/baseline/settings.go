@@ -18,9 +18,6 @@ type Settings struct {
 	Seed      uint64     // of everything random
 	Optimiser optim.Adam // of everything that is trained; default Adam with a constant rate of 0.01
 
-	// Unscaled takes features and targets as they are. By default both are standardised by the training part.
-	Unscaled bool
-
 	// ValidateEvery is how many steps lie between validations; default an epoch's. (Package ohsmc validates after each batch: 1 does the same, at a
 	// multiple of the cost where predictions have many particles.) The parameters with the best NLPD on the validation part are what training gives, for
 	// each member of an ensemble its own. Without a validation part it gives the last.
@@ -100,7 +97,7 @@ func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 // record is what of the settings decides the result, for provenance and checkpoints.
 func (s Settings) record() map[string]any {
 	return map[string]any{
-		"epochs": s.Epochs, "batch_size": s.BatchSize, "optimiser": s.Optimiser, "unscaled": s.Unscaled,
+		"epochs": s.Epochs, "batch_size": s.BatchSize, "optimiser": s.Optimiser,
 		"validate_every": s.ValidateEvery, "patience": s.Patience, "dtype": s.DType.String(),
 	}
 }

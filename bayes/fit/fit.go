@@ -30,19 +30,16 @@ type Data struct {
 }
 
 // New joins a model with the data that it is to be trained on. The scalers see the training part alone: its features, and
-// the target of a regression; unscaled leaves both as they are. Errors wrap dataset.ErrMissingClass where a class has no row.
-func New(owner string, model bayes.Model, parts dataset.Parts, unscaled bool) (*Data, error) {
+// the target of a regression, where Model.Scaling does not keep them as they are. Errors wrap dataset.ErrMissingClass where a class has no row.
+func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	if err := parts.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
 	}
 	d, err := unscaledData(owner, model, parts)
-	if err != nil || unscaled {
-		return d, err
+	if err != nil {
+		return nil, err
 	}
-	d.Features = dataset.FitScaler(parts.Train.X)
-	if parts.Train.Task == dataset.Regression {
-		d.Target = dataset.FitTargetScaler(parts.Train.Y)
-	}
+	d.Features, d.Target = model.Scaling.Scalers(parts.Train)
 	return d, nil
 }
 

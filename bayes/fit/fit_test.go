@@ -50,7 +50,7 @@ func draws(b *bayes.BoundModel) bayes.Draws {
 // Scalers see the training part alone, and classes are not scaled; Model and data that do not fit are refused by name.
 func TestNew(t *testing.T) {
 	parts := dataset.Parts{Train: rows(6), Validation: rows(3)}
-	d, err := fit.New("mine", network(bayes.Gaussian{}), parts, false)
+	d, err := fit.New("mine", network(bayes.Gaussian{}), parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,19 +75,20 @@ func TestNew(t *testing.T) {
 		t.Errorf("y is %v, want 3 values, the last %v", values, want)
 	}
 
+	kept := network(bayes.Gaussian{})
+	kept.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
 	for name, of := range map[string]struct {
 		model bayes.Model
 		parts dataset.Parts
-		not   bool
 	}{
-		"unscaled": {network(bayes.Gaussian{}), parts, true},
-		"classes":  {network(bayes.Categorical{}), dataset.Parts{Train: rows(6, "u", "v", "w")}, false},
+		"kept":    {kept, parts},
+		"classes": {network(bayes.Categorical{}), dataset.Parts{Train: rows(6, "u", "v", "w")}},
 	} {
-		d, err := fit.New("mine", of.model, of.parts, of.not)
+		d, err := fit.New("mine", of.model, of.parts)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if d.Target != (dataset.TargetScaler{StdDev: 1}) || of.not && !reflect.DeepEqual(d.Features, dataset.NoScaler(2)) {
+		if d.Target != (dataset.TargetScaler{StdDev: 1}) || name == "kept" && !reflect.DeepEqual(d.Features, dataset.NoScaler(2)) {
 			t.Errorf("%s: the features are scaled by %v, the target by %v", name, d.Features, d.Target)
 		}
 	}
@@ -95,7 +96,7 @@ func TestNew(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	gaussian := network(bayes.Gaussian{})
-	d, err := fit.New("mine", gaussian, dataset.Parts{Train: rows(6)}, false)
+	d, err := fit.New("mine", gaussian, dataset.Parts{Train: rows(6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestRefused(t *testing.T) {
 		return err
 	}
 	made := func(model bayes.Model, data *dataset.Dataset) error {
-		_, err := fit.New("mine", model, dataset.Parts{Train: data}, false)
+		_, err := fit.New("mine", model, dataset.Parts{Train: data})
 		return err
 	}
 	for name, c := range map[string]struct {
@@ -143,7 +144,7 @@ func TestRefused(t *testing.T) {
 			}
 		}
 	}
-	if _, err := fit.New("mine", network(bayes.Categorical{}), dataset.Parts{Train: missing}, false); !errors.Is(err, dataset.ErrMissingClass) {
+	if _, err := fit.New("mine", network(bayes.Categorical{}), dataset.Parts{Train: missing}); !errors.Is(err, dataset.ErrMissingClass) {
 		t.Errorf("a class without a row: %v is not dataset.ErrMissingClass", err)
 	}
 	if _, err := fit.Share("mine", network(bayes.Categorical{}), missing); err != nil {
@@ -153,7 +154,7 @@ func TestRefused(t *testing.T) {
 
 // A posterior knows its data and how to scale them; one that goes on keeps the scalers and the names of the one before.
 func TestPosterior(t *testing.T) {
-	d, err := fit.New("mine", network(bayes.Gaussian{}), dataset.Parts{Train: rows(6)}, false)
+	d, err := fit.New("mine", network(bayes.Gaussian{}), dataset.Parts{Train: rows(6)})
 	if err != nil {
 		t.Fatal(err)
 	}

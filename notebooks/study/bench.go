@@ -25,7 +25,6 @@ type bench struct {
 	model     bayes.Model
 	batch     int
 	epochs    int
-	unscaled  bool    // the data as they are
 	timed     bool    // seconds count: everything is compiled before a fit begins
 	seconds   float64 // that a fit may take, whatever the epochs; 0: as many as its epochs do
 	particles *ohsmc.Trainer
@@ -179,7 +178,7 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 			trainer = b.whole
 		}
 		result, err := trainer.Fit(ctx, method, parts, baseline.Settings{
-			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
+			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
 			Progress: func(p baseline.Progress) {
 				validations(p.Validation)
 				b.tell("%s, %s, step %d of %d", what, p.Stage, p.Step, p.Steps)
@@ -197,7 +196,7 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 		return f, nil
 	case ohsmc.Algorithm:
 		result, err := b.particles.Train(ctx, parts, ohsmc.Settings{
-			Algorithm: method, Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every, Unscaled: b.unscaled,
+			Algorithm: method, Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
 			Progress: func(p ohsmc.Progress) {
 				validations(p.Validation)
 				b.tell("%s, step %d of %d, best validation NLPD %.4f", what, p.Step, p.Steps, p.Best)

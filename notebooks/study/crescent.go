@@ -50,7 +50,7 @@ func (crescent) Apply(leaves nn.Params, h nn.Value) nn.Value {
 
 var crescentModel = bayes.Model{
 	Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
-	Stochastic: bayes.Names("phi0", "phi1"),
+	Stochastic: bayes.Names("phi0", "phi1"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 }
 
 // crescentSettings are the paper's: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
@@ -65,7 +65,7 @@ func crescentSettings(o Options, seed uint64) (dataset.Parts, ohsmc.Settings, er
 		epochs = 200
 	}
 	return dataset.Parts{Train: data}, ohsmc.Settings{
-		Particles: 1000, BatchSize: 10, Epochs: epochs, Seed: seed, Engine: engine, Unscaled: true,
+		Particles: 1000, BatchSize: 10, Epochs: epochs, Seed: seed, Engine: engine,
 		Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, 10)},
 	}, err
 }
@@ -75,7 +75,7 @@ var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Sampl
 
 // crescentRival are the same settings for a rival.
 func crescentRival(s ohsmc.Settings) baseline.Settings {
-	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, Engine: s.Engine, Unscaled: true}
+	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, Engine: s.Engine}
 }
 
 // crescentSMC is Algorithm 1 where the batch is all rows and Algorithm 2 otherwise, with the paper's 10 moves before each datum. The paper's random walk has a

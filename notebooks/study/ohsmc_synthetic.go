@@ -152,9 +152,9 @@ func (s synthetic) parts(repetition uint64) (parts dataset.Parts, err error) {
 
 // bench is one for the problem's data as they are: the noise has variance 1 in the target's own units.
 func (s synthetic) bench(o Options) *bench {
-	b := newBench(s.model, syntheticBatch, s.extent(o).epochs, o.say)
-	b.unscaled = true
-	return b
+	model := s.model
+	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
+	return newBench(model, syntheticBatch, s.extent(o).epochs, o.say)
 }
 
 // paperMethods are the first contenders.

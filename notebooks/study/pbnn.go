@@ -141,7 +141,9 @@ func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *data
 	if o.Epochs > 0 {
 		epochs = min(epochs, o.Epochs)
 	}
-	r, err := baseline.Fit(ctx, model, baseline.Ensemble{Members: penaltyChains}, dataset.Parts{Train: data}, baseline.Settings{Epochs: epochs, Unscaled: true, Seed: 1})
+	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
+	r, err := baseline.Fit(ctx, model, baseline.Ensemble{Members: penaltyChains}, dataset.Parts{Train: data},
+		baseline.Settings{Epochs: epochs, Seed: 1})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -69,7 +69,7 @@ var reliabilityWave = reliabilityData{
 		return parts, err
 	},
 	beyond: gap,
-	mode:   baseline.Settings{Epochs: 200, Unscaled: true},
+	mode:   baseline.Settings{Epochs: 200},
 	n:      5, batches: 5, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 40, wholePenalty: 40}, chains: 4, draws: 100, reps: 5,
 }
 
@@ -99,7 +99,7 @@ var reliabilityDigits = reliabilityData{
 		parts.Test = test
 		return parts, err
 	},
-	mode: baseline.Settings{Epochs: 10, BatchSize: 100, Unscaled: true, Optimiser: optim.Adam{Schedule: optim.Constant(.003)}},
+	mode: baseline.Settings{Epochs: 10, BatchSize: 100, Optimiser: optim.Adam{Schedule: optim.Constant(.003)}},
 	n:    100, batches: 10, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 100, wholePenalty: 40}, chains: 4, draws: 50, reps: 1,
 	paper: map[string]map[string]Reported{lastLayerFull: {"accuracy": {Value: .936}}, lastLayerPenalty: {"accuracy": {Value: .932}}},
 }
@@ -157,7 +157,9 @@ func (r *repetition) mode(ctx context.Context, o Options, method string) (*bayes
 	settings := r.reliabilityData.mode
 	settings.Seed = r.seed
 	begun := time.Now()
-	result, err := baseline.Fit(ctx, r.model(method), baseline.MAP{}, r.parts, settings)
+	model := r.model(method)
+	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
+	result, err := baseline.Fit(ctx, model, baseline.MAP{}, r.parts, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@
 //
 // # Standardisation
 //
-// Pixels are on one scale already: train with Settings.Unscaled. To standardise each column divides the rare pixels at the edges by standard deviations close to 0, and a
+// Pixels are on one scale already: train with bayes.Scaling{KeepFeatures: true}. To standardise each column divides the rare pixels at the edges by standard deviations close to 0, and a
 // test picture that has ink there becomes an outlier of hundreds of standard deviations. (The 67 pixels that no training picture has ink in would stay 0.)
 //
 // # Memory
