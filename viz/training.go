@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"gobnn/bayes"
 )
 
 // Series is a quantity along a run.
@@ -114,6 +116,27 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 		addAxes(frame.XLabel, validationLabel, validMarks, valid[1])
 	}
 	return newFigure(frame, p)
+}
+
+// TrainingCurvesOf is [TrainingCurves] of any result: of its training loss and its validation scores. Other curves of a run
+// are drawn by [Traces] with [SeriesOf].
+func TrainingCurvesOf(result bayes.Fitted, opt TrainingOptions) (*Figure, error) {
+	common := result.Common()
+	loss, validation := common.Curve(bayes.LossCurve), common.Curve(bayes.ValidationCurve)
+	if len(loss.Steps) == 0 && len(validation.Steps) == 0 {
+		return nil, fmt.Errorf("viz: training curves: %T has no training curves, but %d others: nothing in it was trained",
+			result, len(common.Curves))
+	}
+	return TrainingCurves(SeriesOf(loss), SeriesOf(validation), opt)
+}
+
+// SeriesOf is a curve of a result as what the figures draw.
+func SeriesOf(c bayes.Curve) Series {
+	s := Series{Value: c.Values}
+	for _, step := range c.Steps {
+		s.Step = append(s.Step, float64(step))
+	}
+	return s
 }
 
 // rows gives the finite steps and values; both empty for an empty series.

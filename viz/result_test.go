@@ -1,0 +1,28 @@
+package viz_test
+
+import (
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/viz"
+)
+
+// Any result's training is drawn by one call, to the same picture as its curves by hand; without training it says so.
+func TestTrainingCurvesOf(t *testing.T) {
+	r := &bayes.Result{Curves: []bayes.Curve{
+		{Name: bayes.ESSCurve, Steps: []int{1, 2, 3, 4}, Values: []float64{9, 8, 7, 6}},
+		{Name: bayes.LossCurve, Steps: []int{1, 2, 3, 4}, Values: []float64{4, 3, 2.5, 2.25}},
+		{Name: bayes.ValidationCurve, Steps: []int{2, 4}, Values: []float64{2, 1.5}},
+	}}
+	of, err := viz.TrainingCurvesOf(r, viz.TrainingOptions{})
+	got := svgOf(t, of, err)
+	by, err := viz.TrainingCurves(viz.Series{Value: []float64{4, 3, 2.5, 2.25}}, viz.Series{Step: []float64{2, 4}, Value: []float64{2, 1.5}}, viz.TrainingOptions{})
+	if want := svgOf(t, by, err); got != want {
+		t.Error("the picture is another than that of the curves by hand")
+	}
+	r.Curves = r.Curves[:1]
+	if _, err := viz.TrainingCurvesOf(r, viz.TrainingOptions{}); err == nil || !strings.Contains(err.Error(), "nothing in it was trained") {
+		t.Errorf("without training: %v", err)
+	}
+}
