@@ -14,7 +14,7 @@ func (r *run) inputs(ctx context.Context, first ...any) ([]any, error) {
 	case r.problem.Inputs != nil:
 		return append(first, r.problem.Inputs(r.Move)...), nil
 	case r.problem.HostInputs != nil:
-		copies, err := r.state.Host(r.carried()...)
+		copies, err := r.state.Host(r.carrier.Names()...)
 		if err != nil {
 			return nil, fmt.Errorf("mcmc: %w", err)
 		}

@@ -73,6 +73,6 @@ func TestAsk(t *testing.T) {
 	}
 	problem.Inputs = func(int) []any { return nil }
 	if _, err := Sample(context.Background(), problem, kernel, settings); err == nil || !strings.Contains(err.Error(), "Ask") {
-		t.Errorf("both Inputs and Ask: error %v", err)
+		t.Errorf("both Inputs and HostInputs: error %v", err)
 	}
 }

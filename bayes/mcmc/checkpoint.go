@@ -60,7 +60,7 @@ func (r *run) checkpoint() error {
 	}
 	kept.Head = r.position
 	kept.Head.Before = r.elapsed()
-	if kept.Tensors, err = r.state.Host(r.carried()...); err != nil {
+	if kept.Tensors, err = r.state.Host(r.carrier.Names()...); err != nil {
 		return fmt.Errorf("mcmc: checkpoint: %w", err)
 	}
 	most := 0
@@ -100,7 +100,7 @@ func (r *run) restore() (resumed bool, err error) {
 }
 
 func (r *run) adopt(kept checkpoint.Run[position]) error {
-	if err := kept.Into(r.state, r.carried()); err != nil {
+	if err := kept.Into(r.state, r.carrier.Names()); err != nil {
 		return err
 	}
 	if draws := kept.Tensors["draws"]; draws != nil {

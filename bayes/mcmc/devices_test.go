@@ -89,7 +89,7 @@ func TestDevices(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := 4
-				if slices.Contains(r.carried(), name) {
+				if slices.Contains(r.carrier.Names(), name) {
 					want = 2
 				}
 				for device, shard := range shards {

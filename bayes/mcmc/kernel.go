@@ -32,16 +32,28 @@ type Target interface {
 	Gradient(phi *Node) (logDensity, gradient *Node)
 }
 
-// MiniBatchTarget is a Target that is known only by estimates from mini-batches, drawn anew for each move. A kernel that carries nothing from move to move (CarriesNothing)
-// is given, as its target, what one Draw shows; one that compares two places by the same mini-batches finds MiniBatchTarget in it.
+// MiniBatchTarget is a Target that mini-batches give estimates of. A kernel finds it in its target, and draws mini-batches
+// anew for each move: by WithMiniBatch if it follows a gradient, by Differences if it compares two places. Only kernels that
+// carry nothing from move to move may be given one, since what they carried were of other mini-batches.
 type MiniBatchTarget interface {
-	Target
-	// Draw is the log-density and its gradient estimated by the mini-batches that the stream picks: the same ones wherever it is asked.
+	Target // by all rows, or NaN if it cannot be told
+	// WithMiniBatch is the log-density and its gradient estimated by the mini-batches that the stream picks: the same ones
+	// wherever it is asked.
 	WithMiniBatch(rng random.Stream) Target
-	// Differences are estimates of log p(to_j) - log p(from_j), with mean exactly this, each by a mini-batch of its own that the stream picks, the same for all
-	// particles and both places: [J, M] for from and to, [J, D]. Variance is that of one of them given the places, estimated within the mini-batches, [J],
-	// and degrees how many degrees of freedom that estimate has; nil and 0 if it cannot be told. What is not finite stands there as it is.
+	// Differences are estimates of log p(to_j) - log p(from_j), with mean exactly this, each by a mini-batch of its own
+	// that the stream picks, the same for all particles and both places: [J, M] for from and to, [J, D]. Variance is that
+	// of one of them given the places, estimated within the mini-batches, [J], and degrees how many degrees of freedom that
+	// estimate has; nil and 0 if it cannot be told. What is not finite stands there as it is.
 	Differences(rng random.Stream, from, to *Node) (estimates, variance *Node, degrees float64)
+}
+
+// ByMiniBatch is a move's estimate of a target: that by the mini-batches that the stream picks if it is a MiniBatchTarget,
+// and else the target itself. Kernels for noisy gradients ask it instead of their target.
+func ByMiniBatch(rng random.Stream, target Target) Target {
+	if batches, ok := target.(MiniBatchTarget); ok {
+		return batches.WithMiniBatch(rng.Named("target"))
+	}
+	return target
 }
 
 // Density is a Target given by its log-density alone, [J, D] to [J]: the gradient is taken in reverse mode.

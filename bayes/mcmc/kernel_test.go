@@ -60,17 +60,17 @@ func countedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, ker
 	if err := kernel.Check(d); err != nil {
 		t.Fatal(err)
 	}
-	m := &moves{kernel: kernel, dtype: dtype}
+	m := &Carrier{kernel: kernel}
 	var names []string
 	var ranks []int
 	start := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
 		s := Start(kernel, random.New(g, 16), a[0], target)
 		m.own = slices.Sorted(maps.Keys(s.Own))
-		names, ranks = m.carried(), nil
+		names, ranks = m.Names(), nil
 		var out []*Node
 		for _, name := range names {
-			out = append(out, MulScalar(m.pack(s)[name], 1)) // the Go backend cannot give back an input as it is
-			ranks = append(ranks, m.pack(s)[name].Rank())
+			out = append(out, MulScalar(m.Pack(s)[name], 1)) // the Go backend cannot give back an input as it is
+			ranks = append(ranks, m.Pack(s)[name].Rank())
 		}
 		return out
 	})
@@ -83,10 +83,10 @@ func countedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, ker
 		if scale != nil {
 			tuning.Scale = Const(g, scale)
 		}
-		next, info := kernel.Move(random.New(g, 17).At(a[0]), m.unpack(nodes), target, tuning)
+		next, info := kernel.Move(random.New(g, 17).At(a[0]), m.Unpack(nodes), target, tuning)
 		var out []*Node
 		for _, name := range names {
-			out = append(out, m.pack(next)[name])
+			out = append(out, m.Pack(next)[name])
 		}
 		zeros := ZerosLike(ReduceSum(next.Phi, 1))
 		for _, x := range []struct{ node, otherwise *Node }{{info.Complete, OnesLike(zeros)}, {info.Accepted, zeros}, {info.NonFinite, zeros}} {

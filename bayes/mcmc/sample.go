@@ -106,7 +106,7 @@ func (s *Sampler) newRun(settings Settings) (*run, error) {
 	if r.moves, err = s.moves(r.engine, settings); err != nil {
 		return nil, err
 	}
-	sharding := compute.Sharding{Devices: settings.Devices, Particles: []string{"phi", "log_density", "gradient", ownPrefix}}
+	sharding := compute.Sharding{Devices: settings.Devices, Particles: r.carrier.Names()}
 	if r.state, err = compute.NewShardedState(r.engine, sharding); err != nil {
 		return nil, fmt.Errorf("mcmc: %w", err)
 	}

@@ -382,7 +382,9 @@ func TestBadInput(t *testing.T) {
 
 // What is tallied of a chain are the plain sums over its transitions, through JSON as through memory.
 func TestTally(t *testing.T) {
-	m := &moves{chains: 2, infos: []info{infoComplete, infoAcceptance, infoAccepted, infoNonFinite, infoDivergent, infoEnergyError, infoEnergy, infoLength}}
+	m := &moves{chains: 2, carrier: &Carrier{
+		infos: []info{infoComplete, infoAcceptance, infoAccepted, infoNonFinite, infoDivergent, infoEnergyError, infoEnergy, infoLength},
+	}}
 	var sum tally
 	energies := []float64{3, 5, 4, 8}
 	for i, e := range energies {

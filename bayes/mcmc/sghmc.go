@@ -81,7 +81,7 @@ func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (S
 	}
 	v = MulScalar(v, 1-alpha)
 	v = Add(v, MulScalar(normal(rng.Named("noise"), s.Phi), math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
-	next, info := moveSafely(s, target, func(gradient *Node) *Node {
+	next, info := moveSafely(rng, s, target, func(gradient *Node) *Node {
 		v = Add(v, MulScalar(tuning.Scaled(gradient), k.LearningRate))
 		return Add(s.Phi, tuning.Scaled(v))
 	})

@@ -63,7 +63,7 @@ func (k SGLD) Move(rng random.Stream, s State, target Target, tuning Tuning) (St
 		e = MulScalar(Pow(AddScalar(s.Own[moved], cmp.Or(k.Offset, 1)), ConstAs(s.Phi, -k.Decay)), k.StepSize)
 	}
 	z := normal(rng, s.Phi)
-	next, info := moveSafely(s, target, func(gradient *Node) *Node {
+	next, info := moveSafely(rng, s, target, func(gradient *Node) *Node {
 		drift := Mul(tuning.Scaled(tuning.Scaled(gradient)), overCoordinates(MulScalar(e, 0.5), z))
 		return Add(s.Phi, Add(drift, Mul(tuning.Scaled(z), overCoordinates(Sqrt(e), z))))
 	})

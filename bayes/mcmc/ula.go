@@ -41,7 +41,7 @@ func (k ULA) Start(_ random.Stream, s State) State { return startSafe(s) }
 func (k ULA) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
 	h := ConstAs(s.Phi, k.StepSize)
 	z := normal(rng, s.Phi)
-	return moveSafely(s, target, func(gradient *Node) *Node {
+	return moveSafely(rng, s, target, func(gradient *Node) *Node {
 		drift := MulScalar(tuning.Scaled(tuning.Scaled(gradient)), k.StepSize*k.StepSize/2)
 		return Add(s.Phi, Add(drift, Mul(h, tuning.Scaled(z))))
 	})
@@ -59,8 +59,8 @@ func startSafe(s State) State {
 
 // moveSafely evaluates the gradient at phi and takes the step that it gives, [J, D] to the new phi, but goes back to the safe place where the
 // gradient is not finite, and stays where the step is not.
-func moveSafely(s State, target Target, step func(gradient *Node) *Node) (State, Info) {
-	logDensity, gradient := evaluate(target, s.Phi)
+func moveSafely(rng random.Stream, s State, target Target, step func(gradient *Node) *Node) (State, Info) {
+	logDensity, gradient := evaluate(ByMiniBatch(rng, target), s.Phi)
 	usable := IsFinite(logDensity)
 	proposal := step(gradient)
 	arrives := compute.RowsAll(IsFinite(proposal), proposal.DType())

@@ -1,0 +1,257 @@
+package mcmc
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Carrier takes a kernel's State from one compiled program to the next, as named tensors. A State is made of nodes of one
+// graph: what is to outlive the graph lies in a compute.State, entry by entry, and is a State again in the next one. Sample
+// runs its chains so, and so do samplers of other kinds that move particles by any kernel:
+//
+//	carrier, err := mcmc.NewCarrier(engine, kernel, shapes.Make(dtype, particles, dim), target)
+//	start, err := compute.NewProgram(engine, "start", nil, carrier.Names(), ...)             // builds carrier.Start
+//	move, err := compute.NewProgram(engine, "move", carrier.Names(), carrier.Names(), ...)   // builds carrier.Move
+//
+// It holds no graph and no tensors, and does not change.
+type Carrier struct {
+	prefix string
+	kernel Kernel
+	own    []string // names of State.Own, sorted
+	infos  []info   // the fields of Info that the kernel fills in
+}
+
+// The names of a State's entries, after the Carrier's prefix.
+const (
+	phiName        = "phi"
+	logDensityName = "log_density"
+	gradientName   = "gradient"
+	ownPrefix      = "own/"
+)
+
+// NewCarrier finds out what a kernel carries and what it tells, by building its start and one move of particles of phi's
+// shape, [J, D], in a graph that is thrown away. target gives there what the kernel is to move under; nil for kernels that
+// do not use it. The shapes of what the target gives are checked here, once: programs pass it to the kernel as it is.
+func NewCarrier(engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) Target) (*Carrier, error) {
+	c := &Carrier{kernel: kernel}
+	if phi.Rank() != 2 {
+		return nil, fmt.Errorf("mcmc: particles of shape %s: it must be [J, D]", phi)
+	}
+	err := compute.Try(func() {
+		g := NewGraph(engine.Backend(), "mcmc probe")
+		defer g.Finalize()
+		var moving Target
+		if target != nil {
+			moving = target(g)
+		}
+		c.probe(Parameter(g, phiName, phi), moving)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mcmc: building a move of %T: %w", kernel, err)
+	}
+	return c, nil
+}
+
+// WithPrefix is the same Carrier with another beginning of all names, such as "moving/".
+func (c *Carrier) WithPrefix(prefix string) *Carrier {
+	other := *c
+	other.prefix = prefix
+	return &other
+}
+
+// Kernel is whose state is carried.
+func (c *Carrier) Kernel() Kernel { return c.kernel }
+
+// SeveralMoves says whether a transition of the kernel may take several moves: then Info.Complete says where one ends.
+func (c *Carrier) SeveralMoves() bool { return c.tells(infoComplete) }
+
+func (c *Carrier) tells(f info) bool { return slices.Contains(c.infos, f) }
+
+// Names are those of the entries: phi first, then the log-density and the gradient as far as the kernel carries them, then
+// what it carries of its own. All are [J, ...], so they are what a compute.Sharding cuts.
+func (c *Carrier) Names() []string {
+	names := []string{c.Phi()}
+	if c.kernel.Carries() >= CarriesLogDensity {
+		names = append(names, c.LogDensity())
+	}
+	if c.kernel.Carries() == CarriesGradient {
+		names = append(names, c.Gradient())
+	}
+	for _, name := range c.own {
+		names = append(names, c.prefix+ownPrefix+name)
+	}
+	return names
+}
+
+// Phi is the name of phi's entry.
+func (c *Carrier) Phi() string { return c.prefix + phiName }
+
+// LogDensity is the name of the log-density's entry, which is there if the kernel carries it.
+func (c *Carrier) LogDensity() string { return c.prefix + logDensityName }
+
+// Gradient is the name of the gradient's entry, which is there if the kernel carries it.
+func (c *Carrier) Gradient() string { return c.prefix + gradientName }
+
+// Pack gives the entries of a State.
+func (c *Carrier) Pack(s State) compute.Nodes {
+	nodes := compute.Nodes{c.Phi(): s.Phi}
+	if c.kernel.Carries() >= CarriesLogDensity {
+		nodes[c.LogDensity()] = s.LogDensity
+	}
+	if c.kernel.Carries() == CarriesGradient {
+		nodes[c.Gradient()] = s.Gradient
+	}
+	for name, node := range s.Own {
+		nodes[c.prefix+ownPrefix+name] = node
+	}
+	return nodes
+}
+
+// Unpack gives the State back from its entries; others in nodes are left alone.
+func (c *Carrier) Unpack(nodes compute.Nodes) State {
+	s := State{Phi: nodes[c.Phi()], LogDensity: nodes[c.LogDensity()], Gradient: nodes[c.Gradient()]}
+	for _, name := range c.own {
+		if s.Own == nil {
+			s.Own = map[string]*Node{}
+		}
+		s.Own[name] = nodes[c.prefix+ownPrefix+name]
+	}
+	return s
+}
+
+// Start gives the entries of particles at phi, [J, D], that have not moved yet.
+func (c *Carrier) Start(rng random.Stream, phi *graph.Node, target Target) compute.Nodes {
+	return c.Pack(Start(c.kernel, rng, phi, target))
+}
+
+// Move makes one move of the particles whose entries nodes holds, and gives their next. Where moving, bool [J], is false,
+// a particle stays as it is, though Info tells of it as if it moved; nil moves all.
+func (c *Carrier) Move(rng random.Stream, nodes compute.Nodes, target Target, tuning Tuning, moving *graph.Node) (compute.Nodes, Info) {
+	next, outcome := c.kernel.Move(rng, c.Unpack(nodes), target, tuning)
+	packed := c.Pack(next)
+	if moving != nil {
+		for name, node := range packed {
+			packed[name] = Choose(moving, node, nodes[name])
+		}
+	}
+	return packed, outcome
+}
+
+// MoveUnfinished is Move for transitions of all particles together: unfinished, [J], is 1 for each whose transition goes on
+// and 0 for those that have come to its end and wait; ended is 1 for each that comes to its end in this move. A transition
+// begins with ones, and is made by moves with unfinished - ended until that is 0 everywhere. If each move of the kernel is
+// a transition, all particles move and end.
+func (c *Carrier) MoveUnfinished(rng random.Stream, nodes compute.Nodes, unfinished *graph.Node, target Target, tuning Tuning) (next compute.Nodes, ended *graph.Node, outcome Info) {
+	if !c.SeveralMoves() {
+		next, outcome = c.Move(rng, nodes, target, tuning, nil)
+		return next, unfinished, outcome
+	}
+	next, outcome = c.Move(rng, nodes, target, tuning, GreaterThan(unfinished, ZerosLike(unfinished)))
+	return next, Mul(unfinished, outcome.Complete), outcome
+}
+
+// probe builds a start and a move at phi, and learns from them.
+func (c *Carrier) probe(phi *Node, target Target) {
+	rng := random.New(phi.Graph(), 0)
+	if c.kernel.UsesTarget() {
+		if err := checkTarget(c.kernel, rng, phi, target); err != nil {
+			panic(err)
+		}
+	}
+	s := Start(c.kernel, rng, phi, target)
+	c.own = slices.Sorted(maps.Keys(s.Own))
+	var tuning Tuning
+	if _, ok := c.kernel.(Tunable); ok {
+		tuning.StepSize = Scalar(phi.Graph(), phi.DType(), 1)
+	}
+	next, outcome := c.kernel.Move(rng, s, target, tuning)
+	before, after := c.Pack(s), c.Pack(next)
+	for _, nodes := range []compute.Nodes{before, after} {
+		for name := range nodes {
+			if was, is := before[name], after[name]; was == nil || is == nil || !is.Shape().Equal(was.Shape()) {
+				panic(fmt.Errorf("the state's %q is %s before a move and %s after it", name, shapeOf(was), shapeOf(is)))
+			}
+		}
+	}
+	for f := range infoFields {
+		if node := outcome.field(f); node != nil {
+			if err := checkShape("Info."+infoNames[f], node, s.PerParticle()); err != nil {
+				panic(err)
+			}
+			c.infos = append(c.infos, f)
+		}
+	}
+}
+
+// checkTarget holds what a target gives at phi to its shapes. What a kernel that carries nothing asks of its target is not
+// known: there all is looked at that the target gives, and a target need not give what its kernel does not ask.
+func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) error {
+	if target == nil {
+		return fmt.Errorf("there is no target, and the kernel asks one")
+	}
+	perParticle := State{Phi: phi}.PerParticle()
+	logDensity := func() error {
+		return checkShape("the target's log-density", ByMiniBatch(rng, target).LogDensity(phi), perParticle)
+	}
+	gradient := func() error {
+		logDensity, gradient := ByMiniBatch(rng, target).Gradient(phi)
+		return errors.Join(
+			checkShape("the target's log-density", logDensity, perParticle), checkShape("the target's gradient", gradient, phi.Shape()),
+		)
+	}
+	differences := func() error {
+		batches, ok := target.(MiniBatchTarget)
+		if !ok {
+			return nil
+		}
+		estimates, variance, _ := batches.Differences(rng, phi, phi)
+		if shape := estimates.Shape(); shape.Rank() != 2 || shape.Dim(0) != perParticle.Dim(0) || shape.DType != perParticle.DType {
+			return fmt.Errorf("the target's differences have shape %s: it must be (%s)[%d M]", shape, perParticle.DType, perParticle.Dim(0))
+		}
+		if variance == nil {
+			return nil
+		}
+		return checkShape("the target's variance of a difference", variance, perParticle)
+	}
+	switch kernel.Carries() {
+	case CarriesLogDensity:
+		return logDensity()
+	case CarriesGradient:
+		return gradient()
+	}
+	return errors.Join(unlessPanics(logDensity), unlessPanics(gradient), unlessPanics(differences))
+}
+
+// unlessPanics gives what a check says; nil if there is nothing to check, since it panics.
+func unlessPanics(check func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = nil
+		}
+	}()
+	return check()
+}
+
+func checkShape(what string, node *Node, want shapes.Shape) error {
+	if node == nil || !node.Shape().Equal(want) {
+		return fmt.Errorf("%s has shape %s: it must be %s", what, shapeOf(node), want)
+	}
+	return nil
+}
+
+// shapeOf is a node's shape in words.
+func shapeOf(node *Node) string {
+	if node == nil {
+		return "nil"
+	}
+	return node.Shape().String()
+}

@@ -1,0 +1,200 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// surrogate is what a target of one's own may be beside a Target: here, a log-density that costs less.
+type surrogate interface{ Cheap() Target }
+
+// twofold is a target with a surrogate.
+type twofold struct{ Target }
+
+func (t twofold) Cheap() Target { return t.Target }
+
+// twofoldBatches is a MiniBatchTarget with a surrogate.
+type twofoldBatches struct {
+	wavering
+	twofold
+}
+
+func (t twofoldBatches) LogDensity(phi *Node) *Node          { return t.twofold.LogDensity(phi) }
+func (t twofoldBatches) Gradient(phi *Node) (value, g *Node) { return t.twofold.Gradient(phi) }
+
+// seeking is a kernel of one's own that takes its gradient from the surrogate.
+type seeking struct{ ULA }
+
+func (k seeking) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	cheap, ok := target.(surrogate)
+	if !ok {
+		panic(fmt.Errorf("%T has no surrogate", target))
+	}
+	return k.ULA.Move(rng, s, cheap.Cheap(), tuning)
+}
+
+// A kernel is given the user's own target, and so finds whatever it is beside a Target.
+func TestTargetReachesTheKernel(t *testing.T) {
+	normal := twofold{Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })}
+	for _, target := range []Target{normal, twofoldBatches{twofold: normal}} {
+		problem := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return target }}
+		_, err := Sample(context.Background(), problem, seeking{ULA{StepSize: .1}}, Settings{
+			Chains: 2, Draws: 3, WarmUp: NoWarmUp, Engine: computetest.Go(t),
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The state of every kernel goes through tensors bit by bit: three moves in three calls are three moves in one graph.
+func TestCarrier(t *testing.T) {
+	const particles, d = 7, 2
+	engine := computetest.Go(t)
+	flat := func(g *Graph) Target { return banana() }
+	for _, kernel := range append(every(), NUTS{StepSize: .3, MaxDepth: 3}) {
+		carrier, err := NewCarrier(engine, kernel, shapes.Make(compute.Float64, particles, d), flat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		carrier = carrier.WithPrefix("moving/")
+		rng := func(g *Graph) random.Stream { return random.New(g, 3) }
+		state := compute.NewState(engine)
+		defer state.Close()
+		start := carried(t, engine, "start", nil, carrier.Names(), func(_ compute.Nodes, inputs []*Node) compute.Nodes {
+			return carrier.Start(rng(inputs[0].Graph()), inputs[0], banana())
+		})
+		move := carried(t, engine, "move", carrier.Names(), carrier.Names(), func(nodes compute.Nodes, inputs []*Node) compute.Nodes {
+			next, _ := carrier.Move(rng(inputs[0].Graph()).At(inputs[0]), nodes, banana(), Tuning{}, nil)
+			return next
+		})
+		phi := make([]float64, particles*d)
+		for i := range phi {
+			phi[i] = float64(i%5)/4 - .5
+		}
+		at := compute.Floats(compute.Float64, phi, particles, d)
+		start(state, at)
+		for i := range 3 {
+			move(state, uint32(i))
+		}
+		host, err := state.Host(carrier.Names()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
+			s := Start(kernel, rng(g), a[0], banana())
+			for i := range 3 {
+				s, _ = kernel.Move(rng(g).At(Const(g, uint32(i))), s, banana(), Tuning{})
+			}
+			packed := carrier.Pack(s)
+			var out []*Node
+			for _, name := range carrier.Names() {
+				out = append(out, packed[name])
+			}
+			return out
+		}, at)
+		for i, name := range carrier.Names() {
+			got, err := compute.Float64s(host[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			computetest.Near(t, fmt.Sprintf("%T: %s", kernel, name), got, want[i], 1e-13)
+		}
+	}
+}
+
+// carried compiles a step without a record, and runs it on a state.
+func carried(t *testing.T, engine *compute.Engine, name string, reads, updates []string, step func(nodes compute.Nodes, inputs []*Node) compute.Nodes) func(*compute.State, ...any) {
+	t.Helper()
+	program, err := compute.NewProgram(engine, name, reads, updates, func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		return step(nodes, inputs), Const(inputs[0].Graph(), []float64{0})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(program.Close)
+	return func(state *compute.State, inputs ...any) {
+		t.Helper()
+		if _, err := program.Run(state, inputs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Transitions of all particles together: each particle stays where its first transition ended, which is where it ends when
+// none waits.
+func TestMoveUnfinished(t *testing.T) {
+	const particles = 30
+	engine := computetest.Go(t)
+	normal := Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
+	at := compute.Floats(compute.Float64, slices.Repeat([]float64{.3}, particles), particles, 1)
+	for _, kernel := range []Kernel{HMC{StepSize: .4, Steps: 4, Jitter: .8}, RandomWalkMetropolis{StepSize: 1}} {
+		carrier, err := NewCarrier(engine, kernel, at.Shape(), func(*Graph) Target { return normal })
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := append(carrier.Names(), "unfinished")
+		start := carried(t, engine, "start", nil, names, func(_ compute.Nodes, inputs []*Node) compute.Nodes {
+			nodes := carrier.Start(random.New(inputs[0].Graph(), 1), inputs[0], normal)
+			nodes["unfinished"] = Squeeze(OnesLike(inputs[0]), 1)
+			return nodes
+		})
+		run := func(waits bool) (moves []int, phi []float64) {
+			state := compute.NewState(engine)
+			defer state.Close()
+			start(state, at)
+			move := carried(t, engine, "move", names, names, func(nodes compute.Nodes, inputs []*Node) compute.Nodes {
+				rng := random.New(inputs[0].Graph(), 2).At(inputs[0])
+				unfinished := nodes["unfinished"]
+				delete(nodes, "unfinished")
+				if waits {
+					next, ended, _ := carrier.MoveUnfinished(rng, nodes, unfinished, normal, Tuning{})
+					next["unfinished"] = Sub(unfinished, ended)
+					return next
+				}
+				next, outcome := carrier.Move(rng, nodes, normal, Tuning{}, nil)
+				next["unfinished"] = ZerosLike(unfinished)
+				if outcome.Complete != nil {
+					next["unfinished"] = Mul(unfinished, OneMinus(outcome.Complete))
+				}
+				return next
+			})
+			moves, phi = make([]int, particles), make([]float64, particles)
+			for n := 0; slices.Contains(moves, 0); n++ {
+				move(state, uint32(n))
+				host, err := state.Host("unfinished", "phi")
+				if err != nil {
+					t.Fatal(err)
+				}
+				left, _ := compute.Float64s(host["unfinished"])
+				now, _ := compute.Float64s(host["phi"])
+				for i := range moves {
+					if waits && moves[i] > 0 && now[i] != phi[i] {
+						t.Fatalf("%T: particle %d does not wait", kernel, i)
+					}
+					if left[i] == 0 && moves[i] == 0 {
+						moves[i], phi[i] = n+1, now[i]
+					}
+				}
+			}
+			return moves, phi
+		}
+		freeMoves, free := run(false)
+		moves, phi := run(true)
+		if !slices.Equal(moves, freeMoves) || !slices.Equal(phi, free) {
+			t.Errorf("%T: transitions end after %v moves at %v, but %v at %v if none waits", kernel, moves, phi, freeMoves, free)
+		}
+		if several := slices.Max(moves) > slices.Min(moves); several != carrier.SeveralMoves() {
+			t.Errorf("%T: transitions take %v moves: this tests little", kernel, moves)
+		}
+	}
+}
