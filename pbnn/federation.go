@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// ErrShard says that a shard does not fit the others or the model; test for it with errors.Is.
+// ErrShard says that a shard does not fit the model or the other shards, or no longer has the rows that it described;
+// test for it with errors.Is.
 var ErrShard = errors.New("pbnn: a shard does not fit")
 
 // ShardSettings of SampleShards. The zero value of every field works.
@@ -31,18 +33,33 @@ type ShardSettings struct {
 	Retries int           // how often a shard that fails or is late is asked again in a step; default 2. -1: never
 }
 
-// SampleShards is Sample with data that stay in their shards. Mini-batch i is a sample of BatchSize rows of every shard, its loss difference the sum of the shards'
+// SampleShards is Sample with data that stay in their shards. Mini-batch i is a sample of BatchSize rows of every
+// shard, its loss difference the sum of the shards'
 //
-//	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} (log p(y | x, theta') - log p(y | x, theta))
+//	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} l
+//	l = log p(y | x, theta') - log p(y | x, theta)
 //
-// in which points is N for TargetFull: an unbiased estimate as before, and delta and sigma^2 follow from the d_i by eq. 24 and 25. With the proposal Langevin the gradient is the sum of the shards' in the same
-// way, by mini-batches of its own. All shards are asked at once, and what they answer is added in their order, so that the draws do not depend on who is first. A random walk's step asks once, for the differences;
-// Langevin's twice: for the gradients where the chains are, and, when they have proposed by them, for those at the proposals, by the same rows, and the differences. The Estimate must be one that needs only the
-// d_i. All of the model must be stochastic: see SampleShardsFrom. Chains begin at draws from the prior.
+// in which points is N for TargetFull: an unbiased estimate as before, and delta and sigma^2 follow from the d_i by eq.
+// 24 and 25. With the proposal Langevin the gradient is the sum of the shards' in the same way, by mini-batches of its
+// own. All shards are asked at once, and their answers are added in the shards' order, so that the draws do not depend
+// on who is first. A random walk's step asks once, for the differences; Langevin's twice: for the gradients where the
+// chains are, and, when they have proposed by them, for those at the proposals, by the same rows, and the differences.
+// By default BatchSize is 100 over the number of shards, but at least 5, which a shard asks for (ServeSettings). The
+// Estimate must be one that needs only the d_i. All of the model must be stochastic: see SampleShardsFrom. Chains begin
+// at draws from the prior.
 //
-// A shard that fails or is late is asked the same again; as its answer is a function of the question, nothing is counted twice. If it stays silent the step is not made: the result holds
-// the draws before it, with the status mcmc.Stopped and the reason in Chains.Stopped; a checkpoint goes on with that step. A shard with another model or type is refused with ErrShard.
-func SampleShards(ctx context.Context, model bayes.Model, shards []Shard, sampler Metropolis, settings ShardSettings) (*Result, error) {
+// A shard that fails or is late is asked the same again, after a pause that doubles each time; as its answer is a
+// function of the question, nothing is counted twice. If it stays silent the step is not made: the result holds the
+// draws before it, with the status mcmc.Stopped and the reason in Chains.Stopped; a checkpoint goes on with that step.
+// So it is, at once, where an answer is from other rows than the shard described at the start, by number or hash
+// (ErrShard): no shard is left out of a run, since the draws before and after would be of different posteriors. A shard
+// with another model or type is refused before the first step, with ErrShard too.
+//
+// An answer that is not finite rejects the proposals that it is about, as it should where the model overflows. How many
+// there were stands in Result.Warnings, for each shard, and how many of them no other shard shared.
+func SampleShards(
+	ctx context.Context, model bayes.Model, shards []Shard, sampler Metropolis, settings ShardSettings,
+) (*Result, error) {
 	f := &federation{ShardSettings: settings, shards: shards}
 	return f.sample(ctx, func(first Description) (*prepared, error) {
 		bound, err := model.Bind(first.Inputs, first.Outputs)
@@ -58,8 +75,11 @@ func SampleShards(ctx context.Context, model bayes.Model, shards []Shard, sample
 	}, sampler)
 }
 
-// SampleShardsFrom is SampleShards with the shared parameters and the standardisation of a trained posterior, which the shards have too (NewShardFrom); chains begin at its particles, drawn by their weights.
-func SampleShardsFrom(ctx context.Context, trained *bayes.Posterior, shards []Shard, sampler Metropolis, settings ShardSettings) (*Result, error) {
+// SampleShardsFrom is SampleShards with the shared parameters and the standardisation of a trained posterior, which the
+// shards have too (NewShardFrom); chains begin at its particles, drawn by their weights.
+func SampleShardsFrom(
+	ctx context.Context, trained *bayes.Posterior, shards []Shard, sampler Metropolis, settings ShardSettings,
+) (*Result, error) {
 	if trained == nil {
 		return nil, errors.New("pbnn: SampleShardsFrom needs a trained posterior")
 	}
@@ -78,7 +98,9 @@ func SampleShardsFrom(ctx context.Context, trained *bayes.Posterior, shards []Sh
 }
 
 // sample is both, with the model bound for data such as the first shard's.
-func (f *federation) sample(ctx context.Context, bind func(first Description) (*prepared, error), sampler Metropolis) (*Result, error) {
+func (f *federation) sample(
+	ctx context.Context, bind func(first Description) (*prepared, error), sampler Metropolis,
+) (*Result, error) {
 	f.Timeout = cmp.Or(f.Timeout, 30*time.Second)
 	f.Retries = max(0, cmp.Or(f.Retries, 2))
 	f.Chains = cmp.Or(f.Chains, 4)
@@ -98,12 +120,22 @@ func (f *federation) sample(ctx context.Context, bind func(first Description) (*
 	}
 	chains, err := mcmc.Sample(ctx, f.problem(d), kernel, f.Settings)
 	if err != nil {
-		return nil, explain(err, f.sampler, smallest) // of whose rows BatchSize is a part
+		err = explain(err, f.sampler, smallest) // of whose rows BatchSize is a part
+		for _, warning := range f.warnings() {
+			err = fmt.Errorf("%w; %s", err, warning)
+		}
+		return nil, err
 	}
 	if chains.Draws.PerChain == 0 {
-		return nil, fmt.Errorf("pbnn: ended before all chains had a draw: %w", errors.Join(chains.Stopped, context.Cause(ctx)))
+		err := errors.Join(chains.Stopped, context.Cause(ctx))
+		return nil, fmt.Errorf("pbnn: ended before all chains had a draw: %w", err)
 	}
-	return d.result(f.sampler, chains, nil)
+	result, err := d.result(f.sampler, chains, nil)
+	if err != nil {
+		return nil, err
+	}
+	result.Warnings = append(result.Warnings, f.warnings()...)
+	return result, nil
 }
 
 // federation is a run over shards.
@@ -114,10 +146,58 @@ type federation struct {
 	hashes  []string
 	model   string
 	sampler Metropolis
+
+	mu        sync.Mutex // guards what follows
+	nonFinite []nonFinite
+}
+
+// nonFinite counts the numbers that are not finite in the answers of one shard.
+type nonFinite struct{ answers, numbers, alone int }
+
+// count looks through the shards' answers to one question.
+func (f *federation) count(answers []Answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	shared := make([]int, len(answers[0].Values)) // how many shards' number k is not finite
+	each := func(see func(shard, k int)) {
+		for i, answer := range answers {
+			for k, v := range answer.Values {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					see(i, k)
+				}
+			}
+		}
+	}
+	each(func(_, k int) { shared[k]++ })
+	last := -1
+	each(func(i, k int) {
+		c := &f.nonFinite[i]
+		if c.numbers++; i != last {
+			c.answers++
+		}
+		if last = i; shared[k] == 1 && len(answers) > 1 {
+			c.alone++
+		}
+	})
+}
+
+// warnings are the counts in words, of the shards that have any.
+func (f *federation) warnings() []string {
+	var said []string
+	for i, c := range f.nonFinite {
+		if c.numbers > 0 {
+			said = append(said, fmt.Sprintf("shard %d of %d: %d answers have %d numbers that are NaN or infinite, "+
+				"%d of them where no other shard's are: proposals there were rejected",
+				i, len(f.shards), c.answers, c.numbers, c.alone))
+		}
+	}
+	return said
 }
 
 // meet asks all shards what they hold, and refuses what does not fit. smallest is the number of rows of the smallest.
-func (f *federation) meet(ctx context.Context, bind func(first Description) (*prepared, error)) (d *prepared, smallest int, err error) {
+func (f *federation) meet(
+	ctx context.Context, bind func(first Description) (*prepared, error),
+) (d *prepared, smallest int, err error) {
 	if len(f.shards) == 0 {
 		return nil, 0, errors.New("pbnn: there is no shard")
 	}
@@ -139,12 +219,14 @@ func (f *federation) meet(ctx context.Context, bind func(first Description) (*pr
 		}
 		want.Rows, want.Hash = have.Rows, have.Hash
 		if have != want || have.Rows < 1 {
-			return nil, 0, fmt.Errorf("%w: shard %d has %+v, wanted is %+v: give all shards the same model, shared parameters and type", ErrShard, i, have, want)
+			return nil, 0, fmt.Errorf("%w: shard %d has %+v, wanted is %+v: give all shards the same model, "+
+				"shared parameters and type", ErrShard, i, have, want)
 		}
 		f.rows, f.hashes = append(f.rows, have.Rows), append(f.hashes, have.Hash)
 		d.rows += have.Rows
 		smallest = min(smallest, have.Rows)
 	}
+	f.nonFinite = make([]nonFinite, len(f.shards))
 	d.settings = Settings{Settings: f.Settings}
 	if d.engine, err = f.Engine.Or(); err != nil {
 		return nil, 0, err
@@ -158,7 +240,7 @@ func (f *federation) meet(ctx context.Context, bind func(first Description) (*pr
 
 // check is Metropolis' own, and what holds for shards.
 func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error) {
-	m.BatchSize = cmp.Or(m.BatchSize, max(1, min(100/len(f.shards), smallest)))
+	m.BatchSize = cmp.Or(m.BatchSize, min(max(minBatchSize, 100/len(f.shards)), smallest))
 	if m.Target != nil {
 		m.Target = m.Target.fixed(m.BatchSize * len(f.shards))
 	}
@@ -167,8 +249,9 @@ func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error)
 		return m, err
 	}
 	m = checked.(Metropolis)
+	most := fmt.Sprintf("at most the %d rows of the smallest shard", smallest)
 	return m, limits.Check("pbnn: Metropolis",
-		limits.Field("BatchSize", m.BatchSize, m.BatchSize <= smallest, fmt.Sprintf("at most the %d rows of the smallest shard", smallest)),
+		limits.Field("BatchSize", m.BatchSize, m.BatchSize <= smallest, most),
 		limits.Field("Estimate", m.Estimate, m.Estimate != WithinBatches, "MeanOfBatches or OneBatch: shards give no rows"),
 		limits.Field("Noise", m.Noise, m.Noise == 0, "0 over shards: set Batches"),
 	)
@@ -181,8 +264,9 @@ func (f *federation) problem(d *prepared) mcmc.Problem {
 		dims = append(dims, []int{f.Chains, d.Bound.D})
 	}
 	return mcmc.Problem{
-		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s", f.sampler.Target, f.rows, f.hashes, f.sampler.Batches, f.sampler.BatchSize, f.model),
-		Dim:  d.Bound.D, Initial: d.Bound.SamplePrior, Start: d.start,
+		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s",
+			f.sampler.Target, f.rows, f.hashes, f.sampler.Batches, f.sampler.BatchSize, f.model),
+		Dim: d.Bound.D, Initial: d.Bound.SamplePrior, Start: d.start,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
 			t := shardTarget{bound: d.Bound, answers: inputs[0]}
 			if len(inputs) > 1 {
@@ -223,9 +307,15 @@ func (f *federation) floats(dims [][]int, values ...[]float64) []any {
 	return inputs
 }
 
-// inputs asks for what a move needs: of Langevin's two the first needs the gradients where the chains are, the second those at the proposals, by the same rows, and the differences. What is not needed is nil.
-func (f *federation) inputs(ctx context.Context, move int, carried map[string][]float64, perRow float64) (differences, gradients []float64, err error) {
-	q := Request{Seed: f.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize, Chains: f.Chains, From: carried["phi"]}
+// inputs asks for what a move needs: of Langevin's two the first needs the gradients where the chains are, the second
+// those at the proposals, by the same rows, and the differences. What is not needed is nil.
+func (f *federation) inputs(
+	ctx context.Context, move int, carried map[string][]float64, perRow float64,
+) (differences, gradients []float64, err error) {
+	q := Request{
+		Seed: f.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize,
+		Chains: f.Chains, From: carried["phi"],
+	}
 	if f.sampler.Proposal != Langevin {
 		q.To = carried["proposal"]
 		differences, err = f.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, perRow/float64(q.BatchSize))
@@ -247,20 +337,24 @@ func (f *federation) inputs(ctx context.Context, move int, carried map[string][]
 	return differences, gradients, errors.Join(err, other)
 }
 
-// ask puts a question to all shards at once and adds up their answers, so many numbers, each shard's times its rows and scale.
-func (f *federation) ask(ctx context.Context, method func(Shard, context.Context, Request) ([]float64, error), q Request, numbers int, scale float64) ([]float64, error) {
-	answers, errs := make([][]float64, len(f.shards)), make([]error, len(f.shards))
+// ask puts a question to all shards at once and adds up their answers, so many numbers, each shard's times its rows and
+// scale.
+func (f *federation) ask(
+	ctx context.Context, method func(Shard, context.Context, Request) (Answer, error),
+	q Request, numbers int, scale float64,
+) ([]float64, error) {
+	answers, errs := make([]Answer, len(f.shards)), make([]error, len(f.shards))
 	var all sync.WaitGroup
 	for i, shard := range f.shards {
 		all.Go(func() {
 			q := q
 			q.Shard = i
-			answers[i], errs[i] = again(ctx, f, i, func(ctx context.Context) ([]float64, error) {
+			answers[i], errs[i] = again(ctx, f, i, func(ctx context.Context) (Answer, error) {
 				answer, err := method(shard, ctx, q)
-				if err == nil && len(answer) != numbers {
-					err = fmt.Errorf("it gives %d numbers, not %d", len(answer), numbers)
+				if err != nil {
+					return answer, err
 				}
-				return answer, err
+				return answer, f.accept(i, answer, numbers)
 			})
 		})
 	}
@@ -268,29 +362,56 @@ func (f *federation) ask(ctx context.Context, method func(Shard, context.Context
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	f.count(answers)
 	sums := make([]float64, numbers)
 	for i, answer := range answers {
-		for k, v := range answer {
+		for k, v := range answer.Values {
 			sums[k] += scale * float64(f.rows[i]) * v
 		}
 	}
 	return sums, nil
 }
 
-// again asks shard i until it answers in time, but not more often than Retries says.
-func again[Answer any](ctx context.Context, f *federation, i int, once func(context.Context) (Answer, error)) (answer Answer, err error) {
-	for attempt := 0; ; attempt++ {
+// accept is an error unless an answer of shard i has so many numbers and is from the rows that the shard described.
+func (f *federation) accept(i int, answer Answer, numbers int) error {
+	if answer.Rows != f.rows[i] || answer.Hash != f.hashes[i] {
+		return fmt.Errorf("%w: shard %d answers from %d rows (hash %q), but described %d rows (hash %q): begin anew with "+
+			"the rows that it has, or give it back those that it had",
+			ErrShard, i, answer.Rows, answer.Hash, f.rows[i], f.hashes[i])
+	}
+	if len(answer.Values) != numbers {
+		return fmt.Errorf("it gives %d numbers, not %d", len(answer.Values), numbers)
+	}
+	return nil
+}
+
+// retryPause is how long a shard that has failed is left alone at first.
+const retryPause = 20 * time.Millisecond
+
+// again asks shard i until it answers in time, but not more often than Retries says, and not where it would say the
+// same.
+func again[Reply any](
+	ctx context.Context, f *federation, i int, once func(context.Context) (Reply, error),
+) (reply Reply, err error) {
+	pause := retryPause
+	for attempt := 1; ; attempt++ {
 		inTime, cancel := context.WithTimeout(ctx, f.Timeout)
-		answer, err = once(inTime)
+		reply, err = once(inTime)
 		cancel()
 		if err == nil {
-			return answer, nil
+			return reply, nil
 		}
 		if ctx.Err() != nil {
-			return answer, ctx.Err()
+			return reply, ctx.Err()
 		}
-		if attempt == f.Retries {
-			return answer, fmt.Errorf("pbnn: shard %d of %d failed %d times, at last: %w", i, len(f.shards), attempt+1, err)
+		if attempt > f.Retries || errors.Is(err, ErrShard) || errors.Is(err, ErrRefused) {
+			return reply, fmt.Errorf("pbnn: shard %d of %d failed at attempt %d: %w", i, len(f.shards), attempt, err)
 		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return reply, ctx.Err()
+		}
+		pause *= 2
 	}
 }

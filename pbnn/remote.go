@@ -10,7 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// remote is the kernel whose differences come from outside: it carries the proposal that they are of, judges it, and makes the next one.
+// remote is the random walk's kernel over shards. Differences are known a move later than the proposal that they are
+// of, since shards are asked between moves: a move judges the proposal that it carries, and makes the next one.
 type remote struct{ kernel }
 
 var _ mcmc.Stateful = remote{}
@@ -18,7 +19,7 @@ var _ mcmc.Stateful = remote{}
 // Start implements mcmc.Stateful.
 func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
 	tuning := mcmc.Tuning{}
-	if k.StepSize == 0 { // the first step of a warm-up that seeks one is of no matter
+	if k.StepSize == 0 { // a warm-up chooses it, after the first step
 		k.StepSize = 1
 	}
 	s.Own = map[string]*graph.Node{"proposal": k.walk(rng, s.Phi, tuning)}
@@ -26,16 +27,20 @@ func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
 }
 
 // Move implements mcmc.Kernel.
-func (k remote) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k remote) Move(
+	rng random.Stream, s mcmc.State, losses mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
 	proposal := s.Own["proposal"]
-	noise := k.Estimate.of(distribution.(mcmc.MiniBatchTarget).Differences(rng, s.Phi, proposal))
+	noise := k.Estimate.of(losses.(mcmc.MiniBatchTarget).Differences(rng, s.Phi, proposal))
 	next, info := k.judge(rng, s, proposal, graph.ZerosLike(noise.delta), noise)
 	next.Own = map[string]*graph.Node{"proposal": k.walk(rng, next.Phi, tuning)}
 	return next, info
 }
 
-// drifting is remote for Langevin's proposal, which takes two moves: the first proposes by the gradient where the chains are, the second judges by the differences and by the gradient at the proposals, of the same
-// rows. All chains are at the same of the two. It carries the proposal, whether there is one, the noise's kinetic energy, and the momentum with which it arrives (see kernel.propose).
+// remoteLangevin is the kernel of Langevin's proposal over shards. A step takes two moves, the same for all chains: the
+// first proposes by the gradient where the chains are, the second judges by the differences and by the gradient at the
+// proposals, from the same rows. It carries the proposal, whether there is one, the kinetic energy of the noise that it
+// was made with, and its momentum (see kernel.propose).
 type remoteLangevin struct{ kernel }
 
 var _ mcmc.Stateful = remoteLangevin{}
@@ -43,15 +48,19 @@ var _ mcmc.Stateful = remoteLangevin{}
 // Start implements mcmc.Stateful.
 func (k remoteLangevin) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	zero := graph.Zeros(s.Phi.Graph(), s.PerParticle())
-	s.Own = map[string]*graph.Node{"proposal": s.Phi, "proposed": zero, "kinetic": zero, "momentum": graph.ZerosLike(s.Phi)}
+	s.Own = map[string]*graph.Node{
+		"proposal": s.Phi, "proposed": zero, "kinetic": zero, "momentum": graph.ZerosLike(s.Phi),
+	}
 	return s
 }
 
 // Move implements mcmc.Kernel.
-func (k remoteLangevin) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k remoteLangevin) Move(
+	rng random.Stream, s mcmc.State, losses mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
 	proposed := graph.GreaterThan(s.Own["proposed"], graph.ZerosLike(s.Own["proposed"])) // [J]
-	losses := distribution.(mcmc.MiniBatchTarget)
-	_, gradient := losses.WithMiniBatch(rng).Gradient(mcmc.Choose(proposed, s.Own["proposal"], s.Phi))
+	asked := losses.(mcmc.MiniBatchTarget)
+	_, gradient := asked.WithMiniBatch(rng).Gradient(mcmc.Choose(proposed, s.Own["proposal"], s.Phi))
 	h := graph.BroadcastToShape(tuning.Step(s.Phi, k.StepSize), s.Phi.Shape())
 	push := graph.MulScalar(graph.Mul(h, tuning.Scaled(gradient)), 0.5)
 
@@ -60,7 +69,7 @@ func (k remoteLangevin) Move(rng random.Stream, s mcmc.State, distribution mcmc.
 	proposal := graph.Add(s.Phi, graph.Mul(h, tuning.Scaled(momentum)))
 
 	back := graph.Add(s.Own["momentum"], push)
-	noise := k.Estimate.of(losses.Differences(rng, s.Phi, s.Own["proposal"]))
+	noise := k.Estimate.of(asked.Differences(rng, s.Phi, s.Own["proposal"]))
 	judged, info := k.judge(rng, s, s.Own["proposal"], graph.Sub(s.Own["kinetic"], mcmc.Kinetic(back)), noise)
 
 	zero := graph.ZerosLike(s.Own["kinetic"])
@@ -76,8 +85,9 @@ func (k remoteLangevin) Move(rng random.Stream, s mcmc.State, distribution mcmc.
 	return next, info
 }
 
-// answered is a target of which the shards have said what there is to say, but for the prior: the differences, [J, M], and the gradients of the log-likelihood at the one place that they were asked for,
-// [J, D], nil for a random walk.
+// shardTarget is a mini-batch target made of the shards' answers to the questions of one move, and of the prior, which
+// shards do not know: the differences of the log-likelihood, [J, M], and its gradients at the one place that they were
+// asked for, [J, D], nil for a random walk.
 type shardTarget struct {
 	bound             *bayes.BoundModel
 	answers, gradient *graph.Node
@@ -85,15 +95,17 @@ type shardTarget struct {
 
 var _ mcmc.MiniBatchTarget = shardTarget{}
 
-func (t shardTarget) Differences(_ random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
+func (t shardTarget) Differences(
+	_ random.Stream, from, to *graph.Node,
+) (estimates, variance *graph.Node, degrees float64) {
 	prior := graph.Sub(t.bound.LogPrior(to), t.bound.LogPrior(from))
 	return graph.Add(t.answers, graph.BroadcastToShape(graph.ExpandAxes(prior, 1), t.answers.Shape())), nil, 0
 }
 
-// Draw implements mcmc.MiniBatchTarget: the shards have drawn.
+// WithMiniBatch implements mcmc.MiniBatchTarget: the shards have drawn.
 func (t shardTarget) WithMiniBatch(random.Stream) mcmc.Target { return t }
 
-// LogDensity implements mcmc.Target: it is not known here, and no kernel that runs over shards asks.
+// LogDensity implements mcmc.Target: NaN, as shards are not asked for it. No kernel that runs over shards takes it.
 func (t shardTarget) LogDensity(phi *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.OnesLike(t.bound.LogPrior(phi)), math.NaN())
 }

@@ -24,6 +24,9 @@ func quick(engine *compute.Engine) Settings {
 	return Settings{Settings: mcmc.Settings{Chains: 3, Draws: 20, WarmUp: 10, Seed: 5, DType: compute.Float64, Engine: engine}}
 }
 
+// says is whether an error is there and has the words.
+func says(err error, words string) bool { return err != nil && strings.Contains(err.Error(), words) }
+
 func flat(t *testing.T, r *Result) []float64 {
 	t.Helper()
 	values, err := compute.Float64s(r.Chains.Draws.Tensor())

@@ -15,35 +15,39 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Shard holds rows of the data that never leave it, and says what they think of a step: of each mini-batch only the difference of the log-likelihoods goes out (section 7 of
-// the paper). LocalShard holds them in this process; Dial reaches one in another. Its methods may be called by several goroutines.
+// Shard holds rows of the data that never leave it, and answers questions about them: of each mini-batch only the
+// difference of the log-likelihoods goes out (section 7 of the paper). LocalShard holds the rows in this process; Dial
+// reaches a shard in another. Its methods may be called by several goroutines at once.
 type Shard interface {
-	// Describe says what the shard's losses are of.
+	// Describe says which rows the shard has, and of which model its log-likelihoods are.
 	Describe(ctx context.Context) (Description, error)
-	// Differences are, for each chain and each of M mini-batches of n of the shard's rows, drawn without replacement by Seed, Shard and Move alone, the sum over its rows of
-	// log p(y | x, To) - log p(y | x, From): flat [J, M], not scaled. The same question has the same answer, to the bit, however often it is asked.
-	Differences(ctx context.Context, q Request) ([]float64, error)
-	// Gradients are, for each chain, the sum over the rows of M mini-batches of n, drawn in the same way but others than those of Differences, of the gradient of log p(y | x, From) with respect to From: flat
-	// [J, D], not scaled; NaN for a chain whose log-likelihood is not finite. To is not looked at.
-	Gradients(ctx context.Context, q Request) ([]float64, error)
+	// Differences are, for each chain and each of M mini-batches of n of the shard's rows, drawn without replacement by
+	// Seed, Shard and Move alone, the sum over its rows of log p(y | x, To) - log p(y | x, From): flat [J, M], not
+	// scaled. The same question has the same answer, to the bit, however often it is asked.
+	Differences(ctx context.Context, q Request) (Answer, error)
+	// Gradients are, for each chain, the sum over the rows of M mini-batches of n, drawn in the same way but others than
+	// those of Differences, of the gradient of log p(y | x, From) with respect to From: flat [J, D], not scaled; NaN for
+	// a chain whose log-likelihood is not finite. To is not looked at.
+	Gradients(ctx context.Context, q Request) (Answer, error)
 }
 
 // Description is what must agree between shards, and which rows each has.
 type Description struct {
 	Model           string // bayes.Model, as JSON
-	Shared          string // of a trained posterior's shared parameters and standardisation, a hash; empty if there are none
+	Shared          string // hash of a trained posterior's shared parameters and standardisation; empty if there are none
 	Inputs, Outputs int
 	DType           string
-	Rows            int
+	Rows            int    // N_s
 	Hash            string // of the rows, dataset.Dataset.Hash: a checkpoint goes on with the same data only
 }
 
-// Question is one step of all chains.
+// Request is a question to a shard about one step of all chains.
 type Request struct {
 	Seed        uint64
 	Shard, Move int
@@ -51,6 +55,13 @@ type Request struct {
 	BatchSize   int       // n, rows of this shard in each
 	Chains      int       // J
 	From, To    []float64 // flat [J, D]; To is empty if gradients are asked for
+}
+
+// Answer is a shard's answer, and the rows that it is from: they must be those that the shard described at the start.
+type Answer struct {
+	Values []float64
+	Rows   int
+	Hash   string
 }
 
 // LocalShard is a Shard whose rows are in this process.
@@ -62,20 +73,26 @@ type LocalShard struct {
 
 	mu       sync.Mutex
 	state    *compute.State
-	programs map[wanted]*compute.Program
+	programs run.Cache[questionShape, *compute.Program]
 }
 
-// wanted is what a program of a shard is compiled for.
-type wanted struct {
+// shardPrograms is how many compiled programs a shard keeps: a run asks for two, differences and gradients.
+const shardPrograms = 8
+
+// questionShape is what a program is compiled for.
+type questionShape struct {
 	gradients                  bool
 	chains, batches, batchSize int
 }
 
 var _ Shard = (*LocalShard)(nil)
 
-// NewShard takes rows as they are: scaled by whoever knows the scales, since no shard knows the others' rows. All of the model must be stochastic: of one that shares parameters take NewShardFrom. The type is
-// Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
-func NewShard(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {
+// NewShard takes rows as they are: scaled by whoever knows the scales, since no shard knows the others' rows. All of
+// the model must be stochastic: of one that shares parameters take NewShardFrom. The type is Float32 if dtype is 0, the
+// engine compute.Default if nil. Close it at the end.
+func NewShard(
+	model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
+) (*LocalShard, error) {
 	joined, err := fit.Share("pbnn", model, data)
 	if err == nil {
 		err = nothingShared(joined.Bound)
@@ -86,9 +103,12 @@ func NewShard(model bayes.Model, data *dataset.Dataset, dtype compute.DType, eng
 	return newShard(&prepared{Data: joined}, dtype, engine)
 }
 
-// NewShardFrom takes rows in raw units, to sample with the shared parameters and the standardisation of a trained posterior, as SampleFrom does: every shard has the same one. The type is Float32 if dtype is
-// 0, the engine compute.Default if nil. Close it at the end.
-func NewShardFrom(trained *bayes.Posterior, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {
+// NewShardFrom takes rows in raw units, to sample with the shared parameters and the standardisation of a trained
+// posterior, as SampleFrom does: every shard has the same one. The type is Float32 if dtype is 0, the engine
+// compute.Default if nil. Close it at the end.
+func NewShardFrom(
+	trained *bayes.Posterior, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
+) (*LocalShard, error) {
 	joined, err := fit.Of("pbnn", trained, data)
 	if err != nil {
 		return nil, err
@@ -107,10 +127,12 @@ func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalS
 	}
 	s := &LocalShard{
 		description: Description{
-			Model: text, Shared: shared, Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: d.settings.DType.String(), Rows: d.rows, Hash: d.Parts.Train.Hash(),
+			Model: text, Shared: shared, Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs,
+			DType: d.settings.DType.String(), Rows: d.rows, Hash: d.Parts.Train.Hash(),
 		},
-		bound: d.Bound, dtype: d.settings.DType, engine: d.engine, state: compute.NewState(d.engine), programs: map[wanted]*compute.Program{},
+		bound: d.Bound, dtype: d.settings.DType, engine: d.engine, state: compute.NewState(d.engine),
 	}
+	s.programs.Most = shardPrograms
 	for name, t := range d.tensors() {
 		s.state.Set(name, t)
 	}
@@ -148,14 +170,11 @@ func (d *prepared) describe() (model, shared string, err error) {
 	return string(text), hex.EncodeToString(digest.Sum(nil)), nil
 }
 
-// Close frees the rows and what was compiled.
+// Close frees the rows and the compiled programs.
 func (s *LocalShard) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.programs {
-		p.Close()
-	}
-	clear(s.programs)
+	s.programs.Close()
 	s.state.Close()
 }
 
@@ -163,70 +182,86 @@ func (s *LocalShard) Close() {
 func (s *LocalShard) Describe(context.Context) (Description, error) { return s.description, nil }
 
 // Differences implements Shard.
-func (s *LocalShard) Differences(_ context.Context, q Request) ([]float64, error) {
-	if size := q.Chains * s.bound.D; q.Chains < 1 || len(q.From) != size || len(q.To) != size {
-		return nil, fmt.Errorf("pbnn: the question has %d and %d numbers for %d chains: each has %d", len(q.From), len(q.To), q.Chains, s.bound.D)
+func (s *LocalShard) Differences(ctx context.Context, q Request) (Answer, error) {
+	if err := s.check(q, "From", q.From); err != nil {
+		return Answer{}, err
 	}
-	return s.answer(false, q, q.From, q.To)
+	if err := s.check(q, "To", q.To); err != nil {
+		return Answer{}, err
+	}
+	return s.answer(ctx, false, q, q.From, q.To)
 }
 
 // Gradients implements Shard.
-func (s *LocalShard) Gradients(_ context.Context, q Request) ([]float64, error) {
-	if q.Chains < 1 || len(q.From) != q.Chains*s.bound.D {
-		return nil, fmt.Errorf("pbnn: the question has %d numbers for %d chains: each has %d", len(q.From), q.Chains, s.bound.D)
+func (s *LocalShard) Gradients(ctx context.Context, q Request) (Answer, error) {
+	if err := s.check(q, "From", q.From); err != nil {
+		return Answer{}, err
 	}
-	return s.answer(true, q, q.From)
+	return s.answer(ctx, true, q, q.From)
 }
 
-func (s *LocalShard) answer(gradients bool, q Request, places ...[]float64) ([]float64, error) {
-	if q.Batches < 1 || q.BatchSize < 1 || q.BatchSize > s.description.Rows {
-		return nil, fmt.Errorf("pbnn: the question asks for %d mini-batches of %d rows: the shard has %d rows", q.Batches, q.BatchSize, s.description.Rows)
+// check is an error where places are not [J, D], or mini-batches not a part of the rows. Quotients are compared, since
+// products of a stranger's numbers overflow.
+func (s *LocalShard) check(q Request, name string, places []float64) error {
+	if q.Chains < 1 || len(places)%s.bound.D != 0 || len(places)/s.bound.D != q.Chains {
+		return fmt.Errorf("pbnn: Request.%s has %d numbers for %d chains: it must have %d for each",
+			name, len(places), q.Chains, s.bound.D)
 	}
+	if q.BatchSize < 1 || q.BatchSize > s.description.Rows || q.Batches < 1 || q.Batches > math.MaxInt32/q.BatchSize {
+		return fmt.Errorf("pbnn: the question asks for %d mini-batches of %d rows: the shard has %d rows, and there must "+
+			"be at least one mini-batch, and in all at most %d rows", q.Batches, q.BatchSize, s.description.Rows, math.MaxInt32)
+	}
+	return nil
+}
+
+func (s *LocalShard) answer(ctx context.Context, gradients bool, q Request, places ...[]float64) (Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	program, err := s.program(wanted{gradients, q.Chains, q.Batches, q.BatchSize})
-	if err != nil {
-		return nil, err
+	if err := ctx.Err(); err != nil { // nobody waits for it any more
+		return Answer{}, fmt.Errorf("pbnn: %w", err)
 	}
+	shape := questionShape{gradients, q.Chains, q.Batches, q.BatchSize}
+	program, giveBack, err := s.programs.Take(shape, func() (*compute.Program, error) { return s.compile(shape) })
+	if err != nil {
+		return Answer{}, fmt.Errorf("pbnn: %w", err)
+	}
+	defer giveBack()
 	inputs := []any{random.SeedWords(q.Seed), uint32(q.Shard), uint32(q.Move)}
 	for _, values := range places {
 		inputs = append(inputs, compute.Floats(s.dtype, values, q.Chains, s.bound.D))
 	}
-	answer, err := program.Run(s.state, inputs...)
+	values, err := program.Run(s.state, inputs...)
 	if err != nil {
-		return nil, fmt.Errorf("pbnn: %w", err)
+		return Answer{}, fmt.Errorf("pbnn: %w", err)
 	}
-	return answer, nil
+	return Answer{Values: values, Rows: s.description.Rows, Hash: s.description.Hash}, nil
 }
 
-func (s *LocalShard) program(w wanted) (*compute.Program, error) {
-	if p, ok := s.programs[w]; ok {
-		return p, nil
-	}
-	plan, err := target.NewPlan(s.bound, s.dtype, target.Workload{Particles: w.chains, Rows: w.batches * w.batchSize})
+func (s *LocalShard) compile(shape questionShape) (*compute.Program, error) {
+	work := target.Workload{Particles: shape.chains, Rows: shape.batches * shape.batchSize}
+	plan, err := target.NewPlan(s.bound, s.dtype, work)
 	if err != nil {
-		return nil, fmt.Errorf("pbnn: %w", err)
+		return nil, err
 	}
-	p, err := compute.NewProgram(s.engine, "pbnn shard", s.state.Names(), nil, func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
+	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 		rng := random.FromSeed(inputs[0]).Named("shard").At(inputs[1]).Named("move").At(inputs[2])
 		t := miniBatches{
-			likelihood: target.Likelihood{Model: s.bound, Plan: plan}, rows: s.description.Rows, size: w.batchSize, batches: w.batches, data: data,
+			likelihood: target.Likelihood{Model: s.bound, Plan: plan}, rows: s.description.Rows,
+			size: shape.batchSize, batches: shape.batches, data: data,
 		}
-		if w.gradients {
-			return nil, graph.Reshape(t.likelihoodGradient(rng.Named("gradient"), inputs[3]), w.chains*s.bound.D)
+		if shape.gradients {
+			gradient := t.likelihoodGradient(rng.Named("gradient"), inputs[3])
+			return nil, graph.Reshape(gradient, shape.chains*s.bound.D)
 		}
-		return nil, graph.Reshape(t.sums(t.byRow(rng, inputs[3], inputs[4])), w.chains*w.batches)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("pbnn: %w", err)
+		return nil, graph.Reshape(t.sums(t.byRow(rng, inputs[3], inputs[4])), shape.chains*shape.batches)
 	}
-	s.programs[w] = p
-	return p, nil
+	return compute.NewProgram(s.engine, "pbnn shard", s.state.Names(), nil, step)
 }
 
-// likelihoodGradient is the gradient of the log-likelihood of all M n rows, [J, D], without the prior's; NaN where the log-likelihood is not finite.
+// likelihoodGradient is the gradient of the log-likelihood of all M n rows, [J, D], without the prior's; NaN where the
+// log-likelihood is not finite.
 func (t miniBatches) likelihoodGradient(rng random.Stream, phi *graph.Node) *graph.Node {
-	t.points = float64(t.size * t.batches) // whose likelihood is that of the rows, unscaled
+	t.points = float64(t.size * t.batches) // so that the rows' log-likelihood is not scaled
 	value, gradient := t.all(t.draw(rng)).Gradient(phi)
 	gradient = graph.Sub(gradient, graph.Gradient(graph.ReduceAllSum(t.likelihood.Model.LogPrior(phi)), phi)[0])
 	return mcmc.Choose(graph.IsFinite(value), gradient, graph.MulScalar(graph.OnesLike(gradient), math.NaN()))

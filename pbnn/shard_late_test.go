@@ -16,27 +16,27 @@ type watched struct {
 	Shard
 	asked  atomic.Int32
 	before func(asked int) error
-	after  func(asked int, answer []float64) []float64
+	after  func(asked int, answer Answer) Answer
 }
 
-func (w *watched) Differences(ctx context.Context, q Request) ([]float64, error) {
+func (w *watched) Differences(ctx context.Context, q Request) (Answer, error) {
 	return w.ask(ctx, q, w.Shard.Differences)
 }
 
-func (w *watched) Gradients(ctx context.Context, q Request) ([]float64, error) {
+func (w *watched) Gradients(ctx context.Context, q Request) (Answer, error) {
 	return w.ask(ctx, q, w.Shard.Gradients)
 }
 
-func (w *watched) ask(ctx context.Context, q Request, method func(context.Context, Request) ([]float64, error)) ([]float64, error) {
+func (w *watched) ask(ctx context.Context, q Request, method func(context.Context, Request) (Answer, error)) (Answer, error) {
 	asked := int(w.asked.Add(1))
 	if w.before != nil {
 		if err := w.before(asked); err != nil {
-			return nil, err
+			return Answer{}, err
 		}
 	}
 	answer, err := method(ctx, q)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return Answer{}, ctx.Err()
 	}
 	if w.after != nil {
 		answer = w.after(asked, answer)
@@ -86,9 +86,9 @@ func shardRetries(t *testing.T, proposal Proposal) {
 			}
 			return nil
 		}}},
-		{name: "gives too few numbers", stops: true, shard: &watched{after: func(asked int, answer []float64) []float64 {
+		{name: "gives too few numbers", stops: true, shard: &watched{after: func(asked int, answer Answer) Answer {
 			if asked > 20 {
-				return answer[1:]
+				answer.Values = answer.Values[1:]
 			}
 			return answer
 		}}},

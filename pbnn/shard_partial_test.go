@@ -114,10 +114,10 @@ func TestShardGradients(t *testing.T) {
 			t.Fatal(err)
 		}
 		for k := range sums {
-			sums[k] += answer[k] / 2
+			sums[k] += answer.Values[k] / 2
 		}
-		if !math.IsNaN(answer[6]) || !math.IsNaN(answer[8]) {
-			t.Errorf("shard %d: the gradient where the log-likelihood overflows is %v", i, answer[6:])
+		if !math.IsNaN(answer.Values[6]) || !math.IsNaN(answer.Values[8]) {
+			t.Errorf("shard %d: the gradient where the log-likelihood overflows is %v", i, answer.Values[6:])
 		}
 	}
 	var want [6]float64
@@ -150,7 +150,7 @@ func TestShardGradientsHaveRowsOfTheirOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(difference[0]/short-gradient[2]) < 1e-3 {
+		if math.Abs(difference.Values[0]/short-gradient.Values[2]) < 1e-3 {
 			same++
 		}
 	}
@@ -204,14 +204,14 @@ type asking struct {
 	gradients, differences []Request
 }
 
-func (a *asking) Gradients(ctx context.Context, q Request) ([]float64, error) {
+func (a *asking) Gradients(ctx context.Context, q Request) (Answer, error) {
 	a.mu.Lock()
 	a.gradients = append(a.gradients, q)
 	a.mu.Unlock()
 	return a.Shard.Gradients(ctx, q)
 }
 
-func (a *asking) Differences(ctx context.Context, q Request) ([]float64, error) {
+func (a *asking) Differences(ctx context.Context, q Request) (Answer, error) {
 	a.mu.Lock()
 	a.differences = append(a.differences, q)
 	a.mu.Unlock()

@@ -66,7 +66,7 @@ func beShard(number string) error {
 		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // it ends with the parent
 		listener.Close()
 	}()
-	return Serve(listener, shard)
+	return Serve(listener, shard, ServeSettings{MinBatchSize: 4})
 }
 
 // shardOfLine is a shard of bayesianLine, or of the posterior in a file.
@@ -116,7 +116,7 @@ func process(t *testing.T, i int, trained string) (shard *RemoteShard, kill func
 	if err != nil {
 		t.Fatal(err)
 	}
-	shard = Dial(strings.TrimSpace(address))
+	shard = Dial(strings.TrimSpace(address), nil)
 	t.Cleanup(func() {
 		shard.Close()  //nolint:errcheck // it may be broken
 		stdin.Close()  //nolint:errcheck // the process ends by it
@@ -267,7 +267,7 @@ func TestShardBadInput(t *testing.T) {
 		{"Batches is 1", allLocal(t), with(func(m *Metropolis) { m.Batches = 1 }), false},
 		{"Noise", allLocal(t), with(func(m *Metropolis) { m.Noise = 1 }), false},
 		{"Target", allLocal(t), with(func(m *Metropolis) { m.Target = nil }), false},
-		{"connect", []Shard{Dial("127.0.0.1:1")}, good, false},
+		{"connect", []Shard{Dial("127.0.0.1:1", nil)}, good, false},
 	} {
 		_, err := SampleShards(context.Background(), bayesianLine(), c.shards, c.sampler, settings)
 		if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, ErrShard) != c.refused {
@@ -283,7 +283,7 @@ func TestShardBadInput(t *testing.T) {
 	for _, other := range []func(*Request){func(q *Request) { q.Shard = 1 }, func(q *Request) { q.Move = 1 }, func(q *Request) { q.Seed = 1 }} {
 		o := q
 		other(&o)
-		if second, err := shard.Differences(context.Background(), o); err != nil || slices.Equal(first, second) {
+		if second, err := shard.Differences(context.Background(), o); err != nil || slices.Equal(first.Values, second.Values) {
 			t.Errorf("%+v: the same rows as for another, or error %v", o, err)
 		}
 	}

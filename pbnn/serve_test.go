@@ -1,0 +1,292 @@
+package pbnn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
+)
+
+// served is a shard behind Serve, in this process, and the error that Serve ends with.
+func served(t *testing.T, shard Shard, settings ServeSettings) *RemoteShard {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(listener, shard, settings) }()
+	remote := Dial(listener.Addr().String(), nil)
+	t.Cleanup(func() {
+		remote.Close() //nolint:errcheck // it may be broken
+		listener.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve ended with %v", err)
+		}
+	})
+	return remote
+}
+
+// question is one that the default limits let pass, to a shard of bayesianLine.
+func question(change func(q *Request)) Request {
+	q := Request{Chains: 1, Batches: 3, BatchSize: 6, From: make([]float64, 3), To: []float64{1, 2, 3}}
+	change(&q)
+	return q
+}
+
+// asks are both kinds of questions.
+var asks = map[string]func(Shard, context.Context, Request) (Answer, error){
+	"differences": Shard.Differences, "gradients": Shard.Gradients,
+}
+
+// What the owner of the rows does not allow is refused, by the limit's name, in a process of its own as in this one;
+// the shard goes on answering.
+func TestServeLimits(t *testing.T) {
+	inProcess, _ := process(t, 0, "")
+	limited := ServeSettings{MinBatchSize: 4, MaxBatches: 50, MaxRows: 100, MaxChains: 2}
+	for _, c := range []struct {
+		shard *RemoteShard
+		says  string
+		q     Request
+	}{
+		{inProcess, "MaxBatches is 1000", question(func(q *Request) { q.Batches = 1e9 })},
+		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize, q.Batches = 1, 1 })},
+		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = 0 })},
+		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = -1 })},
+		{inProcess, "MaxRows is 1000000", question(func(q *Request) { q.BatchSize, q.Batches = math.MaxInt, 1000 })},
+		{inProcess, "MaxChains is 1000", question(func(q *Request) {
+			q.Chains = 1001
+			q.From, q.To = make([]float64, 3003), make([]float64, 3003)
+		})},
+		{served(t, local(t, bayesianLine(), 0), limited), "MaxBatches is 50", question(func(q *Request) { q.Batches = 51 })},
+		{served(t, local(t, bayesianLine(), 0), limited), "MaxRows is 100", question(func(q *Request) { q.Batches = 17 })},
+		{served(t, local(t, bayesianLine(), 0), limited), "MaxChains is 2", question(func(q *Request) {
+			q.Chains = 3
+			q.From, q.To = make([]float64, 9), make([]float64, 9)
+		})},
+		{served(t, local(t, bayesianLine(), 0), ServeSettings{}), "MinBatchSize is 5", question(func(q *Request) {
+			q.BatchSize = 4
+		})},
+	} {
+		for name, ask := range asks {
+			if _, err := ask(c.shard, context.Background(), c.q); !errors.Is(err, ErrRefused) || !says(err, c.says) {
+				t.Errorf("%s: error %v is not ErrRefused, or does not say %q", name, err, c.says)
+			}
+			answer, err := ask(c.shard, context.Background(), question(func(*Request) {}))
+			if err != nil || len(answer.Values) != 3 || answer.Rows != 20 {
+				t.Errorf("%s: afterwards a good question has the answer %v, error %v", name, answer, err)
+			}
+		}
+	}
+}
+
+// A run whose mini-batches a shard refuses ends at once with the reason.
+func TestRefusedRun(t *testing.T) {
+	sampler, settings := overShards(t)
+	shards := allLocal(t)
+	refusing := &watched{Shard: served(t, shards[1], ServeSettings{MinBatchSize: 10})}
+	shards[1] = refusing
+	_, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+	if !errors.Is(err, ErrRefused) || !says(err, "MinBatchSize is 10") || refusing.asked.Load() != 1 {
+		t.Errorf("after %d questions: error %v", refusing.asked.Load(), err)
+	}
+}
+
+// A shard answers no more questions at once than its owner allows; what comes beyond may come again.
+func TestServeQuestionsAtOnce(t *testing.T) {
+	begun, goOn := make(chan struct{}, 2), make(chan struct{})
+	slow := &watched{Shard: local(t, bayesianLine(), 0), before: func(int) error {
+		begun <- struct{}{}
+		<-goOn
+		return nil
+	}}
+	shard := served(t, slow, ServeSettings{MaxQuestions: 1})
+	q := question(func(*Request) {})
+	first := make(chan error, 1)
+	go func() {
+		_, err := shard.Differences(context.Background(), q)
+		first <- err
+	}()
+	<-begun
+	_, err := shard.Gradients(context.Background(), q)
+	if errors.Is(err, ErrRefused) || !says(err, "MaxQuestions") {
+		t.Errorf("two at once: error %v", err)
+	}
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Errorf("the first: error %v", err)
+	}
+	if _, err := shard.Gradients(context.Background(), q); err != nil {
+		t.Errorf("after it: error %v", err)
+	}
+}
+
+func TestServeBadSettings(t *testing.T) {
+	config := func(auth tls.ClientAuthType) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{{}}, ClientAuth: auth}
+	}
+	for words, s := range map[string]ServeSettings{
+		"MinBatchSize is 1: it must be from 2":                         {MinBatchSize: 1},
+		"MinBatchSize is 21: it must be from 2 to the shard's 20 rows": {MinBatchSize: 21},
+		"MaxBatches is -1":   {MaxBatches: -1},
+		"MaxRows is 4":       {MaxRows: 4},
+		"MaxChains is -1":    {MaxChains: -1},
+		"MaxQuestions is -1": {MaxQuestions: -1},
+		"no certificate":     {TLS: &tls.Config{}},
+		"ClientAuth is NoClientCert: it must be RequireAndVerifyClientCert": {TLS: config(tls.NoClientCert)},
+		"ClientAuth is RequireAnyClientCert":                                {TLS: config(tls.RequireAnyClientCert)},
+		"ClientCAs is nil":                                                  {TLS: config(tls.RequireAndVerifyClientCert)},
+	} {
+		if err := Serve(nil, local(t, bayesianLine(), 0), s); !says(err, words) {
+			t.Errorf("error %v does not say %q", err, words)
+		}
+	}
+}
+
+// A question of (2^64 + 4)/5 chains of 5 coordinates has 4 numbers modulo 2^64: it is refused, not compiled.
+func TestShardCountsDoNotOverflow(t *testing.T) {
+	shard, err := NewShard(network(1), line(20), compute.Float64, computetest.Go(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shard.Close()
+	const chains = 3689348814741910324
+	if count := chains; shard.bound.D != 5 || count*shard.bound.D != 4 {
+		t.Fatalf("%d chains of %d coordinates are %d", count, shard.bound.D, count*shard.bound.D)
+	}
+	q := Request{Chains: chains, Batches: 1, BatchSize: 5, From: make([]float64, 4), To: make([]float64, 4)}
+	for name, ask := range asks {
+		if _, err := ask(shard, context.Background(), q); !says(err, "Request.From has 4") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// However many shapes questions have, a shard keeps a bounded number of programs, those used last; a question whose
+// program has gone is answered as before, to the bit.
+func TestShardKeepsFewPrograms(t *testing.T) {
+	shard := local(t, bayesianLine(), 0).(*LocalShard)
+	ask := func(batches int) []float64 {
+		answer, err := shard.Differences(context.Background(), question(func(q *Request) { q.Batches = batches }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Values
+	}
+	first := ask(1)
+	for batches := 2; batches <= 3+shardPrograms; batches++ {
+		ask(batches)
+		ask(2) // stays, as it is used
+	}
+	if len, made := shard.programs.Len(), shard.programs.Made(); len != shardPrograms || made != 3+shardPrograms {
+		t.Errorf("%d programs are kept of %d", len, made)
+	}
+	if again, made := ask(1), shard.programs.Made(); !slices.Equal(again, first) || made != 4+shardPrograms {
+		t.Errorf("anew %v, before %v; %d programs were made", again, first, made)
+	}
+}
+
+// Answers that are not finite reject their proposals, and the result says how many there were, and that the other
+// shards had none.
+func TestNonFiniteAnswers(t *testing.T) {
+	sampler, settings := overShards(t)
+	shards := allLocal(t)
+	shards[2] = &watched{Shard: shards[2], after: func(asked int, answer Answer) Answer {
+		if asked > 10 && asked <= 14 {
+			answer.Values[0], answer.Values[7] = math.NaN(), math.Inf(1) // of chains 0 and 1
+		}
+		return answer
+	}}
+	result, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "shard 2 of 4: 4 answers have 8 numbers that are NaN or infinite, 8 of them where no other shard's are"
+	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], want) {
+		t.Errorf("warnings %q do not say %q", result.Warnings, want)
+	}
+	for chain, want := range []int{4, 4, 0} {
+		if got := result.Chains.Chains[chain].NonFinite; got != want {
+			t.Errorf("chain %d: %d proposals rejected for it, want %d", chain, got, want)
+		}
+	}
+
+	// One that answers nothing else stops all chains: the error says which.
+	shards = allLocal(t)
+	shards[1] = &watched{Shard: shards[1], after: func(_ int, answer Answer) Answer {
+		for k := range answer.Values {
+			answer.Values[k] = math.NaN()
+		}
+		return answer
+	}}
+	settings.Draws = 400
+	_, err = SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "shard 1 of 4") {
+		t.Errorf("a shard that says nothing else: error %v", err)
+	}
+}
+
+// A shard that answers from other rows than it described, by number or by hash, ends the run before the step, at once;
+// the draws before it stay. So does a process that was begun anew with another's rows.
+func TestShardWithOtherRows(t *testing.T) {
+	other, _ := process(t, 3, "")
+	for name, after := range map[string]func(Answer) Answer{
+		"number": func(a Answer) Answer { a.Rows++; return a },
+		"hash":   func(a Answer) Answer { a.Hash = "other"; return a },
+		"process": func(a Answer) Answer {
+			q := Request{Chains: 3, Batches: 5, BatchSize: 4, From: make([]float64, 9), To: make([]float64, 9)}
+			o, err := other.Differences(context.Background(), q)
+			if err != nil {
+				t.Error(err)
+			}
+			return o
+		},
+	} {
+		sampler, settings := overShards(t)
+		shards := allLocal(t)
+		changed := &watched{Shard: shards[1], after: func(asked int, answer Answer) Answer {
+			if asked > 20 {
+				return after(answer)
+			}
+			return answer
+		}}
+		shards[1] = changed
+		result, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped := result.Chains.Stopped
+		if !errors.Is(stopped, ErrShard) || !says(stopped, "shard 1 answers from") ||
+			!says(stopped, "described 30 rows") {
+			t.Errorf("%s: stopped by %v", name, stopped)
+		}
+		if n := result.Chains.Draws.PerChain; result.Chains.Status != mcmc.Stopped || n != 15 || changed.asked.Load() != 21 {
+			t.Errorf("%s: status %s with %d draws after %d questions", name, result.Chains.Status, n, changed.asked.Load())
+		}
+	}
+}
+
+// A shard that has failed is left alone for a while before it is asked again.
+func TestRetriesPause(t *testing.T) {
+	var times []time.Time
+	f := &federation{ShardSettings: ShardSettings{Timeout: time.Second, Retries: 2}, shards: make([]Shard, 1)}
+	_, err := again(context.Background(), f, 0, func(context.Context) (int, error) {
+		times = append(times, time.Now())
+		return 0, errors.New("broken")
+	})
+	if !says(err, "shard 0 of 1 failed at attempt 3: broken") || len(times) != 3 {
+		t.Fatalf("%d attempts, error %v", len(times), err)
+	}
+	if first, second := times[1].Sub(times[0]), times[2].Sub(times[1]); first < retryPause || second < 2*retryPause {
+		t.Errorf("pauses of %v and %v", first, second)
+	}
+}
