@@ -114,7 +114,7 @@ func TestEvidenceCoverage(t *testing.T) {
 }
 
 // The Poisson estimator is unbiased for the evidence where particles do not move (a move would change the model), and says so when its constant is too
-// small.
+// small. Over 60 runs |t| < 4.5 raises a false alarm in 3 of 100 000 tests; with the standard deviation, .049 as measured, held to .075 a mean of 1.05 shows.
 func TestPoissonIsUnbiased(t *testing.T) {
 	data := linear(6)
 	exact := posteriorOf(t, data, 3)
@@ -133,7 +133,7 @@ func TestPoissonIsUnbiased(t *testing.T) {
 		ratios = append(ratios, math.Exp(result.LogEvidence-exact.logEvidence))
 	}
 	mean, deviation := stat.MeanStdDev(ratios, nil)
-	if student := (mean - 1) / (deviation / math.Sqrt(60)); math.Abs(student) > 4 || deviation > 3 {
+	if student := (mean - 1) / (deviation / math.Sqrt(60)); math.Abs(student) > 4.5 || deviation > .075 {
 		t.Errorf("the estimate over the evidence has mean %.3f and standard deviation %.3f: t = %.1f", mean, deviation, student)
 	}
 	t.Logf("the estimate over the evidence: mean %.3f, standard deviation %.3f", mean, deviation)
