@@ -72,7 +72,7 @@ func TestAsk(t *testing.T) {
 		t.Error("the resumed draws differ")
 	}
 	problem.Inputs = func(int) []any { return nil }
-	if _, err := Sample(context.Background(), problem, kernel, settings); err == nil || !strings.Contains(err.Error(), "Ask") {
+	if _, err := Sample(context.Background(), problem, kernel, settings); err == nil || !strings.Contains(err.Error(), "HostInputs") {
 		t.Errorf("both Inputs and HostInputs: error %v", err)
 	}
 }
