@@ -1,241 +1,201 @@
 package check
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // chains runs a kernel over all rows of a layout, a transition at a time.
 type chains struct {
 	layout
-	kernel mcmc.Kernel
-	dtype  compute.DType
-	most   int // moves a transition may take
+	carrier *mcmc.Carrier
+	engine  *compute.Engine
+	dtype   compute.DType
+	most    int // moves a transition may take
+	options Options
+	gives   given
 
-	startExec, moveExec *Exec
-	own                 []string // the names of State.Own, sorted
-	gives               given
+	startProgram, moveProgram *compute.Program
 
 	seed  []uint32
-	data  *tensors.Tensor
-	state []*tensors.Tensor // phi, the log-density and the gradient if needed, own
 	step  uint32
+	state *compute.State // what the carrier carries, the data, and which chains have not ended their transition
 }
 
+// Entries of the state beside the carrier's.
+const (
+	dataEntry       = "data"       // [J, layout.data]
+	unfinishedEntry = "unfinished" // [J]
+)
+
 // given says which of Info's fields the kernel fills in.
-type given struct{ complete, acceptance, accepted, nonFinite bool }
+type given struct{ acceptance, accepted, nonFinite bool }
 
 // info is a transition's Info on the host, [J] each: nil where the kernel gives none.
 type info struct{ acceptance, accepted, nonFinite []float64 }
 
-func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) (*chains, error) {
-	c := &chains{layout: l, kernel: kernel, dtype: o.DType, most: o.MaxMoves}
-	tuning := func(g *Graph) (t mcmc.Tuning) {
-		if o.StepSize > 0 {
-			t.StepSize = Const(g, o.StepSize)
-		}
-		if o.Scale != nil {
-			t.Scale = Const(g, o.Scale)
-		}
-		return t
+func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) (c *chains, err error) {
+	c = &chains{layout: l, engine: engine, dtype: o.DType, most: o.MaxMoves, options: o}
+	target := func(g *Graph) mcmc.Target {
+		return composite{l, Parameter(g, dataEntry, shapes.Make(o.DType, l.j, l.data))}
 	}
-	var err error
-	c.startExec, err = NewExec(engine.Backend(), func(seed, data, phi *Node) []*Node {
-		target := composite{l, data}
-		s := mcmc.Start(kernel, random.FromSeed(seed).Named("start"), phi, target)
-		logDensity := s.LogDensity
-		if logDensity == nil { // it is compared whatever the kernel needs
-			logDensity = compute.Gate(target.LogDensity(phi))
-		}
-		c.own = c.own[:0]
-		for name := range s.Own {
-			c.own = append(c.own, name)
-		}
-		slices.Sort(c.own)
-		return append([]*Node{logDensity}, c.flat(s)[1:]...)
-	})
-	if err != nil {
+	if c.carrier, err = mcmc.NewCarrier(engine, kernel, shapes.Make(o.DType, l.j, l.d), target); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	c.moveExec, err = NewExec(engine.Backend(), func(args []*Node) []*Node {
-		seed, step, data, frozen, flat := args[0], args[1], args[2], args[3], args[4:]
-		before := c.unflat(flat)
-		after, info := kernel.Move(random.FromSeed(seed).At(step), before, composite{l, data}, tuning(seed.Graph()))
-		isFrozen := GreaterThan(frozen, ZerosLike(frozen))
-		out := c.flat(after)
-		for i, node := range out {
-			if !node.Shape().Equal(flat[i].Shape()) {
-				panic(fmt.Errorf("a move of %T turns entry %d of its state (phi, log-density, gradient as far as it needs them, then %q) from %s into %s", kernel, i, c.own, flat[i].Shape(), node.Shape()))
-			}
-			condition := isFrozen
-			if node.Rank() > 1 {
-				condition = BroadcastToDims(ExpandAxes(condition, 1), node.Shape().Dimensions...)
-			}
-			out[i] = Where(condition, flat[i], node)
-		}
-		c.gives = given{info.Complete != nil, info.Acceptance != nil, info.Accepted != nil, info.NonFinite != nil}
-		complete := OnesLike(frozen)
-		if info.Complete != nil {
-			complete = Max(frozen, info.Complete)
-		}
-		for _, node := range []*Node{complete, info.Acceptance, info.Accepted, info.NonFinite} {
-			if node == nil {
-				node = frozen // any [J]: it is not read
-			}
-			out = append(out, ConvertDType(node, c.dtype))
-		}
-		return out
-	})
-	if err != nil {
+	names := c.carrier.Names()
+	if c.startProgram, err = compute.NewProgram(engine, "check start", []string{dataEntry}, names, c.startStep); err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	updates := append(slices.Clone(names), unfinishedEntry)
+	reads := append(slices.Clone(updates), dataEntry)
+	if c.moveProgram, err = compute.NewProgram(engine, "check move", reads, updates, c.moveStep); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	return c, nil
 }
 
 func (c *chains) close() {
-	c.startExec.Finalize()
-	if c.moveExec != nil {
-		c.moveExec.Finalize()
+	c.startProgram.Close()
+	c.moveProgram.Close()
+	if c.state != nil {
+		c.state.Close()
 	}
 }
 
-// flat lists a state's nodes in the order of chains.state.
-func (c *chains) flat(s mcmc.State) []*Node {
-	out := []*Node{s.Phi}
-	switch c.kernel.Carries() {
-	case mcmc.CarriesLogDensity:
-		out = append(out, s.LogDensity)
-	case mcmc.CarriesGradient:
-		out = append(out, s.LogDensity, s.Gradient)
+// startStep puts the chains at phi. Inputs: the seed, phi. The record is the log-density, whether the kernel carries it or not.
+func (c *chains) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	target := composite{c.layout, nodes[dataEntry]}
+	next := c.carrier.Start(random.FromSeed(inputs[0]).Named("start"), inputs[1], target)
+	logDensity := next[c.carrier.LogDensity()]
+	if logDensity == nil {
+		logDensity = compute.Gate(target.LogDensity(inputs[1]))
 	}
-	for _, name := range c.own {
-		out = append(out, s.Own[name])
-	}
-	if i := slices.Index(out, nil); i >= 0 {
-		panic(fmt.Errorf("%T gives a state in which entry %d of phi, the log-density, the gradient (as far as it needs them) and %q is nil", c.kernel, i, c.own))
-	}
-	return out
+	return next, logDensity
 }
 
-// unflat is flat's inverse.
-func (c *chains) unflat(flat []*Node) mcmc.State {
-	s := mcmc.State{Phi: flat[0]}
-	flat = flat[1:]
-	switch c.kernel.Carries() {
-	case mcmc.CarriesLogDensity:
-		s.LogDensity, flat = flat[0], flat[1:]
-	case mcmc.CarriesGradient:
-		s.LogDensity, s.Gradient, flat = flat[0], flat[1], flat[2:]
+// moveStep moves the chains that are unfinished. Inputs: the seed, the number of the move. The record: which chains ended their
+// transition in this move, and the fields of info, [J] each, one after the other.
+func (c *chains) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	g := inputs[0].Graph()
+	var tuning mcmc.Tuning
+	if c.options.StepSize > 0 {
+		tuning.StepSize = Const(g, c.options.StepSize)
 	}
-	for i, name := range c.own {
-		if s.Own == nil {
-			s.Own = map[string]*Node{}
+	if c.options.Scale != nil {
+		tuning.Scale = Const(g, c.options.Scale)
+	}
+	rng, target := random.FromSeed(inputs[0]).At(inputs[1]), composite{c.layout, nodes[dataEntry]}
+	next, ended, told := c.carrier.MoveUnfinished(rng, nodes, nodes[unfinishedEntry], target, tuning)
+	next[unfinishedEntry] = Sub(nodes[unfinishedEntry], ended)
+	c.gives = given{told.Acceptance != nil, told.Accepted != nil, told.NonFinite != nil}
+	record := []*Node{ended}
+	for _, node := range []*Node{told.Acceptance, told.Accepted, told.NonFinite} {
+		if node == nil {
+			node = ended // any [J]: it is not read
 		}
-		s.Own[name] = flat[i]
+		record = append(record, node)
 	}
-	return s
+	return next, Concatenate(record, 0)
 }
 
-// evaluate gives what a start at phi evaluates anew: the log-density, and the state's other tensors.
-func (c *chains) evaluate(phi *tensors.Tensor, data *tensors.Tensor) (logDensity []float64, state []*tensors.Tensor, err error) {
-	out, err := c.startExec.Call(c.seed, data, phi)
+// at is a state of chains at phi, [J, D] flat, with their data, [J, layout.data] flat, and the log-density there.
+func (c *chains) at(phi, data []float64) (state *compute.State, logDensity []float64, err error) {
+	state = compute.NewState(c.engine)
+	state.Set(dataEntry, compute.Floats(c.dtype, data, c.j, c.layout.data))
+	logDensity, err = c.startProgram.Run(state, c.seed, compute.Floats(c.dtype, phi, c.j, c.d))
 	if err != nil {
+		state.Close()
 		return nil, nil, fmt.Errorf("check: start: %w", err)
 	}
-	if logDensity, err = compute.Float64s(out[0]); err != nil {
-		return nil, nil, fmt.Errorf("check: start: %w", err)
-	}
-	return logDensity, append([]*tensors.Tensor{phi}, out[1:]...), nil
+	return state, logDensity, nil
 }
 
-// start puts the chains at phi, [J, D] flat.
-func (c *chains) start(seed uint64, phi, data []float64) (logDensity []float64, err error) {
+// start puts the chains at phi.
+func (c *chains) start(seed uint64, phi, data []float64) (err error) {
+	if c.state != nil {
+		c.state.Close()
+	}
 	c.seed, c.step = random.SeedWords(seed), 0
-	c.data = compute.Floats(c.dtype, data, c.j, c.layout.data)
-	logDensity, c.state, err = c.evaluate(compute.Floats(c.dtype, phi, c.j, c.d), c.data)
-	return logDensity, err
+	c.state, _, err = c.at(phi, data)
+	return err
 }
 
 // phi is where the chains are, [J, D] flat.
-func (c *chains) phi() ([]float64, error) { return compute.Float64s(c.state[0]) }
+func (c *chains) phi() ([]float64, error) { return values(c.state, c.carrier.Phi()) }
 
-// move makes one move, in which the frozen rows stay, and gives Info.
-func (c *chains) move(frozen *tensors.Tensor) (complete *tensors.Tensor, i info, err error) {
-	args := []any{c.seed, c.step, c.data, frozen}
-	for _, t := range c.state {
-		args = append(args, t)
+// values are an entry of a state, flat.
+func values(state *compute.State, name string) ([]float64, error) {
+	host, err := state.Host(name)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
 	}
-	out, err := c.moveExec.Call(args...)
+	defer host[name].FinalizeAll() //nolint:errcheck // freeing a copy
+	return compute.Float64s(host[name])
+}
+
+// begin lets all chains begin a transition.
+func (c *chains) begin() {
+	c.state.Set(unfinishedEntry, compute.Floats(c.dtype, slices.Repeat([]float64{1}, c.j), c.j))
+}
+
+// move makes one move of the chains that have not ended their transition, and says which have in it.
+func (c *chains) move() (ended []float64, i info, err error) {
+	record, err := c.moveProgram.Run(c.state, c.seed, c.step)
 	if err != nil {
 		return nil, info{}, fmt.Errorf("check: move %d: %w", c.step, err)
 	}
 	c.step++
-	c.state = out[:len(c.state)]
-	rest := out[len(c.state):]
-	read := func(t *tensors.Tensor, wanted bool) []float64 {
-		if !wanted {
+	field := func(n int, given bool) []float64 {
+		if !given {
 			return nil
 		}
-		values, e := compute.Float64s(t)
-		err = errors.Join(err, e)
-		return values
+		return record[n*c.j : (n+1)*c.j]
 	}
-	i = info{read(rest[1], c.gives.acceptance), read(rest[2], c.gives.accepted), read(rest[3], c.gives.nonFinite)}
-	return rest[0], i, err
+	return field(0, true), info{field(1, c.gives.acceptance), field(2, c.gives.accepted), field(3, c.gives.nonFinite)}, nil
 }
 
 // transition moves until every chain has come to the end of one transition; those that have done so before the others wait.
-func (c *chains) transition() (info, error) {
-	frozen := compute.Floats(c.dtype, make([]float64, c.j), c.j)
-	done := make([]float64, c.j)
-	var total info
+func (c *chains) transition() (total info, err error) {
+	c.begin()
+	done := make([]bool, c.j)
 	for n := range c.most {
-		complete, now, err := c.move(frozen)
+		ended, now, err := c.move()
 		if err != nil {
 			return info{}, err
 		}
 		if n == 0 {
 			total = now
-			if !c.gives.complete {
-				return total, nil
-			}
-			done, err = compute.Float64s(complete)
-			if err != nil {
-				return info{}, err
-			}
-		} else {
-			finished, err := compute.Float64s(complete)
-			if err != nil {
-				return info{}, err
-			}
-			for j := range done {
-				if done[j] > 0 {
-					continue // it waited
-				}
-				if now.nonFinite != nil {
-					total.nonFinite[j] = max(total.nonFinite[j], now.nonFinite[j])
-				}
-				if now.acceptance != nil {
-					total.acceptance[j] = now.acceptance[j]
-				}
-				if now.accepted != nil {
-					total.accepted[j] = now.accepted[j]
-				}
-			}
-			done = finished
 		}
-		if slices.Min(done) > 0 {
+		left := 0
+		for j := range done {
+			if done[j] {
+				continue // it waited
+			}
+			if done[j] = ended[j] > 0; !done[j] {
+				left++
+			}
+			if now.nonFinite != nil {
+				total.nonFinite[j] = math.Max(total.nonFinite[j], now.nonFinite[j])
+			}
+			if now.acceptance != nil {
+				total.acceptance[j] = now.acceptance[j]
+			}
+			if now.accepted != nil {
+				total.accepted[j] = now.accepted[j]
+			}
+		}
+		if left == 0 {
 			return total, nil
 		}
-		frozen = complete
 	}
-	return info{}, fmt.Errorf("check: %T has not completed a transition of every chain in %d moves: raise Options.MaxMoves if that is few for its settings", c.kernel, c.most)
+	return info{}, fmt.Errorf("check: %T has not completed a transition of every chain in %d moves: raise Options.MaxMoves if that is few for its settings",
+		c.carrier.Kernel(), c.most)
 }

@@ -5,8 +5,7 @@ import (
 	"math"
 
 	"gobnn/bayes/compute"
-
-	"github.com/gomlx/gomlx/core/tensors"
+	"gobnn/bayes/mcmc"
 )
 
 // uniforms are the Rosenblatt transforms of a block's rows of phi, [rows][D].
@@ -86,14 +85,20 @@ func absolute(a []float64) []float64 {
 }
 
 // carried compares the log-density and the gradient that the kernel's state carries with those evaluated anew at its phi.
-func carried(c *chains, report *Report, again []*tensors.Tensor) error {
-	names := []string{"log-density", "gradient"}
-	for i := 1; i <= int(c.kernel.Carries()); i++ {
-		have, err := compute.Float64s(c.state[i])
+func carried(c *chains, report *Report, again *compute.State) error {
+	entries := []struct {
+		entry, name string
+		carries     mcmc.Carries
+	}{{c.carrier.LogDensity(), "log-density", mcmc.CarriesLogDensity}, {c.carrier.Gradient(), "gradient", mcmc.CarriesGradient}}
+	for _, e := range entries {
+		if c.carrier.Kernel().Carries() < e.carries {
+			continue
+		}
+		have, err := values(c.state, e.entry)
 		if err != nil {
 			return err
 		}
-		want, err := compute.Float64s(again[i])
+		want, err := values(again, e.entry)
 		if err != nil {
 			return err
 		}
@@ -107,7 +112,7 @@ func carried(c *chains, report *Report, again []*tensors.Tensor) error {
 				wrong++
 			}
 		}
-		report.exact("all", "State: values of the "+names[i-1]+" that are not those of phi", wrong)
+		report.exact("all", "State: values of the "+e.name+" that are not those of phi", wrong)
 	}
 	return nil
 }

@@ -150,11 +150,12 @@ func isolated(c *chains, report *Report, o Options, phi, data []float64) error {
 	var ends [2][]float64
 	counted := make([]bool, c.j)
 	for i, start := range [][]float64{phi, poisoned} {
-		if _, err := c.start(o.Seed, start, data); err != nil {
+		if err := c.start(o.Seed, start, data); err != nil {
 			return err
 		}
 		for range moves {
-			_, info, err := c.move(compute.Floats(c.dtype, make([]float64, c.j), c.j))
+			c.begin()
+			_, info, err := c.move()
 			if err != nil {
 				return err
 			}
@@ -192,11 +193,12 @@ func isolated(c *chains, report *Report, o Options, phi, data []float64) error {
 // followed runs the chains and compares what they do on the way and where they end.
 func followed(c *chains, report *Report, r *rand.Rand, o Options, phi, data []float64) error {
 	freshPhi, freshData := c.draw(r, true)
-	fresh, _, err := c.evaluate(compute.Floats(c.dtype, freshPhi, c.j, c.d), compute.Floats(c.dtype, freshData, c.j, c.layout.data))
+	drawn, fresh, err := c.at(freshPhi, freshData)
 	if err != nil {
 		return err
 	}
-	if _, err := c.start(o.Seed+1, phi, data); err != nil {
+	drawn.Close()
+	if err := c.start(o.Seed+1, phi, data); err != nil {
 		return err
 	}
 	now, err := c.phi() // rounded to the kernel's type
@@ -223,10 +225,11 @@ func followed(c *chains, report *Report, r *rand.Rand, o Options, phi, data []fl
 	for _, t := range trackers {
 		t.report(report)
 	}
-	logDensity, again, err := c.evaluate(c.state[0], c.data)
+	again, logDensity, err := c.at(now, data)
 	if err != nil {
 		return err
 	}
+	defer again.Close()
 	if err := carried(c, report, again); err != nil {
 		return err
 	}

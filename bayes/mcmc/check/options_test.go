@@ -73,8 +73,8 @@ func TestBadInput(t *testing.T) {
 		{good, Options{Targets: []Target{Gaussian([]float64{1, 2}, [][]float64{{1}, {1}})}}, "lower triangle"},
 		{good, Options{Targets: []Target{Gaussian([]float64{1}, [][]float64{{-1}})}}, "positive diagonal"},
 		{good, Options{Targets: []Target{Regression(Linear{X: [][]float64{{1}}})}}, "is 0"},
-		{odd{"forgets its own"}, Options{}, "is nil"},
-		{odd{"changes a shape"}, Options{}, "entry 2"},
+		{odd{"forgets its own"}, Options{}, `"own/mine" is (Float32)[1000, 2] before a move and nil after it`},
+		{odd{"changes a shape"}, Options{}, `"own/mine" is (Float32)[1000, 2] before a move and (Float32)[1000] after it`},
 		{odd{"never completes"}, Options{MaxMoves: 20}, "in 20 moves"},
 		{odd{"panics"}, Options{}, "boom"},
 	} {
