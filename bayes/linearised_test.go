@@ -54,12 +54,12 @@ func TestLinearised(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			draws.Phi = compute.Floats(compute.Float64, around, 2*particles+1, len(at))
+			draws.Phi, draws.LogWeights = compute.Floats(compute.Float64, around, 2*particles+1, len(at)), bayes.EqualLogWeights(2*particles+1)
 			network := remade(t, exact.Bound(), draws, p.Origin())
 			f := predict(t, network, x).Outputs
 			width := rows * m.outputs
 			var want []float64
-			for j := range particles {
+			for j := range particles - 1 { // the last has no weight
 				for i := range width {
 					want = append(want, f[2*particles*width+i]+(f[j*width+i]-f[(particles+j)*width+i])/(2*h))
 				}

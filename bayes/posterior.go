@@ -31,6 +31,7 @@ type Posterior struct {
 	evidence       Evidence
 	diagnostics    map[string]float64
 	origin         Origin
+	evaluators     *evaluators // shared by those that predict the same
 }
 
 // Draws are the particles of a posterior, as tensors on the host, and what their sampler knows of them.
@@ -132,7 +133,7 @@ func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, er
 	return &Posterior{
 		bound: bound, phi: draws.Phi, psi: draws.Psi, expansionPoint: draws.LinearisedAt,
 		logWeights: weights, chains: draws.Chains, evidence: draws.Evidence, diagnostics: maps.Clone(draws.Diagnostics),
-		origin: origin,
+		origin: origin, evaluators: newEvaluators(),
 	}, nil
 }
 

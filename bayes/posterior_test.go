@@ -51,7 +51,7 @@ func wave(n int, frequency float64) []float64 {
 	return v
 }
 
-// newPosterior has particles whose parameters are all different, unequal weights, one of them 0, and scalers that change everything.
+// newPosterior has particles whose parameters are all different, unequal weights, the last one 0, and scalers that change everything.
 func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype compute.DType) *bayes.Posterior {
 	t.Helper()
 	bound, err := model.Bind(features, outputs)
@@ -59,7 +59,7 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 		t.Fatal(err)
 	}
 	draws := bayes.Draws{Phi: compute.Floats(dtype, wave(particles*bound.D, 1.7), particles, bound.D), LogWeights: wave(particles, 5)}
-	draws.LogWeights[1] = math.Inf(-1)
+	draws.LogWeights[particles-1] = math.Inf(-1)
 	if bound.W > 0 {
 		draws.Psi = compute.Floats(dtype, wave(bound.W, 2.3), bound.W)
 	}

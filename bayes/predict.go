@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
-	"slices"
+	"runtime"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/nn"
 
 	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 )
@@ -20,9 +17,13 @@ import (
 // predictRows is how many rows are evaluated at once: one shape, so one compilation.
 const predictRows = 1024
 
-// Predict evaluates every particle on raw features x, [N, d], and returns all outputs, [J, N, C]. Where these would not fit in
-// memory, use PredictBatches.
+// Predict evaluates every particle of positive weight on raw features x, [N, d], and returns all outputs, [A, N, C]. Where these
+// would not fit in memory, use PredictBatches. The first prediction of a number of rows compiles; the posterior keeps what was
+// compiled.
 func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {
+	if err := p.checkFeatures(x); err != nil {
+		return Prediction{}, err
+	}
 	rows, _ := x.Dims()
 	var whole Prediction
 	for part, err := range p.PredictBatches(ctx, x, predictRows) {
@@ -56,71 +57,66 @@ func (p *Posterior) PredictBatches(ctx context.Context, x *mat.Dense, rows int) 
 }
 
 func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, yield func(Prediction) bool) error {
-	total, dims := x.Dims()
-	if dims != p.bound.Inputs {
-		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v", total, dims, p.bound.Inputs, p.origin.FeatureNames)
+	if err := p.checkFeatures(x); err != nil {
+		return err
 	}
 	if rows < 1 {
 		return fmt.Errorf("bayes: predicting %d rows at a time: it must be at least 1", rows)
 	}
-	for i := range total {
-		for k, v := range x.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("bayes: x at row %d, %s is %v: replace or drop it", i, p.featureName(k), v)
-			}
-		}
-	}
-	scaled := x
-	if len(p.origin.Features.Mean) > 0 {
-		var err error
-		if scaled, err = p.origin.Features.Apply(x); err != nil {
-			return err
-		}
+	scaled, err := p.origin.Features.Apply(x)
+	if err != nil {
+		return err
 	}
 	engine, err := p.origin.Engine.Or()
 	if err != nil {
 		return err
 	}
-	noise, err := p.noise()
-	if err != nil {
-		return err
+	total, dims := x.Dims()
+	if rows = min(rows, total); p.Linearised() {
+		rows = min(rows, linearisedRows(p.bound, p.phi.DType()))
 	}
-	rows = min(rows, total)
-	build := p.compilePredict
-	if p.Linearised() {
-		rows, build = min(rows, p.linearisedRows()), p.compileLinearised
-	}
-	exec, err := build(engine, rows)
-	if err != nil {
-		return err
-	}
-	defer exec.Finalize()
-	copied, err := p.copies()
-	if err != nil {
-		return err
-	}
-	parameters := slices.DeleteFunc(copied[:], func(t *tensors.Tensor) bool { return t == nil })
-	defer func() {
-		for _, t := range parameters {
-			t.FinalizeAll() //nolint:errcheck // freeing what this call made
-		}
-	}()
-	weights := p.logWeights.Weights()
 	for from := 0; from < total; from += rows {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bayes: prediction stopped at row %d of %d: %w", from, total, err)
 		}
 		count := min(rows, total-from)
-		outputs, err := p.run(exec, parameters, scaled.Slice(from, from+count, 0, dims).(*mat.Dense), rows)
+		part, err := p.predictBlock(engine, scaled.Slice(from, from+count, 0, dims).(*mat.Dense), rows)
 		if err != nil {
-			return fmt.Errorf("bayes: predicting rows %d to %d: %w", from, from+count, err)
-		}
-		part := Prediction{
-			Task: p.bound.Model.Likelihood.Task(), Outputs: outputs, Particles: p.Particles(), Rows: count, Width: p.bound.Outputs,
-			Chains: p.chains, Weights: weights, NoiseStdDev: noise, TargetMean: p.origin.Target.Mean, TargetStdDev: p.origin.Target.StdDev,
+			return fmt.Errorf("bayes: predicting rows %d to %d: %w", from, from+count-1, err)
 		}
 		if !yield(part) {
 			return nil
+		}
+	}
+	return nil
+}
+
+// predictBlock predicts standardised rows, [count, d], by the program for so many rows.
+func (p *Posterior) predictBlock(engine *compute.Engine, x *mat.Dense, rows int) (Prediction, error) {
+	defer runtime.KeepAlive(p.evaluators) // whose programs are freed with it
+	e, giveBack, err := p.evaluators.cache.Take(engine, func() (*evaluator, error) { return newEvaluator(p, engine) })
+	if err != nil {
+		return Prediction{}, err
+	}
+	defer giveBack()
+	return e.predict(x, rows)
+}
+
+// checkFeatures is an error unless x, [N, d], has the model's features, all finite.
+func (p *Posterior) checkFeatures(x *mat.Dense) error {
+	if x == nil {
+		return errors.New("bayes: there is nothing to predict at: x is nil")
+	}
+	total, dims := x.Dims()
+	if dims != p.bound.Inputs {
+		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v",
+			total, dims, p.bound.Inputs, p.origin.FeatureNames)
+	}
+	for i := range total {
+		for k, v := range x.RawRowView(i) {
+			if !finite(v) {
+				return fmt.Errorf("bayes: x at row %d, %s is %v: replace or drop it", i, p.featureName(k), v)
+			}
 		}
 	}
 	return nil
@@ -133,8 +129,8 @@ func (p *Posterior) featureName(column int) string {
 	return fmt.Sprintf("column %d", column)
 }
 
-// copies are phi, psi and where the network is linearised, for one call, nil what there is not: a tensor that has been on a device stays bound to it, and the
-// posterior's own must not.
+// copies clones phi, psi and the point of linearisation, in this order; what the posterior does not have is nil. Whoever computes
+// needs clones: a tensor that has been on a device stays bound to it, and the posterior's own must serve all.
 func (p *Posterior) copies() (copies [3]*tensors.Tensor, err error) {
 	for i, t := range []*tensors.Tensor{p.phi, p.psi, p.expansionPoint} {
 		if t == nil {
@@ -147,101 +143,36 @@ func (p *Posterior) copies() (copies [3]*tensors.Tensor, err error) {
 	return copies, nil
 }
 
-// compilePredict builds x, phi, psi to outputs [J, C, rows] in chunks of particles.
-func (p *Posterior) compilePredict(engine *compute.Engine, rows int) (*graph.Exec, error) {
-	bytes := int64(2*p.bound.SuffixWidth()*rows) * int64(p.phi.DType().Size())
-	plan, err := compute.NewPlan(p.Particles(), bytes, 0)
-	if err != nil {
-		return nil, err
-	}
-	return graph.NewExec(engine.Backend(), func(args []*graph.Node) *graph.Node {
-		x, phi := args[0], args[1]
-		var psi *graph.Node
-		if len(args) > 2 {
-			psi = args[2]
-		}
-		shared := p.bound.Unpack(nil, psi, func(s Slot) bool { return !s.Stochastic })
-		h := p.bound.Prefix(shared, x)
-		var parts []*graph.Node
-		for from, to := range plan.All() {
-			chunk := phi
-			if plan.Chunks() > 1 {
-				chunk = graph.Slice(phi, graph.AxisRange(from, to))
-			}
-			if len(parts) > 0 {
-				chunk = compute.Barrier(chunk, parts[len(parts)-1])
-			}
-			leaves := p.bound.Unpack(nn.Block(chunk, 1), nil, func(s Slot) bool { return s.Stochastic })
-			for name, leaf := range shared {
-				leaves[name] = leaf
-			}
-			out := p.bound.Suffix(leaves, h)
-			if out.PerParticle {
-				parts = append(parts, graph.Squeeze(out.Node, -1))
-			} else {
-				parts = append(parts, graph.BroadcastPrefix(out.Node, to-from))
-			}
-		}
-		if len(parts) == 1 {
-			return parts[0]
-		}
-		return graph.Concatenate(parts, 0)
-	})
-}
-
-// run evaluates one block of standardised rows, padded to `rows`, and lays the outputs out as [J, count, C] in raw units.
-func (p *Posterior) run(exec *graph.Exec, parameters []*tensors.Tensor, x *mat.Dense, rows int) ([]float64, error) {
-	count, dims := x.Dims()
-	padded := make([]float64, rows*dims)
-	for i := range count {
-		copy(padded[i*dims:], x.RawRowView(i))
-	}
-	args := []any{compute.Floats(p.phi.DType(), padded, rows, dims)}
-	for _, t := range parameters {
-		args = append(args, t)
-	}
-	results, err := exec.Call(args...)
-	if err != nil {
-		return nil, err
-	}
-	defer results[0].FinalizeAll() //nolint:errcheck // freeing a tensor that was read
-	raw, err := compute.Float64s(results[0])
-	if err != nil {
-		return nil, err
-	}
-	width := p.bound.Outputs
-	outputs := make([]float64, p.Particles()*count*width)
-	for j := range p.Particles() {
-		for c := range width {
-			for n := range count {
-				v := raw[(j*width+c)*rows+n]
-				if p.bound.Model.Likelihood.Task() == Regression {
-					v = p.origin.Target.Mean + p.origin.Target.StdDev*v
-				}
-				outputs[(j*count+n)*width+c] = v
-			}
-		}
-	}
-	return outputs, nil
-}
-
 func shapeOf(like *tensors.Tensor, dims []int) shapes.Shape {
 	return shapes.Make(like.DType(), dims...)
 }
 
-// copyColumns copies `columns` columns of each of `rows` rows between matrices of the given widths and of one type.
+// copyColumns copies columns of each of `rows` rows between matrices of the given widths and of one type.
 func copyColumns(to *tensors.Tensor, toWidth, toColumn int, from *tensors.Tensor, fromWidth, fromColumn, rows, columns int) error {
+	return copyBytes(to, from, func(target, source []byte, size int) {
+		for r := range rows {
+			copy(target[(r*toWidth+toColumn)*size:][:columns*size], source[(r*fromWidth+fromColumn)*size:])
+		}
+	})
+}
+
+// copyRows copies the picked rows of a matrix of the given width, one after another.
+func copyRows(to, from *tensors.Tensor, picked []int, width int) error {
+	return copyBytes(to, from, func(target, source []byte, size int) {
+		for i, r := range picked {
+			copy(target[i*width*size:][:width*size], source[r*width*size:])
+		}
+	})
+}
+
+// copyBytes calls each with the bytes of two tensors of one type, and the size of an element.
+func copyBytes(to, from *tensors.Tensor, each func(target, source []byte, size int)) error {
 	if to.DType() != from.DType() {
 		return fmt.Errorf("parameters of types %s and %s do not go together", to.DType(), from.DType())
 	}
-	size := int(to.DType().Size())
 	var inner error
 	err := to.MutableBytes(func(target []byte) {
-		inner = from.ConstBytes(func(source []byte) {
-			for r := range rows {
-				copy(target[(r*toWidth+toColumn)*size:][:columns*size], source[(r*fromWidth+fromColumn)*size:][:columns*size])
-			}
-		})
+		inner = from.ConstBytes(func(source []byte) { each(target, source, int(to.DType().Size())) })
 	})
 	return errors.Join(err, inner)
 }

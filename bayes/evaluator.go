@@ -1,0 +1,181 @@
+package bayes
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+)
+
+// evaluators are what a posterior predicts with, by engine: compiled programs and parameters on a device, so that only the first
+// prediction of a shape pays for them. They are freed when no posterior has them any more.
+type evaluators struct {
+	cache *run.Cache[*compute.Engine, *evaluator]
+}
+
+// How many are kept: engines of a posterior, and programs of an engine, which differ in their number of rows.
+const (
+	keptEngines  = 2
+	keptPrograms = 4
+)
+
+func newEvaluators() *evaluators {
+	e := &evaluators{&run.Cache[*compute.Engine, *evaluator]{Most: keptEngines}}
+	runtime.AddCleanup(e, func(c *run.Cache[*compute.Engine, *evaluator]) { c.Close() }, e.cache)
+	return e
+}
+
+// evaluator evaluates a posterior's particles of positive weight on one engine. It has no pointer to the posterior, which would
+// keep it from being freed.
+type evaluator struct {
+	engine     *compute.Engine
+	bound      *BoundModel
+	dtype      compute.DType
+	target     func(v float64) float64 // undoes the standardisation of an output
+	parameters []*tensors.Tensor       // phi, [A, D], and where there are, psi, [W], and the point of linearisation, [D]
+	linearised bool
+	like       Prediction // without outputs and rows
+	programs   run.Cache[int, program]
+}
+
+// program is compiled for a number of rows.
+type program struct{ *graph.Exec }
+
+// Close frees the program.
+func (p program) Close() { p.Finalize() }
+
+func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
+	pruned, err := p.Prune(0)
+	if err != nil {
+		return nil, err
+	}
+	copied, err := pruned.copies()
+	if err != nil {
+		return nil, err
+	}
+	noise, err := pruned.noise()
+	if err != nil {
+		return nil, err
+	}
+	task, scaler := p.bound.Model.Likelihood.Task(), p.origin.Target
+	e := &evaluator{
+		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(),
+		target:     func(v float64) float64 { return v },
+		parameters: slices.DeleteFunc(copied[:], func(t *tensors.Tensor) bool { return t == nil }),
+		like: Prediction{
+			Task: task, Particles: pruned.Particles(), Chains: pruned.chains, Width: p.bound.Outputs,
+			Weights: pruned.logWeights.Weights(), NoiseStdDev: noise, TargetMean: scaler.Mean, TargetStdDev: scaler.StdDev,
+		},
+		programs: run.Cache[int, program]{Most: keptPrograms},
+	}
+	if task == Regression {
+		e.target = func(v float64) float64 { return scaler.Mean + scaler.StdDev*v }
+	}
+	return e, nil
+}
+
+// Close frees programs and parameters.
+func (e *evaluator) Close() {
+	if e.engine.Backend().IsFinalized() { // all that lived on it is gone
+		return
+	}
+	e.programs.Close()
+	for _, t := range e.parameters {
+		t.FinalizeAll() //nolint:errcheck // freeing what nobody has any more
+	}
+}
+
+// predict evaluates standardised rows, [count, d], by the program for so many rows, to which they are padded.
+func (e *evaluator) predict(x *mat.Dense, rows int) (Prediction, error) {
+	program, giveBack, err := e.programs.Take(rows, func() (program, error) { return e.compile(rows) })
+	if err != nil {
+		return Prediction{}, err
+	}
+	defer giveBack()
+	count, dims := x.Dims()
+	padded := make([]float64, rows*dims)
+	for i := range count {
+		copy(padded[i*dims:], x.RawRowView(i))
+	}
+	args := []any{compute.Floats(e.dtype, padded, rows, dims)}
+	for _, t := range e.parameters {
+		args = append(args, t)
+	}
+	results, err := program.Call(args...)
+	if err != nil {
+		return Prediction{}, err
+	}
+	defer results[0].FinalizeAll()           //nolint:errcheck // freeing a tensor that was read
+	raw, err := compute.Float64s(results[0]) // [Particles, Width, rows]
+	if err != nil {
+		return Prediction{}, err
+	}
+	p := e.like
+	p.Weights, p.NoiseStdDev = slices.Clone(p.Weights), slices.Clone(p.NoiseStdDev)
+	p.Rows, p.Outputs = count, make([]float64, p.Particles*count*p.Width)
+	for j := range p.Particles {
+		for c := range p.Width {
+			for n, v := range raw[(j*p.Width+c)*rows:][:count] {
+				p.Outputs[(j*count+n)*p.Width+c] = e.target(v)
+			}
+		}
+	}
+	return p, nil
+}
+
+// compile builds the program from x, [rows, d], and the parameters to outputs, [Particles, Width, rows].
+func (e *evaluator) compile(rows int) (program, error) {
+	bytes := int64(2*e.bound.SuffixWidth()*rows) * int64(e.dtype.Size())
+	plan, err := compute.NewPlan(e.like.Particles, bytes, 0)
+	if err != nil {
+		return program{}, err
+	}
+	exec, err := graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
+		x, phi := args[0], args[1]
+		var psi *graph.Node
+		if e.bound.W > 0 {
+			psi = args[2]
+		}
+		if e.linearised {
+			return linearisedOutputs(e.bound, x, phi, psi, args[len(args)-1])
+		}
+		return networkOutputs(e.bound, plan, x, phi, psi)
+	})
+	return program{exec}, err
+}
+
+// networkOutputs evaluates the network at x, [rows, d], for each particle of phi, [A, D], in the plan's chunks of particles:
+// [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
+func networkOutputs(bound *BoundModel, plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
+	shared := bound.Unpack(nil, psi, func(s Slot) bool { return !s.Stochastic })
+	features := bound.Prefix(shared, x)
+	var parts []*graph.Node
+	for from, to := range plan.All() {
+		chunk := phi
+		if plan.Chunks() > 1 {
+			chunk = graph.Slice(phi, graph.AxisRange(from, to))
+		}
+		if len(parts) > 0 { // one chunk's activations after another's
+			chunk = compute.Barrier(chunk, parts[len(parts)-1])
+		}
+		params := bound.Unpack(nn.Block(chunk, 1), nil, func(s Slot) bool { return s.Stochastic })
+		maps.Copy(params, shared)
+		out := bound.Suffix(params, features)
+		if out.PerParticle {
+			parts = append(parts, graph.Squeeze(out.Node, -1))
+		} else {
+			parts = append(parts, graph.BroadcastPrefix(out.Node, to-from))
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return graph.Concatenate(parts, 0)
+}

@@ -1,0 +1,239 @@
+package bayes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Prune is the posterior without its particles of smallest weight, which together hold at most the given probability mass;
+// Prune(0) drops those of weight 0. The others' weights are normalised. Predict evaluates no particle of weight 0 anyway.
+func (p *Posterior) Prune(mass float64) (*Posterior, error) {
+	if !(mass >= 0 && mass < 1) {
+		return nil, fmt.Errorf("bayes: Prune of a mass of %v: it must be at least 0 and below 1", mass)
+	}
+	weights := p.logWeights.Weights()
+	order := make([]int, len(weights))
+	floats.ArgsortStable(slices.Clone(weights), order)
+	dropped, cut := 0.0, 0
+	for cut < len(order)-1 && dropped+weights[order[cut]] <= mass {
+		dropped += weights[order[cut]]
+		cut++
+	}
+	if cut == 0 {
+		return p, nil
+	}
+	kept := slices.Sorted(slices.Values(order[cut:]))
+	logWeights := make([]float64, len(kept))
+	for i, j := range kept {
+		logWeights[i] = p.logWeights.At(j)
+	}
+	return p.picked(kept, logWeights, 0)
+}
+
+// Thin keeps every n-th draw of each chain, the last one included; of particles that are of no chains, every n-th of all. It is for
+// chains whose draws are much alike: fewer particles then predict nearly as well at a part of the cost.
+func (p *Posterior) Thin(every int) (*Posterior, error) {
+	chains := max(p.chains, 1)
+	draws := p.Particles() / chains
+	if every < 1 || every > draws {
+		return nil, fmt.Errorf("bayes: Thin to every %d-th of %d draws: it must lie between 1 and %d", every, draws, draws)
+	}
+	var kept []int
+	var logWeights []float64
+	for chain := range chains {
+		for draw := (draws - 1) % every; draw < draws; draw += every {
+			j := chain*draws + draw
+			kept, logWeights = append(kept, j), append(logWeights, p.logWeights.At(j))
+		}
+	}
+	return p.picked(kept, logWeights, p.chains)
+}
+
+// Resample draws n particles by their weights, which are equal afterwards, by systematic resampling: particle j is drawn n w_j
+// times, rounded up or down. It is for those who need draws of equal weight; to predict, weighted particles are better.
+func (p *Posterior) Resample(n int, seed uint64) (*Posterior, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("bayes: Resample to %d particles: there must be at least 1", n)
+	}
+	weights := p.logWeights.Weights()
+	last := len(weights) - 1
+	for weights[last] == 0 {
+		last--
+	}
+	u := rand.New(rand.NewPCG(seed, 0x5245534d)).Float64()
+	kept := make([]int, n)
+	j, below := 0, weights[0]
+	for i := range kept {
+		for below <= (float64(i)+u)/float64(n) && j < last {
+			j++
+			below += weights[j]
+		}
+		kept[i] = j
+	}
+	return p.picked(kept, EqualLogWeights(n), 0)
+}
+
+// picked is the posterior of the given particles, with the given log-weights.
+func (p *Posterior) picked(particles []int, logWeights []float64, chains int) (*Posterior, error) {
+	copied, err := p.copies()
+	if err != nil {
+		return nil, err
+	}
+	phi := tensors.FromShape(shapeOf(p.phi, []int{len(particles), p.bound.D}))
+	if err := copyRows(phi, p.phi, particles, p.bound.D); err != nil {
+		return nil, err
+	}
+	return NewPosterior(p.bound, Draws{
+		Phi: phi, Psi: copied[1], LinearisedAt: copied[2], LogWeights: logWeights,
+		Chains: chains, Evidence: p.evidence, Diagnostics: p.diagnostics,
+	}, p.origin)
+}
+
+// Join puts the particles of several runs together, each run weighted by its evidence, so that a run that found a better mode
+// counts for more. All must be posteriors of the same model given the same data, with the same shared parameters, and know their
+// evidence. The joined evidence is the mean of theirs. Runs that do not know it are joined by JoinWeighted.
+func Join(posteriors ...*Posterior) (*Posterior, error) {
+	logWeights := make([]float64, len(posteriors))
+	for i, p := range posteriors {
+		if p == nil {
+			return nil, fmt.Errorf("bayes: Join: posterior %d is nil", i)
+		}
+		if !p.evidence.Known() {
+			return nil, fmt.Errorf("bayes: Join: posterior %d, of %q, does not know its evidence: say by JoinWeighted how much each counts",
+				i, p.origin.Provenance.Algorithm)
+		}
+		if a, b := posteriors[0].origin.Provenance, p.origin.Provenance; a.DataHash != b.DataHash {
+			return nil, fmt.Errorf("bayes: Join: posterior %d is given the data %q (%s), the first %q (%s): their evidences cannot be compared",
+				i, b.Data, b.DataHash, a.Data, a.DataHash)
+		}
+		logWeights[i] = p.evidence.Value
+	}
+	joined, err := join(logWeights, posteriors)
+	if err != nil {
+		return nil, err
+	}
+	count, variance := math.Log(float64(len(posteriors))), 0.0
+	joined.evidence.Value = floats.LogSumExp(logWeights) - count
+	for _, p := range posteriors {
+		share := math.Exp(p.evidence.Value-joined.evidence.Value-count) * p.evidence.StdErr
+		variance += share * share
+	}
+	joined.evidence.StdErr = math.Sqrt(variance)
+	return joined, nil
+}
+
+// JoinWeighted puts the particles of several runs together, of which each counts as much as its weight says: weights, one for
+// each, are not negative and need not sum to 1. Chains of equal length and weight stay chains.
+func JoinWeighted(weights []float64, posteriors ...*Posterior) (*Posterior, error) {
+	if len(weights) != len(posteriors) {
+		return nil, fmt.Errorf("bayes: JoinWeighted: %d weights for %d posteriors", len(weights), len(posteriors))
+	}
+	logWeights := make([]float64, len(weights))
+	for i, w := range weights {
+		if !(w >= 0) || math.IsInf(w, 1) {
+			return nil, fmt.Errorf("bayes: JoinWeighted: the weight of posterior %d is %v: it must be finite and not negative", i, w)
+		}
+		logWeights[i] = math.Log(w)
+	}
+	return join(logWeights, posteriors)
+}
+
+func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
+	if len(posteriors) == 0 {
+		return nil, errors.New("bayes: there are no posteriors to join")
+	}
+	first := posteriors[0]
+	var phi, all []float64
+	var provenances []Provenance
+	chains, perChain := 0, 0
+	chained := true
+	for i, p := range posteriors {
+		if err := first.joins(p); err != nil {
+			return nil, fmt.Errorf("bayes: posterior %d cannot be joined with the first: %w", i, err)
+		}
+		values, err := compute.Float64s(p.phi)
+		if err != nil {
+			return nil, err
+		}
+		phi = append(phi, values...)
+		for _, l := range p.normalisedLogWeights() {
+			all = append(all, logWeights[i]+l)
+		}
+		provenances = append(provenances, p.origin.Provenance)
+		if p.chains == 0 || i > 0 && p.Particles()/p.chains != perChain || math.Abs(all[len(all)-1]-all[0]) > 1e-9 {
+			chained = false
+		} else {
+			chains, perChain = chains+p.chains, p.Particles()/p.chains
+		}
+	}
+	if !chained {
+		chains = 0
+	}
+	copied, err := first.copies()
+	if err != nil {
+		return nil, err
+	}
+	origin := first.Origin()
+	from := &origin.Provenance
+	from.Algorithm = fmt.Sprintf("%d runs joined, the first %s", len(posteriors), from.Algorithm)
+	from.Created, from.Versions = provenances[0].Created, provenances[0].Versions
+	if from.Settings, err = json.Marshal(map[string]any{"joined": provenances}); err != nil {
+		return nil, fmt.Errorf("bayes: what the joined posteriors came from: %w", err)
+	}
+	return NewPosterior(first.bound, Draws{
+		Phi: compute.Floats(first.phi.DType(), phi, len(all), first.bound.D), Psi: copied[1], LinearisedAt: copied[2],
+		LogWeights: all, Chains: chains,
+	}, origin)
+}
+
+// joins is an error that says why the particles of another posterior cannot stand beside those of p.
+func (p *Posterior) joins(other *Posterior) error {
+	if other == nil {
+		return errors.New("it is nil")
+	}
+	a, err := json.Marshal(p.bound.Model)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(other.bound.Model)
+	if err != nil {
+		return err
+	}
+	same := func(what string, a, b any) error {
+		if reflect.DeepEqual(a, b) {
+			return nil
+		}
+		return fmt.Errorf("its %s is %v, not %v", what, b, a)
+	}
+	for _, err := range []error{
+		same("model", string(a), string(b)),
+		same("number of features", p.bound.Inputs, other.bound.Inputs),
+		same("number of outputs", p.bound.Outputs, other.bound.Outputs),
+		same("type of number", p.phi.DType(), other.phi.DType()),
+		same("scaler of features", p.origin.Features, other.origin.Features),
+		same("scaler of the target", p.origin.Target, other.origin.Target),
+		same("classes", p.origin.Classes, other.origin.Classes),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	for what, pair := range map[string][2]*tensors.Tensor{
+		"shared parameters": {p.psi, other.psi}, "point of linearisation": {p.expansionPoint, other.expansionPoint},
+	} {
+		if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && !pair[0].Equal(pair[1]) {
+			return fmt.Errorf("its %s is another", what)
+		}
+	}
+	return nil
+}
