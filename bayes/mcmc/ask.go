@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"gobnn/bayes/run"
+
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // inputs are the given ones and those of the problem for the next move.
-func (r *run) inputs(ctx context.Context, first ...any) ([]any, error) {
+func (r *sampling) inputs(ctx context.Context, first ...any) ([]any, error) {
 	switch {
 	case r.problem.Inputs != nil:
 		return append(first, r.problem.Inputs(r.Move)...), nil
@@ -24,21 +26,10 @@ func (r *run) inputs(ctx context.Context, first ...any) ([]any, error) {
 			defer t.FinalizeAll() //nolint:errcheck // freeing a copy
 		}
 		asked, err := r.problem.HostInputs.Inputs(ctx, r.Move, carried)
-		if err != nil {
-			return nil, &unanswered{r.Move, err}
+		if err != nil { // nothing has moved
+			return nil, run.Stop(fmt.Errorf("mcmc: move %d could not be made: %w", r.Move, err))
 		}
 		first = append(first, asked...)
 	}
 	return first, nil
 }
-
-// unanswered is an error of Problem.HostInputs.
-type unanswered struct {
-	move int
-	err  error
-}
-
-func (e *unanswered) Error() string {
-	return fmt.Sprintf("mcmc: move %d could not be made: %v", e.move, e.err)
-}
-func (e *unanswered) Unwrap() error { return e.err }

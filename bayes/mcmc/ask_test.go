@@ -64,7 +64,7 @@ func TestAsk(t *testing.T) {
 	failAt = 20
 	settings.Checkpoint = t.TempDir() + "/chains"
 	part, err := Sample(context.Background(), problem, kernel, settings)
-	if err != nil || part.Status != Stopped || !errors.Is(part.Stopped, broken) || part.Draws.PerChain != 15 || part.Chains[0].Transitions != 15 {
+	if !errors.Is(err, broken) || part == nil || part.Status != Stopped || part.Draws.PerChain != 15 || part.Chains[0].Transitions != 15 {
 		t.Fatalf("stopped: %+v, error %v", part, err)
 	}
 	failAt = -1

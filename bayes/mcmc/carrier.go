@@ -28,6 +28,7 @@ type Carrier struct {
 	kernel Kernel
 	own    []string // names of State.Own, sorted
 	infos  []info   // the fields of Info that the kernel fills in
+	shapes map[string]shapes.Shape
 }
 
 // The names of a State's entries, after the Carrier's prefix.
@@ -75,6 +76,24 @@ func (c *Carrier) Kernel() Kernel { return c.kernel }
 func (c *Carrier) SeveralMoves() bool { return c.tells(infoComplete) }
 
 func (c *Carrier) tells(f info) bool { return slices.Contains(c.infos, f) }
+
+// tellsOf are the names of the fields of Info that the kernel fills in.
+func (c *Carrier) tellsOf() []string {
+	var names []string
+	for _, f := range c.infos {
+		names = append(names, infoNames[f])
+	}
+	return names
+}
+
+// Shapes are those of the entries by their Names, for who reads them from a file.
+func (c *Carrier) Shapes() map[string]shapes.Shape {
+	all := map[string]shapes.Shape{}
+	for name, shape := range c.shapes {
+		all[c.prefix+name] = shape
+	}
+	return all
+}
 
 // Names are those of the entries: phi first, then the log-density and the gradient as far as the kernel carries them, then
 // what it carries of its own. All are [J, ...], so they are what a compute.Sharding cuts.
@@ -181,6 +200,10 @@ func (c *Carrier) probe(phi *Node, target Target) {
 				panic(fmt.Errorf("the state's %q is %s before a move and %s after it", name, shapeOf(was), shapeOf(is)))
 			}
 		}
+	}
+	c.shapes = map[string]shapes.Shape{}
+	for name, node := range before {
+		c.shapes[name] = node.Shape().Clone()
 	}
 	for f := range infoFields {
 		if node := outcome.field(f); node != nil {

@@ -6,112 +6,146 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"time"
 
-	"gobnn/bayes/compute/checkpoint"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.mcmc/2"
+const checkpointFormat = "gobnn.mcmc/3"
 
-// blankCheckpoint is what a checkpoint of this run is recognised by, without what it holds.
-func (r *run) blankCheckpoint() (kept checkpoint.Run[position], err error) {
+// Identity is what a checkpoint of this run is recognised by.
+func (r *sampling) Identity() ([]run.Part, error) {
 	kernel, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", r.kernel), "settings": r.kernel})
 	if err != nil {
-		return kept, fmt.Errorf("%T cannot be written as JSON: %w", r.kernel, err)
+		return nil, fmt.Errorf("%T cannot be written as JSON: %w", r.kernel, err)
 	}
 	settings, err := r.Settings.record()
 	if err != nil {
-		return kept, err
+		return nil, err
 	}
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(r.problem.Data)) {
 		t := r.problem.Data[name]
 		fmt.Fprintf(digest, "%q %s ", name, t.Shape())
 		if err := t.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
-			return kept, fmt.Errorf("Problem.Data[%q]: %w", name, err)
+			return nil, fmt.Errorf("Problem.Data[%q]: %w", name, err)
 		}
 	}
-	return checkpoint.Run[position]{Format: checkpointFormat, Identity: []checkpoint.Part{
+	return []run.Part{
 		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", r.problem.Name, r.problem.Dim)},
 		{Name: "data", Value: hex.EncodeToString(digest.Sum(nil))},
 		{Name: "kernel", Value: string(kernel)},
 		{Name: "seed", Value: fmt.Sprint(r.Seed)},
 		{Name: "settings", Value: settings},
 		{Name: "backend", Value: r.engine.Name()},
-	}}, nil
+	}, nil
 }
 
-func (r *run) checkpointIfDue() error {
-	if r.Checkpoint == "" || time.Since(r.saved) < r.CheckpointEvery {
-		return nil
-	}
-	return r.checkpoint()
-}
-
-// checkpoint writes the state of the device, the draws so far and where the run stands.
-func (r *run) checkpoint() error {
-	if r.Checkpoint == "" {
-		return nil
-	}
-	kept, err := r.blankCheckpoint()
+// Keep is the state of the device, the draws so far and where the run stands.
+func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
+	kept, err := r.state.Host(r.carrier.Names()...)
 	if err != nil {
-		return fmt.Errorf("mcmc: checkpoint: %w", err)
+		return nil, nil, err
 	}
-	kept.Head = r.position
-	kept.Head.Before = r.elapsed()
-	if kept.Tensors, err = r.state.Host(r.carrier.Names()...); err != nil {
-		return fmt.Errorf("mcmc: checkpoint: %w", err)
+	if most := r.mostKept(); most > 0 {
+		kept[drawsName] = r.draws.first(most).Tensor()
 	}
+	return r.position, kept, nil
+}
+
+// drawsName is the draws' in a checkpoint.
+const drawsName = "draws"
+
+// mostKept is the largest number of draws that a chain has.
+func (r *sampling) mostKept() int {
 	most := 0
 	for _, t := range r.Tallies {
 		most = max(most, t.Kept)
 	}
-	if most > 0 {
-		kept.Tensors["draws"] = r.draws.first(most).Tensor()
-	}
-	if err := kept.Write(r.Checkpoint); err != nil {
-		return fmt.Errorf("mcmc: checkpoint: %w", err)
-	}
-	r.saved = time.Now()
-	return nil
+	return most
 }
 
-// restore goes on from the checkpoint if there is one, and says whether there is.
-func (r *run) restore() (resumed bool, err error) {
-	if r.Checkpoint == "" {
-		return false, nil
-	}
-	kept, err := r.blankCheckpoint()
-	if err != nil {
-		return false, fmt.Errorf("mcmc: checkpoint: %w", err)
-	}
-	resumed, err = kept.Resume(r.Checkpoint, r.Replace)
-	if err != nil {
-		return false, fmt.Errorf("mcmc: resuming: %w", err)
-	}
-	if !resumed {
-		return false, nil
-	}
-	if err := r.adopt(kept); err != nil {
-		return false, fmt.Errorf("mcmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
-	}
-	return true, nil
-}
-
-func (r *run) adopt(kept checkpoint.Run[position]) error {
-	if err := kept.Into(r.state, r.carrier.Names()); err != nil {
+// Adopt takes over a checkpoint: the draws and where the run stands. The chains' state stays on the host until Begin.
+func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var at position
+	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
-	if draws := kept.Tensors["draws"]; draws != nil {
+	if err := r.plausible(at); err != nil {
+		return err
+	}
+	r.position = at
+	if most := r.mostKept(); most > 0 {
+		draws, err := run.Tensor(kept, drawsName, shapes.Make(r.DType, r.Chains*most, r.problem.Dim))
+		if err != nil {
+			return err
+		}
 		if err := r.draws.adopt(draws); err != nil {
 			return err
 		}
 		draws.FinalizeAll() //nolint:errcheck // freeing a copy
 	}
-	if len(kept.Head.Tallies) != r.Chains {
-		return fmt.Errorf("it has tallies of %d chains, not %d", len(kept.Head.Tallies), r.Chains)
+	r.adopted = kept
+	return nil
+}
+
+// plausible is an error if no run with these settings can stand there.
+func (r *sampling) plausible(at position) error {
+	if at.Move < 0 || at.WarmUpMoves < 0 || at.WarmUpMoves > at.Move || at.WarmUpTime < 0 {
+		return fmt.Errorf("it stands at move %d, after %d moves of the warm-up in %v", at.Move, at.WarmUpMoves, at.WarmUpTime)
 	}
-	r.position = kept.Head
+	if len(at.Tallies) != r.Chains {
+		return fmt.Errorf("it has tallies of %d chains, not %d", len(at.Tallies), r.Chains)
+	}
+	for chain, t := range at.Tallies {
+		counts := []int{t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Noises, t.Skews, t.Errors, t.Energies}
+		drawn := min(t.Transitions/r.Thin, r.Draws)
+		if slices.Min(counts) < 0 || t.Transitions > at.Move-at.WarmUpMoves || t.Kept != drawn || t.Closed != (t.Kept == r.Draws) {
+			return fmt.Errorf("chain %d has %d transitions and %d draws after %d moves", chain, t.Transitions, t.Kept, at.Move-at.WarmUpMoves)
+		}
+	}
+	scale, step := at.Tuned.Scale, at.Tuned.StepSize
+	wrong := func(v float64) bool { return !(v > 0) || math.IsInf(v, 1) }
+	if step != 0 && wrong(step) || slices.ContainsFunc(scale, wrong) {
+		return fmt.Errorf("it has a step size of %v and scales of %v", step, scale)
+	}
+	if len(scale) != 0 && len(scale) != r.problem.Dim {
+		return fmt.Errorf("it has scales of %d coordinates, not %d", len(scale), r.problem.Dim)
+	}
+	for _, name := range at.Tells {
+		if !slices.Contains(infoNames[:], name) {
+			return fmt.Errorf("its kernel tells a field %q of Info, which there is not", name)
+		}
+	}
+	if w := at.Warming; w != nil {
+		dims := len(w.Window.Mean)
+		if w.Done < 0 || w.Done >= r.WarmUp || len(w.Waiting) != r.Chains || len(w.Window.Squares) != dims || dims != 0 && dims != r.problem.Dim {
+			return fmt.Errorf("its warm-up has made %d of %d transitions of %d chains, with a window of %d and %d coordinates",
+				w.Done, r.WarmUp, len(w.Waiting), dims, len(w.Window.Squares))
+		}
+		if w.Tunes != r.tunes(r.kernel) || w.Tunes && dims != r.problem.Dim {
+			return fmt.Errorf("its warm-up tunes: %v, with a window of %d coordinates", w.Tunes, dims)
+		}
+	}
+	return nil
+}
+
+// resume puts the chains where the checkpoint left them.
+func (r *sampling) resume() error {
+	if tells := r.carrier.tellsOf(); !slices.Equal(r.Tells, tells) {
+		return fmt.Errorf("its kernel tells the fields %q of Info, but %T tells %q", r.Tells, r.kernel, tells)
+	}
+	for name, want := range r.carrier.Shapes() {
+		t, err := run.Tensor(r.adopted, name, want)
+		if err != nil {
+			return err
+		}
+		r.state.Set(name, t)
+	}
+	r.adopted = nil
 	return nil
 }

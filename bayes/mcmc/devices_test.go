@@ -75,12 +75,12 @@ func TestDevices(t *testing.T) {
 				}
 				settings.Devices, settings.Checkpoint = 2, ""
 			}
-			r, err := sampler.newRun(settings)
+			r, err := sampler.newSampling(settings)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer r.state.Close()
-			if err := r.begin(); err != nil {
+			defer r.close()
+			if err := r.Begin(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			for _, name := range r.state.Names() {

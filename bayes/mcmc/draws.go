@@ -203,12 +203,13 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	return true
 }
 
-func (t *tally) stats(m *moves) ChainStats {
+// stats are what the tally says of a chain; acceptance: whether the kernel tells any.
+func (t *tally) stats(acceptance bool) ChainStats {
 	s := ChainStats{
 		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Divergences: t.Divergences, NonFinite: t.NonFinite, Gradients: t.Gradients,
 		MaxEnergyError: math.NaN(), MeanEnergyError: math.NaN(), EnergyBFMI: math.NaN(),
 	}
-	if m.tells(infoAcceptance) && t.Transitions > 0 {
+	if acceptance && t.Transitions > 0 {
 		s.Acceptance = t.Acceptance / float64(t.Transitions)
 	}
 	if t.Noises > 0 {

@@ -96,7 +96,8 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 	return m, err
 }
 
-func (m *moves) close() {
+// Close frees the programs.
+func (m *moves) Close() {
 	m.start.Close()
 	m.step.Close()
 	if m.maskedStep != m.step {

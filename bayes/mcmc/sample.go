@@ -5,22 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Status says how a run ended.
-type Status string
+// Status says how a run ended: run.Status.
+type Status = run.Status
 
 // The ways to end.
 const (
-	Completed Status = "completed"
-	Cancelled Status = "cancelled" // by the context: the draws are those that all chains had made
-	Stopped   Status = "stopped"   // by Problem.HostInputs: likewise; Result.Stopped says why
+	Completed = run.Completed
+	Cancelled = run.Cancelled // by the context: the draws are those that all chains had made
+	Stopped   = run.Stopped   // by Problem.HostInputs, or by a checkpoint that could not be written: likewise
 )
 
 // Errors that Sample wraps; test for them with errors.Is.
@@ -37,42 +39,49 @@ var (
 type Result struct {
 	Draws  *Draws
 	Chains []ChainStats // one for each chain, over its draws
-	Tuned  Tuned        // step size and scales that the draws were made with; its StepSize is 0 for kernels that are not Tunable
-	Status Status
-	// Stopped is the error of Problem.HostInputs that ended the run; nil if none did.
-	Stopped error
-	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted, or the sum of Info.Length; 0 for kernels that tell neither.
+	// Tuned are the step size and scales that the draws were made with; its StepSize is 0 for kernels that are not Tunable.
+	Tuned  Tuned
+	Status run.Status
+	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted, or
+	// the sum of Info.Length; 0 for kernels that tell neither.
 	Gradients int
-	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains) is the share of what was
-	// evaluated that counts.
+	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains) is
+	// the share of what was evaluated that counts.
 	Moves, WarmUpMoves int
 	Elapsed            time.Duration // over all sessions
 	Sampling           time.Duration // of it after the warm-up
 }
 
-// Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as it has ended the one
-// before, and gives exactly the first Settings.Draws of its draws: a fast chain's draws do not displace a slow one's.
+// Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as it
+// has ended the one before, and gives exactly the first Settings.Draws of its draws: a fast chain's draws do not displace
+// a slow one's.
 //
-// A cancelled context is no error: the result holds the draws that all chains had made, with the status Cancelled. Errors wrap ErrStart, ErrStuck or
-// ErrStepSize where these are at fault.
+// A cancelled context is no error: the result holds the draws that all chains had made, with the status Cancelled. Where
+// Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is a result beside the error: the
+// draws that all chains had made, with the status Stopped (Completed, if only the last checkpoint failed). Of other errors
+// there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these are at fault.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()
 	return sampler.Sample(ctx, settings)
 }
 
-// run is a sampling in progress: the compiled moves, the state on the device, and what the host keeps.
-type run struct {
+// sampling is a run.Machine: the compiled moves, the state on the device, and what the host keeps. Moves and state are
+// there from Begin on.
+type sampling struct {
 	Settings
 	*moves
-	engine *compute.Engine
-	state  *compute.State
-	draws  *Draws
+	problem Problem
+	kernel  Kernel
+	sampler *Sampler
+	engine  *compute.Engine
+	state   *compute.State
+	draws   *Draws
 	position
+	session *run.Run
+	adopted map[string]*tensors.Tensor // what a checkpoint kept, until Begin
 
-	begun    time.Time
-	saved    time.Time // last checkpoint
-	reported time.Time
+	giveBack func() // the moves, to the sampler
 }
 
 // position is where a run stands, but for the state on the device and the draws.
@@ -83,75 +92,96 @@ type position struct {
 	Warming     *warming      `json:"warming,omitempty"` // nil when the warm-up is over
 	Tuned       Tuned         `json:"tuned"`             // now
 	Tallies     []tally       `json:"tallies"`           // one for each chain
-	Done        bool          `json:"done"`              // all draws are made
-	Before      time.Duration `json:"before"`            // of earlier sessions
-	status      Status
-	stopped     error
+	Tells       []string      `json:"tells"`             // the fields of Info that the kernel gives
 }
 
-// newRun checks everything, prepares what is not compiled yet and puts the data on the device.
-func (s *Sampler) newRun(settings Settings) (*run, error) {
-	problem, kernel := s.Problem, s.Kernel
-	settings, err := settings.withDefaults(problem, kernel)
+// newSampling checks everything that needs no graph.
+func (s *Sampler) newSampling(settings Settings) (*sampling, error) {
+	settings, err := settings.withDefaults(s.Problem, s.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Settings: settings, begun: time.Now(), saved: time.Now()}
+	r := &sampling{Settings: settings, problem: s.Problem, kernel: s.Kernel, sampler: s}
 	if r.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
 	if err := r.engine.CheckDevices(settings.Devices, settings.Chains); err != nil {
 		return nil, fmt.Errorf("mcmc: Settings.Devices is %d, Settings.Chains %d: %w", settings.Devices, settings.Chains, err)
 	}
-	if r.moves, err = s.moves(r.engine, settings); err != nil {
-		return nil, err
+	r.draws = newDraws(settings.Chains, settings.Draws, s.Problem.Dim, settings.DType)
+	r.Tallies = make([]tally, settings.Chains)
+	r.position.Tuned = settings.Tuned
+	if t, ok := s.Kernel.(Tunable); ok && r.position.Tuned.StepSize == 0 {
+		r.position.Tuned.StepSize, _ = t.Tune()
 	}
-	sharding := compute.Sharding{Devices: settings.Devices, Particles: r.carrier.Names()}
+	if settings.WarmUp > 0 {
+		r.Warming = newWarming(settings, s.Kernel, s.Problem.Dim)
+	}
+	r.session = run.New(r, run.Options{
+		Owner: "mcmc", Checkpoint: settings.Checkpoint, Format: checkpointFormat, Every: settings.CheckpointEvery,
+		Replace: settings.Replace, Progress: settings.Progress,
+	})
+	return r, nil
+}
+
+// close gives back what Begin took.
+func (r *sampling) close() {
+	if r.state != nil {
+		r.state.Close()
+	}
+	if r.giveBack != nil {
+		r.giveBack()
+	}
+}
+
+// Begin prepares what is not compiled yet, puts the data on the device, and the chains where a checkpoint left them or
+// where they are to begin.
+func (r *sampling) Begin(context.Context) error {
+	var err error
+	if r.moves, r.giveBack, err = r.sampler.moves(r.engine, r.Settings); err != nil {
+		return err
+	}
+	sharding := compute.Sharding{Devices: r.Devices, Particles: r.carrier.Names()}
 	if r.state, err = compute.NewShardedState(r.engine, sharding); err != nil {
-		return nil, fmt.Errorf("mcmc: %w", err)
+		return fmt.Errorf("mcmc: %w", err)
 	}
+	if err := r.load(); err != nil {
+		return fmt.Errorf("mcmc: %w", err)
+	}
+	r.setScale()
+	if r.adopted == nil {
+		r.Tells = r.carrier.tellsOf()
+		return r.begin()
+	}
+	if err := r.resume(); err != nil {
+		return fmt.Errorf("mcmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
+	}
+	return nil
+}
+
+// load puts the data on the device.
+func (r *sampling) load() error {
 	put := func(as, what string, t *tensors.Tensor) error {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
-			return fmt.Errorf("mcmc: %s: %w", what, err)
+			return fmt.Errorf("%s: %w", what, err)
 		}
 		r.state.Set(as, local)
 		return nil
 	}
-	for name, t := range problem.Data {
-		if err == nil {
-			err = put(dataPrefix+name, fmt.Sprintf("Problem.Data[%q]", name), t)
+	for name, t := range r.problem.Data {
+		if err := put(dataPrefix+name, fmt.Sprintf("Problem.Data[%q]", name), t); err != nil {
+			return err
 		}
 	}
-	if err == nil && problem.Start != nil {
-		err = put(startName, "Problem.Start", problem.Start)
-	}
-	if err != nil {
-		r.state.Close()
-		return nil, err
-	}
-	r.draws = newDraws(settings.Chains, settings.Draws, problem.Dim, settings.DType)
-	r.Tallies = make([]tally, settings.Chains)
-	r.position.Tuned = settings.Tuned
-	if t, ok := kernel.(Tunable); ok && r.position.Tuned.StepSize == 0 {
-		r.position.Tuned.StepSize, _ = t.Tune()
-	}
-	if settings.WarmUp > 0 {
-		r.Warming = newWarming(settings, kernel, problem.Dim)
-	}
-	return r, nil
-}
-
-// begin goes on from a checkpoint, or draws where the chains begin.
-func (r *run) begin() error {
-	resumed, err := r.restore()
-	if err != nil {
-		return err
-	}
-	r.setScale()
-	if resumed {
+	if r.problem.Start == nil {
 		return nil
 	}
+	return put(startName, "Problem.Start", r.problem.Start)
+}
+
+// begin draws where the chains begin.
+func (r *sampling) begin() error {
 	start, err := r.start.Run(r.state, append([]any{random.SeedWords(r.Seed)}, r.problem.blank()...)...)
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)
@@ -165,13 +195,14 @@ func (r *run) begin() error {
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, and check the data for NaN", ErrStart, bad, r.Chains, first)
+		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
+			"and check the data for NaN", ErrStart, bad, r.Chains, first)
 	}
-	return r.checkpoint() // an unwritable folder shows now, not after hours
+	return nil
 }
 
 // setScale puts the scales on the device, if the moves take any.
-func (r *run) setScale() {
+func (r *sampling) setScale() {
 	if !r.scaled {
 		return
 	}
@@ -184,46 +215,26 @@ func (r *run) setScale() {
 	r.state.Set("scale", compute.Floats(r.dtype, r.position.Tuned.Scale, r.problem.Dim))
 }
 
-// loop makes moves until the run ends.
-func (r *run) loop(ctx context.Context) error {
-	for r.status == "" {
-		if r.Done {
-			r.status = Completed
-			break
-		}
-		if ctx.Err() != nil {
-			r.status = Cancelled
-			break
-		}
-		var err error
-		if r.Warming != nil {
-			err = r.warm(ctx)
-		} else {
-			err = r.draw(ctx)
-		}
-		if e := (*unanswered)(nil); errors.As(err, &e) { // nothing has moved
-			r.status, err = Cancelled, nil
-			if ctx.Err() == nil {
-				r.status, r.stopped = Stopped, e
-			}
-		}
-		if err == nil {
-			err = r.checkpointIfDue()
-		}
-		if err != nil {
-			return err
-		}
-		r.report(false)
+// Step makes a move of the warm-up or of the draws.
+func (r *sampling) Step(ctx context.Context) error {
+	if r.Warming != nil {
+		return r.warm(ctx)
 	}
-	r.report(true)
-	if err := r.checkpoint(); err != nil {
-		return err
+	return r.draw(ctx)
+}
+
+// Status is Completed once all chains have their draws.
+func (r *sampling) Status() run.Status {
+	for _, t := range r.Tallies {
+		if !t.Closed {
+			return ""
+		}
 	}
-	return nil
+	return run.Completed
 }
 
 // advance makes a move: of all chains if moving is nil.
-func (r *run) advance(ctx context.Context, moving []bool) (moveRecord, error) {
+func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, error) {
 	program, inputs := r.step, []any{random.SeedWords(r.Seed), uint32(r.Move), r.position.Tuned.StepSize}
 	if moving != nil && r.maskedStep != r.step {
 		program, inputs = r.maskedStep, append(inputs, moving)
@@ -241,16 +252,17 @@ func (r *run) advance(ctx context.Context, moving []bool) (moveRecord, error) {
 }
 
 // draw makes one move after the warm-up and keeps the draws of the chains that have ended a transition in it.
-func (r *run) draw(ctx context.Context) error {
+func (r *sampling) draw(ctx context.Context) error {
 	t, err := r.advance(ctx, nil)
 	if err != nil {
 		return err
 	}
 	var phi *tensors.Tensor
-	left, transitions := 0, 0
+	transitions := 0
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
-		if ended := tally.add(t, chain, r.kernel.Carries()); ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
+		ended := tally.add(t, chain, r.kernel.Carries())
+		if ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
 			if phi == nil {
 				if phi, err = r.host("phi"); err != nil {
 					return err
@@ -264,19 +276,15 @@ func (r *run) draw(ctx context.Context) error {
 				tally.Closed = true
 			}
 		}
-		if !tally.Closed {
-			left++
-		}
 		transitions += tally.Transitions
 	}
-	r.Done = left == 0
-	if r.Done || transitions >= maxRejections {
+	if r.Status() != "" || transitions >= maxRejections {
 		return r.stuck()
 	}
 	return nil
 }
 
-func (r *run) host(name string) (*tensors.Tensor, error) {
+func (r *sampling) host(name string) (*tensors.Tensor, error) {
 	copies, err := r.state.Host(name)
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: %w", err)
@@ -284,43 +292,50 @@ func (r *run) host(name string) (*tensors.Tensor, error) {
 	return copies[name], nil
 }
 
-func (r *run) elapsed() time.Duration { return r.Before + time.Since(r.begun) }
-
-// report calls Progress, but not more than about ten times a second.
-func (r *run) report(end bool) {
-	if r.Progress == nil || !end && time.Since(r.reported) < 100*time.Millisecond {
-		return
-	}
-	r.reported = time.Now()
-	p := Progress{
-		WarmUp: r.WarmUp, WarmUps: r.WarmUp, AllDraws: r.Chains * r.Settings.Draws, Moves: r.Move, StepSize: r.position.Tuned.StepSize, Elapsed: r.elapsed(),
-	}
-	sum, transitions := 0.0, 0
+// Progress is where the run stands, but for the times.
+func (r *sampling) Progress() run.Progress {
+	p := run.Progress{Stage: "draws", Steps: r.Chains * r.Settings.Draws}
+	acceptance, transitions, divergences := 0.0, 0, 0
 	for _, t := range r.Tallies {
-		p.Draws += t.Kept
-		p.Divergences += t.Divergences
-		sum += t.Acceptance
+		p.Step += t.Kept
+		divergences += t.Divergences
+		acceptance += t.Acceptance
 		transitions += t.Transitions
 	}
-	p.Acceptance = sum / float64(transitions)
+	acceptance /= float64(transitions)
 	if r.Warming != nil {
-		p.WarmUp, p.Acceptance = r.Warming.Done, r.Warming.Last
+		p.Stage, p.Step, p.Steps, acceptance = "warm-up", r.Warming.Done, r.WarmUp, r.Warming.Last
 	}
-	if !r.tells(infoAcceptance) {
-		p.Acceptance = math.NaN()
+	if r.tells(infoAcceptance) {
+		p.Scores = append(p.Scores, run.Score{Name: "acceptance", Value: acceptance})
 	}
-	r.Progress(p)
+	if r.tunable() {
+		p.Scores = append(p.Scores, run.Score{Name: "step size", Value: r.position.Tuned.StepSize})
+	}
+	if r.tells(infoDivergent) {
+		p.Scores = append(p.Scores, run.Score{Name: "divergences", Value: float64(divergences)})
+	}
+	return p
+}
+
+// tells says whether the kernel gives a field of Info.
+func (r *sampling) tells(f info) bool { return slices.Contains(r.Tells, infoNames[f]) }
+
+// tunable says whether the kernel takes a step size.
+func (r *sampling) tunable() bool {
+	_, ok := r.kernel.(Tunable)
+	return ok
 }
 
 // result keeps as many draws of each chain as all have.
-func (r *run) result() (*Result, error) {
+func (r *sampling) result() *Result {
 	common := r.Settings.Draws
 	for _, t := range r.Tallies {
 		common = min(common, t.Kept)
 	}
 	result := &Result{
-		Draws: r.draws.first(common), Tuned: r.position.Tuned, Status: r.status, Stopped: r.stopped,
-		Moves: r.Move - r.WarmUpMoves, WarmUpMoves: r.WarmUpMoves, Elapsed: r.elapsed(),
+		Draws: r.draws.first(common), Tuned: r.position.Tuned, Status: r.session.Status(),
+		Moves: r.Move - r.WarmUpMoves, WarmUpMoves: r.WarmUpMoves, Elapsed: r.session.Elapsed(),
 	}
 	if r.Warming == nil {
 		result.Sampling = result.Elapsed - r.WarmUpTime
@@ -329,8 +344,8 @@ func (r *run) result() (*Result, error) {
 		result.Tuned.StepSize = 0
 	}
 	for _, t := range r.Tallies {
-		result.Chains = append(result.Chains, t.stats(r.moves))
+		result.Chains = append(result.Chains, t.stats(r.tells(infoAcceptance)))
 		result.Gradients += t.Gradients
 	}
-	return result, nil
+	return result
 }

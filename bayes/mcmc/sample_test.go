@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -189,8 +190,8 @@ func TestCheckpoint(t *testing.T) {
 		left := 0
 		for sitting, looks := range []int{17, 113, whole.WarmUpMoves + 25 - 130, 20, 1 << 30} {
 			left = looks
-			var last Progress
-			settings.Progress = func(p Progress) { last = p }
+			var last run.Progress
+			settings.Progress = func(p run.Progress) { last = p }
 			result, err := sampler.Sample(after{context.Background(), &left}, settings)
 			if err != nil {
 				t.Fatal(err)
@@ -217,7 +218,7 @@ func TestCheckpoint(t *testing.T) {
 			if !slices.Equal(result.Chains, whole.Chains) || result.Moves != whole.Moves || result.Gradients != whole.Gradients {
 				t.Errorf("resumed: %+v, uninterrupted %+v", result.Chains, whole.Chains)
 			}
-			if last.Draws != 60 || last.AllDraws != 60 || last.WarmUp != 40 || last.Moves != whole.Moves+whole.WarmUpMoves || !(last.Acceptance > 0) {
+			if last.Stage != "draws" || last.Step != 60 || last.Steps != 60 || !(last.Score("acceptance") > 0) || !(last.Score("step size") > 0) {
 				t.Errorf("progress at the end: %+v", last)
 			}
 		}
@@ -405,7 +406,7 @@ func TestTally(t *testing.T) {
 			}
 		}
 	}
-	got := sum.stats(m)
+	got := sum.stats(true)
 	want := ChainStats{
 		Transitions: 4, Acceptance: .65, Accepted: 2, Divergences: 1, NonFinite: 4, Gradients: 16, MaxEnergyError: 1.5, MeanEnergyError: .75,
 		EnergyBFMI: (4 + 1 + 16) / (3 * stat.Variance(energies, nil)),
@@ -443,8 +444,8 @@ func TestSampler(t *testing.T) {
 				t.Errorf("seed %d: the sampler's last draw is %v, Sample's %v", c.seed, got.Draws.At(3, 29), want.Draws.At(3, 29))
 			}
 		}
-		if len(sampler.compiled) != 1 {
-			t.Errorf("it compiled %d times", len(sampler.compiled))
+		if n := sampler.compiled.Made(); n != 1 {
+			t.Errorf("it compiled %d times", n)
 		}
 	})
 }

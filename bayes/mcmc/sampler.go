@@ -7,57 +7,56 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/run"
 )
 
-// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the same names and shapes, and compiles only once
-// for each number of chains and devices. Nothing else of the problem may change after the first run. It is for one goroutine at a time; close it at the end.
+// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the same
+// names and shapes, and compiles only once for each number of chains and devices. Nothing else of the problem may change
+// after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
 	Problem Problem
 	Kernel  Kernel
 
-	compiled map[string]*moves // by what they were compiled for
+	compiled run.Cache[programsKey, *moves]
 }
 
 // Close frees what was compiled.
-func (s *Sampler) Close() {
-	for _, m := range s.compiled {
-		m.close()
-	}
-	clear(s.compiled)
-}
+func (s *Sampler) Close() { s.compiled.Close() }
 
 // Sample is the function Sample with the sampler's problem and kernel.
 func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
-	r, err := s.newRun(settings)
+	r, err := s.newSampling(settings)
 	if err != nil {
 		return nil, err
 	}
-	defer r.state.Close()
-	if err := r.begin(); err != nil {
+	defer r.close()
+	if err := r.session.Loop(ctx); r.session.Status() == "" {
 		return nil, err
 	}
-	if err := r.loop(ctx); err != nil {
-		return nil, err
-	}
-	return r.result()
+	return r.result(), r.session.Err()
+}
+
+// programsKey is what a sampler's programs depend on, beside what all problems of a sampler have in common.
+type programsKey struct {
+	engine           *compute.Engine
+	chains, devices  int
+	dtype            compute.DType
+	scaled, hasStart bool
+	data             string // names of Problem.Data
 }
 
 // moves prepares the programs, or finds those of an earlier run of the same kind.
-func (s *Sampler) moves(engine *compute.Engine, settings Settings) (*moves, error) {
-	key := fmt.Sprint(engine, settings.Chains, settings.DType, settings.Devices, settings.scales(s.Kernel), slices.Sorted(maps.Keys(s.Problem.Data)), s.Problem.Start != nil)
-	if m, ok := s.compiled[key]; ok {
+func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, giveBack func(), err error) {
+	key := programsKey{
+		engine: engine, chains: settings.Chains, devices: settings.Devices, dtype: settings.DType,
+		scaled: settings.scales(s.Kernel), hasStart: s.Problem.Start != nil,
+		data: fmt.Sprintf("%q", slices.Sorted(maps.Keys(s.Problem.Data))),
+	}
+	m, giveBack, err = s.compiled.Take(key, func() (*moves, error) { return newMoves(engine, s.Problem, s.Kernel, settings) })
+	if err == nil {
 		m.problem = s.Problem
-		return m, nil
 	}
-	m, err := newMoves(engine, s.Problem, s.Kernel, settings)
-	if err != nil {
-		return nil, err
-	}
-	if s.compiled == nil {
-		s.compiled = map[string]*moves{}
-	}
-	s.compiled[key] = m
-	return m, nil
+	return m, giveBack, err
 }
 
 // Samplers are samplers by the kind of what they sample: for those who sample problems of a few kinds again and again. The zero value is ready; close it at the end.

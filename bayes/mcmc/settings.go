@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -74,25 +75,16 @@ type Settings struct {
 	CheckpointEvery time.Duration
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
 	Replace bool
-	// Progress, if set, is called after a move, at most about ten times a second, and at the end.
-	Progress func(Progress)
+	// Progress, if set, is called after a move, at most ten times a second, and at the end. Its stages are the "warm-up",
+	// whose steps are transitions, and the "draws", of all chains together; it scores the "acceptance", which is the last
+	// transition's in the warm-up and then the mean, the "step size" and the "divergences", as far as the kernel has them.
+	Progress func(run.Progress)
 }
 
 // Tuned is what a warm-up finds.
 type Tuned struct {
 	StepSize float64   `json:"step_size"` // in units of the scales; 0: not set
 	Scale    []float64 `json:"scale"`     // [D], of the coordinates; empty: 1
-}
-
-// Progress is where a run stands.
-type Progress struct {
-	WarmUp, WarmUps int     // transitions of the warm-up that are made, of all
-	Draws, AllDraws int     // made by all chains together, of all
-	Moves           int     // of all chains at once
-	StepSize        float64 // now; 0 for kernels that are not Tunable
-	Acceptance      float64 // mean: of the last transition of a warm-up, or of the draws so far; NaN if there is none
-	Divergences     int     // among the draws
-	Elapsed         time.Duration
 }
 
 // withDefaults fills in what is zero and checks the rest.

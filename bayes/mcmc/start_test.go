@@ -31,8 +31,8 @@ func TestStart(t *testing.T) {
 				}
 			}
 		}
-		if len(sampler.compiled) != 1 {
-			t.Errorf("it compiled %d times", len(sampler.compiled))
+		if n := sampler.compiled.Made(); n != 1 {
+			t.Errorf("it compiled %d times", n)
 		}
 		problem := standard()
 		problem.Start = compute.Floats(dtype, []float64{1, 2, 3, 4}, 1, 4)

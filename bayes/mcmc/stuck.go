@@ -9,7 +9,7 @@ import (
 const maxRejections = 1000
 
 // stuck is an error if no transition after the warm-up was accepted, or all diverged.
-func (r *run) stuck() error {
+func (r *sampling) stuck() error {
 	transitions, moved, divergences, nonFinite := 0, 0, 0, 0
 	for _, t := range r.Tallies {
 		transitions += t.Transitions

@@ -50,7 +50,7 @@ func newWarming(s Settings, kernel Kernel, dim int) *warming {
 }
 
 // warm makes one move of the warm-up.
-func (r *run) warm(ctx context.Context) error {
+func (r *sampling) warm(ctx context.Context) error {
 	w := r.Warming
 	if w.Tunes && r.position.Tuned.StepSize == 0 {
 		r.position.Tuned.StepSize = 1
@@ -85,13 +85,13 @@ func (r *run) warm(ctx context.Context) error {
 		return err
 	}
 	if w.Done == r.WarmUp {
-		r.Warming, r.WarmUpTime = nil, r.elapsed()
+		r.Warming, r.WarmUpTime = nil, r.session.Elapsed()
 	}
 	return nil
 }
 
 // tune learns from a transition of all chains, whose mean acceptance is Last.
-func (r *run) tune() error {
+func (r *sampling) tune() error {
 	w, tuned := r.Warming, &r.position.Tuned
 	if !w.Tunes {
 		w.Done++

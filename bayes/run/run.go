@@ -47,8 +47,8 @@ type Machine interface {
 	// Begin prepares the first step of a session: it compiles, and puts the state that was adopted, or else the initial
 	// one, where the steps find it. It is not called where Adopt took over a finished run.
 	Begin(ctx context.Context) error
-	// Step makes one step. It counts only if the error is nil. An error that wraps the context's ends the run as
-	// Cancelled, one of Stop as Stopped; after both the state must be that before the step.
+	// Step makes one step. An error that wraps the context's ends the run as Cancelled, one of Stop as Stopped; after both
+	// the state must be that of a whole step, this one or the one before. Any other error ends it without a result.
 	Step(ctx context.Context) error
 	// Status is Completed or StoppedEarly once the algorithm is done, and empty before. It follows from the state.
 	Status() Status
@@ -198,23 +198,11 @@ func (r *Run) open(ctx context.Context) (finished bool, err error) {
 
 // step makes one step and writes the checkpoint where it is due; false: the step did not count.
 func (r *Run) step(ctx context.Context) bool {
-	err := r.machine.Step(ctx)
-	stop := (*stopped)(nil)
-	switch cancelled := ctx.Err(); {
-	case err == nil:
-		r.status = r.machine.Status()
-	case cancelled != nil && (errors.Is(err, cancelled) || errors.Is(err, context.Cause(ctx)) || errors.As(err, &stop)):
-		r.status = Cancelled
-		return false
-	case errors.As(err, &stop):
-		r.status, r.err = Stopped, err
-		err = r.save() // the state before the step is good
-		r.err = errors.Join(r.err, err)
-		return false
-	default:
-		r.err = err
+	if err := r.machine.Step(ctx); err != nil {
+		r.fail(ctx, err)
 		return false
 	}
+	r.status = r.machine.Status()
 	if r.status == "" && r.Checkpoint != "" && time.Since(r.saved) >= r.Every {
 		if err := r.save(); err != nil {
 			r.status, r.err = Stopped, err
@@ -223,11 +211,25 @@ func (r *Run) step(ctx context.Context) bool {
 	return true
 }
 
+// fail ends the run with an error of a step.
+func (r *Run) fail(ctx context.Context, err error) {
+	stop := (*stopped)(nil)
+	whole := errors.As(err, &stop) // the state is
+	switch cancelled := ctx.Err(); {
+	case cancelled != nil && (whole || errors.Is(err, cancelled) || errors.Is(err, context.Cause(ctx))):
+		r.status = Cancelled
+	case whole:
+		r.status, r.err = Stopped, errors.Join(err, r.save())
+	default:
+		r.err = err
+	}
+}
+
 // stopped is an error of Stop.
 type stopped struct{ error }
 
 func (s *stopped) Unwrap() error { return s.error }
 
-// Stop marks an error of Machine.Step after which the state is that before the step, such as that of a service that
-// gave no answer: the run ends with the status Stopped and a result.
+// Stop marks an error of Machine.Step after which the state is that of a whole step, such as that of a service that gave
+// no answer: the run ends with the status Stopped and a result.
 func Stop(err error) error { return &stopped{err} }
