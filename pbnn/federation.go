@@ -49,8 +49,8 @@ type ShardSettings struct {
 // at draws from the prior.
 //
 // A shard that fails or is late is asked the same again, after a pause that doubles each time; as its answer is a
-// function of the question, nothing is counted twice. If it stays silent the step is not made: the result holds the
-// draws before it, with the status mcmc.Stopped and the reason in Chains.Stopped; a checkpoint goes on with that step.
+// function of the question, nothing is counted twice. If it stays silent the step is not made: beside the error, which
+// says why, there is a result with the draws before it and the status run.Stopped; a checkpoint goes on with that step.
 // So it is, at once, where an answer is from other rows than the shard described at the start, by number or hash
 // (ErrShard): no shard is left out of a run, since the draws before and after would be of different posteriors. A shard
 // with another model or type is refused before the first step, with ErrShard too.
@@ -119,23 +119,18 @@ func (f *federation) sample(
 		d.perMove /= 2 // of the moves that a step takes
 	}
 	chains, err := mcmc.Sample(ctx, f.problem(d), kernel, f.Settings)
-	if err != nil {
+	if chains == nil {
 		err = explain(err, f.sampler, smallest) // of whose rows BatchSize is a part
 		for _, warning := range f.warnings() {
 			err = fmt.Errorf("%w; %s", err, warning)
 		}
 		return nil, err
 	}
-	if chains.Draws.PerChain == 0 {
-		err := errors.Join(chains.Stopped, context.Cause(ctx))
-		return nil, fmt.Errorf("pbnn: ended before all chains had a draw: %w", err)
+	result, err := d.finish(ctx, f.sampler, chains, nil, err)
+	if result != nil {
+		result.Warnings = append(result.Warnings, f.warnings()...)
 	}
-	result, err := d.result(f.sampler, chains, nil)
-	if err != nil {
-		return nil, err
-	}
-	result.Warnings = append(result.Warnings, f.warnings()...)
-	return result, nil
+	return result, err
 }
 
 // federation is a run over shards.

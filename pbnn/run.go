@@ -52,8 +52,10 @@ type Result struct {
 // Sample runs J chains of a sampler of the model's stochastic parameters, given data in raw units. Nothing may be shared in the model: where something is, train first and
 // take SampleFrom. Chains begin at draws from the prior.
 //
-// A cancelled context is no error once all chains have a draw: the result holds what there is, with the status mcmc.Cancelled. Errors wrap mcmc.ErrStart, mcmc.ErrStuck
-// or mcmc.ErrStepSize where these are at fault; of chains that noise has stopped the error says what n and M would do.
+// A cancelled context is no error once all chains have a draw: the result holds what there is, with the status
+// run.Cancelled. Where a checkpoint cannot be written there is a result beside the error, as of mcmc.Sample. Errors wrap
+// mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these are at fault; of chains that noise has stopped the error
+// says what n and M would do.
 func Sample(ctx context.Context, model bayes.Model, data *dataset.Dataset, sampler Sampler, settings Settings) (*Result, error) {
 	joined, err := fit.New("pbnn", model, dataset.Parts{Train: data})
 	if err != nil {
@@ -118,13 +120,24 @@ func (d *prepared) sample(ctx context.Context, sampler Sampler) (*Result, error)
 		return nil, err
 	}
 	chains, err := mcmc.Sample(ctx, problem, kernel, d.settings.Settings)
-	if err != nil {
+	if chains == nil {
 		return nil, explain(err, sampler, d.rows)
 	}
+	return d.finish(ctx, sampler, chains, trials, err)
+}
+
+// finish makes a result of what chains have drawn until they came to their end, or until an error stopped them.
+func (d *prepared) finish(
+	ctx context.Context, sampler Sampler, chains *mcmc.Result, trials []Trial, stopped error,
+) (*Result, error) {
 	if chains.Draws.PerChain == 0 {
-		return nil, fmt.Errorf("pbnn: cancelled before all chains had a draw: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("pbnn: ended before all chains had a draw: %w", errors.Join(stopped, context.Cause(ctx)))
 	}
-	return d.result(sampler, chains, trials)
+	result, err := d.result(sampler, chains, trials)
+	if stopped != nil {
+		stopped = fmt.Errorf("pbnn: %w", stopped)
+	}
+	return result, errors.Join(stopped, err)
 }
 
 // prepare checks the data and puts it into tensors.

@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // quick are settings of a short run.
@@ -111,8 +112,8 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := quick(computetest.Go(t))
 	s.Draws = 1_000_000
-	s.Progress = func(p mcmc.Progress) {
-		if p.Draws > 30 {
+	s.Progress = func(p run.Progress) {
+		if p.Stage == "draws" && p.Step > 30 {
 			cancel()
 		}
 	}

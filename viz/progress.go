@@ -5,13 +5,17 @@ import (
 	"html"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"time"
+
+	"gobnn/bayes/run"
 
 	"github.com/janpfeifer/gonb/gonbui"
 )
 
-// Progress shows how far something long has come: in a notebook a bar that is updated in place, elsewhere a line on standard error. It may be
-// used by several goroutines.
+// Progress shows how far something long has come: in a notebook a bar that is updated in place, elsewhere a line on
+// standard error. It may be used by several goroutines. Its Show is what the Settings of all samplers take as Progress.
 type Progress struct {
 	title string
 	out   io.Writer // nil in a notebook
@@ -29,6 +33,21 @@ func NewProgress(title string) *Progress {
 		p.out = os.Stderr
 	}
 	return p
+}
+
+// Show shows where a run stands: its stage, steps and scores, and the time that is left.
+func (p *Progress) Show(now run.Progress) {
+	var notes []string
+	if now.Stage != "" {
+		notes = append(notes, now.Stage)
+	}
+	for _, score := range now.Scores {
+		notes = append(notes, fmt.Sprintf("%s %.4g", score.Name, score.Value))
+	}
+	if now.Remaining > 0 {
+		notes = append(notes, fmt.Sprintf("%v left", now.Remaining.Round(time.Second)))
+	}
+	p.Update(now.Step, now.Steps, strings.Join(notes, ", "))
 }
 
 // Update shows that done of total steps are made, and a note beside it.

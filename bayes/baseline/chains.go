@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
+	runs "gobnn/bayes/run"
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -185,22 +186,21 @@ func (j *job) sample(ctx context.Context, before *Result, bound *bayes.BoundMode
 		s.Checkpoint = j.Checkpoint + "." + sampling
 	}
 	if j.Progress != nil {
-		s.Progress = func(p mcmc.Progress) {
-			j.Progress(Progress{
-				Stage: sampling, Step: p.WarmUp*s.Chains + p.Draws, Steps: p.WarmUps*s.Chains + p.AllDraws, Loss: nan, Validation: nan, Best: nan, Elapsed: p.Elapsed,
-			})
+		s.Progress = func(p runs.Progress) {
+			j.Progress(Progress{Stage: p.Stage, Step: p.Step, Steps: p.Steps, Loss: nan, Validation: nan, Best: nan, Elapsed: p.Elapsed})
 		}
 	}
 	chains, err := j.sampler(bound, problem, kernel).Sample(ctx, s)
 	if errors.Is(err, mcmc.ErrStuck) {
 		return nil, fmt.Errorf("%w: %w", ErrDiverged, err)
 	}
-	if err != nil {
+	if chains == nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}
 	if chains.Draws.PerChain == 0 {
-		return nil, fmt.Errorf("baseline: cancelled before all chains had a draw: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("baseline: ended before all chains had a draw: %w", errors.Join(err, context.Cause(ctx)))
 	}
+	stopped := err
 	lost := 0
 	for _, c := range chains.Chains {
 		if 10*c.NonFinite > c.Transitions { // beyond what floating point holds, and back, again and again
@@ -219,6 +219,9 @@ func (j *job) sample(ctx context.Context, before *Result, bound *bayes.BoundMode
 	if result.Status == "" || chains.Status != mcmc.Completed {
 		result.Status = Status(chains.Status)
 	}
+	if stopped != nil {
+		stopped = fmt.Errorf("baseline: %w", stopped)
+	}
 	result.Posterior, err = j.posterior(bound, result.Status, particles{phi: phi, psi: psi, chains: len(chains.Chains)})
-	return &result, err
+	return &result, errors.Join(stopped, err)
 }

@@ -125,7 +125,7 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 		return nil, err
 	}
 	result, err := j.method.fit(ctx, j)
-	if err != nil {
+	if result == nil || result.Posterior == nil {
 		return nil, err
 	}
 	result.Elapsed += time.Since(j.begun)

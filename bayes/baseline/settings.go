@@ -44,8 +44,8 @@ type Settings struct {
 
 // Progress is where a stage of a method stands.
 type Progress struct {
-	Stage       string  // "training", "collecting" (SWAG) or "sampling" (chains)
-	Step, Steps int     // of the stage: batches; for chains draws of all of them, warm-up included
+	Stage       string  // "training", "collecting" (SWAG), or of chains "warm-up" and "draws", see mcmc.Settings
+	Step, Steps int     // of the stage: batches; for chains transitions of the warm-up, and draws of all of them
 	Loss        float64 // of the last batch, see StepRecord; NaN for chains
 	Validation  float64 // NLPD of the last validation, mean over members; NaN before the first
 	Best        float64 // best so far, mean over members; NaN before the first

@@ -269,7 +269,7 @@ func TestResume(t *testing.T) {
 		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{}, MAPHMC{Kernel: kernel, Chains: 2, Draws: 50, WarmUp: 5}, SGLD{MiniBatchChains: MiniBatchChains{Epochs: 30}},
 	}
 	for _, method := range methods {
-		for _, stage := range []string{training, collecting, sampling} {
+		for _, stage := range []string{training, collecting, "draws"} {
 			t.Run(method.Name()+"/"+stage, func(t *testing.T) {
 				settings := Settings{Epochs: 30, BatchSize: 8, Seed: 4, Engine: goEngine(t)}
 				seen, parts := false, split3(t, line(60))

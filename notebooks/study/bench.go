@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/ohsmc"
 
@@ -233,7 +234,7 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 	begun := compiling
 	posterior, _, err := b.particles.Sample(within, f.posterior, train, a.Chains.Kernel, mcmc.Settings{
 		Chains: a.Chains.Chains, Draws: draws, WarmUp: a.Chains.WarmUp, Seed: seed,
-		Progress: func(p mcmc.Progress) {
+		Progress: func(run.Progress) {
 			if begun == compiling {
 				begun = time.Now()
 			}
