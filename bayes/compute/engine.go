@@ -39,8 +39,8 @@ var (
 // setupCommand installs XLA; it stands in every message about a missing plugin.
 const setupCommand = "go run ./notebooks setup"
 
-// Engine is an open backend: XLA through a PJRT plugin, or GoMLX's own Go backend. Engines are shared: whoever opens the
-// same configuration gets the same one. Safe for use by several goroutines.
+// Engine is an open backend: XLA through a PJRT plugin, or GoMLX's own Go backend. Engines are shared: whoever opens
+// the same configuration gets the same one. Safe for use by several goroutines.
 type Engine struct {
 	backend  backends.Backend
 	config   string
@@ -97,9 +97,10 @@ func goBackendReason() string {
 // devicesOption is how many devices a CPU is to be, in a configuration.
 const devicesOption = "cpu_devices"
 
-// Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend. A configuration that
-// is open already is shared. With XLA a CPU is one device, which uses all
-// processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to try what is meant for several. The errors wrap ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
+// Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend. A configuration
+// that is open already is shared. With XLA a CPU is one device, which uses all processors;
+// "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to try what is meant for several. The errors wrap
+// ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
 func Open(config string) (*Engine, error) {
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
@@ -216,8 +217,8 @@ func (e *Engine) Name() string {
 // IsXLA says whether the engine compiles with XLA.
 func (e *Engine) IsXLA() bool { return strings.HasPrefix(e.config, "xla") }
 
-// Close frees the backend and what lives on it. Every user of the same configuration shares it: call it at a program's end.
-// A later Open opens it anew.
+// Close frees the backend and what lives on it. Every user of the same configuration shares it: call it at a program's
+// end. A later Open opens it anew.
 func (e *Engine) Close() {
 	enginesMu.Lock()
 	defer enginesMu.Unlock()
@@ -236,8 +237,8 @@ func (e *Engine) Or() (*Engine, error) {
 	return Default()
 }
 
-// Try runs fn, which builds or runs graphs, and returns what it panics with as an error. A backend's exhausted memory comes
-// back wrapped in ErrOutOfMemory with advice.
+// Try runs fn, which builds or runs graphs, and returns what it panics with as an error. A backend's exhausted memory
+// comes back wrapped in ErrOutOfMemory with advice.
 func Try(fn func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {

@@ -165,7 +165,8 @@ func TestNothingIsLogged(t *testing.T) {
 	}
 }
 
-// Engines are shared by configuration; closing one frees it, twice does nothing, and the next Open gives another that works.
+// Engines are shared by configuration; closing one frees it, twice does nothing, and the next Open gives another that
+// works.
 func TestSharedAndClosed(t *testing.T) {
 	configs := []string{"go:ops_sequential,parallelism=1"}
 	if computetest.Engines(t)[0].IsXLA() {
@@ -236,7 +237,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Default takes the best plugin of a whole environment, of PJRT_PLUGIN_LIBRARY_PATH and of the home folder, and the Go backend where there is none.
+// Default takes the best plugin of a whole environment, of PJRT_PLUGIN_LIBRARY_PATH and of the home folder, and the Go
+// backend where there is none.
 func TestDefault(t *testing.T) {
 	var plugin string
 	if computetest.Engines(t)[0].IsXLA() {

@@ -19,10 +19,11 @@ static void return_freed_memory(void) {}
 */
 import "C"
 
-// keepFreedMemory tells glibc to keep what is freed. XLA's CPU client allocates its temporaries anew at each call; glibc
-// would hand large ones back to the kernel at once, and the next call would fault them in again, which costs up to half of
-// a step. Resident memory stays up to a third higher. The number of arenas is left as it is: with two, the threads' small matrix products
-// search the lists that the compiler has littered, and HMC on a network took 1.4 times as long. GOBNN_MALLOC=system turns it off.
+// keepFreedMemory tells glibc to keep what is freed. XLA's CPU client allocates its temporaries anew at each call;
+// glibc would hand large ones back to the kernel at once, and the next call would fault them in again, which costs up
+// to half of a step. Resident memory stays up to a third higher. The number of arenas is left as it is: with two, the
+// threads' small matrix products search the lists that the compiler has littered, and HMC on a network took 1.4 times
+// as long. GOBNN_MALLOC=system turns it off.
 func keepFreedMemory() { C.keep_freed_memory() }
 
 // returnFreedMemory hands back what is free now: the compiler's leavings, once a program is compiled.

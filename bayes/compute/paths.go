@@ -3,7 +3,8 @@ package compute
 import "gobnn/bayes/compute/environment"
 
 // CacheDir is the folder that holds what the project keeps between runs: the private environment, downloaded data and
-// the results of studies. It is $GOBNN_CACHE where that is set, else "gobnn" in the user's cache folder. It need not exist.
+// the results of studies. It is $GOBNN_CACHE where that is set, else "gobnn" in the user's cache folder. It need not
+// exist.
 func CacheDir() (string, error) { return environment.CacheDir() }
 
 // EnvironmentStamp is the file in EnvironmentDir that set-up writes last: without it the environment is not whole.

@@ -10,19 +10,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Plan says how the particle axis is cut into chunks, so that the activations of one chunk fit a budget. Its zero value is of
-// no use: make one with NewPlan.
+// Plan says how the particle axis is cut into chunks, so that the activations of one chunk fit a budget. Its zero value
+// is of no use: make one with NewPlan.
 type Plan struct {
 	Particles  int   // J
 	Chunk      int   // particles per chunk; the last may be smaller
 	Bytes      int64 // estimated activations of one chunk, on one device
-	Concurrent int   // how many chunks may be evaluated side by side; 0 is 1
+	Concurrent int   // how many chunks may be evaluated at a time; 0 is 1
 	Devices    int   // that share each chunk; 0 is 1
 }
 
-// The budget of one chunk's activations. Measured on a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller chunks, which
-// fit the caches, are no faster, while each costs compilation, and larger ones only take more memory. maxChunks
-// bounds the graph, which holds every chunk.
+// The budget of one chunk's activations. On a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller
+// chunks, which fit the caches, are no faster, while each costs compilation, and larger ones only take more memory.
+// maxChunks bounds the graph, which holds every chunk.
 const (
 	chunkBudget = 32 << 20
 	maxChunks   = 32
@@ -32,7 +32,8 @@ const (
 // bytesPerParticle estimates one particle's activations, forward and backward. chunk > 0 is taken as it is.
 func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	if particles < 1 || chunk < 0 {
-		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk at least 0 (0: chosen)", particles, chunk)
+		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk at least 0 "+
+			"(0: chosen)", particles, chunk)
 	}
 	if chunk == 0 {
 		fit := int(max(1, chunkBudget/max(1, bytesPerParticle)))
@@ -43,36 +44,39 @@ func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle}, nil
 }
 
-// Products of each particle's own large matrices, which networks whose layers are all stochastic consist of, run on one processor a chunk: a plan for
-// them has several chunks side by side.
+// XLA runs the products of each particle's own large matrices, of which networks with all layers stochastic consist, on
+// one processor a chunk: a plan for them has several chunks at a time.
 const (
-	maxLanes   = 8
-	worthLanes = 4 << 20 // activations of all particles below which one processor is as fast
+	maxConcurrent   = 8
+	worthConcurrent = 4 << 20 // activations of all particles below which one processor is as fast
 )
 
-// NewParallelPlan is a plan for particles whose products are all their own: as many chunks side by side as there are processors, at most 8.
+// NewParallelPlan is a plan for particles that multiply large matrices of their own: as many chunks at a time as there
+// are processors, at most 8. target.NewPlan chooses between it, NewPlan and NewSharedPlan.
 func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
-	lanes := min(runtime.NumCPU(), maxLanes, particles)
+	concurrent := min(runtime.NumCPU(), maxConcurrent, particles)
 	total := int64(particles) * bytesPerParticle
-	if total < worthLanes {
-		lanes = 1
+	if total < worthConcurrent {
+		concurrent = 1
 	}
-	chunks := lanes
-	for total/int64(max(chunks, 1)) > chunkBudget && chunks+lanes <= max(maxChunks, lanes) {
-		chunks += lanes
+	chunks := concurrent
+	for total/int64(max(chunks, 1)) > chunkBudget && chunks+concurrent <= max(maxChunks, concurrent) {
+		chunks += concurrent
 	}
 	plan, err := NewPlan(particles, bytesPerParticle, (particles+max(chunks, 1)-1)/max(chunks, 1))
-	plan.Concurrent = lanes
+	plan.Concurrent = concurrent
 	return plan, err
 }
 
-// NewSharedPlan is a plan for particles that several devices share equally: one chunk, of which each device evaluates its part. A chunk of consecutive
-// particles lies on one device, and would leave the others idle. So it is the number of devices that bounds what memory each needs.
+// NewSharedPlan is a plan for particles that several devices share equally: one chunk, of which each device evaluates
+// its part. A chunk of consecutive particles would lie on one device, and leave the others idle: the number of devices
+// bounds the memory that each needs.
 func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
 	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle, Devices: devices}
 }
 
-// Before is the chunk that chunk i waits for, counted from 0, or -1: the one so many before it as there are lanes.
+// Before is the chunk that must be finished before chunk i begins, counted from 0; -1: none. With Concurrent chunks at
+// a time it is the chunk i-Concurrent.
 func (p Plan) Before(i int) int { return max(i-max(p.Concurrent, 1), -1) }
 
 // Chunks is how many chunks there are.
@@ -95,16 +99,18 @@ func (p Plan) String() string {
 		p.Particles, p.Chunks(), p.Chunk, float64(p.Bytes)/(1<<20))
 }
 
-// After is x, but not computed before all of `before` is: it puts chunks into a chain, so that one's activations are freed before the next
-// one's are made. GoMLX's barrier adds zero times the first element of what is waited for, so that is made a finite scalar here, of which
-// every element is a part.
+// Barrier is x, but computed after `before`: it puts chunks into a chain, so that one's activations are freed before
+// the next one's are made. GoMLX's own barrier adds zero times the first element of what is waited for, which then must
+// be finite and may be computed before the others: here it waits for a finite scalar to which every element
+// contributes.
 func Barrier(x, before *graph.Node) *graph.Node {
 	largest := graph.ReduceAllMax(graph.StopGradient(before))
 	return graph.SchedulingBarrier(x, graph.Where(graph.IsFinite(largest), largest, graph.ZerosLike(largest)))
 }
 
-// Vector is how many particles side by side fill a processor's vectors without much padding: 8 or 4; 1 where there are fewer than 16, which is where matrix
-// products are as fast, or where the backend is not XLA on a CPU.
+// SIMDWidth is how many particles are to lie side by side (nn.Block), so that they fill a processor's SIMD registers
+// without much padding: 8 or 4. It is 1, no blocks, for fewer than 16 particles, whose matrix products are as fast, and
+// on other backends than XLA on a CPU.
 func SIMDWidth(backend compute.Backend, particles int) int {
 	if particles < 16 || backend.Name() != "xla" || !strings.Contains(strings.ToLower(backend.Description()), "cpu") {
 		return 1

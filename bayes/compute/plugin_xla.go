@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"gobnn/bayes/internal/executables"
 
 	backends "github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla" // without its auto-installer: opening a backend downloads nothing
@@ -18,9 +21,9 @@ import (
 // withoutXLA is of no use in a build with XLA in it.
 func withoutXLA() string { return "" }
 
-// openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless it is told
-// otherwise, where XLA would make it four, with a thread for each: on two processors they get into each other's way. go-xla
-// logs on standard error what its error says too: of a plugin that does not open, only the error is kept.
+// openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless it is
+// told otherwise, where XLA would make it four, with a thread for each: on two processors they get into each other's
+// way. go-xla logs on standard error what its error says too: of a plugin that does not open, only the error is kept.
 func openXLA(argument string, devices int) (backend backends.Backend, err error) {
 	var logged bytes.Buffer
 	before := klog.CaptureState()
@@ -34,8 +37,31 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 	options := pjrt.NamedValuesMap{}
 	if isCPU(argument) {
 		options["cpu_device_count"] = int64(max(1, devices))
+		keepExecutables(argument)
 	}
 	return xla.NewWithOptions(argument, options)
+}
+
+// executablesLimit bounds the folder of compiled programs. One of them takes 100 kB to a few MB.
+const executablesLimit = 512 << 20
+
+// keepExecutables has what a CPU's plugin compiles kept in $GOBNN_EXECUTABLES, by default the folder "executables" in
+// CacheDir, unless that is "off". Where it cannot be kept, programs are compiled at each start. Accelerators are left
+// alone: what they compile depends on more than is looked at.
+func keepExecutables(argument string) {
+	path, _, _ := strings.Cut(argument, ",")
+	folder := os.Getenv("GOBNN_EXECUTABLES")
+	if !filepath.IsAbs(path) || folder == "off" {
+		return
+	}
+	if folder == "" {
+		cache, err := CacheDir()
+		if err != nil {
+			return
+		}
+		folder = filepath.Join(cache, "executables")
+	}
+	_ = executables.Keep(path, &executables.Store{Folder: folder, Limit: executablesLimit}) // not kept: compiled
 }
 
 // installedPlugins lists the PJRT plugins to try, as absolute paths, accelerators first, then by where they were found.

@@ -17,8 +17,8 @@ type Nodes map[string]*graph.Node
 // that change) and a record, a small vector for the host. It builds graph, and panics as GoMLX does.
 type Step func(state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Node)
 
-// Program is a compiled step over a State. The state stays on the device: entries that the step replaces are donated, so that
-// the new value may take the old one's memory, and only the record comes to the host.
+// Program is a compiled step over a State. The state stays on the device: entries that the step replaces are donated,
+// so that the new value may take the old one's memory, and only the record comes to the host.
 type Program struct {
 	engine  *Engine
 	name    string
@@ -30,8 +30,8 @@ type Program struct {
 	started bool    // a first call has compiled it
 }
 
-// NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may be
-// new). It is compiled at the first Run, for that state's Sharding, and again for each new shape of the inputs.
+// NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may
+// be new). It is compiled at the first Run, for that state's Sharding, and again for each new shape of the inputs.
 func NewProgram(engine *Engine, name string, reads, updates []string, step Step) (*Program, error) {
 	p := &Program{engine: engine, name: name, reads: reads, updates: updates}
 	exec, err := graph.NewExec(engine.backend, func(args []*graph.Node) []*graph.Node {
@@ -60,8 +60,8 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 	return p, nil
 }
 
-// Run makes one step and returns its record. Inputs are tensors or Go values of fixed shape. If it fails, entries that the
-// step replaces are lost: the state must be restored before it can go on.
+// Run makes one step and returns its record. Inputs are tensors or Go values of fixed shape. If it fails, entries that
+// the step replaces are lost: the state must be restored before it can go on.
 func (p *Program) Run(state *State, inputs ...any) (record []float64, err error) {
 	for _, r := range p.reads { // before anything is donated
 		if !state.has(r) {
@@ -115,7 +115,8 @@ func (p *Program) Run(state *State, inputs ...any) (record []float64, err error)
 	return record, nil
 }
 
-// call runs the step. Devices that wait for each other must meet in the same order, so of the programs that several devices share one runs at a time.
+// call runs the step. Devices that wait for each other must meet in the same order, so of the programs that several
+// devices share one runs at a time.
 func (p *Program) call(args []any) ([]*tensors.Tensor, error) {
 	if p.layout != nil {
 		p.engine.together.Lock()
@@ -124,7 +125,8 @@ func (p *Program) call(args []any) ([]*tensors.Tensor, error) {
 	return p.exec.Call(args...)
 }
 
-// arguments appends what each device is called with, device after device: what the step reads, donated where it is replaced, and the inputs.
+// arguments appends what each device is called with, device after device: what the step reads, donated where it is
+// replaced, and the inputs.
 func (p *Program) arguments(args []any, state *State, inputs []any) ([]any, error) {
 	for device := range p.layout.devices() {
 		for _, r := range p.reads {

@@ -55,8 +55,8 @@ func values(t *testing.T, x *tensors.Tensor) []float64 {
 	return v
 }
 
-// Steps compute what a plain loop does; what the step does not replace stays; a copy on the host does not change with later steps; the tensor that a
-// step consumed cannot be used any more.
+// Steps compute what a plain loop does; what the step does not replace stays; a copy on the host does not change with
+// later steps; the tensor that a step consumed cannot be used any more.
 func TestProgram(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		program, state := newWalk(t, engine, dtype)
@@ -208,8 +208,8 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget or to the largest number of chunks, and
-// say so.
+// Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget or to the largest
+// number of chunks, and say so.
 func TestPlan(t *testing.T) {
 	const budget, most = 32 << 20, 32 // bytes, chunks: see NewPlan
 	for _, j := range []int{1, 2, 3, 31, 32, 33, 100, 1000, 10_007, 200_000} {
@@ -259,7 +259,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A parallel plan has a multiple of as many chunks as lanes, or nearly, each within the budget where the number of chunks allows it.
+// A parallel plan has a multiple of as many chunks as lanes, or nearly, each within the budget where the number of
+// chunks allows it.
 func TestParallelPlan(t *testing.T) {
 	for _, j := range []int{1, 2, 5, 100, 1000, 10_007} {
 		for _, bytes := range []int64{0, 1000, 61 << 10, 3 << 20, 1 << 30} {

@@ -11,7 +11,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Sums, their gradients and truth of rows equal loops over numbers, in rows short and long; a NaN or an infinity stays in its row.
+// Sums, their gradients and truth of rows equal loops over numbers, in rows short and long; a NaN or an infinity stays
+// in its row.
 func TestRows(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, n := range []int{1, 8, 9, 33, 1000} {

@@ -11,13 +11,14 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Sharding says how several devices share a State: entries with a particle axis are cut along it into parts of equal size, one a device, all others are
-// held whole by every device. The zero value is one device. Programs are written for whole tensors in either case; XLA divides the work by where the
-// particles lie, and puts in what the devices must tell each other, such as sums over particles.
+// Sharding says how several devices share a State: entries with a particle axis are cut along it into parts of equal
+// size, one a device, all others are held whole by every device. The zero value is one device. Programs are written for
+// whole tensors in either case; XLA divides the work by where the particles lie, and puts in what the devices must tell
+// each other, such as sums over particles.
 type Sharding struct {
 	Devices int // that share the particles, the engine's first ones; 0 and 1: one
-	// Particles names the entries whose first axis is the particles'. A name that ends in "/" stands for all that begin with it. Shapes cannot tell, since
-	// the number of particles may be that of something else too.
+	// Particles names the entries whose first axis is the particles'. A name that ends in "/" stands for all that begin
+	// with it. Shapes cannot tell, since the number of particles may be that of something else too.
 	Particles []string
 }
 
@@ -28,8 +29,8 @@ func (s Sharding) cuts(name string) bool {
 	})
 }
 
-// Devices is how many devices the engine has, for Sharding: 1 on the Go backend, and on a CPU unless Open is told of more, which share the processors that one of
-// them would use alone: there they serve tests.
+// Devices is how many devices the engine has, for Sharding: 1 on the Go backend, and on a CPU unless Open is told of
+// more, which share the processors that one of them would use alone: there they serve tests.
 func (e *Engine) Devices() int { return max(1, int(e.backend.NumDevices())) }
 
 // CheckDevices returns an error unless so many of the engine's devices can share so many particles equally.
@@ -93,7 +94,8 @@ func (l *layout) spec(name string) *distributed.ShardingSpec {
 	return l.whole
 }
 
-// configure tells an Exec how what it reads and gives lies on the devices. Its inputs behind what it reads, and its last output, the record, are on all.
+// configure tells an Exec how what it reads and gives lies on the devices. Its inputs behind what it reads, and its
+// last output, the record, are on all.
 func (l *layout) configure(exec *graph.Exec, reads, updates []string) {
 	if l == nil {
 		return

@@ -22,7 +22,8 @@ func centred(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	return compute.Nodes{"x": x, "mean": mean, "more/turned": turned, "steps": OnePlus(s["steps"])}, Concatenate([]*Node{mean, Reshape(s["steps"], 1)}, 0)
 }
 
-// Steps over a state that devices share give what they give on one; each device holds its part, and the whole of everything else.
+// Steps over a state that devices share give what they give on one; each device holds its part, and the whole of
+// everything else.
 func TestSharding(t *testing.T) {
 	engine := computetest.Several(t)
 	const particles = 8

@@ -65,8 +65,8 @@ func (s *State) freeShards(name string) {
 // has says whether there is such an entry.
 func (s *State) has(name string) bool { return s.tensors[name] != nil || s.shards[name] != nil }
 
-// Get returns a tensor of the state, nil if there is none; of one that devices share, what the first holds. The state owns it still, and the next step
-// may consume it: copy out what must last.
+// Get returns a tensor of the state, nil if there is none; of one that devices share, what the first holds. The state
+// owns it still, and the next step may consume it: copy out what must last.
 func (s *State) Get(name string) *tensors.Tensor {
 	if shards := s.shards[name]; shards != nil {
 		return shards[0]
@@ -74,7 +74,8 @@ func (s *State) Get(name string) *tensors.Tensor {
 	return s.tensors[name]
 }
 
-// Shards are what each device holds of an entry: on one device the tensor itself. The state owns them still, as with Get.
+// Shards are what each device holds of an entry: on one device the tensor itself. The state owns them still, as with
+// Get.
 func (s *State) Shards(name string) ([]*tensors.Tensor, error) {
 	if !s.has(name) {
 		return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())

@@ -47,8 +47,8 @@ func Each(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype co
 	}
 }
 
-// Pair runs a test as a subtest with each engine and each type once, not with all four pairs of them: for tests that compile long. Where there is one
-// engine only, it runs both types.
+// Pair runs a test as a subtest with each engine and each type once, not with all four pairs of them: for tests that
+// compile long. Where there is one engine only, it runs both types.
 func Pair(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype compute.DType)) {
 	t.Helper()
 	engines := Engines(t)
@@ -58,8 +58,8 @@ func Pair(t *testing.T, test func(t *testing.T, engine *compute.Engine, dtype co
 	}
 }
 
-// Bench runs a benchmark on the engine that compute.Default opens, as a sub-benchmark whose name says which that is, such as
-// "backend=xla_cpu_pjrt": figures of two backends are then not mistaken for one another.
+// Bench runs a benchmark on the engine that compute.Default opens, as a sub-benchmark whose name says which that is,
+// such as "backend=xla_cpu_pjrt": figures of two backends are then not mistaken for one another.
 func Bench(b *testing.B, benchmark func(b *testing.B, engine *compute.Engine)) {
 	b.Helper()
 	BenchOn(b, Engines(b)[0], benchmark)

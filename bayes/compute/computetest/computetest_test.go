@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Every benchmark of a package that computes on an engine says in its results on which: its body goes through this package.
+// Every benchmark of a package that computes on an engine says in its results on which: its body goes through this
+// package.
 func TestBenchmarksNameTheirBackend(t *testing.T) {
 	const root = "../../.."
 	found := 0

@@ -2,17 +2,19 @@
 //
 // A number is a function of four things: the seed of the run, what it is for, the step, and its place (which particle,
 // which coordinate). Nothing is carried from one draw to the next, so a result depends neither on how the particles are
-// chunked, nor on how many devices share them, nor on where a run was interrupted. The function is Threefry-2x32 with 20
-// rounds (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), a block cipher weakened to
-// what statistics need: it passes the same batteries of tests as the generators with state. It is written in graph
-// operations, which XLA fuses into what consumes the numbers; where several loops do, they are made once and stored (compute.Materialise).
+// chunked, nor on how many devices share them, nor on where a run was interrupted. The function is Threefry-2x32 with
+// 20 rounds (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), a block cipher
+// weakened to what statistics need: it passes the same batteries of tests as the generators with state. It is written
+// in graph operations, which XLA fuses into what consumes the numbers; where several loops do, they are made once and
+// stored (compute.Materialise).
 //
 //	rng := random.New(g, seed).At(step)               // the stream of one step
 //	u := rng.Named("resample").Uniform(dtype, J)      // [J]
 //	z := rng.Named("move").Normal(dtype, J, D)        // [J, D]; row j is particle j's own
 //
-// The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals pass through the backend's
-// logarithm, so between backends they agree to a few units in the last place; on one backend they are the same bits always.
+// The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals pass through the
+// backend's logarithm, so between backends they agree to a few units in the last place; on one backend they are the
+// same bits always.
 package random
 
 import (
@@ -26,7 +28,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Stream is a family of random numbers, named by a key of two words. Its functions build graph and panic like GoMLX's own.
+// Stream is a family of random numbers, named by a key of two words. Its functions build graph and panic like GoMLX's
+// own.
 type Stream struct {
 	key0, key1 *Node // uint32 scalars
 }
@@ -36,8 +39,8 @@ func New(g *Graph, seed uint64) Stream {
 	return Stream{word(g, uint32(seed)), word(g, uint32(seed>>32))}
 }
 
-// FromSeed is the stream of a run whose seed is an input of the graph, so that one compiled graph serves all seeds: [2] words, as SeedWords
-// gives them.
+// FromSeed is the stream of a run whose seed is an input of the graph, so that one compiled graph serves all seeds: [2]
+// words, as SeedWords gives them.
 func FromSeed(words *Node) Stream {
 	half := func(i int) *Node { return Reshape(Slice(words, AxisElem(i))) }
 	return Stream{half(0), half(1)}
@@ -67,8 +70,9 @@ func (s Stream) derive(label *Node, kind uint32) Stream {
 	return Stream{k0, k1}
 }
 
-// worthStoring is from how many numbers on their key is computed first and stored. XLA for CPUs would write the making of the key into the loop over the numbers,
-// which then is too long to be vectorised: 35 ns a normal with a key derived twice, where it now is 5, of which half is the time between two loops.
+// worthStoring is from how many numbers on their key is computed first and stored. XLA for CPUs would write the making
+// of the key into the loop over the numbers, which then is too long to be vectorised: 35 ns a normal with a key derived
+// twice, where it now is 5, of which half is the time between two loops.
 const worthStoring = 64
 
 // forMany is the stream with a stored key, if the dims are those of many numbers.
@@ -83,8 +87,8 @@ func (s Stream) forMany(dims []int) Stream {
 	return FromSeed(compute.MaterialiseKey(Concatenate([]*Node{Reshape(s.key0, 1), Reshape(s.key1, 1)}, 0)))
 }
 
-// Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first axis,
-// index over the others).
+// Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first
+// axis, index over the others).
 func (s Stream) Words(dims ...int) (*Node, *Node) { return s.forMany(dims).words(dims) }
 
 func (s Stream) words(dims []int) (*Node, *Node) {
@@ -116,8 +120,8 @@ func (s Stream) uniform(dtype dtypes.DType, dims []int) *Node {
 	return uniform23(x0)
 }
 
-// uniform23 maps the high 23 bits k of a word to (k + 1/2) / 2^23: the bits become the mantissa of a float32 in [1, 2). One
-// bit more, and the largest would round to 1.
+// uniform23 maps the high 23 bits k of a word to (k + 1/2) / 2^23: the bits become the mantissa of a float32 in [1, 2).
+// One bit more, and the largest would round to 1.
 func uniform23(bits *Node) *Node {
 	g := bits.Graph()
 	mantissa := BitwiseShiftRightLogical(bits, word(g, 9))
@@ -125,9 +129,9 @@ func uniform23(bits *Node) *Node {
 	return AddScalar(SubScalar(oneToTwo, 1), 0x1p-24)
 }
 
-// Normal draws standard normals. float32 inverts the error function at one uniform (Giles 2010, "Approximating the erfinv
-// function", table 5: relative error 3e-7), reaching 5.3 standard deviations; float64 is the method of Box and Muller (1958) at
-// two uniforms of 32 bits, reaching 6.7.
+// Normal draws standard normals. float32 inverts the error function at one uniform (Giles 2010, "Approximating the
+// erfinv function", table 5: relative error 3e-7), reaching 5.3 standard deviations; float64 is the method of Box and
+// Muller (1958) at two uniforms of 32 bits, reaching 6.7.
 func (s Stream) Normal(dtype dtypes.DType, dims ...int) *Node {
 	s = s.forMany(dims)
 	return compute.Materialise(s.normal(dtype, dims), s.key0)
@@ -143,7 +147,8 @@ func (s Stream) normal(dtype dtypes.DType, dims []int) *Node {
 	return MulScalar(inverseErf(SubScalar(MulScalar(uniform23(x0), 2), 1)), math.Sqrt2)
 }
 
-// inverseErf is Giles' polynomial for float32 in w = -log(1 - x^2): one in w - 2.5 where w < 5, one in sqrt(w) - 3 beyond.
+// inverseErf is Giles' polynomial for float32 in w = -log(1 - x^2): one in w - 2.5 where w < 5, one in sqrt(w) - 3
+// beyond.
 func inverseErf(x *Node) *Node {
 	central := []float64{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941}
 	tail := []float64{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682}
@@ -169,8 +174,8 @@ func (s Stream) Categorical(weights *Node, n int) *Node {
 	return InverseCDF(cumulative, s.Uniform(dtypes.Float64, n))
 }
 
-// InverseCDF gives for each u in (0, 1), [n], the category k, int32 [n], with C[k-1] <= u C[K-1] < C[k], where C, float64 [K],
-// are cumulative sums of weights. It is a binary search, unrolled: log2 K gathers.
+// InverseCDF gives for each u in (0, 1), [n], the category k, int32 [n], with C[k-1] <= u C[K-1] < C[k], where C,
+// float64 [K], are cumulative sums of weights. It is a binary search, unrolled: log2 K gathers.
 func InverseCDF(cumulative, u *Node) *Node {
 	size := cumulative.Shape().Dim(0)
 	g := cumulative.Graph()
@@ -195,8 +200,8 @@ func highestPower(n int) int {
 	return p
 }
 
-// threefry2x32 enciphers the counter (x0, x1) under the key, in 20 rounds (Salmon et al. 2011, section 3.2; the constants are
-// those of Random123).
+// threefry2x32 enciphers the counter (x0, x1) under the key, in 20 rounds (Salmon et al. 2011, section 3.2; the
+// constants are those of Random123).
 func threefry2x32(key0, key1, x0, x1 *Node) (*Node, *Node) {
 	g := key0.Graph()
 	rotations := [2][4]uint32{{13, 15, 26, 6}, {17, 29, 16, 24}}

@@ -63,8 +63,8 @@ func TestSameOnEveryBackend(t *testing.T) {
 	}
 }
 
-// Kolmogorov-Smirnov tests against the exact distributions; at 1e-4 each, with fixed seeds, eight tests raise a false alarm
-// once in 1250 changes of the generator.
+// Kolmogorov-Smirnov tests against the exact distributions; at 1e-4 each, with fixed seeds, eight tests raise a false
+// alarm once in 1250 changes of the generator.
 func TestDistributions(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		uniform, normal, categorical := drawAll(t, engine, dtype, 3, "distribution")
@@ -108,8 +108,8 @@ func TestDistributions(t *testing.T) {
 
 func lagOne(x []float64) float64 { return stat.Correlation(x[1:], x[:len(x)-1], nil) }
 
-// Streams of another seed, step or name are other streams; the two words of a cell are independent; a particle's numbers do
-// not depend on how many particles there are.
+// Streams of another seed, step or name are other streams; the two words of a cell are independent; a particle's
+// numbers do not depend on how many particles there are.
 func TestStreams(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	out := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
@@ -137,8 +137,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// Steps and purposes have name spaces of their own: the stream of a step is not that of the name whose hash is the step's number, and the order in which
-// a step and a purpose are named makes two streams.
+// Steps and purposes have name spaces of their own: the stream of a step is not that of the name whose hash is the
+// step's number, and the order in which a step and a purpose are named makes two streams.
 func TestStepsAreNotNames(t *testing.T) {
 	const purpose = "a"
 	h := fnv.New32a()
@@ -185,5 +185,32 @@ func TestInverseCDF(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// BenchmarkKey is 150 000 normals of a stream that is two names and a step below the run's: with its key stored
+// (compute.MaterialiseKey), as Normal has it, or left to the compiler, which makes the key again in the loop over the
+// numbers.
+func BenchmarkKey(b *testing.B) { computetest.Bench(b, benchmarkKey) }
+
+func benchmarkKey(b *testing.B, engine *compute.Engine) {
+	dims := []int{1000, 150}
+	for name, normal := range map[string]func(s Stream) *Node{
+		"stored":   func(s Stream) *Node { return s.Normal(compute.Float32, dims...) },
+		"repeated": func(s Stream) *Node { return s.normal(compute.Float32, dims) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			exec := MustNewExec(engine.Backend(), func(seed, step *Node) *Node {
+				return normal(FromSeed(seed).At(step).Named("move").Named("part"))
+			})
+			defer exec.Finalize()
+			call := func() {
+				exec.MustCall(SeedWords(1), uint32(1))[0].FinalizeAll() //nolint:errcheck // freeing a result
+			}
+			call() // compiles
+			for b.Loop() {
+				call()
+			}
+		})
 	}
 }

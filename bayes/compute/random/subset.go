@@ -8,12 +8,13 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Subsets draws count subsets of size of the numbers 0 to rows-1, each without replacement and independent of the others: int32 [count, size], each row in
-// random order. It panics unless 1 <= size <= rows.
+// Subsets draws count subsets of size of the numbers 0 to rows-1, each without replacement and independent of the
+// others: int32 [count, size], each row in random order. It panics unless 1 <= size <= rows.
 //
-// Small parts of many rows are the first that differ in a sequence drawn with replacement, long enough that fewer differ once in 10^12 subsets at most. No
-// number is treated unlike another in that, so all ordered subsets are equally likely. Larger parts are those of the smallest among rows random keys. The words are the
-// same on every backend, and so are the subsets.
+// Small parts of many rows are the first that differ in a sequence drawn with replacement, long enough that fewer
+// differ once in 10^12 subsets at most. No number is treated unlike another in that, so all ordered subsets are equally
+// likely. Larger parts are those of the smallest among rows random keys. The words are the same on every backend, and
+// so are the subsets.
 func (s Stream) Subsets(count, rows, size int) *Node {
 	if size < 1 || size > rows || count < 1 {
 		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count, size, rows))
@@ -44,7 +45,8 @@ func (s Stream) below(n int, dims ...int) *Node {
 	return MinScalar(ConvertDType(u, dtypes.Int32), float64(n-1)) // rounded down
 }
 
-// sparse says whether subsets are drawn with replacement first: comparing all pairs must be cheaper than sorting all rows.
+// sparse says whether subsets are drawn with replacement first: comparing all pairs must be cheaper than sorting all
+// rows.
 func sparse(rows, size int) bool { return size <= 1024 && 4*size <= rows }
 
 // sequence is how many draws with replacement from the rows hold size that differ, but for the given probability.

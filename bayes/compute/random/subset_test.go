@@ -49,7 +49,8 @@ func TestSubsetsHaveNoDuplicates(t *testing.T) {
 	}
 }
 
-// All ordered subsets are equally likely: chi-squared over all of them, and over pairs of places in larger ones, at a false-alarm rate of 1e-4 each.
+// All ordered subsets are equally likely: chi-squared over all of them, and over pairs of places in larger ones, at a
+// false-alarm rate of 1e-4 each.
 func TestSubsetsAreUniform(t *testing.T) {
 	engine := computetest.Go(t)
 	for _, c := range []struct {

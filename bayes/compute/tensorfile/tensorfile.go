@@ -1,9 +1,11 @@
-// Package tensorfile keeps named tensors and text in one file: the safetensors format (github.com/huggingface/safetensors), which holds no code
-// and which Python reads with safetensors.numpy.load_file(path).
+// Package tensorfile keeps named tensors and text in one file: the safetensors format
+// (github.com/huggingface/safetensors), which holds no code and which Python reads with
+// safetensors.numpy.load_file(path).
 //
-// A file is eight bytes with the length of a JSON header, the header, and the tensors' bytes, little-endian, row-major. The entry "sha256" of
-// the header's metadata is a digest over every byte of the file, taken while it holds zeros itself, so that Read notices a file that was cut off or
-// altered. Write is atomic: a reader sees the old file or the new one, never half of either.
+// A file is eight bytes with the length of a JSON header, the header, and the tensors' bytes, little-endian, row-major.
+// The entry "sha256" of the header's metadata is a digest over every byte of the file, taken while it holds zeros
+// itself, so that Read notices a file that was cut off or altered. Write is atomic: a reader sees the old file or the
+// new one, never half of either.
 package tensorfile
 
 import (
@@ -97,12 +99,13 @@ func Write(path string, f File) error {
 	return nil
 }
 
-// staleAfter is how long nothing was written to a temporary file that is taken for one of a write that was killed. It is long, since clocks of
-// file servers differ.
+// staleAfter is how long nothing was written to a temporary file that is taken for one of a write that was killed. It
+// is long, since clocks of file servers differ.
 const staleAfter = time.Hour
 
-// sweep removes the temporary files that killed writes of the same path have left: path's name with a dot before it and digits behind. Those of
-// other writers that are at work are young. What cannot be removed stays: it is no reason not to write.
+// sweep removes the temporary files that killed writes of the same path have left: path's name with a dot before it and
+// digits behind. Those of other writers that are at work are young. What cannot be removed stays: it is no reason not
+// to write.
 func sweep(path string) {
 	folder, name := filepath.Dir(path), filepath.Base(path)
 	entries, err := os.ReadDir(folder)
@@ -129,8 +132,8 @@ func digestOf(file []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// withDigest is a copy of a file with another digest. Only metadata have text as a value, and in text the quotes would have backslashes: the first
-// match is the digest.
+// withDigest is a copy of a file with another digest. Only metadata have text as a value, and in text the quotes would
+// have backslashes: the first match is the digest.
 func withDigest(file []byte, from, to string) []byte {
 	field := func(digest string) []byte { return []byte(`"` + digestKey + `":"` + digest + `"`) }
 	return bytes.Replace(file, field(from), field(to), 1)
@@ -225,7 +228,8 @@ func tensorOf(e entry, data []byte) (*tensors.Tensor, error) {
 	return nil, fmt.Errorf("unknown type %q", e.DType)
 }
 
-// sizeOf is the bytes of a tensor, and whether they are as many as there are. It stops at the first product beyond those, before it overflows.
+// sizeOf is the bytes of a tensor, and whether they are as many as there are. It stops at the first product beyond
+// those, before it overflows.
 func sizeOf(shape []int, element, have int64) (size int64, ok bool) {
 	if slices.Contains(shape, 0) {
 		return 0, have == 0 && slices.Min(shape) == 0

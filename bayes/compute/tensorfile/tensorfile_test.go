@@ -71,8 +71,9 @@ func small() File {
 	}
 }
 
-// layout is small as the format's description says: length, JSON padded to 8 bytes, data; the digest is that of Python's hashlib over the file with
-// zeros in its place. Python's safetensors 0.8.0 reads it as w = [[1, -2]], n = [5].
+// layout is small as the format's description says: length, JSON padded to 8 bytes, data; the digest is that of
+// Python's hashlib over the file with zeros in its place. Python's safetensors 0.8.0 reads it as w = [[1, -2]], n =
+// [5].
 const layout = "\xd8\x00\x00\x00\x00\x00\x00\x00" +
 	`{"__metadata__":{"k":"v","sha256":"0435ab9b47c9ca691c4a13943dfa9bb8110755895a3c3eddf6ae0ad24c84aa87"},` +
 	`"n":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[1,9]}}` + "       " +
@@ -178,7 +179,8 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
-// FuzzParse holds parse to: no panic, no more memory than the file has bytes, and what it accepts it writes back to an equal file.
+// FuzzParse holds parse to: no panic, no more memory than the file has bytes, and what it accepts it writes back to an
+// equal file.
 func FuzzParse(f *testing.F) {
 	f.Add(write(f, small()))
 	f.Add(write(f, File{Tensors: all()}))
@@ -275,7 +277,8 @@ func TestAtomic(t *testing.T) {
 	survives("a read-only folder")
 }
 
-// What killed writes of a path have left goes at its next write; what others write now, or is not a write of this path, stays.
+// What killed writes of a path have left goes at its next write; what others write now, or is not a write of this path,
+// stays.
 func TestSweep(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "run.ck")

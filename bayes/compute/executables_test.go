@@ -1,0 +1,142 @@
+package compute_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/internal/executables"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// runKept is what TestExecutables runs in processes of its own: steps of a walk with a sort, a product and a reduction,
+// on one device and on four. It prints the numbers to the bit, and how many programs were loaded and compiled.
+func runKept(t *testing.T) {
+	for _, devices := range []int{1, 4} {
+		engine := computetest.Several(t)
+		program, err := compute.NewProgram(engine, "kept", []string{"x"}, []string{"x"},
+			func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+				x := Add(s["x"], Sin(Einsum("ab,cb->ac", s["x"], s["x"])))
+				return compute.Nodes{"x": Sort(x, 0, true)}, ReduceSum(Mul(x, inputs[0]), 0)
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		state, err := compute.NewShardedState(engine, compute.Sharding{Devices: devices, Particles: []string{"x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer state.Close()
+		start := make([]float64, 64)
+		for i := range start {
+			start[i] = float64(i*i%11) / 7
+		}
+		state.Set("x", compute.Floats(compute.Float64, start, 8, 8))
+		for range 3 {
+			record, err := program.Run(state, .5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Printf("%x\n", record)
+		}
+	}
+	loaded, compiled := executables.Counts()
+	fmt.Printf("loaded %d, compiled %d\n", loaded, compiled)
+}
+
+// What was compiled once is loaded by later processes and gives the same bits; what was altered, cut off, forged or
+// lies in a folder of others is compiled anew.
+func TestExecutables(t *testing.T) {
+	if os.Getenv("GOBNN_TEST_EXECUTABLES") != "" {
+		runKept(t)
+		return
+	}
+	xlaPlugin(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("executables are kept on Linux")
+	}
+	folder := filepath.Join(t.TempDir(), "executables")
+	run := func(what, folder, counts string, more ...string) []byte {
+		t.Helper()
+		command := exec.Command(os.Args[0], "-test.run=^TestExecutables$")
+		command.Env = append(append(os.Environ(), "GOBNN_TEST_EXECUTABLES=1", "GOBNN_EXECUTABLES="+folder), more...)
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", what, err, out)
+		}
+		numbers, rest, _ := bytes.Cut(out, []byte("loaded"))
+		if got, _, _ := bytes.Cut(rest, []byte("\n")); string(got) != counts {
+			t.Errorf("%s: loaded%s, want%s", what, got, counts)
+		}
+		return numbers
+	}
+	files := func() []string {
+		t.Helper()
+		names, err := filepath.Glob(filepath.Join(folder, "*.xla"))
+		if err != nil || len(names) != 2 {
+			t.Fatalf("files %q, %v", names, err)
+		}
+		return names
+	}
+	want := run("at first", folder, " 0, compiled 2")
+	same := func(what string, got []byte) {
+		t.Helper()
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
+		}
+	}
+	same("kept", run("kept", folder, " 2, compiled 0"))
+	same("off", run("off", "off", " 0, compiled 0")) // go-xla's own
+	same("other flags", run("other flags", folder, " 0, compiled 2", "XLA_FLAGS=--xla_cpu_enable_fast_math=false"))
+	for _, name := range files2(t, folder) {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("again", folder, " 0, compiled 2")
+	for what, damage := range map[string]func(whole []byte) []byte{
+		"altered": func(whole []byte) []byte { whole[len(whole)/2] ^= 1; return whole },
+		"cut off": func(whole []byte) []byte { return whole[:len(whole)/2] },
+		"forged": func(whole []byte) []byte { // a right digest over what is no executable
+			head := bytes.IndexByte(whole, '\n') + 1
+			junk := bytes.Repeat([]byte("junk"), 1000)
+			sum := sha256.Sum256(junk)
+			return append(append(whole[:head:head], sum[:]...), junk...)
+		},
+	} {
+		for _, name := range files() {
+			whole, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, damage(whole), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same(what, run(what, folder, " 0, compiled 2"))
+		same("after "+what, run("after "+what, folder, " 2, compiled 0"))
+	}
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	same("a folder of others", run("a folder of others", folder, " 0, compiled 2"))
+}
+
+// files2 are all files in the folder.
+func files2(t *testing.T, folder string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(names) != 4 {
+		t.Fatalf("files %q, %v: want those of two runs", names, err)
+	}
+	return names
+}
