@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
 
 	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/setup"
 	"gobnn/notebooks/study"
 )
 
@@ -75,6 +77,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	methods := flags.String("methods", "", "only these `methods`, with commas between (default: all of the study's)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
+	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; without an ID: write RESULTS.md anew from what is there")
 	fresh := flags.Bool("fresh", false, "compute everything again instead of using what is kept")
 	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
 
@@ -84,7 +87,7 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 && !*record {
 		return errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
 	}
 	if *reps < 0 {
@@ -108,6 +111,15 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 	if err := writable(*file); err != nil {
 		return err
 	}
+	var records *recorder
+	if *record {
+		if records, err = openRecorder(ctx); err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return records.Save()
+		}
+	}
 
 	all := []study.Cell{} // not nil: an empty list, not null, in the file
 	for _, s := range studies {
@@ -120,7 +132,7 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 		}
 		fmt.Fprint(out, study.Text(cells))
 		fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n", time.Since(start).Seconds())
-		if writeErr := writeJSON(*file, all); writeErr != nil {
+		if writeErr := errors.Join(writeJSON(*file, all), records.take(cells)); writeErr != nil {
 			return errors.Join(err, writeErr)
 		}
 		if ctx.Err() != nil {
@@ -132,6 +144,55 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 		}
 	}
 	return nil
+}
+
+// recorder puts cells into the project's records, stamped with the commit that computed them. Nil, it does nothing.
+type recorder struct {
+	*study.Records
+	commit string
+}
+
+func openRecorder(ctx context.Context) (*recorder, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("-record: %w", err)
+	}
+	root, err := setup.Root(here)
+	if err != nil {
+		return nil, fmt.Errorf("-record: %w", err)
+	}
+	records, err := study.OpenRecords(root)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := git(ctx, root, "rev-parse", "--short=7", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	changed, err := git(ctx, root, "status", "--porcelain", "--untracked-files=no", "--", "*.go", "go.mod")
+	if err != nil {
+		return nil, err
+	}
+	if changed != "" {
+		commit += " with changes"
+	}
+	return &recorder{records, commit}, nil
+}
+
+func git(ctx context.Context, root string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("-record: which commit is it? git %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func (r *recorder) take(cells []study.Cell) error {
+	if r == nil || len(cells) == 0 {
+		return nil
+	}
+	r.Record(cells, r.commit)
+	return r.Save()
 }
 
 // quoted is the arguments as a shell reads them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -70,19 +71,24 @@ func Markdown(cells []Cell) string {
 	return out.String()
 }
 
-// Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in the order in which they come: ours ± its standard error, and the paper's
-// number in brackets where it has one. Data sets without the metric are left out.
+// Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in
+// the order in which they come: ours ± its standard error, or "diverged" where it is not finite, and the paper's number in
+// brackets where it has one. Data sets without the metric are left out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
 	at := map[[2]string]string{}
 	for _, c := range cells {
-		text := fmt.Sprintf("%.3f", c.Ours)
-		if !math.IsNaN(c.SE) {
-			text += fmt.Sprintf(" ± %.3f", c.SE)
+		text := "diverged"
+		if finite(&c.Ours) != nil {
+			format := decimals(c.Ours)
+			text = fmt.Sprintf(format, c.Ours)
+			if finite(&c.SE) != nil {
+				text += " ± " + fmt.Sprintf(format, c.SE)
+			}
 		}
 		if c.Paper != nil {
-			text += fmt.Sprintf(" (%.2f)", *c.Paper)
+			text += " (" + printed(*c.Paper) + ")"
 		}
 		at[[2]string{c.Data, c.Method}] = text
 	}
@@ -97,6 +103,30 @@ func Matrix(cells []Cell, metric string) string {
 	var out strings.Builder
 	markdown(&out, append([]string{metric}, methods...), 1, table)
 	return out.String()
+}
+
+// printed is a paper's number as papers print them: two decimals, or more where it has more; none where it is large and whole.
+func printed(x float64) string {
+	text := strconv.FormatFloat(x, 'f', -1, 64)
+	_, fraction, _ := strings.Cut(text, ".")
+	if len(fraction) < 2 && (fraction != "" || math.Abs(x) < 10) {
+		return fmt.Sprintf("%.2f", x)
+	}
+	return text
+}
+
+// decimals is the format of a number in a Matrix: three decimals, fewer for large numbers, digits and a power of ten for tiny ones.
+func decimals(x float64) string {
+	switch {
+	case math.Abs(x) >= 100:
+		return "%.0f"
+	case math.Abs(x) >= 10:
+		return "%.1f"
+	case x != 0 && math.Abs(x) < 5e-3:
+		return "%.2g"
+	default:
+		return "%.3f"
+	}
 }
 
 // distinct are the names of items, each once, in the order in which they come.

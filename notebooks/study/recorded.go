@@ -1,0 +1,244 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// Records are the results that stand in the project: a JSON file for each study in notebooks/results, and
+// notebooks/RESULTS.md, which is rendered from them. The repetitions themselves stay in the cache (Store).
+type Records struct {
+	folder  string // of the JSON files
+	file    string // what is rendered
+	studies []recorded
+}
+
+// recorded is a file: the cells of a study, each with the commit that it was measured at, and remarks. A study that the
+// catalogue does not have brings its own title.
+type recorded struct {
+	Study   string         `json:"study"`
+	Title   string         `json:"title,omitempty"`
+	Cells   []recordedCell `json:"cells,omitempty"`
+	Remarks []remark       `json:"remarks,omitempty"`
+}
+
+// recordedCell is a Cell without its study. What is nil is not known, or not finite.
+type recordedCell struct {
+	Data    string   `json:"data"`
+	Method  string   `json:"method"`
+	Metric  string   `json:"metric"`
+	Ours    *float64 `json:"ours"`
+	SE      *float64 `json:"se"`
+	Reps    int      `json:"reps"`
+	Paper   *float64 `json:"paper,omitempty"`
+	PaperSE *float64 `json:"paper_se,omitempty"`
+	Seconds *float64 `json:"seconds,omitempty"`
+	Commit  string   `json:"commit"`
+}
+
+// remark is what was measured beside the cells, in words.
+type remark struct {
+	Text   string `json:"text"`
+	Commit string `json:"commit"`
+}
+
+// OpenRecords reads the records of the project in the folder root.
+func OpenRecords(root string) (*Records, error) {
+	r := &Records{folder: filepath.Join(root, "notebooks", "results"), file: filepath.Join(root, "notebooks", "RESULTS.md")}
+	paths, err := filepath.Glob(filepath.Join(r.folder, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("recorded results: %w", err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("recorded results: %w", err)
+		}
+		var s recorded
+		if err := json.Unmarshal(text, &s); err != nil {
+			return nil, fmt.Errorf("recorded results: %s: %w", path, err)
+		}
+		if name := strings.TrimSuffix(filepath.Base(path), ".json"); s.Study != name {
+			return nil, fmt.Errorf("recorded results: %s is of study %q: name it %s.json", path, s.Study, s.Study)
+		}
+		r.studies = append(r.studies, s)
+	}
+	return r, nil
+}
+
+// Record takes cells in, measured at a commit: those of the same data set, method and metric are replaced, others stay.
+func (r *Records) Record(cells []Cell, commit string) {
+	for _, c := range cells {
+		cell := recordedCell{
+			Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: finite(&c.Ours), SE: finite(&c.SE), Reps: c.Reps,
+			Paper: finite(c.Paper), PaperSE: finite(c.PaperSE), Seconds: finite(&c.Seconds), Commit: commit,
+		}
+		i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == c.Study })
+		if i < 0 {
+			i = len(r.studies)
+			r.studies = append(r.studies, recorded{Study: c.Study})
+		}
+		s := &r.studies[i]
+		same := func(o recordedCell) bool {
+			return o.Data == cell.Data && o.Method == cell.Method && o.Metric == cell.Metric
+		}
+		if k := slices.IndexFunc(s.Cells, same); k >= 0 {
+			s.Cells[k] = cell
+		} else {
+			s.Cells = append(s.Cells, cell)
+		}
+	}
+}
+
+// Save writes the files, and RESULTS.md.
+func (r *Records) Save() error {
+	if err := os.MkdirAll(r.folder, 0o755); err != nil {
+		return fmt.Errorf("record results: %w", err)
+	}
+	for _, s := range r.studies {
+		text, err := json.MarshalIndent(s, "", " ")
+		if err != nil {
+			return fmt.Errorf("record results: %w", err)
+		}
+		if err := renameio.WriteFile(filepath.Join(r.folder, s.Study+".json"), append(text, '\n'), 0o644); err != nil {
+			return fmt.Errorf("record results: %w", err)
+		}
+	}
+	if err := renameio.WriteFile(r.file, []byte(r.Markdown()), 0o644); err != nil {
+		return fmt.Errorf("record results: %w", err)
+	}
+	return nil
+}
+
+// Check says whether RESULTS.md is what the records give.
+func (r *Records) Check() error {
+	text, err := os.ReadFile(r.file)
+	if err != nil {
+		return fmt.Errorf("rendered results: %w", err)
+	}
+	if string(text) != r.Markdown() {
+		return errors.New("notebooks/RESULTS.md is not what notebooks/results gives; " +
+			"write it with: go run ./notebooks reproduce -record")
+	}
+	return nil
+}
+
+const resultsHead = `# Results
+
+Written by ` + "`go run ./notebooks reproduce -record`" + ` from the files in [results](results): nothing here is typed. Numbers
+are means over repetitions ± their standard error, in brackets what the paper reports. ` + "`go run ./notebooks reproduce ID`" + `
+computes a table again, and with ` + "`-record`" + ` puts it here; each line below a table says at which commit its numbers were
+recorded. Scores of UCI data are in standardised units.
+`
+
+// Markdown is RESULTS.md: the catalogue's studies paper by paper, then the others.
+func (r *Records) Markdown() string {
+	var out strings.Builder
+	out.WriteString(resultsHead)
+	left := slices.Clone(r.studies)
+	take := func(id string) (recorded, bool) {
+		i := slices.IndexFunc(left, func(s recorded) bool { return s.Study == id })
+		if i < 0 {
+			return recorded{}, false
+		}
+		s := left[i]
+		left = slices.Delete(left, i, i+1)
+		return s, true
+	}
+	for _, paper := range Papers {
+		headed := false
+		for _, s := range All() {
+			if s.Paper != paper.Name {
+				continue
+			}
+			if found, ok := take(s.ID); ok {
+				if !headed {
+					fmt.Fprintf(&out, "\n## %s\n", paper.Title)
+				}
+				headed = true
+				found.Title = s.Title
+				found.markdown(&out, s.Note)
+			}
+		}
+	}
+	if len(left) > 0 {
+		out.WriteString("\n## Other measurements\n")
+	}
+	for _, s := range left {
+		s.markdown(&out, "")
+	}
+	return out.String()
+}
+
+// markdown writes a study: a table for each metric, what is behind them, and the remarks.
+func (s recorded) markdown(out *strings.Builder, note string) {
+	fmt.Fprintf(out, "\n### %s: %s\n", s.Study, s.Title)
+	if note != "" {
+		fmt.Fprintf(out, "\n%s%s.\n", strings.ToUpper(note[:1]), note[1:])
+	}
+	cells := make([]Cell, len(s.Cells))
+	for i, c := range s.Cells {
+		cells[i] = Cell{Study: s.Study, Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: known(c.Ours), SE: known(c.SE), Reps: c.Reps, Paper: c.Paper}
+	}
+	for _, metric := range distinct(cells, func(c Cell) string { return c.Metric }) {
+		out.WriteString("\n" + Matrix(cells, metric))
+	}
+	if len(s.Cells) > 0 {
+		fmt.Fprintf(out, "\n%s.\n", s.behind())
+	}
+	for _, r := range s.Remarks {
+		fmt.Fprintf(out, "\n%s (At `%s`.)\n", r.Text, r.Commit)
+	}
+}
+
+// behind says how many repetitions are behind which data sets and methods, and at which commit they were recorded.
+func (s recorded) behind() string {
+	origin := func(c recordedCell) string {
+		if c.Reps == 1 {
+			return fmt.Sprintf("One repetition, at `%s`", c.Commit)
+		}
+		return fmt.Sprintf("%d repetitions, at `%s`", c.Reps, c.Commit)
+	}
+	methods := func(data, from string) []string { // from any origin if it is empty
+		return distinct(slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool {
+			return c.Data != data || from != "" && origin(c) != from
+		}), method)
+	}
+	origins := distinct(s.Cells, origin)
+	if len(origins) == 1 {
+		return origins[0]
+	}
+	var parts []string
+	for _, o := range origins {
+		var names []string
+		for _, data := range distinct(s.Cells, func(c recordedCell) string { return c.Data }) {
+			switch here := methods(data, o); len(here) {
+			case 0:
+			case len(methods(data, "")):
+				names = append(names, data)
+			default:
+				names = append(names, data+" ("+strings.Join(here, ", ")+")")
+			}
+		}
+		parts = append(parts, o+": "+strings.Join(names, "; "))
+	}
+	return strings.Join(parts, ". ")
+}
+
+func method(c recordedCell) string { return c.Method }
+
+// known is a number that may not be known.
+func known(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}
