@@ -60,7 +60,9 @@
 //
 // # Sequential samplers
 //
-// [RunSequential] runs a sampler with many seeds on a linear regression, a [Linear], whose posterior and evidence are exact. It sees wrong weights, ancestors,
-// increments of the evidence and moves, and standard errors that do not cover. Since estimates stay unbiased, it does not see what only wastes particles, such as weights that stay
-// with their places when particles are resampled, unless SequentialOptions.StdDev says how precise the evidence should be.
+// [RunSequential] runs a sampler with many seeds on a linear regression, a [Linear], whose posterior and evidence are exact. It sees wrong weights,
+// ancestors, increments of the evidence and moves, and standard errors that do not cover. It makes as many runs as it takes to find an evidence that
+// is wrong by SequentialOptions.Factor, 1.4 by default: with 200 particles on [Line] 105 runs, which find it in 19 calls of 20; 60 runs do in 10. Since
+// estimates stay unbiased, it does not see what only wastes particles, such as weights that stay with their places when particles are resampled, unless
+// SequentialOptions.StdDev says how precise the evidence should be.
 package check

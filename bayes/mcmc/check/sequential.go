@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -22,7 +23,11 @@ type SequentialRun struct {
 // SequentialOptions say how a sequential sampler is tested. The zero value works.
 type SequentialOptions struct {
 	Problem *Linear // what the sampler solves; default Line()
-	Runs    int     // seeds; default 100
+	Runs    int     // seeds at least; default 100
+	// Factor is how wrong an evidence must not pass: where Runs are too few to find a mean of Z^/Z of Factor, or of its
+	// inverse, with a probability of 95 %, by the deviation that they show (Stein 1945), as many more are made as it takes.
+	// More than ten times Runs are not: then the test fails, for a sampler so imprecise that it says nothing. Default 1.4.
+	Factor float64
 	// StdDev is what the standard deviation of LogEvidence should be at most; default 0: anything goes. A fault that wastes particles, and biases nothing,
 	// is seen in this alone.
 	StdDev     float64
@@ -54,10 +59,14 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 		o.Problem = &l
 	}
 	o.Runs = cmp.Or(o.Runs, 100)
+	o.Factor = cmp.Or(o.Factor, 1.4)
 	o.FalseAlarm = cmp.Or(o.FalseAlarm, 1e-3)
 	o.Seed = cmp.Or(o.Seed, 1)
 	if o.Runs < 30 {
 		return Report{}, fmt.Errorf("check: SequentialOptions.Runs is %d: it must be at least 30", o.Runs)
+	}
+	if !(o.Factor > 1) || math.IsInf(o.Factor, 1) {
+		return Report{}, fmt.Errorf("check: SequentialOptions.Factor is %v: it must be above 1 and finite (0: the default, 1.4)", o.Factor)
 	}
 	if !(o.StdDev >= 0) {
 		return Report{}, fmt.Errorf("check: SequentialOptions.StdDev is %v: it must be positive (0: not tested)", o.StdDev)
@@ -71,59 +80,118 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 	if err := o.Problem.Check(); err != nil {
 		return Report{}, err
 	}
-	mean, covariance, logEvidence := o.Problem.Posterior()
-	d := len(mean)
-	report := Report{Subject: "sequential sampler", FalseAlarm: o.FalseAlarm}
-	var logs, ratios, errors []float64 // log Z^; Z^/Z; (log Z^ - log Z) / StdErr
-	firsts, seconds := make([][]float64, d), make([][]float64, d*d)
-	unstated := 0
-	for run := range o.Runs {
-		seed := o.Seed + uint64(run)
-		r, err := sample(seed)
-		if err != nil {
-			return Report{}, fmt.Errorf("check: the run with seed %d: %w", seed, err)
-		}
-		w, err := r.weights(d)
-		if err != nil {
-			return Report{}, fmt.Errorf("check: the run with seed %d: %w", seed, err)
-		}
-		ratio := math.Exp(r.LogEvidence - logEvidence)
-		logs, ratios = append(logs, r.LogEvidence), append(ratios, ratio)
-		if r.StdErr > 0 {
-			errors = append(errors, (r.LogEvidence-logEvidence)/r.StdErr)
-		} else {
-			unstated++
-		}
-		m, c := moments(r.Phi, w, mean)
-		for i := range d {
-			firsts[i] = append(firsts[i], ratio*m[i]/math.Sqrt(covariance.At(i, i)))
-			for k := range i + 1 {
-				scale := math.Sqrt(covariance.At(i, i) * covariance.At(k, k))
-				seconds[i*d+k] = append(seconds[i*d+k], ratio*(c[i*d+k]-covariance.At(i, k))/scale)
-			}
+	e := newEstimates(*o.Problem)
+	for n := range o.Runs {
+		if err := e.run(sample, o.Seed+uint64(n)); err != nil {
+			return Report{}, err
 		}
 	}
-	s, p := zTest(ratios, 1)
-	report.add("evidence", "unbiased: mean of Z^/Z", s, p)
-	if o.StdDev > 0 {
-		ratio := stat.Variance(logs, nil) / (o.StdDev * o.StdDev)
-		n := float64(o.Runs - 1)
-		report.add("evidence", "variance of log Z^ over the greatest allowed", ratio, distuv.ChiSquared{K: n}.Survival(n*ratio))
-	}
-	if unstated < o.Runs {
-		report.exact("evidence", "runs that state no standard error, while others do", unstated)
-		coverage(&report, errors)
-	}
-	for i := range d {
-		s, p := zTest(firsts[i], 0)
-		report.add("posterior", fmt.Sprintf("mean of coordinate %d", i+1), s, p)
-		for k := range i + 1 {
-			s, p := zTest(seconds[i*d+k], 0)
-			report.add("posterior", fmt.Sprintf("covariance of coordinates %d and %d", k+1, i+1), s, p)
+	// Holm's rule asks of the first test of m a p-value of FalseAlarm/m; others are easier to fail.
+	quantile := distuv.UnitNormal.Quantile
+	needed := enoughRuns(e.ratios, o.Factor, quantile(1-o.FalseAlarm/float64(e.tests())/2)+quantile(.95))
+	for n := o.Runs; float64(n) < min(needed, 10*float64(o.Runs)); n++ {
+		if err := e.run(sample, o.Seed+uint64(n)); err != nil {
+			return Report{}, err
 		}
+	}
+	report := e.report(o)
+	if imprecise := needed > 10*float64(o.Runs); imprecise {
+		report.exact("evidence", fmt.Sprintf("too imprecise for a factor of %g to be found by %d runs, it takes %.3g: use more particles",
+			o.Factor, 10*o.Runs, needed), 1)
 	}
 	report.judge()
 	return report, nil
+}
+
+// enoughRuns is by how many runs the mean of Z^/Z is known so well that one of factor, or its inverse, lies so many standard errors from 1.
+func enoughRuns(ratios []float64, factor, standardErrors float64) float64 {
+	mean, sd := stat.MeanStdDev(ratios, nil)
+	needed := standardErrors * (sd / mean) / (1 - 1/factor)
+	if math.IsNaN(needed) { // no run has any evidence
+		return 0
+	}
+	return math.Ceil(needed * needed)
+}
+
+// estimates are what the runs of a sampler gave, beside what is exact.
+type estimates struct {
+	mean        []float64
+	covariance  *mat.SymDense
+	logEvidence float64
+
+	logs, ratios, errors []float64 // log Z^; Z^/Z; (log Z^ - log Z) / StdErr
+	unstated             int       // runs without StdErr
+	// Z^/Z times the error of the posterior mean, by coordinate, and of the covariance, [D, D] flat, the lower triangle, in standard deviations.
+	firsts, seconds [][]float64
+}
+
+func newEstimates(l Linear) *estimates {
+	e := &estimates{}
+	e.mean, e.covariance, e.logEvidence = l.Posterior()
+	d := len(e.mean)
+	e.firsts, e.seconds = make([][]float64, d), make([][]float64, d*d)
+	return e
+}
+
+// run makes one run more.
+func (e *estimates) run(sample func(seed uint64) (SequentialRun, error), seed uint64) error {
+	d := len(e.mean)
+	r, err := sample(seed)
+	if err != nil {
+		return fmt.Errorf("check: the run with seed %d: %w", seed, err)
+	}
+	w, err := r.weights(d)
+	if err != nil {
+		return fmt.Errorf("check: the run with seed %d: %w", seed, err)
+	}
+	ratio := math.Exp(r.LogEvidence - e.logEvidence)
+	e.logs, e.ratios = append(e.logs, r.LogEvidence), append(e.ratios, ratio)
+	if r.StdErr > 0 {
+		e.errors = append(e.errors, (r.LogEvidence-e.logEvidence)/r.StdErr)
+	} else {
+		e.unstated++
+	}
+	m, c := moments(r.Phi, w, e.mean)
+	for i := range d {
+		e.firsts[i] = append(e.firsts[i], ratio*m[i]/math.Sqrt(e.covariance.At(i, i)))
+		for k := range i + 1 {
+			scale := math.Sqrt(e.covariance.At(i, i) * e.covariance.At(k, k))
+			e.seconds[i*d+k] = append(e.seconds[i*d+k], ratio*(c[i*d+k]-e.covariance.At(i, k))/scale)
+		}
+	}
+	return nil
+}
+
+// tests is how many tests of chance a report has at most.
+func (e *estimates) tests() int {
+	d := len(e.mean)
+	return 4 + d + d*(d+1)/2
+}
+
+// report compares what the runs gave with what is exact.
+func (e *estimates) report(o SequentialOptions) Report {
+	report := Report{Subject: "sequential sampler", FalseAlarm: o.FalseAlarm}
+	d, runs := len(e.mean), len(e.logs)
+	s, p := zTest(e.ratios, 1)
+	report.add("evidence", "unbiased: mean of Z^/Z", s, p)
+	if o.StdDev > 0 {
+		ratio := stat.Variance(e.logs, nil) / (o.StdDev * o.StdDev)
+		n := float64(runs - 1)
+		report.add("evidence", "variance of log Z^ over the greatest allowed", ratio, distuv.ChiSquared{K: n}.Survival(n*ratio))
+	}
+	if e.unstated < runs {
+		report.exact("evidence", "runs that state no standard error, while others do", e.unstated)
+		coverage(&report, e.errors)
+	}
+	for i := range d {
+		s, p := zTest(e.firsts[i], 0)
+		report.add("posterior", fmt.Sprintf("mean of coordinate %d", i+1), s, p)
+		for k := range i + 1 {
+			s, p := zTest(e.seconds[i*d+k], 0)
+			report.add("posterior", fmt.Sprintf("covariance of coordinates %d and %d", k+1, i+1), s, p)
+		}
+	}
+	return report
 }
 
 // coverage judges the errors of the log evidence in units of the stated standard error. That error is an estimate itself, and good only as the number of particles

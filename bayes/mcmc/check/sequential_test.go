@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,18 +34,28 @@ func (f filter) run(seed uint64) (SequentialRun, error) {
 	for i := range w {
 		w[i] = 1 / float64(j)
 	}
+	before := slices.Clone(w) // the weights, one row earlier
 	var out SequentialRun
 	variance := 0.0
 	for n := range f.X {
-		sum, squares := 0.0, 0.0
+		sum, squares, plain, older := 0.0, 0.0, 0.0, 0.0
 		for i := range w {
 			l := math.Exp(f.logLikelihood(phi[i*d:(i+1)*d], n, n+1))
 			sum += w[i] * l
+			plain += l
+			older += before[i] * l
+			before[i] = w[i]
 			w[i] *= l
 		}
 		for i := range w {
 			w[i] /= sum
 			squares += w[i] * w[i]
+		}
+		switch f.fault {
+		case "increments by equal weights":
+			sum = plain / float64(j)
+		case "increments by the weights of the row before":
+			sum = older
 		}
 		if f.fault == "sum of the weights for their mean" && n == 0 {
 			sum *= float64(j)
@@ -79,6 +90,10 @@ func (f filter) run(seed uint64) (SequentialRun, error) {
 	}
 	out.StdErr = math.Sqrt(variance)
 	switch f.fault {
+	case "evidence a factor of 1.4 too large":
+		out.LogEvidence += math.Log(1.4)
+	case "evidence a factor of 1.4 too small":
+		out.LogEvidence -= math.Log(1.4)
 	case "standard error three times too small":
 		out.StdErr /= 3
 	case "standard error five times too large":
@@ -179,7 +194,7 @@ func TestSequentialFaults(t *testing.T) {
 	for _, fault := range []string{
 		"", "resampling off by one", "weights not reset", "weights go with the ancestors", "weights forgotten", "weights without logs",
 		"sum of the weights for their mean", "first increment missing", "last increment missing", "increments of resampled steps missing",
-		"likelihood without its constant",
+		"increments by equal weights", "increments by the weights of the row before", "likelihood without its constant",
 		"moves without the prior", "moves under the rows but one", "moves without N/n",
 		"standard error three times too small", "standard error five times too large",
 	} {
@@ -196,6 +211,50 @@ func TestSequentialFaults(t *testing.T) {
 	Sequential(t, filter{Line(), 1000, ""}.run, SequentialOptions{Seed: 1000})
 	l := Linear{X: [][]float64{{1, 2}, {0, 1}, {3, -1}}, Y: []float64{1, 3, -2}, NoiseStdDev: 1.5, PriorMean: []float64{1, 0}, PriorStdDev: []float64{2, .5}}
 	Sequential(t, filter{l, 500, ""}.run, SequentialOptions{Problem: &l})
+}
+
+// An evidence that is a factor of 1.4 wrong is found by about 95 calls of 100, however few Runs the call begins with: 60 runs
+// of 200 particles find it by 10 calls of 20, if too large, and the runs that are added, 45 of them, by 19.
+func TestSequentialPower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a thousand runs")
+	}
+	t.Parallel()
+	found, runs := 0, 0
+	for call := range uint64(10) {
+		sampler := filter{Line(), 200, "evidence a factor of 1.4 too large"}
+		report, err := RunSequential(func(seed uint64) (SequentialRun, error) {
+			runs++
+			return sampler.run(seed)
+		}, SequentialOptions{Runs: 60, Seed: 1 + 1000*call})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(report.Failures(), func(f Test) bool { return f.Target == "evidence" }) {
+			found++
+		}
+	}
+	t.Logf("found by %d calls of 10, of %d runs together", found, runs)
+	if found < 8 || runs > 1500 {
+		t.Errorf("found by %d calls of 10, of %d runs together", found, runs)
+	}
+}
+
+// A sampler whose estimates say nothing of the evidence fails, though nothing in them can be told from what is right.
+func TestSequentialImprecise(t *testing.T) {
+	l := Line()
+	mean, _, logEvidence := l.Posterior()
+	imprecise := func(seed uint64) (SequentialRun, error) {
+		z := rand.New(rand.NewPCG(seed, 3)).NormFloat64()
+		return SequentialRun{Phi: mean, LogEvidence: logEvidence + 3*z - 4.5}, nil
+	}
+	report, err := RunSequential(imprecise, SequentialOptions{Runs: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := report.Summary(); !strings.Contains(text, "too imprecise for a factor of 1.4 to be found by 300 runs") {
+		t.Error(text)
+	}
 }
 
 func worst(failed []Test) string {
@@ -267,6 +326,8 @@ func TestSequentialBadInput(t *testing.T) {
 	}{
 		{nil, SequentialOptions{}, "no sampler"},
 		{good, SequentialOptions{Runs: 3}, "Runs is 3"},
+		{good, SequentialOptions{Factor: .5}, "Factor is 0.5"},
+		{good, SequentialOptions{Factor: math.NaN()}, "Factor is NaN"},
 		{good, SequentialOptions{StdDev: -2}, "StdDev is -2"},
 		{good, SequentialOptions{FalseAlarm: 2}, "FalseAlarm is 2"},
 		{good, SequentialOptions{Problem: &bad}, "is 0"},
