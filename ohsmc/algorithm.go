@@ -170,12 +170,9 @@ func (c *core) learn(s state, gradient *Node, batch target.Batch, number, rate *
 		return s, ConstAs(s.phi, 0.0)
 	}
 	gradient = Mul(gradient, c.target.Scale(batch))
-	usable := LogicalAll(IsFinite(gradient))
-	psi, moments := c.Optimiser.Ascend(s.psi, gradient, s.moments, number, rate)
-	keep := func(new, old *Node) *Node { return Where(BroadcastToDims(usable, c.bound.W), new, old) }
-	s.psi = keep(psi, s.psi)
-	s.moments = optim.Moments{Mean: keep(moments.Mean, s.moments.Mean), Square: keep(moments.Square, s.moments.Square)}
-	return s, ConvertDType(Not(usable), s.phi.DType())
+	psi, moments, moved := c.Optimiser.AscendFinite(nil, s.psi, gradient, s.moments, number, rate)
+	s.psi, s.moments = psi, moments
+	return s, ConvertDType(Not(moved), s.phi.DType())
 }
 
 // gather takes the batch's rows, int32 [M], of which count, a scalar, are real.

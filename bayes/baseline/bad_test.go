@@ -82,12 +82,17 @@ func TestBadInput(t *testing.T) {
 		{"Laplace of the noise", model(bayes.Gaussian{Learn: true}, nil, bayes.Names("noise/log_scale")), Laplace{}, regression, Settings{}, []string{"noise/log_scale"}, nil},
 		{"kernel that moves freely", small, MAPHMC{Kernel: mcmc.SGLD{StepSize: .1}}, regression, Settings{}, []string{"SGLD", "accepts"}, nil},
 		{"kernel", small, HMC{Kernel: mcmc.HMC{StepSize: -1}}, regression, Settings{}, []string{"StepSize is -1"}, nil},
-		{"chains", small, HMC{Chains: -1}, regression, Settings{}, []string{"HMC.Chains is -1"}, nil},
-		{"draws", small, MAPHMC{Draws: -1}, regression, Settings{}, []string{"MAPHMC.Draws is -1"}, nil},
+		{"chains", small, HMC{Sampling: mcmc.Settings{Chains: -1}}, regression, Settings{}, []string{"HMC.Sampling.Chains is -1"}, nil},
+		{"draws", small, MAPHMC{Sampling: mcmc.Settings{Draws: -1}}, regression, Settings{}, []string{"MAPHMC.Sampling.Draws is -1"}, nil},
 		{"SGLD's step size", small, SGLD{StepSize: -1}, regression, Settings{}, []string{"SGLD.StepSize is -1"}, nil},
 		{"friction", small, SGHMC{Friction: 1}, regression, Settings{}, []string{"Friction is 1"}, nil},
-		{"burn-in", small, SGLD{MiniBatchChains: MiniBatchChains{Epochs: 5, BurnIn: 5}}, regression, Settings{}, []string{"SGLD.BurnIn is 5", "5 Epochs"}, nil},
-		{"too many samples", small, SGLD{MiniBatchChains: MiniBatchChains{Epochs: 2, Samples: 1000}}, regression, Settings{}, []string{"SGLD.Samples is 1000"}, nil},
+		{"warm-up", small, SGLD{Sampling: mcmc.Settings{WarmUp: -5}}, regression, Settings{}, []string{"SGLD.Sampling.WarmUp is -5", "NoWarmUp"}, nil},
+		{"thinning", small, SGHMC{Sampling: mcmc.Settings{Thin: -2}}, regression, Settings{}, []string{"SGHMC.Sampling.Thin is -2"}, nil},
+		{"the chains' own seed", small, HMC{Sampling: mcmc.Settings{Seed: 3}}, regression, Settings{}, []string{"HMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
+		{"the chains' own type", small, MAPHMC{Sampling: mcmc.Settings{DType: compute.Float64}}, regression, Settings{},
+			[]string{"MAPHMC.Sampling.DType is Float64", "Settings.DType"}, nil},
+		{"the chains' own checkpoint", small, SGLD{Sampling: mcmc.Settings{Checkpoint: "c"}}, regression, Settings{},
+			[]string{"SGLD.Sampling.Checkpoint is c", "Settings.Checkpoint"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.settings.Engine = goEngine(t)
@@ -135,7 +140,7 @@ func TestMemberWithoutGradient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := j.training(p)
+		s := j.training(p, nil)
 		s.start = make([]float64, 2*p.whole.D)
 		for i := range s.start {
 			s.start[i] = math.Sin(float64(i))
@@ -150,10 +155,10 @@ func TestMemberWithoutGradient(t *testing.T) {
 		if rejected := end.Trace[2].Rejected; (rejected == 1) != (first == 1e300) {
 			t.Errorf("%d members of two stayed, with the first at %v", rejected, first)
 		}
-		if (end.theta[0] == first) != (first == 1e300) {
-			t.Errorf("the first member is at %v, it began at %v", end.theta[0], first)
+		if (end.Theta[0] == first) != (first == 1e300) {
+			t.Errorf("the first member is at %v, it began at %v", end.Theta[0], first)
 		}
-		ends = append(ends, end.theta[p.whole.D:])
+		ends = append(ends, end.Theta[p.whole.D:])
 	}
 	for i := range ends[0] {
 		if ends[0][i] != ends[1][i] {

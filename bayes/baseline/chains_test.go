@@ -26,7 +26,7 @@ func TestChainsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernel := mcmc.HMC{StepSize: .05, Steps: 8, Jitter: .3}
-	method := MAPHMC{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20}
+	method := MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 50, Draws: 40, WarmUp: 20}}
 	result := fitted(t, lineModel, method, dataset.Parts{Train: data}, settings)
 	if result.Chains == nil || result.Posterior.Particles() != 2000 {
 		t.Fatalf("%d particles", result.Posterior.Particles())
@@ -57,7 +57,7 @@ func TestChainsAreExact(t *testing.T) {
 	}
 	mean.MulVec(&covariance, right)
 	for _, fromMode := range []bool{false, true} {
-		result = fitted(t, lineModel, HMC{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20, FromMode: fromMode}, dataset.Parts{Train: data}, settings)
+		result = fitted(t, lineModel, HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 50, Draws: 40, WarmUp: 20}, FromMode: fromMode}, dataset.Parts{Train: data}, settings)
 		for i := range 3 {
 			holdChains(t, "HMC", result.Chains.Draws.Coordinate(i), mean.AtVec(i), math.Sqrt(covariance.At(i, i)))
 		}
@@ -74,7 +74,7 @@ func TestHMCFromMode(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{3, 2}}, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Layers(2)}
 	settings := Settings{Epochs: 20, Engine: goEngine(t), DType: compute.Float64}
 	want := numbers(t, fitted(t, model, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
-	still := HMC{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Chains: 1, Draws: 1, WarmUp: 1, FromMode: true}
+	still := HMC{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Sampling: mcmc.Settings{Chains: 1, Draws: 1, WarmUp: 1}, FromMode: true}
 	result := fitted(t, model, still, dataset.Parts{Train: data}, settings)
 	computetest.Near(t, "from the mode", numbers(t, result.Posterior), want, 1e-9)
 	if len(result.Trace) != 20 {
@@ -130,9 +130,9 @@ func TestSGLDAndSGHMC(t *testing.T) {
 		batch    int
 		variance float64 // 0: not checked
 	}{
-		{"SGLD", SGLD{StepSize: variance, MiniBatchChains: MiniBatchChains{Chains: 50, Epochs: 450, BurnIn: 50, Samples: 4000}}, rows, variance / .75},
-		{"SGLD from mini-batches", SGLD{StepSize: .1 * variance, MiniBatchChains: MiniBatchChains{Chains: 50, Epochs: 300, BurnIn: 50, Samples: 4000}}, rows / 4, 0},
-		{"SGHMC", SGHMC{LearningRate: .01 * variance, MiniBatchChains: MiniBatchChains{Chains: 50, Epochs: 2500, BurnIn: 500, Samples: 4000}}, rows, variance},
+		{"SGLD", SGLD{StepSize: variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 50, Thin: 5}}, rows, variance / .75},
+		{"SGLD from mini-batches", SGLD{StepSize: .1 * variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 200, Thin: 12}}, rows / 4, 0},
+		{"SGHMC", SGHMC{LearningRate: .01 * variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 500, Thin: 25}}, rows, variance},
 	} {
 		settings.BatchSize, settings.Epochs = c.batch, 500
 		result := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, settings)
@@ -155,8 +155,8 @@ func TestSGLDAndSGHMC(t *testing.T) {
 // Chains that leave for where nothing is finite are no posterior.
 func TestChainsDiverge(t *testing.T) {
 	parts := dataset.Parts{Train: line(40)}
-	chains := MiniBatchChains{Chains: 3, Epochs: 20, Samples: 6}
-	for _, method := range []Method{SGLD{StepSize: 1e4, MiniBatchChains: chains}, SGHMC{LearningRate: 1e4, MiniBatchChains: chains}} {
+	chains := mcmc.Settings{Chains: 3, Draws: 2, WarmUp: 50, Thin: 25}
+	for _, method := range []Method{SGLD{StepSize: 1e4, Sampling: chains}, SGHMC{LearningRate: 1e4, Sampling: chains}} {
 		_, err := Fit(t.Context(), small, method, parts, Settings{Epochs: 2, BatchSize: 8, Engine: goEngine(t)})
 		if !errors.Is(err, ErrDiverged) {
 			t.Errorf("%s: error %v, want ErrDiverged", method.Name(), err)

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -62,7 +63,7 @@ func TestPrecision(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := j.method.(Laplace)
-			phi, psi := make([]float64, j.bound.D), make([]float64, j.bound.W)
+			phi, psi := make([]float64, j.Bound.D), make([]float64, j.Bound.W)
 			for i := range phi {
 				phi[i] = math.Sin(2 * float64(i+1))
 			}
@@ -76,7 +77,7 @@ func TestPrecision(t *testing.T) {
 
 			// Particles a step to either side along each coordinate, and phi itself.
 			const h = 1e-5
-			d := j.bound.D
+			d := j.Bound.D
 			var phis []float64
 			for k := range 2*d + 1 {
 				moved := append([]float64(nil), phi...)
@@ -85,7 +86,7 @@ func TestPrecision(t *testing.T) {
 				}
 				phis = append(phis, moved...)
 			}
-			p, err := j.posterior(j.bound, Completed, particles{phi: phis, psi: psi})
+			p, err := j.Posterior(run.Completed, Particles{Phi: phis, Psi: psi})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,18 +94,18 @@ func TestPrecision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			outputs, n := j.bound.Outputs, c.data.Rows()
+			outputs, n := j.Bound.Outputs, c.data.Rows()
 			at := func(particle, row, output int) float64 {
-				return (prediction.Outputs[(particle*n+row)*outputs+output] - j.data.Target.Mean) / j.data.Target.StdDev
+				return (prediction.Outputs[(particle*n+row)*outputs+output] - j.Data.Target.Mean) / j.Data.Target.StdDev
 			}
 			noise := .5
-			for _, slot := range j.bound.Slots {
+			for _, slot := range j.Bound.Slots {
 				if slot.Kind == nn.Noise {
 					noise *= math.Exp(psi[slot.Offset])
 				}
 			}
 			want := mat.NewSymDense(d, nil)
-			for k, s := range j.bound.Scales() {
+			for k, s := range j.Bound.Scales() {
 				want.SetSym(k, k, 1/(s*s))
 			}
 			for row := range n {
@@ -126,8 +127,8 @@ func TestPrecision(t *testing.T) {
 				}
 			}
 			var flat []float64
-			for _, a := range m.free(j.bound) {
-				for _, b := range m.free(j.bound) {
+			for _, a := range m.free(j.Bound) {
+				for _, b := range m.free(j.Bound) {
 					if c.structure != DiagonalPrecision || a == b {
 						flat = append(flat, want.At(a, b))
 					}

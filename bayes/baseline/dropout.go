@@ -33,11 +33,11 @@ var _ Method = Dropout{}
 // Name implements Method.
 func (Dropout) Name() string { return "MC dropout" }
 
-func (Dropout) source() string { return "Monte Carlo dropout (Gal and Ghahramani 2016)" }
+// Source implements Method.
+func (Dropout) Source() string { return "Monte Carlo dropout (Gal and Ghahramani 2016)" }
 
-func (m Dropout) describe() any { return map[string]any{"type": "Dropout", "settings": m} }
-
-func (m Dropout) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, error) {
+// Prepare implements Method.
+func (m Dropout) Prepare(j *Job) (Method, error) {
 	defaultFloat(&m.Rate, 0.1)
 	defaultInt(&m.Masks, 10)
 	defaultInt(&m.Samples, 100)
@@ -49,7 +49,7 @@ func (m Dropout) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, e
 		return nil, err
 	}
 	some := false
-	for _, slot := range bound.Slots {
+	for _, slot := range j.Bound.Slots {
 		if slot.Stochastic && slot.Kind == nn.Weights {
 			some = true
 			if len(slot.Shape) != 2 {
@@ -58,13 +58,14 @@ func (m Dropout) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, e
 		}
 	}
 	if !some {
-		return nil, fmt.Errorf("baseline: Dropout masks the units before layers with stochastic weights, of which the model has none:\n%s", bound.Summary())
+		return nil, fmt.Errorf("baseline: Dropout masks the units before layers with stochastic weights, of which the model has none:\n%s", j.Bound.Summary())
 	}
 	return m, nil
 }
 
-func (m Dropout) fit(ctx context.Context, j *job) (*Result, error) {
-	return j.fitFamily(ctx, dropoutFamily{m, j.bound, j.DType}, m.Masks, m.Samples)
+// Fit implements Method.
+func (m Dropout) Fit(ctx context.Context, j *Job) (*Result, error) {
+	return j.fitFamily(ctx, dropoutFamily{m, j.Bound, j.DType}, m.Masks, m.Samples)
 }
 
 // masked is the family: lambda are the mean parameters, [D].

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -173,27 +174,27 @@ func TestVIIsMeanFieldOptimum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := j.newSampled(meanField{j.method.(VI), j.bound, dtype}, 100, 4000)
+		l, err := j.newVariational(meanField{j.method.(VI), j.Bound, dtype}, 100, 4000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fitted, err := j.train(context.Background(), j.training(l))
+		fitted, err := j.train(context.Background(), j.training(l, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		computetest.Near(t, "mean", fitted.theta[:2], want[:2], .01)
-		computetest.Near(t, "shared bias", fitted.theta[4:], want[2:], .01)
-		p, err := l.posterior(j, Completed, fitted.theta)
+		computetest.Near(t, "mean", fitted.Theta[:2], want[:2], .01)
+		computetest.Near(t, "shared bias", fitted.Theta[4:], want[2:], .01)
+		p, err := l.posterior(j, run.Completed, fitted.Theta)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w, _ := parameters(t, p)
 		for i := range 2 {
 			s := 1 / math.Sqrt(precision.At(i, i))
-			if got := math.Log1p(math.Exp(fitted.theta[2+i])); math.Abs(got/s-1) > .02 {
+			if got := math.Log1p(math.Exp(fitted.Theta[2+i])); math.Abs(got/s-1) > .02 {
 				t.Errorf("standard deviation of weight %d is %.5f, want %.5f", i, got, s)
 			}
-			checkMoments(t, column(w, 2, i), fitted.theta[i], math.Log1p(math.Exp(fitted.theta[2+i])))
+			checkMoments(t, column(w, 2, i), fitted.Theta[i], math.Log1p(math.Exp(fitted.Theta[2+i])))
 		}
 	})
 }

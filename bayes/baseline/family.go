@@ -8,25 +8,32 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/run"
 	"gobnn/bayes/target"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// family is a set of distributions q of the stochastic parameters, by parameters of its own, lambda, [L]. Its methods but width build graph.
+// family is a variational family: distributions q of the stochastic parameters, by variational parameters lambda, [L]. Its
+// methods but kind and width build graph.
 type family interface {
 	// kind names what its graphs depend on.
 	kind() string
+	// width is the number of variational parameters, L.
 	width() int
-	initial(rng random.Stream) *Node // lambda, [L]
-	// draw makes phi, [count, D], so that gradients pass to lambda.
+	// initial draws where lambda starts, [L].
+	initial(rng random.Stream) *Node
+	// draw makes phi, [count, D], of independent draws from q, reparameterised: gradients pass to lambda.
 	draw(lambda *Node, rng random.Stream, count int) *Node
-	// against is E_q log p(phi) - E_q log q(phi), a scalar, or its estimate from the draws phi.
+	// negativeKL is minus the Kullback-Leibler divergence of q from the prior, E_q log p(phi) - E_q log q(phi), a scalar, or
+	// its estimate from the draws phi.
 	negativeKL(lambda, phi *Node) *Node
 }
 
-// sampled is the learner of a family: theta, [1, L + W], is lambda and the shared parameters psi. It maximises the evidence lower bound
+// variational is the learner of a family: theta, [1, L + W], is lambda and the shared parameters psi. It maximises the
+// evidence lower bound
 //
 //	(1/S) sum_s (N/n) log p(y_batch | phi_s; psi) + E_q log p(phi) - E_q log q(phi),  phi_s ~ q,
 //
@@ -39,38 +46,40 @@ type variational struct {
 	dtype              compute.DType
 }
 
-func (j *job) newSampled(f family, draws, predicted int) (*variational, error) {
-	s := &variational{family: f, bound: j.bound, draws: draws, predicted: predicted, dtype: j.DType}
+func (j *Job) newVariational(f family, draws, predicted int) (*variational, error) {
+	s := &variational{family: f, bound: j.Bound, draws: draws, predicted: predicted, dtype: j.DType}
 	var err error
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
-	s.target = target.MiniBatch{Likelihood: target.Likelihood{Model: j.bound, Plan: compute.Plan{Particles: draws, Chunk: draws}}, Rows: j.parts.Train.Rows()}
-	if j.parts.Validation != nil {
-		s.validation, err = j.miniBatch(j.bound, target.Workload{Particles: predicted, Rows: j.parts.Validation.Rows(), Forward: true})
+	plan := compute.Plan{Particles: draws, Chunk: draws}
+	s.target = target.MiniBatch{Likelihood: target.Likelihood{Model: j.Bound, Plan: plan}, Rows: j.Rows()}
+	if j.Parts.Validation != nil {
+		work := target.Workload{Particles: predicted, Rows: j.Parts.Validation.Rows(), Forward: true}
+		s.validation, err = j.miniBatch(j.Bound, work)
 	}
 	return s, err
 }
 
 // fitFamily trains a family with so many draws a step; the posterior is `predicted` draws.
-func (j *job) fitFamily(ctx context.Context, f family, draws, predicted int) (*Result, error) {
-	learner, err := j.newSampled(f, draws, predicted)
+func (j *Job) fitFamily(ctx context.Context, f family, draws, predicted int) (*Result, error) {
+	learner, err := j.newVariational(f, draws, predicted)
 	if err != nil {
 		return nil, err
 	}
-	t, err := j.train(ctx, j.training(learner))
-	if err != nil {
-		return nil, err
-	}
-	t.Posterior, err = learner.posterior(j, t.Status, t.theta)
-	return t.Result, err
+	return j.Train(ctx, learner, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
+		return learner.posterior(j, status, theta)
+	})
 }
 
-func (s *variational) kind() string {
-	return fmt.Sprintf("%s, %d draws, %d predicted, %s", s.family.kind(), s.draws, s.predicted, text(s.bound.Model))
+// Kind implements ascent.Learner.
+func (s *variational) Kind() string {
+	return fmt.Sprintf("%s, %d draws, %d predicted, %s", s.kind(), s.draws, s.predicted, text(s.bound.Model))
 }
 
-func (s *variational) size() (int, int) { return 1, s.width() + s.bound.W }
+// Size implements ascent.Learner.
+func (s *variational) Size() (members, width int) { return 1, s.width() + s.bound.W }
 
-func (s *variational) initial(rng random.Stream) *Node {
+// Initial implements ascent.Learner.
+func (s *variational) Initial(rng random.Stream) *graph.Node {
 	theta := s.family.initial(rng)
 	if psi := s.bound.InitShared(rng, s.dtype, rng.Graph()); psi != nil {
 		theta = Concatenate([]*Node{theta, psi}, 0)
@@ -87,7 +96,10 @@ func (s *variational) cut(theta *Node) (lambda, psi *Node) {
 	return Slice(flat, AxisRange(0, s.width())), psi
 }
 
-func (s *variational) objective(theta *Node, batch target.Batch, rng random.Stream) (value, gradient *Node) {
+// Objective implements ascent.Learner: the evidence lower bound.
+func (s *variational) Objective(
+	theta *graph.Node, batch target.Batch, rng random.Stream,
+) (value, gradient *graph.Node) {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.draws)
 	logLik := MulScalar(ReduceAllSum(s.target.LogLikelihood(phi, psi, batch)), 1/float64(s.draws))
@@ -95,7 +107,8 @@ func (s *variational) objective(theta *Node, batch target.Batch, rng random.Stre
 	return Reshape(bound, 1), Gradient(bound, theta)[0]
 }
 
-func (s *variational) nlpd(theta *Node, batch target.Batch, rng random.Stream) *Node {
+// Score implements ascent.Learner: the NLPD of as many draws as the posterior has.
+func (s *variational) Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.predicted)
 	equal := BroadcastToDims(ConstAs(phi, -math.Log(float64(s.predicted))), s.predicted)
@@ -103,26 +116,30 @@ func (s *variational) nlpd(theta *Node, batch target.Batch, rng random.Stream) *
 }
 
 // posterior draws the particles of a posterior from theta, flat [L + W].
-func (s *variational) posterior(j *job, status Status, theta []float64) (*bayes.Posterior, error) {
-	width := len(theta)
-	exec, err := NewExec(j.engine.Backend(), func(args []*Node) *Node {
+func (s *variational) posterior(j *Job, status run.Status, theta []float64) (*bayes.Posterior, error) {
+	phi, err := s.particles(j, theta)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: drawing from %s: %w", s.kind(), err)
+	}
+	return j.Posterior(status, Particles{Phi: phi, Psi: theta[s.width():]})
+}
+
+func (s *variational) particles(j *Job, theta []float64) ([]float64, error) {
+	exec, err := NewExec(j.Engine.Backend(), func(args []*Node) *Node {
 		lambda, _ := s.cut(args[0])
 		return s.draw(lambda, random.FromSeed(args[1]).Named("posterior"), s.predicted)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("baseline: drawing from %s: %w", s.family.kind(), err)
+		return nil, err
 	}
 	defer exec.Finalize()
-	drawn, err := exec.Call(compute.Floats(j.DType, theta, 1, width), tensors.FromFlatDataAndDimensions(random.SeedWords(j.Seed), 2))
+	seed := tensors.FromFlatDataAndDimensions(random.SeedWords(j.Seed), 2)
+	drawn, err := exec.Call(compute.Floats(j.DType, theta, 1, len(theta)), seed)
 	if err != nil {
-		return nil, fmt.Errorf("baseline: drawing from %s: %w", s.family.kind(), err)
+		return nil, err
 	}
 	defer drawn[0].FinalizeAll() //nolint:errcheck // freeing a tensor that was read
-	phi, err := compute.Float64s(drawn[0])
-	if err != nil {
-		return nil, fmt.Errorf("baseline: %w", err)
-	}
-	return j.posterior(s.bound, status, particles{phi: phi, psi: theta[s.width():]})
+	return compute.Float64s(drawn[0])
 }
 
 // initialStochastic draws one value of each stochastic parameter from its initialiser, [D].

@@ -78,13 +78,13 @@ type kroneckerFactor struct {
 }
 
 // kroneckerFactors evaluates all of them, at phi, [D], and psi, [W].
-func (j *job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]kroneckerFactor, error) {
-	layers, blocks, err := kroneckerBlocks(j.bound)
+func (j *Job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]kroneckerFactor, error) {
+	layers, blocks, err := kroneckerBlocks(j.Bound)
 	if err != nil {
 		return nil, err
 	}
 	sums, err := j.sumOverRows(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
-		return kroneckerSums(j.bound, layers, blocks, s, rows, count)
+		return kroneckerSums(j.Bound, layers, blocks, s, rows, count)
 	})
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (j *job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]krone
 	}
 	var factors []kroneckerFactor
 	for _, b := range blocks {
-		factors = append(factors, kroneckerFactor{b, take(b.in, 1/float64(j.parts.Train.Rows())), take(b.out, 1)})
+		factors = append(factors, kroneckerFactor{b, take(b.in, 1/float64(j.Rows())), take(b.out, 1)})
 	}
 	return factors, nil
 }

@@ -72,9 +72,9 @@ func TestKroneckerFactors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			phi, psi := wavy(j.bound.D, 2), wavy(j.bound.W, 3)
+			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
 			on := func(data *dataset.Dataset) []kroneckerFactor {
-				j.parts.Train = data
+				j.Parts.Train = data
 				factors, err := j.kroneckerFactors(t.Context(), phi, psi)
 				if err != nil {
 					t.Fatal(err)
@@ -87,7 +87,7 @@ func TestKroneckerFactors(t *testing.T) {
 			for i, f := range all {
 				sums[i] = kroneckerFactor{f.kroneckerBlock, mat.NewSymDense(f.in, nil), mat.NewSymDense(f.out, nil)}
 			}
-			d := j.bound.D
+			d := j.Bound.D
 			for _, row := range of {
 				one := on(someRows(c.data, 1, row))
 				flat, err := Laplace{Structure: FullPrecision}.precision(t.Context(), j, phi, psi)

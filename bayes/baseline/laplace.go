@@ -63,11 +63,12 @@ func (m Laplace) Name() string {
 	return "Laplace, " + string(m.Structure)
 }
 
-func (Laplace) source() string { return "Laplace approximation (MacKay 1992)" }
+// Source implements Method.
+func (Laplace) Source() string { return "Laplace approximation (MacKay 1992)" }
 
-func (m Laplace) describe() any { return map[string]any{"type": "Laplace", "settings": m} }
-
-func (m Laplace) prepared(bound *bayes.BoundModel, _ Settings, _ int) (Method, error) {
+// Prepare implements Method.
+func (m Laplace) Prepare(j *Job) (Method, error) {
+	bound := j.Bound
 	if m.Structure == "" {
 		m.Structure = FullPrecision
 		if bound.D > 1000 {
@@ -126,31 +127,33 @@ func (m Laplace) free(bound *bayes.BoundModel) []int {
 	return free
 }
 
-func (m Laplace) fit(ctx context.Context, j *job) (*Result, error) {
-	point, err := j.trainMode(ctx)
+// Fit implements Method.
+func (m Laplace) Fit(ctx context.Context, j *Job) (*Result, error) {
+	mode, err := j.Mode(ctx)
 	if err != nil {
 		return nil, err
 	}
-	mode, psi := split(j.bound, point.theta)
-	draw, err := m.drawer(ctx, j, mode, psi)
+	draw, err := m.drawer(ctx, j, mode.Phi, mode.Psi)
 	if err != nil {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(j.Seed, 0x4c61706c))
-	var phi []float64
+	particles := Particles{Psi: mode.Psi}
 	for range m.Samples {
-		phi = append(phi, draw(mode, rng)...)
+		particles.Phi = append(particles.Phi, draw(mode.Phi, rng)...)
 	}
-	var at []float64
 	if !m.Sampled {
-		at = mode
+		particles.LinearisedAt = mode.Phi
 	}
-	point.Posterior, err = j.posterior(j.bound, point.Status, particles{phi: phi, psi: psi, at: at})
-	return point.Result, err
+	posterior, err := j.Posterior(mode.trained.Status, particles)
+	if err != nil {
+		return nil, err
+	}
+	return mode.Result(posterior), nil
 }
 
 // drawer draws phi, [D], from the Gaussian around a mode.
-func (m Laplace) drawer(ctx context.Context, j *job, phi, psi []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
+func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
 	if m.Structure == KroneckerPrecision {
 		factors, err := j.kroneckerFactors(ctx, phi, psi)
 		if err != nil {
@@ -162,15 +165,15 @@ func (m Laplace) drawer(ctx context.Context, j *job, phi, psi []float64) (func(m
 	if err != nil {
 		return nil, err
 	}
-	return m.sampler(j.bound, precision)
+	return m.sampler(j.Bound, precision)
 }
 
 // curvatureRows is how many rows' Jacobians are evaluated at once.
 const curvatureRows = 128
 
 // precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
-func (m Laplace) precision(ctx context.Context, j *job, phi, psi []float64) ([]float64, error) {
-	free, scales := m.free(j.bound), j.bound.Scales()
+func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]float64, error) {
+	free, scales := m.free(j.Bound), j.Bound.Scales()
 	precision, err := j.sumOverRows(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node { return m.curvature(j, s, rows, count, free) })
 	if err != nil {
 		return nil, err
@@ -187,24 +190,24 @@ func (m Laplace) precision(ctx context.Context, j *job, phi, psi []float64) ([]f
 
 // sumOverRows is the sum over the training part of what build makes of the first count of so many rows: of the entries "x", standardised, [N, d], "phi", [1, D], and
 // "psi", [W].
-func (j *job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node) ([]float64, error) {
-	rows := j.parts.Train.Rows()
+func (j *Job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node) ([]float64, error) {
+	rows := j.Rows()
 	size := min(rows, curvatureRows)
-	x, y, err := j.data.Tensors(j.DType, j.parts.Train)
+	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
 		return nil, err
 	}
-	state := compute.NewState(j.engine)
+	state := compute.NewState(j.Engine)
 	defer state.Close()
 	state.Set("x", x)
 	y.FinalizeAll() //nolint:errcheck // the curvature does not depend on the target
-	state.Set("phi", compute.Floats(j.DType, phi, 1, j.bound.D))
+	state.Set("phi", compute.Floats(j.DType, phi, 1, j.Bound.D))
 	reads := []string{"x", "phi"}
-	if j.bound.W > 0 {
-		state.Set("psi", compute.Floats(j.DType, psi, j.bound.W))
+	if j.Bound.W > 0 {
+		state.Set("psi", compute.Floats(j.DType, psi, j.Bound.W))
 		reads = append(reads, "psi")
 	}
-	program, err := compute.NewProgram(j.engine, "baseline curvature", reads, nil, func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	program, err := compute.NewProgram(j.Engine, "baseline curvature", reads, nil, func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		return nil, build(s, inputs[0], inputs[1])
 	})
 	if err != nil {
@@ -240,14 +243,14 @@ func realRows(rows, count, like *Node) *Node {
 }
 
 // curvature is sum_n J_n' L_n J_n over the first count of the rows, over the free coordinates: [F F] or its diagonal, [F].
-func (m Laplace) curvature(j *job, s compute.Nodes, rows, count *Node, free []int) *Node {
+func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
-	outputs, copies, leaves := j.bound.PerExample(Reshape(s["phi"], j.bound.D), s["psi"], x)
+	outputs, copies, leaves := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
 	real := realRows(rows, count, x)
 	var total *Node
-	for _, factor := range factors(j.bound, outputs, leaves) {
+	for _, factor := range factors(j.Bound, outputs, leaves) {
 		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]
-		if len(free) < j.bound.D {
+		if len(free) < j.Bound.D {
 			gradient = Slice(gradient, AxisRange(), AxisRange(free[0], free[len(free)-1]+1)) // a layer's coordinates are neighbours
 		}
 		var term *Node

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -51,8 +52,8 @@ func TestLaplaceLinearised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := j.bound.D
-	phi, psi := split(j.bound, numbers(t, point))
+	d := j.Bound.D
+	phi, psi := split(j.Bound, numbers(t, point))
 	flat, err := j.method.(Laplace).precision(t.Context(), j, phi, psi)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func TestLaplaceLinearised(t *testing.T) {
 		moved[k]++
 		along = append(along, moved...)
 	}
-	units, err := j.posterior(j.bound, Completed, particles{phi: along, psi: psi, at: phi})
+	units, err := j.Posterior(run.Completed, Particles{Phi: along, Psi: psi, LinearisedAt: phi})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,13 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/target"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -50,90 +53,75 @@ func (MAP) Name() string { return "MAP" }
 // Name implements Method.
 func (Ensemble) Name() string { return "deep ensemble" }
 
-func (m MLE) prepared(*bayes.BoundModel, Settings, int) (Method, error) { return m, nil }
+// Prepare implements Method.
+func (m MLE) Prepare(*Job) (Method, error) { return m, nil }
 
-func (m MAP) prepared(*bayes.BoundModel, Settings, int) (Method, error) { return m, nil }
+// Prepare implements Method.
+func (m MAP) Prepare(*Job) (Method, error) { return m, nil }
 
-func (m Ensemble) prepared(*bayes.BoundModel, Settings, int) (Method, error) {
+// Prepare implements Method.
+func (m Ensemble) Prepare(*Job) (Method, error) {
 	defaultInt(&m.Members, 10)
-	return m, limits.Check("baseline: Ensemble", limits.Field("Members", m.Members, m.Members >= 2, "at least 2 (0 takes the default, 10): an ensemble of one is baseline.MAP or baseline.MLE"))
+	return m, limits.Check("baseline: Ensemble", limits.Field("Members", m.Members, m.Members >= 2,
+		"at least 2 (0 takes the default, 10): an ensemble of one is baseline.MAP or baseline.MLE"))
 }
 
-func (MLE) source() string { return "maximum likelihood" }
-func (MAP) source() string { return "maximum a posteriori" }
-func (Ensemble) source() string {
-	return "deep ensemble (Lakshminarayanan et al. 2017)"
-}
+// Source implements Method.
+func (MLE) Source() string { return "maximum likelihood" }
 
-func (MLE) describe() any        { return map[string]any{"type": "MLE"} }
-func (MAP) describe() any        { return map[string]any{"type": "MAP"} }
-func (m Ensemble) describe() any { return map[string]any{"type": "Ensemble", "settings": m} }
+// Source implements Method.
+func (MAP) Source() string { return "maximum a posteriori" }
 
-func (MLE) fit(ctx context.Context, j *job) (*Result, error) { return j.fitPoint(ctx, false) }
-func (MAP) fit(ctx context.Context, j *job) (*Result, error) { return j.fitPoint(ctx, true) }
+// Source implements Method.
+func (Ensemble) Source() string { return "deep ensemble (Lakshminarayanan et al. 2017)" }
 
-// fitPoint is MLE or MAP: a posterior of one particle.
-func (j *job) fitPoint(ctx context.Context, prior bool) (*Result, error) {
-	point, err := j.trainPoint(ctx, prior)
+// Fit implements Method.
+func (MLE) Fit(ctx context.Context, j *Job) (*Result, error) { return j.fitPoint(ctx, false) }
+
+// Fit implements Method.
+func (MAP) Fit(ctx context.Context, j *Job) (*Result, error) { return j.fitPoint(ctx, true) }
+
+// fitPoint is MLE or MAP.
+func (j *Job) fitPoint(ctx context.Context, prior bool) (*Result, error) {
+	point, err := j.newPoints(1, prior)
 	if err != nil {
 		return nil, err
 	}
-	phi, psi := split(j.bound, point.theta)
-	point.Posterior, err = j.posterior(j.bound, point.Status, particles{phi: phi, psi: psi})
-	return point.Result, err
+	return j.Train(ctx, point, j.posteriorOfPoint)
 }
 
-// trainPoint trains one point estimate of all parameters, in the order of the slots.
-func (j *job) trainPoint(ctx context.Context, prior bool) (trained, error) {
-	points, err := j.newPoints(1, prior)
-	if err != nil {
-		return trained{}, err
-	}
-	return j.train(ctx, j.training(points))
+// posteriorOfPoint is one particle, of theta, [D + W].
+func (j *Job) posteriorOfPoint(status run.Status, theta []float64) (*bayes.Posterior, error) {
+	phi, psi := split(j.Bound, theta)
+	return j.Posterior(status, Particles{Phi: phi, Psi: psi})
 }
 
-// trainMode trains the MAP that a second stage begins at. A cancelled one is an error: what would begin there is another run.
-func (j *job) trainMode(ctx context.Context) (trained, error) {
-	mode, err := j.trainPoint(ctx, true)
-	if err == nil && mode.Status == Cancelled {
-		err = fmt.Errorf("baseline: cancelled after %d steps of the training that %s begins with: %w", mode.Steps, j.method.Name(), context.Cause(ctx))
-	}
-	return mode, err
-}
-
-func (m Ensemble) fit(ctx context.Context, j *job) (*Result, error) {
+// Fit implements Method.
+func (m Ensemble) Fit(ctx context.Context, j *Job) (*Result, error) {
 	points, err := j.newPoints(m.Members, !m.Likelihood)
 	if err != nil {
 		return nil, err
 	}
-	members, err := j.train(ctx, j.training(points))
+	whole, err := j.whole()
 	if err != nil {
 		return nil, err
 	}
-	model := points.whole.Model
-	model.Prior = j.bound.Model.Prior
-	whole, err := model.Bind(j.bound.Inputs, j.bound.Outputs)
-	if err != nil {
-		return nil, err
+	return j.Train(ctx, points, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
+		return j.posterior(whole, status, Particles{Phi: theta})
+	})
+}
+
+// whole is the data with a model whose every parameter is stochastic.
+func (j *Job) whole() (*fit.Data, error) {
+	var all []string
+	for _, slot := range j.Bound.Slots {
+		all = append(all, slot.Name)
 	}
-	members.Posterior, err = j.posterior(whole, members.Status, particles{phi: members.theta})
-	return members.Result, err
+	return j.With(bayes.Names(all...))
 }
 
-// training is a stage with the settings' epochs and learning rate, and validation where there is a part for it.
-func (j *job) training(l learner) stage {
-	return stage{learner: l, name: training, epochs: j.Epochs, schedule: j.Optimiser.Schedule, validate: j.parts.Validation != nil}
-}
-
-// The names of stages.
-const (
-	training   = "training"
-	collecting = "collecting"
-	sampling   = "sampling"
-)
-
-// points is the learner of point estimates: member j's theta_j are all parameters, in the order of the slots, [J, D + W]. They are the particles of a
-// model that has every parameter stochastic.
+// points is the learner of point estimates: member j's theta_j are all parameters, in the order of the slots, [J, D + W]. They
+// are the particles of a model that has every parameter stochastic.
 type points struct {
 	whole              *bayes.BoundModel
 	target, validation target.MiniBatch
@@ -142,45 +130,39 @@ type points struct {
 	name               string
 }
 
-func (j *job) newPoints(members int, prior bool) (*points, error) {
+func (j *Job) newPoints(members int, prior bool) (*points, error) {
 	p := &points{members: members, dtype: j.DType, name: fmt.Sprintf("%d points, prior %t", members, prior)}
-	model, on := j.bound.Model, map[string]bool{}
+	model, on := j.Bound.Model, map[string]bool{}
 	var all []string
-	for _, slot := range j.bound.Slots {
+	for _, slot := range j.Bound.Slots {
 		all = append(all, slot.Name)
 		on[slot.Name] = prior && slot.Stochastic
 	}
 	model.Stochastic = bayes.Names(all...)
 	model.Prior = partialPrior{model.Prior, on}
 	var err error
-	if p.whole, err = model.Bind(j.bound.Inputs, j.bound.Outputs); err != nil {
+	if p.whole, err = model.Bind(j.Bound.Inputs, j.Bound.Outputs); err != nil {
 		return nil, err
 	}
-	p.name += " " + string(text(j.bound.Model))
+	p.name += " " + string(text(j.Bound.Model))
 	if p.target, err = j.miniBatch(p.whole, target.Workload{Particles: members, Rows: j.BatchSize}); err != nil {
 		return nil, err
 	}
-	if j.parts.Validation != nil {
-		p.validation, err = j.miniBatch(p.whole, target.Workload{Particles: members, Rows: j.parts.Validation.Rows(), Forward: true})
+	if j.Parts.Validation != nil {
+		p.validation, err = j.miniBatch(p.whole, target.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true})
 	}
 	return p, err
 }
 
-// miniBatch is the posterior of particles, estimated from batches.
-func (j *job) miniBatch(bound *bayes.BoundModel, work target.Workload) (target.MiniBatch, error) {
-	plan, err := target.NewPlan(bound, j.DType, work)
-	if err != nil {
-		return target.MiniBatch{}, fmt.Errorf("baseline: %w", err)
-	}
-	return target.MiniBatch{Likelihood: target.Likelihood{Model: bound, Plan: plan}, Rows: j.parts.Train.Rows()}, nil
-}
+// Kind implements ascent.Learner.
+func (p *points) Kind() string { return p.name }
 
-func (p *points) kind() string     { return p.name }
-func (p *points) size() (int, int) { return p.members, p.whole.D }
+// Size implements ascent.Learner.
+func (p *points) Size() (members, width int) { return p.members, p.whole.D }
 
-// initial draws every parameter from its initialiser, member j's from row j of the parameter's own stream: a member starts where it would in an ensemble
-// of another size.
-func (p *points) initial(rng random.Stream) *Node {
+// Initial implements ascent.Learner: every parameter by its initialiser, member j's from row j of the parameter's own stream, so
+// that a member starts where it would in an ensemble of another size.
+func (p *points) Initial(rng random.Stream) *graph.Node {
 	var parts []*Node
 	for _, slot := range p.whole.Slots {
 		all := slot.Parameter
@@ -190,16 +172,18 @@ func (p *points) initial(rng random.Stream) *Node {
 	return Concatenate(parts, 1)
 }
 
-// objective is log p(phi_j) + (N/n) log p(y_batch | phi_j; psi_j), the prior on what the user's partition says, or nowhere.
-func (p *points) objective(theta *Node, batch target.Batch, _ random.Stream) (value, gradient *Node) {
+// Objective implements ascent.Learner: log p(phi_j) + (N/n) log p(y_batch | phi_j; psi_j), the prior on what the user's
+// partition says, or nowhere.
+func (p *points) Objective(theta *graph.Node, batch target.Batch, _ random.Stream) (value, gradient *graph.Node) {
 	return p.target.Gradient(theta, nil, batch)
 }
 
-func (p *points) nlpd(theta *Node, batch target.Batch, _ random.Stream) *Node {
+// Score implements ascent.Learner: the NLPD of each member by itself.
+func (p *points) Score(theta *graph.Node, batch target.Batch, _ random.Stream) *graph.Node {
 	return DivScalar(Neg(p.validation.LogLikelihood(theta, nil, batch)), float64(batch.Y.Shape().Dim(0)))
 }
 
-// someOf is a prior on some parameters, and none, an improper constant, on the others.
+// partialPrior is a prior on some parameters, and none, an improper constant, on the others.
 type partialPrior struct {
 	bayes.Prior
 	on map[string]bool // by the parameter's name
@@ -214,7 +198,7 @@ func (s partialPrior) Scale(p nn.Parameter) float64 {
 }
 
 // LogDensity is that of the coordinates whose scale is not 0.
-func (s partialPrior) LogDensity(phi *Node, scales []float64) *Node {
+func (s partialPrior) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	var parts []*Node
 	var kept []float64
 	for from := 0; from < len(scales); {

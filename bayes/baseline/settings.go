@@ -6,9 +6,13 @@ import (
 	"math"
 	"time"
 
+	"gobnn/bayes"
+	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 )
 
 // Settings are what all methods share. The zero value of every field works.
@@ -18,9 +22,10 @@ type Settings struct {
 	Seed      uint64     // of everything random
 	Optimiser optim.Adam // of everything that is trained; default Adam with a constant rate of 0.01
 
-	// ValidateEvery is how many steps lie between validations; default an epoch's. (Package ohsmc validates after each batch: 1 does the same, at a
-	// multiple of the cost where predictions have many particles.) The parameters with the best NLPD on the validation part are what training gives, for
-	// each member of an ensemble its own. Without a validation part it gives the last.
+	// ValidateEvery is how many steps lie between validations; default an epoch's. (Package ohsmc validates after each batch:
+	// 1 does the same, at a multiple of the cost where predictions have many particles.) The parameters with the best NLPD on
+	// the validation part are what training gives, for each member of an ensemble its own. Without a validation part, or
+	// before the first validation, it gives the last.
 	ValidateEvery int
 	// Patience ends a member's training after so many validations without a better one; default 0: never.
 	Patience int
@@ -28,51 +33,64 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30 s), when the context is
-	// cancelled and at the end. If it exists, Fit goes on from it, to the same bits as an uninterrupted run; a file of another model, method, other data,
-	// seed or settings is an error. Methods with a second stage keep it in a file beside, named Checkpoint and the stage.
+	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30 s),
+	// when the context is cancelled and at the end. If it exists, Fit goes on from it, to the same bits as an uninterrupted
+	// run; a file of another model, method, other data, seed or settings is an error. Methods with a second stage keep it in a
+	// file beside, named Checkpoint and the stage.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
 	Replace bool
-	// Observe, if set, is called after each epoch of a training by gradient ascent that this session makes, with the shared parameters psi, [W]: those of the first
-	// member of an ensemble. An error ends the run. The steps of SWAG's collection and of chains are not observed.
-	Observe func(epoch int, psi []float64) error
-	// Progress, if set, is called after a step, at most about ten times a second, and at the end of a stage.
-	Progress func(Progress)
+	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of a training by gradient ascent that this
+	// session makes, with the posterior that would be returned if the training ended there. An error ends the run. The steps
+	// of SWAG's collection and of chains are not observed.
+	Observe      func(step int, now *bayes.Posterior) error
+	ObserveEvery int
+	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",
+	// "collecting" (SWAG), with the scores of ascent.Settings, or of chains "warm-up" and "draws", see mcmc.Settings.
+	Progress func(run.Progress)
 }
 
-// Progress is where a stage of a method stands.
-type Progress struct {
-	Stage       string  // "training", "collecting" (SWAG), or of chains "warm-up" and "draws", see mcmc.Settings
-	Step, Steps int     // of the stage: batches; for chains transitions of the warm-up, and draws of all of them
-	Loss        float64 // of the last batch, see StepRecord; NaN for chains
-	Validation  float64 // NLPD of the last validation, mean over members; NaN before the first
-	Best        float64 // best so far, mean over members; NaN before the first
-	Elapsed     time.Duration
+// ascent is what the training by gradient ascent takes.
+func (s Settings) ascent() ascent.Settings {
+	return ascent.Settings{
+		Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, ValidateEvery: s.ValidateEvery,
+		Patience: s.Patience, DType: s.DType, Engine: s.Engine, Owner: "baseline", Checkpoint: s.Checkpoint,
+		CheckpointEvery: s.CheckpointEvery, Replace: s.Replace, ObserveEvery: s.ObserveEvery, Progress: s.Progress,
+	}
 }
 
 // withDefaults fills in what is zero and checks the rest, for a training part with the given rows.
 func (s Settings) withDefaults(rows int) (Settings, error) {
-	defaultInt(&s.Epochs, 200)
-	defaultInt(&s.BatchSize, min(50, rows))
-	defaultInt(&s.ValidateEvery, (rows+max(s.BatchSize, 1)-1)/max(s.BatchSize, 1))
-	if s.DType == 0 {
-		s.DType = compute.Float32
+	a, err := s.ascent().WithDefaults(rows)
+	s.Epochs, s.BatchSize, s.ValidateEvery, s.ObserveEvery = a.Epochs, a.BatchSize, a.ValidateEvery, a.ObserveEvery
+	s.DType, s.CheckpointEvery = a.DType, a.CheckpointEvery
+	return s, err
+}
+
+// withChains fills in what is zero of a method's Sampling, and refuses what the job's Settings rule.
+func withChains(owner string, s, byDefault mcmc.Settings) (mcmc.Settings, error) {
+	defaultInt(&s.Chains, byDefault.Chains)
+	defaultInt(&s.Draws, byDefault.Draws)
+	defaultInt(&s.WarmUp, byDefault.WarmUp)
+	defaultInt(&s.Thin, max(1, byDefault.Thin))
+	defaultInt(&s.Devices, 1)
+	elsewhere := "left out: set Settings.%s, which holds for the whole method"
+	unset := func(field string, value any, unset bool) limits.Limit {
+		return limits.Field("Sampling."+field, value, unset, fmt.Sprintf(elsewhere, field))
 	}
-	if s.CheckpointEvery == 0 {
-		s.CheckpointEvery = 30 * time.Second
-	}
-	if err := s.Optimiser.Check(); err != nil {
-		return s, fmt.Errorf("baseline: %w", err)
-	}
-	return s, limits.Check("baseline: Settings",
-		limits.Field("Epochs", s.Epochs, s.Epochs >= 1, "at least 1"),
-		limits.Field("BatchSize", s.BatchSize, s.BatchSize >= 1 && s.BatchSize <= rows, fmt.Sprintf("from 1 to the %d rows of the training part", rows)),
-		limits.Field("ValidateEvery", s.ValidateEvery, s.ValidateEvery >= 1, "at least 1"),
-		limits.Field("Patience", s.Patience, s.Patience >= 0, "0 (never stop early) or more"),
-		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64, "compute.Float32 or compute.Float64"),
-		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive"),
+	return s, limits.Check("baseline: "+owner,
+		limits.Field("Sampling.Chains", s.Chains, s.Chains >= 1, "at least 1"),
+		limits.Field("Sampling.Draws", s.Draws, s.Draws >= 1, "at least 1"),
+		limits.Field("Sampling.Thin", s.Thin, s.Thin >= 1, "at least 1"),
+		limits.Field("Sampling.WarmUp", s.WarmUp, s.WarmUp >= 1 || s.WarmUp == mcmc.NoWarmUp, "at least 1, or mcmc.NoWarmUp"),
+		unset("Seed", s.Seed, s.Seed == 0),
+		unset("DType", s.DType, s.DType == 0),
+		unset("Engine", s.Engine, s.Engine == nil),
+		unset("Checkpoint", s.Checkpoint, s.Checkpoint == ""),
+		unset("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery == 0),
+		unset("Replace", s.Replace, !s.Replace),
+		unset("Progress", "set", s.Progress == nil),
 	)
 }
 
@@ -94,14 +112,6 @@ func inside(x, low, high float64) bool { return x > low && x < high }
 // positive says whether x is above 0 and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// record is what of the settings decides the result, for provenance and checkpoints.
-func (s Settings) record() map[string]any {
-	return map[string]any{
-		"epochs": s.Epochs, "batch_size": s.BatchSize, "optimiser": s.Optimiser,
-		"validate_every": s.ValidateEvery, "patience": s.Patience, "dtype": s.DType.String(),
-	}
-}
-
 // text writes what describes a method or settings; none of it can fail to be written.
 func text(v any) json.RawMessage {
 	out, err := json.Marshal(v)
@@ -110,5 +120,3 @@ func text(v any) json.RawMessage {
 	}
 	return out
 }
-
-var nan, inf = math.NaN(), math.Inf(1)

@@ -2,15 +2,18 @@ package baseline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
-	"gobnn/bayes"
+	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/optim"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -43,14 +46,14 @@ func (m SWAG) Name() string {
 	return "SWAG"
 }
 
-func (SWAG) source() string { return "SWAG (Maddox et al. 2019)" }
+// Source implements Method.
+func (SWAG) Source() string { return "SWAG (Maddox et al. 2019)" }
 
-func (m SWAG) describe() any { return map[string]any{"type": "SWAG", "settings": m} }
-
-func (m SWAG) prepared(_ *bayes.BoundModel, s Settings, _ int) (Method, error) {
-	defaultInt(&m.Collect, max(2, s.Epochs/2))
+// Prepare implements Method.
+func (m SWAG) Prepare(j *Job) (Method, error) {
+	defaultInt(&m.Collect, max(2, j.Epochs/2))
 	defaultInt(&m.Samples, 100)
-	defaultFloat(&m.Rate, s.Optimiser.Schedule.At(0))
+	defaultFloat(&m.Rate, j.Optimiser.Schedule.At(0))
 	if err := limits.Check("baseline: SWAG",
 		limits.Field("Collect", m.Collect, m.Collect >= 2, "at least 2: a Gaussian is fitted to so many iterates"),
 		limits.Field("Rate", m.Rate, positive(m.Rate), "positive and finite"),
@@ -65,8 +68,9 @@ func (m SWAG) prepared(_ *bayes.BoundModel, s Settings, _ int) (Method, error) {
 	return m, limits.Check("baseline: SWAG", limits.Field("Rank", m.Rank, m.Rank >= 2 && m.Rank <= m.Collect, fmt.Sprintf("from 2 to the %d epochs of Collect", m.Collect)))
 }
 
-func (m SWAG) fit(ctx context.Context, j *job) (*Result, error) {
-	point, err := j.trainMode(ctx)
+// Fit implements Method.
+func (m SWAG) Fit(ctx context.Context, j *Job) (*Result, error) {
+	mode, err := j.Mode(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,43 +78,40 @@ func (m SWAG) fit(ctx context.Context, j *job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	around, err := j.train(ctx, m.stage(points, point.theta))
-	if err != nil {
+	around, err := j.train(ctx, m.stage(points, mode.theta))
+	if around == nil {
 		return nil, err
 	}
-	iterates := around.Steps / around.PerEpoch
-	if iterates < 2 {
-		return nil, fmt.Errorf("baseline: cancelled when SWAG had collected %d of %d iterates: %w", iterates, m.Collect, context.Cause(ctx))
+	count := around.Steps / around.PerEpoch
+	if count < 2 {
+		return nil, fmt.Errorf("baseline: cancelled when SWAG had collected %d of %d iterates: %w",
+			count, m.Collect, errors.Join(err, context.Cause(ctx)))
 	}
-	fitted, err := m.gaussian(around, iterates)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: %w", err)
+	fitted, failed := m.gaussian(around, count)
+	if failed != nil {
+		return nil, fmt.Errorf("baseline: %w", failed)
 	}
 	var phi []float64
 	rng := rand.New(rand.NewPCG(j.Seed, 0x53574147))
 	for range m.Samples {
-		draw, _ := split(j.bound, fitted.draw(rng))
+		draw, _ := split(j.Bound, fitted.draw(rng))
 		phi = append(phi, draw...)
 	}
-	_, psi := split(j.bound, fitted.mean)
-	result := around.after(point)
-	result.Posterior, err = j.posterior(j.bound, result.Status, particles{phi: phi, psi: psi})
+	_, psi := split(j.Bound, fitted.mean)
+	posterior, failed := j.Posterior(around.Status, Particles{Phi: phi, Psi: psi})
+	if failed != nil {
+		return nil, failed
+	}
+	result := mode.Result(posterior)
+	result.Status, result.Steps, result.Trace = around.Status, result.Steps+around.Steps, slices.Concat(result.Trace, around.Trace)
 	return result, err
-}
-
-// after joins the records of two stages.
-func (t trained) after(first trained) *Result {
-	r := *first.Result
-	r.Status = t.Status
-	r.Steps += t.Steps
-	r.Trace = append(r.Trace, t.Trace...)
-	r.Elapsed += t.Elapsed
-	return &r
 }
 
 // stage is the ascent around the mode.
 func (m SWAG) stage(p *points, start []float64) stage {
-	return stage{learner: iterates{p, m}, name: collecting, epochs: m.Collect, schedule: optim.Constant(m.Rate), start: start}
+	return stage{
+		Learner: iterates{p, m}, name: collecting, epochs: m.Collect, schedule: optim.Constant(m.Rate), start: start,
+	}
 }
 
 // iterates is the learner whose ends of epochs are collected.
@@ -119,7 +120,7 @@ type iterates struct {
 	SWAG
 }
 
-var _ collector = iterates{}
+var _ ascent.Collector = iterates{}
 
 // The entries of state: the running mean, the sum of squares about it, and the last K deviations, the newest last.
 const (
@@ -128,10 +129,12 @@ const (
 	swagDeviations = "swag_deviations" // [K, Q]; not if Diagonal
 )
 
-func (c iterates) kind() string { return fmt.Sprintf("%s, rank %d", c.points.kind(), c.Rank) }
+// Kind implements ascent.Learner.
+func (c iterates) Kind() string { return fmt.Sprintf("%s, rank %d", c.points.Kind(), c.Rank) }
 
-func (c iterates) collected(dtype compute.DType) map[string]*tensors.Tensor {
-	_, width := c.size()
+// Collected implements ascent.Collector.
+func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
+	_, width := c.Size()
 	entries := map[string]*tensors.Tensor{
 		swagMean: compute.Floats(dtype, make([]float64, width), 1, width), swagSquares: compute.Floats(dtype, make([]float64, width), 1, width),
 	}
@@ -141,8 +144,8 @@ func (c iterates) collected(dtype compute.DType) map[string]*tensors.Tensor {
 	return entries
 }
 
-// collect is Welford's update of mean and sum of squares by theta, [1, Q], the count-th iterate.
-func (c iterates) collect(s compute.Nodes, count *Node) compute.Nodes {
+// Collect implements ascent.Collector: Welford's update of mean and sum of squares by theta, [1, Q], the count-th iterate.
+func (c iterates) Collect(s compute.Nodes, count *graph.Node) compute.Nodes {
 	before := Sub(s["theta"], s[swagMean])
 	mean := Add(s[swagMean], Div(before, count))
 	deviation := Sub(s["theta"], mean)
@@ -159,11 +162,11 @@ type gaussian struct {
 	deviations     [][]float64 // the K columns of D, [Q] each; nil for a diagonal one
 }
 
-func (m SWAG) gaussian(t trained, iterates int) (g gaussian, err error) {
-	if g.mean, err = compute.Float64s(t.state[swagMean]); err != nil {
+func (m SWAG) gaussian(t *ascent.Result, iterates int) (g gaussian, err error) {
+	if g.mean, err = compute.Float64s(t.State[swagMean]); err != nil {
 		return g, err
 	}
-	if g.variance, err = compute.Float64s(t.state[swagSquares]); err != nil {
+	if g.variance, err = compute.Float64s(t.State[swagSquares]); err != nil {
 		return g, err
 	}
 	for i := range g.variance {
@@ -172,7 +175,7 @@ func (m SWAG) gaussian(t trained, iterates int) (g gaussian, err error) {
 	if m.Diagonal {
 		return g, nil
 	}
-	flat, err := compute.Float64s(t.state[swagDeviations])
+	flat, err := compute.Float64s(t.State[swagDeviations])
 	if err != nil {
 		return g, err
 	}

@@ -28,39 +28,23 @@ func TestSWAGFitsTheIterates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, width := p.size()
+		_, width := p.Size()
 		start := make([]float64, width)
 		for i := range start {
 			start[i] = math.Sin(float64(i))
 		}
-		r, err := j.newRun(m.stage(p, start))
+		var all [][]float64
+		task, observed := j.task(m.stage(p, start))
+		observed.Observe = func(_ int, theta []float64) error { // after each epoch: 30 rows in batches of 12
+			all = append(all, theta)
+			return nil
+		}
+		around, err := trainer.training.Fit(t.Context(), task, observed)
 		if err != nil {
 			t.Fatal(err)
-		}
-		defer r.state.Close()
-		var all [][]float64
-		for r.step < r.steps {
-			if err := r.advance(); err != nil {
-				t.Fatal(err)
-			}
-			if r.step%3 == 0 { // 30 rows in batches of 12
-				host, err := r.state.Host("theta")
-				if err != nil {
-					t.Fatal(err)
-				}
-				theta, err := compute.Float64s(host["theta"])
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, theta)
-			}
 		}
 		if len(all) != collect {
 			t.Fatalf("%d epochs, want %d", len(all), collect)
-		}
-		around, err := r.result()
-		if err != nil {
-			t.Fatal(err)
 		}
 		g, err := m.gaussian(around, collect)
 		if err != nil {

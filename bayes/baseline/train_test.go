@@ -14,14 +14,16 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/checkpoint"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -91,8 +93,8 @@ func TestMethods(t *testing.T) {
 		particles int
 	}{
 		{MLE{}, 1}, {MAP{}, 1}, {Ensemble{Members: 3}, 3}, {Dropout{}, 100}, {SWAG{}, 100}, {SWAG{Diagonal: true}, 100}, {VI{}, 100}, {VI{ZeroMean: true}, 100},
-		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision}, 100}, {MAPHMC{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}, 10}, {SGLD{}, 100},
-		{SGHMC{}, 100}, {HMC{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}, 10},
+		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision}, 100}, {MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
+		{SGHMC{}, 100}, {HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10},
 	} {
 		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {
 			model := small
@@ -102,7 +104,7 @@ func TestMethods(t *testing.T) {
 				result := fitted(t, model, c.method, parts, Settings{
 					Epochs: 4, BatchSize: 8, Engine: goEngine(t), DType: []compute.DType{compute.Float32, compute.Float64, compute.Float32}[i],
 				})
-				if result.Status != Completed || result.Posterior.Particles() != c.particles {
+				if result.Status != run.Completed || result.Posterior.Particles() != c.particles {
 					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
 				}
 				if _, sampled := c.method.(HMC); !sampled && (len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 || math.IsNaN(result.Best[0].NLPD)) {
@@ -157,20 +159,10 @@ func TestMembersAreAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		width := together.whole.D
-		r, err := j.newRun(j.training(together))
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, err := r.state.Host("theta")
-		r.state.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		starts, err := compute.Float64s(host["theta"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := j.train(t.Context(), j.training(together))
+		starts := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
+			return []*graph.Node{together.Initial(random.New(g, settings.Seed).Named("initial"))}
+		})[0]
+		all, err := j.train(t.Context(), j.training(together, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +172,7 @@ func TestMembersAreAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := j.training(alone)
+			s := j.training(alone, nil)
 			s.start = starts[m*width : (m+1)*width]
 			one, err := j.train(t.Context(), s)
 			if err != nil {
@@ -189,9 +181,9 @@ func TestMembersAreAlone(t *testing.T) {
 			if one.Best[0].Step != all.Best[m].Step {
 				t.Errorf("member %d is best after step %d, alone after %d", m, all.Best[m].Step, one.Best[0].Step)
 			}
-			differ = differ || one.Status == StoppedEarly && one.Steps < all.Steps
-			computetest.Near(t, fmt.Sprint("member ", m), all.theta[m*width:(m+1)*width], one.theta, within)
-			if m > 0 && math.Abs(all.theta[0]-all.theta[m*width]) < 1e-3 {
+			differ = differ || one.Status == run.StoppedEarly && one.Steps < all.Steps
+			computetest.Near(t, fmt.Sprint("member ", m), all.Theta[m*width:(m+1)*width], one.Theta, within)
+			if m > 0 && math.Abs(all.Theta[0]-all.Theta[m*width]) < 1e-3 {
 				t.Errorf("member %d is member 0", m)
 			}
 		}
@@ -219,8 +211,8 @@ func TestMembersAreAlone(t *testing.T) {
 			}
 			return v[member*10 : (member+1)*10]
 		}
-		computetest.Near(t, "MAP", of(point.Posterior, 0), all.theta[:10], within)
-		computetest.Near(t, "of two", of(pair.Posterior, 1), all.theta[width:width+10], within)
+		computetest.Near(t, "MAP", of(point.Posterior, 0), all.Theta[:10], within)
+		computetest.Near(t, "of two", of(pair.Posterior, 1), all.Theta[width:width+10], within)
 	})
 }
 
@@ -266,7 +258,7 @@ func TestDropoutMasksUnits(t *testing.T) {
 func TestResume(t *testing.T) {
 	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
 	methods := []Method{
-		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{}, MAPHMC{Kernel: kernel, Chains: 2, Draws: 50, WarmUp: 5}, SGLD{MiniBatchChains: MiniBatchChains{Epochs: 30}},
+		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{}, MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 50, WarmUp: 5}}, SGLD{},
 	}
 	for _, method := range methods {
 		for _, stage := range []string{training, collecting, "draws"} {
@@ -277,7 +269,7 @@ func TestResume(t *testing.T) {
 				settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				settings.Progress = func(p Progress) {
+				settings.Progress = func(p run.Progress) {
 					if p.Stage == stage && p.Step > 0 && p.Step < p.Steps {
 						seen = true
 						cancel()
@@ -290,7 +282,7 @@ func TestResume(t *testing.T) {
 					}
 					return // the method has no such stage
 				}
-				if err != nil && !errors.Is(err, context.Canceled) || err == nil && first.Status != Cancelled {
+				if err != nil && !errors.Is(err, context.Canceled) || err == nil && first.Status != run.Cancelled {
 					t.Fatalf("cancelled: %v, %+v", err, first)
 				}
 				settings.Progress = nil
@@ -298,7 +290,7 @@ func TestResume(t *testing.T) {
 				if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) {
 					t.Error("the resumed run ends with other parameters")
 				}
-				if second.Status != Completed || fmt.Sprint(second.Trace) != fmt.Sprint(whole.Trace) || fmt.Sprint(second.Validated, second.Best) != fmt.Sprint(whole.Validated, whole.Best) {
+				if second.Status != run.Completed || fmt.Sprint(second.Trace) != fmt.Sprint(whole.Trace) || fmt.Sprint(second.Validated, second.Best) != fmt.Sprint(whole.Validated, whole.Best) {
 					t.Error("the resumed run has other records")
 				}
 			})
@@ -311,7 +303,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.Progress = func(p Progress) {
+	settings.Progress = func(p run.Progress) {
 		if p.Stage == training && p.Step < p.Steps {
 			t.Error("MAP is trained again")
 		}
@@ -330,14 +322,14 @@ func TestResume(t *testing.T) {
 		s, p, m := settings, parts, Method(MAP{})
 		s.Progress = nil
 		change(&s, &p, &m)
-		if _, err := Fit(t.Context(), small, m, p, s); !errors.Is(err, checkpoint.ErrOtherRun) || !strings.Contains(err.Error(), "another "+what) {
+		if _, err := Fit(t.Context(), small, m, p, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(err.Error(), "another "+what) {
 			t.Errorf("another %s: %v", what, err)
 		}
 		s.Replace, s.Checkpoint = true, filepath.Join(t.TempDir(), "copy")
 		if err := os.WriteFile(s.Checkpoint, written, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if result := fitted(t, small, m, p, s); result.Status != Completed {
+		if result := fitted(t, small, m, p, s); result.Status != run.Completed {
 			t.Errorf("replacing another %s: %s", what, result.Status)
 		}
 	}
@@ -353,7 +345,7 @@ func TestTrainer(t *testing.T) {
 		rate float64
 	}{{1, .01}, {2, .03}} {
 		settings.Seed, settings.Optimiser.Schedule.Rate = c.seed, c.rate
-		for _, method := range []Method{MAP{}, VI{}, SWAG{}, MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 3}, Draws: 2, WarmUp: 2}, SGLD{}} {
+		for _, method := range []Method{MAP{}, VI{}, SWAG{}, MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 3}, Sampling: mcmc.Settings{Draws: 2, WarmUp: 2}}, SGLD{}} {
 			data := line(60)
 			for n := range data.Y {
 				data.Y[n] += c.rate // other rows each time
@@ -368,7 +360,7 @@ func TestTrainer(t *testing.T) {
 			}
 		}
 	}
-	if n := len(trainer.programs); n != 3 { // points, VI, points that are collected
+	if n := trainer.training.Compiled(); n != 3 { // points, VI, points that are collected
 		t.Errorf("%d kinds of training were compiled, want 3", n)
 	}
 	if n := trainer.samplers.Len(); n != 2 {

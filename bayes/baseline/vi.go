@@ -35,13 +35,13 @@ var _ Method = VI{}
 // Name implements Method.
 func (VI) Name() string { return "VI" }
 
-func (VI) source() string {
+// Source implements Method.
+func (VI) Source() string {
 	return "mean-field variational inference, reparameterised (Blundell et al. 2015)"
 }
 
-func (m VI) describe() any { return map[string]any{"type": "VI", "settings": m} }
-
-func (m VI) prepared(*bayes.BoundModel, Settings, int) (Method, error) {
+// Prepare implements Method.
+func (m VI) Prepare(*Job) (Method, error) {
 	defaultInt(&m.Draws, 10)
 	defaultInt(&m.Samples, 100)
 	defaultFloat(&m.InitialStdDev, 0.1)
@@ -52,8 +52,9 @@ func (m VI) prepared(*bayes.BoundModel, Settings, int) (Method, error) {
 	)
 }
 
-func (m VI) fit(ctx context.Context, j *job) (*Result, error) {
-	return j.fitFamily(ctx, meanField{m, j.bound, j.DType}, m.Draws, m.Samples)
+// Fit implements Method.
+func (m VI) Fit(ctx context.Context, j *Job) (*Result, error) {
+	return j.fitFamily(ctx, meanField{m, j.Bound, j.DType}, m.Draws, m.Samples)
 }
 
 // meanField is the family: lambda is mu and rho, [2 D].

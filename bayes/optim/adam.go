@@ -86,3 +86,21 @@ func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, M
 	}
 	return Add(psi, Mul(direction, rate)), m
 }
+
+// AscendFinite is Ascend for psi of any shape, [..., W], with the guard against floating point's ends: a row of psi stays, its
+// moments with it, unless its gradient and the place that it would move to are finite and usable, [...], is true (nil: it is).
+// It gives back which rows have moved, [...].
+func (a Adam) AscendFinite(
+	usable, psi, gradient *Node, m Moments, step, rate *Node,
+) (next *Node, after Moments, moved *Node) {
+	moved = LogicalAll(IsFinite(gradient), -1)
+	if usable != nil {
+		moved = And(usable, moved)
+	}
+	next, after = a.Ascend(psi, gradient, m, step, rate)
+	moved = And(moved, LogicalAll(IsFinite(next), -1))
+	keep := func(new, old *Node) *Node {
+		return Where(BroadcastToDims(ExpandAxes(moved, -1), old.Shape().Dimensions...), new, old)
+	}
+	return keep(next, psi), Moments{Mean: keep(after.Mean, m.Mean), Square: keep(after.Square, m.Square)}, moved
+}

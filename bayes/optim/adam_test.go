@@ -2,6 +2,7 @@ package optim
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,4 +121,36 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A row whose gradient, or the place that it would move to, is not finite stays with its moments, and so does one that is not
+// usable; the others move as by Ascend.
+func TestAscendFinite(t *testing.T) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		const steps = 1
+		psi := []float64{1, 2, 3, 4, 5, 6, 7, 8}
+		gradient := []float64{1, -1, math.NaN(), 1, 1, math.Inf(1), 2, 2}
+		got := computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
+			rows := func(i int) *Node { return Reshape(ConvertDType(args[i], dtype), 4, 2) }
+			zero := ZerosLike(rows(0))
+			one := ConstAs(zero, 1.0)
+			usable := GreaterThan(Const(g, []float64{1, 1, 1, 0}), Const(g, []float64{0, 0, 0, 0}))
+			next, m, moved := Adam{}.AscendFinite(usable, rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps), MulScalar(one, .5))
+			plain, _ := Adam{}.Ascend(rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps), MulScalar(one, .5))
+			one64 := func(x *Node) *Node { return ConvertDType(x, compute.Float64) }
+			return []*Node{one64(next), one64(m.Mean), one64(m.Square), one64(moved), one64(plain)}
+		}, psi, gradient)
+		if !slices.Equal(got[3], []float64{1, 0, 0, 0}) {
+			t.Errorf("moved %v, want the first alone", got[3])
+		}
+		if !slices.Equal(got[0][:2], got[4][:2]) || !slices.Equal(got[0][2:], psi[2:]) {
+			t.Errorf("came to %v, want %v and the start", got[0], got[4][:2])
+		}
+		for i := 2; i < 8; i++ {
+			if got[1][i] != 0 || got[2][i] != 0 {
+				t.Errorf("the moments of a row that stays are %v and %v", got[1], got[2])
+				break
+			}
+		}
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
@@ -180,8 +179,8 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 		}
 		result, err := trainer.Fit(ctx, method, parts, baseline.Settings{
 			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
-			Progress: func(p baseline.Progress) {
-				validations(p.Validation)
+			Progress: func(p run.Progress) {
+				validations(p.Score(bayes.ValidationCurve))
 				b.tell("%s, %s, step %d of %d", what, p.Stage, p.Step, p.Steps)
 			},
 		})
@@ -226,23 +225,22 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	draws := a.Chains.Draws
+	settings := a.Chains.Sampling
+	settings.Seed = seed
 	if b.seconds > 0 {
-		draws = max(draws, maxDraws)
+		settings.Draws = max(settings.Draws, maxDraws)
 	}
 	compiling := time.Now()
 	begun := compiling
-	posterior, _, err := b.particles.Sample(within, f.posterior, train, a.Chains.Kernel, mcmc.Settings{
-		Chains: a.Chains.Chains, Draws: draws, WarmUp: a.Chains.WarmUp, Seed: seed,
-		Progress: func(run.Progress) {
-			if begun == compiling {
-				begun = time.Now()
-			}
-			if b.seconds > 0 && time.Since(begun).Seconds() >= b.seconds/2 {
-				stop()
-			}
-		},
-	})
+	settings.Progress = func(run.Progress) {
+		if begun == compiling {
+			begun = time.Now()
+		}
+		if b.seconds > 0 && time.Since(begun).Seconds() >= b.seconds/2 {
+			stop()
+		}
+	}
+	posterior, _, err := b.particles.Sample(within, f.posterior, train, a.Chains.Kernel, settings)
 	f.seconds += time.Since(begun).Seconds()
 	f.curve = nil
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {

@@ -53,7 +53,9 @@ func variants(particles int, methods ...any) []attempt {
 
 // leapfrog is the paper's HMC: 100 leapfrog steps of 0.01 (appendix C), by 4 chains of 100 draws after 50, where the paper has one of 1000 after 2000: ours begin
 // at the mode, or at trained particles.
-var leapfrog = baseline.MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 100}, Chains: 4, Draws: 100, WarmUp: 50}
+var leapfrog = baseline.MAPHMC{
+	Kernel: mcmc.HMC{StepSize: .01, Steps: 100}, Sampling: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50},
+}
 
 // contenders are the paper's methods, in its order, and then the rivals that it does not have. rows is the size of the training part.
 func contenders(rows int) []contender {
@@ -91,7 +93,9 @@ func nuts(rows int) []attempt {
 	if rows > 2000 {
 		depth = 5
 	}
-	method := baseline.HMC{Kernel: mcmc.NUTS{MaxDepth: depth}, Chains: 4, Draws: 75, WarmUp: 75}
+	method := baseline.HMC{
+		Kernel: mcmc.NUTS{MaxDepth: depth}, Sampling: mcmc.Settings{Chains: 4, Draws: 75, WarmUp: 75},
+	}
 	fromMode := method
 	fromMode.FromMode = true
 	attempts := variants(0, fromMode, method)

@@ -31,13 +31,7 @@ func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
 			if particles > 0 {
 				settings.Particles = particles
 			}
-			settings.Observe = func(_ int, now *bayes.Posterior) error {
-				value, _, err := now.Parameter(shifted)
-				if err == nil {
-					psi = append(psi, value[0]+.1)
-				}
-				return err
-			}
+			settings.Observe = psiInto(&psi)
 			_, err = trainer.Train(ctx, parts, settings)
 			return psi, err
 		}
@@ -45,10 +39,7 @@ func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
 	rival := func(method baseline.Method) func(context.Context, dataset.Parts, ohsmc.Settings) ([]float64, error) {
 		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
 			s := crescentRival(settings)
-			s.Observe = func(_ int, value []float64) error {
-				psi = append(psi, value[0]+.1)
-				return nil
-			}
+			s.Observe = psiInto(&psi)
 			_, err = baseline.Fit(ctx, crescentModel, method, parts, s)
 			return psi, err
 		}
@@ -61,6 +52,17 @@ func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
 		{"MAP", rival(baseline.MAP{})},
 		{"SMC", sampler(ohsmc.SMC{Kernel: crescentSMC.Kernel, Moves: 1, Precondition: true}, 100, 200)},
 		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 0, 0)},
+	}
+}
+
+// psiInto appends the psi of each posterior that is observed.
+func psiInto(all *[]float64) func(int, *bayes.Posterior) error {
+	return func(_ int, now *bayes.Posterior) error {
+		value, _, err := now.Parameter(shifted)
+		if err == nil {
+			*all = append(*all, value[0]+.1)
+		}
+		return err
 	}
 }
 

@@ -99,7 +99,9 @@ func regressionContenders(s regressionData, rows int) []contender {
 	}
 	nuts := guided(ohsmc.Langevin{})
 	for i := range nuts {
-		nuts[i].Chains = &baseline.MAPHMC{Kernel: mcmc.NUTS{MaxDepth: 5}, Chains: 4, Draws: 25, WarmUp: 30}
+		nuts[i].Chains = &baseline.MAPHMC{
+			Kernel: mcmc.NUTS{MaxDepth: 5}, Sampling: mcmc.Settings{Chains: 4, Draws: 25, WarmUp: 30},
+		}
 	}
 	return []contender{
 		{"Random Walk", guided(ohsmc.RandomWalk{})},

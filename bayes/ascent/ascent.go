@@ -1,0 +1,267 @@
+// Package ascent trains by stochastic gradient ascent: Adam on mini-batches, with validation, patience, and all that a run
+// has (package run): context, checkpoint, resume, progress.
+//
+// What is trained is a Learner: J members of Q numbers each, theta [J, Q], that do not see one another, and an objective for
+// each. Points, the members of an ensemble, the parameters of a variational family and an emulator of any kind are learners;
+// all members are trained in one graph. A member whose objective or gradient is not finite stays where it is in that step,
+// and keeps the parameters of its own best validation.
+//
+// Fit trains once. A Trainer trains again and again and compiles once for learners of one kind and data of one size.
+package ascent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Learner is what is trained. Its methods that take or return nodes build graph, and panic as GoMLX does.
+type Learner interface {
+	// Kind names all that its graphs depend on beside the sizes of the data and the Settings: learners of one kind share
+	// compiled programs.
+	Kind() string
+	// Size is the number of members J, and how many numbers each has, Q.
+	Size() (members, width int)
+	// Initial draws where theta starts, [J, Q].
+	Initial(rng random.Stream) *graph.Node
+	// Objective estimates from a batch what each member is to maximise, [J], in the scale of all rows, and its gradient,
+	// [J, Q].
+	Objective(theta *graph.Node, batch target.Batch, rng random.Stream) (value, gradient *graph.Node)
+	// Score is what validation lowers, [J], such as the NLPD of each member's prediction for the rows of the batch. The
+	// stream is the same at each validation.
+	Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node
+}
+
+// Collector is a learner that takes something in at the end of each epoch, such as SWAG's moments.
+type Collector interface {
+	Learner
+	// Collected names the entries of state, and gives their values at the start.
+	Collected(dtype compute.DType) map[string]*tensors.Tensor
+	// Collect takes theta in; count is the number of epochs that have ended, a scalar.
+	Collect(s compute.Nodes, count *graph.Node) compute.Nodes
+}
+
+// Rows are a part of the data: their number, and their tensors on the host, x and y with the rows as first axis, which are
+// asked for only where steps are made, and then belong to the run. No rows: there is no such part.
+type Rows struct {
+	Count   int
+	Tensors func() (x, y *tensors.Tensor, err error)
+}
+
+// Of are a part's rows as a model's data standardise them; none if the part is nil.
+func Of(data *fit.Data, part *dataset.Dataset, dtype compute.DType) Rows {
+	if part == nil {
+		return Rows{}
+	}
+	return Rows{part.Rows(), func() (x, y *tensors.Tensor, err error) { return data.Tensors(dtype, part) }}
+}
+
+// Task is what is learnt, from which data, and from where.
+type Task struct {
+	Learner
+	Train      Rows
+	Validation Rows
+	Start      []float64  // theta, flat [J, Q]; nil: as Initial draws it
+	Identity   []run.Part // what a checkpoint must agree in beside the Settings, such as data and model
+}
+
+// Settings of Fit. The zero value of every field works.
+type Settings struct {
+	Epochs    int        // passes over the training rows; default 200
+	BatchSize int        // rows of a mini-batch; default 50, or all rows if there are fewer
+	Seed      uint64     // of everything random
+	Optimiser optim.Adam // default Adam with a constant rate of 0.01
+
+	ValidateEvery int // steps between validations; default an epoch's
+	Patience      int // ends a member's training after so many validations without a better one; default 0: never
+
+	DType  compute.DType   // default compute.Float32
+	Engine *compute.Engine // default compute.Default
+
+	Owner           string        // the package that trains, which begins messages; default "ascent"
+	Stage           string        // for Progress, of a method that has several; may be empty
+	Checkpoint      string        // file that holds the whole state, see run.Options; default none
+	CheckpointEvery time.Duration // default 30 s
+	Replace         bool          // begin anew where the checkpoint is of another run, or damaged
+
+	// Observe, if set, is called with theta, flat [J, Q], after each ObserveEvery steps (default an epoch's) that this
+	// session makes. An error ends the run.
+	Observe      func(step int, theta []float64) error
+	ObserveEvery int
+	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores are
+	// bayes.LossCurve, bayes.ValidationCurve and BestScore, means over members, once they are known.
+	Progress func(run.Progress)
+}
+
+// WithDefaults fills in what is zero and checks the rest, for so many training rows.
+func (s Settings) WithDefaults(rows int) (Settings, error) {
+	byDefault := func(v *int, value int) {
+		if *v == 0 {
+			*v = value
+		}
+	}
+	if s.Owner == "" {
+		s.Owner = "ascent"
+	}
+	byDefault(&s.Epochs, 200)
+	byDefault(&s.BatchSize, min(50, rows))
+	perEpoch := (rows + max(s.BatchSize, 1) - 1) / max(s.BatchSize, 1)
+	byDefault(&s.ValidateEvery, perEpoch)
+	byDefault(&s.ObserveEvery, perEpoch)
+	if s.DType == 0 {
+		s.DType = compute.Float32
+	}
+	if s.CheckpointEvery == 0 {
+		s.CheckpointEvery = 30 * time.Second
+	}
+	if err := s.Optimiser.Check(); err != nil {
+		return s, fmt.Errorf("%s: %w", s.Owner, err)
+	}
+	size := fmt.Sprintf("from 1 to the %d rows of the training part", rows)
+	return s, limits.Check(s.Owner+": Settings",
+		limits.Field("Epochs", s.Epochs, s.Epochs >= 1, "at least 1"),
+		limits.Field("BatchSize", s.BatchSize, s.BatchSize >= 1 && s.BatchSize <= rows, size),
+		limits.Field("ValidateEvery", s.ValidateEvery, s.ValidateEvery >= 1, "at least 1"),
+		limits.Field("Patience", s.Patience, s.Patience >= 0, "0 (never stop early) or more"),
+		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
+			"compute.Float32 or compute.Float64"),
+		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive"),
+		limits.Field("ObserveEvery", s.ObserveEvery, s.ObserveEvery >= 1, "at least 1"),
+	)
+}
+
+// Record is what of the settings decides the result, for provenance and checkpoints.
+func (s Settings) Record() map[string]any {
+	return map[string]any{
+		"epochs": s.Epochs, "batch_size": s.BatchSize, "optimiser": s.Optimiser,
+		"validate_every": s.ValidateEvery, "patience": s.Patience, "dtype": s.DType.String(),
+	}
+}
+
+// BestScore is the name in Progress of the best validation so far.
+const BestScore = "best validation NLPD"
+
+// ErrDiverged says that no member had a finite gradient. Fit wraps it.
+var ErrDiverged = errors.New("training diverged")
+
+// Result of Fit.
+type Result struct {
+	Theta []float64 // flat [J, Q]: of each member's best validation; without validation rows, or before the first, the last
+	// State is all that the run carried, on the host, such as what a Collector has collected.
+	State     map[string]*tensors.Tensor
+	Status    run.Status
+	Elapsed   time.Duration // over all sessions
+	Steps     int           // made
+	PerEpoch  int           // steps in an epoch
+	Trace     []StepRecord  // one for each step
+	Validated []Validation  // one for each validation
+	Best      []Best        // of each member; nil without validation rows
+}
+
+// StepRecord is what a step leaves on the host.
+type StepRecord struct {
+	// Loss is minus the objective over the number of rows, estimated from the batch; mean over the members whose objective
+	// is finite.
+	Loss float64
+	// Rejected is how many members stayed where they were, since their objective or gradient was not finite.
+	Rejected int
+}
+
+// Validation are the members' scores on the validation rows after a step.
+type Validation struct {
+	Step int       // counted from 1
+	NLPD []float64 // of each member
+}
+
+// Best is one member's best validation; Step 0 before the first.
+type Best struct {
+	Step int
+	NLPD float64
+}
+
+// Curves are the loss of each step and the scores of each validation, mean over members.
+func Curves(trace []StepRecord, validated []Validation) []bayes.Curve {
+	var curves []bayes.Curve
+	if len(trace) > 0 {
+		curves = append(curves, bayes.NewCurve(bayes.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }))
+	}
+	if len(validated) > 0 {
+		c := bayes.Curve{Name: bayes.ValidationCurve}
+		for _, v := range validated {
+			c.Steps, c.Values = append(c.Steps, v.Step), append(c.Values, stat.Mean(v.NLPD, nil))
+		}
+		curves = append(curves, c)
+	}
+	return curves
+}
+
+// Trainer trains again and again, and keeps what it has compiled: for learners of one kind and data and settings of the same
+// sizes once. The learning rate and the seed may change. The zero value is ready; it may be used by several goroutines.
+type Trainer struct {
+	programs run.Cache[programKey, *programs]
+}
+
+// Close frees what was compiled.
+func (t *Trainer) Close() { t.programs.Close() }
+
+// Compiled is how many kinds of training are compiled.
+func (t *Trainer) Compiled() int { return t.programs.Len() }
+
+// Fit trains once.
+//
+// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where an error has stopped
+// the run beside the algorithm, such as a full disk, there is a result as well, of the last whole step. Errors wrap
+// ErrDiverged where no member had a finite gradient.
+func Fit(ctx context.Context, task Task, settings Settings) (*Result, error) {
+	var t Trainer
+	defer t.Close()
+	return t.Fit(ctx, task, settings)
+}
+
+// Fit is the function Fit with what the trainer has compiled.
+func (t *Trainer) Fit(ctx context.Context, task Task, settings Settings) (*Result, error) {
+	m, err := t.newMachine(task, settings)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	r := run.New(m, run.Options{
+		Owner: m.Owner, Checkpoint: m.Checkpoint, Format: "gobnn.ascent/1", Every: m.CheckpointEvery, Replace: m.Replace,
+		Progress: m.Settings.Progress,
+	})
+	err = r.Loop(ctx)
+	if r.Status() == "" {
+		return nil, err
+	}
+	result, failed := m.result()
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	result.Status, result.Elapsed = r.Status(), r.Elapsed()
+	return result, err
+}
+
+// mean over members of their best validations.
+func meanBest(best []Best) float64 {
+	all := make([]float64, len(best))
+	for i, b := range best {
+		all[i] = b.NLPD
+	}
+	return floats.Sum(all) / float64(len(all))
+}

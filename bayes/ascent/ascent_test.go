@@ -1,0 +1,271 @@
+package ascent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/ascent"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// planes are J members that learn K outputs from d inputs, y = A x, by least squares: theta_j is A, [K, d] row by row. What an
+// emulator is, in small: the targets are [N, K], and there is no bayes.Model.
+type planes struct {
+	members, inputs, outputs, rows int
+	dtype                          compute.DType
+}
+
+func (p planes) Kind() string     { return fmt.Sprintf("%+v", p) }
+func (p planes) Size() (int, int) { return p.members, p.inputs * p.outputs }
+func (p planes) width() int       { return p.inputs * p.outputs }
+func (p planes) Initial(rng random.Stream) *graph.Node {
+	return rng.Normal(p.dtype, p.members, p.width())
+}
+
+// squares are the sums of squared errors of each member over the real rows, [J].
+func (p planes) squares(theta *graph.Node, batch target.Batch) *graph.Node {
+	a := graph.Reshape(theta, p.members, p.outputs, p.inputs)
+	errs := graph.Sub(graph.Einsum("jki,ni->jnk", a, batch.X), graph.ExpandAxes(batch.Y, 0))
+	errs = graph.ReduceSum(graph.Square(errs), 2) // [J, N]
+	if batch.Count != nil {
+		row := graph.Iota(errs.Graph(), errs.Shape(), 1)
+		errs = graph.Where(graph.LessThan(row, batch.Count), errs, graph.ZerosLike(errs))
+	}
+	return graph.ReduceSum(errs, 1)
+}
+
+func (p planes) Objective(theta *graph.Node, batch target.Batch, _ random.Stream) (value, gradient *graph.Node) {
+	scale := graph.Div(graph.ConstAs(theta, float64(p.rows)), batch.Count)
+	value = graph.Mul(graph.MulScalar(p.squares(theta, batch), -.5), scale)
+	return value, graph.Gradient(graph.ReduceAllSum(value), theta)[0]
+}
+
+func (p planes) Score(theta *graph.Node, batch target.Batch, _ random.Stream) *graph.Node {
+	return graph.MulScalar(p.squares(theta, batch), .5/float64(batch.Y.Shape().Dim(0)))
+}
+
+// truth is A, [2, 3].
+var truth = []float64{1, -2, .5, .25, 0, -1}
+
+// exactRows are n rows of y = A x; asked counts how often they were asked for.
+func exactRows(n int, asked *int) ascent.Rows {
+	return ascent.Rows{Count: n, Tensors: func() (x, y *tensors.Tensor, err error) {
+		*asked++
+		var xs, ys []float64
+		for i := range n {
+			row := []float64{math.Sin(float64(i)), math.Cos(1.7 * float64(i)), math.Sin(.3*float64(i) + 1)}
+			xs = append(xs, row...)
+			for k := range 2 {
+				ys = append(ys, truth[3*k]*row[0]+truth[3*k+1]*row[1]+truth[3*k+2]*row[2])
+			}
+		}
+		return compute.Floats(compute.Float64, xs, n, 3), compute.Floats(compute.Float64, ys, n, 2), nil
+	}}
+}
+
+func task(members, rows int, asked *int) ascent.Task {
+	return ascent.Task{
+		Learner: planes{members, 3, 2, rows, compute.Float64}, Train: exactRows(rows, asked),
+		Identity: []run.Part{{Name: "data", Value: "exact rows"}},
+	}
+}
+
+// A learner of one's own, with several targets and no model, comes to the least squares solution from padded mini-batches,
+// every member of it.
+func TestFit(t *testing.T) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		if dtype != compute.Float64 {
+			return
+		}
+		asked := 0
+		job := task(3, 20, &asked)
+		job.Validation = exactRows(8, &asked)
+		r, err := ascent.Fit(t.Context(), job, ascent.Settings{
+			Epochs: 300, BatchSize: 7, DType: dtype, Engine: engine, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5, 100)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != run.Completed || r.Steps != 900 || r.PerEpoch != 3 || len(r.Trace) != 900 || len(r.Validated) != 300 {
+			t.Errorf("%s after %d steps of %d an epoch, %d records, %d validations", r.Status, r.Steps, r.PerEpoch, len(r.Trace), len(r.Validated))
+		}
+		for j := range 3 {
+			computetest.Near(t, fmt.Sprint("member ", j), r.Theta[6*j:6*j+6], truth, 1e-3)
+		}
+		curves := ascent.Curves(r.Trace, r.Validated)
+		if len(curves) != 2 || curves[0].Name != bayes.LossCurve || curves[1].Steps[1] != 6 {
+			t.Errorf("the curves are %+v", curves)
+		}
+	})
+}
+
+// What is returned before the first validation is where training stands, not where it began.
+func TestCancelledBeforeValidation(t *testing.T) {
+	asked := 0
+	job := task(1, 20, &asked)
+	job.Validation, job.Start = exactRows(8, &asked), make([]float64, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := ascent.Fit(ctx, job, ascent.Settings{
+		Epochs: 5, BatchSize: 5, DType: compute.Float64, Engine: computetest.Go(t), ObserveEvery: 1,
+		Observe: func(step int, _ []float64) error {
+			if step == 2 {
+				cancel()
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != run.Cancelled || r.Steps != 2 || slices.Equal(r.Theta, job.Start) {
+		t.Errorf("%s after %d steps at %v", r.Status, r.Steps, r.Theta)
+	}
+}
+
+// A cancelled training goes on from its checkpoint to the same bits. A finished one is looked at without data or compiler.
+func TestResume(t *testing.T) {
+	asked := 0
+	settings := ascent.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t), Seed: 2}
+	job := task(2, 20, &asked)
+	job.Validation = exactRows(8, &asked)
+	whole, err := ascent.Fit(t.Context(), job, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	settings.Progress = func(p run.Progress) {
+		if p.Step == 13 || p.Step == 1 {
+			cancel()
+		}
+	}
+	first, err := ascent.Fit(ctx, job, settings)
+	if err != nil || first.Status != run.Cancelled || first.Steps >= whole.Steps {
+		t.Fatalf("%v, %+v", err, first)
+	}
+	settings.Progress = nil
+	second, err := ascent.Fit(t.Context(), job, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, r *ascent.Result) {
+		t.Helper()
+		if !slices.Equal(r.Theta, whole.Theta) || fmt.Sprint(r.Trace, r.Validated, r.Best, r.Status) != fmt.Sprint(whole.Trace, whole.Validated, whole.Best, whole.Status) {
+			t.Errorf("%s is another run than the one that was not cancelled", what)
+		}
+	}
+	same("what went on", second)
+	var trainer ascent.Trainer
+	defer trainer.Close()
+	asked = 0
+	third, err := trainer.Fit(t.Context(), job, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("what was finished", third)
+	if asked != 0 || trainer.Compiled() != 0 {
+		t.Errorf("a finished run asked for the data %d times and prepared %d kinds of programs", asked, trainer.Compiled())
+	}
+}
+
+// A checkpoint is not trusted: counts that no run can have are refused, with what is wrong.
+func TestForgedCheckpoint(t *testing.T) {
+	asked := 0
+	settings := ascent.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
+	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
+	job := task(1, 20, &asked)
+	job.Validation = exactRows(8, &asked)
+	if _, err := ascent.Fit(t.Context(), job, settings); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(settings.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		head map[string]any
+		want string
+	}{
+		{map[string]any{"step": -1, "validated": 2}, "-1 of 4 steps"},
+		{map[string]any{"step": 9, "validated": 2}, "9 of 4 steps"},
+		{map[string]any{"step": 4, "validated": 1}, `"validated"`},
+		{map[string]any{"step": 3, "validated": 2}, `"trace"`},
+		{map[string]any{"step": 4, "validated": 2, "more": 1}, "more"},
+	} {
+		if err := os.WriteFile(settings.Checkpoint, good, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		file, err := tensorfile.Read(settings.Checkpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range file.Metadata {
+			var h map[string]any
+			if json.Unmarshal([]byte(value), &h) != nil || h["head"] == nil {
+				continue
+			}
+			h["head"] = c.head
+			text, err := json.Marshal(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file.Metadata[key] = string(text)
+		}
+		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ascent.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("head %v: error %v does not say %q", c.head, err, c.want)
+		}
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	asked := 0
+	for want, spoil := range map[string]func(*ascent.Task, *ascent.Settings){
+		"ascent: Settings.Epochs is -1":     func(_ *ascent.Task, s *ascent.Settings) { s.Epochs = -1 },
+		"mine: Settings.BatchSize is 30":    func(_ *ascent.Task, s *ascent.Settings) { s.Owner, s.BatchSize = "mine", 30 },
+		"ascent: Settings.ObserveEvery":     func(_ *ascent.Task, s *ascent.Settings) { s.ObserveEvery = -2 },
+		"Task.Start has 5 numbers":          func(t *ascent.Task, _ *ascent.Settings) { t.Start = make([]float64, 5) },
+		"1 members of 6 each":               func(t *ascent.Task, _ *ascent.Settings) { t.Start = make([]float64, 5) },
+		"from 1 to the 0 rows":              func(t *ascent.Task, _ *ascent.Settings) { t.Train = ascent.Rows{} },
+		"ascent: optim: learning rate is -": func(_ *ascent.Task, s *ascent.Settings) { s.Optimiser.Schedule.Rate = -1 },
+	} {
+		job, settings := task(1, 20, &asked), ascent.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
+		spoil(&job, &settings)
+		if _, err := ascent.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+	}
+}
+
+// Where no member has a finite gradient training ends, and says what to do.
+func TestDiverged(t *testing.T) {
+	asked := 0
+	job := task(1, 20, &asked)
+	job.Start = slices.Repeat([]float64{1e300}, 6)
+	_, err := ascent.Fit(t.Context(), job, ascent.Settings{DType: compute.Float64, Engine: computetest.Go(t), Owner: "mine"})
+	if !errors.Is(err, ascent.ErrDiverged) || !strings.Contains(err.Error(), "mine: training diverged: step 1 of 200") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,366 @@
+package ascent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
+)
+
+// machine is a training in progress: the programs, the state on the device, and the records on the host.
+type machine struct {
+	Task
+	Settings
+	engine         *compute.Engine
+	trainer        *Trainer
+	members, width int
+	batches        dataset.Batches
+	perEpoch       int
+
+	adopted  map[string]*tensors.Tensor // of an earlier session, until Begin
+	programs *programs                  // nil before Begin
+	giveBack func()
+	state    *compute.State // nil before Begin
+
+	step, steps int
+	trace       []StepRecord
+	validated   []Validation
+	selection
+}
+
+var _ run.Machine = (*machine)(nil)
+
+func (t *Trainer) newMachine(task Task, settings Settings) (*machine, error) {
+	settings, err := settings.WithDefaults(task.Train.Count)
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{Task: task, Settings: settings, trainer: t}
+	m.members, m.width = task.Size()
+	if n := len(task.Start); n > 0 && n != m.members*m.width {
+		return nil, fmt.Errorf("%s: Task.Start has %d numbers: %d members of %d each are to be trained",
+			m.Owner, n, m.members, m.width)
+	}
+	batches, err := dataset.NewEpochBatches(task.Train.Count, m.BatchSize, m.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	m.batches, m.perEpoch, m.steps = batches, batches.PerEpoch(), m.Epochs*batches.PerEpoch()
+	m.selection = newSelection(m.members, m.Patience)
+	m.engine, err = settings.Engine.Or()
+	return m, err
+}
+
+// close gives back what the run holds.
+func (m *machine) close() {
+	if m.state != nil {
+		m.state.Close()
+	}
+	if m.giveBack != nil {
+		m.giveBack()
+	}
+}
+
+// validates says whether there are validation rows.
+func (m *machine) validates() bool { return m.Validation.Count > 0 }
+
+// Identity implements run.Machine.
+func (m *machine) Identity() ([]run.Part, error) {
+	settings, err := json.Marshal(m.Record())
+	return append(slices.Clone(m.Task.Identity),
+		run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
+		run.Part{Name: "settings", Value: string(settings)},
+		run.Part{Name: "backend", Value: m.engine.Name()},
+	), err
+}
+
+// head is the part of a checkpoint that is no tensor.
+type head struct {
+	Step      int `json:"step"`
+	Validated int `json:"validated"`
+}
+
+// Keep implements run.Machine.
+func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
+	kept, err := m.host()
+	if err != nil {
+		return nil, nil, err
+	}
+	var trace, validated []float64
+	for _, t := range m.trace {
+		trace = append(trace, t.Loss, float64(t.Rejected))
+	}
+	for _, v := range m.validated {
+		validated = append(append(validated, float64(v.Step)), v.NLPD...)
+	}
+	kept["trace"], kept["validated"] = run.Table(trace, 2), run.Table(validated, 1+m.members)
+	return head{m.step, len(m.validated)}, kept, nil
+}
+
+// Adopt implements run.Machine.
+func (m *machine) Adopt(text json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var h head
+	if err := run.Decode(text, &h); err != nil {
+		return err
+	}
+	if h.Step < 0 || h.Step > m.steps {
+		return fmt.Errorf("it has made %d of %d steps", h.Step, m.steps)
+	}
+	m.adopted = map[string]*tensors.Tensor{}
+	for name, shape := range m.carried() {
+		t, err := run.Tensor(kept, name, shape)
+		if err != nil {
+			return err
+		}
+		m.adopted[name] = t
+	}
+	trace, err := run.Rows(kept, "trace", h.Step, 2)
+	if err != nil {
+		return err
+	}
+	for _, v := range trace {
+		m.trace = append(m.trace, StepRecord{Loss: v[0], Rejected: int(v[1])})
+	}
+	validated, err := run.Rows(kept, "validated", h.Validated, 1+m.members)
+	if err != nil {
+		return err
+	}
+	for _, v := range validated {
+		m.validated = append(m.validated, Validation{Step: int(v[0]), NLPD: v[1:]})
+		m.again(m.validated[len(m.validated)-1])
+	}
+	m.step = 0
+	due := 0
+	for m.step < h.Step {
+		if m.step++; m.validationDue() {
+			due++
+		}
+	}
+	if due != h.Validated {
+		return fmt.Errorf("it has made %d validations in %d steps: there must be %d", h.Validated, h.Step, due)
+	}
+	return nil
+}
+
+// carried are the shapes of all that a checkpoint keeps of the device's state.
+func (m *machine) carried() map[string]shapes.Shape {
+	theta := shapes.Make(m.DType, m.members, m.width)
+	all := map[string]shapes.Shape{"theta": theta, "mean": theta, "square": theta}
+	if m.validates() {
+		all["best_theta"], all["best_nlpd"] = theta, shapes.Make(compute.Float64, m.members)
+	}
+	if c, ok := m.Learner.(Collector); ok {
+		for name, t := range c.Collected(m.DType) {
+			all[name] = t.Shape()
+		}
+	}
+	return all
+}
+
+// Begin implements run.Machine: it compiles what is not compiled yet, and fills the state.
+func (m *machine) Begin(context.Context) error {
+	optimiser := m.Optimiser
+	optimiser.Schedule = optim.Schedule{}
+	_, collecting := m.Learner.(Collector)
+	key := programKey{
+		engine: m.engine, dtype: m.DType, rows: m.Train.Count, validation: m.Validation.Count, batchSize: m.BatchSize,
+		members: m.members, width: m.width, optimiser: optimiser, kind: m.Kind(), validates: m.validates(), collecting: collecting,
+	}
+	var err error
+	m.programs, m.giveBack, err = m.trainer.programs.Take(key, func() (*programs, error) { return newPrograms(key, m.Learner) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	m.state = compute.NewState(m.engine)
+	if err := m.fill(); err != nil {
+		return fmt.Errorf("%s: initial state: %w", m.Owner, err)
+	}
+	return nil
+}
+
+// fill puts the data into the state, and what was adopted or else where training begins.
+func (m *machine) fill() error {
+	for name, rows := range map[string]Rows{"train": m.Train, "valid": m.Validation} {
+		if rows.Count == 0 {
+			continue
+		}
+		x, y, err := rows.Tensors()
+		if err != nil {
+			return err
+		}
+		m.state.Set(name+"_x", x)
+		m.state.Set(name+"_y", y)
+	}
+	if m.adopted != nil {
+		for name, t := range m.adopted {
+			m.state.Set(name, t)
+		}
+		m.adopted = nil
+		return nil
+	}
+	if _, err := m.programs.initial.Run(m.state, random.SeedWords(m.Seed)); err != nil {
+		return err
+	}
+	if m.Start != nil {
+		m.state.Set("theta", compute.Floats(m.DType, m.Start, m.members, m.width))
+	}
+	if c, ok := m.Learner.(Collector); ok {
+		for name, t := range c.Collected(m.DType) {
+			m.state.Set(name, t)
+		}
+	}
+	if !m.validates() {
+		return nil
+	}
+	start, err := m.state.Host("theta")
+	if err != nil {
+		return err
+	}
+	m.state.Set("best_theta", start["theta"])
+	worst := slices.Repeat([]float64{math.Inf(1)}, m.members)
+	m.state.Set("best_nlpd", tensors.FromFlatDataAndDimensions(worst, m.members))
+	return nil
+}
+
+// Step implements run.Machine: a step and, where they are due, a collection, a validation and a look from outside.
+func (m *machine) Step(context.Context) error {
+	if err := m.ascend(); err != nil {
+		return err
+	}
+	if m.programs.gather != nil && m.step%m.perEpoch == 0 {
+		if _, err := m.programs.gather.Run(m.state, float64(m.step/m.perEpoch)); err != nil {
+			return fmt.Errorf("%s: collecting after step %d: %w", m.Owner, m.step, err)
+		}
+	}
+	if m.validationDue() {
+		if err := m.validate(); err != nil {
+			return fmt.Errorf("%s: validation after step %d: %w", m.Owner, m.step, err)
+		}
+	}
+	return m.observe()
+}
+
+func (m *machine) ascend() error {
+	batch, rate := m.batches.At(m.step), m.Optimiser.Schedule.At(m.step)
+	numbers := []float64{float64(m.step + 1), rate, float64(batch.Count)}
+	outcome, err := m.programs.step.Run(m.state, batch.Rows, numbers, random.SeedWords(m.Seed))
+	if err != nil {
+		return fmt.Errorf("%s: step %d: %w", m.Owner, m.step+1, err)
+	}
+	m.step++
+	record, finite := StepRecord{}, 0
+	for i, value := range outcome[:m.members] {
+		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+			record.Loss -= value / float64(m.Train.Count)
+			finite++
+		}
+		record.Rejected += int(outcome[m.members+i])
+	}
+	record.Loss /= float64(finite)
+	m.trace = append(m.trace, record)
+	if record.Rejected == m.members {
+		return fmt.Errorf("%s: %w: step %d of %d: of %d members %d have a gradient that is not finite: take a smaller learning "+
+			"rate than %.3g, and check the data for outliers", m.Owner, ErrDiverged, m.step, m.steps, m.members, record.Rejected, rate)
+	}
+	return nil
+}
+
+// validationDue says whether there is a validation after the steps that are made.
+func (m *machine) validationDue() bool {
+	return m.validates() && (m.step%m.ValidateEvery == 0 || m.step == m.steps)
+}
+
+// validate scores the members on the validation rows and keeps those that are better than before.
+func (m *machine) validate() error {
+	outcome, err := m.programs.validate.Run(m.state, m.open(), random.SeedWords(m.Seed))
+	if err != nil {
+		return err
+	}
+	v := Validation{Step: m.step, NLPD: outcome[:m.members:m.members]}
+	m.validated = append(m.validated, v)
+	m.enter(v, func(i int) bool { return outcome[m.members+i] != 0 })
+	return nil
+}
+
+// observe calls Settings.Observe where it is due.
+func (m *machine) observe() error {
+	if m.Observe == nil || m.step%m.ObserveEvery != 0 {
+		return nil
+	}
+	host, err := m.state.Host("theta")
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	theta, err := compute.Float64s(host["theta"])
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	if err := m.Observe(m.step, theta); err != nil {
+		return fmt.Errorf("%s: Settings.Observe after step %d: %w", m.Owner, m.step, err)
+	}
+	return nil
+}
+
+// Status implements run.Machine.
+func (m *machine) Status() run.Status {
+	switch {
+	case m.validated != nil && m.open() == nil:
+		return run.StoppedEarly
+	case m.step == m.steps:
+		return run.Completed
+	}
+	return ""
+}
+
+// Progress implements run.Machine.
+func (m *machine) Progress() run.Progress {
+	p := run.Progress{Stage: m.Stage, Step: m.step, Steps: m.steps}
+	if n := len(m.trace); n > 0 {
+		p.Scores = append(p.Scores, run.Score{Name: bayes.LossCurve, Value: m.trace[n-1].Loss})
+	}
+	if n := len(m.validated); n > 0 {
+		p.Scores = append(p.Scores,
+			run.Score{Name: bayes.ValidationCurve, Value: stat.Mean(m.validated[n-1].NLPD, nil)},
+			run.Score{Name: BestScore, Value: meanBest(m.best)})
+	}
+	return p
+}
+
+// host copies what the run carries, but for the data.
+func (m *machine) host() (map[string]*tensors.Tensor, error) {
+	if m.state == nil {
+		return m.adopted, nil
+	}
+	return m.state.Host(m.state.NamesWithout("train_", "valid_")...)
+}
+
+func (m *machine) result() (*Result, error) {
+	host, err := m.host()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	r := &Result{State: host, Steps: m.step, PerEpoch: m.perEpoch, Trace: m.trace, Validated: m.validated}
+	from := "theta"
+	if m.validates() {
+		r.Best = m.best
+		if len(m.validated) > 0 {
+			from = "best_theta"
+		}
+	}
+	if r.Theta, err = compute.Float64s(host[from]); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	return r, nil
+}

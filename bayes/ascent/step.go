@@ -1,0 +1,112 @@
+package ascent
+
+import (
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// programKey is what programs are compiled for: the learning rate and the seed are inputs.
+type programKey struct {
+	engine                *compute.Engine
+	dtype                 compute.DType
+	rows, validation      int
+	batchSize             int
+	members, width        int
+	optimiser             optim.Adam // without its schedule
+	kind                  string
+	validates, collecting bool
+}
+
+// programs are what is compiled for one kind of training.
+type programs struct {
+	Learner
+	optimiser optim.Adam
+
+	initial, step    *compute.Program
+	validate, gather *compute.Program // nil where there is none
+}
+
+// Close frees them.
+func (p *programs) Close() {
+	for _, program := range []*compute.Program{p.initial, p.step, p.validate, p.gather} {
+		if program != nil {
+			program.Close()
+		}
+	}
+}
+
+// newPrograms prepares the programs of a key.
+func newPrograms(key programKey, learner Learner) (*programs, error) {
+	p := &programs{Learner: learner, optimiser: key.optimiser}
+	carried := []string{"theta", "mean", "square"}
+	var err error
+	add := func(to **compute.Program, name string, reads, updates []string, step compute.Step) {
+		if err == nil {
+			*to, err = compute.NewProgram(key.engine, "ascent "+name, reads, updates, step)
+		}
+	}
+	add(&p.initial, "initial state", []string{"train_y"}, carried, p.initialStep)
+	add(&p.step, "step", append(carried, "train_x", "train_y"), carried, p.trainStep)
+	if key.validates {
+		best := []string{"best_theta", "best_nlpd"}
+		add(&p.validate, "validation", append(best, "theta", "valid_x", "valid_y"), best, p.validateStep)
+	}
+	if c, ok := learner.(Collector); ok {
+		var entries []string
+		for name := range c.Collected(key.dtype) {
+			entries = append(entries, name)
+		}
+		collect := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			return c.Collect(s, ConvertDType(inputs[0], s["theta"].DType())), ConstAs(s["theta"], []float64{0})
+		}
+		add(&p.gather, "collection", append(entries, "theta"), entries, collect)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// initialStep draws theta; moments are 0. Input: the seed.
+func (p *programs) initialStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	theta := p.Initial(random.FromSeed(inputs[0]).Named("initial"))
+	moments := compute.Nodes{"theta": theta, "mean": ZerosLike(theta), "square": ZerosLike(theta)}
+	return moments, ConstAs(theta, []float64{0})
+}
+
+// trainStep is one step of Adam for every member. A member whose objective or gradient is not finite stays. Inputs: rows of
+// the batch, int32 [B]; the step's number, the learning rate and how many rows are real; the seed. The record: the objective
+// of each member, and 1 for each that stayed, [2 J].
+func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	theta := s["theta"]
+	as := func(i int) *Node { return ConvertDType(element(inputs[1], i), theta.DType()) }
+	rows := ExpandAxes(inputs[0], -1)
+	batch := target.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
+	rng := random.FromSeed(inputs[2]).Named("step").At(ConvertDType(element(inputs[1], 0), dtypes.Uint32))
+
+	value, gradient := p.Objective(theta, batch, rng)
+	before := optim.Moments{Mean: s["mean"], Square: s["square"]}
+	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
+	next := compute.Nodes{"theta": moved, "mean": moments.Mean, "square": moments.Square}
+	return next, Concatenate([]*Node{value, ConvertDType(Not(usable), value.DType())}, 0)
+}
+
+// validateStep scores every member and keeps theta where it is better than before. Inputs: 1 for each member that is still
+// in training, [J]; the seed. The record: the scores and 1 for each that is better, [2 J]. The draws that a score needs are
+// the same each time, so that scores differ by theta alone.
+func (p *programs) validateStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	batch := target.Batch{X: s["valid_x"], Y: s["valid_y"]}
+	score := p.Score(s["theta"], batch, random.FromSeed(inputs[1]).Named("validation"))
+	score = ConvertDType(score, compute.Float64)
+	updated, better := keepBest(s, score, inputs[0])
+	return updated, Concatenate([]*Node{score, better}, 0)
+}
+
+// element is one of a vector's elements, a scalar.
+func element(v *Node, i int) *Node { return Reshape(Slice(v, AxisElem(i))) }

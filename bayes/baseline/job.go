@@ -1,0 +1,267 @@
+package baseline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/ascent"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Job is one Fit of a method: the model with its data, everything checked, and the Settings with their defaults and their
+// engine. Its methods are what methods are made of.
+type Job struct {
+	*fit.Data
+	Settings
+
+	trainer   *Trainer
+	method    Method
+	described json.RawMessage // the method
+	earlier   time.Duration   // of earlier sessions, before their checkpoint
+}
+
+// joined is the model with its data.
+func joined(model bayes.Model, parts dataset.Parts) (*fit.Data, error) {
+	return fit.New("baseline", model, parts)
+}
+
+// The names of stages.
+const (
+	training   = "training"
+	collecting = "collecting"
+	sampling   = "sampling"
+)
+
+// PosteriorOf makes a posterior of theta, flat [J, Q], of a learner's members; the status is the run's.
+type PosteriorOf func(status run.Status, theta []float64) (*bayes.Posterior, error)
+
+// Train is a whole method that maximises an objective: the learner is trained with the job's Settings, validation and
+// checkpoint, and what it ends with becomes the posterior. Settings.Observe sees the same of what it passes through. Of
+// learners of the same Kind and size the second finds the first's checkpoint, and compiles nothing.
+func (j *Job) Train(ctx context.Context, learner ascent.Learner, posterior PosteriorOf) (*Result, error) {
+	trained, err := j.train(ctx, j.training(learner, posterior))
+	if trained == nil {
+		return nil, err
+	}
+	p, failed := posterior(trained.Status, trained.Theta)
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return finish(trained, p), err
+}
+
+// stage is one training: what is learnt, for how long, and from where.
+type stage struct {
+	ascent.Learner
+	name      string // training or collecting
+	epochs    int
+	schedule  optim.Schedule
+	start     []float64 // theta, flat [J, Q]; nil: as Initial draws it
+	validate  bool
+	posterior PosteriorOf // for Settings.Observe; nil: not observed
+}
+
+// training is a stage with the settings' epochs and learning rate, and validation where there is a part for it.
+func (j *Job) training(l ascent.Learner, posterior PosteriorOf) stage {
+	return stage{
+		Learner: l, name: training, epochs: j.Epochs, schedule: j.Optimiser.Schedule, validate: j.Parts.Validation != nil,
+		posterior: posterior,
+	}
+}
+
+// train runs a stage. With an error that leaves a result there are both.
+func (j *Job) train(ctx context.Context, s stage) (*ascent.Result, error) {
+	task, settings := j.task(s)
+	begun := time.Now()
+	trained, err := j.trainer.training.Fit(ctx, task, settings)
+	if trained != nil {
+		j.earlier += max(0, trained.Elapsed-time.Since(begun))
+	}
+	return trained, err
+}
+
+// task is a stage as package ascent takes it.
+func (j *Job) task(s stage) (ascent.Task, ascent.Settings) {
+	task := ascent.Task{Learner: s.Learner, Train: ascent.Of(j.Data, j.Parts.Train, j.DType), Start: s.start}
+	data := j.Parts.Train.Hash()
+	if s.validate {
+		task.Validation = ascent.Of(j.Data, j.Parts.Validation, j.DType)
+		data += ", validation " + j.Parts.Validation.Hash()
+	}
+	settings := j.ascent()
+	settings.Stage, settings.Epochs, settings.Optimiser.Schedule = s.name, s.epochs, s.schedule
+	method := s.Kind()
+	if s.name != training { // what is trained first is the same for several methods
+		method = fmt.Sprintf("%s after a training with %s", j.described, text(j.ascent().Record()))
+		settings.Checkpoint = j.file(s.name)
+	}
+	task.Identity = []run.Part{
+		{Name: "data", Value: data}, {Name: "model", Value: string(text(j.Bound.Model))}, {Name: "method", Value: method},
+	}
+	if j.Observe != nil && s.posterior != nil {
+		settings.Observe = func(step int, theta []float64) error {
+			now, err := s.posterior("", theta)
+			if err != nil {
+				return err
+			}
+			return j.Observe(step, now)
+		}
+	}
+	return task, settings
+}
+
+// file is the checkpoint of a stage that follows the training; empty: none.
+func (j *Job) file(stage string) string {
+	if j.Checkpoint == "" {
+		return ""
+	}
+	return j.Checkpoint + "." + stage
+}
+
+// Mode is a maximum of the posterior density over all parameters of a network, MAP's, that a second stage begins at.
+type Mode struct {
+	Phi []float64 // [D], the stochastic parameters
+	Psi []float64 // [W], the shared ones; nil if there are none
+
+	theta   []float64 // both, in the order of the slots
+	trained *ascent.Result
+}
+
+// Mode trains MAP with the job's Settings, and is trained once for all methods with one checkpoint. Where it is cancelled
+// there is an error: what would begin there is another run.
+func (j *Job) Mode(ctx context.Context) (*Mode, error) {
+	points, err := j.newPoints(1, true)
+	if err != nil {
+		return nil, err
+	}
+	trained, err := j.train(ctx, j.training(points, j.posteriorOfPoint))
+	if err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("after %d steps of the training that %s begins with", trained.Steps, j.method.Name())
+	if err := cancelled(ctx, trained.Status, what); err != nil {
+		return nil, err
+	}
+	m := &Mode{theta: trained.Theta, trained: trained}
+	m.Phi, m.Psi = split(j.Bound, m.theta)
+	return m, nil
+}
+
+// Result is that of a method whose posterior was found around the mode.
+func (m *Mode) Result(posterior *bayes.Posterior) *Result { return finish(m.trained, posterior) }
+
+// Particles are draws of equal weight, on the host.
+type Particles struct {
+	Phi    []float64 // flat [J, D]
+	Psi    []float64 // [W]; nil if nothing is shared
+	Chains int       // that they are of, chain after chain; 0: of none
+	// LinearisedAt, [D], is where the network is linearised, see bayes.Draws; nil if it is not.
+	LinearisedAt []float64
+}
+
+// Posterior joins particles into what Fit returns; the status is the run's.
+func (j *Job) Posterior(status run.Status, p Particles) (*bayes.Posterior, error) {
+	return j.posterior(j.Data, status, p)
+}
+
+// posterior is Posterior for data whose model may have another partition.
+func (j *Job) posterior(data *fit.Data, status run.Status, p Particles) (*bayes.Posterior, error) {
+	bound := data.Bound
+	if len(p.Phi) == 0 || len(p.Phi)%bound.D != 0 {
+		return nil, fmt.Errorf("baseline: %T gives %d numbers for particles of %d each", j.method, len(p.Phi), bound.D)
+	}
+	count := len(p.Phi) / bound.D
+	draws := bayes.Draws{
+		Phi: compute.Floats(j.DType, p.Phi, count, bound.D), LogWeights: bayes.EqualLogWeights(count), Chains: p.Chains,
+	}
+	if bound.W > 0 {
+		draws.Psi = compute.Floats(j.DType, p.Psi, len(p.Psi))
+	}
+	if p.LinearisedAt != nil {
+		draws.LinearisedAt = compute.Floats(j.DType, p.LinearisedAt, len(p.LinearisedAt))
+	}
+	return data.Posterior(draws, bayes.Provenance{
+		Algorithm: "baseline: " + j.method.Source(), Status: string(status), Seed: j.Seed,
+		Settings: text(map[string]any{"method": j.described, "training": j.ascent().Record()}),
+	}, j.Engine)
+}
+
+// miniBatch is the posterior of particles, estimated from batches.
+func (j *Job) miniBatch(bound *bayes.BoundModel, work target.Workload) (target.MiniBatch, error) {
+	plan, err := target.NewPlan(bound, j.DType, work)
+	if err != nil {
+		return target.MiniBatch{}, fmt.Errorf("baseline: %w", err)
+	}
+	return target.MiniBatch{Likelihood: target.Likelihood{Model: bound, Plan: plan}, Rows: j.Rows()}, nil
+}
+
+// startAt begins every chain at phi, [D].
+func (j *Job) startAt(phi []float64, chains int) *tensors.Tensor {
+	var start []float64
+	for range chains {
+		start = append(start, phi...)
+	}
+	return compute.Floats(j.DType, start, chains, len(phi))
+}
+
+// sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's particles.
+// The settings are those of sampling, with the chains' own fields filled in.
+func (j *Job) sample(
+	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel, s mcmc.Settings,
+) (*Result, error) {
+	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = j.Seed, j.DType, j.Engine, j.CheckpointEvery, j.Replace
+	s.Checkpoint, s.Progress = j.file(sampling), j.Progress
+	kind := fmt.Sprintf("%s, %d rows in batches of %d, %d features, %d outputs",
+		text(data.Bound.Model), j.Rows(), j.BatchSize, data.Bound.Inputs, data.Bound.Outputs)
+	chains, err := j.trainer.samplers.For(kind, problem, kernel).Sample(ctx, s)
+	switch {
+	case errors.Is(err, mcmc.ErrStuck):
+		return nil, fmt.Errorf("baseline: %w: %w", ErrDiverged, err)
+	case chains == nil:
+		return nil, fmt.Errorf("baseline: %w", err)
+	case chains.Draws.PerChain == 0:
+		return nil, fmt.Errorf("baseline: ended before all chains had a draw: %w", errors.Join(err, context.Cause(ctx)))
+	case err != nil: // beside the draws
+		err = fmt.Errorf("baseline: %w", err)
+	}
+	if err := lost(chains, kernel); err != nil {
+		return nil, err
+	}
+	phi, failed := compute.Float64s(chains.Draws.Tensor())
+	if failed != nil {
+		return nil, fmt.Errorf("baseline: %w", errors.Join(err, failed))
+	}
+	before.Chains = chains
+	if before.Status == "" || chains.Status != run.Completed {
+		before.Status = chains.Status
+	}
+	before.Posterior, failed = j.posterior(data, before.Status, Particles{Phi: phi, Psi: psi, Chains: len(chains.Chains)})
+	return before, errors.Join(err, failed)
+}
+
+// lost is an error where chains come beyond what floating point holds, and back, again and again.
+func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
+	count := 0
+	for _, c := range chains.Chains {
+		if 10*c.NonFinite > c.Transitions {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	return fmt.Errorf("baseline: %w: %d of %d chains of %T come where the density or its gradient is not finite in more than a "+
+		"tenth of their moves: take a smaller step size than in %+v", ErrDiverged, count, len(chains.Chains), kernel, kernel)
+}
