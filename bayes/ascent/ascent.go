@@ -1,10 +1,10 @@
-// Package ascent trains by stochastic gradient ascent: Adam on mini-batches, with validation, patience, and all that a run
-// has (package run): context, checkpoint, resume, progress.
+// Package ascent trains by stochastic gradient ascent: Adam on mini-batches, with validation, patience, and all that a
+// run has (package run): context, checkpoint, resume, progress.
 //
-// What is trained is a Learner: J members of Q numbers each, theta [J, Q], that do not see one another, and an objective for
-// each. Points, the members of an ensemble, the parameters of a variational family and an emulator of any kind are learners;
-// all members are trained in one graph. A member whose objective or gradient is not finite stays where it is in that step,
-// and keeps the parameters of its own best validation.
+// What is trained is a Learner: J members of Q numbers each, theta [J, Q], that do not see one another, and an
+// objective for each. Points, the members of an ensemble, the parameters of a variational family and an emulator of any
+// kind are learners; all members are trained in one graph. A member whose objective or gradient is not finite stays
+// where it is in that step, and keeps the parameters of its own best validation.
 //
 // Fit trains once. A Trainer trains again and again and compiles once for learners of one kind and data of one size.
 package ascent
@@ -33,15 +33,15 @@ import (
 
 // Learner is what is trained. Its methods that take or return nodes build graph, and panic as GoMLX does.
 type Learner interface {
-	// Kind names all that its graphs depend on beside the sizes of the data and the Settings: learners of one kind share
-	// compiled programs.
+	// Kind names all that its graphs depend on beside the sizes of the data and the Settings: learners of one kind
+	// share compiled programs.
 	Kind() string
 	// Size is the number of members J, and how many numbers each has, Q.
 	Size() (members, width int)
 	// Initial draws where theta starts, [J, Q].
 	Initial(rng random.Stream) *graph.Node
-	// Objective estimates from a batch what each member is to maximise, [J], in the scale of all rows, and its gradient,
-	// [J, Q].
+	// Objective estimates from a batch what each member is to maximise, [J], in the scale of all rows, and its
+	// gradient, [J, Q].
 	Objective(theta *graph.Node, batch target.Batch, rng random.Stream) (value, gradient *graph.Node)
 	// Score is what validation lowers, [J], such as the NLPD of each member's prediction for the rows of the batch. The
 	// stream is the same at each validation.
@@ -57,8 +57,8 @@ type Collector interface {
 	Collect(s compute.Nodes, count *graph.Node) compute.Nodes
 }
 
-// Rows are a part of the data: their number, and their tensors on the host, x and y with the rows as first axis, which are
-// asked for only where steps are made, and then belong to the run. No rows: there is no such part.
+// Rows are a part of the data: their number, and their tensors on the host, x and y with the rows as first axis, which
+// are asked for only where steps are made, and then belong to the run. No rows: there is no such part.
 type Rows struct {
 	Count   int
 	Tensors func() (x, y *tensors.Tensor, err error)
@@ -176,8 +176,8 @@ type Result struct {
 
 // StepRecord is what a step leaves on the host.
 type StepRecord struct {
-	// Loss is minus the objective over the number of rows, estimated from the batch; mean over the members whose objective
-	// is finite.
+	// Loss is minus the objective over the number of rows, estimated from the batch; mean over the members whose
+	// objective is finite.
 	Loss float64
 	// Rejected is how many members stayed where they were, since their objective or gradient was not finite.
 	Rejected int
@@ -211,8 +211,9 @@ func Curves(trace []StepRecord, validated []Validation) []bayes.Curve {
 	return curves
 }
 
-// Trainer trains again and again, and keeps what it has compiled: for learners of one kind and data and settings of the same
-// sizes once. The learning rate and the seed may change. The zero value is ready; it may be used by several goroutines.
+// Trainer trains again and again, and keeps what it has compiled: for learners of one kind and data and settings of the
+// same sizes once. The learning rate and the seed may change. The zero value is ready; it may be used by several
+// goroutines.
 type Trainer struct {
 	programs run.Cache[programKey, *programs]
 }
@@ -225,9 +226,9 @@ func (t *Trainer) Compiled() int { return t.programs.Len() }
 
 // Fit trains once.
 //
-// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where an error has stopped
-// the run beside the algorithm, such as a full disk, there is a result as well, of the last whole step. Errors wrap
-// ErrDiverged where no member had a finite gradient.
+// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where an error has
+// stopped the run beside the algorithm, such as a full disk, there is a result as well, of the last whole step. Errors
+// wrap ErrDiverged where no member had a finite gradient.
 func Fit(ctx context.Context, task Task, settings Settings) (*Result, error) {
 	var t Trainer
 	defer t.Close()

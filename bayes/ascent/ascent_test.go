@@ -26,8 +26,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// planes are J members that learn K outputs from d inputs, y = A x, by least squares: theta_j is A, [K, d] row by row. What an
-// emulator is, in small: the targets are [N, K], and there is no bayes.Model.
+// planes are J members that learn K outputs from d inputs, y = A x, by least squares: theta_j is A, [K, d] row by row.
+// What an emulator is, in small: the targets are [N, K], and there is no bayes.Model.
 type planes struct {
 	members, inputs, outputs, rows int
 	dtype                          compute.DType
@@ -88,8 +88,8 @@ func task(members, rows int, asked *int) ascent.Task {
 	}
 }
 
-// A learner of one's own, with several targets and no model, comes to the least squares solution from padded mini-batches,
-// every member of it.
+// A learner of one's own, with several targets and no model, comes to the least squares solution from padded
+// mini-batches, every member of it.
 func TestFit(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		if dtype != compute.Float64 {
@@ -141,7 +141,8 @@ func TestCancelledBeforeValidation(t *testing.T) {
 	}
 }
 
-// A cancelled training goes on from its checkpoint to the same bits. A finished one is looked at without data or compiler.
+// A cancelled training goes on from its checkpoint to the same bits. A finished one is looked at without data or
+// compiler.
 func TestResume(t *testing.T) {
 	asked := 0
 	settings := ascent.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t), Seed: 2}

@@ -60,8 +60,8 @@ func (s selection) again(v Validation) {
 	})
 }
 
-// keepBest keeps theta in "best_theta" for the members, [J], that are open and whose score is lower than "best_nlpd"; better
-// is 1 for each of them.
+// keepBest keeps theta in "best_theta" for the members, [J], that are open and whose score is lower than "best_nlpd";
+// better is 1 for each of them.
 func keepBest(s compute.Nodes, score, open *graph.Node) (updated compute.Nodes, better *graph.Node) {
 	kept := graph.And(graph.LessThan(score, s["best_nlpd"]), graph.GreaterThan(open, graph.ZerosLike(open)))
 	all := graph.BroadcastToDims(graph.ExpandAxes(kept, 1), s["theta"].Shape().Dimensions...)

@@ -33,9 +33,9 @@ func made(rows int) *dataset.Dataset {
 	return &dataset.Dataset{Name: "made", Task: dataset.Regression, Features: features, Target: "y", X: x, Y: y}
 }
 
-// BenchmarkStep is 60 steps on a net 13-50-20-5-1 with batches of 50 of 300 rows, float32, without and with a validation on
-// 150 rows at each epoch: a point, ensembles, whose members are all parameters, and the families of VI and dropout, of the
-// third layer and of all.
+// BenchmarkStep is 60 steps on a net 13-50-20-5-1 with batches of 50 of 300 rows, float32, without and with a
+// validation on 150 rows at each epoch: a point, ensembles, whose members are all parameters, and the families of VI
+// and dropout, of the third layer and of all.
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
@@ -92,7 +92,8 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 	}
 }
 
-// BenchmarkTrain is 20 epochs of six batches of 50, with a validation on 150 rows after each epoch, compiled before: MAP and ensembles of MAP.
+// BenchmarkTrain is 20 epochs of six batches of 50, with a validation on 150 rows after each epoch, compiled before:
+// MAP and ensembles of MAP.
 func BenchmarkTrain(b *testing.B) { computetest.Bench(b, benchmarkTrain) }
 
 func benchmarkTrain(b *testing.B, _ *compute.Engine) {
@@ -113,7 +114,8 @@ func benchmarkTrain(b *testing.B, _ *compute.Engine) {
 	}
 }
 
-// BenchmarkPredict is one batched call of Predict: 100 particles of SWAG and of VI at 150 rows, compilation included, as a user pays it.
+// BenchmarkPredict is one batched call of Predict: 100 particles of SWAG and of VI at 150 rows, compilation included,
+// as a user pays it.
 func BenchmarkPredict(b *testing.B) { computetest.Bench(b, benchmarkPredict) }
 
 func benchmarkPredict(b *testing.B, _ *compute.Engine) {

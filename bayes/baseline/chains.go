@@ -13,14 +13,15 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// MAPHMC is MAP for the shared parameters psi, then Hamiltonian Monte Carlo for the stochastic ones with psi fixed there
-// (Sharma, Farquhar, Nalisnick and Rainforth 2023, section 6; the rival of Zhao et al. 2024): draws from the exact
-// p(phi | y; psi), given all rows, at a psi that the posterior of phi has had no say in. Chains begin at the mode.
+// MAPHMC is MAP for the shared parameters psi, then Hamiltonian Monte Carlo for the stochastic ones with psi fixed
+// there (Sharma, Farquhar, Nalisnick and Rainforth 2023, section 6; the rival of Zhao et al. 2024): draws from the
+// exact p(phi | y; psi), given all rows, at a psi that the posterior of phi has had no say in. Chains begin at the
+// mode.
 type MAPHMC struct {
 	// Kernel leaves the posterior invariant; default mcmc.HMC{StepSize: 0.01, Steps: 100}, which is Zhao et al.'s.
 	Kernel mcmc.Kernel
-	// Sampling is how the chains run; default 4 chains of 250 draws after 250 transitions of warm-up. Zhao et al. take 1000
-	// draws of one chain after 2000.
+	// Sampling is how the chains run; default 4 chains of 250 draws after 250 transitions of warm-up. Zhao et al. take
+	// 1000 draws of one chain after 2000.
 	Sampling mcmc.Settings
 }
 
@@ -28,13 +29,13 @@ type MAPHMC struct {
 // approximate, at many times the cost. Every parameter has the model's prior, whatever the Model's partition. Look at
 // Result.Chains, and at package diag, before the draws are believed.
 //
-// Chains begin at draws from the prior, which shows where they do not come to the same; with many rows a draw is so far out
-// that the warm-up needs thousands of transitions. FromMode begins all of them at the mode, of MAP training first, whose prior
-// is on the parameters that the partition calls stochastic.
+// Chains begin at draws from the prior, which shows where they do not come to the same; with many rows a draw is so far
+// out that the warm-up needs thousands of transitions. FromMode begins all of them at the mode, of MAP training first,
+// whose prior is on the parameters that the partition calls stochastic.
 type HMC struct {
 	Kernel mcmc.Kernel // leaves the posterior invariant, such as mcmc.HMC; default mcmc.NUTS{}
-	// Sampling is how the chains run; default 4 chains of 250 draws after 500 transitions of warm-up, which choose step size
-	// and scales.
+	// Sampling is how the chains run; default 4 chains of 250 draws after 500 transitions of warm-up, which choose step
+	// size and scales.
 	Sampling mcmc.Settings
 	FromMode bool // chains begin at the mode; default: at draws from the prior
 }

@@ -16,7 +16,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// MAP-HMC and HMC draw from the exact posterior: for MAP-HMC that of w at the b of MAP, for HMC that of w and b, all with the prior.
+// MAP-HMC and HMC draw from the exact posterior: for MAP-HMC that of w at the b of MAP, for HMC that of w and b, all
+// with the prior.
 func TestChainsAreExact(t *testing.T) {
 	data := line(rows)
 	settings := converging(goEngine(t), compute.Float64)
@@ -67,8 +68,9 @@ func TestChainsAreExact(t *testing.T) {
 	}
 }
 
-// HMC from the mode begins where MAP ends, here with steps too small to leave it, in a network of which one layer is stochastic: each parameter has its place. From there
-// it comes to the same posterior as from the prior, see TestChainsAreExact.
+// HMC from the mode begins where MAP ends, here with steps too small to leave it, in a network of which one layer is
+// stochastic: each parameter has its place. From there it comes to the same posterior as from the prior, see
+// TestChainsAreExact.
 func TestHMCFromMode(t *testing.T) {
 	data := line(rows)
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{3, 2}}, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Layers(2)}
@@ -87,8 +89,9 @@ func TestHMCFromMode(t *testing.T) {
 	}
 }
 
-// holdChains holds chains to a mean and a standard deviation within 5 standard errors, taken from the spread of the chains' own means and mean squares, which are
-// independent: with 50 chains Student's t with 49 degrees of freedom, a false alarm of 8e-6.
+// holdChains holds chains to a mean and a standard deviation within 5 standard errors, taken from the spread of the
+// chains' own means and mean squares, which are independent: with 50 chains Student's t with 49 degrees of freedom, a
+// false alarm of 8e-6.
 func holdChains(t testing.TB, what string, chains [][]float64, mean, s float64) {
 	t.Helper()
 	var means, squares []float64
@@ -111,8 +114,9 @@ func holdChains(t testing.TB, what string, chains [][]float64, mean, s float64) 
 	}
 }
 
-// With one weight and all rows in the batch SGLD is the unadjusted Langevin algorithm: its stationary variance is v / (1 - e/(4 v)) for a posterior of
-// variance v and step size e, the noise's variance (package mcmc); at e = v that is a third more. From mini-batches the mean stays.
+// With one weight and all rows in the batch SGLD is the unadjusted Langevin algorithm: its stationary variance is v /
+// (1 - e/(4 v)) for a posterior of variance v and step size e, the noise's variance (package mcmc); at e = v that is a
+// third more. From mini-batches the mean stays.
 func TestSGLDAndSGHMC(t *testing.T) {
 	data := line(rows)
 	data.X, data.Features = mat.NewDense(rows, 1, mat.Col(nil, 0, data.X)), data.Features[:1]
@@ -141,7 +145,8 @@ func TestSGLDAndSGHMC(t *testing.T) {
 			holdChains(t, c.name, draws, mean, math.Sqrt(c.variance))
 			continue
 		}
-		// All chains have the same mini-batches, so their errors are not independent: the mean is held to a fifth of a standard deviation.
+		// All chains have the same mini-batches, so their errors are not independent: the mean is held to a fifth of a
+		// standard deviation.
 		all := 0.0
 		for _, chain := range draws {
 			all += stat.Mean(chain, nil) / float64(len(draws))

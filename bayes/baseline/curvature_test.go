@@ -32,9 +32,10 @@ func classes(n, c int) *dataset.Dataset {
 	return d
 }
 
-// Laplace's precision is the prior's and the sum over rows of J'LJ, where the Jacobians J are differences of predictions of perturbed particles, taken here, and L
-// the curvature of the likelihood by its formula: for each likelihood, for a network with a shared first layer, and with a shared noise. 150 rows are more than
-// are evaluated at once.
+// Laplace's precision is the prior's and the sum over rows of J'LJ, where the Jacobians J are differences of
+// predictions of perturbed particles, taken here, and L the curvature of the likelihood by its formula: for each
+// likelihood, for a network with a shared first layer, and with a shared noise. 150 rows are more than are evaluated at
+// once.
 func TestPrecision(t *testing.T) {
 	engine := goEngine(t)
 	for _, c := range []struct {

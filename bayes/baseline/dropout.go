@@ -13,15 +13,17 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Dropout is Monte Carlo dropout (Gal and Ghahramani 2016): the units before a layer are set to 0, each with probability p = Rate, and the others are
-// divided by 1 - p, in training and in prediction alike. A mask on the units before a layer is the same as a factor on the columns of its weights,
-// W diag(z) / (1 - p): so a draw of masks is a particle, and dropout is variational inference with a family of such q, whose parameters are the
-// mean weights. Each step evaluates Masks particles.
+// Dropout is Monte Carlo dropout (Gal and Ghahramani 2016): the units before a layer are set to 0, each with
+// probability p = Rate, and the others are divided by 1 - p, in training and in prediction alike. A mask on the units
+// before a layer is the same as a factor on the columns of its weights, W diag(z) / (1 - p): so a draw of masks is a
+// particle, and dropout is variational inference with a family of such q, whose parameters are the mean weights. Each
+// step evaluates Masks particles.
 //
-// Masks are put before every layer whose weights are stochastic, the first layer's input included; biases, and what the model's partition calls shared, are
-// points. The objective is the mean over masks of the log-posterior. For a Normal prior of standard deviation s that is the weight decay w^2 / (2 s^2 (1 - p))
-// of the paper's equation 7, the entropy of q counting as a constant, as there. A mask serves all rows of a batch; the usual implementation draws one
-// for each row, which estimates the same objective with another variance.
+// Masks are put before every layer whose weights are stochastic, the first layer's input included; biases, and what the
+// model's partition calls shared, are points. The objective is the mean over masks of the log-posterior. For a Normal
+// prior of standard deviation s that is the weight decay w^2 / (2 s^2 (1 - p)) of the paper's equation 7, the entropy
+// of q counting as a constant, as there. A mask serves all rows of a batch; the usual implementation draws one for each
+// row, which estimates the same objective with another variance.
 type Dropout struct {
 	Rate    float64 `json:"rate"`    // p, above 0 and below 1; default 0.1
 	Masks   int     `json:"masks"`   // of each step; default 10
@@ -86,7 +88,8 @@ func (f dropoutFamily) draw(lambda *Node, rng random.Stream, count int) *Node {
 	return Mul(ExpandAxes(lambda, 0), f.factors(rng, count))
 }
 
-// factors are what draws multiply the parameters by, [count, D]: 0 or 1/(1 - p) for weights, the same for all weights of a unit, and 1 for biases.
+// factors are what draws multiply the parameters by, [count, D]: 0 or 1/(1 - p) for weights, the same for all weights
+// of a unit, and 1 for biases.
 func (f dropoutFamily) factors(rng random.Stream, count int) *Node {
 	var parts []*Node
 	for _, slot := range f.bound.Slots {

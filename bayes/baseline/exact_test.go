@@ -19,7 +19,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The linear Gaussian model y ~ N(w'x + b, sd^2) with w ~ N(0, tau^2 I) stochastic and b shared, on 40 rows in raw units: everything about it is known.
+// The linear Gaussian model y ~ N(w'x + b, sd^2) with w ~ N(0, tau^2 I) stochastic and b shared, on 40 rows in raw
+// units: everything about it is known.
 const (
 	sd, tau = .5, .3
 	rows    = 40
@@ -30,8 +31,8 @@ var lineModel = bayes.Model{
 	Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 }
 
-// exactLine solves for (w_1, w_2, b) that maximises the likelihood, or with the prior on w the posterior density, where penalty, [2], is added to the diagonal of
-// w's precision; and gives w's precision at a known b, [2, 2].
+// exactLine solves for (w_1, w_2, b) that maximises the likelihood, or with the prior on w the posterior density, where
+// penalty, [2], is added to the diagonal of w's precision; and gives w's precision at a known b, [2, 2].
 func exactLine(t testing.TB, data *dataset.Dataset, penalty [2]float64) (solution []float64, precision *mat.SymDense) {
 	t.Helper()
 	design := mat.NewDense(data.Rows(), 3, nil)
@@ -83,7 +84,8 @@ func parameters(t testing.TB, p *bayes.Posterior) (w, b []float64) {
 	return w, b
 }
 
-// MLE is least squares; MAP is ridge regression with an intercept that is not penalised; so is each member of an ensemble.
+// MLE is least squares; MAP is ridge regression with an intercept that is not penalised; so is each member of an
+// ensemble.
 func TestPointsAreExact(t *testing.T) {
 	data := line(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -101,8 +103,8 @@ func TestPointsAreExact(t *testing.T) {
 	})
 }
 
-// From mini-batches of a quarter of the rows MAP comes to the same ridge solution, up to noise that falls with the learning rate: without the
-// factor N/n the prior would count four times as much, which moves w by more than .1.
+// From mini-batches of a quarter of the rows MAP comes to the same ridge solution, up to noise that falls with the
+// learning rate: without the factor N/n the prior would count four times as much, which moves w by more than .1.
 func TestMiniBatchesStandForAllRows(t *testing.T) {
 	data := line(rows)
 	settings := converging(goEngine(t), compute.Float64)
@@ -115,8 +117,8 @@ func TestMiniBatchesStandForAllRows(t *testing.T) {
 	w, b := parameters(t, fitted(t, lineModel, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
 	computetest.Near(t, "MAP from mini-batches", append(w, b...), want, .01)
 
-	// VI, whose divergence from the prior would count four times as much as well. Its posterior's 4000 draws give a mean to .0005 and a standard deviation to a
-	// hundredth; what is left is the noise of the training.
+	// VI, whose divergence from the prior would count four times as much as well. Its posterior's 4000 draws give a
+	// mean to .0005 and a standard deviation to a hundredth; what is left is the noise of the training.
 	w, b = parameters(t, fitted(t, lineModel, VI{Draws: 50, Samples: 4000}, dataset.Parts{Train: data}, settings).Posterior)
 	_, precision := exactLine(t, data, ridge)
 	computetest.Near(t, "bias of VI from mini-batches", b, want[2:], .02)
@@ -128,8 +130,9 @@ func TestMiniBatchesStandForAllRows(t *testing.T) {
 	}
 }
 
-// E_q log p - E_q log q of a mean-field normal has a closed form under both priors; for the Laplace prior the estimate from 20 000 draws is within 5 standard errors
-// of it, each term's deviation being at most the scale's: a false alarm below 1e-6.
+// E_q log p - E_q log q of a mean-field normal has a closed form under both priors; for the Laplace prior the estimate
+// from 20 000 draws is within 5 standard errors of it, each term's deviation being at most the scale's: a false alarm
+// below 1e-6.
 func TestVIAgainstPrior(t *testing.T) {
 	engine, dtype := goEngine(t), compute.Float64
 	mu, sigma := []float64{-.4, 0, .2, .7, -1, .1}, []float64{.1, .5, 1, .3, .05, 2}
@@ -160,8 +163,9 @@ func TestVIAgainstPrior(t *testing.T) {
 	}
 }
 
-// The best mean-field normal of a Gaussian has its mean, the ridge solution, and the inverse of its precision's diagonal as variances. Each step has 100
-// draws and the learning rate falls to a thousandth, so that what is left of the noise is under one percent.
+// The best mean-field normal of a Gaussian has its mean, the ridge solution, and the inverse of its precision's
+// diagonal as variances. Each step has 100 draws and the learning rate falls to a thousandth, so that what is left of
+// the noise is under one percent.
 func TestVIIsMeanFieldOptimum(t *testing.T) {
 	data := line(rows)
 	want, precision := exactLine(t, data, ridge)
@@ -208,8 +212,8 @@ func column(values []float64, stride, first int) []float64 {
 	return out
 }
 
-// checkMoments holds independent normal draws to a mean and a standard deviation, each within 4.5 standard errors: a false alarm of 7e-6, but seeds are
-// fixed.
+// checkMoments holds independent normal draws to a mean and a standard deviation, each within 4.5 standard errors: a
+// false alarm of 7e-6, but seeds are fixed.
 func checkMoments(t testing.TB, draws []float64, mean, s float64) {
 	t.Helper()
 	n := float64(len(draws))
@@ -222,8 +226,8 @@ func checkMoments(t testing.TB, draws []float64, mean, s float64) {
 	}
 }
 
-// Laplace with a full precision is the exact posterior of w at the shared b: its mean, and its covariance, the inverse of the precision. The diagonal one has
-// the inverse of the precision's diagonal as variances.
+// Laplace with a full precision is the exact posterior of w at the shared b: its mean, and its covariance, the inverse
+// of the precision. The diagonal one has the inverse of the precision's diagonal as variances.
 func TestLaplaceIsExact(t *testing.T) {
 	data := line(rows)
 	want, precision := exactLine(t, data, ridge)
@@ -261,7 +265,8 @@ func TestLaplaceIsExact(t *testing.T) {
 //
 //	E = -sum_n [(y_n - w'x_n - b)^2 + p/(1-p) sum_i w_i^2 x_ni^2] / (2 sd^2) - sum_i w_i^2 / (2 tau^2 (1-p)) + constant,
 //
-// so the penalty on w_i^2/2 is p/(1-p) sum_n x_ni^2 / sd^2 + 1/(tau^2 (1-p)). With 400 masks a step, and a falling learning rate, training comes to it.
+// so the penalty on w_i^2/2 is p/(1-p) sum_n x_ni^2 / sd^2 + 1/(tau^2 (1-p)). With 400 masks a step, and a falling
+// learning rate, training comes to it.
 func TestDropoutIsRidge(t *testing.T) {
 	const rate = .3
 	data := line(rows)

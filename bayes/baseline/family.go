@@ -16,8 +16,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// family is a variational family: distributions q of the stochastic parameters, by variational parameters lambda, [L]. Its
-// methods but kind and width build graph.
+// family is a variational family: distributions q of the stochastic parameters, by variational parameters lambda, [L].
+// Its methods but kind and width build graph.
 type family interface {
 	// kind names what its graphs depend on.
 	kind() string
@@ -27,8 +27,8 @@ type family interface {
 	initial(rng random.Stream) *Node
 	// draw makes phi, [count, D], of independent draws from q, reparameterised: gradients pass to lambda.
 	draw(lambda *Node, rng random.Stream, count int) *Node
-	// negativeKL is minus the Kullback-Leibler divergence of q from the prior, E_q log p(phi) - E_q log q(phi), a scalar, or
-	// its estimate from the draws phi.
+	// negativeKL is minus the Kullback-Leibler divergence of q from the prior, E_q log p(phi) - E_q log q(phi), a
+	// scalar, or its estimate from the draws phi.
 	negativeKL(lambda, phi *Node) *Node
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Job is one Fit of a method: the model with its data, everything checked, and the Settings with their defaults and their
-// engine. Its methods are what methods are made of.
+// Job is one Fit of a method: the model with its data, everything checked, and the Settings with their defaults and
+// their engine. Its methods are what methods are made of.
 type Job struct {
 	*fit.Data
 	Settings
@@ -139,8 +139,8 @@ type Mode struct {
 	trained *ascent.Result
 }
 
-// Mode trains MAP with the job's Settings, and is trained once for all methods with one checkpoint. Where it is cancelled
-// there is an error: what would begin there is another run.
+// Mode trains MAP with the job's Settings, and is trained once for all methods with one checkpoint. Where it is
+// cancelled there is an error: what would begin there is another run.
 func (j *Job) Mode(ctx context.Context) (*Mode, error) {
 	points, err := j.newPoints(1, true)
 	if err != nil {
@@ -216,8 +216,8 @@ func (j *Job) startAt(phi []float64, chains int) *tensors.Tensor {
 	return compute.Floats(j.DType, start, chains, len(phi))
 }
 
-// sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's particles.
-// The settings are those of sampling, with the chains' own fields filled in.
+// sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's
+// particles. The settings are those of sampling, with the chains' own fields filled in.
 func (j *Job) sample(
 	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel, s mcmc.Settings,
 ) (*Result, error) {

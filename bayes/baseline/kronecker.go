@@ -15,17 +15,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// KFAC (Martens and Grosse 2015; for the Laplace approximation Ritter, Botev and Barber 2018): the gradient of an output in the weights of a Dense layer z = W a is
-// g a', with a the layer's input and g the output's gradient in z. So the layer's block of the generalised Gauss-Newton matrix, of the weights row by row, is
+// KFAC (Martens and Grosse 2015; for the Laplace approximation Ritter, Botev and Barber 2018): the gradient of an
+// output in the weights of a Dense layer z = W a is g a', with a the layer's input and g the output's gradient in z. So
+// the layer's block of the generalised Gauss-Newton matrix, of the weights row by row, is
 //
 //	sum_n (sum_c g_nc g_nc') kron (a_n a_n'),  approximately  G kron A,  with G = sum_n sum_c g_nc g_nc' and A = (1/N) sum_n a_n a_n',
 //
-// g_nc being gradients of the factors of the likelihood's curvature, so that the sum over c is exact and no label is drawn. A bias is the weight of an input that is
-// always 1. It is exact where all rows have the same a or the same curvature: for one linear layer and a Gaussian likelihood. Blocks of different layers are taken to
-// be independent.
+// g_nc being gradients of the factors of the likelihood's curvature, so that the sum over c is exact and no label is
+// drawn. A bias is the weight of an input that is always 1. It is exact where all rows have the same a or the same
+// curvature: for one linear layer and a Gaussian likelihood. Blocks of different layers are taken to be independent.
 //
-// With the eigenvectors U of G and V of A, eigenvalues u and v, the precision's eigenvalues are u_o v_i + 1/s^2: the prior is added exactly (as in Immer, Korzepa and
-// Bauer 2021), not to each factor as damping, as in Ritter et al.
+// With the eigenvectors U of G and V of A, eigenvalues u and v, the precision's eigenvalues are u_o v_i + 1/s^2: the
+// prior is added exactly (as in Immer, Korzepa and Bauer 2021), not to each factor as damping, as in Ritter et al.
 
 // kroneckerBlock is one Dense layer with stochastic parameters.
 type kroneckerBlock struct {
@@ -102,7 +103,8 @@ func (j *Job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]krone
 	return factors, nil
 }
 
-// kroneckerSums is, for each block, sum_n a a' and sum_n sum_c g g' over the first count of the rows, one after another in one vector.
+// kroneckerSums is, for each block, sum_n a a' and sum_n sum_c g g' over the first count of the rows, one after another
+// in one vector.
 //
 // All rows go through one network: a zero that is added to z for each row is what is differentiated by.
 func kroneckerSums(bound *bayes.BoundModel, layers []nn.Layer, blocks []kroneckerBlock, s compute.Nodes, rows, count *Node) *Node {
@@ -155,7 +157,8 @@ func kroneckerSums(bound *bayes.BoundModel, layers []nn.Layer, blocks []kronecke
 	return Concatenate(all, 0)
 }
 
-// kroneckerSampler draws phi, [D], around a mode: for each block the mode plus U Y V', with Y of independent normals of the eigenvalues' variances.
+// kroneckerSampler draws phi, [D], around a mode: for each block the mode plus U Y V', with Y of independent normals of
+// the eigenvalues' variances.
 func kroneckerSampler(factors []kroneckerFactor) (func(mode []float64, rng *rand.Rand) []float64, error) {
 	type basis struct{ u, v mat.Dense }
 	bases := make([]basis, len(factors))

@@ -28,7 +28,8 @@ func someRows(d *dataset.Dataset, times int, rows ...int) *dataset.Dataset {
 	return &some
 }
 
-// dense is G kron A of a block in the order of a layer's weights, row by row, and its biases, where they are stochastic.
+// dense is G kron A of a block in the order of a layer's weights, row by row, and its biases, where they are
+// stochastic.
 func (f kroneckerFactor) dense() (coordinates []int, product *mat.Dense) {
 	var p mat.Dense
 	p.Kronecker(f.outputs, f.inputs)
@@ -47,8 +48,9 @@ func (f kroneckerFactor) dense() (coordinates []int, product *mat.Dense) {
 	return coordinates, &p
 }
 
-// Of one row the product of the factors is the layer's block of the full Gauss-Newton matrix, which TestPrecision holds to differences of predictions; A is the mean over
-// rows, and G the sum, of those of each. 150 rows, three of them 50 times, are more than are evaluated at once.
+// Of one row the product of the factors is the layer's block of the full Gauss-Newton matrix, which TestPrecision holds
+// to differences of predictions; A is the mean over rows, and G the sum, of those of each. 150 rows, three of them 50
+// times, are more than are evaluated at once.
 func TestKroneckerFactors(t *testing.T) {
 	engine := goEngine(t)
 	for _, c := range []struct {
@@ -129,7 +131,8 @@ func TestKroneckerFactors(t *testing.T) {
 // entries are all of a symmetric matrix's, row by row.
 func entries(m mat.Symmetric) []float64 { return mat.DenseCopyOf(m).RawMatrix().Data }
 
-// Draws have the covariance (G kron A + I/s^2)^-1, in two blocks that are independent: every entry within 5 standard errors.
+// Draws have the covariance (G kron A + I/s^2)^-1, in two blocks that are independent: every entry within 5 standard
+// errors.
 func TestKroneckerSampler(t *testing.T) {
 	factors := []kroneckerFactor{
 		{kroneckerBlock{out: 3, in: 3, weights: 4, biases: 1, precision: 2}, mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}), mat.NewSymDense(3, []float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},
@@ -163,7 +166,8 @@ func TestKroneckerSampler(t *testing.T) {
 	checkGaussian(t, draws, mode, covariance)
 }
 
-// One layer, one output and a Gaussian likelihood: the factors' product is the precision itself, and the draws those of the exact posterior of weights and bias.
+// One layer, one output and a Gaussian likelihood: the factors' product is the precision itself, and the draws those of
+// the exact posterior of weights and bias.
 func TestKroneckerIsExact(t *testing.T) {
 	data := line(rows)
 	design := mat.NewDense(rows, 3, nil)
@@ -204,7 +208,8 @@ func TestKroneckerIsExact(t *testing.T) {
 	})
 }
 
-// checkGaussian holds draws to the moments of a Gaussian, each within 5 standard errors: the covariance of n pairs has variance (c^2 + v_1 v_2)/n.
+// checkGaussian holds draws to the moments of a Gaussian, each within 5 standard errors: the covariance of n pairs has
+// variance (c^2 + v_1 v_2)/n.
 func checkGaussian(t *testing.T, draws [][]float64, mean []float64, covariance mat.Symmetric) {
 	t.Helper()
 	n := float64(len(draws))

@@ -17,22 +17,27 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Laplace is the Laplace approximation (MacKay 1992; Daxberger, Kristiadi, Immer, Eschenhagen, Bauer and Hennig 2021): MAP training first, then the
-// Gaussian around the mode whose precision is the curvature of the negative log-posterior there,
+// Laplace is the Laplace approximation (MacKay 1992; Daxberger, Kristiadi, Immer, Eschenhagen, Bauer and Hennig 2021):
+// MAP training first, then the Gaussian around the mode whose precision is the curvature of the negative log-posterior
+// there,
 //
 //	P = diag(1/s^2) + sum_n J_n' L_n J_n,
 //
-// s being the Normal prior's standard deviations, J_n the Jacobian of the network's output at row n with respect to the parameters, [C, D], and L_n the
-// curvature of the negative log-likelihood in the output: the generalised Gauss-Newton matrix, which for the library's likelihoods is the Fisher information
-// and leaves no negative eigenvalues. Shared parameters stay at the mode.
+// s being the Normal prior's standard deviations, J_n the Jacobian of the network's output at row n with respect to the
+// parameters, [C, D], and L_n the curvature of the negative log-likelihood in the output: the generalised Gauss-Newton
+// matrix, which for the library's likelihoods is the Fisher information and leaves no negative eigenvalues. Shared
+// parameters stay at the mode.
 //
-// DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: narrower than the full one where parameters
-// are correlated. KroneckerPrecision keeps a block for each Dense layer, as a product of two small matrices: see its comment.
+// DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: narrower
+// than the full one where parameters are correlated. KroneckerPrecision keeps a block for each Dense layer, as a
+// product of two small matrices: see its comment.
 //
-// Particles are drawn from the Gaussian. The Gauss-Newton matrix is the exact curvature of the network linearised at the mode, not of the network, so that is
-// what they predict with (Immer, Korzepa and Bauer 2021; MacKay 1992 has it for one output): f(x; phi*) + J(x) (phi - phi*), bayes.Draws.LinearisedAt. Through the
-// network itself, with Sampled, the same particles often predict worse than the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019): the Gaussian is
-// wide where the data say nothing of a parameter near the mode, however much the network changes along it further out.
+// Particles are drawn from the Gaussian. The Gauss-Newton matrix is the exact curvature of the network linearised at
+// the mode, not of the network, so that is what they predict with (Immer, Korzepa and Bauer 2021; MacKay 1992 has it
+// for one output): f(x; phi*) + J(x) (phi - phi*), bayes.Draws.LinearisedAt. Through the network itself, with Sampled,
+// the same particles often predict worse than the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019):
+// the Gaussian is wide where the data say nothing of a parameter near the mode, however much the network changes along
+// it further out.
 type Laplace struct {
 	Structure Structure `json:"structure"` // default FullPrecision for at most 1000 stochastic parameters, else LastLayerPrecision
 	Samples   int       `json:"samples"`   // particles of the posterior; default 100
@@ -188,8 +193,8 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 	return precision, nil
 }
 
-// sumOverRows is the sum over the training part of what build makes of the first count of so many rows: of the entries "x", standardised, [N, d], "phi", [1, D], and
-// "psi", [W].
+// sumOverRows is the sum over the training part of what build makes of the first count of so many rows: of the entries
+// "x", standardised, [N, d], "phi", [1, D], and "psi", [W].
 func (j *Job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node) ([]float64, error) {
 	rows := j.Rows()
 	size := min(rows, curvatureRows)
@@ -242,7 +247,8 @@ func realRows(rows, count, like *Node) *Node {
 	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
 }
 
-// curvature is sum_n J_n' L_n J_n over the first count of the rows, over the free coordinates: [F F] or its diagonal, [F].
+// curvature is sum_n J_n' L_n J_n over the first count of the rows, over the free coordinates: [F F] or its diagonal,
+// [F].
 func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	outputs, copies, leaves := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)

@@ -16,8 +16,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A linearised Laplace's predictive is Gaussian with the network's own output at the mode as its mean and J P^-1 J' as its variance, which is taken here from the
-// precision and, for J, from particles a unit along each coordinate. The same draws, Sampled, predict otherwise. Both survive a file.
+// A linearised Laplace's predictive is Gaussian with the network's own output at the mode as its mean and J P^-1 J' as
+// its variance, which is taken here from the precision and, for J, from particles a unit along each coordinate. The
+// same draws, Sampled, predict otherwise. Both survive a file.
 func TestLaplaceLinearised(t *testing.T) {
 	data := line(30)
 	model := bayes.Model{

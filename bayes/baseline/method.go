@@ -16,15 +16,16 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Method is one way to a posterior. MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC and HMC are methods,
-// and the zero value of each works; a method of one's own is a type with these four methods. What is exported of its fields
-// is what JSON writes into the provenance and compares when a run goes on from a checkpoint.
+// Method is one way to a posterior. MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC and HMC are
+// methods, and the zero value of each works; a method of one's own is a type with these four methods. What is exported
+// of its fields is what JSON writes into the provenance and compares when a run goes on from a checkpoint.
 type Method interface {
 	// Name is what a table calls it.
 	Name() string
 	// Source says where it comes from, such as the paper, for the provenance.
 	Source() string
-	// Prepare fills in the defaults for the model, the data and the Settings of a job, and refuses what is out of bounds.
+	// Prepare fills in the defaults for the model, the data and the Settings of a job, and refuses what is out of
+	// bounds.
 	Prepare(j *Job) (Method, error)
 	// Fit runs the method, as Prepare gave it, for the job.
 	Fit(ctx context.Context, j *Job) (*Result, error)
@@ -50,13 +51,13 @@ type Result struct {
 	Chains *mcmc.Result // of methods that run chains; nil for the others
 }
 
-// Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and standard
-// deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
+// Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and
+// standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
 //
-// A cancelled context is no error: the result is what was there, with the status run.Cancelled; but where a method's second
-// stage had not begun to give draws, there is no posterior, and the error wraps the context's. Where an error has stopped the
-// run beside the method, such as a full disk, the result is returned with it. Errors wrap dataset.ErrMissingClass or
-// ErrDiverged where these are at fault.
+// A cancelled context is no error: the result is what was there, with the status run.Cancelled; but where a method's
+// second stage had not begun to give draws, there is no posterior, and the error wraps the context's. Where an error
+// has stopped the run beside the method, such as a full disk, the result is returned with it. Errors wrap
+// dataset.ErrMissingClass or ErrDiverged where these are at fault.
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -65,9 +66,9 @@ func Fit(
 	return trainer.Fit(ctx, method, parts, settings)
 }
 
-// Trainer fits one model again and again, on other splits, with other methods, seeds and learning rates, and compiles training
-// and chains only once for data and settings of the same size and kind. It may be used by several goroutines, one run at a
-// time.
+// Trainer fits one model again and again, on other splits, with other methods, seeds and learning rates, and compiles
+// training and chains only once for data and settings of the same size and kind. It may be used by several goroutines,
+// one run at a time.
 type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex

@@ -9,8 +9,8 @@ import (
 	"gobnn/bayes/dataset"
 )
 
-// Observe sees a posterior after each epoch of the training, or as often as it asks, and in the end the one that is returned;
-// an error of its ends the run.
+// Observe sees a posterior after each epoch of the training, or as often as it asks, and in the end the one that is
+// returned; an error of its ends the run.
 func TestObserve(t *testing.T) {
 	parts := dataset.Parts{Train: line(40)}
 	for _, method := range []Method{MAP{}, VI{Samples: 7}, Ensemble{Members: 2}, SWAG{Collect: 2}} {

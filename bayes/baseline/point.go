@@ -17,20 +17,22 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// MLE maximises the likelihood over all parameters, stochastic and shared, by Adam on mini-batches. Its posterior is one particle: what it predicts has the
-// likelihood's noise and no other uncertainty.
+// MLE maximises the likelihood over all parameters, stochastic and shared, by Adam on mini-batches. Its posterior is
+// one particle: what it predicts has the likelihood's noise and no other uncertainty.
 type MLE struct{}
 
-// MAP maximises the posterior density log p(y | phi; psi) + log p(phi) jointly over the stochastic parameters phi, which have the prior, and the shared psi,
-// which have none, by Adam on mini-batches. Its posterior is one particle, a mode.
+// MAP maximises the posterior density log p(y | phi; psi) + log p(phi) jointly over the stochastic parameters phi,
+// which have the prior, and the shared psi, which have none, by Adam on mini-batches. Its posterior is one particle, a
+// mode.
 type MAP struct{}
 
-// Ensemble is a deep ensemble (Lakshminarayanan, Pritzel and Blundell 2017): members trained each by MAP, or by MLE, from starts of their own. All members
-// are trained at once, as particles of one graph, on the same mini-batches: they differ by where they start. (The paper shuffles the data for each
-// as well, and leaves its adversarial training optional; so there is none here.) Each member keeps the parameters of its own best validation.
+// Ensemble is a deep ensemble (Lakshminarayanan, Pritzel and Blundell 2017): members trained each by MAP, or by MLE,
+// from starts of their own. All members are trained at once, as particles of one graph, on the same mini-batches: they
+// differ by where they start. (The paper shuffles the data for each as well, and leaves its adversarial training
+// optional; so there is none here.) Each member keeps the parameters of its own best validation.
 //
-// The members share nothing, so the posterior's model has every parameter stochastic, whatever the Model's partition; its particles are the members, of
-// equal weight.
+// The members share nothing, so the posterior's model has every parameter stochastic, whatever the Model's partition;
+// its particles are the members, of equal weight.
 type Ensemble struct {
 	// Members is how many, at least 2: one member is MAP or MLE, and a table should call it so. Default 10.
 	Members int `json:"members"`
@@ -120,8 +122,8 @@ func (j *Job) whole() (*fit.Data, error) {
 	return j.With(bayes.Names(all...))
 }
 
-// points is the learner of point estimates: member j's theta_j are all parameters, in the order of the slots, [J, D + W]. They
-// are the particles of a model that has every parameter stochastic.
+// points is the learner of point estimates: member j's theta_j are all parameters, in the order of the slots, [J, D +
+// W]. They are the particles of a model that has every parameter stochastic.
 type points struct {
 	whole              *bayes.BoundModel
 	target, validation target.MiniBatch
@@ -160,8 +162,8 @@ func (p *points) Kind() string { return p.name }
 // Size implements ascent.Learner.
 func (p *points) Size() (members, width int) { return p.members, p.whole.D }
 
-// Initial implements ascent.Learner: every parameter by its initialiser, member j's from row j of the parameter's own stream, so
-// that a member starts where it would in an ensemble of another size.
+// Initial implements ascent.Learner: every parameter by its initialiser, member j's from row j of the parameter's own
+// stream, so that a member starts where it would in an ensemble of another size.
 func (p *points) Initial(rng random.Stream) *graph.Node {
 	var parts []*Node
 	for _, slot := range p.whole.Slots {

@@ -22,10 +22,10 @@ type Settings struct {
 	Seed      uint64     // of everything random
 	Optimiser optim.Adam // of everything that is trained; default Adam with a constant rate of 0.01
 
-	// ValidateEvery is how many steps lie between validations; default an epoch's. (Package ohsmc validates after each batch:
-	// 1 does the same, at a multiple of the cost where predictions have many particles.) The parameters with the best NLPD on
-	// the validation part are what training gives, for each member of an ensemble its own. Without a validation part, or
-	// before the first validation, it gives the last.
+	// ValidateEvery is how many steps lie between validations; default an epoch's. (Package ohsmc validates after each
+	// batch: 1 does the same, at a multiple of the cost where predictions have many particles.) The parameters with the
+	// best NLPD on the validation part are what training gives, for each member of an ensemble its own. Without a
+	// validation part, or before the first validation, it gives the last.
 	ValidateEvery int
 	// Patience ends a member's training after so many validations without a better one; default 0: never.
 	Patience int
@@ -33,17 +33,17 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled and at the end. If it exists, Fit goes on from it, to the same bits as an uninterrupted
-	// run; a file of another model, method, other data, seed or settings is an error. Methods with a second stage keep it in a
-	// file beside, named Checkpoint and the stage.
+	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30
+	// s), when the context is cancelled and at the end. If it exists, Fit goes on from it, to the same bits as an
+	// uninterrupted run; a file of another model, method, other data, seed or settings is an error. Methods with a
+	// second stage keep it in a file beside, named Checkpoint and the stage.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
 	Replace bool
-	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of a training by gradient ascent that this
-	// session makes, with the posterior that would be returned if the training ended there. An error ends the run. The steps
-	// of SWAG's collection and of chains are not observed.
+	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of a training by gradient ascent
+	// that this session makes, with the posterior that would be returned if the training ended there. An error ends the
+	// run. The steps of SWAG's collection and of chains are not observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",

@@ -18,16 +18,19 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// SWAG is stochastic weight averaging Gaussian (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019): MAP training first; from where that ends, ascent at a
-// constant learning rate goes around the mode, and a Gaussian is fitted to its iterates theta_1, ..., theta_T at the ends of T epochs:
+// SWAG is stochastic weight averaging Gaussian (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019): MAP training first;
+// from where that ends, ascent at a constant learning rate goes around the mode, and a Gaussian is fitted to its
+// iterates theta_1, ..., theta_T at the ends of T epochs:
 //
 //	mean = (1/T) sum_t theta_t,  diag = (1/T) sum_t theta_t^2 - mean^2,  D = [theta_t - mean_t] for the last K of them,
 //
-// mean_t being the mean of the first t. A draw is mean + diag^(1/2) z / sqrt 2 + D z' / sqrt(2 (K - 1)) (the paper's equation 1), or mean + diag^(1/2) z with
-// Diagonal. The squares are summed about the running mean, which is the same but for rounding.
+// mean_t being the mean of the first t. A draw is mean + diag^(1/2) z / sqrt 2 + D z' / sqrt(2 (K - 1)) (the paper's
+// equation 1), or mean + diag^(1/2) z with Diagonal. The squares are summed about the running mean, which is the same
+// but for rounding.
 //
-// In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are Adam's, as in Zhao et al. 2024, whose
-// settings are Collect 50 to 200 and Rank 20 to 100; the paper's are of stochastic gradient descent. T epochs come on top of Settings.Epochs.
+// In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are
+// Adam's, as in Zhao et al. 2024, whose settings are Collect 50 to 200 and Rank 20 to 100; the paper's are of
+// stochastic gradient descent. T epochs come on top of Settings.Epochs.
 type SWAG struct {
 	Collect  int     `json:"collect"`  // T, at least 2; default half of Settings.Epochs
 	Rank     int     `json:"rank"`     // K, from 2 to Collect; default 20, or Collect if that is less
@@ -144,7 +147,8 @@ func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
 	return entries
 }
 
-// Collect implements ascent.Collector: Welford's update of mean and sum of squares by theta, [1, Q], the count-th iterate.
+// Collect implements ascent.Collector: Welford's update of mean and sum of squares by theta, [1, Q], the count-th
+// iterate.
 func (c iterates) Collect(s compute.Nodes, count *graph.Node) compute.Nodes {
 	before := Sub(s["theta"], s[swagMean])
 	mean := Add(s[swagMean], Div(before, count))

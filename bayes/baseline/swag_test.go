@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// SWAG's mean, variances and deviations are those of the iterates at the ends of the epochs, computed here, and its draws have the moments of
-// the paper's equation 1.
+// SWAG's mean, variances and deviations are those of the iterates at the ends of the epochs, computed here, and its
+// draws have the moments of the paper's equation 1.
 func TestSWAGFitsTheIterates(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		const collect, rank = 9, 4

@@ -85,7 +85,8 @@ func numbers(t testing.TB, p *bayes.Posterior) []float64 {
 	return all
 }
 
-// Every method fits every task, in both types, and says what it did; its posterior predicts 100 particles or as many as it should, and comes back from a file.
+// Every method fits every task, in both types, and says what it did; its posterior predicts 100 particles or as many as
+// it should, and comes back from a file.
 func TestMethods(t *testing.T) {
 	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
 	for _, c := range []struct {
@@ -137,8 +138,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Members of an ensemble differ, and each is what it would be alone, with its patience and its own best validation; the first is that of MAP with the same seed. In
-// an ensemble of another size they are the same.
+// Members of an ensemble differ, and each is what it would be alone, with its patience and its own best validation; the
+// first is that of MAP with the same seed. In an ensemble of another size they are the same.
 func TestMembersAreAlone(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		within := 1e-9
@@ -216,7 +217,8 @@ func TestMembersAreAlone(t *testing.T) {
 	})
 }
 
-// A draw of dropout scales all weights of a unit alike, by 0 or 1/(1-p), leaves biases, and draws other units in other layers.
+// A draw of dropout scales all weights of a unit alike, by 0 or 1/(1-p), leaves biases, and draws other units in other
+// layers.
 func TestDropoutMasksUnits(t *testing.T) {
 	model := small
 	model.Stochastic = bayes.Layers(2, 3)
@@ -253,8 +255,8 @@ func TestDropoutMasksUnits(t *testing.T) {
 	}
 }
 
-// A run that is cancelled and goes on from its checkpoint ends with the bits of one that was not, in every stage; a complete one does nothing again. One checkpoint
-// of MAP serves the methods that begin with it.
+// A run that is cancelled and goes on from its checkpoint ends with the bits of one that was not, in every stage; a
+// complete one does nothing again. One checkpoint of MAP serves the methods that begin with it.
 func TestResume(t *testing.T) {
 	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
 	methods := []Method{

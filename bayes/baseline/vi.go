@@ -14,19 +14,22 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// VI is mean-field variational inference by reparameterised gradients (Graves 2011; Blundell, Cornebise, Kavukcuoglu and Wierstra 2015, "Bayes by
-// backprop"): the stochastic parameters have q(phi) = N(mu, diag sigma^2) with sigma = log(1 + exp rho), the shared parameters psi are a point, and
-// mu, rho and psi maximise the evidence lower bound together, as in Zhao et al. 2024. A draw is phi = mu + sigma z (Kingma and Welling 2014); each step
-// evaluates Draws of them as particles. The Kullback-Leibler divergence from a Normal prior is exact; that from another is estimated from the draws.
+// VI is mean-field variational inference by reparameterised gradients (Graves 2011; Blundell, Cornebise, Kavukcuoglu
+// and Wierstra 2015, "Bayes by backprop"): the stochastic parameters have q(phi) = N(mu, diag sigma^2) with sigma =
+// log(1 + exp rho), the shared parameters psi are a point, and mu, rho and psi maximise the evidence lower bound
+// together, as in Zhao et al. 2024. A draw is phi = mu + sigma z (Kingma and Welling 2014); each step evaluates Draws
+// of them as particles. The Kullback-Leibler divergence from a Normal prior is exact; that from another is estimated
+// from the draws.
 //
-// One draw serves all rows of a batch. Kingma, Salimans and Welling 2015 and Wen, Vicol, Ba, Tran and Grosse 2018 draw for each row, and get by with a
-// draw a step; here particles are what is cheap, and more Draws lower the same variance.
+// One draw serves all rows of a batch. Kingma, Salimans and Welling 2015 and Wen, Vicol, Ba, Tran and Grosse 2018 draw
+// for each row, and get by with a draw a step; here particles are what is cheap, and more Draws lower the same
+// variance.
 type VI struct {
 	Draws         int     `json:"draws"`           // S, of each step; default 10. Zhao et al. take 100
 	Samples       int     `json:"samples"`         // particles of the posterior, and of each validation; default 100
 	InitialStdDev float64 `json:"initial_std_dev"` // where every sigma starts; default 0.1
-	// ZeroMean starts every mu at 0, as Zhao et al. do, with an InitialStdDev of 1; by default mu starts at the parameters' initialisers, without which a
-	// network whose every layer is stochastic would begin at a saddle.
+	// ZeroMean starts every mu at 0, as Zhao et al. do, with an InitialStdDev of 1; by default mu starts at the
+	// parameters' initialisers, without which a network whose every layer is stochastic would begin at a saddle.
 	ZeroMean bool `json:"zero_mean"`
 }
 

@@ -1,9 +1,9 @@
 // Package fit is where a model meets its data: what every sampler does before its first step and after its last one.
 //
 // New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
-// scalers on the training part; Of does the same for data that a trained posterior goes on with, whose scalers stay. Tensors
-// are the standardised data, Posterior joins particles with all that a bayes.Posterior keeps of where they came from.
-// Packages ohsmc, baseline and pbnn are written on it, and so is a sampler of one's own.
+// scalers on the training part; Of does the same for data that a trained posterior goes on with, whose scalers stay.
+// Tensors are the standardised data, Posterior joins particles with all that a bayes.Posterior keeps of where they came
+// from. Packages ohsmc, baseline and pbnn are written on it, and so is a sampler of one's own.
 package fit
 
 import (
@@ -22,15 +22,16 @@ type Data struct {
 	Bound *bayes.BoundModel // the model with the data's widths
 	// Parts are the data, in raw units. Parts.Train is nil where others hold the rows.
 	Parts dataset.Parts
-	// Features and Target standardise the data: by the training part's means and standard deviations, or as they stand in
-	// Trained.
+	// Features and Target standardise the data: by the training part's means and standard deviations, or as they stand
+	// in Trained.
 	Features dataset.Scaler
 	Target   dataset.TargetScaler
 	Trained  *bayes.Posterior // what the fit goes on from; nil if it begins by itself
 }
 
-// New joins a model with the data that it is to be trained on. The scalers see the training part alone: its features, and
-// the target of a regression, where Model.Scaling does not keep them as they are. Errors wrap dataset.ErrMissingClass where a class has no row.
+// New joins a model with the data that it is to be trained on. The scalers see the training part alone: its features,
+// and the target of a regression, where Model.Scaling does not keep them as they are. Errors wrap
+// dataset.ErrMissingClass where a class has no row.
 func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	if err := parts.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
@@ -43,8 +44,8 @@ func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	return d, nil
 }
 
-// Share joins a model with some rows of data whose other rows are elsewhere: unscaled, as no share knows the others' rows.
-// A class may be without a row here.
+// Share joins a model with some rows of data whose other rows are elsewhere: unscaled, as no share knows the others'
+// rows. A class may be without a row here.
 func Share(owner string, model bayes.Model, rows *dataset.Dataset) (*Data, error) {
 	if err := check(owner, rows); err != nil {
 		return nil, err
@@ -74,8 +75,8 @@ func check(owner string, data *dataset.Dataset) error {
 	return nil
 }
 
-// Of joins a trained posterior's model, its shared parameters and its standardisation with data to go on with: those that it
-// was trained on, or others with the same features and classes. A class may be without a row.
+// Of joins a trained posterior's model, its shared parameters and its standardisation with data to go on with: those
+// that it was trained on, or others with the same features and classes. A class may be without a row.
 func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
 	if trained == nil {
 		return nil, fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
@@ -139,9 +140,9 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 	return x, compute.Floats(dtype, d.Target.Apply(part.Y), part.Rows()), nil
 }
 
-// Posterior joins particles with the model, the scalers and the names of the data, and says where they came from. Of the
-// provenance the caller gives Algorithm, Status, Seed and Settings, and Rows where others hold them; the rest is filled in.
-// The engine is the one that has computed them, and predicts.
+// Posterior joins particles with the model, the scalers and the names of the data, and says where they came from. Of
+// the provenance the caller gives Algorithm, Status, Seed and Settings, and Rows where others hold them; the rest is
+// filled in. The engine is the one that has computed them, and predicts.
 func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compute.Engine) (*bayes.Posterior, error) {
 	origin := bayes.Origin{}
 	if data := d.Parts.Train; data != nil {
