@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 
 	"gonum.org/v1/plot/vg/draw"
@@ -11,6 +12,8 @@ type BandOptions struct {
 	Frame
 	// TrainX and TrainY are the training points.
 	TrainX, TrainY []float64
+	// TrainLabel is what the legend calls them, such as "test rows" where they are others; empty: "training data".
+	TrainLabel string
 	// True is the function that made the data, if it is known; drawn over the range of x.
 	True func(x float64) float64
 	// Draws are functions of single particles at x: [draws, len(x)].
@@ -101,7 +104,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	if len(train[0]) > 0 {
 		points := &dots{xs: train[0], ys: train[1], radius: 2.6, fill: black, edge: stroke(white, 0.7)}
 		a.add(points)
-		p.entry("training data", points)
+		p.entry(cmp.Or(opt.TrainLabel, "training data"), points)
 	}
 	return newFigure(frame, p)
 }

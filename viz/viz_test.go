@@ -293,3 +293,18 @@ func TestLongSeries(t *testing.T) {
 		t.Errorf("%d points near the top of the line: want the spike alone", spikes)
 	}
 }
+
+// The points of a band are training data unless their label says otherwise.
+func TestBandLabel(t *testing.T) {
+	for label, want := range map[string]string{"": "training data", "test rows": "test rows"} {
+		x := []float64{1, 2, 3}
+		fig, err := viz.PredictiveBand(x, x, x, viz.BandOptions{TrainX: x, TrainY: x, TrainLabel: label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil || !bytes.Contains(svg, []byte(want)) || (label != "") == bytes.Contains(svg, []byte("training data")) {
+			t.Errorf("label %q: the legend does not say %q (%v)", label, want, err)
+		}
+	}
+}
