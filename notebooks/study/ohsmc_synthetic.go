@@ -42,18 +42,9 @@ var sinTanh = synthetic{
 	score: scoreSinTanh,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
 	panel: func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error) {
-		x := make([]float64, 200)
-		for i := range x {
-			x[i] = -6 + 12*float64(i)/199
-		}
-		prediction, err := p.Predict(ctx, mat.NewDense(len(x), 1, x))
-		if err != nil {
-			return nil, err
-		}
-		return viz.PredictiveBandOf(x, prediction, 20, viz.BandOptions{
-			Frame:  viz.Frame{Title: title, XLabel: "x", YLabel: "y", Width: 440, Height: 380},
-			TrainX: mat.Col(nil, 0, train.X), TrainY: train.Y, True: dataset.SinTanhMean,
-		})
+		return viz.Along(ctx, p, train.Features[0], viz.AlongOptions{From: -6, To: 6, Data: train, BandOptions: viz.BandOptions{
+			Frame: viz.Frame{Title: title, XLabel: "x", YLabel: "y", Width: 440, Height: 380}, True: dataset.SinTanhMean,
+		}})
 	},
 }
 

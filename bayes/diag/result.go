@@ -1,0 +1,121 @@
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gobnn/bayes"
+)
+
+// Diagnosis is what the diagnostics say of one result. A number that does not apply is NaN.
+type Diagnosis struct {
+	Particles int
+	Chains    int     // that the particles are of; 0: of none
+	RHat      float64 // of chains: the largest of all parameters
+	ESS       float64 // of chains: the smallest bulk ESS of all parameters; of weighted particles 1 / sum of w^2
+	KHat      float64 // of weighted particles: the tail shape of their weights, see [PSIS]
+	Summary   *Summary
+	Stored    map[string]float64 // what the run itself has found, see bayes.Posterior.Diagnostics
+	Warnings  []string           // the run's own, and what of the above is past its usual bound
+}
+
+// The usual bounds: Vehtari et al. 2021 for R-hat and the bulk ESS of each chain, Vehtari et al. 2024 for k-hat.
+const (
+	mostRHat         = 1.01
+	leastESSPerChain = 100
+	mostKHat         = .7
+)
+
+// Of diagnoses any result: R-hat and ESS of all its stochastic parameters where its particles are of Markov chains, ESS
+// and k-hat of the weights where they are weighted, and what the run has stored. Parameters of a network are not
+// identified, since its units can be exchanged: chains that disagree on them may agree on predictions, see
+// [NewForPrediction].
+func Of(result bayes.Fitted) (Diagnosis, error) {
+	common := result.Common()
+	p := common.Posterior
+	if p == nil {
+		return Diagnosis{}, fmt.Errorf("diag: %T has no posterior", result)
+	}
+	nan := math.NaN()
+	d := Diagnosis{
+		Particles: p.Particles(), Chains: p.Chains(), RHat: nan, ESS: nan, KHat: nan, Stored: p.Diagnostics(),
+		Warnings: slices.Clone(common.Warnings),
+	}
+	if err := common.Status.Err(); err != nil {
+		d.warn("%v", err)
+	}
+	switch weights := p.LogWeights(); {
+	case d.Chains > 0:
+		chains, err := NewForPosterior(p)
+		if err != nil {
+			return d, err
+		}
+		d.ofChains(chains.Summary())
+	case !equal(weights.Weights()):
+		d.ESS = weights.EffectiveSampleSize()
+		smoothed, err := PSIS(weights, 1)
+		if err != nil && !errors.Is(err, ErrNoTail) {
+			return d, err
+		}
+		if err == nil {
+			d.KHat = smoothed.KHat
+		}
+		if d.KHat > mostKHat {
+			d.warn("k-hat of the weights is %.2f, above %.1f: few particles carry the estimates", d.KHat, mostKHat)
+		}
+	}
+	return d, nil
+}
+
+// ofChains fills in what a summary of chains says.
+func (d *Diagnosis) ofChains(s Summary) {
+	d.Summary = &s
+	slow, apart := 0, 0 // rows of the smallest ESS and of the largest R-hat
+	for i, r := range s.Rows {
+		if r.BulkESS < d.ESS || math.IsNaN(d.ESS) {
+			d.ESS, slow = r.BulkESS, i
+		}
+		if r.RHat > d.RHat || math.IsNaN(d.RHat) {
+			d.RHat, apart = r.RHat, i
+		}
+	}
+	if d.RHat > mostRHat {
+		d.warn("R-hat of %s is %.3f, above %.2f: the %d chains have not come to the same", s.Rows[apart].Name, d.RHat, mostRHat, d.Chains)
+	}
+	if least := float64(leastESSPerChain * d.Chains); d.ESS < least {
+		d.warn("the effective sample size of %s is %.0f, below %.0f: take more draws", s.Rows[slow].Name, d.ESS, least)
+	}
+}
+
+func (d *Diagnosis) warn(format string, args ...any) {
+	d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...))
+}
+
+// equal says whether all weights are.
+func equal(weights []float64) bool {
+	return !slices.ContainsFunc(weights, func(w float64) bool { return math.Abs(w*float64(len(weights))-1) > 1e-6 })
+}
+
+// String is a line of what applies, and one for each warning.
+func (d Diagnosis) String() string {
+	parts := []string{fmt.Sprintf("%d particles", d.Particles)}
+	if d.Chains > 0 {
+		parts[0] = fmt.Sprintf("%d chains of %d draws", d.Chains, d.Particles/d.Chains)
+	}
+	for _, v := range []struct {
+		format string
+		value  float64
+	}{{"ESS %.0f", d.ESS}, {"R-hat %.3f", d.RHat}, {"k-hat %.2f", d.KHat}} {
+		if !math.IsNaN(v.value) {
+			parts = append(parts, fmt.Sprintf(v.format, v.value))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Stored)) {
+		parts = append(parts, fmt.Sprintf("%s %.3g", name, d.Stored[name]))
+	}
+	return strings.Join(append([]string{strings.Join(parts, ", ")}, d.Warnings...), "\n  ")
+}
