@@ -75,6 +75,21 @@ func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
 	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle, Devices: devices}
 }
 
+// For is the plan for another number of particles, such as all of a sampler's where it was made for those that it moves: in
+// chunks as large, or one if there are fewer.
+func (p Plan) For(particles int) Plan {
+	if particles == p.Particles {
+		return p
+	}
+	chunk := min(p.Chunk, particles)
+	if p.Devices > 1 {
+		chunk = particles // see NewSharedPlan
+	}
+	p.Bytes = p.Bytes / int64(max(p.Chunk, 1)) * int64(chunk)
+	p.Particles, p.Chunk = particles, chunk
+	return p
+}
+
 // Before is the chunk that must be finished before chunk i begins, counted from 0; -1: none. With Concurrent chunks at
 // a time it is the chunk i-Concurrent.
 func (p Plan) Before(i int) int { return max(i-max(p.Concurrent, 1), -1) }

@@ -1,11 +1,8 @@
 package mcmc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -19,30 +16,16 @@ const checkpointFormat = "gobnn.mcmc/3"
 
 // Identity is what a checkpoint of this run is recognised by.
 func (r *sampling) Identity() ([]run.Part, error) {
-	kernel, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", r.kernel), "settings": r.kernel})
-	if err != nil {
-		return nil, fmt.Errorf("%T cannot be written as JSON: %w", r.kernel, err)
-	}
-	settings, err := r.Settings.record()
+	parts, err := r.problem.Identity(r.kernel)
 	if err != nil {
 		return nil, err
 	}
-	digest := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(r.problem.Data)) {
-		t := r.problem.Data[name]
-		fmt.Fprintf(digest, "%q %s ", name, t.Shape())
-		if err := t.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
-			return nil, fmt.Errorf("Problem.Data[%q]: %w", name, err)
-		}
-	}
-	return []run.Part{
-		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", r.problem.Name, r.problem.Dim)},
-		{Name: "data", Value: hex.EncodeToString(digest.Sum(nil))},
-		{Name: "kernel", Value: string(kernel)},
-		{Name: "seed", Value: fmt.Sprint(r.Seed)},
-		{Name: "settings", Value: settings},
-		{Name: "backend", Value: r.engine.Name()},
-	}, nil
+	settings, err := r.Settings.record()
+	return append(parts,
+		run.Part{Name: "seed", Value: fmt.Sprint(r.Seed)},
+		run.Part{Name: "settings", Value: settings},
+		run.Part{Name: "backend", Value: r.engine.Name()},
+	), err
 }
 
 // Keep is the state of the device, the draws so far and where the run stands.

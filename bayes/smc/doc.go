@@ -1,14 +1,58 @@
-// Package smc has the parts of sequential Monte Carlo that every sampler shares: log-weights, effective sample size and
-// resampling.
+// Package smc has sequential Monte Carlo: samplers over any log-density, with the evidence, and the parts that every
+// such sampler shares: log-weights, effective sample size, resampling.
 //
 // Particles approximate a distribution by draws phi_j with weights w_j. As data come in, a weight is multiplied by
 // how well its particle explains them, and after a while few particles hold all the weight. The effective sample
 // size, 1 / sum w_j^2, says how many equally weighted draws the particles are worth. Resampling replaces the
-// particles by J draws from themselves: heavy ones are copied, light ones vanish, weights become equal. It adds
-// noise, so it should be done only when the effective sample size has fallen, and by a scheme that adds little: take
-// Stratified if you do not know. Systematic is often quieter still, but there are orders of the particles for which
-// it is not even consistent (Gerber, Chopin and Whiteley 2019). Multinomial is the noisiest, and there for
-// comparison.
+// particles by J draws from themselves: heavy ones are copied, light ones vanish, weights become equal. Copies are of
+// no use until they part: so particles are then moved, by a Markov kernel that leaves the distribution invariant
+// which they approximate.
+//
+// # SMC samplers
+//
+// A posterior that no draw from the prior comes near is reached by a sequence of distributions in between (Del Moral,
+// Doucet and Jasra 2006): weigh the particles of one by what the next has more, resample, move, and go on. The
+// product of the mean weights estimates the evidence p(y), unbiased for every number of particles where the sequence
+// is given beforehand. [Sample] does this for a problem of package mcmc, with any of its kernels that accepts or
+// rejects. There are two ways to go:
+//
+//   - LikelihoodTempering: p(phi) p(y | phi)^power, the power from 0 to 1. The ladder of powers is found as the
+//     particles go: each is the largest at which the effective sample size is at least a share of the particles. All
+//     rows are evaluated at each move. It is the better way to a posterior at hand. It needs a [Factored] target.
+//   - DataTempering: p(phi | y_1 .. y_n), one row after another (IBIS: Chopin 2002), with moves where the weights have
+//     become too unequal, which is rarer and rarer as rows come in. It gives the evidence of every first part of the
+//     data on its way. An outlier takes nearly all weight at once. It needs a [Sequential] target.
+//
+// Networks of package target are both. For a log-density of one's own there are [Posterior] and [RowPosterior].
+//
+// # Waste-free
+//
+// The usual sampler moves each particle some times and keeps where it ends. Settings.WasteFree keeps all places: J/P
+// particles are resampled, and each makes a chain of P places, which are the J new particles (Dau and Chopin 2022).
+// For the same number of moves it has many more particles. It is best where a kernel mixes within P moves; chains of
+// fewer than some hundred starts leave few families, and with them little to tell the error from.
+//
+// # Which kernel, how many particles
+//
+// Step sizes and the scales of the coordinates are found from the particles at each temperature, so that kernels need
+// no tuning: mcmc.HMC{Steps: 5} where there is a gradient, mcmc.RandomWalkMetropolis{} in a handful of dimensions,
+// mcmc.PreconditionedCrankNicolson where the prior is a Gaussian that the data change little. The error of the log
+// evidence falls as 1/sqrt(J), and so does that of Result.LogEvidenceStdErr's own. The number of temperatures grows
+// with what the data say, about as sqrt(D).
+//
+// # Where it goes wrong
+//
+// Where moves do not mix, particles stay copies of few, and the evidence comes out too low in most runs and far too
+// high in few: look at Result.Warnings, at Acceptance and First in the trace, run twice, and with twice the Moves. A
+// mode that no particle has found at a low power is not found later: more particles help, more moves do not. The
+// prior must be normalised and be what Problem.Initial draws: the evidence is relative to it. A vague prior costs
+// temperatures, and an improper one has no evidence.
+//
+// # Which scheme
+//
+// [Sample] takes Multinomial, from whose genealogy alone the error of the evidence is known (see Genealogy).
+// Elsewhere take Stratified if you do not know. Systematic is often quieter still, but there are orders of the
+// particles for which it is not even consistent (Gerber, Chopin and Whiteley 2019).
 //
 // Weights live in logs everywhere. NaN counts as weight 0 and is counted.
 package smc

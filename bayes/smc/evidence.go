@@ -28,16 +28,45 @@ func LogEvidence(raw []float64) (value, stdErr float64) {
 	return floats.LogSumExp(finite) - math.Log(j), math.Sqrt(max(0, j/w.EffectiveSampleSize()-1) / (j - 1))
 }
 
-// GenealogyStdErr is the standard error of the log evidence from one run of J particles that were resampled so often.
-// squares is sum_i G_i^2, where G_i is the normalised weight of all particles that descend from the first particle i.
-// The relative variance of the evidence's estimate is estimated by
+// Genealogy is what a run's weighings say of the error of its evidence; the zero value begins. With G_i the
+// normalised weight of all particles that descend from the first particle i, the relative variance of the evidence's
+// estimate after r resamplings is estimated by
 //
 //	1 - (J/(J-1))^(r+1) (1 - sum_i G_i^2)
 //
-// after r resamplings (Lee and Whiteley 2018, eq. 7 at the last time; Chan and Lai 2013 have the same to first order):
-// without resampling it is that of a mean of J weights. It holds for multinomial resampling, and is too large for the
-// quieter schemes; it says nothing once all particles descend from a few.
-func GenealogyStdErr(squares float64, particles, resamplings int) float64 {
+// (Lee and Whiteley 2018, eq. 7 at the last time; Chan and Lai 2013 have the same to first order; Du and Guyader 2021
+// for ladders that the particles choose): without resampling it is that of a mean of J weights. The particles of a
+// waste-free sampler are here its chains, whose weight is the sum of their places' (Dau and Chopin 2022, section
+// 2.4). The estimate has a noise of its own, and may be negative, once all particles descend from a few; so it is
+// held to at least what the variance would be if particles, or chains, were independent after each resampling: the
+// sum of the relative variances of the mean weights.
+type Genealogy struct {
+	Before  int     `json:"before"`  // resamplings before the last weighing
+	Squares float64 `json:"squares"` // sum_i G_i^2 at it
+	Sum     float64 `json:"sum"`     // of the relative variances of the mean weights, up to the last resampling
+	Since   float64 `json:"since"`   // that of the mean weight at the last weighing
+	Now     bool    `json:"now"`     // it was resampled after the last weighing
+}
+
+// Add takes in one more weighing.
+func (g *Genealogy) Add(w Weighed) {
+	if g.Now {
+		g.Before++
+		g.Sum += g.Since
+	}
+	g.Squares, g.Since, g.Now = w.Families, w.Variance, w.Resampled
+}
+
+// StdErr is the standard error of the log evidence of so many particles, or waste-free chains, resampled by a scheme.
+//
+// It is for Multinomial. The quieter schemes keep families at even sizes, so that the genealogy no longer tells what
+// the moves add to the variance: the estimate is then half of what it should be, or less. For these it is NaN, unless
+// there was no resampling.
+func (g Genealogy) StdErr(scheme Resampler, particles int) float64 {
+	if g.Before > 0 && scheme != Multinomial {
+		return math.NaN()
+	}
 	j := float64(particles)
-	return math.Sqrt(max(0, 1-math.Pow(j/(j-1), float64(resamplings+1))*(1-squares)))
+	families := 1 - math.Pow(j/(j-1), float64(g.Before+1))*(1-g.Squares)
+	return math.Sqrt(max(families, g.Sum+g.Since))
 }

@@ -32,13 +32,27 @@ func TestLogEvidence(t *testing.T) {
 // different first ancestors with probability ((J-1)/J)^(r+1), which is then the mean of 1 - sum_i G_i^2, and the
 // error must be 0. Half of that probability gives a relative variance of 1/2, whatever r. Without resampling it is
 // that of a mean of J weights.
-func TestGenealogyStdErr(t *testing.T) {
+func TestGenealogy(t *testing.T) {
+	run := func(squares []float64) (g Genealogy) {
+		for i, s := range squares {
+			g.Add(Weighed{Families: s, Resampled: i < len(squares)-1})
+		}
+		return g
+	}
 	for _, particles := range []int{3, 10} {
 		for r := range 5 {
 			different := math.Pow(float64(particles-1)/float64(particles), float64(r+1))
-			computetest.Near(t, "without error", []float64{GenealogyStdErr(1-different, particles, r)}, []float64{0}, 3e-8)
-			half := GenealogyStdErr(1-different/2, particles, r)
-			computetest.Near(t, "half", []float64{half}, []float64{math.Sqrt(.5)}, 1e-12)
+			squares := make([]float64, r+1)
+			squares[r] = 1 - different
+			none := run(squares).StdErr(Multinomial, particles)
+			squares[r] = 1 - different/2
+			half := run(squares).StdErr(Multinomial, particles)
+			computetest.Near(t, "without error, half", []float64{none, half}, []float64{0, math.Sqrt(.5)}, 3e-8)
+			for _, scheme := range []Resampler{Residual, Stratified, Systematic} {
+				if got := run(squares).StdErr(scheme, particles); math.IsNaN(got) != (r > 0) {
+					t.Errorf("%s: a standard error of %v after %d resamplings", scheme, got, r)
+				}
+			}
 		}
 	}
 	raw := []float64{0, .3, -.4, .9}
@@ -47,5 +61,13 @@ func TestGenealogyStdErr(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	computetest.Near(t, "no resampling", []float64{GenealogyStdErr(1/w.EffectiveSampleSize(), 4, 0)}, []float64{want}, 1e-12)
+	g := run([]float64{1 / w.EffectiveSampleSize()})
+	computetest.Near(t, "no resampling", []float64{g.StdErr(Stratified, 4)}, []float64{want}, 1e-12)
+
+	// One family is left: of it all that is known is what independent particles would have.
+	g = Genealogy{}
+	for _, variance := range []float64{.01, .02, .06} {
+		g.Add(Weighed{Families: 1. / 100, Variance: variance, Resampled: variance < .06})
+	}
+	computetest.Near(t, "few families", []float64{g.StdErr(Multinomial, 100)}, []float64{.3}, 1e-12)
 }

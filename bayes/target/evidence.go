@@ -64,7 +64,7 @@ func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing P
 	wrt, names := e.differentiated()
 	var parts, joints, gradient []*Node
 	var maximum, total *Node // running log-sum-exp: log sum = maximum + log total
-	for from, to := range l.Plan.All() {
+	for from, to := range e.Plan.All() {
 		c := e.chunk(from, to, e.before(parts))
 		raw := e.sum(c)
 		logLik := compute.Gate(raw)

@@ -39,7 +39,7 @@ func Problem(engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors
 	return mcmc.Problem{
 		Name: "posterior of a network given all rows", Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
-			return At(full, data["psi"], Batch{Features: data["features"], Y: data["y"]})
+			return full.At(data["psi"], Batch{Features: data["features"], Y: data["y"]})
 		},
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)

@@ -91,6 +91,7 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 		}
 		batch.Y = Where(Reshape(mask, rows), batch.Y, ZerosLike(batch.Y))
 	}
+	l.Plan = l.Plan.For(phi.Shape().Dim(0))
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	e.common = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return !s.InPrefix && !s.Stochastic })
@@ -145,7 +146,7 @@ func (e *evaluation) sum(c chunk) *Node {
 func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
 	e := l.begin(phi, psi, batch)
 	var parts []*Node
-	for from, to := range l.Plan.All() {
+	for from, to := range e.Plan.All() {
 		parts = append(parts, compute.Gate(e.sum(e.chunk(from, to, e.before(parts)))))
 	}
 	return concatenate(parts)
@@ -155,7 +156,7 @@ func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
 func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node {
 	e := l.begin(phi, psi, batch)
 	var running *Node // [1, B]
-	for from, to := range l.Plan.All() {
+	for from, to := range e.Plan.All() {
 		c := e.chunk(from, to, running)
 		rows := compute.Gate(nn.Unblock(e.rows(c), c.particles())) // [c, B]
 		weighted := Add(rows, ExpandAxes(part(logWeights, from, to), 1))
@@ -176,7 +177,7 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 func (l Likelihood) Rows(phi, psi *Node, batch Batch) *Node {
 	e := l.begin(phi, psi, batch)
 	var parts []*Node
-	for from, to := range l.Plan.All() {
+	for from, to := range e.Plan.All() {
 		c := e.chunk(from, to, e.before(parts))
 		parts = append(parts, nn.Unblock(e.rows(c), c.particles()))
 	}
@@ -189,7 +190,7 @@ func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node
 	e := l.begin(phi, psi, batch)
 	var values, gradients []*Node
 	var finished []*Node // one particle's gradient of each chunk: what it computes last, but little to wait for
-	for from, to := range l.Plan.All() {
+	for from, to := range e.Plan.All() {
 		c := e.chunk(from, to, e.before(finished))
 		logLik := Mul(e.sum(c), scale)
 		ofChunk := e.gradient(c, logLik)

@@ -1,0 +1,34 @@
+package mcmc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gobnn/bayes/run"
+)
+
+// Identity is what must agree of a problem and a kernel for a sampler to go on from a file: the problem's name and
+// dimension, its data bit by bit, and the kernel's settings.
+func (p Problem) Identity(kernel Kernel) ([]run.Part, error) {
+	text, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", kernel), "settings": kernel})
+	if err != nil {
+		return nil, fmt.Errorf("%T cannot be written as JSON: %w", kernel, err)
+	}
+	digest := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
+		t := p.Data[name]
+		fmt.Fprintf(digest, "%q %s ", name, t.Shape())
+		if err := t.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
+			return nil, fmt.Errorf("Problem.Data[%q]: %w", name, err)
+		}
+	}
+	return []run.Part{
+		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", p.Name, p.Dim)},
+		{Name: "data", Value: hex.EncodeToString(digest.Sum(nil))},
+		{Name: "kernel", Value: string(text)},
+	}, nil
+}

@@ -1,0 +1,107 @@
+package smc
+
+import (
+	"fmt"
+	"time"
+
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Result of Sample.
+type Result struct {
+	// Phi are the particles, [J, D], and LogWeights their weights: equal ones, since the particles were resampled and
+	// moved under the posterior in the end. Where the run was cancelled they are those of the distribution at the
+	// last place of Trace, or on the way to it.
+	Phi        *tensors.Tensor
+	LogWeights LogWeights
+	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its
+	// standard error, estimated from this run: see Genealogy.StdErr. NaN where the run was cancelled.
+	LogEvidence, LogEvidenceStdErr float64
+	Trace                          []StepRecord // one for each temperature, or block of rows
+	// Tuned are the step size and the scales of the last moves; the step size is 0 for kernels that are not Tunable.
+	Tuned   mcmc.Tuned
+	Status  run.Status
+	Elapsed time.Duration // over all sessions
+	// Evaluations is how often the log-likelihood of one particle was evaluated, with or without its gradient.
+	Evaluations int
+	// NonFinite is how many proposals of moves were rejected since their log-density, or its gradient, was not
+	// finite, and Divergent how many trajectories left the level set of their energy.
+	NonFinite, Divergent int
+	Warnings             []string // what makes the result doubtful; empty: nothing was seen
+}
+
+// StepRecord is what one temperature, or one block of rows, leaves on the host.
+type StepRecord struct {
+	Place       float64 // the likelihood's power, or the number of rows that are taken in
+	LogEvidence float64 // increment of the log evidence
+	ESS         float64 // effective sample size after weighing, before resampling
+	Ancestors   float64 // different particles among the ancestors; J if not resampled
+	First       float64 // effective number of first ancestors, 1 / sum_i G_i^2 of Genealogy
+	Resampled   bool
+	NonFinite   int     // particles whose log-likelihood is not finite: they have weight 0
+	Transitions int     // of the kernel that followed; 0: none
+	Acceptance  float64 // their mean acceptance; NaN if there were none
+	StepSize    float64 // of the last of them; 0 for kernels that are not Tunable
+	Rejected    int     // proposals whose log-density, or its gradient, was not finite
+	Divergent   int     // trajectories that left the level set of their energy
+	Seconds     float64
+}
+
+const recordWidth = 13
+
+func (r StepRecord) values() []float64 {
+	resampled := 0.
+	if r.Resampled {
+		resampled = 1
+	}
+	return []float64{
+		r.Place, r.LogEvidence, r.ESS, r.Ancestors, r.First, resampled, float64(r.NonFinite), float64(r.Transitions),
+		r.Acceptance, r.StepSize, float64(r.Rejected), float64(r.Divergent), r.Seconds,
+	}
+}
+
+func recordOf(v []float64) StepRecord {
+	return StepRecord{
+		Place: v[0], LogEvidence: v[1], ESS: v[2], Ancestors: v[3], First: v[4], Resampled: v[5] != 0,
+		NonFinite: int(v[6]), Transitions: int(v[7]), Acceptance: v[8], StepSize: v[9], Rejected: int(v[10]),
+		Divergent: int(v[11]), Seconds: v[12],
+	}
+}
+
+// What makes a result doubtful.
+const (
+	fewFirst      = 20   // effective first ancestors below which the genealogy says little of the error
+	lowAcceptance = 0.05 // of the last moves
+	manyRejected  = 0.1  // share of proposals that are not finite
+)
+
+// warnings are what is doubtful about a finished run.
+func (m *machine) warnings() []string {
+	var out []string
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	last := m.Trace[len(m.Trace)-1]
+	if last.First < fewFirst {
+		warn("the particles descend from %.1f of the first ones, effectively: the standard error of the log evidence "+
+			"rests on these few; take more particles", last.First)
+	}
+	low, where, proposals, rejected := 1., 0., 0, 0
+	for _, r := range m.Trace {
+		if r.Transitions > 0 && r.Acceptance < low {
+			low, where = r.Acceptance, r.Place
+		}
+		proposals += r.Transitions * m.chains()
+		rejected += r.Rejected
+	}
+	if low < lowAcceptance {
+		warn("moves were accepted with a mean probability of only %.3f at %v %.4g: copies of particles stay together; "+
+			"take a smaller step size, or more moves", low, m.placeName(), where)
+	}
+	if float64(rejected) > manyRejected*float64(proposals) {
+		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target",
+			rejected, proposals)
+	}
+	return out
+}

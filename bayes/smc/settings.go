@@ -1,0 +1,173 @@
+package smc
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+)
+
+// Tempering is the way from the prior to the posterior.
+type Tempering string
+
+// The ways.
+const (
+	// LikelihoodTempering raises the likelihood's power from 0 to 1, on a ladder that the particles choose. It needs a
+	// Factored target. It is the default.
+	LikelihoodTempering Tempering = "likelihood"
+	// DataTempering takes the rows in one after another (IBIS: Chopin 2002). It needs a Sequential target.
+	DataTempering Tempering = "data"
+)
+
+// Settings of Sample. The zero value of every field works.
+type Settings struct {
+	Particles int    // J, at least 2; default 1000
+	Seed      uint64 // of everything random
+
+	Tempering Tempering // default LikelihoodTempering
+	// Ladder are the powers of the likelihood, ascending, the last 1; empty: each is the largest at which the
+	// effective sample size is at least Threshold J, found as the particles go. With a Ladder the evidence is
+	// unbiased for every J; one that is found costs a bias of order 1/J.
+	Ladder []float64
+	// Block is how many rows data tempering takes in at once; default 1.
+	Block int
+	// Threshold is the effective sample size, over J, above 0 and below 1: where it falls to it, the particles are
+	// resampled and moved; default 0.5.
+	Threshold float64
+	// Resampler is the scheme; default Multinomial, the only one from whose genealogy the evidence's standard error
+	// is known. Since particles move after each resampling, the quieter schemes gain little.
+	Resampler Resampler
+
+	// WasteFree is how many places of a chain are kept as particles, P, which must divide Particles: J/P of the
+	// particles are resampled, each is moved P - 1 times, and all places on the way are particles (Dau and Chopin
+	// 2022). Default 0: all J are resampled and moved, and where they end counts.
+	WasteFree int
+	// Moves is how many transitions of the kernel follow a resampling; default 5. In a waste-free sampler it is how
+	// many lie between two places that are kept; default 1.
+	Moves int
+	// StepSize is where the step size of a Tunable kernel begins whose own is 0, in units of the scales; default
+	// 2.38/sqrt(D). It is then adapted towards the kernel's acceptance from move to move. A kernel's own step size
+	// stays. Scales are the weighted particles' standard deviations at each temperature, unless FixedScale keeps them
+	// at 1.
+	StepSize   float64
+	FixedScale bool
+
+	DType  compute.DType   // default compute.Float32
+	Engine *compute.Engine // default compute.Default
+	// Devices is how many of the engine's devices share the particles, in parts of equal size; default 1. The result
+	// depends on it by rounding only.
+	Devices int
+
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
+	// when the context is cancelled and at the end. If it exists, Sample goes on from it, to the same bits as an
+	// uninterrupted run; a file of another problem, kernel, seed or settings is an error.
+	Checkpoint      string
+	CheckpointEvery time.Duration
+	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	Replace bool
+	// Progress, if set, is called after a step, at most ten times a second, and at the end. Scores are "power" or
+	// "rows", "ESS", "acceptance" and "log evidence".
+	Progress func(run.Progress) `json:"-"`
+}
+
+// withDefaults fills in what is zero and checks the rest.
+func (s Settings) withDefaults(p mcmc.Problem, kernel mcmc.Kernel) (Settings, error) {
+	moves := 5
+	if s.WasteFree > 0 {
+		moves = 1
+	}
+	for _, f := range []struct {
+		value     *int
+		byDefault int
+	}{{&s.Particles, 1000}, {&s.Block, 1}, {&s.Moves, moves}, {&s.Devices, 1}} {
+		if *f.value == 0 {
+			*f.value = f.byDefault
+		}
+	}
+	if s.Tempering == "" {
+		s.Tempering = LikelihoodTempering
+	}
+	if s.Resampler == "" {
+		s.Resampler = Multinomial
+	}
+	if s.Threshold == 0 {
+		s.Threshold = 0.5
+	}
+	if s.DType == 0 {
+		s.DType = compute.Float32
+	}
+	return s, s.check(p, kernel)
+}
+
+func (s Settings) check(p mcmc.Problem, kernel mcmc.Kernel) error {
+	if err := limits.Check("smc: Problem",
+		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
+		limits.Field("Target", "nil", p.Target != nil, "a function that builds the log-density"),
+		limits.Field("Initial", "nil", p.Initial != nil,
+			"a function that draws from the prior, whose density is the target's LogPrior"),
+		limits.Field("Start", "set", p.Start == nil, "nil: the particles begin as draws from the prior, by Initial"),
+		limits.Field("Inputs", "set", p.Inputs == nil && p.HostInputs == nil,
+			"nil, as HostInputs: the target must be the same at every move"),
+	); err != nil {
+		return err
+	}
+	if err := limits.Check("smc: Settings",
+		limits.Field("Particles", s.Particles, s.Particles >= 2, "at least 2"),
+		limits.Field("Tempering", s.Tempering, s.Tempering == LikelihoodTempering || s.Tempering == DataTempering,
+			"smc.LikelihoodTempering or smc.DataTempering"),
+		limits.Field("Ladder", s.Ladder, len(s.Ladder) == 0 || s.Tempering == LikelihoodTempering,
+			"empty with DataTempering"),
+		limits.Field("Block", s.Block, s.Block >= 1, "at least 1"),
+		limits.Field("Threshold", s.Threshold, s.Threshold > 0 && s.Threshold < 1, "above 0 and below 1"),
+		limits.Field("WasteFree", s.WasteFree, s.WasteFree == 0 || s.WasteFree >= 2, "0 (none) or at least 2"),
+		limits.Field("WasteFree", s.WasteFree,
+			s.WasteFree == 0 || s.Particles%s.WasteFree == 0 && s.Particles/s.WasteFree >= 2,
+			fmt.Sprintf("a divisor of the %d Particles that leaves 2 chains", s.Particles)),
+		limits.Field("Moves", s.Moves, s.Moves >= 1, "at least 1"),
+		limits.Field("StepSize", s.StepSize, s.StepSize >= 0 && !math.IsInf(s.StepSize, 1),
+			"positive and finite (0: found)"),
+		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
+			"compute.Float32 or compute.Float64"),
+		limits.Field("Devices", s.Devices, s.Devices >= 1, "at least 1 (0: the default, 1)"),
+		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery >= 0, "positive (0: 30 s)"),
+	); err != nil {
+		return err
+	}
+	before := 0.
+	for i, power := range s.Ladder {
+		if !(power > before && power <= 1) || i == len(s.Ladder)-1 && power != 1 {
+			return fmt.Errorf("smc: Settings.Ladder[%d] is %v: powers ascend from above 0, and the last is 1", i, power)
+		}
+		before = power
+	}
+	if err := s.Resampler.Check(); err != nil {
+		return err
+	}
+	if err := mcmc.Check(kernel, p.Dim, true); err != nil {
+		return fmt.Errorf("smc: %w", err)
+	}
+	if !mcmc.LeavesInvariant(kernel) {
+		return fmt.Errorf("smc: %T leaves no target invariant, or does not say so (mcmc.Exact): take a kernel that accepts or "+
+			"rejects, such as mcmc.HMC", kernel)
+	}
+	return nil
+}
+
+// chains is how many particles are moved.
+func (s Settings) chains() int { return s.Particles / max(s.WasteFree, 1) }
+
+// record is what of the settings decides the result, for checkpoints.
+func (s Settings) record() (string, error) {
+	decides := map[string]any{
+		"particles": s.Particles, "tempering": s.Tempering, "ladder": s.Ladder, "block": s.Block, "threshold": s.Threshold,
+		"resampler": s.Resampler, "waste_free": s.WasteFree, "moves": s.Moves, "step_size": s.StepSize,
+		"fixed_scale": s.FixedScale, "dtype": s.DType.String(), "devices": s.Devices,
+	}
+	text, err := json.Marshal(decides)
+	return string(text), err
+}

@@ -1,0 +1,419 @@
+package smc
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Spec says what stages are compiled for: a kernel, a number of particles, and a sequence of distributions from the
+// prior to the posterior. A place in the sequence is a number: the power of the likelihood, from 0 to 1, or how many
+// rows are taken in.
+type Spec struct {
+	Kernel    mcmc.Kernel // leaves its target invariant: see mcmc.LeavesInvariant
+	Particles int         // J
+	// Chains is how many of the particles are drawn to be moved, M; the J/M places that a chain comes through, its
+	// start included, are the new particles (waste-free: Dau and Chopin 2022). 0: all J are moved, and where they end
+	// counts.
+	Chains int
+	Dim    int // D
+	DType  compute.DType
+	// PerCall is how many transitions a call of Move makes, where a transition is one move of the kernel; default 1.
+	PerCall    int
+	Resampler  Resampler
+	Threshold  float64 // of the effective sample size, over J: Weigh resamples at or below it
+	FixedScale bool    // step sizes are in units of 1, not of the particles' standard deviations
+	Tuned      bool    // Move takes the step size; else it is the kernel's own
+	Tempered   bool    // what Potential gives counts times the step that Weigh takes, or finds; else once
+
+	Prefix string   // of the names of the entries that are the stages' own, such as "moving/"
+	Reads  []string // the entries that the functions below read
+	// Probe gives a target like those of Target, in a graph that is thrown away, to learn what the kernel carries.
+	Probe func(g *graph.Graph) mcmc.Target
+	// Initial draws from the prior, [J, D].
+	Initial func(nodes compute.Nodes, rng random.Stream) *graph.Node
+	// LogPrior is the log-density of these draws, [J].
+	LogPrior func(nodes compute.Nodes, phi *graph.Node) *graph.Node
+	// Target is the distribution at a place, a scalar of DType.
+	Target func(nodes compute.Nodes, place *graph.Node) mcmc.Target
+	// Potential is the log-likelihood of what comes in after a place, [J] for phi, [J, D].
+	Potential func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node
+}
+
+// Stages are the stages of an SMC sampler, compiled, for samplers of one's own: Sample and ohsmc.SMC are made of
+// them. They work on a compute.State, which the caller owns: Start draws particles, Weigh multiplies their weights by
+// what comes in and resamples them, Restart evaluates what the kernel carries, and Move moves them.
+type Stages struct {
+	Spec
+	carrier *mcmc.Carrier // of the particles, or of the chains where they are fewer
+
+	start, weigh, restart, move *compute.Program
+}
+
+// Counter is a place in the stream of random numbers: no two calls on the particles of one number may have the same.
+type Counter struct{ Number, Call uint32 }
+
+func (c Counter) words() []uint32 { return []uint32{c.Number, c.Call} }
+
+// NewStages builds a move in a graph that is thrown away, to learn what the kernel carries, and prepares the
+// programs, each of which is compiled at its first call.
+func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
+	spec.PerCall = cmp.Or(spec.PerCall, 1)
+	spec.Chains = cmp.Or(spec.Chains, spec.Particles)
+	if spec.Chains < 1 || spec.Particles%spec.Chains != 0 {
+		return nil, fmt.Errorf("smc: %d chains for %d particles: the particles must be a multiple of them",
+			spec.Chains, spec.Particles)
+	}
+	s := &Stages{Spec: spec}
+	carrier, err := mcmc.NewCarrier(engine, s.Kernel, shapes.Make(s.DType, s.Chains, s.Dim), s.Probe)
+	if err != nil {
+		return nil, fmt.Errorf("smc: %w", err)
+	}
+	if s.carrier = carrier.WithPrefix(s.Prefix); s.wasteFree() {
+		s.carrier = carrier.WithPrefix(s.Prefix + "chain/")
+	}
+	if s.carrier.SeveralMoves() {
+		s.PerCall = 1
+	}
+	population := []string{s.phi(), s.logWeights(), s.eve(), s.scale()}
+	moved := append(s.carrier.Names(), s.unfinished()) // the chains' phi first
+	switch {
+	case s.wasteFree():
+		moved = append(moved, s.phi())
+	case s.CarriesDensity():
+		population = append(population, s.carrier.LogDensity())
+	}
+	started, weighed := append(slices.Clone(population), s.unfinished()), population
+	if s.wasteFree() {
+		weighed = append(slices.Clone(population), s.carrier.Phi())
+	}
+	restarted := slices.DeleteFunc(slices.Clone(moved[1:]), func(name string) bool { return name == s.unfinished() })
+	for _, p := range []struct {
+		program        **compute.Program
+		name           string
+		reads, updates []string
+		step           compute.Step
+	}{
+		{&s.start, "smc start", nil, started, s.startStep},
+		{&s.weigh, "smc weigh", population, weighed, s.weighStep},
+		{&s.restart, "smc kernel start", moved[:1], restarted, s.restartStep},
+		{&s.move, "smc move", append(slices.Clone(moved), s.scale()), moved, s.moveStep},
+	} {
+		reads := append(slices.Clone(p.reads), s.Reads...)
+		if *p.program, err = compute.NewProgram(engine, p.name, reads, p.updates, p.step); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Close frees the programs.
+func (s *Stages) Close() {
+	for _, p := range []*compute.Program{s.start, s.weigh, s.restart, s.move} {
+		p.Close()
+	}
+}
+
+// The names of entries: of phi, [J, D]; of the normalised log-weights, [J]; of the first ancestors, int32 [J]; of the
+// scales of the coordinates, [D]; of which transitions go on, [M].
+func (s *Stages) phi() string        { return s.Prefix + "phi" }
+func (s *Stages) logWeights() string { return s.Prefix + "log_weights" }
+func (s *Stages) eve() string        { return s.Prefix + "eve" }
+func (s *Stages) scale() string      { return s.Prefix + "scale" }
+func (s *Stages) unfinished() string { return s.Prefix + "unfinished" }
+
+// Entries names what of the state is the stages' own: the particles, [J, D], and their log-weights, [J], first. Some
+// are there after the first Restart only.
+func (s *Stages) Entries() []string {
+	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, s.carrier.Names()...)
+	if !s.wasteFree() {
+		names = slices.DeleteFunc(names[1:], func(name string) bool { return name == s.phi() })
+		names = append([]string{s.phi()}, names...)
+	}
+	return names
+}
+
+// Sharded names the entries that devices may share, as compute.Sharding does: those with a particle axis, but for
+// log-weights, since resampling needs all of them everywhere, and they are few.
+func (s *Stages) Sharded() []string {
+	return slices.DeleteFunc(s.Entries(), func(name string) bool { return name == s.logWeights() || name == s.scale() })
+}
+
+// wasteFree says whether fewer particles are moved than there are.
+func (s *Stages) wasteFree() bool { return s.Chains < s.Particles }
+
+// CarriesDensity says whether all that the kernel carries is the log-density, which Weigh keeps up to date: then
+// Restart is not needed.
+func (s *Stages) CarriesDensity() bool {
+	return !s.wasteFree() && !s.carrier.SeveralMoves() && s.Kernel.Carries() == mcmc.CarriesLogDensity &&
+		len(s.carrier.Names()) == 2
+}
+
+// Start draws particles from the prior, with equal weights.
+func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
+	_, err := s.start.Run(state, at.Number, random.SeedWords(seed))
+	return err
+}
+
+func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	phi := s.Initial(nodes, random.FromSeed(inputs[1]).Named("sequence").At(inputs[0]))
+	s.check("what Initial draws", phi, s.Particles, s.Dim)
+	next := compute.Nodes{s.phi(): phi, s.logWeights(): s.uniform(phi), s.eve(): s.tile(places(phi.Graph(), s.Chains))}
+	next[s.scale()] = s.stdDev(phi, next[s.logWeights()])
+	next[s.unfinished()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.Chains))
+	if s.CarriesDensity() {
+		logPrior := s.LogPrior(nodes, phi)
+		s.check("the log prior", logPrior, s.Particles)
+		next[s.carrier.LogDensity()] = compute.Gate(logPrior)
+	}
+	return next, ConstAs(phi, []float64{0})
+}
+
+// Resampling says when Weigh resamples.
+type Resampling int
+
+// The ways to resample.
+const (
+	Never    Resampling = iota
+	IfNeeded            // where the effective sample size is at most Spec.Threshold J
+	Always
+)
+
+// Weighed is what Weigh leaves on the host.
+type Weighed struct {
+	Step      float64 // that was taken: 1 unless Spec.Tempered
+	Increment float64 // of the log evidence: log sum_j w_j exp(step potential_j); -Inf if no particle has any weight
+	ESS       float64 // the effective sample size after weighing, before resampling
+	Resampled bool
+	Ancestors float64 // different particles among the ancestors; J if not resampled
+	NonFinite int     // particles whose potential is not finite
+	Families  float64 // sum_i G_i^2 of Genealogy, before resampling
+	Variance  float64 // relative variance of the mean weight of particles, or chains, since they were resampled
+}
+
+// Weigh takes in what comes after a place, once or times a step, which for a step of 0 is the largest, at most
+// `most`, at which the effective sample size is at least Spec.Threshold J. It multiplies the weights by it and
+// resamples.
+func (s *Stages) Weigh(
+	state *compute.State, place, step, most float64, resampling Resampling, at Counter, seed uint64,
+) (Weighed, error) {
+	inputs := []float64{place, step, most, float64(resampling)}
+	record, err := s.weigh.Run(state, inputs, at.words(), random.SeedWords(seed))
+	if err != nil {
+		return Weighed{}, err
+	}
+	return Weighed{
+		Step: record[0], Increment: record[1], ESS: record[2], Resampled: record[3] != 0, Ancestors: record[4],
+		NonFinite: int(record[5]), Families: record[6], Variance: record[7],
+	}, nil
+}
+
+func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	place, resampling := element(inputs[0], 0), element(inputs[0], 3)
+	phi := nodes[s.phi()]
+	potential := s.Potential(nodes, phi, ConvertDType(place, s.DType))
+	s.check("the log-likelihood", potential, s.Particles)
+	potential = compute.Gate(potential)
+	step, increment := OnesLike(place), potential
+	if s.Tempered {
+		step = s.step(nodes[s.logWeights()], potential, element(inputs[0], 1), element(inputs[0], 2))
+		increment = ConvertDType(Mul(ConvertDType(potential, compute.Float64), step), s.DType)
+	}
+	logWeights, logSum := Normalise(Add(nodes[s.logWeights()], increment))
+	ess := EffectiveSampleSize(logWeights)
+
+	// Resample.
+	needed := LessOrEqual(ess, ConstAs(ess, s.Threshold*float64(s.Particles)*(1+1e-6)))
+	asked := func(r Resampling) *Node { return Equal(resampling, ConstAs(resampling, float64(r))) }
+	done := Or(And(needed, asked(IfNeeded)), asked(Always))
+	ifDone := func(a, b *Node) *Node { return Where(BroadcastToDims(done, a.Shape().Dim(0)), a, b) }
+	ancestors := s.Resampler.Draw(logWeights, s.Chains, s.stream(inputs[2], inputs[1]).Named("resample"))
+	next := compute.Nodes{
+		s.logWeights(): ifDone(s.uniform(phi), logWeights), s.scale(): s.stdDev(phi, logWeights),
+	}
+	eve := nodes[s.eve()]
+	if s.wasteFree() {
+		next[s.phi()], next[s.carrier.Phi()] = phi, Select(phi, ancestors)
+		next[s.eve()] = ifDone(s.tile(Select(eve, ancestors)), eve)
+	} else {
+		ancestors = ifDone(ancestors, places(phi.Graph(), s.Particles))
+		next[s.phi()], next[s.eve()] = Select(phi, ancestors), Select(eve, ancestors)
+	}
+	if s.CarriesDensity() {
+		weighed := Add(nodes[s.carrier.LogDensity()], increment)
+		next[s.carrier.LogDensity()] = Select(compute.Gate(weighed), ancestors)
+	}
+
+	weights := Exp(logWeights)
+	families := Zeros(eve.Graph(), shapes.Make(s.DType, s.Chains))
+	families = ScatterSum(families, ExpandAxes(eve, -1), weights, false, false)
+	var record []*Node
+	for _, v := range []*Node{
+		step, logSum, ess, ConvertDType(done, s.DType), UniqueAncestors(ancestors, s.DType),
+		ReduceAllSum(ConvertDType(Not(IsFinite(potential)), s.DType)), ReduceAllSum(Square(families)),
+		s.relativeVariance(weights),
+	} {
+		record = append(record, ConvertDType(v, compute.Float64))
+	}
+	return next, Stack(record, 0)
+}
+
+// relativeVariance is that of the mean of the weights of M particles or chains, whose sum is 1, if they are
+// independent.
+func (s *Stages) relativeVariance(weights *Node) *Node {
+	m := float64(s.Chains)
+	sums := ReduceSum(Reshape(weights, s.Particles/s.Chains, s.Chains), 0) // over a chain's places
+	return MulScalar(ReduceAllSum(Square(SubScalar(MulScalar(sums, m), 1))), 1/(m*max(m-1, 1)))
+}
+
+// Restart evaluates what the kernel carries, under the distribution at a place: of the particles, or of the ancestors
+// that waste-free chains start at, which are all of their chain's particles until it moves.
+func (s *Stages) Restart(state *compute.State, place float64, at Counter, seed uint64) error {
+	_, err := s.restart.Run(state, place, at.words(), random.SeedWords(seed))
+	return err
+}
+
+func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	phi := nodes[s.carrier.Phi()]
+	rng := s.stream(inputs[2], inputs[1]).Named("start")
+	next := s.carrier.Start(rng, phi, s.Target(nodes, ConvertDType(inputs[0], s.DType)))
+	delete(next, s.carrier.Phi())
+	if s.wasteFree() {
+		next[s.phi()] = s.tile(phi)
+	}
+	return next, ConstAs(phi, []float64{0})
+}
+
+// Moved is what Move leaves on the host.
+type Moved struct {
+	Acceptance float64 // sum over transitions of their mean acceptance; 1 each for kernels that always move
+	Unfinished int     // chains whose transition goes on: move them with begin false until there are none
+	NonFinite  int     // transitions that came where the log-density or its gradient is not finite
+	Divergent  int     // transitions that left the level set of their energy
+}
+
+// Move makes Spec.PerCall transitions of all chains under the distribution at a place; of a kernel whose transitions
+// take several moves it makes one move of those that have not ended theirs, or of all if a transition begins.
+// stepSize counts if Spec.Tuned. Where a transition ends is number slot, from 1, among the particles of a waste-free
+// chain.
+func (s *Stages) Move(
+	state *compute.State, place float64, begin bool, slot int, stepSize float64, at Counter, seed uint64,
+) (Moved, error) {
+	inputs := []float64{place, 0, float64(slot), stepSize}
+	if begin {
+		inputs[1] = 1
+	}
+	record, err := s.move.Run(state, inputs, at.words(), random.SeedWords(seed))
+	if err != nil {
+		return Moved{}, err
+	}
+	return Moved{
+		Acceptance: record[0], Unfinished: int(record[1]), NonFinite: int(record[2]), Divergent: int(record[3]),
+	}, nil
+}
+
+func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	input := func(i int) *Node { return ConvertDType(element(inputs[0], i), s.DType) }
+	distribution, tuning := s.Target(nodes, input(0)), mcmc.Tuning{Scale: nodes[s.scale()]}
+	if s.Tuned {
+		tuning.StepSize = input(3)
+	}
+	unfinished := Max(nodes[s.unfinished()], BroadcastToDims(input(1), s.Chains))
+	number, call := element(inputs[1], 0), element(inputs[1], 1)
+	next, ended := nodes, unfinished
+	acceptance, nonFinite, divergent := ConstAs(ended, 0.0), ConstAs(ended, 0.0), ConstAs(ended, 0.0)
+	for i := range s.PerCall {
+		rng := random.FromSeed(inputs[2]).Named("sequence").At(number).At(AddScalar(call, float64(i)))
+		var info mcmc.Info
+		next, ended, info = s.carrier.MoveUnfinished(rng, next, unfinished, distribution, tuning)
+		probability := ended
+		if info.Acceptance != nil {
+			probability = Mul(compute.Finite(info.Acceptance), ended)
+		}
+		acceptance = Add(acceptance, ReduceAllMean(probability))
+		count := func(sum, of *Node) *Node {
+			if of == nil {
+				return sum
+			}
+			return Add(sum, ReduceAllSum(Mul(of, ended)))
+		}
+		nonFinite, divergent = count(nonFinite, info.NonFinite), count(divergent, info.Divergent)
+	}
+	if s.wasteFree() {
+		next[s.phi()] = s.keep(nodes[s.phi()], next[s.carrier.Phi()], ended, input(2))
+	}
+	next[s.unfinished()] = Sub(unfinished, ended)
+	left := ReduceAllSum(next[s.unfinished()])
+	return next, Stack([]*Node{acceptance, left, nonFinite, divergent}, 0)
+}
+
+// keep puts where chains are, [M, D], among their particles, [J, D], as number slot, if their transition has ended.
+func (s *Stages) keep(population, chains, ended, slot *Node) *Node {
+	each := s.Particles / s.Chains
+	shape := shapes.Make(s.DType, each, s.Chains)
+	number := Iota(slot.Graph(), shape, 0)
+	here := And(Equal(number, BroadcastToShape(slot, shape)),
+		BroadcastToDims(ExpandAxes(GreaterThan(ended, ZerosLike(ended)), 0), each, s.Chains))
+	now := BroadcastToDims(ExpandAxes(chains, 0), each, s.Chains, s.Dim)
+	kept := mcmc.Choose(here, now, Reshape(population, each, s.Chains, s.Dim))
+	return Reshape(kept, s.Particles, s.Dim)
+}
+
+// check panics with the name of what a function of Spec gave if that has not the shape that it must have.
+func (s *Stages) check(what string, node *Node, dims ...int) {
+	if want := shapes.Make(s.DType, dims...); !node.Shape().Equal(want) {
+		panic(fmt.Errorf("%s has shape %s: it must be %s", what, node.Shape(), want))
+	}
+}
+
+// uniform are equal log-weights.
+func (s *Stages) uniform(like *Node) *Node {
+	return BroadcastToDims(ConstAs(like, -math.Log(float64(s.Particles))), s.Particles)
+}
+
+// places are 0 to n-1, int32 [n].
+func places(g *Graph, n int) *Node { return Iota(g, shapes.Make(dtypes.Int32, n), 0) }
+
+// tile repeats x, [M, ...], for each of a chain's particles: [J, ...]. Particle p M + m is number p of chain m.
+func (s *Stages) tile(x *Node) *Node {
+	dims := slices.Clone(x.Shape().Dimensions)
+	all := BroadcastToDims(ExpandAxes(x, 0), append([]int{s.Particles / s.Chains}, dims...)...)
+	dims[0] = s.Particles
+	return Reshape(all, dims...)
+}
+
+// stdDev is what step sizes are in units of, [D].
+func (s *Stages) stdDev(phi, logWeights *Node) *Node {
+	if s.FixedScale {
+		return Ones(phi.Graph(), shapes.Make(s.DType, s.Dim))
+	}
+	return WeightedStdDev(phi, logWeights)
+}
+
+// stream is that of a call's counters, uint32 [2].
+func (s *Stages) stream(seed, counters *Node) random.Stream {
+	return random.FromSeed(seed).Named("sequence").At(element(counters, 0)).At(element(counters, 1))
+}
+
+// WeightedStdDev is the standard deviation of weighted particles, [J, D], with normalised logWeights, [J], in each
+// coordinate, [D]: shrunk where few particles carry the weight, as Stan does for its mass matrix.
+func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
+	weights := ExpandAxes(Exp(logWeights), 1)
+	mean := ReduceSum(Mul(phi, weights), 0)
+	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)
+	ess := EffectiveSampleSize(logWeights)
+	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
+}
+
+// element is one of a vector's elements, a scalar.
+func element(v *Node, i int) *Node { return Reshape(Slice(v, AxisElem(i))) }

@@ -1,0 +1,133 @@
+package smc
+
+import (
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Factored is a target of which the prior and the likelihood are known apart, which is what likelihood tempering needs.
+// Package target's posteriors of networks are Factored; Posterior makes one of two functions.
+type Factored interface {
+	mcmc.Target
+	// LogPrior is log p(phi), [J] for phi, [J, D]. It is the density of what mcmc.Problem.Initial draws, with its
+	// constant: the evidence is relative to it.
+	LogPrior(phi *graph.Node) *graph.Node
+	// LogLikelihood is log p(y | phi), [J].
+	LogLikelihood(phi *graph.Node) *graph.Node
+	// Tempered is the target log p(phi) + power log p(y | phi), where power is a scalar of phi's type.
+	Tempered(power *graph.Node) mcmc.Target
+}
+
+// Sequential is a target whose data come row after row, which is what data tempering needs: the posteriors of the
+// first rows are the way from the prior to it. Package target's posteriors of networks are Sequential; RowPosterior
+// makes one of two functions.
+type Sequential interface {
+	mcmc.Target
+	// LogPrior is that of Factored.
+	LogPrior(phi *graph.Node) *graph.Node
+	// Rows is how many rows there are, N.
+	Rows() int
+	// FirstRows is the posterior given the first n rows, where n is a scalar of phi's type, from 0, the prior, to N.
+	FirstRows(n *graph.Node) mcmc.Target
+	// LogLikelihoodOf is log p(y_from .. y_(from+rows-1) | phi, the rows before), [J]: from is an int32 scalar. Rows
+	// past the end count nothing.
+	LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node
+}
+
+// Posterior is a Factored target given by two functions of phi, [J, D] to [J]; gradients are taken in reverse mode.
+type Posterior struct {
+	Prior      mcmc.Density // log p(phi), with its constant
+	Likelihood mcmc.Density // log p(y | phi)
+}
+
+// RowPosterior is a target that is Factored and Sequential, given by the likelihood of single rows; gradients are
+// taken in reverse mode.
+type RowPosterior struct {
+	Prior mcmc.Density // log p(phi), [J, D] to [J], with its constant
+	N     int          // how many rows there are
+	// Likelihood is log p(y_n | phi_j) for some rows, [J, B], where rows, int32 [B], are their numbers from 0 to N -
+	// 1. Rows are independent given phi.
+	Likelihood func(phi, rows *graph.Node) *graph.Node
+}
+
+var (
+	_ Factored   = Posterior{}
+	_ Factored   = RowPosterior{}
+	_ Sequential = RowPosterior{}
+)
+
+// LogDensity implements mcmc.Target.
+func (p Posterior) LogDensity(phi *graph.Node) *graph.Node {
+	return graph.Add(p.Prior(phi), p.Likelihood(phi))
+}
+
+// Gradient implements mcmc.Target.
+func (p Posterior) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	return mcmc.Density(p.LogDensity).Gradient(phi)
+}
+
+// LogPrior implements Factored.
+func (p Posterior) LogPrior(phi *graph.Node) *graph.Node { return p.Prior(phi) }
+
+// LogLikelihood implements Factored.
+func (p Posterior) LogLikelihood(phi *graph.Node) *graph.Node { return p.Likelihood(phi) }
+
+// Tempered implements Factored.
+func (p Posterior) Tempered(power *graph.Node) mcmc.Target {
+	return mcmc.Density(func(phi *graph.Node) *graph.Node {
+		return graph.Add(p.Prior(phi), graph.Mul(power, p.Likelihood(phi)))
+	})
+}
+
+// whole is the posterior with all rows at once.
+func (p RowPosterior) whole() Posterior {
+	return Posterior{p.Prior, func(phi *graph.Node) *graph.Node {
+		rows := graph.Iota(phi.Graph(), shapes.Make(dtypes.Int32, p.N), 0)
+		return graph.ReduceSum(p.Likelihood(phi, rows), 1)
+	}}
+}
+
+// LogDensity implements mcmc.Target.
+func (p RowPosterior) LogDensity(phi *graph.Node) *graph.Node { return p.whole().LogDensity(phi) }
+
+// Gradient implements mcmc.Target.
+func (p RowPosterior) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	return p.whole().Gradient(phi)
+}
+
+// LogPrior implements Factored and Sequential.
+func (p RowPosterior) LogPrior(phi *graph.Node) *graph.Node { return p.Prior(phi) }
+
+// LogLikelihood implements Factored.
+func (p RowPosterior) LogLikelihood(phi *graph.Node) *graph.Node { return p.whole().LogLikelihood(phi) }
+
+// Tempered implements Factored.
+func (p RowPosterior) Tempered(power *graph.Node) mcmc.Target { return p.whole().Tempered(power) }
+
+// Rows implements Sequential.
+func (p RowPosterior) Rows() int { return p.N }
+
+// FirstRows implements Sequential.
+func (p RowPosterior) FirstRows(n *graph.Node) mcmc.Target {
+	return mcmc.Density(func(phi *graph.Node) *graph.Node {
+		rows := graph.Iota(phi.Graph(), shapes.Make(dtypes.Int32, p.N), 0)
+		there := graph.LessThan(graph.ConvertDType(rows, n.DType()), n)
+		return graph.Add(p.Prior(phi), sumOf(p.Likelihood(phi, rows), there))
+	})
+}
+
+// LogLikelihoodOf implements Sequential.
+func (p RowPosterior) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node {
+	number := graph.Add(graph.Iota(phi.Graph(), shapes.Make(dtypes.Int32, rows), 0), from)
+	there := graph.LessThan(number, graph.ConstAs(number, p.N))
+	return sumOf(p.Likelihood(phi, graph.MinScalar(number, float64(p.N-1))), there)
+}
+
+// sumOf adds up the columns of x, [J, B], that are there, bool [B].
+func sumOf(x, there *graph.Node) *graph.Node {
+	there = graph.BroadcastToDims(graph.ExpandAxes(there, 0), x.Shape().Dimensions...)
+	return graph.ReduceSum(graph.Where(there, x, graph.ZerosLike(x)), 1)
+}

@@ -1,0 +1,92 @@
+package target
+
+import (
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Whole is the posterior of particles given all rows, at fixed shared parameters. It is known along two ways from the prior
+// to it, which SMC samplers go: by the power of the likelihood, and by the number of rows.
+type Whole struct {
+	LogPosterior
+	likelihood Likelihood
+}
+
+var (
+	_ smc.Factored   = Whole{}
+	_ smc.Sequential = Whole{}
+)
+
+// At fixes the shared parameters, [W] or nil, and the batch of all rows.
+func (f Full) At(psi *graph.Node, batch Batch) Whole { return Whole{At(f, psi, batch), f.Likelihood} }
+
+// LogPrior is log p(phi), [J].
+func (w Whole) LogPrior(phi *graph.Node) *graph.Node { return w.likelihood.Model.LogPrior(phi) }
+
+// LogLikelihood is log p(y | phi; psi), [J].
+func (w Whole) LogLikelihood(phi *graph.Node) *graph.Node {
+	return w.likelihood.LogLikelihood(phi, w.psi, w.batch)
+}
+
+// Tempered is the posterior with the likelihood to a power, a scalar of phi's type.
+func (w Whole) Tempered(power *graph.Node) mcmc.Target {
+	return At(powered{w.likelihood, power}, w.psi, w.batch)
+}
+
+// Rows is how many rows there are.
+func (w Whole) Rows() int { return w.batch.Y.Shape().Dim(0) }
+
+// FirstRows is the posterior given the first n rows, a scalar of phi's type.
+func (w Whole) FirstRows(n *graph.Node) mcmc.Target {
+	batch := w.batch
+	batch.Count = n
+	return At(Full{w.likelihood}, w.psi, batch)
+}
+
+// LogLikelihoodOf is log p(y_from .. y_(from+rows-1) | phi; psi), [J]; rows past the end count nothing.
+func (w Whole) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node {
+	return w.likelihood.LogLikelihood(phi, w.psi, w.batch.some(from, rows, phi.DType()))
+}
+
+// some are consecutive rows, from a row on, an int32 scalar; what lies past the end is padding.
+func (b Batch) some(from *Node, rows int, dtype dtypes.DType) Batch {
+	all := b.Y.Shape().Dim(0)
+	number := Add(Iota(from.Graph(), shapes.Make(dtypes.Int32, rows, 1), 0), BroadcastToDims(from, rows, 1))
+	number = MinScalar(number, float64(all-1))
+	out := Batch{Y: Gather(b.Y, number)}
+	if b.Features != nil {
+		out.Features = Transpose(Gather(Transpose(b.Features, 0, 1), number), 0, 1)
+	} else {
+		out.X = Gather(b.X, number)
+	}
+	if all%rows != 0 {
+		out.Count = ConvertDType(MinScalar(AddScalar(Neg(from), float64(all)), float64(rows)), dtype)
+	}
+	return out
+}
+
+// powered is the posterior with the likelihood to a power, a scalar.
+type powered struct {
+	Likelihood
+	power *Node
+}
+
+var _ Target = powered{}
+
+// Scale implements Target: the power.
+func (p powered) Scale(Batch) *Node { return p.power }
+
+// LogPosterior implements Target.
+func (p powered) LogPosterior(phi, psi *Node, batch Batch) *Node {
+	return p.logPosterior(phi, psi, batch, p.power)
+}
+
+// Gradient implements Target.
+func (p powered) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+	return p.gradientOfPosterior(phi, psi, batch, p.power)
+}
