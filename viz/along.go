@@ -37,7 +37,8 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		return nil, fmt.Errorf("viz: along %q: the posterior has the features %q", feature, origin.FeatureNames)
 	}
 	if posterior.Model().Likelihood.Task() != bayes.Regression {
-		return nil, fmt.Errorf("viz: along %q: the posterior is of a classification: draw two features with DecisionMapOf", feature)
+		return nil, fmt.Errorf("viz: along %q: the posterior is of a classification: draw two features with "+
+			"DecisionMapOf", feature)
 	}
 	grid, xs, err := opt.grid(origin.Features, column)
 	if err != nil {

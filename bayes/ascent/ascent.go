@@ -162,7 +162,8 @@ var ErrDiverged = errors.New("training diverged")
 
 // Result of Fit.
 type Result struct {
-	Theta []float64 // flat [J, Q]: of each member's best validation; without validation rows, or before the first, the last
+	// Theta is flat, [J, Q]: of each member's best validation; without validation rows, or before the first, the last.
+	Theta []float64
 	// State is all that the run carried, on the host, such as what a Collector has collected.
 	State     map[string]*tensors.Tensor
 	Status    run.Status

@@ -105,7 +105,8 @@ func TestFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Status != run.Completed || r.Steps != 900 || r.PerEpoch != 3 || len(r.Trace) != 900 || len(r.Validated) != 300 {
-			t.Errorf("%s after %d steps of %d an epoch, %d records, %d validations", r.Status, r.Steps, r.PerEpoch, len(r.Trace), len(r.Validated))
+			t.Errorf("%s after %d steps of %d an epoch, %d records, %d validations",
+				r.Status, r.Steps, r.PerEpoch, len(r.Trace), len(r.Validated))
 		}
 		for j := range 3 {
 			computetest.Near(t, fmt.Sprint("member ", j), r.Theta[6*j:6*j+6], truth, 1e-3)

@@ -176,10 +176,12 @@ func (m *machine) Begin(context.Context) error {
 	_, collecting := m.Learner.(Collector)
 	key := programKey{
 		engine: m.engine, dtype: m.DType, rows: m.Train.Count, validation: m.Validation.Count, batchSize: m.BatchSize,
-		members: m.members, width: m.width, optimiser: optimiser, kind: m.Kind(), validates: m.validates(), collecting: collecting,
+		members: m.members, width: m.width, optimiser: optimiser, kind: m.Kind(), validates: m.validates(),
+		collecting: collecting,
 	}
+	compiled := func() (*programs, error) { return newPrograms(key, m.Learner) }
 	var err error
-	m.programs, m.giveBack, err = m.trainer.programs.Take(key, func() (*programs, error) { return newPrograms(key, m.Learner) })
+	m.programs, m.giveBack, err = m.trainer.programs.Take(key, compiled)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Owner, err)
 	}
@@ -271,8 +273,10 @@ func (m *machine) ascend() error {
 	record.Loss /= float64(finite)
 	m.trace = append(m.trace, record)
 	if record.Rejected == m.members {
-		return fmt.Errorf("%s: %w: step %d of %d: of %d members %d have a gradient that is not finite: take a smaller learning "+
-			"rate than %.3g, and check the data for outliers", m.Owner, ErrDiverged, m.step, m.steps, m.members, record.Rejected, rate)
+		return fmt.Errorf("%s: %w: step %d of %d: of %d members %d have a gradient that is not finite: take a smaller "+
+			"learning "+
+			"rate than %.3g, and check the data for outliers", m.Owner, ErrDiverged, m.step, m.steps,
+			m.members, record.Rejected, rate)
 	}
 	return nil
 }

@@ -105,7 +105,8 @@ func (m HMC) Prepare(j *Job) (Method, error) {
 // checkExact is an error where a kernel does not leave a posterior of d dimensions invariant.
 func checkExact(owner string, kernel mcmc.Kernel, d int) error {
 	if !mcmc.LeavesInvariant(kernel) {
-		return fmt.Errorf("baseline: %s.Kernel is %T, which leaves no posterior invariant, or does not say so (mcmc.Exact): take "+
+		return fmt.Errorf("baseline: %s.Kernel is %T, which leaves no posterior invariant, or does not say so "+
+			"(mcmc.Exact): take "+
 			"one that accepts or rejects, such as mcmc.HMC", owner, kernel)
 	}
 	if err := mcmc.Check(kernel, d, true); err != nil {

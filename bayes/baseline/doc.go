@@ -3,7 +3,7 @@
 // All methods take the same bayes.Model, the same dataset.Parts and the same Settings, and return a bayes.Posterior, so
 // a study is a loop:
 //
-//	for _, method := range []baseline.Method{baseline.MAP{}, baseline.Ensemble{Members: 10}, baseline.SWAG{Rank: 20}, baseline.VI{}} {
+//	for _, method := range []baseline.Method{baseline.MAP{}, baseline.Ensemble{}, baseline.SWAG{Rank: 20}} {
 //		result, err := baseline.Fit(ctx, model, method, parts, baseline.Settings{Epochs: 200, BatchSize: 50})
 //		...
 //		prediction, err := result.Posterior.Predict(ctx, parts.Test.X)
@@ -53,9 +53,9 @@
 // # What it costs
 //
 // Methods spend Settings.Epochs passes over the data on training. On top, SWAG makes SWAG.Collect passes, SGLD and
-// SGHMC by default as many again, Laplace one, MAPHMC and HMC one for each leapfrog step of each transition. A step of VI or of
-// dropout evaluates Draws or Masks copies of the layers from the first stochastic one on. A comparison at equal budgets
-// has to count these.
+// SGHMC by default as many again, Laplace one, MAPHMC and HMC one for each leapfrog step of each transition. A step of
+// VI or of dropout evaluates Draws or Masks copies of the layers from the first stochastic one on. A comparison at
+// equal budgets has to count these.
 //
 // # Where it goes wrong
 //

@@ -55,12 +55,14 @@ func (m Dropout) Prepare(j *Job) (Method, error) {
 		if slot.Stochastic && slot.Kind == nn.Weights {
 			some = true
 			if len(slot.Shape) != 2 {
-				return nil, fmt.Errorf("baseline: Dropout masks the units before a dense layer, but %q has shape %v: make it shared", slot.Name, slot.Shape)
+				return nil, fmt.Errorf("baseline: Dropout masks the units before a dense layer, but %q has shape %v: make "+
+					"it shared", slot.Name, slot.Shape)
 			}
 		}
 	}
 	if !some {
-		return nil, fmt.Errorf("baseline: Dropout masks the units before layers with stochastic weights, of which the model has none:\n%s", j.Bound.Summary())
+		return nil, fmt.Errorf("baseline: Dropout masks the units before layers with stochastic weights, of which the "+
+			"model has none:\n%s", j.Bound.Summary())
 	}
 	return m, nil
 }

@@ -219,7 +219,8 @@ func (j *Job) startAt(phi []float64, chains int) *tensors.Tensor {
 // sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's
 // particles. The settings are those of sampling, with the chains' own fields filled in.
 func (j *Job) sample(
-	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel, s mcmc.Settings,
+	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel,
+	s mcmc.Settings,
 ) (*Result, error) {
 	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = j.Seed, j.DType, j.Engine, j.CheckpointEvery, j.Replace
 	s.Checkpoint, s.Progress = j.file(sampling), j.Progress
@@ -262,6 +263,7 @@ func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
 	if count == 0 {
 		return nil
 	}
-	return fmt.Errorf("baseline: %w: %d of %d chains of %T come where the density or its gradient is not finite in more than a "+
+	return fmt.Errorf("baseline: %w: %d of %d chains of %T come where the density or its gradient is not finite in "+
+		"more than a "+
 		"tenth of their moves: take a smaller step size than in %+v", ErrDiverged, count, len(chains.Chains), kernel, kernel)
 }

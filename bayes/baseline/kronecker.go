@@ -19,7 +19,7 @@ import (
 // output in the weights of a Dense layer z = W a is g a', with a the layer's input and g the output's gradient in z. So
 // the layer's block of the generalised Gauss-Newton matrix, of the weights row by row, is
 //
-//	sum_n (sum_c g_nc g_nc') kron (a_n a_n'),  approximately  G kron A,  with G = sum_n sum_c g_nc g_nc' and A = (1/N) sum_n a_n a_n',
+//	sum_n (sum_c g_nc g_nc') kron (a_n a_n')  ~  G kron A,  G = sum_n sum_c g_nc g_nc',  A = (1/N) sum_n a_n a_n',
 //
 // g_nc being gradients of the factors of the likelihood's curvature, so that the sum over c is exact and no label is
 // drawn. A bias is the weight of an input that is always 1. It is exact where all rows have the same a or the same
@@ -52,7 +52,8 @@ func kroneckerBlocks(bound *bayes.BoundModel) (layers []nn.Layer, blocks []krone
 				continue
 			}
 			if !ok {
-				return nil, nil, fmt.Errorf("baseline: Laplace.Structure is %q, which knows nn.Dense, but %q is of a %T: take baseline.DiagonalPrecision or baseline.FullPrecision", KroneckerPrecision, slot.Name, layer)
+				return nil, nil, fmt.Errorf("baseline: Laplace.Structure is %q, which knows nn.Dense, but %q is of a %T: "+
+					"take baseline.DiagonalPrecision or baseline.FullPrecision", KroneckerPrecision, slot.Name, layer)
 			}
 			b.out, b.precision = dense.Out, 1/(scales[slot.Offset]*scales[slot.Offset])
 			if slot.Kind == nn.Weights {
@@ -65,7 +66,8 @@ func kroneckerBlocks(bound *bayes.BoundModel) (layers []nn.Layer, blocks []krone
 			continue
 		}
 		if most := max(b.in, b.out); most > mostFull {
-			return nil, nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a factor of %d rows, of layer %d, is too large (at most %d): take baseline.DiagonalPrecision", KroneckerPrecision, most, dense.Number, mostFull)
+			return nil, nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a factor of %d rows, of layer %d, is too "+
+				"large (at most %d): take baseline.DiagonalPrecision", KroneckerPrecision, most, dense.Number, mostFull)
 		}
 		blocks = append(blocks, b)
 	}
@@ -107,7 +109,9 @@ func (j *Job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]krone
 // in one vector.
 //
 // All rows go through one network: a zero that is added to z for each row is what is differentiated by.
-func kroneckerSums(bound *bayes.BoundModel, layers []nn.Layer, blocks []kroneckerBlock, s compute.Nodes, rows, count *Node) *Node {
+func kroneckerSums(
+	bound *bayes.BoundModel, layers []nn.Layer, blocks []kroneckerBlock, s compute.Nodes, rows, count *Node,
+) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	real := realRows(rows, count, x)
 	leaves := nn.Params{}
@@ -116,7 +120,8 @@ func kroneckerSums(bound *bayes.BoundModel, layers []nn.Layer, blocks []kronecke
 		if slot.Stochastic {
 			from = Reshape(s["phi"], bound.D)
 		}
-		leaves[slot.Name] = nn.Value{Node: Reshape(Slice(from, AxisRange(slot.Offset, slot.Offset+slot.Size())), slot.Shape...)}
+		values := Slice(from, AxisRange(slot.Offset, slot.Offset+slot.Size()))
+		leaves[slot.Name] = nn.Value{Node: Reshape(values, slot.Shape...)}
 	}
 	h := nn.Value{Node: Transpose(x, 0, 1)} // [width, B]
 	var sums, shifts []*Node                // of inputs; zeros, [out, B]
@@ -159,7 +164,7 @@ func kroneckerSums(bound *bayes.BoundModel, layers []nn.Layer, blocks []kronecke
 
 // kroneckerSampler draws phi, [D], around a mode: for each block the mode plus U Y V', with Y of independent normals of
 // the eigenvalues' variances.
-func kroneckerSampler(factors []kroneckerFactor) (func(mode []float64, rng *rand.Rand) []float64, error) {
+func kroneckerSampler(factors []kroneckerFactor) (drawer, error) {
 	type basis struct{ u, v mat.Dense }
 	bases := make([]basis, len(factors))
 	spreads := make([][]float64, len(factors)) // of Y, row by row
@@ -207,7 +212,8 @@ func kroneckerSampler(factors []kroneckerFactor) (func(mode []float64, rng *rand
 func eigen(m *mat.SymDense, vectors *mat.Dense) ([]float64, error) {
 	var e mat.EigenSym
 	if !e.Factorize(m, true) {
-		return nil, fmt.Errorf("baseline: a factor of Laplace's precision, of %d rows, has no eigenvalues in floating point: it is not finite", m.SymmetricDim())
+		return nil, fmt.Errorf("baseline: a factor of Laplace's precision, of %d rows, has no eigenvalues in floating "+
+			"point: it is not finite", m.SymmetricDim())
 	}
 	e.VectorsTo(vectors)
 	values := e.Values(nil)

@@ -39,9 +39,12 @@ import (
 // the Gaussian is wide where the data say nothing of a parameter near the mode, however much the network changes along
 // it further out.
 type Laplace struct {
-	Structure Structure `json:"structure"` // default FullPrecision for at most 1000 stochastic parameters, else LastLayerPrecision
-	Samples   int       `json:"samples"`   // particles of the posterior; default 100
-	Sampled   bool      `json:"sampled"`   // particles go through the network as they are; default: through its linearisation
+	// Structure is what is kept of P; default FullPrecision for at most 1000 stochastic parameters, else
+	// LastLayerPrecision.
+	Structure Structure `json:"structure"`
+	Samples   int       `json:"samples"` // particles of the posterior; default 100
+	// Sampled takes particles through the network as they are; default: through its linearisation.
+	Sampled bool `json:"sampled"`
 }
 
 // Structure says what of the precision is kept.
@@ -49,10 +52,13 @@ type Structure string
 
 // The structures.
 const (
-	DiagonalPrecision  Structure = "diagonal"
-	FullPrecision      Structure = "full"
-	LastLayerPrecision Structure = "last layer" // full, of the stochastic parameters of the network's last layer; the others stay at the mode
-	KroneckerPrecision Structure = "kronecker"  // KFAC: for each Dense layer the product of its inputs' second moments with its outputs' curvature
+	DiagonalPrecision Structure = "diagonal"
+	FullPrecision     Structure = "full"
+	// LastLayerPrecision is full, of the stochastic parameters of the network's last layer; the others stay at the mode.
+	LastLayerPrecision Structure = "last layer"
+	// KroneckerPrecision is KFAC: for each Dense layer the product of its inputs' second moments with its outputs'
+	// curvature.
+	KroneckerPrecision Structure = "kronecker"
 )
 
 // mostFull is how many parameters a full precision may have: its factor costs their cube.
@@ -86,17 +92,21 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 	}
 	for _, slot := range bound.Slots {
 		if slot.Stochastic && slot.Kind == nn.Noise {
-			return nil, fmt.Errorf("baseline: Laplace is over parameters of the network, but %q is stochastic: make it shared", slot.Name)
+			return nil, fmt.Errorf("baseline: Laplace is over parameters of the network, but %q is stochastic: make it "+
+				"shared", slot.Name)
 		}
 	}
 	switch bound.Model.Likelihood.(type) {
 	case bayes.Gaussian, bayes.Bernoulli, bayes.Categorical:
 	default:
-		return nil, fmt.Errorf("baseline: Laplace knows the curvature of bayes.Gaussian, bayes.Bernoulli and bayes.Categorical, not of %T", bound.Model.Likelihood)
+		return nil, fmt.Errorf("baseline: Laplace knows the curvature of bayes.Gaussian, bayes.Bernoulli and "+
+			"bayes.Categorical, not of %T", bound.Model.Likelihood)
 	}
 	structures := []Structure{DiagonalPrecision, FullPrecision, LastLayerPrecision, KroneckerPrecision}
+	const known = "baseline.DiagonalPrecision, baseline.FullPrecision, baseline.LastLayerPrecision or " +
+		"baseline.KroneckerPrecision"
 	if err := limits.Check("baseline: Laplace",
-		limits.Field("Structure", m.Structure, slices.Contains(structures, m.Structure), "baseline.DiagonalPrecision, baseline.FullPrecision, baseline.LastLayerPrecision or baseline.KroneckerPrecision"),
+		limits.Field("Structure", m.Structure, slices.Contains(structures, m.Structure), known),
 		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
 	); err != nil {
 		return nil, err
@@ -107,10 +117,12 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 	}
 	free := m.free(bound)
 	if len(free) == 0 {
-		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but no parameter of that kind is stochastic: take baseline.FullPrecision, or another partition:\n%s", m.Structure, bound.Summary())
+		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but no parameter of that kind is stochastic: take "+
+			"baseline.FullPrecision, or another partition:\n%s", m.Structure, bound.Summary())
 	}
 	if n := len(free); m.Structure != DiagonalPrecision && n > mostFull {
-		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a full precision of %d parameters is too large (at most %d): take baseline.DiagonalPrecision or baseline.LastLayerPrecision", m.Structure, n, mostFull)
+		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a full precision of %d parameters is too large "+
+			"(at most %d): take baseline.DiagonalPrecision or baseline.LastLayerPrecision", m.Structure, n, mostFull)
 	}
 	return m, nil
 }
@@ -157,8 +169,11 @@ func (m Laplace) Fit(ctx context.Context, j *Job) (*Result, error) {
 	return mode.Result(posterior), nil
 }
 
-// drawer draws phi, [D], from the Gaussian around a mode.
-func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
+// drawer draws phi, [D], from a Gaussian around a mode.
+type drawer func(mode []float64, rng *rand.Rand) []float64
+
+// drawer evaluates the curvature at a mode.
+func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer, error) {
 	if m.Structure == KroneckerPrecision {
 		factors, err := j.kroneckerFactors(ctx, phi, psi)
 		if err != nil {
@@ -179,7 +194,9 @@ const curvatureRows = 128
 // precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
 func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]float64, error) {
 	free, scales := m.free(j.Bound), j.Bound.Scales()
-	precision, err := j.sumOverRows(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node { return m.curvature(j, s, rows, count, free) })
+	precision, err := j.sumOverRows(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
+		return m.curvature(j, s, rows, count, free)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +212,9 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 
 // sumOverRows is the sum over the training part of what build makes of the first count of so many rows: of the entries
 // "x", standardised, [N, d], "phi", [1, D], and "psi", [W].
-func (j *Job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node) ([]float64, error) {
+func (j *Job) sumOverRows(
+	ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node,
+) ([]float64, error) {
 	rows := j.Rows()
 	size := min(rows, curvatureRows)
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
@@ -212,9 +231,10 @@ func (j *Job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s 
 		state.Set("psi", compute.Floats(j.DType, psi, j.Bound.W))
 		reads = append(reads, "psi")
 	}
-	program, err := compute.NewProgram(j.Engine, "baseline curvature", reads, nil, func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	step := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		return nil, build(s, inputs[0], inputs[1])
-	})
+	}
+	program, err := compute.NewProgram(j.Engine, "baseline curvature", reads, nil, step)
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}
@@ -223,7 +243,8 @@ func (j *Job) sumOverRows(ctx context.Context, phi, psi []float64, build func(s 
 	var sum []float64
 	for from := 0; from < rows; from += size {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("baseline: cancelled before Laplace had the curvature of all %d rows: %w", rows, context.Cause(ctx))
+			return nil, fmt.Errorf("baseline: cancelled before Laplace had the curvature of all %d rows: %w",
+				rows, context.Cause(ctx))
 		}
 		block := make([]int32, size)
 		count := min(size, rows-from)
@@ -257,7 +278,8 @@ func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []in
 	for _, factor := range factors(j.Bound, outputs, leaves) {
 		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]
 		if len(free) < j.Bound.D {
-			gradient = Slice(gradient, AxisRange(), AxisRange(free[0], free[len(free)-1]+1)) // a layer's coordinates are neighbours
+			own := AxisRange(free[0], free[len(free)-1]+1) // a layer's coordinates are neighbours
+			gradient = Slice(gradient, AxisRange(), own)
 		}
 		var term *Node
 		if m.Structure == DiagonalPrecision {
@@ -301,7 +323,7 @@ func factors(bound *bayes.BoundModel, outputs *Node, leaves nn.Params) []*Node {
 }
 
 // sampler draws phi, [D], around a mode: the mode plus P^(-1/2) z.
-func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (func(mode []float64, rng *rand.Rand) []float64, error) {
+func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (drawer, error) {
 	free := m.free(bound)
 	whiten := func(z []float64) {
 		for i := range z {
@@ -311,7 +333,8 @@ func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (func(mod
 	if m.Structure != DiagonalPrecision {
 		var factor mat.Cholesky
 		if !factor.Factorize(mat.NewSymDense(len(free), precision)) {
-			return nil, fmt.Errorf("baseline: the precision of Laplace's Gaussian over %d parameters is not positive definite in floating point: "+
+			return nil, fmt.Errorf("baseline: the precision of Laplace's Gaussian over %d parameters is not positive "+
+				"definite in floating point: "+
 				"take Settings.DType Float64, or baseline.DiagonalPrecision", len(free))
 		}
 		var upper mat.TriDense

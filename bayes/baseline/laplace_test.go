@@ -92,7 +92,8 @@ func TestLaplaceLinearised(t *testing.T) {
 		apart = max(apart, math.Abs(m-at[row])/(s/math.Sqrt(samples)))
 	}
 	if through.Linearised() || apart < 10 {
-		t.Errorf("the mean of the draws through the network is within %.1f standard errors of the mode's output at every row", apart)
+		t.Errorf("the mean of the draws through the network is within %.1f standard errors of the mode's output at "+
+			"every row", apart)
 	}
 
 	path := filepath.Join(t.TempDir(), "laplace")

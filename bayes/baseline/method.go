@@ -116,7 +116,8 @@ func (r *Result) warn() {
 		rejected += s.Rejected
 	}
 	if rejected > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("in %d steps a member stayed where it was, since its gradient was not finite: "+
+		r.Warnings = append(r.Warnings, fmt.Sprintf("in %d steps a member stayed where it was, since its gradient was "+
+			"not finite: "+
 			"take a smaller learning rate, and check the data for outliers", rejected))
 	}
 	if r.Chains == nil {
@@ -179,7 +180,10 @@ func describe(m Method) (json.RawMessage, error) {
 
 // finish is the end of a run: the posterior, if there is one, with what the training has left.
 func finish(trained *ascent.Result, posterior *bayes.Posterior) *Result {
-	r := &Result{Steps: trained.Steps, PerEpoch: trained.PerEpoch, Trace: trained.Trace, Validated: trained.Validated, Best: trained.Best}
+	r := &Result{
+		Steps: trained.Steps, PerEpoch: trained.PerEpoch, Trace: trained.Trace, Validated: trained.Validated,
+		Best: trained.Best,
+	}
 	r.Status, r.Posterior = trained.Status, posterior
 	return r
 }

@@ -151,7 +151,8 @@ func (j *Job) newPoints(members int, prior bool) (*points, error) {
 		return nil, err
 	}
 	if j.Parts.Validation != nil {
-		p.validation, err = j.miniBatch(p.whole, target.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true})
+		work := target.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true}
+		p.validation, err = j.miniBatch(p.whole, work)
 	}
 	return p, err
 }

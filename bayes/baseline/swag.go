@@ -65,10 +65,12 @@ func (m SWAG) Prepare(j *Job) (Method, error) {
 		return nil, err
 	}
 	if m.Diagonal {
-		return m, limits.Check("baseline: SWAG", limits.Field("Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"))
+		return m, limits.Check("baseline: SWAG",
+			limits.Field("Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"))
 	}
 	defaultInt(&m.Rank, min(20, m.Collect))
-	return m, limits.Check("baseline: SWAG", limits.Field("Rank", m.Rank, m.Rank >= 2 && m.Rank <= m.Collect, fmt.Sprintf("from 2 to the %d epochs of Collect", m.Collect)))
+	return m, limits.Check("baseline: SWAG", limits.Field("Rank", m.Rank, m.Rank >= 2 && m.Rank <= m.Collect,
+		fmt.Sprintf("from 2 to the %d epochs of Collect", m.Collect)))
 }
 
 // Fit implements Method.
@@ -106,7 +108,8 @@ func (m SWAG) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, failed
 	}
 	result := mode.Result(posterior)
-	result.Status, result.Steps, result.Trace = around.Status, result.Steps+around.Steps, slices.Concat(result.Trace, around.Trace)
+	result.Status, result.Steps = around.Status, result.Steps+around.Steps
+	result.Trace = slices.Concat(result.Trace, around.Trace)
 	return result, err
 }
 
@@ -139,7 +142,8 @@ func (c iterates) Kind() string { return fmt.Sprintf("%s, rank %d", c.points.Kin
 func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
 	_, width := c.Size()
 	entries := map[string]*tensors.Tensor{
-		swagMean: compute.Floats(dtype, make([]float64, width), 1, width), swagSquares: compute.Floats(dtype, make([]float64, width), 1, width),
+		swagMean:    compute.Floats(dtype, make([]float64, width), 1, width),
+		swagSquares: compute.Floats(dtype, make([]float64, width), 1, width),
 	}
 	if !c.Diagonal {
 		entries[swagDeviations] = compute.Floats(dtype, make([]float64, c.Rank*width), c.Rank, width)

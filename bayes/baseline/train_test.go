@@ -109,7 +109,8 @@ func TestMethods(t *testing.T) {
 					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
 				}
 				if _, sampled := c.method.(HMC); !sampled && (len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 || math.IsNaN(result.Best[0].NLPD)) {
-					t.Errorf("%d steps, %d records, %d validations, best %v", result.Steps, len(result.Trace), len(result.Validated), result.Best)
+					t.Errorf("%d steps, %d records, %d validations, best %v",
+						result.Steps, len(result.Trace), len(result.Validated), result.Best)
 				}
 				provenance := result.Posterior.Provenance()
 				if provenance.DataHash != parts.Train.Hash() || provenance.Status != "completed" || !strings.HasPrefix(provenance.Algorithm, "baseline: ") || len(provenance.Settings) == 0 {

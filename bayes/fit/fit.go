@@ -90,7 +90,8 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 		return nil, err
 	}
 	if data.Dims() != d.Bound.Inputs || data.Outputs() != d.Bound.Outputs {
-		return nil, fmt.Errorf("%s: the posterior is of a network with %d features and %d outputs, but the data %q has %d and %d",
+		return nil, fmt.Errorf("%s: the posterior is of a network with %d features and %d outputs, but the data %q has "+
+			"%d and %d",
 			owner, d.Bound.Inputs, d.Bound.Outputs, data.Name, data.Dims(), data.Outputs())
 	}
 	return d, nil

@@ -201,6 +201,7 @@ func TestPosterior(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all.Bound.W != 0 || all.Bound.D != d.Bound.D+d.Bound.W || d.Bound.W == 0 {
-		t.Errorf("with all parameters stochastic there are %d and %d, before %d and %d", all.Bound.D, all.Bound.W, d.Bound.D, d.Bound.W)
+		t.Errorf("with all parameters stochastic there are %d and %d, before %d and %d",
+			all.Bound.D, all.Bound.W, d.Bound.D, d.Bound.W)
 	}
 }
