@@ -156,7 +156,8 @@ func (t *Trainer) compiled(engine *compute.Engine, bound *bayes.BoundModel, part
 		return nil, err
 	}
 	p.target = target.MiniBatch{Likelihood: likelihood, Rows: parts.Train.Rows()}
-	if p.initial, err = compute.NewProgram(engine, "ohsmc initial state", []string{"train_x"}, p.kept(), p.initialStep); err != nil {
+	numbers := settings.Particles*bound.D + bound.W
+	if p.initial, err = compute.NewInitial(engine, "ohsmc initial state", numbers, p.kept(), p.initialStep); err != nil {
 		return nil, err
 	}
 	if p.stepper, err = settings.Algorithm.build(&p.core, engine); err != nil {

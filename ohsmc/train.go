@@ -62,6 +62,9 @@ func Train(ctx context.Context, model bayes.Model, parts dataset.Parts, settings
 
 // loop makes steps until the run ends.
 func (r *run) loop(ctx context.Context) error {
+	if r.validation != nil && r.step < r.steps {
+		r.validation.Prepare(r.state) // beside the first step, which compiles too
+	}
 	for r.status == "" {
 		if r.step == r.steps {
 			r.status = Completed
@@ -147,16 +150,14 @@ func (r *run) runValidation() error {
 }
 
 // initialStep draws phi from the prior and psi from its initialisers; weights are equal.
-func (c *core) initialStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+func (c *core) initialStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0])
-	start := compute.Nodes{
-		"phi":         c.bound.SamplePrior(rng.Named("prior"), c.DType, c.Particles),
-		"log_weights": c.uniform(s["train_x"]),
-	}
+	phi := c.bound.SamplePrior(rng.Named("prior"), c.DType, c.Particles)
+	start := compute.Nodes{"phi": phi, "log_weights": c.uniform(phi)}
 	if c.bound.W > 0 {
 		start["psi"] = c.bound.InitShared(rng.Named("shared"), c.DType, inputs[0].Graph())
 	}
-	return start, ConstAs(s["train_x"], []float64{0})
+	return start, ConstAs(phi, []float64{0})
 }
 
 // validateStep scores NLPD = -mean_n log sum_j w_j p(y_n | phi_j; psi) and keeps the state in "best_..." if that is lower than "best_nlpd".

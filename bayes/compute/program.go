@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	backends "github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -28,6 +29,7 @@ type Program struct {
 	layout  *layout // of the states that it is compiled for
 	called  bool    // layout is set
 	started bool    // a first call has compiled it
+	apart   bool    // it runs on another engine than the states that it fills
 }
 
 // NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may
@@ -39,7 +41,7 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 		for i, r := range reads {
 			state[r] = args[i]
 		}
-		next, record := step(state, args[len(reads):])
+		next, record := build(step, state, args[len(reads):])
 		outputs := make([]*graph.Node, 0, len(updates)+1)
 		for _, u := range updates {
 			node, ok := next[u]
@@ -60,9 +62,102 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 	return p, nil
 }
 
+// hostNumbers is how many numbers a program that begins a state may make and still be run by the Go backend: it draws a
+// million normals in half a second, where XLA takes as long to compile the draw.
+const hostNumbers = 1 << 20
+
+// NewInitial prepares a step that makes entries of a state from its inputs alone, such as the first particles. It is a
+// Program that reads nothing, and that makes so many numbers. It runs once: where they are few it is run by GoMLX's Go
+// backend, which compiles nothing, whatever the state's engine is. Random numbers are the same there, but for the last
+// bits of normals (see package random).
+func NewInitial(engine *Engine, name string, numbers int, updates []string, step Step) (*Program, error) {
+	if !engine.IsXLA() || numbers > hostNumbers {
+		return NewProgram(engine, name, nil, updates, step)
+	}
+	host, err := Open(GoBackend)
+	if err != nil {
+		return nil, fmt.Errorf("program %q: %w", name, err)
+	}
+	p, err := NewProgram(host, name, nil, updates, step)
+	if err == nil {
+		p.apart = true
+	}
+	return p, err
+}
+
+// Prepare compiles the program in the background for what the state holds now and for such inputs, so that the first
+// Run finds it compiled, or waits for the rest of it. Programs that are prepared one after another are compiled side by
+// side. Without what the program reads, or with several devices, it does nothing. What goes wrong, Run says.
+func (p *Program) Prepare(state *State, inputs ...any) {
+	if p.apart || state.layout != nil {
+		return
+	}
+	var all []shapes.Shape
+	for _, r := range p.reads {
+		t := state.tensors[r]
+		if t == nil {
+			return
+		}
+		all = append(all, t.Shape())
+	}
+	for _, input := range inputs {
+		if t, ok := input.(*tensors.Tensor); ok {
+			all = append(all, t.Shape())
+			continue
+		}
+		shape, err := shapes.FromAnyValue(input)
+		if err != nil {
+			return
+		}
+		all = append(all, shape)
+	}
+	go func() {
+		defer func() { _ = recover() }() // Run meets it again
+		_, _ = p.exec.Compile(all...)    // likewise
+	}()
+}
+
+// runApart makes the step on the program's own engine and puts what it gives into the state.
+func (p *Program) runApart(state *State, inputs []any) (record []float64, err error) {
+	own := NewState(p.engine)
+	defer own.Close()
+	if record, err = p.run(own, inputs); err != nil {
+		return nil, err
+	}
+	made, err := own.Host(p.updates...)
+	if err != nil {
+		return nil, fmt.Errorf("program %q: %w", p.name, err)
+	}
+	for name, t := range made {
+		state.Set(name, t)
+	}
+	return record, nil
+}
+
+// build calls step, and panics with an error where it panics with something else: GoMLX takes errors alone for faults
+// of a graph; at another value it would wait for the graph for ever when the program is closed.
+func build(step Step, state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Node) {
+	defer func() {
+		if p := recover(); p != nil {
+			if err, ok := p.(error); ok {
+				panic(err)
+			}
+			panic(fmt.Errorf("%v", p))
+		}
+	}()
+	return step(state, inputs)
+}
+
 // Run makes one step and returns its record. Inputs are tensors or Go values of fixed shape. If it fails, entries that
 // the step replaces are lost: the state must be restored before it can go on.
 func (p *Program) Run(state *State, inputs ...any) (record []float64, err error) {
+	if p.apart {
+		return p.runApart(state, inputs)
+	}
+	return p.run(state, inputs)
+}
+
+func (p *Program) run(state *State, inputs []any) (record []float64, err error) {
 	for _, r := range p.reads { // before anything is donated
 		if !state.has(r) {
 			return nil, fmt.Errorf("program %q: the state has no %q, only %q", p.name, r, state.Names())

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -336,5 +337,85 @@ func BenchmarkCall(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A step that begins a state gives on the Go backend, where few numbers are made, what it gives on the state's own:
+// words to the bit, normals up to their last bits; also where devices share the state.
+func TestInitial(t *testing.T) {
+	step := func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		rng := random.FromSeed(inputs[0])
+		uniform := rng.Named("u").Uniform(compute.Float32, 8, 3)
+		return compute.Nodes{"u": uniform, "z": rng.Named("z").Normal(compute.Float64, 8, 200)}, Reshape(ReduceAllMax(uniform), 1)
+	}
+	for _, engine := range computetest.Engines(t) {
+		devices := 1
+		if engine.IsXLA() {
+			engine, devices = computetest.Several(t), 4
+		}
+		var got [2]map[string]*tensors.Tensor
+		for i, numbers := range []int{1, 1 << 30} {
+			program, err := compute.NewInitial(engine, "initial", numbers, []string{"u", "z"}, step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer program.Close()
+			state, err := compute.NewShardedState(engine, compute.Sharding{Devices: devices, Particles: []string{"u", "z"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer state.Close()
+			record, err := program.Run(state, random.SeedWords(7))
+			if err != nil || len(record) != 1 || !(record[0] > .5) {
+				t.Fatalf("record %v, %v", record, err)
+			}
+			if got[i], err = state.Host(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, tolerance := range map[string]float64{"u": 0, "z": 1e-14} {
+			computetest.Near(t, name, values(t, got[0][name]), values(t, got[1][name]), tolerance)
+		}
+	}
+}
+
+// A program that was prepared gives what it gives without, for other shapes too, and can be closed while it is being
+// compiled; what cannot be prepared does no harm.
+func TestPrepare(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		program := func() *compute.Program {
+			p, err := compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"}, func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+				if s["x"].Shape().Dim(0) == 3 {
+					panic("three is a fault")
+				}
+				x := Mul(s["x"], inputs[0])
+				return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.Close)
+			return p
+		}
+		state := compute.NewState(engine)
+		defer state.Close()
+		p := program()
+		p.Prepare(state, 2.0) // nothing is there yet
+		for _, numbers := range [][]float64{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}} {
+			state.Set("x", compute.Floats(compute.Float64, numbers, len(numbers)))
+			p.Prepare(state, 2.0)
+			if len(numbers) == 4 {
+				p = program() // without
+			}
+			record, err := p.Run(state, 2.0)
+			want := float64(len(numbers) * (len(numbers) + 1))
+			if fault := len(numbers) == 3; fault != (err != nil) || !fault && record[0] != want {
+				t.Errorf("%s, %d numbers: %v, %v, want %v", engine.Name(), len(numbers), record, err, want)
+			}
+		}
+		state.Set("x", compute.Floats(compute.Float64, []float64{1}, 1))
+		p = program()
+		p.Prepare(state, 2.0)
+		p.Close()
 	}
 }
