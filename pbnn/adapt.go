@@ -10,26 +10,30 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// Trial is a short run that measures the noise of M mini-batches of n rows, at the step size that it tuned or was given.
+// Trial is a short run that measures the noise of M mini-batches of n rows, at the step size that it tuned or was
+// given.
 type Trial struct {
 	Batches, BatchSize int
 	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
 	Acceptance         float64 // mean; 0 if nothing was accepted
 	StepSize           float64
-	Passes             float64 // over the rows that each chain made, its warm-up included; where noise stopped the chains, without those of the search for a step size
-	Enough             bool    // Noise is at most Metropolis.Noise
+	// Passes are those over the rows that each chain made, its warm-up included; where noise stopped the chains, without
+	// those of the search for a step size.
+	Passes float64
+	Enough bool // Noise is at most Metropolis.Noise
 }
 
-// enough is a sigma^2 whose penalty is no burden: it costs at most 1 - exp(-1/2) of the acceptance in the mean.
+// acceptableNoise is a sigma^2 whose penalty is no burden: it costs at most 1 - exp(-1/2) of the acceptance in the
+// mean.
 const acceptableNoise = 1.0
 
 const trialDraws = 50 // of each chain
 
-// adapt raises M, and once it may rise no more n, until a trial shows a sigma^2 of at most Noise, or both have come to their caps: Result.Adapted tells. A raised number is
-// what the last trial's sigma^2 asks for, but at most four times the last: chains that noise has kept from where they belong show too large a
-// sigma^2. All of it happens before the first draw: to choose M by the very differences that a proposal is judged by would bias the
-// judgement.
-func (d *prepared) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
+// adapt raises M, and once it may rise no more n, until a trial shows a sigma^2 of at most Noise, or both have come to
+// their caps: Result.Adapted tells. A raised number is what the last trial's sigma^2 asks for, but at most four times
+// the last: chains that noise has kept from where they belong show too large a sigma^2. All of it happens before the
+// first draw: to choose M by the very differences that a proposal is judged by would bias the judgement.
+func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
 	var trials []Trial
 	for {
 		trial, err := d.try(ctx, m)
@@ -53,7 +57,8 @@ func (d *prepared) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial
 	}
 }
 
-// toReach gives the M, n staying, and the n, M staying, that turn a sigma^2 of now into the wanted one: it falls as 1/M, but for OneBatch, and as 1/n - 1/N.
+// sizeFor gives the M, n staying, and the n, M staying, that turn a sigma^2 of now into the wanted one: it falls as
+// 1/M, but for OneBatch, and as 1/n - 1/N.
 func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 	batches = int(math.Ceil(float64(m.Batches) * math.Min(now/wanted, 1e9)))
 	if m.Estimate == OneBatch {
@@ -65,14 +70,14 @@ func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 }
 
 // try makes a trial.
-func (d *prepared) try(ctx context.Context, m Metropolis) (Trial, error) {
-	problem, kernel, err := m.problem(d)
+func (d *Data) try(ctx context.Context, m Metropolis) (Trial, error) {
+	problem, kernel, err := m.Problem(d)
 	if err != nil {
 		return Trial{}, err
 	}
-	s := d.settings.Settings
+	s := d.Sampling
 	s.Seed ^= 0x747269616c // "trial": not the draws' stream
-	s.Draws, s.Thin, s.Checkpoint, s.Progress = trialDraws, 1, "", nil
+	s.Draws, s.Thin, s.Checkpoint, s.Progress, s.Observe = trialDraws, 1, "", nil, nil
 	trial := Trial{Batches: m.Batches, BatchSize: m.BatchSize}
 	passes := float64(m.RowsPerMove(d.rows)) / float64(d.rows) // of a move
 	chains, err := mcmc.Sample(ctx, problem, kernel, s)
@@ -85,7 +90,8 @@ func (d *prepared) try(ctx context.Context, m Metropolis) (Trial, error) {
 		return trial, fmt.Errorf("pbnn: trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize, err)
 	}
 	if chains.Draws.PerChain == 0 {
-		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize, context.Cause(ctx))
+		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize,
+			context.Cause(ctx))
 	}
 	trial.StepSize = chains.Tuned.StepSize
 	trial.Passes = passes * float64(chains.WarmUpMoves+chains.Moves)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -24,23 +23,25 @@ import (
 func TestNoiseStopsChains(t *testing.T) {
 	engine := computetest.Go(t)
 	s := quick(engine)
-	s.Draws = 400
+	s.Sampling.Draws = 400
 	m := Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 2, Estimate: WithinBatches, StepSize: 1}
-	_, err := Sample(context.Background(), asItIs(bayesianLine()), line(300), m, s)
+	_, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(300)}, s)
 	var batches, size int
 	if errors.Is(err, mcmc.ErrStuck) {
-		said := regexp.MustCompile(`Batches \(M\) (\d+) instead of 2, or with BatchSize \(n\) (\d+) instead of 2`).FindStringSubmatch(err.Error())
+		advice := regexp.MustCompile(`Batches \(M\) (\d+) instead of 2, or with BatchSize \(n\) (\d+) instead of 2`)
+		said := advice.FindStringSubmatch(err.Error())
 		if len(said) == 3 {
 			batches, _ = strconv.Atoi(said[1])
 			size, _ = strconv.Atoi(said[2])
 		}
 	}
-	if batches <= 2 || size <= 2 || size > 300 || !strings.Contains(err.Error(), "sigma^2 of") {
+	if batches <= 2 || size <= 2 || size > 300 || !says(err, "sigma^2 of") {
 		t.Fatalf("error %v", err)
 	}
 	m.BatchSize, m.StepSize = size, .05 // at the step that stopped them no noise would be small enough for an acceptance
-	s.Draws = 50
-	if r, err := Sample(context.Background(), asItIs(bayesianLine()), line(300), m, s); err != nil || r.Noise > acceptableNoise {
+	s.Sampling.Draws = 50
+	if r, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(300)}, s); err != nil ||
+		r.Noise > acceptableNoise {
 		t.Errorf("with n %d: error %v", size, err)
 	}
 	for _, c := range []struct {
@@ -63,9 +64,9 @@ func TestNoiseStopsChains(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	data := line(40)
 	s := quick(computetest.Go(t))
-	s.DType = compute.Float32
+	s.Sampling.DType = compute.Float32
 	m := Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 3, StepSize: 1e25}
-	_, err := Sample(context.Background(), asItIs(bayesianLine()), data, m, s)
+	_, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: data}, s)
 	var stuck *mcmc.StuckError
 	if !errors.As(err, &stuck) || stuck.NonFinite == 0 || stuck.Accepted != 0 {
 		t.Errorf("error %v", err)
@@ -103,19 +104,19 @@ func TestBadInput(t *testing.T) {
 		{"Batches is -2", with(func(m *Metropolis) { m.Batches = -2 })},
 		{"Batches is 1", with(func(m *Metropolis) { m.Batches = 1 })},
 		{"BatchSize is 1", with(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches })},
-		{"Metropolis.Target", with(func(m *Metropolis) { m.Target = nil })},
-		{"TargetExpected.N is -3", with(func(m *Metropolis) { m.Target = TargetExpected{Points: -3} })},
+		{"Metropolis.Target is not set", with(func(m *Metropolis) { m.Target = nil })},
+		{"TargetExpected.Points is -3", with(func(m *Metropolis) { m.Target = TargetExpected{Points: -3} })},
 		{"StepSize is -1", with(func(m *Metropolis) { m.StepSize = -1 })},
 		{"StepSize is NaN", with(func(m *Metropolis) { m.StepSize = math.NaN() })},
-		{"Proposal", with(func(m *Metropolis) { m.Proposal = "jump" })},
-		{"Rule", with(func(m *Metropolis) { m.Rule = "lenient" })},
-		{"Estimate", with(func(m *Metropolis) { m.Estimate = "median" })},
+		{`Proposal is "jump": it must be one of`, with(func(m *Metropolis) { m.Proposal = "jump" })},
+		{`Rule is "lenient": it must be one of`, with(func(m *Metropolis) { m.Rule = "lenient" })},
+		{`Estimate is "median": it must be one of`, with(func(m *Metropolis) { m.Estimate = "median" })},
 		{"Noise is -1", with(func(m *Metropolis) { m.Noise = -1 })},
 		{"Noise is NaN", with(func(m *Metropolis) { m.Noise = math.NaN() })},
 		{"MaxBatches is 2", with(func(m *Metropolis) { m.MaxBatches = 2 })},
 		{"MaxBatchSize is 40", with(func(m *Metropolis) { m.MaxBatchSize = 40 })},
 		{"StepSize is 0", with(func(m *Metropolis) { m.StepSize = 0 })}, // there is no warm-up
-		{"Confidence.Target", Confidence{}},
+		{"Confidence.Target is not set", Confidence{}},
 		{"Confidence.BatchSize is 31", Confidence{Target: TargetFull{}, BatchSize: 31}},
 		{"Confidence.BatchSize is 1: it must be from 2 to the 30 rows", Confidence{Target: TargetFull{}, BatchSize: 1}},
 		{"Confidence.Growth is 1", Confidence{Target: TargetFull{}, Growth: 1}},
@@ -123,51 +124,61 @@ func TestBadInput(t *testing.T) {
 		{"Confidence.Error is 1", Confidence{Target: TargetFull{}, Error: 1}},
 		{"Confidence.Error is -0.1", Confidence{Target: TargetFull{}, Error: -.1}},
 		{"Confidence.Lipschitz is -1", Confidence{Target: TargetFull{}, Lipschitz: -1}},
-		{"Proposal", Confidence{Target: TargetFull{}, Proposal: "jump"}},
+		{`Proposal is "jump": it must be one of`, Confidence{Target: TargetFull{}, Proposal: "jump"}},
 		{"StepSize is -1", Confidence{Target: TargetFull{}, StepSize: -1}},
 		{"StepSize is 0", Confidence{Target: TargetFull{}}},
-		{"TargetExpected.N is -3", Confidence{Target: TargetExpected{Points: -3}}},
-		{"Barker", Barker{}},
-		{"Batches is 1: one mini-batch has no variance", Barker{Target: TargetFull{}, Batches: 1}},
-		{"Batches is -1", Barker{Target: TargetFull{}, Batches: -1}},
-		{"BatchSize is 31", Barker{Target: TargetFull{}, BatchSize: 31}},
+		{"TargetExpected.Points is -3", Confidence{Target: TargetExpected{Points: -3}}},
+		{"Barker.Target is not set", Barker{}},
+		{"Barker.Batches is 1: it must be at least 2", Barker{Target: TargetFull{}, Batches: 1}},
+		{"Barker.Batches is -1", Barker{Target: TargetFull{}, Batches: -1}},
+		{"Barker.BatchSize is 31", Barker{Target: TargetFull{}, BatchSize: 31}},
+		{"StepSize is -1", Barker{Target: TargetFull{}, StepSize: -1}},
 		{"Unadjusted.BatchSize is -1", Unadjusted{Target: TargetFull{}, BatchSize: -1, Kernel: mcmc.SGLD{StepSize: 1}}},
-		{"Unadjusted.Target", Unadjusted{Kernel: mcmc.SGLD{StepSize: 1}}},
-		{"Unadjusted.Kernel", Unadjusted{Target: TargetFull{}}},
-		{"Unadjusted.Kernel", Unadjusted{Target: TargetFull{}, Kernel: mcmc.MALA{StepSize: 1}}},
-		{"Unadjusted.Kernel is mcmc.RandomWalk, which does not ask", Unadjusted{Target: TargetFull{}, Kernel: mcmc.RandomWalk{}}},
-		{"Unadjusted.Kernel is mcmc.OrnsteinUhlenbeck, which", Unadjusted{Target: TargetFull{}, Kernel: mcmc.OrnsteinUhlenbeck{}}},
+		{"Unadjusted.Target is not set", Unadjusted{Kernel: mcmc.SGLD{StepSize: 1}}},
+		{"Unadjusted.Kernel is <nil>", Unadjusted{Target: TargetFull{}}},
+		{"Unadjusted.Kernel is mcmc.MALA: it must take every step",
+			Unadjusted{Target: TargetFull{}, Kernel: mcmc.MALA{StepSize: 1}}},
+		{"Unadjusted.Kernel is mcmc.RandomWalk, which does not ask",
+			Unadjusted{Target: TargetFull{}, Kernel: mcmc.RandomWalk{}}},
+		{"Unadjusted.Kernel is mcmc.OrnsteinUhlenbeck, which",
+			Unadjusted{Target: TargetFull{}, Kernel: mcmc.OrnsteinUhlenbeck{}}},
 		{"AllRows.Kernel is mcmc.RandomWalk, which", AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalk{}}},
 		{"Unadjusted.BatchSize is 99", Unadjusted{Target: TargetFull{}, BatchSize: 99, Kernel: mcmc.SGLD{StepSize: 1}}},
-		{"AllRows.Target", AllRows{Kernel: mcmc.MALA{StepSize: 1}}},
-		{"AllRows.Kernel", AllRows{Target: TargetFullData{}}},
-		{"TargetTempered.N is 0", AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{StepSize: 1}}},
+		{"AllRows.Target is not set", AllRows{Kernel: mcmc.MALA{StepSize: 1}}},
+		{"AllRows.Kernel is not set", AllRows{Target: TargetFullData{}}},
+		{"TargetTempered.Points is 0", AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{StepSize: 1}}},
 		{"no sampler", nil},
 	} {
 		s := quick(engine)
-		s.WarmUp = mcmc.NoWarmUp
-		if _, err := Sample(context.Background(), bayesianLine(), data, c.sampler, s); err == nil || !strings.Contains(err.Error(), c.says) {
+		s.Sampling.WarmUp = mcmc.NoWarmUp
+		if _, err := fitLine(c.sampler, data, s); !says(err, c.says) {
 			t.Errorf("error %v does not say %q", err, c.says)
 		}
 	}
-	for says, data := range badData(t) {
-		for _, sampler := range []Sampler{good, Barker{Target: TargetFull{}}, Confidence{Target: TargetFull{}}, Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: 1}}, AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{}}} {
-			if _, err := Sample(context.Background(), bayesianLine(), data, sampler, quick(engine)); err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%T: error %v does not say %q", sampler, err, says)
+	for words, data := range badData(t) {
+		for _, sampler := range []Sampler{
+			good, Barker{Target: TargetFull{}}, Confidence{Target: TargetFull{}},
+			Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: 1}},
+			AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{}},
+		} {
+			if _, err := fitLine(sampler, data, quick(engine)); !says(err, words) {
+				t.Errorf("%T: error %v does not say %q", sampler, err, words)
 			}
 		}
 	}
-	if _, err := SampleFrom(context.Background(), nil, data, good, quick(engine)); err == nil {
-		t.Error("no posterior: no error")
+	_, err := FitFrom(context.Background(), nil, good, dataset.Parts{Train: data}, quick(engine))
+	if !says(err, "there is no trained posterior") {
+		t.Errorf("no posterior: error %v", err)
 	}
 	classes := bayesianLine()
 	classes.Likelihood = bayes.Bernoulli{}
-	if _, err := Sample(context.Background(), classes, data, good, quick(engine)); err == nil {
-		t.Error("a likelihood for classes with a regression: no error")
+	_, err = Fit(context.Background(), classes, good, dataset.Parts{Train: data}, quick(engine))
+	if !says(err, "likelihood bayes.Bernoulli is for binary classification") || !says(err, `"line" is for regression`) {
+		t.Errorf("a likelihood for classes with a regression: error %v", err)
 	}
 	s := quick(engine)
-	s.Checkpoint = filepath.Join(t.TempDir(), "missing", "folder", "file")
-	if _, err := Sample(context.Background(), bayesianLine(), data, good, s); !errors.Is(err, os.ErrNotExist) {
+	s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "missing", "folder", "file")
+	if _, err := fitLine(good, data, s); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: error %v", err)
 	}
 }
@@ -177,13 +188,18 @@ func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ sampler, want Sampler }{
 		{
 			Metropolis{Target: TargetExpected{}, StepSize: .1},
-			Metropolis{Target: TargetExpected{Points: 30}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 30},
+			Metropolis{Target: TargetExpected{Points: 30}, BatchSize: 30, Batches: 10, Proposal: RandomWalk,
+				Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 30},
 		},
-		{Barker{Target: TargetFull{}, StepSize: .1}, Barker{Target: TargetFull{}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
-		{Confidence{Target: TargetExpected{}, StepSize: .1}, Confidence{Target: TargetExpected{Points: 30}, BatchSize: 30, Growth: 2, Error: .05, Proposal: RandomWalk, StepSize: .1}},
-		{Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: .01}}, Unadjusted{Target: TargetFull{}, BatchSize: 30, Kernel: mcmc.SGLD{StepSize: .01}}},
+		{Barker{Target: TargetFull{}, StepSize: .1},
+			Barker{Target: TargetFull{}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
+		{Confidence{Target: TargetExpected{}, StepSize: .1},
+			Confidence{Target: TargetExpected{Points: 30}, BatchSize: 30, Growth: 2, Error: .05, Proposal: RandomWalk,
+				StepSize: .1}},
+		{Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: .01}},
+			Unadjusted{Target: TargetFull{}, BatchSize: 30, Kernel: mcmc.SGLD{StepSize: .01}}},
 	} {
-		r, err := Sample(context.Background(), bayesianLine(), line(30), c.sampler, quick(computetest.Go(t)))
+		r, err := fitLine(c.sampler, line(30), quick(computetest.Go(t)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,12 @@
 package pbnn
 
 import (
-	"fmt"
 	"math"
 	"sync"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/compute/dtypes"
@@ -14,17 +14,21 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Barker accepts by the mini-batch test of Seita, Pan, Chen and Canny (2017, algorithm 1), which asks no penalty: the noise of the mini-batches is taken for a part of the randomness that
-// acceptance has anyway. Barker's test accepts where
+// Barker accepts by the mini-batch test of Seita, Pan, Chen and Canny (2017, algorithm 1), which asks no penalty: the
+// noise of the mini-batches is taken for a part of the randomness that acceptance has anyway. Barker's test accepts
+// where
 //
 //	-delta + log q(theta | theta') - log q(theta' | theta) + X_log > 0,   X_log logistic
 //
-// With delta Gaussian of variance s <= 1 this is the same as adding, instead of X_log, what is missing to it: a normal of variance 1 - s, and X_corr, whose sum with a standard
-// normal is logistic. Mini-batches are drawn, Batches at a time, until s <= 1, each chain for itself: a move is a round of them, and a transition as many rounds as it takes. So a
-// proposal costs what it needs, where the penalty has one price for all; but Barker's test accepts at most half of what Metropolis' does, and a proposal that is far off costs most.
+// With delta Gaussian of variance s <= 1 this is the same as adding, instead of X_log, what is missing to it: a normal
+// of variance 1 - s, and X_corr, whose sum with a standard normal is logistic. Mini-batches are drawn, Batches at a
+// time, until s <= 1, each chain for itself: a move is a round of them, and a transition as many rounds as it takes. So
+// a proposal costs what it needs, where the penalty has one price for all; but Barker's test accepts at most half of
+// what Metropolis' does, and a proposal that is far off costs most.
 //
-// No distribution has exactly the sum that is asked of X_corr; the one that is used comes within 2e-4 in distribution (see correction). As with the penalty, the noise must be Gaussian, and s is
-// an estimate: here it also says when to stop.
+// No distribution has exactly the sum that is asked of X_corr; the one that is used comes within 2e-4 in distribution
+// (see correction). As with the penalty, the noise must be Gaussian, and s is an estimate: here it also says when to
+// stop.
 type Barker struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
@@ -35,7 +39,7 @@ type Barker struct {
 
 var _ Sampler = Barker{}
 
-// Law implements Sampler.
+// Sampled implements Sampler.
 func (b Barker) Sampled() Target { return b.Target }
 
 // RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
@@ -43,24 +47,30 @@ func (b Barker) RowsPerMove(rows int) int { return b.metropolis().RowsPerMove(ro
 
 // metropolis has the settings that both have.
 func (b Barker) metropolis() Metropolis {
-	return Metropolis{Target: b.Target, BatchSize: b.BatchSize, Batches: b.Batches, Proposal: b.Proposal, StepSize: b.StepSize, Estimate: MeanOfBatches, Rule: Corrected}
-}
-
-func (b Barker) prepared(rows int) (Sampler, error) {
-	m, err := b.metropolis().prepared(rows)
-	if err != nil {
-		return nil, fmt.Errorf("pbnn: Barker: %w", err)
+	return Metropolis{
+		Target: b.Target, BatchSize: b.BatchSize, Batches: b.Batches, Proposal: b.Proposal, StepSize: b.StepSize,
+		Estimate: MeanOfBatches, Rule: Corrected,
 	}
-	filled := m.(Metropolis)
-	return Barker{filled.Target, filled.BatchSize, filled.Batches, filled.Proposal, filled.StepSize}, nil
 }
 
-func (b Barker) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
-	problem, err := miniBatchProblem(d, b.Target, b.BatchSize, b.Batches)
+// Prepare implements Sampler.
+func (b Barker) Prepare(rows int) (Sampler, error) {
+	m, err := b.metropolis().ready("Barker", rows)
+	if err != nil {
+		return nil, err
+	}
+	return Barker{m.Target, m.BatchSize, m.Batches, m.Proposal, m.StepSize}, limits.Check("pbnn: Barker",
+		limits.Field("Batches", m.Batches, m.Batches >= 2, "at least 2, as one mini-batch has no variance"))
+}
+
+// Problem implements Sampler.
+func (b Barker) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+	problem, err := d.MiniBatches(b.Target, b.BatchSize, b.Batches)
 	return problem, barker{b.metropolis().kernel()}, err
 }
 
-// barker is one round for all chains. It carries the proposal of each, the log-ratio of its proposals, and mean, sum of squared deviations and number of the differences so far.
+// barker is the kernel of Barker's test: a move is a round of mini-batches for all chains. It carries the proposal of
+// each, the log-ratio of its proposals, and mean, sum of squared deviations and number of the differences so far.
 type barker struct{ kernel }
 
 var (
@@ -68,7 +78,8 @@ var (
 	_ mcmc.Tunable  = barker{}
 )
 
-// Tune implements mcmc.Tunable: for the random walk 0.158 is best in many dimensions (Agrawal, Vats, Latuszynski and Roberts 2023); for Langevin's proposal about that share of MALA's.
+// Tune implements mcmc.Tunable: for the random walk 0.158 is best in many dimensions (Agrawal, Vats, Latuszynski and
+// Roberts 2023); for Langevin's proposal about that share of MALA's.
 func (k barker) Tune() (stepSize, acceptance float64) {
 	if k.Proposal == Langevin {
 		return k.StepSize, 0.35
@@ -84,11 +95,10 @@ func (k barker) Start(_ random.Stream, s mcmc.State) mcmc.State {
 }
 
 // Move implements mcmc.Kernel.
-func (k barker) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	losses, ok := distribution.(mcmc.MiniBatchTarget)
-	if !ok {
-		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", distribution))
-	}
+func (k barker) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	losses := byMiniBatches(target)
 	count := s.Own["count"]
 	fresh := graph.Equal(count, graph.ZerosLike(count))
 	proposal, ratio := k.propose(rng, s.Phi, losses, tuning)
@@ -102,13 +112,15 @@ func (k barker) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, 
 	apart := graph.Sub(mean, s.Own["mean"])
 	total := graph.AddScalar(count, m)
 	mean = graph.Add(s.Own["mean"], graph.Div(graph.MulScalar(apart, m), total))
-	squares := graph.Add(graph.MulScalar(variance, m-1), graph.Div(graph.Mul(graph.Square(apart), graph.MulScalar(count, m)), total))
+	squares := graph.Add(graph.MulScalar(variance, m-1),
+		graph.Div(graph.Mul(graph.Square(apart), graph.MulScalar(count, m)), total))
 	squares = graph.Add(squares, s.Own["squares"])
 	noise := graph.Div(squares, graph.Mul(total, graph.AddScalar(total, -1))) // s, of the mean: eq. 25
 
 	dtype, chains := s.Phi.DType(), s.Phi.Shape().Dim(0)
 	logRatio := graph.Add(mean, ratio)
-	finite := graph.And(graph.And(graph.IsFinite(logRatio), graph.IsFinite(noise)), compute.RowsAll(graph.IsFinite(proposal), dtype))
+	finite := graph.And(graph.And(graph.IsFinite(logRatio), graph.IsFinite(noise)),
+		compute.RowsAll(graph.IsFinite(proposal), dtype))
 	done := graph.Or(graph.Not(finite), graph.LessOrEqual(noise, graph.OnesLike(noise)))
 	missing := graph.Sqrt(graph.Max(graph.OneMinus(noise), graph.ZerosLike(noise)))
 	missing = graph.Mul(missing, rng.Named("normal").Normal(dtype, chains))
@@ -141,16 +153,17 @@ const (
 
 func correctionAt(i int) float64 { return correctionWidth * float64(i-correctionCells/2) }
 
-// correction is the distribution of X_corr on the grid: probabilities whose convolution with a standard normal comes nearest to the logistic distribution in Kullback and Leibler's sense, by
-// Richardson (1972) and Lucy's (1974) iterations, which keep them positive. (Seita et al. solve least squares and cut off what is negative.)
+// correction is the distribution of X_corr on the grid: probabilities whose convolution with a standard normal comes
+// nearest to the logistic distribution in Kullback and Leibler's sense, by Richardson (1972) and Lucy's (1974)
+// iterations, which keep them positive. (Seita et al. solve least squares and cut off what is negative.)
 var correction = sync.OnceValue(func() []float64 {
 	logistic := func(x float64) float64 { return 1 / (4 * math.Pow(math.Cosh(x/2), 2)) }
 	var normal [correctionCells]float64 // by distance
-	var want, distribution [correctionCells]float64
+	var want, probabilities [correctionCells]float64
 	for i := range correctionCells {
 		normal[i] = distuv.UnitNormal.Prob(correctionWidth*float64(i)) * correctionWidth
 		want[i] = logistic(correctionAt(i)) * correctionWidth
-		distribution[i] = want[i]
+		probabilities[i] = want[i]
 	}
 	blur := func(x [correctionCells]float64) (out [correctionCells]float64) {
 		reach := int(9 / correctionWidth)
@@ -162,23 +175,23 @@ var correction = sync.OnceValue(func() []float64 {
 		return out
 	}
 	for range 600 {
-		quotient := blur(distribution)
+		quotient := blur(probabilities)
 		for i := range quotient {
 			quotient[i] = want[i] / quotient[i]
 		}
 		for i, q := range blur(quotient) {
-			distribution[i] *= q
+			probabilities[i] *= q
 		}
 	}
-	return distribution[:]
+	return probabilities[:]
 })
 
 // drawCorrection draws X_corr, [J]: a cell, and a place in it.
 func drawCorrection(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
-	distribution := correction()
-	cumulative := make([]float64, len(distribution))
+	probabilities := correction()
+	cumulative := make([]float64, len(probabilities))
 	sum := 0.0
-	for i, p := range distribution {
+	for i, p := range probabilities {
 		sum += p
 		cumulative[i] = sum
 	}

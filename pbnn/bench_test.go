@@ -30,7 +30,8 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 		{"line", bayesianLine(), 400, 32, Metropolis{Target: TargetFull{}, BatchSize: 20, StepSize: .01, Proposal: Langevin}},
 		{"line, all rows", bayesianLine(), 400, 32, AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{StepSize: .01}}},
 		{"network", network(60, 60), 50_000, 100, Metropolis{Target: TargetExpected{}, BatchSize: 100, StepSize: 1e-3}},
-		{"network, all rows", network(60, 60), 50_000, 100, AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: 1e-4}}},
+		{"network, all rows", network(60, 60), 50_000, 100,
+			AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: 1e-4}}},
 	} {
 		name := c.name
 		if m, ok := c.sampler.(Metropolis); ok {
@@ -43,7 +44,8 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 				if c.rows > 1000 {
 					moves = 4
 				}
-				result, err := Sample(context.Background(), c.model, data, c.sampler, Settings{Settings: mcmc.Settings{Chains: c.chains, Draws: 1, Thin: moves, WarmUp: 2, Seed: 1}})
+				result, err := Fit(context.Background(), c.model, c.sampler, dataset.Parts{Train: data},
+					Settings{Sampling: mcmc.Settings{Chains: c.chains, Draws: 1, Thin: moves, WarmUp: 2, Seed: 1}})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -53,8 +55,9 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 	}
 }
 
-// BenchmarkRowsPerStep is what a step takes of 10 000 rows of the conjugate regression, in rows and both places counted, by the samplers whose steps take as many rows as they need, and how far it gets: at the
-// step size of each that is about best.
+// BenchmarkRowsPerStep is what a step takes of 10 000 rows of the conjugate regression, in rows and both places
+// counted, by the samplers whose steps take as many rows as they need, and how far it gets: at the step size of each
+// that is about best.
 func BenchmarkRowsPerStep(b *testing.B) {
 	const rows = 10_000
 	data := line(rows)
@@ -65,19 +68,23 @@ func BenchmarkRowsPerStep(b *testing.B) {
 		{"penalty, full", Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 50, StepSize: step(.5, rows)}},
 		{"Barker, full", Barker{Target: TargetFull{}, BatchSize: 100, Batches: 10, StepSize: step(1, rows)}},
 		{"Confidence, full", Confidence{Target: TargetFull{}, BatchSize: 500, StepSize: step(1.2, rows)}},
-		{"penalty, 100 points", Metropolis{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 10, StepSize: step(.5, 100)}},
-		{"Barker, 100 points", Barker{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 3, StepSize: step(1, 100)}},
+		{"penalty, 100 points", Metropolis{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 10,
+			StepSize: step(.5, 100)}},
+		{"Barker, 100 points", Barker{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 3,
+			StepSize: step(1, 100)}},
 		{"Confidence, 100 points", Confidence{Target: TargetExpected{Points: 100}, BatchSize: 500, StepSize: step(1.2, 100)}},
 		{"Confidence, 10 points", Confidence{Target: TargetExpected{Points: 10}, BatchSize: 500, StepSize: step(1.2, 10)}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			sampler, err := c.sampler.prepared(rows)
+			sampler, err := c.sampler.Prepare(rows)
 			if err != nil {
 				b.Fatal(err)
 			}
 			mean, covariance := exact(data, sampler.Sampled().EffectivePoints(rows))
 			for b.Loop() {
-				r, err := SampleFrom(context.Background(), atExact(b, mean, covariance, 4), data, c.sampler, Settings{Settings: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: mcmc.NoWarmUp, Seed: 1, DType: compute.Float64, Engine: computetest.Go(b)}})
+				r, err := FitFrom(context.Background(), atExact(b, mean, covariance, 4), c.sampler, dataset.Parts{Train: data},
+					Settings{Sampling: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: mcmc.NoWarmUp, Seed: 1, DType: compute.Float64,
+						Engine: computetest.Go(b)}})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -91,10 +98,12 @@ func BenchmarkRowsPerStep(b *testing.B) {
 }
 
 func network(hidden ...int) bayes.Model {
-	return bayes.Model{Network: nn.MLP{Hidden: hidden, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
+	return bayes.Model{Network: nn.MLP{Hidden: hidden, Activation: nn.Tanh},
+		Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
 }
 
-// BenchmarkDigits is one move of 4 chains on the 10000 rows of MNIST's test part, n = 100 and M = 10: of a net of 20 units, and of its last layer alone.
+// BenchmarkDigits is one move of 4 chains on the 10000 rows of MNIST's test part, n = 100 and M = 10: of a net of 20
+// units, and of its last layer alone.
 func BenchmarkDigits(b *testing.B) { computetest.Bench(b, benchmarkDigits) }
 
 func benchmarkDigits(b *testing.B, _ *compute.Engine) {
@@ -106,8 +115,10 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 		name       string
 		stochastic bayes.Partition
 	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}} {
-		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{}, Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
-		mode, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data}, baseline.Settings{Epochs: 1, Seed: 1})
+		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{},
+			Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
+		mode, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data},
+			baseline.Settings{Epochs: 1, Seed: 1})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -116,7 +127,8 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 				const moves = 100
 				sampler := Metropolis{Target: TargetExpected{}, BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
 				for b.Loop() {
-					result, err := SampleFrom(context.Background(), mode.Posterior, data, sampler, Settings{Settings: mcmc.Settings{Draws: 1, Thin: moves, WarmUp: 2, Seed: 1}})
+					result, err := FitFrom(context.Background(), mode.Posterior, sampler, dataset.Parts{Train: data},
+						Settings{Sampling: mcmc.Settings{Draws: 1, Thin: moves, WarmUp: 2, Seed: 1}})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -19,35 +19,48 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): Metropolis' and Hastings' step, decided on as few rows as say with confidence how all of them
-// would decide. With u uniform, drawn first, the step on all rows accepts where
+// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): Metropolis' and Hastings' step,
+// decided on as few rows as say with confidence how all of them would decide. With u uniform, drawn first, the step on
+// all rows accepts where
 //
-//	Lambda = log p(theta') - log p(theta) + points mean_{i <= N} l_i + log q(theta | theta') - log q(theta' | theta) - log u > 0,   l_i = log p(y_i | x_i, theta') - log p(y_i | x_i, theta)
+//	Lambda = log p(theta') - log p(theta) + points mean_{i <= N} l_i + log q(theta | theta') - log q(theta' | theta)
+//	         - log u > 0
+//	l_i    = log p(y_i | x_i, theta') - log p(y_i | x_i, theta)
 //
-// in which points is N for TargetFull. Rows are drawn without replacement, BatchSize at a time; by t of them the mean is known to c_t, and at t = BatchSize, Growth BatchSize, Growth^2 BatchSize and so on the
-// step is decided by the sign of the estimate of Lambda if this is points c_t away from 0; at the latest by all rows, which are certain. c_t is the empirical bound of Bernstein and Serfling (Bardenet and
-// Maillard 2015, theorem 4.3), which holds with probability 1 - delta,
+// in which points is N for TargetFull. Rows are drawn without replacement, BatchSize at a time. After t of them the
+// mean of the l_i is known to within c_t. At t = BatchSize, Growth BatchSize, Growth^2 BatchSize and so on the step is
+// decided by the sign of the estimate of Lambda if its distance from 0 is at least points c_t; at the latest by all
+// rows, which are certain. c_t is the empirical bound of Bernstein and Serfling (Bardenet and Maillard 2015, theorem
+// 4.3), which holds with probability 1 - delta,
 //
-//	c_t = sd_t sqrt(2 rho_t log(5/delta) / t) + kappa R log(5/delta) / t,   kappa = 7/3 + 3/sqrt(2),   rho_t = 1 - (t-1)/N, beyond half of the rows (1 - t/N) (1 + 1/t)
+//	c_t   = sd_t sqrt(2 rho_t log(5/delta) / t) + kappa R log(5/delta) / t,   kappa = 7/3 + 3/sqrt(2)
+//	rho_t = 1 - (t-1)/N, or (1 - t/N) (1 + 1/t) for t > N/2
 //
-// where sd_t is the standard deviation of the l_i so far and R their range over all rows. It is needed on one side only: which decision would be wrong is settled before rows are drawn. Error is shared in equal
-// parts by the looks before the last (the authors give early looks more): a step is decided wrongly with a probability of at most Error, whatever the distribution of the l_i, so that a step's distribution is within Error of
-// that on all rows in total variation. Unlike the penalty and Barker's test it asks for no Gaussian noise.
+// where sd_t is the standard deviation of the l_i so far and R their range over all rows. A one-sided bound is enough:
+// the sign of Lambda on all rows is fixed before rows are drawn, so that an estimate can be wrong in one direction
+// only. Error is shared in equal parts by the looks before the last (the authors give early looks more). So a step is
+// decided wrongly with a probability of at most Error, whatever the distribution of the l_i, and its distribution is
+// within Error of that on all rows in total variation. Unlike the penalty and Barker's test it asks for no Gaussian
+// noise.
 //
-// R must be a bound, and for a network no cheap one is known. With Lipschitz it is 2 Lipschitz |theta' - theta|. Without, the range of the rows so far stands for it: c_t is then no bound
-// where few rows have differences far from the others', and a step may be decided before any of them is seen.
+// R must be a bound, and for a network no cheap one is known. With Lipschitz it is 2 Lipschitz |theta' - theta|.
+// Without, the range of the rows so far stands for it: c_t is then no bound where few rows have differences far from
+// the others', and a step may be decided before any of them is seen.
 //
-// How many rows a step takes depends on how far Lambda is from 0 in units of points sd/sqrt(t). For TargetFull both are about 1 where t is about N: nearly all rows are looked at, as the authors found, who mend it
-// by Taylor expansions of the l_i about a mode, which are not done here. For TargetExpected a part suffices: of 10 000 rows of a linear regression with three parameters 99 % for TargetFull, half for 100 points, a quarter for
-// 10 (BenchmarkRowsPerStep; Barker's test takes 1.7 times the rows, and a 25th of them for 100 points). All chains look at the same rows, and go in step: those that have decided wait for the others, so that with
-// many chains a step takes as long as the slowest's. Result.RowsPerStep has what the chains needed, Result.Passes what was evaluated, waiting included.
+// How many rows a step takes depends on how far Lambda is from 0 in units of points sd/sqrt(t). For TargetFull both are
+// about 1 where t is about N: nearly all rows are looked at, as the authors found, who mend it by Taylor expansions of
+// the l_i about a mode, which are not done here. For TargetExpected a part suffices, the smaller the fewer its points
+// (BenchmarkRowsPerStep measures it). All chains look at the same rows and go in step: those that have decided wait for
+// the others, so that with many chains a step takes as long as the slowest's. Result.RowsPerStep has what the chains
+// needed, Result.Passes what was evaluated, waiting included.
 type Confidence struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
-	BatchSize int             `json:"batch_size"` // n, rows of a round, at least 2; default 100, or all rows if there are fewer
+	BatchSize int             `json:"batch_size"` // n of a round, at least 2; default 100, or all rows if there are fewer
 	Growth    float64         `json:"growth"`     // gamma, above 1: of the number of rows from look to look; default 2
-	Error     float64         `json:"error"`      // delta, in (0, 1): probability that a step is decided wrongly; default 0.05
-	// Lipschitz is such that |l_i| <= Lipschitz |theta' - theta| for all rows and places: for a Bernoulli likelihood without hidden layers the largest length of a row's standardised features with a 1 for the
-	// bias; for a Categorical one, sqrt(2) times that. Default 0: none is known.
+	Error     float64         `json:"error"`      // delta, in (0, 1): a wrong decision's probability; default 0.05
+	// Lipschitz is such that |l_i| <= Lipschitz |theta' - theta| for all rows and places: for a Bernoulli likelihood
+	// without hidden layers the largest length of a row's standardised features with a 1 for the bias; for a Categorical
+	// one, sqrt(2) times that. Default 0: none is known.
 	Lipschitz float64  `json:"lipschitz"`
 	Proposal  Proposal `json:"proposal"`  // default RandomWalk; Langevin takes its gradient from BatchSize other rows
 	StepSize  float64  `json:"step_size"` // h = sqrt(2 eta); 0: a warm-up chooses
@@ -55,7 +68,7 @@ type Confidence struct {
 
 var _ Sampler = Confidence{}
 
-// Law implements Sampler.
+// Sampled implements Sampler.
 func (c Confidence) Sampled() Target { return c.Target }
 
 // RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
@@ -63,7 +76,8 @@ func (c Confidence) RowsPerMove(rows int) int {
 	return Metropolis{Proposal: c.Proposal, BatchSize: c.BatchSize, Batches: 1}.RowsPerMove(rows)
 }
 
-func (c Confidence) prepared(rows int) (Sampler, error) {
+// Prepare implements Sampler.
+func (c Confidence) Prepare(rows int) (Sampler, error) {
 	c.BatchSize = cmp.Or(c.BatchSize, min(100, rows))
 	c.Growth = cmp.Or(c.Growth, 2)
 	c.Error = cmp.Or(c.Error, .05)
@@ -72,34 +86,34 @@ func (c Confidence) prepared(rows int) (Sampler, error) {
 		return nil, noTarget("Confidence", "TargetFull{} or TargetExpected{}")
 	}
 	if err := limits.Check("pbnn: Confidence",
-		limits.Field("BatchSize", c.BatchSize, c.BatchSize >= 2 && c.BatchSize <= rows, fmt.Sprintf("from 2 to the %d rows of the data", rows)),
+		batchSize(c.BatchSize, 2, rows),
 		limits.Field("Growth", c.Growth, c.Growth > 1 && !math.IsInf(c.Growth, 1), "above 1 and finite"),
 		limits.Field("Error", c.Error, c.Error > 0 && c.Error < 1, "above 0 and below 1"),
-		limits.Field("Lipschitz", c.Lipschitz, c.Lipschitz >= 0 && !math.IsInf(c.Lipschitz, 1), "0 (the range of the rows so far) or more, and finite"),
+		limits.Field("Lipschitz", c.Lipschitz, c.Lipschitz >= 0 && !math.IsInf(c.Lipschitz, 1),
+			"0 (the range of the rows so far) or more, and finite"),
 	); err != nil {
 		return nil, err
 	}
-	c.Target = c.Target.fixed(c.BatchSize)
-	if err := c.kernel(rows).Check(0); err != nil {
-		return nil, err
-	}
-	return c, c.Target.check(rows)
+	c.Target = c.Target.ForBatchSize(c.BatchSize)
+	return c, c.kernel(rows).Check(0)
 }
 
 func (c Confidence) kernel(rows int) confident {
 	return confident{
 		kernel: kernel{Proposal: c.Proposal, Estimate: MeanOfBatches, Rule: Naive, StepSize: c.StepSize},
-		Rows:   rows, BatchSize: c.BatchSize, Growth: c.Growth, Error: c.Error, Range: 2 * c.Lipschitz * c.Target.EffectivePoints(rows),
+		Rows:   rows, BatchSize: c.BatchSize, Growth: c.Growth, Error: c.Error,
+		Range: 2 * c.Lipschitz * c.Target.EffectivePoints(rows),
 	}
 }
 
-func (c Confidence) problem(d *prepared) (mcmc.Problem, mcmc.Kernel, error) {
-	problem, err := miniBatchProblem(d, c.Target, c.BatchSize, 1)
+// Problem implements Sampler.
+func (c Confidence) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+	problem, err := d.MiniBatches(c.Target, c.BatchSize, 1)
 	byMiniBatch := problem.Target
 	problem.Target = func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
 		return rowByRow{byMiniBatch(data, inputs).(miniBatches), inputs[0]}
 	}
-	order := &rowOrder{seed: d.settings.Seed, rows: d.rows, size: c.BatchSize}
+	order := &rowOrder{seed: d.Sampling.Seed, rows: d.rows, size: c.BatchSize}
 	problem.HostInputs = &mcmc.HostInputs{Blank: []any{order.of(0, 0)}, Inputs: order.next}
 	return problem, c.kernel(d.rows), err
 }
@@ -113,13 +127,17 @@ type rowByRow struct {
 var _ mcmc.MiniBatchTarget = rowByRow{}
 
 // Differences implements mcmc.MiniBatchTarget: log p(to) - log p(from) + points l_i, [J, n].
-func (t rowByRow) Differences(_ random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
+func (t rowByRow) Differences(
+	_ random.Stream, from, to *graph.Node,
+) (estimates, variance *graph.Node, degrees float64) {
 	byRow := t.differences(batchOf(t.data, t.numbers), from, to)
 	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from)) // [J]
-	return graph.Add(graph.MulScalar(byRow, t.points), graph.BroadcastToShape(graph.ExpandAxes(prior, 1), byRow.Shape())), nil, 0
+	return graph.Add(graph.MulScalar(byRow, t.points), graph.BroadcastToShape(graph.ExpandAxes(prior, 1), byRow.Shape())),
+		nil, 0
 }
 
-// rowOrder gives each round of a transition its rows: the next ones of a permutation of all rows that is drawn for the transition, by the seed and the number of its first move.
+// rowOrder gives each round of a transition its rows: the next ones of a permutation of all rows that is drawn for the
+// transition, by the seed and the number of its first move.
 type rowOrder struct {
 	seed       uint64
 	rows, size int
@@ -128,7 +146,8 @@ type rowOrder struct {
 	order []int32 // nil: none is drawn yet
 }
 
-// next implements mcmc.Ask: where no chain is in a transition all begin one, else those that are in one have made the same rounds.
+// next gives mcmc.HostInputs its rows: where no chain is in a transition all begin one, else those that are in one have
+// made the same rounds.
 func (o *rowOrder) next(_ context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 	rounds, err := compute.Float64s(carried["rounds"])
 	if err != nil {
@@ -138,7 +157,8 @@ func (o *rowOrder) next(_ context.Context, move int, carried map[string]*tensors
 	return []any{o.of(move-round, round)}, nil
 }
 
-// of are the rows of a round of the transition that begins with the first move, int32 [n, 1]. A last round that has fewer rows is filled up: the kernel does not look at what is too much.
+// of are the rows of a round of the transition that begins with the first move, int32 [n, 1]. A last round that has
+// fewer rows is filled up: the kernel does not look at what is too much.
 func (o *rowOrder) of(first, round int) *tensors.Tensor {
 	if o.order == nil || o.first != first {
 		o.first, o.order = first, make([]int32, o.rows)
@@ -153,15 +173,16 @@ func (o *rowOrder) of(first, round int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(rows, o.size, 1)
 }
 
-// confident is one round for all chains. It carries the proposal of each, the log-ratio of its proposals less log u, how many rounds the transition has had, 0 for a chain that has decided, and mean, sum of
-// squared deviations and extremes of the rows' differences so far.
+// confident is one round for all chains. It carries the proposal of each, the log-ratio of its proposals less log u,
+// how many rounds the transition has had, 0 for a chain that has decided, and mean, sum of squared deviations and
+// extremes of the rows' differences so far.
 type confident struct {
 	kernel
 	Rows      int     `json:"rows"` // N
 	BatchSize int     `json:"batch_size"`
 	Growth    float64 `json:"growth"`
 	Error     float64 `json:"error"`
-	Range     float64 `json:"range"` // R / |theta' - theta|, of the differences with their factor; 0: what the rows so far show
+	Range     float64 `json:"range"` // points R / |theta' - theta|; 0: what the rows so far show
 }
 
 var (
@@ -178,7 +199,8 @@ func (k confident) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	return s
 }
 
-// looks says after which rounds a step may be decided before all rows are seen, and how many those are: after Growth^k, rounded up.
+// looks says after which rounds a step may be decided before all rows are seen, and how many those are: after Growth^k,
+// rounded up.
 func (k confident) looks() (after []bool, count int) {
 	after = make([]bool, (k.Rows+k.BatchSize-1)/k.BatchSize)
 	for t := 1.0; int(math.Ceil(t)) < len(after); t *= k.Growth {
@@ -190,22 +212,23 @@ func (k confident) looks() (after []bool, count int) {
 	return after, count
 }
 
-// bernsteinSerfling are the factors of the standard deviation and of the range in c_t, scalars, for t, a scalar, of the rows and the logarithm of 5/delta.
+// bernsteinSerfling are the factors of the standard deviation and of the range in c_t, scalars, for t, a scalar, of the
+// rows and the logarithm of 5/delta.
 func bernsteinSerfling(t *graph.Node, rows int, logarithm float64) (ofStdDev, ofRange *graph.Node) {
 	n := float64(rows)
 	early := graph.OneMinus(graph.DivScalar(graph.AddScalar(t, -1), n))
 	late := graph.Mul(graph.OneMinus(graph.DivScalar(t, n)), graph.AddScalar(graph.Reciprocal(t), 1))
 	rho := graph.Where(graph.LessOrEqual(t, graph.ConstAs(t, n/2)), early, late)
 	kappa := 7./3 + 3/math.Sqrt2
-	return graph.Sqrt(graph.Div(graph.MulScalar(rho, 2*logarithm), t)), graph.MulScalar(graph.Reciprocal(t), kappa*logarithm)
+	return graph.Sqrt(graph.Div(graph.MulScalar(rho, 2*logarithm), t)),
+		graph.MulScalar(graph.Reciprocal(t), kappa*logarithm)
 }
 
 // Move implements mcmc.Kernel.
-func (k confident) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	rows, ok := distribution.(mcmc.MiniBatchTarget)
-	if !ok {
-		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by rows", distribution))
-	}
+func (k confident) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	rows := byMiniBatches(target)
 	g, dtype, chains := s.Phi.Graph(), s.Phi.DType(), s.Phi.Shape().Dim(0)
 	zero := graph.Zeros(g, s.PerParticle())
 	spread := func(x *graph.Node) *graph.Node { return graph.BroadcastToDims(x, chains) }
@@ -236,7 +259,8 @@ func (k confident) Move(rng random.Stream, s mcmc.State, distribution mcmc.Targe
 	low, high := graph.ReduceMin(only(differences, math.Inf(1)), 1), graph.ReduceMax(only(differences, math.Inf(-1)), 1)
 	low, high = graph.Min(low, own("low", low)), graph.Max(high, own("high", high))
 	apart := graph.Sub(mean, own("mean", zero))
-	squares = graph.Add(graph.Add(squares, own("squares", zero)), graph.Mul(graph.Square(apart), graph.Div(graph.Mul(before, m), total)))
+	squares = graph.Add(graph.Add(squares, own("squares", zero)),
+		graph.Mul(graph.Square(apart), graph.Div(graph.Mul(before, m), total)))
 	mean = graph.Add(own("mean", zero), graph.Mul(apart, graph.Div(m, total)))
 
 	after, looks := k.looks()
@@ -245,7 +269,8 @@ func (k confident) Move(rng random.Stream, s mcmc.State, distribution mcmc.Targe
 		width = graph.MulScalar(graph.Sqrt(compute.RowSums(graph.Square(graph.Sub(proposal, s.Phi)))), k.Range)
 	}
 	ofStdDev, ofRange := bernsteinSerfling(total, k.Rows, math.Log(5*float64(max(1, looks))/k.Error))
-	bound := graph.Add(graph.Mul(graph.Sqrt(graph.Div(squares, total)), ofStdDev), graph.Mul(width, ofRange)) // c_t, with the factor
+	deviation := graph.Sqrt(graph.Div(squares, total))
+	bound := graph.Add(graph.Mul(deviation, ofStdDev), graph.Mul(width, ofRange)) // points c_t
 	lambda := graph.Add(mean, level)
 	finite := graph.And(graph.IsFinite(lambda), compute.RowsAll(graph.IsFinite(proposal), dtype))
 	look := graph.Gather(graph.Const(g, after), graph.Reshape(graph.ConvertDType(round, dtypes.Int32), 1))

@@ -10,13 +10,15 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// c_t by Bardenet and Maillard's formula, worked out apart, and by what it must do: 0 by all rows, and hold with its probability for samples of a population.
+// c_t by Bardenet and Maillard's formula, worked out apart, and by what it must do: 0 by all rows, and hold with its
+// probability for samples of a population.
 func TestBernsteinSerfling(t *testing.T) {
 	const rows = 50
 	ts := []float64{2, 25, 26, 49, 50}
@@ -34,12 +36,14 @@ func TestBernsteinSerfling(t *testing.T) {
 			ofStdDev = append(ofStdDev, math.Sqrt(2*rho*3/n))
 			ofRange = append(ofRange, (7./3+3/math.Sqrt2)*3/n)
 		}
-		computetest.Near(t, "factor of the standard deviation", out[0], ofStdDev, 1e-4) // 0 by all rows but for rounding under the root
+		// The last, by all rows, is 0 but for rounding under the root.
+		computetest.Near(t, "factor of the standard deviation", out[0], ofStdDev, 1e-4)
 		computetest.Near(t, "factor of the range", out[1], ofRange, 1e-6)
 	})
 }
 
-// A round's rows are the next of a permutation of all; another transition or seed has another; a resumed run finds the same.
+// A round's rows are the next of a permutation of all; another transition or seed has another; a resumed run finds the
+// same.
 func TestRowOrder(t *testing.T) {
 	draw := func(o *rowOrder, first, round int) []int32 {
 		var rows []int32
@@ -68,14 +72,17 @@ func TestRowOrder(t *testing.T) {
 	if slices.Equal(first, draw(o, 8, 0)) || slices.Equal(first, draw(&rowOrder{seed: 5, rows: 23, size: 5}, 7, 0)) {
 		t.Error("another transition or seed has the same rows")
 	}
-	// Move 9 is the third round of the transition that began with move 7, where some chains have decided; with none in a transition it begins one.
+	// Move 9 is the third round of the transition that began with move 7, where some chains have decided; with none in a
+	// transition it begins one.
 	for round, carried := range map[int][]float64{2: {0, 2, 2}, 0: {0, 0, 0}} {
-		asked, err := o.next(context.Background(), 9, map[string]*tensors.Tensor{"rounds": compute.Floats(compute.Float64, carried, 3)})
+		asked, err := o.next(context.Background(), 9,
+			map[string]*tensors.Tensor{"rounds": compute.Floats(compute.Float64, carried, 3)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []int32
-		if err := asked[0].(*tensors.Tensor).ConstFlatData(func(flat any) { got = slices.Clone(flat.([]int32)) }); err != nil {
+		err = asked[0].(*tensors.Tensor).ConstFlatData(func(flat any) { got = slices.Clone(flat.([]int32)) })
+		if err != nil {
 			t.Fatal(err)
 		}
 		if want := draw(o, 9-round, round); !slices.Equal(got, want) {
@@ -90,7 +97,8 @@ func TestLooks(t *testing.T) {
 		rows, size int
 		growth     float64
 		want       []int
-	}{{1000, 100, 2, []int{0, 1, 3, 7}}, {1000, 100, 1.5, []int{0, 1, 2, 3, 5, 7}}, {1050, 100, 10, []int{0, 9}}, {100, 100, 2, nil}, {101, 100, 2, []int{0}}} {
+	}{{1000, 100, 2, []int{0, 1, 3, 7}}, {1000, 100, 1.5, []int{0, 1, 2, 3, 5, 7}}, {1050, 100, 10, []int{0, 9}},
+		{100, 100, 2, nil}, {101, 100, 2, []int{0}}} {
 		after, count := confident{Rows: c.rows, BatchSize: c.size, Growth: c.growth}.looks()
 		var got []int
 		for i, look := range after {
@@ -116,8 +124,9 @@ func (l shown) Differences(random.Stream, *Node, *Node) (estimates, variance *No
 	return l.values, nil, 0
 }
 
-// Each chain decides in the round, and in the way, that the rule says, worked out here from the rows' differences so far; one that has decided waits; a round that is not full counts what it has; and a
-// difference that is not finite rejects its own chain alone.
+// Each chain decides in the round, and in the way, that the rule says, worked out here from the rows' differences so
+// far; one that has decided waits; a round that is not full counts what it has; and a difference that is not finite
+// rejects its own chain alone.
 func TestConfidenceDecides(t *testing.T) {
 	const chains, rows, size = 40, 43, 5
 	rng := rand.New(rand.NewPCG(8, 9))
@@ -132,7 +141,8 @@ func TestConfidenceDecides(t *testing.T) {
 	differences[3][12] = math.NaN()
 	names := []string{"proposal", "level", "mean", "squares", "low", "high", "rounds"}
 	for _, width := range []float64{0, 5} {
-		k := confident{kernel: kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Naive, StepSize: 1}, Rows: rows, BatchSize: size, Growth: 1.5, Error: .3, Range: width}
+		k := confident{kernel: kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Naive, StepSize: 1}, Rows: rows,
+			BatchSize: size, Growth: 1.5, Error: .3, Range: width}
 		after, looks := k.looks()
 		computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 			move := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
@@ -188,8 +198,10 @@ func TestConfidenceDecides(t *testing.T) {
 					lambda := mean + level[j]
 					finite := !math.IsNaN(mean)
 					now := !decided[j] && (!finite || len(seen) == rows || after[round] && math.Abs(lambda) >= bound)
-					if now != (out[1][j] == 1) || now && (finite && lambda > 0) != (out[2][j] == 1) || now && finite == (out[3][j] == 1) {
-						t.Errorf("chain %d, round %d: complete %v, accepted %v, not finite %v; lambda %.3f, bound %.3f, want decided %v", j, round, out[1][j], out[2][j], out[3][j], lambda, bound, now)
+					if now != (out[1][j] == 1) || now && (finite && lambda > 0) != (out[2][j] == 1) || now &&
+						finite == (out[3][j] == 1) {
+						t.Errorf("chain %d, round %d: complete %v, accepted %v, not finite %v; lambda %.3f, bound %.3f, want decided %v",
+							j, round, out[1][j], out[2][j], out[3][j], lambda, bound, now)
 					}
 					if now {
 						decided[j] = true
@@ -217,7 +229,8 @@ func TestConfidenceDecides(t *testing.T) {
 				args[2] = column(proposal)
 			}
 			if accepted < 5 || accepted > 35 || early < 5 || early > 35 || nonFinite != 1 || slices.Contains(decided, false) {
-				t.Errorf("accepted %d, %d before all rows, %d not finite, decided %v: the test has nothing to say", accepted, early, nonFinite, decided)
+				t.Errorf("accepted %d, %d before all rows, %d not finite, decided %v: the test has nothing to say", accepted,
+					early, nonFinite, decided)
 			}
 			if rounds := args[8].([]float64); slices.Max(rounds) != 0 {
 				t.Errorf("rounds %v after all have decided", rounds)
@@ -229,17 +242,19 @@ func TestConfidenceDecides(t *testing.T) {
 // With all rows in one round it is Metropolis' algorithm on all rows, draw by draw, for either target.
 func TestConfidenceByAllRows(t *testing.T) {
 	engine, data := computetest.Go(t), line(30)
-	for target, all := range map[FromMiniBatches]FromAllRows{TargetFull{}: TargetFullData{}, TargetExpected{Points: 7}: TargetTempered{Points: 7}} {
-		got, err := Sample(context.Background(), bayesianLine(), data, Confidence{Target: target, BatchSize: 30, StepSize: .2}, quick(engine))
+	for target, all := range map[FromMiniBatches]FromAllRows{TargetFull{}: TargetFullData{},
+		TargetExpected{Points: 7}: TargetTempered{Points: 7}} {
+		got, err := fitLine(Confidence{Target: target, BatchSize: 30, StepSize: .2}, data, quick(engine))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := Sample(context.Background(), bayesianLine(), data, AllRows{Target: all, Kernel: mcmc.RandomWalkMetropolis{StepSize: .2}}, quick(engine))
+		want, err := fitLine(AllRows{Target: all, Kernel: mcmc.RandomWalkMetropolis{StepSize: .2}}, data, quick(engine))
 		if err != nil {
 			t.Fatal(err)
 		}
 		computetest.Near(t, target.String(), flat(t, got), flat(t, want), 1e-9)
-		if accepted := want.Chains.Chains[0].Accepted; accepted == 0 || accepted == 20 || got.Chains.Chains[0].Accepted != accepted {
+		if accepted := want.Chains.Chains[0].Accepted; accepted == 0 || accepted == 20 ||
+			got.Chains.Chains[0].Accepted != accepted {
 			t.Errorf("%s: accepted %d and %d", target, got.Chains.Chains[0].Accepted, accepted)
 		}
 	}
@@ -248,7 +263,8 @@ func TestConfidenceByAllRows(t *testing.T) {
 	}
 }
 
-// On the conjugate regression, by the same test as the penalty, with an Error whose share is far below what the test can see; most steps are decided before all rows are seen.
+// On the conjugate regression, by the same test as the penalty, with an Error whose share is far below what the test
+// can see; most steps are decided before all rows are seen.
 func TestConfidenceIsExact(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -260,15 +276,20 @@ func TestConfidenceIsExact(t *testing.T) {
 		sampler Confidence
 		share   float64 // of the rows that a step takes at most
 	}{
-		{"expected", 4000, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 1000, Error: .01, StepSize: step(1.5, 2)}, .9},
-		{"full", rowsOfLine, Confidence{Target: TargetFull{}, BatchSize: 100, Error: .01, StepSize: step(1.2, rowsOfLine)}, 1},
-		{"Langevin, expected", 200, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 100, Error: .01, Proposal: Langevin, StepSize: step(1.2, 2)}, 1},
+		{"expected", 4000, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 1000, Error: .01,
+			StepSize: step(1.5, 2)}, .9},
+		{"full", rowsOfLine, Confidence{Target: TargetFull{}, BatchSize: 100, Error: .01, StepSize: step(1.2, rowsOfLine)},
+			1},
+		{"Langevin, expected", 200, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 100, Error: .01,
+			Proposal: Langevin, StepSize: step(1.2, 2)}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := line(c.rows)
-			mean, covariance := exact(data, c.sampler.Target.fixed(0).EffectivePoints(c.rows))
-			s := Settings{Settings: mcmc.Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}}
-			result, err := SampleFrom(context.Background(), atExact(t, mean, covariance, 8), data, c.sampler, s)
+			mean, covariance := exact(data, c.sampler.Target.ForBatchSize(0).EffectivePoints(c.rows))
+			s := Settings{Sampling: mcmc.Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
+				Engine: computetest.Go(t)}}
+			result, err := FitFrom(context.Background(), atExact(t, mean, covariance, 8), c.sampler, dataset.Parts{Train: data},
+				s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +299,8 @@ func TestConfidenceIsExact(t *testing.T) {
 				places = 4
 			}
 			share := result.RowsPerStep / places / float64(c.rows)
-			t.Logf("p %.2g: %s; acceptance %.2f, %.2f of the rows a step, %.0f passes, %d moves, %s", p, what, result.Acceptance, share, result.Passes, result.Chains.Moves, result.Chains.Elapsed)
+			t.Logf("p %.2g: %s; acceptance %.2f, %.2f of the rows a step, %.0f passes, %d moves, %s", p, what,
+				result.Acceptance, share, result.Passes, result.Chains.Moves, result.Chains.Elapsed)
 			if p < 1e-3 {
 				t.Errorf("%s, p %.2g", what, p)
 			}

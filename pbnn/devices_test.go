@@ -1,7 +1,6 @@
 package pbnn
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,7 +10,8 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// The draws do not depend on how many devices share the chains, beyond rounding. Mini-batches have as many rows as there are chains, so that only the names of what is shared tell the two apart.
+// The draws do not depend on how many devices share the chains, beyond rounding. Mini-batches have as many rows as
+// there are chains, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
 	for _, c := range []struct {
@@ -19,7 +19,8 @@ func TestDevices(t *testing.T) {
 		long    bool
 	}{
 		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2}, false},
-		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, Proposal: Langevin, Estimate: WithinBatches, StepSize: .2}, true},
+		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, Proposal: Langevin, Estimate: WithinBatches,
+			StepSize: .2}, true},
 		{Barker{Target: TargetFull{}, BatchSize: 4, Batches: 4, StepSize: .2}, true},
 		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 4, StepSize: .4}, false},
 		{Unadjusted{Target: TargetFull{}, BatchSize: 4, Kernel: mcmc.SGLD{StepSize: .001}}, true},
@@ -31,8 +32,9 @@ func TestDevices(t *testing.T) {
 		t.Run(strings.TrimPrefix(fmt.Sprintf("%T", c.sampler), "pbnn."), func(t *testing.T) {
 			var want []float64
 			for _, devices := range []int{1, 2} {
-				s := Settings{Settings: mcmc.Settings{Chains: 4, Draws: 5, WarmUp: 2, Seed: 7, DType: compute.Float64, Engine: engine, Devices: devices}}
-				r, err := Sample(context.Background(), bayesianLine(), line(30), c.sampler, s)
+				s := Settings{Sampling: mcmc.Settings{Chains: 4, Draws: 5, WarmUp: 2, Seed: 7, DType: compute.Float64,
+					Engine: engine, Devices: devices}}
+				r, err := fitLine(c.sampler, line(30), s)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,9 +52,10 @@ func TestDevices(t *testing.T) {
 }
 
 func TestDevicesErrors(t *testing.T) {
-	s := Settings{Settings: mcmc.Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)}}
-	_, err := Sample(context.Background(), bayesianLine(), line(30), Metropolis{Target: TargetFull{}, StepSize: .1}, s)
-	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
+	s := Settings{Sampling: mcmc.Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)}}
+	_, err := fitLine(Metropolis{Target: TargetFull{}, StepSize: .1}, line(30), s)
+	if err == nil || !strings.Contains(err.Error(),
+		"Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
 		t.Errorf("chains that cannot be shared: error %v", err)
 	}
 }

@@ -1,53 +1,78 @@
-// Package pbnn samples Bayesian neural networks by Metropolis' algorithm on mini-batches, with a penalty for the noise that mini-batches bring: penalty Bayesian neural networks
-// (PBNN), after the penalty method of Ceperley and Dewing (1999).
+// Package pbnn samples Bayesian neural networks by Metropolis' algorithm on mini-batches, with a penalty for the noise
+// that mini-batches bring: penalty Bayesian neural networks (PBNN), after the penalty method of Ceperley and Dewing
+// (1999).
 //
 // # The algorithm
 //
-// Metropolis' algorithm proposes theta' and accepts it by the difference of the losses, L(theta') - L(theta), L being minus the log-posterior. From mini-batches only an
-// estimate delta of the difference is known. To accept with probability min(1, exp(-delta)) as if it were exact is wrong, however unbiased delta is: by Jensen's inequality
-// noise lets too much pass, and the chain samples too wide a distribution. If delta is Gaussian about the difference, with variance sigma^2, then
+// Metropolis' algorithm proposes theta' and accepts it by the difference of the losses, L(theta') - L(theta), L being
+// minus the log-posterior. From mini-batches only an estimate delta of the difference is known. To accept with
+// probability min(1, exp(-delta)) as if it were exact is wrong, however unbiased delta is: by Jensen's inequality noise
+// lets too much pass, and the chain samples too wide a distribution. If delta is Gaussian about the difference, with
+// variance sigma^2, then
 //
 //	A(theta', theta) = min(1, q(theta | theta') / q(theta' | theta) exp(-delta - sigma^2/2))
 //
-// is right: averaged over the noise it is in detailed balance with exp(-L). The price is paid in acceptance, which falls as exp(-sigma^2/2) does. A step, for all chains
-// at once in one compiled graph (kernel.Move; Algorithm 1 of the paper):
+// is right: averaged over the noise it is in detailed balance with exp(-L). The price is paid in acceptance, which
+// falls as exp(-sigma^2/2) does. A step, for all chains at once in one compiled graph (kernel.Move; Algorithm 1 of the
+// paper):
 //
 //	(a) propose theta' ~ q(. | theta): a random walk, or Langevin's step with a gradient from mini-batches of its own
-//	(b) draw M mini-batches of n of the N rows; d_i = L_i(theta') - L_i(theta), both losses on mini-batch i; delta = mean of d_i       (eq. 24)
-//	(c) sigma^2 = sum_i (d_i - delta)^2 / (M (M-1))                                                                                 (eq. 25)
+//	(b) draw M mini-batches of n of the N rows; d_i = L_i(theta') - L_i(theta), both losses on mini-batch i;
+//	    delta = mean of d_i                                                                                (eq. 24)
+//	(c) sigma^2 = sum_i (d_i - delta)^2 / (M (M-1))                                                        (eq. 25)
 //	(d) the acceptance A above, with a correction for sigma^2 being an estimate
 //	(e, f) accept if u < A, u uniform on (0, 1)
 //
 // # What is sampled
 //
-// With the factor N/n in the loss of a mini-batch the distribution is the posterior given all rows (TargetFull). Without it, it is the posterior that n points give in the mean
-// (TargetExpected): n is then a knob by which the predictive distribution is calibrated. The targets are types, and a Result names its own.
+// N is the number of rows throughout, n that of a mini-batch, M the number of mini-batches. With the factor N/n in the
+// loss of a mini-batch the distribution is the posterior given all rows (TargetFull).
+// Without it, it is the posterior that n points give in the mean (TargetExpected): n is then a knob by which the
+// predictive distribution is calibrated. The targets are types, and a Result names its own.
 //
-// The paper keeps the expected posterior apart from the tempered one, whose likelihood is raised to the power n/N, since the first is defined by new data for each
-// mini-batch. With N rows that stay the same the mean of the losses without N/n is the tempered loss: what Metropolis with TargetExpected converges to is
-// TargetTempered{N: n} to the letter, at a cost of M n rows instead of N; the tests hold it to that. What differs in practice differs by the noise: small n and M, where
-// delta is not Gaussian or sigma^2 badly known.
+// The paper keeps the expected posterior apart from the tempered one, whose likelihood is raised to the power n/N,
+// since the first is defined by new data for each mini-batch. With N rows that stay the same the mean of the losses
+// without N/n is the tempered loss: what Metropolis with TargetExpected converges to is TargetTempered{Points: n} to
+// the letter, at a cost of M n rows instead of N; the tests hold it to that. What differs in practice differs by the
+// noise: small n and M, where delta is not Gaussian or sigma^2 badly known.
 //
 // # How large n and M should be
 //
-// Near the mode, for a step of k posterior widths in each of D coordinates, sigma^2 is about k^2 D N/(n M) for TargetFull and k^2 D/M for TargetExpected. A sigma^2 about 1 costs
-// little; at 10 nothing moves. So the full posterior of a large network needs small steps or large parts of the data, and the expected one does not: that is where the method is
-// cheap. Metropolis.Noise asks for a sigma^2, and n and M are raised before the first draw until trial runs show it. Few mini-batches know their variance badly: take M of 10 and more, the
-// rule Corrected (the default), or the Estimate WithinBatches.
+// Near the mode, for a step of k posterior widths in each of D coordinates, sigma^2 is about k^2 D N/(n M) for
+// TargetFull and k^2 D/M for TargetExpected. A sigma^2 about 1 costs little; at 10 nothing moves. So the full posterior
+// of a large network needs small steps or large parts of the data, and the expected one does not: that is where the
+// method is cheap. Metropolis.Noise asks for a sigma^2, and n and M are raised before the first draw until trial runs
+// show it. Few mini-batches know their variance badly: take M of 10 and more, the rule Corrected (the default), or the
+// Estimate WithinBatches.
 //
 // # What else there is
 //
-// Barker judges by a test that takes the noise for a part of its own randomness, and draws mini-batches until there is little enough. Confidence decides as Metropolis' algorithm on all rows would, but for a stated
-// probability, on as many rows as a bound without normality asks for: for the full posterior nearly all, for the expected one of few points a part. SampleShards runs Algorithm 1 over data that
-// stay with their holders: only the differences d_i travel, and the gradients where the proposal takes them. Unadjusted and AllRows run package mcmc's kernels on the same targets, for comparison: SGLD and
-// Langevin without acceptance, Metropolis and MALA on all rows, and the tempered posterior. Result.Passes, WarmUpPasses and RowsPerStep count what each evaluates in the same units.
+// Barker judges by a test that takes the noise for a part of its own randomness, and draws mini-batches until there is
+// little enough. Confidence decides as Metropolis' algorithm on all rows would, but for a stated probability, on as
+// many rows as a bound without normality asks for: for the full posterior nearly all, for the expected one of few
+// points a part. FitShards runs Algorithm 1 over data that stay with their holders: only the differences d_i travel,
+// and the gradients where the proposal takes them. Unadjusted and AllRows run package mcmc's kernels on the same
+// targets, for comparison: SGLD and Langevin without acceptance, Metropolis and MALA on all rows, and the tempered
+// posterior. Result.Passes, WarmUpPasses and RowsPerStep count what each evaluates in the same units.
 //
 // # Where it goes wrong
 //
-// The noise must be Gaussian: with n = 2 and heavy-tailed losses it is not, and the penalty is off by what the cumulants beyond the second say. Result.Skewness and
-// Result.Bias tell how far, to the third cumulant, and Result.Warnings says so where an acceptance ratio may be wrong by a tenth. Chains share their mini-batches, so each is
-// right by itself but they are not independent: standard errors are to be taken over time. SGLD and the unadjusted Langevin algorithm (Unadjusted, AllRows) accept everything and are
-// biased at any step size; the rule Naive is there to show its bias.
+// The noise must be Gaussian: with n = 2 and heavy-tailed losses it is not, and the penalty is off by what the
+// cumulants beyond the second say. Result.Skewness and Result.Bias tell how far, to the third cumulant, and
+// Result.Warnings says so where an acceptance ratio may be wrong by a tenth. Chains share their mini-batches, so each
+// is right by itself but they are not independent: standard errors are to be taken over time. SGLD and the unadjusted
+// Langevin algorithm (Unadjusted, AllRows) accept everything and are biased at any step size; the rule Naive is there
+// to show its bias.
 //
-// Eq. numbers are those of "Penalty Bayesian Neural Networks". Its step is sqrt(2 eta) eps; StepSize is h = sqrt(2 eta) throughout.
+// # How to write your own
+//
+// A Target says how many points' likelihood counts: FromMiniBatches and FromAllRows have four methods each, and all
+// samplers take them. A Sampler is a struct of settings with four methods: it fills in and checks its settings
+// (Prepare), says what its draws are of (Sampled) and what a move costs (RowsPerMove), and gives an mcmc.Problem, which
+// Data.MiniBatches and Data.AllRows make, with the mcmc.Kernel that samples it (Problem). The kernel is a few lines
+// where it proposes in its own way and leaves (b) to (f) above to Judge. See the examples of Sampler and of Target. A
+// sampler whose kernel never sees the rows is refused, and so is a target of no points.
+//
+// Eq. numbers are those of "Penalty Bayesian Neural Networks". Its step is sqrt(2 eta) eps; StepSize is h = sqrt(2 eta)
+// throughout.
 package pbnn

@@ -24,7 +24,8 @@ const noiseStdDev = .6
 
 // line is a regression on two correlated features, whose posterior is far from symmetric in them.
 func line(rows int) *dataset.Dataset {
-	d := &dataset.Dataset{Name: "line", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y", X: mat.NewDense(rows, 2, nil), Y: make([]float64, rows)}
+	d := &dataset.Dataset{Name: "line", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y",
+		X: mat.NewDense(rows, 2, nil), Y: make([]float64, rows)}
 	for i := range rows {
 		a, e := math.Sin(1.7*float64(i)), math.Cos(2.9*float64(i))
 		b := .8*a + .6*math.Sin(5.1*float64(i))
@@ -45,7 +46,8 @@ func asItIs(m bayes.Model) bayes.Model {
 	return m
 }
 
-// exact is the distribution of (w, b) when the data count as so many points: the likelihood to the power points/N is one with another noise.
+// exact is the distribution of (w, b) when the data count as so many points: the likelihood to the power points/N is
+// one with another noise.
 func exact(data *dataset.Dataset, points float64) (mean []float64, covariance *mat.SymDense) {
 	l := check.Linear{Y: data.Y, NoiseStdDev: noiseStdDev * math.Sqrt(float64(data.Rows())/points)}
 	for i := range data.Rows() {
@@ -80,16 +82,20 @@ func atExact(t testing.TB, mean []float64, covariance *mat.SymDense, particles i
 			phi = append(phi, m+draw.AtVec(i))
 		}
 	}
-	p, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: bayes.EqualLogWeights(particles)}, bayes.Origin{})
+	p, err := bayes.NewPosterior(bound,
+		bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D),
+			LogWeights: bayes.EqualLogWeights(particles)}, bayes.Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// worst compares the draws with the exact distribution: the mean and the variance of each coordinate, and of the prediction at three places, so covariances too. What is compared is
-// averaged over the chains, which share their mini-batches, and over 15 stretches of time of 270 moves each (200 in short), several times as long as these samplers remember, so nearly independent; the p-value is the smallest of Student's tests,
-// times their number (Bonferroni): a right sampler's is below 0.001 for one seed in a thousand at most. It is -1 where the draws are too few to tell.
+// worst compares the draws with the exact distribution: the mean and the variance of each coordinate, and of the
+// prediction at three places, so covariances too. What is compared is averaged over the chains, which share their
+// mini-batches, and over 15 stretches of time of 270 moves each (200 in short), several times as long as these samplers
+// remember, so nearly independent; the p-value is the smallest of Student's tests, times their number (Bonferroni): a
+// right sampler's is below 0.001 for one seed in a thousand at most. It is -1 where the draws are too few to tell.
 func worst(draws *mcmc.Draws, mean []float64, covariance *mat.SymDense) (p float64, what string) {
 	directions := [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, -1, 1}, {-.5, .5, 1}}
 	const stretches = 15
@@ -113,7 +119,8 @@ func worst(draws *mcmc.Draws, mean []float64, covariance *mat.SymDense) (p float
 		for name, values := range map[string][]float64{"mean": first, "variance": second} {
 			m, sd := stat.MeanStdDev(values, nil)
 			if !(sd/math.Sqrt(stretches) < .2) { // of the exact standard deviation, or variance: a test that could find nothing
-				return -1, fmt.Sprintf("the %s in direction %v has a standard error of %.2f: the chains have not arrived, or are too short", name, v, sd/math.Sqrt(stretches))
+				return -1, fmt.Sprintf("the %s in direction %v has a standard error of %.2f: the chains have not arrived, or are "+
+					"too short", name, v, sd/math.Sqrt(stretches))
 			}
 			t := m / (sd / math.Sqrt(stretches))
 			one := 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: stretches - 1}.Survival(math.Abs(t)) * float64(2*len(directions))
@@ -137,23 +144,38 @@ var exactCases = []struct {
 	biased  bool
 	long    bool
 }{
-	{name: "penalty, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, StepSize: step(.5, rowsOfLine)}},
-	{name: "penalty, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, StepSize: step(1, 10)}, long: true},
-	{name: "penalised MALA, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(.6, rowsOfLine)}, long: true},
-	{name: "penalised MALA, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(1, 10)}, long: true},
-	{name: "penalty, one batch", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 15, Estimate: OneBatch, StepSize: step(.4, 10)}, long: true},
-	{name: "penalty, within", sampler: Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 1, Estimate: WithinBatches, StepSize: step(.5, rowsOfLine)}, long: true},
-	{name: "Metropolis", sampler: AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine)}}, long: true},
-	{name: "MALA, tempered", sampler: AllRows{Target: TargetTempered{Points: 10}, Kernel: mcmc.MALA{StepSize: step(1, 10)}}, long: true},
+	{name: "penalty, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
+		StepSize: step(.5, rowsOfLine)}},
+	{name: "penalty, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10,
+		StepSize: step(1, 10)}, long: true},
+	{name: "penalised MALA, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
+		Proposal: Langevin, StepSize: step(.6, rowsOfLine)}, long: true},
+	{name: "penalised MALA, expected",
+		sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(1, 10)},
+		long:    true},
+	{name: "penalty, one batch", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 15,
+		Estimate: OneBatch, StepSize: step(.4, 10)}, long: true},
+	{name: "penalty, within", sampler: Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 1,
+		Estimate: WithinBatches, StepSize: step(.5, rowsOfLine)}, long: true},
+	{name: "Metropolis", sampler: AllRows{Target: TargetFullData{},
+		Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine)}}, long: true},
+	{name: "MALA, tempered", sampler: AllRows{Target: TargetTempered{Points: 10},
+		Kernel: mcmc.MALA{StepSize: step(1, 10)}}, long: true},
 
-	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive, StepSize: step(.5, rowsOfLine)}, biased: true},
-	{name: "naive, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive, StepSize: step(.6, 10)}, biased: true, long: true},
-	{name: "naive MALA", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive, Proposal: Langevin, StepSize: step(.8, 10)}, biased: true, long: true},
-	{name: "SGLD, large steps", sampler: Unadjusted{Target: TargetFull{}, BatchSize: 10, Kernel: mcmc.SGLD{StepSize: math.Pow(step(.6, rowsOfLine), 2)}}, biased: true, long: true},
-	{name: "ULA, large steps", sampler: AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: step(1, rowsOfLine)}}, biased: true, long: true},
+	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive,
+		StepSize: step(.5, rowsOfLine)}, biased: true},
+	{name: "naive, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
+		StepSize: step(.6, 10)}, biased: true, long: true},
+	{name: "naive MALA", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
+		Proposal: Langevin, StepSize: step(.8, 10)}, biased: true, long: true},
+	{name: "SGLD, large steps", sampler: Unadjusted{Target: TargetFull{}, BatchSize: 10,
+		Kernel: mcmc.SGLD{StepSize: math.Pow(step(.6, rowsOfLine), 2)}}, biased: true, long: true},
+	{name: "ULA, large steps", sampler: AllRows{Target: TargetFullData{},
+		Kernel: mcmc.ULA{StepSize: step(1, rowsOfLine)}}, biased: true, long: true},
 }
 
-// Samplers that claim a distribution have its means, variances and predictive bands; the naive one and unadjusted ones at large steps have not, by the same test.
+// Samplers that claim a distribution have its means, variances and predictive bands; the naive one and unadjusted ones
+// at large steps have not, by the same test.
 func TestExactOnALine(t *testing.T) {
 	t.Parallel()
 	data, engine := line(rowsOfLine), computetest.Go(t)
@@ -162,7 +184,7 @@ func TestExactOnALine(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			sampler, err := c.sampler.prepared(data.Rows())
+			sampler, err := c.sampler.Prepare(data.Rows())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,14 +194,17 @@ func TestExactOnALine(t *testing.T) {
 			if testing.Short() {
 				draws = 1500
 			}
-			result, err := SampleFrom(context.Background(), atExact(t, mean, covariance, chains), data, c.sampler, Settings{
-				Settings: mcmc.Settings{Chains: chains, Draws: draws, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: engine},
-			})
+			result, err := FitFrom(context.Background(), atExact(t, mean, covariance, chains), c.sampler,
+				dataset.Parts{Train: data}, Settings{
+					Sampling: mcmc.Settings{Chains: chains, Draws: draws, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
+						Engine: engine},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
 			p, what := worst(result.Chains.Draws, mean, covariance)
-			t.Logf("p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %.0f passes, %s", p, what, result.Noise, result.Acceptance, result.Passes, result.Chains.Elapsed)
+			t.Logf("p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %.0f passes, %s", p, what, result.Noise, result.Acceptance,
+				result.Passes, result.Chains.Elapsed)
 			if !c.biased && p < 1e-3 {
 				t.Errorf("the %s: %s, p %.2g", result.Target, what, p)
 			}

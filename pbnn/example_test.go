@@ -16,24 +16,40 @@ import (
 )
 
 // The expected posterior of 20 points of a network on 500 rows: each move looks at 10 mini-batches of 20 of them.
-func ExampleSample() {
-	data := &dataset.Dataset{Name: "wave", Task: dataset.Regression, Features: []string{"x"}, Target: "y", X: mat.NewDense(500, 1, nil), Y: make([]float64, 500)}
+func ExampleFit() {
+	data := &dataset.Dataset{
+		Name: "wave", Task: dataset.Regression, Features: []string{"x"}, Target: "y",
+		X: mat.NewDense(500, 1, nil), Y: make([]float64, 500),
+	}
 	for i := range data.Y {
 		x := -3 + 6*float64(i)/499
 		data.X.Set(i, 0, x)
 		data.Y[i] = math.Sin(x) + .1*math.Cos(40*x)
 	}
-	model := bayes.Model{Network: nn.MLP{Hidden: []int{8}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .2}, Stochastic: bayes.All()}
+	model := bayes.Model{
+		Network:    nn.MLP{Hidden: []int{8}, Activation: nn.Tanh},
+		Likelihood: bayes.Gaussian{StdDev: .2},
+		Stochastic: bayes.All(),
+	}
 	sampler := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 20, Batches: 10}
-	result, err := pbnn.Sample(context.Background(), model, data, sampler, pbnn.Settings{
-		Settings: mcmc.Settings{Chains: 8, Draws: 100, WarmUp: 300, Seed: 1},
+	parts := dataset.Parts{Train: data}
+	result, err := pbnn.Fit(context.Background(), model, sampler, parts, pbnn.Settings{
+		Sampling: mcmc.Settings{Chains: 8, Draws: 100, Thin: 10, WarmUp: 1000, Seed: 1},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Chains.Status, "draws of the", result.Target)
-	fmt.Println("particles:", result.Posterior.Particles(), " some were accepted:", result.Acceptance > .05, " the noise was small:", result.Noise < 3)
+	fmt.Println(result.Status, result.Target, result.Posterior.Particles())
+	prediction, err := result.Posterior.Predict(context.Background(), mat.NewDense(2, 1, []float64{-1.5, 1.5}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	mean, err := prediction.Mean()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.0f\n", mean) // the sine of both
 	// Output:
-	// completed draws of the expected posterior of 20 points
-	// particles: 800  some were accepted: true  the noise was small: true
+	// completed expected posterior of 20 points 800
+	// [-1 1]
 }

@@ -16,7 +16,6 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -26,14 +25,18 @@ import (
 // test for it with errors.Is.
 var ErrShard = errors.New("pbnn: a shard does not fit")
 
-// ShardSettings of SampleShards. The zero value of every field works.
+// ShardSettings of FitShards and FitShardsFrom. The zero value of every field works.
 type ShardSettings struct {
-	mcmc.Settings
+	// Sampling, Observe and ObserveEvery are as in Settings.
+	Sampling     mcmc.Settings
+	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
+	ObserveEvery int
+
 	Timeout time.Duration // of one question to one shard; default 30 s
 	Retries int           // how often a shard that fails or is late is asked again in a step; default 2. -1: never
 }
 
-// SampleShards is Sample with data that stay in their shards. Mini-batch i is a sample of BatchSize rows of every
+// FitShards is Fit with data that stay in their shards. Mini-batch i is a sample of BatchSize rows of every
 // shard, its loss difference the sum of the shards'
 //
 //	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} l
@@ -45,7 +48,7 @@ type ShardSettings struct {
 // on who is first. A random walk's step asks once, for the differences; Langevin's twice: for the gradients where the
 // chains are, and, when they have proposed by them, for those at the proposals, by the same rows, and the differences.
 // By default BatchSize is 100 over the number of shards, but at least 5, which a shard asks for (ServeSettings). The
-// Estimate must be one that needs only the d_i. All of the model must be stochastic: see SampleShardsFrom. Chains begin
+// Estimate must be one that needs only the d_i. All of the model must be stochastic: see FitShardsFrom. Chains begin
 // at draws from the prior.
 //
 // A shard that fails or is late is asked the same again, after a pause that doubles each time; as its answer is a
@@ -57,79 +60,63 @@ type ShardSettings struct {
 //
 // An answer that is not finite rejects the proposals that it is about, as it should where the model overflows. How many
 // there were stands in Result.Warnings, for each shard, and how many of them no other shard shared.
-func SampleShards(
-	ctx context.Context, model bayes.Model, shards []Shard, sampler Metropolis, settings ShardSettings,
+func FitShards(
+	ctx context.Context, model bayes.Model, sampler Metropolis, shards []Shard, settings ShardSettings,
 ) (*Result, error) {
 	f := &federation{ShardSettings: settings, shards: shards}
-	return f.sample(ctx, func(first Description) (*prepared, error) {
+	return f.fit(ctx, sampler, func(first Description) (*fit.Data, error) {
 		bound, err := model.Bind(first.Inputs, first.Outputs)
 		if err == nil {
-			err = nothingShared(bound)
+			err = nothingShared(bound, "NewShardFrom and FitShardsFrom")
 		}
-		if err != nil {
-			return nil, err
-		}
-		return &prepared{Data: &fit.Data{
-			Owner: "pbnn", Bound: bound, Features: dataset.NoScaler(bound.Inputs), Target: dataset.TargetScaler{StdDev: 1},
-		}}, nil
-	}, sampler)
+		return &fit.Data{
+			Owner: "pbnn", Bound: bound, Features: dataset.NoScaler(first.Inputs), Target: dataset.TargetScaler{StdDev: 1},
+		}, err
+	})
 }
 
-// SampleShardsFrom is SampleShards with the shared parameters and the standardisation of a trained posterior, which the
+// FitShardsFrom is FitShards with the shared parameters and the standardisation of a trained posterior, which the
 // shards have too (NewShardFrom); chains begin at its particles, drawn by their weights.
-func SampleShardsFrom(
-	ctx context.Context, trained *bayes.Posterior, shards []Shard, sampler Metropolis, settings ShardSettings,
+func FitShardsFrom(
+	ctx context.Context, trained *bayes.Posterior, sampler Metropolis, shards []Shard, settings ShardSettings,
 ) (*Result, error) {
 	if trained == nil {
-		return nil, errors.New("pbnn: SampleShardsFrom needs a trained posterior")
-	}
-	if settings.Engine == nil {
-		settings.Engine = trained.Engine()
+		return nil, errors.New("pbnn: FitShardsFrom needs a trained posterior")
 	}
 	f := &federation{ShardSettings: settings, shards: shards}
-	return f.sample(ctx, func(Description) (*prepared, error) {
-		d := &prepared{Data: fit.Held("pbnn", trained)}
-		var err error
-		if d.psi, d.start, err = target.ChainStarts(trained, f.DType, max(1, f.Chains), f.Seed); err != nil {
-			return nil, fmt.Errorf("pbnn: %w", err)
-		}
-		return d, nil
-	}, sampler)
+	return f.fit(ctx, sampler, func(Description) (*fit.Data, error) { return fit.Held("pbnn", trained), nil })
 }
 
-// sample is both, with the model bound for data such as the first shard's.
-func (f *federation) sample(
-	ctx context.Context, bind func(first Description) (*prepared, error), sampler Metropolis,
+// fit is both, with the model that has met data such as the first shard's.
+func (f *federation) fit(
+	ctx context.Context, sampler Metropolis, model func(first Description) (*fit.Data, error),
 ) (*Result, error) {
 	f.Timeout = cmp.Or(f.Timeout, 30*time.Second)
 	f.Retries = max(0, cmp.Or(f.Retries, 2))
-	f.Chains = cmp.Or(f.Chains, 4)
-	f.DType = cmp.Or(f.DType, compute.Float32)
-	d, smallest, err := f.meet(ctx, bind)
+	d, smallest, err := f.meet(ctx, model)
 	if err != nil {
 		return nil, err
 	}
 	if f.sampler, err = f.check(sampler, d.rows, smallest); err != nil {
 		return nil, err
 	}
+	r := &sampling{Data: d, sampler: f.sampler, perMove: float64(len(f.shards))}
+	if err := r.observe(f.Observe, f.ObserveEvery); err != nil {
+		return nil, err
+	}
 	var kernel mcmc.Kernel = remote{f.sampler.kernel()}
-	d.perMove = float64(len(f.shards))
 	if f.sampler.Proposal == Langevin {
 		kernel = remoteLangevin{f.sampler.kernel()}
-		d.perMove /= 2 // of the moves that a step takes
+		r.perMove /= 2 // of the moves that a step takes
 	}
-	chains, err := mcmc.Sample(ctx, f.problem(d), kernel, f.Settings)
-	if chains == nil {
-		err = explain(err, f.sampler, smallest) // of whose rows BatchSize is a part
+	result, err := r.sample(ctx, f.problem(d), kernel, smallest) // of whose rows BatchSize is a part
+	if result == nil {
 		for _, warning := range f.warnings() {
 			err = fmt.Errorf("%w; %s", err, warning)
 		}
 		return nil, err
 	}
-	result, err := d.finish(ctx, f.sampler, chains, nil, err)
-	if result != nil {
-		result.Warnings = append(result.Warnings, f.warnings()...)
-	}
+	result.Warnings = append(result.Warnings, f.warnings()...)
 	return result, err
 }
 
@@ -191,8 +178,8 @@ func (f *federation) warnings() []string {
 
 // meet asks all shards what they hold, and refuses what does not fit. smallest is the number of rows of the smallest.
 func (f *federation) meet(
-	ctx context.Context, bind func(first Description) (*prepared, error),
-) (d *prepared, smallest int, err error) {
+	ctx context.Context, model func(first Description) (*fit.Data, error),
+) (d *Data, smallest int, err error) {
 	if len(f.shards) == 0 {
 		return nil, 0, errors.New("pbnn: there is no shard")
 	}
@@ -203,10 +190,10 @@ func (f *federation) meet(
 			return nil, 0, err
 		}
 		if i == 0 {
-			if d, err = bind(have); err != nil {
+			if d, err = f.data(model, have); err != nil {
 				return nil, 0, err
 			}
-			want = Description{Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: f.DType.String()}
+			want = Description{Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: d.Sampling.DType.String()}
 			if want.Model, want.Shared, err = d.describe(); err != nil {
 				return nil, 0, err
 			}
@@ -222,10 +209,6 @@ func (f *federation) meet(
 		smallest = min(smallest, have.Rows)
 	}
 	f.nonFinite = make([]nonFinite, len(f.shards))
-	d.settings = Settings{Settings: f.Settings}
-	if d.engine, err = f.Engine.Or(); err != nil {
-		return nil, 0, err
-	}
 	f.model = want.Model
 	if want.Shared != "" {
 		f.model += fmt.Sprintf(" with the shared parameters %s", want.Shared)
@@ -233,17 +216,34 @@ func (f *federation) meet(
 	return d, smallest, nil
 }
 
+// data are the model with settings filled in, and where the chains begin.
+func (f *federation) data(model func(Description) (*fit.Data, error), first Description) (*Data, error) {
+	met, err := model(first)
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Data: met, Sampling: f.Sampling}
+	if err := d.fillIn(); err != nil {
+		return nil, err
+	}
+	f.Sampling = d.Sampling
+	if d.Trained == nil {
+		return d, nil
+	}
+	return d, d.begin()
+}
+
 // check is Metropolis' own, and what holds for shards.
 func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error) {
 	m.BatchSize = cmp.Or(m.BatchSize, min(max(minBatchSize, 100/len(f.shards)), smallest))
 	if m.Target != nil {
-		m.Target = m.Target.fixed(m.BatchSize * len(f.shards))
+		m.Target = m.Target.ForBatchSize(m.BatchSize * len(f.shards))
 	}
-	checked, err := m.prepared(rows)
+	ready, err := prepared(m, rows)
 	if err != nil {
 		return m, err
 	}
-	m = checked.(Metropolis)
+	m = ready.(Metropolis)
 	most := fmt.Sprintf("at most the %d rows of the smallest shard", smallest)
 	return m, limits.Check("pbnn: Metropolis",
 		limits.Field("BatchSize", m.BatchSize, m.BatchSize <= smallest, most),
@@ -252,11 +252,11 @@ func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error)
 	)
 }
 
-func (f *federation) problem(d *prepared) mcmc.Problem {
+func (f *federation) problem(d *Data) mcmc.Problem {
 	perRow := f.sampler.Target.EffectivePoints(d.rows) / float64(d.rows)
-	dims := [][]int{{f.Chains, f.sampler.Batches}}
+	dims := [][]int{{f.Sampling.Chains, f.sampler.Batches}}
 	if f.sampler.Proposal == Langevin {
-		dims = append(dims, []int{f.Chains, d.Bound.D})
+		dims = append(dims, []int{f.Sampling.Chains, d.Bound.D})
 	}
 	return mcmc.Problem{
 		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s",
@@ -297,7 +297,7 @@ func (f *federation) floats(dims [][]int, values ...[]float64) []any {
 		if v == nil {
 			v = make([]float64, d[0]*d[1])
 		}
-		inputs = append(inputs, compute.Floats(f.DType, v, d...))
+		inputs = append(inputs, compute.Floats(f.Sampling.DType, v, d...))
 	}
 	return inputs
 }
@@ -308,8 +308,8 @@ func (f *federation) inputs(
 	ctx context.Context, move int, carried map[string][]float64, perRow float64,
 ) (differences, gradients []float64, err error) {
 	q := Request{
-		Seed: f.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize,
-		Chains: f.Chains, From: carried["phi"],
+		Seed: f.Sampling.Seed, Move: move, Batches: f.sampler.Batches, BatchSize: f.sampler.BatchSize,
+		Chains: f.Sampling.Chains, From: carried["phi"],
 	}
 	if f.sampler.Proposal != Langevin {
 		q.To = carried["proposal"]

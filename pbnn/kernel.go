@@ -19,14 +19,16 @@ type Proposal string
 const (
 	// RandomWalk proposes theta' = theta + sqrt(2 eta) eps (section 4.1). The default.
 	RandomWalk Proposal = "random walk"
-	// Langevin proposes theta' = theta - eta grad L(theta) + sqrt(2 eta) eps, with the gradient estimated from mini-batches of its own (section 6.2, eq. 29).
+	// Langevin proposes theta' = theta - eta grad L(theta) + sqrt(2 eta) eps, with the gradient estimated from
+	// mini-batches of its own (section 6.2, eq. 29).
 	Langevin Proposal = "Langevin"
 )
 
 // Proposals lists all.
 func Proposals() []Proposal { return []Proposal{RandomWalk, Langevin} }
 
-// kernel is one step of Algorithm 1 for all chains at once. It carries nothing from step to step: both losses are taken anew on each step's mini-batches.
+// kernel is one step of Algorithm 1 for all chains at once. It carries nothing from step to step: both losses are taken
+// anew on each step's mini-batches.
 type kernel struct {
 	Proposal Proposal `json:"proposal"`
 	Estimate Estimate `json:"estimate"`
@@ -53,7 +55,8 @@ func (k kernel) Check(int) error {
 	return k.Rule.check()
 }
 
-// Tune implements mcmc.Tunable: what is best without noise. Noise takes its share of the acceptance, so the steps that a warm-up finds are shorter.
+// Tune implements mcmc.Tunable: what is best without noise. Noise takes its share of the acceptance, so the steps that
+// a warm-up finds are shorter.
 func (k kernel) Tune() (stepSize, acceptance float64) {
 	if k.Proposal == Langevin {
 		return k.StepSize, 0.574
@@ -62,19 +65,38 @@ func (k kernel) Tune() (stepSize, acceptance float64) {
 }
 
 // Move implements mcmc.Kernel: steps (a) to (f) of Algorithm 1.
-func (k kernel) Move(rng random.Stream, s mcmc.State, distribution mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
-	losses, ok := distribution.(mcmc.MiniBatchTarget)
+func (k kernel) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	losses := byMiniBatches(target)
+	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning) // (a)
+	return Judge(rng, s, proposal, logRatio, losses, k.Estimate, k.Rule)
+}
+
+// Judge accepts or rejects a proposal by mini-batches: steps (b) to (f) of Algorithm 1, for kernels that propose in
+// their own way. The proposal is [J, D]; logRatio is log q(theta | theta') - log q(theta' | theta), [J]. It builds
+// graph, and panics if the target is no mcmc.MiniBatchTarget, such as that of Data.MiniBatches.
+func Judge(
+	rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, target mcmc.Target, e Estimate, r Rule,
+) (mcmc.State, mcmc.Info) {
+	noise := e.of(byMiniBatches(target).Differences(rng.Named("differences"), s.Phi, proposal)) // (b), (c)
+	return r.judge(rng, s, proposal, logRatio, noise)
+}
+
+// byMiniBatches is a target that mini-batches give estimates of.
+func byMiniBatches(target mcmc.Target) mcmc.MiniBatchTarget {
+	losses, ok := target.(mcmc.MiniBatchTarget)
 	if !ok {
-		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", distribution))
+		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", target))
 	}
-	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning)                           // (a)
-	noise := k.Estimate.of(losses.Differences(rng.Named("differences"), s.Phi, proposal)) // (b), (c)
-	return k.judge(rng, s, proposal, logRatio, noise)
+	return losses
 }
 
 // judge accepts or rejects the proposal, [J, D], whose proposals' log-ratio is [J].
-func (k kernel) judge(rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, noise noisyDifference) (mcmc.State, mcmc.Info) {
-	logRatio = graph.Add(logRatio, k.Rule.logRatio(noise))                 // (d): eq. 14 and 30
+func (r Rule) judge(
+	rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, noise noisyDifference,
+) (mcmc.State, mcmc.Info) {
+	logRatio = graph.Add(logRatio, r.logRatio(noise))                      // (d): eq. 14 and 30
 	arrives := compute.RowsAll(graph.IsFinite(proposal), proposal.DType()) // [J]
 	finite := graph.And(arrives, graph.And(graph.IsFinite(noise.delta), graph.IsFinite(logRatio)))
 	accepted, info := mcmc.Accept(rng, logRatio, finite) // (e), (f)
@@ -96,11 +118,14 @@ func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *
 //
 //	theta' = theta + (h^2/2) g(theta) + h z,   q(theta' | theta) = N(theta'; theta + (h^2/2) g(theta), h^2)
 //
-// so log q(theta' | theta) = -|z|^2/2 and log q(theta | theta') = -|z'|^2/2, z' = (theta - theta' - (h^2/2) g(theta'))/h being the noise that leads back: eq. 31, which
-// is a leapfrog step's loss of kinetic energy (Neal 2011, section 5.2). Both gradients are by the same xi, and delta is by other mini-batches, independent of xi.
-// Given xi this is Metropolis' and Hastings' step with a proposal density that is known exactly, so that eq. 15 holds for each xi by itself. Mini-batches shared with
-// delta would tilt it: proposals go where xi's errors in the loss are favourable.
-func (k kernel) propose(rng random.Stream, theta *graph.Node, losses mcmc.MiniBatchTarget, tuning mcmc.Tuning) (proposal, logRatio *graph.Node) {
+// so log q(theta' | theta) = -|z|^2/2 and log q(theta | theta') = -|z'|^2/2, z' = (theta - theta' - (h^2/2)
+// g(theta'))/h being the noise that leads back: eq. 31, which is a leapfrog step's loss of kinetic energy (Neal 2011,
+// section 5.2). Both gradients are by the same xi, and delta is by other mini-batches, independent of xi. Given xi this
+// is Metropolis' and Hastings' step with a proposal density that is known exactly, so that eq. 15 holds for each xi by
+// itself. Mini-batches shared with delta would tilt it: proposals go where xi's errors in the loss are favourable.
+func (k kernel) propose(
+	rng random.Stream, theta *graph.Node, losses mcmc.MiniBatchTarget, tuning mcmc.Tuning,
+) (proposal, logRatio *graph.Node) {
 	if k.Proposal == RandomWalk {
 		return k.walk(rng, theta, tuning), graph.Zeros(theta.Graph(), mcmc.State{Phi: theta}.PerParticle())
 	}

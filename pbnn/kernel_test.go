@@ -13,8 +13,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// blurred is a distribution seen through exactly Gaussian noise, which the penalty method assumes: differences have errors of standard deviation blur |to - from|, those of the
-// mean of M, and each draw's gradient is off by a constant. Every particle has noise of its own, as the harness wants.
+// blurred is a distribution seen through exactly Gaussian noise, which the penalty method assumes: differences have
+// errors of standard deviation blur |to - from|, those of the mean of M, and each draw's gradient is off by a constant.
+// Every particle has noise of its own, as the harness wants.
 type blurred struct {
 	mcmc.Target
 	blur    float64
@@ -31,7 +32,8 @@ func (b blurred) WithMiniBatch(rng random.Stream) mcmc.Target {
 func (b blurred) Differences(rng random.Stream, from, to *Node) (estimates, variance *Node, degrees float64) {
 	m := float64(b.batches)
 	ofMean := MulScalar(ReduceSum(Square(Sub(to, from)), 1), b.blur*b.blur) // [J]
-	errors := Mul(rng.Normal(from.DType(), from.Shape().Dim(0), b.batches), MulScalar(ExpandAxes(Sqrt(ofMean), 1), math.Sqrt(m)))
+	errors := Mul(rng.Normal(from.DType(), from.Shape().Dim(0), b.batches),
+		MulScalar(ExpandAxes(Sqrt(ofMean), 1), math.Sqrt(m)))
 	exact := Sub(b.LogDensity(to), b.LogDensity(from))
 	return Add(ExpandAxes(exact, 1), errors), MulScalar(ofMean, m), 1e9 // as if from so many rows: known
 }
@@ -43,7 +45,9 @@ type seesBlurred struct {
 	batches int
 }
 
-func (k seesBlurred) Move(rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k seesBlurred) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
 	return k.kernel.Move(rng, s, blurred{target, k.blur, k.batches}, tuning)
 }
 
@@ -68,8 +72,8 @@ func louder(k seesBlurred, times float64) seesBlurred {
 	return k
 }
 
-// With Gaussian noise of known variance the penalty leaves every target of the harness invariant, and so does the correction where the variance is estimated. False-alarm rate 0.001
-// a kernel (package check).
+// With Gaussian noise of known variance the penalty leaves every target of the harness invariant, and so does the
+// correction where the variance is estimated. False-alarm rate 0.001 a kernel (package check).
 func TestInvariantUnderGaussianNoise(t *testing.T) {
 	t.Parallel()
 	engine := computetest.Go(t)
@@ -86,11 +90,13 @@ func TestInvariantUnderGaussianNoise(t *testing.T) {
 		if c.long && testing.Short() {
 			continue
 		}
-		check.Kernel(t, c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 600, Transitions: 40, Slow: true})
+		check.Kernel(t, c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 600, Transitions: 40,
+			Slow: true})
 	}
 }
 
-// The same tests find that the penalty is missing, and that it is not corrected where the variance is estimated from three mini-batches.
+// The same tests find that the penalty is missing, and that it is not corrected where the variance is estimated from
+// three mini-batches.
 func TestFaultsUnderGaussianNoise(t *testing.T) {
 	t.Parallel()
 	engine := computetest.Go(t)
@@ -106,7 +112,9 @@ func TestFaultsUnderGaussianNoise(t *testing.T) {
 		if c.long && testing.Short() {
 			continue
 		}
-		report, err := check.Run(c.kernel, check.Options{Engine: engine, DType: compute.Float64, Particles: 1500, Transitions: 40, Slow: true, Targets: []check.Target{check.Conjugate(), check.Skewed()}})
+		report, err := check.Run(c.kernel,
+			check.Options{Engine: engine, DType: compute.Float64, Particles: 1500, Transitions: 40, Slow: true,
+				Targets: []check.Target{check.Conjugate(), check.Skewed()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,8 @@ import (
 	"gonum.org/v1/gonum/integrate"
 )
 
-// quartic is exp(-x^4/4 + x/2) in one dimension, whose gradient is seen through the factor and the shift of the mini-batch at hand; its differences are exact.
+// quartic is exp(-x^4/4 + x/2) in one dimension, whose gradient is seen through the factor and the shift of the
+// mini-batch at hand; its differences are exact.
 type quartic struct {
 	factor, shift float64
 }
@@ -37,7 +38,8 @@ func (q quartic) Differences(_ random.Stream, from, to *Node) (estimates, varian
 	return Concatenate([]*Node{d, d}, 1), nil, 0
 }
 
-// The proposal's log-ratio is that of the two Gaussian densities, each with the gradient that its own mini-batch shows, written out from their formula.
+// The proposal's log-ratio is that of the two Gaussian densities, each with the gradient that its own mini-batch shows,
+// written out from their formula.
 func TestProposalRatio(t *testing.T) {
 	const h = .7
 	q := quartic{factor: 1.4, shift: -.3}
@@ -59,9 +61,11 @@ func TestProposalRatio(t *testing.T) {
 	})
 }
 
-// A move leaves the distribution invariant: chains that begin on a grid, weighted by the distribution, have after one move the moments that a quadrature of the distribution gives, though the gradient is wrong
-// by a factor and a shift. Without the ratio, or with it upside down, they are far off. 200 draws for each of 801 places: the standard errors are below 0.002. So do the chains over shards, in two moves, the
-// second by what is asked where the first has proposed.
+// A move leaves the distribution invariant: chains that begin on a grid, weighted by the distribution, have after one
+// move the moments that a quadrature of the distribution gives, though the gradient is wrong by a factor and a shift.
+// Without the ratio, or with it upside down, they are far off. 200 draws for each of 801 places: the standard errors
+// are below 0.002. So do the chains over shards, in two moves, the second by what is asked where the first has
+// proposed.
 func TestLangevinAgainstQuadrature(t *testing.T) {
 	const places, copies = 801, 200
 	x, weights, moments := make([]float64, places), make([]float64, places), [3]float64{}

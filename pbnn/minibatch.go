@@ -9,19 +9,22 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// miniBatches is a FromMiniBatches target of a network in a graph: M mini-batches of n of the N rows, each without replacement and independent of the others, drawn
-// in the graph for each move.
+// miniBatches is a FromMiniBatches target of a network in a graph: M mini-batches of n of the N rows, each without
+// replacement and independent of the others, drawn in the graph for each move.
 //
-// All chains look at the same rows. So the network's first layer, which all particles apply to the same features, is one product, rows are gathered once and no copy of
-// them is made for each chain. Each chain by itself is as it would be with rows of its own; but chains are not independent of one another, and a
-// standard error must be taken over time, not between chains.
+// All chains look at the same rows. So the network's first layer, which all particles apply to the same features, is
+// one product, rows are gathered once and no copy of them is made for each chain. Each chain by itself is as it would
+// be with rows of its own; but chains are not independent of one another, and a standard error must be taken over time,
+// not between chains.
 type miniBatches struct {
 	likelihood target.Likelihood // of all chains on all M n rows
-	points     float64           // whose likelihood counts: N, or n of the expected posterior
+	points     float64           // whose likelihood counts
 	rows       int               // N
 	size       int               // n
 	batches    int               // M
-	data       compute.Nodes     // x [N, d], or features [N, width] of the shared layers before the first stochastic one; y [N]; psi [W] if anything is shared
+	// data are x, [N, d], or features of the shared layers before the first stochastic one, [N, width]; y, [N]; and psi,
+	// [W], if anything is shared.
+	data compute.Nodes
 }
 
 var _ mcmc.MiniBatchTarget = miniBatches{}
@@ -37,7 +40,7 @@ func (t miniBatches) all(batch target.Batch) mcmc.Target {
 	return target.At(target.Tempered{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
 }
 
-// Draw implements mcmc.MiniBatchTarget: minus the mean of the M mini-batches' losses.
+// WithMiniBatch implements mcmc.MiniBatchTarget: minus the mean of the M mini-batches' losses.
 func (t miniBatches) WithMiniBatch(rng random.Stream) mcmc.Target { return t.all(t.draw(rng)) }
 
 // LogDensity implements mcmc.Target, by all rows: it is there to be asked outside of moves.
@@ -52,9 +55,12 @@ func (t miniBatches) exact() mcmc.Target {
 	return t.all(batchOf(t.data, nil))
 }
 
-// Differences implements mcmc.MiniBatchTarget: -d_i of eq. 24, [J, M], and the variance of one of them, from the sample variance S^2 of its rows' contributions, pooled over
-// the mini-batches: for n of N rows without replacement it is scale^2 n (1 - n/N) S^2 (Cochran 1977, theorem 2.1).
-func (t miniBatches) Differences(rng random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64) {
+// Differences implements mcmc.MiniBatchTarget: -d_i of eq. 24, [J, M], and the variance of one of them, from the sample
+// variance S^2 of its rows' contributions, pooled over the mini-batches: for n of N rows without replacement it is
+// scale^2 n (1 - n/N) S^2 (Cochran 1977, theorem 2.1).
+func (t miniBatches) Differences(
+	rng random.Stream, from, to *graph.Node,
+) (estimates, variance *graph.Node, degrees float64) {
 	byRow := t.byRow(rng, from, to)
 	sums := t.sums(byRow)
 	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from)) // [J]
@@ -69,7 +75,8 @@ func (t miniBatches) Differences(rng random.Stream, from, to *graph.Node) (estim
 	return estimates, graph.MulScalar(pooled, scale*scale*n*(1-n/float64(t.rows))), float64(t.batches) * (n - 1)
 }
 
-// byRow are the differences of the rows' log-likelihoods, both places on the same rows of M mini-batches, [J M, n]: rounding errors are those of differences, not of losses.
+// byRow are the differences of the rows' log-likelihoods, both places on the same rows of M mini-batches, [J M, n]:
+// rounding errors are those of differences, not of losses.
 func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
 	return graph.Reshape(t.differences(t.draw(rng), from, to), from.Shape().Dim(0)*t.batches, t.size)
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Estimate says how delta, the estimate of the loss difference, and sigma^2, the variance of delta, come out of the M differences
+// Estimate says how delta, the estimate of the loss difference, and sigma^2, the variance of delta, come out of the M
+// differences
 //
 //	d_i = L_{n,i}(theta') - L_{n,i}(theta)
 //
@@ -18,14 +19,17 @@ type Estimate string
 
 // The estimates.
 const (
-	// MeanOfBatches takes the mean of all d_i, and their sample variance over M (eq. 24 and 25), on M - 1 degrees of freedom. It needs M >= 2. The default.
+	// MeanOfBatches takes the mean of all d_i, and their sample variance over M (eq. 24 and 25), on M - 1 degrees of
+	// freedom. It needs M >= 2. The default.
 	MeanOfBatches Estimate = "mean of batches"
-	// OneBatch takes d_1 alone, as eq. 12 and 21 do, and the sample variance of the others for its variance (eq. 23), on M - 2 degrees of freedom. It needs M >= 3. The
-	// paper's sum in (23) has d_1 in it, deviations being from delta; here the mean of the others stands for delta, which makes the estimate unbiased, and
-	// independent of d_1 where differences are Gaussian.
+	// OneBatch takes d_1 alone, as eq. 12 and 21 do, and the sample variance of the others for its variance (eq. 23), on M
+	// - 2 degrees of freedom. It needs M >= 3. The paper's sum in (23) has d_1 in it, deviations being from delta; here
+	// the mean of the others stands for delta, which makes the estimate unbiased, and independent of d_1 where differences
+	// are Gaussian.
 	OneBatch Estimate = "one batch"
-	// WithinBatches takes the mean of all d_i, and the variance that the sample variance of rows within the mini-batches implies for a sum of n of N rows drawn without
-	// replacement, over M: on M (n - 1) degrees of freedom, so many more than M - 1, and there for M = 1. It needs n >= 2. This one is not in the paper.
+	// WithinBatches takes the mean of all d_i, and the variance that the sample variance of rows within the mini-batches
+	// implies for a sum of n of N rows drawn without replacement, over M: on M (n - 1) degrees of freedom, so many more
+	// than M - 1, and there for M = 1. It needs n >= 2. This one is not in the paper.
 	WithinBatches Estimate = "within batches"
 )
 
@@ -38,11 +42,14 @@ func (e Estimate) check(batches, size int) error {
 	case !slices.Contains(Estimates(), e):
 		return fmt.Errorf("pbnn: Estimate is %q: it must be one of %q", e, Estimates())
 	case e == MeanOfBatches && batches < 2:
-		return fmt.Errorf("pbnn: Batches is %d: one mini-batch has no variance between mini-batches: take at least 2, or the Estimate WithinBatches", batches)
+		return fmt.Errorf("pbnn: Batches is %d: one mini-batch has no variance between mini-batches: take at least 2, or "+
+			"the Estimate WithinBatches", batches)
 	case e == OneBatch && batches < 3:
-		return fmt.Errorf("pbnn: Batches is %d: OneBatch takes the variance from the mini-batches after the first: take at least 3, or the Estimate WithinBatches", batches)
+		return fmt.Errorf("pbnn: Batches is %d: OneBatch takes the variance from the mini-batches after the first: take at "+
+			"least 3, or the Estimate WithinBatches", batches)
 	case e == WithinBatches && size < 2:
-		return fmt.Errorf("pbnn: BatchSize is %d: one row has no variance within a mini-batch: take at least 2 rows, or the Estimate MeanOfBatches", size)
+		return fmt.Errorf("pbnn: BatchSize is %d: one row has no variance within a mini-batch: take at least 2 rows, or "+
+			"the Estimate MeanOfBatches", size)
 	}
 	return nil
 }
@@ -55,7 +62,8 @@ type noisyDifference struct {
 	skewness *graph.Node // [J]: squared, of the sample of d_i; nil for M < 3
 }
 
-// of is the estimate from differences of the log-posterior, [J, M], and the variance of one of them within mini-batches, [J] on degrees of freedom, nil if n is 1.
+// of is the estimate from differences of the log-posterior, [J, M], and the variance of one of them within
+// mini-batches, [J] on degrees of freedom, nil if n is 1.
 func (e Estimate) of(differences, within *graph.Node, degrees float64) noisyDifference {
 	losses := graph.Neg(differences) // of the loss: d_i
 	m := losses.Shape().Dim(1)
@@ -86,13 +94,16 @@ type Rule string
 
 // The rules.
 const (
-	// Corrected takes exp(-delta - u), with the penalty u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)) for a variance s that is itself estimated, with f degrees of freedom: the
-	// first terms of Ceperley and Dewing (1999, their series for a variance that is estimated from n values, where f + 2 is n + 1). It is the series of -log E, where E(s) is the function whose mean over the chi-squared
-	// distribution of s is exp(-sigma^2/2). It holds for s well below f/4. The default.
+	// Corrected takes exp(-delta - u), with the penalty u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)) for a variance s that
+	// is itself estimated, with f degrees of freedom: the first terms of Ceperley and Dewing (1999, their series for a
+	// variance that is estimated from n values, where f + 2 is n + 1). It is the series of -log E, where E(s) is the
+	// function whose mean over the chi-squared distribution of s is exp(-sigma^2/2). It holds for s well below f/4. The
+	// default.
 	Corrected Rule = "penalty, corrected for an estimated variance"
 	// Penalty takes exp(-delta - s/2) (eq. 14): right where the variance is known, and the paper's choice.
 	Penalty Rule = "penalty"
-	// Naive takes exp(-delta), as if there were no noise (section 4.1): it samples too wide a distribution, and is here to show it.
+	// Naive takes exp(-delta), as if there were no noise (section 4.1): it samples too wide a distribution, and is here to
+	// show it.
 	Naive Rule = "naive"
 )
 

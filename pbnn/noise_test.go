@@ -58,8 +58,9 @@ func TestEstimates(t *testing.T) {
 	})
 }
 
-// The corrected penalty's mean of exp(-u) over the distribution of an estimated variance is exp(-sigma^2/2), to the order of what its series leaves out: sigma^8/f^3. That of the
-// plain penalty is off by sigma^4/(4 f). A quadrature over the quantiles of chi-squared.
+// The corrected penalty's mean of exp(-u) over the distribution of an estimated variance is exp(-sigma^2/2), to the
+// order of what its series leaves out: sigma^8/f^3. That of the plain penalty is off by sigma^4/(4 f). A quadrature
+// over the quantiles of chi-squared.
 func TestCorrectionIsUnbiased(t *testing.T) {
 	engine := computetest.Go(t)
 	const points = 20_000
@@ -84,8 +85,8 @@ func TestCorrectionIsUnbiased(t *testing.T) {
 	}
 }
 
-// Detailed balance on average (eq. 15): a proposal and its way back, with loss differences Delta and -Delta seen with noise of variance sigma^2, are accepted in the ratio
-// exp(-Delta), by a quadrature over the noise.
+// Detailed balance on average (eq. 15): a proposal and its way back, with loss differences Delta and -Delta seen with
+// noise of variance sigma^2, are accepted in the ratio exp(-Delta), by a quadrature over the noise.
 func TestBalanceOnAverage(t *testing.T) {
 	engine := computetest.Go(t)
 	const points = 20_000
@@ -110,12 +111,14 @@ func TestEstimateBadInput(t *testing.T) {
 	for _, c := range []struct {
 		e             Estimate
 		batches, size int
-		ok            bool
+		says          string // empty: no error
 	}{
-		{MeanOfBatches, 1, 10, false}, {MeanOfBatches, 2, 1, true}, {OneBatch, 2, 10, false}, {OneBatch, 3, 1, true},
-		{WithinBatches, 1, 1, false}, {WithinBatches, 1, 2, true}, {"median", 5, 5, false},
+		{MeanOfBatches, 1, 10, "Batches is 1: one mini-batch has no variance"}, {MeanOfBatches, 2, 1, ""},
+		{OneBatch, 2, 10, "Batches is 2: OneBatch takes the variance from"}, {OneBatch, 3, 1, ""},
+		{WithinBatches, 1, 1, "BatchSize is 1: one row has no variance"}, {WithinBatches, 1, 2, ""},
+		{"median", 5, 5, `Estimate is "median": it must be one of`},
 	} {
-		if err := c.e.check(c.batches, c.size); (err == nil) != c.ok {
+		if err := c.e.check(c.batches, c.size); !says(err, c.says) && (err != nil || c.says != "") {
 			t.Errorf("%+v: error %v", c, err)
 		}
 	}

@@ -28,11 +28,11 @@ func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
 
 // Move implements mcmc.Kernel.
 func (k remote) Move(
-	rng random.Stream, s mcmc.State, losses mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	proposal := s.Own["proposal"]
-	noise := k.Estimate.of(losses.(mcmc.MiniBatchTarget).Differences(rng, s.Phi, proposal))
-	next, info := k.judge(rng, s, proposal, graph.ZerosLike(noise.delta), noise)
+	noise := k.Estimate.of(byMiniBatches(target).Differences(rng, s.Phi, proposal))
+	next, info := k.Rule.judge(rng, s, proposal, graph.ZerosLike(noise.delta), noise)
 	next.Own = map[string]*graph.Node{"proposal": k.walk(rng, next.Phi, tuning)}
 	return next, info
 }
@@ -56,10 +56,10 @@ func (k remoteLangevin) Start(_ random.Stream, s mcmc.State) mcmc.State {
 
 // Move implements mcmc.Kernel.
 func (k remoteLangevin) Move(
-	rng random.Stream, s mcmc.State, losses mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	proposed := graph.GreaterThan(s.Own["proposed"], graph.ZerosLike(s.Own["proposed"])) // [J]
-	asked := losses.(mcmc.MiniBatchTarget)
+	asked := byMiniBatches(target)
 	_, gradient := asked.WithMiniBatch(rng).Gradient(mcmc.Choose(proposed, s.Own["proposal"], s.Phi))
 	h := graph.BroadcastToShape(tuning.Step(s.Phi, k.StepSize), s.Phi.Shape())
 	push := graph.MulScalar(graph.Mul(h, tuning.Scaled(gradient)), 0.5)
@@ -70,7 +70,7 @@ func (k remoteLangevin) Move(
 
 	back := graph.Add(s.Own["momentum"], push)
 	noise := k.Estimate.of(asked.Differences(rng, s.Phi, s.Own["proposal"]))
-	judged, info := k.judge(rng, s, s.Own["proposal"], graph.Sub(s.Own["kinetic"], mcmc.Kinetic(back)), noise)
+	judged, info := k.Rule.judge(rng, s, s.Own["proposal"], graph.Sub(s.Own["kinetic"], mcmc.Kinetic(back)), noise)
 
 	zero := graph.ZerosLike(s.Own["kinetic"])
 	next := s

@@ -95,7 +95,7 @@ func TestRefusedRun(t *testing.T) {
 	shards := allLocal(t)
 	refusing := &watched{Shard: served(t, shards[1], ServeSettings{MinBatchSize: 10})}
 	shards[1] = refusing
-	_, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+	_, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
 	if !errors.Is(err, ErrRefused) || !says(err, "MinBatchSize is 10") || refusing.asked.Load() != 1 {
 		t.Errorf("after %d questions: error %v", refusing.asked.Load(), err)
 	}
@@ -206,7 +206,7 @@ func TestNonFiniteAnswers(t *testing.T) {
 		}
 		return answer
 	}}
-	result, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+	result, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestNonFiniteAnswers(t *testing.T) {
 		}
 		return answer
 	}}
-	settings.Draws = 400
-	_, err = SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+	settings.Sampling.Draws = 400
+	_, err = FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
 	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "shard 1 of 4") {
 		t.Errorf("a shard that says nothing else: error %v", err)
 	}
@@ -260,7 +260,7 @@ func TestShardWithOtherRows(t *testing.T) {
 			return answer
 		}}
 		shards[1] = changed
-		result, stopped := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+		result, stopped := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
 		if result == nil {
 			t.Fatal(stopped)
 		}

@@ -95,16 +95,16 @@ func NewShard(
 ) (*LocalShard, error) {
 	joined, err := fit.Share("pbnn", model, data)
 	if err == nil {
-		err = nothingShared(joined.Bound)
+		err = nothingShared(joined.Bound, "NewShardFrom and FitShardsFrom")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newShard(&prepared{Data: joined}, dtype, engine)
+	return newShard(&Data{Data: joined}, dtype, engine)
 }
 
 // NewShardFrom takes rows in raw units, to sample with the shared parameters and the standardisation of a trained
-// posterior, as SampleFrom does: every shard has the same one. The type is Float32 if dtype is 0, the engine
+// posterior, as FitFrom does: every shard has the same one. The type is Float32 if dtype is 0, the engine
 // compute.Default if nil. Close it at the end.
 func NewShardFrom(
 	trained *bayes.Posterior, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
@@ -113,11 +113,11 @@ func NewShardFrom(
 	if err != nil {
 		return nil, err
 	}
-	return newShard(&prepared{Data: joined}, dtype, engine)
+	return newShard(&Data{Data: joined}, dtype, engine)
 }
 
-func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {
-	d.rows, d.settings.DType, d.settings.Engine = d.Rows(), dtype, engine
+func newShard(d *Data, dtype compute.DType, engine *compute.Engine) (*LocalShard, error) {
+	d.Sampling.DType, d.Sampling.Engine = dtype, engine
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
@@ -128,9 +128,9 @@ func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalS
 	s := &LocalShard{
 		description: Description{
 			Model: text, Shared: shared, Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs,
-			DType: d.settings.DType.String(), Rows: d.rows, Hash: d.Parts.Train.Hash(),
+			DType: d.Sampling.DType.String(), Rows: d.rows, Hash: d.Parts.Train.Hash(),
 		},
-		bound: d.Bound, dtype: d.settings.DType, engine: d.engine, state: compute.NewState(d.engine),
+		bound: d.Bound, dtype: d.Sampling.DType, engine: d.Sampling.Engine, state: compute.NewState(d.Sampling.Engine),
 	}
 	s.programs.Most = shardPrograms
 	for name, t := range d.tensors() {
@@ -139,17 +139,8 @@ func newShard(d *prepared, dtype compute.DType, engine *compute.Engine) (*LocalS
 	return s, nil
 }
 
-// nothingShared is an error where a model shares parameters between its particles: they would have to be trained first.
-func nothingShared(bound *bayes.BoundModel) error {
-	if bound.W == 0 {
-		return nil
-	}
-	return fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with baseline.MAP, "+
-		"and go on with NewShardFrom and SampleShardsFrom, or take bayes.All()", bound.W)
-}
-
 // describe is the model as text, and a hash of what comes from the trained posterior, empty if there is none.
-func (d *prepared) describe() (model, shared string, err error) {
+func (d *Data) describe() (model, shared string, err error) {
 	text, err := json.Marshal(d.Bound.Model)
 	if err != nil {
 		return "", "", fmt.Errorf("pbnn: the model: %w", err)

@@ -27,7 +27,9 @@ func (w *watched) Gradients(ctx context.Context, q Request) (Answer, error) {
 	return w.ask(ctx, q, w.Shard.Gradients)
 }
 
-func (w *watched) ask(ctx context.Context, q Request, method func(context.Context, Request) (Answer, error)) (Answer, error) {
+func (w *watched) ask(
+	ctx context.Context, q Request, method func(context.Context, Request) (Answer, error),
+) (Answer, error) {
 	asked := int(w.asked.Add(1))
 	if w.before != nil {
 		if err := w.before(asked); err != nil {
@@ -44,7 +46,8 @@ func (w *watched) ask(ctx context.Context, q Request, method func(context.Contex
 	return answer, err
 }
 
-// A shard that fails or is late now and then is asked again, and nothing is counted twice: the draws are the same. One that goes on failing, or gives another number of differences, stops the run.
+// A shard that fails or is late now and then is asked again, and nothing is counted twice: the draws are the same. One
+// that goes on failing, or gives another number of differences, stops the run.
 func TestShardRetries(t *testing.T) {
 	for _, proposal := range Proposals() {
 		if testing.Short() && proposal == RandomWalk {
@@ -57,7 +60,7 @@ func TestShardRetries(t *testing.T) {
 func shardRetries(t *testing.T, proposal Proposal) {
 	sampler, settings := overShards(t)
 	sampler.Proposal = proposal
-	want, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
+	want, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +103,15 @@ func shardRetries(t *testing.T, proposal Proposal) {
 		if c.timeout > 0 {
 			s.Timeout = c.timeout
 		}
-		got, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, s)
+		got, err := FitShards(context.Background(), bayesianLine(), sampler, shards, s)
 		if (err != nil) != c.stops || got == nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		if c.stops {
-			if got.Chains.Status != mcmc.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 || int(c.shard.asked.Load()) != 20+3 {
-				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Chains.Status, got.Chains.Draws.PerChain, c.shard.asked.Load())
+			if got.Chains.Status != mcmc.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 ||
+				int(c.shard.asked.Load()) != 20+3 {
+				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Chains.Status, got.Chains.Draws.PerChain,
+					c.shard.asked.Load())
 			}
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -23,13 +22,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A partial network over shards: four processes that have loaded the trained posterior give the draws of four shards in this one, to the bit; its chains begin at the posterior's particles, and predictions are in
-// the data's units. A shard of another posterior, or none, is refused.
+// A partial network over shards: four processes that have loaded the trained posterior give the draws of four shards in
+// this one, to the bit; its chains begin at the posterior's particles, and predictions are in the data's units. A shard
+// of another posterior, or none, is refused.
 func TestPartialNetworkOverShards(t *testing.T) {
 	engine := computetest.Go(t)
-	model := bayes.Model{Network: nn.MLP{Hidden: []int{6}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.Layers(2)}
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{6}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
+		Stochastic: bayes.Layers(2)}
 	fit := func(epochs int) *bayes.Posterior {
-		trained, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: line(140)}, baseline.Settings{Epochs: epochs, Seed: 2, DType: compute.Float64, Engine: engine})
+		trained, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: line(140)},
+			baseline.Settings{Epochs: epochs, Seed: 2, DType: compute.Float64, Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,11 +59,11 @@ func TestPartialNetworkOverShards(t *testing.T) {
 	for _, proposal := range Proposals() {
 		sampler, settings := overShards(t)
 		sampler.Proposal, sampler.StepSize = proposal, .1
-		want, err := SampleShardsFrom(context.Background(), trained, inThis, sampler, settings)
+		want, err := FitShardsFrom(context.Background(), trained, sampler, inThis, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := SampleShardsFrom(context.Background(), trained, apart, sampler, settings)
+		got, err := FitShardsFrom(context.Background(), trained, sampler, apart, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,23 +87,29 @@ func TestPartialNetworkOverShards(t *testing.T) {
 		}
 	}
 	sampler, settings := overShards(t)
-	for name, shard := range map[string]Shard{"another posterior's": here(fit(3), 1), "one without": local(t, bayesianLine(), 1)} {
-		if _, err := SampleShardsFrom(context.Background(), trained, []Shard{inThis[0], shard}, sampler, settings); !errors.Is(err, ErrShard) || !strings.Contains(err.Error(), "shard 1 has") {
+	for name, shard := range map[string]Shard{"another posterior's": here(fit(3), 1),
+		"one without": local(t, bayesianLine(), 1)} {
+		if _, err := FitShardsFrom(context.Background(), trained, sampler, []Shard{inThis[0], shard},
+			settings); !errors.Is(err, ErrShard) || !says(err, "shard 1 has") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := SampleShards(context.Background(), model, inThis, sampler, settings); err == nil || !strings.Contains(err.Error(), "SampleShardsFrom") {
+	if _, err := FitShards(context.Background(), model, sampler, inThis, settings); err == nil ||
+		!says(err, "FitShardsFrom") {
 		t.Errorf("shared parameters without a trained posterior: error %v", err)
 	}
-	if _, err := NewShard(model, partOfLine(0), compute.Float64, engine); err == nil || !strings.Contains(err.Error(), "NewShardFrom") {
+	if _, err := NewShard(model, partOfLine(0), compute.Float64, engine); err == nil ||
+		!says(err, "NewShardFrom") {
 		t.Errorf("a shard with shared parameters without a trained posterior: error %v", err)
 	}
-	if _, err := SampleShardsFrom(context.Background(), nil, inThis, sampler, settings); err == nil || !strings.Contains(err.Error(), "needs a trained posterior") {
+	if _, err := FitShardsFrom(context.Background(), nil, sampler, inThis, settings); err == nil ||
+		!says(err, "needs a trained posterior") {
 		t.Errorf("no posterior: error %v", err)
 	}
 }
 
-// Langevin's gradient over shards is that of the whole data, where mini-batches hold all rows of each, and it is NaN where the log-likelihood is.
+// Langevin's gradient over shards is that of the whole data, where mini-batches hold all rows of each, and it is NaN
+// where the log-likelihood is.
 func TestShardGradients(t *testing.T) {
 	whole := line(140)
 	phi := []float64{.3, -.2, .8, 1, 2, -1, 1e200, 0, 0} // the last one's log-likelihood overflows, but not its gradient
@@ -136,12 +144,14 @@ func TestShardGradients(t *testing.T) {
 	computetest.Near(t, "gradients", sums[:], want[:], 1e-9)
 }
 
-// The rows of the gradients are others than those of the differences: a difference over a step so short that it is the gradient's, of one row of 20, is that of the gradient's own row seldom.
+// The rows of the gradients are others than those of the differences: a difference over a step so short that it is the
+// gradient's, of one row of 20, is that of the gradient's own row seldom.
 func TestShardGradientsHaveRowsOfTheirOwn(t *testing.T) {
 	const short = 1e-6
 	shard, same := local(t, bayesianLine(), 0), 0
 	for move := range 20 {
-		q := Request{Move: move, Batches: 1, BatchSize: 1, Chains: 1, From: []float64{.1, .2, .3}, To: []float64{.1, .2, .3 + short}}
+		q := Request{Move: move, Batches: 1, BatchSize: 1, Chains: 1, From: []float64{.1, .2, .3},
+			To: []float64{.1, .2, .3 + short}}
 		difference, err := shard.Differences(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -159,15 +169,17 @@ func TestShardGradientsHaveRowsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Langevin asks for gradients where the chains are, and then, by the same rows, where they have proposed, beside the differences between the two. What it proposes with steps so long that the noise is nothing beside
-// the drift, h^2/2 times the gradient, shows that gradient: of the log-posterior of all rows, as mini-batches hold them all.
+// Langevin asks for gradients where the chains are, and then, by the same rows, where they have proposed, beside the
+// differences between the two. What it proposes with steps so long that the noise is nothing beside the drift, h^2/2
+// times the gradient, shows that gradient: of the log-posterior of all rows, as mini-batches hold them all.
 func TestShardLangevinAsks(t *testing.T) {
 	const rows, h = 20, 1e7
 	_, settings := overShards(t)
-	settings.WarmUp, settings.Draws = 1, 2
+	settings.Sampling.WarmUp, settings.Sampling.Draws = 1, 2
 	asks := &asking{Shard: local(t, bayesianLine(), 0)}
 	sampler := Metropolis{Target: TargetFull{}, BatchSize: rows, Batches: 2, Proposal: Langevin, StepSize: h}
-	if _, err := SampleShards(context.Background(), bayesianLine(), []Shard{asks}, sampler, settings); !errors.Is(err, mcmc.ErrStuck) {
+	if _, err := FitShards(context.Background(), bayesianLine(), sampler, []Shard{asks}, settings); !errors.Is(err,
+		mcmc.ErrStuck) {
 		t.Fatal(err)
 	}
 	if len(asks.gradients) != 6 || len(asks.differences) != 3 {
@@ -176,11 +188,12 @@ func TestShardLangevinAsks(t *testing.T) {
 	part := partOfLine(0)
 	for step, q := range asks.differences {
 		here, there := asks.gradients[2*step], asks.gradients[2*step+1]
-		if here.Move != 2*step || there.Move != here.Move || q.Move != here.Move+1 || !slices.Equal(q.From, here.From) || !slices.Equal(q.To, there.From) {
+		if here.Move != 2*step || there.Move != here.Move || q.Move != here.Move+1 || !slices.Equal(q.From, here.From) ||
+			!slices.Equal(q.To, there.From) {
 			t.Errorf("step %d: questions %+v, %+v, %+v", step, here, there, q)
 		}
 		var got, want []float64
-		for j := range settings.Chains {
+		for j := range settings.Sampling.Chains {
 			phi := q.From[3*j : 3*j+3]
 			gradient := []float64{-phi[0], -phi[1], -phi[2]} // of the prior
 			for i, y := range part.Y {

@@ -22,6 +22,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -32,7 +33,8 @@ const (
 	shardsOfLine    = 4
 )
 
-// TestMain makes the test's own program a shard where it is asked to be one: it prints its address and serves until its input ends.
+// TestMain makes the test's own program a shard where it is asked to be one: it prints its address and serves until its
+// input ends.
 func TestMain(m *testing.M) {
 	if number := os.Getenv(shardVariable); number != "" {
 		if err := beShard(number); err != nil {
@@ -145,25 +147,30 @@ func allLocal(t *testing.T) []Shard {
 
 func overShards(t *testing.T) (Metropolis, ShardSettings) {
 	return Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 5, StepSize: .15},
-		ShardSettings{Timeout: 20 * time.Second, Settings: mcmc.Settings{Chains: 3, Draws: 60, WarmUp: 5, Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}}
+		ShardSettings{Timeout: 20 * time.Second,
+			Sampling: mcmc.Settings{Chains: 3, Draws: 60, WarmUp: 5, Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}}
 }
 
-// Four shards in four processes give the draws of four in this one, to the bit. When one dies, the run stops with the draws before, and goes on from its checkpoint with another
-// in its place to the same bits as if nothing had been.
+// Four shards in four processes give the draws of four in this one, to the bit. When one dies, the run stops with the
+// draws before, and goes on from its checkpoint with another in its place to the same bits as if nothing had been.
 func TestShardsInProcesses(t *testing.T) {
 	for _, proposal := range Proposals() {
 		sampler, settings := overShards(t)
 		sampler.Proposal = proposal
-		want, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
+		want, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{Points: 16}) || want.Posterior.Provenance().Rows != 140 {
-			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target, want.Posterior.Provenance().Rows)
+		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{Points: 16}) ||
+			want.Posterior.Provenance().Rows != 140 {
+			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target,
+				want.Posterior.Provenance().Rows)
 		}
 		places := map[Proposal]float64{RandomWalk: 2, Langevin: 4}[proposal]
-		if rows := places * 5 * 4 * shardsOfLine; math.Abs(want.RowsPerStep-rows) > 1e-9 || math.Abs(want.Passes-60*rows/140) > 1e-9 || math.Abs(want.WarmUpPasses-5*rows/140) > 1e-9 {
-			t.Errorf("%s: %v rows a step, %v passes after %v: want %v rows", proposal, want.RowsPerStep, want.Passes, want.WarmUpPasses, rows)
+		if rows := places * 5 * 4 * shardsOfLine; math.Abs(want.RowsPerStep-rows) > 1e-9 ||
+			math.Abs(want.Passes-60*rows/140) > 1e-9 || math.Abs(want.WarmUpPasses-5*rows/140) > 1e-9 {
+			t.Errorf("%s: %v rows a step, %v passes after %v: want %v rows", proposal, want.RowsPerStep, want.Passes,
+				want.WarmUpPasses, rows)
 		}
 		var shards []Shard
 		kills := make([]func(), shardsOfLine)
@@ -172,7 +179,7 @@ func TestShardsInProcesses(t *testing.T) {
 			shard, kills[i] = process(t, i, "")
 			shards = append(shards, shard)
 		}
-		got, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+		got, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +187,7 @@ func TestShardsInProcesses(t *testing.T) {
 			t.Errorf("%s: the draws over processes differ from those in one", proposal)
 		}
 
-		settings.Checkpoint = filepath.Join(t.TempDir(), "chains")
+		settings.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
 		dying := slices.Clone(shards)
 		dying[2] = &watched{Shard: shards[2], before: func(asked int) error {
 			if asked == 30 {
@@ -188,8 +195,8 @@ func TestShardsInProcesses(t *testing.T) {
 			}
 			return nil
 		}}
-		part, err := SampleShards(context.Background(), bayesianLine(), dying, sampler, settings)
-		if part == nil || err == nil || !strings.Contains(err.Error(), "shard 2") {
+		part, err := FitShards(context.Background(), bayesianLine(), sampler, dying, settings)
+		if part == nil || !says(err, "shard 2") {
 			t.Fatalf("%s: result %+v, error %v", proposal, part, err)
 		}
 		n := part.Chains.Draws.PerChain
@@ -197,15 +204,19 @@ func TestShardsInProcesses(t *testing.T) {
 			t.Errorf("%s: status %s with %d draws", proposal, part.Chains.Status, n)
 		}
 		for chain := range 3 {
-			if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) || part.Chains.Chains[chain].Transitions != n {
-				t.Errorf("%s, chain %d: %d transitions for %d draws, or another last draw", proposal, chain, part.Chains.Chains[chain].Transitions, n)
+			if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) ||
+				part.Chains.Chains[chain].Transitions != n {
+				t.Errorf("%s, chain %d: %d transitions for %d draws, or another last draw", proposal, chain,
+					part.Chains.Chains[chain].Transitions, n)
 			}
 		}
-		if _, err := SampleShards(context.Background(), bayesianLine(), []Shard{shards[0], shards[1], local(t, bayesianLine(), 1), shards[3]}, sampler, settings); err == nil {
-			t.Errorf("%s: a checkpoint goes on with other data", proposal)
+		others := []Shard{shards[0], shards[1], local(t, bayesianLine(), 1), shards[3]}
+		_, err = FitShards(context.Background(), bayesianLine(), sampler, others, settings)
+		if !errors.Is(err, run.ErrOtherRun) {
+			t.Errorf("%s: a checkpoint goes on with other data: error %v", proposal, err)
 		}
 		shards[2], _ = process(t, 2, "")
-		resumed, err := SampleShards(context.Background(), bayesianLine(), shards, sampler, settings)
+		resumed, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,17 +236,18 @@ func TestShardsAreExact(t *testing.T) {
 	for _, proposal := range Proposals() {
 		sampler, settings := overShards(t)
 		sampler.Proposal, sampler.StepSize = proposal, step(1, 16)
-		settings.Chains, settings.Draws, settings.Thin, settings.WarmUp = 8, 2000, 2, 400
+		settings.Sampling.Chains, settings.Sampling.Draws, settings.Sampling.Thin, settings.Sampling.WarmUp = 8, 2000, 2, 400
 		if proposal == Langevin { // a step takes twice the moves, and goes further
-			settings.Thin = 1
+			settings.Sampling.Thin = 1
 		}
-		result, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), sampler, settings)
+		result, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
 		mean, covariance := exact(data, 16)
 		p, what := worst(result.Chains.Draws, mean, covariance)
-		t.Logf("%s: p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %s", proposal, p, what, result.Noise, result.Acceptance, result.Chains.Elapsed)
+		t.Logf("%s: p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %s", proposal, p, what, result.Noise, result.Acceptance,
+			result.Chains.Elapsed)
 		if p < 1e-3 {
 			t.Errorf("%s: %s, p %.2g", proposal, what, p)
 		}
@@ -262,15 +274,16 @@ func TestShardBadInput(t *testing.T) {
 		{"shard 1 has", []Shard{local(t, bayesianLine(), 0), local(t, wider, 1)}, good, true},
 		{"shard 0 has", []Shard{single}, good, true},
 		{"BatchSize is 21", allLocal(t), with(func(m *Metropolis) { m.BatchSize = 21 }), false},
-		{"Proposal", allLocal(t), with(func(m *Metropolis) { m.Proposal = "jump" }), false},
-		{"Estimate", allLocal(t), with(func(m *Metropolis) { m.Estimate = WithinBatches }), false},
+		{`Proposal is "jump"`, allLocal(t), with(func(m *Metropolis) { m.Proposal = "jump" }), false},
+		{"Estimate is within batches: it must be MeanOfBatches or OneBatch", allLocal(t),
+			with(func(m *Metropolis) { m.Estimate = WithinBatches }), false},
 		{"Batches is 1", allLocal(t), with(func(m *Metropolis) { m.Batches = 1 }), false},
-		{"Noise", allLocal(t), with(func(m *Metropolis) { m.Noise = 1 }), false},
-		{"Target", allLocal(t), with(func(m *Metropolis) { m.Target = nil }), false},
+		{"Noise is 1: it must be 0 over shards", allLocal(t), with(func(m *Metropolis) { m.Noise = 1 }), false},
+		{"Metropolis.Target is not set", allLocal(t), with(func(m *Metropolis) { m.Target = nil }), false},
 		{"connect", []Shard{Dial("127.0.0.1:1", nil)}, good, false},
 	} {
-		_, err := SampleShards(context.Background(), bayesianLine(), c.shards, c.sampler, settings)
-		if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, ErrShard) != c.refused {
+		_, err := FitShards(context.Background(), bayesianLine(), c.sampler, c.shards, settings)
+		if !says(err, c.says) || errors.Is(err, ErrShard) != c.refused {
 			t.Errorf("error %v does not say %q, or is ErrShard: %v", err, c.says, errors.Is(err, ErrShard))
 		}
 	}
@@ -280,30 +293,39 @@ func TestShardBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, other := range []func(*Request){func(q *Request) { q.Shard = 1 }, func(q *Request) { q.Move = 1 }, func(q *Request) { q.Seed = 1 }} {
+	for _, other := range []func(*Request){func(q *Request) { q.Shard = 1 }, func(q *Request) { q.Move = 1 },
+		func(q *Request) { q.Seed = 1 }} {
 		o := q
 		other(&o)
-		if second, err := shard.Differences(context.Background(), o); err != nil || slices.Equal(first.Values, second.Values) {
+		if second, err := shard.Differences(context.Background(), o); err != nil ||
+			slices.Equal(first.Values, second.Values) {
 			t.Errorf("%+v: the same rows as for another, or error %v", o, err)
 		}
 	}
-	for _, q := range []Request{
-		{}, {Chains: 1, Batches: 2, BatchSize: 3, From: make([]float64, 3), To: make([]float64, 2)},
-		{Chains: 1, Batches: 2, BatchSize: 21, From: make([]float64, 3), To: make([]float64, 3)}, {Chains: 1, BatchSize: 2, From: make([]float64, 3), To: make([]float64, 3)},
+	three := make([]float64, 3)
+	for _, c := range []struct {
+		says string
+		q    Request
+		kind string // of the questions that it is wrong for; empty: both
+	}{
+		{"Request.From has 0 numbers for 0 chains", Request{}, ""},
+		{"Request.From has 3 numbers for 2 chains", Request{Chains: 2, Batches: 2, BatchSize: 3, From: three, To: three}, ""},
+		{"Request.To has 2 numbers for 1 chains",
+			Request{Chains: 1, Batches: 2, BatchSize: 3, From: three, To: three[:2]}, "differences"},
+		{"2 mini-batches of 21 rows: the shard has 20",
+			Request{Chains: 1, Batches: 2, BatchSize: 21, From: three, To: three}, ""},
+		{"0 mini-batches of 2 rows", Request{Chains: 1, BatchSize: 2, From: three, To: three}, ""},
 	} {
-		if _, err := shard.Differences(context.Background(), q); err == nil {
-			t.Errorf("%+v: no error", q)
-		}
-		if q.To = nil; len(q.From) == 3 && q.BatchSize*q.Batches == 6 {
-			continue // a question for gradients that is right
-		}
-		if _, err := shard.Gradients(context.Background(), q); err == nil {
-			t.Errorf("%+v: no error of the gradients", q)
+		for name, ask := range asks {
+			_, err := ask(shard, context.Background(), c.q)
+			if wrong := c.kind == "" || c.kind == name; says(err, c.says) != wrong || wrong != (err != nil) {
+				t.Errorf("%s: %+v: error %v, want %q", name, c.q, err, c.says)
+			}
 		}
 	}
-	for says, data := range badData(t) {
-		if _, err := NewShard(bayesianLine(), data, 0, computetest.Go(t)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("error %v does not say %q", err, says)
+	for words, data := range badData(t) {
+		if _, err := NewShard(bayesianLine(), data, 0, computetest.Go(t)); !says(err, words) {
+			t.Errorf("error %v does not say %q", err, words)
 		}
 	}
 }
@@ -311,9 +333,10 @@ func TestShardBadInput(t *testing.T) {
 // Where the noise of the shards' mini-batches lets nothing pass, the error says so, with the n and M that would do.
 func TestNoiseStopsShards(t *testing.T) {
 	_, settings := overShards(t)
-	settings.Draws = 400
-	_, err := SampleShards(context.Background(), bayesianLine(), allLocal(t), Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 10, StepSize: 3}, settings)
-	if !errors.Is(err, mcmc.ErrStuck) || !strings.Contains(err.Error(), "Batches (M)") || !strings.Contains(err.Error(), "instead of 2") {
+	settings.Sampling.Draws = 400
+	_, err := FitShards(context.Background(), bayesianLine(),
+		Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 10, StepSize: 3}, allLocal(t), settings)
+	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "Batches (M)") || !says(err, "instead of 2") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -10,21 +10,20 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Where the noise of delta is not Gaussian the penalty is off, first of all by the third cumulant kappa of delta. Let A(D) be the mean acceptance of a random walk's proposal whose loss differs by D, with
-// Gaussian noise of variance s, as the penalty makes it:
-//
-//	A(D) = Phi(-D/sqrt(s) - sqrt(s)/2) + exp(-D) Phi(D/sqrt(s) - sqrt(s)/2),   A(-D) = exp(D) A(D)
-//
-// A density with the cumulant kappa is phi - (kappa/6) phi''' to first order (Edgeworth; Hall 1992, section 2.4), so A becomes A + (kappa/6) A''', by parts. And an estimated s goes
-// along with delta: their covariance is kappa too (that of a sample's mean and variance), and as the penalty is s/2 it adds (kappa/2) A'', by Stein's identity. The way back has D and kappa with the opposite
-// sign. With the derivatives of A(-D) = exp(D) A(D) the ratio of both, which should be exp(-D), has the logarithm
+// The penalty is right for Gaussian noise. Where delta has a third cumulant kappa, the logarithm of the ratio of the
+// mean acceptances of a random walk's proposal and of its way back, which should be -D for losses that differ by D, is
+// to first order in kappa
 //
 //	-D + kappa (1/3 + A'/(2A) + A''/(2A))
+//	-D - kappa (1 + 3 A'/A + 3 A''/A)/6       where s is by other mini-batches than delta (OneBatch)
 //
-// or, if s is by other mini-batches than delta (OneBatch), -D - kappa (1 + 3 A'/A + 3 A''/A)/6. For D far from 0 the terms are kappa/3 and -kappa/6, which is what E[exp(-delta)] says; at D = 0 there is
-// A'/A = -1/2 and A''/A = 1/2 - phi(sqrt(s)/2)/(2 sqrt(s) Phi(-sqrt(s)/2)).
+// in which A(D) = Phi(-D/sqrt(s) - sqrt(s)/2) + exp(-D) Phi(D/sqrt(s) - sqrt(s)/2) is the mean acceptance with Gaussian
+// noise of variance s. The term is kappa/3 or -kappa/6 for D far from 0; at D = 0 A'/A is -1/2 and A''/A is
+// 1/2 - phi(sqrt(s)/2)/(2 sqrt(s) Phi(-sqrt(s)/2)). It holds where kappa is small beside s^(3/2). The derivation is in
+// derivations.md.
 
-// skewBias is the larger of the absolute terms at D = 0 and far from it, for a delta of variance s and the given skewness, kappa = skewness s^(3/2).
+// skewBias is the larger of the absolute terms at D = 0 and far from it, for a delta of variance s and the given
+// skewness, kappa = skewness s^(3/2).
 func skewBias(skewness, s float64, e Estimate) float64 {
 	if s == 0 {
 		return 0
@@ -38,7 +37,8 @@ func skewBias(skewness, s float64, e Estimate) float64 {
 	return math.Abs(skewness) * s * root * math.Max(math.Abs(far), math.Abs(near))
 }
 
-// squaredSkewness is m3^2/m2^3 of each row, m being central moments over the M entries, [J, M] to [J]; 0 where all entries are the same; nil for M < 3.
+// squaredSkewness is m3^2/m2^3 of each row, m being central moments over the M entries, [J, M] to [J]; 0 where all
+// entries are the same; nil for M < 3.
 func squaredSkewness(x *graph.Node) *graph.Node {
 	m := float64(x.Shape().Dim(1))
 	if m < 3 {
@@ -59,8 +59,9 @@ func squaredSkewness(x *graph.Node) *graph.Node {
 	return graph.Where(usable, graph.Div(graph.Square(third), cube), graph.ZerosLike(cube))
 }
 
-// deltaSkewness is the skewness of delta from the mean squared skewness of samples of m differences. That of Gaussian ones is 6(m-2)/((m+1)(m+3)) (Fisher 1930); what is above is theirs, and the mean of m of them
-// has 1/sqrt(m) of it. A sample of few can show only (m-2)/sqrt(m-1), so it tells too little of strong skewness.
+// deltaSkewness is the skewness of delta from the mean squared skewness of samples of m differences. That of Gaussian
+// ones is 6(m-2)/((m+1)(m+3)) (Fisher 1930); what is above is theirs, and the mean of m of them has 1/sqrt(m) of it. A
+// sample of few can show only (m-2)/sqrt(m-1), so it tells too little of strong skewness.
 func deltaSkewness(squared float64, m int, e Estimate) float64 {
 	if m < 3 {
 		return 0
@@ -73,7 +74,7 @@ func deltaSkewness(squared float64, m int, e Estimate) float64 {
 	return math.Sqrt(excess)
 }
 
-// tolerable is an error of an acceptance ratio that needs no words.
+// maxBias is the largest error of the logarithm of an acceptance ratio that no warning is given of.
 const maxBias = 0.1
 
 // judgeNoise fills in Skewness, Bias and Warnings.
@@ -90,7 +91,9 @@ func (r *Result) judgeNoise() {
 	r.Bias = skewBias(r.Skewness, r.Noise, m.Estimate)
 	if r.Bias > maxBias {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"the loss differences are not Gaussian: delta has a skewness of %.2g at sigma^2 = %.2g, by which acceptance ratios are off by up to about %.0f %%: take a larger BatchSize (n) than %d, more Batches (M) than %d, or smaller steps",
+			"the loss differences are not Gaussian: delta has a skewness of %.2g at sigma^2 = %.2g, by which acceptance "+
+				"ratios are off by up to about %.0f %%: take a larger BatchSize (n) than %d, more Batches (M) than %d, or "+
+				"smaller steps",
 			r.Skewness, r.Noise, 100*math.Expm1(r.Bias), m.BatchSize, m.Batches))
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// With exponential noise in the differences, whose skewness is 2, the log-ratio of the acceptances there and back is off by what the third cumulant's term says, to a third of it, where the term is
-// 0.05 and more; and so by no more than skewBias. The derivatives of A are by differences. 100 000 samples of 40: standard errors below 0.01.
+// With exponential noise in the differences, whose skewness is 2, the log-ratio of the acceptances there and back is
+// off by what the third cumulant's term says, to a third of it, where the term is 0.05 and more; and so by no more than
+// skewBias. The derivatives of A are by differences. 100 000 samples of 40: standard errors below 0.01.
 func TestSkewnessBias(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -68,16 +69,19 @@ func TestSkewnessBias(t *testing.T) {
 	}
 }
 
-// A level's posterior from rows of which one is far out: one number with a known distribution. Mini-batches of 2 miss it for most of the time: the variance of
-// the draws is off, and the result says that the noise is not Gaussian. With half of the rows in each it is neither.
+// A level's posterior from rows of which one is far out: one number with a known distribution. Mini-batches of 2 miss
+// it for most of the time: the variance of the draws is off, and the result says that the noise is not Gaussian. With
+// half of the rows in each it is neither.
 func TestWarnsOfSkewness(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
 	const rows = 100
-	data := &dataset.Dataset{Name: "outliers", Task: dataset.Regression, Features: []string{"zero"}, Target: "y", X: mat.NewDense(rows, 1, nil), Y: make([]float64, rows)}
+	data := &dataset.Dataset{Name: "outliers", Task: dataset.Regression, Features: []string{"zero"}, Target: "y",
+		X: mat.NewDense(rows, 1, nil), Y: make([]float64, rows)}
 	data.Y[30] = 40
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(),
+		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
 	variance := 1 / (1 + 2.)
 	center := variance * 2 * .4
 	for _, c := range []struct {
@@ -85,8 +89,10 @@ func TestWarnsOfSkewness(t *testing.T) {
 		warns         bool
 	}{{2, 10, true}, {50, 4, false}} {
 		s := quick(computetest.Go(t))
-		s.Draws, s.Thin, s.WarmUp, s.Chains = 2500, 1, 200, 4
-		r, err := Sample(context.Background(), model, data, Metropolis{Target: TargetExpected{Points: 2}, BatchSize: c.size, Batches: c.batches, StepSize: .8}, s)
+		s.Sampling.Draws, s.Sampling.Thin, s.Sampling.WarmUp, s.Sampling.Chains = 2500, 1, 200, 4
+		r, err := Fit(context.Background(), model,
+			Metropolis{Target: TargetExpected{Points: 2}, BatchSize: c.size, Batches: c.batches, StepSize: .8},
+			dataset.Parts{Train: data}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +104,10 @@ func TestWarnsOfSkewness(t *testing.T) {
 			}
 		}
 		off := second/n - 1
-		t.Logf("n %d: skewness %.3f, sigma^2 %.2f, bias %.3f, variance off by %.3f, acceptance %.2f, %q", c.size, r.Skewness, r.Noise, r.Bias, off, r.Acceptance, r.Warnings)
-		if warned := len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], "not Gaussian"); warned != c.warns || (r.Bias > maxBias) != c.warns {
+		t.Logf("n %d: skewness %.3f, sigma^2 %.2f, bias %.3f, variance off by %.3f, acceptance %.2f, %q", c.size, r.Skewness,
+			r.Noise, r.Bias, off, r.Acceptance, r.Warnings)
+		if warned := len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], "not Gaussian"); warned != c.warns ||
+			(r.Bias > maxBias) != c.warns {
 			t.Errorf("n %d: bias %.3f, warnings %q", c.size, r.Bias, r.Warnings)
 		}
 		if c.warns != (math.Abs(off) > .15) {

@@ -258,7 +258,7 @@ func (r *sampling) draw(ctx context.Context) error {
 		return err
 	}
 	var phi *tensors.Tensor
-	transitions := 0
+	transitions, before := 0, r.common()
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
 		ended := tally.add(t, chain, r.kernel.Carries())
@@ -279,7 +279,30 @@ func (r *sampling) draw(ctx context.Context) error {
 		transitions += tally.Transitions
 	}
 	if r.Status() != "" || transitions >= maxRejections {
-		return r.stuck()
+		if err := r.stuck(); err != nil {
+			return err
+		}
+	}
+	return r.observe(before)
+}
+
+// common is how many draws all chains have.
+func (r *sampling) common() int {
+	common := r.Settings.Draws
+	for _, t := range r.Tallies {
+		common = min(common, t.Kept)
+	}
+	return common
+}
+
+// observe calls Settings.Observe where it is due: all chains had fewer draws before the move.
+func (r *sampling) observe(before int) error {
+	now := r.common()
+	if r.Observe == nil || now/r.ObserveEvery == before/r.ObserveEvery {
+		return nil
+	}
+	if err := r.Observe(now, r.draws.first(now)); err != nil {
+		return fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", now, err)
 	}
 	return nil
 }
@@ -329,12 +352,8 @@ func (r *sampling) tunable() bool {
 
 // result keeps as many draws of each chain as all have.
 func (r *sampling) result() *Result {
-	common := r.Settings.Draws
-	for _, t := range r.Tallies {
-		common = min(common, t.Kept)
-	}
 	result := &Result{
-		Draws: r.draws.first(common), Tuned: r.position.Tuned, Status: r.session.Status(),
+		Draws: r.draws.first(r.common()), Tuned: r.position.Tuned, Status: r.session.Status(),
 		Moves: r.Move - r.WarmUpMoves, WarmUpMoves: r.WarmUpMoves, Elapsed: r.session.Elapsed(),
 	}
 	if r.Warming == nil {

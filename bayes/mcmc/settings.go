@@ -79,6 +79,11 @@ type Settings struct {
 	// whose steps are transitions, and the "draws", of all chains together; it scores the "acceptance", which is the last
 	// transition's in the warm-up and then the mean, the "step size" and the "divergences", as far as the kernel has them.
 	Progress func(run.Progress)
+	// Observe, if set, is called each time that all chains have ObserveEvery draws more (default: a tenth of Draws, at
+	// least one) in this session, with how many each has and with all of them, which may be kept but not changed. An error
+	// ends the run.
+	Observe      func(draws int, now *Draws) error `json:"-"`
+	ObserveEvery int
 }
 
 // Tuned is what a warm-up finds.
@@ -106,6 +111,9 @@ func (s Settings) withDefaults(p Problem, kernel Kernel) (Settings, error) {
 	if s.CheckpointEvery == 0 {
 		s.CheckpointEvery = 30 * time.Second
 	}
+	if s.ObserveEvery == 0 {
+		s.ObserveEvery = max(1, s.Draws/10)
+	}
 	return s, s.check(p, kernel)
 }
 
@@ -124,6 +132,7 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 		{s.WarmUp >= 0, "Settings.WarmUp", s.WarmUp, "NoWarmUp, 0 (the default) or more"},
 		{s.DType == compute.Float32 || s.DType == compute.Float64, "Settings.DType", s.DType, "compute.Float32 or compute.Float64"},
 		{s.Devices >= 1, "Settings.Devices", s.Devices, "at least 1 (0: the default, 1)"},
+		{s.ObserveEvery > 0, "Settings.ObserveEvery", s.ObserveEvery, "at least 1 (0: a tenth of Draws)"},
 		{s.CheckpointEvery > 0, "Settings.CheckpointEvery", s.CheckpointEvery, "positive"},
 		{s.Tuned.StepSize >= 0 && !math.IsInf(s.Tuned.StepSize, 1), "Settings.Tuned.StepSize", s.Tuned.StepSize, "positive and finite (0: the kernel's own)"},
 		{len(s.Tuned.Scale) == 0 || len(s.Tuned.Scale) == p.Dim, "the length of Settings.Tuned.Scale", len(s.Tuned.Scale), fmt.Sprintf("0 or Problem.Dim, %d", p.Dim)},

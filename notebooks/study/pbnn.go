@@ -69,7 +69,7 @@ func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model,
 				if err != nil {
 					return Result{}, err
 				}
-				result, err := pbnn.SampleFrom(ctx, start, data, r.sampler, pbnn.Settings{Settings: mcmc.Settings{
+				result, err := pbnn.FitFrom(ctx, start, r.sampler, dataset.Parts{Train: data}, pbnn.Settings{Sampling: mcmc.Settings{
 					Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2), Seed: uint64(repetition + 1),
 				}})
 				if ctx.Err() != nil {

@@ -56,7 +56,7 @@ func acceptancePoints(o Options, data *dataset.Dataset, modes func(context.Conte
 
 // acceptance is a repetition. Chains that noise has stopped accept nothing, and their sigma^2 counts.
 func acceptance(ctx context.Context, start *bayes.Posterior, data *dataset.Dataset, sampler pbnn.Sampler, s mcmc.Settings) (Result, error) {
-	result, err := pbnn.SampleFrom(ctx, start, data, sampler, pbnn.Settings{Settings: s})
+	result, err := pbnn.FitFrom(ctx, start, sampler, dataset.Parts{Train: data}, pbnn.Settings{Sampling: s})
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}

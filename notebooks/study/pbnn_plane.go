@@ -141,7 +141,7 @@ func (p plane) sample(ctx context.Context, sampler pbnn.Sampler, s mcmc.Settings
 	if err != nil {
 		return nil, nil, err
 	}
-	result, err := pbnn.SampleFrom(ctx, start, p.data, sampler, pbnn.Settings{Settings: s})
+	result, err := pbnn.FitFrom(ctx, start, sampler, dataset.Parts{Train: p.data}, pbnn.Settings{Sampling: s})
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}

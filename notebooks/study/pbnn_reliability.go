@@ -178,7 +178,7 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 		return Result{}, err
 	}
 	draws := cmp.Or(o.Epochs, r.draws)
-	result, err := pbnn.SampleFrom(ctx, mode, r.parts.Train, r.sampler(method), pbnn.Settings{Settings: mcmc.Settings{
+	result, err := pbnn.FitFrom(ctx, mode, r.sampler(method), dataset.Parts{Train: r.parts.Train}, pbnn.Settings{Sampling: mcmc.Settings{
 		Chains: r.chains, Draws: draws, Thin: r.thin[method], WarmUp: max(1, draws*r.thin[method]/2), Seed: r.seed,
 	}})
 	if err != nil {

@@ -1,0 +1,176 @@
+package pbnn
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Data is a model that has met its data (see fit.Data), with the settings of a run: what a Sampler makes its problem
+// of, by MiniBatches or AllRows.
+type Data struct {
+	*fit.Data // Parts.Train is nil if shards hold the rows; Trained is nil if chains begin at draws from the prior
+	// Sampling are the run's settings, with the number of chains, the type of the numbers and the engine filled in.
+	Sampling mcmc.Settings
+
+	x, y *tensors.Tensor // [N, d] and [N]
+	// features are what the layers before the first stochastic one make of x, [N, width]; nil if there are none. columns
+	// are the same the other way round, [width, N], as the network takes all rows.
+	features, columns *tensors.Tensor
+	psi               *tensors.Tensor // [W], nil if nothing is shared
+	start             *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior
+	rows              int             // N, of all shards
+}
+
+// prepare fills in the settings and puts the data into tensors.
+func (d *Data) prepare() error {
+	d.rows = d.Rows()
+	if err := d.fillIn(); err != nil {
+		return err
+	}
+	var err error
+	if d.x, d.y, err = d.Tensors(d.Sampling.DType, d.Parts.Train); err != nil {
+		return err
+	}
+	if d.Trained == nil {
+		return nil
+	}
+	if err := d.begin(); err != nil || !d.Bound.HasPrefix() {
+		return err
+	}
+	if err := d.findColumns(); err != nil {
+		return err
+	}
+	transpose := func(x *graph.Node) *graph.Node { return graph.Transpose(x, 0, 1) }
+	if d.features, err = graph.CallOnce(d.Sampling.Engine.Backend(), transpose, d.columns); err != nil {
+		return fmt.Errorf("pbnn: features of the shared layers: %w", err)
+	}
+	return nil
+}
+
+// fillIn sets what Data.Sampling says is filled in.
+func (d *Data) fillIn() (err error) {
+	s := &d.Sampling
+	if s.Engine == nil && d.Trained != nil {
+		s.Engine = d.Trained.Engine()
+	}
+	if s.Engine, err = s.Engine.Or(); err != nil {
+		return err
+	}
+	s.Chains = cmp.Or(s.Chains, 4)
+	s.DType = cmp.Or(s.DType, compute.Float32)
+	return nil
+}
+
+// begin takes from the trained posterior what is shared, and its particles for where the chains begin.
+func (d *Data) begin() (err error) {
+	s := d.Sampling
+	if d.psi, d.start, err = target.ChainStarts(d.Trained, s.DType, max(1, s.Chains), s.Seed); err != nil {
+		return fmt.Errorf("pbnn: %w", err)
+	}
+	return nil
+}
+
+// findColumns evaluates the layers before the first stochastic one for all rows.
+func (d *Data) findColumns() (err error) {
+	if d.columns != nil {
+		return nil
+	}
+	if d.columns, err = target.Features(d.Sampling.Engine, d.Bound, d.x, d.psi); err != nil {
+		return fmt.Errorf("pbnn: %w", err)
+	}
+	return nil
+}
+
+// MiniBatches is the problem of sampling a target by M mini-batches of n rows, drawn anew, and without replacement, for
+// each move: its target is an mcmc.MiniBatchTarget, whose Differences are -d_i of eq. 24. All chains look at the same
+// rows.
+func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (mcmc.Problem, error) {
+	problem, likelihood, err := d.problem(of, size*batches, d.tensors())
+	if err != nil {
+		return problem, err
+	}
+	problem.Name += fmt.Sprintf(", %d mini-batches of %d rows", batches, size)
+	rows, points := d.rows, of.EffectivePoints(d.rows)
+	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+		return miniBatches{
+			likelihood: likelihood, points: points, rows: rows, size: size, batches: batches, data: data,
+		}
+	}
+	return problem, nil
+}
+
+// AllRows is the problem of sampling a target by all rows.
+func (d *Data) AllRows(of FromAllRows) (mcmc.Problem, error) {
+	if err := d.findColumns(); err != nil { // no rows are gathered
+		return mcmc.Problem{}, err
+	}
+	problem, likelihood, err := d.problem(of, d.rows, d.with("features", d.columns))
+	if err != nil {
+		return problem, err
+	}
+	tempered := target.Tempered{Likelihood: likelihood, Points: of.EffectivePoints(d.rows)}
+	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+		return target.At(tempered, data["psi"], target.Batch{Features: data["features"], Y: data["y"]})
+	}
+	return problem, nil
+}
+
+// problem is one without its target, and the likelihood of all chains on so many rows at once.
+func (d *Data) problem(
+	of Target, rows int, data map[string]*tensors.Tensor,
+) (mcmc.Problem, target.Likelihood, error) {
+	model, err := json.Marshal(d.Bound.Model)
+	if err != nil {
+		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
+	}
+	work := target.Workload{Particles: d.Sampling.Chains, Rows: rows, Devices: d.Sampling.Devices}
+	plan, err := target.NewPlan(d.Bound, d.Sampling.DType, work)
+	if err != nil {
+		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: %w", err)
+	}
+	return mcmc.Problem{
+		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
+		Initial: d.Bound.SamplePrior, Start: d.start,
+	}, target.Likelihood{Model: d.Bound, Plan: plan}, nil
+}
+
+// tensors are the data by rows, by their names in miniBatches.
+func (d *Data) tensors() map[string]*tensors.Tensor {
+	if d.features != nil {
+		return d.with("features", d.features)
+	}
+	return d.with("x", d.x)
+}
+
+// with are the data whose inputs have the given name.
+func (d *Data) with(name string, inputs *tensors.Tensor) map[string]*tensors.Tensor {
+	data := map[string]*tensors.Tensor{name: inputs, "y": d.y}
+	if d.psi != nil {
+		data["psi"] = d.psi
+	}
+	return data
+}
+
+// batchOf is the rows with the given numbers, int32 [B, 1], or all if there are none.
+func batchOf(data compute.Nodes, rows *graph.Node) target.Batch {
+	of := func(x *graph.Node) *graph.Node {
+		if x == nil || rows == nil {
+			return x
+		}
+		return graph.Gather(x, rows)
+	}
+	batch := target.Batch{X: of(data["x"]), Y: of(data["y"])}
+	if features := of(data["features"]); features != nil {
+		batch.Features = graph.Transpose(features, 0, 1)
+	}
+	return batch
+}

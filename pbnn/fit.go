@@ -1,0 +1,234 @@
+package pbnn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+)
+
+// Settings of Fit and FitFrom. The zero value of every field works.
+type Settings struct {
+	// Sampling is how long and how many the chains are, and where they run: Chains J, Draws, Thin, WarmUp, Seed, DType,
+	// Engine, Devices, Checkpoint, Progress, as of mcmc.Sample. Its Observe stays empty.
+	Sampling mcmc.Settings
+	// Observe, if set, is called with the posterior of the draws so far each time that all chains have ObserveEvery more
+	// of them (default: a tenth of Sampling.Draws); step is how many each has. An error ends the run.
+	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
+	ObserveEvery int
+}
+
+// Result of Fit, FitFrom, FitShards and FitShardsFrom.
+type Result struct {
+	// Result has the Posterior, all chains' draws, chain after chain, with equal weights; how the run ended, and how long
+	// it took; and Warnings, which say what of Bias, and of shards' answers, makes the draws doubtful.
+	bayes.Result
+	Target  Target       // what the draws are of
+	Sampler Sampler      // as it ran, with what was chosen for it
+	Chains  *mcmc.Result // draws and counts of each chain
+	// Noise is the mean of the sigma^2 that proposals were judged with, over all chains; 0 for samplers without one.
+	Noise float64
+	// Skewness is that of delta, as the d_i of all proposals show it, whatever its sign: 0 where the noise is Gaussian,
+	// as the penalty has it, and where M is below 3.
+	Skewness float64
+	// Bias is the first term of what Skewness does to the logarithm of an acceptance ratio, at most (see skewBias): 0.1
+	// is a ratio that is wrong by a tenth.
+	Bias float64
+	// Acceptance is the mean probability of acceptance over all chains; NaN for samplers that accept everything.
+	Acceptance float64
+	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws: the measure by which samplers are
+	// compared at equal cost. Each place and each gradient counts as one evaluation, and so does what chains evaluated in
+	// vain while they waited for one another. WarmUpPasses is the same of what was before the draws: the start, the
+	// warm-up and the trials in Adapted. A run that went on from a checkpoint counts those before it, but for the trials'
+	// of the earlier sessions.
+	Passes, WarmUpPasses float64
+	// RowsPerStep is how many rows' likelihoods a chain's transition took, in the mean over the draws' transitions,
+	// counted likewise: what a chain by itself would need, without waiting.
+	RowsPerStep float64
+	// Adapted are the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
+	Adapted []Trial
+}
+
+// Fit runs J chains of a sampler of the model's stochastic parameters, given the rows of parts.Train, in raw units; the
+// other parts are not looked at. Nothing may be shared in the model: where something is, train first and take FitFrom.
+// Chains begin at draws from the prior.
+//
+// A cancelled context is no error once all chains have a draw: the result holds what there is, with the status
+// run.Cancelled. Where a checkpoint cannot be written there is a result beside the error, as of mcmc.Sample. Errors
+// wrap mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these are at fault; of chains that noise has stopped the
+// error says what n and M would do.
+func Fit(
+	ctx context.Context, model bayes.Model, sampler Sampler, parts dataset.Parts, settings Settings,
+) (*Result, error) {
+	met, err := fit.New("pbnn", model, parts)
+	if err == nil {
+		err = nothingShared(met.Bound, "FitFrom")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fitted(ctx, met, sampler, settings)
+}
+
+// FitFrom is Fit with the shared parameters and the standardisation of a trained posterior, such as baseline.MAP's or
+// ohsmc's for a partial network; chains begin at its particles, drawn by their weights.
+func FitFrom(
+	ctx context.Context, trained *bayes.Posterior, sampler Sampler, parts dataset.Parts, settings Settings,
+) (*Result, error) {
+	met, err := fit.Of("pbnn", trained, parts.Train)
+	if err != nil {
+		return nil, err
+	}
+	return fitted(ctx, met, sampler, settings)
+}
+
+// nothingShared is an error where a model shares parameters between its particles: they would have to be trained first.
+func nothingShared(bound *bayes.BoundModel, from string) error {
+	if bound.W == 0 {
+		return nil
+	}
+	return fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with "+
+		"baseline.MAP, and go on with %s, or take bayes.All()", bound.W, from)
+}
+
+// fitted is the run of Fit and FitFrom.
+func fitted(ctx context.Context, met *fit.Data, sampler Sampler, settings Settings) (*Result, error) {
+	d := &Data{Data: met, Sampling: settings.Sampling}
+	if err := d.prepare(); err != nil {
+		return nil, err
+	}
+	sampler, err := prepared(sampler, d.rows)
+	if err != nil {
+		return nil, err
+	}
+	r := &sampling{Data: d, sampler: sampler, perMove: 1}
+	if err := r.observe(settings.Observe, settings.ObserveEvery); err != nil {
+		return nil, err
+	}
+	if m, ok := sampler.(Metropolis); ok && m.Noise > 0 {
+		if r.sampler, r.trials, err = d.adapt(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	problem, kernel, err := d.problemOf(r.sampler)
+	if err != nil {
+		return nil, err
+	}
+	return r.sample(ctx, problem, kernel, d.rows)
+}
+
+// sampling is a run of chains on data by a prepared sampler.
+type sampling struct {
+	*Data
+	sampler Sampler
+	perMove float64 // times Sampler.RowsPerMove are the rows that a move evaluates
+	trials  []Trial
+}
+
+// observe has the user's function called.
+func (r *sampling) observe(user func(int, *bayes.Posterior) error, every int) error {
+	if r.Sampling.Observe != nil {
+		return errors.New("pbnn: Settings.Sampling.Observe is set: set Settings.Observe, which is given a posterior")
+	}
+	if err := limits.Check("pbnn: Settings",
+		limits.Field("ObserveEvery", every, every >= 0, "0 (a tenth of the draws) or more"),
+	); err != nil || user == nil {
+		return err
+	}
+	r.Sampling.ObserveEvery = every
+	r.Sampling.Observe = func(draws int, now *mcmc.Draws) error {
+		p, err := r.posterior(now, mcmc.Tuned{}, "observed")
+		if err != nil {
+			return err
+		}
+		return user(draws, p)
+	}
+	return nil
+}
+
+// sample runs the chains; rows are those that mini-batches are drawn from, for the advice of errors.
+func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*Result, error) {
+	chains, stopped := mcmc.Sample(ctx, problem, kernel, r.Sampling)
+	if chains == nil {
+		return nil, explain(stopped, r.sampler, rows)
+	}
+	if chains.Draws.PerChain == 0 {
+		return nil, fmt.Errorf("pbnn: ended before all chains had a draw: %w", errors.Join(stopped, context.Cause(ctx)))
+	}
+	result, err := r.result(chains, kernel)
+	if stopped != nil {
+		stopped = fmt.Errorf("pbnn: %w", stopped)
+	}
+	return result, errors.Join(stopped, err)
+}
+
+// explain says of chains that noise has stopped what would help.
+func explain(err error, sampler Sampler, rows int) error {
+	stuck := (*mcmc.StuckError)(nil)
+	m, ok := sampler.(Metropolis)
+	if !ok || !errors.As(err, &stuck) || stuck.Noise <= acceptableNoise {
+		return fmt.Errorf("pbnn: %w", err)
+	}
+	batches, size := m.sizeFor(acceptableNoise, stuck.Noise, rows)
+	return fmt.Errorf("pbnn: the loss differences have a variance sigma^2 of %.3g, whose penalty lets nothing pass; at "+
+		"this step size, %.3g, it would be about %g with Batches (M) %d instead of %d, or with BatchSize (n) %d instead "+
+		"of %d: %w", stuck.Noise, stuck.StepSize, acceptableNoise, batches, m.Batches, size, m.BatchSize, err)
+}
+
+func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, error) {
+	result := &Result{Target: r.sampler.Sampled(), Sampler: r.sampler, Chains: chains, Adapted: r.trials}
+	result.Status, result.Elapsed = chains.Status, chains.Elapsed
+	for _, c := range chains.Chains {
+		result.Noise += c.Noise / float64(len(chains.Chains))
+		result.Acceptance += c.Acceptance / float64(len(chains.Chains))
+	}
+	result.judgeNoise()
+	result.count(r, kernel)
+	var err error
+	result.Posterior, err = r.posterior(chains.Draws, chains.Tuned, string(chains.Status))
+	return result, err
+}
+
+// count fills in Passes, WarmUpPasses and RowsPerStep.
+func (r *Result) count(of *sampling, kernel mcmc.Kernel) {
+	perMove := of.perMove * float64(r.Sampler.RowsPerMove(of.rows))
+	moves := r.Chains.WarmUpMoves
+	if kernel.Carries() != mcmc.CarriesNothing {
+		moves++ // where the chains begin
+	}
+	r.Passes = float64(r.Chains.Moves) * perMove / float64(of.rows)
+	r.WarmUpPasses = float64(moves) * perMove / float64(of.rows)
+	for _, trial := range r.Adapted {
+		r.WarmUpPasses += trial.Passes
+	}
+	took, transitions := 0, 0
+	for _, c := range r.Chains.Chains {
+		took += max(c.Gradients, c.Transitions) // those that end a transition in each move do not tell
+		transitions += c.Transitions
+	}
+	r.RowsPerStep = perMove * float64(took) / float64(transitions)
+}
+
+// posterior is that of draws, with equal weights.
+func (r *sampling) posterior(of *mcmc.Draws, tuned mcmc.Tuned, status string) (*bayes.Posterior, error) {
+	settings, err := json.Marshal(map[string]any{
+		"sampler": r.sampler, "type": fmt.Sprintf("%T", r.sampler), "target": r.sampler.Sampled().String(),
+		"chains": of.Chains, "draws": of.PerChain, "thin": max(1, r.Sampling.Thin), "tuned": tuned,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pbnn: the sampler's settings: %w", err)
+	}
+	draws := bayes.Draws{
+		Phi: of.Tensor(), Psi: r.psi, LogWeights: bayes.EqualLogWeights(of.Chains * of.PerChain), Chains: of.Chains,
+	}
+	return r.Posterior(draws, bayes.Provenance{
+		Algorithm: fmt.Sprintf("pbnn: %T of the %s", r.sampler, r.sampler.Sampled()), Status: status,
+		Seed: r.Sampling.Seed, Settings: settings, Rows: r.rows,
+	}, r.Sampling.Engine)
+}

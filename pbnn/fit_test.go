@@ -1,0 +1,409 @@
+package pbnn
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+)
+
+// quick are settings of a short run.
+func quick(engine *compute.Engine) Settings {
+	return Settings{Sampling: mcmc.Settings{Chains: 3, Draws: 20, WarmUp: 10, Seed: 5, DType: compute.Float64,
+		Engine: engine}}
+}
+
+// says is whether an error is there and has the words.
+func says(err error, words string) bool { return err != nil && strings.Contains(err.Error(), words) }
+
+// fitLine is Fit of bayesianLine.
+func fitLine(sampler Sampler, data *dataset.Dataset, s Settings) (*Result, error) {
+	return Fit(context.Background(), bayesianLine(), sampler, dataset.Parts{Train: data}, s)
+}
+
+func flat(t *testing.T, r *Result) []float64 {
+	t.Helper()
+	values, err := compute.Float64s(r.Chains.Draws.Tensor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// A run that is cancelled and goes on from its checkpoint ends at the same bits as one that is not, in the middle of a
+// transition too; other mini-batches, targets or models are refused.
+func TestCheckpoint(t *testing.T) {
+	engine := computetest.Go(t)
+	data := line(60)
+	wider := bayesianLine()
+	wider.Prior = bayes.Normal{StdDev: 2}
+	walk := Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}
+	for _, c := range []struct {
+		sampler Sampler
+		others  []Sampler
+		long    bool
+	}{
+		{sampler: walk, others: []Sampler{
+			Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 5, StepSize: .1},
+			Metropolis{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1},
+			Barker{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1},
+		}},
+		{sampler: Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, Proposal: Langevin, StepSize: .1},
+			others: []Sampler{walk}, long: true},
+		{sampler: Barker{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1},
+			others: []Sampler{Barker{Target: TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .1}}, long: true},
+		{sampler: Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, Growth: 1.5, StepSize: .3}, others: []Sampler{
+			Confidence{Target: TargetExpected{Points: 3}, BatchSize: 8, Growth: 1.5, StepSize: .3},
+			Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, StepSize: .3},
+			Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, Growth: 1.5, Error: .1, StepSize: .3},
+		}},
+	} {
+		if c.long && testing.Short() {
+			continue
+		}
+		s := quick(engine)
+		s.Sampling.Draws = 100
+		whole, err := fitLine(c.sampler, data, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
+		left := whole.Chains.WarmUpMoves + whole.Chains.Moves/3
+		part, err := Fit(after{context.Background(), &left}, bayesianLine(), c.sampler, dataset.Parts{Train: data}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part.Chains.Status != mcmc.Cancelled || part.Chains.Draws.PerChain >= s.Sampling.Draws {
+			t.Errorf("%T: status %s: nothing is resumed", c.sampler, part.Chains.Status)
+		}
+		resumed, err := fitLine(c.sampler, data, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Chains.Status != mcmc.Completed ||
+			resumed.Noise != whole.Noise || resumed.Passes != whole.Passes {
+			t.Errorf("%T: the resumed run differs", c.sampler)
+		}
+		for _, other := range c.others {
+			if _, err := fitLine(other, data, s); !errors.Is(err, run.ErrOtherRun) {
+				t.Errorf("%T: another sampler's checkpoint, %+v: error %v", c.sampler, other, err)
+			}
+		}
+		if _, err := Fit(context.Background(), wider, c.sampler, dataset.Parts{Train: data}, s); !errors.Is(err,
+			run.ErrOtherRun) {
+			t.Errorf("%T: another model's checkpoint: error %v", c.sampler, err)
+		}
+	}
+}
+
+// after is a context that ends when it has been asked so many times.
+type after struct {
+	context.Context
+	left *int
+}
+
+func (c after) Err() error {
+	if *c.left--; *c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A cancelled run with a draw of each chain gives what it has; one without, an error.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := quick(computetest.Go(t))
+	s.Sampling.Draws = 1_000_000
+	s.Sampling.Progress = func(p run.Progress) {
+		if p.Stage == "draws" && p.Step > 30 {
+			cancel()
+		}
+	}
+	sampler := Metropolis{Target: TargetExpected{}, BatchSize: 5, Batches: 4, StepSize: .1}
+	r, err := Fit(ctx, bayesianLine(), sampler, dataset.Parts{Train: line(50)}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Chains.Status != mcmc.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain ||
+		r.Posterior.Provenance().Status != "cancelled" {
+		t.Errorf("status %s, %d particles of %d draws", r.Chains.Status, r.Posterior.Particles(), r.Chains.Draws.PerChain)
+	}
+	if _, err := Fit(ctx, bayesianLine(), sampler, dataset.Parts{Train: line(50)}, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before the first draw: error %v", err)
+	}
+}
+
+// Observe sees posteriors of the draws so far, which the result begins with, over shards too; its error ends the run.
+func TestObserve(t *testing.T) {
+	var seen []int
+	var last *bayes.Posterior
+	observe := func(step int, now *bayes.Posterior) error {
+		seen, last = append(seen, step), now
+		return nil
+	}
+	s := quick(computetest.Go(t))
+	s.Observe, s.ObserveEvery = observe, 8
+	sampler := Metropolis{Target: TargetExpected{}, BatchSize: 5, Batches: 4, StepSize: .1, Noise: 100}
+	check := func(name string, r *Result, err error, want []int) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := last.Particles() / last.Chains()
+		if !slices.Equal(seen, want) || last.Chains() != 3 || got != want[len(want)-1] {
+			t.Errorf("%s: seen after %v draws, at last %d of %d chains", name, seen, got, last.Chains())
+		}
+		draws, err := last.Draws()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := compute.Float64s(draws.Phi)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(values[3*(got-1):3*got], r.Chains.Draws.At(0, got-1)) {
+			t.Errorf("%s: other draws than the result's", name)
+		}
+		seen = nil
+	}
+	r, err := fitLine(sampler, line(50), s)
+	check("in one", r, err, []int{8, 16})
+
+	sampler, settings := overShards(t)
+	settings.Observe = observe
+	r, err = FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	check("over shards", r, err, []int{6, 12, 18, 24, 30, 36, 42, 48, 54, 60})
+
+	enough := errors.New("enough")
+	s.Observe = func(int, *bayes.Posterior) error { return enough }
+	if _, err := fitLine(sampler, line(50), s); !errors.Is(err, enough) {
+		t.Errorf("error %v, want that of Observe", err)
+	}
+	s.ObserveEvery = -1
+	if _, err := fitLine(sampler, line(50), s); !says(err, "Settings.ObserveEvery is -1") {
+		t.Errorf("error %v", err)
+	}
+	s.Sampling.Observe = func(int, *mcmc.Draws) error { return nil }
+	if _, err := fitLine(sampler, line(50), s); !says(err, "Settings.Sampling.Observe is set: set Settings.Observe") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A result says what it is of: the target with its n, the sampler as it ran, what it cost, by the draws, the warm-up's
+// 10 steps and a step.
+func TestResult(t *testing.T) {
+	engine := computetest.Go(t)
+	data := line(60)
+	for _, c := range []struct {
+		sampler Sampler
+		target  Target
+		step    float64 // rows a step; 0: not the same for all
+		start   float64 // passes before the first move
+	}{
+		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24, 0},
+		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60, 0},
+		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 0},
+		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0, 0},
+		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0},
+		{Unadjusted{Target: TargetExpected{Points: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}},
+			TargetExpected{Points: 9}, 6, 0},
+		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60, 1},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60, 1},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60, 1},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60, 0},
+	} {
+		r, err := fitLine(c.sampler, data, quick(engine))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Target != c.target || !strings.Contains(r.Posterior.Provenance().Algorithm, c.target.String()) {
+			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance().Algorithm, c.target)
+		}
+		perMove := float64(r.Sampler.RowsPerMove(60))
+		switch passes, warmUp := 20*c.step/60, 10*c.step/60+c.start; {
+		case c.step > 0 && (math.Abs(r.RowsPerStep-c.step) > 1e-9 || math.Abs(r.Passes-passes) > 1e-9 ||
+			math.Abs(r.WarmUpPasses-warmUp) > 1e-9):
+			t.Errorf("%T: %v rows a step, %v passes after %v; want %v, %v and %v", c.sampler, r.RowsPerStep, r.Passes,
+				r.WarmUpPasses, c.step, passes, warmUp)
+		case c.step == 0:
+			least, most := float64(r.Chains.Draws.PerChain)*r.RowsPerStep/60, perMove*float64(r.Chains.Moves)/60
+			if r.RowsPerStep <= perMove || r.Passes != most || r.Passes < least || r.Passes > 3*least ||
+				r.WarmUpPasses < perMove*10/60 {
+				t.Errorf("%T: %v rows a step, %v a move, %v passes after %v", c.sampler, r.RowsPerStep, perMove, r.Passes,
+					r.WarmUpPasses)
+			}
+		}
+		switch c.sampler.(type) {
+		case Metropolis, Barker:
+			if !(r.Noise > 0) {
+				t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
+			}
+		default:
+			if r.Noise != 0 {
+				t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
+			}
+		}
+		_, err = r.Posterior.Predict(context.Background(), data.X)
+		if err != nil {
+			t.Errorf("%T: prediction: %v", c.sampler, err)
+		}
+	}
+}
+
+// The last layer only: the shared layers' features, computed once, give the same draws as the rows sent through them at
+// each step would.
+func TestPartialNetwork(t *testing.T) {
+	engine := computetest.Go(t)
+	data := line(80)
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{6}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
+		Stochastic: bayes.Layers(2)}
+	if _, err := Fit(context.Background(), model, Metropolis{Target: TargetFull{}}, dataset.Parts{Train: data},
+		quick(engine)); !says(err, "FitFrom") {
+		t.Errorf("shared parameters without a trained posterior: error %v", err)
+	}
+	trained, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data},
+		baseline.Settings{Epochs: 3, Seed: 2, DType: compute.Float64, Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler := Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 5, StepSize: .2}
+	fast, err := FitFrom(context.Background(), trained.Posterior, sampler, dataset.Parts{Train: data}, quick(engine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := fast.Posterior.Provenance()
+	if b := from.Before; b == nil || b.Algorithm != trained.Posterior.Provenance().Algorithm ||
+		!strings.HasPrefix(from.Algorithm, "pbnn") {
+		t.Errorf("provenance %+v does not say where the shared parameters came from", from)
+	}
+	if r := fast.Posterior; r.Chains() != fast.Chains.Draws.Chains || r.Evidence().Known() {
+		t.Errorf("%d chains, evidence %v", r.Chains(), r.Evidence())
+	}
+	met, err := fit.Of("pbnn", trained.Posterior, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Data{Data: met, Sampling: quick(engine).Sampling}
+	if err := d.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if d.features == nil {
+		t.Fatal("the shared layers are not evaluated beforehand")
+	}
+	d.features = nil
+	whole, err := sampler.Prepare(data.Rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, kernel, err := whole.Problem(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, err := mcmc.Sample(context.Background(), problem, kernel, d.Sampling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := compute.Float64s(slow.Draws.Tensor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	computetest.Near(t, "draws", flat(t, fast), values, 1e-9)
+	if fast.Acceptance == 0 {
+		t.Error("nothing is accepted")
+	}
+}
+
+// Batches, and after them BatchSize, rise until sigma^2 is below what is asked, or to their caps.
+func TestAdapt(t *testing.T) {
+	engine := computetest.Go(t)
+	data := line(200)
+	s := quick(engine)
+	s.Sampling.WarmUp = 60
+	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 5,
+		MaxBatches: 400}
+	for _, c := range []struct {
+		name    string
+		change  func(m *Metropolis)
+		reached bool
+		check   func(m Metropolis) bool
+		long    bool
+	}{
+		{"raises M", func(*Metropolis) {}, true, func(m Metropolis) bool { return m.Batches > 3 && m.BatchSize == 5 }, true},
+		{"capped", func(m *Metropolis) { m.MaxBatches = 6 }, false,
+			func(m Metropolis) bool { return m.Batches == 6 && m.BatchSize == 5 }, false},
+		{"raises n after M", func(m *Metropolis) { m.MaxBatches, m.MaxBatchSize = 4, 200 }, true,
+			func(m Metropolis) bool { return m.Batches == 4 && m.BatchSize > 5 }, false},
+		{"one batch: M is of no use", func(m *Metropolis) { m.Estimate, m.MaxBatchSize = OneBatch, 200 }, true,
+			func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize > 5 }, true},
+		{"enough", func(m *Metropolis) { m.Noise = 1e6 }, true,
+			func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize == 5 }, true},
+	} {
+		if c.long && testing.Short() {
+			continue
+		}
+		m := base
+		c.change(&m)
+		r, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: data}, s)
+		if err != nil && !errors.Is(err, mcmc.ErrStuck) {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		last := r.Adapted[len(r.Adapted)-1]
+		ran := r.Sampler.(Metropolis)
+		if !c.check(ran) || last.Enough != c.reached || last.Batches != ran.Batches || last.BatchSize != ran.BatchSize {
+			t.Errorf("%s: ran with M %d and n %d after %+v", c.name, ran.Batches, ran.BatchSize, r.Adapted)
+		}
+		t.Logf("%s: %+v", c.name, r.Adapted)
+		passes := float64(r.Chains.WarmUpMoves) * float64(ran.RowsPerMove(200)) / 200
+		for _, trial := range r.Adapted {
+			if !(trial.Passes >= float64(60+trialDraws)*2*float64(trial.Batches*trial.BatchSize)/200) {
+				t.Errorf("%s: a trial has %v passes: %+v", c.name, trial.Passes, trial)
+			}
+			passes += trial.Passes
+		}
+		if math.Abs(r.WarmUpPasses-passes) > 1e-9*passes {
+			t.Errorf("%s: %v passes before the draws, want %v", c.name, r.WarmUpPasses, passes)
+		}
+	}
+}
+
+// A warm-up chooses the step size, and scales, of samplers whose transitions take several moves, too.
+func TestWarmUpOfSeveralMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	s := quick(computetest.Go(t))
+	s.Sampling.WarmUp, s.Sampling.Draws = 150, 150
+	r, err := fitLine(Confidence{Target: TargetExpected{Points: 10}, BatchSize: 30}, line(60), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, settings := overShards(t)
+	settings.Sampling.WarmUp, settings.Sampling.Draws = s.Sampling.WarmUp, s.Sampling.Draws
+	over, err := FitShards(context.Background(), bayesianLine(),
+		Metropolis{Target: TargetExpected{Points: 10}, BatchSize: 10, Batches: 12, Proposal: Langevin}, allLocal(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, r := range map[float64]*Result{.234: r, .574: over} {
+		if tuned := r.Chains.Tuned; math.Abs(r.Acceptance-want) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 ||
+			slices.Max(tuned.Scale) < 1.05*slices.Min(tuned.Scale) {
+			t.Errorf("%T: acceptance %.3f, want %v, with %+v", r.Sampler, r.Acceptance, want, r.Chains.Tuned)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package pbnn
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// half is a target of a user's: half of the rows' likelihood.
+type half struct{ points float64 }
+
+func (half) String() string                     { return "half" }
+func (h half) EffectivePoints(rows int) float64 { return h.points * float64(rows) / 2 }
+func (h half) ForBatchSize(int) FromMiniBatches { return h }
+func (half) OfAllRows()                         {}
+func (half) Check(rows int) error               { return nil }
+
+var (
+	_ FromMiniBatches = half{}
+	_ FromAllRows     = half{}
+)
+
+// A user's target, by mini-batches and by all rows, is the distribution that it says, by the same test as the
+// package's.
+func TestOwnTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	data := line(rowsOfLine)
+	mean, covariance := exact(data, rowsOfLine/2)
+	for name, sampler := range map[string]Sampler{
+		"mini-batches": Metropolis{Target: half{1}, BatchSize: 10, Batches: 10, StepSize: step(.5, rowsOfLine/2)},
+		"all rows":     AllRows{Target: half{1}, Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine/2)}},
+	} {
+		s := Settings{Sampling: mcmc.Settings{
+			Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t),
+		}}
+		from := atExact(t, mean, covariance, 8)
+		result, err := FitFrom(context.Background(), from, sampler, dataset.Parts{Train: data}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, what := worst(result.Chains.Draws, mean, covariance)
+		t.Logf("%s: p %.2g: %s", name, p, what)
+		if p < 1e-3 {
+			t.Errorf("%s: %s, p %.2g", name, what, p)
+		}
+	}
+}
+
+// own is a sampler of a user's, whose parts may be wrong.
+type own struct {
+	target  Target
+	perMove int
+	nothing bool // Prepare gives nothing
+	err     error
+	problem func(d *Data) (mcmc.Problem, mcmc.Kernel, error)
+}
+
+func (o own) Sampled() Target     { return o.target }
+func (o own) RowsPerMove(int) int { return o.perMove }
+func (o own) Prepare(int) (Sampler, error) {
+	if o.nothing {
+		return nil, o.err
+	}
+	return o, o.err
+}
+func (o own) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) { return o.problem(d) }
+
+// blind is a kernel that says that it uses its target, and does not.
+type blind struct{ mcmc.RandomWalk }
+
+func (blind) UsesTarget() bool { return true }
+
+// What a user's sampler gets wrong is said before the first draw; above all that it never sees the rows: by a kernel
+// that does not ask, or says so and does not, by a target that leaves them out, or by data that are not the rows.
+func TestOwnSamplerChecks(t *testing.T) {
+	walk := mcmc.RandomWalkMetropolis{StepSize: .1}
+	all := func(change func(p *mcmc.Problem), k mcmc.Kernel) func(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+		return func(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+			problem, err := d.AllRows(TargetFullData{})
+			change(&problem)
+			return problem, k, err
+		}
+	}
+	same := func(*mcmc.Problem) {}
+	priorOnly := func(p *mcmc.Problem) {
+		p.Target = func(compute.Nodes, []*Node) mcmc.Target {
+			return mcmc.Density(func(phi *Node) *Node { return ReduceSum(Square(phi), 1) })
+		}
+	}
+	for _, c := range []struct {
+		says    string
+		sampler own
+	}{
+		{"pbnn.own.Prepare gives no sampler", own{nothing: true}},
+		{"mine is wrong", own{err: errors.New("mine is wrong")}},
+		{"pbnn.own.Sampled gives no target", own{}},
+		{"pbnn.own.Sampled.EffectivePoints is 0: it must be positive", own{target: half{}, perMove: 1}},
+		{"pbnn.own.Sampled.EffectivePoints is NaN", own{target: half{math.NaN()}, perMove: 1}},
+		{"pbnn.own.RowsPerMove is 0: it must be at least 1", own{target: half{1}}},
+		{"gives no kernel", own{target: half{1}, perMove: 1, problem: all(same, nil)}},
+		{"a problem of 2 dimensions", own{target: half{1}, perMove: 1,
+			problem: all(func(p *mcmc.Problem) { p.Dim = 2 }, walk)}},
+		{"or without a target", own{target: half{1}, perMove: 1,
+			problem: all(func(p *mcmc.Problem) { p.Target = nil }, walk)}},
+		{"never sees the data: no move of its kernel, mcmc.RandomWalk",
+			own{target: half{1}, perMove: 1, problem: all(same, mcmc.RandomWalk{Variance: 1})}},
+		{"never sees the data: no move of its kernel, pbnn.blind",
+			own{target: half{1}, perMove: 1, problem: all(same, blind{mcmc.RandomWalk{Variance: 1}})}},
+		{"never sees the data: no move of its kernel, mcmc.RandomWalkMetropolis",
+			own{target: half{1}, perMove: 1, problem: all(priorOnly, walk)}},
+		{"StepSize is -1", own{target: half{1}, perMove: 1, problem: all(same, mcmc.MALA{StepSize: -1})}},
+		{"building a move of pbnn.own", own{target: half{1}, perMove: 1, problem: all(func(p *mcmc.Problem) {
+			p.Target = func(compute.Nodes, []*Node) mcmc.Target { panic(errors.New("no way")) }
+		}, walk)}},
+		{"not now", own{target: half{1}, perMove: 1, problem: func(*Data) (mcmc.Problem, mcmc.Kernel, error) {
+			return mcmc.Problem{}, nil, errors.New("not now")
+		}}},
+	} {
+		if _, err := fitLine(c.sampler, line(30), quick(computetest.Go(t))); !says(err, c.says) {
+			t.Errorf("error %v does not say %q", err, c.says)
+		}
+	}
+	r, err := fitLine(own{target: half{1}, perMove: 60, problem: all(same, walk)}, line(30), quick(computetest.Go(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.RowsPerStep != 60 || r.WarmUpPasses != 2*11 || !strings.Contains(r.Posterior.Provenance().Algorithm,
+		"pbnn.own of the half") {
+		t.Errorf("%v rows a step, %v passes of the warm-up, %q", r.RowsPerStep, r.WarmUpPasses,
+			r.Posterior.Provenance().Algorithm)
+	}
+}
+
+// The package's own samplers pass the check that users' must, large networks included, whose chunks are in loops.
+func TestSamplersSeeRows(t *testing.T) {
+	for _, model := range []bayes.Model{bayesianLine(), network(60, 60)} {
+		met, err := fit.New("pbnn", model, dataset.Parts{Train: line(400)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sampler := range []Sampler{
+			Metropolis{Target: TargetFull{}, StepSize: .1},
+			Metropolis{Target: TargetFull{}, StepSize: .1, Proposal: Langevin},
+			Barker{Target: TargetFull{}, StepSize: .1}, Confidence{Target: TargetFull{}, StepSize: .1},
+			Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: .1}},
+			AllRows{Target: TargetFullData{}, Kernel: mcmc.NUTS{}},
+		} {
+			d := &Data{Data: met, Sampling: mcmc.Settings{Chains: 300, Engine: computetest.Go(t)}}
+			if err := d.prepare(); err != nil {
+				t.Fatal(err)
+			}
+			ready, err := prepared(sampler, d.rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			problem, kernel, err := d.problemOf(ready)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.mustSeeRows(ready, problem, kernel); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// Judge is the penalty's kernel for a proposal that is a user's: with a random walk it gives the same draws.
+func TestJudge(t *testing.T) {
+	engine := computetest.Go(t)
+	phi := compute.Floats(compute.Float64, []float64{.1, .4, -.3, .2, .8, .5}, 3, 2)
+	out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
+		k := kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .5}
+		target := level{difference: .1, s: .2}
+		s := mcmc.State{Phi: a[0]}
+		want, _ := k.Move(random.New(g, 3), s, target, mcmc.Tuning{})
+		proposal := k.walk(random.New(g, 3), s.Phi, mcmc.Tuning{})
+		zero := Zeros(g, s.PerParticle())
+		got, _ := Judge(random.New(g, 3), s, proposal, zero, target, MeanOfBatches, Corrected)
+		return []*Node{got.Phi, want.Phi}
+	}, phi)
+	computetest.Near(t, "draws", out[0], out[1], 0)
+}
