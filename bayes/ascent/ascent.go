@@ -101,7 +101,7 @@ type Settings struct {
 	Replace         bool          // begin anew where the checkpoint is of another run, or damaged
 
 	// Observe, if set, is called with theta, flat [J, Q], after each ObserveEvery steps (default an epoch's) that this
-	// session makes. An error ends the run.
+	// session makes. An error ends the run, with the status run.Stopped and a result.
 	Observe      func(step int, theta []float64) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores are

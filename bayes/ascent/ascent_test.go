@@ -271,3 +271,29 @@ func TestDiverged(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A checkpoint that cannot be written does not lose the run: the members come back with the error.
+func TestFullDisk(t *testing.T) {
+	asked := 0
+	job := task(2, 20, &asked)
+	folder := filepath.Join(t.TempDir(), "f")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r, err := ascent.Fit(t.Context(), job, ascent.Settings{
+		Epochs: 5, BatchSize: 5, DType: compute.Float64, Engine: computetest.Go(t), Checkpoint: filepath.Join(folder, "c"),
+		CheckpointEvery: 1, ObserveEvery: 1,
+		Observe: func(step int, _ []float64) error {
+			if step == 3 {
+				return os.RemoveAll(folder)
+			}
+			return nil
+		},
+	})
+	if err == nil || !strings.Contains(err.Error(), folder) {
+		t.Errorf("error %v does not name the folder", err)
+	}
+	if r == nil || r.Status != run.Stopped || r.Steps != 3 || len(r.Theta) != 12 {
+		t.Errorf("beside the error there is %+v", r)
+	}
+}

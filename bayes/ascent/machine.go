@@ -312,7 +312,7 @@ func (m *machine) observe() error {
 		return fmt.Errorf("%s: %w", m.Owner, err)
 	}
 	if err := m.Observe(m.step, theta); err != nil {
-		return fmt.Errorf("%s: Settings.Observe after step %d: %w", m.Owner, m.step, err)
+		return run.Stop(fmt.Errorf("%s: Settings.Observe after step %d: %w", m.Owner, m.step, err))
 	}
 	return nil
 }

@@ -7,10 +7,12 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/run"
 )
 
 // Observe sees a posterior after each epoch of the training, or as often as it asks, and in the end the one that is
-// returned; an error of its ends the run.
+// returned; an error of its
+// ends the run, with a result of what was there where the training is the whole of the method.
 func TestObserve(t *testing.T) {
 	parts := dataset.Parts{Train: line(40)}
 	for _, method := range []Method{MAP{}, VI{Samples: 7}, Ensemble{Members: 2}, SWAG{Collect: 2}} {
@@ -36,8 +38,20 @@ func TestObserve(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	observe := func(int, *bayes.Posterior) error { return stop }
-	_, err := Fit(t.Context(), small, MAP{}, parts, Settings{Epochs: 2, Engine: goEngine(t), Observe: observe})
-	if !errors.Is(err, stop) {
-		t.Errorf("error %v, want Observe's", err)
+	for _, method := range []Method{MAP{}, SWAG{}} {
+		settings := Settings{Epochs: 2, BatchSize: 8, Engine: goEngine(t), Observe: observe}
+		result, err := Fit(t.Context(), small, method, parts, settings)
+		if !errors.Is(err, stop) {
+			t.Errorf("%s: error %v, want Observe's", method.Name(), err)
+		}
+		if _, one := method.(MAP); !one {
+			if result != nil {
+				t.Errorf("%s: a result of a training that its second stage did not follow", method.Name())
+			}
+			continue
+		}
+		if result == nil || result.Status != run.Stopped || result.Steps != 5 || result.Posterior == nil {
+			t.Errorf("%s: %+v beside the error, want what was there after 5 steps", method.Name(), result)
+		}
 	}
 }

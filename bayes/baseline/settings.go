@@ -43,7 +43,7 @@ type Settings struct {
 	Replace bool
 	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of a training by gradient ascent
 	// that this session makes, with the posterior that would be returned if the training ended there. An error ends the
-	// run. The steps of SWAG's collection and of chains are not observed.
+	// run, with the status run.Stopped. The steps of SWAG's collection and of chains are not observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",
