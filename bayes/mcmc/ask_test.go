@@ -13,8 +13,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// A standard normal whose gradient is worked out on the host, -phi, from where the chains stand, has the draws of one whose gradient is taken in the graph. An error of the host
-// stops the run before the move, with the draws made so far, and the checkpoint goes on from there to the same bits.
+// A standard normal whose gradient is worked out on the host, -phi, from where the chains stand, has the draws of one
+// whose gradient is taken in the graph. An error of the host stops the run before the move, with the draws made so far,
+// and the checkpoint goes on from there to the same bits.
 func TestAsk(t *testing.T) {
 	asked, failAt := 0, -1
 	broken := errors.New("broken line")
@@ -64,7 +65,8 @@ func TestAsk(t *testing.T) {
 	failAt = 20
 	settings.Checkpoint = t.TempDir() + "/chains"
 	part, err := Sample(context.Background(), problem, kernel, settings)
-	if !errors.Is(err, broken) || part == nil || part.Status != Stopped || part.Draws.PerChain != 15 || part.Chains[0].Transitions != 15 {
+	if !errors.Is(err, broken) || part == nil || part.Status != Stopped || part.Draws.PerChain != 15 ||
+		part.Chains[0].Transitions != 15 {
 		t.Fatalf("stopped: %+v, error %v", part, err)
 	}
 	failAt = -1
@@ -72,7 +74,8 @@ func TestAsk(t *testing.T) {
 		t.Error("the resumed draws differ")
 	}
 	problem.Inputs = func(int) []any { return nil }
-	if _, err := Sample(context.Background(), problem, kernel, settings); err == nil || !strings.Contains(err.Error(), "HostInputs") {
+	if _, err := Sample(context.Background(), problem, kernel, settings); err == nil ||
+		!strings.Contains(err.Error(), "HostInputs") {
 		t.Errorf("both Inputs and HostInputs: error %v", err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Carrier takes a kernel's State from one compiled program to the next, as named tensors. A State is made of nodes of one
-// graph: what is to outlive the graph lies in a compute.State, entry by entry, and is a State again in the next one. Sample
-// runs its chains so, and so do samplers of other kinds that move particles by any kernel:
+// Carrier takes a kernel's State from one compiled program to the next, as named tensors. A State is made of nodes of
+// one graph: what is to outlive the graph lies in a compute.State, entry by entry, and is a State again in the next
+// one. Sample runs its chains so, and so do samplers of other kinds that move particles by any kernel:
 //
 //	carrier, err := mcmc.NewCarrier(engine, kernel, shapes.Make(dtype, particles, dim), target)
 //	start, err := compute.NewProgram(engine, "start", nil, carrier.Names(), ...)             // builds carrier.Start
@@ -39,10 +39,13 @@ const (
 	ownPrefix      = "own/"
 )
 
-// NewCarrier finds out what a kernel carries and what it tells, by building its start and one move of particles of phi's
-// shape, [J, D], in a graph that is thrown away. target gives there what the kernel is to move under; nil for kernels that
-// do not use it. The shapes of what the target gives are checked here, once: programs pass it to the kernel as it is.
-func NewCarrier(engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) Target) (*Carrier, error) {
+// NewCarrier finds out what a kernel carries and what it tells, by building its start and one move of particles of
+// phi's shape, [J, D], in a graph that is thrown away. target gives there what the kernel is to move under; nil for
+// kernels that do not use it. The shapes of what the target gives are checked here, once: programs pass it to the
+// kernel as it is.
+func NewCarrier(
+	engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) Target,
+) (*Carrier, error) {
 	c := &Carrier{kernel: kernel}
 	if phi.Rank() != 2 {
 		return nil, fmt.Errorf("mcmc: particles of shape %s: it must be [J, D]", phi)
@@ -95,8 +98,8 @@ func (c *Carrier) Shapes() map[string]shapes.Shape {
 	return all
 }
 
-// Names are those of the entries: phi first, then the log-density and the gradient as far as the kernel carries them, then
-// what it carries of its own. All are [J, ...], so they are what a compute.Sharding cuts.
+// Names are those of the entries: phi first, then the log-density and the gradient as far as the kernel carries them,
+// then what it carries of its own. All are [J, ...], so they are what a compute.Sharding cuts.
 func (c *Carrier) Names() []string {
 	names := []string{c.Phi()}
 	if c.kernel.Carries() >= CarriesLogDensity {
@@ -152,9 +155,11 @@ func (c *Carrier) Start(rng random.Stream, phi *graph.Node, target Target) compu
 	return c.Pack(Start(c.kernel, rng, phi, target))
 }
 
-// Move makes one move of the particles whose entries nodes holds, and gives their next. Where moving, bool [J], is false,
-// a particle stays as it is, though Info tells of it as if it moved; nil moves all.
-func (c *Carrier) Move(rng random.Stream, nodes compute.Nodes, target Target, tuning Tuning, moving *graph.Node) (compute.Nodes, Info) {
+// Move makes one move of the particles whose entries nodes holds, and gives their next. Where moving, bool [J], is
+// false, a particle stays as it is, though Info tells of it as if it moved; nil moves all.
+func (c *Carrier) Move(
+	rng random.Stream, nodes compute.Nodes, target Target, tuning Tuning, moving *graph.Node,
+) (compute.Nodes, Info) {
 	next, outcome := c.kernel.Move(rng, c.Unpack(nodes), target, tuning)
 	packed := c.Pack(next)
 	if moving != nil {
@@ -165,11 +170,13 @@ func (c *Carrier) Move(rng random.Stream, nodes compute.Nodes, target Target, tu
 	return packed, outcome
 }
 
-// MoveUnfinished is Move for transitions of all particles together: unfinished, [J], is 1 for each whose transition goes on
-// and 0 for those that have come to its end and wait; ended is 1 for each that comes to its end in this move. A transition
-// begins with ones, and is made by moves with unfinished - ended until that is 0 everywhere. If each move of the kernel is
-// a transition, all particles move and end.
-func (c *Carrier) MoveUnfinished(rng random.Stream, nodes compute.Nodes, unfinished *graph.Node, target Target, tuning Tuning) (next compute.Nodes, ended *graph.Node, outcome Info) {
+// MoveUnfinished is Move for transitions of all particles together: unfinished, [J], is 1 for each whose transition
+// goes on and 0 for those that have come to its end and wait; ended is 1 for each that comes to its end in this move. A
+// transition begins with ones, and is made by moves with unfinished - ended until that is 0 everywhere. If each move of
+// the kernel is a transition, all particles move and end.
+func (c *Carrier) MoveUnfinished(
+	rng random.Stream, nodes compute.Nodes, unfinished *graph.Node, target Target, tuning Tuning,
+) (next compute.Nodes, ended *graph.Node, outcome Info) {
 	if !c.SeveralMoves() {
 		next, outcome = c.Move(rng, nodes, target, tuning, nil)
 		return next, unfinished, outcome
@@ -215,8 +222,8 @@ func (c *Carrier) probe(phi *Node, target Target) {
 	}
 }
 
-// checkTarget holds what a target gives at phi to its shapes. What a kernel that carries nothing asks of its target is not
-// known: there all is looked at that the target gives, and a target need not give what its kernel does not ask.
+// checkTarget holds what a target gives at phi to its shapes. What a kernel that carries nothing asks of its target is
+// not known: there all is looked at that the target gives, and a target need not give what its kernel does not ask.
 func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) error {
 	if target == nil {
 		return fmt.Errorf("there is no target, and the kernel asks one")
@@ -228,7 +235,8 @@ func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) err
 	gradient := func() error {
 		logDensity, gradient := ByMiniBatch(rng, target).Gradient(phi)
 		return errors.Join(
-			checkShape("the target's log-density", logDensity, perParticle), checkShape("the target's gradient", gradient, phi.Shape()),
+			checkShape("the target's log-density", logDensity, perParticle),
+			checkShape("the target's gradient", gradient, phi.Shape()),
 		)
 	}
 	differences := func() error {
@@ -237,8 +245,11 @@ func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) err
 			return nil
 		}
 		estimates, variance, _ := batches.Differences(rng, phi, phi)
-		if shape := estimates.Shape(); shape.Rank() != 2 || shape.Dim(0) != perParticle.Dim(0) || shape.DType != perParticle.DType {
-			return fmt.Errorf("the target's differences have shape %s: it must be (%s)[%d M]", shape, perParticle.DType, perParticle.Dim(0))
+		if shape := estimates.Shape(); shape.Rank() != 2 || shape.Dim(0) != perParticle.Dim(0) ||
+			shape.DType != perParticle.DType {
+			return fmt.Errorf(
+				"the target's differences have shape %s: it must be (%s)[%d M]", shape, perParticle.DType, perParticle.Dim(0),
+			)
 		}
 		if variance == nil {
 			return nil

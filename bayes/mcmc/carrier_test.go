@@ -73,7 +73,9 @@ func TestCarrier(t *testing.T) {
 		start := carried(t, engine, "start", nil, carrier.Names(), func(_ compute.Nodes, inputs []*Node) compute.Nodes {
 			return carrier.Start(rng(inputs[0].Graph()), inputs[0], banana())
 		})
-		move := carried(t, engine, "move", carrier.Names(), carrier.Names(), func(nodes compute.Nodes, inputs []*Node) compute.Nodes {
+		move := carried(t, engine, "move", carrier.Names(), carrier.Names(), func(
+			nodes compute.Nodes, inputs []*Node,
+		) compute.Nodes {
 			next, _ := carrier.Move(rng(inputs[0].Graph()).At(inputs[0]), nodes, banana(), Tuning{}, nil)
 			return next
 		})
@@ -113,9 +115,14 @@ func TestCarrier(t *testing.T) {
 }
 
 // carried compiles a step without a record, and runs it on a state.
-func carried(t *testing.T, engine *compute.Engine, name string, reads, updates []string, step func(nodes compute.Nodes, inputs []*Node) compute.Nodes) func(*compute.State, ...any) {
+func carried(
+	t *testing.T, engine *compute.Engine, name string, reads, updates []string,
+	step func(nodes compute.Nodes, inputs []*Node) compute.Nodes,
+) func(*compute.State, ...any) {
 	t.Helper()
-	program, err := compute.NewProgram(engine, name, reads, updates, func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	program, err := compute.NewProgram(engine, name, reads, updates, func(
+		nodes compute.Nodes, inputs []*Node,
+	) (compute.Nodes, *Node) {
 		return step(nodes, inputs), Const(inputs[0].Graph(), []float64{0})
 	})
 	if err != nil {
@@ -130,8 +137,8 @@ func carried(t *testing.T, engine *compute.Engine, name string, reads, updates [
 	}
 }
 
-// Transitions of all particles together: each particle stays where its first transition ended, which is where it ends when
-// none waits.
+// Transitions of all particles together: each particle stays where its first transition ended, which is where it ends
+// when none waits.
 func TestMoveUnfinished(t *testing.T) {
 	const particles = 30
 	engine := computetest.Go(t)

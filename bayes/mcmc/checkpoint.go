@@ -85,10 +85,14 @@ func (r *sampling) plausible(at position) error {
 		return fmt.Errorf("it has tallies of %d chains, not %d", len(at.Tallies), r.Chains)
 	}
 	for chain, t := range at.Tallies {
-		counts := []int{t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Noises, t.Skews, t.Errors, t.Energies}
+		counts := []int{
+			t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Noises, t.Skews, t.Errors, t.Energies,
+		}
 		drawn := min(t.Transitions/r.Thin, r.Draws)
-		if slices.Min(counts) < 0 || t.Transitions > at.Move-at.WarmUpMoves || t.Kept != drawn || t.Closed != (t.Kept == r.Draws) {
-			return fmt.Errorf("chain %d has %d transitions and %d draws after %d moves", chain, t.Transitions, t.Kept, at.Move-at.WarmUpMoves)
+		if slices.Min(counts) < 0 || t.Transitions > at.Move-at.WarmUpMoves || t.Kept != drawn ||
+			t.Closed != (t.Kept == r.Draws) {
+			return fmt.Errorf("chain %d has %d transitions and %d draws after %d moves",
+				chain, t.Transitions, t.Kept, at.Move-at.WarmUpMoves)
 		}
 	}
 	scale, step := at.Tuned.Scale, at.Tuned.StepSize
@@ -106,7 +110,8 @@ func (r *sampling) plausible(at position) error {
 	}
 	if w := at.Warming; w != nil {
 		dims := len(w.Window.Mean)
-		if w.Done < 0 || w.Done >= r.WarmUp || len(w.Waiting) != r.Chains || len(w.Window.Squares) != dims || dims != 0 && dims != r.problem.Dim {
+		if w.Done < 0 || w.Done >= r.WarmUp || len(w.Waiting) != r.Chains ||
+			len(w.Window.Squares) != dims || dims != 0 && dims != r.problem.Dim {
 			return fmt.Errorf("its warm-up has made %d of %d transitions of %d chains, with a window of %d and %d coordinates",
 				w.Done, r.WarmUp, len(w.Waiting), dims, len(w.Window.Squares))
 		}

@@ -20,9 +20,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// The result of a finished checkpoint is that of the run, in every number but none of the computation: no graph is built.
+// The result of a finished checkpoint is that of the run, in every number but none of the computation: no graph is
+// built.
 func TestFinishedCheckpoint(t *testing.T) {
-	settings := Settings{Chains: 3, Draws: 20, WarmUp: 40, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
+	settings := Settings{
+		Chains: 3, Draws: 20, WarmUp: 40, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run"),
+	}
 	problem, kernel := standard(), HMC{Steps: 3, Jitter: .7}
 	want, err := Sample(context.Background(), problem, kernel, settings)
 	if err != nil {
@@ -38,7 +41,8 @@ func TestFinishedCheckpoint(t *testing.T) {
 	if err != nil || sampler.compiled.Made() != 0 {
 		t.Fatalf("error %v, compiled %d times", err, sampler.compiled.Made())
 	}
-	if got.Status != Completed || !slices.Equal(got.Draws.At(2, 19), want.Draws.At(2, 19)) || !slices.Equal(got.Chains, want.Chains) ||
+	if got.Status != Completed || !slices.Equal(got.Draws.At(2, 19), want.Draws.At(2, 19)) ||
+		!slices.Equal(got.Chains, want.Chains) ||
 		got.Moves != want.Moves || got.WarmUpMoves != want.WarmUpMoves || got.Gradients != want.Gradients ||
 		got.Tuned.StepSize != want.Tuned.StepSize || got.Elapsed > want.Elapsed || got.Elapsed <= 0 {
 		t.Errorf("the checkpoint gives %+v, the run gave %+v", got, want)
@@ -76,7 +80,9 @@ func TestUnwritableCheckpoint(t *testing.T) {
 
 // A file with a right digest that no run can have written is refused before it does harm.
 func TestForgedCheckpoint(t *testing.T) {
-	settings := Settings{Chains: 3, Draws: 20, WarmUp: 40, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
+	settings := Settings{
+		Chains: 3, Draws: 20, WarmUp: 40, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run"),
+	}
 	kernel := HMC{Steps: 3}
 	stop := func(after int) tensorfile.File {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -146,7 +152,8 @@ func TestForgedCheckpoint(t *testing.T) {
 		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
 			t.Fatal(err)
 		}
-		for _, replace := range []bool{false, true} { // it is no other run's: it is forged, and nothing to write over in silence
+		// it is no other run's: it is forged, and nothing to write over in silence
+		for _, replace := range []bool{false, true} {
 			settings.Replace = replace
 			result, err := Sample(context.Background(), standard(), kernel, settings)
 			if result != nil || !says(err, c.says) || !says(err, "delete the file") {

@@ -14,11 +14,14 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// square is a normal in four dimensions, as many as there are chains, so that only the names of what is shared tell the two apart.
+// square is a normal in four dimensions, as many as there are chains, so that only the names of what is shared tell the
+// two apart.
 func square() Problem {
 	return Problem{
 		Name: "correlated", Dim: 4,
-		Data: map[string]*tensors.Tensor{"precision": tensors.FromValue([][]float64{{2, .3, 0, -.1}, {.3, 1, .2, 0}, {0, .2, .5, 0}, {-.1, 0, 0, 3}})},
+		Data: map[string]*tensors.Tensor{
+			"precision": tensors.FromValue([][]float64{{2, .3, 0, -.1}, {.3, 1, .2, 0}, {0, .2, .5, 0}, {-.1, 0, 0, 3}}),
+		},
 		Target: func(data compute.Nodes, _ []*Node) Target {
 			return Density(func(phi *Node) *Node {
 				return MulScalar(ReduceSum(Mul(phi, Dot(phi, data["precision"]).Product()), 1), -.5)
@@ -27,7 +30,8 @@ func square() Problem {
 	}
 }
 
-// The draws do not depend on how many devices share the chains, beyond rounding; each device holds its chains, and a run on two goes on to the same bits.
+// The draws do not depend on how many devices share the chains, beyond rounding; each device holds its chains, and a
+// run on two goes on to the same bits.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
 	for _, c := range []struct {
@@ -110,7 +114,13 @@ func TestDevicesErrors(t *testing.T) {
 			want     string
 		}{
 			{Settings{Devices: -1}, "Settings.Devices is -1: it must be at least 1"},
-			{Settings{Devices: have + 1, Chains: have + 1}, fmt.Sprintf("Settings.Devices is %d, Settings.Chains %d: %d devices, but the engine %s has %d", have+1, have+1, have+1, engine.Name(), have)},
+			{
+				Settings{Devices: have + 1, Chains: have + 1},
+				fmt.Sprintf(
+					"Settings.Devices is %d, Settings.Chains %d: %d devices, but the engine %s has %d", have+1, have+1, have+1,
+					engine.Name(), have,
+				),
+			},
 		} {
 			c.settings.Engine = engine
 			if _, err := Sample(context.Background(), standard(), HMC{StepSize: 1}, c.settings); !says(err, c.want) {
@@ -118,7 +128,9 @@ func TestDevicesErrors(t *testing.T) {
 			}
 		}
 	}
-	_, err := Sample(context.Background(), standard(), HMC{StepSize: 1}, Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)})
+	_, err := Sample(
+		context.Background(), standard(), HMC{StepSize: 1}, Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)},
+	)
 	if !says(err, "Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
 		t.Errorf("chains that cannot be shared: error %v", err)
 	}

@@ -37,7 +37,8 @@ func (d *Draws) At(chain, draw int) []float64 {
 	return out
 }
 
-// Coordinate copies the draws of one coordinate, chain after chain: Chains slices of PerChain numbers, as convergence diagnostics take them.
+// Coordinate copies the draws of one coordinate, chain after chain: Chains slices of PerChain numbers, as convergence
+// diagnostics take them.
 func (d *Draws) Coordinate(k int) [][]float64 {
 	out := make([][]float64, d.Chains)
 	for chain := range out {
@@ -49,7 +50,8 @@ func (d *Draws) Coordinate(k int) [][]float64 {
 	return out
 }
 
-// Tensor copies all draws, chain after chain, into a tensor of the run's type on the host: [Chains PerChain, D]. There must be a draw.
+// Tensor copies all draws, chain after chain, into a tensor of the run's type on the host: [Chains PerChain, D]. There
+// must be a draw.
 func (d *Draws) Tensor() *tensors.Tensor {
 	rows := d.Chains * d.PerChain
 	if d.wide != nil {
@@ -121,17 +123,21 @@ func (d *Draws) adopt(t *tensors.Tensor) error {
 
 // ChainStats are what one chain's transitions were like, after the warm-up. What a kernel does not tell is NaN or 0.
 type ChainStats struct {
-	Transitions     int
-	Acceptance      float64 // mean probability
-	Accepted        int     // transitions that moved
-	Divergences     int     // transitions
-	NonFinite       int     // proposals
-	Gradients       int     // that the transitions took
-	Noise           float64 // mean estimated variance of the log-ratio, over the transitions where it is finite; 0 if the kernel knows the ratio
-	SquaredSkewness float64 // mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not tell
+	Transitions int
+	Acceptance  float64 // mean probability
+	Accepted    int     // transitions that moved
+	Divergences int     // transitions
+	NonFinite   int     // proposals
+	Gradients   int     // that the transitions took
+	// mean estimated variance of the log-ratio, over the transitions where it is finite; 0 if the kernel knows the
+	// ratio
+	Noise float64
+	// mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not tell
+	SquaredSkewness float64
 	MaxEnergyError  float64 // largest absolute one that is finite
 	MeanEnergyError float64 // mean absolute one of those that are finite
-	EnergyBFMI      float64 // energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
+	// energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
+	EnergyBFMI float64
 }
 
 // tally sums up a chain's transitions after the warm-up. All numbers are finite, so that JSON holds them.
@@ -206,7 +212,8 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 // stats are what the tally says of a chain; acceptance: whether the kernel tells any.
 func (t *tally) stats(acceptance bool) ChainStats {
 	s := ChainStats{
-		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Divergences: t.Divergences, NonFinite: t.NonFinite, Gradients: t.Gradients,
+		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Divergences: t.Divergences,
+		NonFinite: t.NonFinite, Gradients: t.Gradients,
 		MaxEnergyError: math.NaN(), MeanEnergyError: math.NaN(), EnergyBFMI: math.NaN(),
 	}
 	if acceptance && t.Transitions > 0 {

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -13,8 +14,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Twenty chains of Hamiltonian Monte Carlo on a Gaussian with standard deviation 3 and mean 1 in each of four coordinates. The warm-up chooses the step
-// size and the scales; Jitter keeps trajectories from coming back to where they began, as they all would on a Gaussian.
+// Twenty chains of Hamiltonian Monte Carlo on a Gaussian with standard deviation 3 and mean 1 in each of four
+// coordinates. The warm-up chooses the step size and the scales; Jitter keeps trajectories from coming back to where
+// they began, as they all would on a Gaussian.
 func ExampleSample() {
 	problem := mcmc.Problem{
 		Dim: 4,
@@ -25,7 +27,10 @@ func ExampleSample() {
 			})
 		},
 	}
-	result, err := mcmc.Sample(context.Background(), problem, mcmc.HMC{Steps: 5, Jitter: 0.5}, mcmc.Settings{Chains: 20, Draws: 200, WarmUp: 200, Seed: 1})
+	result, err := mcmc.Sample(
+		context.Background(), problem, mcmc.HMC{Steps: 5, Jitter: 0.5},
+		mcmc.Settings{Chains: 20, Draws: 200, WarmUp: 200, Seed: 1},
+	)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,8 +40,69 @@ func ExampleSample() {
 	}
 	mean, sd := stat.MeanStdDev(draws, nil)
 	fmt.Printf("%s: %d chains of %d draws\n", result.Status, result.Draws.Chains, result.Draws.PerChain)
-	fmt.Println("mean near 1:", scalar.EqualWithinAbs(mean, 1, 0.2), " standard deviation near 3:", scalar.EqualWithinAbs(sd, 3, 0.2))
+	fmt.Println(
+		"mean near 1:", scalar.EqualWithinAbs(mean, 1, 0.2), " standard deviation near 3:", scalar.EqualWithinAbs(sd, 3, 0.2),
+	)
 	// Output:
 	// completed: 20 chains of 200 draws
 	// mean near 1: true  standard deviation near 3: true
+}
+
+// independence proposes from N(0, StdDev^2), wherever a particle is, and accepts by the ratio of Metropolis and
+// Hastings.
+type independence struct {
+	StdDev float64 `json:"std_dev"`
+}
+
+// A move needs the log-density where the particles are: it is carried from the move before.
+func (k independence) Carries() mcmc.Carries { return mcmc.CarriesLogDensity }
+func (k independence) UsesTarget() bool      { return true }
+func (k independence) Exact() bool           { return true }
+
+func (k independence) Check(int) error {
+	if !(k.StdDev > 0) {
+		return fmt.Errorf("independence.StdDev is %v: it must be positive", k.StdDev)
+	}
+	return nil
+}
+
+func (k independence) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	z := rng.Named("proposal").Normal(s.Phi.DType(), s.Phi.Shape().Dimensions...)
+	proposal := mcmc.State{Phi: graph.MulScalar(z, k.StdDev)}
+	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
+	// log p - log q, but for a constant
+	logWeight := func(s mcmc.State) *graph.Node {
+		logProposal := graph.MulScalar(graph.ReduceSum(graph.Square(s.Phi), 1), -0.5/(k.StdDev*k.StdDev))
+		return graph.Sub(s.LogDensity, logProposal)
+	}
+	return mcmc.MetropolisHastings(rng, s, proposal, graph.Sub(logWeight(proposal), logWeight(s)))
+}
+
+// A kernel of one's own, on a Gaussian with mean 1 and standard deviation 1: an independence sampler. In a test,
+// check.Kernel(t, independence{StdDev: 2}, check.Options{}) holds it to distributions of which everything is known.
+func ExampleKernel() {
+	problem := mcmc.Problem{
+		Dim: 1,
+		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
+				return graph.MulScalar(graph.ReduceSum(graph.Square(graph.AddScalar(phi, -1)), 1), -0.5)
+			})
+		},
+	}
+	result, err := mcmc.Sample(context.Background(), problem, independence{StdDev: 2}, mcmc.Settings{
+		Chains: 20, Draws: 1000, WarmUp: 50, Seed: 1,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var draws []float64
+	for _, chain := range result.Draws.Coordinate(0) {
+		draws = append(draws, chain...)
+	}
+	mean, sd := stat.MeanStdDev(draws, nil)
+	fmt.Printf("mean %.1f, standard deviation %.1f, exact: %v\n", mean, sd, mcmc.LeavesInvariant(independence{}))
+	// Output:
+	// mean 1.0, standard deviation 1.0, exact: true
 }

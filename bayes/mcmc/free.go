@@ -16,8 +16,8 @@ var (
 	_ Kernel = OrnsteinUhlenbeck{}
 )
 
-// RandomWalk adds N(0, Variance) to every coordinate, and always moves. It leaves no distribution invariant: in OHSMC it is
-// the artificial dynamics that keeps particles apart (Zhao et al. 2024, section 3.3).
+// RandomWalk adds N(0, Variance) to every coordinate, and always moves. It leaves no distribution invariant: in OHSMC
+// it is the artificial dynamics that keeps particles apart (Zhao et al. 2024, section 3.3).
 type RandomWalk struct {
 	Variance float64 `json:"variance"` // of the step; default 0.01
 }
@@ -39,8 +39,8 @@ func (k RandomWalk) Move(rng random.Stream, s State, _ Target, tuning Tuning) (S
 	return State{Phi: Add(s.Phi, step)}, Info{}
 }
 
-// OrnsteinUhlenbeck runs the process d phi = -(phi - m) dt + sqrt(2) s dW for a Time, exactly: phi' = m + a (phi - m) + s sqrt(1 - a^2) z with
-// a = exp(-Time). It leaves N(m, s^2) invariant, coordinate by coordinate.
+// OrnsteinUhlenbeck runs the process d phi = -(phi - m) dt + sqrt(2) s dW for a Time, exactly: phi' = m + a (phi - m) +
+// s sqrt(1 - a^2) z with a = exp(-Time). It leaves N(m, s^2) invariant, coordinate by coordinate.
 type OrnsteinUhlenbeck struct {
 	Time   float64   `json:"time"`              // terminal time; default 0.1
 	Mean   []float64 `json:"mean,omitempty"`    // m, [D]; empty: 0
@@ -67,7 +67,8 @@ func (k OrnsteinUhlenbeck) Move(rng random.Stream, s State, _ Target, _ Tuning) 
 	return State{Phi: pull(rng, s.Phi, math.Exp(-time), math.Sqrt(-math.Expm1(-2*time)), k.Mean, k.StdDev)}, Info{}
 }
 
-// pull is m + decay (phi - m) + spread s z with standard normal z: it leaves N(m, s^2) invariant if decay^2 + spread^2 = 1.
+// pull is m + decay (phi - m) + spread s z with standard normal z: it leaves N(m, s^2) invariant if decay^2 + spread^2
+// = 1.
 func pull(rng random.Stream, phi *Node, decay, spread float64, mean, stdDev []float64) *Node {
 	noise := MulScalar(normal(rng, phi), spread)
 	if len(stdDev) > 0 {
@@ -80,7 +81,8 @@ func pull(rng random.Stream, phi *Node, decay, spread float64, mean, stdDev []fl
 	return Add(pulled, noise)
 }
 
-// checkNormal checks the mean and the standard deviations of a normal distribution over d coordinates; empty ones stand for 0 and 1.
+// checkNormal checks the mean and the standard deviations of a normal distribution over d coordinates; empty ones stand
+// for 0 and 1.
 func checkNormal(kernel string, mean, stdDev []float64, d int) error {
 	for _, field := range []struct {
 		name   string

@@ -15,17 +15,20 @@ var (
 	_ Exact    = HMC{}
 )
 
-// HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and Roweth 1987; Neal 2011):
-// draw a momentum p ~ N(0, I), follow the dynamics of the energy H = -log p(phi) + |p|^2 / 2 for Steps leapfrog steps, and accept where that
-// leads with probability min(1, exp(H - H')). It leaves the target invariant. Scales of the coordinates stand for a diagonal mass, see Leapfrog.
+// HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and
+// Roweth 1987; Neal 2011): draw a momentum p ~ N(0, I), follow the dynamics of the energy H = -log p(phi) + |p|^2 / 2
+// for Steps leapfrog steps, and accept where that leads with probability min(1, exp(H - H')). It leaves the target
+// invariant. Scales of the coordinates stand for a diagonal mass, see Leapfrog.
 //
-// A Move is one leapfrog step, and costs one gradient; a transition is Steps of them. It ends early, as a rejection, and counts as divergent, where the
-// energy is not finite or has risen by more than 1000, from where no trajectory comes back to be accepted.
+// A Move is one leapfrog step, and costs one gradient; a transition is Steps of them. It ends early, as a rejection,
+// and counts as divergent, where the energy is not finite or has risen by more than 1000, from where no trajectory
+// comes back to be accepted.
 type HMC struct {
 	StepSize float64 `json:"step_size"` // h; 0: a warm-up chooses
 	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; default 10
-	// Jitter draws the number of steps of each transition uniformly from L - k to L + k with k = Jitter L, rounded down, so that no
-	// trajectory is caught in a period of the dynamics (Neal 2011, section 3.2). Default 0: none; below 1.
+	// Jitter draws the number of steps of each transition uniformly from L - k to L + k with k = Jitter L, rounded
+	// down, so that no trajectory is caught in a period of the dynamics (Neal 2011, section 3.2). Default 0: none;
+	// below 1.
 	Jitter float64 `json:"jitter"`
 }
 
@@ -49,11 +52,14 @@ func (k HMC) Check(int) error {
 	return nonNegative("HMC.StepSize", zeroWarmUp, k.StepSize)
 }
 
-// Tune implements Tunable: 0.8. In many independent dimensions 0.651 is best (Beskos, Pillai, Roberts, Sanz-Serna and Stuart 2013), but cost
-// rises steeply below it and slowly above, and 0.6 to 0.9 is recommended (Betancourt, Byrne and Girolami 2014).
+// Tune implements Tunable: 0.8. In many independent dimensions 0.651 is best (Beskos, Pillai, Roberts, Sanz-Serna and
+// Stuart 2013), but cost rises steeply below it and slowly above, and 0.6 to 0.9 is recommended (Betancourt, Byrne and
+// Girolami 2014).
 func (k HMC) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
 
-// What HMC carries: the momentum, the number of steps that the transition takes and has taken, and the state and energy at its start.
+// What HMC carries: the momentum, the number of steps that the transition takes and has taken, and the state and energy
+// at its start. The momentum of a transition is drawn at the end of the one before: XLA compiles the generator into
+// every loop that uses the numbers at once, and a move that drew them at its beginning would take a third longer.
 const (
 	hmcMomentum   = "momentum"
 	hmcPlanned    = "planned"
@@ -77,12 +83,13 @@ func (k HMC) Start(rng random.Stream, s State) State {
 // Move implements Kernel.
 func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
 	dtype := s.Phi.DType()
-	// Where a transition begins: the start to come back to. Its momentum was drawn by the move before: drawn here, the generator would be compiled
-	// into all that follows from it, which takes a third longer.
+	// Where a transition begins: its start, to come back to, its energy and the number of its steps.
 	begins := settle(dtype, LessThan(s.Own[hmcTaken], ConstAs(s.Phi, 0.5)))[0]
 	momentum := s.Own[hmcMomentum]
 	at := func(name string, now *Node) *Node { return Choose(begins, now, s.Own[name]) }
-	start := State{Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient)}
+	start := State{
+		Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient),
+	}
 	energy := at(hmcEnergy, Sub(Kinetic(momentum), s.LogDensity))
 	planned := at(hmcPlanned, k.steps(rng.Named("steps"), s))
 
@@ -98,9 +105,11 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	u := rng.Named("accept").Uniform(dtype, s.Phi.Shape().Dim(0))
 	accepted := And(complete, LessThan(u, probability))
 	goesOn := settle(dtype, Or(accepted, Not(complete)))[0]
-	momentum = Choose(complete, normal(rng.Named("momentum"), s.Phi), momentum)
+	momentum = Choose(complete, normal(rng.Named("momentum"), s.Phi), momentum) // the next transition's
 	next := State{
-		Phi: Choose(goesOn, end.Phi, start.Phi), LogDensity: Choose(goesOn, end.LogDensity, start.LogDensity), Gradient: Choose(goesOn, end.Gradient, start.Gradient),
+		Phi:        Choose(goesOn, end.Phi, start.Phi),
+		LogDensity: Choose(goesOn, end.LogDensity, start.LogDensity),
+		Gradient:   Choose(goesOn, end.Gradient, start.Gradient),
 		Own: map[string]*Node{
 			hmcMomentum: momentum, hmcPlanned: planned, hmcTaken: Where(complete, ZerosLike(taken), taken),
 			hmcPhi: start.Phi, hmcLogDensity: start.LogDensity, hmcGradient: start.Gradient, hmcEnergy: energy,

@@ -20,9 +20,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The particles of these tests are independent of one another, so after any number of moves that leave the target invariant J particles that began as
-// draws of it are J independent draws of it still: moments lie within zMax standard errors (7e-6 each) and Kolmogorov-Smirnov p-values above pMin. With
-// the some 150 comparisons of this file a change of the random numbers raises a false alarm once in 400; the seeds are fixed.
+// The particles of these tests are independent of one another, so after any number of moves that leave the target
+// invariant J particles that began as draws of it are J independent draws of it still: moments lie within zMax standard
+// errors (7e-6 each) and Kolmogorov-Smirnov p-values above pMin. With the some 150 comparisons of this file a change of
+// the random numbers raises a false alarm once in 400; the seeds are fixed.
 const (
 	zMax = 4.5
 	pMin = 1e-5
@@ -39,23 +40,31 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// mover compiles the start and one move of a kernel. What it returns takes particles from phi, [J, D] flat, through the given number of transitions and
-// gives the place of each at the end of its last, and the sums of Accepted and NonFinite over the transitions, [J]. Particles go on
-// moving until all have ended theirs.
-func mover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
+// mover compiles the start and one move of a kernel. What it returns takes particles from phi, [J, D] flat, through the
+// given number of transitions and gives the place of each at the end of its last, and the sums of Accepted and
+// NonFinite over the transitions, [J]. Particles go on moving until all have ended theirs.
+func mover(
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target,
+) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	return tunedMover(t, engine, dtype, kernel, d, target, nil)
 }
 
 // tunedMover is mover with scales of the coordinates.
-func tunedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
+func tunedMover(
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64,
+) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	var step uint32
 	return countedMover(t, engine, dtype, kernel, d, target, scale, &step)
 }
 
-// countedMover is tunedMover with the number of the next move in sight: with the same number come the same random numbers.
-func countedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64, step *uint32) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
+// countedMover is tunedMover with the number of the next move in sight: with the same number come the same random
+// numbers.
+func countedMover(
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64,
+	step *uint32,
+) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	if err := kernel.Check(d); err != nil {
 		t.Fatal(err)
@@ -89,7 +98,9 @@ func countedMover(t *testing.T, engine *compute.Engine, dtype compute.DType, ker
 			out = append(out, m.Pack(next)[name])
 		}
 		zeros := ZerosLike(ReduceSum(next.Phi, 1))
-		for _, x := range []struct{ node, otherwise *Node }{{info.Complete, OnesLike(zeros)}, {info.Accepted, zeros}, {info.NonFinite, zeros}} {
+		for _, x := range []struct{ node, otherwise *Node }{
+			{info.Complete, OnesLike(zeros)}, {info.Accepted, zeros}, {info.NonFinite, zeros},
+		} {
 			if x.node == nil {
 				x.node = x.otherwise
 			}
@@ -193,8 +204,8 @@ func correlated() exactTarget {
 	}
 }
 
-// gumbel has density exp(-z - exp(-z)) / b, z = (x - a) / b, and is skewed: mean a + b gamma, variance (pi b)^2 / 6, third central moment
-// 2 zeta(3) b^3.
+// gumbel has density exp(-z - exp(-z)) / b, z = (x - a) / b, and is skewed: mean a + b gamma, variance (pi b)^2 / 6,
+// third central moment 2 zeta(3) b^3.
 func gumbel() exactTarget {
 	const a, b, zeta3 = -1, .7, 1.2020569031595943
 	return exactTarget{
@@ -205,7 +216,8 @@ func gumbel() exactTarget {
 		},
 		draw: func(r *rand.Rand) []float64 { return []float64{a - b*math.Log(r.ExpFloat64())} },
 		cdf:  []func(float64) float64{func(x float64) float64 { return math.Exp(-math.Exp(-(x - a) / b)) }},
-		mean: []float64{a + b*0.5772156649015329}, sd: []float64{math.Pi * b / math.Sqrt(6)}, third: []float64{2 * zeta3 * b * b * b},
+		mean: []float64{a + b*0.5772156649015329}, sd: []float64{math.Pi * b / math.Sqrt(6)},
+		third: []float64{2 * zeta3 * b * b * b},
 	}
 }
 
@@ -232,7 +244,10 @@ func (e exactTarget) check(t *testing.T, when string, phi []float64) {
 		expect(t, what+"third moment", phi, e.d, central(3), e.third[k])
 	}
 	if e.d == 2 {
-		expect(t, e.name+", "+when+": covariance", phi, 2, func(x []float64) float64 { return (x[0] - e.mean[0]) * (x[1] - e.mean[1]) }, e.covariance)
+		expect(
+			t, e.name+", "+when+": covariance", phi, 2,
+			func(x []float64) float64 { return (x[0] - e.mean[0]) * (x[1] - e.mean[1]) }, e.covariance,
+		)
 	}
 }
 
@@ -283,8 +298,8 @@ func TestMetropolisInvariance(t *testing.T) {
 	})
 }
 
-// For a standard normal target and proposals of standard deviation s the mean acceptance is (2/pi) arctan(2/s); and a particle moves exactly if it
-// counts as accepted.
+// For a standard normal target and proposals of standard deviation s the mean acceptance is (2/pi) arctan(2/s); and a
+// particle moves exactly if it counts as accepted.
 func TestMetropolisAcceptance(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
@@ -299,7 +314,10 @@ func TestMetropolisAcceptance(t *testing.T) {
 				next, info := kernel.Move(random.New(g, 3), Start(kernel, random.New(g, 4), a[0], normal), normal, Tuning{})
 				return []*Node{next.Phi, info.Accepted, next.LogDensity}
 			}, compute.Floats(dtype, phi, j, 1))
-			expect(t, fmt.Sprintf("step %v: acceptance", s), out[1], 1, func(x []float64) float64 { return x[0] }, 2/math.Pi*math.Atan(2/s))
+			expect(
+				t, fmt.Sprintf("step %v: acceptance", s), out[1], 1, func(x []float64) float64 { return x[0] },
+				2/math.Pi*math.Atan(2/s),
+			)
 			for i := range phi {
 				if (out[0][i] != phi[i]) != (out[1][i] == 1) || out[1][i] != 0 && out[1][i] != 1 {
 					t.Fatalf("step %v: particle %d went from %v to %v, and Accepted is %v", s, i, phi[i], out[0][i], out[1][i])
@@ -312,8 +330,9 @@ func TestMetropolisAcceptance(t *testing.T) {
 	})
 }
 
-// A target that is NaN above 1 and +Inf below -1.5 is the normal between: proposals beyond are rejected and counted, and the other particles do
-// exactly what they do under a target without holes. Particles that begin in a hole leave it; one that is NaN stays, alone.
+// A target that is NaN above 1 and +Inf below -1.5 is the normal between: proposals beyond are rejected and counted,
+// and the other particles do exactly what they do under a target without holes. Particles that begin in a hole leave
+// it; one that is NaN stays, alone.
 func TestMetropolisNonFinite(t *testing.T) {
 	const low, high = -1.5, 1
 	normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
@@ -347,14 +366,16 @@ func TestMetropolisNonFinite(t *testing.T) {
 		follows(t, "truncated normal", phi, func(x float64) float64 {
 			return min(1, max(0, (distuv.UnitNormal.CDF(x)-from)/(to-from)))
 		})
-		// The share of proposals beyond is the integral of the truncated density times the proposal's mass beyond, by the midpoint rule.
+		// The share of proposals beyond is the integral of the truncated density times the proposal's mass beyond, by
+		// the midpoint rule.
 		want, cells := 0.0, 2000
 		for i := range cells {
 			x := low + (high-low)*(float64(i)+.5)/float64(cells)
 			beyond := distuv.UnitNormal.CDF(low-x) + 1 - distuv.UnitNormal.CDF(high-x)
 			want += distuv.UnitNormal.Prob(x) / (to - from) * beyond * (high - low) / float64(cells)
 		}
-		if math.Abs(rejected-want) > .7/math.Sqrt(float64(j)) { // 20 moves of J particles: were moves independent, 0.1/sqrt(J) were a standard error
+		// 20 moves of J particles: were moves independent, 0.1/sqrt(J) were a standard error
+		if math.Abs(rejected-want) > .7/math.Sqrt(float64(j)) {
 			t.Errorf("%.4f of the proposals were not finite, want %.4f", rejected, want)
 		}
 
@@ -377,8 +398,8 @@ func TestMetropolisNonFinite(t *testing.T) {
 	})
 }
 
-// The Ornstein-Uhlenbeck process leaves N(m, s^2) invariant, forgets its start as exp(-time), and from a point x goes to
-// N(m + exp(-time) (x - m), s^2 (1 - exp(-2 time))).
+// The Ornstein-Uhlenbeck process leaves N(m, s^2) invariant, forgets its start as exp(-time), and from a point x goes
+// to N(m + exp(-time) (x - m), s^2 (1 - exp(-2 time))).
 func TestOrnsteinUhlenbeck(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, kernel := range []OrnsteinUhlenbeck{
@@ -409,14 +430,20 @@ func TestOrnsteinUhlenbeck(t *testing.T) {
 				expect(t, what+": mean", both, 2, func(x []float64) float64 { return x[1] }, 0)
 				expect(t, what+": variance", both, 2, func(x []float64) float64 { return x[1] * x[1] }, 1)
 				expect(t, what+": third moment", both, 2, func(x []float64) float64 { return x[1] * x[1] * x[1] }, 0)
-				expect(t, what+": correlation with the start", both, 2, func(x []float64) float64 { return x[0] * x[1] }, math.Exp(-20*time))
+				expect(
+					t, what+": correlation with the start", both, 2, func(x []float64) float64 { return x[0] * x[1] },
+					math.Exp(-20*time),
+				)
 
 				decay := math.Exp(-2 * time)
 				follows(t, what+" from a point", column(after, 2, k), distuv.Normal{
 					Mu: m[k] + decay*(point[k]-m[k]), Sigma: s[k] * math.Sqrt(1-decay*decay),
 				}.CDF)
 			}
-			expect(t, fmt.Sprintf("time %v: covariance", time), phi, 2, func(x []float64) float64 { return (x[0] - m[0]) * (x[1] - m[1]) }, 0)
+			expect(
+				t, fmt.Sprintf("time %v: covariance", time), phi, 2,
+				func(x []float64) float64 { return (x[0] - m[0]) * (x[1] - m[1]) }, 0,
+			)
 		}
 	})
 }
@@ -435,7 +462,10 @@ func TestRandomWalk(t *testing.T) {
 			}
 			phi, _, _ := mover(t, engine, dtype, kernel, 2, nil)(start, 2)
 			for k := range 2 {
-				follows(t, fmt.Sprintf("variance %v, coordinate %d", v, k), column(phi, 2, k), distuv.Normal{Mu: float64(k) - .5, Sigma: math.Sqrt(2 * v)}.CDF)
+				follows(
+					t, fmt.Sprintf("variance %v, coordinate %d", v, k), column(phi, 2, k),
+					distuv.Normal{Mu: float64(k) - .5, Sigma: math.Sqrt(2 * v)}.CDF,
+				)
 			}
 			expect(t, "covariance", phi, 2, func(x []float64) float64 { return (x[0] + .5) * (x[1] - .5) }, 0)
 		}
@@ -445,7 +475,8 @@ func TestRandomWalk(t *testing.T) {
 func TestCheck(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, good := range []Kernel{
-		RandomWalk{}, OrnsteinUhlenbeck{}, RandomWalkMetropolis{}, RandomWalk{Variance: 3}, RandomWalkMetropolis{StepSize: 1e-9},
+		RandomWalk{}, OrnsteinUhlenbeck{}, RandomWalkMetropolis{}, RandomWalk{Variance: 3},
+		RandomWalkMetropolis{StepSize: 1e-9},
 		OrnsteinUhlenbeck{Time: 1, Mean: []float64{-1, 0, 1}, StdDev: []float64{1, 2, 3}},
 	} {
 		if err := good.Check(3); err != nil {

@@ -20,8 +20,9 @@ func independentNormal(m, s []float64) Density {
 	}
 }
 
-// On a Gaussian of standard deviation s a Langevin step of size h with scale c is autoregressive, x' = (1 - r/2) x + h c z about the mean with r = (h c/s)^2: its
-// stationary variance is s^2 / (1 - r/4), and successive draws have correlation 1 - r/2. ULA and SGLD with a constant step size have this bias, and no other.
+// On a Gaussian of standard deviation s a Langevin step of size h with scale c is autoregressive, x' = (1 - r/2) x + h
+// c z about the mean with r = (h c/s)^2: its stationary variance is s^2 / (1 - r/4), and successive draws have
+// correlation 1 - r/2. ULA and SGLD with a constant step size have this bias, and no other.
 func TestLangevinBias(t *testing.T) {
 	m, s := []float64{1.5, -.7}, []float64{2, .5}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -69,7 +70,8 @@ func TestLangevinBias(t *testing.T) {
 	})
 }
 
-// A constant gradient of 1 instead of 0, with the same noise, moves SGLD by half the sum of its step sizes, a (b + t)^-c.
+// A constant gradient of 1 instead of 0, with the same noise, moves SGLD by half the sum of its step sizes, a (b +
+// t)^-c.
 func TestSGLDSchedule(t *testing.T) {
 	slope := func(g float64) Density {
 		return func(phi *Node) *Node { return MulScalar(ReduceSum(phi, 1), g) }
@@ -110,9 +112,9 @@ func TestSGLDSchedule(t *testing.T) {
 	})
 }
 
-// On a standard normal target SGHMC is linear in (phi, v): v' = (1 - alpha) v - eta phi + e, phi' = phi + v' with e of variance
-// 2 (alpha - beta) eta. So from phi ~ N(0, 1.5^2) and v ~ N(0, eta) its covariance after n moves follows by the recursion, and, with neither
-// noise estimate nor resampling, tends to the target's as eta and alpha fall.
+// On a standard normal target SGHMC is linear in (phi, v): v' = (1 - alpha) v - eta phi + e, phi' = phi + v' with e of
+// variance 2 (alpha - beta) eta. So from phi ~ N(0, 1.5^2) and v ~ N(0, eta) its covariance after n moves follows by
+// the recursion, and, with neither noise estimate nor resampling, tends to the target's as eta and alpha fall.
 func TestSGHMC(t *testing.T) {
 	normal := independentNormal([]float64{0}, []float64{1})
 	distribution := func(k SGHMC, alpha float64, moves int) float64 {

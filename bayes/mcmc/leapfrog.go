@@ -1,21 +1,26 @@
 package mcmc
 
 import (
-	. "github.com/gomlx/gomlx/core/graph"
 	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Leapfrog is one step of Hamiltonian dynamics by the leapfrog integrator (Neal 2011, section 2.3, eq. 2.28 to 2.30), from a state that holds its
-// gradient, and a momentum, [J, D]: it gives both at the step's end. HMC, NUTS and guided proposals share it.
+// Leapfrog is one step of Hamiltonian dynamics by the leapfrog integrator (Neal 2011, section 2.3, eq. 2.28 to 2.30),
+// from a state that holds its gradient, and a momentum, [J, D]: it gives both at the step's end. HMC, NUTS and guided
+// proposals share it.
 //
-// stepSize is a scalar, or [J]: a step for each particle, whose sign is the direction of time. scale, [D] or nil, are the scales of the
-// coordinates: the momentum is in their units, standard normal under the canonical distribution whatever the scale,
+// stepSize is a scalar, or [J]: a step for each particle, whose sign is the direction of time. scale, [D] or nil, are
+// the scales of the coordinates: the momentum is in their units, standard normal under the canonical distribution
+// whatever the scale,
 //
 //	p <- p + h/2 scale grad,  phi <- phi + h scale p,  p <- p + h/2 scale grad
 //
-// which is the leapfrog step for a diagonal mass of scale^-2. The map preserves volume, and a step of -h goes back. It costs one gradient. Where
-// the log-density at the end, or its gradient, is not finite, the state has log-density -Inf and gradient 0 (see Start); Own is left as it is.
-func Leapfrog(target Target, s State, momentum, stepSize, scale *Node) (State, *Node) {
+// which is the leapfrog step for a diagonal mass of scale^-2. The map preserves volume, and a step of -h goes back. It
+// costs one gradient. Where the log-density at the end, or its gradient, is not finite, the state has log-density -Inf
+// and gradient 0 (see Start); Own is left as it is.
+func Leapfrog(target Target, s State, momentum, stepSize, scale *graph.Node) (State, *graph.Node) {
 	h := stepSize
 	if h.Rank() == 1 {
 		h = ExpandAxes(h, 1)
@@ -32,4 +37,6 @@ func Leapfrog(target Target, s State, momentum, stepSize, scale *Node) (State, *
 }
 
 // Kinetic is the kinetic energy of a momentum, [J, D], in the units of Leapfrog: half its squared length, [J].
-func Kinetic(momentum *Node) *Node { return MulScalar(compute.RowSums(Square(momentum)), 0.5) }
+func Kinetic(momentum *graph.Node) *graph.Node {
+	return MulScalar(compute.RowSums(Square(momentum)), 0.5)
+}

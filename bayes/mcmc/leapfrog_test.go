@@ -21,8 +21,11 @@ func banana() Density {
 	}
 }
 
-// flow compiles leapfrog steps: from phi and momentum, [J, 2] flat, with a step size for each particle, to both and the energy.
-func flow(t *testing.T, engine *compute.Engine, dtype compute.DType, scale []float64) func(phi, momentum, h []float64, steps int) (phi2, momentum2, energy []float64) {
+// flow compiles leapfrog steps: from phi and momentum, [J, 2] flat, with a step size for each particle, to both and the
+// energy.
+func flow(
+	t *testing.T, engine *compute.Engine, dtype compute.DType, scale []float64,
+) func(phi, momentum, h []float64, steps int) (phi2, momentum2, energy []float64) {
 	t.Helper()
 	target := banana()
 	energyOf := func(s State, momentum *Node) *Node { return Sub(Kinetic(momentum), s.LogDensity) }
@@ -36,7 +39,9 @@ func flow(t *testing.T, engine *compute.Engine, dtype compute.DType, scale []flo
 	return func(phi, momentum, h []float64, steps int) ([]float64, []float64, []float64) {
 		var energy []float64
 		for range steps {
-			out := step(compute.Floats(dtype, phi, len(h), 2), compute.Floats(dtype, momentum, len(h), 2), compute.Floats(dtype, h, len(h)))
+			out := step(
+				compute.Floats(dtype, phi, len(h), 2), compute.Floats(dtype, momentum, len(h), 2), compute.Floats(dtype, h, len(h)),
+			)
 			phi, momentum, energy = out[0], out[1], out[2]
 		}
 		return phi, momentum, energy
@@ -66,7 +71,8 @@ func TestLeapfrogReverses(t *testing.T) {
 	})
 }
 
-// The map from phi and momentum to phi and momentum preserves volume: its Jacobian, by central differences with an error of 1e-9, has determinant 1.
+// The map from phi and momentum to phi and momentum preserves volume: its Jacobian, by central differences with an
+// error of 1e-9, has determinant 1.
 func TestLeapfrogPreservesVolume(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		run := flow(t, engine, compute.Float64, []float64{1.5, .4})
@@ -104,7 +110,10 @@ func TestLeapfrogOrder(t *testing.T) {
 		coarse, middle, fine := change(40), change(80), change(160)
 		for _, ratio := range []float64{coarse / middle, middle / fine} {
 			if math.Abs(ratio-4) > .1 {
-				t.Errorf("%s: energy errors %.3g, %.3g and %.3g for steps in ratio 4, 2 and 1: want 16, 4 and 1", engine.Name(), coarse, middle, fine)
+				t.Errorf(
+					"%s: energy errors %.3g, %.3g and %.3g for steps in ratio 4, 2 and 1: want 16, 4 and 1", engine.Name(), coarse,
+					middle, fine,
+				)
 			}
 		}
 	}

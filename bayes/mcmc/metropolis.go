@@ -3,9 +3,9 @@ package mcmc
 import (
 	"cmp"
 	"fmt"
-	"gobnn/bayes/compute"
 	"math"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -18,9 +18,9 @@ var (
 	_ Exact   = PreconditionedCrankNicolson{}
 )
 
-// RandomWalkMetropolis proposes phi + StepSize z, z standard normal, and accepts with probability min(1, p(phi')/p(phi))
-// (Metropolis et al. 1953), each particle for itself. It leaves the target invariant. A proposal whose log-density is not finite is rejected and
-// counted. A move costs one evaluation of the log-density.
+// RandomWalkMetropolis proposes phi + StepSize z, z standard normal, and accepts with probability min(1,
+// p(phi')/p(phi)) (Metropolis et al. 1953), each particle for itself. It leaves the target invariant. A proposal whose
+// log-density is not finite is rejected and counted. A move costs one evaluation of the log-density.
 type RandomWalkMetropolis struct {
 	StepSize float64 `json:"step_size"` // standard deviation of the proposal in every coordinate; 0: a warm-up chooses
 }
@@ -47,12 +47,13 @@ func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tu
 	step := Mul(tuning.Scaled(normal(rng.Named("proposal"), s.Phi)), tuning.Step(s.Phi, k.StepSize))
 	proposal := State{Phi: Add(s.Phi, step)}
 	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
-	return accept(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))
+	return MetropolisHastings(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))
 }
 
-// PreconditionedCrankNicolson proposes m + sqrt(1 - b^2) (phi - m) + b s z, which by itself leaves the normal distribution N(m, s^2) invariant, and
-// accepts by what the target has beyond that distribution (Cotter, Roberts, Stuart and White 2013, section 4.2). It leaves the target invariant. Where the
-// distribution is the prior, acceptance depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
+// PreconditionedCrankNicolson proposes m + sqrt(1 - b^2) (phi - m) + b s z, which by itself leaves the normal
+// distribution N(m, s^2) invariant, and accepts by what the target has beyond that distribution (Cotter, Roberts,
+// Stuart and White 2013, section 4.2). It leaves the target invariant. Where the distribution is the prior, acceptance
+// depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
 // log-density.
 type PreconditionedCrankNicolson struct {
 	Beta   float64   `json:"beta"`              // b, above 0 and at most 1; default 0.1
@@ -72,7 +73,8 @@ func (k PreconditionedCrankNicolson) Exact() bool { return true }
 // Check implements Kernel.
 func (k PreconditionedCrankNicolson) Check(d int) error {
 	if !(k.Beta >= 0 && k.Beta <= 1) {
-		return fmt.Errorf("mcmc: PreconditionedCrankNicolson.Beta is %v: it must be above 0 and at most 1 (0: the default, 0.1)", k.Beta)
+		return fmt.Errorf("mcmc: PreconditionedCrankNicolson.Beta is %v: it must be above 0 and at most 1 "+
+			"(0: the default, 0.1)", k.Beta)
 	}
 	return checkNormal("PreconditionedCrankNicolson", k.Mean, k.StdDev, d)
 }
@@ -83,7 +85,7 @@ func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Tar
 	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, k.Mean, k.StdDev)}
 	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
 	beyond := func(at State) *Node { return Sub(at.LogDensity, k.logReference(at.Phi)) }
-	return accept(rng, s, proposal, Sub(beyond(proposal), beyond(s)))
+	return MetropolisHastings(rng, s, proposal, Sub(beyond(proposal), beyond(s)))
 }
 
 // logReference is log N(phi; m, s^2) but for a constant, [J].

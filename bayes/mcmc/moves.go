@@ -24,8 +24,8 @@ type moves struct {
 	scaled  bool // the scales of the coordinates are an entry of the state
 
 	start *compute.Program
-	// step moves all chains, maskedStep those that an input picks, while the others stay as they are. Where every move is
-	// a whole transition no chain ever waits, and maskedStep is step.
+	// step moves all chains, maskedStep those that an input picks, while the others stay as they are. Where every move
+	// is a whole transition no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
 }
 
@@ -48,12 +48,14 @@ const (
 
 // infoNames are those of Info's fields.
 var infoNames = [infoFields]string{
-	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Noise", "SquaredSkewness",
+	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Noise",
+	"SquaredSkewness",
 }
 
 func (i Info) field(f info) *Node {
 	return [infoFields]*Node{
-		i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Noise, i.SquaredSkewness,
+		i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Noise,
+		i.SquaredSkewness,
 	}[f]
 }
 
@@ -160,8 +162,8 @@ func (m *moves) target(nodes compute.Nodes, inputs []*Node) Target {
 		panic(fmt.Errorf("Problem.Target gives no target"))
 	}
 	if _, ok := target.(MiniBatchTarget); ok && m.kernel.Carries() != CarriesNothing {
-		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move before: " +
-			"use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
+		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move " +
+			"before: use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
 	}
 	return target
 }
@@ -182,10 +184,12 @@ func (m *moves) initial(rng random.Stream, start *Node) *Node {
 	return phi
 }
 
-// startStep draws the first phi. Inputs: the seed, and those of move 0. The record is the log-density at the start, if the kernel needs it.
+// startStep draws the first phi. Inputs: the seed, and those of move 0. The record is the log-density at the start, if
+// the kernel needs it.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0])
-	s := Start(m.kernel, rng.Named("start"), m.initial(rng.Named("initial"), nodes[startName]), m.target(nodes, inputs[1:]))
+	phi := m.initial(rng.Named("initial"), nodes[startName])
+	s := Start(m.kernel, rng.Named("start"), phi, m.target(nodes, inputs[1:]))
 	record := s.LogDensity
 	if record == nil {
 		record = Zeros(inputs[0].Graph(), shapes.Make(m.dtype, m.chains))
@@ -193,8 +197,8 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	return m.carrier.Pack(s), record
 }
 
-// moveStep moves the chains once. Inputs: the seed, the number of the move, the step size, if hold which chains move, and those of the problem. The
-// record is what the kernel tells of each chain, one field of Info after the other.
+// moveStep moves the chains once. Inputs: the seed, the number of the move, the step size, if hold which chains move,
+// and those of the problem. The record is what the kernel tells of each chain, one field of Info after the other.
 func (m *moves) moveStep(hold bool) compute.Step {
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		rng := random.FromSeed(inputs[0]).Named("move").At(inputs[1])

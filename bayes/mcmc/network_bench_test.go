@@ -17,8 +17,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// network is the posterior of an MLP with 8 features, tanh and Gaussian noise of 0.3 on made-up rows, for the given number of chains. Weights have prior
-// standard deviations of 1/sqrt(fan-in), biases 1, and so has phi: sampling phi is sampling standard normal parameters that are scaled in the network.
+// network is the posterior of an MLP with 8 features, tanh and Gaussian noise of 0.3 on made-up rows, for the given
+// number of chains. Weights have prior standard deviations of 1/sqrt(fan-in), biases 1, and so has phi: sampling phi is
+// sampling standard normal parameters that are scaled in the network.
 func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 	b.Helper()
 	const inputs = 8
@@ -37,7 +38,10 @@ func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 	for i := range y {
 		y[i] = math.Sin(2*x[i*inputs]) + .3*rng.NormFloat64()
 	}
-	problem, err := target.Problem(nil, bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains, 1)
+	problem, err := target.Problem(
+		nil, bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains,
+		1,
+	)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,8 +51,8 @@ func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 	return problem
 }
 
-// BenchmarkHMC is full-batch HMC with 100 chains and 10 leapfrog steps on a network's posterior: one operation is a transition of all chains. It reports useful
-// gradients per second.
+// BenchmarkHMC is full-batch HMC with 100 chains and 10 leapfrog steps on a network's posterior: one operation is a
+// transition of all chains. It reports useful gradients per second.
 func BenchmarkHMC(b *testing.B) { computetest.Bench(b, benchmarkHMC) }
 
 func benchmarkHMC(b *testing.B, _ *compute.Engine) {
@@ -57,7 +61,9 @@ func benchmarkHMC(b *testing.B, _ *compute.Engine) {
 	sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.HMC{StepSize: .003, Steps: 10}}
 	defer sampler.Close()
 	sample := func(draws int) *mcmc.Result {
-		result, err := sampler.Sample(context.Background(), mcmc.Settings{Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp})
+		result, err := sampler.Sample(
+			context.Background(), mcmc.Settings{Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp},
+		)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -69,14 +75,17 @@ func benchmarkHMC(b *testing.B, _ *compute.Engine) {
 	b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
 }
 
-// BenchmarkRandomWalk is random-walk Metropolis with one chain on the posterior of a network 8-64-64-1 given 20 000 rows: one operation is a step.
+// BenchmarkRandomWalk is random-walk Metropolis with one chain on the posterior of a network 8-64-64-1 given 20 000
+// rows: one operation is a step.
 func BenchmarkRandomWalk(b *testing.B) { computetest.Bench(b, benchmarkRandomWalk) }
 
 func benchmarkRandomWalk(b *testing.B, _ *compute.Engine) {
 	sampler := mcmc.Sampler{Problem: network(b, 20_000, 1, 64, 64), Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}}
 	defer sampler.Close()
 	sample := func(steps int) {
-		if _, err := sampler.Sample(context.Background(), mcmc.Settings{Chains: 1, Draws: 1, Thin: steps, WarmUp: mcmc.NoWarmUp}); err != nil {
+		if _, err := sampler.Sample(
+			context.Background(), mcmc.Settings{Chains: 1, Draws: 1, Thin: steps, WarmUp: mcmc.NoWarmUp},
+		); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -13,8 +13,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// From the mode of a standard normal with a step of 0.45 no trajectory of 4 leaves reaches a quarter of the period, and each of 8 goes beyond it: trees end
-// in their third doubling, after 4 to 7 gradients, and those that have all 7 come from the complete tree.
+// From the mode of a standard normal with a step of 0.45 no trajectory of 4 leaves reaches a quarter of the period, and
+// each of 8 goes beyond it: trees end in their third doubling, after 4 to 7 gradients, and those that have all 7 come
+// from the complete tree.
 func TestNUTSLengths(t *testing.T) {
 	const particles, stepSize = 500, .45
 	normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
@@ -38,7 +39,8 @@ func TestNUTSLengths(t *testing.T) {
 	}
 }
 
-// A target that is NaN above 1: particles are drawn from what is left, those that begin in the hole or are NaN disturb nobody, and those in the hole leave it.
+// A target that is NaN above 1: particles are drawn from what is left, those that begin in the hole or are NaN disturb
+// nobody, and those in the hole leave it.
 func TestNUTSNonFinite(t *testing.T) {
 	const high, stepSize = 1, .9
 	holed := Density(func(phi *Node) *Node {
@@ -78,11 +80,17 @@ func TestNUTSNonFinite(t *testing.T) {
 			divergences += m.divergent[i]
 			holes += m.nonFinite[i]
 			if m.nonFinite[i] == 1 && (m.divergent[i] != 1 || m.complete[i] != 1 || !math.IsInf(m.energyError[i], 1)) {
-				t.Fatalf("particle %d met a hole: divergent %v, complete %v, energy error %v", i, m.divergent[i], m.complete[i], m.energyError[i])
+				t.Fatalf(
+					"particle %d met a hole: divergent %v, complete %v, energy error %v", i, m.divergent[i], m.complete[i],
+					m.energyError[i],
+				)
 			}
 		}
 		if m.nonFinite[2] != 1 || m.accepted[2] != 0 || m.acceptance[2] != 0 {
-			t.Fatalf("the particle that is NaN: non-finite %v, accepted %v, acceptance %v", m.nonFinite[2], m.accepted[2], m.acceptance[2])
+			t.Fatalf(
+				"the particle that is NaN: non-finite %v, accepted %v, acceptance %v", m.nonFinite[2], m.accepted[2],
+				m.acceptance[2],
+			)
 		}
 	}
 	if holes < float64(j)/10 || divergences != holes {

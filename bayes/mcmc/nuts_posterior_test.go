@@ -21,7 +21,8 @@ type moment struct {
 	mean, sd float64
 }
 
-// checkMoments compares the draws with exact moments. Chains are independent, so the spread of their means gives an honest standard error.
+// checkMoments compares the draws with exact moments. Chains are independent, so the spread of their means gives an
+// honest standard error.
 func checkMoments(t *testing.T, draws *Draws, chains, perChain int, moments []moment) {
 	t.Helper()
 	for _, m := range moments {
@@ -51,14 +52,15 @@ func checkMoments(t *testing.T, draws *Draws, chains, perChain int, moments []mo
 	}
 }
 
-// The eight schools (Rubin 1981; Gelman et al. 2013, section 5.5): effects y with standard errors sigma; theta ~ N(mu, tau^2), mu ~ N(0, 5^2),
-// tau ~ half-Cauchy(5).
+// The eight schools (Rubin 1981; Gelman et al. 2013, section 5.5): effects y with standard errors sigma; theta ~ N(mu,
+// tau^2), mu ~ N(0, 5^2), tau ~ half-Cauchy(5).
 var (
 	schoolsY     = []float64{28, 8, -3, 7, -1, 1, 18, 12}
 	schoolsSigma = []float64{15, 10, 16, 11, 9, 11, 10, 18}
 )
 
-// schoolsMoments integrates mu and theta analytically and tau by the trapezoid rule in log tau. phi is (mu, log tau, (theta - mu)/tau).
+// schoolsMoments integrates mu and theta analytically and tau by the trapezoid rule in log tau. phi is (mu, log tau,
+// (theta - mu)/tau).
 func schoolsMoments() []moment {
 	n := len(schoolsY)
 	first, second := make([]float64, n+2), make([]float64, n+2) // of theta, mu, tau
@@ -90,7 +92,9 @@ func schoolsMoments() []moment {
 	}
 	var moments []moment
 	for k := range first {
-		m := moment{name: fmt.Sprintf("theta %d", k+1), of: func(phi []float64) float64 { return phi[0] + math.Exp(phi[1])*phi[2+k] }}
+		m := moment{
+			name: fmt.Sprintf("theta %d", k+1), of: func(phi []float64) float64 { return phi[0] + math.Exp(phi[1])*phi[2+k] },
+		}
 		if k == n {
 			m.name, m.of = "mu", func(phi []float64) float64 { return phi[0] }
 		} else if k == n+1 {
@@ -106,7 +110,9 @@ func schoolsMoments() []moment {
 func schools() Problem {
 	return Problem{Name: "eight schools", Dim: 10, Target: func(compute.Nodes, []*Node) Target {
 		return Density(func(phi *Node) *Node {
-			mu, u, eta := Slice(phi, AxisRange(), AxisRange(0, 1)), Slice(phi, AxisRange(), AxisRange(1, 2)), Slice(phi, AxisRange(), AxisRange(2))
+			mu, u, eta := Slice(
+				phi, AxisRange(), AxisRange(0, 1),
+			), Slice(phi, AxisRange(), AxisRange(1, 2)), Slice(phi, AxisRange(), AxisRange(2))
 			tau := Exp(u)
 			theta := Add(mu, Mul(tau, eta))
 			residual := Div(Sub(row(eta, schoolsY), theta), row(eta, schoolsSigma))
@@ -123,7 +129,9 @@ func ar1(d int, rho float64) (Problem, []moment) {
 	var moments []moment
 	for k := range d {
 		m, s = append(m, float64(k)/10-1), append(s, .5+float64(k%7))
-		moments = append(moments, moment{fmt.Sprintf("coordinate %d", k), func(phi []float64) float64 { return phi[k] }, m[k], s[k]})
+		moments = append(
+			moments, moment{fmt.Sprintf("coordinate %d", k), func(phi []float64) float64 { return phi[k] }, m[k], s[k]},
+		)
 		if k > 0 { // z_k + z_(k-1) has variance 2 (1 + rho)
 			moments = append(moments, moment{fmt.Sprintf("z%d + z%d", k-1, k), func(phi []float64) float64 {
 				return (phi[k]-m[k])/s[k] + (phi[k-1]-m[k-1])/s[k-1]
@@ -150,7 +158,8 @@ func TestNUTSPosteriors(t *testing.T) {
 	}{
 		{schools(), schoolsMoments(), computetest.Go(t), compute.Float32},
 		{schools(), schoolsMoments(), computetest.Go(t), compute.Float64},
-		{gaussian, gaussianMoments, computetest.Engines(t)[0], compute.Float64}, // long trajectories are what XLA is for; the other would only compile
+		// long trajectories are what XLA is for; the other would only compile
+		{gaussian, gaussianMoments, computetest.Engines(t)[0], compute.Float64},
 	} {
 		if testing.Short() && i > 0 {
 			break // one posterior does
@@ -170,7 +179,8 @@ func TestNUTSPosteriors(t *testing.T) {
 				acceptance += chain.Acceptance / float64(s.Chains)
 				divergences += chain.Divergences
 			}
-			t.Logf("step %.3g, acceptance %.3f, %d divergences, %.1f gradients a draw, %v", result.Tuned.StepSize, acceptance, divergences,
+			t.Logf("step %.3g, acceptance %.3f, %d divergences, %.1f gradients a draw, %v",
+				result.Tuned.StepSize, acceptance, divergences,
 				float64(result.Gradients)/float64(s.Chains*s.Draws), result.Elapsed)
 			if math.Abs(acceptance-.8) > .1 {
 				t.Errorf("mean acceptance %.3f, want about 0.8", acceptance)
@@ -179,8 +189,8 @@ func TestNUTSPosteriors(t *testing.T) {
 	}
 }
 
-// Neal's funnel (2003, section 8): at the neck a fixed step diverges, which is counted, and the chains go on. Where every trajectory diverges there is no
-// posterior.
+// Neal's funnel (2003, section 8): at the neck a fixed step diverges, which is counted, and the chains go on. Where
+// every trajectory diverges there is no posterior.
 func TestNUTSDivergences(t *testing.T) {
 	const d = 5
 	funnel := Problem{Name: "funnel", Dim: d, Target: func(compute.Nodes, []*Node) Target {

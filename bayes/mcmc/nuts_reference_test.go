@@ -13,8 +13,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// nutsReference is the algorithm of NUTS for one particle in plain loops, which keeps the whole trajectory, finds turns by recursion with
-// sums taken afresh, and draws the random numbers that the kernel draws.
+// nutsReference is the algorithm of NUTS for one particle in plain loops, which keeps the whole trajectory, finds turns
+// by recursion with sums taken afresh, and draws the random numbers that the kernel draws.
 type nutsReference struct {
 	density   func(x []float64) (logDensity float64, gradient []float64)
 	stepSize  float64
@@ -188,10 +188,14 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		draws := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node {
 			rng := random.New(a[0].Graph(), nutsSeed).At(a[0])
-			return []*Node{rng.Named("momentum").Normal(dtypes.Float64, particles, d), rng.Named("choices").Uniform(dtypes.Float64, particles, 3)}
+			return []*Node{
+				rng.Named("momentum").Normal(dtypes.Float64, particles, d),
+				rng.Named("choices").Uniform(dtypes.Float64, particles, 3),
+			}
 		})
 		var choices [][]float64
-		momenta := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node { // that of the start, and of the end of each move
+		// that of the start, and of the end of each move
+		momenta := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
 			return []*Node{random.New(g, nutsStartSeed).Named("momentum").Normal(dtypes.Float64, particles, d)}
 		})
 		for m := range uint32(moves) {
@@ -202,7 +206,10 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 			maxDepth int
 			runs     []run
 		}{
-			{10, []run{{stepSize: .04, longest: 64}, {stepSize: .3, longest: 15}, {stepSize: 1.2, longest: 3, divergences: true}}},
+			{
+				10,
+				[]run{{stepSize: .04, longest: 64}, {stepSize: .3, longest: 15}, {stepSize: 1.2, longest: 3, divergences: true}},
+			},
 			{3, []run{{stepSize: .05, longest: 7}}},
 			{2, []run{{stepSize: .2, longest: 3}}},
 			{1, []run{{stepSize: .2, longest: 1}}},
@@ -234,7 +241,8 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 						end := reference.move - 1
 						for m := from; m <= end; m++ {
 							if (got[m].complete[j] == 1) != (m == end) {
-								t.Fatalf("%s, depth %d, %+v: particle %d: the transition from move %d on takes %v gradients, but after move %d Complete is %v",
+								t.Fatalf("%s, depth %d, %+v: particle %d: the transition from move %d on takes %v gradients, "+
+									"but after move %d Complete is %v",
 									engine.Name(), c.maxDepth, r, j, from, want.gradients, m, got[m].complete[j])
 							}
 						}
@@ -243,7 +251,9 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 							append([]float64{g.acceptance[j], g.accepted[j], g.divergent[j], g.gradients[j]}, g.phi[j*d:(j+1)*d]...),
 							append([]float64{want.acceptance, want.moved, want.divergent, want.gradients}, want.x...), 1e-7)
 						if t.Failed() {
-							t.Fatalf("%s, depth %d, %+v: particle %d, transition of moves %d to %d", engine.Name(), c.maxDepth, r, j, from, end)
+							t.Fatalf(
+								"%s, depth %d, %+v: particle %d, transition of moves %d to %d", engine.Name(), c.maxDepth, r, j, from, end,
+							)
 						}
 						x = g.phi[j*d : (j+1)*d] // what differs by rounding would grow from transition to transition
 						transitions++
@@ -252,7 +262,10 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 					}
 				}
 				if longest < r.longest || r.divergences && divergences == 0 || transitions < 10*particles {
-					t.Errorf("depth %d, %+v: the longest of %d transitions took %v gradients, and %d diverged: this tests little", c.maxDepth, r, transitions, longest, divergences)
+					t.Errorf(
+						"depth %d, %+v: the longest of %d transitions took %v gradients, and %d diverged: this tests little", c.maxDepth,
+						r, transitions, longest, divergences,
+					)
 				}
 			}
 		}

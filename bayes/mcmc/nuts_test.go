@@ -31,7 +31,9 @@ type nutsChains struct {
 const nutsSeed, nutsStartSeed = 17, 4
 
 // newNUTSChains compiles the kernel; scale may be nil.
-func newNUTSChains(t *testing.T, engine *compute.Engine, dtype compute.DType, kernel NUTS, target Density, scale []float64) *nutsChains {
+func newNUTSChains(
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel NUTS, target Density, scale []float64,
+) *nutsChains {
 	t.Helper()
 	var names []string // of Own
 	pack := func(s State) []*Node {
@@ -117,8 +119,8 @@ func (c *nutsChains) float64s(x *tensors.Tensor) []float64 {
 	return values
 }
 
-// After a given number of transitions particles that began as draws of the target are draws of it. (After a given number of moves they are not: long
-// transitions are more often under way than short ones.)
+// After a given number of transitions particles that began as draws of the target are draws of it. (After a given
+// number of moves they are not: long transitions are more often under way than short ones.)
 func TestNUTSInvariance(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
@@ -149,7 +151,8 @@ func TestNUTSInvariance(t *testing.T) {
 	})
 }
 
-// afterTransitions moves until each particle has made n transitions, and gives where each was after its n-th, and the share that moved.
+// afterTransitions moves until each particle has made n transitions, and gives where each was after its n-th, and the
+// share that moved.
 func (c *nutsChains) afterTransitions(stepSize float64, d, n int) (phi []float64, accepted float64) {
 	c.t.Helper()
 	var made []int

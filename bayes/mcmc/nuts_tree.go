@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"fmt"
+
 	"gobnn/bayes/compute"
 
 	"github.com/gomlx/compute/dtypes"
@@ -9,7 +10,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// tree is what NUTS carries for each particle while its tree grows. Energies and log-weights are relative to the start of the transition.
+// tree is what NUTS carries for each particle while its tree grows. Energies and log-weights are relative to the start
+// of the transition.
 type tree struct {
 	// Numbers, [J].
 	depth      *Node // of the tree; a subtree of 2^depth leaves is growing
@@ -24,8 +26,8 @@ type tree struct {
 	// Products of the two ends' momenta with sum. frontDot is that of the front as it was when the subtree began.
 	frontDot, backDot *Node
 
-	// Vectors, [J, D]. The front is the end that grows, back the other: where the direction turns they change places. The sign of a momentum does not matter
-	// for what turns, since all change sign together.
+	// Vectors, [J, D]. The front is the end that grows, back the other: where the direction turns they change places.
+	// The sign of a momentum does not matter for what turns, since all change sign together.
 	front, back end
 	sum         *Node // of the tree's momenta
 
@@ -43,7 +45,11 @@ type end struct{ phi, momentum, gradient *Node }
 
 // where is e for the particles of the condition, else other.
 func (e end) where(condition *Node, other end) end {
-	return end{Choose(condition, e.phi, other.phi), Choose(condition, e.momentum, other.momentum), Choose(condition, e.gradient, other.gradient)}
+	return end{
+		phi:      Choose(condition, e.phi, other.phi),
+		momentum: Choose(condition, e.momentum, other.momentum),
+		gradient: Choose(condition, e.gradient, other.gradient),
+	}
 }
 
 // newTree is about to begin a transition.
@@ -58,7 +64,8 @@ func newTree(phi *Node, maxDepth int) *tree {
 	}
 	t.direction = OnesLike(t.direction)
 	for range slots(maxDepth) {
-		t.checkpoints.vectors = append(t.checkpoints.vectors, Zeros(g, shapes.Make(dtype, particles, vectorsPerSlot*phi.Shape().Dim(1))))
+		empty := Zeros(g, shapes.Make(dtype, particles, vectorsPerSlot*phi.Shape().Dim(1)))
+		t.checkpoints.vectors = append(t.checkpoints.vectors, empty)
 	}
 	t.checkpoints.dots = Zeros(g, shapes.Make(dtype, particles, slots(maxDepth)*2))
 	return t
@@ -66,8 +73,8 @@ func newTree(phi *Node, maxDepth int) *tree {
 
 func (t *tree) numbers() []**Node {
 	return []**Node{
-		&t.depth, &t.leaf, &t.direction, &t.energy, &t.logWeight, &t.acceptance, &t.gradients, &t.moved, &t.firstTurns, &t.frontDot, &t.backDot,
-		&t.subtree.logDensity, &t.subtree.logWeight,
+		&t.depth, &t.leaf, &t.direction, &t.energy, &t.logWeight, &t.acceptance, &t.gradients, &t.moved, &t.firstTurns,
+		&t.frontDot, &t.backDot, &t.subtree.logDensity, &t.subtree.logWeight,
 	}
 }
 
@@ -75,7 +82,8 @@ func (t *tree) vectors() map[string]**Node {
 	return map[string]**Node{
 		"front_phi": &t.front.phi, "front_momentum": &t.front.momentum, "front_gradient": &t.front.gradient,
 		"back_phi": &t.back.phi, "back_momentum": &t.back.momentum, "back_gradient": &t.back.gradient,
-		"sum": &t.sum, "subtree_phi": &t.subtree.phi, "subtree_gradient": &t.subtree.gradient, "subtree_sum": &t.subtree.sum,
+		"sum": &t.sum, "subtree_phi": &t.subtree.phi, "subtree_gradient": &t.subtree.gradient,
+		"subtree_sum": &t.subtree.sum,
 	}
 }
 
@@ -113,15 +121,30 @@ func unpackTree(own map[string]*Node, maxDepth int) *tree {
 
 func checkpointName(slot int) string { return fmt.Sprintf("checkpoint_%02d", slot) }
 
-// checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found. Params count from 0. When leaf n, odd, has come, the
-// subtrees that it ends have 2, 4, ..., 2^t leaves, t the number of trailing ones of n in binary. The trajectory from leaf a to n has
-// rho = S(n) - S(a-1), where S(n) is the sum of the momenta up to leaf n. Of each leaf m that is even, and so may begin a subtree, three vectors stay,
-// which are all that turns need:
+// checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found, without keeping the
+// tree (Phan, Pradhan and Jankowiak 2019, iterative NUTS). Leaves count from 0. A leaf m that is even may begin a
+// subtree, and waits in a slot, the number of ones of m/2 in binary, until the subtrees that it begins are complete; a
+// later leaf takes its slot only then. A leaf n that is odd ends the subtrees of 2, 4, ..., 2^t leaves, t the number of
+// trailing ones of n: they begin at the leaves in t neighbouring slots, from that of the last even leaf, n-1,
+// downwards. With eight leaves:
 //
-//	p(m), S(m-1), p(m-1)
+//	leaves                0   1   2   3   4   5   6   7
+//	subtrees of two       0 - 1   2 - 3   4 - 5   6 - 7
+//	subtrees of four      0 --------- 3   4 --------- 7
+//	subtree of eight      0 ------------------------- 7
 //
-// in a slot: the number of ones of m/2 in binary. A slot is taken by another leaf only when the subtrees that m begins are complete. The subtrees that n ends begin at
-// the leaves in the slots from top-t+1 to top, top = ones of floor(n/2).
+//	leaf   in binary   takes slot   slots 0, 1, 2 hold   ends the subtrees that begin at
+//	  0       000          0            0  .  .
+//	  1       001                       0  .  .          0, in slot 0
+//	  2       010          1            0  2  .
+//	  3       011                       0  2  .          2, in slot 1;  0, in slot 0
+//	  4       100          1            0  4  .
+//	  5       101                       0  4  .          4, in slot 1
+//	  6       110          2            0  4  6
+//	  7       111                       0  4  6          6, in slot 2;  4, in slot 1;  0, in slot 0
+//
+// The trajectory from leaf m to n has rho = S(n) - S(m-1), where S(n) is the sum of the momenta up to leaf n. So three
+// vectors of m stay, which are all that turns need: p(m), S(m-1) and p(m-1).
 type checkpoints struct {
 	vectors []*Node // of each of K slots, [J, 3*D]: one tensor of all is several times slower to update
 	dots    *Node   // of each slot p(m).S(m-1) and p(m-1).S(m-2), [J, K*2]
@@ -144,19 +167,21 @@ type visited struct {
 // turns are what a new leaf brings to light, [J].
 type turns struct {
 	within         *Node // bool: a subtree turns
-	innerOnward    *Node // bool: the trajectory from the tree's old end to the new leaf does not turn; nothing if n is 0
+	innerOnward    *Node // bool: the trajectory from the tree's end to the new leaf does not turn; no meaning if n is 0
 	momentumDotSum *Node // p(n).S(n)
 }
 
-// visit stores the new leaf and looks for turns. leaf is n, int32 [J]. An even n ends no subtree, but it is the first leaf of the right half of one, whose
-// left half begins in the slot before its own: that trajectory is looked at here, and the other one that spans two halves, from the last
-// leaf before n's right half, when n ends it.
+// visit stores the new leaf and looks for turns. leaf is n, int32 [J]. An even n ends no subtree, but it is the first
+// leaf of the right half of one, whose left half begins in the slot before its own: that trajectory is looked at here,
+// and the other one that spans two halves, from the last leaf before n's right half, when n ends it.
 func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	particles, dim, slots := v.momentum.Shape().Dim(0), v.momentum.Shape().Dim(1), len(c.vectors)
 	one := OnesLike(leaf)
 	odd := Equal(BitwiseAnd(leaf, one), one)
 	top := BitCount(BitwiseShiftRightLogical(leaf, one))
-	trailing := BitCount(BitwiseShiftRightLogical(BitwiseXor(leaf, Add(leaf, one)), one)) // ones
+	trailing := BitCount(BitwiseShiftRightLogical(BitwiseXor(leaf, Add(leaf, one)), one)) // trailing ones
+	// The slots that are looked at: of an odd leaf those of the subtrees that it ends, of an even one that before its
+	// own.
 	low := Where(odd, Add(Sub(top, trailing), one), Sub(top, one))
 	high := Where(odd, top, low)
 	perSlot := func(x *Node) *Node { return BroadcastToDims(ExpandAxes(x, 1), particles, slots) }
@@ -180,15 +205,18 @@ func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	momentumDotBefore := dot(v.momentum, v.before)
 	momentumDotSum := Add(momentumDotBefore, v.squared)
 
-	// The trajectory from m, the slot's leaf, to n: rho = S(n) - S(m-1). And that from m-1 to n: rho = S(n) - S(m-2) = S(n) - S(m-1) + p(m-1).
+	// The trajectory from m, the slot's leaf, to n: rho = S(n) - S(m-1).
+	// And that from m-1 to n: rho = S(n) - S(m-2) = S(n) - S(m-1) + p(m-1).
 	sinceBefore := Sub(perSlot(momentumDotSum), pick(products, 1, 1)) // p(n).(S(n) - S(m-1))
 	onward := And(isPositive(Sub(pick(products, 0, 0), pick(dots, 0))), isPositive(sinceBefore))
-	inner := And(isPositive(Sub(pick(products, 2, 0), pick(dots, 1))), isPositive(Add(sinceBefore, pick(products, 2, 1))))
+	inner := And(
+		isPositive(Sub(pick(products, 2, 0), pick(dots, 1))), isPositive(Add(sinceBefore, pick(products, 2, 1))),
+	)
 	above := func(from *Node) *Node {
 		return And(GreaterOrEqual(slot, perSlot(from)), LessOrEqual(slot, perSlot(high)))
 	}
 	turning := Or(And(above(low), Not(onward)), And(above(Add(low, one)), Not(inner)))
-	// What is looked at is never what this leaf stores. So it is read before, in place.
+	// No slot that is looked at is the one that this leaf takes, so that one may be written in place.
 	store := And(perSlot(Not(odd)), Equal(slot, perSlot(top)))        // [J, K]
 	store = isPositive(Sqrt(ConvertDType(store, v.momentum.DType()))) // see settle
 	now := Concatenate([]*Node{v.momentum, v.before, v.previous}, 1)
@@ -196,8 +224,8 @@ func (c *checkpoints) visit(leaf *Node, v visited) turns {
 		c.vectors[i] = Choose(Squeeze(Slice(store, AxisRange(), AxisElem(i)), 1), now, vectors)
 	}
 	nowDots := Stack([]*Node{momentumDotBefore, dot(v.previous, Sub(v.before, v.previous))}, 1) // [J, 2]
-	spread := func(x *Node, axis int) *Node { return BroadcastToDims(ExpandAxes(x, axis), particles, slots, 2) }
-	c.dots = Reshape(Where(spread(store, 2), spread(nowDots, 1), dots), particles, slots*2)
+	overSlots := func(x *Node, axis int) *Node { return BroadcastToDims(ExpandAxes(x, axis), particles, slots, 2) }
+	c.dots = Reshape(Where(overSlots(store, 2), overSlots(nowDots, 1), dots), particles, slots*2)
 
 	return turns{
 		within:         LogicalAny(turning, 1),
@@ -206,9 +234,10 @@ func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	}
 }
 
-// settle gives back masks, [J], such that each is found once. The XLA compiler repeats what is cheap in each loop that needs it, in particular for
-// each coordinate of each particle: with the chain of decisions behind a mask that costs more than the gradient, at run time and at compile time. It never
-// repeats a square root, and that of 0 and of 1 is exact.
+// settle gives back masks, [J], such that each is computed once. XLA's compiler puts what is cheap into each loop that
+// uses it, where it is repeated for each coordinate of each particle: with the chain of decisions behind a mask that
+// costs more than the gradient, at run time and at compile time. It never repeats a square root, and that of 0 and of 1
+// is exact.
 func settle(dtype dtypes.DType, masks ...*Node) []*Node {
 	var numbers []*Node
 	for _, m := range masks {

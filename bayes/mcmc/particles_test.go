@@ -19,8 +19,10 @@ import (
 // every kernel of this file's tests, for two dimensions.
 func every() []Kernel {
 	return []Kernel{
-		RandomWalk{Variance: .04}, OrnsteinUhlenbeck{Time: .2}, RandomWalkMetropolis{StepSize: .5}, PreconditionedCrankNicolson{Beta: .3},
-		MALA{StepSize: .4}, ULA{StepSize: .3}, SGLD{StepSize: .1, Decay: .6}, SGHMC{LearningRate: .05, Resample: 4}, HMC{StepSize: .3, Steps: 4, Jitter: .5},
+		RandomWalk{Variance: .04}, OrnsteinUhlenbeck{Time: .2}, RandomWalkMetropolis{StepSize: .5},
+		PreconditionedCrankNicolson{Beta: .3},
+		MALA{StepSize: .4}, ULA{StepSize: .3}, SGLD{StepSize: .1, Decay: .6}, SGHMC{LearningRate: .05, Resample: 4},
+		HMC{StepSize: .3, Steps: 4, Jitter: .5},
 	}
 }
 
@@ -66,8 +68,9 @@ func aboveOne() (plain, holed Target) {
 	return normal, noGradient{normal}
 }
 
-// Where the gradient at a proposal is not finite, the kernels that accept or reject stay, in that particle alone, and count it: they leave the
-// normal below 1 invariant. HMC does with trajectories that only pass there, which are as many in both directions.
+// Where the gradient at a proposal is not finite, the kernels that accept or reject stay, in that particle alone, and
+// count it: they leave the normal below 1 invariant. HMC does with trajectories that only pass there, which are as many
+// in both directions.
 func TestGradientIsNotFinite(t *testing.T) {
 	plain, holed := aboveOne()
 	below := distuv.UnitNormal.CDF(1)
@@ -99,13 +102,16 @@ func TestGradientIsNotFinite(t *testing.T) {
 				t.Errorf("%T: %.2f of the particles met NaN: this tests little", kernel, share)
 			}
 			after, _, _ := move(first, 20)
-			follows(t, fmt.Sprintf("%T: the normal below 1", kernel), after, func(x float64) float64 { return min(1, distuv.UnitNormal.CDF(x)/below) })
+			follows(
+				t, fmt.Sprintf("%T: the normal below 1", kernel), after,
+				func(x float64) float64 { return min(1, distuv.UnitNormal.CDF(x)/below) },
+			)
 		}
 	})
 }
 
-// The kernels that take every step come to where the gradient is not finite before they know; then they go back, in that particle alone, and
-// count it.
+// The kernels that take every step come to where the gradient is not finite before they know; then they go back, in
+// that particle alone, and count it.
 func TestUnadjustedGoBack(t *testing.T) {
 	plain, holed := aboveOne()
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -134,10 +140,16 @@ func TestUnadjustedGoBack(t *testing.T) {
 				case once[i] > 1:
 					back++
 					if math.Abs(after[i]-phi[i]) > 1e-6 || nonFinite[i] != 1 {
-						t.Errorf("%T: particle %d went from %v to %v, where the gradient is NaN, and then to %v, counting %v", kernel, i, phi[i], once[i], after[i], nonFinite[i])
+						t.Errorf(
+							"%T: particle %d went from %v to %v, where the gradient is NaN, and then to %v, counting %v", kernel, i, phi[i],
+							once[i], after[i], nonFinite[i],
+						)
 					}
 				case math.Abs(after[i]-twice[i]) > 1e-6 || nonFinite[i] != 0:
-					t.Errorf("%T: particle %d met no NaN, but went to %v instead of %v, counting %v", kernel, i, after[i], twice[i], nonFinite[i])
+					t.Errorf(
+						"%T: particle %d met no NaN, but went to %v instead of %v, counting %v", kernel, i, after[i], twice[i],
+						nonFinite[i],
+					)
 				}
 			}
 			if back < 10 {
@@ -147,7 +159,8 @@ func TestUnadjustedGoBack(t *testing.T) {
 	})
 }
 
-// Where the energy rises without bound a trajectory ends early, as a rejection, and is divergent: in a steep well with a step far too long.
+// Where the energy rises without bound a trajectory ends early, as a rejection, and is divergent: in a steep well with
+// a step far too long.
 func TestDivergence(t *testing.T) {
 	steep := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5e6) })
 	kernel := HMC{StepSize: .1, Steps: 50}
@@ -162,7 +175,9 @@ func TestDivergence(t *testing.T) {
 			if i == 3 {
 				nonFinite = 1
 			}
-			if got := []float64{out[1][i], out[2][i], out[3][i], out[4][i], out[5][i], out[6][i]}; !slices.Equal(got, []float64{1, 1, 0, 0, 1, nonFinite}) {
+			if got := []float64{
+				out[1][i], out[2][i], out[3][i], out[4][i], out[5][i], out[6][i],
+			}; !slices.Equal(got, []float64{1, 1, 0, 0, 1, nonFinite}) {
 				t.Errorf("particle %d: divergent, complete, accepted, acceptance, length, not finite: %v", i, got)
 			}
 			if out[0][i] != want && !math.IsNaN(want) {

@@ -39,27 +39,28 @@ var (
 type Result struct {
 	Draws  *Draws
 	Chains []ChainStats // one for each chain, over its draws
-	// Tuned are the step size and scales that the draws were made with; its StepSize is 0 for kernels that are not Tunable.
+	// Tuned are the step size and scales that the draws were made with; its StepSize is 0 for kernels that are not
+	// Tunable.
 	Tuned  Tuned
 	Status run.Status
 	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted, or
 	// the sum of Info.Length; 0 for kernels that tell neither.
 	Gradients int
-	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains) is
-	// the share of what was evaluated that counts.
+	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains)
+	// is the share of what was evaluated that counts.
 	Moves, WarmUpMoves int
 	Elapsed            time.Duration // over all sessions
 	Sampling           time.Duration // of it after the warm-up
 }
 
-// Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as it
-// has ended the one before, and gives exactly the first Settings.Draws of its draws: a fast chain's draws do not displace
-// a slow one's.
+// Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as
+// it has ended the one before, and gives exactly the first Settings.Draws of its draws: a fast chain's draws do not
+// displace a slow one's.
 //
-// A cancelled context is no error: the result holds the draws that all chains had made, with the status Cancelled. Where
-// Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is a result beside the error: the
-// draws that all chains had made, with the status Stopped (Completed, if only the last checkpoint failed). Of other errors
-// there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these are at fault.
+// A cancelled context is no error: the result holds the draws that all chains had made, with the status Cancelled.
+// Where Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is a result beside the
+// error: the draws that all chains had made, with the status Stopped (Completed, if only the last checkpoint failed).
+// Of other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these are at fault.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()

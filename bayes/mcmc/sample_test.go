@@ -43,12 +43,15 @@ func standard() Problem {
 	}
 }
 
-// Chains that begin at draws of the target, as those of a standard normal do by default, are draws of it after each of their transitions, however
-// many moves these took.
+// Chains that begin at draws of the target, as those of a standard normal do by default, are draws of it after each of
+// their transitions, however many moves these took.
 func TestSampleInvariance(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		kernel := HMC{StepSize: 1.3, Steps: 3, Jitter: .7}
-		result, err := Sample(context.Background(), standard(), kernel, Settings{Chains: 4000, Draws: 6, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine})
+		result, err := Sample(
+			context.Background(), standard(), kernel,
+			Settings{Chains: 4000, Draws: 6, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +75,8 @@ func TestSampleInvariance(t *testing.T) {
 	})
 }
 
-// A chain does not depend on how many others there are, though they end their transitions at different moves; thinning keeps each third of the draws; and
-// every gradient is counted.
+// A chain does not depend on how many others there are, though they end their transitions at different moves; thinning
+// keeps each third of the draws; and every gradient is counted.
 func TestSampleDraws(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		samplers := map[Kernel]*Sampler{}
@@ -93,12 +96,17 @@ func TestSampleDraws(t *testing.T) {
 			return result
 		}
 		kernel := HMC{StepSize: .8, Steps: 4, Jitter: .8}
-		all, some, thin := run(kernel, Settings{Chains: 5, Draws: 30}), run(kernel, Settings{Chains: 3, Draws: 30}), run(kernel, Settings{Chains: 5, Draws: 10, Thin: 3})
+		all, some, thin := run(kernel, Settings{Chains: 5, Draws: 30}), run(kernel, Settings{Chains: 3, Draws: 30}), run(
+			kernel, Settings{Chains: 5, Draws: 10, Thin: 3},
+		)
 		gradients := 0
 		for chain := range 5 {
 			for draw := range 30 {
 				if chain < 3 && !slices.Equal(all.Draws.At(chain, draw), some.Draws.At(chain, draw)) {
-					t.Fatalf("chain %d, draw %d: %v among five chains, %v among three", chain, draw, all.Draws.At(chain, draw), some.Draws.At(chain, draw))
+					t.Fatalf(
+						"chain %d, draw %d: %v among five chains, %v among three", chain, draw, all.Draws.At(chain, draw),
+						some.Draws.At(chain, draw),
+					)
 				}
 				if draw%3 == 2 && !slices.Equal(all.Draws.At(chain, draw), thin.Draws.At(chain, draw/3)) {
 					t.Fatalf("chain %d, draw %d: %v, thinned %v", chain, draw, all.Draws.At(chain, draw), thin.Draws.At(chain, draw/3))
@@ -106,21 +114,26 @@ func TestSampleDraws(t *testing.T) {
 			}
 			c := all.Chains[chain]
 			gradients += c.Gradients
-			if c.Transitions != 30 || c.Gradients < 30 || c.Gradients > 30*7 || c.NonFinite != 0 || c.Divergences != 0 || !(c.MaxEnergyError >= c.MeanEnergyError) || !(c.EnergyBFMI > .3) {
+			if c.Transitions != 30 || c.Gradients < 30 || c.Gradients > 30*7 || c.NonFinite != 0 || c.Divergences != 0 ||
+				!(c.MaxEnergyError >= c.MeanEnergyError) || !(c.EnergyBFMI > .3) {
 				t.Errorf("chain %d: %+v", chain, c)
 			}
 		}
 		if all.Gradients != gradients || all.Gradients > 5*all.Moves || all.Gradients == 5*all.Moves {
 			t.Errorf("%d gradients in %d moves of 5 chains, want %d", all.Gradients, all.Moves, gradients)
 		}
-		if flat, err := compute.Float64s(all.Draws.Tensor()); err != nil || !slices.Equal(flat[2*(30+7):2*(30+8)], all.Draws.At(1, 7)) || all.Draws.Coordinate(1)[1][7] != all.Draws.At(1, 7)[1] {
+		if flat, err := compute.Float64s(all.Draws.Tensor()); err != nil ||
+			!slices.Equal(
+				flat[2*(30+7):2*(30+8)], all.Draws.At(1, 7),
+			) || all.Draws.Coordinate(1)[1][7] != all.Draws.At(1, 7)[1] {
 			t.Errorf("chain 1, draw 7 is elsewhere in the tensor, or among the coordinates; %v", err)
 		}
 		for _, c := range []struct {
 			kernel Kernel
 			want   int
 		}{
-			{HMC{StepSize: .5, Steps: 3}, 3 * 3 * 10}, {MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0}, {SGHMC{LearningRate: .1}, 3 * 10},
+			{HMC{StepSize: .5, Steps: 3}, 3 * 3 * 10}, {MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0},
+			{SGHMC{LearningRate: .1}, 3 * 10},
 		} {
 			if engine.IsXLA() {
 				continue // it would only compile
@@ -132,7 +145,8 @@ func TestSampleDraws(t *testing.T) {
 	})
 }
 
-// Inputs come anew for each move: with a gradient u_t = t + 1 instead of 0 SGLD of step size e moves by e/2 times their sum.
+// Inputs come anew for each move: with a gradient u_t = t + 1 instead of 0 SGLD of step size e moves by e/2 times their
+// sum.
 func TestSampleInputs(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		run := func(slope float64) *Result {
@@ -145,7 +159,10 @@ func TestSampleInputs(t *testing.T) {
 					return Density(func(phi *Node) *Node { return Mul(ReduceSum(phi, 1), ConvertDType(inputs[0], phi.DType())) })
 				},
 			}
-			result, err := Sample(context.Background(), problem, SGLD{StepSize: .2}, Settings{Chains: 2, Draws: 5, WarmUp: 3, DType: dtype, Engine: engine})
+			result, err := Sample(
+				context.Background(), problem, SGLD{StepSize: .2},
+				Settings{Chains: 2, Draws: 5, WarmUp: 3, DType: dtype, Engine: engine},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +192,8 @@ func (a after) Err() error {
 	return nil
 }
 
-// A run that is cancelled, in its warm-up or later, gives the draws that all chains have; resumed, it comes to the same bits as one that was not.
+// A run that is cancelled, in its warm-up or later, gives the draws that all chains have; resumed, it comes to the same
+// bits as one that was not.
 func TestCheckpoint(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Chains: 3, Draws: 20, WarmUp: 40, Seed: 2, DType: dtype, Engine: engine}
@@ -196,13 +214,17 @@ func TestCheckpoint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sitting < 2 && result.Draws.PerChain != 0 || sitting == 2 && (result.Draws.PerChain == 0 || result.Draws.PerChain == 20) {
+			if sitting < 2 && result.Draws.PerChain != 0 || sitting == 2 &&
+				(result.Draws.PerChain == 0 || result.Draws.PerChain == 20) {
 				t.Errorf("session %d ends with %d draws", sitting, result.Draws.PerChain)
 			}
 			for chain := range 3 {
 				for draw := range result.Draws.PerChain {
 					if !slices.Equal(result.Draws.At(chain, draw), whole.Draws.At(chain, draw)) {
-						t.Fatalf("session %d, chain %d, draw %d: %v, uninterrupted %v", sitting, chain, draw, result.Draws.At(chain, draw), whole.Draws.At(chain, draw))
+						t.Fatalf(
+							"session %d, chain %d, draw %d: %v, uninterrupted %v", sitting, chain, draw, result.Draws.At(chain, draw),
+							whole.Draws.At(chain, draw),
+						)
 					}
 				}
 			}
@@ -212,13 +234,18 @@ func TestCheckpoint(t *testing.T) {
 				}
 				continue
 			}
-			if result.Status != Completed || result.Draws.PerChain != 20 || !slices.Equal(result.Tuned.Scale, whole.Tuned.Scale) || result.Tuned.StepSize != whole.Tuned.StepSize {
-				t.Errorf("resumed: %s, %d draws, tuned %+v, uninterrupted %+v", result.Status, result.Draws.PerChain, result.Tuned, whole.Tuned)
+			if result.Status != Completed || result.Draws.PerChain != 20 ||
+				!slices.Equal(result.Tuned.Scale, whole.Tuned.Scale) || result.Tuned.StepSize != whole.Tuned.StepSize {
+				t.Errorf(
+					"resumed: %s, %d draws, tuned %+v, uninterrupted %+v", result.Status, result.Draws.PerChain, result.Tuned,
+					whole.Tuned,
+				)
 			}
 			if !slices.Equal(result.Chains, whole.Chains) || result.Moves != whole.Moves || result.Gradients != whole.Gradients {
 				t.Errorf("resumed: %+v, uninterrupted %+v", result.Chains, whole.Chains)
 			}
-			if last.Stage != "draws" || last.Step != 60 || last.Steps != 60 || !(last.Score("acceptance") > 0) || !(last.Score("step size") > 0) {
+			if last.Stage != "draws" || last.Step != 60 || last.Steps != 60 || !(last.Score("acceptance") > 0) ||
+				!(last.Score("step size") > 0) {
 				t.Errorf("progress at the end: %+v", last)
 			}
 		}
@@ -228,7 +255,9 @@ func TestCheckpoint(t *testing.T) {
 // A checkpoint of another run is an error that says what differs.
 func TestCheckpointOfAnotherRun(t *testing.T) {
 	engine := computetest.Go(t)
-	settings := Settings{Chains: 3, Draws: 5, WarmUp: NoWarmUp, Engine: engine, Checkpoint: filepath.Join(t.TempDir(), "run.safetensors")}
+	settings := Settings{
+		Chains: 3, Draws: 5, WarmUp: NoWarmUp, Engine: engine, Checkpoint: filepath.Join(t.TempDir(), "run.safetensors"),
+	}
 	kernel := MALA{StepSize: .5}
 	if _, err := Sample(context.Background(), standard(), kernel, settings); err != nil {
 		t.Fatal(err)
@@ -237,7 +266,10 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		change func(p *Problem, k *Kernel, s *Settings)
 		says   []string
 	}{
-		{func(_ *Problem, k *Kernel, _ *Settings) { *k = HMC{StepSize: .5} }, []string{"another kernel", "mcmc.HMC", "mcmc.MALA"}},
+		{
+			func(_ *Problem, k *Kernel, _ *Settings) { *k = HMC{StepSize: .5} },
+			[]string{"another kernel", "mcmc.HMC", "mcmc.MALA"},
+		},
 		{func(_ *Problem, k *Kernel, _ *Settings) { *k = MALA{StepSize: .4} }, []string{"another kernel", "0.4", "0.5"}},
 		{func(_ *Problem, _ *Kernel, s *Settings) { s.Seed = 9 }, []string{"another seed", "there 0, here 9"}},
 		{func(_ *Problem, _ *Kernel, s *Settings) { s.Chains = 4 }, []string{"another settings", `"chains":4`}},
@@ -279,7 +311,8 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	}
 }
 
-// Chains that do not move are an error with counts, and no posterior: every trajectory divergent, and no proposal accepted.
+// Chains that do not move are an error with counts, and no posterior: every trajectory divergent, and no proposal
+// accepted.
 func TestStuck(t *testing.T) {
 	problem := standard()
 	problem.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e8, 1e8})}
@@ -345,7 +378,10 @@ func TestBadInput(t *testing.T) {
 		{kernel(SGHMC{LearningRate: 1, Friction: 1}), nil, []string{"SGHMC.Friction", "1"}},
 		{kernel(SGHMC{LearningRate: 1, Noise: .2}), nil, []string{"SGHMC.Noise", "0.2", "0.1"}},
 		{kernel(SGHMC{LearningRate: 1, Resample: -1}), nil, []string{"SGHMC.Resample", "-1"}},
-		{with(func(p *Problem, _ *Settings) { p.Inputs = func(int) []any { return nil } }), nil, []string{"mcmc.MALA", "mcmc.SGLD"}},
+		{
+			with(func(p *Problem, _ *Settings) { p.Inputs = func(int) []any { return nil } }), nil,
+			[]string{"mcmc.MALA", "mcmc.SGLD"},
+		},
 		{with(func(p *Problem, _ *Settings) {
 			p.Target = func(compute.Nodes, []*Node) Target { return nil }
 		}), nil, []string{"no target"}},
@@ -384,7 +420,9 @@ func TestBadInput(t *testing.T) {
 // What is tallied of a chain are the plain sums over its transitions, through JSON as through memory.
 func TestTally(t *testing.T) {
 	m := &moves{chains: 2, carrier: &Carrier{
-		infos: []info{infoComplete, infoAcceptance, infoAccepted, infoNonFinite, infoDivergent, infoEnergyError, infoEnergy, infoLength},
+		infos: []info{
+			infoComplete, infoAcceptance, infoAccepted, infoNonFinite, infoDivergent, infoEnergyError, infoEnergy, infoLength,
+		},
 	}}
 	var sum tally
 	energies := []float64{3, 5, 4, 8}
@@ -392,7 +430,9 @@ func TestTally(t *testing.T) {
 		errorOf := []float64{.5, -1.5, math.Inf(1), .25}[i]
 		for _, ended := range []float64{0, 1} {
 			// The other chain, 0, holds what must not count.
-			values := []float64{9, ended, 9, .5 + float64(i)/10, 9, float64(i % 2), 9, 1 - ended, 9, float64(i / 3), 9, errorOf, 9, e, 9, 4}
+			values := []float64{
+				9, ended, 9, .5 + float64(i)/10, 9, float64(i % 2), 9, 1 - ended, 9, float64(i / 3), 9, errorOf, 9, e, 9, 4,
+			}
 			if got := sum.add(moveRecord{m, values}, 1, CarriesGradient); got != (ended == 1) {
 				t.Errorf("a move that ends a transition: %v, says %v", ended, got)
 			}
@@ -408,10 +448,13 @@ func TestTally(t *testing.T) {
 	}
 	got := sum.stats(true)
 	want := ChainStats{
-		Transitions: 4, Acceptance: .65, Accepted: 2, Divergences: 1, NonFinite: 4, Gradients: 16, MaxEnergyError: 1.5, MeanEnergyError: .75,
-		EnergyBFMI: (4 + 1 + 16) / (3 * stat.Variance(energies, nil)),
+		Transitions: 4, Acceptance: .65, Accepted: 2, Divergences: 1, NonFinite: 4, Gradients: 16, MaxEnergyError: 1.5,
+		MeanEnergyError: .75,
+		EnergyBFMI:      (4 + 1 + 16) / (3 * stat.Variance(energies, nil)),
 	}
-	computetest.Near(t, "means", []float64{got.Acceptance, got.EnergyBFMI}, []float64{want.Acceptance, want.EnergyBFMI}, 1e-12)
+	computetest.Near(
+		t, "means", []float64{got.Acceptance, got.EnergyBFMI}, []float64{want.Acceptance, want.EnergyBFMI}, 1e-12,
+	)
 	got.Acceptance, got.EnergyBFMI = want.Acceptance, want.EnergyBFMI
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -421,7 +464,9 @@ func TestTally(t *testing.T) {
 // A sampler gives what Sample gives, whatever it sampled before, and takes other data of the same shape.
 func TestSampler(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		kernel, settings := RandomWalkMetropolis{}, Settings{Chains: 4, Draws: 30, WarmUp: 30, Seed: 1, DType: dtype, Engine: engine}
+		kernel, settings := RandomWalkMetropolis{}, Settings{
+			Chains: 4, Draws: 30, WarmUp: 30, Seed: 1, DType: dtype, Engine: engine,
+		}
 		sampler := Sampler{Problem: standard(), Kernel: kernel}
 		defer sampler.Close()
 		narrow := map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e4, 1e4})}

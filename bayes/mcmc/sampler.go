@@ -10,9 +10,9 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the same
-// names and shapes, and compiles only once for each number of chains and devices. Nothing else of the problem may change
-// after the first run. It is for one goroutine at a time; close it at the end.
+// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the
+// same names and shapes, and compiles only once for each number of chains and devices. Nothing else of the problem may
+// change after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
 	Problem Problem
 	Kernel  Kernel
@@ -52,18 +52,22 @@ func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, gi
 		scaled: settings.scales(s.Kernel), hasStart: s.Problem.Start != nil,
 		data: fmt.Sprintf("%q", slices.Sorted(maps.Keys(s.Problem.Data))),
 	}
-	m, giveBack, err = s.compiled.Take(key, func() (*moves, error) { return newMoves(engine, s.Problem, s.Kernel, settings) })
+	m, giveBack, err = s.compiled.Take(
+		key, func() (*moves, error) { return newMoves(engine, s.Problem, s.Kernel, settings) },
+	)
 	if err == nil {
 		m.problem = s.Problem
 	}
 	return m, giveBack, err
 }
 
-// Samplers are samplers by the kind of what they sample: for those who sample problems of a few kinds again and again. The zero value is ready; close it at the end.
+// Samplers keeps a Sampler for each kind of problem, so that a program that samples problems of several kinds in turn
+// compiles each kind once. Problems are of one kind if they differ in Data and Start alone. The zero value is ready;
+// close it at the end.
 type Samplers struct{ byKind map[string]*Sampler }
 
-// For is the sampler of a kind, with the problem given, which must differ from the kind's earlier ones in Data and Start alone. kind says all else that the problem depends on;
-// the kernel's settings are added to it.
+// For is the Sampler of the problem's kind and the kernel, set to this problem. kind names all that the problem depends
+// on beside Data and Start.
 func (s *Samplers) For(kind string, problem Problem, kernel Kernel) *Sampler {
 	kind += fmt.Sprintf(", %T %+v", kernel, kernel)
 	sampler := s.byKind[kind]

@@ -21,25 +21,30 @@ type Problem struct {
 	Dim  int    // D, the dimension of phi
 	// Data are tensors that the target needs. They are copied to the device once.
 	Data map[string]*tensors.Tensor
-	// Target builds the log-density from the data, by their names, and from the inputs of one move. It builds graph, and panics as GoMLX does.
+	// Target builds the log-density from the data, by their names, and from the inputs of one move. It builds graph,
+	// and panics as GoMLX does.
 	Target func(data compute.Nodes, inputs []*graph.Node) Target
-	// Inputs, if set, are what the target takes anew for each move, always of the same shapes, such as the row numbers of a mini-batch: tensors or
-	// Go values, a function of the number of the move, counted from 0. Only kernels that carry no log-density from move to move can take them.
+	// Inputs, if set, are what the target takes anew for each move, always of the same shapes, such as the row numbers
+	// of a mini-batch: tensors or Go values, a function of the number of the move, counted from 0. Only kernels that
+	// carry no log-density from move to move can take them.
 	Inputs func(move int) []any
-	// Ask, if set instead of Inputs, finds them outside of the graph from where the chains stand, such as from other machines.
+	// HostInputs, if set instead of Inputs, finds them outside of the graph from where the chains stand, such as from
+	// other machines.
 	HostInputs *HostInputs
 	// Initial draws where the chains begin, [J, D]; default: independent standard normals.
 	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
-	// Start, if not nil, is where the chains begin, in place of Initial: [J, D], of the chains' type. A Sampler's may differ from run to run.
+	// Start, if not nil, is where the chains begin, in place of Initial: [J, D], of the chains' type. A Sampler's may
+	// differ from run to run.
 	Start *tensors.Tensor
 }
 
-// Ask is where a target's inputs for each move come from if they depend on where the chains stand.
+// HostInputs is where a target's inputs for each move come from if they depend on where the chains stand.
 type HostInputs struct {
 	// Blank are inputs of the right shapes, for building the graph and for starting the chains.
 	Blank []any
-	// Inputs gives those of a move, counted from 0, from what the chains carry before it, on the host: "phi", [J, D], and the kernel's State.Own by their names. It may
-	// not keep the tensors. An error ends the run before the move, with the status Stopped and the draws made so far; a checkpoint goes on with the same move.
+	// Inputs gives those of a move, counted from 0, from what the chains carry before it, on the host: "phi", [J, D],
+	// and the kernel's State.Own by their names. It may not keep the tensors. An error ends the run before the move,
+	// with the status Stopped and the draws made so far; a checkpoint goes on with the same move.
 	Inputs func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error)
 }
 
@@ -53,31 +58,35 @@ type Settings struct {
 	Thin   int    // keep each Thin-th transition; default 1
 	Seed   uint64 // of everything random
 
-	// WarmUp is how many transitions each chain makes before the draws; they are thrown away. Default 1000; NoWarmUp: none. For a Tunable kernel whose own
-	// step size is 0 the warm-up chooses one step size for all chains, and the scales of the coordinates.
+	// WarmUp is how many transitions each chain makes before the draws; they are thrown away. Default 1000; NoWarmUp:
+	// none. For a Tunable kernel whose own step size is 0 the warm-up chooses one step size for all chains, and the
+	// scales of the coordinates.
 	WarmUp int
 	// FixedScale keeps the warm-up from choosing scales: it chooses the step size only.
 	FixedScale bool
-	// Tuned is where a warm-up begins, or what is used if there is none, such as the Tuned of another Result; default: the kernel's own step
-	// size, and scales of 1.
+	// Tuned is where a warm-up begins, or what is used if there is none, such as the Tuned of another Result; default:
+	// the kernel's own step size, and scales of 1.
 	Tuned Tuned
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
-	// Devices is how many of the engine's devices share the chains, in parts of equal size; default 1. The draws depend on it by rounding only; a
-	// checkpoint goes on with as many devices as it was written with. A Target must not take the chains apart in other parts: see target.Problem.
+	// Devices is how many of the engine's devices share the chains, in parts of equal size; default 1. The draws depend
+	// on it by rounding only; a checkpoint goes on with as many devices as it was written with. A Target that evaluates
+	// the chains block by block must take blocks that no two devices share, as target.Problem does if it is told how
+	// many devices there are: else each block is computed by one device while the others wait.
 	Devices int
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when the context is
-	// cancelled and at the end. If it exists, Sample goes on from it, to the same bits as an uninterrupted run; a file of another problem, kernel,
-	// seed or settings is an error.
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
+	// when the context is cancelled and at the end. If it exists, Sample goes on from it, to the same bits as an
+	// uninterrupted run; a file of another problem, kernel, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
 	Replace bool
-	// Progress, if set, is called after a move, at most ten times a second, and at the end. Its stages are the "warm-up",
-	// whose steps are transitions, and the "draws", of all chains together; it scores the "acceptance", which is the last
-	// transition's in the warm-up and then the mean, the "step size" and the "divergences", as far as the kernel has them.
+	// Progress, if set, is called after a move, at most ten times a second, and at the end. Its stages are the
+	// "warm-up", whose steps are transitions, and the "draws", of all chains together; it scores the "acceptance",
+	// which is the last transition's in the warm-up and then the mean, the "step size" and the "divergences", as far as
+	// the kernel has them.
 	Progress func(run.Progress)
 	// Observe, if set, is called each time that all chains have ObserveEvery draws more (default: a tenth of Draws, at
 	// least one) in this session, with how many each has and with all of them, which may be kept but not changed. An error
@@ -130,12 +139,21 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 		{s.Draws >= 1, "Settings.Draws", s.Draws, "at least 1"},
 		{s.Thin >= 1, "Settings.Thin", s.Thin, "at least 1"},
 		{s.WarmUp >= 0, "Settings.WarmUp", s.WarmUp, "NoWarmUp, 0 (the default) or more"},
-		{s.DType == compute.Float32 || s.DType == compute.Float64, "Settings.DType", s.DType, "compute.Float32 or compute.Float64"},
+		{
+			s.DType == compute.Float32 || s.DType == compute.Float64, "Settings.DType", s.DType,
+			"compute.Float32 or compute.Float64",
+		},
 		{s.Devices >= 1, "Settings.Devices", s.Devices, "at least 1 (0: the default, 1)"},
 		{s.ObserveEvery > 0, "Settings.ObserveEvery", s.ObserveEvery, "at least 1 (0: a tenth of Draws)"},
 		{s.CheckpointEvery > 0, "Settings.CheckpointEvery", s.CheckpointEvery, "positive"},
-		{s.Tuned.StepSize >= 0 && !math.IsInf(s.Tuned.StepSize, 1), "Settings.Tuned.StepSize", s.Tuned.StepSize, "positive and finite (0: the kernel's own)"},
-		{len(s.Tuned.Scale) == 0 || len(s.Tuned.Scale) == p.Dim, "the length of Settings.Tuned.Scale", len(s.Tuned.Scale), fmt.Sprintf("0 or Problem.Dim, %d", p.Dim)},
+		{
+			s.Tuned.StepSize >= 0 && !math.IsInf(s.Tuned.StepSize, 1), "Settings.Tuned.StepSize", s.Tuned.StepSize,
+			"positive and finite (0: the kernel's own)",
+		},
+		{
+			len(s.Tuned.Scale) == 0 || len(s.Tuned.Scale) == p.Dim, "the length of Settings.Tuned.Scale", len(s.Tuned.Scale),
+			fmt.Sprintf("0 or Problem.Dim, %d", p.Dim),
+		},
 	} {
 		if !c.ok {
 			return fmt.Errorf("mcmc: %s is %v: it must be %s", c.name, c.value, c.want)
@@ -150,15 +168,15 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 		return err
 	}
 	if !kernel.UsesTarget() {
-		return fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: use a kernel that does, such as "+
-			"mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", kernel)
+		return fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: "+
+			"use a kernel that does, such as mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", kernel)
 	}
 	if p.Inputs != nil && p.HostInputs != nil {
 		return fmt.Errorf("mcmc: Problem has Inputs and HostInputs: set one of them")
 	}
 	if (p.Inputs != nil || p.HostInputs != nil) && kernel.Carries() != CarriesNothing {
-		return fmt.Errorf("mcmc: the target takes new inputs at each move, but %T carries the log-density of the move before: "+
-			"use a kernel for noisy gradients, such as mcmc.SGLD or mcmc.SGHMC", kernel)
+		return fmt.Errorf("mcmc: the target takes new inputs at each move, but %T carries the log-density of the move "+
+			"before: use a kernel for noisy gradients, such as mcmc.SGLD or mcmc.SGHMC", kernel)
 	}
 	return nil
 }
@@ -166,7 +184,8 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 // record is what of the settings decides the result, for checkpoints.
 func (s Settings) record() (string, error) {
 	decides := map[string]any{
-		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.FixedScale, "tuned": s.Tuned, "dtype": s.DType.String(),
+		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.FixedScale,
+		"tuned": s.Tuned, "dtype": s.DType.String(),
 	}
 	if s.Devices > 1 {
 		decides["devices"] = s.Devices

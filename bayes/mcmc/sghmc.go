@@ -12,16 +12,18 @@ import (
 
 var _ Stateful = SGHMC{}
 
-// SGHMC is stochastic gradient Hamiltonian Monte Carlo with friction (Chen, Fox and Guestrin 2014), in the form with learning rate
-// and momentum decay (eq. 15):
+// SGHMC is stochastic gradient Hamiltonian Monte Carlo with friction (Chen, Fox and Guestrin 2014), in the form with
+// learning rate and momentum decay (eq. 15):
 //
 //	v <- (1 - alpha) v + eta S G(phi) + N(0, 2 (alpha - beta) eta),  phi <- phi + S v
 //
-// where G is the gradient of the log-posterior, which may be estimated from a mini-batch, S are the scales of the coordinates, and
-// beta = eta V / 2 stands for what the variance V of G does already. For small eta and alpha the stationary distribution of phi is the target, and that of v
-// N(0, eta); nothing is accepted or rejected, and the bias at a given eta is that of the discretisation. A move costs one gradient.
+// where G is the gradient of the log-posterior, which may be estimated from a mini-batch, S are the scales of the
+// coordinates, and beta = eta V / 2 stands for what the variance V of G does already. For small eta and alpha the
+// stationary distribution of phi is the target, and that of v N(0, eta); nothing is accepted or rejected, and the bias
+// at a given eta is that of the discretisation. A move costs one gradient.
 //
-// If the gradient at phi is not finite, the move that led there is undone, in that particle alone, with a fresh v, and counted.
+// If the gradient at phi is not finite, the move that led there is undone, in that particle alone, with a fresh v, and
+// counted.
 type SGHMC struct {
 	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; must be set
 	Friction     float64 `json:"friction"`      // alpha, above 0 and below 1; default 0.1

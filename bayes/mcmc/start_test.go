@@ -10,7 +10,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 )
 
-// Chains begin at Problem.Start, another at each run of a sampler that has compiled once; a start of another shape is an error.
+// Chains begin at Problem.Start, another at each run of a sampler that has compiled once; a start of another shape is
+// an error.
 func TestStart(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Chains: 2, Draws: 1, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine}
@@ -25,7 +26,9 @@ func TestStart(t *testing.T) {
 			for chain := range 2 {
 				for i, v := range result.Draws.At(chain, 0) {
 					if math.Abs(v-at[2*chain+i]) > 1e-4 {
-						t.Errorf("chain %d is at %v after a small step, and began at %v", chain, result.Draws.At(chain, 0), at[2*chain:2*chain+2])
+						t.Errorf(
+							"chain %d is at %v after a small step, and began at %v", chain, result.Draws.At(chain, 0), at[2*chain:2*chain+2],
+						)
 						break
 					}
 				}
@@ -36,7 +39,8 @@ func TestStart(t *testing.T) {
 		}
 		problem := standard()
 		problem.Start = compute.Floats(dtype, []float64{1, 2, 3, 4}, 1, 4)
-		if _, err := Sample(context.Background(), problem, sampler.Kernel, settings); err == nil || !strings.Contains(err.Error(), "Problem.Start") {
+		if _, err := Sample(context.Background(), problem, sampler.Kernel, settings); err == nil ||
+			!strings.Contains(err.Error(), "Problem.Start") {
 			t.Errorf("error %v for a start of one chain of four numbers, want one that names Problem.Start", err)
 		}
 	})

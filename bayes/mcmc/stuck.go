@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// hopeless is after how many transitions of all chains together without one that moved a run is given up.
+// maxRejections is how many transitions all chains together may make before a run in which none of them moved is given
+// up.
 const maxRejections = 1000
 
 // stuck is an error if no transition after the warm-up was accepted, or all diverged.
@@ -35,16 +36,19 @@ func (r *sampling) stuck() error {
 type StuckError struct {
 	Transitions, Accepted, Divergences, NonFinite int     // of all chains, after the warm-up
 	StepSize                                      float64 // 0 for kernels that are not Tunable
-	Noise                                         float64 // mean estimated variance of the log-ratio; 0 if the kernel knows the ratio
+	// Noise is the mean estimated variance of the log-ratio; 0 if the kernel knows the ratio.
+	Noise float64
 }
 
 // Error implements error.
 func (e *StuckError) Error() string {
-	text := fmt.Sprintf("%v: of %d transitions %d were accepted, %d diverged, and %d proposals were not finite; ", ErrStuck, e.Transitions, e.Accepted, e.Divergences, e.NonFinite)
+	text := fmt.Sprintf("%v: of %d transitions %d were accepted, %d diverged, and %d proposals were not finite; ",
+		ErrStuck, e.Transitions, e.Accepted, e.Divergences, e.NonFinite)
 	if e.Noise > 0 {
 		text += fmt.Sprintf("the log-ratio has an estimated variance of %.3g; ", e.Noise)
 	}
-	return text + fmt.Sprintf("the step size is %.3g: use a smaller one or a warm-up, and check the target for NaN and its gradient for a wrong sign", e.StepSize)
+	return text + fmt.Sprintf("the step size is %.3g: use a smaller one or a warm-up, and check the target for NaN and "+
+		"its gradient for a wrong sign", e.StepSize)
 }
 
 // Unwrap is ErrStuck.

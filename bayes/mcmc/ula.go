@@ -2,9 +2,9 @@ package mcmc
 
 import (
 	"fmt"
-	"gobnn/bayes/compute"
 	"math"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -16,9 +16,10 @@ var _ Stateful = ULA{}
 //
 //	phi' = phi + (h^2/2) S^2 grad log p(phi) + h S z
 //
-// MALA without its test: every step is taken. It leaves the target invariant only in the limit of small steps: on a Gaussian of standard
-// deviation s its stationary variance is s^2 / (1 - h^2/(4 s^2)), and beyond h = 2s it has none. A move costs one gradient, and carries neither gradient
-// nor log-density along, so the target may change from move to move; SGLD is the same with the step sizes of its field.
+// MALA without its test: every step is taken. It leaves the target invariant only in the limit of small steps: on a
+// Gaussian of standard deviation s its stationary variance is s^2 / (1 - h^2/(4 s^2)), and beyond h = 2s it has none. A
+// move costs one gradient, and carries neither gradient nor log-density along, so the target may change from move to
+// move; SGLD is the same with the step sizes of its field.
 //
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, and counted.
 type ULA struct {
@@ -47,8 +48,8 @@ func (k ULA) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	})
 }
 
-// Kernels that take every step meet a gradient that is not finite only after they have come to where it is. They carry the last place where it was
-// finite, to go back there.
+// Kernels that take every step meet a gradient that is not finite only after they have come to where it is. They carry
+// the last place where it was finite, to go back there.
 const safePlace = "safe"
 
 // startSafe begins with phi as the place to go back to.
@@ -57,8 +58,8 @@ func startSafe(s State) State {
 	return s
 }
 
-// moveSafely evaluates the gradient at phi and takes the step that it gives, [J, D] to the new phi, but goes back to the safe place where the
-// gradient is not finite, and stays where the step is not.
+// moveSafely evaluates the gradient at phi and takes the step that it gives, [J, D] to the new phi, but goes back to
+// the safe place where the gradient is not finite, and stays where the step is not.
 func moveSafely(rng random.Stream, s State, target Target, step func(gradient *Node) *Node) (State, Info) {
 	logDensity, gradient := evaluate(ByMiniBatch(rng, target), s.Phi)
 	usable := IsFinite(logDensity)
@@ -77,7 +78,8 @@ func moveSafely(rng random.Stream, s State, target Target, step func(gradient *N
 // positive is for step sizes that no warm-up can choose.
 func positive(name string, v float64) error {
 	if !(v > 0) || math.IsInf(v, 1) {
-		return fmt.Errorf("mcmc: %s is %v: it must be positive and finite; no warm-up chooses it, since without accepting and rejecting nothing says what is too large", name, v)
+		return fmt.Errorf("mcmc: %s is %v: it must be positive and finite; no warm-up chooses it, since without accepting "+
+			"and rejecting nothing says what is too large", name, v)
 	}
 	return nil
 }

@@ -7,12 +7,14 @@ import (
 	"slices"
 )
 
-// warming is a warm-up in progress. All chains are in lock step: one that has ended its transition waits until all have, so that neither the step
-// size nor the scales change inside a trajectory. All numbers are finite, so that JSON holds them.
+// warming is a warm-up in progress. All chains are in lock step: one that has ended its transition waits until all
+// have, so that neither the step size nor the scales change inside a trajectory. All numbers are finite, so that JSON
+// holds them.
 //
-// A warm-up that tunes goes as Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase that adapts the step
-// size only, slow windows, each twice as long as the one before, at whose ends the scales are set from the window's draws and the step size is
-// sought anew, and a last fast phase. Step size and scales are common to all chains, so every chain's draws serve all.
+// A warm-up that tunes goes as Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase that adapts
+// the step size only, slow windows, each twice as long as the one before, at whose ends the scales are set from the
+// window's draws and the step size is sought anew, and a last fast phase. Step size and scales are common to all
+// chains, so every chain's draws serve all.
 type warming struct {
 	Done    int     `json:"done"`    // transitions made, those of the searches not counted
 	Last    float64 `json:"last"`    // mean acceptance of the last transition
@@ -112,7 +114,8 @@ func (r *sampling) tune() error {
 	w.Done++
 	_, target := r.kernel.(Tunable).Tune()
 	tuned.StepSize = w.Average.next(target, w.Last)
-	if begin, ends := slowWindows(r.WarmUp); !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
+	begin, ends := slowWindows(r.WarmUp)
+	if !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
 		phi, err := r.host("phi")
 		if err != nil {
 			return err
@@ -137,9 +140,10 @@ func (r *sampling) tune() error {
 	return nil
 }
 
-// slowWindows divides a warm-up of n transitions as Stan does: the slow windows begin after the first `begin` transitions and end after
-// those in ends. The first phase takes 75 transitions, the last 50, the first window 25, or 15, 10 and 75 % of a warm-up too short for that;
-// one of fewer than 20 has no windows. A window that would leave less than its successor needs takes the rest.
+// slowWindows divides a warm-up of n transitions as Stan does: the slow windows begin after the first `begin`
+// transitions and end after those in ends. The first phase takes 75 transitions, the last 50, the first window 25, or
+// 15, 10 and 75 % of a warm-up too short for that; one of fewer than 20 has no windows. A window that would leave less
+// than its successor needs takes the rest.
 func slowWindows(n int) (begin int, ends []int) {
 	if n < 20 {
 		return n, nil
@@ -159,8 +163,8 @@ func slowWindows(n int) (begin int, ends []int) {
 	return begin, ends
 }
 
-// stepSearch doubles or halves a step size until the acceptance crosses a half (Hoffman and Gelman 2014, algorithm 4, whose test of one leapfrog
-// step is here a transition of all chains).
+// stepSearch doubles or halves a step size until the acceptance crosses a half (Hoffman and Gelman 2014, algorithm 4,
+// whose test of one leapfrog step is here a transition of all chains).
 type stepSearch struct {
 	Tries     int `json:"tries"`
 	Direction int `json:"direction"` // 1: doubling, -1: halving, 0: not known yet
@@ -179,7 +183,10 @@ func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found boo
 	}
 	if s.Tries++; s.Tries > 50 {
 		if direction > 0 {
-			return 0, false, fmt.Errorf("%w: a step size of %.3g is still accepted with a mean probability of %.3g: is the target flat, and so improper?", ErrStepSize, stepSize, acceptance)
+			return 0, false, fmt.Errorf(
+				"%w: a step size of %.3g is still accepted with a mean probability of %.3g: is the target flat, and so improper?",
+				ErrStepSize, stepSize, acceptance,
+			)
 		}
 		return 0, false, fmt.Errorf("%w: a step size of %.3g is still accepted with a mean probability of only %.3g: "+
 			"check the target for NaN and its gradient for a wrong sign", ErrStepSize, stepSize, acceptance)
@@ -187,11 +194,12 @@ func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found boo
 	return math.Ldexp(stepSize, direction), false, nil
 }
 
-// dualAveraging steers log step sizes so that the mean acceptance is what is wanted (Hoffman and Gelman 2014, section 3.2.1). Their t0 and kappa serve
-// here, but not their gamma, 0.05, and mu, log(10 h): those are for the coarse acceptance of one chain. Fed with a mean over chains, which hardly
-// varies, the loop swings where acceptance falls steeply with the step, and 50 transitions of MALA end at an acceptance of 0.72 instead of 0.574. A gamma of
-// 0.2 and a mu of log(2 h), after a search that has found h to a factor of 2, end within 0.02 for curves from those of a random walk to those of HMC, with one
-// chain or with many.
+// dualAveraging steers log step sizes so that the mean acceptance is what is wanted (Hoffman and Gelman 2014, section
+// 3.2.1). Their t0 and kappa serve here, but not their gamma, 0.05, and mu, log(10 h): those are for the coarse
+// acceptance of one chain. Fed with a mean over chains, which hardly varies, the loop swings where acceptance falls
+// steeply with the step, and 50 transitions of MALA end at an acceptance of 0.72 instead of 0.574. A gamma of 0.2 and a
+// mu of log(2 h), after a search that has found h to a factor of 2, end within 0.02 for curves from those of a random
+// walk to those of HMC, with one chain or with many.
 type dualAveraging struct {
 	Centre  float64 `json:"centre"`  // mu: what log step sizes shrink to
 	Steps   float64 `json:"steps"`   // t

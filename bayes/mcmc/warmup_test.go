@@ -32,14 +32,17 @@ func badlyScaled() (problem Problem, sd []float64) {
 	}}, sd
 }
 
-// A warm-up brings the acceptance to its target, finds the scales, and leaves the chains where the target is. The random walk finds the largest
-// scales last.
+// A warm-up brings the acceptance to its target, finds the scales, and leaves the chains where the target is. The
+// random walk finds the largest scales last.
 func TestWarmUp(t *testing.T) {
 	problem, sd := badlyScaled()
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, kernel := range []Tunable{RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}} {
 			what := fmt.Sprintf("%s, %s, %T", engine.Name(), dtype, kernel)
-			result, err := Sample(context.Background(), problem, kernel, Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine})
+			result, err := Sample(
+				context.Background(), problem, kernel,
+				Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,9 +77,10 @@ func TestWarmUp(t *testing.T) {
 	})
 }
 
-// The search finds the step size of acceptance a half to a factor of two, and dual averaging then brings the mean acceptance to its target, for curves
-// 2 Phi(-h^p): p = 1 is a random walk's in many dimensions, 3 MALA's, 2 that of HMC (Roberts and Rosenthal 1998; Beskos et al. 2013). Acceptance is
-// measured over the chains with the given standard deviation for one.
+// The search finds the step size of acceptance a half to a factor of two, and dual averaging then brings the mean
+// acceptance to its target, for curves 2 Phi(-h^p): p = 1 is a random walk's in many dimensions, 3 MALA's, 2 that of
+// HMC (Roberts and Rosenthal 1998; Beskos et al. 2013). Acceptance is measured over the chains with the given standard
+// deviation for one.
 func TestStepSize(t *testing.T) {
 	for _, c := range []struct {
 		power, target float64
@@ -100,7 +104,8 @@ func TestStepSize(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if half := math.Pow(-distuv.UnitNormal.Quantile(.25), 1/c.power); c.chains == 1000 && (h > 2.1*half || h < half/2.1) {
+			if half := math.Pow(-distuv.UnitNormal.Quantile(.25), 1/c.power); c.chains == 1000 &&
+				(h > 2.1*half || h < half/2.1) {
 				t.Errorf("power %v from %v: the search gives %v, but a half are accepted at %v", c.power, from, h, half)
 			}
 			average := newDualAveraging(h)
@@ -136,7 +141,8 @@ func TestSlowWindows(t *testing.T) {
 	}
 }
 
-// Moments over several additions are those of all rows, without rows that are not finite; variances shrink to 1e-3 with the weight of five draws.
+// Moments over several additions are those of all rows, without rows that are not finite; variances shrink to 1e-3 with
+// the weight of five draws.
 func TestMoments(t *testing.T) {
 	m := newMoments(2)
 	for _, rows := range [][][]float64{{{1e6 + 1, 2}, {1e6 + 2, -1}}, {{1e6 + 4, 7}, {math.NaN(), 5}, {3, math.Inf(1)}}} {
@@ -152,7 +158,8 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// A step size that is set is kept, as are scales; a warm-up that begins with step size and scales of another run finds the same.
+// A step size that is set is kept, as are scales; a warm-up that begins with step size and scales of another run finds
+// the same.
 func TestWarmUpKeepsWhatIsSet(t *testing.T) {
 	engine := computetest.Go(t)
 	problem, sd := badlyScaled()
@@ -173,13 +180,17 @@ func TestWarmUpKeepsWhatIsSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		if result.Tuned.StepSize != c.step || (result.Tuned.Scale != nil) != c.scaled {
-			t.Errorf("%+v, warm-up %d: tuned %+v, want %v and scales: %v", c.kernel, c.settings.WarmUp, result.Tuned, c.step, c.scaled)
+			t.Errorf(
+				"%+v, warm-up %d: tuned %+v, want %v and scales: %v", c.kernel, c.settings.WarmUp, result.Tuned, c.step, c.scaled,
+			)
 		}
 		if want := max(0, c.settings.WarmUp); result.WarmUpMoves != want {
 			t.Errorf("%+v: %d moves of warm-up, want %d", c.kernel, result.WarmUpMoves, want)
 		}
 	}
-	result, err := Sample(context.Background(), problem, MALA{}, Settings{Chains: 20, Draws: 10, WarmUp: 100, FixedScale: true, Engine: engine})
+	result, err := Sample(
+		context.Background(), problem, MALA{}, Settings{Chains: 20, Draws: 10, WarmUp: 100, FixedScale: true, Engine: engine},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

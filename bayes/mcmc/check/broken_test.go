@@ -10,7 +10,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// The kernels of this file are right if fault is empty, and wrong in one respect if it names one: what the harness finds is then the fault's doing.
+// The kernels of this file are right if fault is empty, and wrong in one respect if it names one: what the harness
+// finds is then the fault's doing.
 type (
 	// walk is random-walk Metropolis with standard normal steps times 1.2.
 	walk struct{ fault string }
@@ -22,7 +23,8 @@ type (
 	langevin struct{ fault string }
 	// hamiltonian is HMC with three leapfrog steps of 0.42.
 	hamiltonian struct{ fault string }
-	// turning rotates and shrinks the plane about m and adds noise such that N(m, 1) is invariant, but not in detailed balance.
+	// turning rotates and shrinks the plane about m and adds noise such that N(m, 1) is invariant, but not in detailed
+	// balance.
 	turning struct{}
 )
 
@@ -97,7 +99,9 @@ func (k stretch) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcm
 
 func (k crank) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	const beta, sd = .6, 1.5
-	proposal := mcmc.State{Phi: Add(MulScalar(s.Phi, math.Sqrt(1-beta*beta)), MulScalar(gauss(rng.Named("proposal"), s.Phi), beta*sd))}
+	proposal := mcmc.State{
+		Phi: Add(MulScalar(s.Phi, math.Sqrt(1-beta*beta)), MulScalar(gauss(rng.Named("proposal"), s.Phi), beta*sd)),
+	}
 	if k.fault == "does not contract" {
 		proposal.Phi = Add(s.Phi, MulScalar(gauss(rng.Named("proposal"), s.Phi), beta*sd))
 	}
@@ -194,7 +198,9 @@ func (k hamiltonian) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _
 func (turning) Move(rng random.Stream, s mcmc.State, _ mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	const a, angle = .9, .5
 	m := row(s.Phi, []float64{1, -.5})
-	turn := matrix(s.Phi, [][]float64{{a * math.Cos(angle), -a * math.Sin(angle)}, {a * math.Sin(angle), a * math.Cos(angle)}})
+	turn := matrix(
+		s.Phi, [][]float64{{a * math.Cos(angle), -a * math.Sin(angle)}, {a * math.Sin(angle), a * math.Cos(angle)}},
+	)
 	turned := Einsum("jk,lk->jl", Sub(s.Phi, m), turn)
 	return mcmc.State{Phi: Add(Add(m, turned), MulScalar(gauss(rng, s.Phi), math.Sqrt(1-a*a)))}, mcmc.Info{}
 }
@@ -241,7 +247,9 @@ func gauss(rng random.Stream, like *Node) *Node {
 func gate(target mcmc.Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), LogicalAll(IsFinite(gradient), 1))
-	return Where(finite, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape())), pick(finite, gradient, ZerosLike(gradient))
+	return Where(
+		finite, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape()),
+	), pick(finite, gradient, ZerosLike(gradient))
 }
 
 func pick(condition, a, b *Node) *Node {

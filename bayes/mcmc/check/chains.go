@@ -51,7 +51,8 @@ func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) 
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	names := c.carrier.Names()
-	if c.startProgram, err = compute.NewProgram(engine, "check start", []string{dataEntry}, names, c.startStep); err != nil {
+	c.startProgram, err = compute.NewProgram(engine, "check start", []string{dataEntry}, names, c.startStep)
+	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	updates := append(slices.Clone(names), unfinishedEntry)
@@ -70,7 +71,8 @@ func (c *chains) close() {
 	}
 }
 
-// startStep puts the chains at phi. Inputs: the seed, phi. The record is the log-density, whether the kernel carries it or not.
+// startStep puts the chains at phi. Inputs: the seed, phi. The record is the log-density, whether the kernel carries it
+// or not.
 func (c *chains) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	target := composite{c.layout, nodes[dataEntry]}
 	next := c.carrier.Start(random.FromSeed(inputs[0]).Named("start"), inputs[1], target)
@@ -81,8 +83,8 @@ func (c *chains) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return next, logDensity
 }
 
-// moveStep moves the chains that are unfinished. Inputs: the seed, the number of the move. The record: which chains ended their
-// transition in this move, and the fields of info, [J] each, one after the other.
+// moveStep moves the chains that are unfinished. Inputs: the seed, the number of the move. The record: which chains
+// ended their transition in this move, and the fields of info, [J] each, one after the other.
 func (c *chains) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	g := inputs[0].Graph()
 	var tuning mcmc.Tuning
@@ -162,7 +164,8 @@ func (c *chains) move() (ended []float64, i info, err error) {
 	return field(0, true), info{field(1, c.gives.acceptance), field(2, c.gives.accepted), field(3, c.gives.nonFinite)}, nil
 }
 
-// transition moves until every chain has come to the end of one transition; those that have done so before the others wait.
+// transition moves until every chain has come to the end of one transition; those that have done so before the others
+// wait.
 func (c *chains) transition() (total info, err error) {
 	c.begin()
 	done := make([]bool, c.j)
@@ -196,6 +199,6 @@ func (c *chains) transition() (total info, err error) {
 			return total, nil
 		}
 	}
-	return info{}, fmt.Errorf("check: %T has not completed a transition of every chain in %d moves: raise Options.MaxMoves if that is few for its settings",
-		c.carrier.Kernel(), c.most)
+	return info{}, fmt.Errorf("check: %T has not completed a transition of every chain in %d moves: "+
+		"raise Options.MaxMoves if that is few for its settings", c.carrier.Kernel(), c.most)
 }

@@ -11,15 +11,17 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// multiplicative is a kernel of a user's own: it proposes phi exp(z / 2) and should multiply the ratio by |phi'| / |phi| for each coordinate, which is the
-// Jacobian. Forgetful forgets it.
+// multiplicative is a kernel of a user's own: it proposes phi exp(z / 2) and should multiply the ratio by |phi'| /
+// |phi| for each coordinate, which is the Jacobian. Forgetful forgets it.
 type multiplicative struct{ forgetful bool }
 
 func (multiplicative) Carries() mcmc.Carries { return mcmc.CarriesLogDensity }
 func (multiplicative) UsesTarget() bool      { return true }
 func (multiplicative) Check(int) error       { return nil }
 
-func (k multiplicative) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k multiplicative) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
 	dtype, dims := s.Phi.DType(), s.Phi.Shape().Dimensions
 	z := MulScalar(rng.Named("proposal").Normal(dtype, dims...), 0.5)
 	phi := Mul(s.Phi, Exp(z))

@@ -12,8 +12,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// byBatch is a conjugate posterior under N = 4 rows, two and two the same, by a batch of n = 2 that holds each once, whose log-likelihood is multiplied by scale: N/n = 2 is
-// right. Two rows of noise s are one of noise s/sqrt(2), and so the exact answers are those of two rows.
+// byBatch is a conjugate posterior under N = 4 rows, two and two the same, by a batch of n = 2 that holds each once,
+// whose log-likelihood is multiplied by scale: N/n = 2 is right. Two rows of noise s are one of noise s/sqrt(2), and so
+// the exact answers are those of two rows.
 func byBatch(scale float64) Target {
 	x, noise := [][]float64{{1, .3}, {-.2, .9}}, 1.4
 	l := Linear{X: x, NoiseStdDev: noise / math.Sqrt2, PriorMean: []float64{.5, -1}, PriorStdDev: []float64{1.5, .8}}
@@ -41,19 +42,26 @@ func TestFaults(t *testing.T) {
 		faults []string
 	}{
 		{func(f string) mcmc.Kernel { return walk{f} }, []string{
-			"", "steps have a mean", "step grows with |phi|", "one particle's NaN reaches all", "likelihood tempered", "log-density stays behind", "log-density goes ahead",
-			"all count as accepted", "acceptance above 1", "non-finite is not counted", "proposal's random numbers again", "accepts with > for <",
+			"", "steps have a mean", "step grows with |phi|", "one particle's NaN reaches all", "likelihood tempered",
+			"log-density stays behind", "log-density goes ahead",
+			"all count as accepted", "acceptance above 1", "non-finite is not counted", "proposal's random numbers again",
+			"accepts with > for <",
 			"always accepts", "accepts only what is better",
 			"accepts with min(r, 1/2)",
 		}},
 		{func(f string) mcmc.Kernel { return stretch{f} }, []string{"", "no Jacobian", "Jacobian upside down"}},
-		{func(f string) mcmc.Kernel { return crank{f} }, []string{"", "no reference term", "reference term upside down", "does not contract"}},
+		{
+			func(f string) mcmc.Kernel { return crank{f} },
+			[]string{"", "no reference term", "reference term upside down", "does not contract"},
+		},
 		{func(f string) mcmc.Kernel { return langevin{f} }, []string{
-			"", "gradient's sign, in the proposal", "gradient's sign, in both", "another step back", "no backward density", "proposal taken as symmetric", "proposal ratio swapped",
+			"", "gradient's sign, in the proposal", "gradient's sign, in both", "another step back", "no backward density",
+			"proposal taken as symmetric", "proposal ratio swapped",
 			"gradient stays behind", "always accepts",
 		}},
 		{func(f string) mcmc.Kernel { return hamiltonian{f} }, []string{
-			"", "gradient's sign", "momentum not refreshed", "last half step of the momentum missing", "first half step of the momentum twice", "no kinetic energy", "always accepts",
+			"", "gradient's sign", "momentum not refreshed", "last half step of the momentum missing",
+			"first half step of the momentum twice", "no kinetic energy", "always accepts",
 		}},
 	}
 	few := []Target{Targets()[0], Skewed(), Bounded(), Conjugate()} // for time: what these do not find, all might
@@ -94,8 +102,9 @@ func pvalue(t Test) string {
 	return fmt.Sprintf("(p %.1g)", t.PValue)
 }
 
-// What is wrong without being a fault in a step: discretisation without a test of Metropolis, a wrong stationary distribution, a path that is not reversible, and a mini-batch
-// without N/n. Each is seen, and by the tests that are for it.
+// What is wrong without being a fault in a step: discretisation without a test of Metropolis, a wrong stationary
+// distribution, a path that is not reversible, and a mini-batch without N/n. Each is seen, and by the tests that are
+// for it.
 func TestBias(t *testing.T) {
 	t.Parallel()
 	engine, err := compute.Open(compute.GoBackend)
@@ -111,10 +120,19 @@ func TestBias(t *testing.T) {
 	}{
 		{"large steps", mcmc.ULA{StepSize: .7}, Options{Targets: smooth(), Slow: true}, "invariant"},
 		{"large steps", mcmc.SGLD{StepSize: .5}, Options{Targets: smooth(), Slow: true}, "invariant"},
-		{"large steps", mcmc.SGHMC{LearningRate: .3}, Options{Targets: smooth(), Slow: true, NotReversible: true}, "invariant"},
+		{
+			"large steps", mcmc.SGHMC{LearningRate: .3}, Options{Targets: smooth(), Slow: true, NotReversible: true},
+			"invariant",
+		},
 		{"a wrong mean", mcmc.OrnsteinUhlenbeck{Mean: []float64{1.2, -.5}}, Options{Targets: plane}, "invariant"},
-		{"a wrong scale", mcmc.OrnsteinUhlenbeck{Mean: []float64{1, -.5}, StdDev: []float64{1, 1.2}}, Options{Targets: plane}, "invariant"},
-		{"steps that shrink in time", mcmc.SGLD{StepSize: .08, Decay: .55, Offset: 2}, Options{Targets: smooth(), Slow: true}, "rank"},
+		{
+			"a wrong scale", mcmc.OrnsteinUhlenbeck{Mean: []float64{1, -.5}, StdDev: []float64{1, 1.2}}, Options{Targets: plane},
+			"invariant",
+		},
+		{
+			"steps that shrink in time", mcmc.SGLD{StepSize: .08, Decay: .55, Offset: 2}, Options{Targets: smooth(), Slow: true},
+			"rank",
+		},
 		{"rotation", turning{}, Options{Targets: plane}, "balance"},
 		{"no N/n", mcmc.RandomWalkMetropolis{StepSize: 1.2}, Options{Targets: []Target{byBatch(1)}}, "invariant"},
 		{"N/n", mcmc.RandomWalkMetropolis{StepSize: 1.2}, Options{Targets: []Target{byBatch(2)}}, ""},

@@ -25,8 +25,9 @@ func (b block) independent() int {
 	return b.to
 }
 
-// ended compares where a block's chains end with the exact distribution: each coordinate's uniforms, the moments of their normal scores, which see shifts and
-// scales better, their dependence, and the log-density, against fresh exact draws.
+// ended compares where a block's chains end with the exact distribution: each coordinate's uniforms, the moments of
+// their normal scores, which see shifts and scales better, their dependence, and the log-density, against fresh exact
+// draws.
 func ended(c *chains, report *Report, b block, phi, data, logDensity, fresh []float64) {
 	b.to = b.independent()
 	when := "invariant"
@@ -84,12 +85,16 @@ func absolute(a []float64) []float64 {
 	return out
 }
 
-// carried compares the log-density and the gradient that the kernel's state carries with those evaluated anew at its phi.
+// carried compares the log-density and the gradient that the kernel's state carries with those evaluated anew at its
+// phi.
 func carried(c *chains, report *Report, again *compute.State) error {
 	entries := []struct {
 		entry, name string
 		carries     mcmc.Carries
-	}{{c.carrier.LogDensity(), "log-density", mcmc.CarriesLogDensity}, {c.carrier.Gradient(), "gradient", mcmc.CarriesGradient}}
+	}{
+		{c.carrier.LogDensity(), "log-density", mcmc.CarriesLogDensity},
+		{c.carrier.Gradient(), "gradient", mcmc.CarriesGradient},
+	}
 	for _, e := range entries {
 		if c.carrier.Kernel().Carries() < e.carries {
 			continue

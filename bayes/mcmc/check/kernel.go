@@ -13,20 +13,22 @@ import (
 
 // Options say how a kernel is tested. The zero value works.
 type Options struct {
-	// Targets are the distributions that the kernel must leave invariant, all of one dimension; default Targets(). A kernel whose distribution is its own, such as
-	// mcmc.OrnsteinUhlenbeck, is tested on that distribution.
+	// Targets are the distributions that the kernel must leave invariant, all of one dimension; default Targets(). A
+	// kernel whose distribution is its own, such as mcmc.OrnsteinUhlenbeck, is tested on that distribution.
 	Targets []Target
 	// Particles is the number of chains for each target and start; default 2000. What is found shrinks as its root.
 	Particles int
 	// Transitions is how far the chains go; default 100.
 	Transitions int
-	// NotReversible says that the kernel does not claim detailed balance: it is not tested then, and neither are ranks, which rest on it.
+	// NotReversible says that the kernel does not claim detailed balance: it is not tested then, and neither are ranks,
+	// which rest on it.
 	NotReversible bool
 	// Slow says that chains need not find to the target from elsewhere within the Transitions.
 	Slow bool
 	// MaxMoves is the number of moves that one transition may take; default 10 000.
 	MaxMoves int
-	// StepSize and Scale, [D], are given to the kernel as mcmc.Tuning; default none: its own settings. A kernel leaves its target invariant under any.
+	// StepSize and Scale, [D], are given to the kernel as mcmc.Tuning; default none: its own settings. A kernel leaves
+	// its target invariant under any.
 	StepSize float64
 	Scale    []float64
 	// FalseAlarm is the probability that a right kernel fails any of the tests, were seeds drawn; default 0.001.
@@ -75,7 +77,8 @@ func (o Options) check(kernel mcmc.Kernel) error {
 			return err
 		}
 		if t.D != o.Targets[0].D {
-			return fmt.Errorf("check: target %q has %d coordinates, %q has %d: test them in two calls", o.Targets[0].Name, o.Targets[0].D, t.Name, t.D)
+			return fmt.Errorf("check: target %q has %d coordinates, %q has %d: test them in two calls",
+				o.Targets[0].Name, o.Targets[0].D, t.Name, t.D)
 		}
 	}
 	d := o.Targets[0].D
@@ -136,8 +139,8 @@ func Run(kernel mcmc.Kernel, o Options) (Report, error) {
 	return report, nil
 }
 
-// isolated compares a few moves with the same moves when one particle of each block begins at NaN: the others must go exactly where they went, and the
-// one must be counted, if the kernel counts.
+// isolated compares a few moves with the same moves when one particle of each block begins at NaN: the others must go
+// exactly where they went, and the one must be counted, if the kernel counts.
 func isolated(c *chains, report *Report, o Options, phi, data []float64) error {
 	const moves = 3
 	poisoned := append([]float64(nil), phi...)

@@ -13,8 +13,9 @@ func smooth() []Target {
 	return []Target{Gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .7}}), Mixture(), Conjugate()}
 }
 
-// kernels are those of package mcmc, with what each claims. Those that are biased are given steps at which the bias is below what can be seen.
-// The second of a kind is a variation (ULA of SGLD), which the Go backend sees alone: there it need not be compiled.
+// kernels are those of package mcmc, with what each claims. Those that are biased are given steps at which the bias is
+// below what can be seen. The second of a kind is a variation (ULA of SGLD), which the Go backend sees alone: there it
+// need not be compiled.
 var kernels = []struct {
 	kernel  mcmc.Kernel
 	options Options
@@ -23,22 +24,44 @@ var kernels = []struct {
 	{kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}},
 	{kernel: mcmc.RandomWalkMetropolis{}, options: Options{StepSize: .9, Scale: []float64{1.5, 1}}, second: true},
 	{kernel: mcmc.PreconditionedCrankNicolson{Beta: .5, Mean: []float64{.3, -.2}, StdDev: []float64{1.5, 1.3}}},
-	{kernel: mcmc.OrnsteinUhlenbeck{Mean: []float64{1, -.5}, StdDev: []float64{2, .5}}, options: Options{Targets: []Target{Gaussian([]float64{1, -.5}, [][]float64{{2}, {0, .5}})}}},
+	{
+		kernel:  mcmc.OrnsteinUhlenbeck{Mean: []float64{1, -.5}, StdDev: []float64{2, .5}},
+		options: Options{Targets: []Target{Gaussian([]float64{1, -.5}, [][]float64{{2}, {0, .5}})}},
+	},
 	{kernel: mcmc.MALA{}, options: Options{StepSize: .6, Scale: []float64{1.5, .9}}},
 	{kernel: mcmc.MALA{StepSize: .8}, second: true},
 	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5}, options: Options{Transitions: 40, Scale: []float64{1.2, .8}}},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4}, options: Options{Transitions: 50}, second: true},
 	{kernel: mcmc.NUTS{StepSize: .5, MaxDepth: 5}, options: Options{Transitions: 12}},
-	{kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 50, Scale: []float64{1.2, .8}}, second: true},
+	{
+		kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 50, Scale: []float64{1.2, .8}},
+		second: true,
+	},
 	{kernel: mcmc.ULA{StepSize: .2}, options: Options{Targets: smooth(), Slow: true}, second: true},
-	{kernel: mcmc.SGLD{StepSize: .08, Decay: .55, Offset: 2}, options: Options{Targets: smooth(), Slow: true, NotReversible: true}}, // its steps shrink: no path is the same backwards
+	// its steps shrink: no path is the same backwards
+	{
+		kernel:  mcmc.SGLD{StepSize: .08, Decay: .55, Offset: 2},
+		options: Options{Targets: smooth(), Slow: true, NotReversible: true},
+	},
 	{kernel: mcmc.SGLD{StepSize: .04}, options: Options{Targets: smooth(), Slow: true}, second: true},
-	{kernel: mcmc.SGHMC{LearningRate: .005, Friction: .3, Resample: 7}, options: Options{Targets: smooth(), NotReversible: true, Slow: true}},
-	{kernel: mcmc.SGHMC{LearningRate: .01}, options: Options{Targets: smooth(), NotReversible: true, Slow: true}, second: true},
-	{kernel: turning{}, options: Options{Targets: []Target{Gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}, NotReversible: true}, second: true},
+	{
+		kernel:  mcmc.SGHMC{LearningRate: .005, Friction: .3, Resample: 7},
+		options: Options{Targets: smooth(), NotReversible: true, Slow: true},
+	},
+	{
+		kernel: mcmc.SGHMC{LearningRate: .01}, options: Options{Targets: smooth(), NotReversible: true, Slow: true},
+		second: true,
+	},
+	{
+		kernel:  turning{},
+		options: Options{Targets: []Target{Gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}, NotReversible: true},
+		second:  true,
+	},
 }
 
-// Every kernel passes, on every backend and in both types. A step of float32 or of another backend differs in rounding alone: fewer chains do for all but the first, and fewer targets where they must be compiled: the Go backend takes all.
+// Every kernel passes, on every backend and in both types. A step of float32 or of another backend differs in rounding
+// alone: fewer chains do for all but the first, and fewer targets where they must be compiled: the Go backend takes
+// all.
 func TestKernels(t *testing.T) {
 	t.Parallel()
 	particles := 700

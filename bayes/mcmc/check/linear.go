@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Linear is Bayesian linear regression with known noise: theta_d is N(PriorMean, PriorStdDev^2), independent, and y_n is N(x_n' theta, NoiseStdDev^2). Its posterior
-// and its evidence are exact.
+// Linear is Bayesian linear regression with known noise: theta_d is N(PriorMean, PriorStdDev^2), independent, and y_n
+// is N(x_n' theta, NoiseStdDev^2). Its posterior and its evidence are exact.
 type Linear struct {
 	X           [][]float64 // [N][D]; with a column of ones, if there is an intercept
 	Y           []float64   // [N]
@@ -17,8 +17,9 @@ type Linear struct {
 	PriorStdDev []float64 // [D]; empty: 1
 }
 
-// Line is a regression of 12 points on two correlated features and an intercept, the last coordinate, with unlike weights, 2, -1 and 0, and a prior N(0, 1). Features
-// and y have mean 0 and variance 1 (divided by N), so that a program that standardises its data computes with the same numbers.
+// Line is a regression of 12 points on two correlated features and an intercept, the last coordinate, with unlike
+// weights, 2, -1 and 0, and a prior N(0, 1). Features and y have mean 0 and variance 1 (divided by N), so that a
+// program that standardises its data computes with the same numbers.
 func Line() Linear {
 	const n = 12
 	l := Linear{NoiseStdDev: .5}
@@ -49,7 +50,8 @@ func Line() Linear {
 // Check returns an error that names what is wrong.
 func (l Linear) Check() error {
 	if len(l.X) == 0 || len(l.X) != len(l.Y) || len(l.X[0]) == 0 {
-		return fmt.Errorf("check: Linear has %d rows in X and %d in Y: they must be as many, and not empty", len(l.X), len(l.Y))
+		return fmt.Errorf("check: Linear has %d rows in X and %d in Y: they must be as many, and not empty",
+			len(l.X), len(l.Y))
 	}
 	d := len(l.X[0])
 	for n, x := range l.X {
@@ -62,7 +64,8 @@ func (l Linear) Check() error {
 	}
 	for i, s := range append([]float64{l.NoiseStdDev}, l.PriorStdDev...) {
 		if !(s > 0) || math.IsInf(s, 0) {
-			return fmt.Errorf("check: standard deviation %d of Linear (the noise, then the prior's) is %v: it must be positive", i, s)
+			return fmt.Errorf("check: standard deviation %d of Linear (the noise, then the prior's) is %v: it must be positive",
+				i, s)
 		}
 	}
 	return nil
@@ -112,8 +115,8 @@ func (l Linear) posterior() (covariance *mat.SymDense, mean func(y []float64) []
 	}
 }
 
-// Posterior is the exact mean, [D], covariance and log evidence, log p(Y). The evidence is the product over n of p(y_n | y_1 .. y_(n-1)), and the
-// mean and covariance are updated row by row (the Kalman filter).
+// Posterior is the exact mean, [D], covariance and log evidence, log p(Y). The evidence is the product over n of p(y_n
+// | y_1 .. y_(n-1)), and the mean and covariance are updated row by row (the Kalman filter).
 func (l Linear) Posterior() (mean []float64, covariance *mat.SymDense, logEvidence float64) {
 	m, s := l.prior()
 	d := len(m)

@@ -98,7 +98,8 @@ func TestReport(t *testing.T) {
 	var failing recorder
 	failing.TB = t
 	Kernel(&failing, walk{"always accepts"}, o)
-	if len(failing.errors) != 1 || !strings.Contains(failing.errors[0], "FAIL") || !strings.Contains(failing.errors[0], "check.walk") || !strings.Contains(failing.errors[0], "banana") {
+	if len(failing.errors) != 1 || !strings.Contains(failing.errors[0], "FAIL") ||
+		!strings.Contains(failing.errors[0], "check.walk") || !strings.Contains(failing.errors[0], "banana") {
 		t.Errorf("Kernel says %q", failing.errors)
 	}
 	failing.errors = nil
@@ -110,7 +111,8 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := report.String(); strings.Count(text, "\n") != len(report.Tests)+1 || !strings.Contains(text, "exact") || strings.Contains(text, "FAIL") {
+	if text := report.String(); strings.Count(text, "\n") != len(report.Tests)+1 || !strings.Contains(text, "exact") ||
+		strings.Contains(text, "FAIL") {
 		t.Errorf("a report of %d tests:\n%s", len(report.Tests), text)
 	}
 	if !strings.Contains(report.Summary(), "passed") {

@@ -64,8 +64,9 @@ func (m *moves) report(r *Report) {
 	}
 }
 
-// balance tests exchangeability: if x is from the target and the kernel takes x to y in detailed balance, (x, y) and (y, x) have one distribution, so that
-// f(x, y) - f(y, x) has mean 0 for every f. f is bounded, in the uniforms u of x and v of y. The first transitions of a chain are summed up.
+// balance tests exchangeability: if x is from the target and the kernel takes x to y in detailed balance, (x, y) and
+// (y, x) have one distribution, so that f(x, y) - f(y, x) has mean 0 for every f. f is bounded, in the uniforms u of x
+// and v of y. The first transitions of a chain are summed up.
 type balance struct {
 	c     *chains
 	data  []float64
@@ -84,7 +85,9 @@ func newBalance(c *chains, phi, data []float64) *balance {
 			func(u, v []float64) float64 { return u[k] * u[k] * v[k] },
 			func(u, v []float64) float64 { return math.Abs(u[k]-.5) * math.Abs(v[k]-.5) * math.Abs(v[k]-.5) })
 		for i := range k {
-			b.names = append(b.names, fmt.Sprintf("coordinates %d and %d", i+1, k+1), fmt.Sprintf("coordinate %d and width of %d", i+1, k+1))
+			b.names = append(
+				b.names, fmt.Sprintf("coordinates %d and %d", i+1, k+1), fmt.Sprintf("coordinate %d and width of %d", i+1, k+1),
+			)
 			b.f = append(b.f,
 				func(u, v []float64) float64 { return u[i] * v[k] },
 				func(u, v []float64) float64 { return u[i] * math.Abs(v[k]-.5) })
@@ -132,11 +135,12 @@ func (b *balance) report(r *Report) {
 	}
 }
 
-// ranks are those of Gandy and Scott (2021, "Unit testing for MCMC and other Monte Carlo methods", section 3): the parameter theta that was drawn from the prior,
-// with data drawn given theta, is an exact draw of the posterior. Of L + 1 places in a path under that posterior it is put at a random one, M:
-// L - M transitions follow it, and, since in detailed balance the past looks like the future, M transitions from it in a second chain go before it. Then
-// the path is stationary, theta's place in it is uniform, and so is the rank of any function of theta among the path's: for every L, however slowly the chain
-// mixes.
+// ranks are those of Gandy and Scott (2021, "Unit testing for MCMC and other Monte Carlo methods", section 3): the
+// parameter theta that was drawn from the prior, with data drawn given theta, is an exact draw of the posterior. Of L +
+// 1 places in a path under that posterior it is put at a random one, M: L - M transitions follow it, and, since in
+// detailed balance the past looks like the future, M transitions from it in a second chain go before it. Then the path
+// is stationary, theta's place in it is uniform, and so is the rank of any function of theta among the path's: for
+// every L, however slowly the chain mixes.
 type ranks struct {
 	c       *chains
 	length  int // L

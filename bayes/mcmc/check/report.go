@@ -53,9 +53,11 @@ func (r Report) String() string { return r.table(r.Tests) }
 func (r Report) Summary() string {
 	failed := r.Failures()
 	if len(failed) == 0 {
-		return fmt.Sprintf("%s: all %d tests passed, at a false-alarm rate of %g for all together", r.Subject, len(r.Tests), r.FalseAlarm)
+		return fmt.Sprintf("%s: all %d tests passed, at a false-alarm rate of %g for all together",
+			r.Subject, len(r.Tests), r.FalseAlarm)
 	}
-	return fmt.Sprintf("%s: %d of %d tests failed, at a false-alarm rate of %g for all together\n%s", r.Subject, len(failed), len(r.Tests), r.FalseAlarm, r.table(failed))
+	return fmt.Sprintf("%s: %d of %d tests failed, at a false-alarm rate of %g for all together\n%s",
+		r.Subject, len(failed), len(r.Tests), r.FalseAlarm, r.table(failed))
 }
 
 func (r Report) table(tests []Test) string {
@@ -94,8 +96,9 @@ func (r *Report) exact(target, name string, violations int) {
 	r.Tests = append(r.Tests, Test{Target: target, Name: name, Statistic: float64(violations), PValue: p, Exact: true})
 }
 
-// judge marks the tests that fail: of the m tests of chance those that Holm (1979) rejects, with the p-values in ascending order the k-th as long as
-// p_k <= FalseAlarm / (m - k + 1). If all is right, the probability that any is rejected is at most FalseAlarm, however the tests depend on one another.
+// judge marks the tests that fail: of the m tests of chance those that Holm (1979) rejects, with the p-values in
+// ascending order the k-th as long as p_k <= FalseAlarm / (m - k + 1). If all is right, the probability that any is
+// rejected is at most FalseAlarm, however the tests depend on one another.
 func (r *Report) judge() {
 	var order []int
 	for i, t := range r.Tests {

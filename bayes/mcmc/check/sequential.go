@@ -25,18 +25,19 @@ type SequentialOptions struct {
 	Problem *Linear // what the sampler solves; default Line()
 	Runs    int     // seeds at least; default 100
 	// Factor is how wrong an evidence must not pass: where Runs are too few to find a mean of Z^/Z of Factor, or of its
-	// inverse, with a probability of 95 %, by the deviation that they show (Stein 1945), as many more are made as it takes.
-	// More than ten times Runs are not: then the test fails, for a sampler so imprecise that it says nothing. Default 1.4.
+	// inverse, with a probability of 95 %, by the deviation that they show (Stein 1945), as many more are made as it
+	// takes. More than ten times Runs are not: then the test fails, for a sampler so imprecise that it says nothing.
+	// Default 1.4.
 	Factor float64
-	// StdDev is what the standard deviation of LogEvidence should be at most; default 0: anything goes. A fault that wastes particles, and biases nothing,
-	// is seen in this alone.
+	// StdDev is what the standard deviation of LogEvidence should be at most; default 0: anything goes. A fault that
+	// wastes particles, and biases nothing, is seen in this alone.
 	StdDev     float64
 	FalseAlarm float64 // as of Options; default 0.001
 	Seed       uint64  // of the first run, and the others count on; default 1
 }
 
-// Sequential tests a sampler, and fails t, with a table of what failed, unless it passes. What the sampler gives for a seed is a run on the
-// problem's posterior and evidence.
+// Sequential tests a sampler, and fails t, with a table of what failed, unless it passes. What the sampler gives for a
+// seed is a run on the problem's posterior and evidence.
 func Sequential(t testing.TB, sample func(seed uint64) (SequentialRun, error), o SequentialOptions) {
 	t.Helper()
 	report, err := RunSequential(sample, o)
@@ -48,11 +49,13 @@ func Sequential(t testing.TB, sample func(seed uint64) (SequentialRun, error), o
 	}
 }
 
-// RunSequential tests a sampler. The error is about options, or the sampler's own; what the tests find is in the report.
+// RunSequential tests a sampler. The error is about options, or the sampler's own; what the tests find is in the
+// report.
 //
-// With Z the evidence, Z^ a run's estimate and f^ its weighted mean of f, Z^ and Z^ f^ have means Z and Z E[f] exactly, for every number of particles
-// (Del Moral 2004, "Feynman-Kac Formulae", theorem 7.4.2). So the mean over runs of Z^/Z is compared with 1, and that of (Z^/Z) (f^ - E[f]) with 0, where f are the
-// coordinates and their products: the posterior's mean and covariance.
+// With Z the evidence, Z^ a run's estimate and f^ its weighted mean of f, Z^ and Z^ f^ have means Z and Z E[f] exactly,
+// for every number of particles (Del Moral 2004, "Feynman-Kac Formulae", theorem 7.4.2). So the mean over runs of Z^/Z
+// is compared with 1, and that of (Z^/Z) (f^ - E[f]) with 0, where f are the coordinates and their products: the
+// posterior's mean and covariance.
 func RunSequential(sample func(seed uint64) (SequentialRun, error), o SequentialOptions) (Report, error) {
 	if o.Problem == nil {
 		l := Line()
@@ -66,7 +69,8 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 		return Report{}, fmt.Errorf("check: SequentialOptions.Runs is %d: it must be at least 30", o.Runs)
 	}
 	if !(o.Factor > 1) || math.IsInf(o.Factor, 1) {
-		return Report{}, fmt.Errorf("check: SequentialOptions.Factor is %v: it must be above 1 and finite (0: the default, 1.4)", o.Factor)
+		return Report{}, fmt.Errorf("check: SequentialOptions.Factor is %v: it must be above 1 and finite "+
+			"(0: the default, 1.4)", o.Factor)
 	}
 	if !(o.StdDev >= 0) {
 		return Report{}, fmt.Errorf("check: SequentialOptions.StdDev is %v: it must be positive (0: not tested)", o.StdDev)
@@ -95,15 +99,16 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 		}
 	}
 	report := e.report(o)
-	if imprecise := needed > 10*float64(o.Runs); imprecise {
-		report.exact("evidence", fmt.Sprintf("too imprecise for a factor of %g to be found by %d runs, it takes %.3g: use more particles",
-			o.Factor, 10*o.Runs, needed), 1)
+	if needed > 10*float64(o.Runs) {
+		report.exact("evidence", fmt.Sprintf("too imprecise for a factor of %g to be found by %d runs, it takes %.3g: "+
+			"use more particles", o.Factor, 10*o.Runs, needed), 1)
 	}
 	report.judge()
 	return report, nil
 }
 
-// enoughRuns is by how many runs the mean of Z^/Z is known so well that one of factor, or its inverse, lies so many standard errors from 1.
+// enoughRuns is by how many runs the mean of Z^/Z is known so well that one of factor, or its inverse, lies so many
+// standard errors from 1.
 func enoughRuns(ratios []float64, factor, standardErrors float64) float64 {
 	mean, sd := stat.MeanStdDev(ratios, nil)
 	needed := standardErrors * (sd / mean) / (1 - 1/factor)
@@ -121,7 +126,8 @@ type estimates struct {
 
 	logs, ratios, errors []float64 // log Z^; Z^/Z; (log Z^ - log Z) / StdErr
 	unstated             int       // runs without StdErr
-	// Z^/Z times the error of the posterior mean, by coordinate, and of the covariance, [D, D] flat, the lower triangle, in standard deviations.
+	// Z^/Z times the error of the posterior mean, by coordinate, and of the covariance, [D, D] flat, the lower
+	// triangle, in standard deviations.
 	firsts, seconds [][]float64
 }
 
@@ -177,7 +183,9 @@ func (e *estimates) report(o SequentialOptions) Report {
 	if o.StdDev > 0 {
 		ratio := stat.Variance(e.logs, nil) / (o.StdDev * o.StdDev)
 		n := float64(runs - 1)
-		report.add("evidence", "variance of log Z^ over the greatest allowed", ratio, distuv.ChiSquared{K: n}.Survival(n*ratio))
+		report.add(
+			"evidence", "variance of log Z^ over the greatest allowed", ratio, distuv.ChiSquared{K: n}.Survival(n*ratio),
+		)
 	}
 	if e.unstated < runs {
 		report.exact("evidence", "runs that state no standard error, while others do", e.unstated)
@@ -194,8 +202,9 @@ func (e *estimates) report(o SequentialOptions) Report {
 	return report
 }
 
-// coverage judges the errors of the log evidence in units of the stated standard error. That error is an estimate itself, and good only as the number of particles
-// grows: it fails if the 95 % interval covers less than 90 % surely, or if it is surely more than twice as wide as the errors are.
+// coverage judges the errors of the log evidence in units of the stated standard error. That error is an estimate
+// itself, and good only as the number of particles grows: it fails if the 95 % interval covers less than 90 % surely,
+// or if it is surely more than twice as wide as the errors are.
 func coverage(report *Report, errors []float64) {
 	n := len(errors)
 	inside := 0
@@ -205,7 +214,10 @@ func coverage(report *Report, errors []float64) {
 		}
 	}
 	share := float64(inside) / float64(n)
-	report.add("evidence", "standard error: 95 % intervals that cover, too few", share, distuv.Binomial{N: float64(n), P: .9}.CDF(float64(inside)))
+	report.add(
+		"evidence", "standard error: 95 % intervals that cover, too few", share,
+		distuv.Binomial{N: float64(n), P: .9}.CDF(float64(inside)),
+	)
 	if n > 1 {
 		variance := stat.Variance(errors, nil)
 		report.add("evidence", "standard error: variance of errors in its units, too small", variance,
@@ -250,7 +262,8 @@ func (r SequentialRun) weights(d int) ([]float64, error) {
 	return w, nil
 }
 
-// moments are the weighted means of phi - center, [D], and of the products of its coordinates, [D, D] flat, the lower triangle.
+// moments are the weighted means of phi - center, [D], and of the products of its coordinates, [D, D] flat, the lower
+// triangle.
 func moments(phi, weights, center []float64) (first, second []float64) {
 	d := len(center)
 	first, second = make([]float64, d), make([]float64, d*d)

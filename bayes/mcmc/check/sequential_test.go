@@ -14,8 +14,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// filter is a sequential Monte Carlo sampler for a Linear, in plain Go: it takes the rows one after another, weighs, resamples where the effective
-// sample size is below half, and moves by random-walk Metropolis under the rows so far. It is wrong in one respect if fault names one.
+// filter is a sequential Monte Carlo sampler for a Linear, in plain Go: it takes the rows one after another, weighs,
+// resamples where the effective sample size is below half, and moves by random-walk Metropolis under the rows so far.
+// It is wrong in one respect if fault names one.
 type filter struct {
 	Linear
 	particles int
@@ -192,8 +193,10 @@ func TestSequentialFaults(t *testing.T) {
 	}
 	t.Parallel()
 	for _, fault := range []string{
-		"", "resampling off by one", "weights not reset", "weights go with the ancestors", "weights forgotten", "weights without logs",
-		"sum of the weights for their mean", "first increment missing", "last increment missing", "increments of resampled steps missing",
+		"", "resampling off by one", "weights not reset", "weights go with the ancestors", "weights forgotten",
+		"weights without logs",
+		"sum of the weights for their mean", "first increment missing", "last increment missing",
+		"increments of resampled steps missing",
 		"increments by equal weights", "increments by the weights of the row before", "likelihood without its constant",
 		"moves without the prior", "moves under the rows but one", "moves without N/n",
 		"standard error three times too small", "standard error five times too large",
@@ -209,12 +212,15 @@ func TestSequentialFaults(t *testing.T) {
 		t.Logf("fault %q: %d failed; %s", fault, len(failed), worst(failed))
 	}
 	Sequential(t, filter{Line(), 1000, ""}.run, SequentialOptions{Seed: 1000})
-	l := Linear{X: [][]float64{{1, 2}, {0, 1}, {3, -1}}, Y: []float64{1, 3, -2}, NoiseStdDev: 1.5, PriorMean: []float64{1, 0}, PriorStdDev: []float64{2, .5}}
+	l := Linear{
+		X: [][]float64{{1, 2}, {0, 1}, {3, -1}}, Y: []float64{1, 3, -2}, NoiseStdDev: 1.5, PriorMean: []float64{1, 0},
+		PriorStdDev: []float64{2, .5},
+	}
 	Sequential(t, filter{l, 500, ""}.run, SequentialOptions{Problem: &l})
 }
 
-// An evidence that is a factor of 1.4 wrong is found by about 95 calls of 100, however few Runs the call begins with: 60 runs
-// of 200 particles find it by 10 calls of 20, if too large, and the runs that are added, 45 of them, by 19.
+// An evidence that is a factor of 1.4 wrong is found by about 95 calls of 100, however few Runs the call begins with:
+// 60 runs of 200 particles find it by 10 calls of 20, if too large, and the runs that are added, 45 of them, by 19.
 func TestSequentialPower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a thousand runs")
@@ -268,7 +274,10 @@ func worst(failed []Test) string {
 func TestLinearExact(t *testing.T) {
 	for _, l := range []Linear{
 		Line(),
-		{X: [][]float64{{1, 2}, {0, 1}, {3, -1}}, Y: []float64{1, 3, -2}, NoiseStdDev: 1.5, PriorMean: []float64{1, 0}, PriorStdDev: []float64{2, .5}},
+		{
+			X: [][]float64{{1, 2}, {0, 1}, {3, -1}}, Y: []float64{1, 3, -2}, NoiseStdDev: 1.5, PriorMean: []float64{1, 0},
+			PriorStdDev: []float64{2, .5},
+		},
 	} {
 		mean, covariance, logEvidence := l.Posterior()
 		atOnce, gain := l.posterior()
@@ -335,7 +344,10 @@ func TestSequentialBadInput(t *testing.T) {
 		{good, SequentialOptions{Problem: &Linear{}}, "0 rows"},
 		{gives(SequentialRun{}), SequentialOptions{}, "are 0 numbers in Phi"},
 		{gives(SequentialRun{Phi: make([]float64, 4)}), SequentialOptions{}, "are 4 numbers in Phi"},
-		{gives(SequentialRun{Phi: make([]float64, 6), LogWeights: make([]float64, 3)}), SequentialOptions{}, "3 LogWeights for 2"},
+		{
+			gives(SequentialRun{Phi: make([]float64, 6), LogWeights: make([]float64, 3)}), SequentialOptions{},
+			"3 LogWeights for 2",
+		},
 		{gives(SequentialRun{Phi: make([]float64, 3), LogWeights: []float64{math.Inf(-1)}}), SequentialOptions{}, "-Inf"},
 		{gives(SequentialRun{Phi: make([]float64, 3), LogEvidence: math.NaN()}), SequentialOptions{}, "NaN"},
 		{gives(SequentialRun{Phi: make([]float64, 3), StdErr: -1}), SequentialOptions{}, "-1"},
@@ -344,7 +356,9 @@ func TestSequentialBadInput(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, c.says)
 		}
 	}
-	if _, err := RunSequential(func(uint64) (SequentialRun, error) { return SequentialRun{}, boom }, SequentialOptions{}); !errors.Is(err, boom) {
+	if _, err := RunSequential(
+		func(uint64) (SequentialRun, error) { return SequentialRun{}, boom }, SequentialOptions{},
+	); !errors.Is(err, boom) {
 		t.Errorf("error %v is not the sampler's", err)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// zTest is the statistic and the two-sided p-value for values whose mean should be want: Student's, which for thousands is the normal's.
+// zTest is the statistic and the two-sided p-value for values whose mean should be want: Student's, which for thousands
+// is the normal's.
 func zTest(values []float64, want float64) (statistic, p float64) {
 	n := float64(len(values))
 	mean, sd := stat.MeanStdDev(values, nil)
@@ -54,8 +55,8 @@ func sameTest(a, b []float64) (statistic, p float64) {
 	return statistic, kolmogorov(statistic, n*m/(n+m))
 }
 
-// kolmogorov is the asymptotic p-value of a greatest distance between distribution functions for n draws, with the correction of Stephens (1970) for
-// finite n.
+// kolmogorov is the asymptotic p-value of a greatest distance between distribution functions for n draws, with the
+// correction of Stephens (1970) for finite n.
 func kolmogorov(distance, n float64) float64 {
 	if math.IsNaN(distance) {
 		return 0
@@ -71,7 +72,8 @@ func kolmogorov(distance, n float64) float64 {
 	return min(1, max(0, p))
 }
 
-// rankTest is Pearson's chi-square for ranks, each of 0 to top, that should be uniform. Neighbouring ranks are pooled into at most 20 bins.
+// rankTest is Pearson's chi-square for ranks, each of 0 to top, that should be uniform. Neighbouring ranks are pooled
+// into at most 20 bins.
 func rankTest(ranks []int, top int) (statistic, p float64) {
 	bins := min(20, top+1, max(2, len(ranks)/20))
 	counts, expected := make([]float64, bins), make([]float64, bins)

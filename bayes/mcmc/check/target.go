@@ -6,25 +6,28 @@ import (
 
 	"gobnn/bayes/mcmc"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Target is a distribution of which everything is known: how to draw it exactly, and how to turn what is drawn into uniforms. It may depend on data that
-// differ from particle to particle: then Draw draws a parameter from the prior and data given the parameter, and LogDensity is that of the posterior.
-// To test a model's own posterior, fill in a Target whose LogDensity is the model's.
+// Target is a distribution of which everything is known: how to draw it exactly, and how to turn what is drawn into
+// uniforms. It may depend on data that differ from particle to particle: then Draw draws a parameter from the prior and
+// data given the parameter, and LogDensity is that of the posterior. To test a model's own posterior, fill in a Target
+// whose LogDensity is the model's.
 type Target struct {
 	Name string
 	D    int // coordinates of a particle
 	Data int // numbers in a particle's data; 0: all particles have one distribution
 	// Draw gives an exact draw, [D], and the data that go with it, [Data].
 	Draw func(r *rand.Rand) (x, data []float64)
-	// LogDensity is the unnormalised log-density of each particle, [J], for phi, [J, D], and data, [J, Data] (nil if Data is 0). It may be -Inf or NaN
-	// where the density is 0.
-	LogDensity func(phi, data *Node) *Node
-	// Uniform is the transform of Rosenblatt (1952), [D]: the distribution function of each coordinate given those before it, and the data. Of an
-	// exact draw it is D independent uniforms.
+	// LogDensity is the unnormalised log-density of each particle, [J], for phi, [J, D], and data, [J, Data] (nil if
+	// Data is 0). It may be -Inf or NaN where the density is 0.
+	LogDensity func(phi, data *graph.Node) *graph.Node
+	// Uniform is the transform of Rosenblatt (1952), [D]: the distribution function of each coordinate given those
+	// before it, and the data. Of an exact draw it is D independent uniforms.
 	Uniform func(x, data []float64) []float64
-	// Start is a place well off the distribution's middle, [D], from which chains must find to it; nil: this is not tested.
+	// Start is a place well off the distribution's middle, [D], from which chains must find to it; nil: this is not
+	// tested.
 	Start []float64
 
 	err error // what was wrong with what it was made of
@@ -36,7 +39,8 @@ func (t Target) check() error {
 	case t.err != nil:
 		return fmt.Errorf("check: target %q: %w", t.Name, t.err)
 	case t.D < 1 || t.Data < 0:
-		return fmt.Errorf("check: target %q has D = %d and Data = %d: D must be positive, and Data not negative", t.Name, t.D, t.Data)
+		return fmt.Errorf("check: target %q has D = %d and Data = %d: D must be positive, and Data not negative",
+			t.Name, t.D, t.Data)
 	case t.Draw == nil || t.LogDensity == nil || t.Uniform == nil:
 		return fmt.Errorf("check: target %q needs Draw, LogDensity and Uniform", t.Name)
 	case t.Start != nil && len(t.Start) != t.D:
@@ -44,7 +48,8 @@ func (t Target) check() error {
 	}
 	x, data := t.Draw(rand.New(rand.NewPCG(1, 1)))
 	if len(x) != t.D || len(data) != t.Data {
-		return fmt.Errorf("check: target %q draws %d coordinates and %d data: D is %d and Data %d", t.Name, len(x), len(data), t.D, t.Data)
+		return fmt.Errorf("check: target %q draws %d coordinates and %d data: D is %d and Data %d",
+			t.Name, len(x), len(data), t.D, t.Data)
 	}
 	if u := t.Uniform(x, data); len(u) != t.D {
 		return fmt.Errorf("check: target %q gives %d uniforms for %d coordinates", t.Name, len(u), t.D)
@@ -65,7 +70,8 @@ type kind int
 const (
 	exactStart kind = iota // exact draws
 	farStart               // all at Target.Start
-	twinStart              // the exact draws of the first half of the rows again in the second: two chains from one start under one data set
+	// the exact draws of the first half of the rows again in the second: two chains from one start under one data set
+	twinStart
 )
 
 // layout puts all targets side by side into one [J, D], so that one compiled move tests a kernel on all of them.

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Targets are what a kernel is tested on if Options names no others: all of two coordinates, none symmetric in them or about its mean, with standard
-// deviations between 0.5 and 1.7.
+// Targets are what a kernel is tested on if Options names no others: all of two coordinates, none symmetric in them or
+// about its mean, with standard deviations between 0.5 and 1.7.
 func Targets() []Target {
 	return []Target{
 		Gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}}),
@@ -26,8 +26,8 @@ func Targets() []Target {
 	}
 }
 
-// Gaussian is m + L z with standard normal z: mean is [D], factor the rows of the lower triangle L, [D][1 to D]. For independent coordinates
-// a row holds zeros and the standard deviation.
+// Gaussian is m + L z with standard normal z: mean is [D], factor the rows of the lower triangle L, [D][1 to D]. For
+// independent coordinates a row holds zeros and the standard deviation.
 func Gaussian(mean []float64, factor [][]float64) Target {
 	d := len(mean)
 	t := Target{Name: "Gaussian", D: d}
@@ -74,8 +74,9 @@ func Gaussian(mean []float64, factor [][]float64) Target {
 	return t
 }
 
-// Skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left: Gumbel's distribution with location -1 and scale 0.7, and
-// the mirror image of the one with location -0.5 and scale 1.2.
+// Skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left:
+// Gumbel's distribution with location -1 and scale 0.7, and the mirror image of the one with location -0.5 and scale
+// 1.2.
 func Skewed() Target {
 	const a, b, a2, b2 = -1.0, 0.7, 0.5, 1.2
 	return Target{
@@ -113,8 +114,8 @@ func Banana() Target {
 	}
 }
 
-// Mixture has two modes of different weights and shapes, which overlap: 0.3 of a Gaussian at (-1.2, 0.8) with standard deviations (0.6, 0.9), and 0.7 of one at
-// (1, -0.5) with standard deviations (0.9, 0.5).
+// Mixture has two modes of different weights and shapes, which overlap: 0.3 of a Gaussian at (-1.2, 0.8) with standard
+// deviations (0.6, 0.9), and 0.7 of one at (1, -0.5) with standard deviations (0.9, 0.5).
 func Mixture() Target {
 	weight := []float64{.3, .7}
 	mean := [][]float64{{-1.2, .8}, {1, -.5}}
@@ -150,8 +151,8 @@ func Mixture() Target {
 	}
 }
 
-// Bounded has log-density NaN where x1 < 0, and -Inf where x2 is outside (-1.5, 1): x1 is Gamma(3) with rate 2, and x2 a normal between those bounds, with a jump at
-// each.
+// Bounded has log-density NaN where x1 < 0, and -Inf where x2 is outside (-1.5, 1): x1 is Gamma(3) with rate 2, and x2
+// a normal between those bounds, with a jump at each.
 func Bounded() Target {
 	const shape, rate, low, high = 3, 2, -1.5, 1.0
 	from, to := distuv.UnitNormal.CDF(low), distuv.UnitNormal.CDF(high)
@@ -175,15 +176,17 @@ func Bounded() Target {
 	}
 }
 
-// Conjugate is Regression with a prior of N(0.5, 1.5^2) and N(-1, 0.8^2) and four measurements, such that no part of the posterior is symmetric.
+// Conjugate is Regression with a prior of N(0.5, 1.5^2) and N(-1, 0.8^2) and four measurements, such that no part of
+// the posterior is symmetric.
 func Conjugate() Target {
 	return Regression(Linear{
-		X: [][]float64{{1, .3}, {-.2, .9}, {.7, .7}, {.1, -.6}}, NoiseStdDev: 1, PriorMean: []float64{.5, -1}, PriorStdDev: []float64{1.5, .8},
+		X: [][]float64{{1, .3}, {-.2, .9}, {.7, .7}, {.1, -.6}}, NoiseStdDev: 1, PriorMean: []float64{.5, -1},
+		PriorStdDev: []float64{1.5, .8},
 	})
 }
 
-// Regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior predictive distribution: theta from the prior, and one
-// y_n, [Data], for each row of l.X given theta. l.Y is not used.
+// Regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior
+// predictive distribution: theta from the prior, and one y_n, [Data], for each row of l.X given theta. l.Y is not used.
 func Regression(l Linear) Target {
 	t := Target{Name: "conjugate", Data: len(l.X)}
 	l.Y = make([]float64, len(l.X))
@@ -217,7 +220,9 @@ func Regression(l Linear) Target {
 	}
 	t.LogDensity = func(phi, data *Node) *Node {
 		fit := Einsum("jk,ik->ji", phi, matrix(phi, l.X))
-		return Add(halfSquares(Div(Sub(phi, row(phi, mean)), row(phi, sd))), halfSquares(DivScalar(Sub(data, fit), l.NoiseStdDev)))
+		return Add(
+			halfSquares(Div(Sub(phi, row(phi, mean)), row(phi, sd))), halfSquares(DivScalar(Sub(data, fit), l.NoiseStdDev)),
+		)
 	}
 	t.Uniform = func(x, data []float64) []float64 {
 		c := append([]float64(nil), x...)

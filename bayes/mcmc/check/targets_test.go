@@ -21,8 +21,9 @@ func everyTarget() []Target {
 		byBatch(2))
 }
 
-// A target's three parts belong to one another. The Rosenblatt transform of exact draws is uniform, which ties Uniform to Draw; and its Jacobian, a product of conditional
-// densities, is the density, which ties it to LogDensity: their logs differ by one constant for all x, and for each data. The derivatives are central differences.
+// A target's three parts belong to one another. The Rosenblatt transform of exact draws is uniform, which ties Uniform
+// to Draw; and its Jacobian, a product of conditional densities, is the density, which ties it to LogDensity: their
+// logs differ by one constant for all x, and for each data. The derivatives are central differences.
 func TestTargetsAgree(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	for _, target := range everyTarget() {
@@ -58,7 +59,10 @@ func TestTargetsAgree(t *testing.T) {
 		}, args...)[0]
 		for i := range log {
 			if d := (log[i] - jacobian[i]) - (log[0] - jacobian[0]); math.Abs(d) > 2e-4 {
-				t.Errorf("%s: at %v the log-density is off by %v from the Rosenblatt transform's", target.Name, phi[i*target.D:(i+1)*target.D], d)
+				t.Errorf(
+					"%s: at %v the log-density is off by %v from the Rosenblatt transform's", target.Name,
+					phi[i*target.D:(i+1)*target.D], d,
+				)
 				break
 			}
 		}
@@ -77,7 +81,8 @@ func TestTargetsAgree(t *testing.T) {
 	}
 }
 
-// Means and variances of the built-in targets by formula: the mixture's and the banana's, the Gumbel distribution's (mean a + b gamma, variance (pi b)^2/6), Gamma(3, 2)'s.
+// Means and variances of the built-in targets by formula: the mixture's and the banana's, the Gumbel distribution's
+// (mean a + b gamma, variance (pi b)^2/6), Gamma(3, 2)'s.
 func TestTargetMoments(t *testing.T) {
 	const n, gamma = 100_000, 0.5772156649015329
 	phi := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
@@ -88,9 +93,15 @@ func TestTargetMoments(t *testing.T) {
 		mean, variance []float64
 	}{
 		{Targets()[0], []float64{1, -.7}, []float64{2.25, .52}},
-		{Skewed(), []float64{-1 + .7*gamma, .5 - 1.2*gamma}, []float64{math.Pow(.7*math.Pi, 2) / 6, math.Pow(1.2*math.Pi, 2) / 6}},
+		{
+			Skewed(), []float64{-1 + .7*gamma, .5 - 1.2*gamma},
+			[]float64{math.Pow(.7*math.Pi, 2) / 6, math.Pow(1.2*math.Pi, 2) / 6},
+		},
 		{Banana(), []float64{.5, .125}, []float64{1, .25*(2+4*.25) + .36}},
-		{Mixture(), []float64{.34, -.11}, []float64{.3*(.36+1.44) + .7*(.81+1) - .34*.34, .3*(.81+.64) + .7*(.25+.25) - .11*.11}},
+		{
+			Mixture(), []float64{.34, -.11},
+			[]float64{.3*(.36+1.44) + .7*(.81+1) - .34*.34, .3*(.81+.64) + .7*(.25+.25) - .11*.11},
+		},
 		{Bounded(), []float64{1.5, cut}, []float64{.75, 1 + (-1.5*phi(-1.5)-phi(1))/mass - cut*cut}},
 		{Conjugate(), []float64{.5, -1}, []float64{2.25, .64}}, // over all data: the prior's
 	} {
@@ -114,7 +125,8 @@ func TestTargetMoments(t *testing.T) {
 	}
 }
 
-// The p-values of every statistic are uniform, or not below it, where all is right: of 4000 the share below 0.01 and below 0.001 is within 4.5 standard errors.
+// The p-values of every statistic are uniform, or not below it, where all is right: of 4000 the share below 0.01 and
+// below 0.001 is within 4.5 standard errors.
 func TestStatistics(t *testing.T) {
 	var r *rand.Rand
 	const n, times = 200, 4000
@@ -200,7 +212,8 @@ func TestStatistics(t *testing.T) {
 
 func second(_, p float64) float64 { return p }
 
-// Holm's rule: with three tests at 0.03 the smallest p-value must be below 0.01, the next below 0.015, the last below 0.03, and it ends at the first that is not.
+// Holm's rule: with three tests at 0.03 the smallest p-value must be below 0.01, the next below 0.015, the last below
+// 0.03, and it ends at the first that is not.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		p    []float64
