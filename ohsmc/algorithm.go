@@ -2,45 +2,102 @@ package ohsmc
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
-
-	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Algorithm is what a run repeats for each mini-batch: OpenHorizon, Guided or SMC.
+// Algorithm is what a run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. It is a value that
+// holds settings; what it compiles for one kind of run is a Stepper, and where a step is one graph NewStepper makes that
+// of a function, as for OpenHorizon and Guided:
+//
+//	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
+//		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (ohsmc.State, ohsmc.StepInfo) {
+//			...
+//		}})
+//	}
+//
+// Around it a run does all else: data, validation, checkpoints, progress and the posterior. Checkpoints and the cache of
+// programs know an algorithm by its type and by what JSON writes of it, so what decides a step must stand in exported
+// fields, or in what Describe gives.
+//
+// An Algorithm may also be Described, a Resampling, a Horizon or an Evidence.
 type Algorithm interface {
-	// prepared fills in defaults for a model and checks the settings.
-	prepared(bound *bayes.BoundModel) (Algorithm, error)
-	// resampling is when and how particles are resampled unless Settings say otherwise.
-	resampling() (threshold float64, scheme smc.Resampler)
-	// horizon is the batches of a run and how many steps it makes.
-	horizon(s Settings, rows int) (dataset.Batches, int, error)
-	// title says what it is and where it comes from; describe is its settings, for provenance and checkpoints.
-	title() string
-	describe() any
-	// build prepares its programs.
-	build(c *core, engine *compute.Engine) (stepper, error)
+	// Title says what it is and where it comes from, for a posterior's provenance.
+	Title() string
+	// Prepare fills in defaults for a model, and returns an error that names a setting that is wrong.
+	Prepare(model *bayes.BoundModel) (Algorithm, error)
+	// Compile prepares the programs of a step.
+	Compile(c *Core) (Stepper, error)
 }
 
-// stepper is an algorithm's programs over a run's state.
-type stepper interface {
-	// begin puts what the algorithm carries beside phi, log_weights, psi and the optimiser's moments into the state.
-	begin(r *run) error
-	// advance makes step r.step, counted from 0, on its batch. Where it takes long it looks at the context, and gives its error before anything of the
-	// step counts.
-	advance(ctx context.Context, r *run, batch dataset.Batch) (StepRecord, error)
-	// sharded names what it carries beside phi that devices share, as compute.Sharding does. Log-weights are not shared: resampling needs all of them
-	// everywhere, and they are few.
-	sharded() []string
-	close()
+// Described is an Algorithm that says what JSON is to write of it, where its fields alone would not do: JSON does not name
+// the type of a kernel, for instance.
+type Described interface {
+	Algorithm
+	Describe() any
+}
+
+// Resampling is an Algorithm with defaults of its own for Settings.Threshold and Settings.Resampler. Those of others are
+// 0.5 and smc.Stratified.
+type Resampling interface {
+	Algorithm
+	Resampling() (threshold float64, scheme smc.Resampler)
+}
+
+// Horizon is an Algorithm that chooses its batches and their number. Others pass Settings.Epochs times through the rows,
+// each time in another order.
+type Horizon interface {
+	Algorithm
+	Horizon(s Settings, rows int) (batches dataset.Batches, steps int, err error)
+}
+
+// Evidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).
+type Evidence interface {
+	Algorithm
+	// Evidence is that of a run on so many rows after the steps of a trace; its Value is NaN where it is not known.
+	Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence
+}
+
+// Stepper makes the steps of runs of one kind. It is for one run at a time.
+type Stepper interface {
+	// Begin puts what the algorithm carries beside a State into the session's.
+	Begin(s *Session) error
+	// Advance makes a step on the session's batch. Where that takes long it looks at the context, and gives its error before
+	// anything of the step counts.
+	Advance(ctx context.Context, s *Session) (StepRecord, error)
+	// Sharded names the entries of the session's state beside phi that have a row for each particle, which devices share, as
+	// compute.Sharding does. Log-weights are not shared: resampling needs all of them everywhere, and they are few.
+	Sharded() []string
+	// Close frees the programs.
+	Close()
+}
+
+// Session is a run in progress, as a Stepper sees it.
+type Session struct {
+	Settings // of this run, with the defaults filled in: those of Core may have another seed and learning rate
+	// State holds the entries of a State, the training part's "train_x" and "train_y", and what the Stepper has put there.
+	State   *compute.State
+	Batches dataset.Batches
+	Step    int // steps made so far
+}
+
+// Batch is the next step's.
+func (s *Session) Batch() dataset.Batch { return s.Batches.At(s.Step) }
+
+// Rate is the learning rate of the next step.
+func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
+
+// horizon is the batches of a run and how many steps it makes.
+func horizon(a Algorithm, s Settings, rows int) (dataset.Batches, int, error) {
+	if h, ok := a.(Horizon); ok {
+		return h.Horizon(s, rows)
+	}
+	return epochs(s, rows)
 }
 
 // epochs is the horizon of algorithms that pass through the data again and again.
@@ -52,162 +109,23 @@ func epochs(s Settings, rows int) (dataset.Batches, int, error) {
 	return batches, s.Epochs * batches.PerEpoch(), nil
 }
 
-// StepRecord is what a step leaves on the host. Numbers that an algorithm does not have are NaN.
-type StepRecord struct {
-	// LogEvidence is log sum_j w_j p(y_S | phi_j; psi) for OpenHorizon: the increment of the log evidence. For Guided it is the log of the ratio of
-	// this step's normalising constant to the last one's, for SMC log p(y_S; psi), the whole sub-dataset's.
-	LogEvidence       float64
-	LogEvidenceStdErr float64 // of LogEvidence, estimated from this run's genealogy; SMC only
-	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
-	ESS               float64 // after weighing
-	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
-	Resamplings       int     // in this step: 0 or 1; SMC: up to the batch size
-	NonFinite         int     // particles whose log-likelihood, or the gradient that a proposal needs, is NaN or infinite: they got weight 0
-	GradientRejected  bool    // the gradient with respect to psi was not finite, and psi stayed
-	Acceptance        float64 // mean acceptance probability of the moves (SMC), or that they would have had (Guided with Adapt)
-	StepSize          float64 // of the proposals; Guided only
-	LogConstant       float64 // the smallest constant that would have kept the Poisson estimator's weights positive; OpenHorizon with Poisson only
-	Seconds           float64 // of the step, without validation
+// typed is a value of an interface as JSON: its type and its settings.
+type typed struct {
+	Type     string `json:"type"`
+	Settings any    `json:"settings"`
 }
 
-const recordWidth = 12
+func typeAnd(settings any) typed { return typed{fmt.Sprintf("%T", settings), settings} }
 
-func (r StepRecord) values() []float64 {
-	return []float64{
-		r.LogEvidence, r.LogEvidenceStdErr, r.Loss, r.ESS, r.UniqueAncestors, float64(r.Resamplings), float64(r.NonFinite), number(r.GradientRejected),
-		r.Acceptance, r.StepSize, r.LogConstant, r.Seconds,
+// describe is an algorithm as JSON, for provenance and checkpoints.
+func describe(a Algorithm) (json.RawMessage, error) {
+	as := typeAnd(a)
+	if d, ok := a.(Described); ok {
+		as.Settings = d.Describe()
 	}
-}
-
-func recordOf(v []float64) StepRecord {
-	return StepRecord{
-		LogEvidence: v[0], LogEvidenceStdErr: v[1], Loss: v[2], ESS: v[3], UniqueAncestors: v[4], Resamplings: int(v[5]), NonFinite: int(v[6]),
-		GradientRejected: v[7] != 0, Acceptance: v[8], StepSize: v[9], LogConstant: v[10], Seconds: v[11],
+	text, err := json.Marshal(as)
+	if err != nil {
+		return nil, fmt.Errorf("ohsmc: the settings of %T cannot be written as JSON, by which a checkpoint knows them: %w", a, err)
 	}
-}
-
-// stepInfo is a step's record in the graph: scalars, nil for what there is not.
-type stepInfo struct {
-	logEvidence, loss, ess, unique, resampled, nonFinite, rejected, acceptance, stepSize, logConstant *Node
-}
-
-// record lays it out as recordOf reads it.
-func (t stepInfo) record() *Node {
-	var row []*Node
-	for _, node := range []*Node{t.logEvidence, nil, t.loss, t.ess, t.unique, t.resampled, t.nonFinite, t.rejected, t.acceptance, t.stepSize, t.logConstant, nil} {
-		if node == nil {
-			node = ConstAs(t.ess, math.NaN())
-		}
-		row = append(row, ConvertDType(node, compute.Float64))
-	}
-	return Stack(row, 0)
-}
-
-// state are the tensors that a step carries, and those of the best validation.
-type state struct {
-	phi        *Node // [J, D]
-	logWeights *Node // [J], normalised
-	psi        *Node // [W]; nil if nothing is shared
-	moments    optim.Moments
-}
-
-func stateOf(s compute.Nodes) state {
-	return state{phi: s["phi"], logWeights: s["log_weights"], psi: s["psi"], moments: optim.Moments{Mean: s["mean"], Square: s["square"]}}
-}
-
-func (s state) nodes() compute.Nodes {
-	nodes := compute.Nodes{"phi": s.phi, "log_weights": s.logWeights}
-	if s.psi != nil {
-		nodes["psi"], nodes["mean"], nodes["square"] = s.psi, s.moments.Mean, s.moments.Square
-	}
-	return nodes
-}
-
-// core is a model, data and settings bound together: what every algorithm builds its graphs from.
-type core struct {
-	Settings
-	bound    *bayes.BoundModel
-	target   target.MiniBatch
-	validate target.Likelihood
-}
-
-// kept names the tensors that make a posterior.
-func (c *core) kept() []string {
-	if c.bound.W == 0 {
-		return []string{"phi", "log_weights"}
-	}
-	return []string{"phi", "log_weights", "psi"}
-}
-
-// carried names the entries of state that a step may replace.
-func (c *core) carried() []string {
-	if c.bound.W == 0 {
-		return c.kept()
-	}
-	return append(c.kept(), "mean", "square")
-}
-
-// uniform are equal log-weights.
-func (c *core) uniform(like *Node) *Node {
-	return BroadcastToDims(ConstAs(like, -math.Log(float64(c.Particles))), c.Particles)
-}
-
-// resample draws ancestors if the effective sample size is at most Threshold J. It gives their places, [J], the weights after it, and whether
-// it was done, a bool scalar.
-func (c *core) resample(logWeights *Node, draw func() *Node) (ancestors, after, done *Node) {
-	done = LessOrEqual(smc.EffectiveSampleSize(logWeights), ConstAs(logWeights, c.Threshold*float64(c.Particles)*(1+1e-6)))
-	ancestors = draw()
-	if c.Threshold < 1 {
-		ancestors = Where(BroadcastToDims(done, c.Particles), ancestors, Iota(logWeights.Graph(), ancestors.Shape(), 0))
-	}
-	return ancestors, Where(BroadcastToDims(done, c.Particles), c.uniform(logWeights), logWeights), done
-}
-
-// learn moves psi by Adam along (N/M) times the gradient of a batch. A gradient that is not finite moves nothing, and counts as rejected. number counts steps
-// from 1, rate is the learning rate, both scalars.
-func (c *core) learn(s state, gradient *Node, batch target.Batch, number, rate *Node) (next state, rejected *Node) {
-	if s.psi == nil {
-		return s, ConstAs(s.phi, 0.0)
-	}
-	gradient = Mul(gradient, c.target.Scale(batch))
-	psi, moments, moved := c.Optimiser.AscendFinite(nil, s.psi, gradient, s.moments, number, rate)
-	s.psi, s.moments = psi, moments
-	return s, ConvertDType(Not(moved), s.phi.DType())
-}
-
-// gather takes the batch's rows, int32 [M], of which count, a scalar, are real.
-func (c *core) gather(s compute.Nodes, rows, count *Node) target.Batch {
-	return target.Batch{
-		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
-		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
-		Count: ConvertDType(count, s["train_x"].DType()),
-	}
-}
-
-// spread is the weighted particles' standard deviation, [D], shrunk where few particles carry the weight, as Stan does for its mass matrix.
-func weightedStdDev(phi, logWeights *Node) *Node {
-	weights := ExpandAxes(Exp(logWeights), 1)
-	mean := ReduceSum(Mul(phi, weights), 0)
-	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)
-	ess := smc.EffectiveSampleSize(logWeights)
-	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
-}
-
-// nonFinite counts the particles whose log-density is not finite.
-func nonFinite(logDensity *Node) *Node {
-	return ReduceAllSum(ConvertDType(Not(IsFinite(logDensity)), logDensity.DType()))
-}
-
-// perRow is minus a log-likelihood over the number of rows.
-func perRow(logLik *Node, batch target.Batch) *Node {
-	return Neg(Div(ConvertDType(logLik, compute.Float64), ConvertDType(batch.Count, compute.Float64)))
-}
-
-// element is one of a vector's elements, a scalar.
-func element(v *Node, i int) *Node { return Reshape(Slice(v, AxisElem(i))) }
-
-// zeroWeights is the error of a step after which no particle has any weight.
-func (r *run) zeroWeights(record StepRecord) error {
-	return fmt.Errorf("ohsmc: step %d of %d: %w: %d of %d particles have a log-likelihood that is not finite; "+
-		"check the data for outliers, use a smaller learning rate or a smaller step of the kernel", r.step, r.steps, smc.ErrZeroWeights, record.NonFinite, r.Particles)
+	return text, nil
 }

@@ -22,9 +22,9 @@ func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
 	for _, particles := range []int{100, 1000, 10_000, 200_000} {
 		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
-			r := benchmarkRun(b, Settings{Particles: particles}, false)
+			r := benchmarkRun(b, nil, Settings{Particles: particles}, false)
 			for b.Loop() {
-				if err := r.advance(context.Background()); err != nil {
+				if err := r.Step(context.Background()); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -36,9 +36,9 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 func BenchmarkValidatedStep(b *testing.B) { computetest.Bench(b, benchmarkValidatedStep) }
 
 func benchmarkValidatedStep(b *testing.B, _ *compute.Engine) {
-	r := benchmarkRun(b, Settings{}, true)
+	r := benchmarkRun(b, nil, Settings{}, true)
 	for b.Loop() {
-		if err := r.advance(context.Background()); err != nil {
+		if err := r.Step(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -48,19 +48,21 @@ func benchmarkValidatedStep(b *testing.B, _ *compute.Engine) {
 func BenchmarkHost(b *testing.B) { computetest.Bench(b, benchmarkHost) }
 
 func benchmarkHost(b *testing.B, _ *compute.Engine) {
-	r := benchmarkRun(b, Settings{Particles: 2, BatchSize: 1}, false)
+	r := benchmarkRun(b, nil, Settings{Particles: 2, BatchSize: 1}, false)
 	for b.Loop() {
-		if err := r.advance(context.Background()); err != nil {
+		if err := r.Step(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func benchmarkRun(b *testing.B, settings Settings, validate bool) *run {
-	return benchmarkRunOf(b, settings, []int{50, 20, 5}, bayes.Layers(3), validate)
+func benchmarkRun(b *testing.B, algorithm Algorithm, settings Settings, validate bool) *training {
+	return benchmarkRunOf(b, algorithm, settings, []int{50, 20, 5}, bayes.Layers(3), validate)
 }
 
-func benchmarkRunOf(b *testing.B, settings Settings, hidden []int, stochastic bayes.Partition, validate bool) *run {
+func benchmarkRunOf(
+	b *testing.B, algorithm Algorithm, settings Settings, hidden []int, stochastic bayes.Partition, validate bool,
+) *training {
 	engine, err := settings.Engine.Or()
 	if err != nil {
 		b.Fatal(err)
@@ -77,15 +79,15 @@ func benchmarkRunOf(b *testing.B, settings Settings, hidden []int, stochastic ba
 		Stochastic: stochastic,
 	})
 	b.Cleanup(trainer.Close)
-	r, err := trainer.newRun(parts, settings)
+	r, err := begun(trainer, algorithm, parts, settings)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(r.state.Close)
-	if err := r.advance(context.Background()); err != nil { // compiles
+	b.Cleanup(r.close)
+	if err := r.Step(context.Background()); err != nil { // compiles
 		b.Fatal(err)
 	}
-	b.Log(engine, r.target.Plan)
+	b.Log(engine, r.Target.Plan)
 	return r
 }
 
@@ -111,9 +113,9 @@ func noise(rows int) *dataset.Dataset {
 func BenchmarkSMC(b *testing.B) { computetest.Bench(b, benchmarkSMC) }
 
 func benchmarkSMC(b *testing.B, _ *compute.Engine) {
-	r := benchmarkRun(b, Settings{BatchSize: 20, Algorithm: SMC{}}, false)
+	r := benchmarkRun(b, SMC{}, Settings{BatchSize: 20}, false)
 	for b.Loop() {
-		if err := r.advance(context.Background()); err != nil {
+		if err := r.Step(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -138,9 +140,9 @@ func benchmarkGuided(b *testing.B, _ *compute.Engine) {
 			layer, particles int
 		}{{[]int{50, 20, 5}, 3, 1000}, {[]int{50, 20}, 1, 100}} {
 			b.Run(fmt.Sprintf("%s/layer %d", c.name, net.layer), func(b *testing.B) {
-				r := benchmarkRunOf(b, Settings{Algorithm: c.algorithm, Particles: net.particles}, net.hidden, bayes.Layers(net.layer), false)
+				r := benchmarkRunOf(b, c.algorithm, Settings{Particles: net.particles}, net.hidden, bayes.Layers(net.layer), false)
 				for b.Loop() {
-					if err := r.advance(context.Background()); err != nil {
+					if err := r.Step(context.Background()); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -3,152 +3,156 @@ package ohsmc
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
-	"gobnn/bayes/compute/checkpoint"
+	"gobnn/bayes/run"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.ohsmc/3"
+const checkpointFormat = "gobnn.ohsmc/4"
 
 // position is the part of a checkpoint that is no tensor.
 type position struct {
-	Step      int           `json:"step"`
-	Best      int           `json:"best_step"`
-	SinceBest int           `json:"since_best"`
-	Status    Status        `json:"status"`
-	Elapsed   time.Duration `json:"elapsed"`
+	Step int `json:"step"`
 }
 
-// blankCheckpoint is what a checkpoint of this run is recognised by, without what it holds.
-func (r *run) blankCheckpoint() (checkpoint.Run[position], error) {
-	model, err := json.Marshal(r.bound.Model)
-	return checkpoint.Run[position]{Format: checkpointFormat, Identity: []checkpoint.Part{
-		{Name: "data", Value: r.data.Parts.Train.Hash()},
+// The records' tensors in a checkpoint.
+const (
+	traceName     = "trace"
+	validatedName = "validated"
+)
+
+// Identity is what a checkpoint of this run is recognised by.
+func (r *training) Identity() ([]run.Part, error) {
+	model, err := json.Marshal(r.data.Bound.Model)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := r.record()
+	if err != nil {
+		return nil, err
+	}
+	data := r.data.Parts.Train.Hash()
+	if part := r.data.Parts.Validation; part != nil {
+		data += ", validation " + part.Hash()
+	}
+	return []run.Part{
+		{Name: "data", Value: data},
 		{Name: "model", Value: string(model)},
 		{Name: "seed", Value: fmt.Sprint(r.Seed)},
-		{Name: "settings", Value: string(r.Settings.record())},
-		{Name: "backend", Value: r.engine.Name()},
-	}}, err
+		{Name: "settings", Value: string(settings)},
+		{Name: "backend", Value: r.Engine.Name()},
+	}, nil
 }
 
-func (r *run) checkpointIfDue() error {
-	if r.Checkpoint == "" || time.Since(r.saved) < r.CheckpointEvery {
-		return nil
-	}
-	return r.checkpoint()
-}
-
-// checkpoint writes the state of the device and the records of the host.
-func (r *run) checkpoint() error {
-	if r.Checkpoint == "" {
-		return nil
-	}
-	kept, err := r.blankCheckpoint()
+// Keep is the state of the device and the records of the host.
+func (r *training) Keep() (any, map[string]*tensors.Tensor, error) {
+	kept, err := r.state.Host(r.own()...)
 	if err != nil {
-		return fmt.Errorf("ohsmc: checkpoint: %w", err)
+		return nil, nil, err
 	}
-	status := r.status
-	if status == Cancelled {
-		status = "" // it goes on
+	var trace, validated []float64
+	for _, t := range r.trace {
+		trace = append(trace, t.values()...)
 	}
-	kept.Head = position{r.step, r.best.Step, r.sinceBest, status, r.elapsed()}
-	if kept.Tensors, err = r.state.Host(r.own()...); err != nil {
-		return fmt.Errorf("ohsmc: checkpoint: %w", err)
+	for _, v := range r.validated {
+		validated = append(validated, float64(v.Step), v.NLPD)
 	}
-	kept.Tensors["trace"] = traceTensor(r.trace)
-	kept.Tensors["validated"] = validatedTensor(r.validated)
-	if err := kept.Write(r.Checkpoint); err != nil {
-		return fmt.Errorf("ohsmc: checkpoint: %w", err)
-	}
-	r.saved = time.Now()
-	return nil
+	kept[traceName], kept[validatedName] = run.Table(trace, recordWidth), run.Table(validated, 2)
+	return position{r.step}, kept, nil
 }
 
 // own names the tensors that are the run's state, not its data.
-func (r *run) own() []string { return r.state.NamesWithout("train_", "valid_") }
+func (r *training) own() []string { return r.state.NamesWithout("train_", "valid_") }
 
-// restore goes on from the checkpoint if there is one.
-func (r *run) restore() error {
-	if r.Checkpoint == "" {
-		return nil
+// keptShapes are those of the tensors that make a posterior, by their names.
+func (r *training) keptShapes() map[string]shapes.Shape {
+	bound := r.data.Bound
+	all := map[string]shapes.Shape{
+		phiName: shapes.Make(r.DType, r.Particles, bound.D), weightsName: shapes.Make(r.DType, r.Particles),
 	}
-	kept, err := r.blankCheckpoint()
-	if err != nil {
-		return fmt.Errorf("ohsmc: checkpoint: %w", err)
+	if bound.W > 0 {
+		all[psiName] = shapes.Make(r.DType, bound.W)
 	}
-	found, err := kept.Resume(r.Checkpoint, r.Replace)
-	if err != nil {
-		return fmt.Errorf("ohsmc: resuming: %w", err)
-	}
-	if !found {
-		return r.checkpoint() // an unwritable folder shows now, not after hours
-	}
-	if err := r.adopt(kept); err != nil {
-		return fmt.Errorf("ohsmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
-	}
-	return nil
+	return all
 }
 
-func (r *run) adopt(kept checkpoint.Run[position]) (err error) {
-	if err := kept.Into(r.state, r.own()); err != nil {
+// Adopt takes over a checkpoint: its records, and the tensors that a posterior is made of. The rest is looked at when the
+// run goes on.
+func (r *training) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var at position
+	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
-	r.step, r.sinceBest, r.status, r.before = kept.Head.Step, kept.Head.SinceBest, kept.Head.Status, kept.Head.Elapsed
-	if r.trace, err = traceOf(kept.Tensors["trace"]); err != nil {
-		return err
+	if at.Step < 0 || at.Step > r.steps {
+		return fmt.Errorf("it stands at step %d of %d", at.Step, r.steps)
 	}
-	if r.validated, err = validatedOf(kept.Tensors["validated"]); err != nil {
-		return err
-	}
-	for _, v := range r.validated {
-		if v.Step == kept.Head.Best {
-			r.best = v
+	prefixes := []string{""}
+	validations := 0
+	if r.data.Parts.Validation != nil {
+		prefixes = append(prefixes, bestPrefix)
+		for step := 1; step <= at.Step; step++ {
+			if r.validates(step) {
+				validations++
+			}
 		}
 	}
+	for _, prefix := range prefixes {
+		for name, want := range r.keptShapes() {
+			if _, err := run.Tensor(kept, prefix+name, want); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.adoptRecords(at.Step, validations, kept); err != nil {
+		return err
+	}
+	r.step, r.adopted = at.Step, kept
 	return nil
 }
 
-// The records as matrices of float64, a row each.
-
-func traceTensor(trace []StepRecord) *tensors.Tensor {
-	var rows []float64
-	for _, t := range trace {
-		rows = append(rows, t.values()...)
+// adoptRecords takes over the trace and the validations, of which there must be so many.
+func (r *training) adoptRecords(steps, validations int, kept map[string]*tensors.Tensor) error {
+	trace, err := run.Rows(kept, traceName, steps, recordWidth)
+	if err != nil {
+		return err
 	}
-	return checkpoint.Table(rows, recordWidth)
-}
-
-func traceOf(t *tensors.Tensor) ([]StepRecord, error) {
-	rows, err := checkpoint.Rows(t, recordWidth)
-	var trace []StepRecord
-	for _, v := range rows {
-		trace = append(trace, recordOf(v))
+	for _, v := range trace {
+		r.trace = append(r.trace, recordOf(v))
 	}
-	return trace, err
-}
-
-func validatedTensor(validated []Validation) *tensors.Tensor {
-	var rows []float64
+	validated, err := run.Rows(kept, validatedName, validations, 2)
+	if err != nil {
+		return err
+	}
+	last := 0
 	for _, v := range validated {
-		rows = append(rows, float64(v.Step), v.NLPD)
+		step := int(v[0])
+		if step <= last || step > steps || !r.validates(step) {
+			return fmt.Errorf("it has a validation after step %v of %d, which follows step %d", v[0], steps, last)
+		}
+		r.rank(Validation{step, v[1]})
+		last = step
 	}
-	return checkpoint.Table(rows, 2)
+	return nil
 }
 
-func validatedOf(t *tensors.Tensor) ([]Validation, error) {
-	rows, err := checkpoint.Rows(t, 2)
-	var validated []Validation
-	for _, v := range rows {
-		validated = append(validated, Validation{int(v[0]), v[1]})
+// resume puts the state that a checkpoint kept in the place of the initial one, if there is one.
+func (r *training) resume() error {
+	if r.adopted == nil {
+		return nil
 	}
-	return validated, err
-}
-
-func number(b bool) float64 {
-	if b {
-		return 1
+	for _, name := range r.own() {
+		initial, err := r.state.Host(name)
+		if err != nil {
+			return fmt.Errorf("ohsmc: %w", err)
+		}
+		t, err := run.Tensor(r.adopted, name, initial[name].Shape())
+		if err != nil {
+			return fmt.Errorf("ohsmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
+		}
+		r.state.Set(name, t)
 	}
-	return 0
+	r.adopted = nil
+	return nil
 }

@@ -83,8 +83,8 @@ func TestCrescent(t *testing.T) {
 		{"SGSMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 2, Precondition: true}, 300, 10, 20, 10},
 		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 300, 100, 40, 1},
 	} {
-		result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
-			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Algorithm: c.algorithm, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
+		result, err := trainer.Fit(t.Context(), c.algorithm, dataset.Parts{Train: data}, Settings{
+			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 )
 
 // The result does not depend on how many devices share the particles, beyond rounding; each device holds its part of them; and a run on two devices that was
@@ -36,9 +37,9 @@ func TestDevices(t *testing.T) {
 			}
 			trainer := NewTrainer(small)
 			defer trainer.Close()
-			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Algorithm: c.algorithm, Threshold: c.threshold, DType: compute.Float64, Engine: engine}
+			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Threshold: c.threshold, DType: compute.Float64, Engine: engine}
 			train := func(ctx context.Context) (*Result, []float64) {
-				result, err := trainer.Train(ctx, parts(t), settings)
+				result, err := trainer.Fit(ctx, c.algorithm, parts(t), settings)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -59,11 +60,11 @@ func TestDevices(t *testing.T) {
 					want = got
 				}
 			}
-			holds(t, trainer, settings, c.shared)
+			holds(t, trainer, c.algorithm, settings, c.shared)
 
 			settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 			ctx, cancel := context.WithCancel(context.Background())
-			settings.Progress = func(Progress) { cancel() }
+			settings.Progress = func(run.Progress) { cancel() }
 			if first, _ := train(ctx); first.Status != Cancelled || first.Steps < 1 || first.Steps >= whole.Steps {
 				t.Errorf("the interrupted run is %s after %d steps", first.Status, first.Steps)
 			}
@@ -72,7 +73,7 @@ func TestDevices(t *testing.T) {
 				t.Error("the resumed run ends elsewhere")
 			}
 			settings.Devices = 1
-			if _, err := trainer.Train(context.Background(), parts(t), settings); err == nil || !strings.Contains(err.Error(), "another settings") {
+			if _, err := trainer.Fit(context.Background(), c.algorithm, parts(t), settings); err == nil || !strings.Contains(err.Error(), "another settings") {
 				t.Errorf("a checkpoint of two devices on one: error %v", err)
 			}
 		})
@@ -86,11 +87,11 @@ func TestSampleDevices(t *testing.T) {
 	var want []float64
 	for _, devices := range []int{1, 4} {
 		settings := mcmc.Settings{Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp, DType: compute.Float64, Engine: engine, Devices: devices}
-		posterior, _, err := Sample(context.Background(), trained, parts(t).Train, mcmc.MALA{StepSize: .1}, settings)
+		result, err := Sample(context.Background(), trained, mcmc.MALA{StepSize: .1}, parts(t).Train, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := numbers(t, posterior)
+		got := numbers(t, result.Posterior)
 		if want == nil {
 			want = got
 		}
@@ -117,14 +118,14 @@ func told64(t *testing.T, result *Result) []float64 {
 }
 
 // holds checks after a step on two devices that each has half of what is shared, and all of the rest.
-func holds(t *testing.T, trainer *Trainer, settings Settings, shared []string) {
+func holds(t *testing.T, trainer *Trainer, algorithm Algorithm, settings Settings, shared []string) {
 	t.Helper()
-	r, err := trainer.newRun(parts(t), settings)
+	r, err := begun(trainer, algorithm, parts(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.state.Close()
-	if err := r.advance(context.Background()); err != nil {
+	defer r.close()
+	if err := r.Step(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range shared {
@@ -165,7 +166,7 @@ func TestDevicesErrors(t *testing.T) {
 			{Settings{Devices: 2, Particles: 10, Chunk: 5}, []string{"Settings.Chunk is 5", "0 with Devices 2"}},
 		} {
 			c.settings.Engine = engine
-			_, err := Train(context.Background(), small, parts(t), c.settings)
+			_, err := Fit(context.Background(), small, nil, parts(t), c.settings)
 			for _, want := range c.says {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s, %+v: error %v does not say %q", engine.Name(), c.settings, err, want)
@@ -173,7 +174,7 @@ func TestDevicesErrors(t *testing.T) {
 			}
 		}
 	}
-	_, err := Train(context.Background(), small, parts(t), Settings{Devices: 4, Particles: 1001, Engine: computetest.Several(t)})
+	_, err := Fit(context.Background(), small, nil, parts(t), Settings{Devices: 4, Particles: 1001, Engine: computetest.Several(t)})
 	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Particles 1001") || !strings.Contains(err.Error(), "take 1000 or 1004") {
 		t.Errorf("particles that cannot be shared: error %v", err)
 	}
@@ -197,9 +198,9 @@ func benchmarkDevices(b *testing.B, engine *compute.Engine) {
 	} {
 		for _, devices := range []int{1, 2, 4} {
 			b.Run(fmt.Sprintf("%s/devices=%d", c.name, devices), func(b *testing.B) {
-				r := benchmarkRunOf(b, Settings{Devices: devices, Algorithm: c.algorithm, Engine: engine}, []int{50, 20, 5}, c.stochastic, false)
+				r := benchmarkRunOf(b, c.algorithm, Settings{Devices: devices, Engine: engine}, []int{50, 20, 5}, c.stochastic, false)
 				for b.Loop() {
-					if err := r.advance(context.Background()); err != nil {
+					if err := r.Step(context.Background()); err != nil {
 						b.Fatal(err)
 					}
 				}

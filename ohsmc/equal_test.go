@@ -49,11 +49,11 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						settings := Settings{Particles: 100, BatchSize: batch, Epochs: 1 << 24, Seed: split, ValidateEvery: 10, Algorithm: c.algorithm}
+						settings := Settings{Particles: 100, BatchSize: batch, Epochs: 1 << 24, Seed: split, ValidateEvery: 10}
 						train := func(limit time.Duration) *Result {
 							ctx, cancel := context.WithTimeout(context.Background(), limit)
 							defer cancel()
-							result, err := trainer.Train(ctx, parts, settings)
+							result, err := trainer.Fit(ctx, c.algorithm, parts, settings)
 							if err != nil {
 								b.Fatal(err)
 							}

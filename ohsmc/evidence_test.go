@@ -33,9 +33,8 @@ func TestEvidenceIsUnbiased(t *testing.T) {
 		{1e-9, .175, func(mean float64) bool { return mean == 0 }},
 	} {
 		t.Run(fmt.Sprint("threshold ", c.threshold), func(t *testing.T) {
-			result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
+			result, err := trainer.Fit(t.Context(), SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1}, dataset.Parts{Train: data}, Settings{
 				Particles: 50, BatchSize: 9, Epochs: passes, Seed: 1, Threshold: c.threshold, Resampler: smc.Multinomial, Engine: computetest.Go(t),
-				Algorithm: SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1},
 			})
 			if err != nil {
 				t.Fatal(err)

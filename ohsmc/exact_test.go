@@ -90,7 +90,7 @@ func (o offsets) add(kind string, place int, value float64) {
 }
 
 // addMoments adds a run's weighted means, in posterior standard deviations, and its relative variances.
-func (o offsets) addMoments(t *testing.T, r *run, exact *kalman) {
+func (o offsets) addMoments(t *testing.T, r *training, exact *kalman) {
 	mean, variance := moments(t, r)
 	for d := range mean {
 		v := exact.covariance.At(d, d)
@@ -149,8 +149,8 @@ func TestParticlesFollowKalman(t *testing.T) {
 				defer trainer.Close()
 				off := offsets{}
 				for seed := range uint64(runs) {
-					r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
-						Particles: 2000, BatchSize: 7, Epochs: 2, Seed: seed, Algorithm: OpenHorizon{Kernel: c.kernel}, Threshold: c.threshold, Resampler: c.resampler, Engine: engine, DType: dtype,
+					r, err := begun(trainer, OpenHorizon{Kernel: c.kernel}, dataset.Parts{Train: data}, Settings{
+						Particles: 2000, BatchSize: 7, Epochs: 2, Seed: seed, Threshold: c.threshold, Resampler: c.resampler, Engine: engine, DType: dtype,
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -170,13 +170,13 @@ func TestParticlesFollowKalman(t *testing.T) {
 						}
 						before := exact.logEvidence
 						exact.step(c.a, c.q, sd, bx, by)
-						if err := r.advance(context.Background()); err != nil {
+						if err := r.Step(context.Background()); err != nil {
 							t.Fatal(err)
 						}
 						off.add("log evidence", step, r.trace[step].LogEvidence-(exact.logEvidence-before))
 					}
 					off.addMoments(t, r, exact)
-					r.state.Close()
+					r.close()
 				}
 				off.check(t, c.limits)
 			})
@@ -185,7 +185,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 }
 
 // moments are the weighted mean and variance of each coordinate.
-func moments(t *testing.T, r *run) (mean, variance []float64) {
+func moments(t *testing.T, r *training) (mean, variance []float64) {
 	host, err := r.state.Host("phi", "log_weights")
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func moments(t *testing.T, r *run) (mean, variance []float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := r.bound.D
+	d := r.Bound.D
 	mean, variance = make([]float64, d), make([]float64, d)
 	for j, w := range logWeights {
 		for k := range d {
@@ -251,8 +251,8 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 			}
 			stationary.step(1, c.q, sd, bx, by)
 		}
-		result, err := Train(context.Background(), bayesianLine(sd), dataset.Parts{Train: data}, Settings{
-			Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed, Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}},
+		result, err := Fit(context.Background(), bayesianLine(sd), OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}}, dataset.Parts{Train: data}, Settings{
+			Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -288,17 +288,17 @@ func TestGradientOfStep(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		trainer := NewTrainer(model)
 		defer trainer.Close()
-		r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{Particles: 50, BatchSize: 4, Epochs: 1, Seed: 1, Engine: engine, DType: dtype, Threshold: .3})
+		r, err := begun(trainer, nil, dataset.Parts{Train: data}, Settings{Particles: 50, BatchSize: 4, Epochs: 1, Seed: 1, Engine: engine, DType: dtype, Threshold: .3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.state.Close()
+		defer r.close()
 		x, _ := r.data.Features.Apply(data.X)
 		y := r.data.Target.Apply(data.Y)
 		want := 0.0
 		for step := range r.steps {
 			psi := values(t, r, "psi")[0]
-			if err := r.advance(context.Background()); err != nil {
+			if err := r.Step(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			batch := r.batches.At(step)
@@ -320,7 +320,7 @@ func TestGradientOfStep(t *testing.T) {
 	})
 }
 
-func values(t *testing.T, r *run, name string) []float64 {
+func values(t *testing.T, r *training, name string) []float64 {
 	host, err := r.state.Host(name)
 	if err != nil {
 		t.Fatal(err)
@@ -336,8 +336,8 @@ func values(t *testing.T, r *run, name string) []float64 {
 func TestLearnsNoise(t *testing.T) {
 	data := linear(200)
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}, Stochastic: bayes.All()}
-	result, err := Train(context.Background(), model, dataset.Parts{Train: data}, Settings{
-		Particles: 500, BatchSize: 50, Epochs: 150, Seed: 3, Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
+	result, err := Fit(context.Background(), model, OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}}, dataset.Parts{Train: data}, Settings{
+		Particles: 500, BatchSize: 50, Epochs: 150, Seed: 3,
 	})
 	if err != nil {
 		t.Fatal(err)

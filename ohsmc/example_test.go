@@ -16,7 +16,7 @@ import (
 )
 
 // A partial network on the yacht data: train, save, load, predict.
-func ExampleTrain() {
+func ExampleFit() {
 	ctx := context.Background()
 	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
@@ -28,7 +28,7 @@ func ExampleTrain() {
 		Prior:      bayes.Normal{StdDev: 1},
 		Stochastic: bayes.Layers(3),
 	}
-	result, err := ohsmc.Train(ctx, model, parts, ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 5})
+	result, err := ohsmc.Fit(ctx, model, nil, parts, ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 5})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,17 +69,17 @@ func ExampleSample() {
 		Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.Layers(3),
 	}
-	trained, err := ohsmc.Train(ctx, model, parts, ohsmc.Settings{
-		Particles: 100, BatchSize: 10, Epochs: 1, Algorithm: ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2},
-	})
+	smc := ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2}
+	trained, err := ohsmc.Fit(ctx, model, smc, parts, ohsmc.Settings{Particles: 100, BatchSize: 10, Epochs: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
-	posterior, run, err := ohsmc.Sample(ctx, trained.Posterior, parts.Train, mcmc.HMC{Steps: 10}, mcmc.Settings{Chains: 4, Draws: 300, WarmUp: 200})
+	chainSettings := mcmc.Settings{Chains: 4, Draws: 300, WarmUp: 200}
+	sampled, err := ohsmc.Sample(ctx, trained.Posterior, mcmc.HMC{Steps: 10}, parts.Train, chainSettings)
 	if err != nil {
 		log.Fatal(err)
 	}
-	chains, err := diag.NewForPosterior(posterior)
+	chains, err := diag.NewForPosterior(sampled.Posterior)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -87,9 +87,9 @@ func ExampleSample() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(posterior.Particles(), "draws, all converged:", rHat < 1.05 && run.Status == mcmc.Completed)
+	fmt.Println(sampled.Posterior.Particles(), "draws,", sampled.Status, "and converged:", rHat < 1.05)
 	// Output:
-	// 1200 draws, all converged: true
+	// 1200 draws, completed and converged: true
 }
 
 // Guided proposals: Langevin steps whose size is adapted.
@@ -103,9 +103,9 @@ func ExampleGuided() {
 		Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.Layers(1),
 	}
-	result, err := ohsmc.Train(context.Background(), model, parts, ohsmc.Settings{
-		Particles: 100, BatchSize: 20, Epochs: 5, Algorithm: ohsmc.Guided{Proposal: ohsmc.Langevin{}, Adapt: .574},
-	})
+	guided := ohsmc.Guided{Proposal: ohsmc.Langevin{}, Adapt: .574}
+	settings := ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 5}
+	result, err := ohsmc.Fit(context.Background(), model, guided, parts, settings)
 	if err != nil {
 		log.Fatal(err)
 	}

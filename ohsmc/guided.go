@@ -8,15 +8,12 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/target"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // Guided is Algorithm 3 of Millard et al. 2025: open-horizon SMC whose particles move toward the current batch's posterior, and are weighed against
@@ -47,7 +44,27 @@ type Guided struct {
 	PerBatch bool
 }
 
-func (a Guided) prepared(*bayes.BoundModel) (Algorithm, error) {
+var (
+	_ Described  = Guided{}
+	_ Resampling = Guided{}
+)
+
+// Title implements Algorithm.
+func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
+
+// Resampling implements Resampling, as the paper has it.
+func (a Guided) Resampling() (float64, smc.Resampler) { return 0.5, smc.Multinomial }
+
+// Describe implements Described: it names the proposal's type.
+func (a Guided) Describe() any {
+	return map[string]any{
+		"proposal": typeAnd(a.Proposal), "step_size": a.StepSize, "adapt": a.Adapt, "precondition": a.Precondition,
+		"per_batch": a.PerBatch,
+	}
+}
+
+// Prepare implements Algorithm.
+func (a Guided) Prepare(*bayes.BoundModel) (Algorithm, error) {
 	if a.Proposal == nil {
 		a.Proposal = RandomWalk{}
 	}
@@ -55,131 +72,139 @@ func (a Guided) prepared(*bayes.BoundModel) (Algorithm, error) {
 		return nil, err
 	}
 	if h := a.StepSize.At(0); !(h > 0) || math.IsInf(h, 0) || !(a.StepSize.Decay >= 0) || a.StepSize.Every < 0 {
-		return nil, fmt.Errorf("ohsmc: Guided.StepSize is %+v: rate and decay must be positive and finite (0: the defaults, 0.01 and constant)", a.StepSize)
+		return nil, fmt.Errorf("ohsmc: Guided.StepSize is %+v: rate and decay must be positive and finite "+
+			"(0: the defaults, 0.01 and constant)", a.StepSize)
 	}
 	if !(a.Adapt >= 0 && a.Adapt < 1) {
-		return nil, fmt.Errorf("ohsmc: Guided.Adapt is %v: it must be a mean acceptance between 0 and 1 (0: no adaptation)", a.Adapt)
+		return nil, fmt.Errorf("ohsmc: Guided.Adapt is %v: it must be a mean acceptance between 0 and 1 (0: no adaptation)",
+			a.Adapt)
 	}
 	return a, nil
 }
 
-func (a Guided) resampling() (float64, smc.Resampler) { return 0.5, smc.Multinomial }
-
-func (a Guided) title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
-
-func (a Guided) describe() any {
-	return map[string]any{
-		"type": "Guided", "proposal": map[string]any{"type": fmt.Sprintf("%T", a.Proposal), "settings": a.Proposal},
-		"step_size": a.StepSize, "adapt": a.Adapt, "precondition": a.Precondition, "per_batch": a.PerBatch,
-	}
-}
-
-func (a Guided) horizon(s Settings, rows int) (dataset.Batches, int, error) { return epochs(s, rows) }
-
-func (a Guided) build(c *core, engine *compute.Engine) (stepper, error) {
-	g := &guided{Guided: a, core: c, posterior: c.target}
+// Compile implements Algorithm.
+func (a Guided) Compile(c *Core) (Stepper, error) {
+	g := &guided{Guided: a, Core: c, posterior: c.Target}
 	if a.PerBatch {
-		g.posterior = target.Full{Likelihood: c.target.Likelihood}
+		g.posterior = target.Full{Likelihood: c.Target.Likelihood}
 	}
-	data := []string{"train_x", "train_y"}
 	var err error
-	if g.start, err = compute.NewProgram(engine, "guided ohsmc start", append(c.kept(), data...), []string{"log_weights", "log_density"}, g.startStep); err != nil {
-		return nil, err
-	}
-	carried := append(c.carried(), "log_density", "log_step")
-	g.program, err = compute.NewProgram(engine, "guided ohsmc step", append(carried, data...), carried, g.compiled)
+	g.Stepper, err = NewStepper(c, Graphs{
+		Start: g.begin, Step: g.step, PerParticle: []string{logDensityName}, Common: []string{logStepName},
+		Inputs: func(step int) []float64 { return []float64{a.StepSize.At(step)} },
+	})
 	return g, err
 }
+
+// What a step carries beside a State.
+const (
+	logDensityName = "log_density" // [J]: log pi_t-1(phi_t-1; psi_t-2)
+	logStepName    = "log_step"    // scalar: log of the adapted step size
+)
 
 // guided is Guided bound to a model and data.
 type guided struct {
 	Guided
-	*core
-	posterior      target.Target
-	start, program *compute.Program
+	*Core
+	Stepper
+	posterior target.Target
 }
 
-// guidedState is what a step carries beside a state.
-type guidedState struct {
-	state
-	logDensity *Node // [J]: log pi_t-1(phi_t-1; psi_t-2)
-	logStep    *Node // scalar: log of the adapted step size
+// begin weighs particles from the prior by the first batch, w_0 = pi(phi_0; psi_0)/p(phi_0) (eq. 14).
+func (a *guided) begin(s State, batch target.Batch, _ random.Stream) (State, *Node) {
+	logLik := Mul(a.Target.LogLikelihood(s.Phi, s.Psi, batch), a.posterior.Scale(batch))
+	logWeights, logSum := smc.Normalise(logLik)
+	s.LogWeights = logWeights
+	s.Own = map[string]*Node{
+		logDensityName: Add(a.Bound.LogPrior(s.Phi), logLik),
+		logStepName:    Scalar(s.Phi.Graph(), s.Phi.DType(), math.Log(a.StepSize.At(0))),
+	}
+	return s, logSum
 }
 
-// step is one iteration of Algorithm 3. number counts from 1, rate is the learning rate and stepSize the schedule's step size, scalars.
-func (a *guided) step(s guidedState, batch target.Batch, rng random.Stream, number, rate, stepSize *Node) (guidedState, stepInfo) {
+// step is one iteration of Algorithm 3.
+func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 	// Resample if needed.
-	ancestors, logWeights, resampled := a.resample(s.logWeights, func() *Node { return a.Resampler.Resample(s.logWeights, rng.Named("resample")) })
-	phi, before := smc.Select(s.phi, ancestors), smc.Select(s.logDensity, ancestors)
+	ancestors, logWeights, resampled := a.Resample(s.LogWeights, now.RNG.Named("resample"))
+	phi, before := smc.Select(s.Phi, ancestors), smc.Select(s.Own[logDensityName], ancestors)
 
 	// Propagate, phi_t ~ q(. | phi_t-1; psi_t-1), toward the current batch.
-	current := target.At(a.posterior, s.psi, batch)
+	current := target.At(a.posterior, s.Psi, batch)
 	from := mcmc.State{Phi: phi}
-	alive := logWeights // but for particles whose move is rejected, as its gradient is not finite somewhere: they have no weight from here on
+	// A particle whose move is rejected, since its gradient is not finite somewhere, has no weight from here on.
+	alive := logWeights
 	switch {
 	case a.Proposal.NeedsGradient():
 		from.LogDensity, from.Gradient = current.Gradient(phi)
 		usable := LogicalAll(IsFinite(from.Gradient), 1)
-		from.Gradient = Where(BroadcastToDims(ExpandAxes(usable, 1), phi.Shape().Dimensions...), from.Gradient, ZerosLike(from.Gradient))
+		rows := BroadcastToDims(ExpandAxes(usable, 1), phi.Shape().Dimensions...)
+		from.Gradient = Where(rows, from.Gradient, ZerosLike(from.Gradient))
 		alive = compute.Only(usable, alive)
 	case a.Adapt > 0:
 		from.LogDensity = current.LogDensity(phi)
 	}
+	stepSize := now.Inputs[0]
 	if a.Adapt > 0 {
-		stepSize = Exp(s.logStep)
+		stepSize = Exp(s.Own[logStepName])
 	}
-	proposed := a.Proposal.Propose(rng.Named("propose"), from, current, stepSize, a.scale(s))
+	proposed := a.Proposal.Propose(now.RNG.Named("propose"), from, current, stepSize, a.scale(s))
 	if proposed.Lost != nil {
 		alive = compute.Only(Not(proposed.Lost), alive)
 	}
 
 	// Weigh by eq. 13, and normalise.
-	weighed, logDensity := a.weigh(s.psi, alive, before, proposed, batch)
+	weighed, logDensity := a.weigh(s.Psi, alive, before, proposed, batch)
 	next := s
-	next.logDensity = logDensity
+	next.Own = map[string]*Node{logDensityName: logDensity, logStepName: s.Own[logStepName]}
 	// Particles without a weight stay where they were, so that all coordinates are finite for ever.
-	next.phi = Where(BroadcastToDims(ExpandAxes(IsFinite(weighed.LogWeights), 1), phi.Shape().Dimensions...), proposed.Phi, phi)
-	next.logWeights, _ = smc.Normalise(weighed.LogWeights)
+	weighs := BroadcastToDims(ExpandAxes(IsFinite(weighed.LogWeights), 1), phi.Shape().Dimensions...)
+	next.Phi = Where(weighs, proposed.Phi, phi)
+	next.LogWeights, _ = smc.Normalise(weighed.LogWeights)
 
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
-	learnt, rejected := a.learn(next.state, weighed.Gradient, batch, number, rate)
-	next.state = learnt
+	next, rejected := a.Learn(next, weighed.Gradient, batch, now)
 
-	t := stepInfo{
-		logEvidence: weighed.LogSum, ess: smc.EffectiveSampleSize(next.logWeights), unique: smc.UniqueAncestors(ancestors, phi.DType()),
-		loss:      perRow(ReduceAllSum(Mul(Exp(next.logWeights), compute.Finite(weighed.LogLikelihood))), batch),
-		resampled: resampled, nonFinite: nonFinite(weighed.LogWeights), rejected: rejected, stepSize: stepSize,
+	t := StepInfo{
+		LogEvidence:     weighed.LogSum,
+		Loss:            perRow(ReduceAllSum(Mul(Exp(next.LogWeights), compute.Finite(weighed.LogLikelihood))), batch),
+		ESS:             smc.EffectiveSampleSize(next.LogWeights),
+		UniqueAncestors: smc.UniqueAncestors(ancestors, phi.DType()), Resampled: resampled,
+		NonFinite: nonFinite(weighed.LogWeights), GradientRejected: rejected, StepSize: stepSize,
 	}
 	if a.Adapt > 0 {
 		// The increments without the change of target from step to step are the ratios of Metropolis and Hastings.
 		logRatio := Sub(Add(Sub(weighed.LogWeights, logWeights), before), from.LogDensity)
 		probability := Exp(MinScalar(compute.Only(Not(IsNaN(logRatio)), logRatio), 0))
-		t.acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
-		gain := MulScalar(MaxScalar(Exp(MulScalar(Log(number), -0.6)), 0.02), 1/(a.Adapt*(1-a.Adapt)))
-		change := ClipScalar(Mul(gain, AddScalar(t.acceptance, -a.Adapt)), -1, 1)
-		next = a.unlessLost(IsFinite(weighed.LogSum), next, s)
-		next.logStep = Add(s.logStep, Where(IsFinite(weighed.LogSum), change, ConstAs(change, -1.0)))
+		t.Acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
+		gain := MulScalar(MaxScalar(Exp(MulScalar(Log(now.Number), -0.6)), 0.02), 1/(a.Adapt*(1-a.Adapt)))
+		change := ClipScalar(Mul(gain, AddScalar(t.Acceptance, -a.Adapt)), -1, 1)
+		left := IsFinite(weighed.LogSum)
+		next = keepIfDegenerate(left, next, s)
+		next.Own[logStepName] = Add(s.Own[logStepName], Where(left, change, ConstAs(change, -1.0)))
 	}
 	return next, t
 }
 
-// unlessLost is the next state, or the one before where no particle is left: adaptation then makes the step once more, and smaller.
-func (a *guided) unlessLost(left *Node, next, before guidedState) guidedState {
+// keepIfDegenerate is the next state, or the one before where no particle is left: adaptation then makes the step once
+// more, and smaller.
+func keepIfDegenerate(left *Node, next, before State) State {
 	keep := func(next, before *Node) *Node {
 		if next == nil {
 			return nil
 		}
 		return Where(BroadcastToDims(left, next.Shape().Dimensions...), next, before)
 	}
-	next.phi, next.logWeights, next.logDensity = keep(next.phi, before.phi), keep(next.logWeights, before.logWeights), keep(next.logDensity, before.logDensity)
-	next.psi = keep(next.psi, before.psi)
-	next.moments.Mean, next.moments.Square = keep(next.moments.Mean, before.moments.Mean), keep(next.moments.Square, before.moments.Square)
+	next.Phi, next.LogWeights = keep(next.Phi, before.Phi), keep(next.LogWeights, before.LogWeights)
+	next.Own[logDensityName] = keep(next.Own[logDensityName], before.Own[logDensityName])
+	next.Psi = keep(next.Psi, before.Psi)
+	next.Moments.Mean = keep(next.Moments.Mean, before.Moments.Mean)
+	next.Moments.Square = keep(next.Moments.Square, before.Moments.Square)
 	return next
 }
 
 // weigh gives the proposed particles their weights, the gradient with respect to psi under these, and log pi_t(phi_t; psi_t-1), [J].
 func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch target.Batch) (target.Reweighted, *Node) {
-	prior := a.bound.LogPrior(proposed.Phi)
+	prior := a.Bound.LogPrior(proposed.Phi)
 	power := a.posterior.Scale(batch)
 	weighing := target.Potential{Gradient: proposed.NeedsGradient}
 	var ofPrior *Node
@@ -198,78 +223,28 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch t
 		}
 		return Add(factor, proposed.LogRatio(e, gradient))
 	}
-	weighed := a.target.Reweight(proposed.Phi, psi, logWeights, batch, weighing)
+	weighed := a.Target.Reweight(proposed.Phi, psi, logWeights, batch, weighing)
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))
 }
 
 // scale is what step sizes are in units of, [D]; nil: 1.
-func (a *guided) scale(s guidedState) *Node {
+func (a *guided) scale(s State) *Node {
 	if !a.Precondition {
 		return nil
 	}
-	return weightedStdDev(s.phi, s.logWeights)
+	return weightedStdDev(s.Phi, s.LogWeights)
 }
 
-// compiled is step over the named state.
-func (a *guided) compiled(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	scalars := inputs[1]
-	dtype := s["phi"].DType()
-	number := element(scalars, 0)
-	as := func(i int) *Node { return ConvertDType(element(scalars, i), dtype) }
-	batch := a.gather(s, inputs[0], element(scalars, 2))
-	current := guidedState{state: stateOf(s), logDensity: s["log_density"], logStep: s["log_step"]}
-	next, outcome := a.step(current, batch, random.FromSeed(inputs[2]).At(ConvertDType(number, dtypes.Uint32)), as(0), as(1), as(3))
-	nodes := next.nodes()
-	nodes["log_density"], nodes["log_step"] = next.logDensity, next.logStep
-	return nodes, outcome.record()
-}
-
-// startStep weighs particles from the prior by the first batch, w_0 = pi(phi_0; psi_0)/p(phi_0) (eq. 14). The record is the log of the weights' sum.
-func (a *guided) startStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	batch := a.gather(s, inputs[0], element(inputs[1], 0))
-	logLik := Mul(a.target.LogLikelihood(s["phi"], s["psi"], batch), a.posterior.Scale(batch))
-	logWeights, logSum := smc.Normalise(logLik)
-	return compute.Nodes{"log_weights": logWeights, "log_density": Add(a.bound.LogPrior(s["phi"]), logLik)}, Reshape(logSum, 1)
-}
-
-func (a *guided) begin(r *run) error {
-	batch := r.batches.At(0)
-	record, err := a.start.Run(r.state, batch.Rows, []float64{float64(batch.Count)})
-	if err != nil {
-		return err
-	}
-	if math.IsInf(record[0], -1) {
-		return fmt.Errorf("%w: none of the %d particles from the prior has a finite log-likelihood of the first batch: check the data for outliers", smc.ErrZeroWeights, a.Particles)
-	}
-	first := math.Log(a.StepSize.At(0))
-	if a.DType == compute.Float64 {
-		r.state.Set("log_step", tensors.FromScalar(first))
-	} else {
-		r.state.Set("log_step", tensors.FromScalar(float32(first)))
-	}
-	return nil
-}
-
-func (a *guided) advance(_ context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
-	scalars := []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count), a.StepSize.At(r.step)}
-	for tries := 1; ; tries++ {
-		values, err := a.program.Run(r.state, batch.Rows, scalars, random.SeedWords(r.Seed))
-		if err != nil {
-			return StepRecord{}, err
-		}
-		record := recordOf(values)
-		if a.Adapt == 0 || !math.IsInf(record.LogEvidence, -1) || tries == maxTries {
-			return record, nil
-		}
-	}
-}
-
-func (a *guided) sharded() []string { return []string{"log_density"} }
-
-// maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size smaller by e.
+// maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size smaller
+// by e.
 const maxTries = 30
 
-func (a *guided) close() {
-	a.start.Close()
-	a.program.Close()
+// Advance implements Stepper.
+func (a *guided) Advance(ctx context.Context, s *Session) (StepRecord, error) {
+	for tries := 1; ; tries++ {
+		record, err := a.Stepper.Advance(ctx, s)
+		if err != nil || a.Adapt == 0 || !math.IsInf(record.LogEvidence, -1) || tries == maxTries {
+			return record, err
+		}
+	}
 }

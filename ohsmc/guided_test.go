@@ -72,15 +72,15 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 				off := offsets{}
 				var steps []float64
 				for seed := range uint64(runs) {
-					r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
-						Particles: 1000, BatchSize: 30, Epochs: 25, Seed: seed, Algorithm: c.algorithm, Threshold: .9, Engine: engine, DType: dtype, Chunk: c.chunk,
+					r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
+						Particles: 1000, BatchSize: 30, Epochs: 25, Seed: seed, Threshold: .9, Engine: engine, DType: dtype, Chunk: c.chunk,
 					})
 					if err != nil {
 						t.Fatal(err)
 					}
 					ratios := 0.0
 					for range r.steps {
-						if err := r.advance(context.Background()); err != nil {
+						if err := r.Step(context.Background()); err != nil {
 							t.Fatal(err)
 						}
 						ratios += r.trace[len(r.trace)-1].LogEvidence
@@ -88,7 +88,7 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 					steps = append(steps, r.trace[len(r.trace)-1].StepSize)
 					off.addMoments(t, r, exact)
 					off.add("log constant", 0, ratios)
-					r.state.Close()
+					r.close()
 				}
 				off.check(t, c.limit)
 				if first := c.algorithm.StepSize.At(0); c.algorithm.Adapt > 0 && (floats.Min(steps) == first || floats.Max(steps) > 5 || floats.Min(steps) < .01) {
@@ -117,8 +117,8 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 			defer trainer.Close()
 			now, earlier, later := offsets{}, offsets{}, offsets{}
 			for seed := range uint64(runs) {
-				r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
-					Particles: 2000, BatchSize: 30, Epochs: 12, Seed: seed, Algorithm: c.algorithm, Threshold: .9, Engine: computetest.Go(t), DType: compute.Float64,
+				r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
+					Particles: 2000, BatchSize: 30, Epochs: 12, Seed: seed, Threshold: .9, Engine: computetest.Go(t), DType: compute.Float64,
 					Optimiser: optim.Adam{Schedule: optim.Constant(.1)},
 				})
 				if err != nil {
@@ -128,7 +128,7 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 				var path []*kalman // the posterior at psi before each step, and after the last
 				for range r.steps {
 					path = append(path, at())
-					if err := r.advance(context.Background()); err != nil {
+					if err := r.Step(context.Background()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -139,7 +139,7 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 				earlier.addMoments(t, r, path[len(path)-3])
 				now.addMoments(t, r, path[len(path)-2])
 				later.addMoments(t, r, path[len(path)-1])
-				r.state.Close()
+				r.close()
 			}
 			now.check(t, c.limit)
 			for name, wrong := range map[string]offsets{"after the last step": later, "before the last but one": earlier} {
@@ -163,8 +163,8 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 func TestReversalKeepsWeights(t *testing.T) {
 	left := map[string]float64{}
 	for name, proposal := range map[string]Proposal{"exact": Langevin{}, "paper": Langevin{PaperForm: true}, "walk": RandomWalk{}, "hmc": HMC{Steps: 4}} {
-		result, err := Train(t.Context(), bayesianLine(3), dataset.Parts{Train: linear(30)}, Settings{
-			Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1, Engine: computetest.Go(t), Algorithm: Guided{Proposal: proposal, StepSize: optim.Constant(.2)},
+		result, err := Fit(t.Context(), bayesianLine(3), Guided{Proposal: proposal, StepSize: optim.Constant(.2)}, dataset.Parts{Train: linear(30)}, Settings{
+			Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1, Engine: computetest.Go(t),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -185,8 +185,8 @@ func TestAdaptedStepSize(t *testing.T) {
 		proposal Proposal
 		accept   float64
 	}{{RandomWalk{}, .4}, {Langevin{}, .7}, {HMC{Steps: 3}, .8}} {
-		result, err := Train(t.Context(), bayesianLine(.5), dataset.Parts{Train: linear(30)}, Settings{
-			Particles: 500, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t), Algorithm: Guided{Proposal: c.proposal, Adapt: c.accept, Precondition: true},
+		result, err := Fit(t.Context(), bayesianLine(.5), Guided{Proposal: c.proposal, Adapt: c.accept, Precondition: true}, dataset.Parts{Train: linear(30)}, Settings{
+			Particles: 500, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -203,8 +203,8 @@ func TestAdaptedStepSize(t *testing.T) {
 
 // Where no particle has a finite likelihood the run ends before its first step, and says so.
 func TestGuidedWithoutLikelihood(t *testing.T) {
-	result, err := Train(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()},
-		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Engine: computetest.Go(t), Algorithm: Guided{Proposal: Langevin{}, StepSize: optim.Constant(1e-3)}})
+	result, err := Fit(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()}, Guided{Proposal: Langevin{}, StepSize: optim.Constant(1e-3)},
+		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Engine: computetest.Go(t)})
 	if err == nil {
 		t.Fatalf("particles at 1e25 in float32 ran: %+v", result.Trace)
 	}
@@ -215,13 +215,14 @@ func TestGuidedWithoutLikelihood(t *testing.T) {
 
 // Where all trajectories diverge, a fixed step size is an error that says so, and an adapted one shrinks until they do not.
 func TestDivergentProposals(t *testing.T) {
-	settings := Settings{Particles: 100, BatchSize: 30, Epochs: 60, Engine: computetest.Go(t), Algorithm: Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50)}}
-	_, err := Train(t.Context(), bayesianLine(.5), dataset.Parts{Train: linear(30)}, settings)
+	settings := Settings{Particles: 100, BatchSize: 30, Epochs: 60, Engine: computetest.Go(t)}
+	algorithm := Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50)}
+	_, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
 	if !errors.Is(err, smc.ErrZeroWeights) || !strings.Contains(err.Error(), "step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
 		t.Errorf("step size 50: %v", err)
 	}
-	settings.Algorithm = Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50), Adapt: .65}
-	result, err := Train(t.Context(), bayesianLine(.5), dataset.Parts{Train: linear(30)}, settings)
+	algorithm.Adapt = .65
+	result, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +247,7 @@ func TestGuidedSettings(t *testing.T) {
 		{OpenHorizon{Poisson: &Poisson{}}, "Rate is 0"},
 		{OpenHorizon{Poisson: &Poisson{Rate: 3, LogConstant: nan}}, "LogConstant is NaN"},
 	} {
-		_, err := Train(t.Context(), bayesianLine(1), dataset.Parts{Train: linear(10)}, Settings{Algorithm: c.algorithm})
+		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, dataset.Parts{Train: linear(10)}, Settings{})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", fmt.Sprintf("%+v", c.algorithm), err)
 		}

@@ -88,18 +88,18 @@ func TestSomeAreNotFinite(t *testing.T) {
 				}
 				trainer := NewTrainer(network.model())
 				defer trainer.Close()
-				r, err := trainer.newRun(dataset.Parts{Train: data}, Settings{
-					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Algorithm: algorithm, Threshold: 1e-9, Engine: engine, DType: compute.Float64, Chunk: c.chunk,
+				r, err := begun(trainer, algorithm, dataset.Parts{Train: data}, Settings{
+					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Threshold: 1e-9, Engine: engine, DType: compute.Float64, Chunk: c.chunk,
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer r.state.Close()
+				defer r.close()
 				if given != nil {
 					r.state.Set("log_weights", compute.Floats(compute.Float64, given, particles))
 				}
 				from, began = values(t, r, "phi"), values(t, r, "log_weights")
-				if err := r.advance(context.Background()); err != nil {
+				if err := r.Step(context.Background()); err != nil {
 					t.Fatal(err)
 				}
 				record = r.trace[0]
@@ -144,8 +144,8 @@ func TestSomeAreNotFinite(t *testing.T) {
 	}
 
 	// Nor do particles without a weight disturb later steps, or the scales that are taken from all of them.
-	result, err := Train(t.Context(), holed{broken: true}.model(), dataset.Parts{Train: data}, Settings{
-		Particles: particles, BatchSize: 6, Epochs: 30, Algorithm: Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3), Precondition: true}, Engine: engine,
+	result, err := Fit(t.Context(), holed{broken: true}.model(), Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3), Precondition: true}, dataset.Parts{Train: data}, Settings{
+		Particles: particles, BatchSize: 6, Epochs: 30, Engine: engine,
 	})
 	if err != nil {
 		t.Fatal(err)

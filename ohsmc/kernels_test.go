@@ -43,18 +43,16 @@ func TestWrongKernels(t *testing.T) {
 		{SMC{Kernel: mcmc.ULA{StepSize: .1}}, []string{"SMC.Kernel is mcmc.ULA", "invariant"}},
 		{SMC{Kernel: silent{mcmc.MALA{StepSize: .1}}}, []string{"SMC.Kernel is ohsmc.silent", "mcmc.Exact"}},
 	} {
-		settings.Algorithm = c.algorithm
-		_, err := Train(t.Context(), bayesianLine(1), data, settings)
+		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, data, settings)
 		says(err, c.says...)
 	}
 
-	settings.Algorithm = nil
-	trained, err := Train(t.Context(), bayesianLine(1), data, settings)
+	trained, err := Fit(t.Context(), bayesianLine(1), nil, data, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalk{}, mcmc.OrnsteinUhlenbeck{}, mcmc.ULA{StepSize: .1}, silent{mcmc.MALA{}}} {
-		_, _, err := Sample(t.Context(), trained.Posterior, data.Train, kernel, mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5})
+		_, err := Sample(t.Context(), trained.Posterior, kernel, data.Train, mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5})
 		says(err, fmt.Sprintf("the kernel is %T", kernel), "exact", "mcmc.NUTS")
 	}
 }

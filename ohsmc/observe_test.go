@@ -32,7 +32,7 @@ func TestObserve(t *testing.T) {
 		}
 		return value[0]
 	}
-	plain, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, settings)
+	plain, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestObserve(t *testing.T) {
 			steps, last = append(steps, step), psi(now)
 			return nil
 		}
-		result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, settings)
+		result, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,11 +54,11 @@ func TestObserve(t *testing.T) {
 	}
 	fault := errors.New("disk full")
 	settings.Observe = func(int, *bayes.Posterior) error { return fault }
-	if _, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, settings); !errors.Is(err, fault) {
+	if _, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings); !errors.Is(err, fault) {
 		t.Errorf("error %v, want the observer's", err)
 	}
 	settings.ObserveEvery = -1
-	if _, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, settings); err == nil || !strings.Contains(err.Error(), "ObserveEvery") {
+	if _, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings); err == nil || !strings.Contains(err.Error(), "ObserveEvery") {
 		t.Errorf("error %v, want one that names ObserveEvery", err)
 	}
 }

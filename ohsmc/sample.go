@@ -1,8 +1,10 @@
 package ohsmc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"gobnn/bayes"
@@ -13,67 +15,122 @@ import (
 	"gobnn/bayes/target"
 )
 
-// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at the trained one: SGSMC-HMC of Zhao
-// et al. 2024 where the kernel is mcmc.HMC and psi is SMC's. It repairs what training leaves open: OpenHorizon's and Guided's particles remember the last
-// batches, SMC's know a sub-dataset only. Chains begin at the trained particles, drawn by their weights. The result's particles are all chains' draws,
-// chain after chain, with equal weights; look at the mcmc.Result, and at package diag, before they are believed.
-func Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, kernel mcmc.Kernel, settings mcmc.Settings) (*bayes.Posterior, *mcmc.Result, error) {
+// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at the
+// trained one: SGSMC-HMC of Zhao et al. 2024 where the kernel is mcmc.HMC and psi is SMC's. It repairs what training leaves
+// open: OpenHorizon's and Guided's particles remember the last batches, SMC's know a sub-dataset only. Chains begin at the
+// trained particles, drawn by their weights. The posterior's particles are all chains' draws, chain after chain, with equal
+// weights; look at Result.Chains, and at package diag, before they are believed.
+//
+// Status and error are as of mcmc.Sample; but where not all chains had a draw there is no posterior, and no result.
+func Sample(
+	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
+) (*Result, error) {
+	if trained == nil {
+		return nil, errors.New("ohsmc: Sample needs a trained posterior: it is nil")
+	}
 	trainer := NewTrainer(trained.Model())
 	defer trainer.Close()
-	return trainer.Sample(ctx, trained, data, kernel, settings)
+	return trainer.Sample(ctx, trained, kernel, data, settings)
 }
 
-// Sample is the function Sample for posteriors of the trainer's model: chains of one kernel, on data of one size, are compiled only once.
-func (t *Trainer) Sample(ctx context.Context, trained *bayes.Posterior, data *dataset.Dataset, kernel mcmc.Kernel, settings mcmc.Settings) (*bayes.Posterior, *mcmc.Result, error) {
+// chainsKind is what the chains of a sampler depend on, beside what it compiles anew for.
+type chainsKind struct {
+	model, kernel         string
+	rows, inputs, outputs int
+}
+
+// Sample is the function Sample for posteriors of the trainer's model: chains of one kernel, on data of one size, are
+// compiled only once.
+func (t *Trainer) Sample(
+	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
+) (*Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	joined, err := fit.Of("ohsmc", trained, data)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if kernel != nil && !mcmc.LeavesInvariant(kernel) {
-		return nil, nil, fmt.Errorf("ohsmc: the kernel is %T, which does not leave the posterior invariant, or does not say so (mcmc.Exact), "+
-			"but these draws are to be exact: take one that accepts or rejects, such as mcmc.NUTS{}; mcmc.Sample takes any", kernel)
+	if kernel == nil {
+		return nil, errors.New("ohsmc: Sample has no kernel: take mcmc.NUTS{}, or mcmc.HMC{Steps: 10}")
 	}
-	if settings.DType == 0 {
-		settings.DType = compute.Float32
+	if !mcmc.LeavesInvariant(kernel) {
+		return nil, fmt.Errorf("ohsmc: the kernel is %T, which does not leave the posterior invariant, or does not say so "+
+			"(mcmc.Exact), but these draws are to be exact: take one that accepts or rejects, such as mcmc.NUTS{}; mcmc.Sample "+
+			"takes any", kernel)
 	}
-	if settings.Chains == 0 {
-		settings.Chains = 4
-	}
-	if settings.Engine == nil {
-		settings.Engine = trained.Engine()
-	}
+	settings.DType = cmp.Or(settings.DType, compute.Float32)
+	settings.Chains = cmp.Or(settings.Chains, 4)
+	settings.Engine = cmp.Or(settings.Engine, trained.Engine())
 	problem, err := fixedPsi(joined, settings)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	sampler, err := t.sampler(joined.Bound, problem, kernel, data.Rows())
+	model, err := json.Marshal(joined.Bound.Model)
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("ohsmc: the model cannot be written as JSON: %w", err)
 	}
-	result, err := sampler.Sample(ctx, settings)
+	if _, err := json.Marshal(kernel); err != nil {
+		return nil, fmt.Errorf("ohsmc: the settings of %T cannot be written as JSON: %w", kernel, err)
+	}
+	kind := chainsKind{
+		model: string(model), kernel: fmt.Sprintf("%#v", kernel),
+		rows: data.Rows(), inputs: joined.Bound.Inputs, outputs: joined.Bound.Outputs,
+	}
+	sampler, giveBack, err := t.samplers.Take(kind, func() (*mcmc.Sampler, error) { return &mcmc.Sampler{Kernel: kernel}, nil })
 	if err != nil {
-		return nil, nil, fmt.Errorf("ohsmc: %w", err)
+		return nil, err
 	}
-	if result.Draws.PerChain == 0 {
-		return nil, result, fmt.Errorf("ohsmc: cancelled before all chains had a draw: %w", context.Cause(ctx))
+	defer giveBack()
+	sampler.Problem = problem
+	chains, stopped := sampler.Sample(ctx, settings)
+	if stopped != nil {
+		stopped = fmt.Errorf("ohsmc: %w", stopped)
 	}
-	phi := result.Draws.Tensor()
-	draws := bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: settings.Chains}
-	if joined.Bound.W > 0 {
-		draws.Psi = problem.Data["psi"]
+	if chains == nil {
+		return nil, stopped
+	}
+	if chains.Draws.PerChain == 0 {
+		return nil, fmt.Errorf("ohsmc: ended before all chains had a draw: %w", errors.Join(stopped, context.Cause(ctx)))
+	}
+	result, err := ofChains(joined, kernel, chains, problem, settings)
+	return result, errors.Join(stopped, err)
+}
+
+// ofChains makes a result of chains at fixed psi.
+func ofChains(
+	data *fit.Data, kernel mcmc.Kernel, chains *mcmc.Result, problem mcmc.Problem, settings mcmc.Settings,
+) (*Result, error) {
+	phi := chains.Draws.Tensor()
+	draws := bayes.Draws{
+		Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: settings.Chains,
+	}
+	if data.Bound.W > 0 {
+		draws.Psi = problem.Data[psiName]
 	}
 	record, err := json.Marshal(map[string]any{
-		"kernel": kernel, "chains": settings.Chains, "draws": result.Draws.PerChain, "tuned": result.Tuned,
+		"kernel": kernel, "chains": settings.Chains, "draws": chains.Draws.PerChain, "tuned": chains.Tuned,
 	})
 	if err != nil {
-		return nil, result, fmt.Errorf("ohsmc: the kernel's settings: %w", err)
+		return nil, fmt.Errorf("ohsmc: the kernel's settings: %w", err)
 	}
-	posterior, err := joined.Posterior(draws, bayes.Provenance{
-		Algorithm: fmt.Sprintf("ohsmc: %T at fixed psi", kernel), Status: string(result.Status), Seed: settings.Seed, Settings: record,
+	posterior, err := data.Posterior(draws, bayes.Provenance{
+		Algorithm: fmt.Sprintf("ohsmc: %T at fixed psi", kernel), Status: string(chains.Status), Seed: settings.Seed,
+		Settings: record,
 	}, settings.Engine)
-	return posterior, result, err
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Chains: chains}
+	result.Posterior, result.Status, result.Elapsed = posterior, chains.Status, chains.Elapsed
+	diverged, transitions := 0, 0
+	for _, c := range chains.Chains {
+		diverged, transitions = diverged+c.Divergences, transitions+c.Transitions
+	}
+	if diverged > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; "+
+			"take a smaller step size", diverged, transitions))
+	}
+	return result, nil
 }
 
 // fixedPsi is the posterior at the trained psi, whose chains begin at the trained particles.
@@ -92,13 +149,4 @@ func fixedPsi(data *fit.Data, settings mcmc.Settings) (mcmc.Problem, error) {
 	}
 	problem.Start = start
 	return problem, nil
-}
-
-// sampler is one that has compiled the chains of this kind before, or a new one.
-func (t *Trainer) sampler(bound *bayes.BoundModel, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*mcmc.Sampler, error) {
-	model, err := json.Marshal(bound.Model)
-	if err != nil {
-		return nil, fmt.Errorf("ohsmc: the model: %w", err)
-	}
-	return t.samplers.For(fmt.Sprintf("%s, %d rows, %d features, %d outputs", model, rows, bound.Inputs, bound.Outputs), problem, kernel), nil
 }

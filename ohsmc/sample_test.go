@@ -31,8 +31,8 @@ func TestSampleAtFixedPsi(t *testing.T) {
 		data.Y[i] += 3
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		trained, err := Train(t.Context(), model, dataset.Parts{Train: data}, Settings{
-			Particles: 200, BatchSize: 8, Epochs: 4, DType: dtype, Engine: engine, Algorithm: SMC{Moves: 2},
+		trained, err := Fit(t.Context(), model, SMC{Moves: 2}, dataset.Parts{Train: data}, Settings{
+			Particles: 200, BatchSize: 8, Epochs: 4, DType: dtype, Engine: engine,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -58,17 +58,17 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			if _, nuts := kernel.(mcmc.NUTS); nuts && engine.IsXLA() {
 				continue // it would only compile: package mcmc tests both there
 			}
-			posterior, run, err := Sample(t.Context(), trained.Posterior, data, kernel, mcmc.Settings{Chains: 8, Draws: 500, WarmUp: 300, DType: dtype, Engine: engine})
+			result, err := Sample(t.Context(), trained.Posterior, kernel, data, mcmc.Settings{Chains: 8, Draws: 500, WarmUp: 300, DType: dtype, Engine: engine})
 			if err != nil {
 				t.Fatal(err)
 			}
-			chains, err := diag.NewForPosterior(posterior)
+			chains, err := diag.NewForPosterior(result.Posterior)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for k := range 2 {
 				var all []float64
-				for _, chain := range run.Draws.Coordinate(k) {
+				for _, chain := range result.Chains.Draws.Coordinate(k) {
 					all = append(all, chain...)
 				}
 				m, s := stat.MeanStdDev(all, nil)
@@ -88,6 +88,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 					t.Errorf("%T: standard deviation of weight %d is %.4f +- %.4f, want %.4f", kernel, k, s, sdErr, wantS)
 				}
 			}
+			posterior := result.Posterior
 			from := posterior.Provenance()
 			if !strings.Contains(from.Algorithm, "fixed psi") || from.Before == nil || posterior.Particles() != 4000 || posterior.Chains() != 8 {
 				t.Errorf("provenance %+v of %d particles of %d chains", from, posterior.Particles(), posterior.Chains())
@@ -97,7 +98,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 }
 
 func TestSampleErrors(t *testing.T) {
-	trained, err := Train(t.Context(), bayesianLine(1), dataset.Parts{Train: linear(20)}, Settings{Particles: 10, BatchSize: 10, Epochs: 1, Engine: computetest.Go(t)})
+	trained, err := Fit(t.Context(), bayesianLine(1), nil, dataset.Parts{Train: linear(20)}, Settings{Particles: 10, BatchSize: 10, Epochs: 1, Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestSampleErrors(t *testing.T) {
 		{linear(20), nil, "no kernel"},
 		{linear(20), mcmc.HMC{StepSize: -1}, "-1"},
 	} {
-		if _, _, err := Sample(t.Context(), trained.Posterior, c.data, c.kernel, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Sample(t.Context(), trained.Posterior, c.kernel, c.data, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, %T: %v", c.data, c.kernel, err)
 		}
 	}
@@ -132,24 +133,24 @@ func TestTrainerSamples(t *testing.T) {
 	defer trainer.Close()
 	kernel := mcmc.HMC{StepSize: .05, Steps: 3}
 	for seed := range uint64(3) {
-		trained, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{Particles: 20, BatchSize: 10, Epochs: 2, Seed: seed, Engine: engine})
+		trained, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, Settings{Particles: 20, BatchSize: 10, Epochs: 2, Seed: seed, Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
 		settings := mcmc.Settings{Chains: 2, Draws: 5, WarmUp: mcmc.NoWarmUp, Seed: seed, Engine: engine}
-		_, got, err := trainer.Sample(t.Context(), trained.Posterior, data, kernel, settings)
+		got, err := trainer.Sample(t.Context(), trained.Posterior, kernel, data, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, want, err := Sample(t.Context(), trained.Posterior, data, kernel, settings)
+		want, err := Sample(t.Context(), trained.Posterior, kernel, data, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got.Draws.At(1, 4), want.Draws.At(1, 4)) {
-			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Draws.At(1, 4), want.Draws.At(1, 4))
+		if !slices.Equal(got.Chains.Draws.At(1, 4), want.Chains.Draws.At(1, 4)) {
+			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Chains.Draws.At(1, 4), want.Chains.Draws.At(1, 4))
 		}
 	}
-	if trainer.samplers.Len() != 1 {
-		t.Errorf("the trainer has compiled %d kinds of chains, want 1", trainer.samplers.Len())
+	if trainer.samplers.Made() != 1 {
+		t.Errorf("the trainer has compiled %d kinds of chains, want 1", trainer.samplers.Made())
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/target"
@@ -39,7 +38,8 @@ type SMC struct {
 	Precondition bool
 }
 
-func (a SMC) prepared(bound *bayes.BoundModel) (Algorithm, error) {
+// Prepare implements Algorithm.
+func (a SMC) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 	if a.Kernel == nil {
 		a.Kernel = mcmc.RandomWalkMetropolis{StepSize: 0.2}
 	}
@@ -53,31 +53,36 @@ func (a SMC) prepared(bound *bayes.BoundModel) (Algorithm, error) {
 		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant, or does not say so (mcmc.Exact): take one that "+
 			"accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
 	}
-	if err := mcmc.Check(a.Kernel, bound.D, false); err != nil {
+	if err := mcmc.Check(a.Kernel, model.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
 	return a, nil
 }
 
-func (a SMC) resampling() (float64, smc.Resampler) { return 0.5, smc.Stratified }
-
-func (a SMC) title() string {
+// Title implements Algorithm.
+func (a SMC) Title() string {
 	return "SMC on sub-datasets (Zhao et al. 2024, Algorithm 2; Algorithm 1 where they are all rows)"
 }
 
-func (a SMC) describe() any {
-	return map[string]any{
-		"type": "SMC", "kernel": map[string]any{"type": fmt.Sprintf("%T", a.Kernel), "settings": a.Kernel}, "moves": a.Moves, "precondition": a.Precondition,
-	}
+// Describe implements Described: it names the kernel's type.
+func (a SMC) Describe() any {
+	return map[string]any{"kernel": typeAnd(a.Kernel), "moves": a.Moves, "precondition": a.Precondition}
 }
 
-func (a SMC) horizon(s Settings, rows int) (dataset.Batches, int, error) { return epochs(s, rows) }
+// Evidence implements Evidence: that of the last step where its batch is all rows, at the psi before it.
+func (a SMC) Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence {
+	if len(trace) == 0 || s.BatchSize != rows {
+		return bayes.Evidence{Value: nan, StdErr: nan}
+	}
+	last := trace[len(trace)-1]
+	return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
+}
 
 // sequence is SMC bound to a model and data: the compiled parts of a pass through one batch. The particles on their way are the entries moving/... of
 // the state, so that phi and log_weights are always those of a finished step.
 type ibis struct {
 	SMC
-	*core
+	*Core
 	own      []string // names of the kernel's own state
 	multiple bool     // a transition may take several moves
 
@@ -99,13 +104,15 @@ const (
 	batchY           = "moving/y"           // [M]
 )
 
-func (a SMC) build(c *core, engine *compute.Engine) (stepper, error) {
-	s := &ibis{SMC: a, core: c}
+// Compile implements Algorithm.
+func (a SMC) Compile(c *Core) (Stepper, error) {
+	engine := c.Engine
+	s := &ibis{SMC: a, Core: c}
 	if err := compute.Try(func() { s.probe(engine) }); err != nil {
 		return nil, fmt.Errorf("ohsmc: building a move of %T: %w", a.Kernel, err)
 	}
 	var shared []string
-	if c.bound.W > 0 {
+	if c.Bound.W > 0 {
 		shared = []string{"psi"}
 	}
 	weights := []string{movingPhi, movingWeights, movingDensity, movingEve, movingScale}
@@ -141,7 +148,8 @@ func (a SMC) build(c *core, engine *compute.Engine) (stepper, error) {
 	return s, nil
 }
 
-func (s *ibis) close() {
+// Close implements Stepper.
+func (s *ibis) Close() {
 	for _, p := range []*compute.Program{s.start, s.restart, s.move, s.weigh, s.finish} {
 		p.Close()
 	}
@@ -151,7 +159,7 @@ func (s *ibis) close() {
 func (s *ibis) probe(engine *compute.Engine) {
 	g := NewGraph(engine.Backend(), "ohsmc probe")
 	defer g.Finalize()
-	phi := Zeros(g, shapes.Make(s.DType, s.Particles, s.bound.D))
+	phi := Zeros(g, shapes.Make(s.DType, s.Particles, s.Bound.D))
 	flat := mcmc.Density(func(phi *Node) *Node { return ReduceSum(phi, 1) })
 	rng := random.New(g, 0)
 	state := mcmc.Start(s.Kernel, rng, phi, flat)
@@ -183,14 +191,15 @@ func (s *ibis) carriesDensity() bool {
 // first is the posterior of the batch's first n rows, n a scalar.
 func (s *ibis) first(nodes compute.Nodes, n *Node) mcmc.Target {
 	batch := target.Batch{Features: nodes[batchFeatures], Y: nodes[batchY], Count: ConvertDType(n, s.DType)}
-	return target.At(target.Full{Likelihood: s.target.Likelihood}, nodes["psi"], batch)
+	return target.At(target.Full{Likelihood: s.Target.Likelihood}, nodes["psi"], batch)
 }
 
-// advance is one iteration of Algorithm 1 or 2.
-func (s *ibis) advance(ctx context.Context, r *run, batch dataset.Batch) (StepRecord, error) {
+// Advance is one iteration of Algorithm 1 or 2.
+func (s *ibis) Advance(ctx context.Context, r *Session) (StepRecord, error) {
+	batch := r.Batch()
 	seed := random.SeedWords(r.Seed)
-	number := uint32(r.step + 1)
-	if _, err := s.start.Run(r.state, batch.Rows, number, seed); err != nil {
+	number := uint32(r.Step + 1)
+	if _, err := s.start.Run(r.State, batch.Rows, number, seed); err != nil {
 		return StepRecord{}, err
 	}
 	record := StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, LogConstant: nan}
@@ -201,7 +210,7 @@ func (s *ibis) advance(ctx context.Context, r *run, batch dataset.Batch) (StepRe
 		}
 		// Move by a kernel that leaves p(phi | y_1:n-1; psi) invariant.
 		if !s.carriesDensity() {
-			if _, err := s.restart.Run(r.state, float64(n-1), []uint32{number, uint32(n)}, seed); err != nil {
+			if _, err := s.restart.Run(r.State, float64(n-1), []uint32{number, uint32(n)}, seed); err != nil {
 				return StepRecord{}, err
 			}
 		}
@@ -217,7 +226,7 @@ func (s *ibis) advance(ctx context.Context, r *run, batch dataset.Batch) (StepRe
 		if n == batch.Count {
 			last = 1
 		}
-		outcome, err := s.weigh.Run(r.state, int32(n-1), last, []uint32{number, uint32(n)}, seed)
+		outcome, err := s.weigh.Run(r.State, int32(n-1), last, []uint32{number, uint32(n)}, seed)
 		if err != nil {
 			return StepRecord{}, err
 		}
@@ -231,7 +240,7 @@ func (s *ibis) advance(ctx context.Context, r *run, batch dataset.Batch) (StepRe
 		}
 	}
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
-	outcome, err := s.finish.Run(r.state, []float64{float64(r.step + 1), r.Optimiser.Schedule.At(r.step), float64(batch.Count)})
+	outcome, err := s.finish.Run(r.State, []float64{float64(r.Step + 1), r.Rate(), float64(batch.Count)})
 	if err != nil {
 		return StepRecord{}, err
 	}
@@ -258,10 +267,10 @@ func (s *ibis) movesPerCall() int {
 }
 
 // transitions makes `together` transitions of all particles at datum n, and gives the sum of their mean acceptances.
-func (s *ibis) transitions(r *run, n int, number uint32, calls *uint32, seed []uint32) (acceptance float64, err error) {
+func (s *ibis) transitions(r *Session, n int, number uint32, calls *uint32, seed []uint32) (acceptance float64, err error) {
 	begin := 1.0
 	for {
-		outcome, err := s.move.Run(r.state, float64(n-1), begin, []uint32{number, *calls + 1}, seed)
+		outcome, err := s.move.Run(r.State, float64(n-1), begin, []uint32{number, *calls + 1}, seed)
 		*calls += uint32(s.movesPerCall())
 		if err != nil {
 			return 0, err
@@ -290,10 +299,10 @@ func evidenceStdErr(sum float64, particles, resamplings int) float64 {
 // startStep draws particles from the prior with equal weights. Inputs: rows, the number of the step, the seed.
 func (s *ibis) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	batch := s.gather(nodes, inputs[0], ConstAs(nodes["train_x"], 1.0))
-	phi := s.bound.SamplePrior(random.FromSeed(inputs[2]).Named("sequence").At(inputs[1]), s.DType, s.Particles)
+	phi := s.Bound.SamplePrior(random.FromSeed(inputs[2]).Named("sequence").At(inputs[1]), s.DType, s.Particles)
 	next := compute.Nodes{
-		movingPhi: phi, movingWeights: s.uniform(phi), movingDensity: compute.Gate(s.bound.LogPrior(phi)), movingEve: s.places(phi), batchX: batch.X, batchY: batch.Y,
-		batchFeatures: s.target.Features(nodes["psi"], batch),
+		movingPhi: phi, movingWeights: s.EqualWeights(phi), movingDensity: compute.Gate(s.Bound.LogPrior(phi)), movingEve: s.places(phi), batchX: batch.X, batchY: batch.Y,
+		batchFeatures: s.Target.Features(nodes["psi"], batch),
 	}
 	next[movingScale] = s.scale(phi, next[movingWeights])
 	return next, ConstAs(phi, []float64{0})
@@ -307,7 +316,7 @@ func (s *ibis) places(like *Node) *Node {
 // scale is what step sizes are in units of, [D].
 func (s *ibis) scale(phi, logWeights *Node) *Node {
 	if !s.Precondition {
-		return Ones(phi.Graph(), shapes.Make(s.DType, s.bound.D))
+		return Ones(phi.Graph(), shapes.Make(s.DType, s.Bound.D))
 	}
 	return weightedStdDev(phi, logWeights)
 }
@@ -382,11 +391,11 @@ func (s *ibis) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	features := Transpose(Gather(Transpose(nodes[batchFeatures], 0, 1), place), 0, 1)
 	datum := target.Batch{Features: features, Y: Gather(nodes[batchY], place)}
 	phi := nodes[movingPhi]
-	logLik := s.target.LogLikelihood(phi, nodes["psi"], datum)
+	logLik := s.Target.LogLikelihood(phi, nodes["psi"], datum)
 	logWeights, increment := smc.Normalise(Add(nodes[movingWeights], logLik))
 
 	rng := stream(inputs[3], inputs[2]).Named("resample")
-	ancestors, after, done := s.resample(logWeights, func() *Node { return s.Resampler.Resample(logWeights, rng) })
+	ancestors, after, done := s.Resample(logWeights, rng)
 	done = And(done, Equal(inputs[1], ZerosLike(inputs[1])))
 	ancestors = Where(BroadcastToDims(done, s.Particles), ancestors, s.places(phi))
 	after = Where(BroadcastToDims(done, s.Particles), after, logWeights)
@@ -404,30 +413,32 @@ func (s *ibis) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 // sum_i G_i^2 of evidenceStdErr, and whether the gradient was rejected.
 func (s *ibis) finishStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	as := func(i int) *Node { return ConvertDType(element(inputs[0], i), s.DType) }
-	now := stateOf(nodes)
-	now.phi, now.logWeights = nodes[movingPhi], nodes[movingWeights]
+	now := stateOf(nodes, nil)
+	now.Phi, now.LogWeights = nodes[movingPhi], nodes[movingWeights]
 	batch := target.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2)}
-	rejected := ConstAs(now.phi, 0.0)
-	if now.psi != nil {
-		weighed := s.target.Reweight(now.phi, now.psi, now.logWeights, batch, target.UnitPotential)
-		now, rejected = s.learn(now, weighed.Gradient, batch, as(0), as(1))
+	rejected := ConstAs(now.Phi, 0.0)
+	if now.Psi != nil {
+		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, target.UnitPotential)
+		now, rejected = s.Learn(now, weighed.Gradient, batch, Now{Number: as(0), Rate: as(1)})
 	}
-	weights := Exp(now.logWeights)
+	weights := Exp(now.LogWeights)
 	families := ScatterSum(ZerosLike(weights), ExpandAxes(nodes[movingEve], -1), weights, false, false)
 	return now.nodes(), Stack([]*Node{ReduceAllSum(Square(families)), rejected}, 0)
 }
 
-func (s *ibis) sharded() []string {
+// Sharded implements Stepper.
+func (s *ibis) Sharded() []string {
 	return []string{movingPhi, movingDensity, movingGradient, movingOwn, movingUnfinished, movingEve}
 }
 
-func (s *ibis) begin(r *run) error {
-	batch := r.batches.At(0)
+// Begin implements Stepper.
+func (s *ibis) Begin(r *Session) error {
+	batch := r.Batches.At(0)
 	seed := random.SeedWords(r.Seed)
-	if _, err := s.start.Run(r.state, batch.Rows, uint32(0), seed); err != nil {
+	if _, err := s.start.Run(r.State, batch.Rows, uint32(0), seed); err != nil {
 		return err
 	}
-	_, err := s.restart.Run(r.state, float64(0), []uint32{0, 0}, seed)
+	_, err := s.restart.Run(r.State, float64(0), []uint32{0, 0}, seed)
 	return err
 }
 

@@ -53,8 +53,8 @@ func TestSMCIsExact(t *testing.T) {
 				defer trainer.Close()
 				var evidences []float64
 				check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
-					result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, Settings{
-						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Algorithm: c.algorithm, Resampler: c.resampler, Engine: engine, DType: dtype,
+					result, err := trainer.Fit(t.Context(), c.algorithm, dataset.Parts{Train: data}, Settings{
+						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Resampler: c.resampler, Engine: engine, DType: dtype,
 					})
 					if err != nil {
 						return check.SequentialRun{}, err
@@ -67,8 +67,8 @@ func TestSMCIsExact(t *testing.T) {
 						return check.SequentialRun{}, err
 					}
 					phi, err := compute.Float64s(draws.Phi)
-					evidences = append(evidences, result.LogEvidence)
-					run := check.SequentialRun{Phi: phi, LogWeights: draws.LogWeights, LogEvidence: result.LogEvidence}
+					evidences = append(evidences, result.Posterior.Evidence().Value)
+					run := check.SequentialRun{Phi: phi, LogWeights: draws.LogWeights, LogEvidence: result.Posterior.Evidence().Value}
 					if c.resampler == smc.Multinomial {
 						run.StdErr = result.Trace[0].LogEvidenceStdErr
 					}
@@ -88,8 +88,8 @@ func TestEvidenceCoverage(t *testing.T) {
 	}
 	data := linear(30)
 	exact := posteriorOf(t, data, 1)
-	result, err := Train(t.Context(), bayesianLine(1), dataset.Parts{Train: data}, Settings{
-		Particles: 500, BatchSize: 30, Epochs: 100, Seed: 1, Engine: computetest.Go(t), Algorithm: SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, Resampler: smc.Multinomial,
+	result, err := Fit(t.Context(), bayesianLine(1), SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, dataset.Parts{Train: data}, Settings{
+		Particles: 500, BatchSize: 30, Epochs: 100, Seed: 1, Engine: computetest.Go(t), Resampler: smc.Multinomial,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,8 +108,8 @@ func TestEvidenceCoverage(t *testing.T) {
 	if one < 52 || one > 83 || two < 85 {
 		t.Errorf("of 100 runs %d lie within one stated standard error of the analytic log evidence, %d within two", one, two)
 	}
-	if last := result.Trace[99].LogEvidence; result.LogEvidence != last {
-		t.Errorf("Result.LogEvidence is %v, of the last pass %v", result.LogEvidence, last)
+	if last := result.Trace[99].LogEvidence; result.Posterior.Evidence().Value != last {
+		t.Errorf("the evidence is %v, of the last pass %v", result.Posterior.Evidence().Value, last)
 	}
 }
 
@@ -121,16 +121,17 @@ func TestPoissonIsUnbiased(t *testing.T) {
 	trainer := NewTrainer(bayesianLine(3))
 	defer trainer.Close()
 	settings := Settings{
-		Particles: 500, BatchSize: 3, Threshold: .5, Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-12}, Poisson: &Poisson{Rate: 47, LogConstant: 60}},
+		Particles: 500, BatchSize: 3, Threshold: .5,
 	}
+	algorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-12}, Poisson: &Poisson{Rate: 47, LogConstant: 60}}
 	var ratios []float64
 	for seed := range uint64(60) {
 		settings.Seed = seed
-		result, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, settings)
+		result, err := trainer.Fit(t.Context(), algorithm, dataset.Parts{Train: data}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ratios = append(ratios, math.Exp(result.LogEvidence-exact.logEvidence))
+		ratios = append(ratios, math.Exp(result.Posterior.Evidence().Value-exact.logEvidence))
 	}
 	mean, deviation := stat.MeanStdDev(ratios, nil)
 	if student := (mean - 1) / (deviation / math.Sqrt(60)); math.Abs(student) > 4.5 || deviation > .075 {
@@ -138,8 +139,7 @@ func TestPoissonIsUnbiased(t *testing.T) {
 	}
 	t.Logf("the estimate over the evidence: mean %.3f, standard deviation %.3f", mean, deviation)
 
-	settings.Algorithm = OpenHorizon{Poisson: &Poisson{Rate: 50, LogConstant: 3}}
-	_, err := trainer.Train(t.Context(), dataset.Parts{Train: data}, settings)
+	_, err := trainer.Fit(t.Context(), OpenHorizon{Poisson: &Poisson{Rate: 50, LogConstant: 3}}, dataset.Parts{Train: data}, settings)
 	if err == nil || !strings.Contains(err.Error(), "LogConstant is 3, but this batch needs more than") {
 		t.Error(err)
 	}
@@ -156,7 +156,7 @@ func TestSMCSettings(t *testing.T) {
 		{SMC{Kernel: mcmc.MALA{StepSize: math.NaN()}}, "NaN"},
 		{SMC{Moves: -3}, "-3"},
 	} {
-		_, err := Train(t.Context(), bayesianLine(1), dataset.Parts{Train: linear(10)}, Settings{Algorithm: c.algorithm})
+		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, dataset.Parts{Train: linear(10)}, Settings{})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", fmt.Sprintf("%+v", c.algorithm), err)
 		}

@@ -23,6 +23,7 @@ import (
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/mat"
@@ -49,7 +50,7 @@ func train(t testing.TB, settings Settings) *Result {
 	if settings.Engine == nil {
 		settings.Engine = computetest.Go(t)
 	}
-	result, err := shared.Train(context.Background(), parts(t), settings)
+	result, err := shared.Fit(context.Background(), nil, parts(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestSeed(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 3, Seed: 1, Engine: engine, DType: dtype}
 		a := train(t, settings)
-		b, err := Train(context.Background(), small, parts(t), settings) // compiled anew
+		b, err := Fit(context.Background(), small, nil, parts(t), settings) // compiled anew
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,15 +114,15 @@ func TestChunks(t *testing.T) {
 // Everything that a run says about itself.
 func TestResult(t *testing.T) {
 	p := parts(t)
-	last := Progress{}
-	result, err := Train(context.Background(), small, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20, Engine: computetest.Go(t), Progress: func(p Progress) { last = p }})
+	last := run.Progress{}
+	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20, Engine: computetest.Go(t), Progress: func(p run.Progress) { last = p }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if result.Status != Completed || result.Steps != 80 || result.PerEpoch != 4 || len(result.Trace) != 80 || len(result.Validated) != 80 {
 		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80", result.Status, result.Steps, result.PerEpoch, len(result.Trace), len(result.Validated))
 	}
-	if last.Step != 80 || last.Steps != 80 || last.Best != result.Best.NLPD {
+	if last.Step != 80 || last.Steps != 80 || last.Score(BestScore) != result.Best.NLPD {
 		t.Errorf("last progress %+v", last)
 	}
 	best := result.Validated[0]
@@ -186,7 +187,7 @@ func TestEarlyStop(t *testing.T) {
 func TestNoValidation(t *testing.T) {
 	p := parts(t)
 	p.Validation = nil
-	result, err := Train(context.Background(), small, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)})
+	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)})
 	if err != nil || result.Best.Step != 0 || len(result.Validated) != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
@@ -201,12 +202,12 @@ func TestResume(t *testing.T) {
 
 		settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 		ctx, cancel := context.WithCancel(context.Background())
-		settings.Progress = func(p Progress) {
+		settings.Progress = func(p run.Progress) {
 			if p.Step >= 1 {
 				cancel()
 			}
 		}
-		first, err := shared.Train(ctx, parts(t), settings)
+		first, err := shared.Fit(ctx, nil, parts(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +239,7 @@ func TestResumeAfterKill(t *testing.T) {
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 	settings.CheckpointEvery = time.Nanosecond
 	var middle []byte
-	settings.Progress = func(p Progress) {
+	settings.Progress = func(p run.Progress) {
 		if middle == nil && p.Step >= 3 && p.Step < p.Steps {
 			var err error
 			if middle, err = os.ReadFile(settings.Checkpoint); err != nil {
@@ -248,7 +249,7 @@ func TestResumeAfterKill(t *testing.T) {
 	}
 	// Progress comes ten times a second at most: slow the first steps down so that it is called in the middle.
 	slow := settings.Progress
-	settings.Progress = func(p Progress) { slow(p); time.Sleep(101 * time.Millisecond) }
+	settings.Progress = func(p run.Progress) { slow(p); time.Sleep(101 * time.Millisecond) }
 	train(t, settings)
 	if middle == nil {
 		t.Fatal("no checkpoint in the middle")
@@ -279,18 +280,21 @@ func TestResumeMismatch(t *testing.T) {
 	otherData := parts(t)
 	otherData.Train.Y[3] += 1
 	otherSeed, otherSettings := base, base
+	otherAlgorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .5}}
 	otherSeed.Seed = 9
-	otherSettings.Algorithm = OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .5}}
+	otherSettings.Particles = 12
 	for _, c := range []struct {
-		what     string
-		model    bayes.Model
-		parts    dataset.Parts
-		settings Settings
+		what      string
+		model     bayes.Model
+		algorithm Algorithm
+		parts     dataset.Parts
+		settings  Settings
 	}{
-		{"model", otherModel, parts(t), base}, {"data", small, otherData, base},
-		{"seed", small, parts(t), otherSeed}, {"settings", small, parts(t), otherSettings},
+		{"model", otherModel, nil, parts(t), base}, {"data", small, nil, otherData, base},
+		{"seed", small, nil, parts(t), otherSeed}, {"settings", small, nil, parts(t), otherSettings},
+		{"settings", small, otherAlgorithm, parts(t), base},
 	} {
-		_, err := Train(context.Background(), c.model, c.parts, c.settings)
+		_, err := Fit(context.Background(), c.model, c.algorithm, c.parts, c.settings)
 		if err == nil || !strings.Contains(err.Error(), "another "+c.what) || !strings.Contains(err.Error(), file) {
 			t.Errorf("another %s: error %v", c.what, err)
 		}
@@ -301,7 +305,7 @@ func TestResumeMismatch(t *testing.T) {
 	if err := os.WriteFile(file, written[:len(written)-5], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Train(context.Background(), small, parts(t), base); !errors.Is(err, tensorfile.ErrDamaged) {
+	if _, err := Fit(context.Background(), small, nil, parts(t), base); !errors.Is(err, tensorfile.ErrDamaged) {
 		t.Errorf("a truncated checkpoint: error %v", err)
 	}
 	for _, settings := range []Settings{base, otherSeed} { // over a truncated file, and over another run
@@ -317,7 +321,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	sent := false
-	result, err := Train(ctx, small, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000, Engine: computetest.Go(t), Progress: func(Progress) {
+	result, err := Fit(ctx, small, nil, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000, Engine: computetest.Go(t), Progress: func(run.Progress) {
 		if !sent {
 			sent = true
 			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
@@ -337,7 +341,7 @@ func TestInterrupt(t *testing.T) {
 func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	result, err := Train(ctx, small, parts(t), Settings{Particles: 10, Engine: computetest.Go(t)})
+	result, err := Fit(ctx, small, nil, parts(t), Settings{Particles: 10, Engine: computetest.Go(t)})
 	if err != nil || result.Status != Cancelled || result.Steps != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
@@ -366,41 +370,42 @@ func TestBadInput(t *testing.T) {
 	absent.Validation, oneClass.Validation, absent.Train.Y[0] = nil, nil, 2
 	model := func(change func(*bayes.Model)) bayes.Model { m := small; change(&m); return m }
 	for _, c := range []struct {
-		name     string
-		model    bayes.Model
-		parts    dataset.Parts
-		settings Settings
-		want     []string // in the error
-		is       error
+		name      string
+		model     bayes.Model
+		parts     dataset.Parts
+		settings  Settings
+		want      []string // in the error
+		is        error
+		algorithm Algorithm
 	}{
-		{"no data", small, dataset.Parts{}, Settings{}, []string{"no training part"}, nil},
-		{"NaN feature", small, nanFeature, Settings{}, []string{"row 3", `"b"`, "NaN"}, nil},
-		{"Inf target", small, infTarget, Settings{}, []string{"row 2", `"y"`, "-Inf"}, nil},
-		{"shapes", small, shapes, Settings{}, []string{"36", "30"}, nil},
-		{"features of the validation part", small, features, Settings{}, []string{"[36, 2]", "[12, 3]"}, nil},
-		{"classes under a Gaussian", small, classes, Settings{}, []string{"Gaussian", "regression", "binary classification"}, nil},
-		{"a class absent", small, absent, Settings{}, []string{`"maybe"`, "36 rows"}, dataset.ErrMissingClass},
-		{"one class only", small, oneClass, Settings{}, []string{"36 rows", "one class"}, dataset.ErrMissingClass},
-		{"one particle", small, parts(t), Settings{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil},
-		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil},
-		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{}, []string{"layer 7"}, bayes.ErrUnknownLayer},
-		{"empty partition", model(func(m *bayes.Model) { m.Stochastic = bayes.Partition{} }), parts(t), Settings{}, []string{"Model.Stochastic"}, bayes.ErrEmptyPartition},
-		{"learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(-.1)}}, []string{"learning rate is -0.1"}, nil},
-		{"NaN learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}}, []string{"learning rate is NaN"}, nil},
-		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t), Settings{}, []string{"StdDev is -1"}, nil},
-		{"prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{2: 0}} }), parts(t), Settings{}, []string{"layer 2", "0"}, nil},
-		{"kernel", small, parts(t), Settings{Algorithm: OpenHorizon{Kernel: mcmc.RandomWalk{Variance: -1}}}, []string{"RandomWalk.Variance is -1"}, nil},
-		{"Metropolis", small, parts(t), Settings{Algorithm: OpenHorizon{Kernel: mcmc.RandomWalkMetropolis{}}}, []string{"RandomWalkMetropolis", "accept"}, nil},
-		{"OU under Laplace", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{} }), parts(t), Settings{Algorithm: OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}}}, []string{"Laplace"}, nil},
-		{"resampler", small, parts(t), Settings{Resampler: "roulette"}, []string{"roulette", "stratified"}, nil},
-		{"threshold", small, parts(t), Settings{Threshold: 1.5}, []string{"Threshold is 1.5"}, nil},
-		{"epochs", small, parts(t), Settings{Epochs: -1}, []string{"Epochs is -1"}, nil},
-		{"unwritable folder", small, parts(t), Settings{Particles: 4, Checkpoint: "train_test.go/run.safetensors"}, []string{"train_test.go/run.safetensors"}, nil},
-		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t), Settings{Particles: 4}, []string{"step 1", "4 of 4"}, smc.ErrZeroWeights},
+		{"no data", small, dataset.Parts{}, Settings{}, []string{"no training part"}, nil, nil},
+		{"NaN feature", small, nanFeature, Settings{}, []string{"row 3", `"b"`, "NaN"}, nil, nil},
+		{"Inf target", small, infTarget, Settings{}, []string{"row 2", `"y"`, "-Inf"}, nil, nil},
+		{"shapes", small, shapes, Settings{}, []string{"36", "30"}, nil, nil},
+		{"features of the validation part", small, features, Settings{}, []string{"[36, 2]", "[12, 3]"}, nil, nil},
+		{"classes under a Gaussian", small, classes, Settings{}, []string{"Gaussian", "regression", "binary classification"}, nil, nil},
+		{"a class absent", small, absent, Settings{}, []string{`"maybe"`, "36 rows"}, dataset.ErrMissingClass, nil},
+		{"one class only", small, oneClass, Settings{}, []string{"36 rows", "one class"}, dataset.ErrMissingClass, nil},
+		{"one particle", small, parts(t), Settings{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil, nil},
+		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil, nil},
+		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{}, []string{"layer 7"}, bayes.ErrUnknownLayer, nil},
+		{"empty partition", model(func(m *bayes.Model) { m.Stochastic = bayes.Partition{} }), parts(t), Settings{}, []string{"Model.Stochastic"}, bayes.ErrEmptyPartition, nil},
+		{"learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(-.1)}}, []string{"learning rate is -0.1"}, nil, nil},
+		{"NaN learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}}, []string{"learning rate is NaN"}, nil, nil},
+		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t), Settings{}, []string{"StdDev is -1"}, nil, nil},
+		{"prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{2: 0}} }), parts(t), Settings{}, []string{"layer 2", "0"}, nil, nil},
+		{"kernel", small, parts(t), Settings{}, []string{"RandomWalk.Variance is -1"}, nil, OpenHorizon{Kernel: mcmc.RandomWalk{Variance: -1}}},
+		{"Metropolis", small, parts(t), Settings{}, []string{"RandomWalkMetropolis", "accept"}, nil, OpenHorizon{Kernel: mcmc.RandomWalkMetropolis{}}},
+		{"OU under Laplace", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{} }), parts(t), Settings{}, []string{"Laplace"}, nil, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}}},
+		{"resampler", small, parts(t), Settings{Resampler: "roulette"}, []string{"roulette", "stratified"}, nil, nil},
+		{"threshold", small, parts(t), Settings{Threshold: 1.5}, []string{"Threshold is 1.5"}, nil, nil},
+		{"epochs", small, parts(t), Settings{Epochs: -1}, []string{"Epochs is -1"}, nil, nil},
+		{"unwritable folder", small, parts(t), Settings{Particles: 4, Checkpoint: "train_test.go/run.safetensors"}, []string{"train_test.go/run.safetensors"}, nil, nil},
+		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t), Settings{Particles: 4}, []string{"step 1", "4 of 4"}, smc.ErrZeroWeights, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.settings.Engine = computetest.Go(t)
-			_, err := Train(context.Background(), c.model, c.parts, c.settings)
+			_, err := Fit(context.Background(), c.model, c.algorithm, c.parts, c.settings)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -437,7 +442,7 @@ func TestTasks(t *testing.T) {
 			if engine.IsXLA() && c.data.Name != "yacht" {
 				engine = computetest.Go(t) // package target compiles the others
 			}
-			result, err := Train(context.Background(), model, parts, Settings{Particles: 100, BatchSize: 20, Epochs: 20, Engine: engine, DType: dtype})
+			result, err := Fit(context.Background(), model, nil, parts, Settings{Particles: 100, BatchSize: 20, Epochs: 20, Engine: engine, DType: dtype})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -195,11 +195,11 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 		}
 		return f, nil
 	case ohsmc.Algorithm:
-		result, err := b.particles.Train(ctx, parts, ohsmc.Settings{
-			Algorithm: method, Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
-			Progress: func(p ohsmc.Progress) {
-				validations(p.Validation)
-				b.tell("%s, step %d of %d, best validation NLPD %.4f", what, p.Step, p.Steps, p.Best)
+		result, err := b.particles.Fit(ctx, method, parts, ohsmc.Settings{
+			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
+			Progress: func(p run.Progress) {
+				validations(p.Score(bayes.ValidationCurve))
+				b.tell("%s, step %d of %d, best validation NLPD %.4f", what, p.Step, p.Steps, p.Score(ohsmc.BestScore))
 			},
 		})
 		if err != nil {
@@ -240,7 +240,7 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 			stop()
 		}
 	}
-	posterior, _, err := b.particles.Sample(within, f.posterior, train, a.Chains.Kernel, settings)
+	result, err := b.particles.Sample(within, f.posterior, a.Chains.Kernel, train, settings)
 	f.seconds += time.Since(begun).Seconds()
 	f.curve = nil
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
@@ -248,7 +248,7 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 		return nil
 	}
 	if err == nil {
-		f.posterior = posterior
+		f.posterior = result.Posterior
 	}
 	return err
 }

@@ -184,14 +184,16 @@ func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		if !methods[s.name] {
 			continue
 		}
-		settings.Algorithm = s.algorithm
-		result, err := ohsmc.Train(ctx, crescentModel, parts, settings)
+		result, err := ohsmc.Fit(ctx, crescentModel, s.algorithm, parts, settings)
 		if err != nil {
 			return nil, nil, err
 		}
 		posterior := result.Posterior
 		if s.name == "SGSMC-HMC" && ctx.Err() == nil {
-			posterior, _, err = ohsmc.Sample(ctx, posterior, parts.Train, leapfrog.Kernel, mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50, Engine: settings.Engine})
+			chains := mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50, Engine: settings.Engine}
+			if result, err = ohsmc.Sample(ctx, posterior, leapfrog.Kernel, parts.Train, chains); err == nil {
+				posterior = result.Posterior
+			}
 		}
 		if err == nil {
 			err = show(s.name, posterior)
@@ -234,7 +236,6 @@ func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		at[max(1, int(share*float64(settings.Epochs)))*perEpoch] = true
 	}
 	var panels []*viz.Figure
-	settings.Algorithm = crescentWalk(.001)
 	settings.Observe = func(step int, now *bayes.Posterior) error {
 		if !at[step] {
 			return nil
@@ -248,7 +249,7 @@ func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		panels = append(panels, fig)
 		return err
 	}
-	if _, err := ohsmc.Train(ctx, crescentModel, parts, settings); err != nil {
+	if _, err := ohsmc.Fit(ctx, crescentModel, crescentWalk(.001), parts, settings); err != nil {
 		return nil, nil, err
 	}
 	if ctx.Err() != nil {

@@ -24,7 +24,6 @@ type crescentRun struct {
 func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
 	sampler := func(algorithm ohsmc.Algorithm, batch, particles int) func(context.Context, dataset.Parts, ohsmc.Settings) ([]float64, error) {
 		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
-			settings.Algorithm = algorithm
 			if batch > 0 {
 				settings.BatchSize = batch
 			}
@@ -32,7 +31,7 @@ func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
 				settings.Particles = particles
 			}
 			settings.Observe = psiInto(&psi)
-			_, err = trainer.Train(ctx, parts, settings)
+			_, err = trainer.Fit(ctx, algorithm, parts, settings)
 			return psi, err
 		}
 	}

@@ -1,0 +1,178 @@
+package ohsmc
+
+import (
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/smc"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Core is a model, data and settings bound together: what an Algorithm builds its graphs from. Its methods that take or
+// return nodes build graph, and panic as GoMLX does.
+type Core struct {
+	Settings                   // with the defaults filled in; Engine is the open one
+	Bound    *bayes.BoundModel // the model with the data's widths: the prior, and the layout of phi and psi
+	Target   target.MiniBatch  // the likelihood of a batch, evaluated in chunks of particles
+}
+
+// State is what a step carries, as nodes of its graph.
+type State struct {
+	Phi        *graph.Node   // [J, D], the particles
+	LogWeights *graph.Node   // [J], normalised
+	Psi        *graph.Node   // [W], the shared parameters; nil if nothing is shared
+	Moments    optim.Moments // of Adam, which learns psi
+	// Own is what the algorithm carries beside, by names of its choice: those of Graphs.PerParticle and Graphs.Common.
+	Own map[string]*graph.Node
+}
+
+// Now is what changes from step to step beside the batch.
+type Now struct {
+	RNG          random.Stream // the step's own
+	Number, Rate *graph.Node   // the step's number, counted from 1, and the learning rate, scalars
+	Inputs       []*graph.Node // those of Graphs.Inputs, scalars
+}
+
+// StepInfo is what a step tells of itself: scalars, nil for what it does not know. See StepRecord, which they become.
+type StepInfo struct {
+	// LogEvidence is needed: where it is -Inf or NaN no particle has a weight left, and the run ends with
+	// smc.ErrZeroWeights.
+	LogEvidence                       *graph.Node
+	Loss, ESS, UniqueAncestors        *graph.Node
+	Resampled, GradientRejected       *graph.Node // 1 or 0, or bool
+	NonFinite                         *graph.Node
+	Acceptance, StepSize, LogConstant *graph.Node
+}
+
+// record lays the info out as recordOf reads it.
+func (t StepInfo) record() *Node {
+	var row []*Node
+	for _, node := range []*Node{
+		t.LogEvidence, nil, t.Loss, t.ESS, t.UniqueAncestors, t.Resampled, t.NonFinite, t.GradientRejected, t.Acceptance,
+		t.StepSize, t.LogConstant, nil,
+	} {
+		if node == nil {
+			node = ConstAs(t.LogEvidence, math.NaN())
+		}
+		row = append(row, ConvertDType(node, compute.Float64))
+	}
+	return Stack(row, 0)
+}
+
+// The entries of a State in a compute.State.
+const (
+	phiName     = "phi"
+	weightsName = "log_weights"
+	psiName     = "psi"
+	meanName    = "mean"
+	squareName  = "square"
+)
+
+// stateOf is the State that entries make.
+func stateOf(s compute.Nodes, own []string) State {
+	state := State{
+		Phi: s[phiName], LogWeights: s[weightsName], Psi: s[psiName],
+		Moments: optim.Moments{Mean: s[meanName], Square: s[squareName]}, Own: map[string]*Node{},
+	}
+	for _, name := range own {
+		state.Own[name] = s[name]
+	}
+	return state
+}
+
+// nodes are the entries of a State.
+func (s State) nodes() compute.Nodes {
+	nodes := compute.Nodes{phiName: s.Phi, weightsName: s.LogWeights}
+	if s.Psi != nil {
+		nodes[psiName], nodes[meanName], nodes[squareName] = s.Psi, s.Moments.Mean, s.Moments.Square
+	}
+	for name, node := range s.Own {
+		nodes[name] = node
+	}
+	return nodes
+}
+
+// kept names the entries that make a posterior.
+func (c *Core) kept() []string {
+	if c.Bound.W == 0 {
+		return []string{phiName, weightsName}
+	}
+	return []string{phiName, weightsName, psiName}
+}
+
+// carried names the entries of a State but for Own.
+func (c *Core) carried() []string {
+	if c.Bound.W == 0 {
+		return c.kept()
+	}
+	return append(c.kept(), meanName, squareName)
+}
+
+// EqualWeights are the log-weights of particles that weigh the same, [J], of the type of like.
+func (c *Core) EqualWeights(like *graph.Node) *graph.Node {
+	return BroadcastToDims(ConstAs(like, -math.Log(float64(c.Particles))), c.Particles)
+}
+
+// Resample draws ancestors if the effective sample size is at most Threshold J. It gives their places, int32 [J], the
+// log-weights after it, and whether it was done, a bool scalar.
+func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, after, done *graph.Node) {
+	// The threshold is taken a little higher, so that rounding does not keep J equal weights from counting as J.
+	least := ConstAs(logWeights, c.Threshold*float64(c.Particles)*(1+1e-6))
+	done = LessOrEqual(smc.EffectiveSampleSize(logWeights), least)
+	ancestors = c.Resampler.Resample(logWeights, rng)
+	if c.Threshold < 1 {
+		places := Iota(logWeights.Graph(), ancestors.Shape(), 0)
+		ancestors = Where(BroadcastToDims(done, c.Particles), ancestors, places)
+	}
+	return ancestors, Where(BroadcastToDims(done, c.Particles), c.EqualWeights(logWeights), logWeights), done
+}
+
+// Learn moves psi by Adam along (N/M) times the gradient of a batch's log-likelihood, [W], which is nil if nothing is
+// shared. A gradient that is not finite moves nothing, and counts as rejected, 1 or 0.
+func (c *Core) Learn(s State, gradient *graph.Node, batch target.Batch, now Now) (next State, rejected *graph.Node) {
+	if s.Psi == nil {
+		return s, ConstAs(s.Phi, 0.0)
+	}
+	gradient = Mul(gradient, c.Target.Scale(batch))
+	var moved *Node
+	s.Psi, s.Moments, moved = c.Optimiser.AscendFinite(nil, s.Psi, gradient, s.Moments, now.Number, now.Rate)
+	return s, ConvertDType(Not(moved), s.Phi.DType())
+}
+
+// gather takes the batch's rows, int32 [M], of which count, a scalar, are real.
+func (c *Core) gather(s compute.Nodes, rows, count *Node) target.Batch {
+	return target.Batch{
+		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
+		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
+		Count: ConvertDType(count, s["train_x"].DType()),
+	}
+}
+
+// weightedStdDev is the weighted particles' standard deviation, [D], shrunk where few particles carry the weight, as Stan
+// does for its mass matrix.
+func weightedStdDev(phi, logWeights *Node) *Node {
+	weights := ExpandAxes(Exp(logWeights), 1)
+	mean := ReduceSum(Mul(phi, weights), 0)
+	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)
+	ess := smc.EffectiveSampleSize(logWeights)
+	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
+}
+
+// nonFinite counts the particles whose log-density is not finite.
+func nonFinite(logDensity *Node) *Node {
+	return ReduceAllSum(ConvertDType(Not(IsFinite(logDensity)), logDensity.DType()))
+}
+
+// perRow is minus a log-likelihood over the number of rows.
+func perRow(logLik *Node, batch target.Batch) *Node {
+	return Neg(Div(ConvertDType(logLik, compute.Float64), ConvertDType(batch.Count, compute.Float64)))
+}
+
+// element is one of a vector's elements, a scalar.
+func element(v *Node, i int) *Node { return Reshape(Slice(v, AxisElem(i))) }

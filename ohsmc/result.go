@@ -1,0 +1,110 @@
+package ohsmc
+
+import (
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+)
+
+// Status says how a run ended: run.Status.
+type Status = run.Status
+
+// The ways to end.
+const (
+	Completed    = run.Completed    // all epochs
+	StoppedEarly = run.StoppedEarly // no better validation for Patience validations
+	Cancelled    = run.Cancelled    // by the context: the posterior is what was there
+	Stopped      = run.Stopped      // by Observe, or by a checkpoint that could not be written: likewise
+)
+
+// Result of Fit and of Sample.
+type Result struct {
+	// Result's Posterior is, of Fit, that of the best validation, or of the last step without a validation part; of Sample
+	// the chains' draws. Where the algorithm knows the evidence, the posterior does.
+	bayes.Result
+
+	Steps     int          // made
+	PerEpoch  int          // steps in an epoch
+	Trace     []StepRecord // one for each step
+	Validated []Validation // one for each validation
+	Best      Validation   // the one that the posterior belongs to; Step 0 if there was none
+	Plan      compute.Plan // how the particles were chunked
+
+	Chains *mcmc.Result // of Sample; nil of Fit
+}
+
+// Validation is the NLPD on the validation part after a step.
+type Validation struct {
+	Step int // counted from 1
+	NLPD float64
+}
+
+// StepRecord is what a step leaves on the host. Numbers that an algorithm does not have are NaN.
+type StepRecord struct {
+	// LogEvidence is log sum_j w_j p(y_S | phi_j; psi) for OpenHorizon: the increment of the log evidence. For Guided it is
+	// the log of the ratio of this step's normalising constant to the last one's, for SMC log p(y_S; psi), the whole
+	// sub-dataset's.
+	LogEvidence       float64
+	LogEvidenceStdErr float64 // of LogEvidence, estimated from this run's genealogy; SMC only
+	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
+	ESS               float64 // effective sample size, after weighing
+	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
+	Resamplings       int     // in this step: 0 or 1; SMC: up to the batch size
+	// NonFinite is how many particles have a log-likelihood, or a gradient that a proposal needs, that is NaN or infinite:
+	// they got weight 0.
+	NonFinite        int
+	GradientRejected bool // the gradient with respect to psi was not finite, and psi stayed
+	// Acceptance is the mean acceptance probability of the moves (SMC), or that they would have had (Guided with Adapt).
+	Acceptance float64
+	StepSize   float64 // of the proposals; Guided only
+	// LogConstant is the smallest constant that would have kept the Poisson estimator's weights positive; OpenHorizon with
+	// Poisson only.
+	LogConstant float64
+	Seconds     float64 // of the step, without validation
+}
+
+const recordWidth = 12
+
+func (r StepRecord) values() []float64 {
+	rejected := 0.0
+	if r.GradientRejected {
+		rejected = 1
+	}
+	return []float64{
+		r.LogEvidence, r.LogEvidenceStdErr, r.Loss, r.ESS, r.UniqueAncestors, float64(r.Resamplings), float64(r.NonFinite),
+		rejected, r.Acceptance, r.StepSize, r.LogConstant, r.Seconds,
+	}
+}
+
+func recordOf(v []float64) StepRecord {
+	return StepRecord{
+		LogEvidence: v[0], LogEvidenceStdErr: v[1], Loss: v[2], ESS: v[3], UniqueAncestors: v[4], Resamplings: count(v[5]),
+		NonFinite: count(v[6]), GradientRejected: v[7] != 0 && v[7] == v[7], Acceptance: v[8], StepSize: v[9],
+		LogConstant: v[10], Seconds: v[11],
+	}
+}
+
+// count is a number of things; 0 if the algorithm does not tell.
+func count(v float64) int {
+	if v == v {
+		return int(v)
+	}
+	return 0
+}
+
+// curves are the loss, the effective sample size and the validations along a run.
+func curves(trace []StepRecord, validated []Validation) []bayes.Curve {
+	all := []bayes.Curve{
+		bayes.NewCurve(bayes.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }),
+		bayes.NewCurve(bayes.ESSCurve, trace, func(r StepRecord) float64 { return r.ESS }),
+	}
+	if len(validated) == 0 {
+		return all
+	}
+	validation := bayes.Curve{Name: bayes.ValidationCurve}
+	for _, v := range validated {
+		validation.Steps, validation.Values = append(validation.Steps, v.Step), append(validation.Values, v.NLPD)
+	}
+	return append(all, validation)
+}

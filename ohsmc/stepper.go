@@ -1,0 +1,132 @@
+package ohsmc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/smc"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Graphs are an algorithm whose step is one graph, for NewStepper. The functions build graph, and panic as GoMLX does.
+type Graphs struct {
+	// Step is one iteration: from a state and a batch to the next state. The batch's rows beyond its Count are padding, of
+	// which the methods of Core.Target know.
+	Step func(s State, batch target.Batch, now Now) (State, StepInfo)
+	// Start, if set, gives the state before the first step, of particles from the prior with equal weights, and the first
+	// batch; logSum, a scalar, is -Inf or NaN where no particle has a weight. It is needed where State.Own holds anything.
+	Start func(s State, batch target.Batch, rng random.Stream) (next State, logSum *graph.Node)
+	// PerParticle names what of State.Own has a row for each particle, [J, ...], which devices share; Common names the rest.
+	PerParticle, Common []string
+	// Inputs, if set, are further numbers for each step, counted from 0, always as many.
+	Inputs func(step int) []float64
+}
+
+// NewStepper compiles an algorithm whose step is one graph.
+func NewStepper(c *Core, g Graphs) (Stepper, error) {
+	s := &graphStepper{Core: c, Graphs: g, own: slices.Concat(g.PerParticle, g.Common)}
+	if g.Step == nil || g.Start == nil && len(s.own) > 0 {
+		return nil, fmt.Errorf("ohsmc: Graphs needs a Step, and a Start where the state has entries of its own (%q)", s.own)
+	}
+	for _, name := range s.own {
+		if slices.Contains([]string{phiName, weightsName, psiName, meanName, squareName, "train_x", "train_y"}, name) {
+			return nil, fmt.Errorf("ohsmc: Graphs names %q among the state's own entries, but every run has one of that name", name)
+		}
+	}
+	data := []string{"train_x", "train_y"}
+	var err error
+	if g.Start != nil {
+		updates := append(c.kept(), s.own...)
+		if s.start, err = compute.NewProgram(c.Engine, "ohsmc start", append(c.kept(), data...), updates, s.startStep); err != nil {
+			return nil, err
+		}
+	}
+	carried := append(c.carried(), s.own...)
+	s.step, err = compute.NewProgram(c.Engine, "ohsmc step", append(slices.Clone(carried), data...), carried, s.compiledStep)
+	return s, err
+}
+
+// graphStepper is a Stepper whose step is one program.
+type graphStepper struct {
+	*Core
+	Graphs
+	own         []string
+	start, step *compute.Program // start is nil if there is no Start
+}
+
+// startStep is Start over the named state. Inputs: the batch's rows, how many of them are real, the seed.
+func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	batch := g.gather(nodes, inputs[0], element(inputs[1], 0))
+	next, logSum := g.Start(stateOf(nodes, nil), batch, random.FromSeed(inputs[2]).Named("start"))
+	entries := next.nodes()
+	delete(entries, meanName)
+	delete(entries, squareName)
+	return entries, Reshape(logSum, 1)
+}
+
+// compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many rows
+// are real, and Graphs.Inputs; the seed.
+func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	scalars, dtype := inputs[1], nodes[phiName].DType()
+	as := func(i int) *Node { return ConvertDType(element(scalars, i), dtype) }
+	now := Now{
+		RNG:    random.FromSeed(inputs[2]).At(ConvertDType(element(scalars, 0), dtypes.Uint32)),
+		Number: as(0), Rate: as(1),
+	}
+	for i := 3; i < scalars.Shape().Size(); i++ {
+		now.Inputs = append(now.Inputs, as(i))
+	}
+	batch := g.gather(nodes, inputs[0], element(scalars, 2))
+	next, info := g.Step(stateOf(nodes, g.own), batch, now)
+	return next.nodes(), info.record()
+}
+
+// Begin implements Stepper.
+func (g *graphStepper) Begin(s *Session) error {
+	if g.start == nil {
+		return nil
+	}
+	batch := s.Batches.At(0)
+	record, err := g.start.Run(s.State, batch.Rows, []float64{float64(batch.Count)}, random.SeedWords(s.Seed))
+	if err != nil {
+		return err
+	}
+	if math.IsInf(record[0], -1) || math.IsNaN(record[0]) {
+		return fmt.Errorf("%w: none of the %d particles from the prior has a finite log-likelihood of the first batch: "+
+			"check the data for outliers", smc.ErrZeroWeights, s.Particles)
+	}
+	return nil
+}
+
+// Advance implements Stepper.
+func (g *graphStepper) Advance(_ context.Context, s *Session) (StepRecord, error) {
+	batch := s.Batch()
+	scalars := []float64{float64(s.Step + 1), s.Rate(), float64(batch.Count)}
+	if g.Inputs != nil {
+		scalars = append(scalars, g.Inputs(s.Step)...)
+	}
+	values, err := g.step.Run(s.State, batch.Rows, scalars, random.SeedWords(s.Seed))
+	if err != nil {
+		return StepRecord{}, err
+	}
+	return recordOf(values), nil
+}
+
+// Sharded implements Stepper.
+func (g *graphStepper) Sharded() []string { return g.PerParticle }
+
+// Close implements Stepper.
+func (g *graphStepper) Close() {
+	g.step.Close()
+	if g.start != nil {
+		g.start.Close()
+	}
+}

@@ -1,0 +1,321 @@
+package ohsmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// training is a run.Machine: the compiled algorithm, its state on the device, and its records on the host. Programs and
+// state are there from Begin on.
+type training struct {
+	*programs
+	Settings  // of this run: those of programs may have another seed and learning rate
+	algorithm Algorithm
+	data      *fit.Data
+	trainer   *Trainer
+	session   *run.Run
+	state     *compute.State
+	adopted   map[string]*tensors.Tensor // what a checkpoint kept, until Begin
+	giveBack  func()                     // the programs, to the trainer
+
+	batches     dataset.Batches
+	step, steps int
+	trace       []StepRecord
+	validated   []Validation
+	best        Validation
+	sinceBest   int // validations since the best
+}
+
+// newTraining checks everything that needs no graph.
+func (t *Trainer) newTraining(algorithm Algorithm, data *fit.Data, settings Settings) (*training, error) {
+	r := &training{data: data, trainer: t, best: Validation{NLPD: nan}}
+	var err error
+	if r.algorithm, r.Settings, err = settings.prepare(algorithm, data); err != nil {
+		return nil, err
+	}
+	if r.batches, r.steps, err = horizon(r.algorithm, r.Settings, data.Rows()); err != nil {
+		return nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	r.session = run.New(r, run.Options{
+		Owner: "ohsmc", Checkpoint: r.Checkpoint, Format: checkpointFormat, Every: r.CheckpointEvery, Replace: r.Replace,
+		Progress: r.Settings.Progress,
+	})
+	return r, nil
+}
+
+// close frees the state and gives back the programs.
+func (r *training) close() {
+	if r.state != nil {
+		r.state.Close()
+	}
+	if r.giveBack != nil {
+		r.giveBack()
+	}
+}
+
+// Begin compiles what is not compiled yet, puts the data on the device, and the state that a checkpoint kept or that a run
+// begins with.
+func (r *training) Begin(context.Context) error {
+	var err error
+	if r.programs, r.giveBack, err = r.trainer.compiled(r); err != nil {
+		return err
+	}
+	sharding := compute.Sharding{
+		Devices: r.Devices, Particles: append([]string{phiName, bestPrefix + phiName}, r.stepper.Sharded()...),
+	}
+	if r.state, err = compute.NewShardedState(r.Engine, sharding); err != nil {
+		return fmt.Errorf("ohsmc: %w", err)
+	}
+	if err := r.load("train", r.data.Parts.Train); err != nil {
+		return err
+	}
+	if err := r.draw(); err != nil {
+		return fmt.Errorf("ohsmc: initial particles: %w", err)
+	}
+	if r.validation != nil {
+		if err := r.load("valid", r.data.Parts.Validation); err != nil {
+			return err
+		}
+		if err := r.validation.begin(r.state); err != nil {
+			return fmt.Errorf("ohsmc: initial particles: %w", err)
+		}
+	}
+	if err := r.resume(); err != nil {
+		return err
+	}
+	if r.validation != nil && r.step < r.steps {
+		r.validation.program.Prepare(r.state) // beside the first step, which compiles too
+	}
+	return nil
+}
+
+// load puts a part, standardised, into the state.
+func (r *training) load(name string, part *dataset.Dataset) error {
+	x, y, err := r.data.Tensors(r.DType, part)
+	if err != nil {
+		return err
+	}
+	r.state.Set(name+"_x", x)
+	r.state.Set(name+"_y", y)
+	return nil
+}
+
+// draw makes the initial state: phi from the prior, psi from its initialisers, equal weights, moments 0, and what the
+// algorithm carries beside.
+func (r *training) draw() error {
+	if _, err := r.initial.Run(r.state, random.SeedWords(r.Seed)); err != nil {
+		return err
+	}
+	if w := r.data.Bound.W; w > 0 {
+		r.state.Set(meanName, compute.Floats(r.DType, make([]float64, w), w))
+		r.state.Set(squareName, compute.Floats(r.DType, make([]float64, w), w))
+	}
+	return r.stepper.Begin(r.now())
+}
+
+// initialStep draws phi from the prior and psi from its initialisers; weights are equal. Input: the seed.
+func (p *programs) initialStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rng := random.FromSeed(inputs[0])
+	phi := p.Bound.SamplePrior(rng.Named("prior"), p.DType, p.Particles)
+	start := compute.Nodes{phiName: phi, weightsName: p.EqualWeights(phi)}
+	if p.Bound.W > 0 {
+		start[psiName] = p.Bound.InitShared(rng.Named("shared"), p.DType, inputs[0].Graph())
+	}
+	return start, ConstAs(phi, []float64{0})
+}
+
+// now is the session as a Stepper sees it.
+func (r *training) now() *Session {
+	return &Session{Settings: r.Settings, State: r.state, Batches: r.batches, Step: r.step}
+}
+
+// Step makes one step and, where they are due, a validation and an observation.
+func (r *training) Step(ctx context.Context) error {
+	start := time.Now()
+	record, err := r.stepper.Advance(ctx, r.now())
+	if err != nil {
+		return fmt.Errorf("ohsmc: step %d: %w", r.step+1, err)
+	}
+	record.Seconds = time.Since(start).Seconds()
+	r.step++
+	r.trace = append(r.trace, record)
+	if math.IsInf(record.LogEvidence, -1) || math.IsNaN(record.LogEvidence) {
+		return fmt.Errorf("ohsmc: step %d of %d: %w: %d of %d particles have a log-likelihood that is not finite; check the data "+
+			"for outliers, use a smaller learning rate or a smaller step of the kernel",
+			r.step, r.steps, smc.ErrZeroWeights, record.NonFinite, r.Particles)
+	}
+	if r.validation != nil && r.validates(r.step) {
+		nlpd, err := r.validation.score(r.state)
+		if err != nil {
+			return fmt.Errorf("ohsmc: validation after step %d: %w", r.step, err)
+		}
+		r.rank(Validation{Step: r.step, NLPD: nlpd})
+	}
+	return r.observe()
+}
+
+// validates says whether a validation follows a step, counted from 1, if there is a validation part.
+func (r *training) validates(step int) bool { return step%r.ValidateEvery == 0 || step == r.steps }
+
+// rank keeps the books of a validation.
+func (r *training) rank(v Validation) {
+	r.validated = append(r.validated, v)
+	if r.best.Step == 0 && v.NLPD < math.Inf(1) || v.NLPD < r.best.NLPD {
+		r.best, r.sinceBest = v, 0
+	} else {
+		r.sinceBest++
+	}
+}
+
+// observe calls Settings.Observe where it is due.
+func (r *training) observe() error {
+	every := r.ObserveEvery
+	if every == 0 {
+		every = r.batches.PerEpoch()
+	}
+	if r.Observe == nil || r.step%every != 0 {
+		return nil
+	}
+	now, err := r.posterior(r.step, "")
+	if err != nil {
+		return err
+	}
+	if err := r.Observe(r.step, now); err != nil {
+		return run.Stop(fmt.Errorf("ohsmc: Settings.Observe after step %d: %w", r.step, err))
+	}
+	return nil
+}
+
+// Status is Completed after the last step, and StoppedEarly where Patience is at its end.
+func (r *training) Status() run.Status {
+	switch {
+	case r.Patience > 0 && r.sinceBest >= r.Patience:
+		return StoppedEarly
+	case r.step == r.steps:
+		return Completed
+	}
+	return ""
+}
+
+// Progress is where the run stands, but for the times.
+func (r *training) Progress() run.Progress {
+	p := run.Progress{Step: r.step, Steps: r.steps}
+	score := func(name string, value float64) {
+		if !math.IsNaN(value) {
+			p.Scores = append(p.Scores, run.Score{Name: name, Value: value})
+		}
+	}
+	if n := len(r.trace); n > 0 {
+		score(bayes.LossCurve, r.trace[n-1].Loss)
+		score(bayes.ESSCurve, r.trace[n-1].ESS)
+	}
+	if n := len(r.validated); n > 0 {
+		score(bayes.ValidationCurve, r.validated[n-1].NLPD)
+		score(BestScore, r.best.NLPD)
+	}
+	return p
+}
+
+// BestScore is the name of a Progress's score that holds the lowest NLPD of the validations so far. The others have the
+// names of the curves: bayes.LossCurve, bayes.ESSCurve and bayes.ValidationCurve.
+const BestScore = "best NLPD"
+
+// result makes the posterior of the best validation, or of the last step.
+func (r *training) result() (*Result, error) {
+	step, prefix := r.step, ""
+	if r.best.Step > 0 {
+		step, prefix = r.best.Step, bestPrefix
+	}
+	posterior, err := r.posterior(step, prefix)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := planOf(r.data.Bound, r.Settings, r.BatchSize, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{
+		Result: bayes.Result{
+			Posterior: posterior, Status: r.session.Status(), Elapsed: r.session.Elapsed(), Warnings: r.warnings(),
+			Curves: curves(r.trace, r.validated),
+		},
+		Steps: r.step, PerEpoch: r.batches.PerEpoch(), Trace: r.trace, Validated: r.validated, Best: r.best, Plan: plan,
+	}, r.session.Err()
+}
+
+// warnings are what makes a run's posterior doubtful, in words.
+func (r *training) warnings() []string {
+	if r.step == 0 {
+		return nil
+	}
+	var all []string
+	rejected := 0
+	for _, t := range r.trace {
+		if t.GradientRejected {
+			rejected++
+		}
+	}
+	if rejected > 0 {
+		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected, r.step))
+	}
+	at := r.step
+	if r.best.Step > 0 {
+		at = r.best.Step
+	}
+	if ess := r.trace[at-1].ESS; ess < 2 {
+		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size)", ess, r.Particles))
+	}
+	return all
+}
+
+// posterior is the particles after a step: those there are now, or with the prefix "best_" those of the best validation.
+func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) {
+	host, err := r.host(prefix)
+	if err != nil {
+		return nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	logWeights, err := compute.Float64s(host[prefix+weightsName])
+	if err != nil {
+		return nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	draws := bayes.Draws{Phi: host[prefix+phiName], Psi: host[prefix+psiName], LogWeights: logWeights}
+	if a, ok := r.algorithm.(Evidence); ok {
+		draws.Evidence = a.Evidence(r.Settings, r.data.Rows(), r.trace[:step])
+	}
+	settings, err := r.record()
+	if err != nil {
+		return nil, err
+	}
+	return r.data.Posterior(draws, bayes.Provenance{
+		Algorithm: "ohsmc: " + r.algorithm.Title(), Status: string(r.session.Status()), Seed: r.Seed, Settings: settings,
+	}, r.Engine)
+}
+
+// host is the particles, their weights and psi on the host: of the device, or of a finished checkpoint.
+func (r *training) host(prefix string) (map[string]*tensors.Tensor, error) {
+	var names []string
+	for name := range r.keptShapes() {
+		names = append(names, prefix+name)
+	}
+	if r.state != nil {
+		return r.state.Host(names...)
+	}
+	if r.adopted == nil {
+		return nil, errors.New("there is no state yet")
+	}
+	return r.adopted, nil
+}
