@@ -20,7 +20,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Figures 1, 2 and 4 of "Penalty Bayesian Neural Networks". The paper names neither the functions behind its data nor its networks and priors: those are ours.
+// Figures 1, 2 and 4 of "Penalty Bayesian Neural Networks". The paper names neither the functions behind its data nor
+// its networks and priors: those are ours.
 
 // penaltyRun is a panel: a sampler, and how long its chains are.
 type penaltyRun struct {
@@ -39,39 +40,53 @@ const (
 const penaltyNoise = .1
 
 var (
-	penaltyLineModel = bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
-	penaltyWaveModel = bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: penaltyNoise}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
+	penaltyLineModel = bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5},
+		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
+	penaltyWaveModel = bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.Tanh},
+		Likelihood: bayes.Gaussian{StdDev: penaltyNoise}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 
-	penaltyFull    = penaltyRun{"BNN on all rows", pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.HMC{}}, 1}
-	penaltyFive    = penaltyRun{"PBNN n = 5 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5}, 40}
-	penaltyTen     = penaltyRun{"PBNN n = 10 M = 5", pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 10, Batches: 5}, 40}
-	penaltyNaive   = penaltyRun{"no penalty n = 10", pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches, Rule: pbnn.Naive}, 40}
-	penaltyTempers = penaltyRun{"tempered n = 5", pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{}}, 1}
+	penaltyFull = penaltyRun{"BNN on all rows", pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.HMC{}}, 1}
+	penaltyFive = penaltyRun{"PBNN n = 5 M = 5",
+		pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5}, 40}
+	penaltyTen = penaltyRun{"PBNN n = 10 M = 5",
+		pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 10, Batches: 5}, 40}
+	penaltyNaive = penaltyRun{"no penalty n = 10",
+		pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches,
+			Rule: pbnn.Naive}, 40}
+	penaltyTempers = penaltyRun{"tempered n = 5",
+		pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{}}, 1}
 )
 
 // penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
 func penaltySGLD(eta float64) penaltyRun {
-	return penaltyRun{fmt.Sprintf("SGLD n = 5 eta = %g", eta), pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
+	return penaltyRun{fmt.Sprintf("SGLD n = 5 eta = %g", eta),
+		pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
 }
 
-// penaltyPanels runs those that are asked for, each chain from a mode of its own, a panel and cells for each: mean epistemic standard deviation over the plotted range, acceptance, sigma^2, the
-// bias that its skewness makes, and the median R-hat of the predictions. A panel is that of the first repetition.
-func penaltyPanels(ctx context.Context, o Options, id string, model bayes.Model, data *dataset.Dataset, truth func(float64) float64, runs []penaltyRun, first ...*viz.Figure) (*viz.Figure, []Cell, error) {
+// penaltyPanels runs those that are asked for, each chain from a mode of its own, a panel and cells for each: mean
+// epistemic standard deviation over the plotted range, acceptance, sigma^2, the bias that its skewness makes, and the
+// median R-hat of the predictions. A panel is that of the first repetition.
+func penaltyPanels(
+	ctx context.Context, o Options, id string, model bayes.Model, data *dataset.Dataset, truth func(float64) float64,
+	runs []penaltyRun, first ...*viz.Figure,
+) (*viz.Figure, []Cell, error) {
 	draws := cmp.Or(o.Epochs, penaltyDraws)
 	x, grid := penaltyGrid(data)
 	modes := onceStarts(o, model, data)
 	var points []point
 	for _, r := range runs {
 		points = append(points, point{
-			data: data.Name, method: r.name, settings: []any{model, fmt.Sprintf("%#v", r.sampler), draws, r.thin, penaltyChains, data.Hash()},
+			data: data.Name, method: r.name,
+			settings: []any{model, fmt.Sprintf("%#v", r.sampler), draws, r.thin, penaltyChains, data.Hash()},
 			run: func(ctx context.Context, repetition int) (Result, error) {
 				start, err := modes(ctx)
 				if err != nil {
 					return Result{}, err
 				}
-				result, err := pbnn.FitFrom(ctx, start, r.sampler, dataset.Parts{Train: data}, pbnn.Settings{Sampling: mcmc.Settings{
-					Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2), Seed: uint64(repetition + 1),
-				}})
+				result, err := pbnn.FitFrom(ctx, start, r.sampler, dataset.Parts{Train: data},
+					pbnn.Settings{Sampling: mcmc.Settings{
+						Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2), Seed: uint64(repetition + 1),
+					}})
 				if ctx.Err() != nil {
 					return Result{}, context.Cause(ctx)
 				}
@@ -129,13 +144,15 @@ func bandOf(ctx context.Context, result *pbnn.Result, grid *mat.Dense, draws int
 		return Result{}, err
 	}
 	return Result{
-		Values: map[string]float64{"epistemic std": stat.Mean(spread, nil), "acceptance": result.Acceptance, "sigma^2": result.Noise, "skewness bias": result.Bias, "R-hat": agreement},
+		Values: map[string]float64{"epistemic std": stat.Mean(spread, nil), "acceptance": result.Acceptance,
+			"sigma^2": result.Noise, "skewness bias": result.Bias, "R-hat": agreement},
 		Series: map[string][]float64{"mean": mean, "std": std},
 	}, nil
 }
 
-// penaltyStarts is a mode for each chain: members of a deep ensemble, trained for 200 epochs, or fewer where fewer are asked for. The full posterior has many modes, and no chain goes from one to another; chains
-// from one mode together would show the width of that mode alone. From the prior some chains would stay where their noise lets nothing pass.
+// penaltyStarts is a mode for each chain: members of a deep ensemble, trained for 200 epochs, or fewer where fewer are
+// asked for. The full posterior has many modes, and no chain goes from one to another; chains from one mode together
+// would show the width of that mode alone. From the prior some chains would stay where their noise lets nothing pass.
 func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *dataset.Dataset) (*bayes.Posterior, error) {
 	epochs := 200
 	if o.Epochs > 0 {
@@ -153,7 +170,8 @@ func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *data
 	return r.Posterior, nil
 }
 
-// onceStarts are penaltyStarts, trained when they are first asked for: a study whose repetitions are all kept needs none.
+// onceStarts are penaltyStarts, trained when they are first asked for: a study whose repetitions are all kept needs
+// none.
 func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(context.Context) (*bayes.Posterior, error) {
 	var modes *bayes.Posterior
 	return func(ctx context.Context) (*bayes.Posterior, error) {
@@ -166,7 +184,8 @@ func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(contex
 	}
 }
 
-// medianRHat is that of the predictions, over all places: how well chains agree. Of fewer than 4 draws it is not known: NaN.
+// medianRHat is that of the predictions, over all places: how well chains agree. Of fewer than 4 draws it is not known:
+// NaN.
 func medianRHat(prediction bayes.Prediction, draws int) (float64, error) {
 	if draws < 4 {
 		return math.NaN(), nil
@@ -204,7 +223,8 @@ func penaltyBand(title string, data *dataset.Dataset, truth func(float64) float6
 	}
 }
 
-// penaltyFig1 is Bayesian linear regression: the analytic band (Bishop 2006, eq. 3.53 and 3.59), and those of Metropolis by one mini-batch of 2 rows, its variance by 19 others, with penalty and without.
+// penaltyFig1 is Bayesian linear regression: the analytic band (Bishop 2006, eq. 3.53 and 3.59), and those of
+// Metropolis by one mini-batch of 2 rows, its variance by 19 others, with penalty and without.
 func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	data, err := dataset.NoisyLine(20, .5, 1)
 	if err != nil {
@@ -220,7 +240,8 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		return nil, nil, err
 	}
 	by := func(rule pbnn.Rule) pbnn.Metropolis {
-		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule, StepSize: .03}
+		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule,
+			StepSize: .03}
 	}
 	fig, cells, err := penaltyPanels(ctx, o, "pbnn.fig1", penaltyLineModel, data, nil, []penaltyRun{
 		{"with penalty", by(pbnn.Corrected), 100}, {"without penalty", by(pbnn.Naive), 100},
@@ -228,7 +249,8 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	for i, s := range spread {
 		spread[i] = math.Sqrt(s*s - .25)
 	}
-	return fig, append(cells, Cell{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Metric: "epistemic std", Ours: stat.Mean(spread, nil), SE: math.NaN(), Reps: 1}), err
+	return fig, append(cells, Cell{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Metric: "epistemic std",
+		Ours: stat.Mean(spread, nil), SE: math.NaN(), Reps: 1}), err
 }
 
 // exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1).

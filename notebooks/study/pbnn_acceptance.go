@@ -15,7 +15,8 @@ import (
 	"gobnn/viz"
 )
 
-// What the paper says in words of the price of noise: acceptance and sigma^2 of the penalty random walk on figure 2's data and network, against n and M, with the same step throughout.
+// What the paper says in words of the price of noise: acceptance and sigma^2 of the penalty random walk on figure 2's
+// data and network, against n and M, with the same step throughout.
 
 // acceptanceTargets have steps that M = n = 10 bear: the full posterior takes shorter ones by far.
 var acceptanceTargets = []struct {
@@ -34,13 +35,15 @@ func acceptancePoints(o Options, data *dataset.Dataset, modes func(context.Conte
 		for _, t := range acceptanceTargets {
 			sampler := pbnn.Metropolis{Target: t.target(n), BatchSize: n, Batches: batches, StepSize: t.step}
 			points = append(points, point{
-				data: data.Name + ", " + along, method: t.name, setting: setting, at: math.Log10(at), settings: []any{fmt.Sprintf("%#v", sampler), draws, penaltyWaveModel, data.Hash()},
+				data: data.Name + ", " + along, method: t.name, setting: setting, at: math.Log10(at),
+				settings: []any{fmt.Sprintf("%#v", sampler), draws, penaltyWaveModel, data.Hash()},
 				run: func(ctx context.Context, repetition int) (Result, error) {
 					start, err := modes(ctx)
 					if err != nil {
 						return Result{}, err
 					}
-					return acceptance(ctx, start, data, sampler, mcmc.Settings{Chains: penaltyChains, Draws: draws, WarmUp: 2 * draws, Seed: uint64(repetition + 1)})
+					return acceptance(ctx, start, data, sampler,
+						mcmc.Settings{Chains: penaltyChains, Draws: draws, WarmUp: 2 * draws, Seed: uint64(repetition + 1)})
 				},
 			})
 		}
@@ -55,7 +58,9 @@ func acceptancePoints(o Options, data *dataset.Dataset, modes func(context.Conte
 }
 
 // acceptance is a repetition. Chains that noise has stopped accept nothing, and their sigma^2 counts.
-func acceptance(ctx context.Context, start *bayes.Posterior, data *dataset.Dataset, sampler pbnn.Sampler, s mcmc.Settings) (Result, error) {
+func acceptance(
+	ctx context.Context, start *bayes.Posterior, data *dataset.Dataset, sampler pbnn.Sampler, s mcmc.Settings,
+) (Result, error) {
 	result, err := pbnn.FitFrom(ctx, start, sampler, dataset.Parts{Train: data}, pbnn.Settings{Sampling: s})
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
@@ -86,7 +91,8 @@ func penaltyAcceptance(ctx context.Context, o Options) (*viz.Figure, []Cell, err
 		if strings.HasSuffix(name, "n = 10") {
 			x = "log10 M"
 		}
-		rate, err := viz.Traces(curves(points, name, "acceptance", ""), viz.TraceOptions{Frame: panelFrame(name, x, "acceptance")})
+		rate, err := viz.Traces(curves(points, name, "acceptance", ""),
+			viz.TraceOptions{Frame: panelFrame(name, x, "acceptance")})
 		if err != nil {
 			return nil, cells, err
 		}

@@ -13,7 +13,8 @@ import (
 	"gobnn/viz"
 )
 
-// What the paper says in words of the naive sampler (section 4.1) and of the assumption that noise is normal: what noise does to the draws of a posterior that is known.
+// What the paper says in words of the naive sampler (section 4.1) and of the assumption that noise is normal: what
+// noise does to the draws of a posterior that is known.
 
 // biasRules are the ways to take the noise, by the names of the study's methods.
 var biasRules = []struct {
@@ -21,7 +22,8 @@ var biasRules = []struct {
 	rule pbnn.Rule
 }{{"penalty, corrected", pbnn.Corrected}, {"penalty", pbnn.Penalty}, {"naive", pbnn.Naive}}
 
-// The study's data: residuals that are normal, in mini-batches of many rows or few; and log-normal ones, whose tail is heavy and to one side, in mini-batches of 2, with short steps or long.
+// The study's data: residuals that are normal, in mini-batches of many rows or few; and log-normal ones, whose tail is
+// heavy and to one side, in mini-batches of 2, with short steps or long.
 const (
 	normalRows = "normal"
 	heavyRows  = "heavy tails"
@@ -35,7 +37,8 @@ func biasPoints(o Options) []point {
 			sampler := sampler
 			sampler.Rule = rule.rule
 			points = append(points, point{
-				data: name, method: rule.name, setting: setting, settings: []any{fmt.Sprintf("%#v", sampler), settings.Chains, settings.Draws, settings.Thin, p.data.Hash()},
+				data: name, method: rule.name, setting: setting,
+				settings: []any{fmt.Sprintf("%#v", sampler), settings.Chains, settings.Draws, settings.Thin, p.data.Hash()},
 				run: func(ctx context.Context, repetition int) (Result, error) {
 					return p.bias(ctx, sampler, settings, repetition)
 				},
@@ -44,13 +47,16 @@ func biasPoints(o Options) []point {
 	}
 	normal := newPlane(normalRows, 200, 2, .6, func(rng *rand.Rand) float64 { return .6 * rng.NormFloat64() })
 	for _, n := range []int{64, 16, 8, 4} {
-		add(normalRows, normal, fmt.Sprintf("n = %d", n), pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: n, Batches: 10, StepSize: .5 * normal.width(200)})
+		add(normalRows, normal, fmt.Sprintf("n = %d", n),
+			pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: n, Batches: 10, StepSize: .5 * normal.width(200)})
 	}
 	heavy := newPlane(heavyRows, 200, 1, 1, func(rng *rand.Rand) float64 {
 		return (math.Exp(rng.NormFloat64()) - math.Exp(.5)) / math.Sqrt(math.E*(math.E-1))
 	})
 	for _, widths := range []float64{.5, 1, 1.5, 2.5} {
-		add(heavyRows, heavy, fmt.Sprintf("step %g widths", widths), pbnn.Metropolis{Target: pbnn.TargetExpected{Points: 2}, BatchSize: 2, Batches: 10, StepSize: widths * heavy.width(2)})
+		add(heavyRows, heavy, fmt.Sprintf("step %g widths", widths),
+			pbnn.Metropolis{Target: pbnn.TargetExpected{Points: 2}, BatchSize: 2, Batches: 10,
+				StepSize: widths * heavy.width(2)})
 	}
 	return points
 }
@@ -64,11 +70,13 @@ func (p plane) bias(ctx context.Context, sampler pbnn.Metropolis, s mcmc.Setting
 	}
 	center, variance := distribution.moments(result.Chains.Draws)
 	return Result{Values: map[string]float64{
-		"error of the mean": center, "error of the variance": variance, "sigma^2": result.Noise, "acceptance": result.Acceptance, "Result.Bias": result.Bias,
+		"error of the mean": center, "error of the variance": variance, "sigma^2": result.Noise,
+		"acceptance": result.Acceptance, "Result.Bias": result.Bias,
 	}}, nil
 }
 
-// penaltyBias draws the errors of mean and variance against sigma^2, for each rule, and beside them the figure of the warning, where there is a penalty.
+// penaltyBias draws the errors of mean and variance against sigma^2, for each rule, and beside them the figure of the
+// warning, where there is a penalty.
 func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	points, cells, err := sweep(ctx, o, "pbnn.bias", 3, biasPoints(o))
 	if err != nil {
@@ -78,7 +86,8 @@ func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	datas := datasOf(points)
 	for _, data := range datas {
 		for _, value := range []struct{ name, label string }{
-			{"error of the mean", "error [standard deviations]"}, {"error of the variance", "error [of the variance]"}, {"Result.Bias", "logarithm of an acceptance ratio"},
+			{"error of the mean", "error [standard deviations]"}, {"error of the variance", "error [of the variance]"},
+			{"Result.Bias", "logarithm of an acceptance ratio"},
 		} {
 			traces := curves(points, data, value.name, "sigma^2")
 			if value.name == "Result.Bias" {
@@ -87,7 +96,8 @@ func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			if len(traces) == 0 {
 				continue
 			}
-			panel, err := viz.Traces(traces, viz.TraceOptions{Frame: panelFrame(data+": "+value.name, "log10 sigma^2", value.label), TruthName: "exact"})
+			panel, err := viz.Traces(traces,
+				viz.TraceOptions{Frame: panelFrame(data+": "+value.name, "log10 sigma^2", value.label), TruthName: "exact"})
 			if err != nil {
 				return nil, cells, err
 			}

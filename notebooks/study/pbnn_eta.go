@@ -14,7 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// What the paper says in words of the step (section 6.3): with the penalty the distribution of the draws does not depend on eta, with SGLD and the unadjusted Langevin algorithm it does.
+// What the paper says in words of the step (section 6.3): with the penalty the distribution of the draws does not
+// depend on eta, with SGLD and the unadjusted Langevin algorithm it does.
 
 // etaSamplers are the study's methods, by the step h = sqrt(2 eta): all sample the posterior of 20 points.
 func etaSamplers(h float64) []penaltyRun {
@@ -25,8 +26,10 @@ func etaSamplers(h float64) []penaltyRun {
 	return []penaltyRun{
 		{name: "penalty random walk", sampler: penalty},
 		{name: "penalty Langevin", sampler: langevin},
-		{name: "SGLD", sampler: pbnn.Unadjusted{Target: pbnn.TargetExpected{Points: n}, BatchSize: n, Kernel: mcmc.SGLD{StepSize: h * h}}},
-		{name: "Langevin, all rows", sampler: pbnn.AllRows{Target: pbnn.TargetTempered{Points: n}, Kernel: mcmc.ULA{StepSize: h}}},
+		{name: "SGLD", sampler: pbnn.Unadjusted{Target: pbnn.TargetExpected{Points: n}, BatchSize: n,
+			Kernel: mcmc.SGLD{StepSize: h * h}}},
+		{name: "Langevin, all rows", sampler: pbnn.AllRows{Target: pbnn.TargetTempered{Points: n},
+			Kernel: mcmc.ULA{StepSize: h}}},
 	}
 }
 
@@ -55,7 +58,8 @@ func etaRuns(o Options) []point {
 	return points
 }
 
-// predicted compares the predictions at 20 places with the exact ones: their means' distance, in exact epistemic standard deviations, and the ratio of the epistemic standard deviations; means over the places.
+// predicted compares the predictions at 20 places with the exact ones: their means' distance, in exact epistemic
+// standard deviations, and the ratio of the epistemic standard deviations; means over the places.
 func (p plane) predicted(result *pbnn.Result, distribution *normal) (Result, error) {
 	const places = 20
 	distance, ratio := 0., 0.

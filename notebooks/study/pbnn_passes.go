@@ -15,36 +15,41 @@ import (
 	"gobnn/viz"
 )
 
-// Samplers at equal passes over the data. A pass is N evaluations of a row's likelihood, a gradient counted as one; the chains begin at exact draws, so that the error is that of a chain which has arrived.
+// Samplers at equal passes over the data. A pass is N evaluations of a row's likelihood, a gradient counted as one; the
+// chains begin at exact draws, so that the error is that of a chain which has arrived.
 
 const passRows = 10_000
 
-// passLaw is one of the two posteriors, as mini-batches and as all rows give it, with the steps h in posterior widths: of those that mini-batches judge, whose sigma^2 is then about 1 or below, and of SGLD's.
-// All steps are given: chains that seek theirs would begin with such as no number of mini-batches can judge.
-type passLaw struct {
+// passTarget is one of the two posteriors, as mini-batches and as all rows give it, with the steps h in posterior
+// widths: of those that mini-batches judge, whose sigma^2 is then about 1 or below, and of SGLD's. All steps are given:
+// chains that seek theirs would begin with such as no number of mini-batches can judge.
+type passTarget struct {
 	name        string
 	batches     pbnn.FromMiniBatches
 	rows        pbnn.FromAllRows
 	noisy, sgld float64
 }
 
-var passLaws = []passLaw{
+var passTargets = []passTarget{
 	{"posterior of all rows", pbnn.TargetFull{}, pbnn.TargetFullData{}, .13, .05},
 	{"posterior of 100 points", pbnn.TargetExpected{Points: 100}, pbnn.TargetTempered{Points: 100}, 1, .3},
 }
 
-// passSamplers are the study's methods. With all rows steps of 1.1 widths are about the best in 5 dimensions (Roberts and Rosenthal 2001, section 2).
-func passSamplers(l passLaw, width float64) []penaltyRun {
+// passSamplers are the study's methods. With all rows steps of 1.1 widths are about the best in 5 dimensions (Roberts
+// and Rosenthal 2001, section 2).
+func passSamplers(t passTarget, width float64) []penaltyRun {
 	const n, m = 100, 10
-	noisy, exact, sgld := l.noisy*width, 1.1*width, l.sgld*width
+	noisy, exact, sgld := t.noisy*width, 1.1*width, t.sgld*width
 	return []penaltyRun{
-		{name: "penalty random walk", sampler: pbnn.Metropolis{Target: l.batches, BatchSize: n, Batches: m, StepSize: noisy}},
-		{name: "penalty Langevin", sampler: pbnn.Metropolis{Target: l.batches, BatchSize: n, Batches: m, StepSize: noisy, Proposal: pbnn.Langevin}},
-		{name: "Barker, mini-batches", sampler: pbnn.Barker{Target: l.batches, BatchSize: n, Batches: m, StepSize: noisy}},
-		{name: "confidence sampler", sampler: pbnn.Confidence{Target: l.batches, BatchSize: 10 * n, StepSize: exact}},
-		{name: "Metropolis, all rows", sampler: pbnn.AllRows{Target: l.rows, Kernel: mcmc.RandomWalkMetropolis{StepSize: exact}}},
-		{name: "MALA, all rows", sampler: pbnn.AllRows{Target: l.rows, Kernel: mcmc.MALA{StepSize: exact}}},
-		{name: "SGLD", sampler: pbnn.Unadjusted{Target: l.batches, BatchSize: n, Kernel: mcmc.SGLD{StepSize: sgld * sgld}}},
+		{name: "penalty random walk", sampler: pbnn.Metropolis{Target: t.batches, BatchSize: n, Batches: m, StepSize: noisy}},
+		{name: "penalty Langevin", sampler: pbnn.Metropolis{Target: t.batches, BatchSize: n, Batches: m, StepSize: noisy,
+			Proposal: pbnn.Langevin}},
+		{name: "Barker, mini-batches", sampler: pbnn.Barker{Target: t.batches, BatchSize: n, Batches: m, StepSize: noisy}},
+		{name: "confidence sampler", sampler: pbnn.Confidence{Target: t.batches, BatchSize: 10 * n, StepSize: exact}},
+		{name: "Metropolis, all rows", sampler: pbnn.AllRows{Target: t.rows,
+			Kernel: mcmc.RandomWalkMetropolis{StepSize: exact}}},
+		{name: "MALA, all rows", sampler: pbnn.AllRows{Target: t.rows, Kernel: mcmc.MALA{StepSize: exact}}},
+		{name: "SGLD", sampler: pbnn.Unadjusted{Target: t.batches, BatchSize: n, Kernel: mcmc.SGLD{StepSize: sgld * sgld}}},
 	}
 }
 
@@ -55,10 +60,11 @@ func passPoints(o Options) []point {
 	p := newPlane("plane", passRows, 4, .6, func(rng *rand.Rand) float64 { return .6 * rng.NormFloat64() })
 	budget := cmp.Or(o.Epochs, passBudget)
 	var points []point
-	for _, distribution := range passLaws {
-		for _, run := range passSamplers(distribution, p.width(distribution.batches.EffectivePoints(passRows))) {
+	for _, target := range passTargets {
+		for _, run := range passSamplers(target, p.width(target.batches.EffectivePoints(passRows))) {
 			points = append(points, point{
-				data: distribution.name, method: run.name, settings: []any{fmt.Sprintf("%#v", run.sampler), budget, passChains, p.data.Hash()},
+				data: target.name, method: run.name,
+				settings: []any{fmt.Sprintf("%#v", run.sampler), budget, passChains, p.data.Hash()},
 				run: func(ctx context.Context, repetition int) (Result, error) {
 					return p.atPasses(ctx, run.sampler, float64(budget), uint64(repetition+1))
 				},
@@ -73,20 +79,24 @@ const (
 	passPlaces = 40 // of the curves, from one pass to the budget
 )
 
-// atPasses is a repetition: chains that spend the budget at least, and of what they have by then the effective sample size for each pass of each chain, by the worst of the places where they
-// predict, and the error of a chain's predictive mean, in exact epistemic standard deviations, root mean square over places and chains, along the passes.
+// atPasses is a repetition: chains that spend the budget at least, and of what they have by then the effective sample
+// size for each pass of each chain, by the worst of the places where they predict, and the error of a chain's
+// predictive mean, in exact epistemic standard deviations, root mean square over places and chains, along the passes.
 func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float64, seed uint64) (Result, error) {
 	// transitions that are more than the budget has, of Barker at most a round each
 	moves := int(math.Ceil(budget * float64(p.data.Rows()) / float64(sampler.RowsPerMove(p.data.Rows()))))
 	thin := max(1, moves/1500)
-	result, distribution, err := p.sample(ctx, sampler, mcmc.Settings{Chains: passChains, Draws: max(20, (moves+thin-1)/thin), Thin: thin, WarmUp: 20, Seed: seed})
+	result, distribution, err := p.sample(ctx, sampler,
+		mcmc.Settings{Chains: passChains, Draws: max(20, (moves+thin-1)/thin), Thin: thin, WarmUp: 20, Seed: seed})
 	if err != nil {
 		return Result{}, err
 	}
-	kept := int(float64(result.Chains.Draws.PerChain) * min(1, budget/result.Passes)) // Barker's rounds are more than its transitions
+	// Barker's rounds are more than its transitions, so that not all draws may be within the budget.
+	kept := int(float64(result.Chains.Draws.PerChain) * min(1, budget/result.Passes))
 	kept = max(kept, 4)
 	const places = 10
-	sample := diag.Sample{Values: make([]float64, passChains*kept*places), Chains: passChains, Draws: kept, Parameters: places}
+	sample := diag.Sample{Values: make([]float64, passChains*kept*places), Chains: passChains, Draws: kept,
+		Parameters: places}
 	series := map[string][]float64{}
 	squares := make([]float64, kept)
 	for place := range places {
@@ -124,14 +134,16 @@ func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float6
 		worst = min(worst, size)
 	}
 	spent := perDraw * float64(kept)
-	values := map[string]float64{"ESS per pass": worst / passChains / spent, "error of the mean": math.Sqrt(squares[kept-1]), "passes": spent}
+	values := map[string]float64{"ESS per pass": worst / passChains / spent,
+		"error of the mean": math.Sqrt(squares[kept-1]), "passes": spent}
 	if !math.IsNaN(result.Acceptance) {
 		values["acceptance"] = result.Acceptance
 	}
 	return Result{Values: values, Series: series}, nil
 }
 
-// errorCurve is the logarithm of the error, root mean square over repetitions, against that of the passes, where all repetitions have one.
+// errorCurve is the logarithm of the error, root mean square over repetitions, against that of the passes, where all
+// repetitions have one.
 func errorCurve(results []Result) viz.Series {
 	squares, count := map[float64]float64{}, map[float64]int{}
 	for _, r := range results {
@@ -163,7 +175,8 @@ func penaltyPasses(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 				traces = append(traces, viz.Trace{Name: p.method, Series: errorCurve(p.results)})
 			}
 		}
-		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: panelFrame(data, "log10 passes over the data", "log10 error [posterior std]")})
+		panel, err := viz.Traces(traces,
+			viz.TraceOptions{Frame: panelFrame(data, "log10 passes over the data", "log10 error [posterior std]")})
 		if err != nil {
 			return nil, cells, err
 		}

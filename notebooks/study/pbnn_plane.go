@@ -22,10 +22,12 @@ type plane struct {
 	noise float64
 }
 
-// newPlane has so many features, N(0, 1), each but the first correlated with the one before, and residuals as they are drawn.
+// newPlane has so many features, N(0, 1), each but the first correlated with the one before, and residuals as they are
+// drawn.
 func newPlane(name string, rows, features int, noise float64, residual func(*rand.Rand) float64) plane {
 	rng := rand.New(rand.NewPCG(20, 26))
-	d := &dataset.Dataset{Name: name, Task: dataset.Regression, Target: "y", X: mat.NewDense(rows, features, nil), Y: make([]float64, rows)}
+	d := &dataset.Dataset{Name: name, Task: dataset.Regression, Target: "y", X: mat.NewDense(rows, features, nil),
+		Y: make([]float64, rows)}
 	for k := range features {
 		d.Features = append(d.Features, fmt.Sprintf("x%d", k+1))
 	}
@@ -46,13 +48,15 @@ func newPlane(name string, rows, features int, noise float64, residual func(*ran
 }
 
 func (p plane) model() bayes.Model {
-	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: p.noise}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
+	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: p.noise}, Prior: bayes.Normal{StdDev: 1},
+		Stochastic: bayes.All()}
 }
 
 // width is about a posterior's standard deviation of one weight, given so many points.
 func (p plane) width(points float64) float64 { return p.noise / math.Sqrt(points) }
 
-// distribution is the posterior of (w, b) when the data count as so many points: the likelihood to the power points/N (Bishop 2006, eq. 3.53 and 3.54, with another noise).
+// distribution is the posterior of (w, b) when the data count as so many points: the likelihood to the power points/N
+// (Bishop 2006, eq. 3.53 and 3.54, with another noise).
 func (p plane) distribution(points float64) (*normal, error) {
 	features := p.data.Dims()
 	precision, right := mat.NewSymDense(features+1, nil), mat.NewVecDense(features+1, nil)
@@ -107,7 +111,8 @@ func (n *normal) prediction(x []float64) (center, spread float64, err error) {
 	return mat.Dot(row, mat.NewVecDense(len(n.mean), n.mean)), mat.Norm(&z, 2), nil
 }
 
-// start is exact draws, for chains to begin at: what is then off is the sampler's doing, not a warm-up's that was too short.
+// start is exact draws, for chains to begin at: what is then off is the sampler's doing, not a warm-up's that was too
+// short.
 func (p plane) start(n *normal, particles int, seed uint64) (*bayes.Posterior, error) {
 	bound, err := p.model().Bind(p.data.Dims(), 1)
 	if err != nil {
@@ -127,11 +132,13 @@ func (p plane) start(n *normal, particles int, seed uint64) (*bayes.Posterior, e
 			phi = append(phi, m+z.AtVec(k))
 		}
 	}
-	draws := bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: bayes.EqualLogWeights(particles)}
+	draws := bayes.Draws{Phi: compute.Floats(compute.Float64, phi, particles, bound.D),
+		LogWeights: bayes.EqualLogWeights(particles)}
 	return bayes.NewPosterior(bound, draws, bayes.Origin{})
 }
 
-// sample runs chains of a sampler from exact draws of its distribution. A cancelled run is an error: half of one is no repetition.
+// sample runs chains of a sampler from exact draws of its distribution. A cancelled run is an error: half of one is no
+// repetition.
 func (p plane) sample(ctx context.Context, sampler pbnn.Sampler, s mcmc.Settings) (*pbnn.Result, *normal, error) {
 	distribution, err := p.distribution(sampler.Sampled().EffectivePoints(p.data.Rows()))
 	if err != nil {
@@ -148,7 +155,8 @@ func (p plane) sample(ctx context.Context, sampler pbnn.Sampler, s mcmc.Settings
 	return result, distribution, err
 }
 
-// moments are how far the draws' mean and variance are from the distribution's, in standard deviations and as a share of the variance: the mean over the whitened coordinates.
+// moments are how far the draws' mean and variance are from the distribution's, in standard deviations and as a share
+// of the variance: the mean over the whitened coordinates.
 func (n *normal) moments(draws *mcmc.Draws) (center, variance float64) {
 	each := 1 / float64(draws.Chains*draws.PerChain*draws.Dim)
 	for chain := range draws.Chains {

@@ -22,12 +22,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Figure 3 of "Penalty Bayesian Neural Networks": reliability on test rows. Section 5.2 says of it that only the last layer is stochastic, and that BNN and PBNN share the
-// other layers. The paper leaves open how those are trained (here by MAP, jointly with the last layer), the activation, the prior, the sampler of the BNN, and where the
-// regression's test rows lie.
+// Figure 3 of "Penalty Bayesian Neural Networks": reliability on test rows. Section 5.2 says of it that only the last
+// layer is stochastic, and that BNN and PBNN share the other layers. The paper leaves open how those are trained (here
+// by MAP, jointly with the last layer), the activation, the prior, the sampler of the BNN, and where the regression's
+// test rows lie.
 
-// The methods. The third is what the text rules out but the caption allows: the whole network stochastic. The distribution of n = 100 points for MNIST's 15910 parameters is so wide that its chains,
-// which begin at the mode, are still on their way when they end: accuracy 0.90 on the test part; five times as many moves come to 0.86 on the validation part.
+// The methods. The third is what the text rules out but the caption allows: the whole network stochastic. The
+// distribution of n = 100 points for MNIST's 15910 parameters is so wide that its chains, which begin at the mode, are
+// still on their way when they end: accuracy 0.90 on the test part; five times as many moves come to 0.86 on the
+// validation part.
 const (
 	lastLayerFull    = "BNN"
 	lastLayerPenalty = "PBNN"
@@ -36,7 +39,8 @@ const (
 
 var reliabilityMethods = []string{lastLayerFull, lastLayerPenalty, wholePenalty}
 
-// reliabilityVersion is part of the key of what is kept: another one where the code gives other numbers for the same settings.
+// reliabilityVersion is part of the key of what is kept: another one where the code gives other numbers for the same
+// settings.
 const reliabilityVersion = 1
 
 // reliabilityData is one line of the figure.
@@ -44,14 +48,14 @@ type reliabilityData struct {
 	name    string
 	network nn.MLP
 	noise   bayes.Likelihood
-	// parts are the rows of a repetition: the mode is trained on the training part, and, if there is a validation part, taken where that is predicted best; chains sample given the
-	// training part.
+	// parts are the rows of a repetition: the mode is trained on the training part, and, if there is a validation part,
+	// taken where that is predicted best; chains sample given the training part.
 	parts func(seed uint64) (dataset.Parts, error)
 	// beyond, if set, are test rows where no training row is.
 	beyond     func(seed uint64) *dataset.Dataset
 	mode       baseline.Settings
 	n, batches int            // n and M of the penalty
-	draws      int            // of each chain, where Options.Epochs does not say how many; a warm-up of half as many comes before them
+	draws      int            // of each chain, unless Options.Epochs says how many; after a warm-up half as long
 	thin       map[string]int // moves for a draw, by method
 	chains     int
 	reps       int                            // where Options.Reps does not say how many
@@ -60,7 +64,8 @@ type reliabilityData struct {
 
 // reliabilityWave is figure 2's regression, with one change: the last layer alone is stochastic.
 var reliabilityWave = reliabilityData{
-	name: "gapped_wave", network: nn.MLP{Hidden: []int{20}, Activation: nn.Tanh}, noise: bayes.Gaussian{StdDev: penaltyNoise},
+	name: "gapped_wave", network: nn.MLP{Hidden: []int{20}, Activation: nn.Tanh},
+	noise: bayes.Gaussian{StdDev: penaltyNoise},
 	parts: func(seed uint64) (parts dataset.Parts, err error) {
 		if parts.Train, err = dataset.GappedWave(2000, penaltyNoise, seed); err != nil {
 			return parts, err
@@ -70,14 +75,16 @@ var reliabilityWave = reliabilityData{
 	},
 	beyond: gap,
 	mode:   baseline.Settings{Epochs: 200},
-	n:      5, batches: 5, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 40, wholePenalty: 40}, chains: 4, draws: 100, reps: 5,
+	n:      5, batches: 5, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 40, wholePenalty: 40}, chains: 4,
+	draws: 100, reps: 5,
 }
 
 // gap is 500 rows of the wave's distribution, evenly over the gap in it.
 func gap(seed uint64) *dataset.Dataset {
 	const rows = 500
 	rng := rand.New(rand.NewPCG(seed, 0x676170)) // "gap"
-	d := &dataset.Dataset{Name: "gap", Features: []string{"x"}, Target: "y", X: mat.NewDense(rows, 1, nil), Y: make([]float64, rows)}
+	d := &dataset.Dataset{Name: "gap", Features: []string{"x"}, Target: "y", X: mat.NewDense(rows, 1, nil),
+		Y: make([]float64, rows)}
 	for i := range rows {
 		x := -1 + 2*(float64(i)+.5)/rows
 		d.X.Set(i, 0, x)
@@ -86,8 +93,9 @@ func gap(seed uint64) *dataset.Dataset {
 	return d
 }
 
-// reliabilityDigits is MNIST, the paper's net of 20 units, n = 100 and M = 10. A sixth of the makers' training part is for validation: the activation and the epoch at which the training of the
-// shared layer ends were chosen there. The test part is the makers' 10000 rows.
+// reliabilityDigits is MNIST, the paper's net of 20 units, n = 100 and M = 10. A sixth of the makers' training part is
+// for validation: the activation and the epoch at which the training of the shared layer ends were chosen there. The
+// test part is the makers' 10000 rows.
 var reliabilityDigits = reliabilityData{
 	name: "mnist", network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, noise: bayes.Categorical{},
 	parts: func(seed uint64) (dataset.Parts, error) {
@@ -100,20 +108,24 @@ var reliabilityDigits = reliabilityData{
 		return parts, err
 	},
 	mode: baseline.Settings{Epochs: 10, BatchSize: 100, Optimiser: optim.Adam{Schedule: optim.Constant(.003)}},
-	n:    100, batches: 10, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 100, wholePenalty: 40}, chains: 4, draws: 50, reps: 1,
-	paper: map[string]map[string]Reported{lastLayerFull: {"accuracy": {Value: .936}}, lastLayerPenalty: {"accuracy": {Value: .932}}},
+	n:    100, batches: 10, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 100, wholePenalty: 40}, chains: 4,
+	draws: 50, reps: 1,
+	paper: map[string]map[string]Reported{lastLayerFull: {"accuracy": {Value: .936}},
+		lastLayerPenalty: {"accuracy": {Value: .932}}},
 }
 
 // model is that of a method.
 func (d reliabilityData) model(method string) bayes.Model {
-	m := bayes.Model{Network: d.network, Likelihood: d.noise, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(len(d.network.Hidden) + 1)}
+	m := bayes.Model{Network: d.network, Likelihood: d.noise, Prior: bayes.Normal{StdDev: 1},
+		Stochastic: bayes.Layers(len(d.network.Hidden) + 1)}
 	if method == wholePenalty {
 		m.Stochastic = bayes.All()
 	}
 	return m
 }
 
-// sampler is that of a method: a random walk as in Algorithm 1 for the last layer, Langevin's proposal (section 6.2) for thousands of parameters.
+// sampler is that of a method: a random walk as in Algorithm 1 for the last layer, Langevin's proposal (section 6.2)
+// for thousands of parameters.
 func (d reliabilityData) sampler(method string) pbnn.Sampler {
 	m := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: d.n, Batches: d.batches}
 	switch method {
@@ -178,9 +190,10 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 		return Result{}, err
 	}
 	draws := cmp.Or(o.Epochs, r.draws)
-	result, err := pbnn.FitFrom(ctx, mode, r.sampler(method), dataset.Parts{Train: r.parts.Train}, pbnn.Settings{Sampling: mcmc.Settings{
-		Chains: r.chains, Draws: draws, Thin: r.thin[method], WarmUp: max(1, draws*r.thin[method]/2), Seed: r.seed,
-	}})
+	result, err := pbnn.FitFrom(ctx, mode, r.sampler(method), dataset.Parts{Train: r.parts.Train},
+		pbnn.Settings{Sampling: mcmc.Settings{
+			Chains: r.chains, Draws: draws, Thin: r.thin[method], WarmUp: max(1, draws*r.thin[method]/2), Seed: r.seed,
+		}})
 	if err != nil {
 		return Result{}, err
 	}
@@ -190,7 +203,8 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 	for _, w := range result.Warnings {
 		o.say("%s, %s: %s", r.name, method, w)
 	}
-	out := Result{Values: map[string]float64{"acceptance": result.Acceptance, "sigma^2": result.Noise, "skewness bias": result.Bias}, Series: map[string][]float64{}}
+	out := Result{Values: map[string]float64{"acceptance": result.Acceptance, "sigma^2": result.Noise,
+		"skewness bias": result.Bias}, Series: map[string][]float64{}}
 	if err := r.score(ctx, result.Posterior, r.parts.Test, "", out); err != nil {
 		return Result{}, err
 	}
@@ -207,7 +221,9 @@ const inGap = " in the gap"
 var reliabilityScores = []string{"NLPD", "accuracy", "ECE", "RMSE"}
 
 // score adds the scores on rows, their names ending as given.
-func (r *repetition) score(ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, ending string, out Result) error {
+func (r *repetition) score(
+	ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, ending string, out Result,
+) error {
 	prediction, err := p.Predict(ctx, rows.X)
 	if err != nil {
 		return err
@@ -238,7 +254,8 @@ func (r *repetition) score(ctx context.Context, p *bayes.Posterior, rows *datase
 	return nil
 }
 
-// penaltyFig3 is a line of the figure for each data set, with a panel for each method, and the regression once more where it has no data.
+// penaltyFig3 is a line of the figure for each data set, with a panel for each method, and the regression once more
+// where it has no data.
 func penaltyFig3(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return reliabilityFigure(ctx, o, reliabilityWave, reliabilityDigits)
 }
@@ -269,7 +286,9 @@ func reliabilityFigure(ctx context.Context, o Options, lines ...reliabilityData)
 }
 
 // run gives the panels and cells of one data set, method by method.
-func (d reliabilityData) run(ctx context.Context, o Options, store *Store, methods []string) (panels []*viz.Figure, cells []Cell, err error) {
+func (d reliabilityData) run(
+	ctx context.Context, o Options, store *Store, methods []string,
+) (panels []*viz.Figure, cells []Cell, err error) {
 	repetitions := make([]*repetition, cmp.Or(o.Reps, d.reps))
 	for i := range repetitions {
 		repetitions[i] = &repetition{reliabilityData: d, seed: uint64(i) + 1}
@@ -281,10 +300,12 @@ func (d reliabilityData) run(ctx context.Context, o Options, store *Store, metho
 	byEnding := make([][]*viz.Figure, len(endings))
 	for _, method := range methods {
 		key := Key{Study: "pbnn.fig3", Data: d.name, Method: method, Settings: map[string]any{
-			"version": reliabilityVersion, "model": d.model(method), "sampler": d.sampler(method), "epochs": d.mode.Epochs, "batch": d.mode.BatchSize,
+			"version": reliabilityVersion, "model": d.model(method), "sampler": d.sampler(method), "epochs": d.mode.Epochs,
+			"batch":     d.mode.BatchSize,
 			"optimiser": d.mode.Optimiser, "chains": d.chains, "draws": cmp.Or(o.Epochs, d.draws), "thin": d.thin[method],
 		}}
-		results, err := store.Repeat(ctx, key, len(repetitions), func(ctx context.Context, i int) (Result, error) { return repetitions[i].sample(ctx, o, method) })
+		results, err := store.Repeat(ctx, key, len(repetitions),
+			func(ctx context.Context, i int) (Result, error) { return repetitions[i].sample(ctx, o, method) })
 		cells = append(cells, Cells(key, results, d.paper[method])...)
 		if err != nil {
 			return nil, cells, err

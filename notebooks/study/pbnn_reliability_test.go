@@ -50,7 +50,8 @@ func shortDigits(uint64) (parts dataset.Parts, err error) {
 	return parts, err
 }
 
-// The figure has a panel for each line and method, the numbers are within their bounds, and a second run finds everything kept.
+// The figure has a panel for each line and method, the numbers are within their bounds, and a second run finds
+// everything kept.
 func TestReliabilityFigure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("six runs of chains")
@@ -72,7 +73,8 @@ func TestReliabilityFigure(t *testing.T) {
 		return string(svg), cells
 	}
 	svg, cells := draw(o)
-	for _, want := range []string{"BNN", "PBNN, n = 20, M = 10", "PBNN, all layers, n = 20, M = 10", "PBNN, n = 20, M = 10 in the gap", "BNN, ECE", ">100 rows<"} {
+	for _, want := range []string{"BNN", "PBNN, n = 20, M = 10", "PBNN, all layers, n = 20, M = 10",
+		"PBNN, n = 20, M = 10 in the gap", "BNN, ECE", ">100 rows<"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("there is no panel %q", want)
 		}
@@ -89,8 +91,9 @@ func TestReliabilityFigure(t *testing.T) {
 			t.Errorf("%s: the errors in the gap are those on the test part", method)
 		}
 		for data, metrics := range map[string][]string{
-			"gapped_wave": {"NLPD", "NLPD in the gap", "RMSE", "RMSE in the gap", "mean |coverage - level|", "mean |coverage - level| in the gap", "acceptance", "sigma^2", "skewness bias"},
-			"mnist":       {"NLPD", "accuracy", "ECE", "acceptance", "sigma^2", "skewness bias"},
+			"gapped_wave": {"NLPD", "NLPD in the gap", "RMSE", "RMSE in the gap", "mean |coverage - level|",
+				"mean |coverage - level| in the gap", "acceptance", "sigma^2", "skewness bias"},
+			"mnist": {"NLPD", "accuracy", "ECE", "acceptance", "sigma^2", "skewness bias"},
 		} {
 			for _, metric := range metrics {
 				v, ok := got[data+", "+method+", "+metric]
@@ -114,11 +117,13 @@ func TestReliabilityFigure(t *testing.T) {
 	if len(cells) != 3*(9+6) || loads != 1 {
 		t.Errorf("%d cells, digits loaded %d times for three methods", len(cells), loads)
 	}
-	if again, same := draw(o); again != svg || !slices.EqualFunc(cells, same, func(a, b Cell) bool { return a.Ours == b.Ours && a.Method == b.Method }) || loads != 1 {
+	if again, same := draw(o); again != svg || !slices.EqualFunc(cells, same,
+		func(a, b Cell) bool { return a.Ours == b.Ours && a.Method == b.Method }) || loads != 1 {
 		t.Errorf("the second run is another one; digits loaded %d times", loads)
 	}
 	o.Methods, o.Data = []string{lastLayerPenalty}, []string{"mnist"}
-	if alone, one := draw(o); strings.Contains(alone, "in the gap") || len(one) != 6 || one[0].Method != lastLayerPenalty || loads != 1 {
+	if alone, one := draw(o); strings.Contains(alone, "in the gap") || len(one) != 6 ||
+		one[0].Method != lastLayerPenalty || loads != 1 {
 		t.Errorf("%d cells of one method and data set", len(one))
 	}
 }
@@ -145,7 +150,8 @@ func TestReliabilityModes(t *testing.T) {
 func TestReliabilityPanel(t *testing.T) {
 	repetition := func(rows, test, gap float64) Result {
 		return Result{Series: map[string][]float64{
-			"rows": {rows}, "level": {.5}, "coverage": {test}, "rows" + inGap: {rows}, "level" + inGap: {.5}, "coverage" + inGap: {gap},
+			"rows": {rows}, "level": {.5}, "coverage": {test}, "rows" + inGap: {rows}, "level" + inGap: {.5},
+			"coverage" + inGap: {gap},
 		}}
 	}
 	for ending, coverage := range map[string]float64{"": .5, inGap: .2} { // (10 x .2 + 30 x .6)/40, (10 x .8 + 30 x 0)/40
@@ -191,7 +197,8 @@ func TestReliabilityMethods(t *testing.T) {
 		if d.name == "mnist" {
 			inputs, outputs, last = 784, 10, 210
 		}
-		for method, dim := range map[string]int{lastLayerFull: last, lastLayerPenalty: last, wholePenalty: last + 20*(inputs+1)} {
+		for method, dim := range map[string]int{lastLayerFull: last, lastLayerPenalty: last,
+			wholePenalty: last + 20*(inputs+1)} {
 			bound, err := d.model(method).Bind(inputs, outputs)
 			if err != nil {
 				t.Fatal(err)
@@ -200,12 +207,14 @@ func TestReliabilityMethods(t *testing.T) {
 				t.Errorf("%s, %s: %d stochastic parameters, want %d", d.name, method, bound.D, dim)
 			}
 			m, penalty := d.sampler(method).(pbnn.Metropolis)
-			if penalty == (method == lastLayerFull) || penalty && (m.BatchSize != d.n || m.Batches != d.batches || m.Rule != "" || m.Target != pbnn.TargetExpected{}) {
+			if penalty == (method == lastLayerFull) || penalty &&
+				(m.BatchSize != d.n || m.Batches != d.batches || m.Rule != "" || m.Target != pbnn.TargetExpected{}) {
 				t.Errorf("%s, %s: %+v", d.name, method, d.sampler(method))
 			}
 		}
 	}
-	if reliabilityDigits.n != 100 || reliabilityDigits.batches != 10 || reliabilityWave.n != 5 || reliabilityWave.batches != 5 || reliabilityWave.network.Activation != nn.Tanh {
+	if reliabilityDigits.n != 100 || reliabilityDigits.batches != 10 || reliabilityWave.n != 5 ||
+		reliabilityWave.batches != 5 || reliabilityWave.network.Activation != nn.Tanh {
 		t.Error("n, M or the wave's network are not the paper's, or figure 2's")
 	}
 }

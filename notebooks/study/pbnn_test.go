@@ -17,7 +17,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Every study of the paper is run, by chains that are too short: each method is in the figure's legend or titles and has finite cells. A second run takes what is kept. Unknown methods and data are refused.
+// Every study of the paper is run, by chains that are too short: each method is in the figure's legend or titles and
+// has finite cells. A second run takes what is kept. Unknown methods and data are refused.
 func TestPenaltyFigures(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	for id, c := range map[string]struct {
@@ -26,13 +27,21 @@ func TestPenaltyFigures(t *testing.T) {
 		metrics        []string
 		short          bool
 	}{
-		"pbnn.fig1":       {names: []string{"with penalty", "without penalty"}, metrics: []string{"epistemic std", "sigma^2"}, short: true},
-		"pbnn.fig2":       {names: []string{penaltyFull.name, penaltyFive.name, penaltyNaive.name, penaltyTen.name}, metrics: []string{"epistemic std"}},
-		"pbnn.fig4":       {names: []string{"SGLD n = 5 eta = 0.0001", "SGLD n = 5 eta = 1e-06", penaltyTempers.name, penaltyFive.name}, metrics: []string{"epistemic std"}},
-		"pbnn.acceptance": {datas: []string{"gapped_wave, n = 10"}, names: []string{acceptanceTargets[0].name, acceptanceTargets[1].name}, metrics: []string{"sigma^2"}},
-		"pbnn.bias":       {names: []string{"naive", "penalty", "penalty, corrected"}, metrics: []string{"acceptance", "sigma^2"}, short: true},
-		"pbnn.eta":        {names: []string{"penalty random walk", "penalty Langevin", "SGLD", "Langevin, all rows"}, metrics: []string{"distance of means", "ratio of std"}},
-		"pbnn.passes":     {names: []string{"penalty random walk", "penalty Langevin", "Barker, mini-batches", "confidence sampler", "Metropolis, all rows", "MALA, all rows", "SGLD"}, metrics: []string{"ESS per pass", "error of the mean", "passes"}},
+		"pbnn.fig1": {names: []string{"with penalty", "without penalty"},
+			metrics: []string{"epistemic std", "sigma^2"}, short: true},
+		"pbnn.fig2": {names: []string{penaltyFull.name, penaltyFive.name, penaltyNaive.name, penaltyTen.name},
+			metrics: []string{"epistemic std"}},
+		"pbnn.fig4": {names: []string{"SGLD n = 5 eta = 0.0001", "SGLD n = 5 eta = 1e-06", penaltyTempers.name,
+			penaltyFive.name}, metrics: []string{"epistemic std"}},
+		"pbnn.acceptance": {datas: []string{"gapped_wave, n = 10"},
+			names: []string{acceptanceTargets[0].name, acceptanceTargets[1].name}, metrics: []string{"sigma^2"}},
+		"pbnn.bias": {names: []string{"naive", "penalty", "penalty, corrected"},
+			metrics: []string{"acceptance", "sigma^2"}, short: true},
+		"pbnn.eta": {names: []string{"penalty random walk", "penalty Langevin", "SGLD", "Langevin, all rows"},
+			metrics: []string{"distance of means", "ratio of std"}},
+		"pbnn.passes": {names: []string{"penalty random walk", "penalty Langevin", "Barker, mini-batches",
+			"confidence sampler", "Metropolis, all rows", "MALA, all rows", "SGLD"},
+			metrics: []string{"ESS per pass", "error of the mean", "passes"}},
 	} {
 		t.Run(id, func(t *testing.T) {
 			if testing.Short() && !c.short {
@@ -72,7 +81,8 @@ func TestPenaltyFigures(t *testing.T) {
 			}
 			for i, cell := range cells {
 				for _, other := range cells[:i] {
-					if cell.Data == other.Data && cell.Metric == other.Metric && cell.Metric == "sigma^2" && cell.Ours > 0 && cell.Ours == other.Ours {
+					if cell.Data == other.Data && cell.Metric == other.Metric && cell.Metric == "sigma^2" && cell.Ours > 0 &&
+						cell.Ours == other.Ours {
 						t.Errorf("%s: %s and %s have the same sigma^2, %g", id, cell.Method, other.Method, cell.Ours)
 					}
 				}
@@ -99,7 +109,8 @@ func testPlane() plane {
 	return newPlane("plane", 40, 2, .5, func(rng *rand.Rand) float64 { return .5 * rng.NormFloat64() })
 }
 
-// The distribution of all rows is that of an implementation apart, and so are the predictions; of fewer points it is that of more noise. Exact draws are white, and have the distribution's moments to 4 standard errors.
+// The distribution of all rows is that of an implementation apart, and so are the predictions; of fewer points it is
+// that of more noise. Exact draws are white, and have the distribution's moments to 4 standard errors.
 func TestPlane(t *testing.T) {
 	p := testPlane()
 	for _, points := range []float64{40, 10} {
@@ -137,7 +148,8 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// By the study's own measure the naive sampler's variance is too large, and the penalty's is not; the unadjusted sampler's spread grows with the step. The noise is 1.9, by which naive is off by 0.6.
+// By the study's own measure the naive sampler's variance is too large, and the penalty's is not; the unadjusted
+// sampler's spread grows with the step. The noise is 1.9, by which naive is off by 0.6.
 func TestPenaltyMeasures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -146,17 +158,22 @@ func TestPenaltyMeasures(t *testing.T) {
 	p := newPlane("plane", 200, 2, .6, func(rng *rand.Rand) float64 { return .6 * rng.NormFloat64() })
 	s := mcmc.Settings{Chains: 16, Draws: 500, Thin: 4, WarmUp: 50}
 	for rule, within := range map[pbnn.Rule][2]float64{pbnn.Naive: {.35, 1}, pbnn.Corrected: {-.25, .3}} {
-		r, err := p.bias(t.Context(), pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 8, Batches: 10, StepSize: .5 * p.width(200), Rule: rule}, s, 0)
+		r, err := p.bias(t.Context(), pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 8, Batches: 10,
+			StepSize: .5 * p.width(200), Rule: rule}, s, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := r.Values["error of the variance"]; v < within[0] || v > within[1] || math.Abs(r.Values["error of the mean"]) > .25 || math.Abs(r.Values["sigma^2"]-1.9) > .4 {
+		if v := r.Values["error of the variance"]; v < within[0] || v > within[1] ||
+			math.Abs(r.Values["error of the mean"]) > .25 || math.Abs(r.Values["sigma^2"]-1.9) > .4 {
 			t.Errorf("%s: %v", rule, r.Values)
 		}
 	}
-	for widths, want := range map[float64]float64{.4: 1 / math.Sqrt(1-.04), 1.2: 1 / math.Sqrt(1-.36)} { // of a Gaussian (Roberts and Tweedie 1996, section 1.4.1), posterior width by width only
+	// The standard deviations are those of a Gaussian (Roberts and Tweedie 1996, section 1.4.1), posterior width by width
+	// only.
+	for widths, want := range map[float64]float64{.4: 1 / math.Sqrt(1-.04), 1.2: 1 / math.Sqrt(1-.36)} {
 		h := widths * p.width(200)
-		result, distribution, err := p.sample(t.Context(), pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.ULA{StepSize: h}}, s)
+		result, distribution, err := p.sample(t.Context(),
+			pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.ULA{StepSize: h}}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,16 +187,19 @@ func TestPenaltyMeasures(t *testing.T) {
 	}
 }
 
-// A repetition at equal passes ends at the budget, its curve rises to it, and its effective sample size is no more than its draws.
+// A repetition at equal passes ends at the budget, its curve rises to it, and its effective sample size is no more than
+// its draws.
 func TestAtPasses(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	p := testPlane()
-	r, err := p.atPasses(t.Context(), pbnn.Barker{Target: pbnn.TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .3 * p.width(40)}, 40, 1)
+	r, err := p.atPasses(t.Context(),
+		pbnn.Barker{Target: pbnn.TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .3 * p.width(40)}, 40, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	passes := r.Series["passes"]
-	if spent := r.Values["passes"]; spent > 40 || spent < 30 || len(passes) < 5 || !slices.IsSorted(passes) || len(passes) != len(r.Series["error"]) || passes[len(passes)-1] > 40 {
+	if spent := r.Values["passes"]; spent > 40 || spent < 30 || len(passes) < 5 || !slices.IsSorted(passes) ||
+		len(passes) != len(r.Series["error"]) || passes[len(passes)-1] > 40 {
 		t.Errorf("%v, %v", r.Values, r.Series)
 	}
 }
