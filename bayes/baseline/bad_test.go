@@ -88,6 +88,8 @@ func TestBadInput(t *testing.T) {
 		{"friction", small, SGHMC{Friction: 1}, regression, Settings{}, []string{"Friction is 1"}, nil},
 		{"warm-up", small, SGLD{Sampling: mcmc.Settings{WarmUp: -5}}, regression, Settings{}, []string{"SGLD.Sampling.WarmUp is -5", "NoWarmUp"}, nil},
 		{"thinning", small, SGHMC{Sampling: mcmc.Settings{Thin: -2}}, regression, Settings{}, []string{"SGHMC.Sampling.Thin is -2"}, nil},
+		{"the chains' own observer", small, MAPHMC{Sampling: mcmc.Settings{Observe: func(int, *mcmc.Draws) error { return nil }}},
+			regression, Settings{}, []string{"MAPHMC.Sampling.Observe is set", "Settings.Observe"}, nil},
 		{"the chains' own seed", small, HMC{Sampling: mcmc.Settings{Seed: 3}}, regression, Settings{}, []string{"HMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
 		{"the chains' own type", small, MAPHMC{Sampling: mcmc.Settings{DType: compute.Float64}}, regression, Settings{},
 			[]string{"MAPHMC.Sampling.DType is Float64", "Settings.DType"}, nil},

@@ -224,6 +224,22 @@ func (j *Job) sample(
 ) (*Result, error) {
 	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = j.Seed, j.DType, j.Engine, j.CheckpointEvery, j.Replace
 	s.Checkpoint, s.Progress = j.file(sampling), j.Progress
+	posterior := func(status run.Status, draws *mcmc.Draws) (*bayes.Posterior, error) {
+		phi, err := compute.Float64s(draws.Tensor())
+		if err != nil {
+			return nil, fmt.Errorf("baseline: %w", err)
+		}
+		return j.posterior(data, status, Particles{Phi: phi, Psi: psi, Chains: draws.Chains})
+	}
+	if j.Observe != nil {
+		s.Observe = func(draws int, now *mcmc.Draws) error {
+			p, err := posterior("", now)
+			if err != nil {
+				return err
+			}
+			return j.Observe(draws, p)
+		}
+	}
 	kind := fmt.Sprintf("%s, %d rows in batches of %d, %d features, %d outputs",
 		text(data.Bound.Model), j.Rows(), j.BatchSize, data.Bound.Inputs, data.Bound.Outputs)
 	chains, err := j.trainer.samplers.For(kind, problem, kernel).Sample(ctx, s)
@@ -240,15 +256,12 @@ func (j *Job) sample(
 	if err := lost(chains, kernel); err != nil {
 		return nil, err
 	}
-	phi, failed := compute.Float64s(chains.Draws.Tensor())
-	if failed != nil {
-		return nil, fmt.Errorf("baseline: %w", errors.Join(err, failed))
-	}
 	before.Chains = chains
 	if before.Status == "" || chains.Status != run.Completed {
 		before.Status = chains.Status
 	}
-	before.Posterior, failed = j.posterior(data, before.Status, Particles{Phi: phi, Psi: psi, Chains: len(chains.Chains)})
+	var failed error
+	before.Posterior, failed = posterior(before.Status, chains.Draws)
 	return before, errors.Join(err, failed)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 )
 
@@ -35,6 +36,20 @@ func TestObserve(t *testing.T) {
 				t.Errorf("%s: the posterior after step %d is that of the end: %t", method.Name(), steps[len(steps)-1], same)
 			}
 		}
+	}
+	var draws []int
+	var last *bayes.Posterior
+	settings := Settings{Epochs: 1, BatchSize: 40, Engine: goEngine(t), Observe: func(step int, now *bayes.Posterior) error {
+		draws, last = append(draws, step), now
+		return nil
+	}}
+	chains := mcmc.Settings{Chains: 2, Draws: 6, WarmUp: 2, ObserveEvery: 3}
+	result := fitted(t, small, MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 2}, Sampling: chains}, parts, settings)
+	if !slices.Equal(draws, []int{1, 3, 6}) { // the training's step, and the chains' draws
+		t.Errorf("saw the steps %v, want 1, 3, 6", draws)
+	}
+	if last.Chains() != 2 || !slices.Equal(numbers(t, last), numbers(t, result.Posterior)) {
+		t.Errorf("of %d chains, the last posterior seen is not the result's", last.Chains())
 	}
 	stop := errors.New("enough")
 	observe := func(int, *bayes.Posterior) error { return stop }
