@@ -121,8 +121,8 @@ type Info struct {
 	Acceptance *graph.Node
 	// Accepted is 1 for each particle that moved, 0 for each that stayed; nil for kernels that always move.
 	Accepted *graph.Node
-	// NonFinite is 1 for each particle at whose proposal the log-density or the gradient is NaN or infinite, and which
-	// was rejected for it; nil for kernels that do not look.
+	// NonFinite is 1 for each particle at whose proposal the log-density or the gradient is NaN or infinite, or that is
+	// NaN itself, and which was rejected for it; nil for kernels that do not look.
 	NonFinite *graph.Node
 	// Divergent is 1 for each particle whose trajectory left the level set of its energy; nil for kernels without one.
 	Divergent *graph.Node
@@ -248,10 +248,11 @@ func MetropolisHastings(rng random.Stream, current, proposal State, logRatio *gr
 // Accept draws with probability min(1, exp(logRatio)), each particle for itself, true for those that accept, [J] like
 // logRatio; never where finite is false or the ratio is NaN. Info holds what there is to say of it.
 func Accept(rng random.Stream, logRatio, finite *graph.Node) (accepted *graph.Node, info Info) {
+	finite = And(finite, Not(IsNaN(logRatio))) // NaN where the particle itself is
 	logRatio = compute.Only(finite, logRatio)
 	dtype := logRatio.DType()
 	u := rng.Named("accept").Uniform(dtype, logRatio.Shape().Dim(0))
-	accepted = LessThan(Log(u), logRatio) // false for a ratio that is NaN
+	accepted = LessThan(Log(u), logRatio)
 	probability := Exp(MinScalar(logRatio, 0))
 	return accepted, Info{
 		Acceptance: Where(IsFinite(probability), probability, ZerosLike(probability)),
