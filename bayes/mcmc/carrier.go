@@ -28,6 +28,7 @@ type Carrier struct {
 	kernel Kernel
 	own    []string // names of State.Own, sorted
 	infos  []info   // the fields of Info that the kernel fills in
+	extra  []string // names of Info.Extra, sorted
 	shapes map[string]shapes.Shape
 }
 
@@ -80,13 +81,31 @@ func (c *Carrier) SeveralMoves() bool { return c.tells(infoComplete) }
 
 func (c *Carrier) tells(f info) bool { return slices.Contains(c.infos, f) }
 
-// tellsOf are the names of the fields of Info that the kernel fills in.
+// tellsOf are the names of the fields of Info that the kernel fills in, and of what it tells in Info.Extra.
 func (c *Carrier) tellsOf() []string {
 	var names []string
 	for _, f := range c.infos {
 		names = append(names, infoNames[f])
 	}
+	for _, name := range c.extra {
+		names = append(names, extraPrefix+name)
+	}
 	return names
+}
+
+// told lists what a kernel tells of a move, in the order of tellsOf.
+func (c *Carrier) told(outcome Info) []*Node {
+	var all []*Node
+	for _, f := range c.infos {
+		all = append(all, outcome.field(f))
+	}
+	for _, name := range c.extra {
+		all = append(all, outcome.Extra[name])
+	}
+	if i := slices.Index(all, nil); i >= 0 || len(outcome.Extra) != len(c.extra) {
+		panic(fmt.Errorf("%T tells other fields of Info than in the move before: %q", c.kernel, c.tellsOf()))
+	}
+	return all
 }
 
 // Shapes are those of the entries by their Names, for who reads them from a file.
@@ -218,6 +237,12 @@ func (c *Carrier) probe(phi *Node, target Target) {
 				panic(err)
 			}
 			c.infos = append(c.infos, f)
+		}
+	}
+	c.extra = slices.Sorted(maps.Keys(outcome.Extra))
+	for _, name := range c.extra {
+		if err := checkShape(fmt.Sprintf("Info.Extra[%q]", name), outcome.Extra[name], s.PerParticle()); err != nil {
+			panic(err)
 		}
 	}
 }

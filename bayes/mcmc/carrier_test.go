@@ -3,6 +3,8 @@ package mcmc
 import (
 	"context"
 	"fmt"
+	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -202,6 +204,45 @@ func TestMoveUnfinished(t *testing.T) {
 		}
 		if several := slices.Max(moves) > slices.Min(moves); several != carrier.SeveralMoves() {
 			t.Errorf("%T: transitions take %v moves: this tests little", kernel, moves)
+		}
+	}
+}
+
+// telling is a kernel of one's own that tells how far each transition went, which is NaN where it stayed.
+type telling struct{ RandomWalkMetropolis }
+
+func (k telling) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	next, info := k.RandomWalkMetropolis.Move(rng, s, target, tuning)
+	jump := Sqrt(ReduceSum(Square(Sub(next.Phi, s.Phi)), 1))
+	info.Extra = map[string]*Node{"jump": Div(jump, info.Accepted), "two": AddScalar(ZerosLike(jump), 2)}
+	return next, info
+}
+
+// What a kernel tells beside the fields of Info is in ChainStats by its name, over the transitions where it is finite,
+// also of a run that went on from a checkpoint.
+func TestExtraInfo(t *testing.T) {
+	settings := Settings{
+		Chains: 2, Draws: 40, WarmUp: NoWarmUp, Engine: computetest.Go(t), Seed: 3,
+		Checkpoint: filepath.Join(t.TempDir(), "run"),
+	}
+	kernel := telling{RandomWalkMetropolis{StepSize: 1}}
+	left := 17
+	if _, err := Sample(after{context.Background(), &left}, standard(), kernel, settings); err != nil {
+		t.Fatal(err)
+	}
+	result, err := Sample(context.Background(), standard(), kernel, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for chain, stats := range result.Chains {
+		sum := 0.0
+		for i := 1; i < result.Draws.PerChain; i++ { // the first draw's jump began at a place that is not kept
+			from, to := result.Draws.At(chain, i-1), result.Draws.At(chain, i)
+			sum += math.Hypot(to[0]-from[0], to[1]-from[1])
+		}
+		mean, moved := stats.Extra["jump"], float64(stats.Accepted)
+		if first := mean*moved - sum; first < -1e-4 || first > 5 || stats.Extra["two"] != 2 || moved == 0 || moved == 40 {
+			t.Errorf("chain %d: extra %v; %v of 40 transitions moved, by %v after the first", chain, stats.Extra, moved, sum)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gobnn/bayes/run"
 
@@ -88,6 +89,9 @@ func (r *sampling) plausible(at position) error {
 		counts := []int{
 			t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Noises, t.Skews, t.Errors, t.Energies,
 		}
+		for _, sum := range t.Extra {
+			counts = append(counts, sum.Count)
+		}
 		drawn := min(t.Transitions/r.Thin, r.Draws)
 		if slices.Min(counts) < 0 || t.Transitions > at.Move-at.WarmUpMoves || t.Kept != drawn ||
 			t.Closed != (t.Kept == r.Draws) {
@@ -104,7 +108,7 @@ func (r *sampling) plausible(at position) error {
 		return fmt.Errorf("it has scales of %d coordinates, not %d", len(scale), r.problem.Dim)
 	}
 	for _, name := range at.Tells {
-		if !slices.Contains(infoNames[:], name) {
+		if !slices.Contains(infoNames[:], name) && !strings.HasPrefix(name, extraPrefix) {
 			return fmt.Errorf("its kernel tells a field %q of Info, which there is not", name)
 		}
 	}

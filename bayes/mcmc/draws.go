@@ -138,6 +138,9 @@ type ChainStats struct {
 	MeanEnergyError float64 // mean absolute one of those that are finite
 	// energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
 	EnergyBFMI float64
+	// means of what the kernel tells in Info.Extra, by its names, over the transitions where it is finite; NaN if it
+	// never is
+	Extra map[string]float64
 }
 
 // tally sums up a chain's transitions after the warm-up. All numbers are finite, so that JSON holds them.
@@ -163,6 +166,14 @@ type tally struct {
 	MeanEnergy   float64 `json:"mean_energy"`
 	SquareEnergy float64 `json:"square_energy"` // sum of squared deviations
 	SquareJump   float64 `json:"square_jump"`   // sum of squared differences of successive energies
+
+	Extra map[string]finiteSum `json:"extra,omitempty"` // of Info.Extra
+}
+
+// finiteSum is the sum of numbers that are finite, and how many there were.
+type finiteSum struct {
+	Count int     `json:"count"`
+	Sum   float64 `json:"sum"`
 }
 
 // add takes up what a move told of a chain, and says whether the chain ended a transition in it.
@@ -206,6 +217,17 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 		t.MeanEnergy += deviation / float64(t.Energies)
 		t.SquareEnergy += deviation * (e - t.MeanEnergy)
 	}
+	for name, v := range outcome.extra(chain) {
+		if t.Extra == nil {
+			t.Extra = map[string]finiteSum{}
+		}
+		sum := t.Extra[name]
+		if finite(v) {
+			sum.Count++
+			sum.Sum += v
+		}
+		t.Extra[name] = sum
+	}
 	return true
 }
 
@@ -230,6 +252,12 @@ func (t *tally) stats(acceptance bool) ChainStats {
 	}
 	if t.SquareEnergy > 0 {
 		s.EnergyBFMI = t.SquareJump / t.SquareEnergy
+	}
+	for name, sum := range t.Extra {
+		if s.Extra == nil {
+			s.Extra = map[string]float64{}
+		}
+		s.Extra[name] = sum.Sum / float64(sum.Count)
 	}
 	return s
 }

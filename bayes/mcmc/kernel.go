@@ -138,6 +138,8 @@ type Info struct {
 	// SquaredSkewness is that of the sample which estimates the log-ratio, m3^2/m2^3 of its central moments; nil for
 	// kernels that have no sample of 3 and more.
 	SquaredSkewness *graph.Node
+	// Extra is what else a kernel tells, by names of its own; always the same names. ChainStats has their means.
+	Extra map[string]*graph.Node
 }
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.

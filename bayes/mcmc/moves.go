@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -45,6 +46,9 @@ const (
 	infoSquaredSkewness
 	infoFields
 )
+
+// extraPrefix begins the names of what a kernel tells in Info.Extra, beside infoNames.
+const extraPrefix = "Extra/"
 
 // infoNames are those of Info's fields.
 var infoNames = [infoFields]string{
@@ -213,14 +217,11 @@ func (m *moves) moveStep(hold bool) compute.Step {
 			moving, rest = rest[0], rest[1:]
 		}
 		packed, outcome := m.carrier.Move(rng, nodes, m.target(nodes, rest), tuning, moving)
-		if len(m.carrier.infos) == 0 {
+		told := m.carrier.told(outcome)
+		if len(told) == 0 {
 			return packed, Zeros(inputs[0].Graph(), shapes.Make(dtypes.Float64, 1))
 		}
-		var record []*Node
-		for _, f := range m.carrier.infos {
-			record = append(record, outcome.field(f))
-		}
-		return packed, Concatenate(record, 0)
+		return packed, Concatenate(told, 0)
 	}
 }
 
@@ -237,6 +238,18 @@ func (t moveRecord) of(f info, chain int, byDefault float64) float64 {
 		return byDefault
 	}
 	return t.values[at*t.moves.chains+chain]
+}
+
+// extra gives what the kernel tells of one chain in Info.Extra.
+func (t moveRecord) extra(chain int) iter.Seq2[string, float64] {
+	return func(yield func(string, float64) bool) {
+		first := len(t.moves.carrier.infos)
+		for i, name := range t.moves.carrier.extra {
+			if !yield(name, t.values[(first+i)*t.moves.chains+chain]) {
+				return
+			}
+		}
+	}
 }
 
 func (m *moves) tells(f info) bool { return m.carrier.tells(f) }

@@ -10,7 +10,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 )
 
-// Observe sees the draws that the result begins with, each time that all chains have so many more; its error ends the run.
+// Observe sees the draws that the result begins with, each time that all chains have so many more; its error ends the
+// run.
 func TestObserve(t *testing.T) {
 	s := Settings{
 		Chains: 3, Draws: 25, Thin: 2, WarmUp: 5, Seed: 2, DType: compute.Float64, Engine: computetest.Go(t),

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -241,7 +242,8 @@ func TestCheckpoint(t *testing.T) {
 					whole.Tuned,
 				)
 			}
-			if !slices.Equal(result.Chains, whole.Chains) || result.Moves != whole.Moves || result.Gradients != whole.Gradients {
+			if !reflect.DeepEqual(result.Chains, whole.Chains) || result.Moves != whole.Moves ||
+				result.Gradients != whole.Gradients {
 				t.Errorf("resumed: %+v, uninterrupted %+v", result.Chains, whole.Chains)
 			}
 			if last.Stage != "draws" || last.Step != 60 || last.Steps != 60 || !(last.Score("acceptance") > 0) ||
@@ -456,7 +458,7 @@ func TestTally(t *testing.T) {
 		t, "means", []float64{got.Acceptance, got.EnergyBFMI}, []float64{want.Acceptance, want.EnergyBFMI}, 1e-12,
 	)
 	got.Acceptance, got.EnergyBFMI = want.Acceptance, want.EnergyBFMI
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

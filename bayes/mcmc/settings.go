@@ -89,8 +89,8 @@ type Settings struct {
 	// the kernel has them.
 	Progress func(run.Progress)
 	// Observe, if set, is called each time that all chains have ObserveEvery draws more (default: a tenth of Draws, at
-	// least one) in this session, with how many each has and with all of them, which may be kept but not changed. An error
-	// ends the run.
+	// least one) in this session, with how many each has and with all of them, which may be kept but not changed. An
+	// error ends the run.
 	Observe      func(draws int, now *Draws) error `json:"-"`
 	ObserveEvery int
 }
