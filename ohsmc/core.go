@@ -154,16 +154,6 @@ func (c *Core) gather(s compute.Nodes, rows, count *Node) target.Batch {
 	}
 }
 
-// weightedStdDev is the weighted particles' standard deviation, [D], shrunk where few particles carry the weight, as Stan
-// does for its mass matrix.
-func weightedStdDev(phi, logWeights *Node) *Node {
-	weights := ExpandAxes(Exp(logWeights), 1)
-	mean := ReduceSum(Mul(phi, weights), 0)
-	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)
-	ess := smc.EffectiveSampleSize(logWeights)
-	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
-}
-
 // nonFinite counts the particles whose log-density is not finite.
 func nonFinite(logDensity *Node) *Node {
 	return ReduceAllSum(ConvertDType(Not(IsFinite(logDensity)), logDensity.DType()))

@@ -28,7 +28,8 @@ func TestDevices(t *testing.T) {
 		{OpenHorizon{}, 1, []string{"phi", "best_phi"}},
 		{Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}, .9, []string{"phi", "best_phi", "log_density"}},
 		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, .9, []string{
-			"phi", "best_phi", movingPhi, movingDensity, movingGradient, movingEve, movingUnfinished, movingOwn + "momentum", // and more of its own
+			"phi", "best_phi", moving + "phi", moving + "log_density", moving + "gradient", moving + "eve", moving + "unfinished",
+			moving + "own/momentum", // and more of its own
 		}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm), func(t *testing.T) {
@@ -139,7 +140,7 @@ func holds(t *testing.T, trainer *Trainer, algorithm Algorithm, settings Setting
 			t.Fatal(err)
 		}
 		want := whole[name].Shape().Clone()
-		if slices.Contains(shared, name) || strings.HasPrefix(name, movingOwn) {
+		if slices.Contains(shared, name) || strings.HasPrefix(name, moving+"own/") {
 			want.Dimensions[0] = settings.Particles / 2
 		}
 		shards, err := r.state.Shards(name)

@@ -232,7 +232,7 @@ func (a *guided) scale(s State) *Node {
 	if !a.Precondition {
 		return nil
 	}
-	return weightedStdDev(s.Phi, s.LogWeights)
+	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
 // maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size smaller

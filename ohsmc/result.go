@@ -46,7 +46,7 @@ type StepRecord struct {
 	// the log of the ratio of this step's normalising constant to the last one's, for SMC log p(y_S; psi), the whole
 	// sub-dataset's.
 	LogEvidence       float64
-	LogEvidenceStdErr float64 // of LogEvidence, estimated from this run's genealogy; SMC only
+	LogEvidenceStdErr float64 // of LogEvidence, by smc.Genealogy: of runs with smc.Multinomial; SMC only
 	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
 	ESS               float64 // effective sample size, after weighing
 	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
