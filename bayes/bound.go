@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -9,10 +10,11 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/nn"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Bound is a Model that knows the widths of its data: the layout of its parameters, and the functions that build its graph.
+// BoundModel is a Model that knows the widths of its data: the layout of its parameters, and the functions that build its graph.
 //
 // The stochastic parameters of one particle are a flat vector phi of D numbers, those of all particles a tensor [J, D]; the shared
 // ones are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first layer with a
@@ -22,7 +24,8 @@ import (
 type BoundModel struct {
 	Model   Model
 	Inputs  int // features
-	Outputs int // 1, or the number of classes
+	Outputs int // of the data: the number of targets, or of classes; 1 for a binary classification
+	Width   int // of the network's outputs: what the likelihood takes
 	D       int // stochastic numbers per particle
 	W       int // shared numbers
 	Slots   []Slot
@@ -38,8 +41,9 @@ type Slot struct {
 	InPrefix   bool // shared, and used only before the first stochastic layer
 }
 
-// Bind fits the model to data with the given number of features and outputs (1, or the number of classes), and checks every
-// setting. The error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
+// Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary classification).
+// It checks every setting and, by building the network's graph once, that its outputs are as many as the likelihood takes. The
+// error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)", m.Network, m.Likelihood)
@@ -53,15 +57,85 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if err := m.Prior.Check(); err != nil {
 		return nil, err
 	}
-	if task := m.Likelihood.Task(); (task == Classification) != (outputs > 1) {
-		return nil, fmt.Errorf("bayes: likelihood %T is for %v, but the data needs %d outputs", m.Likelihood, task, outputs)
+	task, width := m.Likelihood.Task(), m.Likelihood.Outputs(outputs)
+	classes := task == Classification && outputs >= 2 || task == BinaryClassification && outputs == 1
+	if !classes && (task != Regression || outputs < 1) || width < 1 {
+		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs", m.Likelihood, task, outputs)
 	}
-	layers, err := m.Network.Layers(inputs, outputs)
+	layers, err := m.Network.Layers(inputs, width)
 	if err != nil {
 		return nil, err
 	}
-	b := &BoundModel{Model: m, Inputs: inputs, Outputs: outputs}
-	return b, b.lay(layers)
+	b := &BoundModel{Model: m, Inputs: inputs, Outputs: outputs, Width: width}
+	if err := b.lay(layers); err != nil {
+		return nil, err
+	}
+	return b, b.checkWidth()
+}
+
+// checkWidth builds the graph of network and likelihood once, which is not compiled, and is an error where it cannot be built, or
+// where the network's outputs are not as many as the likelihood takes.
+func (b *BoundModel) checkWidth() error {
+	engine, err := compute.Open(compute.GoBackend) // the one that every build has
+	if err != nil {
+		return err
+	}
+	const particles, rows = 2, 3
+	failed := compute.Try(func() {
+		g := graph.NewGraph(engine.Backend(), "bayes.Bind")
+		defer g.Finalize()
+		input := func(name string, dims ...int) *graph.Node {
+			return graph.Parameter(g, name, shapes.Make(compute.Float32, dims...))
+		}
+		var psi *graph.Node
+		if b.W > 0 {
+			psi = input("psi", b.W)
+		}
+		params := b.Unpack(nn.Block(input("phi", particles, b.D), 1), psi, nil)
+		outputs := b.Suffix(params, b.Prefix(params, input("x", rows, b.Inputs)))
+		want := []int{b.Width, rows}
+		if outputs.PerParticle {
+			want = []int{particles, b.Width, rows, 1}
+		}
+		if have := outputs.Node.Shape().Dimensions; !slices.Equal(have, want) {
+			err = fmt.Errorf("bayes: likelihood %T takes %d numbers from the network for data of %d outputs, but %T gives outputs of "+
+				"shape %v, not %v: make it as wide as Layers is told", b.Model.Likelihood, b.Width, b.Outputs, b.Model.Network, have, want)
+			return
+		}
+		y := input("y", rows)
+		if b.Targets() > 1 {
+			y = input("targets", rows, b.Targets())
+		}
+		density := b.LogDensity(params, outputs, y)
+		have := density.Shape().Dimensions
+		if !slices.Equal(have, []int{particles, rows, 1}) && !slices.Equal(have, []int{1, rows, 1}) {
+			err = fmt.Errorf("bayes: %T.LogDensity gives shape %v for %d particles and %d rows, not [%d, %d, 1]",
+				b.Model.Likelihood, have, particles, rows, particles, rows)
+		}
+	})
+	if failed != nil {
+		return fmt.Errorf("bayes: the graph of %T and %T cannot be built: %w", b.Model.Network, b.Model.Likelihood, failed)
+	}
+	return err
+}
+
+// Targets is the number of targets: those of a regression, else 1.
+func (b *BoundModel) Targets() int {
+	if b.Model.Likelihood.Task() == Regression {
+		return b.Outputs
+	}
+	return 1
+}
+
+// LogDensity is the likelihood's log p(y_b | outputs) per particle and row, in the blocks of nn.Block, where y is [B], or [B, K] for
+// K targets.
+func (b *BoundModel) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	if y.Rank() == 1 {
+		y = graph.ExpandAxes(y, 0)
+	} else {
+		y = graph.Transpose(y, 0, 1)
+	}
+	return b.Model.Likelihood.LogDensity(params, outputs, y)
 }
 
 // lay gives every parameter its slot and splits the layers.
@@ -70,7 +144,7 @@ func (b *BoundModel) lay(layers []nn.Layer) error {
 	for _, layer := range layers {
 		parameters = append(parameters, layer.Parameters()...)
 	}
-	parameters = append(parameters, b.Model.Likelihood.Parameters()...)
+	parameters = append(parameters, b.Model.Likelihood.Parameters(b.Outputs)...)
 	stochastic, err := b.Model.Stochastic.stochastic(parameters)
 	if err != nil {
 		return err
@@ -145,7 +219,7 @@ func (b *BoundModel) PerExample(phi, psi, x *graph.Node) (outputs, copies *graph
 		input = nn.Value{Node: graph.Reshape(graph.Transpose(input.Node, 0, 1), rows, width, 1, 1), PerParticle: true}
 	}
 	out := b.Suffix(leaves, input)
-	return graph.Reshape(out.Node, rows, b.Outputs), copies, leaves
+	return graph.Reshape(out.Node, rows, b.Width), copies, leaves
 }
 
 func apply(layers []nn.Layer, leaves nn.Params, h nn.Value) nn.Value {
@@ -178,7 +252,7 @@ func (b *BoundModel) LargestOwnMatrix() int {
 
 // SuffixWidth is the sum of the widths of the suffix's layers: what a particle needs in activations per row.
 func (b *BoundModel) SuffixWidth() int {
-	width := b.Outputs
+	width := b.Width
 	for _, layer := range b.suffix {
 		for _, p := range layer.Parameters() {
 			width += p.FanOut

@@ -40,7 +40,9 @@ func TestBindErrors(t *testing.T) {
 		{"unknown name", partition(bayes.Names("layer3/weights", "layer3/wieghts")), 2, 1, bayes.ErrUnknownLayer, []string{`"layer3/wieghts"`}},
 		{"empty name", partition(bayes.Names("")), 2, 1, bayes.ErrUnknownLayer, []string{"empty name"}},
 		{"noise that is not learnt", partition(bayes.Names("noise/log_scale")), 2, 1, bayes.ErrUnknownLayer, []string{`"noise/log_scale"`}},
-		{"regression with classes", partition(bayes.All()), 2, 3, nil, []string{"Gaussian", "3 outputs"}},
+		{"a network with two outputs", model(func(m *bayes.Model) { m.Network = twice{mlp} }), 2, 1, nil,
+			[]string{"Gaussian", "takes 1 numbers", "twice", "[2 2 3 1]", "[2 1 3 1]"}},
+		{"a network whose layers do not fit", model(func(m *bayes.Model) { m.Network = torn{} }), 2, 1, nil, []string{"torn", "cannot be built"}},
 		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil, []string{"Categorical", "1 outputs"}},
 		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil, []string{"Bernoulli", "2 outputs"}},
 		{"no features", partition(bayes.All()), 0, 1, nil, []string{"0 inputs"}},
@@ -69,6 +71,23 @@ func TestBindErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// twice is a network with twice as many outputs as it is asked for.
+type twice struct{ nn.MLP }
+
+func (t twice) Layers(inputs, outputs int) ([]nn.Layer, error) { return t.MLP.Layers(inputs, 2*outputs) }
+
+// torn is one whose last layer takes other widths than the layers before give.
+type torn struct{}
+
+func (torn) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	first, err := nn.MLP{Hidden: []int{4, 4}, Activation: nn.Tanh}.Layers(inputs, 5)
+	if err != nil {
+		return nil, err
+	}
+	last, err := nn.MLP{Hidden: []int{4, 4}, Activation: nn.Tanh}.Layers(inputs, outputs)
+	return append(first[:len(first)-2:len(first)-2], last[len(last)-1], first[len(first)-1]), err
 }
 
 // Offsets run through phi and psi without gaps, in the network's order; the prefix holds what comes before the first stochastic parameter's layer.

@@ -56,6 +56,30 @@ type modelFile struct {
 	Scaling    Scaling   `json:"scaling,omitzero"`
 }
 
+// Registered is an error if a part of the model is of a type that Register does not know, so that a posterior of it could not be
+// saved: who trains a model asks before, not when hours have passed.
+func (m Model) Registered() error {
+	if m.Prior == nil {
+		m.Prior = Normal{}
+	}
+	for _, part := range []any{m.Network, m.Likelihood, m.Prior} {
+		if err := checkRegistered(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkRegistered(part any) error {
+	registerMu.RLock()
+	defer registerMu.RUnlock()
+	if kind := reflect.TypeOf(part); kind == nil || register[kind.Name()] != kind {
+		return fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no pointer, "+
+			"so that it can be read back", part)
+	}
+	return nil
+}
+
 // MarshalJSON writes the model's parts with the names of their types.
 func (m Model) MarshalJSON() ([]byte, error) {
 	if m.Prior == nil {
@@ -69,18 +93,14 @@ func (m Model) MarshalJSON() ([]byte, error) {
 		if part.value == nil {
 			return nil, fmt.Errorf("bayes: a Model without a Network or a Likelihood cannot be written")
 		}
-		name := typeName(part.value)
-		registerMu.RLock()
-		kind := register[name]
-		registerMu.RUnlock()
-		if kind != reflect.TypeOf(part.value) {
-			return nil, fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no pointer, so that it can be read back", part.value)
+		if err := checkRegistered(part.value); err != nil {
+			return nil, err
 		}
 		settings, err := json.Marshal(part.value)
 		if err != nil {
 			return nil, fmt.Errorf("bayes: writing %T: %w", part.value, err)
 		}
-		*part.to = tagged{name, settings}
+		*part.to = tagged{typeName(part.value), settings}
 	}
 	file.Stochastic, file.Scaling = m.Stochastic, m.Scaling
 	return json.Marshal(file)

@@ -38,8 +38,7 @@ type evaluator struct {
 	engine     *compute.Engine
 	bound      *BoundModel
 	dtype      compute.DType
-	target     func(v float64) float64 // undoes the standardisation of an output
-	parameters []*tensors.Tensor       // phi, [A, D], and where there are, psi, [W], and the point of linearisation, [D]
+	parameters []*tensors.Tensor // phi, [A, D], and where there are, psi, [W], and the point of linearisation, [D]
 	linearised bool
 	like       Prediction // without outputs and rows
 	programs   run.Cache[int, program]
@@ -60,25 +59,19 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	noise, err := pruned.noise()
+	own, err := pruned.own()
 	if err != nil {
 		return nil, err
 	}
-	task, scaler := p.bound.Model.Likelihood.Task(), p.origin.Target
-	e := &evaluator{
+	return &evaluator{
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(),
-		target:     func(v float64) float64 { return v },
 		parameters: slices.DeleteFunc(copied[:], func(t *tensors.Tensor) bool { return t == nil }),
 		like: Prediction{
-			Task: task, Particles: pruned.Particles(), Chains: pruned.chains, Width: p.bound.Outputs,
-			Weights: pruned.logWeights.Weights(), NoiseStdDev: noise, TargetMean: scaler.Mean, TargetStdDev: scaler.StdDev,
+			Likelihood: p.bound.Model.Likelihood, Particles: pruned.Particles(), Width: p.bound.Width, Targets: p.bound.Targets(),
+			Chains: pruned.chains, Weights: pruned.logWeights.Weights(), Own: own, Target: p.Target(),
 		},
 		programs: run.Cache[int, program]{Most: keptPrograms},
-	}
-	if task == Regression {
-		e.target = func(v float64) float64 { return scaler.Mean + scaler.StdDev*v }
-	}
-	return e, nil
+	}, nil
 }
 
 // Close frees programs and parameters.
@@ -118,12 +111,12 @@ func (e *evaluator) predict(x *mat.Dense, rows int) (Prediction, error) {
 		return Prediction{}, err
 	}
 	p := e.like
-	p.Weights, p.NoiseStdDev = slices.Clone(p.Weights), slices.Clone(p.NoiseStdDev)
+	p.Weights, p.Own, p.Target = slices.Clone(p.Weights), slices.Clone(p.Own), cloneScaler(p.Target)
 	p.Rows, p.Outputs = count, make([]float64, p.Particles*count*p.Width)
 	for j := range p.Particles {
 		for c := range p.Width {
 			for n, v := range raw[(j*p.Width+c)*rows:][:count] {
-				p.Outputs[(j*count+n)*p.Width+c] = e.target(v)
+				p.Outputs[(j*count+n)*p.Width+c] = v
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package bayes
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes/nn"
 
@@ -10,24 +11,129 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Likelihood says how a network's output becomes a density of the target. Gaussian, Bernoulli and Categorical implement it.
+// Likelihood says how a network's outputs become a distribution of the target: in a graph to train and to sample, and on the host
+// to predict. One of a user's own is trained, predicted, scored, drawn, saved and loaded as the library's are; Register makes it
+// known to Save and Load.
+//
+// Size is what the data need: the number of targets K of a regression, the number of classes of a classification, 1 for a binary
+// classification. Outputs and targets are in standardised units, but for targets that are not standardised (see Supporter).
 type Likelihood interface {
 	// Task that the likelihood serves.
 	Task() Task
-	// Parameters of the likelihood itself, such as a noise that is learnt; nil if it has none.
-	Parameters() []nn.Parameter
-	// LogDensity is log p(y_b | network output) per particle and row, in the blocks of nn.Block, [J/c, B, c], or [1, B, 1] if nothing in it is per
-	// particle. outputs are [K, B] or [J/c, K, B, c]; y is [B]: the target, or the index of the class as a number.
-	LogDensity(leaves nn.Params, outputs nn.Value, y *graph.Node) *graph.Node
+	// Outputs is how many numbers W it takes from the network for data of a size; 0 if it is not for such data.
+	Outputs(size int) int
+	// Parameters of the likelihood itself for data of a size, such as a noise that is learnt; nil if it has none.
+	Parameters(size int) []nn.Parameter
+	// LogDensity is log p(y_b | network outputs), summed over targets, per particle and row in the blocks of nn.Block: [J/c, B, c],
+	// or [1, B, 1] if nothing in it is per particle. outputs are [W, B] or [J/c, W, B, c]; y is [K, B]: the targets, or the index of
+	// the class as a number, [1, B]. It builds graph, and panics as GoMLX does.
+	LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node
+	// Predictive is the distribution of one target, counted from 0, given one particle: outputs, [W], are the network's, own the
+	// values of Parameters, one after another. Both may be changed after the call.
+	Predictive(outputs, own []float64, target int) Distribution
 	// Check returns an error that names a setting that is wrong.
 	Check() error
 }
 
-// noiseName is the parameter of a Gaussian that learns its noise.
+// Distribution is the distribution of one target: of a number, or of the index of a class. Those of gonum's package distuv, such as
+// distuv.Laplace and distuv.StudentsT, are Distributions.
+type Distribution interface {
+	Mean() float64
+	Variance() float64
+	LogProb(y float64) float64  // the logarithm of the density, or of the probability
+	CDF(y float64) float64      // P(Y <= y)
+	Survival(y float64) float64 // P(Y > y)
+	Quantile(p float64) float64 // the smallest y with CDF(y) >= p, for 0 < p < 1
+}
+
+// Support is the set of numbers that a likelihood's target may be.
+type Support int
+
+// The supports.
+const (
+	Reals  Support = iota // any number
+	Counts                // 0, 1, 2, ...
+)
+
+// Supporter is a Likelihood of a regression whose target is not any number. Such a target is checked, and is not standardised.
+type Supporter interface {
+	Support() Support
+}
+
+// support is the set of numbers that the target of a regression may be.
+func support(l Likelihood) Support {
+	if s, ok := l.(Supporter); ok {
+		return s.Support()
+	}
+	return Reals
+}
+
+// CheckTarget is an error if y, a target of a regression, is not in the likelihood's support.
+func CheckTarget(l Likelihood, y float64) error {
+	if !finite(y) {
+		return fmt.Errorf("is %v: it must be finite", y)
+	}
+	if support(l) == Counts && (y < 0 || y != math.Trunc(y)) {
+		return fmt.Errorf("is %v, but %T is for counts: 0, 1, 2, ...", y, l)
+	}
+	return nil
+}
+
+// noiseName is the parameter of a likelihood that learns its noise: the logarithm of a factor.
 const noiseName = "noise/log_scale"
 
-// Gaussian is y ~ N(f(x), s^2), in standardised units. With Learn, s = StdDev exp(t), and t, named "noise/log_scale", starts at
-// 0: shared unless the model's Partition names it.
+// learntScale is the parameter of a likelihood that learns one factor for each target.
+func learntScale(learn bool, size int) []nn.Parameter {
+	if !learn {
+		return nil
+	}
+	return []nn.Parameter{{Name: noiseName, Kind: nn.Noise, Shape: []int{size}, FanIn: 1, FanOut: size, Init: nn.Zeros}}
+}
+
+// logScale is the logarithm of the scale of each target in a graph, to be added to [J/c, K, B, c], and its constant part.
+func logScale(learn bool, scale float64, params nn.Params) (learnt *graph.Node, constant float64) {
+	if !learn {
+		return nil, math.Log(scale)
+	}
+	return params[noiseName].Full(), math.Log(scale)
+}
+
+// scaleOf is the scale of one target on the host.
+func scaleOf(scale float64, own []float64, target int) float64 {
+	if len(own) == 0 {
+		return scale
+	}
+	return scale * math.Exp(own[target])
+}
+
+// checkPositive is an error if a setting whose 0 means a default is not positive.
+func checkPositive(name string, value, zero float64) error {
+	if value < 0 || math.IsNaN(value) || math.IsInf(value, 0) {
+		return fmt.Errorf("bayes: %s is %v: it must be positive (0 means %v)", name, value, zero)
+	}
+	return nil
+}
+
+func orDefault(value, zero float64) float64 {
+	if value == 0 {
+		return zero
+	}
+	return value
+}
+
+// Targets are y, [K, B], as the outputs' Full has its axes: [1, K, B, 1]. It is for the LogDensity of a Likelihood.
+func Targets(y *graph.Node) *graph.Node { return nn.Value{Node: y}.Full() }
+
+// SumTargets sums log-densities of targets, [J/c, K, B, c], to those of rows, [J/c, B, c]: what LogDensity of a Likelihood gives.
+func SumTargets(density *graph.Node) *graph.Node {
+	if density.Shape().Dim(1) == 1 {
+		return graph.Squeeze(density, 1)
+	}
+	return graph.ReduceSum(density, 1)
+}
+
+// Gaussian is y ~ N(f(x), s^2), in standardised units, for each of K targets with outputs and noise of its own. With Learn,
+// s = StdDev exp(t), and t, named "noise/log_scale", [K], starts at 0: shared unless the model's Partition names it.
 type Gaussian struct {
 	StdDev float64 `json:"std_dev"` // default 1
 	Learn  bool    `json:"learn,omitempty"`
@@ -36,51 +142,31 @@ type Gaussian struct {
 // Task implements Likelihood.
 func (g Gaussian) Task() Task { return Regression }
 
-// Check implements Likelihood.
-func (g Gaussian) Check() error {
-	if g.StdDev < 0 || math.IsNaN(g.StdDev) || math.IsInf(g.StdDev, 0) {
-		return fmt.Errorf("bayes: Gaussian.StdDev is %v: it must be positive (0 means 1)", g.StdDev)
-	}
-	return nil
-}
+// Outputs implements Likelihood: the means.
+func (g Gaussian) Outputs(size int) int { return size }
 
-func (g Gaussian) stdDev() float64 {
-	if g.StdDev == 0 {
-		return 1
-	}
-	return g.StdDev
-}
+// Check implements Likelihood.
+func (g Gaussian) Check() error { return checkPositive("Gaussian.StdDev", g.StdDev, 1) }
 
 // Parameters implements Likelihood.
-func (g Gaussian) Parameters() []nn.Parameter {
-	if !g.Learn {
-		return nil
-	}
-	return []nn.Parameter{{Name: noiseName, Kind: nn.Noise, Shape: []int{1}, FanIn: 1, FanOut: 1, Init: nn.Zeros}}
-}
+func (g Gaussian) Parameters(size int) []nn.Parameter { return learntScale(g.Learn, size) }
 
 // LogDensity implements Likelihood: -((y - f)/s)^2/2 - log s - log(2 pi)/2.
-func (g Gaussian) LogDensity(leaves nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	f := oneOutput(outputs)
-	residual := graph.Sub(graph.ExpandAxes(y, 0, -1), f)
-	constant := 0.5*math.Log(2*math.Pi) + math.Log(g.stdDev())
-	if !g.Learn {
-		return graph.SubScalar(graph.MulScalar(graph.Square(residual), -0.5/(g.stdDev()*g.stdDev())), constant)
+func (g Gaussian) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	stdDev := orDefault(g.StdDev, 1)
+	residual := graph.Sub(Targets(y), outputs.Full())
+	t, constant := logScale(g.Learn, stdDev, params)
+	constant += 0.5 * math.Log(2*math.Pi)
+	if t == nil {
+		return SumTargets(graph.SubScalar(graph.MulScalar(graph.Square(residual), -0.5/(stdDev*stdDev)), constant))
 	}
-	t := leaves[noiseName].Node // [1] or [J/c, 1, c]
-	if !leaves[noiseName].PerParticle {
-		t = graph.ExpandAxes(t, 0, -1)
-	}
-	scaled := graph.Mul(graph.DivScalar(residual, g.stdDev()), graph.Exp(graph.Neg(t)))
-	return graph.SubScalar(graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), t), constant)
+	scaled := graph.Mul(graph.DivScalar(residual, stdDev), graph.Exp(graph.Neg(t)))
+	return SumTargets(graph.SubScalar(graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), t), constant))
 }
 
-// oneOutput drops the axis of a network with one output: [1, B, 1] or [J/c, B, c].
-func oneOutput(outputs nn.Value) *graph.Node {
-	if outputs.PerParticle {
-		return graph.Squeeze(outputs.Node, 1)
-	}
-	return graph.ExpandAxes(outputs.Node, -1)
+// Predictive implements Likelihood.
+func (g Gaussian) Predictive(outputs, own []float64, target int) Distribution {
+	return normal{outputs[target], scaleOf(orDefault(g.StdDev, 1), own, target)}
 }
 
 // Bernoulli is y in {0, 1} with P(y = 1) = sigmoid(f(x)).
@@ -89,17 +175,25 @@ type Bernoulli struct{}
 // Task implements Likelihood.
 func (Bernoulli) Task() Task { return BinaryClassification }
 
+// Outputs implements Likelihood: the logit of class 1.
+func (Bernoulli) Outputs(int) int { return 1 }
+
 // Check implements Likelihood.
 func (Bernoulli) Check() error { return nil }
 
 // Parameters implements Likelihood.
-func (Bernoulli) Parameters() []nn.Parameter { return nil }
+func (Bernoulli) Parameters(int) []nn.Parameter { return nil }
 
 // LogDensity implements Likelihood: -softplus(-f) if y = 1, -softplus(f) if y = 0.
 func (Bernoulli) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	sign := graph.SubScalar(graph.MulScalar(y, 2), 1) // [B], -1 or 1
-	margin := graph.Mul(oneOutput(outputs), graph.ExpandAxes(sign, 0, -1))
-	return graph.Neg(nn.Softplus.Apply(nil, nn.Value{Node: graph.Neg(margin)}).Node)
+	sign := graph.SubScalar(graph.MulScalar(Targets(y), 2), 1) // -1 or 1
+	margin := graph.Mul(outputs.Full(), sign)
+	return SumTargets(graph.Neg(nn.Softplus.Apply(nil, nn.Value{Node: graph.Neg(margin)}).Node))
+}
+
+// Predictive implements Likelihood: class 0 has the logit 0.
+func (Bernoulli) Predictive(outputs, _ []float64, _ int) Distribution {
+	return newClasses([]float64{0, outputs[0]})
 }
 
 // Categorical is y in {0, ..., C-1} with P(y = c) proportional to exp f_c(x).
@@ -108,22 +202,27 @@ type Categorical struct{}
 // Task implements Likelihood.
 func (Categorical) Task() Task { return Classification }
 
+// Outputs implements Likelihood: the logits.
+func (Categorical) Outputs(size int) int { return size }
+
 // Check implements Likelihood.
 func (Categorical) Check() error { return nil }
 
 // Parameters implements Likelihood.
-func (Categorical) Parameters() []nn.Parameter { return nil }
+func (Categorical) Parameters(int) []nn.Parameter { return nil }
 
 // LogDensity implements Likelihood: f_y - log sum_c exp f_c.
 func (Categorical) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	logits := outputs.Node
-	if !outputs.PerParticle {
-		logits = graph.ExpandAxes(logits, 0, -1)
-	}
-	classes := logits.Shape().Dim(1)
-	oneHot := graph.OneHot(graph.ConvertDType(y, dtypes.Int32), classes, logits.DType()) // [B, C]
+	logits := outputs.Full()
+	classes, rows := logits.Shape().Dim(1), y.Shape().Dim(1)
+	oneHot := graph.OneHot(graph.ConvertDType(graph.Reshape(y, rows), dtypes.Int32), classes, logits.DType()) // [B, C]
 	picked := graph.Mul(graph.LogSoftmax(logits, 1), graph.ExpandAxes(graph.Transpose(oneHot, 0, 1), 0, -1))
 	return graph.ReduceSum(picked, 1)
+}
+
+// Predictive implements Likelihood.
+func (Categorical) Predictive(outputs, _ []float64, _ int) Distribution {
+	return newClasses(slices.Clone(outputs))
 }
 
 var (

@@ -17,7 +17,7 @@ const linearisedBytes = 32 << 20
 // linearisedRows is how many rows are evaluated at once. A pass holds the gradients of the parameters beside what it has made of
 // J, so that a row takes about twice its part of J.
 func linearisedRows(bound *BoundModel, dtype compute.DType) int {
-	perRow := 2 * (bound.Outputs + 1) * bound.D * int(dtype.Size())
+	perRow := 2 * (bound.Width + 1) * bound.D * int(dtype.Size())
 	return min(predictRows, max(1, linearisedBytes/perRow))
 }
 
@@ -26,7 +26,7 @@ func linearisedOutputs(bound *BoundModel, x, phi, psi, at *graph.Node) *graph.No
 	outputs, copies, _ := bound.PerExample(at, psi, x) // [rows, Width]
 	change := graph.Sub(phi, graph.ExpandAxes(at, 0))  // [A, D]
 	var parts []*graph.Node
-	for c := range bound.Outputs {
+	for c := range bound.Width {
 		output := graph.Slice(outputs, graph.AxisRange(), graph.AxisRange(c, c+1)) // [rows, 1]
 		jacobian := graph.Gradient(graph.ReduceAllSum(output), copies)[0]          // [rows, D]
 		moved := graph.Einsum("jd,bd->jb", change, jacobian)

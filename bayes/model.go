@@ -26,17 +26,18 @@ type Model struct {
 // The likelihood and the prior are in the units that this gives; predictions are in raw units in any case.
 type Scaling struct {
 	KeepFeatures bool `json:"keep_features,omitempty"` // takes features as they are
-	KeepTarget   bool `json:"keep_target,omitempty"`   // takes the target as it is; that of a classification always is
+	KeepTarget   bool `json:"keep_target,omitempty"`   // takes targets as they are; those of classes and counts always are
 }
 
-// Scalers standardise as the Scaling says, by a training part.
-func (s Scaling) Scalers(train *dataset.Dataset) (dataset.Scaler, dataset.TargetScaler) {
-	features, target := dataset.NoScaler(train.Dims()), dataset.TargetScaler{StdDev: 1}
-	if !s.KeepFeatures {
+// Scalers standardise features and targets as Model.Scaling says, by a training part.
+func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler) {
+	targets := len(train.TargetNames())
+	features, target = dataset.NoScaler(train.Dims()), dataset.NoScaler(targets)
+	if !m.Scaling.KeepFeatures {
 		features = dataset.FitScaler(train.X)
 	}
-	if !s.KeepTarget && train.Task == dataset.Regression {
-		target = dataset.FitTargetScaler(train.Y)
+	if !m.Scaling.KeepTarget && train.Task == dataset.Regression && support(m.Likelihood) == Reals {
+		target = dataset.FitTargetScaler(train.Y, targets)
 	}
 	return features, target
 }

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
 )
 
 // weighted is a posterior of particles 0, 1, 2, ... (their first coordinate) with the given weights, chains and evidence.
@@ -151,7 +152,7 @@ func TestJoin(t *testing.T) {
 	origin := a.Origin()
 	origin.Provenance.DataHash = "def"
 	otherData := remade(t, a.Bound(), elsewhere, origin)
-	origin.Target.Mean, origin.Target.StdDev = 3, 2
+	origin.Target = dataset.Scaler{Mean: []float64{3}, StdDev: []float64{2}}
 	otherScale := remade(t, a.Bound(), elsewhere, origin)
 	shared := newPosterior(t, predicted[0].model, 1, 2, compute.Float32)
 	for what, c := range map[string]struct {

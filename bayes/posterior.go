@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -70,10 +71,10 @@ func (e Evidence) Known() bool { return !math.IsNaN(e.Value) }
 
 // Origin is what a posterior keeps of the data and the run that it came from.
 type Origin struct {
-	// Features and Target standardise the data as in training; predictions are undone by Target. Their zero values leave data as
-	// they are.
+	// Features and Target standardise the data as in training; predictions are undone by Target, which has a column for each target.
+	// Their zero values leave data as they are.
 	Features dataset.Scaler
-	Target   dataset.TargetScaler
+	Target   dataset.Scaler
 	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; Classes are its labels, nil for regression.
 	FeatureNames []string
 	TargetNames  []string
@@ -171,24 +172,12 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 
 // complete checks the scalers, fills in what is left out, and copies what is a slice or a map.
 func (o Origin) complete(bound *BoundModel) (Origin, error) {
-	if o.Features.Mean == nil && o.Features.StdDev == nil {
-		o.Features = dataset.NoScaler(bound.Inputs)
+	var err error
+	if o.Features, err = scaler("Features", o.Features, bound.Inputs); err != nil {
+		return o, err
 	}
-	if o.Target == (dataset.TargetScaler{}) {
-		o.Target.StdDev = 1
-	}
-	if a, b := len(o.Features.Mean), len(o.Features.StdDev); a != bound.Inputs || b != bound.Inputs {
-		return o, fmt.Errorf("bayes: the model has %d features, but Origin.Features scales %d (it has %d standard deviations)",
-			bound.Inputs, a, b)
-	}
-	for i, s := range o.Features.StdDev {
-		if m := o.Features.Mean[i]; !(s > 0) || !finite(s) || !finite(m) {
-			return o, fmt.Errorf("bayes: Origin.Features scales feature %d by mean %v and standard deviation %v: they must be finite, "+
-				"and the second above 0", i, m, s)
-		}
-	}
-	if m, s := o.Target.Mean, o.Target.StdDev; !(s > 0) || !finite(s) || !finite(m) {
-		return o, fmt.Errorf("bayes: Origin.Target has mean %v and standard deviation %v: they must be finite, and the second above 0", m, s)
+	if o.Target, err = scaler("Target", o.Target, bound.Targets()); err != nil {
+		return o, err
 	}
 	if o.Provenance.Created.IsZero() {
 		o.Provenance.Created = time.Now().UTC().Truncate(time.Second)
@@ -199,8 +188,30 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 	return o.clone(), nil
 }
 
+// scaler is one of the given number of columns, copied; the zero value scales nothing.
+func scaler(name string, s dataset.Scaler, columns int) (dataset.Scaler, error) {
+	if s.Mean == nil && s.StdDev == nil {
+		return dataset.NoScaler(columns), nil
+	}
+	if a, b := len(s.Mean), len(s.StdDev); a != columns || b != columns {
+		return s, fmt.Errorf("bayes: the model has %d columns of %s, but Origin.%s has %d means and %d standard deviations",
+			columns, strings.ToLower(name), name, a, b)
+	}
+	for i, v := range s.StdDev {
+		if m := s.Mean[i]; !(v > 0) || !finite(v) || !finite(m) {
+			return s, fmt.Errorf("bayes: Origin.%s scales column %d by mean %v and standard deviation %v: they must be finite, and the "+
+				"second above 0", name, i, m, v)
+		}
+	}
+	return cloneScaler(s), nil
+}
+
+func cloneScaler(s dataset.Scaler) dataset.Scaler {
+	return dataset.Scaler{Mean: slices.Clone(s.Mean), StdDev: slices.Clone(s.StdDev)}
+}
+
 func (o Origin) clone() Origin {
-	o.Features = dataset.Scaler{Mean: slices.Clone(o.Features.Mean), StdDev: slices.Clone(o.Features.StdDev)}
+	o.Features, o.Target = cloneScaler(o.Features), cloneScaler(o.Target)
 	o.FeatureNames, o.TargetNames, o.Classes = slices.Clone(o.FeatureNames), slices.Clone(o.TargetNames), slices.Clone(o.Classes)
 	o.Provenance = o.Provenance.clone()
 	return o
@@ -236,11 +247,11 @@ func (p *Posterior) Origin() Origin { return p.origin.clone() }
 // Provenance copies where the posterior came from.
 func (p *Posterior) Provenance() Provenance { return p.origin.Provenance.clone() }
 
-// Features standardises raw features as in training; Target the target.
-func (p *Posterior) Features() dataset.Scaler { return p.Origin().Features }
+// Features standardises raw features as in training.
+func (p *Posterior) Features() dataset.Scaler { return cloneScaler(p.origin.Features) }
 
-// Target standardises the raw target as in training, and undoes predictions.
-func (p *Posterior) Target() dataset.TargetScaler { return p.origin.Target }
+// Target standardises raw targets as in training, a column for each, and undoes predictions.
+func (p *Posterior) Target() dataset.Scaler { return cloneScaler(p.origin.Target) }
 
 // Engine is what the posterior predicts on; nil is compute.Default.
 func (p *Posterior) Engine() *compute.Engine { return p.origin.Engine }
@@ -304,29 +315,25 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
 }
 
-// noise is the standard deviation of each particle's Gaussian noise in the target's own units, [J]; nil for other likelihoods.
-func (p *Posterior) noise() ([]float64, error) {
-	gaussian, ok := p.bound.Model.Likelihood.(Gaussian)
-	if !ok {
-		return nil, nil
+// own are the values of the likelihood's own parameters, those of a particle one after another: [J, P]; nil if it has none.
+func (p *Posterior) own() ([]float64, error) {
+	var columns [][]float64 // each [J, size], or [size] if it is shared
+	each := 0
+	parameters := p.bound.Model.Likelihood.Parameters(p.bound.Outputs)
+	for _, parameter := range parameters {
+		values, _, err := p.Parameter(parameter.Name)
+		if err != nil {
+			return nil, err
+		}
+		columns, each = append(columns, values), each+parameter.Size()
 	}
-	noise := make([]float64, p.Particles())
-	for j := range noise {
-		noise[j] = gaussian.stdDev() * p.origin.Target.StdDev
-	}
-	if !gaussian.Learn {
-		return noise, nil
-	}
-	logScale, stochastic, err := p.Parameter(noiseName)
-	if err != nil {
-		return nil, err
-	}
-	for j := range noise {
-		if stochastic {
-			noise[j] *= math.Exp(logScale[j])
-		} else {
-			noise[j] *= math.Exp(logScale[0])
+	own := make([]float64, 0, each*p.Particles())
+	for j := range p.Particles() {
+		for i, values := range columns {
+			size := parameters[i].Size()
+			at := j * size % len(values) // 0 if it is shared
+			own = append(own, values[at:at+size]...)
 		}
 	}
-	return noise, nil
+	return own, nil
 }

@@ -68,7 +68,7 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 		FeatureNames: []string{"depth", "speed", "load"}, TargetNames: []string{"drag"},
 	}
 	if outputs == 1 && model.Likelihood.Task() == bayes.Regression {
-		origin.Target = dataset.TargetScaler{Mean: 40, StdDev: 8}
+		origin.Target = dataset.Scaler{Mean: []float64{40}, StdDev: []float64{8}}
 	}
 	return remade(t, bound, draws, origin)
 }
@@ -225,11 +225,12 @@ func TestScaling(t *testing.T) {
 		{data, bayes.Scaling{KeepTarget: true}, [2]float64{3, 2}, [2]float64{0, 1}},
 		{classes, bayes.Scaling{}, [2]float64{3, 2}, [2]float64{0, 1}},
 	} {
-		features, target := c.scaling.Scalers(c.data)
+		model := bayes.Model{Likelihood: bayes.Gaussian{}, Scaling: c.scaling}
+		features, target := model.Scalers(c.data)
 		if got := [2]float64{features.Mean[0], features.StdDev[0]}; got != c.features {
 			t.Errorf("%+v: features %v, want %v", c.scaling, got, c.features)
 		}
-		if got := [2]float64{target.Mean, target.StdDev}; got != c.target {
+		if got := [2]float64{target.Mean[0], target.StdDev[0]}; got != c.target {
 			t.Errorf("%+v: target %v, want %v", c.scaling, got, c.target)
 		}
 	}
@@ -248,6 +249,10 @@ func TestLoadVersion1(t *testing.T) {
 	}
 	replace(&file, "gobnn.posterior/2", "gobnn.posterior/1")
 	replace(&file, `"target_names":["drag"]`, `"target_name":"drag"`)
+	replace(&file, `"target":{"mean":[40],"std_dev":[8]}`, `"target":{"mean":40,"std_dev":8}`)
+	if strings.Contains(file.Metadata["gobnn"], `"target":{"mean":[`) {
+		t.Fatal("the file is not of version 1")
+	}
 	if err := tensorfile.Write(path, file); err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +360,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no posterior", func(f *tensorfile.File) { delete(f.Metadata, "gobnn") }, "of which model"},
 		{"another format", func(f *tensorfile.File) { replace(f, "gobnn.posterior/2", "gobnn.posterior/99") }, `"gobnn.posterior/99", not one of ["gobnn.posterior/2"`},
 		{"a network that is not registered", func(f *tensorfile.File) { replace(f, `"type":"MLP"`, `"type":"Magic"`) }, `"Magic"`},
-		{"a model that does not bind", func(f *tensorfile.File) { replace(f, `"outputs":1`, `"outputs":4`) }, "4 outputs"},
+		{"a model that does not bind", func(f *tensorfile.File) { replace(f, `"outputs":1`, `"outputs":0`) }, "0 outputs"},
 		{"no weights", func(f *tensorfile.File) { delete(f.Tensors, "log_weights") }, "log_weights"},
 		{"weights of integers", func(f *tensorfile.File) {
 			f.Tensors["log_weights"] = tensors.FromFlatDataAndDimensions([]int32{1, 2, 3}, 3)

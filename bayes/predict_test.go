@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -57,9 +58,6 @@ func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float6
 			}
 			h = next
 		}
-		if p.Model().Likelihood.Task() == bayes.Regression {
-			return []float64{p.Target().Mean + p.Target().StdDev*h[0]}
-		}
 		return h
 	}
 }
@@ -77,8 +75,8 @@ func TestPredict(t *testing.T) {
 		for _, m := range predicted {
 			p := newPosterior(t, m.model, m.outputs, particles, dtype).On(engine)
 			prediction := predict(t, p, x)
-			if prediction.Particles != alive || prediction.Rows != rows || prediction.Width != m.outputs || prediction.Task != m.model.Likelihood.Task() {
-				t.Fatalf("%s: %d particles, %d rows, width %d, %v", m.name, prediction.Particles, prediction.Rows, prediction.Width, prediction.Task)
+			if prediction.Particles != alive || prediction.Rows != rows || prediction.Width != m.outputs || prediction.Task() != m.model.Likelihood.Task() {
+				t.Fatalf("%s: %d particles, %d rows, width %d, %v", m.name, prediction.Particles, prediction.Rows, prediction.Width, prediction.Task())
 			}
 			var got, want []float64
 			for n := range rows {
@@ -99,8 +97,8 @@ func TestPredict(t *testing.T) {
 				weights[j] = math.Exp(weights[j] - sum)
 			}
 			computetest.Near(t, m.name+": weights", prediction.Weights, weights, 1e-12)
-			if wantMean, wantSD := p.Target().Mean, p.Target().StdDev; prediction.TargetMean != wantMean || prediction.TargetStdDev != wantSD {
-				t.Errorf("%s: target %v, %v, want %v, %v", m.name, prediction.TargetMean, prediction.TargetStdDev, wantMean, wantSD)
+			if !reflect.DeepEqual(prediction.Target, p.Target()) {
+				t.Errorf("%s: target %v, want %v", m.name, prediction.Target, p.Target())
 			}
 
 			few := mat.NewDense(10, features, x.RawMatrix().Data[:10*features])
@@ -126,30 +124,34 @@ func TestPredict(t *testing.T) {
 }
 
 // The noise is StdDev exp(t) in the target's own units, with t of each particle or shared; classification has none.
-func TestNoiseStdDev(t *testing.T) {
+func TestNoise(t *testing.T) {
 	const particles = 4
 	x := mat.NewDense(2, features, wave(2*features, .37))
-	for _, m := range append(predicted, struct {
+	for _, m := range append(slices.Clone(predicted), struct {
 		name    string
 		model   bayes.Model
 		outputs int
 	}{"regression, noise fixed", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{StdDev: .25}, Stochastic: bayes.Layers(1)}, 1}) {
 		p := newPosterior(t, m.model, m.outputs, particles, compute.Float64)
-		var want []float64
+		prediction := predict(t, p, x)
+		_, scale := prediction.Scale(0)
+		want := func(j int) float64 { return 2 }
 		switch m.name {
 		case "regression, noise shared":
 			logScale := wave(p.Bound().W, 2.3)[p.Bound().W-1] // the last of psi
-			for range particles - 1 {                         // the last has no weight
-				want = append(want, .5*8*math.Exp(logScale))
-			}
+			want = func(int) float64 { return .5 * 8 * math.Exp(logScale) }
 		case "regression, noise per particle":
-			for _, logScale := range wave(particles, 1.7)[:particles-1] { // D is 1
-				want = append(want, 8*math.Exp(logScale))
-			}
+			want = func(j int) float64 { return 8 * math.Exp(wave(particles, 1.7)[j]) } // D is 1
 		case "regression, noise fixed":
-			want = []float64{2, 2, 2}
+		default:
+			if len(prediction.Own) != 0 || scale != 1 {
+				t.Errorf("%s: a classification has noise %v", m.name, prediction.Own)
+			}
+			continue
 		}
-		computetest.Near(t, m.name, predict(t, p, x).NoiseStdDev, want, 1e-12)
+		for j := range prediction.Particles {
+			computetest.Near(t, m.name, []float64{scale * math.Sqrt(prediction.Distribution(j, 1, 0).Variance())}, []float64{want(j)}, 1e-12)
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package bayes
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gobnn/bayes/dataset"
@@ -16,39 +18,47 @@ type Task = dataset.Task
 
 // The tasks.
 const (
-	Regression           = dataset.Regression           // a real number
-	BinaryClassification = dataset.BinaryClassification // one of two classes; one output, the logit of class 1
-	Classification       = dataset.Classification       // one of C classes; C outputs, the logits
+	Regression           = dataset.Regression           // numbers, one for each target
+	BinaryClassification = dataset.BinaryClassification // one of two classes
+	Classification       = dataset.Classification       // one of C classes
 )
 
 // Prediction holds what each weighted particle predicts for each row.
 //
-// The predictive distribution of row n is the mixture sum_j w_j p(y | f_j(x_n)): of Gaussians for regression, of class
-// probabilities for classification. Particles of weight 0 are not looked at, whatever their outputs.
+// The predictive distribution of a row is the mixture sum_j w_j p(y | f_j(x_n)) of the distributions that the likelihood makes of the
+// particles' outputs. Particles of weight 0 are not looked at, whatever their outputs.
 //
-// The methods check the prediction first and return the error that [Prediction.Validate] does; those that serve one task only return an error
-// for the others.
+// The methods check the prediction first and return the error that [Prediction.Validate] does; those that serve one task only
+// return an error for the others. Numbers for each row and target are [Rows, Targets], row-major: one for each row where there is
+// one target.
 type Prediction struct {
-	Task Task
-	// Outputs of the network, [Particles, Rows, Width], row-major. Regression: the mean, in the target's own units.
-	// BinaryClassification: the logit of class 1 (Width 1). Classification: the logits (Width C).
+	// Likelihood makes the outputs' distribution.
+	Likelihood Likelihood
+	// Outputs of the network, [Particles, Rows, Width], row-major, in the units that the model was trained in.
 	Outputs                []float64
 	Particles, Rows, Width int
+	// Targets is the number of targets of a regression; 0 is read as 1.
+	Targets int
 	// Chains is how many Markov chains of equal length the particles are of, chain after chain; 0 if they are of none.
 	Chains int
 	// Weights of the particles, [Particles]; they sum to 1.
 	Weights []float64
-	// NoiseStdDev is the standard deviation of each particle's Gaussian noise, [Particles], in the target's own units; nil for classification.
-	NoiseStdDev []float64
-	// TargetMean and TargetStdDev are the target's mean and standard deviation over the training part: (y - TargetMean) /
-	// TargetStdDev is the target in standardised units. 0 and 1 where the target was not standardised, and for classification; a
-	// TargetStdDev of 0 is read as 1.
-	TargetMean, TargetStdDev float64
+	// Own are the values of the likelihood's own parameters, such as a noise that is learnt: those of a particle one after another,
+	// [Particles, P]; nil if it has none.
+	Own []float64
+	// Target standardises each target as in training: (y - Mean) / StdDev. Its zero value leaves targets as they are, and so do
+	// classifications.
+	Target dataset.Scaler
+
+	only int // 1 + the target that this is the prediction of; 0: all
 }
+
+// Task is the likelihood's.
+func (p Prediction) Task() Task { return p.Likelihood.Task() }
 
 // Classes is the number of classes C; 0 for regression.
 func (p Prediction) Classes() int {
-	switch p.Task {
+	switch p.Task() {
 	case BinaryClassification:
 		return 2
 	case Classification:
@@ -57,67 +67,153 @@ func (p Prediction) Classes() int {
 	return 0
 }
 
-// Mean is the predictive mean sum_j w_j f_j(x_n) of a regression, [Rows].
+// Columns is how many targets the prediction is of: Targets, or 1 after Of and for classes.
+func (p Prediction) Columns() int {
+	if p.only > 0 {
+		return 1
+	}
+	return max(p.Targets, 1)
+}
+
+// target is the index of one of them in the likelihood's order.
+func (p Prediction) target(k int) int {
+	if p.only > 0 {
+		return p.only - 1
+	}
+	return k
+}
+
+// Of is the prediction of one target alone, counted from 0: its marginal distribution.
+func (p Prediction) Of(target int) (Prediction, error) {
+	if target < 0 || target >= p.Columns() {
+		return Prediction{}, fmt.Errorf("bayes: Prediction.Of(%d): the prediction has targets 0 to %d", target, p.Columns()-1)
+	}
+	p.only = 1 + p.target(target)
+	return p, nil
+}
+
+// Scale is the mean and the standard deviation that a target was standardised by; 0 and 1 if it was not.
+func (p Prediction) Scale(k int) (mean, stdDev float64) {
+	if k = p.target(k); len(p.Target.Mean) == 0 || p.Task() != Regression {
+		return 0, 1
+	}
+	return p.Target.Mean[k], p.Target.StdDev[k]
+}
+
+// outputs of particle j for row n, [Width].
+func (p Prediction) outputs(j, n int) []float64 {
+	at := (j*p.Rows + n) * p.Width
+	return p.Outputs[at : at+p.Width]
+}
+
+// own are the values of the likelihood's own parameters of particle j.
+func (p Prediction) own(j int) []float64 {
+	each := len(p.Own) / p.Particles
+	return p.Own[j*each : (j+1)*each]
+}
+
+// Distribution is the distribution of a target given one particle, in the units that the model was trained in: less the target's
+// mean and over its standard deviation, Target.
+func (p Prediction) Distribution(particle, row, target int) Distribution {
+	return p.Likelihood.Predictive(p.outputs(particle, row), p.own(particle), p.target(target))
+}
+
+// ParticleMeans are the means that one particle predicts, [Rows, Targets], in the targets' own units, for regression.
+func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
+	if err := p.ready("ParticleMeans", true); err != nil {
+		return nil, err
+	}
+	if particle < 0 || particle >= p.Particles {
+		return nil, fmt.Errorf("bayes: Prediction.ParticleMeans(%d): the prediction has particles 0 to %d", particle, p.Particles-1)
+	}
+	return p.particleMeans(particle), nil
+}
+
+func (p Prediction) particleMeans(j int) []float64 {
+	targets := p.Columns()
+	means := make([]float64, p.Rows*targets)
+	for k := range targets {
+		mean, stdDev := p.Scale(k)
+		for n := range p.Rows {
+			means[n*targets+k] = mean + stdDev*p.Distribution(j, n, k).Mean()
+		}
+	}
+	return means
+}
+
+// Mean is the predictive mean of a regression, [Rows, Targets], in the targets' own units.
 func (p Prediction) Mean() ([]float64, error) {
-	if err := p.ready("Mean", true); err != nil {
-		return nil, err
-	}
-	return p.mean(), nil
+	mean, _, _, err := p.moments("Mean")
+	return mean, err
 }
 
-func (p Prediction) mean() []float64 {
-	mean := make([]float64, p.Rows)
-	for j, w := range p.normalisedWeights() {
-		if w > 0 {
-			floats.AddScaled(mean, w, p.Outputs[j*p.Rows:(j+1)*p.Rows])
-		}
-	}
-	return mean
-}
-
-// StdDev is the standard deviation of the target under the predictive distribution of a regression, [Rows]: the spread of the particles and their noise,
-// sqrt(sum_j w_j ((f_j - mean)^2 + s_j^2)).
+// StdDev is the standard deviation of the targets of a regression under the predictive distribution, [Rows, Targets]: that of the
+// particles' means and the noise around them, sqrt(sum_j w_j ((f_j - mean)^2 + s_j^2)).
 func (p Prediction) StdDev() ([]float64, error) {
-	if err := p.ready("StdDev", true); err != nil {
+	_, epistemic, noise, err := p.moments("StdDev")
+	if err != nil {
 		return nil, err
 	}
-	noise := 0.0
-	for j, w := range p.normalisedWeights() {
-		if w > 0 {
-			noise += w * p.NoiseStdDev[j] * p.NoiseStdDev[j]
-		}
+	for i, v := range noise {
+		epistemic[i] = math.Sqrt(epistemic[i] + v)
 	}
-	return p.spread(noise), nil
+	return epistemic, nil
 }
 
-// EpistemicStdDev is the spread of the particles' means alone, without the noise, [Rows]: sqrt(sum_j w_j (f_j - mean)^2), for regression.
+// EpistemicStdDev is the standard deviation of the particles' means alone, without the noise, [Rows, Targets]:
+// sqrt(sum_j w_j (f_j - mean)^2), for regression.
 func (p Prediction) EpistemicStdDev() ([]float64, error) {
-	if err := p.ready("EpistemicStdDev", true); err != nil {
-		return nil, err
+	_, epistemic, _, err := p.moments("EpistemicStdDev")
+	for i, v := range epistemic {
+		epistemic[i] = math.Sqrt(v)
 	}
-	return p.spread(0), nil
+	return epistemic, err
 }
 
-// spread is the square root of the particles' variance and an added one.
-func (p Prediction) spread(added float64) []float64 {
-	mean := p.mean()
-	spread := make([]float64, p.Rows)
-	for j, w := range p.normalisedWeights() {
-		if w == 0 {
-			continue
-		}
-		for n, f := range p.Outputs[j*p.Rows : (j+1)*p.Rows] {
-			spread[n] += w * (f - mean[n]) * (f - mean[n])
-		}
+// NoiseStdDev is the standard deviation of the noise around the particles' means, [Rows, Targets], averaged over the particles:
+// sqrt(sum_j w_j s_j^2), for regression.
+func (p Prediction) NoiseStdDev() ([]float64, error) {
+	_, _, noise, err := p.moments("NoiseStdDev")
+	for i, v := range noise {
+		noise[i] = math.Sqrt(v)
 	}
-	for n, v := range spread {
-		spread[n] = math.Sqrt(v + added)
-	}
-	return spread
+	return noise, err
 }
 
-// Quantile is the level-quantile of the predictive distribution of a regression, [Rows]: the y at which sum_j w_j Phi((y - f_j)/s_j) = level.
-// It costs a few evaluations of that sum a row. level must lie strictly between 0 and 1.
+// moments are the predictive mean, the variance of the particles' means and the mean of their variances, [Rows, Targets] each.
+func (p Prediction) moments(method string) (mean, epistemic, noise []float64, err error) {
+	if err := p.ready(method, true); err != nil {
+		return nil, nil, nil, err
+	}
+	targets := p.Columns()
+	size := p.Rows * targets
+	mean, epistemic, noise = make([]float64, size), make([]float64, size), make([]float64, size)
+	weights := p.normalisedWeights()
+	for k := range targets {
+		center, stdDev := p.Scale(k)
+		for n := range p.Rows {
+			at, total := n*targets+k, 0.0
+			for j, w := range weights { // Welford's recurrence, weighted (West 1979)
+				if w == 0 {
+					continue
+				}
+				d := p.Distribution(j, n, k)
+				total += w
+				delta := d.Mean() - mean[at]
+				mean[at] += delta * w / total
+				epistemic[at] += w * delta * (d.Mean() - mean[at])
+				noise[at] += w * d.Variance()
+			}
+			mean[at] = center + stdDev*mean[at]
+			epistemic[at] *= stdDev * stdDev
+			noise[at] *= stdDev * stdDev
+		}
+	}
+	return mean, epistemic, noise, nil
+}
+
+// Quantile is the level-quantile of the predictive distribution of a regression, [Rows, Targets]: the smallest y at which
+// sum_j w_j P_j(Y <= y) >= level. It costs a few evaluations of that sum a row. level must lie strictly between 0 and 1.
 func (p Prediction) Quantile(level float64) ([]float64, error) {
 	quantiles, err := p.quantiles("Quantile", level)
 	if err != nil {
@@ -126,8 +222,8 @@ func (p Prediction) Quantile(level float64) ([]float64, error) {
 	return quantiles[0], nil
 }
 
-// Interval is the central interval of a regression that holds the given probability, between the quantiles (1-level)/2 and (1+level)/2;
-// lower and upper are [Rows]. level must lie strictly between 0 and 1.
+// Interval is the central interval of a regression that holds the given probability, between the quantiles (1-level)/2 and
+// (1+level)/2; lower and upper are [Rows, Targets]. level must lie strictly between 0 and 1.
 func (p Prediction) Interval(level float64) (lower, upper []float64, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, fmt.Errorf("bayes: Prediction.Interval: level is %v: it must lie between 0 and 1", level)
@@ -143,36 +239,69 @@ func (p Prediction) quantiles(method string, levels ...float64) ([][]float64, er
 	if err := p.ready(method, true); err != nil {
 		return nil, err
 	}
+	targets := p.Columns()
 	quantiles := make([][]float64, len(levels))
 	for i, level := range levels {
 		if !(level > 0 && level < 1) {
 			return nil, fmt.Errorf("bayes: Prediction.%s: level is %v: it must lie between 0 and 1", method, level)
 		}
-		quantiles[i] = make([]float64, p.Rows)
+		quantiles[i] = make([]float64, p.Rows*targets)
 	}
-	var mixture predictive.Mixture
+	mixture := predictive.Mixture{Discrete: support(p.Likelihood) == Counts}
 	var alive []int
 	for j, w := range p.normalisedWeights() {
 		if w > 0 {
-			alive = append(alive, j)
-			mixture.Weights = append(mixture.Weights, w)
-			mixture.StdDevs = append(mixture.StdDevs, p.NoiseStdDev[j])
+			alive, mixture.Weights = append(alive, j), append(mixture.Weights, w)
 		}
 	}
-	mixture.Means = make([]float64, len(alive))
-	for n := range p.Rows {
-		for i, j := range alive {
-			mixture.Means[i] = p.Outputs[j*p.Rows+n]
-		}
-		for i, level := range levels {
-			quantiles[i][n] = mixture.Quantile(level)
+	mixture.Parts = make([]predictive.Distribution, len(alive))
+	for k := range targets {
+		mean, stdDev := p.Scale(k)
+		for n := range p.Rows {
+			for i, j := range alive {
+				mixture.Parts[i] = p.Distribution(j, n, k)
+			}
+			for i, level := range levels {
+				quantiles[i][n*targets+k] = mean + stdDev*mixture.Quantile(level)
+			}
 		}
 	}
 	return quantiles, nil
 }
 
-// Probabilities are the class probabilities averaged over the particles, [Rows][Classes]: the softmax of each particle's logits,
-// then the weighted mean. For a binary classification the second column is that of class 1.
+// Sample draws targets of a regression, or classes, from the predictive distribution: so many times for each row,
+// [draws][Rows, Targets]. In a draw all rows are of one particle.
+func (p Prediction) Sample(draws int, seed uint64) ([][]float64, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if draws < 1 {
+		return nil, fmt.Errorf("bayes: Prediction.Sample of %d draws: there must be at least 1", draws)
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x53414d50))
+	cumulated := make([]float64, p.Particles)
+	floats.CumSum(cumulated, p.normalisedWeights())
+	targets := p.Columns()
+	samples := make([][]float64, draws)
+	for i := range samples {
+		j, _ := slices.BinarySearch(cumulated, rng.Float64()*cumulated[p.Particles-1])
+		for p.Weights[j] == 0 { // hit with probability 0
+			j = (j + 1) % p.Particles
+		}
+		samples[i] = make([]float64, p.Rows*targets)
+		for n := range p.Rows {
+			for k := range targets {
+				u := (float64(rng.Uint64()>>11) + 0.5) * 0x1p-53
+				mean, stdDev := p.Scale(k)
+				samples[i][n*targets+k] = mean + stdDev*p.Distribution(j, n, k).Quantile(u)
+			}
+		}
+	}
+	return samples, nil
+}
+
+// Probabilities are the class probabilities averaged over the particles, [Rows][Classes]: the weighted mean of each particle's. For
+// a binary classification the second column is that of class 1.
 func (p Prediction) Probabilities() ([][]float64, error) {
 	if err := p.ready("Probabilities", false); err != nil {
 		return nil, err
@@ -185,17 +314,11 @@ func (p Prediction) Probabilities() ([][]float64, error) {
 			continue
 		}
 		for n := range p.Rows {
-			predictive.Probabilities(p.logits(j, n), own)
+			predictive.Probabilities(p.Distribution(j, n, 0), own)
 			floats.AddScaled(all[n*classes:(n+1)*classes], w, own)
 		}
 	}
 	return slices.Collect(slices.Chunk(all, classes)), nil
-}
-
-// logits of particle j for row n, [Width].
-func (p Prediction) logits(j, n int) []float64 {
-	at := (j*p.Rows + n) * p.Width
-	return p.Outputs[at : at+p.Width]
 }
 
 // Labels are the classes of largest averaged probability, [Rows]; of equal ones the first.
@@ -214,8 +337,9 @@ func (p Prediction) Labels() ([]int, error) {
 	return labels, nil
 }
 
-// LogDensity is the log predictive density of each row's target, log sum_j w_j p(y_n | f_j(x_n)), [Rows]; for classification the
-// log-probability of class y_n. It is computed in logs throughout, so it is finite however unlikely the target.
+// LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], of y, [Rows, Targets]: of
+// all targets together, which are independent given a particle. For classification it is the log-probability of class y_n. It is
+// computed in logs throughout, so it is finite however unlikely the target.
 func (p Prediction) LogDensity(y []float64) ([]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -228,64 +352,46 @@ func (p Prediction) LogDensity(y []float64) ([]float64, error) {
 	for n := range p.Rows {
 		terms = terms[:0]
 		for j, w := range weights {
-			if w == 0 {
-				continue
+			if w > 0 {
+				terms = append(terms, math.Log(w)+p.particleLogDensity(j, n, y))
 			}
-			term := math.Log(w)
-			switch logits := p.logits(j, n); p.Task {
-			case Regression:
-				term += predictive.LogNormal(y[n], logits[0], p.NoiseStdDev[j])
-			case BinaryClassification:
-				term += predictive.LogBernoulli(int(y[n]), logits[0])
-			case Classification:
-				term += predictive.LogCategorical(int(y[n]), logits)
-			}
-			terms = append(terms, term)
 		}
 		density[n] = floats.LogSumExp(terms)
 	}
 	return density, nil
 }
 
-// Standardised is the prediction in standardised units: outputs less TargetMean and over TargetStdDev, the noise over TargetStdDev. The
-// outputs are copied. A classification is returned as it is, and so is a regression whose target was not standardised.
+// particleLogDensity is log p(y_n | f_j(x_n)) of row n's targets, of y, [Rows, Targets].
+func (p Prediction) particleLogDensity(j, n int, y []float64) float64 {
+	sum := 0.0
+	targets := p.Columns()
+	for k := range targets {
+		mean, stdDev := p.Scale(k)
+		sum += p.Distribution(j, n, k).LogProb((y[n*targets+k]-mean)/stdDev) - math.Log(stdDev)
+	}
+	return sum
+}
+
+// Standardised is the prediction in standardised units: each target less its mean and over its standard deviation. A classification
+// is returned as it is, and so is a regression whose targets were not standardised.
 func (p Prediction) Standardised() Prediction {
-	scale := p.targetScale()
-	if p.Task != Regression || (p.TargetMean == 0 && scale == 1) {
-		return p
-	}
-	p.Outputs = p.StandardiseTarget(p.Outputs)
-	noise := make([]float64, len(p.NoiseStdDev))
-	for j, s := range p.NoiseStdDev {
-		noise[j] = s / scale
-	}
-	p.NoiseStdDev = noise
-	p.TargetMean, p.TargetStdDev = 0, 1
+	p.Target = dataset.Scaler{}
 	return p
 }
 
-// StandardiseTarget is (y - TargetMean) / TargetStdDev, a new slice; a copy of y for classification.
+// StandardiseTarget standardises y, [Rows, Targets], into a new slice; for classification it is a copy.
 func (p Prediction) StandardiseTarget(y []float64) []float64 {
 	out := slices.Clone(y)
-	if p.Task != Regression {
-		return out
-	}
-	scale := p.targetScale()
-	for n, v := range out {
-		out[n] = (v - p.TargetMean) / scale
+	targets := p.Columns()
+	for i, v := range out {
+		mean, stdDev := p.Scale(i % targets)
+		out[i] = (v - mean) / stdDev
 	}
 	return out
 }
 
-func (p Prediction) targetScale() float64 {
-	if p.TargetStdDev == 0 {
-		return 1
-	}
-	return p.TargetStdDev
-}
-
-// Slice is the prediction of rows from to to-1. Weights and noise are shared with p, and so are the outputs if there is one particle or all rows are taken;
-// else the outputs, which lie particle by particle, are copied.
+// Slice is the prediction of rows from to to-1. Weights and the likelihood's parameters are shared with p, and so are the outputs if
+// there is one particle or all rows are taken; else the outputs, which lie particle by particle, are copied.
 func (p Prediction) Slice(from, to int) (Prediction, error) {
 	if err := p.validateShape(); err != nil {
 		return Prediction{}, err
@@ -306,3 +412,20 @@ func (p Prediction) Slice(from, to int) (Prediction, error) {
 	p.Outputs, p.Rows = outputs, to-from
 	return p, nil
 }
+
+// Particle is the prediction of one particle alone, with weight 1. Its outputs are shared with p.
+func (p Prediction) Particle(j int) (Prediction, error) {
+	if err := p.validateShape(); err != nil {
+		return Prediction{}, err
+	}
+	if j < 0 || j >= p.Particles {
+		return Prediction{}, fmt.Errorf("bayes: Prediction.Particle(%d): the prediction has particles 0 to %d", j, p.Particles-1)
+	}
+	p.Own = p.own(j)
+	stride := p.Rows * p.Width
+	p.Outputs = p.Outputs[j*stride : (j+1)*stride]
+	p.Particles, p.Chains, p.Weights = 1, 0, []float64{1}
+	return p, nil
+}
+
+var errNoLikelihood = errors.New("bayes: Prediction: there is no Likelihood: it says what the outputs mean")

@@ -8,17 +8,19 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// twoParticles is a regression of 2 particles and 3 rows.
+// twoParticles is a regression of 2 particles and 3 rows: in the target's own units the particles say 1, 2, 3 and 5, 2, -1, with noise 1
+// and 2.
 func twoParticles() bayes.Prediction {
 	return bayes.Prediction{
-		Task: bayes.Regression, Particles: 2, Rows: 3, Width: 1,
-		Outputs: []float64{1, 2, 3, 5, 2, -1}, Weights: []float64{0.25, 0.75}, NoiseStdDev: []float64{1, 2},
-		TargetMean: 10, TargetStdDev: 4,
+		Likelihood: bayes.Gaussian{Learn: true}, Particles: 2, Rows: 3, Width: 1, Weights: []float64{0.25, 0.75},
+		Outputs: []float64{-2.25, -2, -1.75, -1.25, -2, -2.75}, Own: []float64{math.Log(0.25), math.Log(0.5)},
+		Target: dataset.Scaler{Mean: []float64{10}, StdDev: []float64{4}},
 	}
 }
 
@@ -26,7 +28,7 @@ func twoParticles() bayes.Prediction {
 func threeClasses() bayes.Prediction {
 	ln := math.Log
 	return bayes.Prediction{
-		Task: bayes.Classification, Particles: 2, Rows: 2, Width: 3, TargetStdDev: 1, Weights: []float64{0.5, 0.5},
+		Likelihood: bayes.Categorical{}, Particles: 2, Rows: 2, Width: 3, Weights: []float64{0.5, 0.5},
 		Outputs: []float64{
 			ln(0.2), ln(0.3), ln(0.5), ln(0.1) + 7, ln(0.8) + 7, ln(0.1) + 7,
 			ln(0.6), ln(0.3), ln(0.1), ln(0.7), ln(0.2), ln(0.1),
@@ -53,18 +55,18 @@ func TestPredictionRegressionByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "mean", mean, []float64{4, 2, 0}, 1e-15)
+	near(t, "mean", mean, []float64{4, 2, 0}, 1e-14)
 	epistemic, err := p.EpistemicStdDev()
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "epistemic", epistemic, []float64{math.Sqrt(3), 0, math.Sqrt(3)}, 1e-15)
+	near(t, "epistemic", epistemic, []float64{math.Sqrt(3), 0, math.Sqrt(3)}, 1e-14)
 	total, err := p.StdDev()
 	if err != nil {
 		t.Fatal(err)
 	}
 	noise := 0.25*1 + 0.75*4
-	near(t, "std dev", total, []float64{math.Sqrt(3 + noise), math.Sqrt(noise), math.Sqrt(3 + noise)}, 1e-15)
+	near(t, "std dev", total, []float64{math.Sqrt(3 + noise), math.Sqrt(noise), math.Sqrt(3 + noise)}, 1e-14)
 
 	density, err := p.LogDensity([]float64{1, 2, 3000})
 	if err != nil {
@@ -102,7 +104,7 @@ func TestPredictionClassificationByHand(t *testing.T) {
 
 func TestPredictionBinary(t *testing.T) {
 	p := bayes.Prediction{
-		Task: bayes.BinaryClassification, Particles: 2, Rows: 2, Width: 1, Weights: []float64{0.4, 0.6},
+		Likelihood: bayes.Bernoulli{}, Particles: 2, Rows: 2, Width: 1, Weights: []float64{0.4, 0.6},
 		Outputs: []float64{0, 1000, math.Log(3), 2000},
 	}
 	probabilities, err := p.Probabilities()
@@ -122,13 +124,13 @@ func TestPredictionBinary(t *testing.T) {
 // randomRegression has particles whose spread is that many times their noise.
 func randomRegression(particles, rows int, spread float64, seed uint64) bayes.Prediction {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	p := bayes.Prediction{Task: bayes.Regression, Particles: particles, Rows: rows, Width: 1, TargetStdDev: 1}
+	p := bayes.Prediction{Likelihood: bayes.Gaussian{Learn: true}, Particles: particles, Rows: rows, Width: 1}
 	sum := 0.0
 	for range particles {
 		w := rng.ExpFloat64()
 		sum += w
 		p.Weights = append(p.Weights, w)
-		p.NoiseStdDev = append(p.NoiseStdDev, 0.5+rng.Float64())
+		p.Own = append(p.Own, math.Log(0.5+rng.Float64()))
 	}
 	for j := range p.Weights {
 		p.Weights[j] /= sum
@@ -162,7 +164,7 @@ func TestPredictionQuantile(t *testing.T) {
 				// of q matters for steep distributions far from 0.
 				tail := func(q float64) (sum float64) {
 					for j, w := range p.Weights {
-						z := (q - p.Outputs[j*p.Rows+n]) / p.NoiseStdDev[j]
+						z := (q - p.Outputs[j*p.Rows+n]) / math.Exp(p.Own[j])
 						if level > 0.5 {
 							z = -z
 						}
@@ -207,11 +209,15 @@ func TestPredictionQuantileAgainstDensity(t *testing.T) {
 func TestPredictionStandardised(t *testing.T) {
 	p := twoParticles()
 	s := p.Standardised()
-	near(t, "outputs", s.Outputs, []float64{-2.25, -2, -1.75, -1.25, -2, -2.75}, 1e-15)
-	near(t, "noise", s.NoiseStdDev, []float64{0.25, 0.5}, 1e-15)
-	if s.TargetMean != 0 || s.TargetStdDev != 1 || p.Outputs[0] != 1 || p.NoiseStdDev[0] != 1 {
-		t.Errorf("standardised %+v of %+v", s, p)
+	means, err := s.ParticleMeans(1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	near(t, "means of the second particle", means, []float64{-1.25, -2, -2.75}, 1e-15)
+	if means, err = p.ParticleMeans(1); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "means in the target's units", means, []float64{5, 2, -1}, 1e-15)
 	y := []float64{1, 20, 3}
 	raw, err := p.LogDensity(y)
 	if err != nil {
@@ -257,7 +263,7 @@ func TestPredictionDeadParticle(t *testing.T) {
 	nan := math.NaN()
 	p.Particles, p.Weights = 3, append(p.Weights, 0)
 	p.Outputs = append(p.Outputs, nan, nan, nan)
-	p.NoiseStdDev = append(p.NoiseStdDev, nan)
+	p.Own = append(p.Own, nan)
 	got, err := p.LogDensity([]float64{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +273,7 @@ func TestPredictionDeadParticle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "mean", mean, []float64{4, 2, 0}, 1e-15)
+	near(t, "mean", mean, []float64{4, 2, 0}, 1e-14)
 	lower, upper, err := p.Interval(0.5)
 	if err != nil {
 		t.Fatal(err)
@@ -288,17 +294,17 @@ func TestPredictionErrors(t *testing.T) {
 	}{
 		{"outputs short", regression(func(p *bayes.Prediction) { p.Outputs = p.Outputs[1:] }), []string{"5 outputs", "2 x 3 x 1 = 6"}},
 		{"weights short", regression(func(p *bayes.Prediction) { p.Weights = p.Weights[1:] }), []string{"1 weights", "2 particles"}},
-		{"noise short", regression(func(p *bayes.Prediction) { p.NoiseStdDev = nil }), []string{"0 values of NoiseStdDev", "2 particles"}},
+		{"noise short", regression(func(p *bayes.Prediction) { p.Own = nil }), []string{"0 values in Own", "2 particles"}},
 		{"no rows", regression(func(p *bayes.Prediction) { p.Rows, p.Outputs = 0, nil }), []string{"Rows 0"}},
 		{"width", regression(func(p *bayes.Prediction) { p.Width = 2 }), []string{"Width is 2"}},
-		{"unknown task", regression(func(p *bayes.Prediction) { p.Task = 9 }), []string{"unknown Task", "9"}},
+		{"no likelihood", regression(func(p *bayes.Prediction) { p.Likelihood = nil }), []string{"no Likelihood"}},
 		{"NaN outputs", regression(func(p *bayes.Prediction) { p.Outputs[4], p.Outputs[5] = math.NaN(), math.Inf(1) }),
 			[]string{"2 of 6 outputs", "NaN", "particle 1", "row 1"}},
 		{"negative weight", regression(func(p *bayes.Prediction) { p.Weights = []float64{1.5, -0.5} }), []string{"particle 1", "-0.5"}},
 		{"NaN weight", regression(func(p *bayes.Prediction) { p.Weights[0] = math.NaN() }), []string{"particle 0", "NaN"}},
 		{"weights sum", regression(func(p *bayes.Prediction) { p.Weights = []float64{0.5, 0.25} }), []string{"sum to 0.75"}},
-		{"noise 0", regression(func(p *bayes.Prediction) { p.NoiseStdDev[1] = 0 }), []string{"NoiseStdDev of particle 1 is 0"}},
-		{"scale", regression(func(p *bayes.Prediction) { p.TargetStdDev = -1 }), []string{"TargetStdDev -1"}},
+		{"noise infinite", regression(func(p *bayes.Prediction) { p.Own[1] = math.Inf(1) }), []string{"parameter 0 of particle 1", "+Inf"}},
+		{"scale", regression(func(p *bayes.Prediction) { p.Target.StdDev[0] = -1 }), []string{"standard deviation -1"}},
 		{"one class", func() bayes.Prediction { p := threeClasses(); p.Width = 1; return p }(), []string{"Width is 1"}},
 	}
 	for _, c := range invalid {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Validate returns an error if lengths do not fit the shape, if a weight is negative or not finite, if the weights do not sum to 1 within 1e-6, if a noise
-// is not positive, or if an output of a particle of positive weight is not finite.
+// Validate returns an error if lengths do not fit the shape, if a weight is negative or not finite, if the weights do not sum to 1
+// within 1e-6, or if an output or a parameter of a particle of positive weight is not finite.
 func (p Prediction) Validate() error {
 	if err := p.validateShape(); err != nil {
 		return err
@@ -24,31 +24,37 @@ func (p Prediction) Validate() error {
 	if math.Abs(sum-1) > 1e-6 {
 		return fmt.Errorf("bayes: Prediction: the weights sum to %v: divide them by it", sum)
 	}
-	if p.Task == Regression {
-		for j, s := range p.NoiseStdDev {
-			if p.Weights[j] > 0 && (!(s > 0) || !finite(s)) {
-				return fmt.Errorf("bayes: Prediction: NoiseStdDev of particle %d is %v: it must be positive and finite", j, s)
-			}
+	for i, v := range p.Own {
+		if j := i * p.Particles / len(p.Own); p.Weights[j] > 0 && !finite(v) {
+			return fmt.Errorf("bayes: Prediction: parameter %d of particle %d's likelihood, in Own, is %v: it must be finite",
+				i%(len(p.Own)/p.Particles), j, v)
 		}
-		if s := p.TargetStdDev; !(s >= 0) || !finite(s) || !finite(p.TargetMean) {
-			return fmt.Errorf("bayes: Prediction: TargetMean is %v and TargetStdDev %v: use 0 and 1 if the target was not standardised", p.TargetMean, s)
+	}
+	for k := range p.Target.Mean {
+		if m, s := p.Target.Mean[k], p.Target.StdDev[k]; !(s > 0) || !finite(s) || !finite(m) {
+			return fmt.Errorf("bayes: Prediction: Target %d has mean %v and standard deviation %v: use 0 and 1 if it was not standardised",
+				k, m, s)
 		}
 	}
 	return p.validateOutputs()
 }
 
 func (p Prediction) validateShape() error {
-	switch p.Task {
-	case Regression, BinaryClassification:
-		if p.Width != 1 {
-			return fmt.Errorf("bayes: Prediction: Width is %d: a prediction with Task %v has 1 output", p.Width, p.Task)
+	if p.Likelihood == nil {
+		return errNoLikelihood
+	}
+	size := max(p.Targets, 1)
+	switch task := p.Task(); {
+	case task != Regression && size > 1:
+		return fmt.Errorf("bayes: Prediction: Targets is %d: a prediction with Task %v has 1", p.Targets, task)
+	case task == Classification:
+		size = p.Width
+		if size < 2 {
+			return fmt.Errorf("bayes: Prediction: Width is %d: a prediction with Task %v has at least 2 outputs, one a class", p.Width, task)
 		}
-	case Classification:
-		if p.Width < 2 {
-			return fmt.Errorf("bayes: Prediction: Width is %d: a prediction with Task %v has at least 2 outputs, one a class", p.Width, p.Task)
-		}
-	default:
-		return fmt.Errorf("bayes: Prediction: unknown Task %v", p.Task)
+	}
+	if want := p.Likelihood.Outputs(size); p.Width != want {
+		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets", p.Width, p.Likelihood, want, max(p.Targets, 1))
 	}
 	if p.Particles < 1 || p.Rows < 1 {
 		return fmt.Errorf("bayes: Prediction: Particles is %d and Rows %d: there must be at least 1 of each", p.Particles, p.Rows)
@@ -60,8 +66,16 @@ func (p Prediction) validateShape() error {
 	if len(p.Weights) != p.Particles {
 		return fmt.Errorf("bayes: Prediction: %d weights for %d particles", len(p.Weights), p.Particles)
 	}
-	if p.Task == Regression && len(p.NoiseStdDev) != p.Particles {
-		return fmt.Errorf("bayes: Prediction: %d values of NoiseStdDev for %d particles", len(p.NoiseStdDev), p.Particles)
+	own := 0
+	for _, parameter := range p.Likelihood.Parameters(size) {
+		own += parameter.Size()
+	}
+	if len(p.Own) != own*p.Particles {
+		return fmt.Errorf("bayes: Prediction: %d values in Own for %d particles: %T has %d parameters of its own",
+			len(p.Own), p.Particles, p.Likelihood, own)
+	}
+	if a, b := len(p.Target.Mean), len(p.Target.StdDev); a != b || a > 0 && p.Task() == Regression && a != size {
+		return fmt.Errorf("bayes: Prediction: Target scales %d targets (it has %d standard deviations), but there are %d", a, b, size)
 	}
 	return nil
 }
@@ -88,14 +102,17 @@ func (p Prediction) validateOutputs() error {
 	return nil
 }
 
-// ValidateTarget returns an error unless y, [Rows], fits the prediction: one finite value a row, or for classification the index of a class.
+// ValidateTarget returns an error unless y, [Rows, Targets], fits the prediction: finite values that the likelihood takes, or for
+// classification the index of a class for each row.
 func (p Prediction) ValidateTarget(y []float64) error {
-	if len(y) != p.Rows {
-		return fmt.Errorf("bayes: y has %d values, but the prediction has %d rows", len(y), p.Rows)
+	targets := p.Columns()
+	if len(y) != p.Rows*targets {
+		return fmt.Errorf("bayes: y has %d values, but the prediction has %d rows of %d targets", len(y), p.Rows, targets)
 	}
-	for n, v := range y {
-		if !finite(v) {
-			return fmt.Errorf("bayes: y of row %d is %v: it must be finite", n, v)
+	for i, v := range y {
+		n := i / targets
+		if err := CheckTarget(p.Likelihood, v); err != nil {
+			return fmt.Errorf("bayes: y of row %d %w", n, err)
 		}
 		if c := p.Classes(); c > 0 && (v != math.Trunc(v) || v < 0 || v >= float64(c)) {
 			return fmt.Errorf("bayes: y of row %d is %v: it must be the index of a class, a whole number from 0 to %d", n, v, c-1)
@@ -106,12 +123,15 @@ func (p Prediction) ValidateTarget(y []float64) error {
 
 // ready is an error if the prediction is not valid, or is not a regression (not a classification) where the method needs one.
 func (p Prediction) ready(method string, regression bool) error {
-	if (p.Task == Regression) != regression {
+	if p.Likelihood == nil {
+		return errNoLikelihood
+	}
+	if (p.Task() == Regression) != regression {
 		need := "classification"
 		if regression {
 			need = "regression"
 		}
-		return fmt.Errorf("bayes: Prediction.%s is for %s, but Task is %v", method, need, p.Task)
+		return fmt.Errorf("bayes: Prediction.%s is for %s, but Task is %v", method, need, p.Task())
 	}
 	return p.Validate()
 }

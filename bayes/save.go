@@ -34,22 +34,41 @@ func (p *Posterior) format() string {
 
 // posteriorFile is the part of a posterior's file that is no tensor.
 type posteriorFile struct {
-	Format       string               `json:"format"`
-	Model        Model                `json:"model"`
-	Inputs       int                  `json:"inputs"`
-	Outputs      int                  `json:"outputs"`
-	Features     dataset.Scaler       `json:"features"`
-	Target       dataset.TargetScaler `json:"target"`
-	FeatureNames []string             `json:"feature_names"`
-	TargetNames  []string             `json:"target_names"`
-	TargetName   string               `json:"target_name,omitempty"` // of version 1
-	Classes      []string             `json:"classes,omitempty"`
-	Provenance   Provenance           `json:"provenance"`
+	Format       string         `json:"format"`
+	Model        Model          `json:"model"`
+	Inputs       int            `json:"inputs"`
+	Outputs      int            `json:"outputs"`
+	Features     dataset.Scaler `json:"features"`
+	Target       targetScaler   `json:"target"`
+	FeatureNames []string       `json:"feature_names"`
+	TargetNames  []string       `json:"target_names"`
+	TargetName   string         `json:"target_name,omitempty"` // of version 1
+	Classes      []string       `json:"classes,omitempty"`
+	Provenance   Provenance     `json:"provenance"`
 	// Numbers that may not be finite, which JSON has no numbers for, are written as text.
 	Chains      int               `json:"chains,omitempty"`
 	LogEvidence string            `json:"log_evidence,omitempty"`
 	StdErr      string            `json:"log_evidence_std_err,omitempty"`
 	Diagnostics map[string]string `json:"diagnostics,omitempty"`
+}
+
+// targetScaler is a scaler of targets; that of version 1, which knew one target, has numbers in the place of columns.
+type targetScaler dataset.Scaler
+
+// UnmarshalJSON reads both.
+func (t *targetScaler) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*dataset.Scaler)(t)); err == nil {
+		return nil
+	}
+	var one struct {
+		Mean   float64 `json:"mean"`
+		StdDev float64 `json:"std_dev"`
+	}
+	if err := json.Unmarshal(data, &one); err != nil {
+		return err
+	}
+	*t = targetScaler{Mean: []float64{one.Mean}, StdDev: []float64{one.StdDev}}
+	return nil
 }
 
 // Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared one as
@@ -59,7 +78,7 @@ func (p *Posterior) Save(path string) error {
 	o := p.origin
 	head := posteriorFile{
 		Format: p.format(), Model: p.bound.Model, Inputs: p.bound.Inputs, Outputs: p.bound.Outputs,
-		Features: o.Features, Target: o.Target, FeatureNames: o.FeatureNames, TargetNames: o.TargetNames, Classes: o.Classes,
+		Features: o.Features, Target: targetScaler(o.Target), FeatureNames: o.FeatureNames, TargetNames: o.TargetNames, Classes: o.Classes,
 		Provenance: o.Provenance, Chains: p.chains,
 	}
 	if p.evidence.Known() {
@@ -177,7 +196,7 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		head.TargetNames = []string{head.TargetName}
 	}
 	return NewPosterior(bound, draws, Origin{
-		Features: head.Features, Target: head.Target, FeatureNames: head.FeatureNames, TargetNames: head.TargetNames,
+		Features: head.Features, Target: dataset.Scaler(head.Target), FeatureNames: head.FeatureNames, TargetNames: head.TargetNames,
 		Classes: head.Classes, Provenance: head.Provenance,
 	})
 }

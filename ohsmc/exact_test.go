@@ -159,7 +159,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					y := r.data.Target.Apply(data.Y)
+					y := r.data.Target.ApplyFlat(data.Y)
 					exact := newKalman(3)
 					for step := range r.steps {
 						batch := r.batches.At(step)
@@ -226,7 +226,7 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := dataset.FitTargetScaler(data.Y).Apply(data.Y)
+	y := dataset.FitTargetScaler(data.Y, 1).ApplyFlat(data.Y)
 	var rows [][]float64
 	for n := range y {
 		rows = append(rows, x.RawRowView(n))
@@ -294,7 +294,7 @@ func TestGradientOfStep(t *testing.T) {
 		}
 		defer r.close()
 		x, _ := r.data.Features.Apply(data.X)
-		y := r.data.Target.Apply(data.Y)
+		y := r.data.Target.ApplyFlat(data.Y)
 		want := 0.0
 		for step := range r.steps {
 			psi := values(t, r, "psi")[0]
@@ -351,7 +351,11 @@ func TestLearnsNoise(t *testing.T) {
 		e := .7 * math.Cos(2.9*float64(n))
 		sum += e * e / float64(data.Rows())
 	}
-	if got, want := prediction.NoiseStdDev[0], math.Sqrt(sum); math.Abs(got/want-1) > .08 {
+	noise, err := prediction.NoiseStdDev()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := noise[0], math.Sqrt(sum); math.Abs(got/want-1) > .08 {
 		t.Errorf("learnt noise %.4f, the residual's is %.4f", got, want)
 	}
 }

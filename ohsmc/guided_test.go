@@ -31,7 +31,7 @@ func posteriorOf(t *testing.T, data *dataset.Dataset, sd float64) *kalman {
 		rows = append(rows, x.RawRowView(n))
 	}
 	posterior := newKalman(data.Dims() + 1)
-	posterior.step(1, 0, sd, rows, dataset.FitTargetScaler(data.Y).Apply(data.Y))
+	posterior.step(1, 0, sd, rows, dataset.FitTargetScaler(data.Y, 1).ApplyFlat(data.Y))
 	return posterior
 }
 

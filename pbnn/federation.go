@@ -69,9 +69,12 @@ func FitShards(
 		if err == nil {
 			err = nothingShared(bound, "NewShardFrom and FitShardsFrom")
 		}
+		if err != nil {
+			return nil, err
+		}
 		return &fit.Data{
-			Owner: "pbnn", Bound: bound, Features: dataset.NoScaler(first.Inputs), Target: dataset.TargetScaler{StdDev: 1},
-		}, err
+			Owner: "pbnn", Bound: bound, Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
+		}, nil
 	})
 }
 

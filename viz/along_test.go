@@ -29,7 +29,7 @@ func linear(t *testing.T, likelihood bayes.Likelihood) *bayes.Posterior {
 	p, err := bayes.NewPosterior(bound, bayes.Draws{
 		Phi: compute.Floats(compute.Float64, []float64{1, 2, 3, -1, 2, 3}, 2, 3), LogWeights: bayes.EqualLogWeights(2),
 	}, bayes.Origin{
-		Features: dataset.Scaler{Mean: []float64{1, 5}, StdDev: []float64{2, .5}}, Target: dataset.TargetScaler{Mean: 3, StdDev: 4},
+		Features: dataset.Scaler{Mean: []float64{1, 5}, StdDev: []float64{2, .5}}, Target: dataset.Scaler{Mean: []float64{3}, StdDev: []float64{4}},
 		FeatureNames: []string{"speed", "mass"}, TargetNames: []string{"force"}, Engine: engine,
 	})
 	if err != nil {

@@ -23,7 +23,11 @@ func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOption
 	}
 	opt.Draws = append([][]float64(nil), opt.Draws...)
 	for _, particle := range some(p, draws) {
-		opt.Draws = append(opt.Draws, p.Outputs[particle*p.Rows:(particle+1)*p.Rows])
+		means, err := p.ParticleMeans(particle)
+		if err != nil {
+			return nil, fmt.Errorf("viz: predictive band: %w", err)
+		}
+		opt.Draws = append(opt.Draws, means)
 	}
 	return PredictiveBand(x, mean, stdDev, opt)
 }
@@ -57,8 +61,10 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt Deci
 	}
 	opt.Draws = append([][]float64(nil), opt.Draws...)
 	for _, particle := range some(p, draws) {
-		one := p
-		one.Outputs, one.Particles, one.Weights = p.Outputs[particle*p.Rows*p.Width:(particle+1)*p.Rows*p.Width], 1, []float64{1}
+		one, err := p.Particle(particle)
+		if err != nil {
+			return nil, fmt.Errorf("viz: decision map: %w", err)
+		}
 		alone, err := one.Probabilities()
 		if err != nil {
 			return nil, fmt.Errorf("viz: decision map: particle %d: %w", particle, err)

@@ -13,9 +13,9 @@ import (
 // twoParticles predicts x and 3 - x at x = 0, 1, 2 with weights 0.75 and 0.25.
 func twoParticles() bayes.Prediction {
 	return bayes.Prediction{
-		Task:    bayes.Regression,
-		Outputs: []float64{0, 1, 2, 3, 2, 1}, Particles: 2, Rows: 3, Width: 1,
-		Weights: []float64{0.75, 0.25}, NoiseStdDev: []float64{0.5, 0.5}, TargetStdDev: 1,
+		Likelihood: bayes.Gaussian{StdDev: 0.5},
+		Outputs:    []float64{0, 1, 2, 3, 2, 1}, Particles: 2, Rows: 3, Width: 1,
+		Weights: []float64{0.75, 0.25},
 	}
 }
 
@@ -49,7 +49,7 @@ func TestPredictiveBandOf(t *testing.T) {
 	if _, err := viz.PredictiveBandOf(x, twoParticles(), -1, viz.BandOptions{}); err == nil || !strings.Contains(err.Error(), "draws = -1") {
 		t.Errorf("-1 draws: error %v", err)
 	}
-	if _, err := viz.PredictiveBandOf(x, bayes.Prediction{Task: bayes.BinaryClassification}, 0, viz.BandOptions{}); err == nil {
+	if _, err := viz.PredictiveBandOf(x, bayes.Prediction{Likelihood: bayes.Bernoulli{}}, 0, viz.BandOptions{}); err == nil {
 		t.Error("a classification has no band, but no error")
 	}
 }
@@ -69,7 +69,7 @@ func TestPredictedVsTrueOf(t *testing.T) {
 // The lines of single particles are those of their own probabilities, heavy particles come more often, and a logit of 0 is 1/2.
 func TestDecisionMapDraws(t *testing.T) {
 	f := lattice(t)
-	p := bayes.Prediction{Task: bayes.BinaryClassification, Particles: 2, Rows: 6, Width: 1, Weights: []float64{.75, .25}}
+	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Particles: 2, Rows: 6, Width: 1, Weights: []float64{.75, .25}}
 	var single [][]float64
 	for j := range p.Particles {
 		var own []float64
@@ -112,7 +112,7 @@ func TestDecisionMapDraws(t *testing.T) {
 
 func TestDecisionMapOf(t *testing.T) {
 	f := lattice(t)
-	p := bayes.Prediction{Task: bayes.BinaryClassification, Particles: 1, Rows: 6, Width: 1, Weights: []float64{1}}
+	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Particles: 1, Rows: 6, Width: 1, Weights: []float64{1}}
 	for i := range p.Rows {
 		p.Outputs = append(p.Outputs, float64(i)-2.2)
 	}
@@ -137,7 +137,7 @@ func TestDecisionMapOf(t *testing.T) {
 func TestReliabilityOf(t *testing.T) {
 	// Confidence is 0.8 for class 1 in all four rows, of which two are right.
 	logit := math.Log(0.8 / 0.2)
-	p := bayes.Prediction{Task: bayes.BinaryClassification, Outputs: []float64{logit, logit, logit, logit}, Particles: 1, Rows: 4, Width: 1, Weights: []float64{1}}
+	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Outputs: []float64{logit, logit, logit, logit}, Particles: 1, Rows: 4, Width: 1, Weights: []float64{1}}
 	fig, err := viz.ReliabilityOf(p, []float64{1, 0, 1, 0}, 10, viz.ReliabilityOptions{})
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "Reliability, ECE = 0.300") || !strings.Contains(svg, ">4 rows<") {
 		t.Error("no ECE of |0.5 - 0.8| over 4 rows")
@@ -148,7 +148,7 @@ func TestReliabilityOf(t *testing.T) {
 }
 
 func TestCalibrationCurveOf(t *testing.T) {
-	p := bayes.Prediction{Task: bayes.Regression, Outputs: []float64{0, 0}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}, NoiseStdDev: []float64{1}, TargetStdDev: 1}
+	p := bayes.Prediction{Likelihood: bayes.Gaussian{}, Outputs: []float64{0, 0}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}}
 	y := []float64{0, 1} // at 0 standard deviations, covered by all intervals, and at 1, covered from level 0.683 on
 	fig, err := viz.CalibrationCurveOf(p, y, viz.CalibrationOptions{})
 	got := svgOf(t, fig, err)

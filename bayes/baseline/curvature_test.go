@@ -97,7 +97,7 @@ func TestPrecision(t *testing.T) {
 			}
 			outputs, n := j.Bound.Outputs, c.data.Rows()
 			at := func(particle, row, output int) float64 {
-				return (prediction.Outputs[(particle*n+row)*outputs+output] - j.Data.Target.Mean) / j.Data.Target.StdDev
+				return prediction.Outputs[(particle*n+row)*outputs+output]
 			}
 			noise := .5
 			for _, slot := range j.Bound.Slots {

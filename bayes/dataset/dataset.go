@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -33,7 +34,7 @@ func (t Task) String() string {
 	return fmt.Sprintf("Task(%d)", int(t))
 }
 
-// Dataset is a table with one target. Its fields may be read and set; [Dataset.Validate] says whether they fit together.
+// Dataset is a table with one target, or several of a regression. Its fields may be read and set; [Dataset.Validate] says whether they fit together.
 type Dataset struct {
 	// Name is the short name, as [Load] takes it; Title the full one.
 	Name, Title string
@@ -44,16 +45,36 @@ type Dataset struct {
 	Features []string
 	// Target is the name of the target column.
 	Target string
+	// Targets are the names of the target columns where a regression has several, [K]; Target is then not looked at. nil: one.
+	Targets []string
 	// Classes are the names of the labels, [C]; Y holds indices into it. nil for regression.
 	Classes []string
 	// X are the features in raw units, [N, d].
 	X *mat.Dense
-	// Y is the target in raw units, or the index of the class, [N].
+	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N].
 	Y []float64
 }
 
 // Rows is the number of rows N.
-func (d *Dataset) Rows() int { return len(d.Y) }
+func (d *Dataset) Rows() int { return len(d.Y) / len(d.TargetNames()) }
+
+// TargetNames are the names of the target columns, [K].
+func (d *Dataset) TargetNames() []string {
+	if len(d.Targets) > 0 {
+		return d.Targets
+	}
+	return []string{d.Target}
+}
+
+// TargetColumn copies one target, counted from 0: [N].
+func (d *Dataset) TargetColumn(k int) []float64 {
+	targets := len(d.TargetNames())
+	column := make([]float64, d.Rows())
+	for i := range column {
+		column[i] = d.Y[i*targets+k]
+	}
+	return column
+}
 
 // Dims is the number of features d.
 func (d *Dataset) Dims() int {
@@ -64,13 +85,13 @@ func (d *Dataset) Dims() int {
 	return c
 }
 
-// Outputs is how many outputs a network for this task has: 1 for regression and binary classification, the number of classes C for
-// classification.
+// Outputs is what a likelihood is told of the data: the number of targets K of a regression, the number of classes C of a
+// classification, 1 for a binary classification.
 func (d *Dataset) Outputs() int {
 	if d.Task == Classification {
 		return len(d.Classes)
 	}
-	return 1
+	return len(d.TargetNames())
 }
 
 // Subset copies the given rows, in the given order, into a new Dataset. A row may occur more than once. It is an error to ask for no row
@@ -84,18 +105,18 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	}
 	n, dims := d.Rows(), d.Dims()
 	x := mat.NewDense(len(rows), dims, nil)
-	y := make([]float64, len(rows))
+	targets := len(d.TargetNames())
+	y := make([]float64, 0, len(rows)*targets)
 	for i, r := range rows {
 		if r < 0 || r >= n {
 			return nil, fmt.Errorf("dataset %s: there is no row %d; the rows are 0 to %d", d.Name, r, n-1)
 		}
 		x.SetRow(i, d.X.RawRowView(r))
-		y[i] = d.Y[r]
+		y = append(y, d.Y[r*targets:(r+1)*targets]...)
 	}
 	s := *d
 	s.X, s.Y = x, y
-	s.Features = append([]string(nil), d.Features...)
-	s.Classes = append([]string(nil), d.Classes...)
+	s.Features, s.Targets, s.Classes = slices.Clone(d.Features), slices.Clone(d.Targets), slices.Clone(d.Classes)
 	return &s, nil
 }
 
@@ -129,8 +150,11 @@ func (d *Dataset) validateShapes() error {
 	switch {
 	case n == 0 || dims == 0:
 		return fmt.Errorf("the features X are [%d, %d]: there must be at least one row and one feature", n, dims)
-	case len(d.Y) != n:
-		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be one target a row", n, dims, len(d.Y))
+	case len(d.Y) != n*len(d.TargetNames()):
+		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be %d values a row, one for each target", n, dims,
+			len(d.Y), len(d.TargetNames()))
+	case len(d.Targets) > 1 && d.Task != Regression:
+		return fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", d.Task, len(d.Targets), d.Targets)
 	case len(d.Features) != dims:
 		return fmt.Errorf("the features X are [%d, %d] but there are %d feature names: there must be one a column", n, dims, len(d.Features))
 	}
@@ -154,21 +178,24 @@ func (d *Dataset) validateShapes() error {
 }
 
 func (d *Dataset) validateTarget(row int) error {
-	v := d.Y[row]
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("row %d, target %q is %v: every target must be finite; drop the row", row, d.Target, v)
+	names := d.TargetNames()
+	for k, v := range d.Y[row*len(names) : (row+1)*len(names)] {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("row %d, target %q is %v: every target must be finite; drop the row", row, names[k], v)
+		}
 	}
 	if d.Task == Regression {
 		return nil
 	}
+	v := d.Y[row]
 	if v != math.Trunc(v) || v < 0 || v >= float64(len(d.Classes)) {
 		return fmt.Errorf("row %d, target %q is %v: with %d classes it must be a whole number from 0 to %d", row, d.Target, v, len(d.Classes), len(d.Classes)-1)
 	}
 	return nil
 }
 
-// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. It is what a posterior keeps to say
-// what it was trained on. Names, source and licence do not enter.
+// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. It is what a posterior keeps to
+// say what it was trained on. Names, source and licence do not enter.
 func (d *Dataset) Hash() string {
 	n, dims := d.Rows(), d.Dims()
 	h := sha256.New()

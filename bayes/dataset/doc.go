@@ -25,7 +25,7 @@
 // Fit on the training part, apply to all parts, undo for reporting:
 //
 //	features := dataset.FitScaler(parts.Train.X)
-//	target := dataset.FitTargetScaler(parts.Train.Y) // regression only
+//	target := dataset.FitTargetScaler(parts.Train.Y, 1) // regression only
 //	x, err := features.Apply(parts.Test.X)
 //
 // Fitting on the whole table before splitting leaks the test rows into training; nothing in this package does so.

@@ -103,9 +103,9 @@ func TestEmbeddedClassNames(t *testing.T) {
 // TestPowerMoments: means and standard deviations of the source's own file, worked out by another program, to six decimals.
 func TestPowerMoments(t *testing.T) {
 	d := Power()
-	s, y := FitScaler(d.X), FitTargetScaler(d.Y)
-	mean := append(slices.Clone(s.Mean), y.Mean)
-	std := append(slices.Clone(s.StdDev), y.StdDev)
+	s, y := FitScaler(d.X), FitTargetScaler(d.Y, 1)
+	mean := append(slices.Clone(s.Mean), y.Mean...)
+	std := append(slices.Clone(s.StdDev), y.StdDev...)
 	unbiased := math.Sqrt(float64(d.Rows()) / float64(d.Rows()-1)) // that program divides by N-1
 	for j, want := range []struct{ mean, std float64 }{
 		{19.651231, 7.452473}, {54.305804, 12.707893}, {1013.259078, 5.938784}, {73.308978, 14.600269}, {454.365009, 17.066995},

@@ -19,12 +19,12 @@ func Example() {
 	}
 	fmt.Println("train, validation, test:", parts.Train.Rows(), parts.Validation.Rows(), parts.Test.Rows())
 
-	features, target := dataset.FitScaler(parts.Train.X), dataset.FitTargetScaler(parts.Train.Y)
+	features, target := dataset.FitScaler(parts.Train.X), dataset.FitTargetScaler(parts.Train.Y, 1)
 	test, err := features.Apply(parts.Test.X)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols, "and targets:", len(target.Apply(parts.Test.Y)))
+	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols, "and targets:", len(target.ApplyFlat(parts.Test.Y)))
 
 	batches, err := dataset.NewEpochBatches(parts.Train.Rows(), 20, 0)
 	if err != nil {

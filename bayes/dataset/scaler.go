@@ -8,14 +8,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Scaler standardises features column by column: (x - Mean) / StdDev. Fit it on the training part only and apply it to every part.
+// Scaler standardises features, or the targets of a regression, column by column: (x - Mean) / StdDev. Fit it on the training part
+// only and apply it to every part.
 type Scaler struct {
 	Mean   []float64 `json:"mean"`    // [d]
 	StdDev []float64 `json:"std_dev"` // [d], above 0
 }
 
-// FitScaler takes mean and population standard deviation (divisor N) of each column of x, [N, d]. A constant column gets StdDev 1, so that it
-// becomes 0 and not NaN. x must be finite (see [Dataset.Validate]).
+// FitScaler takes mean and population standard deviation (divisor N) of each column of x, [N, d]. A constant column gets StdDev 1,
+// so that it becomes 0 and not NaN. x must be finite (see [Dataset.Validate]).
 func FitScaler(x *mat.Dense) Scaler {
 	n, dims := x.Dims()
 	s := Scaler{Mean: make([]float64, dims), StdDev: make([]float64, dims)}
@@ -26,6 +27,14 @@ func FitScaler(x *mat.Dense) Scaler {
 	return s
 }
 
+// FitTargetScaler is FitScaler of y, [N, K] row-major: one column for each of K targets.
+func FitTargetScaler(y []float64, targets int) Scaler {
+	if len(y) == 0 {
+		return NoScaler(targets)
+	}
+	return FitScaler(mat.NewDense(len(y)/targets, targets, y))
+}
+
 // NoScaler leaves features, d of them, as they are.
 func NoScaler(dims int) Scaler {
 	return Scaler{Mean: make([]float64, dims), StdDev: slices.Repeat([]float64{1}, dims)}
@@ -33,15 +42,6 @@ func NoScaler(dims int) Scaler {
 
 // Apply standardises x, [M, d], into a new matrix. x must have as many columns as the scaler was fitted on.
 func (s Scaler) Apply(x *mat.Dense) (*mat.Dense, error) {
-	return s.each(x, func(v, mean, std float64) float64 { return (v - mean) / std })
-}
-
-// Undo turns standardised features, [M, d], back into raw units, as a new matrix: the inverse of Apply.
-func (s Scaler) Undo(x *mat.Dense) (*mat.Dense, error) {
-	return s.each(x, func(v, mean, std float64) float64 { return mean + std*v })
-}
-
-func (s Scaler) each(x *mat.Dense, f func(v, mean, std float64) float64) (*mat.Dense, error) {
 	n, dims := x.Dims()
 	if dims != len(s.Mean) || dims != len(s.StdDev) {
 		return nil, fmt.Errorf("dataset: x is [%d, %d] but the scaler was fitted on %d columns: apply it to the same features", n, dims, len(s.Mean))
@@ -53,39 +53,18 @@ func (s Scaler) each(x *mat.Dense, f func(v, mean, std float64) float64) (*mat.D
 	for i := range n {
 		from, to := x.RawRowView(i), out.RawRowView(i)
 		for j, v := range from {
-			to[j] = f(v, s.Mean[j], s.StdDev[j])
+			to[j] = (v - s.Mean[j]) / s.StdDev[j]
 		}
 	}
 	return out, nil
 }
 
-// TargetScaler standardises a regression target: (y - Mean) / StdDev. TargetScaler{Mean: 0, StdDev: 1} leaves it as it is.
-type TargetScaler struct {
-	Mean   float64 `json:"mean"`
-	StdDev float64 `json:"std_dev"` // above 0
-}
-
-// FitTargetScaler takes mean and population standard deviation of y, [N], the training part's. A constant target gets StdDev 1. y must be finite.
-func FitTargetScaler(y []float64) TargetScaler {
-	mean, std := meanStdDev(y)
-	return TargetScaler{Mean: mean, StdDev: std}
-}
-
-// Apply standardises y into a new slice.
-func (s TargetScaler) Apply(y []float64) []float64 {
-	out := make([]float64, len(y))
-	for i, v := range y {
-		out[i] = (v - s.Mean) / s.StdDev
-	}
-	return out
-}
-
-// Undo turns standardised targets back into raw units, as a new slice: the inverse of Apply. A standard deviation or an RMSE in
-// standardised units is undone by StdDev alone.
-func (s TargetScaler) Undo(y []float64) []float64 {
-	out := make([]float64, len(y))
-	for i, v := range y {
-		out[i] = s.Mean + s.StdDev*v
+// ApplyFlat standardises values, [M, d] row-major, into a new slice.
+func (s Scaler) ApplyFlat(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		j := i % len(s.Mean)
+		out[i] = (v - s.Mean[j]) / s.StdDev[j]
 	}
 	return out
 }

@@ -233,10 +233,12 @@ func TestNewForPosterior(t *testing.T) {
 func TestNewForPrediction(t *testing.T) {
 	const chains, draws, rows = 2, 5, 3
 	prediction := func(task bayes.Task, width int) bayes.Prediction {
-		p := bayes.Prediction{Task: task, Particles: chains * draws, Chains: chains, Rows: rows, Width: width, Outputs: numbers(chains * draws * rows * width)}
+		likelihoods := map[bayes.Task]bayes.Likelihood{
+			bayes.Regression: bayes.Gaussian{}, bayes.BinaryClassification: bayes.Bernoulli{}, bayes.Classification: bayes.Categorical{},
+		}
+		p := bayes.Prediction{Likelihood: likelihoods[task], Particles: chains * draws, Chains: chains, Rows: rows, Width: width, Outputs: numbers(chains * draws * rows * width)}
 		for range p.Particles {
 			p.Weights = append(p.Weights, 1./(chains*draws))
-			p.NoiseStdDev = append(p.NoiseStdDev, 1)
 		}
 		return p
 	}

@@ -66,45 +66,70 @@ func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 
 // NewForPrediction is [New] in function space: its parameters are what a prediction's particles say for each row. That is f(x_n)
 // for regression, the probability of class 1 for two classes, and the probability of each class for more, for logits are
-// identified up to a constant only. Groups are "f" or the classes, such as "class 2".
+// identified up to a constant only. Groups are "f", or "f0", "f1", ... where there are several targets, or the classes, such as
+// "class 2".
 //
-// The particles must come from Markov chains, as Prediction.Chains says, and have equal weights. The outputs of a regression are
-// not copied and must not change afterwards.
+// The particles must come from Markov chains, as Prediction.Chains says, and have equal weights.
 func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	draws, err := drawsOf(p.Weights, p.Chains)
 	if err != nil {
 		return nil, err
 	}
-	s := Sample{Values: p.Outputs, Chains: p.Chains, Draws: draws, Parameters: p.Rows * p.Width}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("diag: %w", err)
 	}
-	if p.Task != bayes.Regression {
-		s.Values = probabilities(p)
-	}
-	for n := range p.Rows {
-		for class := range p.Width {
-			group := "f"
-			switch p.Task {
-			case bayes.BinaryClassification:
-				group = "class 1"
-			case bayes.Classification:
-				group = fmt.Sprintf("class %d", class)
+	s := Sample{Chains: p.Chains, Draws: draws}
+	var columns []string // of each row
+	if p.Task() == bayes.Regression {
+		for j := range p.Particles {
+			means, err := p.ParticleMeans(j)
+			if err != nil {
+				return nil, fmt.Errorf("diag: %w", err)
 			}
-			s.Names = append(s.Names, fmt.Sprintf("%s, row %d", group, n))
-			s.Groups = append(s.Groups, group)
+			s.Values = append(s.Values, means...)
+		}
+		columns = functions(len(s.Values) / p.Particles / p.Rows)
+	} else {
+		first := 0
+		if p.Task() == bayes.BinaryClassification {
+			first = 1 // the other's is one less it
+		}
+		for class := first; class < p.Classes(); class++ {
+			columns = append(columns, fmt.Sprintf("class %d", class))
+		}
+		s.Values = probabilities(p, first)
+	}
+	s.Parameters = p.Rows * len(columns)
+	for n := range p.Rows {
+		for _, column := range columns {
+			s.Names = append(s.Names, fmt.Sprintf("%s, row %d", column, n))
+			s.Groups = append(s.Groups, column)
 		}
 	}
 	return New(s)
 }
 
-// probabilities of the classes, [Particles, Rows, Width]; of class 1 alone if Width is 1.
-func probabilities(p bayes.Prediction) []float64 {
-	out := make([]float64, 0, len(p.Outputs))
+// functions are the names of the network's functions, one for each target.
+func functions(targets int) []string {
+	if targets == 1 {
+		return []string{"f"}
+	}
+	names := make([]string, targets)
+	for k := range names {
+		names[k] = fmt.Sprintf("f%d", k)
+	}
+	return names
+}
+
+// probabilities of the classes from the first on, [Particles, Rows, Classes - first].
+func probabilities(p bayes.Prediction, first int) []float64 {
+	var out []float64
 	own := make([]float64, p.Classes())
-	for logits := range slices.Chunk(p.Outputs, p.Width) {
-		predictive.Probabilities(logits, own)
-		out = append(out, own[len(own)-p.Width:]...)
+	for j := range p.Particles {
+		for n := range p.Rows {
+			predictive.Probabilities(p.Distribution(j, n, 0), own)
+			out = append(out, own[first:]...)
+		}
 	}
 	return out
 }

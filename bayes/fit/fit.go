@@ -25,7 +25,7 @@ type Data struct {
 	// Features and Target standardise the data: by the training part's means and standard deviations, or as they stand
 	// in Trained.
 	Features dataset.Scaler
-	Target   dataset.TargetScaler
+	Target   dataset.Scaler
 	Trained  *bayes.Posterior // what the fit goes on from; nil if it begins by itself
 }
 
@@ -40,7 +40,12 @@ func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Features, d.Target = model.Scaling.Scalers(parts.Train)
+	if parts.Validation != nil {
+		if err := d.checkTask(parts.Validation); err != nil {
+			return nil, err
+		}
+	}
+	d.Features, d.Target = model.Scalers(parts.Train)
 	return d, nil
 }
 
@@ -58,9 +63,12 @@ func unscaledData(owner string, model bayes.Model, parts dataset.Parts) (*Data, 
 	if err != nil {
 		return nil, err
 	}
+	if err := model.Registered(); err != nil {
+		return nil, err
+	}
 	d := &Data{
 		Owner: owner, Bound: bound, Parts: parts,
-		Features: dataset.NoScaler(bound.Inputs), Target: dataset.TargetScaler{StdDev: 1},
+		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
 	}
 	return d, d.checkTask(parts.Train)
 }
@@ -104,10 +112,25 @@ func Held(owner string, trained *bayes.Posterior) *Data {
 	}
 }
 
+// checkTask is an error where data are not for the likelihood.
 func (d *Data) checkTask(data *dataset.Dataset) error {
 	if want, have := d.Bound.Model.Likelihood.Task(), data.Task; want != have {
 		return fmt.Errorf("%s: likelihood %T is for %v, but the data %q is for %v",
 			d.Owner, d.Bound.Model.Likelihood, want, data.Name, have)
+	}
+	return d.checkTargets(data)
+}
+
+// checkTargets is an error where a target of a regression is not in the likelihood's support.
+func (d *Data) checkTargets(data *dataset.Dataset) error {
+	if data.Task != dataset.Regression {
+		return nil
+	}
+	names := data.TargetNames()
+	for i, y := range data.Y {
+		if err := bayes.CheckTarget(d.Bound.Model.Likelihood, y); err != nil {
+			return fmt.Errorf("%s: data %q: target %q of row %d %w", d.Owner, data.Name, names[i%len(names)], i/len(names), err)
+		}
 	}
 	return nil
 }
@@ -128,7 +151,8 @@ func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
 	return &other, nil
 }
 
-// Tensors are a part's standardised features, [N, d], and target, [N], on the host. They belong to the caller.
+// Tensors are a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They belong to the
+// caller.
 func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
 	if part == nil {
 		return nil, nil, fmt.Errorf("%s: there are no rows to make tensors of: the part is nil", d.Owner)
@@ -138,7 +162,11 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 		return nil, nil, fmt.Errorf("%s: %w", d.Owner, err)
 	}
 	x = compute.Floats(dtype, scaled.RawMatrix().Data, part.Rows(), part.Dims())
-	return x, compute.Floats(dtype, d.Target.Apply(part.Y), part.Rows()), nil
+	shape := []int{part.Rows()}
+	if targets := d.Bound.Targets(); targets > 1 {
+		shape = append(shape, targets)
+	}
+	return x, compute.Floats(dtype, d.Target.ApplyFlat(part.Y), shape...), nil
 }
 
 // Posterior joins particles with the model, the scalers and the names of the data, and says where they came from. Of
@@ -147,7 +175,7 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compute.Engine) (*bayes.Posterior, error) {
 	origin := bayes.Origin{}
 	if data := d.Parts.Train; data != nil {
-		origin.FeatureNames, origin.TargetNames, origin.Classes = data.Features, []string{data.Target}, data.Classes
+		origin.FeatureNames, origin.TargetNames, origin.Classes = data.Features, data.TargetNames(), data.Classes
 		from.Data, from.DataHash, from.Rows = data.Name, data.Hash(), data.Rows()
 	}
 	if d.Trained != nil { // the names are the network's

@@ -57,7 +57,7 @@ func TestNew(t *testing.T) {
 	if want := dataset.FitScaler(parts.Train.X); !reflect.DeepEqual(d.Features, want) {
 		t.Errorf("features are scaled by %v, want %v", d.Features, want)
 	}
-	if want := dataset.FitTargetScaler(parts.Train.Y); d.Target != want {
+	if want := dataset.FitTargetScaler(parts.Train.Y, 1); !reflect.DeepEqual(d.Target, want) {
 		t.Errorf("the target is scaled by %v, want %v", d.Target, want)
 	}
 	x, y, err := d.Tensors(compute.Float64, parts.Validation)
@@ -71,7 +71,7 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (parts.Validation.Y[2] - d.Target.Mean) / d.Target.StdDev; len(values) != 3 || math.Abs(values[2]-want) > 1e-12 {
+	if want := (parts.Validation.Y[2] - d.Target.Mean[0]) / d.Target.StdDev[0]; len(values) != 3 || math.Abs(values[2]-want) > 1e-12 {
 		t.Errorf("y is %v, want 3 values, the last %v", values, want)
 	}
 
@@ -88,7 +88,7 @@ func TestNew(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if d.Target != (dataset.TargetScaler{StdDev: 1}) || name == "kept" && !reflect.DeepEqual(d.Features, dataset.NoScaler(2)) {
+		if !reflect.DeepEqual(d.Target, dataset.NoScaler(1)) || name == "kept" && !reflect.DeepEqual(d.Features, dataset.NoScaler(2)) {
 			t.Errorf("%s: the features are scaled by %v, the target by %v", name, d.Features, d.Target)
 		}
 	}
@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"no data":             {made(gaussian, nil), []string{"mine: ", "no training part"}},
 		"infinite":            {made(gaussian, infinite), []string{"mine: ", "row 3", "+Inf"}},
-		"another task":        {made(gaussian, rows(4, "u", "v")), []string{"bayes", "2 outputs"}},
+		"another task":        {made(gaussian, rows(4, "u", "v")), []string{"mine: ", "bayes.Gaussian", "classification"}},
 		"Bernoulli":           {made(network(bayes.Bernoulli{}), rows(4)), []string{"mine: ", "bayes.Bernoulli", `"few" is for regression`}},
 		"a class without row": {made(network(bayes.Categorical{}), missing), []string{"mine: ", `"w"`}},
 		"nothing trained":     {of(nil, rows(4)), []string{"mine: ", "no trained posterior"}},
@@ -171,7 +171,7 @@ func TestPosterior(t *testing.T) {
 		from.Created.IsZero() || from.Versions["backend"] == "" {
 		t.Errorf("its provenance is %+v", from)
 	}
-	if !reflect.DeepEqual(p.Features(), d.Features) || p.Target() != d.Target || p.Origin().TargetNames[0] != "y" {
+	if !reflect.DeepEqual(p.Features(), d.Features) || !reflect.DeepEqual(p.Target(), d.Target) || p.Origin().TargetNames[0] != "y" {
 		t.Errorf("it scales features by %v and target %q by %v", p.Features(), p.Origin().TargetNames, p.Target())
 	}
 
@@ -181,7 +181,7 @@ func TestPosterior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if on.Rows() != 9 || !reflect.DeepEqual(on.Features, d.Features) || on.Target != d.Target {
+	if on.Rows() != 9 || !reflect.DeepEqual(on.Features, d.Features) || !reflect.DeepEqual(on.Target, d.Target) {
 		t.Errorf("to go on, %d rows are scaled by %v and %v: not as before", on.Rows(), on.Features, on.Target)
 	}
 	next, err := on.Posterior(draws(on.Bound), bayes.Provenance{}, nil)

@@ -46,9 +46,9 @@ func draw(w world, particles int, repetition uint64) (bayes.Prediction, []float6
 	}
 
 	rng := rand.New(rand.NewPCG(w.seed, 1+repetition))
-	p := bayes.Prediction{Particles: particles, Rows: w.rows, Width: width, Weights: make([]float64, particles), TargetStdDev: 1}
+	p := bayes.Prediction{Particles: particles, Rows: w.rows, Width: width, Weights: make([]float64, particles), Likelihood: bayes.Gaussian{Learn: true}}
 	if w.classes > 0 {
-		p.Task = bayes.Classification
+		p.Likelihood = bayes.Categorical{}
 	}
 	sum := 0.0
 	for j := range particles {
@@ -69,7 +69,7 @@ func draw(w world, particles int, repetition uint64) (bayes.Prediction, []float6
 			p.Outputs = append(p.Outputs, o)
 		}
 		if w.classes == 0 {
-			p.NoiseStdDev = append(p.NoiseStdDev, math.Exp(0.2*theta[3]))
+			p.Own = append(p.Own, 0.2*theta[3]) // log standard deviations
 		}
 	}
 	for j := range p.Weights {

@@ -3,6 +3,7 @@ package metric
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"gobnn/bayes"
@@ -16,14 +17,18 @@ const maxGroups = 20
 
 // ensemble is what all batches of one prediction share: the particles of positive weight, and their groups.
 type ensemble struct {
-	first   bayes.Prediction // without outputs: what later batches must agree with
-	alive   []int            // [A] particles of positive weight
-	weights []float64        // [A] sum to 1
-	logs    []float64        // [A] log weights
-	noise   []float64        // [A] nil for classification
-	bounds  []int            // [G+1] group g is alive[bounds[g]:bounds[g+1]]
-	rest    []float64        // [G] weight of all the others
-	groups  int              // G
+	first    bayes.Prediction // without outputs: what later batches must agree with
+	alive    []int            // [A] particles of positive weight
+	weights  []float64        // [A] sum to 1
+	logs     []float64        // [A] log weights
+	bounds   []int            // [G+1] group g is alive[bounds[g]:bounds[g+1]]
+	rest     []float64        // [G] weight of all the others
+	groups   int              // G
+	targets  int
+	discrete bool    // the target is a count
+	center   float64 // the first target's mean and standard deviation
+	scale    float64
+	logScale float64 // the sum of the logarithms of all targets' standard deviations
 	// replicates is how many leave-out values there are: G, or 0 if there is one particle.
 	replicates int
 }
@@ -31,7 +36,8 @@ type ensemble struct {
 func newEnsemble(p bayes.Prediction) *ensemble {
 	e := &ensemble{first: p}
 	e.first.Outputs = nil
-	e.first.Weights, e.first.NoiseStdDev = slices.Clone(p.Weights), slices.Clone(p.NoiseStdDev)
+	e.first.Weights, e.first.Own = slices.Clone(p.Weights), slices.Clone(p.Own)
+	e.scales(p)
 	total := floats.Sum(p.Weights)
 	for j, w := range p.Weights {
 		if w == 0 {
@@ -40,9 +46,6 @@ func newEnsemble(p bayes.Prediction) *ensemble {
 		e.alive = append(e.alive, j)
 		e.weights = append(e.weights, w/total)
 		e.logs = append(e.logs, math.Log(w/total))
-		if p.Task == bayes.Regression {
-			e.noise = append(e.noise, p.NoiseStdDev[j])
-		}
 	}
 	groups := min(maxGroups, len(e.alive))
 	for g := range groups + 1 {
@@ -59,12 +62,26 @@ func newEnsemble(p bayes.Prediction) *ensemble {
 	return e
 }
 
+// scales are the units of the targets.
+func (e *ensemble) scales(p bayes.Prediction) {
+	e.targets = p.Columns()
+	supporter, ok := p.Likelihood.(bayes.Supporter)
+	e.discrete = ok && supporter.Support() == bayes.Counts
+	for k := range e.targets {
+		mean, stdDev := p.Scale(k)
+		if k == 0 {
+			e.center, e.scale = mean, stdDev
+		}
+		e.logScale += math.Log(stdDev)
+	}
+}
+
 // same is an error unless p is of the same particles as the batches before.
 func (e *ensemble) same(p bayes.Prediction) error {
 	f := e.first
-	if p.Task != f.Task || p.Particles != f.Particles || p.Width != f.Width {
-		return fmt.Errorf("metric: this batch has Task %v, %d particles and %d outputs, those before Task %v, %d particles and %d outputs",
-			p.Task, p.Particles, p.Width, f.Task, f.Particles, f.Width)
+	if !reflect.DeepEqual(p.Likelihood, f.Likelihood) || p.Columns() != e.targets || p.Particles != f.Particles || p.Width != f.Width {
+		return fmt.Errorf("metric: this batch has likelihood %+v, %d particles and %d outputs, those before %+v, %d particles and %d outputs",
+			p.Likelihood, p.Particles, p.Width, f.Likelihood, f.Particles, f.Width)
 	}
 	for j := range f.Weights {
 		if p.Weights[j] != f.Weights[j] {
@@ -72,11 +89,14 @@ func (e *ensemble) same(p bayes.Prediction) error {
 				j, p.Weights[j], f.Weights[j])
 		}
 	}
-	for j := range f.NoiseStdDev {
-		if p.NoiseStdDev[j] != f.NoiseStdDev[j] {
-			return fmt.Errorf("metric: in this batch particle %d has noise %v, in those before %v: all batches must be of the same particles, in the same units",
-				j, p.NoiseStdDev[j], f.NoiseStdDev[j])
+	for i, v := range f.Own {
+		if p.Own[i] != v {
+			return fmt.Errorf("metric: in this batch particle %d has a likelihood with parameter %v, in those before %v: all batches must be of "+
+				"the same particles", i*p.Particles/len(p.Own), p.Own[i], v)
 		}
+	}
+	if !reflect.DeepEqual(p.Target, f.Target) {
+		return fmt.Errorf("metric: this batch has the target's scale %+v, those before %+v: all batches must be in the same units", p.Target, f.Target)
 	}
 	return nil
 }
@@ -94,15 +114,17 @@ func (e *ensemble) withAndWithout(groups, out []float64) {
 // all particles first, then, without each group, G more: [1+G].
 type row struct {
 	*ensemble
-	outputs []float64 // [A, Width]
-	y       float64
-	have    summary // which of those below are of this row
+	parts [][]predictive.Distribution // [Targets][A], in standardised units
+	ys    []float64                   // [Targets], in standardised units
+	y     float64                     // the first target, in its own units
+	have  summary                     // which of those below are of this row
 
-	parts         []float64 // [G] scratch: sums over each group
+	sums          []float64 // [G] scratch: sums over each group
 	terms         []float64 // [A] scratch
 	density       []float64 // [1+G] log predictive density of y
 	means         []float64 // [1+G]
-	pit           []float64 // [1+G] predictive distribution function at y, stretched
+	particleMeans []float64 // [A]
+	upTo, below   []float64 // [1+G] P(Y <= y) and P(Y < y), stretched
 	lower, upper  []float64 // [1+G] ends of the central interval of the level
 	level         float64
 	probabilities [][]float64 // [Classes][1+G]
@@ -114,6 +136,7 @@ type summary int
 const (
 	haveDensity summary = 1 << iota
 	haveMeans
+	haveParticleMeans
 	havePIT
 	haveInterval
 	haveProbabilities
@@ -122,9 +145,12 @@ const (
 
 func newRow(e *ensemble) *row {
 	size := 1 + e.replicates
-	r := &row{ensemble: e, outputs: make([]float64, len(e.alive)*e.first.Width)}
-	r.parts, r.terms = make([]float64, e.groups), make([]float64, len(e.alive))
-	for _, s := range []*[]float64{&r.density, &r.means, &r.pit, &r.lower, &r.upper} {
+	r := &row{ensemble: e, sums: make([]float64, e.groups), terms: make([]float64, len(e.alive)), particleMeans: make([]float64, len(e.alive))}
+	for range e.targets {
+		r.parts = append(r.parts, make([]predictive.Distribution, len(e.alive)))
+	}
+	r.ys = make([]float64, e.targets)
+	for _, s := range []*[]float64{&r.density, &r.means, &r.upTo, &r.below, &r.lower, &r.upper} {
 		*s = make([]float64, size)
 	}
 	for range e.first.Classes() {
@@ -134,12 +160,15 @@ func newRow(e *ensemble) *row {
 	return r
 }
 
-// read takes row n of a batch.
-func (r *row) read(p bayes.Prediction, n int, y float64) {
-	r.y, r.have = y, 0
-	for i, j := range r.alive {
-		at := (j*p.Rows + n) * p.Width
-		copy(r.outputs[i*p.Width:(i+1)*p.Width], p.Outputs[at:at+p.Width])
+// read takes row n of a batch, whose targets are y, [Targets].
+func (r *row) read(p bayes.Prediction, n int, y []float64) {
+	r.have = 0
+	r.y = y[0]
+	copy(r.ys, p.StandardiseTarget(y))
+	for k, parts := range r.parts {
+		for i, j := range r.alive {
+			parts[i] = p.Distribution(j, n, k)
+		}
 	}
 }
 
@@ -155,59 +184,70 @@ func (r *row) logDensity() []float64 {
 	if !r.need(haveDensity) {
 		return r.density
 	}
-	w := r.first.Width
 	for i, l := range r.logs {
-		logits := r.outputs[i*w : (i+1)*w]
-		switch r.first.Task {
-		case bayes.Regression:
-			l += predictive.LogNormal(r.y, logits[0], r.noise[i])
-		case bayes.BinaryClassification:
-			l += predictive.LogBernoulli(int(r.y), logits[0])
-		case bayes.Classification:
-			l += predictive.LogCategorical(int(r.y), logits)
+		for k, y := range r.ys {
+			l += r.parts[k][i].LogProb(y)
 		}
-		r.terms[i] = l
+		r.terms[i] = l - r.logScale
 	}
-	for g := range r.parts {
-		r.parts[g] = floats.LogSumExp(r.terms[r.bounds[g]:r.bounds[g+1]])
+	for g := range r.sums {
+		r.sums[g] = floats.LogSumExp(r.terms[r.bounds[g]:r.bounds[g+1]])
 	}
-	r.density[0] = floats.LogSumExp(r.parts)
+	r.density[0] = floats.LogSumExp(r.sums)
 	for g := range r.replicates {
-		left := r.parts[g]
-		r.parts[g] = math.Inf(-1)
-		r.density[1+g] = floats.LogSumExp(r.parts) - math.Log(r.rest[g])
-		r.parts[g] = left
+		left := r.sums[g]
+		r.sums[g] = math.Inf(-1)
+		r.density[1+g] = floats.LogSumExp(r.sums) - math.Log(r.rest[g])
+		r.sums[g] = left
 	}
 	return r.density
 }
 
-// mean is the predictive mean.
+// mean is the predictive mean, in the target's own units.
 func (r *row) mean() []float64 {
 	if r.need(haveMeans) {
-		for g := range r.parts {
+		means := r.ofParticles()
+		for g := range r.sums {
 			from, to := r.bounds[g], r.bounds[g+1]
-			r.parts[g] = floats.Dot(r.weights[from:to], r.outputs[from:to])
+			r.sums[g] = floats.Dot(r.weights[from:to], means[from:to])
 		}
-		r.withAndWithout(r.parts, r.means)
+		r.withAndWithout(r.sums, r.means)
 	}
 	return r.means
 }
 
-func (r *row) mixture() predictive.Mixture {
-	return predictive.Mixture{Weights: r.weights, Means: r.outputs, StdDevs: r.noise}
-}
-
-// distribution is P(Y <= y), stretched.
-func (r *row) distribution() []float64 {
-	if r.need(havePIT) {
-		r.mixture().CDF(r.y, r.bounds, r.parts)
-		r.withAndWithout(r.parts, r.pit)
-		stretch(r.pit)
+// ofParticles are the particles' own means, [A], in the target's own units.
+func (r *row) ofParticles() []float64 {
+	if r.need(haveParticleMeans) {
+		for i, d := range r.parts[0] {
+			r.particleMeans[i] = r.center + r.scale*d.Mean()
+		}
 	}
-	return r.pit
+	return r.particleMeans
 }
 
-// interval is the central interval of the level.
+func (r *row) mixture() predictive.Mixture {
+	return predictive.Mixture{Weights: r.weights, Parts: r.parts[0], Discrete: r.discrete}
+}
+
+// distribution is P(Y <= y) and P(Y < y), stretched.
+func (r *row) distribution() (upTo, below []float64) {
+	if r.need(havePIT) {
+		m := r.mixture()
+		m.CDF(r.ys[0], r.bounds, r.sums)
+		r.withAndWithout(r.sums, r.upTo)
+		stretch(r.upTo)
+		copy(r.below, r.upTo)
+		if r.discrete {
+			m.CDF(r.ys[0]-1, r.bounds, r.sums)
+			r.withAndWithout(r.sums, r.below)
+			stretch(r.below)
+		}
+	}
+	return r.upTo, r.below
+}
+
+// interval is the central interval of the level, in the target's own units.
 func (r *row) interval(level float64) (lower, upper []float64) {
 	if r.need(haveInterval) || r.level != level {
 		r.level = level
@@ -220,6 +260,9 @@ func (r *row) interval(level float64) (lower, upper []float64) {
 			if r.replicates > 0 {
 				m.QuantilesWithout(end.p, end.out[0], r.bounds, r.rest, end.out[1:])
 			}
+			for g, v := range end.out {
+				end.out[g] = r.center + r.scale*v
+			}
 		}
 	}
 	return r.lower, r.upper
@@ -230,12 +273,11 @@ func (r *row) classes() [][]float64 {
 	if !r.need(haveProbabilities) {
 		return r.probabilities
 	}
-	w := r.first.Width
 	own := make([]float64, len(r.probabilities))
 	sums := make([]float64, len(own)*r.groups) // [Classes, G]
-	for g := range r.parts {
+	for g := range r.sums {
 		for i := r.bounds[g]; i < r.bounds[g+1]; i++ {
-			predictive.Probabilities(r.outputs[i*w:(i+1)*w], own)
+			predictive.Probabilities(r.parts[0][i], own)
 			for c, v := range own {
 				sums[c*r.groups+g] += r.weights[i] * v
 			}

@@ -12,17 +12,17 @@ import (
 
 // regression of the given outputs, [particles][rows], and one noise for all.
 func regression(weights []float64, noise float64, outputs ...[]float64) bayes.Prediction {
-	p := bayes.Prediction{Task: bayes.Regression, Particles: len(outputs), Rows: len(outputs[0]), Width: 1, Weights: weights, TargetStdDev: 1}
+	p := bayes.Prediction{Likelihood: bayes.Gaussian{Learn: true}, Particles: len(outputs), Rows: len(outputs[0]), Width: 1, Weights: weights}
 	for _, row := range outputs {
 		p.Outputs = append(p.Outputs, row...)
-		p.NoiseStdDev = append(p.NoiseStdDev, noise)
+		p.Own = append(p.Own, math.Log(noise))
 	}
 	return p
 }
 
 // classification of one particle whose class probabilities are the given, [rows][classes].
 func classification(probabilities ...[]float64) bayes.Prediction {
-	p := bayes.Prediction{Task: bayes.Classification, Particles: 1, Rows: len(probabilities), Width: len(probabilities[0]), Weights: []float64{1}}
+	p := bayes.Prediction{Likelihood: bayes.Categorical{}, Particles: 1, Rows: len(probabilities), Width: len(probabilities[0]), Weights: []float64{1}}
 	for _, row := range probabilities {
 		for _, v := range row {
 			p.Outputs = append(p.Outputs, math.Log(v))
@@ -121,7 +121,7 @@ func TestClassificationByHand(t *testing.T) {
 
 func TestBinary(t *testing.T) {
 	p := bayes.Prediction{
-		Task: bayes.BinaryClassification, Particles: 2, Rows: 2, Width: 1, Weights: []float64{0.5, 0.5},
+		Likelihood: bayes.Bernoulli{}, Particles: 2, Rows: 2, Width: 1, Weights: []float64{0.5, 0.5},
 		Outputs: []float64{0, -math.Log(4), math.Log(9), 0},
 	}
 	// p(1) = (0.5 + 0.9)/2 = 0.7 and (0.2 + 0.5)/2 = 0.35.
@@ -160,8 +160,8 @@ func TestIntervalStandardErrorAgainstRemoval(t *testing.T) {
 	for _, noise := range []float64{0, 0.02} { // 0: as the world has it; small: a mixture with bumps, where a step does not do
 		p, y := draw(world{seed: 6, rows: 40, unequal: true}, 200, 0)
 		if noise > 0 {
-			for j := range p.NoiseStdDev {
-				p.NoiseStdDev[j] = noise
+			for j := range p.Own {
+				p.Own[j] = math.Log(noise)
 			}
 		}
 		for name, score := range map[string]func(bayes.Prediction, []float64, float64) (metric.Estimate, error){

@@ -10,15 +10,14 @@ import (
 func Example() {
 	// Four particles predict three rows.
 	prediction := bayes.Prediction{
-		Task: bayes.Regression, Particles: 4, Rows: 3, Width: 1,
+		Likelihood: bayes.Gaussian{StdDev: 0.3}, Particles: 4, Rows: 3, Width: 1,
 		Outputs: []float64{
 			1.0, 2.1, 2.9,
 			1.2, 1.9, 3.2,
 			0.9, 2.2, 3.0,
 			1.1, 2.0, 3.1,
 		},
-		Weights:     []float64{0.4, 0.3, 0.2, 0.1},
-		NoiseStdDev: []float64{0.3, 0.3, 0.3, 0.3},
+		Weights: []float64{0.4, 0.3, 0.2, 0.1},
 	}
 	y := []float64{1.3, 2.0, 2.6}
 	rmse, err := metric.RMSE(prediction, y)

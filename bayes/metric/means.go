@@ -67,7 +67,7 @@ func (a *particleRMSE) add(r *row) {
 	if a.squares == nil {
 		a.ensemble, a.squares = r.ensemble, make([]float64, len(r.alive))
 	}
-	for i, f := range r.outputs {
+	for i, f := range r.ofParticles() {
 		a.squares[i] += (f - r.y) * (f - r.y)
 	}
 	a.n++
@@ -127,8 +127,9 @@ func Coverage(p bayes.Prediction, y []float64, level float64) (Estimate, error) 
 func NewCoverage(level float64) *Metric {
 	// y lies between the quantiles exactly if its distribution function lies between their levels: no quantile is needed.
 	return ofInterval("coverage", level, &rowMean{steps: true, score: func(r *row, out []float64) {
-		for g, v := range r.distribution() {
-			out[g] = indicator(v >= (1-level)/2 && v <= 1-(1-level)/2)
+		upTo, below := r.distribution()
+		for g, v := range upTo {
+			out[g] = indicator(v >= (1-level)/2 && below[g] <= 1-(1-level)/2)
 		}
 	}})
 }

@@ -40,8 +40,8 @@ const (
 // Name of the score, such as "NLPD" or "coverage 95%".
 func (m *Metric) Name() string { return m.name }
 
-// Add takes a batch: a prediction and its rows' targets, [Rows], in the prediction's units or as indices of classes. On an error nothing of
-// the batch is counted.
+// Add takes a batch: a prediction and its rows' targets, [Rows, Targets], in the prediction's units or as indices of classes. On an
+// error nothing of the batch is counted.
 func (m *Metric) Add(p bayes.Prediction, y []float64) error { return add(p, y, []*Metric{m}) }
 
 // Estimate is the score of the rows so far. More may be added after.
@@ -61,10 +61,13 @@ func (m *Metric) accepts(p bayes.Prediction) error {
 	if m.err != nil {
 		return m.err
 	}
-	regression := p.Task == bayes.Regression
+	regression := p.Task() == bayes.Regression
 	if m.tasks == regressionOnly && !regression || m.tasks == classificationOnly && regression {
 		need := map[tasks]string{regressionOnly: "regression", classificationOnly: "classification"}[m.tasks]
-		return fmt.Errorf("metric: %s is for %s, but the prediction's Task is %v", m.name, need, p.Task)
+		return fmt.Errorf("metric: %s is for %s, but the prediction's Task is %v", m.name, need, p.Task())
+	}
+	if m.tasks == regressionOnly && p.Columns() > 1 {
+		return fmt.Errorf("metric: %s is of one target, but the prediction has %d: take one by Prediction.Of", m.name, p.Columns())
 	}
 	if m.ensemble != nil {
 		return m.ensemble.same(p)
@@ -95,7 +98,7 @@ func add(p bayes.Prediction, y []float64, metrics []*Metric) error {
 	}
 	r := newRow(shared)
 	for n := range p.Rows {
-		r.read(p, n, y[n])
+		r.read(p, n, y[n*shared.targets:(n+1)*shared.targets])
 		for _, m := range metrics {
 			m.scorer.add(r)
 		}
@@ -106,7 +109,7 @@ func add(p bayes.Prediction, y []float64, metrics []*Metric) error {
 // Batch is a prediction of some rows and their targets.
 type Batch struct {
 	Prediction bayes.Prediction
-	Y          []float64 // [Rows]
+	Y          []float64 // [Rows, Targets]
 }
 
 // Evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the given order. It stops at the

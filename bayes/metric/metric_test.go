@@ -40,7 +40,7 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, sizes := range [][]int{{1, 2, 3}, {49}, {10, 10, 10, 10, 10}} {
-			parts, err := metric.Evaluate(batches(t, p, y, sizes...), metric.Usual(p.Task)...)
+			parts, err := metric.Evaluate(batches(t, p, y, sizes...), metric.Usual(p.Task())...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 			}
 		}
 		// Metrics that share what they compute must give what each gives alone.
-		for i, m := range metric.Usual(p.Task) {
+		for i, m := range metric.Usual(p.Task()) {
 			if err := m.Add(p, y); err != nil {
 				t.Fatal(err)
 			}
@@ -70,10 +70,10 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 func TestCopiesAreOneParticle(t *testing.T) {
 	p, y := draw(world{seed: 3, rows: 30, unequal: true}, 20, 0)
 	copies := p
-	copies.Particles, copies.Outputs, copies.Weights, copies.NoiseStdDev = 200, nil, nil, nil
+	copies.Particles, copies.Outputs, copies.Weights, copies.Own = 200, nil, nil, nil
 	for j := range 200 {
 		copies.Weights = append(copies.Weights, p.Weights[j/10]/10)
-		copies.NoiseStdDev = append(copies.NoiseStdDev, p.NoiseStdDev[j/10])
+		copies.Own = append(copies.Own, p.Own[j/10])
 		copies.Outputs = append(copies.Outputs, p.Outputs[j/10*30:(j/10+1)*30]...)
 	}
 	want, err := metric.Scores(p, y)
@@ -100,7 +100,9 @@ func TestDeadParticlesDoNotMatter(t *testing.T) {
 		}
 		p.Particles++
 		p.Weights = append(p.Weights, 0)
-		p.NoiseStdDev = append(p.NoiseStdDev, math.NaN())
+		if len(p.Own) > 0 {
+			p.Own = append(p.Own, math.NaN())
+		}
 		for range p.Rows * p.Width {
 			p.Outputs = append(p.Outputs, math.NaN())
 		}
@@ -259,8 +261,8 @@ func TestErrors(t *testing.T) {
 		{only(metric.Accuracy(r, y)), "accuracy is for classification"},
 		{only(metric.NewMSE().Estimate()), "MSE of no rows"},
 		{sequence, "batch 1: the disk is gone"},
-		{second(r, c), "this batch has Task"},
-		{second(r, regression([]float64{0.5, 0.5}, 2, []float64{1, 2}, []float64{3, 4})), "particle 0 has noise 2, in those before 1"},
+		{second(r, c), "this batch has likelihood"},
+		{second(r, regression([]float64{0.5, 0.5}, 2, []float64{1, 2}, []float64{3, 4})), "particle 0 has a likelihood with parameter 0.69"},
 		{second(r, regression([]float64{0.25, 0.75}, 1, []float64{1, 2}, []float64{3, 4})), "particle 0 has weight 0.25, in those before 0.5"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

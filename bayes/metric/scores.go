@@ -32,7 +32,7 @@ func Usual(task bayes.Task) []*Metric {
 
 // Scores are the task's usual scores, [Usual], in the prediction's units.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
-	return Evaluate(func(yield func(Batch, error) bool) { yield(Batch{p, y}, nil) }, Usual(p.Task)...)
+	return Evaluate(func(yield func(Batch, error) bool) { yield(Batch{p, y}, nil) }, Usual(p.Task())...)
 }
 
 // String is the table as aligned text: a line a score, with its Monte Carlo and its sampling standard error.

@@ -28,6 +28,20 @@ type Value struct {
 	PerParticle bool
 }
 
+// Full is the value with all four axes, [J/c, width, B, c]; those that it does not have, since it is shared by all particles or, as
+// a vector of parameters, by all rows, are of size 1. So values and vectors of parameters can be added and multiplied.
+func (v Value) Full() *graph.Node {
+	switch {
+	case v.Node.Rank() == 1: // a shared vector
+		return graph.Reshape(v.Node, 1, v.Node.Shape().Dim(0), 1, 1)
+	case v.Node.Rank() == 2: // a shared value
+		return graph.ExpandAxes(v.Node, 0, -1)
+	case v.Node.Rank() == 3: // each particle's vector
+		return graph.ExpandAxes(v.Node, 2)
+	}
+	return v.Node
+}
+
 // Kind says what role a parameter plays in its layer.
 type Kind string
 

@@ -18,13 +18,14 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // Batch is some rows of the data, in a graph. Rows from Count on are padding, whatever they hold.
 type Batch struct {
 	X     *Node // [B, d], standardised
-	Y     *Node // [B]: the standardised target, or the index of the class
+	Y     *Node // [B]: the standardised target, or the index of the class; [B, K] for K targets
 	Count *Node // scalar of X's type: how many rows are real; nil if all are
 	// Features are what the layers before the first stochastic one make of X, [width, B], where they are known already (see Likelihood.Features); X is then not
 	// looked at, and there is no gradient with respect to psi.
@@ -36,8 +37,7 @@ func (b Batch) mask() *Node {
 	if b.Count == nil {
 		return nil
 	}
-	rows := b.Y.Shape().Clone()
-	rows.DType = b.Count.DType()
+	rows := shapes.Make(b.Count.DType(), b.rows())
 	return ExpandAxes(LessThan(Iota(b.Y.Graph(), rows, 0), b.Count), 0)
 }
 
@@ -46,8 +46,11 @@ func (b Batch) count() *Node {
 	if b.Count != nil {
 		return b.Count
 	}
-	return ConstAs(b.Y, float64(b.Y.Shape().Dim(0)))
+	return ConstAs(b.Y, float64(b.rows()))
 }
+
+// rows is B.
+func (b Batch) rows() int { return b.Y.Shape().Dim(0) }
 
 // Likelihood evaluates log p(y_batch | phi_j; psi), unscaled. Its methods build graph, and panic as GoMLX does.
 type Likelihood struct {
@@ -81,7 +84,7 @@ func (l Likelihood) Features(psi *Node, batch Batch) *Node {
 
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	if mask := batch.mask(); mask != nil { // padding may hold anything, but 0 times NaN is NaN, in gradients too
-		rows := batch.Y.Shape().Dim(0)
+		rows := batch.rows()
 		if batch.Features == nil {
 			column := BroadcastToDims(Reshape(mask, rows, 1), batch.X.Shape().Dimensions...)
 			batch.X = Where(column, batch.X, ZerosLike(batch.X))
@@ -89,7 +92,11 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 			row := BroadcastToDims(Reshape(mask, 1, rows), batch.Features.Shape().Dimensions...)
 			batch.Features = Where(row, batch.Features, ZerosLike(batch.Features))
 		}
-		batch.Y = Where(Reshape(mask, rows), batch.Y, ZerosLike(batch.Y))
+		row := Reshape(mask, rows)
+		if batch.Y.Rank() == 2 {
+			row = BroadcastToDims(Reshape(mask, rows, 1), batch.Y.Shape().Dimensions...)
+		}
+		batch.Y = Where(row, batch.Y, ZerosLike(batch.Y))
 	}
 	l.Plan = l.Plan.For(phi.Shape().Dim(0))
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
@@ -112,7 +119,7 @@ func (e *evaluation) chunk(from, to int, after *Node) chunk {
 			phi = compute.Barrier(phi, after)
 		}
 	}
-	leaves := e.Model.Unpack(nn.Block(phi, e.block(phi.Graph(), to-from, e.batch.Y.Shape().Dim(0))), nil, func(s bayes.Slot) bool { return s.Stochastic })
+	leaves := e.Model.Unpack(nn.Block(phi, e.block(phi.Graph(), to-from, e.batch.rows())), nil, func(s bayes.Slot) bool { return s.Stochastic })
 	for name, leaf := range e.common {
 		leaves[name] = leaf
 	}
@@ -122,7 +129,7 @@ func (e *evaluation) chunk(from, to int, after *Node) chunk {
 // rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.
 func (e *evaluation) rows(c chunk) *Node {
 	outputs := e.Model.Suffix(c.leaves, e.input)
-	density := e.Model.Model.Likelihood.LogDensity(c.leaves, outputs, e.batch.Y)
+	density := e.Model.LogDensity(c.leaves, outputs, e.batch.Y)
 	if !outputs.PerParticle && density.Shape().Dim(0) != c.particles() { // nothing in it is per particle
 		density = BroadcastToDims(density, c.particles(), density.Shape().Dim(1), 1)
 	}
@@ -166,9 +173,9 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 		}
 		running = sum
 	}
-	density := Reshape(running, batch.Y.Shape().Dim(0))
+	density := Reshape(running, batch.rows())
 	if mask := batch.mask(); mask != nil {
-		density = Where(Reshape(mask, batch.Y.Shape().Dim(0)), density, ZerosLike(density))
+		density = Where(Reshape(mask, batch.rows()), density, ZerosLike(density))
 	}
 	return density
 }

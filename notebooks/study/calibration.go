@@ -16,7 +16,7 @@ import (
 func calibrationOf(p bayes.Prediction, y []float64) (map[string][]float64, error) {
 	series := map[string][]float64{"rows": {float64(p.Rows)}}
 	add := func(name string, v float64) { series[name] = append(series[name], v) }
-	if p.Task == bayes.Regression {
+	if p.Task() == bayes.Regression {
 		curve, err := metric.CalibrationCurve(p, y, nil)
 		for _, c := range curve {
 			add("level", c.Level)

@@ -274,7 +274,8 @@ func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset
 	if !math.IsNaN(f.ess) {
 		r.Values["ESS"] = f.ess
 	}
-	variance := prediction.TargetStdDev * prediction.TargetStdDev
+	_, stdDev := prediction.Scale(0)
+	variance := stdDev * stdDev
 	for _, v := range f.curve {
 		r.Series["epoch"] = append(r.Series["epoch"], v.epoch)
 		r.Series["seconds"] = append(r.Series["seconds"], v.seconds)

@@ -244,7 +244,7 @@ func (r *repetition) score(
 	for name, values := range series {
 		out.Series[name+ending] = values
 	}
-	if prediction.Task == bayes.Regression {
+	if prediction.Task() == bayes.Regression {
 		own := &pooled{}
 		if err := own.add(Result{Series: series}); err != nil {
 			return err

@@ -6,35 +6,31 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Mixture is sum_j Weights[j] N(Means[j], StdDevs[j]^2), with positive weights that sum to 1 and positive standard deviations.
+// Mixture is sum_j Weights[j] Parts[j], with positive weights that sum to 1.
 type Mixture struct {
-	Weights, Means, StdDevs []float64 // [J]
+	Weights  []float64      // [J]
+	Parts    []Distribution // [J]
+	Discrete bool           // they are distributions of whole numbers
 }
 
 // span is a range of particles [from, to).
 type span struct{ from, to int }
 
-// tail is the probability beyond a point, its derivative, the derivative of that, and the sum of the densities over the variances, which tells how
-// narrow the Gaussians there are.
-type tail struct{ probability, density, slope, sharpness float64 }
+// tail is the probability beyond a point, and the density there.
+type tail struct{ probability, density float64 }
 
 // add sums the tail over a span of particles, unnormalised. The point u is x for the lower tail (sign 1) and -x for the upper one
 // (sign -1), so that the probability always grows with u and is never a difference from 1.
 func (t *tail) add(m Mixture, s span, sign, u float64) {
 	for j := s.from; j < s.to; j++ {
-		scale := 1 / m.StdDevs[j]
-		z := (u - sign*m.Means[j]) * scale
-		density := m.Weights[j] * scale * math.Exp(-0.5*z*z) / math.Sqrt(2*math.Pi)
-		t.probability += m.Weights[j] * 0.5 * math.Erfc(-z/math.Sqrt2)
-		t.density += density
-		t.slope -= density * z * scale
-		t.sharpness += density * scale * scale
+		part := m.Parts[j]
+		if sign > 0 {
+			t.probability += m.Weights[j] * part.CDF(u)
+		} else {
+			t.probability += m.Weights[j] * part.Survival(-u)
+		}
+		t.density += m.Weights[j] * math.Exp(part.LogProb(sign*u))
 	}
-}
-
-// scaled divides by the weight of what was summed.
-func (t tail) scaled(mass float64) tail {
-	return tail{t.probability / mass, t.density / mass, t.slope / mass, t.sharpness / mass}
 }
 
 // CDF writes to groups[g] the share of particles bounds[g] to bounds[g+1] in P(Y <= y), unnormalised: their sum is P(Y <= y).
@@ -42,24 +38,27 @@ func (m Mixture) CDF(y float64, bounds []int, groups []float64) {
 	for g := range groups {
 		sum := 0.0
 		for j := bounds[g]; j < bounds[g+1]; j++ {
-			sum += m.Weights[j] * 0.5 * math.Erfc((m.Means[j]-y)/(m.StdDevs[j]*math.Sqrt2))
+			sum += m.Weights[j] * m.Parts[j].CDF(y)
 		}
 		groups[g] = sum
 	}
 }
 
-// Quantile is the p-quantile, 0 < p < 1.
+// Quantile is the p-quantile, 0 < p < 1: the smallest x with P(X <= x) >= p.
 func (m Mixture) Quantile(p float64) float64 {
+	if m.Discrete {
+		return m.discreteQuantile(p, span{})
+	}
 	p, sign := lowerTail(p)
 	mean, variance := 0.0, 0.0
 	for j, w := range m.Weights {
-		mean += w * m.Means[j]
+		mean += w * m.Parts[j].Mean()
 	}
 	for j, w := range m.Weights {
-		d := m.Means[j] - mean
-		variance += w * (d*d + m.StdDevs[j]*m.StdDevs[j])
+		d := m.Parts[j].Mean() - mean
+		variance += w * (d*d + m.Parts[j].Variance())
 	}
-	start := sign*mean + mathext.NormalQuantile(p)*math.Sqrt(variance) // exact if the mixture is Gaussian
+	start := sign*mean + mathext.NormalQuantile(p)*math.Sqrt(variance) // exact if the mixture is Gaussian; may be NaN
 	return sign * m.solve(p, sign, start, span{})
 }
 
@@ -71,82 +70,160 @@ func lowerTail(p float64) (float64, float64) {
 	return p, 1
 }
 
-// solve finds the u whose tail has probability p, without the particles of one span.
-//
-// The quantile lies between the smallest and the largest of the particles' own p-quantiles. Within that bracket it takes Newton steps on
-// probit(P(u)) = probit(p), which is a straight line if the mixture is Gaussian, and halves the bracket where a step
-// leaves it or does not halve the error.
-func (m Mixture) solve(p, sign, start float64, without span) float64 {
-	z := mathext.NormalQuantile(p)
-	kept := [2]span{{0, without.from}, {without.to, len(m.Weights)}}
-	low, high, smallest, mass := math.Inf(1), math.Inf(-1), math.Inf(1), 0.0
-	for _, s := range kept {
+// bracket are the smallest and the largest of the particles' own quantiles, between which the mixture's lies, and the weight of the
+// particles. One span of particles is left out.
+func (m Mixture) bracket(p, sign float64, without span) (low, high, mass float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	rounding := 1e-12 // of a particle's quantile
+	if sign < 0 {
+		rounding += math.Min(4e-16/p, 1) // 1-p has lost digits of p
+		p = 1 - p
+	}
+	for _, s := range m.kept(without) {
 		for j := s.from; j < s.to; j++ {
-			own := sign*m.Means[j] + z*m.StdDevs[j]
-			low, high = math.Min(low, own), math.Max(high, own)
-			smallest = math.Min(smallest, m.StdDevs[j])
+			own, mean := sign*m.Parts[j].Quantile(p), sign*m.Parts[j].Mean()
+			slack := rounding*math.Abs(own-mean) + 1e-15*math.Abs(own)
+			if !(slack < math.Inf(1)) { // there is no mean
+				slack = rounding * math.Abs(own)
+			}
+			low, high = math.Min(low, own-slack), math.Max(high, own+slack)
 			mass += m.Weights[j]
 		}
 	}
-	u := math.Min(math.Max(start, low), high)
+	return low, high, mass
+}
+
+func (m Mixture) kept(without span) [2]span {
+	return [2]span{{0, without.from}, {without.to, len(m.Weights)}}
+}
+
+// at is the tail at u of the mixture without one span of particles, whose others' weight is mass.
+func (m Mixture) at(u, sign, mass float64, without span) tail {
+	var t tail
+	for _, s := range m.kept(without) {
+		t.add(m, s, sign, u)
+	}
+	return tail{t.probability / mass, t.density / mass}
+}
+
+// solve finds the u whose tail has probability p, without the particles of one span.
+//
+// Within the bracket it takes Newton steps on probit(P(u)) = probit(p), which is a straight line if the mixture is Gaussian, and
+// halves the bracket where a step leaves it or does not halve the error.
+func (m Mixture) solve(p, sign, start float64, without span) float64 {
+	const exact = 1e-12 // in probits
+	z := mathext.NormalQuantile(p)
+	low, high, mass := m.bracket(p, sign, without)
+	u := start
+	if !(u >= low && u <= high) {
+		u = low + (high-low)/2
+	}
 	previous := math.Inf(1)
 	for {
-		middle := low + (high-low)/2
-		if middle <= low || middle >= high {
+		if middle := low + (high-low)/2; middle <= low || middle >= high {
 			return middle // the bracket is down to two neighbouring numbers
 		}
-		var t tail
-		for _, s := range kept {
-			t.add(m, s, sign, u)
+		t := m.at(u, sign, mass, without)
+		probit := mathext.NormalQuantile(math.Min(t.probability, 1)) // rounding may exceed 1
+		miss := probit - z
+		if math.Abs(miss) <= exact {
+			return u
 		}
-		t = t.scaled(mass)
 		if t.probability < p {
 			low = u
 		} else {
 			high = u
 		}
-		probit := mathext.NormalQuantile(math.Min(t.probability, 1)) // rounding may exceed 1
-		miss := probit - z
-		step := -miss * math.Exp(-0.5*probit*probit) / (math.Sqrt(2*math.Pi) * t.density)
-		next := u + step
-		switch inside := next >= low && next <= high; { // false if step is NaN
-		case inside && math.Abs(step) <= 1e-6*smallest:
-			return next // what is left is of the order of the step's square
-		case inside && math.Abs(miss) <= 0.5*math.Abs(previous):
+		next := u - miss*math.Exp(-0.5*probit*probit)/(math.Sqrt(2*math.Pi)*t.density)
+		if next >= low && next <= high && math.Abs(miss) <= 0.5*math.Abs(previous) { // false if NaN
+			if next == u {
+				return u
+			}
 			u, previous = next, miss
-		default:
+		} else {
 			u, previous = low+(high-low)/2, math.Inf(1)
 		}
 	}
 }
 
-// QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1]; rest[g] is the weight
-// of the others and q the quantile of the whole. One pass over the particles serves all groups: leaving out a group moves the
-// quantile little, and a step of Halley's method from q finds it. Where its second-order term is more than a twentieth of the first, or the step more than
-// a quarter of the standard deviation of the Gaussians around q, the quantile is solved for anew.
+// discreteQuantile is the smallest whole number x with P(X <= x) >= p, without the particles of one span.
+func (m Mixture) discreteQuantile(p float64, without span) float64 {
+	low, high, mass := m.bracket(p, 1, without)
+	low, high = math.Ceil(low)-1, math.Ceil(high)
+	for high-low > 1 {
+		middle := math.Floor((low + high) / 2)
+		if m.at(middle, 1, mass, without).probability >= p {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
+// QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1]; rest[g] is the
+// weight of the others and q the quantile of the whole. A few passes over the particles serve all groups: leaving out a group moves
+// the quantile little, and a step of Halley's method from q finds it. Where its second-order term is more than a twentieth of the
+// first, or the step more than a quarter of the standard deviation of the particles' distributions around q, the quantile is solved
+// for anew.
 func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float64) {
+	if m.Discrete {
+		for g := range out {
+			out[g] = m.discreteQuantile(p, span{bounds[g], bounds[g+1]})
+		}
+		return
+	}
 	p, sign := lowerTail(p)
-	tails := make([]tail, len(out))
+	tails, slopes := make([]tail, len(out)), make([]float64, len(out))
+	sharpness := m.sharpness(q)
+	h := 0.02 / math.Sqrt(sharpness) // to either side of q, for the slope of the density
 	for g := range tails {
-		tails[g].add(m, span{bounds[g], bounds[g+1]}, sign, sign*q)
+		s := span{bounds[g], bounds[g+1]}
+		tails[g].add(m, s, sign, sign*q)
+		slopes[g] = sign * (m.density(s, q+h) - m.density(s, q-h)) / (2 * h)
 	}
 	for g := range out {
 		var t tail
+		slope := 0.0
 		for other := range tails {
 			if other != g {
-				t.probability += tails[other].probability
-				t.density += tails[other].density
-				t.slope += tails[other].slope
-				t.sharpness += tails[other].sharpness
+				t.probability += tails[other].probability / rest[g]
+				t.density += tails[other].density / rest[g]
+				slope += slopes[other] / rest[g]
 			}
 		}
-		t = t.scaled(rest[g])
 		step := (p - t.probability) / t.density
-		bend := step * t.slope / (2 * t.density)
-		if math.Abs(bend) <= 0.05 && step*step*t.sharpness <= 0.0625*t.density {
+		bend := step * slope / (2 * t.density)
+		if math.Abs(bend) <= 0.05 && step*step*sharpness <= 0.0625 {
 			out[g] = q + sign*step*(1-bend)
 		} else { // also if NaN
 			out[g] = sign * m.solve(p, sign, sign*q, span{bounds[g], bounds[g+1]})
 		}
 	}
+}
+
+// sharpness is the mean of 1/variance over the particles' distributions at x, by their densities there: it tells how narrow they
+// are. Those without a variance count as one in whose quartiles half the probability lies.
+func (m Mixture) sharpness(x float64) float64 {
+	sum, total := 0.0, 0.0
+	for j, part := range m.Parts {
+		variance := part.Variance()
+		if math.IsInf(variance, 1) || math.IsNaN(variance) {
+			half := (part.Quantile(0.75) - part.Quantile(0.25)) / 2
+			variance = half * half
+		}
+		density := m.Weights[j] * math.Exp(part.LogProb(x))
+		sum += density / variance
+		total += density
+	}
+	return sum / total
+}
+
+// density is that of a span of particles at x, unnormalised.
+func (m Mixture) density(s span, x float64) float64 {
+	sum := 0.0
+	for j := s.from; j < s.to; j++ {
+		sum += m.Weights[j] * math.Exp(m.Parts[j].LogProb(x))
+	}
+	return sum
 }

@@ -5,10 +5,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// QuantilesWithout takes one step of Halley's method where the mixture is smooth enough, and solves anew where not. What it finds is compared with quantiles of
-// the mixture with the group removed: 1.5 % of the shift is allowed, which one step of Newton's method exceeds. No p is a whole number of the 180 particles left:
+// QuantilesWithout takes the root of a polynomial where the mixture is smooth enough, and solves anew where not. What it finds is
+// compared with quantiles of the mixture with the group removed: 1.5 % of the shift is allowed, which one step of Newton's method
+// exceeds. No p is a whole number of the 180 particles left:
 // where it is, narrow particles leave a gap at p, in which every point is a quantile.
 func TestQuantilesWithout(t *testing.T) {
 	const particles, groups = 200, 10
@@ -21,8 +24,7 @@ func TestQuantilesWithout(t *testing.T) {
 			var m Mixture
 			for range particles {
 				m.Weights = append(m.Weights, 1.0/particles)
-				m.Means = append(m.Means, rng.ExpFloat64()) // asymmetric
-				m.StdDevs = append(m.StdDevs, test.noise)
+				m.Parts = append(m.Parts, distuv.Normal{Mu: rng.ExpFloat64(), Sigma: test.noise}) // asymmetric
 			}
 			var bounds []int
 			var rest []float64
@@ -36,12 +38,9 @@ func TestQuantilesWithout(t *testing.T) {
 				q, out := m.Quantile(p), make([]float64, groups)
 				m.QuantilesWithout(p, q, bounds, rest, out)
 				for g := range groups {
-					removed := Mixture{
-						Means:   slices.Concat(m.Means[:bounds[g]], m.Means[bounds[g+1]:]),
-						StdDevs: slices.Concat(m.StdDevs[:bounds[g]], m.StdDevs[bounds[g+1]:]),
-					}
-					for range removed.Means {
-						removed.Weights = append(removed.Weights, 1/float64(len(removed.Means)))
+					removed := Mixture{Parts: slices.Concat(m.Parts[:bounds[g]], m.Parts[bounds[g+1]:])}
+					for range removed.Parts {
+						removed.Weights = append(removed.Weights, 1/float64(len(removed.Parts)))
 					}
 					want := removed.Quantile(p)
 					if limit := 0.015*math.Abs(want-q) + 1e-12; math.Abs(out[g]-want) > limit {
