@@ -21,6 +21,8 @@ type crescent struct{}
 
 func (c crescent) Layers(int, int) ([]nn.Layer, error) { return []nn.Layer{c}, nil }
 
+func init() { bayes.Register(crescent{}) }
+
 func (crescent) Parameters() []nn.Parameter {
 	var parameters []nn.Parameter
 	for i, name := range []string{"phi0", "phi1", "psi less 0.1"} {

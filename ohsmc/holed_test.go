@@ -50,6 +50,8 @@ func (h holed) Apply(leaves nn.Params, in nn.Value) nn.Value {
 	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, in.Node.Shape().Dim(1), f.Shape().Dim(2)), PerParticle: true}
 }
 
+func init() { bayes.Register(holed{}) }
+
 func (h holed) model() bayes.Model {
 	return asItIs(bayes.Model{Network: h, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi")})
 }

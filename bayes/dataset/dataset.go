@@ -151,8 +151,11 @@ func (d *Dataset) validateShapes() error {
 	case n == 0 || dims == 0:
 		return fmt.Errorf("the features X are [%d, %d]: there must be at least one row and one feature", n, dims)
 	case len(d.Y) != n*len(d.TargetNames()):
-		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be %d values a row, one for each target", n, dims,
-			len(d.Y), len(d.TargetNames()))
+		each := "one target"
+		if k := len(d.TargetNames()); k > 1 {
+			each = fmt.Sprintf("%d targets", k)
+		}
+		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be %s a row", n, dims, len(d.Y), each)
 	case len(d.Targets) > 1 && d.Task != Regression:
 		return fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", d.Task, len(d.Targets), d.Targets)
 	case len(d.Features) != dims:
