@@ -76,7 +76,9 @@ func TestBindErrors(t *testing.T) {
 // twice is a network with twice as many outputs as it is asked for.
 type twice struct{ nn.MLP }
 
-func (t twice) Layers(inputs, outputs int) ([]nn.Layer, error) { return t.MLP.Layers(inputs, 2*outputs) }
+func (t twice) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	return t.MLP.Layers(inputs, 2*outputs)
+}
 
 // torn is one whose last layer takes other widths than the layers before give.
 type torn struct{}
