@@ -15,7 +15,8 @@ var models = map[string]bayes.Model{
 	"defaults": {Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Prior: bayes.Normal{}, Stochastic: bayes.Layers(1)},
 	"gaussian": {
 		Network:    nn.MLP{Hidden: []int{4, 3}, Activation: nn.GELU, Init: nn.HeNormal},
-		Likelihood: bayes.Gaussian{StdDev: .7, Learn: true}, Prior: bayes.Normal{StdDev: .1 + .2, PerLayer: map[int]float64{1: 1e-3, 12: 1. / 3}},
+		Likelihood: bayes.Gaussian{StdDev: .7, Learn: true}, Prior: bayes.Normal{StdDev: .1 + .2,
+			PerLayer: map[int]float64{1: 1e-3, 12: 1. / 3}},
 		Stochastic: bayes.Layers(1, 3).And(bayes.Names("noise/log_scale")),
 	},
 	"bernoulli": {
@@ -66,8 +67,10 @@ func (w wide) Layers(inputs, outputs int) ([]nn.Layer, error) {
 }
 
 func TestOwnTypes(t *testing.T) {
-	own := bayes.Model{Network: wide{5}, Likelihood: ownGaussian{bayes.Gaussian{StdDev: 2}}, Prior: ownNormal{bayes.Normal{StdDev: 3}}, Stochastic: bayes.Layers(1)}
-	if _, err := json.Marshal(own); err == nil || !strings.Contains(err.Error(), "bayes_test.wide is not registered") || !strings.Contains(err.Error(), "bayes.Register") {
+	own := bayes.Model{Network: wide{5}, Likelihood: ownGaussian{bayes.Gaussian{StdDev: 2}},
+		Prior: ownNormal{bayes.Normal{StdDev: 3}}, Stochastic: bayes.Layers(1)}
+	if _, err := json.Marshal(own); err == nil || !strings.Contains(err.Error(), "bayes_test.wide is not registered") ||
+		!strings.Contains(err.Error(), "bayes.Register") {
 		t.Errorf("before Register: error %v", err)
 	}
 	bayes.Register(wide{})
@@ -98,8 +101,11 @@ func TestOwnTypes(t *testing.T) {
 		{`{"network":{"type":"wavenet","settings":{}}}`, `"wavenet", which is not registered (known: Bernoulli, Categorical`},
 		{`{"network":{"type":"MLP","settings":{"hidden":"four"}}}`, `settings of "MLP"`},
 		{`{"network":{"type":"Gaussian","settings":{}}}`, `"Gaussian" is no nn.Network`},
-		{`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"registeredIn","settings":{}}}`, `"registeredIn" is no bayes.Likelihood`},
-		{`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"Gaussian","settings":{}},"prior":{"type":"","settings":{}}}`, `type ""`},
+		{`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"registeredIn","settings":{}}}`,
+			`"registeredIn" is no bayes.Likelihood`},
+		{
+			`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"Gaussian","settings":{}},` +
+				`"prior":{"type":"","settings":{}}}`, `type ""`},
 		{`[]`, "model"},
 	} {
 		var read bayes.Model
@@ -111,7 +117,8 @@ func TestOwnTypes(t *testing.T) {
 
 func TestRegisterFaults(t *testing.T) {
 	type Gaussian struct{} // a name of the library's
-	for name, value := range map[string]any{"a pointer": &wide{}, "nil": nil, "no struct": nn.ReLU, "no name": struct{}{}, "a name that is taken": Gaussian{}} {
+	for name, value := range map[string]any{"a pointer": &wide{}, "nil": nil, "no struct": nn.ReLU, "no name": struct{}{},
+		"a name that is taken": Gaussian{}} {
 		func() {
 			defer func() {
 				if recover() == nil {

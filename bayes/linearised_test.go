@@ -25,8 +25,9 @@ func linearise(t *testing.T, p *bayes.Posterior, at []float64) *bayes.Posterior 
 	return remade(t, p.Bound(), draws, p.Origin())
 }
 
-// A linearised prediction is f(at) + d/dt f(at + t (phi_j - at)) at t = 0, here by central differences of the network's own predictions in float64, whose error is
-// of the order of the squared step, 1e-8, and of rounding, 1e-16/1e-4. 1100 rows of the network with all parameters stochastic need two blocks.
+// A linearised prediction is f(at) + d/dt f(at + t (phi_j - at)) at t = 0, here by central differences of the network's
+// own predictions in float64, whose error is of the order of the squared step, 1e-8, and of rounding, 1e-16/1e-4. 1100
+// rows of the network with all parameters stochastic need two blocks.
 func TestLinearised(t *testing.T) {
 	const particles, rows, h = 7, 1100, 1e-4
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
@@ -54,7 +55,8 @@ func TestLinearised(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			draws.Phi, draws.LogWeights = compute.Floats(compute.Float64, around, 2*particles+1, len(at)), bayes.EqualLogWeights(2*particles+1)
+			draws.Phi, draws.LogWeights = compute.Floats(compute.Float64, around, 2*particles+1, len(at)),
+				bayes.EqualLogWeights(2*particles+1)
 			network := remade(t, exact.Bound(), draws, p.Origin())
 			f := predict(t, network, x).Outputs
 			width := rows * m.outputs
@@ -69,12 +71,14 @@ func TestLinearised(t *testing.T) {
 	})
 }
 
-// Linearised at a particle, that particle's prediction is the network's own; a model that is linear in what is stochastic is its own linearisation anywhere.
+// Linearised at a particle, that particle's prediction is the network's own; a model that is linear in what is
+// stochastic is its own linearisation anywhere.
 func TestLinearisedIsExact(t *testing.T) {
 	x := mat.NewDense(5, features, wave(5*features, .37))
 	last := bayes.Model{Network: mlp, Likelihood: bayes.Categorical{}, Stochastic: bayes.Layers(3)}
 	p := newPosterior(t, last, 4, 6, compute.Float64)
-	computetest.Near(t, "last layer", predict(t, linearise(t, p, wave(p.Bound().D, .9)), x).Outputs, predict(t, p, x).Outputs, 1e-10)
+	computetest.Near(t, "last layer", predict(t, linearise(t, p, wave(p.Bound().D, .9)), x).Outputs,
+		predict(t, p, x).Outputs, 1e-10)
 
 	p = newPosterior(t, predicted[2].model, 1, 6, compute.Float64)
 	phi := wave(6*p.Bound().D, 1.7)
@@ -86,7 +90,8 @@ func TestLinearisedIsExact(t *testing.T) {
 	}
 }
 
-// A linearised posterior is read back as one, to the same predictions; its copies are too; and a file that says otherwise than it holds is refused.
+// A linearised posterior is read back as one, to the same predictions; its copies are too; and a file that says
+// otherwise than it holds is refused.
 func TestSaveLinearised(t *testing.T) {
 	x := mat.NewDense(5, features, wave(5*features, .37))
 	p := newPosterior(t, predicted[3].model, 3, 4, compute.Float32)

@@ -15,8 +15,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Prune is the posterior without its particles of smallest weight, which together hold at most the given probability mass;
-// Prune(0) drops those of weight 0. The others' weights are normalised. Predict evaluates no particle of weight 0 anyway.
+// Prune is the posterior without its particles of smallest weight, which together hold at most the given probability
+// mass; Prune(0) drops those of weight 0. The others' weights are normalised. Predict evaluates no particle of weight 0
+// anyway.
 func (p *Posterior) Prune(mass float64) (*Posterior, error) {
 	if !(mass >= 0 && mass < 1) {
 		return nil, fmt.Errorf("bayes: Prune of a mass of %v: it must be at least 0 and below 1", mass)
@@ -40,8 +41,8 @@ func (p *Posterior) Prune(mass float64) (*Posterior, error) {
 	return p.picked(kept, logWeights, 0)
 }
 
-// Thin keeps every n-th draw of each chain, the last one included; of particles that are of no chains, every n-th of all. It is for
-// chains whose draws are much alike: fewer particles then predict nearly as well at a part of the cost.
+// Thin keeps every n-th draw of each chain, the last one included; of particles that are of no chains, every n-th of
+// all. It is for chains whose draws are much alike: fewer particles then predict nearly as well at a part of the cost.
 func (p *Posterior) Thin(every int) (*Posterior, error) {
 	chains := max(p.chains, 1)
 	draws := p.Particles() / chains
@@ -59,8 +60,9 @@ func (p *Posterior) Thin(every int) (*Posterior, error) {
 	return p.picked(kept, logWeights, p.chains)
 }
 
-// Resample draws n particles by their weights, which are equal afterwards, by systematic resampling: particle j is drawn n w_j
-// times, rounded up or down. It is for those who need draws of equal weight; to predict, weighted particles are better.
+// Resample draws n particles by their weights, which are equal afterwards, by systematic resampling: particle j is
+// drawn n w_j times, rounded up or down. It is for those who need draws of equal weight; to predict, weighted particles
+// are better.
 func (p *Posterior) Resample(n int, seed uint64) (*Posterior, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("bayes: Resample to %d particles: there must be at least 1", n)
@@ -99,9 +101,10 @@ func (p *Posterior) picked(particles []int, logWeights []float64, chains int) (*
 	}, p.origin)
 }
 
-// Join puts the particles of several runs together, each run weighted by its evidence, so that a run that found a better mode
-// counts for more. All must be posteriors of the same model given the same data, with the same shared parameters, and know their
-// evidence. The joined evidence is the mean of theirs. Runs that do not know it are joined by JoinWeighted.
+// Join puts the particles of several runs together, each run weighted by its evidence, so that a run that found a
+// better mode counts for more. All must be posteriors of the same model given the same data, with the same shared
+// parameters, and know their evidence. The joined evidence is the mean of theirs. Runs that do not know it are joined
+// by JoinWeighted.
 func Join(posteriors ...*Posterior) (*Posterior, error) {
 	logWeights := make([]float64, len(posteriors))
 	for i, p := range posteriors {
@@ -109,11 +112,13 @@ func Join(posteriors ...*Posterior) (*Posterior, error) {
 			return nil, fmt.Errorf("bayes: Join: posterior %d is nil", i)
 		}
 		if !p.evidence.Known() {
-			return nil, fmt.Errorf("bayes: Join: posterior %d, of %q, does not know its evidence: say by JoinWeighted how much each counts",
+			return nil, fmt.Errorf("bayes: Join: posterior %d, of %q, does not know its evidence: say by JoinWeighted how "+
+				"much each counts",
 				i, p.origin.Provenance.Algorithm)
 		}
 		if a, b := posteriors[0].origin.Provenance, p.origin.Provenance; a.DataHash != b.DataHash {
-			return nil, fmt.Errorf("bayes: Join: posterior %d is given the data %q (%s), the first %q (%s): their evidences cannot be compared",
+			return nil, fmt.Errorf("bayes: Join: posterior %d is given the data %q (%s), the first %q (%s): their evidences "+
+				"cannot be compared",
 				i, b.Data, b.DataHash, a.Data, a.DataHash)
 		}
 		logWeights[i] = p.evidence.Value
@@ -132,8 +137,8 @@ func Join(posteriors ...*Posterior) (*Posterior, error) {
 	return joined, nil
 }
 
-// JoinWeighted puts the particles of several runs together, of which each counts as much as its weight says: weights, one for
-// each, are not negative and need not sum to 1. Chains of equal length and weight stay chains.
+// JoinWeighted puts the particles of several runs together, of which each counts as much as its weight says: weights,
+// one for each, are not negative and need not sum to 1. Chains of equal length and weight stay chains.
 func JoinWeighted(weights []float64, posteriors ...*Posterior) (*Posterior, error) {
 	if len(weights) != len(posteriors) {
 		return nil, fmt.Errorf("bayes: JoinWeighted: %d weights for %d posteriors", len(weights), len(posteriors))
@@ -141,7 +146,8 @@ func JoinWeighted(weights []float64, posteriors ...*Posterior) (*Posterior, erro
 	logWeights := make([]float64, len(weights))
 	for i, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
-			return nil, fmt.Errorf("bayes: JoinWeighted: the weight of posterior %d is %v: it must be finite and not negative", i, w)
+			return nil, fmt.Errorf("bayes: JoinWeighted: the weight of posterior %d is %v: it must be finite and not negative",
+				i, w)
 		}
 		logWeights[i] = math.Log(w)
 	}

@@ -17,9 +17,9 @@ import (
 // predictRows is how many rows are evaluated at once: one shape, so one compilation.
 const predictRows = 1024
 
-// Predict evaluates every particle of positive weight on raw features x, [N, d], and returns all outputs, [A, N, C]. Where these
-// would not fit in memory, use PredictBatches. The first prediction of a number of rows compiles; the posterior keeps what was
-// compiled.
+// Predict evaluates every particle of positive weight on raw features x, [N, d], and returns all outputs, [A, N, C].
+// Where these would not fit in memory, use PredictBatches. The first prediction of a number of rows compiles; the
+// posterior keeps what was compiled.
 func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err
@@ -129,8 +129,9 @@ func (p *Posterior) featureName(column int) string {
 	return fmt.Sprintf("column %d", column)
 }
 
-// copies clones phi, psi and the point of linearisation, in this order; what the posterior does not have is nil. Whoever computes
-// needs clones: a tensor that has been on a device stays bound to it, and the posterior's own must serve all.
+// copies clones phi, psi and the point of linearisation, in this order; what the posterior does not have is nil.
+// Whoever computes needs clones: a tensor that has been on a device stays bound to it, and the posterior's own must
+// serve all.
 func (p *Posterior) copies() (copies [3]*tensors.Tensor, err error) {
 	for i, t := range []*tensors.Tensor{p.phi, p.psi, p.expansionPoint} {
 		if t == nil {
@@ -148,7 +149,8 @@ func shapeOf(like *tensors.Tensor, dims []int) shapes.Shape {
 }
 
 // copyColumns copies columns of each of `rows` rows between matrices of the given widths and of one type.
-func copyColumns(to *tensors.Tensor, toWidth, toColumn int, from *tensors.Tensor, fromWidth, fromColumn, rows, columns int) error {
+func copyColumns(to *tensors.Tensor, toWidth, toColumn int, from *tensors.Tensor, fromWidth, fromColumn, rows,
+	columns int) error {
 	return copyBytes(to, from, func(target, source []byte, size int) {
 		for r := range rows {
 			copy(target[(r*toWidth+toColumn)*size:][:columns*size], source[(r*fromWidth+fromColumn)*size:])

@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Prior is the distribution of the stochastic parameters before the data: independent and centred at 0, with a scale per
-// layer. Normal and Laplace implement it.
+// Prior is the distribution of the stochastic parameters before the data: independent and centred at 0, with a scale
+// per layer. Normal and Laplace implement it.
 type Prior interface {
 	// Scale of the parameter's elements, in the units that the prior's type says.
 	Scale(p nn.Parameter) float64

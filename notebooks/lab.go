@@ -22,7 +22,8 @@ func labVerb(ctx context.Context, root string, args []string) error {
 	noBrowser := flags.Bool("no-browser", false, "do not open a browser: print the address only")
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks lab [flags] [-- JUPYTERLAB-FLAGS]
 
-Opens JupyterLab on the project's notebooks, with the Go kernel "Go (gobnn)". What stands after -- goes to JupyterLab as it is.
+Opens JupyterLab on the project's notebooks, with the Go kernel "Go (gobnn)". What stands after -- goes to JupyterLab
+as it is.
 `, args)
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Command notebooks sets up, runs and opens the project's notebooks, and lists and runs the studies behind the papers' tables
-// and figures. Run it from the project's folder:
+// Command notebooks sets up, runs and opens the project's notebooks, and lists and runs the studies behind the papers'
+// tables and figures. Run it from the project's folder:
 //
 //	go run ./notebooks setup
 //	go run ./notebooks run quickstart
@@ -7,8 +7,8 @@
 //	go run ./notebooks list
 //	go run ./notebooks reproduce ohsmc.table8
 //
-// It links neither GoMLX nor XLA, so that it starts at once on a fresh machine and can show what it does; `list` and `reproduce`
-// are the program in notebooks/reproduce, which it builds and becomes.
+// It links neither GoMLX nor XLA, so that it starts at once on a fresh machine and can show what it does; `list` and
+// `reproduce` are the program in notebooks/reproduce, which it builds and becomes.
 package main
 
 import (
@@ -88,8 +88,10 @@ func noMore(flags *flag.FlagSet, rest []string) error {
 
 // environmentFlags adds the flags of a verb that may set up.
 func environmentFlags(flags *flag.FlagSet, s *setup.Setup) {
-	flags.StringVar(&s.Python, "python", "", "the Python `interpreter` to make the environment with (default: the first on PATH that is 3.10 or later)")
-	flags.StringVar(&s.Plugin, "plugin", "", "prefer the PJRT plugin in `FILE` to the pinned one, from now on; \"default\" goes back")
+	flags.StringVar(&s.Python, "python", "", "the Python `interpreter` to make the environment with (default: the first "+
+		"on PATH that is 3.10 or later)")
+	flags.StringVar(&s.Plugin, "plugin", "", "prefer the PJRT plugin in `FILE` to the pinned one, from now on; "+
+		"\"default\" goes back")
 }
 
 func setupVerb(ctx context.Context, root string, args []string) error {
@@ -98,9 +100,10 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 	environmentFlags(flags, &s)
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks setup [flags]
 
-Makes the private environment in the user's cache folder ($GOBNN_CACHE, if set): a Python venv with JupyterLab and the XLA
-plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module; and compiles the library once. Needs
-Python 3.10 or later with venv, a C compiler and the network. Run again, it does nothing unless what is pinned has changed.
+Makes the private environment in the user's cache folder ($GOBNN_CACHE, if set): a Python venv with JupyterLab and the
+XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module; and compiles the library
+once. Needs Python 3.10 or later with venv, a C compiler and the network. Run again, it does nothing unless what is
+pinned has changed.
 `, args)
 	if err != nil {
 		return err

@@ -46,7 +46,8 @@ func TestBadInput(t *testing.T) {
 // TestOutside: the command must run within a clone.
 func TestOutside(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := dispatch(context.Background(), []string{"list"}); err == nil || !strings.Contains(err.Error(), "cd into the clone") {
+	if err := dispatch(context.Background(), []string{"list"}); err == nil ||
+		!strings.Contains(err.Error(), "cd into the clone") {
 		t.Errorf("error %v, want one that says where to run it", err)
 	}
 }

@@ -23,8 +23,9 @@ func runVerb(ctx context.Context, root string, args []string) error {
 	timeout := flags.Duration("timeout", time.Hour, "the longest that one cell may take (0: no limit)")
 	names, err := commandline.Parse(flags, `usage: go run ./notebooks run NAME... [flags]
 
-Executes notebooks/NAME.ipynb headless, setting up first if needed. The notebook then holds its outputs, figures included. Where
-a cell fails it stays as it was, and the exit status is not 0. The backend is $GOMLX_BACKEND where that is set, else what is installed.
+Executes notebooks/NAME.ipynb headless, setting up first if needed. The notebook then holds its outputs, figures
+included. Where a cell fails it stays as it was, and the exit status is not 0. The backend is $GOMLX_BACKEND where
+that is set, else what is installed.
 `, args)
 	if err != nil {
 		return err

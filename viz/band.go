@@ -20,8 +20,8 @@ type BandOptions struct {
 	Draws [][]float64
 }
 
-// PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from dark to
-// light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
+// PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from
+// dark to light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
 func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error) {
 	frame, err := opt.fill("Predictive mean and standard deviations", "x", "y", 640, 420)
 	if err != nil {

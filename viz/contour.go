@@ -40,7 +40,8 @@ func (f Field) contour(level float64) []polyline {
 	return f.join(segments, level)
 }
 
-// join links segments that end on the same edge. Open lines come first, from one end to the other; what is left is closed.
+// join links segments that end on the same edge. Open lines come first, from one end to the other; what is left is
+// closed.
 func (f Field) join(segments [][2]int, level float64) []polyline {
 	touching := make(map[int][]int, len(segments)) // an edge belongs to at most two segments
 	for s, ends := range segments {

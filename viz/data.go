@@ -26,7 +26,8 @@ func checkLengths(cols ...column) error {
 	}
 	for _, c := range cols[1:] {
 		if len(c.values) != len(first.values) {
-			return fmt.Errorf("viz: %s has %d values, %s has %d: they must be equally many", first.name, len(first.values), c.name, len(c.values))
+			return fmt.Errorf("viz: %s has %d values, %s has %d: they must be equally many", first.name, len(first.values),
+				c.name, len(c.values))
 		}
 	}
 	return nil
@@ -50,7 +51,8 @@ func finiteRows(cols ...column) (rows [][]float64, dropped int, err error) {
 			}
 		}
 		if bad == n {
-			return nil, 0, fmt.Errorf("viz: %s: all %d values are non-finite, the first, %v, at index %d: nothing to draw", c.name, n, c.values[first], first)
+			return nil, 0, fmt.Errorf("viz: %s: all %d values are non-finite, the first, %v, at index %d: nothing to draw",
+				c.name, n, c.values[first], first)
 		}
 		dropped += bad
 		rows[k] = make([]float64, 0, n)
@@ -72,7 +74,8 @@ func finiteRows(cols ...column) (rows [][]float64, dropped int, err error) {
 		for k, c := range cols {
 			names[k] = c.name
 		}
-		return nil, 0, fmt.Errorf("viz: no index from 0 to %d has finite values in all of %s: nothing to draw", n-1, strings.Join(names, ", "))
+		return nil, 0, fmt.Errorf("viz: no index from 0 to %d has finite values in all of %s: nothing to draw",
+			n-1, strings.Join(names, ", "))
 	}
 	return rows, dropped, nil
 }
@@ -171,7 +174,8 @@ func thinLine(xs, ys []float64, x span) ([]float64, []float64) {
 // thinCells is how many cells each way points are thinned to: about the points (1/72 inch) of a figure's width.
 const thinCells = 400
 
-// thinPoints gives the indices of points of which no two share a cell of a fine grid; the rest would be drawn on top of them.
+// thinPoints gives the indices of points of which no two share a cell of a fine grid; the rest would be drawn on top of
+// them.
 func thinPoints(xs, ys []float64, x, y span) []int {
 	seen := make(map[[2]int]bool, len(xs))
 	var keep []int

@@ -19,8 +19,8 @@ type DecisionOptions struct {
 	Classes          []int
 	// ClassNames of class 0, 1, ... for the legend; nil: "class 0", ...
 	ClassNames []string
-	// Draws are the probabilities of class 1 of single particles at the lattice's points, [draws, len(Values)], in the order of Field.Values: of each the line at 1/2
-	// is drawn, thin.
+	// Draws are the probabilities of class 1 of single particles at the lattice's points, [draws, len(Values)], in the
+	// order of Field.Values: of each the line at 1/2 is drawn, thin.
 	Draws [][]float64
 	// ProbabilityLabel of the colour bar; empty: "predicted probability of class 1".
 	ProbabilityLabel string
@@ -29,7 +29,8 @@ type DecisionOptions struct {
 // maxClasses is how many classes have a shape and a colour of their own.
 const maxClasses = 5
 
-// DecisionMap shows a classifier of two features: the predicted probability of class 1, in [0, 1], as colours with level lines, and the data.
+// DecisionMap shows a classifier of two features: the predicted probability of class 1, in [0, 1], as colours with
+// level lines, and the data.
 func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	label := opt.ProbabilityLabel
 	if label == "" {
@@ -55,7 +56,8 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	}
 	for i, v := range probability.Values {
 		if finite(v) && (v < -1e-6 || v > 1+1e-6) {
-			return nil, fmt.Errorf("viz: probability.Values[%d] = %v: a probability must be within [0, 1] (a logit must go through the sigmoid first)", i, v)
+			return nil, fmt.Errorf("viz: probability.Values[%d] = %v: a probability must be within [0, 1] (a logit must go "+
+				"through the sigmoid first)", i, v)
 		}
 	}
 	var draws []polyline
@@ -93,7 +95,8 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 		members[d] = append(members[d], number(l))
 	}
 	sort.Float64s(distances)
-	styles := []barLevel{{style: stroke(black, 1.7)}, {style: stroke(black, 1.0, dashed...)}, {style: stroke(black, 1.0, dotted...)}, {style: stroke(black, 1.0, dashDot...)}}
+	styles := []barLevel{{style: stroke(black, 1.7)}, {style: stroke(black, 1.0, dashed...)},
+		{style: stroke(black, 1.0, dotted...)}, {style: stroke(black, 1.0, dashDot...)}}
 	style := func(l float64) barLevel {
 		k := sort.SearchFloat64s(distances, math.Abs(l-0.5)-1e-6)
 		if distances[0] > 1e-6 {
@@ -145,7 +148,8 @@ func classPoints(opt DecisionOptions) (classes []*dots, dropped int, err error) 
 		}
 		class[i] = float64(c)
 	}
-	rows, dropped, err := finiteRows(column{"PointsX", opt.PointsX}, column{"PointsY", opt.PointsY}, column{"Classes", class})
+	rows, dropped, err := finiteRows(column{"PointsX", opt.PointsX}, column{"PointsY", opt.PointsY},
+		column{"Classes", class})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -13,8 +13,8 @@ type ESSOptions struct {
 	Threshold float64
 }
 
-// ESSCurve shows the effective sample size (1 / sum of squared normalised weights, between 1 and J) of a particle sampler against
-// the step, and how many ancestors are left.
+// ESSCurve shows the effective sample size (1 / sum of squared normalised weights, between 1 and J) of a particle
+// sampler against the step, and how many ancestors are left.
 func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 	frame, err := opt.fill("Effective sample size", "step", "particles", 640, 420)
 	if err != nil {
@@ -24,7 +24,8 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 		return nil, fmt.Errorf("viz: Particles = %d: the number of particles must not be negative", opt.Particles)
 	}
 	if !finite(opt.Threshold) || opt.Threshold < 0 {
-		return nil, fmt.Errorf("viz: Threshold = %v: the threshold is a number of particles, finite and not negative", opt.Threshold)
+		return nil, fmt.Errorf("viz: Threshold = %v: the threshold is a number of particles, finite and not negative",
+			opt.Threshold)
 	}
 	if len(ess.Value) == 0 {
 		return nil, fmt.Errorf("viz: ess is empty: nothing to draw")
@@ -36,7 +37,8 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 	unique := [][]float64{nil, nil}
 	if len(opt.UniqueAncestors) > 0 {
 		if len(opt.UniqueAncestors) != len(ess.Value) {
-			return nil, fmt.Errorf("viz: ess has %d values, UniqueAncestors has %d: they must be equally many", len(ess.Value), len(opt.UniqueAncestors))
+			return nil, fmt.Errorf("viz: ess has %d values, UniqueAncestors has %d: they must be equally many",
+				len(ess.Value), len(opt.UniqueAncestors))
 		}
 		var more int
 		if unique, more, err = (Series{Step: ess.Step, Value: opt.UniqueAncestors}).rows("UniqueAncestors"); err != nil {

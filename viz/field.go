@@ -29,7 +29,8 @@ func NewLattice(x0, x1 float64, columns int, y0, y1 float64, rows int) (Field, e
 		}
 	}
 	if x1 <= x0 || y1 <= y0 {
-		return Field{}, fmt.Errorf("viz: lattice on [%v, %v] x [%v, %v]: the upper bounds must be greater than the lower", x0, x1, y0, y1)
+		return Field{}, fmt.Errorf("viz: lattice on [%v, %v] x [%v, %v]: the upper bounds must be greater than the lower",
+			x0, x1, y0, y1)
 	}
 	if columns < 2 || rows < 2 {
 		return Field{}, fmt.Errorf("viz: lattice of %d columns and %d rows: both must be at least 2", columns, rows)
@@ -74,12 +75,14 @@ func (f Field) check(name string) (dropped int, err error) {
 		}
 		for i, v := range c.values {
 			if !finite(v) || i > 0 && v <= c.values[i-1] {
-				return 0, fmt.Errorf("viz: %s.%s[%d] = %v: the coordinates must be finite and strictly ascending", name, c.name, i, v)
+				return 0, fmt.Errorf("viz: %s.%s[%d] = %v: the coordinates must be finite and strictly ascending",
+					name, c.name, i, v)
 			}
 		}
 	}
 	if want := len(f.X) * len(f.Y); len(f.Values) != want {
-		return 0, fmt.Errorf("viz: %s.Values has %d values, the lattice %d x %d = %d points (rows x columns)", name, len(f.Values), len(f.Y), len(f.X), want)
+		return 0, fmt.Errorf("viz: %s.Values has %d values, the lattice %d x %d = %d points (rows x columns)",
+			name, len(f.Values), len(f.Y), len(f.X), want)
 	}
 	_, dropped, err = finiteRows(column{name + ".Values", f.Values})
 	return dropped, err
@@ -135,7 +138,8 @@ func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
 	drawImage(c, r, img)
 }
 
-// drawImage gives a raster canvas the pixels, which it scales much faster, and others the palette, which makes a smaller file.
+// drawImage gives a raster canvas the pixels, which it scales much faster, and others the palette, which makes a
+// smaller file.
 func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {
 	if _, raster := c.Canvas.(*vgimg.Canvas); !raster {
 		c.DrawImage(r, img)
@@ -206,7 +210,8 @@ func (b *colourBar) draw(c draw.Canvas) {
 	for _, t := range b.ticks() {
 		y := height(t.Value)
 		c.StrokeLine2(stroke(black, 0.7), r.Max.X, y, r.Max.X+4, y)
-		c.FillText(sty, vg.Point{X: r.Max.X + 7, Y: y + tickSize*0.12}, t.Label) // the box has room for descenders, digits have none
+		// the box has room for descenders, digits have none
+		c.FillText(sty, vg.Point{X: r.Max.X + 7, Y: y + tickSize*0.12}, t.Label)
 	}
 	label := fit(textStyle(labelSize, black), b.label, c.Size().Y)
 	label.Rotation = math.Pi / 2

@@ -31,13 +31,14 @@ const (
 )
 
 // ErrNotNotebook is returned by [Figure.Show] in a program that no GoNB kernel runs.
-var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\") or Save(\"figure.svg\")")
+var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\") or " +
+	"Save(\"figure.svg\")")
 
 // Frame is what the options of all figures share. Empty fields take the defaults of the figure.
 type Frame struct {
 	Title, XLabel, YLabel string
-	// Width and Height in CSS pixels, 240 to 8000; 0 is the figure's default (about 640 x 420). A PNG has twice as many pixels in each
-	// direction.
+	// Width and Height in CSS pixels, 240 to 8000; 0 is the figure's default (about 640 x 420). A PNG has twice as many
+	// pixels in each direction.
 	Width, Height int
 }
 
@@ -58,20 +59,22 @@ func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, err
 		f.Height = height
 	}
 	if f.Width < minPixels || f.Height < minPixels || f.Width > maxPixels || f.Height > maxPixels {
-		return f, fmt.Errorf("viz: figure of %d x %d pixels: width and height must be within %d and %d", f.Width, f.Height, minPixels, maxPixels)
+		return f, fmt.Errorf("viz: figure of %d x %d pixels: width and height must be within %d and %d",
+			f.Width, f.Height, minPixels, maxPixels)
 	}
 	return f, nil
 }
 
-// body draws a figure's content. The header is the room for title and legend, which neighbours in a grid share; below it the
-// content needs at least a height of room.
+// body draws a figure's content. The header is the room for title and legend, which neighbours in a grid share; below
+// it the content needs at least a height of room.
 type body interface {
 	header(width vg.Length) vg.Length
 	room() vg.Length
 	draw(c draw.Canvas, header vg.Length)
 }
 
-// Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each time.
+// Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each
+// time.
 type Figure struct {
 	width, height int // CSS pixels
 	body          body
@@ -79,7 +82,8 @@ type Figure struct {
 
 func newFigure(f Frame, b body) (*Figure, error) {
 	if need := b.header(points(f.Width)-2*margin) + b.room() + 2*margin; need > points(f.Height) {
-		return nil, fmt.Errorf("viz: figure of %d x %d pixels: its title, legend and axes need a height of %d: set Frame.Height or Frame.Width", f.Width, f.Height,
+		return nil, fmt.Errorf("viz: figure of %d x %d pixels: its title, legend and axes need a height of %d: set "+
+			"Frame.Height or Frame.Width", f.Width, f.Height,
 			int(math.Ceil(float64(need/vg.Inch*pixelsPerInch))))
 	}
 	return &Figure{width: f.Width, height: f.Height, body: b}, nil
@@ -121,7 +125,8 @@ func (f *Figure) PNG() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// SVG renders the figure as SVG. Text stays text, in Liberation Sans or what the viewer has of the same widths (Arial, Helvetica).
+// SVG renders the figure as SVG. Text stays text, in Liberation Sans or what the viewer has of the same widths (Arial,
+// Helvetica).
 func (f *Figure) SVG() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -185,7 +190,8 @@ func (f *Figure) Show() error {
 	return show(data, f.width, f.height)
 }
 
-// ShowFile displays a PNG that [Figure.Save] has written, as Show does the figure, but one wider than 1600 CSS pixels with half of its pixels in each direction.
+// ShowFile displays a PNG that [Figure.Save] has written, as Show does the figure, but one wider than 1600 CSS pixels
+// with half of its pixels in each direction.
 func ShowFile(path string) error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook
@@ -207,8 +213,8 @@ func ShowFile(path string) error {
 	return show(data, size.X, size.Y)
 }
 
-// widest is the figure, in CSS pixels, beyond which a notebook gets one pixel for each: it scales such a figure down in any case, and its file would
-// grow by megabytes.
+// widest is the figure, in CSS pixels, beyond which a notebook gets one pixel for each: it scales such a figure down in
+// any case, and its file would grow by megabytes.
 const widest = 1600
 
 // shrunk is the PNG of a picture scaled to a size.
@@ -239,8 +245,8 @@ func show(data []byte, width, height int) error {
 
 const syncTimeout = 30 * time.Second
 
-// syncNotebook waits until the kernel has read what was sent: the cell's program may end before the picture has left it. gonbui.Sync
-// itself waits forever for a kernel that is gone.
+// syncNotebook waits until the kernel has read what was sent: the cell's program may end before the picture has left
+// it. gonbui.Sync itself waits forever for a kernel that is gone.
 func syncNotebook() error {
 	if err := gonbui.Error(); err != nil {
 		return err

@@ -28,16 +28,25 @@ const (
 
 func gallery() []specimen {
 	return []specimen{
-		{"band", band, []string{"Predictive mean", "mean", "±1 sd", "±2 sd", "±3 sd", "particles", "true function", "training data", "position [m]", "force [N]"}, []uint32{blue, vermillion}},
-		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "p = 0.5", "p = 0.25, 0.75", "p = 0.1, 0.9", "predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
-		{"training", training, []string{"training loss", "running mean of 36", "validation NLPD", "best: ", "step", "above the axis"}, []uint32{blue, vermillion}},
-		{"training_same_axis", trainingSameAxis, []string{"negative log-likelihood [nat]", "validation NLPD [nat]"}, []uint32{blue, vermillion}},
-		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "threshold 500", "J = 1000", "particles", "step"}, []uint32{blue, orange}},
-		{"predicted", predicted, []string{"inside the 90 % interval", "outside", "predicted = true", "true target", "predicted target"}, []uint32{blue, vermillion}},
+		{"band", band, []string{"Predictive mean", "mean", "±1 sd", "±2 sd", "±3 sd", "particles", "true function",
+			"training data", "position [m]", "force [N]"}, []uint32{blue, vermillion}},
+		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "p = 0.5", "p = 0.25, 0.75",
+			"p = 0.1, 0.9", "predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
+		{"training", training, []string{"training loss", "running mean of 36", "validation NLPD", "best: ", "step",
+			"above the axis"}, []uint32{blue, vermillion}},
+		{"training_same_axis", trainingSameAxis, []string{"negative log-likelihood [nat]", "validation NLPD [nat]"},
+			[]uint32{blue, vermillion}},
+		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "threshold 500", "J = 1000", "particles",
+			"step"}, []uint32{blue, orange}},
+		{"predicted", predicted, []string{"inside the 90 % interval", "outside", "predicted = true", "true target",
+			"predicted target"}, []uint32{blue, vermillion}},
 		{"predicted_long", predictedLong, []string{"intervals of 299 of the 45730 rows"}, []uint32{blue, vermillion}},
-		{"reliability", reliability, []string{"Reliability, ECE = 0.0", "accuracy", "gap to mean confidence", "perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
-		{"calibration", calibration, []string{"nominal level", "observed coverage", "95 % of calibrated models, 308 rows"}, []uint32{blue}},
-		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass", "coordinate 1"}, []uint32{0xD45D00}},
+		{"reliability", reliability, []string{"Reliability, ECE = 0.0", "accuracy", "gap to mean confidence",
+			"perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
+		{"calibration", calibration, []string{"nominal level", "observed coverage", "95 % of calibrated models, 308 rows"},
+			[]uint32{blue}},
+		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass",
+			"coordinate 1"}, []uint32{0xD45D00}},
 		{"particles_many", particlesMany, []string{"100000 particles (merged, area: weight)"}, []uint32{0xD45D00}},
 		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
 	}
@@ -96,7 +105,8 @@ func decision() (*viz.Figure, error) {
 		}
 		px, py, classes = append(px, x+0.13*rng.NormFloat64()), append(py, y+0.13*rng.NormFloat64()), append(classes, i%2)
 	}
-	return viz.DecisionMap(field, viz.DecisionOptions{PointsX: px, PointsY: py, Classes: classes, ClassNames: []string{"crescent", "moon"}})
+	return viz.DecisionMap(field, viz.DecisionOptions{PointsX: px, PointsY: py, Classes: classes,
+		ClassNames: []string{"crescent", "moon"}})
 }
 
 func curves(rng *rand.Rand, steps int) (loss, valid viz.Series) {
@@ -105,7 +115,8 @@ func curves(rng *rand.Rand, steps int) (loss, valid viz.Series) {
 		loss.Value = append(loss.Value, 900*math.Exp(-t/18)+3*math.Exp(-t/400)+0.8+0.25*rng.NormFloat64())
 		if i%20 == 19 {
 			valid.Step = append(valid.Step, t+1)
-			valid.Value = append(valid.Value, 2.2*math.Exp(-t/300)+0.85+0.25*math.Pow(t/float64(steps), 3)+0.02*rng.NormFloat64())
+			valid.Value = append(valid.Value, 2.2*math.Exp(-t/300)+0.85+0.25*math.Pow(t/float64(steps), 3)+
+				0.02*rng.NormFloat64())
 		}
 	}
 	return loss, valid

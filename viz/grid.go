@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Grid puts figures side by side, row by row, in cells of one size: the largest width and height among them, higher where legends need it. Fewer figures
-// than cells leave the last cells empty. Titles and legends in a row take the same height, so that the axes line up.
+// Grid puts figures side by side, row by row, in cells of one size: the largest width and height among them, higher
+// where legends need it. Fewer figures than cells leave the last cells empty. Titles and legends in a row take the same
+// height, so that the axes line up.
 func Grid(rows, cols int, figures ...*Figure) (*Figure, error) {
 	if rows < 1 || cols < 1 {
 		return nil, fmt.Errorf("viz: grid of %d x %d cells: both must be at least 1", rows, cols)
@@ -35,7 +36,8 @@ func Grid(rows, cols int, figures ...*Figure) (*Figure, error) {
 	}
 	width, height = width*cols, height*rows
 	if width > maxPixels || height > maxPixels {
-		return nil, fmt.Errorf("viz: grid of %d x %d pixels: at most %d each way: make the figures smaller by Frame.Width and Frame.Height", width, height, maxPixels)
+		return nil, fmt.Errorf("viz: grid of %d x %d pixels: at most %d each way: make the figures smaller by Frame.Width "+
+			"and Frame.Height", width, height, maxPixels)
 	}
 	return &Figure{width: width, height: height, body: g}, nil
 }

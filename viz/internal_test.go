@@ -50,7 +50,8 @@ func TestContour(t *testing.T) {
 	}
 }
 
-// TestMassHeights compares with the standard Gaussian in the plane, where the region of mass m ends at density 1 - m of the peak.
+// TestMassHeights compares with the standard Gaussian in the plane, where the region of mass m ends at density 1 - m of
+// the peak.
 func TestMassHeights(t *testing.T) {
 	f, err := NewLattice(-6, 6, 241, -6, 6, 241)
 	if err != nil {
@@ -148,7 +149,8 @@ func TestMergeParticles(t *testing.T) {
 	}
 }
 
-// TestColours wants the maps' order to survive without hue: lightness grows from both ends to the middle, or falls throughout.
+// TestColours wants the maps' order to survive without hue: lightness grows from both ends to the middle, or falls
+// throughout.
 func TestColours(t *testing.T) {
 	lightness := func(table *colourTable, i int) float64 {
 		r, g, b, _ := table[i].RGBA()

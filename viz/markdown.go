@@ -4,8 +4,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 )
 
-// Markdown displays text in the running cell of a GoNB notebook, as figures' Show does: a table of scores, for instance. Anywhere else it
-// returns [ErrNotNotebook].
+// Markdown displays text in the running cell of a GoNB notebook, as figures' Show does: a table of scores, for
+// instance. Anywhere else it returns [ErrNotNotebook].
 func Markdown(text string) error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook

@@ -14,10 +14,12 @@ type ParticleOptions struct {
 	Frame
 	// Weights of the particles, not negative, in any scale; nil: equal. The area of a particle grows with its weight.
 	Weights []float64
-	// Density on a lattice, in any scale; its Values are log-densities where LogDensity is set. Without values no density is drawn.
+	// Density on a lattice, in any scale; its Values are log-densities where LogDensity is set. Without values no density
+	// is drawn.
 	Density    Field
 	LogDensity bool
-	// Masses of the highest-density regions to outline, each within (0, 1); nil: 0.5, 0.9, 0.99. They are shares of the mass on the lattice.
+	// Masses of the highest-density regions to outline, each within (0, 1); nil: 0.5, 0.9, 0.99. They are shares of the
+	// mass on the lattice.
 	Masses []float64
 }
 
@@ -41,7 +43,8 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	var sum, squares, heaviest float64
 	for i, w := range rows[2] {
 		if w < 0 {
-			return nil, fmt.Errorf("viz: Weights has %v (at finite particle %d): a weight must not be negative (a log-weight must be exponentiated first)", w, i)
+			return nil, fmt.Errorf("viz: Weights has %v (at finite particle %d): a weight must not be negative (a log-weight "+
+				"must be exponentiated first)", w, i)
 		}
 		heaviest = math.Max(heaviest, w)
 	}
@@ -137,7 +140,8 @@ func mergeParticles(rows [][]float64, x, y span) (xs, ys, weights []float64) {
 	cells := make(map[[2]int]int)
 	for i, w := range rows[2] {
 		px, py := rows[0][i], rows[1][i]
-		cell := [2]int{int(math.Floor(cloudCells * (px - x.lo) / (x.hi - x.lo))), int(math.Floor(cloudCells * (py - y.lo) / (y.hi - y.lo)))}
+		cell := [2]int{int(math.Floor(cloudCells * (px - x.lo) / (x.hi - x.lo))),
+			int(math.Floor(cloudCells * (py - y.lo) / (y.hi - y.lo)))}
 		k, ok := cells[cell]
 		if !ok {
 			k = len(weights)
@@ -198,7 +202,8 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 		case opt.LogDensity:
 			f.Values[i] = math.Exp(v - peak)
 		case v < 0:
-			return nil, fmt.Errorf("viz: Density.Values[%d] = %v: a density must not be negative (set LogDensity for log-densities)", i, v)
+			return nil, fmt.Errorf("viz: Density.Values[%d] = %v: a density must not be negative (set LogDensity for "+
+				"log-densities)", i, v)
 		case peak == 0:
 			return nil, fmt.Errorf("viz: all Density.Values are 0: nothing to draw")
 		default:
@@ -210,7 +215,8 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 		return nil, fmt.Errorf("viz: colour table: %w", err)
 	}
 	l := &layers{heat: &heat{field: f, values: span{0, 1}, table: table}, dropped: dropped}
-	styles := []paths{{style: stroke(black, 1.2)}, {style: stroke(black, 1, dashed...)}, {style: stroke(black, 1, dotted...)}, {style: stroke(black, 1, dashDot...)}}
+	styles := []paths{{style: stroke(black, 1.2)}, {style: stroke(black, 1, dashed...)},
+		{style: stroke(black, 1, dotted...)}, {style: stroke(black, 1, dashDot...)}}
 	for k, height := range f.massHeights(masses) {
 		m := styles[min(k, len(styles)-1)]
 		m.lines = f.contour(height)
@@ -219,7 +225,8 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 	return l, nil
 }
 
-// massHeights gives for each mass the height above which the field holds this share of its mass, by the trapezoid rule's weights.
+// massHeights gives for each mass the height above which the field holds this share of its mass, by the trapezoid
+// rule's weights.
 func (f Field) massHeights(masses []float64) []float64 {
 	weight := func(axis []float64, i int) float64 {
 		return (axis[min(i+1, len(axis)-1)] - axis[max(i-1, 0)]) / 2

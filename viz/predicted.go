@@ -11,12 +11,14 @@ type PredictedOptions struct {
 
 const defaultLevel = 0.9
 
-// maxIntervals is how many interval bars are told apart in one figure; of more rows an even choice by target has them, and the others are faint points.
+// maxIntervals is how many interval bars are told apart in one figure; of more rows an even choice by target has them,
+// and the others are faint points.
 const maxIntervals = 300
 
-// PredictedVsTrue shows predictions of a regression against the true targets, with their intervals from lower to upper, all
-// equally long and in the target's unit. Rows whose target lies outside its interval have marks of their own; the legend compares the
-// share inside, over all rows, with the nominal level. The interval of a row on the diagonal covers its target.
+// PredictedVsTrue shows predictions of a regression against the true targets, with their intervals from lower to upper,
+// all equally long and in the target's unit. Rows whose target lies outside its interval have marks of their own; the
+// legend compares the share inside, over all rows, with the nominal level. The interval of a row on the diagonal covers
+// its target.
 func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOptions) (*Figure, error) {
 	frame, err := opt.fill("Predicted and true", "true target", "predicted target", 520, 520)
 	if err != nil {
@@ -28,7 +30,8 @@ func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOpti
 	if !(opt.Level > 0 && opt.Level < 1) {
 		return nil, fmt.Errorf("viz: Level = %v: the probability of an interval must be within (0, 1)", opt.Level)
 	}
-	rows, dropped, err := finiteRows(column{"truth", truth}, column{"predicted", predicted}, column{"lower", lower}, column{"upper", upper})
+	rows, dropped, err := finiteRows(column{"truth", truth}, column{"predicted", predicted}, column{"lower", lower},
+		column{"upper", upper})
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +75,11 @@ func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOpti
 	if every > 1 {
 		p.note(fmt.Sprintf("intervals of %d of the %d rows, the others faint", chosen, n))
 	}
-	diagonal := &line{xs: []float64{both.lo, both.hi}, ys: []float64{both.lo, both.hi}, style: stroke(black, 1.2, dashed...)}
+	diagonal := &line{xs: []float64{both.lo, both.hi}, ys: []float64{both.lo, both.hi},
+		style: stroke(black, 1.2, dashed...)}
 	a.add(gridLines{}, faintInside, faintOutside, insideBars, outsideBars, inside, outside, diagonal)
-	p.entry(fmt.Sprintf("inside the %s %% interval: %.1f %% of %d rows", number(100*opt.Level), 100*float64(covered)/float64(n), n), insideBars, inside)
+	p.entry(fmt.Sprintf("inside the %s %% interval: %.1f %% of %d rows", number(100*opt.Level),
+		100*float64(covered)/float64(n), n), insideBars, inside)
 	if covered < n {
 		p.entry("outside", outsideBars, outside)
 	}

@@ -15,7 +15,8 @@ func TestProgressOutsideNotebook(t *testing.T) {
 	p.out = &out
 	p.Update(1, 2, "half")
 	p.Update(2, 2, "done")
-	if got := out.String(); !strings.Contains(got, "training: 1 of 2: half") || !strings.HasSuffix(got, "training: 2 of 2: done\n") {
+	if got := out.String(); !strings.Contains(got, "training: 1 of 2: half") ||
+		!strings.HasSuffix(got, "training: 2 of 2: done\n") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -26,7 +27,8 @@ func TestShow(t *testing.T) {
 	p.out = &out
 	scores := []run.Score{{Name: "acceptance", Value: .65}, {Name: "step size", Value: .01}}
 	p.Show(run.Progress{Stage: "draws", Step: 3, Steps: 9, Remaining: 61600 * time.Millisecond, Scores: scores})
-	if want := "sampling: 3 of 9: draws, acceptance 0.65, step size 0.01, 1m2s left"; !strings.Contains(out.String(), want) {
+	if want := "sampling: 3 of 9: draws, acceptance 0.65, step size 0.01, 1m2s left"; !strings.Contains(out.String(),
+		want) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -12,9 +12,10 @@ type ReliabilityOptions struct {
 	Frame // the title gets the expected calibration error
 }
 
-// Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern Neural
-// Networks", figure 1): in each bin of confidence the accuracy as a bar, its gap to the mean confidence, and below how many rows the
-// bin has. The expected calibration error in the title is the mean gap weighted by the counts. Empty bins are not drawn.
+// Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern
+// Neural Networks", figure 1): in each bin of confidence the accuracy as a bar, its gap to the mean confidence, and
+// below how many rows the bin has. The expected calibration error in the title is the mean gap weighted by the counts.
+// Empty bins are not drawn.
 func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
 	frame, err := opt.fill("Reliability", "confidence", "accuracy", 520, 560)
 	if err != nil {
@@ -37,7 +38,8 @@ func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
 		}
 		const rounding = 1e-9 // of a mean of ones
 		if !(b.Accuracy >= 0 && b.Accuracy <= 1+rounding && b.Confidence >= 0 && b.Confidence <= 1+rounding) {
-			return nil, fmt.Errorf("viz: bins[%d] has accuracy %v and confidence %v: both must be within [0, 1]", i, b.Accuracy, b.Confidence)
+			return nil, fmt.Errorf("viz: bins[%d] has accuracy %v and confidence %v: both must be within [0, 1]",
+				i, b.Accuracy, b.Confidence)
 		}
 		total += b.Count
 		most = max(most, b.Count)
@@ -77,8 +79,8 @@ type CalibrationOptions struct {
 	Rows int
 }
 
-// CalibrationCurve shows whether the intervals of a regression can be believed: the share of targets that central intervals cover
-// against their nominal level, both within [0, 1]. Below the diagonal the model is overconfident.
+// CalibrationCurve shows whether the intervals of a regression can be believed: the share of targets that central
+// intervals cover against their nominal level, both within [0, 1]. Below the diagonal the model is overconfident.
 func CalibrationCurve(nominal, observed []float64, opt CalibrationOptions) (*Figure, error) {
 	frame, err := opt.fill("Calibration", "nominal level of the interval", "observed coverage", 520, 520)
 	if err != nil {

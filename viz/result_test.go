@@ -17,12 +17,14 @@ func TestTrainingCurvesOf(t *testing.T) {
 	}}
 	of, err := viz.TrainingCurvesOf(r, viz.TrainingOptions{})
 	got := svgOf(t, of, err)
-	by, err := viz.TrainingCurves(viz.Series{Value: []float64{4, 3, 2.5, 2.25}}, viz.Series{Step: []float64{2, 4}, Value: []float64{2, 1.5}}, viz.TrainingOptions{})
+	by, err := viz.TrainingCurves(viz.Series{Value: []float64{4, 3, 2.5, 2.25}},
+		viz.Series{Step: []float64{2, 4}, Value: []float64{2, 1.5}}, viz.TrainingOptions{})
 	if want := svgOf(t, by, err); got != want {
 		t.Error("the picture is another than that of the curves by hand")
 	}
 	r.Curves = r.Curves[:1]
-	if _, err := viz.TrainingCurvesOf(r, viz.TrainingOptions{}); err == nil || !strings.Contains(err.Error(), "nothing in it was trained") {
+	if _, err := viz.TrainingCurvesOf(r, viz.TrainingOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "nothing in it was trained") {
 		t.Errorf("without training: %v", err)
 	}
 }

@@ -61,8 +61,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestSaveUnwritable replaces a file by a folder, on which the last step of saving fails for every user, and closes a folder,
-// which stops all but root.
+// TestSaveUnwritable replaces a file by a folder, on which the last step of saving fails for every user, and closes a
+// folder, which stops all but root.
 func TestSaveUnwritable(t *testing.T) {
 	fig, err := calibration()
 	if err != nil {

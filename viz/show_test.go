@@ -43,7 +43,8 @@ func TestShowCell(t *testing.T) {
 	}
 }
 
-// TestShowInNotebook plays the kernel: it reads what a cell displays from one named pipe and acknowledges it through another.
+// TestShowInNotebook plays the kernel: it reads what a cell displays from one named pipe and acknowledges it through
+// another.
 func TestShowInNotebook(t *testing.T) {
 	for _, what := range []string{"figure", "file"} {
 		t.Run(what, func(t *testing.T) { showInNotebook(t, what) })

@@ -146,9 +146,9 @@ func (t *colourTable) index(v float64) int {
 	return int(math.Round(math.Min(math.Max(v, 0), 1) * float64(len(t)-1)))
 }
 
-// divergingTable runs from blue over near-white to orange, each half even in CIELAB lightness, as Moreland (2009), "Diverging Color Maps
-// for Scientific Visualization", asks; blue and orange stay apart for colour-blind readers, and the light middle is where a
-// classifier is undecided.
+// divergingTable runs from blue over near-white to orange, each half even in CIELAB lightness, as Moreland (2009),
+// "Diverging Color Maps for Scientific Visualization", asks; blue and orange stay apart for colour-blind readers, and
+// the light middle is where a classifier is undecided.
 func divergingTable() (*colourTable, error) {
 	low, err := tabulate(rgb(0x2F7FBF), rgb(0x9CC3E3), rgb(0xF7F7F5))
 	if err != nil {
@@ -169,8 +169,8 @@ func divergingTable() (*colourTable, error) {
 	return t, nil
 }
 
-// sequentialTable runs from white to a middle blue, even in CIELAB lightness; it stops before the dark blues so that marks stay
-// visible on it.
+// sequentialTable runs from white to a middle blue, even in CIELAB lightness; it stops before the dark blues so that
+// marks stay visible on it.
 func sequentialTable() (*colourTable, error) {
 	t, err := tabulate(rgb(0x3C86BD), rgb(0x8FBFE0), rgb(0xFFFFFF))
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 
 func TestTraces(t *testing.T) {
 	one := viz.Trace{Name: "OHSMC", Series: viz.Series{Value: []float64{.1, .5, math.NaN(), .9}}}
-	fig, err := viz.Traces([]viz.Trace{one, {Name: "SMC", Series: viz.Series{Step: []float64{1, 9}, Value: []float64{0, 1}}}}, viz.TraceOptions{Truth: 1, TruthName: "truth"})
+	fig,
+		err := viz.Traces([]viz.Trace{one, {Name: "SMC", Series: viz.Series{Step: []float64{1, 9}, Value: []float64{0, 1}}}},
+		viz.TraceOptions{Truth: 1, TruthName: "truth"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,16 @@ type TrainingOptions struct {
 	Frame // YLabel is the label of the training curve
 	// ValidationLabel is the label of the validation curve; empty: "validation NLPD".
 	ValidationLabel string
-	// SameAxis draws both against one axis, for quantities in the same unit. By default each has its own, one above the other.
+	// SameAxis draws both against one axis, for quantities in the same unit. By default each has its own, one above the
+	// other.
 	SameAxis bool
-	// Window of the running mean through the training curve, in values; 0: a fiftieth of the curve, none below 40 values; 1: none.
+	// Window of the running mean through the training curve, in values; 0: a fiftieth of the curve, none below 40 values;
+	// 1: none.
 	Window int
 }
 
-// TrainingCurves shows a training run: the training loss of each step, thin, with a running mean, and the validation score,
-// of which the least is marked as the best. Either series may be empty, not both.
+// TrainingCurves shows a training run: the training loss of each step, thin, with a running mean, and the validation
+// score, of which the least is marked as the best. Either series may be empty, not both.
 func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, error) {
 	frame, err := opt.fill("Training", "step", "training loss", 640, 440)
 	if err != nil {
@@ -38,7 +40,8 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 		validationLabel = "validation NLPD"
 	}
 	if opt.Window < 0 {
-		return nil, fmt.Errorf("viz: Window = %d: the running mean needs a positive number of values (0: chosen, 1: none)", opt.Window)
+		return nil, fmt.Errorf("viz: Window = %d: the running mean needs a positive number of values (0: chosen, 1: none)",
+			opt.Window)
 	}
 	if len(training.Value) == 0 && len(validation.Value) == 0 {
 		return nil, fmt.Errorf("viz: training and validation are both empty: nothing to draw")
@@ -83,7 +86,8 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 			}
 		}
 		curve := &line{xs: valid[0], ys: valid[1], style: stroke(vermillion, 1.6, dashed...)}
-		star := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: diamond, radius: 4.5, fill: black, edge: stroke(white, 1)}
+		star := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: diamond, radius: 4.5, fill: black,
+			edge: stroke(white, 1)}
 		if len(valid[0]) > 400 {
 			curve.style = stroke(vermillion, 1.2) // dashes would break up a curve as dense as this
 		}
@@ -118,8 +122,8 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 	return newFigure(frame, p)
 }
 
-// TrainingCurvesOf is [TrainingCurves] of any result: of its training loss and its validation scores. Other curves of a run
-// are drawn by [Traces] with [SeriesOf].
+// TrainingCurvesOf is [TrainingCurves] of any result: of its training loss and its validation scores. Other curves of a
+// run are drawn by [Traces] with [SeriesOf].
 func TrainingCurvesOf(result bayes.Fitted, opt TrainingOptions) (*Figure, error) {
 	common := result.Common()
 	loss, validation := common.Curve(bayes.LossCurve), common.Curve(bayes.ValidationCurve)
@@ -156,7 +160,8 @@ func (s Series) rows(name string) (rows [][]float64, dropped int, err error) {
 	}
 	for i := 1; i < len(rows[0]); i++ {
 		if rows[0][i] < rows[0][i-1] {
-			return nil, 0, fmt.Errorf("viz: %s.Step falls from %v to %v: steps must be ascending", name, rows[0][i-1], rows[0][i])
+			return nil, 0, fmt.Errorf("viz: %s.Step falls from %v to %v: steps must be ascending",
+				name, rows[0][i-1], rows[0][i])
 		}
 	}
 	return rows, dropped, nil
@@ -176,8 +181,8 @@ func runningMean(values []float64, window int) []float64 {
 	return out
 }
 
-// robustSpan is the range of all values, but where a few of the greatest (at most 5 % of a curve) would squeeze the rest
-// into less than a fifth of the axis it ends above the rest, and says how many it cuts off.
+// robustSpan is the range of all values, but where a few of the greatest (at most 5 % of a curve) would squeeze the
+// rest into less than a fifth of the axis it ends above the rest, and says how many it cuts off.
 func robustSpan(curves ...[]float64) (s span, cut int) {
 	all := spanOf(curves...)
 	s = span{math.Inf(1), math.Inf(-1)}

@@ -158,7 +158,9 @@ func TestBandGeometry(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The mean line is the stroked path of width 2 with the three points of the data, in order of x.
-	path := regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" style="[^"]*stroke:#0072B2[^"]*stroke-width:2`)
+	path := regexp.MustCompile(
+		`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" ` +
+			`style="[^"]*stroke:#0072B2[^"]*stroke-width:2`)
 	mean := path.FindSubmatch(svg)
 	if mean == nil {
 		t.Fatalf("no mean line of three points in\n%s", svg)
@@ -199,7 +201,8 @@ func TestBandGeometry(t *testing.T) {
 
 // TestLegendNumbers compares numbers in legends with those worked out by hand.
 func TestLegendNumbers(t *testing.T) {
-	fig, err := viz.TrainingCurves(viz.Series{}, viz.Series{Step: []float64{10, 20, 30}, Value: []float64{3, 1.25, 2}}, viz.TrainingOptions{})
+	fig, err := viz.TrainingCurves(viz.Series{}, viz.Series{Step: []float64{10, 20, 30}, Value: []float64{3, 1.25, 2}},
+		viz.TrainingOptions{})
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "best: 1.25 at step 20") {
 		t.Error("the least validation score is not the best")
 	}
@@ -226,10 +229,12 @@ func TestNonFinite(t *testing.T) {
 		return strings.Join(all, "\n")
 	}
 	x := []float64{0, 1, 2, 3}
-	if s := texts(viz.PredictiveBand(x, []float64{0, nan, 1, 2}, []float64{1, 1, inf, 1}, viz.BandOptions{TrainX: x, TrainY: []float64{1, 2, nan, 0}})); !strings.Contains(s, "3 non-finite values left out") {
+	if s := texts(viz.PredictiveBand(x, []float64{0, nan, 1, 2}, []float64{1, 1, inf, 1},
+		viz.BandOptions{TrainX: x, TrainY: []float64{1, 2, nan, 0}})); !strings.Contains(s, "3 non-finite values left out") {
 		t.Errorf("band does not say that 3 values are left out:\n%s", s)
 	}
-	if s := texts(viz.ESSCurve(viz.Series{Value: []float64{5, inf, 3}}, viz.ESSOptions{})); !strings.Contains(s, "1 non-finite value left out") {
+	if s := texts(viz.ESSCurve(viz.Series{Value: []float64{5, inf, 3}}, viz.ESSOptions{})); !strings.Contains(s,
+		"1 non-finite value left out") {
 		t.Errorf("ESS does not say that 1 value is left out:\n%s", s)
 	}
 	lattice, err := viz.NewLattice(0, 1, 4, 0, 1, 4)
@@ -244,7 +249,8 @@ func TestNonFinite(t *testing.T) {
 	// A log-density of -Inf is a density of zero, not a missing value.
 	walled := lattice.Fill(func(x, y float64) float64 { return -x * x })
 	walled.Values[5] = -inf
-	if s := texts(viz.ParticleScatter(x[:2], x[:2], viz.ParticleOptions{Density: walled, LogDensity: true})); strings.Contains(s, "left out") {
+	if s := texts(viz.ParticleScatter(x[:2], x[:2], viz.ParticleOptions{Density: walled,
+		LogDensity: true})); strings.Contains(s, "left out") {
 		t.Errorf("a log-density of -Inf counts as left out:\n%s", s)
 	}
 }

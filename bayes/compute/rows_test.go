@@ -17,7 +17,8 @@ func TestRows(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, n := range []int{1, 8, 9, 33, 1000} {
 			const rows = 4
-			x, sums, slopes, finite := make([]float64, rows*n), make([]float64, rows), make([]float64, rows*n), make([]float64, rows)
+			x, sums, slopes, finite := make([]float64, rows*n), make([]float64, rows), make([]float64, rows*n),
+				make([]float64, rows)
 			for i := range x {
 				x[i] = math.Sin(float64(3*i + 1))
 			}

@@ -27,8 +27,8 @@ var (
 	_ Batches = (*SampledBatches)(nil)
 )
 
-// EpochBatches visits every row once an epoch, in an order shuffled anew each epoch. The last batch of an epoch is padded where the batch
-// size does not divide the number of rows. It may be used by several goroutines.
+// EpochBatches visits every row once an epoch, in an order shuffled anew each epoch. The last batch of an epoch is
+// padded where the batch size does not divide the number of rows. It may be used by several goroutines.
 type EpochBatches struct {
 	rows, size int
 	seed       uint64
@@ -65,8 +65,8 @@ func (b *EpochBatches) At(step int) Batch {
 	return newBatch(b.order[k*b.size:min((k+1)*b.size, b.rows)], b.size)
 }
 
-// SampledBatches draws each batch anew: without replacement within the batch, independently of all other batches. No batch is padded. It may
-// be used by several goroutines.
+// SampledBatches draws each batch anew: without replacement within the batch, independently of all other batches. No
+// batch is padded. It may be used by several goroutines.
 type SampledBatches struct {
 	rows, size int
 	seed       uint64
@@ -85,7 +85,8 @@ func NewSampledBatches(rows, size int, seed uint64) (*SampledBatches, error) {
 	return b, nil
 }
 
-// PerEpoch is the number of rows divided by the batch size, rounded up: how many batches draw as many rows as there are.
+// PerEpoch is the number of rows divided by the batch size, rounded up: how many batches draw as many rows as there
+// are.
 func (b *SampledBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
 
 // At draws the batch of the step: the first M places of a Fisher-Yates shuffle that depends on (seed, step) only.
@@ -96,7 +97,8 @@ func (b *SampledBatches) At(step int) Batch {
 	return drawn(newRand("sample", b.seed, uint64(step)), b.order, b.size)
 }
 
-// drawn takes size entries of order, the identity, without replacement, in O(size): swap, copy, and swap back in reverse.
+// drawn takes size entries of order, the identity, without replacement, in O(size): swap, copy, and swap back in
+// reverse.
 func drawn(rng *rand.Rand, order []int32, size int) Batch {
 	swaps := make([]int, size)
 	for i := range size {
@@ -132,7 +134,8 @@ func checkBatch(rows, size int) error {
 	case size < 1:
 		return fmt.Errorf("dataset: the batch size is %d: it must be at least 1", size)
 	case size > rows:
-		return fmt.Errorf("dataset: the batch size is %d but there are %d rows: take a batch size of at most %d", size, rows, rows)
+		return fmt.Errorf("dataset: the batch size is %d but there are %d rows: take a batch size of at most %d",
+			size, rows, rows)
 	case rows > math.MaxInt32:
 		return fmt.Errorf("dataset: %d rows are more than the %d that a row number in a batch can hold", rows, math.MaxInt32)
 	}

@@ -42,7 +42,8 @@ func wantPadding(t *testing.T, b Batch, size int) []int32 {
 }
 
 func TestEpochVisitsEachRowOnce(t *testing.T) {
-	for _, tt := range []struct{ rows, size, perEpoch, last int }{{185, 20, 10, 5}, {100, 20, 5, 20}, {7, 7, 1, 7}, {5, 1, 5, 1}, {8, 7, 2, 1}} {
+	for _, tt := range []struct{ rows, size, perEpoch, last int }{{185, 20, 10, 5}, {100, 20, 5, 20}, {7, 7, 1, 7},
+		{5, 1, 5, 1}, {8, 7, 2, 1}} {
 		b := epochs(t, tt.rows, tt.size, 3)
 		if b.PerEpoch() != tt.perEpoch {
 			t.Fatalf("%+v: got %d batches an epoch", tt, b.PerEpoch())
@@ -125,7 +126,8 @@ func TestBatchOfAStepIsTheSame(t *testing.T) {
 	}
 }
 
-// TestEpochOrdersUniform: all 24 orders of 4 rows are equally frequent over epochs (wantUniform states the false-alarm rate).
+// TestEpochOrdersUniform: all 24 orders of 4 rows are equally frequent over epochs (wantUniform states the false-alarm
+// rate).
 func TestEpochOrdersUniform(t *testing.T) {
 	b := epochs(t, 4, 4, 0)
 	counts := map[[4]int32]int{}
@@ -142,8 +144,9 @@ func TestEpochOrdersUniform(t *testing.T) {
 	wantUniform(t, list)
 }
 
-// TestSamplingUniform: each row is in a batch with probability M/N. The counts of T batches have variance T p (1-p) and covariance
-// -T p (1-p) / (N-1), so their scaled squares are chi-square with N-1 degrees of freedom. False-alarm rate 1e-6.
+// TestSamplingUniform: each row is in a batch with probability M/N. The counts of T batches have variance T p (1-p) and
+// covariance -T p (1-p) / (N-1), so their scaled squares are chi-square with N-1 degrees of freedom. False-alarm rate
+// 1e-6.
 func TestSamplingUniform(t *testing.T) {
 	const rows, size, steps = 50, 10, 20000
 	b := sampled(t, rows, size, 5)
@@ -175,7 +178,8 @@ func TestBatchErrors(t *testing.T) {
 	for _, tt := range []struct {
 		rows, size int
 		want       []string
-	}{{10, 11, []string{"11", "10 rows"}}, {10, 0, []string{"batch size is 0", "at least 1"}}, {10, -3, []string{"-3"}}, {0, 1, []string{"0 rows"}}, {1 << 31, 5, []string{"2147483648 rows"}}} {
+	}{{10, 11, []string{"11", "10 rows"}}, {10, 0, []string{"batch size is 0", "at least 1"}}, {10, -3, []string{"-3"}},
+		{0, 1, []string{"0 rows"}}, {1 << 31, 5, []string{"2147483648 rows"}}} {
 		_, err := NewEpochBatches(tt.rows, tt.size, 0)
 		wantError(t, err, tt.want...)
 		_, err = NewSampledBatches(tt.rows, tt.size, 0)

@@ -19,17 +19,17 @@ const (
 	MissingError Missing = iota
 	// MissingDropRow leaves out every row that has a missing value in a column that is used.
 	MissingDropRow
-	// MissingMean fills a missing feature with the mean of its column; a missing category gets the mean of its one-hot columns, the
-	// categories' frequencies. The mean is over the whole file, so rows that later land in the test part enter it. A missing target is
-	// still an error.
+	// MissingMean fills a missing feature with the mean of its column; a missing category gets the mean of its one-hot
+	// columns, the categories' frequencies. The mean is over the whole file, so rows that later land in the test part
+	// enter it. A missing target is still an error.
 	MissingMean
 )
 
-// CSVOptions say how to read a table. The zero value reads a comma-separated file with a header line, numbers throughout, the last column
-// being the target of a regression.
+// CSVOptions say how to read a table. The zero value reads a comma-separated file with a header line, numbers
+// throughout, the last column being the target of a regression.
 //
-// A column is given by its name in the header or, where no column has that name, by its index as text: "0" is the first, "-1" the last.
-// Without a header the columns are called "x0", "x1", ...
+// A column is given by its name in the header or, where no column has that name, by its index as text: "0" is the
+// first, "-1" the last. Without a header the columns are called "x0", "x1", ...
 type CSVOptions struct {
 	// Name of the data set. Default: "csv", or the file's name without its ending.
 	Name string
@@ -41,22 +41,23 @@ type CSVOptions struct {
 	Target string
 	// Task. Default: Regression. For the others the target is a label, any text.
 	Task Task
-	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them is an error. Default: those
-	// found, sorted (as numbers where all of them are).
+	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them is
+	// an error. Default: those found, sorted (as numbers where all of them are).
 	Classes []string
-	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes are.
+	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes
+	// are.
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string
-	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA", "?", "nan". Empty but not
-	// nil: none, so that such a text is a category of its own.
+	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA",
+	// "?", "nan". Empty but not nil: none, so that such a text is a category of its own.
 	MissingTokens []string
 	// Missing says what to do with them. Default: MissingError.
 	Missing Missing
 }
 
-// maxCategories bounds how many columns a categorical column may become, and how many classes there may be: an identifier listed by mistake
-// would otherwise ask for as many columns as rows.
+// maxCategories bounds how many columns a categorical column may become, and how many classes there may be: an
+// identifier listed by mistake would otherwise ask for as many columns as rows.
 const maxCategories = 1000
 
 // OpenCSV reads a table from a file; one whose name ends in .gz is decompressed. See [ReadCSV].
@@ -86,8 +87,9 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180; nothing may stand between the closing quote and the delimiter), spaces around other fields and empty lines are fine. What
-// it cannot read it names by row (of data, counted from 0), line (of the file, counted from 1) and column. Every number must be finite.
+// ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180; nothing may stand between
+// the closing quote and the delimiter), spaces around other fields and empty lines are fine. What it cannot read it
+// names by row (of data, counted from 0), line (of the file, counted from 1) and column. Every number must be finite.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if opts.Name == "" {
 		opts.Name = "csv"
@@ -156,7 +158,8 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	switch o.Task {
 	case Regression:
 		if len(o.Classes) > 0 {
-			return o, errors.New("there are Classes but the task is regression: set Task to BinaryClassification or Classification")
+			return o, errors.New("there are Classes but the task is regression: set Task to BinaryClassification or " +
+				"Classification")
 		}
 	case BinaryClassification, Classification:
 	default:

@@ -17,7 +17,8 @@ func (t *table) dataset() (*Dataset, error) {
 		return nil, errors.New("the file has a header but no rows of data")
 	}
 	if t.kept == 0 {
-		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; take MissingMean, or Ignore the column that is mostly missing", t.row)
+		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; take MissingMean, or Ignore the "+
+			"column that is mostly missing", t.row)
 	}
 	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, Target: t.target.name}
 	width := 0
@@ -66,7 +67,8 @@ func (t *table) settle(c *column) error {
 	return nil
 }
 
-// sortLevels orders the levels that rows kept have (as numbers where all are), drops the others, and rewrites the values to match.
+// sortLevels orders the levels that rows kept have (as numbers where all are), drops the others, and rewrites the
+// values to match.
 func (c *column) sortLevels() {
 	used := make([]bool, len(c.levels))
 	for _, v := range c.values {
@@ -131,7 +133,8 @@ func (c *column) encode(x *mat.Dense, at int) int {
 	return width
 }
 
-// mean is the mean, over the values that are there, of each column that the column becomes: for categories their frequencies.
+// mean is the mean, over the values that are there, of each column that the column becomes: for categories their
+// frequencies.
 func (c *column) mean(width int) []float64 {
 	mean := make([]float64, width)
 	count := 0.0
@@ -160,10 +163,12 @@ func (d *Dataset) validateLabels() error {
 		return nil
 	}
 	if len(d.Classes) == 1 {
-		return fmt.Errorf("the target %q has a single value, %q, in all %d rows: there is nothing to classify", d.Target, d.Classes[0], d.Rows())
+		return fmt.Errorf("the target %q has a single value, %q, in all %d rows: there is nothing to classify",
+			d.Target, d.Classes[0], d.Rows())
 	}
 	if d.Task == BinaryClassification && len(d.Classes) > 2 {
-		return fmt.Errorf("the target %q has %d classes (%.200q): set Task to Classification", d.Target, len(d.Classes), fmt.Sprint(d.Classes))
+		return fmt.Errorf("the target %q has %d classes (%.200q): set Task to Classification", d.Target, len(d.Classes),
+			fmt.Sprint(d.Classes))
 	}
 	return nil
 }

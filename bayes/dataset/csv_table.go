@@ -68,7 +68,8 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(t.columns, func(c *column) bool { return c != t.target && c.role != ignored }) {
-		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %q and the rest is ignored; is the delimiter %q right?", names, t.target.name, opts.Delimiter)
+		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %q and the rest is ignored; is the "+
+			"delimiter %q right?", names, t.target.name, opts.Delimiter)
 	}
 	return t, nil
 }
@@ -89,7 +90,8 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 			return nil, fmt.Errorf("column %d of the header has no name: name it (or set NoHeader if the first line is data)", i)
 		}
 		if j, twice := at[name]; twice {
-			return nil, fmt.Errorf("the columns %d and %d of the header are both called %q: rename one (or set NoHeader if the first line is data)", j, i, name)
+			return nil, fmt.Errorf("the columns %d and %d of the header are both called %q: rename one (or set NoHeader if "+
+				"the first line is data)", j, i, name)
 		}
 		at[name] = i
 		if _, err := strconv.ParseFloat(name, 64); err == nil {
@@ -97,7 +99,8 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 		}
 	}
 	if numbers == len(names) {
-		return nil, fmt.Errorf("the header is all numbers (%.80q): set NoHeader if the first line is data", strings.Join(names, string(opts.Delimiter)))
+		return nil, fmt.Errorf("the header is all numbers (%.80q): set NoHeader if the first line is data",
+			strings.Join(names, string(opts.Delimiter)))
 	}
 	return names, nil
 }
@@ -145,7 +148,8 @@ func (t *table) add(record []string, line int) error {
 	row := t.row
 	t.row++
 	if len(record) != len(t.columns) {
-		return fmt.Errorf("row %d (line %d) has %d fields, but %d are needed, one for each column", row, line, len(record), len(t.columns))
+		return fmt.Errorf("row %d (line %d) has %d fields, but %d are needed, one for each column", row, line, len(record),
+			len(t.columns))
 	}
 	drop := false
 	for i, c := range t.columns {
@@ -173,7 +177,8 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	if t.missing[strings.ToLower(text)] {
 		switch {
 		case t.opts.Missing == MissingError:
-			return 0, fmt.Errorf("the value is missing (%q); set Missing to MissingDropRow or MissingMean, or mend the file", text)
+			return 0, fmt.Errorf("the value is missing (%q); set Missing to MissingDropRow or MissingMean, or mend the file",
+				text)
 		case t.opts.Missing == MissingMean && c == t.target:
 			return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
 		}
@@ -190,9 +195,11 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
 	case c == t.target:
-		return 0, fmt.Errorf("cannot read %.40q as a number; if the target is a label, set Task to BinaryClassification or Classification", text)
+		return 0, fmt.Errorf("cannot read %.40q as a number; if the target is a label, set Task to BinaryClassification or "+
+			"Classification", text)
 	}
-	return 0, fmt.Errorf("cannot read %.40q as a number; list the column in Categorical or Ignore, or the text in MissingTokens", text)
+	return 0, fmt.Errorf("cannot read %.40q as a number; list the column in Categorical or Ignore, or the text in "+
+		"MissingTokens", text)
 }
 
 func (t *table) level(c *column, text string) (float64, error) {
@@ -204,9 +211,11 @@ func (t *table) level(c *column, text string) (float64, error) {
 	}
 	if len(c.levels) == maxCategories {
 		if c == t.target {
-			return 0, fmt.Errorf("%.40q would be class %d, and at most %d are taken; set Task to Regression if the target is a number", text, maxCategories+1, maxCategories)
+			return 0, fmt.Errorf("%.40q would be class %d, and at most %d are taken; set Task to Regression if the target is "+
+				"a number", text, maxCategories+1, maxCategories)
 		}
-		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in Ignore if it is an identifier", text, maxCategories+1, maxCategories)
+		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in Ignore if it is an "+
+			"identifier", text, maxCategories+1, maxCategories)
 	}
 	text = strings.Clone(text) // or the level would keep its whole record alive
 	c.index[text] = len(c.levels)

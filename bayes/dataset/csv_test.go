@@ -28,7 +28,8 @@ func TestReadCSV(t *testing.T) {
 	}{
 		{"plain", "a,b,y\n1,2,3\n4,5,6\n", CSVOptions{}, ab, num, y, nil},
 		{"no end of line, CRLF, byte order mark", "\uFEFFa,b,y\r\n1,2,3\r\n4,5,6", CSVOptions{}, ab, num, y, nil},
-		{"quotes, spaces, empty lines, exponents", "\"a\", b ,y\n\n 1, \"2\",3e0\n4,+5,0.6e1\n\n", CSVOptions{}, ab, num, y, nil},
+		{"quotes, spaces, empty lines, exponents", "\"a\", b ,y\n\n 1, \"2\",3e0\n4,+5,0.6e1\n\n",
+			CSVOptions{}, ab, num, y, nil},
 		{"semicolons", "a;b;y\n1;2;3\n4;5;6\n", CSVOptions{Delimiter: ';'}, ab, num, y, nil},
 		{"tabs", "a\tb\ty\n1\t2\t3\n4\t5\t6\n", CSVOptions{Delimiter: '\t'}, ab, num, y, nil},
 		{"no header", "1,2,3\n4,5,6\n", CSVOptions{NoHeader: true}, []string{"x0", "x1"}, num, y, nil},
@@ -38,26 +39,32 @@ func TestReadCSV(t *testing.T) {
 		{"a name before an index", "a,b,0\n1,2,3\n4,5,6\n", CSVOptions{Target: "0"}, ab, num, y, nil},
 		{"ignored column", "id,a,b,y\nu,1,2,3\n,4,5,6\n", CSVOptions{Ignore: []string{"id"}}, ab, num, y, nil},
 		{
-			"labels, sorted", "a,b,y\n1,2,yes\n4,5,no\n", CSVOptions{Task: BinaryClassification}, ab, num, []float64{1, 0}, []string{"no", "yes"},
+			"labels, sorted", "a,b,y\n1,2,yes\n4,5,no\n", CSVOptions{Task: BinaryClassification}, ab, num, []float64{1, 0},
+			[]string{"no", "yes"},
 		},
 		{
-			"labels, as numbers", "a,y\n1,10\n4,9\n2,2\n", CSVOptions{Task: Classification}, []string{"a"}, mat.NewDense(3, 1, []float64{1, 4, 2}),
+			"labels, as numbers", "a,y\n1,10\n4,9\n2,2\n", CSVOptions{Task: Classification}, []string{"a"},
+			mat.NewDense(3, 1, []float64{1, 4, 2}),
 			[]float64{2, 1, 0}, []string{"2", "9", "10"},
 		},
 		{
-			"labels, in a given order", "a,b,y\n1,2,yes\n4,5,no\n", CSVOptions{Task: Classification, Classes: []string{"yes", "maybe", "no"}}, ab, num,
+			"labels, in a given order", "a,b,y\n1,2,yes\n4,5,no\n", CSVOptions{Task: Classification,
+				Classes: []string{"yes", "maybe", "no"}}, ab, num,
 			[]float64{0, 2}, []string{"yes", "maybe", "no"},
 		},
 		{
-			"categories", "colour,b,y\nred,2,3\nblue,5,6\nred,7,8\n", CSVOptions{Categorical: []string{"colour"}}, []string{"colour=blue", "colour=red", "b"},
+			"categories", "colour,b,y\nred,2,3\nblue,5,6\nred,7,8\n", CSVOptions{Categorical: []string{"colour"}},
+			[]string{"colour=blue", "colour=red", "b"},
 			mat.NewDense(3, 3, []float64{0, 1, 2, 1, 0, 5, 0, 1, 7}), []float64{3, 6, 8}, nil,
 		},
 		{
-			"drop", "a,c,y\n1,u,3\nNA,u,3\n1,?,3\n2,v,\n4,w,6\n", CSVOptions{Missing: MissingDropRow, Categorical: []string{"c"}}, []string{"a", "c=u", "c=w"},
+			"drop", "a,c,y\n1,u,3\nNA,u,3\n1,?,3\n2,v,\n4,w,6\n", CSVOptions{Missing: MissingDropRow,
+				Categorical: []string{"c"}}, []string{"a", "c=u", "c=w"},
 			mat.NewDense(2, 3, []float64{1, 1, 0, 4, 0, 1}), y, nil, // v is only in a row that is dropped
 		},
 		{
-			"mean", "a,c,y\n1,u,3\nnan,u,3\n1,,3\n4,w,6\n", CSVOptions{Missing: MissingMean, Categorical: []string{"c"}}, []string{"a", "c=u", "c=w"},
+			"mean", "a,c,y\n1,u,3\nnan,u,3\n1,,3\n4,w,6\n", CSVOptions{Missing: MissingMean, Categorical: []string{"c"}},
+			[]string{"a", "c=u", "c=w"},
 			mat.NewDense(4, 3, []float64{1, 1, 0, 2, 1, 0, 1, 2. / 3, 1. / 3, 4, 0, 1}), []float64{3, 3, 3, 6}, nil,
 		},
 		{
@@ -69,7 +76,8 @@ func TestReadCSV(t *testing.T) {
 			mat.NewDense(2, 2, []float64{1, 2, 1, 5}), y, nil,
 		},
 		{
-			"no tokens: a category of its own", "c,b,y\n?,2,3\nu,5,6\n", CSVOptions{MissingTokens: []string{}, Categorical: []string{"0"}}, []string{"c=?", "c=u", "b"},
+			"no tokens: a category of its own", "c,b,y\n?,2,3\nu,5,6\n",
+			CSVOptions{MissingTokens: []string{}, Categorical: []string{"0"}}, []string{"c=?", "c=u", "b"},
 			mat.NewDense(2, 3, []float64{1, 0, 2, 0, 1, 5}), y, nil,
 		},
 	}
@@ -111,10 +119,12 @@ func TestReadCSVErrors(t *testing.T) {
 		{"text as target", "a,b,y\n1,2,yes\n", CSVOptions{}, []string{"row 0 (line 2)", `"y"`, `"yes"`, "Task"}},
 		{"infinite", "a,b,y\n1,-Inf,3\n", CSVOptions{}, []string{"line 2", `"b"`, `"-Inf" is not a finite number`}},
 		{"too large", "a,b,y\n1,2,1e999\n", CSVOptions{}, []string{"line 2", `"y"`, `"1e999" is not a finite number`}},
-		{"NaN that is no token", "a,b,y\n1,NaN,3\n", CSVOptions{MissingTokens: []string{"?"}}, []string{`"b"`, `"NaN" is not a finite number`}},
+		{"NaN that is no token", "a,b,y\n1,NaN,3\n", CSVOptions{MissingTokens: []string{"?"}},
+			[]string{`"b"`, `"NaN" is not a finite number`}},
 		{"missing", "a,b,y\n1,,3\n", CSVOptions{}, []string{"row 0 (line 2)", `"b"`, "missing", "MissingDropRow"}},
 		{"missing label", "a,b,y\n1,2,?\n", CSVOptions{Task: Classification}, []string{"row 0 (line 2)", `"y"`, "missing"}},
-		{"missing target and mean", "a,b,y\n1,2,NA\n", CSVOptions{Missing: MissingMean}, []string{`"y"`, "target is missing"}},
+		{"missing target and mean", "a,b,y\n1,2,NA\n", CSVOptions{Missing: MissingMean},
+			[]string{`"y"`, "target is missing"}},
 		{"all dropped", "a,b,y\n1,,3\n,2,3\n", CSVOptions{Missing: MissingDropRow}, []string{"2 rows", "dropped"}},
 		{"no mean", "a,b,y\n1,,3\n1,,3\n", CSVOptions{Missing: MissingMean}, []string{`"b"`, "no value at all"}},
 		{"name twice", "a,a,y\n1,2,3\n", CSVOptions{}, []string{"columns 0 and 1", `"a"`}},
@@ -126,16 +136,22 @@ func TestReadCSVErrors(t *testing.T) {
 		{"unknown categorical", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"z"}}, []string{"Categorical", `"z"`}},
 		{"unknown ignored", "a,b,y\n1,2,3\n", CSVOptions{Ignore: []string{"z"}}, []string{"Ignore", `"z"`}},
 		{"target ignored", "a,b,y\n1,2,3\n", CSVOptions{Ignore: []string{"y"}}, []string{"Ignore", "target", `"y"`}},
-		{"both lists", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"a"}, Ignore: []string{"0"}}, []string{"Ignore", `"a"`, "already"}},
+		{"both lists", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"a"}, Ignore: []string{"0"}},
+			[]string{"Ignore", `"a"`, "already"}},
 		{"no feature", "a;b;y\n1;2;3\n", CSVOptions{}, []string{"no feature", "delimiter"}},
 		{"all ignored", "a,y\n1,2\n", CSVOptions{Ignore: []string{"a"}}, []string{"no feature"}},
 		{"one class", "a,y\n1,u\n2,u\n", CSVOptions{Task: Classification}, []string{`"y"`, "single value", `"u"`}},
-		{"three classes", "a,y\n1,u\n2,v\n3,w\n", CSVOptions{Task: BinaryClassification}, []string{`"y"`, "3 classes", "Classification"}},
-		{"unlisted class", "a,y\n1,u\n2,v\n", CSVOptions{Task: Classification, Classes: []string{"u", "w"}}, []string{"line 3", `"v"`, `"u" "w"`}},
-		{"class listed twice", "a,y\n1,u\n", CSVOptions{Task: Classification, Classes: []string{"u", "u"}}, []string{`"u"`, "twice"}},
+		{"three classes", "a,y\n1,u\n2,v\n3,w\n", CSVOptions{Task: BinaryClassification},
+			[]string{`"y"`, "3 classes", "Classification"}},
+		{"unlisted class", "a,y\n1,u\n2,v\n", CSVOptions{Task: Classification, Classes: []string{"u", "w"}},
+			[]string{"line 3", `"v"`, `"u" "w"`}},
+		{"class listed twice", "a,y\n1,u\n", CSVOptions{Task: Classification, Classes: []string{"u", "u"}},
+			[]string{`"u"`, "twice"}},
 		{"classes of a regression", "a,y\n1,2\n", CSVOptions{Classes: []string{"u", "v"}}, []string{"Classes", "regression"}},
-		{"too many categories", "c,y\n" + many.String(), CSVOptions{Categorical: []string{"c"}}, []string{"line 1002", `"c"`, "category 1001", "Ignore"}},
-		{"too many classes", "c,y\n" + many.String(), CSVOptions{Target: "c", Task: Classification}, []string{"line 1002", "class 1001", "Regression"}},
+		{"too many categories", "c,y\n" + many.String(), CSVOptions{Categorical: []string{"c"}},
+			[]string{"line 1002", `"c"`, "category 1001", "Ignore"}},
+		{"too many classes", "c,y\n" + many.String(), CSVOptions{Target: "c", Task: Classification},
+			[]string{"line 1002", "class 1001", "Regression"}},
 		{"open quote", "a,b,y\n1,\"2,3\n", CSVOptions{}, []string{"line 2", "quote"}},
 		{"delimiter", "a,b,y\n1,2,3\n", CSVOptions{Delimiter: '"'}, []string{"delimiter"}},
 		{"delimiter no character", "a,b,y\n1,2,3\n", CSVOptions{Delimiter: 0xD800}, []string{"delimiter"}},
@@ -201,7 +217,8 @@ func TestOpenCSV(t *testing.T) {
 
 // FuzzReadCSV: no text panics, and what is read is valid.
 func FuzzReadCSV(f *testing.F) {
-	for _, text := range []string{"a,b,y\n1,2,3\n", "\uFEFFa;b\r\n\"1\";?\r\n", "1,2\n", "", "a\n", "\"", "c,y\nu,1\nv,2\n,3", "a,y\n1e308,x\n-1e308,z\nnan,x"} {
+	for _, text := range []string{"a,b,y\n1,2,3\n", "\uFEFFa;b\r\n\"1\";?\r\n", "1,2\n", "", "a\n", "\"",
+		"c,y\nu,1\nv,2\n,3", "a,y\n1e308,x\n-1e308,z\nnan,x"} {
 		for options := range uint8(4) {
 			f.Add(text, options*21)
 		}

@@ -11,8 +11,9 @@ import (
 // small is a table of two rows and two classes.
 func small() *Dataset {
 	return &Dataset{
-		Name: "small", Task: BinaryClassification, Features: []string{"a", "b", "c"}, Target: "ill", Classes: []string{"no", "yes"},
-		X: mat.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6}), Y: []float64{0, 1},
+		Name: "small", Task: BinaryClassification, Features: []string{"a", "b", "c"}, Target: "ill",
+		Classes: []string{"no", "yes"},
+		X:       mat.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6}), Y: []float64{0, 1},
 	}
 }
 
@@ -41,7 +42,8 @@ func TestValidate(t *testing.T) {
 		{"feature NaN", func(d *Dataset) { d.X.Set(1, 2, math.NaN()) }, []string{"small", "row 1", `"c"`, "NaN"}},
 		{"feature Inf", func(d *Dataset) { d.X.Set(0, 1, math.Inf(-1)) }, []string{"row 0", `"b"`, "-Inf"}},
 		{"target NaN", func(d *Dataset) { d.Y[1] = math.NaN() }, []string{"row 1", `"ill"`, "NaN"}},
-		{"target Inf", func(d *Dataset) { d.Task, d.Classes, d.Y[0] = Regression, nil, math.Inf(1) }, []string{"row 0", `"ill"`, "+Inf"}},
+		{"target Inf", func(d *Dataset) { d.Task, d.Classes, d.Y[0] = Regression, nil, math.Inf(1) },
+			[]string{"row 0", `"ill"`, "+Inf"}},
 		{"targets too few", func(d *Dataset) { d.Y = d.Y[:1] }, []string{"[2, 3]", "[1]"}},
 		{"names too few", func(d *Dataset) { d.Features = d.Features[:2] }, []string{"[2, 3]", "2 feature names"}},
 		{"no X", func(d *Dataset) { d.X = nil }, []string{"X are nil"}},
@@ -50,8 +52,10 @@ func TestValidate(t *testing.T) {
 		{"class below 0", func(d *Dataset) { d.Y[0] = -1 }, []string{"row 0", "-1"}},
 		{"class not whole", func(d *Dataset) { d.Y[0] = .5 }, []string{"row 0", "0.5"}},
 		{"classes for a regression", func(d *Dataset) { d.Task = Regression }, []string{"regression", "2 classes"}},
-		{"three classes for binary", func(d *Dataset) { d.Classes = []string{"a", "b", "c"} }, []string{"needs 2 classes", "got 3"}},
-		{"one class", func(d *Dataset) { d.Task, d.Classes = Classification, []string{"a"} }, []string{"at least 2 classes", "got 1"}},
+		{"three classes for binary", func(d *Dataset) { d.Classes = []string{"a", "b", "c"} },
+			[]string{"needs 2 classes", "got 3"}},
+		{"one class", func(d *Dataset) { d.Task, d.Classes = Classification, []string{"a"} },
+			[]string{"at least 2 classes", "got 1"}},
 		{"unknown task", func(d *Dataset) { d.Task = 7 }, []string{"Task(7)"}},
 	}
 	for _, tt := range tests {
@@ -93,7 +97,8 @@ func TestOutputs(t *testing.T) {
 }
 
 func TestTaskString(t *testing.T) {
-	for task, want := range map[Task]string{Regression: "regression", BinaryClassification: "binary classification", Classification: "classification", 7: "Task(7)"} {
+	for task, want := range map[Task]string{Regression: "regression", BinaryClassification: "binary classification",
+		Classification: "classification", 7: "Task(7)"} {
 		if task.String() != want {
 			t.Errorf("got %q, want %q", task, want)
 		}
@@ -129,7 +134,8 @@ func TestSubset(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	// Python: sha256(pack('<3Q', 2, 3, 2) + pack('<6d', 1, 2, 3, 4, 5, 6) + pack('<2d', 0, 1) + pack('<Q', 2) + b'no' + pack('<Q', 3) + b'yes').
+	// Python: sha256(pack('<3Q', 2, 3, 2) + pack('<6d', 1, 2, 3, 4, 5, 6) + pack('<2d', 0, 1) + pack('<Q', 2) + b'no' +
+	// pack('<Q', 3) + b'yes').
 	const want = "f9977fb93f0d8fb57939a914f498a03621d47c47042fcf54cd1f37c24a54be7d"
 	if got := small().Hash(); got != want {
 		t.Errorf("got %s, want %s", got, want)

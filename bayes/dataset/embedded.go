@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The files are gzip of CSV: a header, features first, target last, rows in the order of their source. data/SOURCES.md tells where each is
-// from and has its checksum.
+// The files are gzip of CSV: a header, features first, target last, rows in the order of their source. data/SOURCES.md
+// tells where each is from and has its checksum.
 //
 //go:embed data
 var files embed.FS
@@ -40,7 +40,8 @@ func Names() []string {
 	return names
 }
 
-// Load gives the embedded data set of that name, a fresh copy on each call. An unknown name is an error that lists the known ones.
+// Load gives the embedded data set of that name, a fresh copy on each call. An unknown name is an error that lists the
+// known ones.
 func Load(name string) (*Dataset, error) {
 	e, err := find(name)
 	if err != nil {
@@ -55,7 +56,8 @@ func find(name string) (*entry, error) {
 			return &registry[i], nil
 		}
 	}
-	return nil, fmt.Errorf("dataset: there is no embedded data set %q; there are %s; OpenCSV reads your own", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("dataset: there is no embedded data set %q; there are %s; OpenCSV reads your own",
+		name, strings.Join(Names(), ", "))
 }
 
 // mustLoad is for the constructors: it can fail only where the binary is damaged.
@@ -123,8 +125,8 @@ func Energy() *Dataset { return mustLoad("energy") }
 // Kin8nm is DELVE's forward kinematics of an 8-link arm: 8192 x 8, the distance of the end from a target.
 func Kin8nm() *Dataset { return mustLoad("kin8nm") }
 
-// Naval is UCI's naval propulsion plants: 11934 x 14, the compressor's decay (the second-last column of the original; the last, the turbine's
-// decay, and the two constant columns t1 and p1 are left out).
+// Naval is UCI's naval propulsion plants: 11934 x 14, the compressor's decay (the second-last column of the original;
+// the last, the turbine's decay, and the two constant columns t1 and p1 are left out).
 func Naval() *Dataset { return mustLoad("naval") }
 
 // Power is UCI's combined cycle power plant: 9568 x 4, the net hourly output in MW.
@@ -133,7 +135,8 @@ func Power() *Dataset { return mustLoad("power") }
 // Protein is UCI's physicochemical properties of protein tertiary structure: 45730 x 9, the RMSD in ångström.
 func Protein() *Dataset { return mustLoad("protein") }
 
-// WineRed is UCI's red wine quality: 1599 x 11, the score of 0 to 10 as a regression. 240 of its rows are duplicates, as in the original.
+// WineRed is UCI's red wine quality: 1599 x 11, the score of 0 to 10 as a regression. 240 of its rows are duplicates,
+// as in the original.
 func WineRed() *Dataset { return mustLoad("wine_red") }
 
 // Yacht is UCI's yacht hydrodynamics: 308 x 6, the residuary resistance per unit weight of displacement.
@@ -160,6 +163,7 @@ func Satellite() *Dataset { return mustLoad("satellite") }
 // Wine is UCI's wine: 178 x 13, three cultivars.
 func Wine() *Dataset { return mustLoad("wine") }
 
-// Adult is UCI's adult (census income): 48842 rows, 6 numbers and 8 categorical columns made one-hot to 108 features, a missing value
-// ("?") being a category of its own; class 1, above 50 000 USD a year, in 11687. It has an [Official] split, 32561 / 16281.
+// Adult is UCI's adult (census income): 48842 rows, 6 numbers and 8 categorical columns made one-hot to 108 features, a
+// missing value ("?") being a category of its own; class 1, above 50 000 USD a year, in 11687. It has an [Official]
+// split, 32561 / 16281.
 func Adult() *Dataset { return mustLoad("adult") }

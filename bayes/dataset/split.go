@@ -16,8 +16,9 @@ type Parts struct {
 // ErrMissingClass says that no row of the training part has one of the classes: nothing about it can be learnt.
 var ErrMissingClass = errors.New("a class is absent from the training part")
 
-// Validate reports what makes the parts useless for training: no training part, a part that [Dataset.Validate] rejects, parts with other features or
-// other outputs than the training part, a class without a row in it (ErrMissingClass). Only the training and the validation part are looked at.
+// Validate reports what makes the parts useless for training: no training part, a part that [Dataset.Validate] rejects,
+// parts with other features or other outputs than the training part, a class without a row in it (ErrMissingClass).
+// Only the training and the validation part are looked at.
 func (p Parts) Validate() error {
 	if p.Train == nil {
 		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")
@@ -50,10 +51,12 @@ func (d *Dataset) checkClasses() error {
 	}
 	for c, n := range counts {
 		if n == 0 && present == 1 {
-			return fmt.Errorf("%w: all %d rows of %q are of one class, and %q has none: there is nothing to tell apart; take other rows", ErrMissingClass, d.Rows(), d.Name, d.Classes[c])
+			return fmt.Errorf("%w: all %d rows of %q are of one class, and %q has none: there is nothing to tell apart; take "+
+				"other rows", ErrMissingClass, d.Rows(), d.Name, d.Classes[c])
 		}
 		if n == 0 {
-			return fmt.Errorf("%w: %q, of the %d of %q, has none of the %d rows: split with another seed or a larger training part, or leave the class out",
+			return fmt.Errorf("%w: %q, of the %d of %q, has none of the %d rows: split with another seed or a larger training "+
+				"part, or leave the class out",
 				ErrMissingClass, d.Classes[c], len(counts), d.Name, d.Rows())
 		}
 	}
@@ -63,9 +66,9 @@ func (d *Dataset) checkClasses() error {
 // Fractions say how much of the rows each part gets. Each is at least 0; they sum to 1 (within 1e-9).
 type Fractions struct{ Train, Validation, Test float64 }
 
-// Split shuffles the rows by the seed and cuts them by the fractions. The cuts are at round(N Train) and round(N (Train + Validation)), so
-// no part is off its share by more than one row. The same seed gives the same split on every machine. It is an error if a part
-// whose fraction is above 0 would come out empty.
+// Split shuffles the rows by the seed and cuts them by the fractions. The cuts are at round(N Train) and round(N (Train
+// + Validation)), so no part is off its share by more than one row. The same seed gives the same split on every
+// machine. It is an error if a part whose fraction is above 0 would come out empty.
 func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 	if err := f.validate(); err != nil {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -80,7 +83,8 @@ func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 	pieces := [3][]int{order[:first], order[first:second], order[second:]}
 	for i, p := range f.list() {
 		if len(pieces[i]) == 0 && p.value > 0 {
-			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows; take a larger fraction or 0", d.Name, p.name, p.value, n)
+			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows; take a larger "+
+				"fraction or 0", d.Name, p.name, p.value, n)
 		}
 	}
 	return d.parts(pieces)

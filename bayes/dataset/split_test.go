@@ -11,7 +11,8 @@ import (
 
 // numbered is a regression set whose target and only feature are the row's number.
 func numbered(n int) *Dataset {
-	d := &Dataset{Name: "numbered", Features: []string{"row"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+	d := &Dataset{Name: "numbered", Features: []string{"row"}, Target: "y", X: mat.NewDense(n, 1, nil),
+		Y: make([]float64, n)}
 	for i := range n {
 		d.X.Set(i, 0, float64(i))
 		d.Y[i] = float64(i)
@@ -76,7 +77,8 @@ func TestSplit(t *testing.T) {
 		if err != nil || !slices.Equal(rowsOf(t, again.Train), train) {
 			t.Errorf("%d rows by %v: the same seed gives another split (error %v)", tt.n, tt.f, err)
 		}
-		if other, err := numbered(tt.n).Split(tt.f, 8); tt.n > 100 && (err != nil || slices.Equal(rowsOf(t, other.Train), train)) {
+		if other, err := numbered(tt.n).Split(tt.f, 8); tt.n > 100 &&
+			(err != nil || slices.Equal(rowsOf(t, other.Train), train)) {
 			t.Errorf("%d rows by %v: another seed gives the same split (error %v)", tt.n, tt.f, err)
 		}
 	}
@@ -105,8 +107,8 @@ func TestSplitErrors(t *testing.T) {
 	wantError(t, err, "[10, 1]", "[9]")
 }
 
-// TestSplitUniform: over seeds 0, 1, 2, ... each row is equally often the test part's. The seeds are fixed; of all ways to
-// choose them one in a million would fail a right program.
+// TestSplitUniform: over seeds 0, 1, 2, ... each row is equally often the test part's. The seeds are fixed; of all ways
+// to choose them one in a million would fail a right program.
 func TestSplitUniform(t *testing.T) {
 	const n, draws = 20, 20000
 	counts := make([]int, n)
@@ -139,9 +141,12 @@ func wantUniform(t *testing.T, counts []int) {
 
 func TestPublishedSplits(t *testing.T) {
 	sizes := map[string][3]int{ // train, validation, test, as the sources give them
-		"boston Gal": {455, 0, 51}, "concrete Gal": {927, 0, 103}, "energy Gal": {691, 0, 77}, "kin8nm Gal": {7373, 0, 819}, "naval Gal": {10741, 0, 1193},
-		"power Gal": {8611, 0, 957}, "protein Gal": {41157, 0, 4573}, "wine_red Gal": {1439, 0, 160}, "yacht Gal": {277, 0, 31},
-		"glass PMCnet": {128, 43, 43}, "ionosphere PMCnet": {210, 70, 71}, "naval PMCnet": {7160, 2387, 2387}, "protein PMCnet": {27438, 9146, 9146},
+		"boston Gal": {455, 0, 51}, "concrete Gal": {927, 0, 103}, "energy Gal": {691, 0, 77}, "kin8nm Gal": {7373, 0, 819},
+		"naval Gal": {10741, 0, 1193},
+		"power Gal": {8611, 0, 957}, "protein Gal": {41157, 0, 4573}, "wine_red Gal": {1439, 0, 160},
+		"yacht Gal":    {277, 0, 31},
+		"glass PMCnet": {128, 43, 43}, "ionosphere PMCnet": {210, 70, 71}, "naval PMCnet": {7160, 2387, 2387},
+		"protein PMCnet": {27438, 9146, 9146},
 		"adult Official": {32561, 0, 16281}, "satellite Official": {4435, 0, 2000},
 	}
 	for _, e := range registry {
@@ -183,7 +188,8 @@ func TestPublishedSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The source's first split begins with the rows 73 and 304: their order is kept.
-	if parts.Train.Y[0] != d.Y[73] || parts.Train.Y[1] != d.Y[304] || !slices.Equal(parts.Train.X.RawRowView(1), d.X.RawRowView(304)) {
+	if parts.Train.Y[0] != d.Y[73] || parts.Train.Y[1] != d.Y[304] ||
+		!slices.Equal(parts.Train.X.RawRowView(1), d.X.RawRowView(304)) {
 		t.Error("the training part does not begin with the rows 73 and 304")
 	}
 	if parts.Validation != nil || parts.Train.Rows() != 277 || parts.Test.Rows() != 31 {

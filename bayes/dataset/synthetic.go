@@ -13,8 +13,8 @@ const synthetic = "synthetic, made by this package"
 //
 //	phi ~ N(0, diag(2, 1)),  y | phi ~ N(phi_1/psi + (phi_0^2 + psi^2)/2, 1)
 //
-// at phi = 0, so y ~ N(psi^2/2, 1); the paper takes n = 100 at psi = 1. There is no feature: X is one column of ones, [n, 1], so that the set can
-// be split and batched like any other. n must be at least 1, psi finite and not 0.
+// at phi = 0, so y ~ N(psi^2/2, 1); the paper takes n = 100 at psi = 1. There is no feature: X is one column of ones,
+// [n, 1], so that the set can be split and batched like any other. n must be at least 1, psi finite and not 0.
 func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("dataset crescent: n is %d: it must be at least 1", n)
@@ -23,7 +23,8 @@ func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
 		return nil, fmt.Errorf("dataset crescent: psi is %v: it must be finite and not 0", psi)
 	}
 	rng := newRand("crescent", seed, 0)
-	d := &Dataset{Name: "crescent", Title: "Crescent", Source: synthetic, Features: []string{"one"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+	d := &Dataset{Name: "crescent", Title: "Crescent", Source: synthetic, Features: []string{"one"}, Target: "y",
+		X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
 	for i := range n {
 		d.X.Set(i, 0, 1)
 		d.Y[i] = psi*psi/2 + rng.NormFloat64()
@@ -31,18 +32,20 @@ func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
 	return d, nil
 }
 
-// SinTanh draws n rows of the 1-d regression of the OHSMC paper: x ~ U(-6, 6), y = x sin(x tanh x) + N(0, 1). The true function is
-// [SinTanhMean]. n must be at least 1.
+// SinTanh draws n rows of the 1-d regression of the OHSMC paper: x ~ U(-6, 6), y = x sin(x tanh x) + N(0, 1). The true
+// function is [SinTanhMean]. n must be at least 1.
 func SinTanh(n int, seed uint64) (*Dataset, error) {
-	return curve("sin_tanh", "x sin(x tanh x) plus noise", n, 1, seed, func(u float64) float64 { return -6 + 12*u }, SinTanhMean)
+	return curve("sin_tanh", "x sin(x tanh x) plus noise", n, 1, seed, func(u float64) float64 { return -6 + 12*u },
+		SinTanhMean)
 }
 
 // SinTanhMean is x sin(x tanh x), the mean of y in [SinTanh].
 func SinTanhMean(x float64) float64 { return x * math.Sin(x*math.Tanh(x)) }
 
-// TwoMoons draws n points on two half circles that reach into each other, as scikit-learn's make_moons does: class 0, n/2 points (rounded
-// down), at (cos t, sin t), class 1 at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0 to pi; then Gaussian noise with the given standard
-// deviation on both coordinates. The rows are shuffled. n must be at least 2, noise finite and at least 0.
+// TwoMoons draws n points on two half circles that reach into each other, as scikit-learn's make_moons does: class 0,
+// n/2 points (rounded down), at (cos t, sin t), class 1 at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0
+// to pi; then Gaussian noise with the given standard deviation on both coordinates. The rows are shuffled. n must be at
+// least 2, noise finite and at least 0.
 func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("dataset two_moons: n is %d: it must be at least 2, one point a moon", n)
@@ -53,7 +56,8 @@ func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
 	rng := newRand("two_moons", seed, 0)
 	d := &Dataset{
 		Name: "two_moons", Title: "Two moons", Source: synthetic, Task: BinaryClassification,
-		Features: []string{"x0", "x1"}, Target: "moon", Classes: []string{"upper", "lower"}, X: mat.NewDense(n, 2, nil), Y: make([]float64, n),
+		Features: []string{"x0", "x1"}, Target: "moon", Classes: []string{"upper", "lower"}, X: mat.NewDense(n, 2, nil),
+		Y: make([]float64, n),
 	}
 	upper := n / 2
 	for i, row := range rng.Perm(n) {
@@ -77,12 +81,15 @@ func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
 // angle is point i of n evenly spaced from 0 to pi, both ends among them; a single point is at 0.
 func angle(i, n int) float64 { return math.Pi * float64(i) / float64(max(n-1, 1)) }
 
-// NoisyLine draws n rows of a linear regression: x ~ U(-1, 1), y = 0.3 + 0.5 x + N(0, noise^2). n must be at least 1, noise finite and at least 0.
+// NoisyLine draws n rows of a linear regression: x ~ U(-1, 1), y = 0.3 + 0.5 x + N(0, noise^2). n must be at least 1,
+// noise finite and at least 0.
 func NoisyLine(n int, noise float64, seed uint64) (*Dataset, error) {
-	return curve("line", "Line with noise", n, noise, seed, func(u float64) float64 { return 2*u - 1 }, func(x float64) float64 { return .3 + .5*x })
+	return curve("line", "Line with noise", n, noise, seed, func(u float64) float64 { return 2*u - 1 },
+		func(x float64) float64 { return .3 + .5*x })
 }
 
-// GappedWave draws n rows of a 1-d regression with a gap: x uniform on (-3, -1) and (1, 3), y = GappedWaveMean(x) + N(0, noise^2). n must be at least 1, noise finite and at least 0.
+// GappedWave draws n rows of a 1-d regression with a gap: x uniform on (-3, -1) and (1, 3), y = GappedWaveMean(x) +
+// N(0, noise^2). n must be at least 1, noise finite and at least 0.
 func GappedWave(n int, noise float64, seed uint64) (*Dataset, error) {
 	return curve("gapped_wave", "Wave with a gap", n, noise, seed, func(u float64) float64 {
 		if u < .5 {
@@ -104,7 +111,8 @@ func curve(name, title string, n int, noise float64, seed uint64, place, mean fu
 		return nil, fmt.Errorf("dataset %s: the noise is %v: it must be finite and at least 0", name, noise)
 	}
 	rng := newRand(name, seed, 0)
-	d := &Dataset{Name: name, Title: title, Source: synthetic, Features: []string{"x"}, Target: "y", X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+	d := &Dataset{Name: name, Title: title, Source: synthetic, Features: []string{"x"}, Target: "y",
+		X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
 	for i := range n {
 		x := place(rng.Float64())
 		d.X.Set(i, 0, x)

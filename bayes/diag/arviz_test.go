@@ -83,8 +83,8 @@ func load(t testing.TB) reference {
 	return r
 }
 
-// near says whether got is want to a relative 1e-6, or both are NaN, or the same infinity. ArviZ's R-hat of chains that are each constant is
-// rounding error over rounding error: anything from 1e6 on counts as infinite.
+// near says whether got is want to a relative 1e-6, or both are NaN, or the same infinity. ArviZ's R-hat of chains that
+// are each constant is rounding error over rounding error: anything from 1e6 on counts as infinite.
 func near(got float64, want number) bool {
 	w := float64(want)
 	if math.IsNaN(w) || math.IsNaN(got) {
@@ -101,7 +101,8 @@ func TestChainsAgreeWithArviZ(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			// The case is the middle one of three parameters, once recorded chain by chain and once draw by draw.
 			for _, drawsFirst := range []bool{false, true} {
-				sample := Sample{Values: make([]float64, 3*len(c.Values)), Chains: c.Chains, Draws: c.Draws, Parameters: 3, DrawsFirst: drawsFirst}
+				sample := Sample{Values: make([]float64, 3*len(c.Values)), Chains: c.Chains, Draws: c.Draws, Parameters: 3,
+					DrawsFirst: drawsFirst}
 				for i, v := range c.Values {
 					at := i
 					if drawsFirst {

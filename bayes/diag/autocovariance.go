@@ -6,7 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// directLags is how many lags are summed directly before a Fourier transform gives all at once. Chains that mix well need about ten lags, which is less work than a transform.
+// directLags is how many lags are summed directly before a Fourier transform gives all at once. Chains that mix well
+// need about ten lags, which is less work than a transform.
 const directLags = 64
 
 // autocovariance gives the autocovariance of several chains, averaged over them, at one lag after another.
@@ -22,7 +23,8 @@ type autocovariance struct {
 	power  []complex128
 }
 
-// load takes chains of n draws, and gives their mean variance W and the variance estimate var+ = (n-1)/n W + B/n, where B/n is the variance of the chains' means.
+// load takes chains of n draws, and gives their mean variance W and the variance estimate var+ = (n-1)/n W + B/n, where
+// B/n is the variance of the chains' means.
 func (a *autocovariance) load(x []float64, n int) (within, total float64) {
 	a.centred, a.n, a.done = append(a.centred[:0], x...), n, false
 	means := make([]float64, len(x)/n)
@@ -51,8 +53,9 @@ func (a *autocovariance) at(lag int) float64 {
 	return sum / float64(len(a.centred))
 }
 
-// transform fills all: the inverse transform of the power spectrum is the circular autocovariance, and padding with zeros to twice the
-// length keeps the ends apart. Power spectra are added up over chains, so one inverse transform is enough.
+// transform fills all: the inverse transform of the power spectrum is the circular autocovariance, and padding with
+// zeros to twice the length keeps the ends apart. Power spectra are added up over chains, so one inverse transform is
+// enough.
 func (a *autocovariance) transform() {
 	length := 1
 	for length < 2*a.n {

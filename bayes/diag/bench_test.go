@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSummary diagnoses 20 million draws, of 100 chains of 1000 draws of 200 parameters, at three rates of mixing: beyond 64 lags a Fourier transform is needed. The metric is seconds for all parameters.
+// BenchmarkSummary diagnoses 20 million draws, of 100 chains of 1000 draws of 200 parameters, at three rates of mixing:
+// beyond 64 lags a Fourier transform is needed. The metric is seconds for all parameters.
 func BenchmarkSummary(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -16,23 +16,24 @@ const minDraws = 4
 
 // Sample is what [New] takes: draws of several chains that target the same distribution, without the warm-up.
 type Sample struct {
-	// Values are the draws, [Chains, Draws, Parameters], row-major; [Draws, Chains, Parameters] if DrawsFirst, which is how chains that
-	// move in lock step are recorded.
+	// Values are the draws, [Chains, Draws, Parameters], row-major; [Draws, Chains, Parameters] if DrawsFirst, which is
+	// how chains that move in lock step are recorded.
 	Values                    []float64
 	Chains, Draws, Parameters int
 	DrawsFirst                bool
 	// Names of the parameters, [Parameters]; nil names them "parameter 0", "parameter 1", ...
 	Names []string
-	// Groups are the groups that parameters belong to, such as layers, [Parameters]: parameters of equal text are summarised together. nil puts all
-	// into one, "all".
+	// Groups are the groups that parameters belong to, such as layers, [Parameters]: parameters of equal text are
+	// summarised together. nil puts all into one, "all".
 	Groups []string
 }
 
 // Chains are draws that were checked. They do not change; several goroutines may use them.
 //
-// A parameter whose draws are all equal, or differ by less than 1e-15, has no autocorrelation: as in ArviZ its ESS is the number of draws (one fewer a chain if odd), its MCSE of the
-// mean 0, and its R-hat, its MCSE of the standard deviation and its k-hat are NaN. (The bulk ESS and R-hat look at ranks, and are NaN or the number of draws
-// only if all draws are equal.) Chains that are each constant at values of their own have R-hat +Inf.
+// A parameter whose draws are all equal, or differ by less than 1e-15, has no autocorrelation: as in ArviZ its ESS is
+// the number of draws (one fewer a chain if odd), its MCSE of the mean 0, and its R-hat, its MCSE of the standard
+// deviation and its k-hat are NaN. (The bulk ESS and R-hat look at ranks, and are NaN or the number of draws only if
+// all draws are equal.) Chains that are each constant at values of their own have R-hat +Inf.
 type Chains struct {
 	sample Sample
 	scores func() []float64 // normal scores of ranks 1, 2, ..., index 0 unused
@@ -40,23 +41,27 @@ type Chains struct {
 
 // New checks draws and takes them as they are: they are not copied and must not change afterwards.
 //
-// There must be at least 1 chain, 4 draws and 1 parameter, as many values as these say, and all must be finite: the error wraps ErrNonFinite
-// otherwise, and says how many are not, and which chain, draw and parameter has the first.
+// There must be at least 1 chain, 4 draws and 1 parameter, as many values as these say, and all must be finite: the
+// error wraps ErrNonFinite otherwise, and says how many are not, and which chain, draw and parameter has the first.
 func New(s Sample) (*Chains, error) {
 	if s.Chains < 1 || s.Parameters < 1 {
-		return nil, fmt.Errorf("diag: Chains is %d and Parameters %d: there must be at least 1 of each", s.Chains, s.Parameters)
+		return nil, fmt.Errorf("diag: Chains is %d and Parameters %d: there must be at least 1 of each",
+			s.Chains, s.Parameters)
 	}
 	if s.Draws < minDraws {
-		return nil, fmt.Errorf("diag: %d draws a chain: there must be at least %d, for each chain is cut into halves", s.Draws, minDraws)
+		return nil, fmt.Errorf("diag: %d draws a chain: there must be at least %d, for each chain is cut into halves",
+			s.Draws, minDraws)
 	}
 	if want := s.Chains * s.Draws * s.Parameters; len(s.Values) != want {
-		return nil, fmt.Errorf("diag: %d values, but Chains x Draws x Parameters = %d x %d x %d = %d", len(s.Values), s.Chains, s.Draws, s.Parameters, want)
+		return nil, fmt.Errorf("diag: %d values, but Chains x Draws x Parameters = %d x %d x %d = %d",
+			len(s.Values), s.Chains, s.Draws, s.Parameters, want)
 	}
 	if s.Names != nil && len(s.Names) != s.Parameters {
 		return nil, fmt.Errorf("diag: %d names for %d parameters", len(s.Names), s.Parameters)
 	}
 	if s.Groups != nil && len(s.Groups) != s.Parameters {
-		return nil, fmt.Errorf("diag: %d groups for %d parameters: there must be one for each, equal for those that belong together", len(s.Groups), s.Parameters)
+		return nil, fmt.Errorf("diag: %d groups for %d parameters: there must be one for each, equal for those that belong "+
+			"together", len(s.Groups), s.Parameters)
 	}
 	s.Names, s.Groups = slices.Clone(s.Names), slices.Clone(s.Groups)
 	c := &Chains{sample: s}
@@ -84,7 +89,8 @@ func (c *Chains) checkFinite() error {
 	if c.sample.DrawsFirst {
 		chain, draw = at%c.sample.Chains, at/c.sample.Chains
 	}
-	return fmt.Errorf("%w: %d of %d values, the first %v at chain %d, draw %d, %s (counted from 0): the chain diverged, or its step is too large",
+	return fmt.Errorf("%w: %d of %d values, the first %v at chain %d, draw %d, %s (counted from 0): the chain diverged, "+
+		"or its step is too large",
 		ErrNonFinite, bad, len(c.sample.Values), c.sample.Values[first], chain, draw, c.Name(parameter))
 }
 
@@ -115,7 +121,8 @@ func (c *Chains) group(parameter int) string {
 
 func (c *Chains) checkParameter(method string, parameter int) error {
 	if parameter < 0 || parameter >= c.sample.Parameters {
-		return fmt.Errorf("diag: Chains.%s of parameter %d: there are parameters 0 to %d", method, parameter, c.sample.Parameters-1)
+		return fmt.Errorf("diag: Chains.%s of parameter %d: there are parameters 0 to %d",
+			method, parameter, c.sample.Parameters-1)
 	}
 	return nil
 }

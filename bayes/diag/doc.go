@@ -1,52 +1,63 @@
-// Package diag says whether draws can be trusted: effective sample sizes, R-hat and Monte Carlo standard errors of Markov chains, and the Pareto k-hat of importance weights.
+// Package diag says whether draws can be trusted: effective sample sizes, R-hat and Monte Carlo standard errors of
+// Markov chains, and the Pareto k-hat of importance weights.
 //
 //	chains, err := diag.New(diag.Sample{Values: draws, Chains: 4, Draws: 1000, Parameters: 3})
 //	fmt.Println(chains.Summary())
 //
-// [New] takes draws as numbers, [NewForModel] names and groups them by a model's layers, and [NewForPosterior] and [NewForPrediction] take a sampler's result: the second looks at
-// the function that the network computes instead of its parameters.
+// [New] takes draws as numbers, [NewForModel] names and groups them by a model's layers, and [NewForPosterior] and
+// [NewForPrediction] take a sampler's result: the second looks at the function that the network computes instead of its
+// parameters.
 //
 // # What the numbers mean
 //
-// R-hat compares chains with one another. Each chain is cut into halves, the draws are replaced by normal scores of their ranks, and R-hat is the root of the
-// variance of all draws over that within the halves: 1 if all halves look alike. It is computed once more for the distance from the median, which shows
-// chains of equal location and unequal spread, and the larger of the two counts. Ranks make it safe for tails without a variance. Take draws if R-hat < 1.01; above, run longer or find
-// out why chains disagree. (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, Rank-normalization, folding, and localization, Bayesian
-// Analysis 16(2), sections 3.1, 4.1 and 4.2.) One chain is compared with itself, half against half: that sees a drift, but never a mode that the chain did not find.
+// R-hat compares chains with one another. Each chain is cut into halves, the draws are replaced by normal scores of
+// their ranks, and R-hat is the root of the variance of all draws over that within the halves: 1 if all halves look
+// alike. It is computed once more for the distance from the median, which shows chains of equal location and unequal
+// spread, and the larger of the two counts. Ranks make it safe for tails without a variance. Take draws if R-hat <
+// 1.01; above, run longer or find out why chains disagree. (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021,
+// Rank-normalization, folding, and localization, Bayesian Analysis 16(2), sections 3.1, 4.1 and 4.2.) One chain is
+// compared with itself, half against half: that sees a drift, but never a mode that the chain did not find.
 //
-// The effective sample size (ESS) is the number of independent draws that would estimate as well. Autocorrelations enter it, summed by Geyer's initial monotone sequence, and so does the
-// disagreement between chains. Which ESS depends on what is estimated: [Bulk] is that of the normal scores, for the centre of the distribution; [Tail] is
-// the smaller one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile] are those of just these estimates. Below 400, that is 100 for each of four
-// chains, neither R-hat nor the ESS itself is reliable (same paper). It may exceed the number of draws: antithetic chains, which step from side to side, estimate a mean better than independent draws.
+// The effective sample size (ESS) is the number of independent draws that would estimate as well. Autocorrelations
+// enter it, summed by Geyer's initial monotone sequence, and so does the disagreement between chains. Which ESS depends
+// on what is estimated: [Bulk] is that of the normal scores, for the centre of the distribution; [Tail] is the smaller
+// one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile] are those of just these estimates.
+// Below 400, that is 100 for each of four chains, neither R-hat nor the ESS itself is reliable (same paper). It may
+// exceed the number of draws: antithetic chains, which step from side to side, estimate a mean better than independent
+// draws.
 //
-// The Monte Carlo standard error ([Chains.MCSE]) is how far an estimate would move if the sampler ran again. It has the unit of the estimate and tells how
-// many of its digits to print.
+// The Monte Carlo standard error ([Chains.MCSE]) is how far an estimate would move if the sampler ran again. It has the
+// unit of the estimate and tells how many of its digits to print.
 //
-// k-hat is the shape of a generalised Pareto distribution fitted to the largest values. [PSIS] fits it to importance weights, of which moments of
-// order below 1/k exist. Below 0.5 the variance is finite and the central limit theorem holds. Up to 0.7 estimates from Pareto smoothed weights are still
-// reliable with a feasible number of draws; above, the proposal misses part of the target, and no standard error that is computed from these weights shows it. The 0.7
-// holds from about 2000 draws on; with S of them it is min(1 - 1/log10 S, 0.7) ([KHatThreshold]). (Vehtari, Simpson, Gelman, Yao and Gabry 2024, Pareto smoothed
-// importance sampling, JMLR 25(72); the fit is by Zhang and Stephens 2009, A new and efficient estimation method for the generalized Pareto distribution,
-// Technometrics 51(3).) [Chains.KHat] fits it to both tails of plain draws: above 0.5 the parameter has no variance and the Monte Carlo error of its mean
+// k-hat is the shape of a generalised Pareto distribution fitted to the largest values. [PSIS] fits it to importance
+// weights, of which moments of order below 1/k exist. Below 0.5 the variance is finite and the central limit theorem
+// holds. Up to 0.7 estimates from Pareto smoothed weights are still reliable with a feasible number of draws; above,
+// the proposal misses part of the target, and no standard error that is computed from these weights shows it. The 0.7
+// holds from about 2000 draws on; with S of them it is min(1 - 1/log10 S, 0.7) ([KHatThreshold]). (Vehtari, Simpson,
+// Gelman, Yao and Gabry 2024, Pareto smoothed importance sampling, JMLR 25(72); the fit is by Zhang and Stephens 2009,
+// A new and efficient estimation method for the generalized Pareto distribution, Technometrics 51(3).) [Chains.KHat]
+// fits it to both tails of plain draws: above 0.5 the parameter has no variance and the Monte Carlo error of its mean
 // no meaning, above 1 it has no mean.
 //
 // # Parameters or functions
 //
-// The weights of a neural network are not identified: hidden units may change places and, with odd activations, signs. Chains that agree about every prediction
-// may sit in different copies of one mode, and R-hat of the weights says 2 or more; where they mix within a copy, R-hat is small without any chain having seen
-// the whole posterior. So judge convergence in function space, on predictions at inputs that matter, and read the parameters layer by layer, by the median as
-// well as the worst coordinate, to find out where a sampler is slow.
+// The weights of a neural network are not identified: hidden units may change places and, with odd activations, signs.
+// Chains that agree about every prediction may sit in different copies of one mode, and R-hat of the weights says 2 or
+// more; where they mix within a copy, R-hat is small without any chain having seen the whole posterior. So judge
+// convergence in function space, on predictions at inputs that matter, and read the parameters layer by layer, by the
+// median as well as the worst coordinate, to find out where a sampler is slow.
 //
 // # Many parameters
 //
-// The worst of 10 000 R-hats exceeds 1.01 more often than one does, converged or not. For the worst of many the number of draws has to grow, or the median and the
-// share beyond the threshold ([Summary.Problems]) have to speak.
+// The worst of 10 000 R-hats exceeds 1.01 more often than one does, converged or not. For the worst of many the number
+// of draws has to grow, or the median and the share beyond the threshold ([Summary.Problems]) have to speak.
 //
 // # Agreement with ArviZ
 //
-// Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6; testdata/arviz.py made those that the tests compare with. The differences: R-hat of one chain, which
-// ArviZ leaves at NaN, is that of its two halves; non-finite draws are an error and not NaN; and a tail that cannot be fitted gives a k-hat of
-// NaN where ArviZ raises an exception. What a constant parameter gives is as in ArviZ, see [Chains].
+// Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6; testdata/arviz.py made those that the tests
+// compare with. The differences: R-hat of one chain, which ArviZ leaves at NaN, is that of its two halves; non-finite
+// draws are an error and not NaN; and a tail that cannot be fitted gives a k-hat of NaN where ArviZ raises an
+// exception. What a constant parameter gives is as in ArviZ, see [Chains].
 package diag
 
 import "math"
@@ -58,8 +69,8 @@ const (
 	MaxKHat = 0.7  // k-hat of importance weights should be below, if there are about 2000 draws or more
 )
 
-// KHatThreshold is the k-hat up to which Pareto smoothed importance sampling is reliable with that many draws, min(1 - 1/log10(draws), 0.7) (Vehtari et al. 2024).
-// With fewer than 10 draws none is, and it is negative.
+// KHatThreshold is the k-hat up to which Pareto smoothed importance sampling is reliable with that many draws, min(1 -
+// 1/log10(draws), 0.7) (Vehtari et al. 2024). With fewer than 10 draws none is, and it is negative.
 func KHatThreshold(draws int) float64 {
 	if draws <= 1 {
 		return math.Inf(-1)

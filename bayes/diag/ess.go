@@ -30,7 +30,8 @@ var (
 	SD   = Estimand{kind: ofSD}
 )
 
-// Quantile is the estimand of the quantile at a probability, strictly between 0 and 1. That of the median is Quantile(0.5).
+// Quantile is the estimand of the quantile at a probability, strictly between 0 and 1. That of the median is
+// Quantile(0.5).
 func Quantile(prob float64) Estimand { return Estimand{ofQuantile, prob} }
 
 func (e Estimand) String() string {
@@ -53,7 +54,8 @@ func (e Estimand) check() error {
 	return errors.New("diag: an empty Estimand: use Bulk, Tail, Mean, SD or Quantile")
 }
 
-// ESS is the effective sample size of a parameter for an estimand (Vehtari et al. 2021, sections 3.2 and 4.3): of S draws in all chains it is at most S log10(S).
+// ESS is the effective sample size of a parameter for an estimand (Vehtari et al. 2021, sections 3.2 and 4.3): of S
+// draws in all chains it is at most S log10(S).
 func (c *Chains) ESS(parameter int, of Estimand) (float64, error) {
 	if err := c.checkParameter("ESS", parameter); err != nil {
 		return 0, err
@@ -107,9 +109,10 @@ func (w *workspace) quantileESS(prob float64) float64 {
 //
 //	tau = -1 + 2 sum_k P_k,  P_k = rho_{2k} + rho_{2k+1},
 //
-// rho_t being the autocorrelation at lag t of all chains together, 1 - (W - mean_m acov_m(t)) / var+ (Vehtari et al. 2021, section 3.2). The sum
-// ends before the first negative P_k (Geyer's initial positive sequence; these sums of neighbours are positive for a reversible chain, so
-// a negative one is noise), and P_k is kept from rising (his monotone sequence). tau is at least 1 / log10(M N).
+// rho_t being the autocorrelation at lag t of all chains together, 1 - (W - mean_m acov_m(t)) / var+ (Vehtari et al.
+// 2021, section 3.2). The sum ends before the first negative P_k (Geyer's initial positive sequence; these sums of
+// neighbours are positive for a reversible chain, so a negative one is noise), and P_k is kept from rising (his
+// monotone sequence). tau is at least 1 / log10(M N).
 func (w *workspace) essOf(x []float64) float64 {
 	low, high := x[0], x[0]
 	for _, v := range x {
@@ -135,7 +138,8 @@ func (w *workspace) essOf(x []float64) float64 {
 		}
 		lag += 2
 	}
-	// Of the last pair only the first term stays: its sum is negative, or there are no lags left to tell. A positive one counts once.
+	// Of the last pair only the first term stays: its sum is negative, or there are no lags left to tell. A positive one
+	// counts once.
 	last := len(kept) - 2
 	if even > 0 {
 		kept[last] = even

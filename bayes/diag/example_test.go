@@ -8,7 +8,8 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// Four chains of 1000 draws: the first parameter mixes well, the second slowly, and of the third one chain has found another mode.
+// Four chains of 1000 draws: the first parameter mixes well, the second slowly, and of the third one chain has found
+// another mode.
 func Example() {
 	const chains, draws = 4, 1000
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -23,7 +24,8 @@ func Example() {
 			values = append(values, rng.NormFloat64(), slow, mode+rng.NormFloat64())
 		}
 	}
-	c, err := diag.New(diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: 3, Names: []string{"good", "slow", "mode"}})
+	c, err := diag.New(diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: 3,
+		Names: []string{"good", "slow", "mode"}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -47,7 +49,8 @@ func Example() {
 	// the median of the first is known to ±0.021
 }
 
-// Importance weights of a proposal N(0, s^2) for the target N(0, 1). A proposal that is too narrow misses the tails: k is 1 - s^2, and below 0 where the weights are bounded.
+// Importance weights of a proposal N(0, s^2) for the target N(0, 1). A proposal that is too narrow misses the tails: k
+// is 1 - s^2, and below 0 where the weights are bounded.
 func ExamplePSIS() {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range []float64{1.5, 0.4} {
@@ -72,7 +75,8 @@ func ExamplePSIS() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("scale %v: k-hat %.1f, trust: %v, mean %.2f ± %.2f\n", s, smoothed.KHat, smoothed.KHat < diag.KHatThreshold(len(draws)), mean, stdErr)
+		fmt.Printf("scale %v: k-hat %.1f, trust: %v, mean %.2f ± %.2f\n",
+			s, smoothed.KHat, smoothed.KHat < diag.KHatThreshold(len(draws)), mean, stdErr)
 	}
 	// Output:
 	// scale 1.5: k-hat -1.7, trust: true, mean 0.01 ± 0.01

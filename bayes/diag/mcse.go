@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// MCSE is the Monte Carlo standard error of an estimate of a parameter, in the parameter's unit: of Mean, SD or a Quantile.
+// MCSE is the Monte Carlo standard error of an estimate of a parameter, in the parameter's unit: of Mean, SD or a
+// Quantile.
 func (c *Chains) MCSE(parameter int, of Estimand) (float64, error) {
 	if err := c.checkParameter("MCSE", parameter); err != nil {
 		return 0, err
@@ -36,8 +37,9 @@ func (w *workspace) meanError() float64 {
 	return math.Sqrt(variance / w.ess(Mean))
 }
 
-// sdError is by the delta method: with v the mean of squared distances from the mean, var(sqrt(v)) = var(v) / (4 v), and var(v) is the variance of these squares
-// over their ESS (Kenney and Keeping 1951, Mathematics of Statistics, p. 141; no normality is assumed).
+// sdError is by the delta method: with v the mean of squared distances from the mean, var(sqrt(v)) = var(v) / (4 v),
+// and var(v) is the variance of these squares over their ESS (Kenney and Keeping 1951, Mathematics of Statistics, p.
+// 141; no normality is assumed).
 func (w *workspace) sdError() float64 {
 	ess := w.ess(SD)
 	squares := w.squares()
@@ -46,8 +48,9 @@ func (w *workspace) sdError() float64 {
 	return math.Sqrt(spread * (size - 1) / size / ess / v / 4)
 }
 
-// quantileError is half the distance between two draws: those at the ends of the central 68 % interval of the probability that lies below the quantile, which is
-// Beta(ESS p + 1, ESS (1-p) + 1) (Vehtari et al. 2021, section 4.4). It takes no density estimate.
+// quantileError is half the distance between two draws: those at the ends of the central 68 % interval of the
+// probability that lies below the quantile, which is Beta(ESS p + 1, ESS (1-p) + 1) (Vehtari et al. 2021, section 4.4).
+// It takes no density estimate.
 func (w *workspace) quantileError(prob float64) float64 {
 	const below, above = 0.1586553, 0.8413447 // Phi(-1) and Phi(1)
 	ess, size := w.quantileESS(prob), float64(len(w.sorted))

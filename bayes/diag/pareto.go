@@ -18,23 +18,27 @@ const minTail = 5
 
 // Smoothed is the result of [PSIS].
 type Smoothed struct {
-	// KHat is the shape of the tail. NaN if the tail is far from a Pareto distribution: its lowest quarter is one value, or it holds just 5. Then
-	// LogWeights are those given.
+	// KHat is the shape of the tail. NaN if the tail is far from a Pareto distribution: its lowest quarter is one value,
+	// or it holds just 5. Then LogWeights are those given.
 	KHat float64
-	// LogWeights are normalised, [J]: the largest Tail of them replaced by the expected order statistics of the fit, none above the largest one given.
+	// LogWeights are normalised, [J]: the largest Tail of them replaced by the expected order statistics of the fit, none
+	// above the largest one given.
 	LogWeights smc.LogWeights
 	Tail       int // how many weights the fit used
 }
 
-// PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, in the form of the R package posterior and of arviz-stats 1.3): it fits a generalised Pareto distribution to the largest
-// weights, whose shape KHat says how far to trust estimates, and replaces these weights by quantiles of the fit, which trades a little bias for much variance.
+// PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, in the form of the R package posterior and of
+// arviz-stats 1.3): it fits a generalised Pareto distribution to the largest weights, whose shape KHat says how far to
+// trust estimates, and replaces these weights by quantiles of the fit, which trades a little bias for much variance.
 //
-// relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225 effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a
-// fifth of all. The error wraps ErrNoTail if that is less than 5, or if the tail's weights are all equal: so they are after resampling, and then
-// there is nothing to smooth. Of equal log-weights the one with the larger index takes the larger quantile.
+// relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225
+// effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a fifth of all. The error
+// wraps ErrNoTail if that is less than 5, or if the tail's weights are all equal: so they are after resampling, and
+// then there is nothing to smooth. Of equal log-weights the one with the larger index takes the larger quantile.
 func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 	if !(relativeEfficiency > 0) || math.IsInf(relativeEfficiency, 1) {
-		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for independent draws", relativeEfficiency)
+		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for "+
+			"independent draws", relativeEfficiency)
 	}
 	logWeights := make([]float64, w.Len())
 	for j := range logWeights {
@@ -43,9 +47,9 @@ func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 	return smooth(logWeights, relativeEfficiency)
 }
 
-// KHat is k-hat of the raw log-weights of independent draws of an importance sampler, normalised or not; -Inf is a weight of 0. The
-// error wraps ErrNonFinite, with counts, if any is NaN or +Inf: [smc.NewLogWeights] and [PSIS] read these as -Inf instead, as samplers do. It wraps ErrNoTail as
-// in PSIS, and smc.ErrZeroWeights if all are -Inf.
+// KHat is k-hat of the raw log-weights of independent draws of an importance sampler, normalised or not; -Inf is a
+// weight of 0. The error wraps ErrNonFinite, with counts, if any is NaN or +Inf: [smc.NewLogWeights] and [PSIS] read
+// these as -Inf instead, as samplers do. It wraps ErrNoTail as in PSIS, and smc.ErrZeroWeights if all are -Inf.
 func KHat(logWeights []float64) (float64, error) {
 	bad, first := 0, -1
 	for j, v := range logWeights {
@@ -56,7 +60,8 @@ func KHat(logWeights []float64) (float64, error) {
 		}
 	}
 	if bad > 0 {
-		return 0, fmt.Errorf("%w: %d of %d log-weights are NaN or +Inf, the first %v at index %d", ErrNonFinite, bad, len(logWeights), logWeights[first], first)
+		return 0, fmt.Errorf("%w: %d of %d log-weights are NaN or +Inf, the first %v at index %d",
+			ErrNonFinite, bad, len(logWeights), logWeights[first], first)
 	}
 	w, err := smc.NewLogWeights(logWeights)
 	if err != nil {
@@ -71,7 +76,8 @@ func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) 
 	size := len(logWeights)
 	tail := tailLength(size, relativeEfficiency)
 	if tail < minTail || tail >= size {
-		return Smoothed{}, fmt.Errorf("%w: of %d weights with relative efficiency %v the tail holds %d: it must hold at least %d, and fewer than all; "+
+		return Smoothed{}, fmt.Errorf("%w: of %d weights with relative efficiency %v the tail holds %d: it must hold at "+
+			"least %d, and fewer than all; "+
 			"take at least 30 draws", ErrNoTail, size, relativeEfficiency, tail, minTail)
 	}
 	floats.AddConst(-floats.Max(logWeights), logWeights)
@@ -112,8 +118,9 @@ func tailLength(draws int, relativeEfficiency float64) int {
 	return draws / 5
 }
 
-// KHat is the larger of the k-hats of a parameter's left and right tail: which moments of its distribution exist, as far as the draws tell. The tails' length
-// accounts for autocorrelation by the tail ESS. It is NaN if neither tail can be fitted: few draws, or many equal ones.
+// KHat is the larger of the k-hats of a parameter's left and right tail: which moments of its distribution exist, as
+// far as the draws tell. The tails' length accounts for autocorrelation by the tail ESS. It is NaN if neither tail can
+// be fitted: few draws, or many equal ones.
 func (c *Chains) KHat(parameter int) (float64, error) {
 	left, right, err := c.KHatParts(parameter)
 	if err != nil {
@@ -166,9 +173,10 @@ func (w *workspace) kHat(tailESS float64) (left, right float64) {
 	return left, right
 }
 
-// fitPareto fits a generalised Pareto distribution, of shape k and scale sigma, to a sorted sample of excesses over a threshold (Zhang and Stephens 2009): the likelihood as a function of
-// b = -k/sigma alone, averaged over a grid of b under a prior that depends on the sample. k is then drawn to 0.5 as by 10 more observations (Vehtari
-// et al. 2024). Both are NaN if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
+// fitPareto fits a generalised Pareto distribution, of shape k and scale sigma, to a sorted sample of excesses over a
+// threshold (Zhang and Stephens 2009): the likelihood as a function of b = -k/sigma alone, averaged over a grid of b
+// under a prior that depends on the sample. k is then drawn to 0.5 as by 10 more observations (Vehtari et al. 2024).
+// Both are NaN if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile, largest := x[int(n/4+0.5)-1], x[len(x)-1]
@@ -202,7 +210,8 @@ func fitPareto(x []float64) (k, sigma float64) {
 
 const epsilon = 0x1p-52
 
-// meanLog is the mean of log(1 - b x): the shape of largest likelihood, given b. One logarithm serves as many factors as do not take their product out of range.
+// meanLog is the mean of log(1 - b x): the shape of largest likelihood, given b. One logarithm serves as many factors
+// as do not take their product out of range.
 func meanLog(x []float64, b float64) float64 {
 	sum, product := 0.0, 1.0
 	for _, v := range x {

@@ -84,7 +84,8 @@ func (d *Diagnosis) ofChains(s Summary) {
 		}
 	}
 	if d.RHat > mostRHat {
-		d.warn("R-hat of %s is %.3f, above %.2f: the %d chains have not come to the same", s.Rows[apart].Name, d.RHat, mostRHat, d.Chains)
+		d.warn("R-hat of %s is %.3f, above %.2f: the %d chains have not come to the same", s.Rows[apart].Name, d.RHat,
+			mostRHat, d.Chains)
 	}
 	if least := float64(leastESSPerChain * d.Chains); d.ESS < least {
 		d.warn("the effective sample size of %s is %.0f, below %.0f: take more draws", s.Rows[slow].Name, d.ESS, least)

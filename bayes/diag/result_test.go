@@ -54,10 +54,12 @@ func TestOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := by.Summary().Rows
-	if want := max(rows[0].RHat, rows[1].RHat); d.RHat != want || d.ESS != min(rows[0].BulkESS, rows[1].BulkESS) || !math.IsNaN(d.KHat) {
+	if want := max(rows[0].RHat, rows[1].RHat); d.RHat != want || d.ESS != min(rows[0].BulkESS, rows[1].BulkESS) ||
+		!math.IsNaN(d.KHat) {
 		t.Errorf("R-hat %v, ESS %v, k-hat %v of %+v", d.RHat, d.ESS, d.KHat, rows)
 	}
-	if len(d.Warnings) != 1 || !strings.HasPrefix(d.String(), "4 chains of 250 draws, ESS ") || !strings.Contains(d.String(), "divergences 3\n  of the run") {
+	if len(d.Warnings) != 1 || !strings.HasPrefix(d.String(), "4 chains of 250 draws, ESS ") ||
+		!strings.Contains(d.String(), "divergences 3\n  of the run") {
 		t.Errorf("says\n%s", d)
 	}
 
@@ -70,7 +72,8 @@ func TestOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := strings.Join(d.Warnings, "\n"); len(d.Warnings) != 3 || !strings.Contains(all, "cancelled") ||
-		!strings.Contains(all, "R-hat of layer1/weights[0,1]") || !strings.Contains(all, "effective sample size of layer1/weights[0,1]") {
+		!strings.Contains(all, "R-hat of layer1/weights[0,1]") || !strings.Contains(all,
+		"effective sample size of layer1/weights[0,1]") {
 		t.Errorf("warns\n%s", all)
 	}
 
@@ -86,7 +89,8 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(d.KHat-k) > 1e-9 || d.KHat < .7 || d.ESS != r.Posterior.LogWeights().EffectiveSampleSize() || len(d.Warnings) != 1 || d.Chains != 0 {
+	if math.Abs(d.KHat-k) > 1e-9 || d.KHat < .7 || d.ESS != r.Posterior.LogWeights().EffectiveSampleSize() ||
+		len(d.Warnings) != 1 || d.Chains != 0 {
 		t.Errorf("k-hat %v, want %v; %+v", d.KHat, k, d)
 	}
 

@@ -15,8 +15,9 @@ func (c *Chains) RHat(parameter int) (float64, error) {
 	return larger(bulk, folded), nil
 }
 
-// RHatParts are the R-hat of normal scores of the draws, which shows chains of different location, and that of normal scores of their
-// distances from the median, which shows chains of different spread (Vehtari et al. 2021, sections 4.1 and 4.2).
+// RHatParts are the R-hat of normal scores of the draws, which shows chains of different location, and that of normal
+// scores of their distances from the median, which shows chains of different spread (Vehtari et al. 2021, sections 4.1
+// and 4.2).
 func (c *Chains) RHatParts(parameter int) (bulk, folded float64, err error) {
 	if err := c.checkParameter("RHat", parameter); err != nil {
 		return 0, 0, err
@@ -33,7 +34,8 @@ func (w *workspace) rhat() (bulk, folded float64) {
 	return bulk, folded
 }
 
-// larger of the two R-hats. Where draws take two values around their median, all are equally far from it, and the folded R-hat is NaN: then the other counts.
+// larger of the two R-hats. Where draws take two values around their median, all are equally far from it, and the
+// folded R-hat is NaN: then the other counts.
 func larger(bulk, folded float64) float64 {
 	if math.IsNaN(folded) {
 		return bulk
@@ -55,7 +57,8 @@ func (w *workspace) rhatOf(x []float64) float64 {
 	return math.Sqrt((n-1)/n + between/within)
 }
 
-// meanVariance is exact for equal values, which a sum divided by their number is not always: so a chain that stands still has variance 0.
+// meanVariance is exact for equal values, which a sum divided by their number is not always: so a chain that stands
+// still has variance 0.
 func meanVariance(x []float64) (mean, variance float64) {
 	mean = x[0]
 	for _, v := range x {

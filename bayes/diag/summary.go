@@ -41,7 +41,8 @@ type Summary struct {
 	Groups        []Group // in the order in which they appear
 }
 
-// Summary diagnoses all parameters, on all processors. On one it takes 0.1 to 0.4 µs for each draw of each parameter, the more the slower the chains mix.
+// Summary diagnoses all parameters, on all processors. On one it takes 0.1 to 0.4 µs for each draw of each parameter,
+// the more the slower the chains mix.
 func (c *Chains) Summary() Summary {
 	s := Summary{Chains: c.sample.Chains, Draws: c.sample.Draws, Rows: make([]Row, c.sample.Parameters)}
 	var next atomic.Int64

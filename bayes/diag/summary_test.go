@@ -12,7 +12,8 @@ import (
 // mixed has good parameters, one whose chains disagree, one that hardly moves and one that is constant.
 func mixed(t *testing.T) *diag.Chains {
 	t.Helper()
-	s := diag.Sample{Chains: 4, Draws: 500, Parameters: 6, Names: []string{"a0", "a1", "b0", "b1", "b2", "c"}, Groups: []string{"a", "a", "b", "b", "b", "c"}}
+	s := diag.Sample{Chains: 4, Draws: 500, Parameters: 6, Names: []string{"a0", "a1", "b0", "b1", "b2", "c"},
+		Groups: []string{"a", "a", "b", "b", "b", "c"}}
 	s.Values = numbers(4 * 500 * 6)
 	for at := range 4 * 500 {
 		row := s.Values[6*at : 6*at+6]
@@ -47,7 +48,8 @@ func TestSummaryRows(t *testing.T) {
 			}
 		}
 	}
-	if r := s.Rows[5]; r.Mean != 1.5 || r.SD != 0 || r.MCSEMean != 0 || r.BulkESS != 2000 || !math.IsNaN(r.RHat) || !math.IsNaN(r.KHat) {
+	if r := s.Rows[5]; r.Mean != 1.5 || r.SD != 0 || r.MCSEMean != 0 || r.BulkESS != 2000 || !math.IsNaN(r.RHat) ||
+		!math.IsNaN(r.KHat) {
 		t.Errorf("the constant is %+v", r)
 	}
 }
@@ -65,10 +67,12 @@ func TestSummaryGroups(t *testing.T) {
 	rhat := func(r diag.Row) float64 { return r.RHat }
 	bulk := func(r diag.Row) float64 { return r.BulkESS }
 	a, b, c := s.Groups[0], s.Groups[1], s.Groups[2]
-	if v := of([]int{2, 3, 4}, rhat); b.Name != "b" || b.Parameters != 3 || b.RHat != (diag.Spread{Worst: v[2], Median: v[1], At: 3}) {
+	if v := of([]int{2, 3, 4}, rhat); b.Name != "b" || b.Parameters != 3 ||
+		b.RHat != (diag.Spread{Worst: v[2], Median: v[1], At: 3}) {
 		t.Errorf("R-hat of b is %+v, of its parameters %v", b.RHat, v)
 	}
-	if v := of([]int{2, 3, 4}, bulk); b.BulkESS.Worst != v[0] || b.BulkESS.Median != v[1] || s.Rows[b.BulkESS.At].BulkESS != v[0] {
+	if v := of([]int{2, 3, 4}, bulk); b.BulkESS.Worst != v[0] || b.BulkESS.Median != v[1] ||
+		s.Rows[b.BulkESS.At].BulkESS != v[0] {
 		t.Errorf("bulk ESS of b is %+v, of its parameters %v", b.BulkESS, v)
 	}
 	if v := of([]int{0, 1}, rhat); math.Abs(a.RHat.Median-(v[0]+v[1])/2) > 1e-15 || a.RHat.Worst != v[1] {
@@ -83,7 +87,8 @@ func TestSummaryText(t *testing.T) {
 	s := mixed(t).Summary()
 	problems := strings.Join(s.Problems(), "\n")
 	for _, text := range []string{
-		"R-hat is above 1.01 for 2 of 6 parameters, worst 1.", " for b1\n", "bulk ESS is below 400 for 2 of 6", "R-hat is undefined for 1 of 6 parameters, the first c",
+		"R-hat is above 1.01 for 2 of 6 parameters, worst 1.", " for b1\n", "bulk ESS is below 400 for 2 of 6",
+		"R-hat is undefined for 1 of 6 parameters, the first c",
 	} {
 		if !strings.Contains(problems, text) {
 			t.Errorf("problems do not say %q:\n%s", text, problems)
@@ -96,7 +101,8 @@ func TestSummaryText(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(s.GroupTable().Markdown()), "\n")
-	if len(lines) != 5 || lines[1] != "|---|---|---|---|---|---|---|" || !strings.HasPrefix(lines[3], "| b | 3 | ") || !strings.HasSuffix(lines[3], " | b1 |") || !strings.HasSuffix(lines[4], " | - |") {
+	if len(lines) != 5 || lines[1] != "|---|---|---|---|---|---|---|" || !strings.HasPrefix(lines[3], "| b | 3 | ") ||
+		!strings.HasSuffix(lines[3], " | b1 |") || !strings.HasSuffix(lines[4], " | - |") {
 		t.Errorf("%q", lines)
 	}
 
@@ -105,7 +111,8 @@ func TestSummaryText(t *testing.T) {
 	if p := good.Problems(); len(p) != 0 {
 		t.Errorf("independent draws: %v", p)
 	}
-	if text := good.String(); strings.Contains(text, "parameter 7 ") || !strings.Contains(text, "all ") || !strings.Contains(text, "within their thresholds") {
+	if text := good.String(); strings.Contains(text, "parameter 7 ") || !strings.Contains(text, "all ") ||
+		!strings.Contains(text, "within their thresholds") {
 		t.Errorf("40 parameters are summarised as\n%s", text)
 	}
 	one := newChains(t, diag.Sample{Values: numbers(4000), Chains: 1, Draws: 4000, Parameters: 1}).Summary()

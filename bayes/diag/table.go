@@ -42,13 +42,15 @@ func (s Summary) ParameterTable() Table {
 	for _, r := range s.Rows {
 		t = append(t, []string{
 			r.Name, fmt.Sprintf("%.4g", r.Mean), fmt.Sprintf("%.3g", r.SD), fmt.Sprintf("%.2g", r.MCSEMean),
-			fmt.Sprintf("%.0f", r.BulkESS), fmt.Sprintf("%.0f", r.TailESS), fmt.Sprintf("%.3f", r.RHat), fmt.Sprintf("%.2f", r.KHat),
+			fmt.Sprintf("%.0f", r.BulkESS), fmt.Sprintf("%.0f", r.TailESS), fmt.Sprintf("%.3f", r.RHat),
+			fmt.Sprintf("%.2f", r.KHat),
 		})
 	}
 	return t
 }
 
-// GroupTable has a row for each group: the worst of each diagnostic, its median in brackets, and which parameter has the largest R-hat.
+// GroupTable has a row for each group: the worst of each diagnostic, its median in brackets, and which parameter has
+// the largest R-hat.
 func (s Summary) GroupTable() Table {
 	t := Table{{"group", "parameters", "R-hat", "bulk ESS", "tail ESS", "k-hat", "worst R-hat"}}
 	for _, g := range s.Groups {
@@ -57,7 +59,8 @@ func (s Summary) GroupTable() Table {
 			worst = s.Rows[g.RHat.At].Name
 		}
 		t = append(t, []string{
-			g.Name, fmt.Sprint(g.Parameters), g.RHat.format("%.3f"), g.BulkESS.format("%.0f"), g.TailESS.format("%.0f"), g.KHat.format("%.2f"), worst,
+			g.Name, fmt.Sprint(g.Parameters), g.RHat.format("%.3f"), g.BulkESS.format("%.0f"), g.TailESS.format("%.0f"),
+			g.KHat.format("%.2f"), worst,
 		})
 	}
 	return t
@@ -68,11 +71,12 @@ func (s Spread) format(verb string) string {
 	return fmt.Sprintf(verb+" ("+verb+")", s.Worst, s.Median)
 }
 
-// Problems says in a line each what goes beyond the thresholds MaxRHat, MinESS and MaxKHat, or cannot be computed; how often, and for which parameter most. It
-// is empty if nothing does.
+// Problems says in a line each what goes beyond the thresholds MaxRHat, MinESS and MaxKHat, or cannot be computed; how
+// often, and for which parameter most. It is empty if nothing does.
 func (s Summary) Problems() []string {
 	var problems []string
-	// report is about the rows whose diagnostic exceeds what is allowed. Small is that of a diagnostic which should be large, times -1.
+	// report is about the rows whose diagnostic exceeds what is allowed. Small is that of a diagnostic which should be
+	// large, times -1.
 	report := func(what, verb string, sign, limit float64, of func(Row) float64) {
 		found, worst := 0, 0
 		for i, r := range s.Rows {
@@ -83,7 +87,8 @@ func (s Summary) Problems() []string {
 			}
 		}
 		if found > 0 {
-			problems = append(problems, fmt.Sprintf("%s for %d of %d parameters, worst "+verb+" for %s", what, found, len(s.Rows), of(s.Rows[worst]), s.Rows[worst].Name))
+			problems = append(problems, fmt.Sprintf("%s for %d of %d parameters, worst "+verb+" for %s", what, found,
+				len(s.Rows), of(s.Rows[worst]), s.Rows[worst].Name))
 		}
 	}
 	report(fmt.Sprintf("R-hat is above %v", MaxRHat), "%.3f", 1, MaxRHat, func(r Row) float64 { return r.RHat })
@@ -99,7 +104,9 @@ func (s Summary) Problems() []string {
 		}
 	}
 	if undefined > 0 {
-		problems = append(problems, fmt.Sprintf("R-hat is undefined for %d of %d parameters, the first %s: all draws are equal", undefined, len(s.Rows), first))
+		problems = append(problems,
+			fmt.Sprintf("R-hat is undefined for %d of %d parameters, the first %s: all draws are equal",
+				undefined, len(s.Rows), first))
 	}
 	if s.Chains == 1 {
 		problems = append(problems, "there is 1 chain: R-hat compares its halves only")
@@ -107,7 +114,8 @@ func (s Summary) Problems() []string {
 	return problems
 }
 
-// String is what to read first: the parameters if there are at most 30, the groups if there are several or many parameters, and the problems.
+// String is what to read first: the parameters if there are at most 30, the groups if there are several or many
+// parameters, and the problems.
 func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d chains, %d draws each, %d parameters\n", s.Chains, s.Draws, len(s.Rows))

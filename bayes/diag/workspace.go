@@ -61,8 +61,9 @@ func (w *workspace) load(parameter int) {
 	}
 }
 
-// radixSort sorts x by value, by the bytes of a key from the lowest to the highest, with scratch of the same length. It returns the sorted one of the two
-// and the other. It takes a third of the time of a sort by comparisons, which was half of that of a summary.
+// radixSort sorts x by value, by the bytes of a key from the lowest to the highest, with scratch of the same length. It
+// returns the sorted one of the two and the other. It takes a third of the time of a sort by comparisons, which was
+// half of that of a summary.
 func radixSort(x, scratch []ranked) (sorted, rest []ranked) {
 	var counts [8][256]int
 	for _, r := range x {
@@ -110,8 +111,9 @@ func (w *workspace) halve(x, halves []float64) {
 	}
 }
 
-// quantile of the draws by linear interpolation (type 7 of Hyndman and Fan 1996). The conversions keep the compiler from fusing products and sums, which on some
-// machines would move a quantile that is a draw off that draw, and the draw out of the set at or below the quantile.
+// quantile of the draws by linear interpolation (type 7 of Hyndman and Fan 1996). The conversions keep the compiler
+// from fusing products and sums, which on some machines would move a quantile that is a draw off that draw, and the
+// draw out of the set at or below the quantile.
 func (w *workspace) quantile(prob float64) float64 {
 	at := float64(prob * float64(len(w.sorted)-1))
 	low := int(at)
@@ -154,7 +156,8 @@ func (w *workspace) normalScores(byValue []ranked, dst []float64) []float64 {
 	return dst
 }
 
-// fold sorts the distances from the median. Those below it and those above it are in order already: merging them spares a sort.
+// fold sorts the distances from the median. Those below it and those above it are in order already: merging them spares
+// a sort.
 func (w *workspace) fold() []ranked {
 	low, high := len(w.byValue)/2-1, len(w.byValue)/2
 	distance := func(i int) float64 { return math.Abs(w.byValue[i].value - w.median) }

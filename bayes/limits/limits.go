@@ -16,7 +16,8 @@ func Field(field string, value any, ok bool, want string) Limit {
 	return Limit{field, value, ok, want}
 }
 
-// Check is an error that names the first field that does not keep to its limit; nil if all do. The owner is whose fields they are, such as "baseline: VI".
+// Check is an error that names the first field that does not keep to its limit; nil if all do. The owner is whose
+// fields they are, such as "baseline: VI".
 func Check(owner string, limits ...Limit) error {
 	for _, l := range limits {
 		if !l.ok {

@@ -11,9 +11,11 @@ import (
 // defaultBins is the number of bins of the expected calibration error.
 const defaultBins = 15
 
-// ECE is the expected calibration error (Guo et al. 2017, eq. 3), for classification: rows are put into bins of equal width by the confidence, which is
-// the averaged probability of the predicted class, and ECE is the mean over bins, weighted by their rows, of |accuracy - mean confidence|. Bin m of M holds confidences in ((m-1)/M, m/M].
-// bins is M; 0 means 15. Its sampling error is not given. It is biased upwards: a calibrated prediction has an ECE above 0 on finitely many rows.
+// ECE is the expected calibration error (Guo et al. 2017, eq. 3), for classification: rows are put into bins of equal
+// width by the confidence, which is the averaged probability of the predicted class, and ECE is the mean over bins,
+// weighted by their rows, of |accuracy - mean confidence|. Bin m of M holds confidences in ((m-1)/M, m/M]. bins is M; 0
+// means 15. Its sampling error is not given. It is biased upwards: a calibrated prediction has an ECE above 0 on
+// finitely many rows.
 func ECE(p bayes.Prediction, y []float64, bins int) (Estimate, error) { return one(NewECE(bins), p, y) }
 
 // NewECE is [ECE] in batches.
@@ -78,8 +80,8 @@ type Bin struct {
 	Accuracy     float64 // share of rows predicted rightly; NaN if the bin is empty
 }
 
-// ReliabilityDiagram is the data of a reliability diagram of a classification: accuracy against confidence, in bins of equal width as in [ECE], of which it is the
-// picture. bins is their number; 0 means 15.
+// ReliabilityDiagram is the data of a reliability diagram of a classification: accuracy against confidence, in bins of
+// equal width as in [ECE], of which it is the picture. bins is their number; 0 means 15.
 func ReliabilityDiagram(p bayes.Prediction, y []float64, bins int) ([]Bin, error) {
 	m := NewECE(bins)
 	if err := m.Add(p, y); err != nil {
@@ -96,7 +98,8 @@ func ReliabilityDiagram(p bayes.Prediction, y []float64, bins int) ([]Bin, error
 	return diagram, nil
 }
 
-// PoolBins puts the bins of two reliability diagrams of the same bins together, as if all rows had been in one; nil is a diagram without rows.
+// PoolBins puts the bins of two reliability diagrams of the same bins together, as if all rows had been in one; nil is
+// a diagram without rows.
 func PoolBins(a, b []Bin) ([]Bin, error) {
 	if a == nil || b == nil {
 		return slices.Clone(append(a, b...)), nil
@@ -108,7 +111,8 @@ func PoolBins(a, b []Bin) ([]Bin, error) {
 	for i, other := range b {
 		p := &pooled[i]
 		if p.Lower != other.Lower || p.Upper != other.Upper {
-			return nil, fmt.Errorf("metric: pooling bin %d from %v to %v with one from %v to %v: they must be the same", i, p.Lower, p.Upper, other.Lower, other.Upper)
+			return nil, fmt.Errorf("metric: pooling bin %d from %v to %v with one from %v to %v: they must be the same",
+				i, p.Lower, p.Upper, other.Lower, other.Upper)
 		}
 		if p.Count == 0 {
 			*p = other
@@ -131,8 +135,8 @@ type CalibrationPoint struct {
 	Coverage Estimate
 }
 
-// CalibrationCurve is the coverage of central intervals against their level, for regression: the diagonal if the prediction is calibrated, below it if it is
-// over-confident. nil levels means 0.05, 0.1, ..., 0.95.
+// CalibrationCurve is the coverage of central intervals against their level, for regression: the diagonal if the
+// prediction is calibrated, below it if it is over-confident. nil levels means 0.05, 0.1, ..., 0.95.
 func CalibrationCurve(p bayes.Prediction, y []float64, levels []float64) ([]CalibrationPoint, error) {
 	if levels == nil {
 		for i := range 19 {

@@ -10,13 +10,13 @@ type Estimate struct {
 	Value float64
 	// StdErr is the Monte Carlo standard error, due to the finite number of particles; NaN with one particle.
 	StdErr float64
-	// SamplingStdErr is the standard error due to the finite number of rows, which are taken to be independent. NaN with one
-	// row, and for scores that are no mean over rows.
+	// SamplingStdErr is the standard error due to the finite number of rows, which are taken to be independent. NaN with
+	// one row, and for scores that are no mean over rows.
 	SamplingStdErr float64
 }
 
-// String is "0.112 ± 0.003": the value and its Monte Carlo standard error, which is rounded to one significant digit, or two if the first
-// is a 1; the value has as many decimals.
+// String is "0.112 ± 0.003": the value and its Monte Carlo standard error, which is rounded to one significant digit,
+// or two if the first is a 1; the value has as many decimals.
 func (e Estimate) String() string { return plusMinus(e.Value, e.StdErr) }
 
 // maxDecimals keeps a tiny standard error from printing digits that nobody reads.
@@ -48,7 +48,8 @@ func digits(se float64) int {
 	return max(0, int(-magnitude))
 }
 
-// jackknife is the standard error from the G leave-out values of a score: stretched are those that already lie one standard error away.
+// jackknife is the standard error from the G leave-out values of a score: stretched are those that already lie one
+// standard error away.
 func jackknife(replicates []float64, stretched bool) float64 {
 	if len(replicates) < 2 {
 		return math.NaN()
@@ -67,7 +68,8 @@ func jackknife(replicates []float64, stretched bool) float64 {
 	return math.Sqrt(sum * (g - 1) / g)
 }
 
-// stretch moves the leave-out values x[1:] of a quantity away from their mean by sqrt(G-1) and centres them on x[0], that of all particles. x is [1+G].
+// stretch moves the leave-out values x[1:] of a quantity away from their mean by sqrt(G-1) and centres them on x[0],
+// that of all particles. x is [1+G].
 func stretch(x []float64) {
 	replicates := x[1:]
 	mean := 0.0

@@ -31,7 +31,8 @@ func TestPoolBins(t *testing.T) {
 	}
 	same := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 || math.IsNaN(a) && math.IsNaN(b) }
 	for i, b := range got {
-		if w := want[i]; b.Count != w.Count || b.Lower != w.Lower || !same(b.Confidence, w.Confidence) || !same(b.Accuracy, w.Accuracy) {
+		if w := want[i]; b.Count != w.Count || b.Lower != w.Lower || !same(b.Confidence, w.Confidence) ||
+			!same(b.Accuracy, w.Accuracy) {
 			t.Errorf("bin %d: pooled %+v, of all rows %+v", i, b, w)
 		}
 	}

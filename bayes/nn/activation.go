@@ -51,8 +51,8 @@ func gelu(x *graph.Node) *graph.Node {
 	return graph.Mul(graph.MulScalar(x, 0.5), graph.OnePlus(graph.Erf(graph.MulScalar(x, 1/math.Sqrt2))))
 }
 
-// softplus is max(x, 0) + log(1 + exp(-|x|)): no argument of the exponential is positive. Both halves take the same side at 0, so
-// that their gradients add up to 1/2 there.
+// softplus is max(x, 0) + log(1 + exp(-|x|)): no argument of the exponential is positive. Both halves take the same
+// side at 0, so that their gradients add up to 1/2 there.
 func softplus(x *graph.Node) *graph.Node {
 	zero := graph.ZerosLike(x)
 	positive := graph.GreaterThan(x, zero)

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Block lays x, [J, n], out in blocks of c particles, [ceil(J/c), n, c]: particle j is at place j mod c of block j/c. The last block is filled up with
-// zeros.
+// Block lays x, [J, n], out in blocks of c particles, [ceil(J/c), n, c]: particle j is at place j mod c of block j/c.
+// The last block is filled up with zeros.
 func Block(x *graph.Node, c int) *graph.Node {
 	particles, n := x.Shape().Dim(0), x.Shape().Dim(1)
 	if c == 1 {
@@ -36,11 +36,13 @@ func Unblock(x *graph.Node, particles int) *graph.Node {
 
 // holdGradient is z, whose gradient is evaluated once and stored.
 func holdGradient(z, stored *graph.Node) *graph.Node {
-	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node { return compute.Materialise(v, stored) })
+	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node {
+		return compute.Materialise(v, stored)
+	})
 }
 
-// addToRows is z, [J/c, out, B, c], plus a vector for each particle, [J/c, out, c]. The gradient with respect to the vector, a sum over rows, is taken in
-// pieces, as those of products are.
+// addToRows is z, [J/c, out, B, c], plus a vector for each particle, [J/c, out, c]. The gradient with respect to the
+// vector, a sum over rows, is taken in pieces, as those of products are.
 func addToRows(z, vector *graph.Node) *graph.Node {
 	const rows = 2
 	ones := graph.Ones(z.Graph(), shapes.Make(z.DType(), 1, 1, z.Shape().Dim(rows), 1))

@@ -20,7 +20,8 @@ func (d Dense) name(kind Kind) string { return fmt.Sprintf("layer%d/%s", d.Numbe
 // Parameters are the weights and the biases.
 func (d Dense) Parameters() []Parameter {
 	parameter := func(kind Kind, init Initialiser, shape ...int) Parameter {
-		return Parameter{Name: d.name(kind), Layer: d.Number, Kind: kind, Shape: shape, FanIn: d.In, FanOut: d.Out, Init: init}
+		return Parameter{Name: d.name(kind), Layer: d.Number, Kind: kind, Shape: shape, FanIn: d.In, FanOut: d.Out,
+			Init: init}
 	}
 	return []Parameter{
 		parameter(Weights, d.Init, d.Out, d.In),
@@ -28,7 +29,8 @@ func (d Dense) Parameters() []Parameter {
 	}
 }
 
-// Apply maps [in, B] to [out, B], or [J/c, in, B, c] to [J/c, out, B, c]; a shared input becomes per particle if a parameter is.
+// Apply maps [in, B] to [out, B], or [J/c, in, B, c] to [J/c, out, B, c]; a shared input becomes per particle if a
+// parameter is.
 func (d Dense) Apply(leaves Params, h Value) Value {
 	w, b := leaves[d.name(Weights)], leaves[d.name(Biases)]
 	z := d.product(w, h)

@@ -37,7 +37,9 @@ var closed = []struct {
 		}},
 	{Sigmoid, sigmoid, func(x float64) float64 { return sigmoid(x) * sigmoid(-x) }},
 	{Softplus, func(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, sigmoid},
-	{Swish, func(x float64) float64 { return x * sigmoid(x) }, func(x float64) float64 { return sigmoid(x) + x*sigmoid(x)*sigmoid(-x) }},
+	{Swish, func(x float64) float64 { return x * sigmoid(x) }, func(x float64) float64 {
+		return sigmoid(x) + x*sigmoid(x)*sigmoid(-x)
+	}},
 }
 
 func sign(x float64) float64 {
@@ -47,8 +49,8 @@ func sign(x float64) float64 {
 	return math.Copysign(1, x)
 }
 
-// Values and gradients equal the closed forms, from where the functions are straight lines to where they bend. ReLU has no derivative at 0: any number
-// from 0 to 1 will do.
+// Values and gradients equal the closed forms, from where the functions are straight lines to where they bend. ReLU has
+// no derivative at 0: any number from 0 to 1 will do.
 func TestActivations(t *testing.T) {
 	arguments := []float64{-1e4, -88.5, -50, -20, -6, -2.5, -1, -.3, -1e-3, 0, 1e-3, .3, 1, 2.5, 6, 20, 50, 88.5, 1e4}
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -103,8 +105,8 @@ func TestActivationValue(t *testing.T) {
 	}
 }
 
-// The initialisers have mean 0 and the variance that their papers give, within five standard errors of 60 000 draws, and their support: a uniform's ends, a
-// normal's tails. Two parameters of one network differ, and biases start at 0.
+// The initialisers have mean 0 and the variance that their papers give, within five standard errors of 60 000 draws,
+// and their support: a uniform's ends, a normal's tails. Two parameters of one network differ, and biases start at 0.
 func TestInitialisers(t *testing.T) {
 	const in, out = 200, 300
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -115,7 +117,8 @@ func TestInitialisers(t *testing.T) {
 			kurtosis float64 // 3 of a normal, 9/5 of a uniform
 			end      float64 // of the support
 		}{
-			{"", 1. / in, 3, math.Inf(1)}, {LecunNormal, 1. / in, 3, math.Inf(1)}, {HeNormal, 2. / in, 3, math.Inf(1)}, {GlorotUniform, glorot * glorot / 3, 1.8, glorot},
+			{"", 1. / in, 3, math.Inf(1)}, {LecunNormal, 1. / in, 3, math.Inf(1)}, {HeNormal, 2. / in, 3, math.Inf(1)},
+			{GlorotUniform, glorot * glorot / 3, 1.8, glorot},
 		} {
 			parameters := Dense{Number: 1, In: in, Out: out, Init: c.init}.Parameters()
 			draws := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
@@ -150,7 +153,8 @@ func TestInitialisers(t *testing.T) {
 			}
 		}
 		zeros := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
-			return []*graph.Node{Parameter{Kind: Weights, Shape: []int{2, 3}, FanIn: 3, FanOut: 2, Init: Zeros}.Initialise(random.New(g, 3), dtype, g)}
+			return []*graph.Node{Parameter{Kind: Weights, Shape: []int{2, 3}, FanIn: 3, FanOut: 2,
+				Init: Zeros}.Initialise(random.New(g, 3), dtype, g)}
 		})
 		computetest.Near(t, "zeros", zeros[0], make([]float64, 6), 0)
 	})
@@ -164,7 +168,8 @@ func TestLayers(t *testing.T) {
 	var got []string
 	for _, layer := range layers {
 		for _, p := range layer.Parameters() {
-			got = append(got, fmt.Sprintf("%s %d %s %v %d %d %s %d", p.Name, p.Layer, p.Kind, p.Shape, p.FanIn, p.FanOut, p.Init, p.Size()))
+			got = append(got, fmt.Sprintf("%s %d %s %v %d %d %s %d", p.Name, p.Layer, p.Kind, p.Shape, p.FanIn, p.FanOut,
+				p.Init, p.Size()))
 		}
 		if a, ok := layer.(Activation); ok {
 			got = append(got, string(a))

@@ -6,23 +6,25 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// shortSum is the longest sum of products that is written as a multiplication and a sum, not as a matrix product: the compiler unrolls it
-// and fuses it with what surrounds it, while a product of small matrices costs a microsecond a particle before it begins. Measured with XLA
-// on a CPU, [J, 5, 20] by [J, 20, 50]: 3.5 times as fast; with sums of more than 32 terms it is many times slower. It pays for
-// many particles with small products: [10, 20, 20] by [10, 20, 50] takes half the time as a matrix product, and a whole gradient of 10 networks 13-50-20-5-1,
-// 50 rows, 0.33 ms instead of 0.54.
+// shortSum is the longest sum of products that is written as a multiplication and a sum, not as a matrix product: the
+// compiler unrolls it and fuses it with what surrounds it, while a product of small matrices costs a microsecond a
+// particle before it begins. Measured with XLA on a CPU, [J, 5, 20] by [J, 20, 50]: 3.5 times as fast; with sums of
+// more than 32 terms it is many times slower. It pays for many particles with small products: [10, 20, 20] by [10, 20,
+// 50] takes half the time as a matrix product, and a whole gradient of 10 networks 13-50-20-5-1, 50 rows, 0.33 ms
+// instead of 0.54.
 const (
 	shortSum     = 32
 	smallProduct = 1 << 13 // multiplications a particle
 	many         = 64      // particles
 )
 
-// longBatch is from how many rows on the product of a lone particle is made as [B, in] by [in, out], whose transposes the compiler does away with: 64 by 64 on
-// 20 000 rows takes 0.7 ms so, and 0.95 as [out, in] by [in, B].
+// longBatch is from how many rows on the product of a lone particle is made as [B, in] by [in, out], whose transposes
+// the compiler does away with: 64 by 64 on 20 000 rows takes 0.7 ms so, and 0.95 as [out, in] by [in, B].
 const longBatch = 4096
 
-// particleProduct is W_j h_j for each particle, [J/c, out, B, c]: w is [J/c, out, in, c], h [J/c, in, B, c], or shared, [in, B]. Each of the three products
-// in it, forward, and in the gradients with respect to w and to h, takes the form that is fastest for its sizes.
+// particleProduct is W_j h_j for each particle, [J/c, out, B, c]: w is [J/c, out, in, c], h [J/c, in, B, c], or shared,
+// [in, B]. Each of the three products in it, forward, and in the gradients with respect to w and to h, takes the form
+// that is fastest for its sizes.
 func particleProduct(w *graph.Node, h Value) *graph.Node {
 	blocks, out, in, c := w.Shape().Dim(0), w.Shape().Dim(1), w.Shape().Dim(2), w.Shape().Dim(3)
 	rows := h.Node.Shape().Dim(1)
@@ -62,8 +64,9 @@ func matrixProduct(w, h *graph.Node) *graph.Node {
 		})
 }
 
-// longProduct is w [out, in] by h of one particle, or shared, to [1, out, B, 1]. Transposes lie beside what is elementwise and reshapes beside the product: so the
-// compiler lays activations out row by row, and neither moves anything.
+// longProduct is w [out, in] by h of one particle, or shared, to [1, out, B, 1]. Transposes lie beside what is
+// elementwise and reshapes beside the product: so the compiler lays activations out row by row, and neither moves
+// anything.
 func longProduct(w *graph.Node, h Value) *graph.Node {
 	out, in := w.Shape().Dim(0), w.Shape().Dim(1)
 	x := h.Node
@@ -77,8 +80,9 @@ func longProduct(w *graph.Node, h Value) *graph.Node {
 	return graph.Transpose(graph.Reshape(product, 1, -1, out, 1), 1, 2)
 }
 
-// blockProduct is for blocks of several particles. All three products are sums over an axis that is not the last, so that particles fill the vectors: with
-// [8, 20, 25, 8] by [8, 25, 25, 8] measured at three times the speed of matrix products.
+// blockProduct is for blocks of several particles. All three products are sums over an axis that is not the last, so
+// that particles fill the vectors: with [8, 20, 25, 8] by [8, 25, 25, 8] measured at three times the speed of matrix
+// products.
 func blockProduct(w *graph.Node, h Value) *graph.Node {
 	x := h.Node
 	if h.PerParticle {
@@ -136,9 +140,11 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 
 // withGradient is f(a, b), whose gradients are what ofA and ofB make of v, the gradient with respect to f(a, b).
 //
-// GoMLX lets an identity of one node have a gradient of its own, no function of two. So f is taken of constants, and a zero that depends on a and b is
-// added to it, which the compiler removes: gradients pass through it to two such identities.
-func withGradient(f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA, ofB func(v *graph.Node) *graph.Node) *graph.Node {
+// GoMLX lets an identity of one node have a gradient of its own, no function of two. So f is taken of constants, and a
+// zero that depends on a and b is added to it, which the compiler removes: gradients pass through it to two such
+// identities.
+func withGradient(f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA,
+	ofB func(v *graph.Node) *graph.Node) *graph.Node {
 	var v *graph.Node // set before it is used: gradients pass from the output to the inputs
 	linked := func(x *graph.Node, of func(v *graph.Node) *graph.Node) *graph.Node {
 		return compute.First(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return of(v) }))

@@ -12,8 +12,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The product and its gradients equal sums over numbers on either side of the length at which the forms change, in blocks of one particle and of
-// several, for inputs of their own and a shared one; also where only one gradient is asked for, and where one argument is used twice.
+// The product and its gradients equal sums over numbers on either side of the length at which the forms change, in
+// blocks of one particle and of several, for inputs of their own and a shared one; also where only one gradient is
+// asked for, and where one argument is used twice.
 func TestParticleProduct(t *testing.T) {
 	const few = 6
 	wave := func(n int, frequency float64) []float64 {
@@ -29,9 +30,12 @@ func TestParticleProduct(t *testing.T) {
 		rows                      int // 0: 35
 	}{
 		{few, 1, 5, 1, false, 0}, {few, 5, 1, 1, false, 0}, {few, 7, 5, 1, true, 0},
-		{many - 1, 5, 5, 1, false, 0}, {many, 5, 5, 1, false, 0}, {many, 1, 5, 1, false, 0}, {many, 5, 1, 1, false, 0}, // from here on as sums
-		{many, shortSum + 1, 3, 1, false, 0}, {many, 3, shortSum + 1, 1, false, 0}, {many, 16, 16, 1, false, 0}, // the last is too large
-		{few, 1, 5, 4, false, 0}, {few, 5, 1, 4, false, 0}, {few, shortSum, shortSum + 1, 4, false, 0}, {few, 3, 65, 8, false, 0}, {few, 7, 5, 4, true, 0}, {few, shortSum + 1, 3, 8, true, 0},
+		// from here on as sums
+		{many - 1, 5, 5, 1, false, 0}, {many, 5, 5, 1, false, 0}, {many, 1, 5, 1, false, 0}, {many, 5, 1, 1, false, 0},
+		// the last is too large
+		{many, shortSum + 1, 3, 1, false, 0}, {many, 3, shortSum + 1, 1, false, 0}, {many, 16, 16, 1, false, 0},
+		{few, 1, 5, 4, false, 0}, {few, 5, 1, 4, false, 0}, {few, shortSum, shortSum + 1, 4, false, 0},
+		{few, 3, 65, 8, false, 0}, {few, 7, 5, 4, true, 0}, {few, shortSum + 1, 3, 8, true, 0},
 		{1, 5, 3, 1, false, longBatch}, {1, 5, 3, 1, true, longBatch}, {1, 1, 3, 1, false, longBatch},
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -63,7 +67,8 @@ func TestParticleProduct(t *testing.T) {
 				}
 				both := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, product(h))), w, h)
 				ofW := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, product(h))), w)
-				ofH := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, graph.Add(product(h), product(graph.Neg(graph.MulScalar(h, 2)))))), h)
+				ofH := graph.Gradient(graph.ReduceAllSum(graph.Mul(v, graph.Add(product(h),
+					product(graph.Neg(graph.MulScalar(h, 2)))))), h)
 				return []*graph.Node{product(h), both[0], both[1], ofW[0], ofH[0]}
 			}, w, h, v)
 			y, ofW, ofH := make([]float64, len(v)), make([]float64, len(w)), make([]float64, len(h))

@@ -62,7 +62,8 @@ func (a Adam) Check() error {
 		{"WeightDecay", a.WeightDecay, a.WeightDecay >= 0},
 	} {
 		if !f.allowed || math.IsInf(f.value, 0) {
-			return fmt.Errorf("optim: %s is %v: it must be positive and finite, the Betas below 1 (0 takes the default)", f.name, f.value)
+			return fmt.Errorf("optim: %s is %v: it must be positive and finite, the Betas below 1 (0 takes the default)",
+				f.name, f.value)
 		}
 	}
 	return nil
@@ -71,8 +72,8 @@ func (a Adam) Check() error {
 // Moments are the state of Adam: running means of the gradient and of its square, [W] each.
 type Moments struct{ Mean, Square *Node }
 
-// Ascend moves psi, [W], along the gradient of what is to be maximised. step counts from 1, a scalar of psi's type; rate is the schedule's
-// value, a scalar. It builds graph, and panics as GoMLX does.
+// Ascend moves psi, [W], along the gradient of what is to be maximised. step counts from 1, a scalar of psi's type;
+// rate is the schedule's value, a scalar. It builds graph, and panics as GoMLX does.
 func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, Moments) {
 	beta1, beta2, epsilon := cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Epsilon, 1e-8)
 	m.Mean = Add(MulScalar(m.Mean, beta1), MulScalar(gradient, 1-beta1))
@@ -87,9 +88,9 @@ func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, M
 	return Add(psi, Mul(direction, rate)), m
 }
 
-// AscendFinite is Ascend for psi of any shape, [..., W], with the guard against floating point's ends: a row of psi stays, its
-// moments with it, unless its gradient and the place that it would move to are finite and usable, [...], is true (nil: it is).
-// It gives back which rows have moved, [...].
+// AscendFinite is Ascend for psi of any shape, [..., W], with the guard against floating point's ends: a row of psi
+// stays, its moments with it, unless its gradient and the place that it would move to are finite and usable, [...], is
+// true (nil: it is). It gives back which rows have moved, [...].
 func (a Adam) AscendFinite(
 	usable, psi, gradient *Node, m Moments, step, rate *Node,
 ) (next *Node, after Moments, moved *Node) {

@@ -12,8 +12,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Ascend agrees with Kingma and Ba's algorithm 1, and with weight decay with Loshchilov and Hutter's algorithm 2, written as a loop over numbers
-// that descends -f, for 10 steps on a quadratic f with a scale and an optimum for each coordinate.
+// Ascend agrees with Kingma and Ba's algorithm 1, and with weight decay with Loshchilov and Hutter's algorithm 2,
+// written as a loop over numbers that descends -f, for 10 steps on a quadratic f with a scale and an optimum for each
+// coordinate.
 func TestAscend(t *testing.T) {
 	scale, optimum, start := []float64{1, 100, .01, 3}, []float64{2, -1, 0, .5}, []float64{0, 0, -3, .5}
 	for _, c := range []struct {
@@ -23,8 +24,11 @@ func TestAscend(t *testing.T) {
 		schedule                           func(step int) float64
 	}{
 		{"defaults", Adam{}, .01, .9, .999, 1e-8, 0, func(int) float64 { return 1 }},
-		{"own settings", Adam{Schedule: Constant(.3), Beta1: .5, Beta2: .9, Epsilon: .1}, .3, .5, .9, .1, 0, func(int) float64 { return 1 }},
-		{"AdamW", Adam{Schedule: Exponential(.1, .5, 3), WeightDecay: .2}, .1, .9, .999, 1e-8, .2, func(step int) float64 { return math.Pow(.5, float64(step)/3) }},
+		{"own settings", Adam{Schedule: Constant(.3), Beta1: .5, Beta2: .9, Epsilon: .1}, .3, .5, .9, .1, 0,
+			func(int) float64 { return 1 }},
+		{"AdamW", Adam{Schedule: Exponential(.1, .5, 3), WeightDecay: .2}, .1, .9, .999, 1e-8, .2, func(step int) float64 {
+			return math.Pow(.5, float64(step)/3)
+		}},
 	} {
 		if err := c.adam.Check(); err != nil {
 			t.Fatal(err)
@@ -123,8 +127,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A row whose gradient, or the place that it would move to, is not finite stays with its moments, and so does one that is not
-// usable; the others move as by Ascend.
+// A row whose gradient, or the place that it would move to, is not finite stays with its moments, and so does one that
+// is not usable; the others move as by Ascend.
 func TestAscendFinite(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		const steps = 1
@@ -135,7 +139,8 @@ func TestAscendFinite(t *testing.T) {
 			zero := ZerosLike(rows(0))
 			one := ConstAs(zero, 1.0)
 			usable := GreaterThan(Const(g, []float64{1, 1, 1, 0}), Const(g, []float64{0, 0, 0, 0}))
-			next, m, moved := Adam{}.AscendFinite(usable, rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps), MulScalar(one, .5))
+			next, m, moved := Adam{}.AscendFinite(usable, rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps),
+				MulScalar(one, .5))
 			plain, _ := Adam{}.Ascend(rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps), MulScalar(one, .5))
 			one64 := func(x *Node) *Node { return ConvertDType(x, compute.Float64) }
 			return []*Node{one64(next), one64(m.Mean), one64(m.Square), one64(moved), one64(plain)}

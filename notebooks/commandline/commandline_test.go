@@ -69,7 +69,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A program is told of a signal, writes what it keeps, and ends with the status that a shell expects; deaf, it ends at the second signal.
+// A program is told of a signal, writes what it keeps, and ends with the status that a shell expects; deaf, it ends at
+// the second signal.
 func TestMainBySignal(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal

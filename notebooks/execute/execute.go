@@ -1,5 +1,5 @@
-// Package execute runs notebooks headless in the project's kernel. A notebook is replaced by its executed self only when every
-// cell did what it should; so what is committed stays as it was when a cell fails or the run is stopped.
+// Package execute runs notebooks headless in the project's kernel. A notebook is replaced by its executed self only
+// when every cell did what it should; so what is committed stays as it was when a cell fails or the run is stopped.
 package execute
 
 import (

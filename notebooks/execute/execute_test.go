@@ -22,7 +22,8 @@ func stream(name, text string) map[string]any {
 
 func save(t *testing.T, path string, cells ...map[string]any) {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": map[string]any{}})
+	data, err := json.Marshal(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5,
+		"metadata": map[string]any{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,8 @@ func save(t *testing.T, path string, cells ...map[string]any) {
 }
 
 func TestFailures(t *testing.T) {
-	fault := map[string]any{"output_type": "error", "ename": "ERROR", "evalue": "exit status 2", "traceback": []string{"\x1b[31mboom\x1b[0m", "at line 3"}}
+	fault := map[string]any{"output_type": "error", "ename": "ERROR", "evalue": "exit status 2",
+		"traceback": []string{"\x1b[31mboom\x1b[0m", "at line 3"}}
 	bare := map[string]any{"output_type": "error", "ename": "ERROR", "evalue": "it died", "traceback": []string{}}
 	for name, c := range map[string]struct {
 		cell map[string]any
@@ -44,12 +46,14 @@ func TestFailures(t *testing.T) {
 		"a child's status":        {code("%%\nprint()", stream("stderr", "exit status 1\n")), ""},
 		"error":                   {code("%%\npanic(1)", stream("stderr", "panic: 1\n"), fault), "panic: 1\nboom\nat line 3"},
 		"error without traceback": {code("%%\npanic(1)", bare), "ERROR: it died"},
-		"shell fails":             {code("!ls /x", stream("stderr", "ls: no /x\n"), stream("stderr", "exit status 2\n")), "ls: no /x\nexit status 2"},
-		"shell fails among code":  {code("%%\nprint()\n!*go build x", stream("stderr", "exit status 1\n")), "exit status 1"},
-		"shell is killed":         {code("!sleep 100", stream("stderr", "signal: killed\n")), "signal: killed"},
-		"shell works":             {code("!ls", stream("stdout", "x\n")), ""},
-		"unknown magic":           {code("%nosuch", stream("stderr", "\"%nosuch\" unknown or not implemented yet.")), "%nosuch"},
-		"text":                    {map[string]any{"cell_type": "markdown", "source": "!ls exit status 1"}, ""},
+		"shell fails": {code("!ls /x", stream("stderr", "ls: no /x\n"), stream("stderr", "exit status 2\n")),
+			"ls: no /x\nexit status 2"},
+		"shell fails among code": {code("%%\nprint()\n!*go build x", stream("stderr", "exit status 1\n")), "exit status 1"},
+		"shell is killed":        {code("!sleep 100", stream("stderr", "signal: killed\n")), "signal: killed"},
+		"shell works":            {code("!ls", stream("stdout", "x\n")), ""},
+		"unknown magic": {code("%nosuch", stream("stderr", "\"%nosuch\" unknown or not implemented yet.")),
+			"%nosuch"},
+		"text": {map[string]any{"cell_type": "markdown", "source": "!ls exit status 1"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.ipynb")
@@ -85,7 +89,8 @@ func runner(t *testing.T, script string) Runner {
 	if err := os.WriteFile(python, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := Runner{Python: python, Env: os.Environ(), Folder: t.TempDir(), Failed: filepath.Join(t.TempDir(), "failed"), Timeout: time.Minute}
+	r := Runner{Python: python, Env: os.Environ(), Folder: t.TempDir(), Failed: filepath.Join(t.TempDir(), "failed"),
+		Timeout: time.Minute}
 	save(t, filepath.Join(r.Folder, "story.ipynb"), code("%%\nprint()"))
 	save(t, filepath.Join(r.Folder, "done.ipynb.txt"), code("%%\nprint()", stream("stdout", "1\n")))
 	save(t, filepath.Join(r.Folder, "bad.ipynb.txt"), code("!false", stream("stderr", "exit status 1\n")))
@@ -102,7 +107,8 @@ func read(t *testing.T, path string) string {
 }
 
 func TestRun(t *testing.T) {
-	const start, end = `echo 'gobnn-event {"event": "start", "cell": 0, "cells": 1}'` + "\n", `echo 'gobnn-event {"event": "end", "cell": 0, "seconds": 1.5}'` + "\n"
+	const start, end = `echo 'gobnn-event {"event": "start", "cell": 0, "cells": 1}'` + "\n",
+		`echo 'gobnn-event {"event": "end", "cell": 0, "seconds": 1.5}'` + "\n"
 	t.Run("works", func(t *testing.T) {
 		r := runner(t, start+end+`[ "$5" = 60 ] && cp "$4/done.ipynb.txt" "$3"`)
 		var outcome int
@@ -118,7 +124,8 @@ func TestRun(t *testing.T) {
 		if outcome != 1 {
 			t.Errorf("told %d times, want once", outcome)
 		}
-		if got, want := read(t, filepath.Join(r.Folder, "story.ipynb")), read(t, filepath.Join(r.Folder, "done.ipynb.txt")); got != want {
+		if got, want := read(t, filepath.Join(r.Folder, "story.ipynb")),
+			read(t, filepath.Join(r.Folder, "done.ipynb.txt")); got != want {
 			t.Errorf("the notebook is %s, want %s", got, want)
 		}
 	})
@@ -126,9 +133,13 @@ func TestRun(t *testing.T) {
 		script, says string
 		cell         bool
 	}{
-		"cell fails":         {start + end + `cp "$4/bad.ipynb.txt" "$3"; echo 'gobnn-event {"event": "failed", "cell": 0, "error": "x"}'; exit 3`, "cell 1 of story.ipynb", true},
-		"shell fails":        {start + end + `cp "$4/bad.ipynb.txt" "$3"`, "!false", true},
-		"timeout":            {start + `cp "$2" "$3"; echo 'gobnn-event {"event": "failed", "cell": 0, "error": "timed out after 60 s"}'; exit 3`, "timed out after 60 s", true},
+		"cell fails": {start + end +
+			`cp "$4/bad.ipynb.txt" "$3"; echo 'gobnn-event {"event": "failed", "cell": 0, "error": "x"}'; exit 3`,
+			"cell 1 of story.ipynb", true},
+		"shell fails": {start + end + `cp "$4/bad.ipynb.txt" "$3"`, "!false", true},
+		"timeout": {start +
+			`cp "$2" "$3"; echo 'gobnn-event {"event": "failed", "cell": 0, "error": "timed out after 60 s"}'; exit 3`,
+			"timed out after 60 s", true},
 		"driver fails":       {`echo no module named nbclient; exit 1`, "no module named nbclient", false},
 		"driver is half way": {`echo '{' > "$3"`, "not a notebook", false},
 	} {

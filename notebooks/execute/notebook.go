@@ -47,8 +47,8 @@ type Failure struct {
 	Message string // what it said
 }
 
-// Failures are the cells of an executed notebook whose outputs say that they failed: an error, or a shell command (`!cmd`)
-// or magic (`%name`) that failed, which the kernel itself takes for success.
+// Failures are the cells of an executed notebook whose outputs say that they failed: an error, or a shell command
+// (`!cmd`) or magic (`%name`) that failed, which the kernel itself takes for success.
 func Failures(path string) ([]Failure, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

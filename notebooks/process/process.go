@@ -1,5 +1,5 @@
-// Package process runs the programs that the notebooks' command stands on: their output line by line, their end with that
-// of a context, children included.
+// Package process runs the programs that the notebooks' command stands on: their output line by line, their end with
+// that of a context, children included.
 package process
 
 import (
@@ -45,8 +45,8 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// Run runs a program to its end. It runs in a process group of its own: when the context ends, the group is asked to end
-// (SIGTERM) and, after Command.End, killed. The error is an *Error, or wraps the context's.
+// Run runs a program to its end. It runs in a process group of its own: when the context ends, the group is asked to
+// end (SIGTERM) and, after Command.End, killed. The error is an *Error, or wraps the context's.
 func Run(ctx context.Context, c Command) error {
 	end := c.End
 	if end == 0 {

@@ -36,7 +36,8 @@ func TestFailure(t *testing.T) {
 	if !errors.As(err, &failed) {
 		t.Fatalf("error %v, want an *Error", err)
 	}
-	if failed.Program != "sh" || !strings.HasSuffix(failed.Output, "line 39") || strings.Contains(failed.Output, "line 14\n") {
+	if failed.Program != "sh" || !strings.HasSuffix(failed.Output, "line 39") ||
+		strings.Contains(failed.Output, "line 14\n") {
 		t.Errorf("program %q, output %q: want the last %d lines of sh", failed.Program, failed.Output, kept)
 	}
 	if !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "    line 39") {

@@ -1,4 +1,5 @@
-// Command reproduce lists and runs the studies: what `go run ./notebooks list` and `go run ./notebooks reproduce` become.
+// Command reproduce lists and runs the studies: what `go run ./notebooks list` and `go run ./notebooks reproduce`
+// become.
 package main
 
 import (
@@ -42,8 +43,8 @@ func list(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks list
 
-Lists every table and figure of results in the five papers: its ID, its state and what it shows. The states are "reproduced",
-"reduced" (to what, it says), "needs data" (which file, and where it goes) and "not yet".
+Lists every table and figure of results in the five papers: its ID, its state and what it shows. The states are
+"reproduced", "reduced" (to what, it says), "needs data" (which file, and where it goes) and "not yet".
 `, args)
 	if err != nil {
 		return err
@@ -72,17 +73,20 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
 	reps := flags.Int("reps", 0, "repetitions (default: the study's own)")
 	epochs := flags.Int("epochs", 0, "epochs of training (default: the study's own)")
-	full := flags.Bool("full", false, "the paper's repetitions and epochs, where the study has fewer by itself, and large data sets tuned like the others: hours, or days")
+	full := flags.Bool("full", false, "the paper's repetitions and epochs, where the study has fewer by itself, and "+
+		"large data sets tuned like the others: hours, or days")
 	data := flags.String("data", "", "only these data `sets`, with commas between (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, with commas between (default: all of the study's)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
-	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; without an ID: write RESULTS.md anew from what is there")
+	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; "+
+		"without an ID: write RESULTS.md anew from what is there")
 	fresh := flags.Bool("fresh", false, "compute everything again instead of using what is kept")
 	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
 
-Runs the studies behind tables or figures and prints ours beside the paper's: mean, standard error, repetitions, seconds. Each
-repetition is kept when it is done: stop with Ctrl-C, and the same command goes on from there. "go run ./notebooks list" shows the IDs.
+Runs the studies behind tables or figures and prints ours beside the paper's: mean, standard error, repetitions,
+seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same command goes on from there. "go run
+./notebooks list" shows the IDs.
 `, args)
 	if err != nil {
 		return err
@@ -96,7 +100,8 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 	if *epochs < 0 {
 		return fmt.Errorf("-epochs %d: must not be negative", *epochs)
 	}
-	options := study.Options{Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods), FigureDir: *figures, Fresh: *fresh,
+	options := study.Options{Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods),
+		FigureDir: *figures, Fresh: *fresh,
 		Progress: func(line string) { fmt.Fprintln(progress, line) }}
 	studies := make([]study.Study, len(ids))
 	for i, id := range ids {
@@ -131,7 +136,8 @@ repetition is kept when it is done: stop with Ctrl-C, and the same command goes 
 			fmt.Fprintf(out, "(%s)\n", s.Note)
 		}
 		fmt.Fprint(out, study.Text(cells))
-		fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n", time.Since(start).Seconds())
+		fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n",
+			time.Since(start).Seconds())
 		if writeErr := errors.Join(writeJSON(*file, all), records.take(cells)); writeErr != nil {
 			return errors.Join(err, writeErr)
 		}

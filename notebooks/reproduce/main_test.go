@@ -67,7 +67,8 @@ func TestReproduceBadInput(t *testing.T) {
 	}
 }
 
-// TestReproduceInterrupted: a study that is stopped before its first repetition leaves an empty list and says how to go on.
+// TestReproduceInterrupted: a study that is stopped before its first repetition leaves an empty list and says how to go
+// on.
 func TestReproduceInterrupted(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	file := filepath.Join(t.TempDir(), "cells.json")

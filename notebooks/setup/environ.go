@@ -20,7 +20,8 @@ func isFault(err error) bool {
 }
 
 // disturbing are the variables that make Python, pip or Go look elsewhere than the environment and the project.
-var disturbing = []string{"PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIREMENT", "GOWORK", "GOBIN", "__PYVENV_LAUNCHER__"}
+var disturbing = []string{"PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIREMENT",
+	"GOWORK", "GOBIN", "__PYVENV_LAUNCHER__"}
 
 // environ is this process's environment without what disturbs, and with more in the place of what has the same name.
 func (s *Setup) environ(more []string) []string {
@@ -39,7 +40,8 @@ func (s *Setup) environ(more []string) []string {
 		if name == "GOFLAGS" { // -mod and -modfile do not go with the workspace that cells are compiled in
 			var flags []string
 			for _, flag := range strings.Fields(value) {
-				if !strings.HasPrefix(strings.TrimLeft(flag, "-"), "mod=") && !strings.HasPrefix(strings.TrimLeft(flag, "-"), "modfile=") {
+				if !strings.HasPrefix(strings.TrimLeft(flag, "-"), "mod=") &&
+					!strings.HasPrefix(strings.TrimLeft(flag, "-"), "modfile=") {
 					flags = append(flags, flag)
 				}
 			}
@@ -50,8 +52,8 @@ func (s *Setup) environ(more []string) []string {
 	return append(env, more...)
 }
 
-// JupyterEnviron is the environment for Jupyter: it finds the project's kernel, the kernel finds GoNB, goimports and Go, and
-// cells find the XLA plugin. envDir is Ensure's.
+// JupyterEnviron is the environment for Jupyter: it finds the project's kernel, the kernel finds GoNB, goimports and
+// Go, and cells find the XLA plugin. envDir is Ensure's.
 func (s *Setup) JupyterEnviron(envDir string) []string {
 	path := filepath.Join(envDir, "bin")
 	if goPath, err := exec.LookPath("go"); err == nil {

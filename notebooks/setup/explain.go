@@ -31,15 +31,21 @@ var signs = []struct {
 	mend  string
 }{
 	{[]string{"no space left on device", "disk quota exceeded"}, ErrDiskFull,
-		"free some room, or set GOBNN_CACHE to a folder on a larger disk (Go's build cache: GOCACHE, pip's: PIP_CACHE_DIR), then run the command again"},
+		"free some room, or set GOBNN_CACHE to a folder on a larger disk (Go's build cache: GOCACHE, pip's: " +
+			"PIP_CACHE_DIR), then run the command again"},
 	{[]string{"do not match the hashes", "checksum mismatch"}, ErrHash,
-		"nothing of it was installed; empty the caches (`python3 -m pip cache purge`, `go clean -modcache`) and run the command again; if it stays, " +
+		"nothing of it was installed; empty the caches (`python3 -m pip cache purge`, `go clean -modcache`) and run the " +
+			"command again; if it stays, " +
 			"the package server alters files: use another one"},
-	{[]string{"failed to establish a new connection", "name resolution", "max retries exceeded", "connecttimeouterror", "readtimeouterror", "proxyerror",
-		"connection refused", "no such host", "i/o timeout", "network is unreachable", "proxyconnect", "disabled by goproxy=off", "handshake timeout"}, ErrNetwork,
-		"set-up needs the network once: check the connection and, behind a proxy or with a mirror, HTTPS_PROXY, PIP_INDEX_URL and GOPROXY, then run the command again"},
+	{[]string{"failed to establish a new connection", "name resolution", "max retries exceeded", "connecttimeouterror",
+		"readtimeouterror", "proxyerror",
+		"connection refused", "no such host", "i/o timeout", "network is unreachable", "proxyconnect",
+		"disabled by goproxy=off", "handshake timeout"}, ErrNetwork,
+		"set-up needs the network once: check the connection and, behind a proxy or with a mirror, HTTPS_PROXY, " +
+			"PIP_INDEX_URL and GOPROXY, then run the command again"},
 	{[]string{"no matching distribution found"}, ErrPython,
-		"a pinned package has no build for this Python or platform: use Python 3.10 to 3.13 on Linux or on an Apple silicon Mac (`-python python3.12` picks one)"},
+		"a pinned package has no build for this Python or platform: use Python 3.10 to 3.13 on Linux or on an Apple " +
+			"silicon Mac (`-python python3.12` picks one)"},
 }
 
 // explain names the fault behind a failed program or file operation, and what mends it; other errors stay as they are.
@@ -71,7 +77,8 @@ func unwritable(dir string, err error) error {
 		return explain(err)
 	}
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR) {
-		return fmt.Errorf("%w: %w\nset GOBNN_CACHE to a folder of your own: `GOBNN_CACHE=$HOME/gobnn-cache go run ./notebooks setup`", ErrReadOnly, err)
+		return fmt.Errorf("%w: %w\nset GOBNN_CACHE to a folder of your own: `GOBNN_CACHE=$HOME/gobnn-cache go run "+
+			"./notebooks setup`", ErrReadOnly, err)
 	}
 	return fmt.Errorf("cache folder %s: %w", dir, err)
 }

@@ -113,7 +113,8 @@ func (w *world) mustBeWhole(t *testing.T) {
 	if want := filepath.Join(w.cache, "env"); env != want {
 		t.Errorf("environment in %s, want %s", env, want)
 	}
-	for _, file := range []string{"bin/python", "bin/gonb", "bin/goimports", environment.Stamp, "share/jupyter/lab/settings/overrides.json"} {
+	for _, file := range []string{"bin/python", "bin/gonb", "bin/goimports",
+		environment.Stamp, "share/jupyter/lab/settings/overrides.json"} {
 		if _, err := os.Stat(filepath.Join(env, file)); err != nil {
 			t.Error(err)
 		}

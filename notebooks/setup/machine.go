@@ -15,8 +15,8 @@ import (
 	"gobnn/notebooks/process"
 )
 
-// What a set-up from nothing writes, as measured on Linux x86-64 with some room to spare: the environment with pip's cache, Go's
-// build cache, and Go's modules where they are not there yet.
+// What a set-up from nothing writes, as measured on Linux x86-64 with some room to spare: the environment with pip's
+// cache, Go's build cache, and Go's modules where they are not there yet.
 const (
 	environmentBytes = 650e6
 	goCacheBytes     = 600e6
@@ -61,7 +61,8 @@ func (s *Setup) findPython(ctx context.Context) (path, version string, err error
 		if err != nil {
 			continue
 		}
-		version, err := process.Output(ctx, process.Command{Args: []string{path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"}, Env: s.environ(nil)})
+		version, err := process.Output(ctx, process.Command{Args: []string{path, "-c",
+			"import sys; print('%d.%d.%d' % sys.version_info[:3])"}, Env: s.environ(nil)})
 		if ctx.Err() != nil {
 			return "", "", err
 		}
@@ -73,7 +74,8 @@ func (s *Setup) findPython(ctx context.Context) (path, version string, err error
 			old = append(old, fmt.Sprintf("%s (version %s)", path, version))
 			continue
 		}
-		if _, err := process.Output(ctx, process.Command{Args: []string{path, "-c", "import venv, ensurepip"}, Env: s.environ(nil)}); err != nil {
+		if _, err := process.Output(ctx, process.Command{Args: []string{path, "-c", "import venv, ensurepip"},
+			Env: s.environ(nil)}); err != nil {
 			if ctx.Err() != nil {
 				return "", "", err
 			}
@@ -83,7 +85,8 @@ func (s *Setup) findPython(ctx context.Context) (path, version string, err error
 		return path, version, nil
 	}
 	if len(old) > 0 {
-		return "", "", fmt.Errorf("%w: need Python 3.%d or later, found %s\ninstall a newer one (%s), or name one with -python FILE",
+		return "", "", fmt.Errorf("%w: need Python 3.%d or later, found %s\ninstall a newer one (%s), or name one with "+
+			"-python FILE",
 			ErrPython, minPython, strings.Join(old, ", "), install)
 	}
 	return "", "", fmt.Errorf("%w: no %s on PATH\nmend it with: %s", ErrPython, names[0], install)
@@ -103,7 +106,8 @@ func pythonMinor(version string) (int, bool) {
 func findCompiler(ctx context.Context, root string) (string, error) {
 	mend := "mend it with: " + command("gcc libc6-dev", "gcc", "xcode-select --install")
 	if os.Getenv("CGO_ENABLED") == "0" {
-		return "", fmt.Errorf("%w: CGO_ENABLED=0 turns cgo off, which XLA needs\nmend it with: unset CGO_ENABLED", ErrCompiler)
+		return "", fmt.Errorf("%w: CGO_ENABLED=0 turns cgo off, which XLA needs\nmend it with: unset CGO_ENABLED",
+			ErrCompiler)
 	}
 	name, err := process.Output(ctx, process.Command{Args: []string{"go", "env", "CC"}, Dir: root})
 	if err != nil {

@@ -47,7 +47,8 @@ func TestRequirements(t *testing.T) {
 }
 
 func TestEnviron(t *testing.T) {
-	for name, value := range map[string]string{"PYTHONPATH": "/x", "PIP_TARGET": "/x", "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false -modfile=x", "KEPT": "yes"} {
+	for name, value := range map[string]string{"PYTHONPATH": "/x", "PIP_TARGET": "/x", "GOWORK": "off",
+		"GOFLAGS": "-mod=mod -buildvcs=false -modfile=x", "KEPT": "yes"} {
 		t.Setenv(name, value)
 	}
 	t.Setenv("JUPYTER_PATH", "/before")
@@ -60,7 +61,8 @@ func TestEnviron(t *testing.T) {
 		}
 		env[name] = value
 	}
-	for name, want := range map[string]string{"GOFLAGS": "-buildvcs=false", "KEPT": "yes", "PYTHONNOUSERSITE": "1", "JUPYTER_PATH": "/root/of/project/notebooks:/before"} {
+	for name, want := range map[string]string{"GOFLAGS": "-buildvcs=false", "KEPT": "yes", "PYTHONNOUSERSITE": "1",
+		"JUPYTER_PATH": "/root/of/project/notebooks:/before"} {
 		if env[name] != want {
 			t.Errorf("%s=%q, want %q", name, env[name], want)
 		}

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// choosePlugin makes the library prefer the PJRT plugin in file to the pinned one, by a link in the environment. "default"
-// takes such links away.
+// choosePlugin makes the library prefer the PJRT plugin in file to the pinned one, by a link in the environment.
+// "default" takes such links away.
 func choosePlugin(env, file string) error {
 	folder := filepath.Join(env, "plugin")
 	if file != "default" {
@@ -58,7 +58,8 @@ func checkPlugin(file string) (string, error) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return "", fmt.Errorf("%w: %s: %w", ErrPlugin, path, err)
 	}
-	for _, magic := range []string{"\x7fELF", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} { // Linux; macOS, one processor and several
+	// Linux; macOS, one processor and several
+	for _, magic := range []string{"\x7fELF", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
 		if bytes.Equal(head, []byte(magic)) {
 			return path, nil
 		}

@@ -1,9 +1,10 @@
-// Package setup makes the private environment that the notebooks run in, once: a Python venv with JupyterLab, nbclient and
-// the XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module, and a warm build cache.
+// Package setup makes the private environment that the notebooks run in, once: a Python venv with JupyterLab, nbclient
+// and the XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module, and a warm
+// build cache.
 //
-// An environment is built in a folder of its own, named by a hash of what is pinned; its stamp is written last, and only then
-// does the link environment.Dir turn to it. So the environment in use is whole at every moment, a killed set-up leaves nothing
-// that the next does not clear, and a changed pin builds a new one.
+// An environment is built in a folder of its own, named by a hash of what is pinned; its stamp is written last, and
+// only then does the link environment.Dir turn to it. So the environment in use is whole at every moment, a killed
+// set-up leaves nothing that the next does not clear, and a changed pin builds a new one.
 package setup
 
 import (
@@ -30,8 +31,8 @@ type Setup struct {
 	lock      *os.File                         // while it builds
 }
 
-// Ensure makes the environment unless it is there, and returns its folder. Where one is there and pins are as they were it
-// does nothing and says nothing; see Ready.
+// Ensure makes the environment unless it is there, and returns its folder. Where one is there and pins are as they were
+// it does nothing and says nothing; see Ready.
 func (s *Setup) Ensure(ctx context.Context) (string, error) {
 	if s.freeBytes == nil {
 		s.freeBytes = diskFree
@@ -103,7 +104,8 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 		return err
 	}
 	removeStale(cache, target)
-	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(), megabytes(sizeOf(target)), target)
+	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(),
+		megabytes(sizeOf(target)), target)
 	return nil
 }
 
@@ -130,7 +132,9 @@ func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
 		name string
 		do   func(context.Context, string, *progress) error
 	}{
-		{"Python environment", func(ctx context.Context, dir string, p *progress) error { return s.makeVenv(ctx, m.python, dir) }},
+		{"Python environment", func(ctx context.Context, dir string, p *progress) error {
+			return s.makeVenv(ctx, m.python, dir)
+		}},
 		{"Python packages", s.installPackages},
 		{"Go tools", s.installTools},
 		{"compiling the library for the notebooks", s.warm},

@@ -40,14 +40,20 @@ func TestFaults(t *testing.T) {
 		{"too little room", func(_ *testing.T, w *world) {
 			w.setup.freeBytes = func(string) (uint64, error) { return 3e8, nil }
 		}, ErrDiskFull, "300 MB free"},
-		{"disk fills up", set("FAKE_PIP", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"), ErrDiskFull, "GOBNN_CACHE"},
-		{"disk fills up compiling", set("FAKE_BUILD", "write /x/b001/_pkg_.a: no space left on device"), ErrDiskFull, "GOCACHE"},
-		{"altered wheel", set("FAKE_PIP", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."), ErrHash, "nothing of it was installed"},
-		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), ErrHash, "go clean -modcache"},
-		{"no network for pip", set("FAKE_PIP", "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution\n"+
+		{"disk fills up", set("FAKE_PIP", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left "+
+			"on device"), ErrDiskFull, "GOBNN_CACHE"},
+		{"disk fills up compiling", set("FAKE_BUILD", "write /x/b001/_pkg_.a: no space left on device"), ErrDiskFull,
+			"GOCACHE"},
+		{"altered wheel", set("FAKE_PIP", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."),
+			ErrHash, "nothing of it was installed"},
+		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), ErrHash,
+			"go clean -modcache"},
+		{"no network for pip", set("FAKE_PIP", "Failed to establish a new connection: [Errno -3] Temporary failure in name "+
+			"resolution\n"+
 			"ERROR: No matching distribution found for anyio==4.16.0"), ErrNetwork, "PIP_INDEX_URL"},
 		{"no network for Go", set("FAKE_INSTALL", "dial tcp: lookup x: no such host"), ErrNetwork, "GOPROXY"},
-		{"no build for this Python", set("FAKE_PIP", "ERROR: No matching distribution found for xla-cpu-pjrt==0.0.1"), ErrPython, "-python"},
+		{"no build for this Python", set("FAKE_PIP", "ERROR: No matching distribution found for xla-cpu-pjrt==0.0.1"),
+			ErrPython, "-python"},
 		{"cache folder cannot be", func(t *testing.T, w *world) {
 			file := filepath.Join(t.TempDir(), "file")
 			write(t, file, "")
@@ -76,10 +82,12 @@ func TestOnlyOnce(t *testing.T) {
 	var out bytes.Buffer
 	w.setup.Out = &out
 	w.mustBeWhole(t)
-	if got, want := strings.Join(w.did(t), " "), "pip install:github.com/janpfeifer/gonb install:golang.org/x/tools/cmd/goimports build"; got != want {
+	if got, want := strings.Join(w.did(t), " "), "pip install:github.com/janpfeifer/gonb "+
+		"install:golang.org/x/tools/cmd/goimports build"; got != want {
 		t.Errorf("did %q, want %q", got, want)
 	}
-	for _, want := range []string{"[1/5] this machine: Python 3.12.1", "1 packages, 12 MB downloaded", "[5/5]", "ready in"} {
+	for _, want := range []string{"[1/5] this machine: Python 3.12.1", "1 packages, 12 MB downloaded", "[5/5]",
+		"ready in"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("progress does not say %q:\n%s", want, out.String())
 		}
@@ -210,7 +218,8 @@ func TestPlugin(t *testing.T) {
 	write(t, filepath.Join(folder, "plugin.zip"), "\x7fELF")
 	for _, name := range []string{"none.so", "text.so", "short.so", "plugin.zip", "."} {
 		w.setup.Plugin = filepath.Join(folder, name)
-		if _, err := w.setup.Ensure(context.Background()); !errors.Is(err, ErrPlugin) || !strings.Contains(err.Error(), w.setup.Plugin) {
+		if _, err := w.setup.Ensure(context.Background()); !errors.Is(err, ErrPlugin) ||
+			!strings.Contains(err.Error(), w.setup.Plugin) {
 			t.Errorf("%s: error %v, want ErrPlugin with its name", name, err)
 		}
 	}

@@ -54,12 +54,15 @@ func Root(dir string) (string, error) {
 	start := dir
 	for {
 		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && (strings.HasPrefix(string(text), "module gobnn\n") || strings.Contains(string(text), "\nmodule gobnn\n")) {
+		if err == nil && (strings.HasPrefix(string(text), "module gobnn\n") ||
+			strings.Contains(string(text), "\nmodule gobnn\n")) {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", fmt.Errorf("%s is not within the project (no go.mod of module gobnn at or above it): cd into the clone first", start)
+			return "",
+				fmt.Errorf("%s is not within the project (no go.mod of module gobnn at or above it): cd into the clone first",
+					start)
 		}
 		dir = parent
 	}

@@ -18,8 +18,8 @@ func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
 	return process.Run(ctx, process.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil), Hold: s.lock})
 }
 
-// labSettings are JupyterLab's own settings, where a user has not set others: its version is pinned, so it neither looks for
-// newer ones nor asks whether it may fetch news.
+// labSettings are JupyterLab's own settings, where a user has not set others: its version is pinned, so it neither
+// looks for newer ones nor asks whether it may fetch news.
 const labSettings = `{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}
 `
 
@@ -45,7 +45,8 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 		}
 	}
 	err := process.Run(ctx, process.Command{
-		Args: []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary=:all:",
+		Args: []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--require-hashes", "--no-deps",
+			"--only-binary=:all:",
 			"--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "-r", list},
 		Env: s.environ(nil), Hold: s.lock, Line: line,
 	})
@@ -89,7 +90,8 @@ func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error
 	bin := filepath.Join(dir, "bin")
 	for _, tool := range []string{"github.com/janpfeifer/gonb", "golang.org/x/tools/cmd/goimports"} {
 		p.update("%s", filepath.Base(tool))
-		err := process.Run(ctx, process.Command{Args: []string{"go", "install", tool}, Dir: s.tools(), Env: s.environ([]string{"GOBIN=" + bin}), Hold: s.lock})
+		err := process.Run(ctx, process.Command{Args: []string{"go", "install", tool}, Dir: s.tools(),
+			Env: s.environ([]string{"GOBIN=" + bin}), Hold: s.lock})
 		if err != nil {
 			return err
 		}
@@ -98,8 +100,8 @@ func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error
 	return nil
 }
 
-// warm compiles the project, so that the first cell of a notebook does not take a minute. A library that does not compile is
-// said, and no reason to have no environment.
+// warm compiles the project, so that the first cell of a notebook does not take a minute. A library that does not
+// compile is said, and no reason to have no environment.
 func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 	fetched := 0
 	err := process.Run(ctx, process.Command{

@@ -69,13 +69,14 @@ func (b *bench) best(ctx context.Context, c contender, parts dataset.Parts, seed
 	return f.posterior, err
 }
 
-// choose fits all attempts of a contender and gives that whose posterior has the best NLPD on the validation part. An attempt that diverges is out; where all
-// do, there is none.
+// choose fits all attempts of a contender and gives that whose posterior has the best NLPD on the validation part. An
+// attempt that diverges is out; where all do, there is none.
 func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*fitted, error) {
 	var best *fitted
 	lowest := math.Inf(1)
 	for i, a := range c.attempts {
-		f, err := b.fit(ctx, a, parts, seed, fmt.Sprintf("%s, %s: repetition %d, attempt %d of %d", parts.Train.Name, c.name, seed+1, i+1, len(c.attempts)))
+		f, err := b.fit(ctx, a, parts, seed, fmt.Sprintf("%s, %s: repetition %d, attempt %d of %d", parts.Train.Name, c.name,
+			seed+1, i+1, len(c.attempts)))
 		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, smc.ErrZeroWeights) {
 			b.say("%s, %s: attempt %d of %d: %v", parts.Train.Name, c.name, i+1, len(c.attempts), err)
 			continue
@@ -101,8 +102,8 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 	return best, nil
 }
 
-// fit runs one attempt. A cancelled context is an error here: half a training is no repetition. Where the fit has so many seconds, and chains follow it, each gets
-// half of them.
+// fit runs one attempt. A cancelled context is an error here: half a training is no repetition. Where the fit has so
+// many seconds, and chains follow it, each gets half of them.
 func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string) (*fitted, error) {
 	if b.timed {
 		if err := b.warm(ctx, a, parts); err != nil {
@@ -155,7 +156,8 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 	if ctx.Err() != nil {
 		return fmt.Errorf("cancelled: %w", context.Cause(ctx))
 	}
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, baseline.ErrDiverged) && !errors.Is(err, smc.ErrZeroWeights) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, baseline.ErrDiverged) &&
+		!errors.Is(err, smc.ErrZeroWeights) {
 		return err
 	}
 	b.warmed[kind] = true
@@ -163,7 +165,8 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 }
 
 // train is the fit of an attempt's method. begun, if not nil, is called after the first validation.
-func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string, begun func()) (*fitted, error) {
+func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string,
+	begun func()) (*fitted, error) {
 	every := (parts.Train.Rows() + b.batch - 1) / b.batch // once an epoch
 	optimiser := optim.Adam{Schedule: optim.Constant(a.Rate)}
 	validations := func(nlpd float64) {
@@ -220,8 +223,9 @@ func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed 
 	}
 }
 
-// sample replaces a trained posterior by exact draws at its psi. With half of bench.seconds, counted from when the chains' step is compiled, the chains go on
-// until these are over; where the warm-up is not over by then, the trained posterior stays.
+// sample replaces a trained posterior by exact draws at its psi. With half of bench.seconds, counted from when the
+// chains' step is compiled, the chains go on until these are over; where the warm-up is not over by then, the trained
+// posterior stays.
 func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
@@ -244,7 +248,8 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 	f.seconds += time.Since(begun).Seconds()
 	f.curve = nil
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		b.say("%s: the chains of %T had no draw in %.1f s: the trained particles stay", train.Name, a.Chains.Kernel, b.seconds/2)
+		b.say("%s: the chains of %T had no draw in %.1f s: the trained particles stay", train.Name, a.Chains.Kernel,
+			b.seconds/2)
 		return nil
 	}
 	if err == nil {

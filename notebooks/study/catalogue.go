@@ -2,43 +2,69 @@ package study
 
 // built are the studies that can be run: state, note and code of a catalogue entry.
 var built = map[string]Study{
-	"ohsmc.table8":      {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, and are not tuned, unless -full asks for all of it"},
-	"ohsmc.table1":      {State: Reduced, Run: sinTanh.table, Note: "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it does not have; " + lessDraws},
-	"ohsmc.table2":      {State: Reduced, Run: twoMoons.table, Note: "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it does not have; " + lessDraws},
-	"ohsmc.table3":      {State: Reduced, Run: runTable3, Note: "from the repetitions of ohsmc.table8, reduced as those; the paper's standard errors are its standard deviations over the root of 10"},
-	"ohsmc.calibration": figure("ohsmc.calibration", "from the repetitions of ohsmc.table8, reduced as those; of each method all classifications together, and all regressions, whose noise is fixed at 1, where -data does not pick some", calibrationPage),
-	"ohsmc.fig1":        figure("ohsmc.fig1", "SGSMC's random walk goes by the particles' spread, where the paper's has a variance of 0.001; SMC, which the paper leaves out, with one move before each datum and 200 particles", crescentFig1),
-	"ohsmc.fig2":        figure("ohsmc.fig2", "SGSMC's random walk goes by the particles' spread; "+lessDraws, crescentFig2),
-	"ohsmc.fig3":        figure("ohsmc.fig3", asInPaper, sinTanh.figure(1)),
-	"ohsmc.fig4":        figure("ohsmc.fig4", asInPaper, twoMoons.figure(1)),
-	"ohsmc.fig6":        figure("ohsmc.fig6", asInPaper, sinTanh.figure(5)),
-	"ohsmc.fig7":        figure("ohsmc.fig7", asInPaper, twoMoons.figure(5)),
-	"ohsmc.fig5":        figure("ohsmc.fig5", "OHSMC alone, as panels at six epochs", crescentFig5),
-	"gohsmc.table1":     {State: Reduced, Run: runRegressionLoss, Note: regressionNote},
-	"gohsmc.table6":     {State: Reduced, Run: runRegressionSeconds, Note: "on the CPU or GPU that computes here, the paper's on an A100; of the fit that is kept, with a validation an epoch, compiled beforehand but for SGHMC's chains; " + regressionNote},
-	"gohsmc.table10":    {State: Reduced, Run: runEqualSeconds, Note: equalNote},
-	"gohsmc.fig1":       figure("gohsmc.fig1", "without SGHMC and NUTS, whose chains are not validated; "+regressionNote, regressionFig1),
-	"gohsmc.fig6":       figure("gohsmc.fig6", equalNote, regressionFig6),
-	"pbnn.fig1":         figure("pbnn.fig1", penaltyNote, penaltyFig1),
-	"pbnn.fig2":         figure("pbnn.fig2", penaltyNote, penaltyFig2),
-	"pbnn.fig3":         figure("pbnn.fig3", reliabilityNote, penaltyFig3),
-	"pbnn.acceptance":   figure("pbnn.acceptance", "not in the paper as a figure, but in its words; chains stay near the modes that they begin at where the step is that of all rows; "+penaltyNote, penaltyAcceptance),
-	"pbnn.bias":         figure("pbnn.bias", "not in the paper as a figure, but in its words; conjugate regressions of 200 rows, chains begin at exact draws; -epochs sets the draws of each chain", penaltyBias),
-	"pbnn.eta":          figure("pbnn.eta", "not in the paper as a figure, but in its words; a conjugate regression of 1000 rows, the expected posterior of 20; chains begin at exact draws; -epochs sets the draws of each chain", penaltyEta),
-	"pbnn.passes":       figure("pbnn.passes", "not in the paper; a conjugate regression of 10 000 rows, n = 100, M = 10; chains begin at exact draws; -epochs sets the passes", penaltyPasses),
-	"pbnn.fig4":         figure("pbnn.fig4", "SGLD at eta 1e-4 and 1e-6; the penalty's step is chosen by the warm-up, not 0.1; "+penaltyNote, penaltyFig4),
+	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC " +
+		"and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, " +
+		"and are not tuned, unless -full asks for all of it"},
+	"ohsmc.table1": {State: Reduced, Run: sinTanh.table, Note: "10 repetitions (-reps 100: the paper's); the " +
+		"paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it " +
+		"does not have; " + lessDraws},
+	"ohsmc.table2": {State: Reduced, Run: twoMoons.table, Note: "10 repetitions (-reps 100: the paper's); the " +
+		"paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it " +
+		"does not have; " + lessDraws},
+	"ohsmc.table3": {State: Reduced, Run: runTable3, Note: "from the repetitions of ohsmc.table8, reduced as " +
+		"those; the paper's standard errors are its standard deviations over the root of 10"},
+	"ohsmc.calibration": figure("ohsmc.calibration", "from the repetitions of ohsmc.table8, reduced as those; of each "+
+		"method all classifications together, and all regressions, whose noise is fixed at 1, where -data does not pick some",
+		calibrationPage),
+	"ohsmc.fig1": figure("ohsmc.fig1", "SGSMC's random walk goes by the particles' spread, where the paper's has "+
+		"a variance of 0.001; SMC, which the paper leaves out, with one move before each datum and 200 particles",
+		crescentFig1),
+	"ohsmc.fig2": figure("ohsmc.fig2", "SGSMC's random walk goes by the particles' spread; "+lessDraws,
+		crescentFig2),
+	"ohsmc.fig3":    figure("ohsmc.fig3", asInPaper, sinTanh.figure(1)),
+	"ohsmc.fig4":    figure("ohsmc.fig4", asInPaper, twoMoons.figure(1)),
+	"ohsmc.fig6":    figure("ohsmc.fig6", asInPaper, sinTanh.figure(5)),
+	"ohsmc.fig7":    figure("ohsmc.fig7", asInPaper, twoMoons.figure(5)),
+	"ohsmc.fig5":    figure("ohsmc.fig5", "OHSMC alone, as panels at six epochs", crescentFig5),
+	"gohsmc.table1": {State: Reduced, Run: runRegressionLoss, Note: regressionNote},
+	"gohsmc.table6": {State: Reduced, Run: runRegressionSeconds, Note: "on the CPU or GPU that computes here, the " +
+		"paper's on an A100; of the fit that is kept, with a validation an epoch, compiled beforehand but for SGHMC's " +
+		"chains; " + regressionNote},
+	"gohsmc.table10": {State: Reduced, Run: runEqualSeconds, Note: equalNote},
+	"gohsmc.fig1": figure("gohsmc.fig1", "without SGHMC and NUTS, whose chains are not validated; "+regressionNote,
+		regressionFig1),
+	"gohsmc.fig6": figure("gohsmc.fig6", equalNote, regressionFig6),
+	"pbnn.fig1":   figure("pbnn.fig1", penaltyNote, penaltyFig1),
+	"pbnn.fig2":   figure("pbnn.fig2", penaltyNote, penaltyFig2),
+	"pbnn.fig3":   figure("pbnn.fig3", reliabilityNote, penaltyFig3),
+	"pbnn.acceptance": figure("pbnn.acceptance", "not in the paper as a figure, but in its words; chains stay near "+
+		"the modes that they begin at where the step is that of all rows; "+penaltyNote, penaltyAcceptance),
+	"pbnn.bias": figure("pbnn.bias", "not in the paper as a figure, but in its words; conjugate regressions of "+
+		"200 rows, chains begin at exact draws; -epochs sets the draws of each chain", penaltyBias),
+	"pbnn.eta": figure("pbnn.eta", "not in the paper as a figure, but in its words; a conjugate regression of "+
+		"1000 rows, the expected posterior of 20; chains begin at exact draws; -epochs sets the draws of each chain",
+		penaltyEta),
+	"pbnn.passes": figure("pbnn.passes", "not in the paper; a conjugate regression of 10 000 rows, n = 100, M = "+
+		"10; chains begin at exact draws; -epochs sets the passes", penaltyPasses),
+	"pbnn.fig4": figure("pbnn.fig4", "SGLD at eta 1e-4 and 1e-6; the penalty's step is chosen by the warm-up, "+
+		"not 0.1; "+penaltyNote, penaltyFig4),
 }
 
 const asInPaper = "the paper's settings, not tuned; " + lessDraws
-const regressionNote = "california trains for 40 epochs, not 200, repeats twice, not 5 times, unless -full, or -epochs and -reps, ask for more"
+const regressionNote = "california trains for 40 epochs, not 200, repeats twice, not 5 times, unless -full, or " +
+	"-epochs and -reps, ask for more"
 
-const equalNote = "on red wine and California housing instead of MNIST: the paper's protocol, the random walk makes its epochs and the others get its seconds; " +
+const equalNote = "on red wine and California housing instead of MNIST: the paper's protocol, the random walk makes " +
+	"its epochs and the others get its seconds; " +
 	"NUTS trains with exact Langevin for half of them and samples at that psi for the other half; " + regressionNote
 
-const penaltyNote = "data, network and prior are ours, since the paper names none; each chain begins at a mode of its own; -epochs sets the draws of each chain"
+const penaltyNote = "data, network and prior are ours, since the paper names none; each chain begins at a mode of " +
+	"its own; -epochs sets the draws of each chain"
 
-const reliabilityNote = "the last layer is stochastic, as section 5.2 has it, over layers trained by MAP; the regression on five data sets, and also in the gap of its rows; all layers stochastic as well, whose chains " +
-	"still widen on MNIST when they end; ReLU and the epoch are chosen on a sixth of MNIST's training part; the regression's data, the priors and the steps are ours; -epochs sets the draws of each chain"
+const reliabilityNote = "the last layer is stochastic, as section 5.2 has it, over layers trained by MAP; the " +
+	"regression on five data sets, and also in the gap of its rows; all layers stochastic as well, whose chains " +
+	"still widen on MNIST when they end; ReLU and the epoch are chosen on a sixth of MNIST's training part; the " +
+	"regression's data, the priors and the steps are ours; -epochs sets the draws of each chain"
 
 const lessDraws = "MAP-HMC and SGSMC-HMC draw less"
 
@@ -46,11 +72,12 @@ const lessDraws = "MAP-HMC and SGSMC-HMC draw less"
 const (
 	wantsCIFAR10  = "will need CIFAR-10, which is not part of the project"
 	wantsPictures = "will need SVHN and CIFAR-10, which are not part of the project"
-	wantsFBNN     = "five of its data sets (NACC Alzheimer, YearPredictionMSD, CelebA, SVHN, the largest simulations) are not part of the project"
+	wantsFBNN     = "five of its data sets (NACC Alzheimer, YearPredictionMSD, CelebA, SVHN, the largest simulations) " +
+		"are not part of the project"
 )
 
-// catalogue is every table and figure of results in the papers, and a page of our own, which says so. Tables that only list settings are not in it: pmcnet 1, 4, 5, 8;
-// ohsmc 5, 6, 7, 9; gohsmc 8, 9; fbnn 1, 2.
+// catalogue is every table and figure of results in the papers, and a page of our own, which says so. Tables that only
+// list settings are not in it: pmcnet 1, 4, 5, 8; ohsmc 5, 6, 7, 9; gohsmc 8, 9; fbnn 1, 2.
 var catalogue = []Study{
 	{ID: "pmcnet.table2", Title: "control set: scores of PMCnet for 50, 400 and 1600 training rows"},
 	{ID: "pmcnet.table3", Title: "control set, 1600 rows: PMCnet and its variants"},
@@ -84,7 +111,8 @@ var catalogue = []Study{
 	{ID: "ohsmc.fig5", Title: "crescent: flow of posterior samples and psi over epochs"},
 	{ID: "ohsmc.fig6", Title: "1-d regression: predictive draws for five seeds"},
 	{ID: "ohsmc.fig7", Title: "two moons: sampled decision lines for five seeds"},
-	{ID: "ohsmc.calibration", Title: "UCI: reliability and coverage of all methods of Table 8 on one page (not in the paper)"},
+	{ID: "ohsmc.calibration",
+		Title: "UCI: reliability and coverage of all methods of Table 8 on one page (not in the paper)"},
 
 	{ID: "gohsmc.table1", Title: "red wine and California housing: test loss by batch size"},
 	{ID: "gohsmc.table2", Title: "MNIST: test loss and accuracy by batch size"},
@@ -104,7 +132,8 @@ var catalogue = []Study{
 	{ID: "gohsmc.fig7", Title: "FashionMNIST: validation loss for a fixed runtime"},
 
 	{ID: "fbnn.tableA1", Title: "regression: MSE, coverage, seconds, ESS and speed-up of all methods", Note: wantsFBNN},
-	{ID: "fbnn.tableA2", Title: "classification: accuracy, ECE, seconds, ESS and speed-up of all methods", Note: wantsFBNN},
+	{ID: "fbnn.tableA2", Title: "classification: accuracy, ECE, seconds, ESS and speed-up of all methods",
+		Note: wantsFBNN},
 	{ID: "fbnn.fig1", Title: "mixture of 25 Gaussians: the target, SGHMC and pCN"},
 	{ID: "fbnn.fig2", Title: "regression: MSE by method and data set", Note: wantsFBNN},
 	{ID: "fbnn.fig3", Title: "classification: accuracy by method and data set", Note: wantsFBNN},
@@ -113,12 +142,16 @@ var catalogue = []Study{
 	{ID: "fbnn.fig6", Title: "predictive mean and 95 % interval along the first principal component, BNN and FBNN"},
 	{ID: "fbnn.fig7", Title: "reliability diagrams with bins of equal frequency"},
 
-	{ID: "pbnn.fig1", Title: "Bayesian linear regression from mini-batches of 2: with penalty, without, and the exact answer"},
+	{ID: "pbnn.fig1",
+		Title: "Bayesian linear regression from mini-batches of 2: with penalty, without, and the exact answer"},
 	{ID: "pbnn.fig2", Title: "1-d regression: full BNN, penalty BNN at n = 5 and 10, naive mini-batches"},
 	{ID: "pbnn.fig3", Title: "reliability diagrams: regression and MNIST"},
 	{ID: "pbnn.fig4", Title: "1-d regression: SGLD at two step sizes, tempered BNN, penalty BNN"},
-	{ID: "pbnn.acceptance", Title: "1-d regression: acceptance and noise of the penalty random walk against n and M (not in the paper)"},
-	{ID: "pbnn.eta", Title: "conjugate regression: predictive mean and standard deviation against the step size eta, with penalty, SGLD and Langevin (not in the paper)"},
-	{ID: "pbnn.bias", Title: "conjugate regressions: error of the posterior's mean and variance against the noise sigma^2, naive and with penalty (not in the paper)"},
+	{ID: "pbnn.acceptance", Title: "1-d regression: acceptance and noise of the penalty random walk against n and M " +
+		"(not in the paper)"},
+	{ID: "pbnn.eta", Title: "conjugate regression: predictive mean and standard deviation against the step size eta, " +
+		"with penalty, SGLD and Langevin (not in the paper)"},
+	{ID: "pbnn.bias", Title: "conjugate regressions: error of the posterior's mean and variance against the noise " +
+		"sigma^2, naive and with penalty (not in the paper)"},
 	{ID: "pbnn.passes", Title: "conjugate regression: samplers at equal passes over the data (not in the paper)"},
 }

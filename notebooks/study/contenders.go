@@ -14,10 +14,11 @@ import (
 
 // contender is a method of a comparison, with the settings that are tried on each split.
 //
-// The budget is the same for all: so many attempts, each of the same epochs of the same mini-batches, with validations at the same steps; what a method does after that,
-// such as chains, comes on top (package baseline says what it costs). An attempt is fitted
-// on the training part; that whose posterior has the best NLPD on the validation part is scored on the test part, which nothing else sees. The first
-// attempt is the paper's settings, or the package's own where there is no reason for another, the others move what the method is most sensitive to.
+// The budget is the same for all: so many attempts, each of the same epochs of the same mini-batches, with validations
+// at the same steps; what a method does after that, such as chains, comes on top (package baseline says what it costs).
+// An attempt is fitted on the training part; that whose posterior has the best NLPD on the validation part is scored on
+// the test part, which nothing else sees. The first attempt is the paper's settings, or the package's own where there
+// is no reason for another, the others move what the method is most sensitive to.
 type contender struct {
 	name     string // as the paper calls it
 	attempts []attempt
@@ -25,11 +26,12 @@ type contender struct {
 
 // attempt is one setting of a method. Its JSON is part of the key of what is kept.
 type attempt struct {
-	Method    any              // a baseline.Method or an ohsmc.Algorithm
-	Particles int              `json:",omitempty"` // of an ohsmc.Algorithm
-	Rate      float64          // Adam's
-	Whole     bool             `json:",omitempty"` // of a baseline.Method: every parameter is stochastic, whatever the model's partition
-	Chains    *baseline.MAPHMC `json:",omitempty"` // exact draws that follow an ohsmc.Algorithm, at its psi; nil: none
+	Method    any     // a baseline.Method or an ohsmc.Algorithm
+	Particles int     `json:",omitempty"` // of an ohsmc.Algorithm
+	Rate      float64 // Adam's
+	// of a baseline.Method: every parameter is stochastic, whatever the model's partition
+	Whole  bool             `json:",omitempty"`
+	Chains *baseline.MAPHMC `json:",omitempty"` // exact draws that follow an ohsmc.Algorithm, at its psi; nil: none
 }
 
 // rates are attempts of one method at two learning rates.
@@ -51,13 +53,14 @@ func variants(particles int, methods ...any) []attempt {
 	return all
 }
 
-// leapfrog is the paper's HMC: 100 leapfrog steps of 0.01 (appendix C), by 4 chains of 100 draws after 50, where the paper has one of 1000 after 2000: ours begin
-// at the mode, or at trained particles.
+// leapfrog is the paper's HMC: 100 leapfrog steps of 0.01 (appendix C), by 4 chains of 100 draws after 50, where the
+// paper has one of 1000 after 2000: ours begin at the mode, or at trained particles.
 var leapfrog = baseline.MAPHMC{
 	Kernel: mcmc.HMC{StepSize: .01, Steps: 100}, Sampling: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50},
 }
 
-// contenders are the paper's methods, in its order, and then the rivals that it does not have. rows is the size of the training part.
+// contenders are the paper's methods, in its order, and then the rivals that it does not have. rows is the size of the
+// training part.
 func contenders(rows int) []contender {
 	walk := func(variance float64) ohsmc.OpenHorizon {
 		return ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: variance}}
@@ -66,8 +69,9 @@ func contenders(rows int) []contender {
 	return []contender{
 		{"MAP-HMC", rates(attempt{Method: leapfrog})},
 		{"OHSMC", variants(1000, walk(.01), walk(.003))},
-		// A tenth of the paper's particles and moves. On Table 1's regression three repetitions with the first attempt give NLPDs of 1.90 +- .03 and particle RMSEs of .96 +- .03, with 1000 particles 1.71 +- .05
-		// and .78 +- .01, and with 1000 that do not move, as in the authors' program, 1.90 +- .04 and .96 +- .03; the paper has 1.65 and .75.
+		// A tenth of the paper's particles and moves. On Table 1's regression three repetitions with the first attempt give
+		// NLPDs of 1.90 +- .03 and particle RMSEs of .96 +- .03, with 1000 particles 1.71 +- .05 and .78 +- .01, and with
+		// 1000 that do not move, as in the authors' program, 1.90 +- .04 and .96 +- .03; the paper has 1.65 and .75.
 		{"SGSMC-HMC", rates(attempt{
 			Method:    ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .2}, Moves: 1, Precondition: true},
 			Particles: 100, Chains: &leapfrog,
@@ -80,14 +84,16 @@ func contenders(rows int) []contender {
 		{"MC dropout", variants(0, baseline.Dropout{Rate: .1}, baseline.Dropout{Rate: .05})},
 		{"Laplace", variants(0, baseline.Laplace{}, baseline.Laplace{Structure: baseline.KroneckerPrecision})},
 		{"SGLD", variants(0, baseline.SGLD{StepSize: .02 * perRow}, baseline.SGLD{StepSize: .002 * perRow})},
-		// The ends of what the validation parts of yacht, energy (the small one), ionosphere and glass (the large one) prefer.
+		// The ends of what the validation parts of yacht, energy (the small one), ionosphere and glass (the large one)
+		// prefer.
 		{"SGHMC", variants(0, baseline.SGHMC{LearningRate: .0001 * perRow}, baseline.SGHMC{LearningRate: .02 * perRow})},
 		{"NUTS", nuts(rows)},
 	}
 }
 
-// nuts are NUTS of the whole network, given all rows: chains that begin at the mode, and at draws from the prior. A move costs as much as an epoch, so that the trees of
-// large data are cut off earlier: 19 050 moves of each chain, or 4650.
+// nuts are NUTS of the whole network, given all rows: chains that begin at the mode, and at draws from the prior. A
+// move costs as much as an epoch, so that the trees of large data are cut off earlier: 19 050 moves of each chain, or
+// 4650.
 func nuts(rows int) []attempt {
 	depth := 7
 	if rows > 2000 {
@@ -114,7 +120,8 @@ func contenderNames() []string {
 	return names
 }
 
-// scores are those of a contender on the test part, in standardised units, with the series of calibration; an infinite NLPD where every attempt diverged.
+// scores are those of a contender on the test part, in standardised units, with the series of calibration; an infinite
+// NLPD where every attempt diverged.
 func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
 	prediction, found, err := b.predicted(ctx, c, parts, seed)
 	if !found {
@@ -132,8 +139,10 @@ func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, se
 	return r, err
 }
 
-// predicted is a contender's prediction of the test part; found is false where every attempt diverged, and with an error.
-func (b *bench) predicted(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (prediction bayes.Prediction, found bool, err error) {
+// predicted is a contender's prediction of the test part; found is false where every attempt diverged, and with an
+// error.
+func (b *bench) predicted(ctx context.Context, c contender, parts dataset.Parts,
+	seed uint64) (prediction bayes.Prediction, found bool, err error) {
 	posterior, err := b.best(ctx, c, parts, seed)
 	if err != nil || posterior == nil {
 		return prediction, false, err

@@ -14,7 +14,8 @@ import (
 	"gobnn/bayes/nn"
 )
 
-// The budget is the same for all: as many attempts, no two of them alike; the paper's methods are among them, and its cells have a method each.
+// The budget is the same for all: as many attempts, no two of them alike; the paper's methods are among them, and its
+// cells have a method each.
 func TestContenders(t *testing.T) {
 	all := contenders(100)
 	for _, c := range all {
@@ -70,16 +71,22 @@ func TestBestByValidation(t *testing.T) {
 	}
 	bad, good := nlpd(slow), nlpd(fast)
 	if bad <= good || nlpd(slow, fast) != good || nlpd(fast, slow) != good {
-		t.Errorf("validation NLPD %v and %v alone, %v and %v of both: want the lower", bad, good, nlpd(slow, fast), nlpd(fast, slow))
+		t.Errorf("validation NLPD %v and %v alone, %v and %v of both: want the lower", bad, good, nlpd(slow, fast),
+			nlpd(fast, slow))
 	}
 }
 
 // A study asked for what it does not have names what it has, before it computes anything.
 func TestUnknown(t *testing.T) {
 	for id, c := range map[string]struct{ data, method string }{
-		"ohsmc.table8": {"yacht, ", "SGSMC-HMC"}, "ohsmc.table1": {"sin_tanh", "deep ensemble"}, "ohsmc.table2": {"two_moons", "MC dropout"}, "ohsmc.table3": {"yacht, energy", "SWAG"},
-		"ohsmc.calibration": {"yacht, ", "Laplace"}, "ohsmc.fig1": {"crescent", "MC, OHSMC, VB, SGSMC"}, "ohsmc.fig2": {"crescent", "SWAG"}, "ohsmc.fig5": {"crescent", "OHSMC"}, "ohsmc.fig3": {"sin_tanh", "SGSMC-HMC"}, "ohsmc.fig7": {"two_moons", "SGSMC-HMC"},
-		"gohsmc.table1": {"wine_red, california", "Random Walk, Langevin, SGHMC, VI"}, "gohsmc.table6": {"california", "adapted HMC"}, "gohsmc.fig1": {"california", "NUTS"}, "gohsmc.table10": {"wine_red", "Random Walk, Langevin, exact Langevin, adapted HMC, NUTS"}, "gohsmc.fig6": {"california", "NUTS"},
+		"ohsmc.table8": {"yacht, ", "SGSMC-HMC"}, "ohsmc.table1": {"sin_tanh", "deep ensemble"}, "ohsmc.table2": {"two_moons",
+			"MC dropout"}, "ohsmc.table3": {"yacht, energy", "SWAG"},
+		"ohsmc.calibration": {"yacht, ", "Laplace"}, "ohsmc.fig1": {"crescent", "MC, OHSMC, VB, SGSMC"},
+		"ohsmc.fig2": {"crescent", "SWAG"}, "ohsmc.fig5": {"crescent", "OHSMC"}, "ohsmc.fig3": {"sin_tanh", "SGSMC-HMC"},
+		"ohsmc.fig7":    {"two_moons", "SGSMC-HMC"},
+		"gohsmc.table1": {"wine_red, california", "Random Walk, Langevin, SGHMC, VI"}, "gohsmc.table6": {"california",
+			"adapted HMC"}, "gohsmc.fig1": {"california", "NUTS"}, "gohsmc.table10": {"wine_red",
+			"Random Walk, Langevin, exact Langevin, adapted HMC, NUTS"}, "gohsmc.fig6": {"california", "NUTS"},
 	} {
 		s, err := Find(id)
 		if err != nil {
@@ -130,7 +137,9 @@ func TestFigures(t *testing.T) {
 		t.Skip("samples")
 	}
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
-	for _, c := range []struct{ id, method string }{{"ohsmc.fig1", "OHSMC"}, {"ohsmc.fig1", "VB"}, {"ohsmc.fig1", "MC"}, {"ohsmc.fig2", "VB"}, {"ohsmc.fig5", "OHSMC"}, {"ohsmc.fig2", "OHSMC"}, {"ohsmc.fig3", "SWAG"}, {"ohsmc.fig4", "SWAG"}} {
+	for _, c := range []struct{ id, method string }{{"ohsmc.fig1", "OHSMC"}, {"ohsmc.fig1", "VB"}, {"ohsmc.fig1", "MC"},
+		{"ohsmc.fig2", "VB"}, {"ohsmc.fig5", "OHSMC"}, {"ohsmc.fig2", "OHSMC"}, {"ohsmc.fig3", "SWAG"},
+		{"ohsmc.fig4", "SWAG"}} {
 		s, err := Find(c.id)
 		if err != nil {
 			t.Fatal(err)

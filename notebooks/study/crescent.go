@@ -18,8 +18,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// crescent is the model of Zhao et al. 2024, section 4.1, as a network of one layer: f = phi_1/psi + (phi_0^2 + psi^2)/2, whatever the features. psi begins
-// at 0.1.
+// crescent is the model of Zhao et al. 2024, section 4.1, as a network of one layer: f = phi_1/psi + (phi_0^2 +
+// psi^2)/2, whatever the features. psi begins at 0.1.
 type crescent struct{}
 
 func init() { bayes.Register(crescent{}) }
@@ -32,7 +32,8 @@ func (c crescent) Layers(int, int) ([]nn.Layer, error) { return []nn.Layer{c}, n
 func (crescent) Parameters() []nn.Parameter {
 	var parameters []nn.Parameter
 	for i, name := range []string{"phi0", "phi1", shifted} {
-		parameters = append(parameters, nn.Parameter{Name: name, Layer: i + 1, Kind: nn.Biases, Shape: []int{1}, FanIn: 1, FanOut: 1})
+		parameters = append(parameters, nn.Parameter{Name: name, Layer: i + 1, Kind: nn.Biases, Shape: []int{1}, FanIn: 1,
+			FanOut: 1})
 	}
 	return parameters
 }
@@ -45,11 +46,13 @@ func (crescent) Apply(leaves nn.Params, h nn.Value) nn.Value {
 	phi0, phi1 := leaves["phi0"].Node, leaves["phi1"].Node // [J/c, 1, c]
 	f := graph.Add(graph.Div(phi1, psi), graph.MulScalar(graph.Add(graph.Square(phi0), graph.Square(psi)), .5))
 	rows := h.Node.Shape().Dim(1)
-	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, rows, f.Shape().Dim(2)), PerParticle: true}
+	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, rows, f.Shape().Dim(2)),
+		PerParticle: true}
 }
 
 var crescentModel = bayes.Model{
-	Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
+	Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1},
+	Prior:      bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
 	Stochastic: bayes.Names("phi0", "phi1"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 }
 
@@ -75,11 +78,13 @@ var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Sampl
 
 // crescentRival are the same settings for a rival.
 func crescentRival(s ohsmc.Settings) baseline.Settings {
-	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, Engine: s.Engine}
+	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser,
+		Engine: s.Engine}
 }
 
-// crescentSMC is Algorithm 1 where the batch is all rows and Algorithm 2 otherwise, with the paper's 10 moves before each datum. The paper's random walk has a
-// variance of 0.001, which leaves the particles about where they were drawn; this one goes by their spread.
+// crescentSMC is Algorithm 1 where the batch is all rows and Algorithm 2 otherwise, with the paper's 10 moves before
+// each datum. The paper's random walk has a variance of 0.001, which leaves the particles about where they were drawn;
+// this one goes by their spread.
 var crescentSMC = ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 10, Precondition: true}
 
 // crescentWalk is OHSMC with a random walk; the paper's variance is 0.001.
@@ -90,8 +95,8 @@ func crescentWalk(variance float64) ohsmc.OpenHorizon {
 // crescentData is what the studies of the crescent have in place of data sets.
 const crescentData = "crescent"
 
-// bestPsi is the psi that maximises log p(y; psi), to 0.005, and the log evidence there but for a constant: phi_1 is integrated analytically, phi_0 by the
-// trapezoidal rule.
+// bestPsi is the psi that maximises log p(y; psi), to 0.005, and the log evidence there but for a constant: phi_1 is
+// integrated analytically, phi_0 by the trapezoidal rule.
 func bestPsi(y []float64) (log, psi float64) {
 	mean := 0.0
 	for _, v := range y {

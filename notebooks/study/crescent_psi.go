@@ -22,7 +22,8 @@ type crescentRun struct {
 
 // crescentRuns are the paper's methods in the order of its figure, and three of ours.
 func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
-	sampler := func(algorithm ohsmc.Algorithm, batch, particles int) func(context.Context, dataset.Parts, ohsmc.Settings) ([]float64, error) {
+	sampler := func(algorithm ohsmc.Algorithm, batch, particles int) func(context.Context, dataset.Parts, ohsmc.Settings) (
+		[]float64, error) {
 		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
 			if batch > 0 {
 				settings.BatchSize = batch
@@ -65,8 +66,9 @@ func psiInto(all *[]float64) func(int, *bayes.Posterior) error {
 	}
 }
 
-// bruteForce is the paper's MC (appendix A): psi maximises E_prior[sum_n log p(y_n | phi; psi)], by Jensen's inequality a lower bound of the log evidence, estimated
-// at each step from 10 000 draws of the prior. The log-density's derivative is sum_n (y_n - f) df/dpsi with f = phi_1/psi + (phi_0^2 + psi^2)/2.
+// bruteForce is the paper's MC (appendix A): psi maximises E_prior[sum_n log p(y_n | phi; psi)], by Jensen's inequality
+// a lower bound of the log evidence, estimated at each step from 10 000 draws of the prior. The log-density's
+// derivative is sum_n (y_n - f) df/dpsi with f = phi_1/psi + (phi_0^2 + psi^2)/2.
 func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) ([]float64, error) {
 	const draws = 10_000
 	y := parts.Train.Y
@@ -97,7 +99,8 @@ func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Setting
 		mean = decay*mean + (1-decay)*gradient
 		square = decaySquare*square + (1-decaySquare)*gradient*gradient
 		t := float64(step + 1)
-		psi += settings.Optimiser.Schedule.At(step) * mean / (1 - math.Pow(decay, t)) / (math.Sqrt(square/(1-math.Pow(decaySquare, t))) + least)
+		psi += settings.Optimiser.Schedule.At(step) * mean / (1 - math.Pow(decay,
+			t)) / (math.Sqrt(square/(1-math.Pow(decaySquare, t))) + least)
 		if (step+1)%batches.PerEpoch() == 0 {
 			trace = append(trace, psi)
 		}
@@ -105,7 +108,8 @@ func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Setting
 	return trace, nil
 }
 
-// crescentFig1 is |psi| along the epochs: the evidence is the same at psi and -psi, and steps of 0.1 from 0.1 may cross 0. The cells are where it ends.
+// crescentFig1 is |psi| along the epochs: the evidence is the same at psi and -psi, and steps of 0.1 from 0.1 may cross
+// 0. The cells are where it ends.
 func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	trainer := ohsmc.NewTrainer(crescentModel)
 	defer trainer.Close()
@@ -150,11 +154,13 @@ func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			}
 			_, maximum := bestPsi(parts.Train.Y)
 			last, seconds := psi[len(psi)-1], time.Since(start).Seconds()
-			ends = append(ends, Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum}, Seconds: seconds})
+			ends = append(ends, Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum},
+				Seconds: seconds})
 			o.say("%s: repetition %d of %d, psi %.3f, %.1f s", r.name, repetition+1, max(1, o.Reps), last, seconds)
 		}
 		cells = append(cells, Cells(Key{Study: "ohsmc.fig1", Data: crescentData, Method: r.name}, ends, nil)...)
 	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |psi|", XLabel: "epoch", YLabel: "|psi|"}, Truth: 1, TruthName: "truth"})
+	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |psi|", XLabel: "epoch",
+		YLabel: "|psi|"}, Truth: 1, TruthName: "truth"})
 	return fig, cells, err
 }

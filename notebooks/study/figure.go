@@ -12,24 +12,25 @@ import (
 
 // figure is a study that draws: its Run saves the figure as ID.png in Options.FigureDir.
 func figure(id, note string, draw func(ctx context.Context, o Options) (*viz.Figure, []Cell, error)) Study {
-	return Study{ID: id, State: Reduced, Note: note, Draw: draw, Run: func(ctx context.Context, o Options) ([]Cell, error) {
-		fig, cells, err := draw(ctx, o)
-		if err != nil {
-			return cells, err
-		}
-		path, err := o.FigureFile(id)
-		if err != nil {
-			return cells, err
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return cells, fmt.Errorf("folder for figures (-figures names another): %w", err)
-		}
-		if err := fig.Save(path); err != nil {
-			return cells, err
-		}
-		o.say("%s: %s", id, path)
-		return cells, nil
-	}}
+	return Study{ID: id, State: Reduced, Note: note, Draw: draw,
+		Run: func(ctx context.Context, o Options) ([]Cell, error) {
+			fig, cells, err := draw(ctx, o)
+			if err != nil {
+				return cells, err
+			}
+			path, err := o.FigureFile(id)
+			if err != nil {
+				return cells, err
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return cells, fmt.Errorf("folder for figures (-figures names another): %w", err)
+			}
+			if err := fig.Save(path); err != nil {
+				return cells, err
+			}
+			o.say("%s: %s", id, path)
+			return cells, nil
+		}}
 }
 
 // FigureFile is where the figure of the study called id is saved.

@@ -11,7 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Figures 1 and 6 of Millard et al. 2025, on its two regressions: a panel for each data set and batch size, a curve for each method.
+// Figures 1 and 6 of Millard et al. 2025, on its two regressions: a panel for each data set and batch size, a curve for
+// each method.
 
 // regressionFig1 is the validation loss against the epoch, mean over the repetitions.
 func regressionFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
@@ -48,13 +49,15 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 			runs = runs[1:]
 		}
 		if len(traces) == 0 {
-			return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random Walk, Langevin or others of -methods", data)
+			return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
+				"Walk, Langevin or others of -methods", data)
 		}
 		title := data
 		if highest := cutPeaks(traces); highest > 0 {
 			title = fmt.Sprintf("%s (peaks up to %.2g are cut)", data, highest)
 		}
-		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: along, YLabel: "validation loss", Width: 420, Height: 360}})
+		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: along,
+			YLabel: "validation loss", Width: 420, Height: 360}})
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +66,8 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 	return viz.Grid(len(panels)/columns, columns, panels...)
 }
 
-// cutPeaks cuts what is above twice the median of all values, since a single bad mini-batch would squeeze the rest of a panel into a line, and gives the highest value that it
-// cut; 0: none.
+// cutPeaks cuts what is above twice the median of all values, since a single bad mini-batch would squeeze the rest of a
+// panel into a line, and gives the highest value that it cut; 0: none.
 func cutPeaks(traces []viz.Trace) (highest float64) {
 	var all []float64
 	for _, t := range traces {
@@ -85,8 +88,8 @@ func cutPeaks(traces []viz.Trace) (highest float64) {
 // curvePoints is where a mean curve is taken.
 const curvePoints = 200
 
-// meanCurve is the mean over repetitions of the validation loss, each as of its last validation, from where all have one to where the first of them ends. The
-// first twentieth of the way, where losses fall from the prior's, is left out.
+// meanCurve is the mean over repetitions of the validation loss, each as of its last validation, from where all have
+// one to where the first of them ends. The first twentieth of the way, where losses fall from the prior's, is left out.
 func meanCurve(results []Result, along string) viz.Series {
 	begin, end := 0., math.Inf(1)
 	for _, r := range results {

@@ -24,7 +24,8 @@ func tiny(t *testing.T) {
 	t.Cleanup(func() { regressions = before })
 }
 
-// Every method has as many attempts, within its name no two alike, and the paper's numbers are of methods and batch sizes that there are.
+// Every method has as many attempts, within its name no two alike, and the paper's numbers are of methods and batch
+// sizes that there are.
 func TestRegressionContenders(t *testing.T) {
 	_, names := regressionNames()
 	for _, s := range regressions {
@@ -38,7 +39,8 @@ func TestRegressionContenders(t *testing.T) {
 					t.Errorf("%s: two attempts are alike: %+v", c.name, a)
 				}
 				if g, ok := a.Method.(ohsmc.Guided); ok && (i == 0 && !g.PerBatch || a.Particles != 100) {
-					t.Errorf("%s: %+v with %d particles, want 100, in the paper's attempt weighed by the batch alone", c.name, g, a.Particles)
+					t.Errorf("%s: %+v with %d particles, want 100, in the paper's attempt weighed by the batch alone",
+						c.name, g, a.Particles)
 				}
 				if _, rival := a.Method.(baseline.Method); rival != a.Whole {
 					t.Errorf("%s: whole network %t, want it of the paper's rivals and of them only", c.name, a.Whole)
@@ -48,7 +50,8 @@ func TestRegressionContenders(t *testing.T) {
 		for _, paper := range []map[string][]float64{s.loss, s.seconds} {
 			for method, values := range paper {
 				if !slices.Contains(names, method) || len(values) != 2*len(s.batches) {
-					t.Errorf("%s: %d numbers of %q, want a mean and a deviation for each of %v, of one of %q", s.data, len(values), method, s.batches, names)
+					t.Errorf("%s: %d numbers of %q, want a mean and a deviation for each of %v, of one of %q",
+						s.data, len(values), method, s.batches, names)
 				}
 			}
 		}
@@ -91,7 +94,8 @@ func TestRegressionTables(t *testing.T) {
 	}
 	tiny(t)
 	var said []string
-	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 3, Progress: func(line string) { said = append(said, line) }}
+	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 3,
+		Progress: func(line string) { said = append(said, line) }}
 	loss, err := runRegressionLoss(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +111,8 @@ func TestRegressionTables(t *testing.T) {
 		return Cell{}
 	}
 	c := find(loss, "yacht, batch 100", "Langevin", "test loss")
-	// The target's variance is 229: a fit of three epochs is no better than a few times that, and no worse than a thousandth.
+	// The target's variance is 229: a fit of three epochs is no better than a few times that, and no worse than a
+	// thousandth.
 	if c.Paper == nil || *c.Paper != 20 || c.Reps != 2 || c.Study != "gohsmc.table1" || !(c.Ours > .2 && c.Ours < 2000) {
 		t.Errorf("%+v, want two repetitions in the target's units beside the paper's 20", c)
 	}
@@ -119,7 +124,8 @@ func TestRegressionTables(t *testing.T) {
 	if err != nil || len(said) > 0 {
 		t.Fatalf("%v, said %q: it should be kept", err, said)
 	}
-	if c := find(seconds, "yacht, batch 50", "Langevin", "seconds"); *c.Paper != 30 || !(c.Ours > 0) || c.Ours > c.Seconds/2+1e-9 {
+	if c := find(seconds, "yacht, batch 50", "Langevin", "seconds"); *c.Paper != 30 || !(c.Ours > 0) ||
+		c.Ours > c.Seconds/2+1e-9 {
 		t.Errorf("%+v, want seconds of a fit, less than the repetitions took, beside the paper's 30", c)
 	}
 	fig, err := Find("gohsmc.fig1")
@@ -130,7 +136,8 @@ func TestRegressionTables(t *testing.T) {
 		t.Errorf("%v, said %q: want where the figure is, and nothing computed", err, said)
 	}
 	o.Epochs = 4
-	if _, err := runRegressionSeconds(t.Context(), o); err != nil || !strings.Contains(strings.Join(said, "\n"), "other settings") {
+	if _, err := runRegressionSeconds(t.Context(), o); err != nil ||
+		!strings.Contains(strings.Join(said, "\n"), "other settings") {
 		t.Errorf("%v, said %q: want that what is kept is of other settings", err, said)
 	}
 }
@@ -156,7 +163,8 @@ func TestEqualSeconds(t *testing.T) {
 	for _, r := range runs {
 		got := r.results[0].Values
 		if got["seconds"] > budget+1 || got["seconds"] < budget/2-.5 || got["epochs"] == 60 {
-			t.Errorf("%s, %s: %.2f s and %v epochs, want about the %.2f s of the random walk", r.key.Data, r.key.Method, got["seconds"], got["epochs"], budget)
+			t.Errorf("%s, %s: %.2f s and %v epochs, want about the %.2f s of the random walk", r.key.Data, r.key.Method,
+				got["seconds"], got["epochs"], budget)
 		}
 		if (len(r.results[0].Series["loss"]) == 0) != (r.key.Method == "NUTS") {
 			t.Errorf("%s: %d validations", r.key.Method, len(r.results[0].Series["loss"]))
@@ -179,9 +187,11 @@ func TestMeanCurve(t *testing.T) {
 	result := func(at, loss []float64) Result {
 		return Result{Series: map[string][]float64{"seconds": at, "loss": loss}}
 	}
-	s := meanCurve([]Result{result([]float64{1, 2, 3}, []float64{8, 6, 4}), result([]float64{1, 2.5, 4}, []float64{2, 1, 0})}, "seconds")
+	s := meanCurve([]Result{result([]float64{1, 2, 3}, []float64{8, 6, 4}),
+		result([]float64{1, 2.5, 4}, []float64{2, 1, 0})}, "seconds")
 	if s.Step[0] != 1 || s.Step[curvePoints-1] != 3 || s.Value[0] != 5 || s.Value[curvePoints-1] != 2.5 {
-		t.Errorf("from (%v, %v) to (%v, %v), want (1, 5) to (3, 2.5)", s.Step[0], s.Value[0], s.Step[curvePoints-1], s.Value[curvePoints-1])
+		t.Errorf("from (%v, %v) to (%v, %v), want (1, 5) to (3, 2.5)", s.Step[0], s.Value[0], s.Step[curvePoints-1],
+			s.Value[curvePoints-1])
 	}
 	if got := meanCurve([]Result{{}}, "seconds"); len(got.Value) != 0 {
 		t.Errorf("%v of no validations", got)

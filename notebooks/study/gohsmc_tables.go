@@ -21,7 +21,8 @@ func runRegressionLoss(ctx context.Context, o Options) ([]Cell, error) {
 	return cells, err
 }
 
-// runRegressionSeconds is Table 6: the seconds of the very fits of Table 1, ours on what computes here, the paper's on an A100.
+// runRegressionSeconds is Table 6: the seconds of the very fits of Table 1, ours on what computes here, the paper's on
+// an A100.
 func runRegressionSeconds(ctx context.Context, o Options) ([]Cell, error) {
 	runs, err := runRegressions(ctx, o)
 	var cells []Cell
@@ -51,7 +52,8 @@ func (r regressionRun) cells(id string, reported map[string]Reported, metrics ..
 // timedContenders are the methods of the comparison at equal seconds: the proposals, at the paper's settings.
 var timedContenders = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "NUTS"}
 
-// runEqualSeconds is Table 10's protocol (appendix C): the random walk makes its epochs, and every other method gets, repetition by repetition, the seconds that it took.
+// runEqualSeconds is Table 10's protocol (appendix C): the random walk makes its epochs, and every other method gets,
+// repetition by repetition, the seconds that it took.
 func runEqualSeconds(ctx context.Context, o Options) ([]Cell, error) {
 	runs, err := equalSeconds(ctx, o)
 	var cells []Cell

@@ -42,9 +42,10 @@ var sinTanh = synthetic{
 	score: scoreSinTanh,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
 	panel: func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error) {
-		return viz.Along(ctx, p, train.Features[0], viz.AlongOptions{From: -6, To: 6, Data: train, BandOptions: viz.BandOptions{
-			Frame: viz.Frame{Title: title, XLabel: "x", YLabel: "y", Width: 440, Height: 380}, True: dataset.SinTanhMean,
-		}})
+		return viz.Along(ctx, p, train.Features[0], viz.AlongOptions{From: -6, To: 6, Data: train,
+			BandOptions: viz.BandOptions{
+				Frame: viz.Frame{Title: title, XLabel: "x", YLabel: "y", Width: 440, Height: 380}, True: dataset.SinTanhMean,
+			}})
 	},
 }
 
@@ -84,10 +85,12 @@ var twoMoons = synthetic{
 	},
 }
 
-// of100 is what the paper prints, a mean and the standard deviation over 100 repetitions, with the standard error that follows.
+// of100 is what the paper prints, a mean and the standard deviation over 100 repetitions, with the standard error that
+// follows.
 func of100(mean, deviation float64) Reported { return Reported{mean, deviation / 10} }
 
-// The scores of Table 1 against the true function, at the test rows: the mean over particles of each one's RMSE, which is the paper's, and that of the predictive mean.
+// The scores of Table 1 against the true function, at the test rows: the mean over particles of each one's RMSE, which
+// is the paper's, and that of the predictive mean.
 const (
 	trueParticleRMSE = "particle RMSE to the truth"
 	trueRMSE         = "RMSE to the truth"
@@ -98,12 +101,14 @@ func scoreSinTanh(p bayes.Prediction, test *dataset.Dataset) (map[string]float64
 	for i := range truth {
 		truth[i] = dataset.SinTanhMean(test.X.At(i, 0))
 	}
-	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {trueParticleRMSE, metric.ParticleRMSE, truth}, {trueRMSE, metric.RMSE, truth}}, p)
+	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {trueParticleRMSE, metric.ParticleRMSE, truth},
+		{trueRMSE, metric.RMSE, truth}}, p)
 }
 
 func scoreTwoMoons(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error) {
 	ece := func(p bayes.Prediction, y []float64) (metric.Estimate, error) { return metric.ECE(p, y, 0) }
-	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {"ECE", ece, test.Y}, {"accuracy", metric.Accuracy, test.Y}}, p)
+	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {"ECE", ece, test.Y}, {"accuracy", metric.Accuracy, test.Y}},
+		p)
 }
 
 // scorer is a score and what it is taken against.
@@ -174,7 +179,8 @@ func (s synthetic) extent(o Options) extent {
 	return o.extent(extent{syntheticReps, s.epochs}, extent{syntheticPaperReps, s.epochs})
 }
 
-// syntheticVersion is part of the key of what is kept: another one where the code gives other numbers for the same settings.
+// syntheticVersion is part of the key of what is kept: another one where the code gives other numbers for the same
+// settings.
 const syntheticVersion = 1
 
 // table repeats the problem, method by method; the repetition is the seed of the data and of the method.
@@ -195,7 +201,8 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 	var cells []Cell
 	for _, c := range chosen {
 		key := Key{Study: s.study, Data: s.data, Method: c.name, Settings: map[string]any{
-			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs, "attempts": c.attempts,
+			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs,
+			"attempts": c.attempts,
 		}}
 		results, err := store.Repeat(ctx, key, s.extent(o).reps, func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := s.parts(uint64(repetition))
@@ -217,7 +224,8 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 	return cells, nil
 }
 
-// figure is a row of panels for each of some seeds, or two rows for a single one, a panel for each method: the paper's where none are asked for.
+// figure is a row of panels for each of some seeds, or two rows for a single one, a panel for each method: the paper's
+// where none are asked for.
 func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		if _, err := o.Select([]string{s.data}); err != nil {

@@ -10,8 +10,9 @@ import (
 	"gobnn/bayes/nn"
 )
 
-// Table 8 of Zhao et al. 2024 (appendix C): a net d-50-20-5-C, GELU, third layer stochastic with prior N(0, I), noise variance 1, on
-// splits 60/30/10, 200 epochs. Scores are in standardised units; the paper's RMSE is the mean over particles of each particle's own (particle RMSE).
+// Table 8 of Zhao et al. 2024 (appendix C): a net d-50-20-5-C, GELU, third layer stochastic with prior N(0, I), noise
+// variance 1, on splits 60/30/10, 200 epochs. Scores are in standardised units; the paper's RMSE is the mean over
+// particles of each particle's own (particle RMSE).
 
 // table8Row is one data set of the table, and what the paper reports.
 type table8Row struct {
@@ -22,18 +23,31 @@ type table8Row struct {
 }
 
 var table8 = []table8Row{
-	{"boston", 50, false, map[string][]float64{"MAP-HMC": {1.04, .54}, "OHSMC": {1.00, .40}, "SGSMC-HMC": {1.01, .42}, "SWAG": {1.02, .45}, "VB": {1.01, .43}}},
-	{"concrete", 50, false, map[string][]float64{"MAP-HMC": {1.00, .42}, "OHSMC": {.97, .33}, "SGSMC-HMC": {.98, .35}, "SWAG": {.99, .39}, "VB": {.97, .34}}},
-	{"energy", 50, false, map[string][]float64{"MAP-HMC": {.94, .24}, "OHSMC": {.92, .09}, "SGSMC-HMC": {.92, .14}, "SWAG": {.95, .25}, "VB": {.93, .19}}},
-	{"kin8nm", 50, true, map[string][]float64{"MAP-HMC": {.96, .29}, "OHSMC": {.95, .27}, "SGSMC-HMC": {.95, .28}, "SWAG": {1.10, .54}, "VB": {.95, .27}}},
-	{"naval", 50, true, map[string][]float64{"MAP-HMC": {.94, .10}, "OHSMC": {.92, .05}, "SWAG": {1.05, .46}, "VB": {.91, .04}}}, // SGSMC-HMC diverged
-	{"yacht", 20, false, map[string][]float64{"MAP-HMC": {.95, .27}, "OHSMC": {.92, .11}, "SGSMC-HMC": {.93, .18}, "SWAG": {.95, .25}, "VB": {.94, .20}}},
-	{"power", 50, true, map[string][]float64{"MAP-HMC": {.95, .25}, "OHSMC": {.94, .24}, "SGSMC-HMC": {.94, .24}, "SWAG": {.96, .29}, "VB": {.94, .24}}},
-	{"australian", 50, false, map[string][]float64{"MAP-HMC": {.36, .09, .85}, "OHSMC": {.37, .09, .85}, "SGSMC-HMC": {.36, .09, .85}, "SWAG": {.36, .09, .86}, "VB": {.34, .10, .83}}},
-	{"breast_cancer", 50, false, map[string][]float64{"MAP-HMC": {.12, .04, .95}, "OHSMC": {.14, .03, .96}, "SGSMC-HMC": {.12, .03, .96}, "SWAG": {.14, .06, .95}, "VB": {.11, .04, .96}}},
-	{"ionosphere", 20, false, map[string][]float64{"MAP-HMC": {.21, .09, .90}, "OHSMC": {.21, .08, .90}, "SGSMC-HMC": {.24, .08, .92}, "SWAG": {.36, .14, .84}, "VB": {.28, .10, .89}}},
-	{"glass", 20, false, map[string][]float64{"MAP-HMC": {1.14, .27, .58}, "OHSMC": {1.13, .29, .62}, "SGSMC-HMC": {1.25, .26, .56}, "SWAG": {1.36, .26, .58}, "VB": {1.79, .22, .51}}},
-	{"satellite", 50, true, map[string][]float64{"MAP-HMC": {.28, .04, .90}, "OHSMC": {.27, .03, .89}, "SGSMC-HMC": {.84, .10, .79}, "SWAG": {.35, .07, .85}, "VB": {.28, .03, .90}}},
+	{"boston", 50, false, map[string][]float64{"MAP-HMC": {1.04, .54}, "OHSMC": {1.00, .40}, "SGSMC-HMC": {1.01, .42},
+		"SWAG": {1.02, .45}, "VB": {1.01, .43}}},
+	{"concrete", 50, false, map[string][]float64{"MAP-HMC": {1.00, .42}, "OHSMC": {.97, .33}, "SGSMC-HMC": {.98, .35},
+		"SWAG": {.99, .39}, "VB": {.97, .34}}},
+	{"energy", 50, false, map[string][]float64{"MAP-HMC": {.94, .24}, "OHSMC": {.92, .09}, "SGSMC-HMC": {.92, .14},
+		"SWAG": {.95, .25}, "VB": {.93, .19}}},
+	{"kin8nm", 50, true, map[string][]float64{"MAP-HMC": {.96, .29}, "OHSMC": {.95, .27}, "SGSMC-HMC": {.95, .28},
+		"SWAG": {1.10, .54}, "VB": {.95, .27}}},
+	// SGSMC-HMC diverged
+	{"naval", 50, true, map[string][]float64{"MAP-HMC": {.94, .10}, "OHSMC": {.92, .05}, "SWAG": {1.05, .46},
+		"VB": {.91, .04}}},
+	{"yacht", 20, false, map[string][]float64{"MAP-HMC": {.95, .27}, "OHSMC": {.92, .11}, "SGSMC-HMC": {.93, .18},
+		"SWAG": {.95, .25}, "VB": {.94, .20}}},
+	{"power", 50, true, map[string][]float64{"MAP-HMC": {.95, .25}, "OHSMC": {.94, .24}, "SGSMC-HMC": {.94, .24},
+		"SWAG": {.96, .29}, "VB": {.94, .24}}},
+	{"australian", 50, false, map[string][]float64{"MAP-HMC": {.36, .09, .85}, "OHSMC": {.37, .09, .85},
+		"SGSMC-HMC": {.36, .09, .85}, "SWAG": {.36, .09, .86}, "VB": {.34, .10, .83}}},
+	{"breast_cancer", 50, false, map[string][]float64{"MAP-HMC": {.12, .04, .95}, "OHSMC": {.14, .03, .96},
+		"SGSMC-HMC": {.12, .03, .96}, "SWAG": {.14, .06, .95}, "VB": {.11, .04, .96}}},
+	{"ionosphere", 20, false, map[string][]float64{"MAP-HMC": {.21, .09, .90}, "OHSMC": {.21, .08, .90},
+		"SGSMC-HMC": {.24, .08, .92}, "SWAG": {.36, .14, .84}, "VB": {.28, .10, .89}}},
+	{"glass", 20, false, map[string][]float64{"MAP-HMC": {1.14, .27, .58}, "OHSMC": {1.13, .29, .62},
+		"SGSMC-HMC": {1.25, .26, .56}, "SWAG": {1.36, .26, .58}, "VB": {1.79, .22, .51}}},
+	{"satellite", 50, true, map[string][]float64{"MAP-HMC": {.28, .04, .90}, "OHSMC": {.27, .03, .89},
+		"SGSMC-HMC": {.84, .10, .79}, "SWAG": {.35, .07, .85}, "VB": {.28, .03, .90}}},
 }
 
 // reported are the paper's numbers for a method, by metric.
@@ -49,7 +63,8 @@ func (row table8Row) reported(method string) map[string]Reported {
 	return out
 }
 
-// table8Version is part of the key of what is kept: another one where the code gives other numbers for the same settings.
+// table8Version is part of the key of what is kept: another one where the code gives other numbers for the same
+// settings.
 const table8Version = 3
 
 // How much the paper has, and we of the large data sets where no more is asked for.
@@ -63,8 +78,10 @@ func runTable8(ctx context.Context, o Options) ([]Cell, error) {
 	return table8Cells(ctx, o, "ohsmc.table8", nil)
 }
 
-// table8Cells are the scores of all repetitions as cells of a study; reported, if not nil, takes the place of what Table 8 has, by data set and method.
-func table8Cells(ctx context.Context, o Options, study string, reported map[string]map[string]map[string]Reported) ([]Cell, error) {
+// table8Cells are the scores of all repetitions as cells of a study; reported, if not nil, takes the place of what
+// Table 8 has, by data set and method.
+func table8Cells(ctx context.Context, o Options, study string,
+	reported map[string]map[string]map[string]Reported) ([]Cell, error) {
 	var cells []Cell
 	err := eachOfTable8(ctx, o, func(key Key, paper map[string]Reported, results []Result) error {
 		if reported != nil {
@@ -77,9 +94,10 @@ func table8Cells(ctx context.Context, o Options, study string, reported map[stri
 	return cells, err
 }
 
-// eachOfTable8 runs the repetitions that are asked for, or finds them kept, and gives those of each data set and method to visit, with what the paper reports: when
-// the context ends or one fails, those that are done, and then the error.
-func eachOfTable8(ctx context.Context, o Options, visit func(key Key, reported map[string]Reported, results []Result) error) error {
+// eachOfTable8 runs the repetitions that are asked for, or finds them kept, and gives those of each data set and method
+// to visit, with what the paper reports: when the context ends or one fails, those that are done, and then the error.
+func eachOfTable8(ctx context.Context, o Options, visit func(key Key, reported map[string]Reported,
+	results []Result) error) error {
 	var known []string
 	for _, row := range table8 {
 		known = append(known, row.data)
@@ -100,7 +118,8 @@ func eachOfTable8(ctx context.Context, o Options, visit func(key Key, reported m
 }
 
 // run repeats one data set, method by method; the repetition is the seed of the split and of the method.
-func (row table8Row) run(ctx context.Context, o Options, store *Store, methods []string, visit func(key Key, reported map[string]Reported, results []Result) error) error {
+func (row table8Row) run(ctx context.Context, o Options, store *Store, methods []string,
+	visit func(key Key, reported map[string]Reported, results []Result) error) error {
 	data, err := dataset.Load(row.data)
 	if err != nil {
 		return err
@@ -108,7 +127,8 @@ func (row table8Row) run(ctx context.Context, o Options, store *Store, methods [
 	own, reduced := table8Extent, row.large && !o.Full
 	if reduced {
 		own = table8LargeExtent
-		o.say("%s: %d repetitions, not %d, of %d epochs, not %d, unless -reps and -epochs ask for others; no method is tuned; -full does it all",
+		o.say("%s: %d repetitions, not %d, of %d epochs, not %d, unless -reps and -epochs ask for others; no method is "+
+			"tuned; -full does it all",
 			row.data, own.reps, table8Extent.reps, own.epochs, table8Extent.epochs)
 	}
 	e := o.extent(own, table8Extent)
@@ -147,13 +167,17 @@ func (row table8Row) run(ctx context.Context, o Options, store *Store, methods [
 	return nil
 }
 
-// table3 is the paper's Table 3: four of Table 8's data sets, with the standard deviations over ten repetitions that Table 8 leaves out, and two numbers that
-// differ by .01 from Table 8's.
+// table3 is the paper's Table 3: four of Table 8's data sets, with the standard deviations over ten repetitions that
+// Table 8 leaves out, and two numbers that differ by .01 from Table 8's.
 var table3 = map[string]map[string][4]float64{ // NLPD, its deviation, RMSE or ECE, its deviation
-	"yacht":      {"MAP-HMC": {.95, .01, .27, .04}, "OHSMC": {.92, 0, .11, .04}, "SGSMC-HMC": {.93, 0, .17, .02}, "SWAG": {.95, .02, .25, .08}, "VB": {.94, 0, .20, .02}},
-	"energy":     {"MAP-HMC": {.94, 0, .24, .02}, "OHSMC": {.92, 0, .09, 0}, "SGSMC-HMC": {.92, 0, .14, .02}, "SWAG": {.95, 0, .25, .02}, "VB": {.93, 0, .19, .03}},
-	"satellite":  {"MAP-HMC": {.28, .03, .04, 0}, "OHSMC": {.27, .03, .03, 0}, "SGSMC-HMC": {.84, .70, .10, .10}, "SWAG": {.35, .07, .07, .03}, "VB": {.28, .04, .03, 0}},
-	"ionosphere": {"MAP-HMC": {.21, .09, .09, .03}, "OHSMC": {.21, .13, .08, .03}, "SGSMC-HMC": {.24, .19, .08, .04}, "SWAG": {.36, .12, .14, .05}, "VB": {.28, .16, .10, .05}},
+	"yacht": {"MAP-HMC": {.95, .01, .27, .04}, "OHSMC": {.92, 0, .11, .04}, "SGSMC-HMC": {.93, 0, .17, .02},
+		"SWAG": {.95, .02, .25, .08}, "VB": {.94, 0, .20, .02}},
+	"energy": {"MAP-HMC": {.94, 0, .24, .02}, "OHSMC": {.92, 0, .09, 0}, "SGSMC-HMC": {.92, 0, .14, .02},
+		"SWAG": {.95, 0, .25, .02}, "VB": {.93, 0, .19, .03}},
+	"satellite": {"MAP-HMC": {.28, .03, .04, 0}, "OHSMC": {.27, .03, .03, 0}, "SGSMC-HMC": {.84, .70, .10, .10},
+		"SWAG": {.35, .07, .07, .03}, "VB": {.28, .04, .03, 0}},
+	"ionosphere": {"MAP-HMC": {.21, .09, .09, .03}, "OHSMC": {.21, .13, .08, .03}, "SGSMC-HMC": {.24, .19, .08, .04},
+		"SWAG": {.36, .12, .14, .05}, "VB": {.28, .16, .10, .05}},
 }
 
 // table3Data are its data sets, in its order; table3Methods its methods.
@@ -179,7 +203,8 @@ func runTable3(ctx context.Context, o Options) ([]Cell, error) {
 		}
 		reported[row.data] = map[string]map[string]Reported{}
 		for method, v := range table3[row.data] {
-			reported[row.data][method] = map[string]Reported{"NLPD": {v[0], v[1] / math.Sqrt(10)}, second: {v[2], v[3] / math.Sqrt(10)}}
+			reported[row.data][method] = map[string]Reported{"NLPD": {v[0], v[1] / math.Sqrt(10)},
+				second: {v[2], v[3] / math.Sqrt(10)}}
 		}
 	}
 	return table8Cells(ctx, o, "ohsmc.table3", reported)

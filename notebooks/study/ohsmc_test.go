@@ -17,7 +17,8 @@ func TestSyntheticTables(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	for _, s := range []synthetic{sinTanh, twoMoons} {
 		said := 0
-		o := Options{CacheDir: t.TempDir(), Methods: []string{"SWAG", "MAP"}, Reps: 2, Epochs: 1, Progress: func(string) { said++ }}
+		o := Options{CacheDir: t.TempDir(), Methods: []string{"SWAG", "MAP"}, Reps: 2, Epochs: 1,
+			Progress: func(string) { said++ }}
 		cells, err := s.table(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +71,8 @@ func TestViewsOfTable8(t *testing.T) {
 	}
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	var said []string
-	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"}, Reps: 2, Epochs: 1,
+	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"},
+		Reps: 2, Epochs: 1,
 		Progress: func(line string) { said = append(said, line) }}
 	cells, err := runTable3(t.Context(), o)
 	if err != nil {
@@ -110,7 +112,8 @@ func TestViewsOfTable8(t *testing.T) {
 	}
 }
 
-// The page has both panels of every method, in rows that line up, though their number is no multiple of a row's; a single method has one of each.
+// The page has both panels of every method, in rows that line up, though their number is no multiple of a row's; a
+// single method has one of each.
 func TestCalibrationOfAll(t *testing.T) {
 	pools := map[string]*pooled{}
 	for i, name := range contenderNames() {
@@ -156,17 +159,19 @@ func TestPooled(t *testing.T) {
 	if p.rows != 40 || math.Abs(p.coverage[0]-.5) > 1e-12 || p.gap() > 1e-12 { // (30 x .4 + 10 x .8) / 40
 		t.Errorf("pooled %+v, want a coverage of .5 of 40 rows", p)
 	}
-	if err := p.add(Result{Series: map[string][]float64{"rows": {1}, "level": {.6}, "coverage": {.6}}}); err == nil || !strings.Contains(err.Error(), "0.6") {
+	if err := p.add(Result{Series: map[string][]float64{"rows": {1}, "level": {.6}, "coverage": {.6}}}); err == nil ||
+		!strings.Contains(err.Error(), "0.6") {
 		t.Errorf("error %v for other levels", err)
 	}
 	q := pooled{bins: []metric.Bin{{Upper: .5}, {Lower: .5, Upper: 1, Count: 3, Accuracy: .5, Confidence: .9}}}
-	if err := q.add(Result{Series: map[string][]float64{"bin": {1, 0}, "confidence": {.2, math.NaN()}, "accuracy": {0, math.NaN()}}}); err != nil || math.Abs(q.ece()-(3*.4+.2)/4) > 1e-12 {
+	if err := q.add(Result{Series: map[string][]float64{"bin": {1, 0}, "confidence": {.2, math.NaN()},
+		"accuracy": {0, math.NaN()}}}); err != nil || math.Abs(q.ece()-(3*.4+.2)/4) > 1e-12 {
 		t.Errorf("ECE %v, %v, want %v", q.ece(), err, (3*.4+.2)/4)
 	}
 }
 
-// The maximum of the paper's lower bound is known: with m the mean of y and u = psi^2, -(1/u + (m - 1 - u/2)^2)/2 for each datum has its maximum where
-// 1/u^2 = u/2 + 1 - m, that is at psi = 1 where m = 1/2.
+// The maximum of the paper's lower bound is known: with m the mean of y and u = psi^2, -(1/u + (m - 1 - u/2)^2)/2 for
+// each datum has its maximum where 1/u^2 = u/2 + 1 - m, that is at psi = 1 where m = 1/2.
 func TestBruteForce(t *testing.T) {
 	data, err := dataset.Crescent(100, 1, 0)
 	if err != nil {

@@ -52,7 +52,8 @@ type remark struct {
 
 // OpenRecords reads the records of the project in the folder root.
 func OpenRecords(root string) (*Records, error) {
-	r := &Records{folder: filepath.Join(root, "notebooks", "results"), file: filepath.Join(root, "notebooks", "RESULTS.md")}
+	r := &Records{folder: filepath.Join(root, "notebooks", "results"),
+		file: filepath.Join(root, "notebooks", "RESULTS.md")}
 	paths, err := filepath.Glob(filepath.Join(r.folder, "*.json"))
 	if err != nil {
 		return nil, fmt.Errorf("recorded results: %w", err)
@@ -133,10 +134,10 @@ func (r *Records) Check() error {
 
 const resultsHead = `# Results
 
-Written by ` + "`go run ./notebooks reproduce -record`" + ` from the files in [results](results): nothing here is typed. Numbers
-are means over repetitions ± their standard error, in brackets what the paper reports. ` + "`go run ./notebooks reproduce ID`" + `
-computes a table again, and with ` + "`-record`" + ` puts it here; each line below a table says at which commit its numbers were
-recorded. Scores of UCI data are in standardised units.
+Written by ` + "`go run ./notebooks reproduce -record`" + ` from the files in [results](results): nothing here is
+typed. Numbers are means over repetitions ± their standard error, in brackets what the paper reports.
+` + "`go run ./notebooks reproduce ID`" + ` computes a table again, and with ` + "`-record`" + ` puts it here; the
+line below a table says at which commit its numbers were recorded. Scores of UCI data are in standardised units.
 `
 
 // Markdown is RESULTS.md: the catalogue's studies paper by paper, then the others.
@@ -186,7 +187,8 @@ func (s recorded) markdown(out *strings.Builder, note string) {
 	}
 	cells := make([]Cell, len(s.Cells))
 	for i, c := range s.Cells {
-		cells[i] = Cell{Study: s.Study, Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: known(c.Ours), SE: known(c.SE), Reps: c.Reps, Paper: c.Paper}
+		cells[i] = Cell{Study: s.Study, Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: known(c.Ours),
+			SE: known(c.SE), Reps: c.Reps, Paper: c.Paper}
 	}
 	for _, metric := range distinct(cells, func(c Cell) string { return c.Metric }) {
 		out.WriteString("\n" + Matrix(cells, metric))

@@ -34,7 +34,8 @@ func TestResultsAreRendered(t *testing.T) {
 	}
 }
 
-// Cells that are recorded again take the place of those before, others stay, and all come back from the files as they were.
+// Cells that are recorded again take the place of those before, others stay, and all come back from the files as they
+// were.
 func TestRecord(t *testing.T) {
 	root := t.TempDir()
 	records, err := OpenRecords(root)
@@ -43,9 +44,11 @@ func TestRecord(t *testing.T) {
 	}
 	paper := 1.1
 	cell := func(data, method string, ours, se float64, reps int) Cell {
-		return Cell{Study: "ohsmc.table8", Data: data, Method: method, Metric: "NLPD", Ours: ours, SE: se, Reps: reps, Paper: &paper}
+		return Cell{Study: "ohsmc.table8", Data: data, Method: method, Metric: "NLPD", Ours: ours, SE: se, Reps: reps,
+			Paper: &paper}
 	}
-	records.Record([]Cell{cell("boston", "OHSMC", 1, .5, 2), cell("boston", "VB", math.Inf(1), math.NaN(), 2), cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000")
+	records.Record([]Cell{cell("boston", "OHSMC", 1, .5, 2), cell("boston", "VB", math.Inf(1), math.NaN(), 2),
+		cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000")
 	if err := records.Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,8 @@ func TestRecord(t *testing.T) {
 	text := records.Markdown()
 	for _, want := range []string{
 		"### ohsmc.table8: UCI: ", "| boston | 2.000 ± 0.250 (1.10) | diverged (1.10) |", "| yacht | 3.000 (1.10) |",
-		"10 repetitions, at `1111111`: boston (OHSMC). 2 repetitions, at `0000000`: boston (VB). One repetition, at `0000000`: yacht.",
+		"10 repetitions, at `1111111`: boston (OHSMC). 2 repetitions, at `0000000`: boston (VB). One repetition, at " +
+			"`0000000`: yacht.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -78,7 +82,8 @@ func TestRecord(t *testing.T) {
 	if err := records.Check(); err == nil || !strings.Contains(err.Error(), "reproduce -record") {
 		t.Errorf("error %v for a RESULTS.md that was edited, want one that says how to write it", err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "notebooks", "results", "other.json"), []byte(`{"study": "ohsmc.table1"}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "notebooks", "results", "other.json"), []byte(`{"study": "ohsmc.table1"}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := OpenRecords(root); err == nil || !strings.Contains(err.Error(), "other.json") {

@@ -22,8 +22,8 @@ import (
 	"gobnn/bayes/compute"
 )
 
-// Key names what is repeated. What Settings holds is written as JSON and must say all that the numbers depend on: where it
-// differs, other numbers are kept.
+// Key names what is repeated. What Settings holds is written as JSON and must say all that the numbers depend on: where
+// it differs, other numbers are kept.
 type Key struct {
 	Study, Data, Method string
 	Settings            any
@@ -36,7 +36,8 @@ type Result struct {
 	Seconds float64
 }
 
-// Store keeps repetitions, a file each. Files are written whole or not at all; one that cannot be read is computed again.
+// Store keeps repetitions, a file each. Files are written whole or not at all; one that cannot be read is computed
+// again.
 type Store struct {
 	dir   string
 	fresh bool
@@ -71,9 +72,10 @@ func OpenStore(o Options) (*Store, error) {
 	return &Store{dir: dir, fresh: o.Fresh, say: o.say}, nil
 }
 
-// Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each; it fills in their Seconds. Where run fails or the context ends, those
-// that are done are returned with the error.
-func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result, error)) ([]Result, error) {
+// Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each; it fills in their Seconds. Where
+// run fails or the context ends, those that are done are returned with the error.
+func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result,
+	error)) ([]Result, error) {
 	if err := s.sayOthers(key); err != nil {
 		return nil, err
 	}
@@ -159,7 +161,8 @@ func (s *Store) sayOthers(key Key) error {
 		}
 	}
 	if len(versions) > 0 {
-		s.say("%s %s %s: what is kept is of other settings (another version, or other flags): computed again", key.Study, key.Data, key.Method)
+		s.say("%s %s %s: what is kept is of other settings (another version, or other flags): computed again",
+			key.Study, key.Data, key.Method)
 	}
 	return nil
 }
@@ -202,7 +205,8 @@ func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Res
 	if sum != r.Sum {
 		return Result{}, errors.New("its checksum does not fit")
 	}
-	if r.Study != key.Study || r.Data != key.Data || r.Method != key.Method || r.Repetition != repetition || !bytes.Equal(r.Settings, settings) {
+	if r.Study != key.Study || r.Data != key.Data || r.Method != key.Method || r.Repetition != repetition ||
+		!bytes.Equal(r.Settings, settings) {
 		return Result{}, errors.New("it holds another result")
 	}
 	result := Result{Values: map[string]float64{}, Seconds: r.Seconds}
@@ -267,8 +271,8 @@ type Reported struct {
 	SE    float64 // its standard error; 0: not known
 }
 
-// Cells are the means of results over their repetitions, a cell for each metric, by name; reported by metric is what the
-// paper says.
+// Cells are the means of results over their repetitions, a cell for each metric, by name; reported by metric is what
+// the paper says.
 func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
 	if len(results) == 0 {
 		return nil

@@ -83,12 +83,13 @@ func TestRepeatResumes(t *testing.T) {
 func TestRepeatFailure(t *testing.T) {
 	fault := errors.New("diverged")
 	key := Key{"s", "d", "m", nil}
-	results, err := open(t, Options{CacheDir: t.TempDir()}).Repeat(context.Background(), key, 3, func(_ context.Context, repetition int) (Result, error) {
-		if repetition == 1 {
-			return Result{}, fault
-		}
-		return Result{Values: map[string]float64{"x": 1}}, nil
-	})
+	results, err := open(t, Options{CacheDir: t.TempDir()}).Repeat(context.Background(), key, 3,
+		func(_ context.Context, repetition int) (Result, error) {
+			if repetition == 1 {
+				return Result{}, fault
+			}
+			return Result{Values: map[string]float64{"x": 1}}, nil
+		})
 	if !errors.Is(err, fault) || !strings.Contains(err.Error(), "s, d, m, repetition 1") || len(results) != 1 {
 		t.Errorf("%d results, error %v", len(results), err)
 	}
@@ -97,12 +98,15 @@ func TestRepeatFailure(t *testing.T) {
 // TestDamaged: a file that is cut, changed or another's is computed again, and said.
 func TestDamaged(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
-		"empty":              func(string) string { return "" },
-		"cut":                func(text string) string { return text[:len(text)/2] },
-		"changed value":      func(text string) string { return strings.Replace(text, `"0.1"`, `"0.2"`, 1) },
-		"changed repetition": func(text string) string { return strings.Replace(text, `"repetition": 0`, `"repetition": 1`, 1) },
-		"not JSON":           func(string) string { return "\x00\x01" },
-		"no sum":             func(string) string { return "{}" },
+		"empty":         func(string) string { return "" },
+		"cut":           func(text string) string { return text[:len(text)/2] },
+		"changed value": func(text string) string { return strings.Replace(text, `"0.1"`, `"0.2"`, 1) },
+		"changed repetition": func(text string) string {
+			return strings.Replace(text, `"repetition": 0`,
+				`"repetition": 1`, 1)
+		},
+		"not JSON": func(string) string { return "\x00\x01" },
+		"no sum":   func(string) string { return "{}" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said []string
@@ -147,7 +151,8 @@ func TestStoreFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenStore(Options{CacheDir: filepath.Join(file, "results")}); err == nil || !strings.Contains(err.Error(), "GOBNN_CACHE") {
+	if _, err := OpenStore(Options{CacheDir: filepath.Join(file, "results")}); err == nil ||
+		!strings.Contains(err.Error(), "GOBNN_CACHE") {
 		t.Errorf("error %v for a folder that cannot be, want one that says what to do", err)
 	}
 	store := open(t, Options{CacheDir: t.TempDir()})
@@ -168,9 +173,11 @@ func TestCells(t *testing.T) {
 	if len(cells) != 2 {
 		t.Fatalf("%d cells, want 2", len(cells))
 	}
-	// By hand: the mean of 1, 2, 6 is 3, the sum of squares about it 4 + 1 + 9 = 14, so the variance is 7 and the SE sqrt(7/3).
+	// By hand: the mean of 1, 2, 6 is 3, the sum of squares about it 4 + 1 + 9 = 14, so the variance is 7 and the SE
+	// sqrt(7/3).
 	nlpd := cells[0]
-	if nlpd.Metric != "NLPD" || nlpd.Ours != 3 || math.Abs(nlpd.SE-math.Sqrt(7./3)) > 1e-12 || nlpd.Reps != 3 || *nlpd.Paper != 3.5 || *nlpd.PaperSE != .5 || nlpd.Seconds != 60 {
+	if nlpd.Metric != "NLPD" || nlpd.Ours != 3 || math.Abs(nlpd.SE-math.Sqrt(7./3)) > 1e-12 || nlpd.Reps != 3 ||
+		*nlpd.Paper != 3.5 || *nlpd.PaperSE != .5 || nlpd.Seconds != 60 {
 		t.Errorf("NLPD: %+v", nlpd)
 	}
 	if rmse := cells[1]; rmse.Ours != 2 || rmse.SE != 0 || *rmse.Paper != 1 || rmse.PaperSE != nil {

@@ -1,6 +1,6 @@
-// Package study holds the experiments behind the tables and figures of the five papers: which there are, in what state each
-// is, and the code that runs one. Repetitions are kept on disk as they finish, so that an interrupted study goes on where it
-// was.
+// Package study holds the experiments behind the tables and figures of the five papers: which there are, in what state
+// each is, and the code that runs one. Repetitions are kept on disk as they finish, so that an interrupted study goes
+// on where it was.
 package study
 
 import (
@@ -42,7 +42,8 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 		Paper   *float64 `json:"paper"`
 		PaperSE *float64 `json:"paper_se"`
 		Seconds *float64 `json:"seconds"`
-	}{c.Study, c.Data, c.Method, c.Metric, finite(&c.Ours), finite(&c.SE), c.Reps, finite(c.Paper), finite(c.PaperSE), finite(&c.Seconds)})
+	}{c.Study, c.Data, c.Method, c.Metric, finite(&c.Ours), finite(&c.SE), c.Reps, finite(c.Paper), finite(c.PaperSE),
+		finite(&c.Seconds)})
 }
 
 // finite is x, or nil where it is not a finite number.
@@ -53,11 +54,13 @@ func finite(x *float64) *float64 {
 	return x
 }
 
-// Options are what a user asks of a study. The zero value asks for the study's own settings: the paper's, or what its note says is reduced.
+// Options are what a user asks of a study. The zero value asks for the study's own settings: the paper's, or what its
+// note says is reduced.
 type Options struct {
-	Reps      int               // repetitions; 0: as many as the study has by itself
-	Epochs    int               // epochs of training; 0: as many as the study has by itself
-	Full      bool              // the paper's repetitions and epochs, where the study has fewer by itself, and large data sets tuned like the others
+	Reps   int // repetitions; 0: as many as the study has by itself
+	Epochs int // epochs of training; 0: as many as the study has by itself
+	// the paper's repetitions and epochs, where the study has fewer by itself, and large data sets tuned like the others
+	Full      bool
 	Data      []string          // data sets; empty: all of the study's
 	Methods   []string          // methods; empty: all of the study's
 	Fresh     bool              // compute again what is kept
@@ -66,7 +69,8 @@ type Options struct {
 	Progress  func(line string) // told how it goes; nil: nobody
 }
 
-// extent is a number of repetitions and one of epochs: what is asked for, else, with Full, the paper's, else the study's own.
+// extent is a number of repetitions and one of epochs: what is asked for, else, with Full, the paper's, else the
+// study's own.
 type extent struct{ reps, epochs int }
 
 func (o Options) extent(own, paper extent) extent {
@@ -83,8 +87,8 @@ func (o Options) say(format string, args ...any) {
 	}
 }
 
-// Select is the part of a study's data sets that the options ask for, in the study's order; a set that the study does not have
-// is an error that names those it has.
+// Select is the part of a study's data sets that the options ask for, in the study's order; a set that the study does
+// not have is an error that names those it has.
 func (o Options) Select(known []string) ([]string, error) { return chosen("data set", o.Data, known) }
 
 // SelectMethods is Select for methods.
@@ -128,7 +132,8 @@ type Study struct {
 	Title string // what it shows
 	State State
 	Note  string // what the state does not say; may be empty
-	// Run computes the study's cells. When the context ends it returns those that it has, with the context's error. Nil: not yet.
+	// Run computes the study's cells. When the context ends it returns those that it has, with the context's error. Nil:
+	// not yet.
 	Run func(ctx context.Context, o Options) ([]Cell, error)
 	// Draw, of a figure, gives it as well; Run saves it to a file.
 	Draw func(ctx context.Context, o Options) (*viz.Figure, []Cell, error)

@@ -12,7 +12,8 @@ import (
 // TestCatalogue: every table and figure of results that the papers have is there, once, in a state of the four.
 func TestCatalogue(t *testing.T) {
 	want := map[string]string{ // by paper: numbers as printed in its captions, without tables of settings
-		"pmcnet": "table2 table3 table6 table7 table9 table10 table11 table12 fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11",
+		"pmcnet": "table2 table3 table6 table7 table9 table10 table11 table12 fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 " +
+			"fig10 fig11",
 		"ohsmc":  "table1 table2 table3 table4 table8 fig1 fig2 fig3 fig4 fig5 fig6 fig7 calibration",
 		"gohsmc": "table1 table2 table3 table4 table5 table6 table7 table10 table11 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
 		"fbnn":   "tableA1 tableA2 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
@@ -51,7 +52,8 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("built, but not in the catalogue: %v", err)
 		}
 	}
-	if _, err := Find("ohsmc.table99"); err == nil || !strings.Contains(err.Error(), "ohsmc.table99") || !strings.Contains(err.Error(), "ohsmc.table8,") {
+	if _, err := Find("ohsmc.table99"); err == nil || !strings.Contains(err.Error(), "ohsmc.table99") ||
+		!strings.Contains(err.Error(), "ohsmc.table8,") {
 		t.Errorf("error %v for an unknown study, want one that names it and those there are", err)
 	}
 }
@@ -68,7 +70,8 @@ func TestSelect(t *testing.T) {
 		{[]string{"yacht", "jacht"}, nil, `"jacht"`},
 	} {
 		got, err := Options{Data: c.asked}.Select(known)
-		if !slices.Equal(got, c.want) || (err == nil) != (c.fault == "") || (err != nil && !strings.Contains(err.Error(), c.fault)) {
+		if !slices.Equal(got, c.want) || (err == nil) != (c.fault == "") ||
+			(err != nil && !strings.Contains(err.Error(), c.fault)) {
 			t.Errorf("%q: %q, %v; want %q and an error with %q", c.asked, got, err, c.want, c.fault)
 		}
 	}
@@ -92,9 +95,12 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []map[string]any{
-		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "NLPD", "ours": .92151, "se": .0004, "reps": 10., "paper": .92, "paper_se": nil, "seconds": 60.},
-		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "RMSE", "ours": .1042, "se": .0071, "reps": 10., "paper": .11, "paper_se": .013, "seconds": 60.},
-		{"study": "s", "data": "naval", "method": "OHSMC", "metric": "MSE", "ours": 9.9e-6, "se": nil, "reps": 1., "paper": nil, "paper_se": nil, "seconds": 1234.56},
+		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "NLPD", "ours": .92151, "se": .0004, "reps": 10.,
+			"paper": .92, "paper_se": nil, "seconds": 60.},
+		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "RMSE", "ours": .1042, "se": .0071, "reps": 10.,
+			"paper": .11, "paper_se": .013, "seconds": 60.},
+		{"study": "s", "data": "naval", "method": "OHSMC", "metric": "MSE", "ours": 9.9e-6, "se": nil, "reps": 1.,
+			"paper": nil, "paper_se": nil, "seconds": 1234.56},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
@@ -128,10 +134,13 @@ naval  OHSMC   MSE     9.90e-06       -     1       -       -   1234.6
 func TestMatrix(t *testing.T) {
 	paper := .92
 	cells := []Cell{
-		{Data: "yacht", Method: "a|b", Metric: "NLPD", Ours: .9241, SE: .0012, Paper: &paper}, {Data: "yacht", Method: "a|b", Metric: "RMSE", Ours: 7},
-		{Data: "yacht", Method: "VB", Metric: "NLPD", Ours: .5, SE: math.NaN()}, {Data: "glass", Method: "VB", Metric: "NLPD", Ours: math.Inf(1), SE: math.NaN()}, {Data: "none", Method: "VB", Metric: "RMSE"},
+		{Data: "yacht", Method: "a|b", Metric: "NLPD", Ours: .9241, SE: .0012, Paper: &paper}, {Data: "yacht", Method: "a|b",
+			Metric: "RMSE", Ours: 7},
+		{Data: "yacht", Method: "VB", Metric: "NLPD", Ours: .5, SE: math.NaN()}, {Data: "glass", Method: "VB", Metric: "NLPD",
+			Ours: math.Inf(1), SE: math.NaN()}, {Data: "none", Method: "VB", Metric: "RMSE"},
 	}
-	want := "| NLPD | a\\|b | VB |\n| --- | ---: | ---: |\n| yacht | 0.924 ± 0.001 (0.92) | 0.500 |\n| glass |  | diverged |\n"
+	want := "| NLPD | a\\|b | VB |\n| --- | ---: | ---: |\n| yacht | 0.924 ± 0.001 (0.92) | 0.500 |\n| glass |  | " +
+		"diverged |\n"
 	if got := Matrix(cells, "NLPD"); got != want {
 		t.Errorf("Matrix:\n%s, want\n%s", got, want)
 	}

@@ -54,8 +54,8 @@ func (p point) value(name string) (mean, se float64) {
 	return meanSE(values)
 }
 
-// curve is the points of a data set and method, along what was varied, or along the logarithm of one of its values if that is named: with a bar of two standard errors up and
-// down at each.
+// curve is the points of a data set and method, along what was varied, or along the logarithm of one of its values if
+// that is named: with a bar of two standard errors up and down at each.
 func curve(points []point, data, method, value, along string) viz.Trace {
 	t := viz.Trace{Name: method}
 	for _, p := range points {

@@ -22,7 +22,8 @@ func rows(cells []Cell) [][]string {
 		if i > 0 && cells[i-1].Data == c.Data && cells[i-1].Method == c.Method {
 			data, method, seconds = "", "", ""
 		}
-		out[i] = []string{data, method, c.Metric, number(&c.Ours), number(&c.SE), fmt.Sprint(c.Reps), number(c.Paper), number(c.PaperSE), seconds}
+		out[i] = []string{data, method, c.Metric, number(&c.Ours), number(&c.SE), fmt.Sprint(c.Reps), number(c.Paper),
+			number(c.PaperSE), seconds}
 	}
 	return out
 }
@@ -72,8 +73,8 @@ func Markdown(cells []Cell) string {
 }
 
 // Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in
-// the order in which they come: ours ± its standard error, or "diverged" where it is not finite, and the paper's number in
-// brackets where it has one. Data sets without the metric are left out.
+// the order in which they come: ours ± its standard error, or "diverged" where it is not finite, and the paper's number
+// in brackets where it has one. Data sets without the metric are left out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
@@ -105,7 +106,8 @@ func Matrix(cells []Cell, metric string) string {
 	return out.String()
 }
 
-// printed is a paper's number as papers print them: two decimals, or more where it has more; none where it is large and whole.
+// printed is a paper's number as papers print them: two decimals, or more where it has more; none where it is large and
+// whole.
 func printed(x float64) string {
 	text := strconv.FormatFloat(x, 'f', -1, 64)
 	_, fraction, _ := strings.Cut(text, ".")
@@ -115,7 +117,8 @@ func printed(x float64) string {
 	return text
 }
 
-// decimals is the format of a number in a Matrix: three decimals, fewer for large numbers, digits and a power of ten for tiny ones.
+// decimals is the format of a number in a Matrix: three decimals, fewer for large numbers, digits and a power of ten
+// for tiny ones.
 func decimals(x float64) string {
 	switch {
 	case math.Abs(x) >= 100:

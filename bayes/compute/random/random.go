@@ -150,8 +150,10 @@ func (s Stream) normal(dtype dtypes.DType, dims []int) *Node {
 // inverseErf is Giles' polynomial for float32 in w = -log(1 - x^2): one in w - 2.5 where w < 5, one in sqrt(w) - 3
 // beyond.
 func inverseErf(x *Node) *Node {
-	central := []float64{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941}
-	tail := []float64{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682}
+	central := []float64{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
+		-0.00417768164, 0.246640727, 1.50140941}
+	tail := []float64{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
+		0.00943887047, 1.00167406, 2.83297682}
 	w := Neg(Log(Mul(OneMinus(x), OnePlus(x))))
 	isCentral := LessThan(w, ConstAs(w, 5.0))
 	t := Where(isCentral, SubScalar(w, 2.5), SubScalar(Sqrt(w), 3))

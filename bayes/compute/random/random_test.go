@@ -27,7 +27,8 @@ func TestKnownAnswers(t *testing.T) {
 				return []*Node{a, b}
 			})
 			if uint32(got[0][0]) != c.want[0] || uint32(got[1][0]) != c.want[1] {
-				t.Errorf("%s: counter %x, key %x: got %x %x, want %x", engine.Name(), c.counter, c.key, uint32(got[0][0]), uint32(got[1][0]), c.want)
+				t.Errorf("%s: counter %x, key %x: got %x %x, want %x", engine.Name(), c.counter, c.key, uint32(got[0][0]),
+					uint32(got[1][0]), c.want)
 			}
 		}
 	}
@@ -35,10 +36,12 @@ func TestKnownAnswers(t *testing.T) {
 
 const draws = 1 << 16
 
-func drawAll(t *testing.T, engine *compute.Engine, dtype compute.DType, seed uint64, name string) (uniform, normal, categorical []float64) {
+func drawAll(t *testing.T, engine *compute.Engine, dtype compute.DType, seed uint64, name string) (uniform, normal,
+	categorical []float64) {
 	out := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
 		rng := New(g, seed).At(word(g, 5)).Named(name)
-		return []*Node{rng.Uniform(dtype, draws/16, 16), rng.Normal(dtype, draws/16, 16), rng.Categorical(Const(g, []float64{1, 0, 2, 5, 0}), draws)}
+		return []*Node{rng.Uniform(dtype, draws/16, 16), rng.Normal(dtype, draws/16, 16),
+			rng.Categorical(Const(g, []float64{1, 0, 2, 5, 0}), draws)}
 	})
 	return out[0], out[1], out[2]
 }
@@ -117,7 +120,8 @@ func TestStreams(t *testing.T) {
 		a, b := New(g, 1).Words(4096)
 		few, many := New(g, 1).Normal(compute.Float32, 10, 7), New(g, 1).Normal(compute.Float32, 100, 7)
 		return []*Node{
-			draw(New(g, 1)), draw(New(g, 2)), draw(New(g, 1<<32)), draw(New(g, 1).At(word(g, 1))), draw(New(g, 1).At(word(g, 2))),
+			draw(New(g, 1)), draw(New(g, 2)), draw(New(g, 1<<32)), draw(New(g, 1).At(word(g, 1))),
+			draw(New(g, 1).At(word(g, 2))),
 			draw(New(g, 1).Named("a")), draw(New(g, 1).Named("b")), draw(New(g, 1).Named("a").Named("b")), a, b,
 			few, Slice(many, AxisRange(0, 10)),
 		}
@@ -147,7 +151,8 @@ func TestStepsAreNotNames(t *testing.T) {
 		step := word(g, h.Sum32())
 		draw := func(s Stream) *Node { return s.Uniform(compute.Float64, 1) }
 		root := New(g, 1)
-		return []*Node{draw(root.At(step)), draw(root.Named(purpose)), draw(root.At(step).Named(purpose)), draw(root.Named(purpose).At(step))}
+		return []*Node{draw(root.At(step)), draw(root.Named(purpose)), draw(root.At(step).Named(purpose)),
+			draw(root.Named(purpose).At(step))}
 	})
 	for i := range out {
 		for j := range i {
@@ -174,7 +179,9 @@ func TestInverseCDF(t *testing.T) {
 				u = append(u, (float64(i)+0.5)/50)
 			}
 			u = append(u, cumulative[0]/total*(1-1e-15), 0x1p-53, 1-0x1p-53)
-			got := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node { return []*Node{InverseCDF(args[0], args[1])} }, cumulative, u)[0]
+			got := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
+				return []*Node{InverseCDF(args[0], args[1])}
+			}, cumulative, u)[0]
 			for i, v := range u {
 				want := 0
 				for want < size-1 && cumulative[want] <= v*total {

@@ -17,7 +17,8 @@ import (
 // so are the subsets.
 func (s Stream) Subsets(count, rows, size int) *Node {
 	if size < 1 || size > rows || count < 1 {
-		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count, size, rows))
+		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count,
+			size, rows))
 	}
 	if !sparse(rows, size) {
 		_, indices := BottomK(s.Uniform(dtypes.Float64, count, rows), size, 1)
@@ -35,7 +36,8 @@ func (s Stream) Subsets(count, rows, size int) *Node {
 	same := Equal(BroadcastToDims(ExpandAxes(x, 2), count, drawn, drawn), along(x, 1, drawn))
 	isNew := ConvertDType(Not(LogicalAny(LogicalAnd(same, earlier), 2)), dtypes.Int32) // [count, drawn]
 	before := ReduceSum(Mul(along(isNew, 1, drawn), ConvertDType(earlier, dtypes.Int32)), 2)
-	wanted := LogicalAnd(Equal(along(before, 1, size), place(size, 1)), GreaterThan(along(isNew, 1, size), ZerosLike(place(size, 1))))
+	wanted := LogicalAnd(Equal(along(before, 1, size), place(size, 1)),
+		GreaterThan(along(isNew, 1, size), ZerosLike(place(size, 1))))
 	return ReduceSum(Mul(ConvertDType(wanted, dtypes.Int32), along(x, 1, size)), 2)
 }
 

@@ -14,7 +14,8 @@ import (
 // Classes is how many classes there are, in MNIST and in the sets made to replace it.
 const Classes = 10
 
-// An IDX file begins with two zero bytes, the type of its values (8: unsigned bytes) and its number of dimensions, and their sizes as big-endian 32-bit numbers.
+// An IDX file begins with two zero bytes, the type of its values (8: unsigned bytes) and its number of dimensions, and
+// their sizes as big-endian 32-bit numbers.
 const (
 	magicLabels = 0x00000801
 	magicImages = 0x00000803
@@ -23,11 +24,13 @@ const (
 // maxSide keeps the header of a damaged file from asking for all memory.
 const maxSide = 1 << 12
 
-// Read reads pictures and their labels from files of MNIST's IDX format, uncompressed (put gzip.NewReader in front of those that are not), such as those of
-// Fashion-MNIST, which has MNIST's sizes: N pictures of any height and width as features in [0, 1], X [N, height x width], named "row,column" from 0, and N labels
-// from 0 to 9. The Dataset's Name is "idx": set it, with Title, Source and Licence.
+// Read reads pictures and their labels from files of MNIST's IDX format, uncompressed (put gzip.NewReader in front of
+// those that are not), such as those of Fashion-MNIST, which has MNIST's sizes: N pictures of any height and width as
+// features in [0, 1], X [N, height x width], named "row,column" from 0, and N labels from 0 to 9. The Dataset's Name is
+// "idx": set it, with Title, Source and Licence.
 //
-// It is an error if one of the files is no IDX file of that kind, is cut short or has bytes left over, if they are not of equally many rows, or a label is above 9.
+// It is an error if one of the files is no IDX file of that kind, is cut short or has bytes left over, if they are not
+// of equally many rows, or a label is above 9.
 func Read(images, labels io.Reader) (*dataset.Dataset, error) {
 	sizes, err := header(images, "images", magicImages, 3)
 	if err != nil {
@@ -35,7 +38,8 @@ func Read(images, labels io.Reader) (*dataset.Dataset, error) {
 	}
 	n, height, width := sizes[0], sizes[1], sizes[2]
 	if n < 1 || height < 1 || width < 1 || height > maxSide || width > maxSide {
-		return nil, fmt.Errorf("mnist: images: the header says %d pictures of %d x %d pixels: there must be at least one, and 1 to %d pixels along each side", n, height, width, maxSide)
+		return nil, fmt.Errorf("mnist: images: the header says %d pictures of %d x %d pixels: there must be at least one, "+
+			"and 1 to %d pixels along each side", n, height, width, maxSide)
 	}
 	marked, err := header(labels, "labels", magicLabels, 1)
 	if err != nil {
@@ -71,11 +75,13 @@ func header(r io.Reader, file string, magic uint32, dims int) ([]int, error) {
 	switch m := words[0]; {
 	case m == magic:
 	case m == magicImages || m == magicLabels:
-		return nil, fmt.Errorf("mnist: %s: the file begins with %#08x where %#08x is expected: the files of images and of labels are swapped", file, m, magic)
+		return nil, fmt.Errorf("mnist: %s: the file begins with %#08x where %#08x is expected: the files of images and of "+
+			"labels are swapped", file, m, magic)
 	case m>>16 == 0x1f8b:
 		return nil, fmt.Errorf("mnist: %s: the file is compressed with gzip: put gzip.NewReader in front of it", file)
 	default:
-		return nil, fmt.Errorf("mnist: %s: the file begins with %#08x where %#08x is expected: it is no IDX file of bytes with %d dimensions", file, m, magic, dims)
+		return nil, fmt.Errorf("mnist: %s: the file begins with %#08x where %#08x is expected: it is no IDX file of bytes "+
+			"with %d dimensions", file, m, magic, dims)
 	}
 	if err := binary.Read(r, binary.BigEndian, words[1:]); err != nil {
 		return nil, fmt.Errorf("mnist: %s: the file ends within its header or cannot be read: %w", file, err)
@@ -87,7 +93,8 @@ func header(r io.Reader, file string, magic uint32, dims int) ([]int, error) {
 	return sizes, nil
 }
 
-// readImages reads n pictures, a row each. Memory for all is taken once the first has been read: a damaged header is not believed.
+// readImages reads n pictures, a row each. Memory for all is taken once the first has been read: a damaged header is
+// not believed.
 func readImages(r io.Reader, n, pixels int) (*mat.Dense, error) {
 	var shades [256]float64
 	for i := range shades {
@@ -133,14 +140,16 @@ func short(file string, err error, rows, n int) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("mnist: %s: there are %d of the %d rows that the header says: the file is cut short: %w", file, rows, n, err)
+	return fmt.Errorf("mnist: %s: there are %d of the %d rows that the header says: the file is cut short: %w",
+		file, rows, n, err)
 }
 
 // atEnd is an error unless all has been read; what decompresses checks its checksum there.
 func atEnd(file string, r io.Reader) error {
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:
-		return fmt.Errorf("mnist: %s: there are bytes after the last row that the header says: the file is damaged, or of another kind", file)
+		return fmt.Errorf("mnist: %s: there are bytes after the last row that the header says: the file is damaged, or of "+
+			"another kind", file)
 	case !errors.Is(err, io.EOF):
 		return fmt.Errorf("mnist: %s: %w", file, err)
 	}

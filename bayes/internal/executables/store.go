@@ -169,7 +169,8 @@ func (s *Store) trim() {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if !strings.HasSuffix(e.Name(), suffix) && strings.HasPrefix(e.Name(), ".") && time.Since(info.ModTime()) > time.Hour {
+		if !strings.HasSuffix(e.Name(), suffix) && strings.HasPrefix(e.Name(), ".") &&
+			time.Since(info.ModTime()) > time.Hour {
 			_ = os.Remove(filepath.Join(s.Folder, e.Name()))
 		}
 		if strings.HasSuffix(e.Name(), suffix) {
