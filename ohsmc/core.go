@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"fmt"
 	"math"
 
 	"gobnn/bayes"
@@ -52,6 +53,9 @@ type StepInfo struct {
 
 // record lays the info out as recordOf reads it.
 func (t StepInfo) record() *Node {
+	if t.LogEvidence == nil {
+		panic(fmt.Errorf("StepInfo.LogEvidence is nil: a step must say whether any particle has a weight"))
+	}
 	var row []*Node
 	for _, node := range []*Node{
 		t.LogEvidence, nil, t.Loss, t.ESS, t.UniqueAncestors, t.Resampled, t.NonFinite, t.GradientRejected, t.Acceptance,

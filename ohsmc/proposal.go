@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -19,20 +20,20 @@ type Proposal interface {
 	// Check returns an error that names a setting that is wrong.
 	Check() error
 	// Propose draws from particles at `from`. stepSize is a scalar, scale is [D] or nil: step sizes are in units of it.
-	Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *Node) Proposed
+	Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *graph.Node) Proposed
 }
 
 // Proposed are the particles after a Proposal.
 type Proposed struct {
-	Phi *Node // [J, D]
+	Phi *graph.Node // [J, D]
 	// LogRatio is log L(phi | phi') - log q(phi' | phi) of the c particles that are evaluated, [c], given the gradient of the log-target at their Phi, [c, D];
 	// nil: 0.
-	LogRatio func(of target.Evaluated, gradient *Node) *Node
+	LogRatio func(of target.Evaluated, gradient *graph.Node) *graph.Node
 	// NeedsGradient says whether LogRatio needs that gradient.
 	NeedsGradient bool
 	// Lost is true for each particle on whose way to Phi the gradient was not finite, bool [J]: it has no weight; nil: none. Guided itself looks at the
 	// gradients where the way begins and where it ends.
-	Lost *Node
+	Lost *graph.Node
 }
 
 var (
@@ -53,7 +54,9 @@ func (RandomWalk) NeedsGradient() bool { return false }
 func (RandomWalk) Check() error { return nil }
 
 // Propose implements Proposal.
-func (RandomWalk) Propose(rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *Node) Proposed {
+func (RandomWalk) Propose(
+	rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *graph.Node,
+) Proposed {
 	return Proposed{Phi: Add(from.Phi, Mul(mcmc.Tuning{Scale: scale}.Scaled(momentum(rng, from)), stepSize))}
 }
 
@@ -75,7 +78,9 @@ func (Langevin) NeedsGradient() bool { return true }
 func (Langevin) Check() error { return nil }
 
 // Propose implements Proposal.
-func (l Langevin) Propose(rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *Node) Proposed {
+func (l Langevin) Propose(
+	rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *graph.Node,
+) Proposed {
 	p := momentum(rng, from)
 	phi, half := drift(from, p, stepSize, scale)
 	if l.PaperForm {
@@ -108,7 +113,9 @@ func (h HMC) Check() error {
 }
 
 // Propose implements Proposal.
-func (h HMC) Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *Node) Proposed {
+func (h HMC) Propose(
+	rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *graph.Node,
+) Proposed {
 	steps := h.Steps
 	if steps == 0 {
 		steps = 5

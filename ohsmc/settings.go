@@ -3,6 +3,7 @@ package ohsmc
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -76,6 +77,9 @@ func (s Settings) prepare(a Algorithm, data *fit.Data) (Algorithm, Settings, err
 	a, err := a.Prepare(data.Bound)
 	if err != nil {
 		return nil, s, err
+	}
+	if a == nil {
+		return nil, s, errors.New("ohsmc: the algorithm's Prepare gives no Algorithm")
 	}
 	threshold, resampler := 0.5, smc.Stratified
 	if r, ok := a.(Resampling); ok {

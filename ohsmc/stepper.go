@@ -69,7 +69,7 @@ func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.N
 	entries := next.nodes()
 	delete(entries, meanName)
 	delete(entries, squareName)
-	return entries, Reshape(logSum, 1)
+	return checked(entries, nodes), Reshape(logSum, 1)
 }
 
 // compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many rows
@@ -86,7 +86,20 @@ func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (comput
 	}
 	batch := g.gather(nodes, inputs[0], element(scalars, 2))
 	next, info := g.Step(stateOf(nodes, g.own), batch, now)
-	return next.nodes(), info.record()
+	return checked(next.nodes(), nodes), info.record()
+}
+
+// checked are the entries of the next state, held to the shapes of those before.
+func checked(next, before compute.Nodes) compute.Nodes {
+	for name, node := range next {
+		if node == nil {
+			panic(fmt.Errorf("the step gives nil for the state's %q", name))
+		}
+		if was := before[name]; was != nil && !node.Shape().Equal(was.Shape()) {
+			panic(fmt.Errorf("the state's %q is %s before the step and %s after it", name, was.Shape(), node.Shape()))
+		}
+	}
+	return next
 }
 
 // Begin implements Stepper.

@@ -140,6 +140,9 @@ func newPrograms(algorithm Algorithm, bound *bayes.BoundModel, settings Settings
 	if err == nil {
 		p.stepper, err = algorithm.Compile(&p.Core)
 	}
+	if err == nil && p.stepper == nil {
+		err = fmt.Errorf("ohsmc: Compile of %T gives no Stepper", algorithm)
+	}
 	if err == nil && k.validationRows > 0 {
 		p.validation, err = newValidation(&p.Core, k.validationRows)
 	}

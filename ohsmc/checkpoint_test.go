@@ -1,0 +1,290 @@
+package ohsmc
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// The result of a finished checkpoint is that of the run, in every number, and nothing is compiled for it: of a run that came
+// to its end and of one whose patience did.
+func TestFinishedCheckpoint(t *testing.T) {
+	for _, c := range []struct {
+		algorithm Algorithm
+		settings  Settings
+		want      run.Status
+	}{
+		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 3}, Completed},
+		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 200, Patience: 2}, StoppedEarly},
+		{SMC{Moves: 1}, Settings{Particles: 20, BatchSize: 36, Epochs: 1}, Completed},
+	} {
+		c.settings.Engine = computetest.Go(t)
+		c.settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+		want, err := Fit(t.Context(), small, c.algorithm, parts(t), c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainer := NewTrainer(small)
+		defer trainer.Close()
+		got, err := trainer.Fit(t.Context(), c.algorithm, parts(t), c.settings)
+		if err != nil || trainer.programs.Made() != 0 {
+			t.Fatalf("error %v, compiled %d times", err, trainer.programs.Made())
+		}
+		if got.Status != c.want || !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
+			t.Errorf("%s, with other numbers than the run, which was %s", got.Status, want.Status)
+		}
+		for _, r := range []*Result{got, want} {
+			for i := range r.Trace { // NaN is not equal to itself
+				r.Trace[i].LogConstant, r.Trace[i].StepSize, r.Trace[i].Acceptance = 0, 0, 0
+				if math.IsNaN(r.Trace[i].LogEvidenceStdErr) {
+					r.Trace[i].LogEvidenceStdErr = 0
+				}
+			}
+		}
+		_, smc := c.algorithm.(SMC)
+		evidence := got.Posterior.Evidence()
+		if !reflect.DeepEqual(got.Trace, want.Trace) || !slices.Equal(got.Validated, want.Validated) || got.Best != want.Best ||
+			got.Plan != want.Plan || got.Elapsed <= 0 || got.Elapsed > want.Elapsed || evidence.Known() != smc ||
+			smc && evidence != want.Posterior.Evidence() || !reflect.DeepEqual(got.Warnings, want.Warnings) {
+			t.Errorf("%T: the checkpoint gives %+v, the run gave %+v", c.algorithm, got, want)
+		}
+	}
+}
+
+// A disk that takes no checkpoint any more, in the middle of a run or at its end, costs none of the particles, and neither
+// does an observer's error.
+func TestWhatStopsKeepsTheParticles(t *testing.T) {
+	whole := train(t, Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4})
+	p := parts(t)
+	for name, c := range map[string]struct {
+		every   time.Duration
+		observe error
+		want    run.Status
+		steps   int
+		says    string
+	}{
+		"in the middle": {every: time.Nanosecond, want: Stopped, steps: 2, says: "ohsmc: checkpoint"},
+		"at the end":    {every: time.Hour, want: Completed, steps: 20, says: "ohsmc: checkpoint"},
+		"observer":      {every: time.Hour, observe: errors.New("seen enough"), want: Stopped, steps: 10, says: "seen enough"},
+	} {
+		file := filepath.Join(t.TempDir(), "run")
+		settings := Settings{
+			Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4, Engine: computetest.Go(t), Checkpoint: file, CheckpointEvery: c.every,
+		}
+		seen := map[int]*bayes.Posterior{}
+		settings.ObserveEvery = 1
+		settings.Observe = func(step int, now *bayes.Posterior) error {
+			seen[step] = now
+			if step == 10 {
+				return c.observe
+			}
+			return nil
+		}
+		if c.observe == nil {
+			settings.Progress = func(p run.Progress) {
+				if p.Step == 1 {
+					if err := errors.Join(os.Remove(file), os.MkdirAll(filepath.Join(file, "in the way"), 0o700)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		result, err := shared.Fit(t.Context(), nil, p, settings)
+		if result == nil || err == nil || !strings.Contains(err.Error(), c.says) || c.observe != nil && !errors.Is(err, c.observe) {
+			t.Fatalf("%s: result %v, error %v", name, result, err)
+		}
+		if result.Status != c.want || result.Steps != c.steps || len(result.Trace) != c.steps {
+			t.Errorf("%s: %s after %d steps, want %s after %d", name, result.Status, result.Steps, c.want, c.steps)
+		}
+		if !slices.Equal(numbers(t, result.Posterior), numbers(t, seen[result.Best.Step])) {
+			t.Errorf("%s: the posterior is not that of the best validation", name)
+		}
+		if c.observe == nil {
+			continue
+		}
+		settings.Observe = nil // the checkpoint was written, and goes on
+		again, err := shared.Fit(t.Context(), nil, p, settings)
+		if err != nil || !slices.Equal(numbers(t, again.Posterior), numbers(t, whole.Posterior)) {
+			t.Errorf("gone on with, the run ends elsewhere: %v", err)
+		}
+	}
+}
+
+// A file with a right digest that no run can have written is refused before it does harm.
+func TestForgedCheckpoint(t *testing.T) {
+	p := parts(t)
+	settings := Settings{
+		Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4, ValidateEvery: 3, Engine: computetest.Go(t),
+		Checkpoint: filepath.Join(t.TempDir(), "run"),
+	}
+	algorithm := Guided{Adapt: .5}
+	trainer := NewTrainer(small)
+	defer trainer.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	settings.ObserveEvery = 7
+	settings.Observe = func(int, *bayes.Posterior) error { cancel(); return nil }
+	if result, err := trainer.Fit(ctx, algorithm, p, settings); err != nil || result.Steps != 7 {
+		t.Fatal(err)
+	}
+	settings.Observe = nil
+	good, err := tensorfile.Read(settings.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow := func(values ...float32) *tensors.Tensor { return tensors.FromValue(values) }
+	for _, c := range []struct {
+		what, by string // in the head
+		tensor   string // that is replaced
+		with     *tensors.Tensor
+		says     string
+	}{
+		{`"step":7`, `"step":-1`, "", nil, "stands at step -1 of 20"},
+		{`"step":7`, `"step":21`, "", nil, "stands at step 21 of 20"},
+		{`"step":7`, `"step":6`, "", nil, "trace"},
+		{`"step":7`, `"stop":7`, "", nil, "unknown field"},
+		{`"step":7`, `"step":"x"`, "", nil, "cannot be read"},
+		{`"elapsed":\d+`, `"elapsed":-4`, "", nil, "has run for -4ns"},
+		{"", "", "phi", narrow(1, 2), `"phi"`},
+		{"", "", "psi", narrow(1, 2), `"psi"`},
+		{"", "", "log_weights", narrow(1, 2), `"log_weights"`},
+		{"", "", "best_phi", narrow(1, 2), `"best_phi"`},
+		{"", "", "mean", narrow(1, 2), `"mean"`},
+		{"", "", "log_density", narrow(1, 2), `"log_density"`},
+		{"", "", "log_step", narrow(1, 2), `"log_step"`},
+		{"", "", "best_nlpd", nil, `no tensor "best_nlpd"`},
+		{"", "", "trace", tensors.FromValue([][]float64{{1, 2}}), `"trace"`},
+		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}, {3, 1}}), "validation after step 3"},
+		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}, {5, 1}}), "validation after step 5"},
+		{"", "", "validated", tensors.FromValue([][]float64{{-3, 1}, {6, 1}}), "validation after step -3"},
+		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}}), `"validated"`},
+	} {
+		text := good.Metadata["gobnn"]
+		if c.what != "" {
+			forged := regexp.MustCompile(c.what).ReplaceAllString(text, c.by)
+			if forged == text {
+				t.Fatalf("%s is not in %s", c.what, text)
+			}
+			text = forged
+		}
+		held := maps.Clone(good.Tensors)
+		if c.tensor != "" {
+			held[c.tensor] = c.with
+			if c.with == nil {
+				delete(held, c.tensor)
+			}
+		}
+		file := tensorfile.File{Metadata: map[string]string{"gobnn": text}, Tensors: held}
+		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
+			t.Fatal(err)
+		}
+		for _, replace := range []bool{false, true} { // it is no other run's: it is forged, and nothing to write over in silence
+			settings.Replace = replace
+			result, err := trainer.Fit(t.Context(), algorithm, p, settings)
+			if result != nil || err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "delete the file") {
+				t.Errorf("%s %s: %v, want %q", c.by, c.tensor, err, c.says)
+			}
+		}
+	}
+}
+
+// moody is a kernel that JSON cannot write.
+type moody struct {
+	mcmc.MALA
+	Mood func() float64
+}
+
+// moodyWalk is one that moves freely.
+type moodyWalk struct {
+	mcmc.RandomWalk
+	Mood func() float64
+}
+
+// hidden is a kernel with a setting that JSON does not see.
+type hidden struct {
+	mcmc.RandomWalk
+	variance float64
+}
+
+func (h hidden) Move(rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+	return mcmc.RandomWalk{Variance: h.variance}.Move(rng, s, target, tuning)
+}
+
+// A kernel that no checkpoint could know is an error before anything is computed; one of which JSON does not see all is
+// not taken for another by a trainer.
+func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
+	p := parts(t)
+	settings := Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)}
+	trainer := NewTrainer(small)
+	defer trainer.Close()
+	for name, algorithm := range map[string]Algorithm{
+		"ohsmc.OpenHorizon": OpenHorizon{Kernel: moodyWalk{}}, "ohsmc.SMC": SMC{Kernel: moody{MALA: mcmc.MALA{StepSize: .1}}},
+	} {
+		result, err := trainer.Fit(t.Context(), algorithm, p, settings)
+		if err == nil || result != nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "JSON") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	trained := train(t, settings)
+	_, err := Sample(t.Context(), trained.Posterior, moody{MALA: mcmc.MALA{StepSize: .1}}, p.Train, mcmc.Settings{Draws: 2})
+	if err == nil || !strings.Contains(err.Error(), "ohsmc.moody cannot be written as JSON") {
+		t.Errorf("Sample: %v", err)
+	}
+	var all [][]float64
+	for _, variance := range []float64{1e-6, 1} {
+		result, err := trainer.Fit(t.Context(), OpenHorizon{Kernel: hidden{variance: variance}}, p, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, numbers(t, result.Posterior))
+	}
+	if slices.Equal(all[0], all[1]) {
+		t.Error("two kernels were taken for one")
+	}
+}
+
+// What is an input of the programs, the seed, the learning rate and the number of epochs, does not have them compiled anew.
+func TestTrainerCompilesOnce(t *testing.T) {
+	trainer := NewTrainer(small)
+	defer trainer.Close()
+	settings := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Engine: computetest.Go(t)}
+	for _, change := range []func(*Settings){
+		func(s *Settings) {}, func(s *Settings) { s.Seed = 3 }, func(s *Settings) { s.Epochs = 3 }, func(s *Settings) { s.Patience = 2 },
+		func(s *Settings) { s.Optimiser.Schedule = optim.Exponential(.1, .9, 2) }, func(s *Settings) { s.ValidateEvery = 2 },
+	} {
+		s := settings
+		change(&s)
+		got, err := trainer.Fit(t.Context(), nil, parts(t), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Fit(t.Context(), small, nil, parts(t), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
+			t.Errorf("%+v: the trainer's result differs from Fit's", s)
+		}
+	}
+	if n := trainer.programs.Made(); n != 1 {
+		t.Errorf("it compiled %d times", n)
+	}
+}

@@ -1,0 +1,58 @@
+package ohsmc_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/smc"
+	"gobnn/bayes/target"
+	"gobnn/ohsmc"
+)
+
+// importance is an algorithm of one's own: each step draws particles from the prior anew, weighs them by the batch, and
+// moves psi along the evidence's gradient. It is importance sampling from the prior: few particles carry the weight.
+type importance struct{}
+
+func (importance) Title() string { return "importance sampling from the prior" }
+
+func (a importance) Prepare(*bayes.BoundModel) (ohsmc.Algorithm, error) { return a, nil }
+
+func (importance) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
+	step := func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (ohsmc.State, ohsmc.StepInfo) {
+		s.Phi = c.Bound.SamplePrior(now.RNG, c.DType, c.Particles)
+		weighed := c.Target.Reweight(s.Phi, s.Psi, c.EqualWeights(s.Phi), batch, target.LikelihoodPotential)
+		s.LogWeights, _ = smc.Normalise(weighed.LogWeights)
+		s, _ = c.Learn(s, weighed.Gradient, batch, now)
+		return s, ohsmc.StepInfo{LogEvidence: weighed.LogSum, ESS: smc.EffectiveSampleSize(s.LogWeights)}
+	}
+	return ohsmc.NewStepper(c, ohsmc.Graphs{Step: step})
+}
+
+// An algorithm of one's own: what is written is the step; validation, checkpoints, progress and the posterior are the run's.
+func ExampleAlgorithm() {
+	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	model := bayes.Model{
+		Network:    nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU},
+		Likelihood: bayes.Gaussian{Learn: true},
+		Stochastic: bayes.Layers(3),
+	}
+	settings := ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10}
+	result, err := ohsmc.Fit(context.Background(), model, importance{}, parts, settings)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Status, "after", result.Steps, "steps and", len(result.Validated), "validations, by",
+		result.Posterior.Provenance().Algorithm)
+	first, last := result.Validated[0].NLPD, result.Best.NLPD
+	fmt.Println("the validation NLPD fell:", last < first-.2)
+	// Output:
+	// completed after 200 steps and 20 validations, by ohsmc: importance sampling from the prior
+	// the validation NLPD fell: true
+}
