@@ -1,0 +1,368 @@
+package fit_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+	"gobnn/bayes/target"
+	"gobnn/ohsmc"
+	"gobnn/pbnn"
+	"gobnn/viz"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// shared are the settings that every method of every package has, under these names.
+type shared struct {
+	Seed     uint64
+	Engine   *compute.Engine
+	Progress func(run.Progress)
+	Observe  func(step int, now *bayes.Posterior) error
+}
+
+// method is one way to a posterior, by whichever package.
+type method struct {
+	name     string
+	fit      func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error)
+	chains   bool // its particles are of Markov chains
+	trains   bool // it has training curves
+	within   float64
+	observed bool // it calls Observe
+}
+
+// every is every method of every package.
+func every() []method {
+	var all []method
+	for _, m := range baseline.Methods() {
+		trains, chains, within := true, false, .05
+		switch sampler := m.(type) {
+		case baseline.MAPHMC:
+			sampler.Kernel, sampler.Sampling, chains = mcmc.HMC{Steps: 5, Jitter: .5}, mcmc.Settings{Draws: 100, WarmUp: 100}, true
+			m = sampler
+		case baseline.HMC:
+			sampler.Sampling, chains, trains = mcmc.Settings{Draws: 100, WarmUp: 150}, true, false
+			m = sampler
+		case baseline.SGLD, baseline.SGHMC:
+			chains = true
+		case baseline.Dropout:
+			within = .1 // it drops a feature of two now and then
+		}
+		all = append(all, method{
+			name: "baseline: " + m.Name(), chains: chains, trains: trains, within: within, observed: true,
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+				return ofBaseline(baseline.Fit(ctx, model, m, parts, baseline.Settings{
+					Epochs: 100, BatchSize: 20, Optimiser: optim.Adam{Schedule: optim.Exponential(.05, .5, 50)},
+					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
+				}))
+			},
+		})
+	}
+	for name, a := range map[string]ohsmc.Algorithm{
+		"open horizon":      ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
+		"guided":            ohsmc.Guided{StepSize: optim.Constant(.03)},
+		"guided, Langevin":  ohsmc.Guided{Proposal: ohsmc.Langevin{}, StepSize: optim.Constant(.03)},
+		"guided, HMC":       ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 3}, StepSize: optim.Constant(.03)},
+		"SMC, sub-datasets": ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2, Precondition: true},
+	} {
+		all = append(all, method{
+			name: "ohsmc: " + name, trains: true, within: .05, observed: true,
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+				return ofOHSMC(ohsmc.Fit(ctx, model, a, parts, ohsmc.Settings{
+					Particles: 300, Epochs: 60, ValidateEvery: 10, // batches of all rows
+					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
+				}))
+			},
+		})
+	}
+	all = append(all, method{
+		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05,
+		fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+			trained, err := ohsmc.Fit(ctx, model, nil, parts, ohsmc.Settings{
+				Particles: 100, BatchSize: 20, Epochs: 5, Seed: s.Seed, Engine: s.Engine, ValidateEvery: 10,
+			})
+			if err != nil {
+				return nil, err
+			}
+			return ofOHSMC(ohsmc.Sample(ctx, trained.Posterior, mcmc.NUTS{}, parts.Train, mcmc.Settings{
+				Draws: 100, WarmUp: 150, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
+			}))
+		},
+	})
+	noisy := mcmc.Settings{Draws: 150, Thin: 3, WarmUp: 300}
+	for name, p := range map[string]pbnn.Sampler{
+		"penalty":           pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
+		"penalty, Langevin": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05, Proposal: pbnn.Langevin},
+		"Barker":            pbnn.Barker{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
+		"confidence":        pbnn.Confidence{Target: pbnn.TargetFull{}, BatchSize: 10},
+		"SGLD":              pbnn.Unadjusted{Target: pbnn.TargetFull{}, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4}},
+		"MALA":              pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}},
+	} {
+		all = append(all, method{
+			name: "pbnn: " + name, chains: true, within: .05, observed: true,
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+				sampling := noisy
+				sampling.Seed, sampling.Engine, sampling.Progress = s.Seed, s.Engine, s.Progress
+				return ofPBNN(pbnn.Fit(ctx, model, p, parts, pbnn.Settings{Sampling: sampling, Observe: s.Observe}))
+			},
+		})
+	}
+	return append(all,
+		method{name: "mcmc: NUTS", chains: true, within: .05, fit: byHand(func(
+			ctx context.Context, p mcmc.Problem, s shared,
+		) (draws bayes.Draws, status run.Status, err error) {
+			r, err := mcmc.Sample(ctx, p, mcmc.NUTS{}, mcmc.Settings{
+				Draws: 100, WarmUp: 150, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
+			})
+			if err != nil || r.Draws.PerChain == 0 {
+				return draws, "", errOr(err, ctx)
+			}
+			phi := r.Draws.Tensor()
+			return bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: r.Draws.Chains}, r.Status, nil
+		})},
+		method{name: "smc: likelihood tempering", within: .05, fit: byHand(tempered(smc.LikelihoodTempering))},
+		method{name: "smc: data tempering", within: .05, fit: byHand(tempered(smc.DataTempering))},
+	)
+}
+
+// The results of a package as what all have in common: a nil pointer is nothing.
+func ofBaseline(r *baseline.Result, err error) (bayes.Fitted, error) {
+	if r == nil {
+		return nil, err
+	}
+	return r, err
+}
+
+func ofOHSMC(r *ohsmc.Result, err error) (bayes.Fitted, error) {
+	if r == nil {
+		return nil, err
+	}
+	return r, err
+}
+
+func ofPBNN(r *pbnn.Result, err error) (bayes.Fitted, error) {
+	if r == nil {
+		return nil, err
+	}
+	return r, err
+}
+
+func errOr(err error, ctx context.Context) error {
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// mine is the result of a sampler of one's own.
+type mine struct{ bayes.Result }
+
+// byHand is a sampler over any log-density, made a method of a bayes.Model by this package.
+func byHand(sample func(ctx context.Context, p mcmc.Problem, s shared) (bayes.Draws, run.Status, error)) func(
+	ctx context.Context, model bayes.Model, parts dataset.Parts, s shared,
+) (bayes.Fitted, error) {
+	return func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+		data, err := fit.New("mine", model, parts)
+		if err != nil {
+			return nil, err
+		}
+		x, y, err := data.Tensors(compute.Float32, parts.Train)
+		if err != nil {
+			return nil, err
+		}
+		problem, err := target.Problem(s.Engine, data.Bound, x, y, nil, 4, 1)
+		if err != nil {
+			return nil, err
+		}
+		draws, status, err := sample(ctx, problem, s)
+		if err != nil {
+			return nil, err
+		}
+		posterior, err := data.Posterior(draws, bayes.Provenance{Algorithm: "by hand", Seed: s.Seed, Status: string(status)}, s.Engine)
+		return &mine{bayes.Result{Posterior: posterior, Status: status, Elapsed: 1}}, err
+	}
+}
+
+func tempered(way smc.Tempering) func(context.Context, mcmc.Problem, shared) (bayes.Draws, run.Status, error) {
+	return func(ctx context.Context, p mcmc.Problem, s shared) (draws bayes.Draws, status run.Status, err error) {
+		r, err := smc.Sample(ctx, p, mcmc.RandomWalkMetropolis{}, smc.Settings{
+			Particles: 400, Tempering: way, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
+		})
+		if err != nil {
+			return draws, "", err
+		}
+		weights := make([]float64, r.LogWeights.Len())
+		for j := range weights {
+			weights[j] = r.LogWeights.At(j)
+		}
+		evidence := bayes.Evidence{Value: r.LogEvidence, StdErr: r.LogEvidenceStdErr}
+		return bayes.Draws{Phi: r.Phi, LogWeights: weights, Evidence: evidence}, r.Status, nil
+	}
+}
+
+// plane is y = 1.5 x_1 - x_2 + .5 + N(0, sd^2), in units in which nothing needs to be scaled.
+func plane(rows int) *dataset.Dataset {
+	rng := rand.New(rand.NewPCG(1, 2))
+	x, y := mat.NewDense(rows, 2, nil), make([]float64, rows)
+	for n := range y {
+		a, b := rng.NormFloat64(), rng.NormFloat64()
+		x.SetRow(n, []float64{a, b})
+		y[n] = 1.5*a - b + .5 + sd*rng.NormFloat64()
+	}
+	return &dataset.Dataset{Name: "plane", Features: []string{"a", "b"}, Target: "y", X: x, Y: y}
+}
+
+const sd = .5
+
+// exactNLPD is that of the exact posterior predictive distribution of the linear model, all of whose parameters are N(0, 1)
+// before.
+func exactNLPD(t *testing.T, train, test *dataset.Dataset) float64 {
+	t.Helper()
+	design := func(d *dataset.Dataset, n int) *mat.VecDense {
+		return mat.NewVecDense(3, []float64{d.X.At(n, 0), d.X.At(n, 1), 1})
+	}
+	precision, right := mat.NewSymDense(3, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), mat.NewVecDense(3, nil)
+	for n, y := range train.Y {
+		precision.SymRankOne(precision, 1/(sd*sd), design(train, n))
+		right.AddScaledVec(right, y/(sd*sd), design(train, n))
+	}
+	var covariance mat.Dense
+	var mean mat.VecDense
+	if err := covariance.Inverse(precision); err != nil {
+		t.Fatal(err)
+	}
+	mean.MulVec(&covariance, right)
+	sum := 0.0
+	for n, y := range test.Y {
+		x := design(test, n)
+		variance := sd*sd + mat.Inner(x, &covariance, x)
+		z := y - mat.Dot(x, &mean)
+		sum += .5*math.Log(2*math.Pi*variance) + z*z/(2*variance)
+	}
+	return sum / float64(len(test.Y))
+}
+
+// Every method of every package fits one data set by one shape of call, and gives the same kind of result: a posterior that
+// knows its data, its chains and where it came from, predicts about as well as the exact one, can be saved, diagnosed and
+// drawn.
+func TestEveryMethod(t *testing.T) {
+	parts, err := plane(90).Split(dataset.Fractions{Train: .5, Validation: .2, Test: .3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := bayes.Model{
+		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All(),
+		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+	}
+	exact := exactNLPD(t, parts.Train, parts.Test)
+	for _, m := range every() {
+		t.Run(m.name, func(t *testing.T) {
+			steps, observed := 0, 0
+			s := shared{
+				Seed: 3, Engine: computetest.Go(t), Progress: func(run.Progress) { steps++ },
+				Observe: func(int, *bayes.Posterior) error { observed++; return nil },
+			}
+			result, err := m.fit(t.Context(), model, parts, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			common := result.Common()
+			p := common.Posterior
+			if common.Status != run.Completed || p == nil || common.Elapsed <= 0 {
+				t.Fatalf("%s, posterior %v, after %v", common.Status, p, common.Elapsed)
+			}
+			if steps == 0 || (observed > 0) != m.observed {
+				t.Errorf("Progress was called %d times, Observe %d times", steps, observed)
+			}
+			from := p.Provenance()
+			if from.DataHash != parts.Train.Hash() || from.Rows != parts.Train.Rows() || from.Seed != 3 || from.Algorithm == "" ||
+				from.Status != string(run.Completed) || from.Versions["backend"] == "" {
+				t.Errorf("provenance %+v", from)
+			}
+			if (p.Chains() > 0) != m.chains {
+				t.Errorf("of %d chains", p.Chains())
+			}
+			prediction, err := p.Predict(t.Context(), parts.Test.X)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nlpd, err := metric.NLPD(prediction, parts.Test.Y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("NLPD %.4f, exact %.4f", nlpd.Value, exact)
+			if d := nlpd.Value - exact; math.Abs(d) > m.within {
+				t.Errorf("NLPD %.4f is off by %.4f, more than %.2f", nlpd.Value, d, m.within)
+			}
+			if d, err := diag.Of(result); err != nil || d.Chains != p.Chains() || m.chains == math.IsNaN(d.RHat) {
+				t.Errorf("diagnosis %v, %v", d, err)
+			}
+			if _, err := viz.TrainingCurvesOf(result, viz.TrainingOptions{}); (err == nil) != m.trains {
+				t.Errorf("training curves: %v", err)
+			}
+			file := filepath.Join(t.TempDir(), "posterior")
+			if err := p.Save(file); err != nil {
+				t.Fatal(err)
+			}
+			loaded, err := bayes.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := loaded.On(s.Engine).Predict(t.Context(), parts.Test.X)
+			if err != nil || !slices.Equal(again.Outputs, prediction.Outputs) {
+				t.Errorf("what was saved predicts otherwise (%v)", err)
+			}
+		})
+	}
+}
+
+// A context that is cancelled before is told of, by an error or by the status, and nothing panics; nor does bad data.
+func TestEveryMethodRefuses(t *testing.T) {
+	data := plane(50)
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, m := range every() {
+		s := shared{Engine: computetest.Go(t)}
+		result, err := m.fit(cancelled, model, dataset.Parts{Train: data}, s)
+		switch {
+		case err != nil:
+			if !strings.Contains(fmt.Sprint(err), "cancel") {
+				t.Errorf("%s, cancelled: %v", m.name, err)
+			}
+		case result.Common().Status != run.Cancelled:
+			t.Errorf("%s, cancelled: %s", m.name, result.Common().Status)
+		}
+		for want, bad := range map[string]dataset.Parts{"training part": {}, "row 3": {Train: spoilt(data)}} {
+			if _, err := m.fit(t.Context(), model, bad, s); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v does not say %q", m.name, err, want)
+			}
+		}
+	}
+}
+
+// spoilt is a copy of data with a NaN in row 3.
+func spoilt(data *dataset.Dataset) *dataset.Dataset {
+	bad := *data
+	bad.Y = slices.Clone(data.Y)
+	bad.Y[3] = math.NaN()
+	return &bad
+}
