@@ -123,7 +123,7 @@ func ofChains(
 	result := &Result{Chains: chains}
 	result.Posterior, result.Status, result.Elapsed = posterior, chains.Status, chains.Elapsed
 	diverged, transitions := 0, 0
-	for _, c := range chains.Chains {
+	for _, c := range chains.Stats {
 		diverged, transitions = diverged+c.Divergences, transitions+c.Transitions
 	}
 	if diverged > 0 {

@@ -95,9 +95,9 @@ func (d *Data) try(ctx context.Context, m Metropolis) (Trial, error) {
 	}
 	trial.StepSize = chains.Tuned.StepSize
 	trial.Passes = passes * float64(chains.WarmUpMoves+chains.Moves)
-	for _, c := range chains.Chains {
-		trial.Noise += c.Noise / float64(len(chains.Chains))
-		trial.Acceptance += c.Acceptance / float64(len(chains.Chains))
+	for _, c := range chains.Stats {
+		trial.Noise += c.Noise / float64(len(chains.Stats))
+		trial.Acceptance += c.Acceptance / float64(len(chains.Stats))
 	}
 	return trial, nil
 }

@@ -253,9 +253,9 @@ func TestConfidenceByAllRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		computetest.Near(t, target.String(), flat(t, got), flat(t, want), 1e-9)
-		if accepted := want.Chains.Chains[0].Accepted; accepted == 0 || accepted == 20 ||
-			got.Chains.Chains[0].Accepted != accepted {
-			t.Errorf("%s: accepted %d and %d", target, got.Chains.Chains[0].Accepted, accepted)
+		if accepted := want.Chains.Stats[0].Accepted; accepted == 0 || accepted == 20 ||
+			got.Chains.Stats[0].Accepted != accepted {
+			t.Errorf("%s: accepted %d and %d", target, got.Chains.Stats[0].Accepted, accepted)
 		}
 	}
 	if k := (Confidence{Target: TargetExpected{Points: 7}, Lipschitz: 3}).kernel(30); k.Range != 2*3*7 {

@@ -39,7 +39,7 @@ func TestDevices(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := append(flat(t, r), r.Noise, r.Passes, r.WarmUpPasses, r.RowsPerStep)
-				for _, chain := range r.Chains.Chains {
+				for _, chain := range r.Chains.Stats {
 					got = append(got, float64(chain.Accepted))
 				}
 				if want == nil {

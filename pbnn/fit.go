@@ -184,9 +184,9 @@ func explain(err error, sampler Sampler, rows int) error {
 func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, error) {
 	result := &Result{Target: r.sampler.Sampled(), Sampler: r.sampler, Chains: chains, Adapted: r.trials}
 	result.Status, result.Elapsed = chains.Status, chains.Elapsed
-	for _, c := range chains.Chains {
-		result.Noise += c.Noise / float64(len(chains.Chains))
-		result.Acceptance += c.Acceptance / float64(len(chains.Chains))
+	for _, c := range chains.Stats {
+		result.Noise += c.Noise / float64(len(chains.Stats))
+		result.Acceptance += c.Acceptance / float64(len(chains.Stats))
 	}
 	result.judgeNoise()
 	result.count(r, kernel)
@@ -208,7 +208,7 @@ func (r *Result) count(of *sampling, kernel mcmc.Kernel) {
 		r.WarmUpPasses += trial.Passes
 	}
 	took, transitions := 0, 0
-	for _, c := range r.Chains.Chains {
+	for _, c := range r.Chains.Stats {
 		took += max(c.Gradients, c.Transitions) // those that end a transition in each move do not tell
 		transitions += c.Transitions
 	}

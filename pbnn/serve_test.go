@@ -215,7 +215,7 @@ func TestNonFiniteAnswers(t *testing.T) {
 		t.Errorf("warnings %q do not say %q", result.Warnings, want)
 	}
 	for chain, want := range []int{4, 4, 0} {
-		if got := result.Chains.Chains[chain].NonFinite; got != want {
+		if got := result.Chains.Stats[chain].NonFinite; got != want {
 			t.Errorf("chain %d: %d proposals rejected for it, want %d", chain, got, want)
 		}
 	}

@@ -205,9 +205,9 @@ func TestShardsInProcesses(t *testing.T) {
 		}
 		for chain := range 3 {
 			if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) ||
-				part.Chains.Chains[chain].Transitions != n {
+				part.Chains.Stats[chain].Transitions != n {
 				t.Errorf("%s, chain %d: %d transitions for %d draws, or another last draw", proposal, chain,
-					part.Chains.Chains[chain].Transitions, n)
+					part.Chains.Stats[chain].Transitions, n)
 			}
 		}
 		others := []Shard{shards[0], shards[1], local(t, bayesianLine(), 1), shards[3]}

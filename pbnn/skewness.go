@@ -84,8 +84,8 @@ func (r *Result) judgeNoise() {
 		return
 	}
 	squared := 0.0
-	for _, c := range r.Chains.Chains {
-		squared += c.SquaredSkewness / float64(len(r.Chains.Chains))
+	for _, c := range r.Chains.Stats {
+		squared += c.SquaredSkewness / float64(len(r.Chains.Stats))
 	}
 	r.Skewness = deltaSkewness(squared, m.Batches, m.Estimate)
 	r.Bias = skewBias(r.Skewness, r.Noise, m.Estimate)

@@ -268,7 +268,7 @@ func (j *Job) sample(
 // lost is an error where chains come beyond what floating point holds, and back, again and again.
 func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
 	count := 0
-	for _, c := range chains.Chains {
+	for _, c := range chains.Stats {
 		if 10*c.NonFinite > c.Transitions {
 			count++
 		}
@@ -278,5 +278,5 @@ func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
 	}
 	return fmt.Errorf("baseline: %w: %d of %d chains of %T come where the density or its gradient is not finite in "+
 		"more than a "+
-		"tenth of their moves: take a smaller step size than in %+v", ErrDiverged, count, len(chains.Chains), kernel, kernel)
+		"tenth of their moves: take a smaller step size than in %+v", ErrDiverged, count, len(chains.Stats), kernel, kernel)
 }

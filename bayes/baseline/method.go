@@ -124,7 +124,7 @@ func (r *Result) warn() {
 		return
 	}
 	divergences := 0
-	for _, c := range r.Chains.Chains {
+	for _, c := range r.Chains.Stats {
 		divergences += c.Divergences
 	}
 	if divergences > 0 {

@@ -66,7 +66,7 @@ func TestAsk(t *testing.T) {
 	settings.Checkpoint = t.TempDir() + "/chains"
 	part, err := Sample(context.Background(), problem, kernel, settings)
 	if !errors.Is(err, broken) || part == nil || part.Status != Stopped || part.Draws.PerChain != 15 ||
-		part.Chains[0].Transitions != 15 {
+		part.Stats[0].Transitions != 15 {
 		t.Fatalf("stopped: %+v, error %v", part, err)
 	}
 	failAt = -1

@@ -234,7 +234,7 @@ func TestExtraInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for chain, stats := range result.Chains {
+	for chain, stats := range result.Stats {
 		sum := 0.0
 		for i := 1; i < result.Draws.PerChain; i++ { // the first draw's jump began at a place that is not kept
 			from, to := result.Draws.At(chain, i-1), result.Draws.At(chain, i)

@@ -43,7 +43,7 @@ func TestFinishedCheckpoint(t *testing.T) {
 		t.Fatalf("error %v, compiled %d times", err, sampler.compiled.Made())
 	}
 	if got.Status != Completed || !slices.Equal(got.Draws.At(2, 19), want.Draws.At(2, 19)) ||
-		!reflect.DeepEqual(got.Chains, want.Chains) ||
+		!reflect.DeepEqual(got.Stats, want.Stats) ||
 		got.Moves != want.Moves || got.WarmUpMoves != want.WarmUpMoves || got.Gradients != want.Gradients ||
 		got.Tuned.StepSize != want.Tuned.StepSize || got.Elapsed > want.Elapsed || got.Elapsed <= 0 {
 		t.Errorf("the checkpoint gives %+v, the run gave %+v", got, want)

@@ -83,7 +83,7 @@ func TestNoisyTarget(t *testing.T) {
 		t.Errorf("variance of the mean of all chains %.4f, want %.4f", together, want)
 	}
 	// from phi to phi + 1 the log-density falls by phi + 1/2, in the mean by 1/2
-	for _, c := range result.Chains {
+	for _, c := range result.Stats {
 		if c.Noise < -.8 || c.Noise > -.2 {
 			t.Errorf("mean difference %v, want about -0.5", c.Noise)
 		}

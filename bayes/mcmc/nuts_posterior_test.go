@@ -175,7 +175,7 @@ func TestNUTSPosteriors(t *testing.T) {
 			}
 			checkMoments(t, result.Draws, s.Chains, s.Draws, c.moments)
 			acceptance, divergences := 0.0, 0
-			for _, chain := range result.Chains {
+			for _, chain := range result.Stats {
 				acceptance += chain.Acceptance / float64(s.Chains)
 				divergences += chain.Divergences
 			}
@@ -206,7 +206,7 @@ func TestNUTSDivergences(t *testing.T) {
 		t.Fatal(err)
 	}
 	divergences, moved := 0, 0
-	for _, c := range result.Chains {
+	for _, c := range result.Stats {
 		divergences += c.Divergences
 		moved += c.Accepted
 	}

@@ -37,8 +37,8 @@ var (
 
 // Result of Sample.
 type Result struct {
-	Draws  *Draws
-	Chains []ChainStats // one for each chain, over its draws
+	Draws *Draws
+	Stats []ChainStats // one for each chain, over its draws
 	// Tuned are the step size and scales that the draws were made with; its StepSize is 0 for kernels that are not
 	// Tunable.
 	Tuned  Tuned
@@ -364,7 +364,7 @@ func (r *sampling) result() *Result {
 		result.Tuned.StepSize = 0
 	}
 	for _, t := range r.Tallies {
-		result.Chains = append(result.Chains, t.stats(r.tells(infoAcceptance)))
+		result.Stats = append(result.Stats, t.stats(r.tells(infoAcceptance)))
 		result.Gradients += t.Gradients
 	}
 	return result

@@ -57,7 +57,7 @@ func TestSampleInvariance(t *testing.T) {
 			t.Fatal(err)
 		}
 		acceptance := 0.0
-		for _, c := range result.Chains {
+		for _, c := range result.Stats {
 			acceptance += c.Acceptance / 4000
 		}
 		if acceptance > .85 || acceptance < .3 {
@@ -113,7 +113,7 @@ func TestSampleDraws(t *testing.T) {
 					t.Fatalf("chain %d, draw %d: %v, thinned %v", chain, draw, all.Draws.At(chain, draw), thin.Draws.At(chain, draw/3))
 				}
 			}
-			c := all.Chains[chain]
+			c := all.Stats[chain]
 			gradients += c.Gradients
 			if c.Transitions != 30 || c.Gradients < 30 || c.Gradients > 30*7 || c.NonFinite != 0 || c.Divergences != 0 ||
 				!(c.MaxEnergyError >= c.MeanEnergyError) || !(c.EnergyBFMI > .3) {
@@ -242,9 +242,9 @@ func TestCheckpoint(t *testing.T) {
 					whole.Tuned,
 				)
 			}
-			if !reflect.DeepEqual(result.Chains, whole.Chains) || result.Moves != whole.Moves ||
+			if !reflect.DeepEqual(result.Stats, whole.Stats) || result.Moves != whole.Moves ||
 				result.Gradients != whole.Gradients {
-				t.Errorf("resumed: %+v, uninterrupted %+v", result.Chains, whole.Chains)
+				t.Errorf("resumed: %+v, uninterrupted %+v", result.Stats, whole.Stats)
 			}
 			if last.Stage != "draws" || last.Step != 60 || last.Steps != 60 || !(last.Score("acceptance") > 0) ||
 				!(last.Score("step size") > 0) {

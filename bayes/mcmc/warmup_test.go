@@ -47,8 +47,8 @@ func TestWarmUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			mean := 0.0
-			for _, c := range result.Chains {
-				mean += c.Acceptance / float64(len(result.Chains))
+			for _, c := range result.Stats {
+				mean += c.Acceptance / float64(len(result.Stats))
 			}
 			if _, want := kernel.Tune(); math.Abs(mean-want) > .05 {
 				t.Errorf("%s: mean acceptance %.3f, want %.3f", what, mean, want)
