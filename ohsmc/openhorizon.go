@@ -148,7 +148,7 @@ func (a *openHorizon) step(s State, batch target.Batch, now Now) (State, StepInf
 	moved, _ := a.Kernel.Move(now.RNG.Named("move"), from, nil, mcmc.Tuning{})
 
 	// Weigh by the batch, w_j <- w_j p(y_S | phi_j; psi), and normalise.
-	weighed := a.Target.Reweight(moved.Phi, s.Psi, logWeights, batch, a.potential(batch))
+	weighed := a.Target.Reweight(moved.Phi, s.Psi, logWeights, batch, a.potential())
 	next := s
 	next.Phi = moved.Phi
 	next.LogWeights, _ = smc.Normalise(weighed.LogWeights)
@@ -169,12 +169,12 @@ func (a *openHorizon) step(s State, batch target.Batch, now Now) (State, StepInf
 }
 
 // potential is the likelihood, or what the Poisson estimator asks for, section 3.4.
-func (a *openHorizon) potential(batch target.Batch) target.Potential {
+func (a *openHorizon) potential() target.Potential {
 	if a.Poisson == nil {
 		return target.LikelihoodPotential
 	}
-	return target.Potential{Factor: func(e target.Evaluated) *Node {
-		return Log(AddScalar(Mul(e.LogLikelihood, a.Target.Scale(batch)), a.Poisson.LogConstant))
+	return target.Potential{Standalone: true, Factor: func(e target.Evaluated) *Node {
+		return Log(AddScalar(Mul(e.LogLikelihood, a.Target.Scale(e.Batch)), a.Poisson.LogConstant))
 	}}
 }
 

@@ -18,30 +18,55 @@ type Plan struct {
 	Bytes      int64 // estimated activations of one chunk, on one device
 	Concurrent int   // how many chunks may be evaluated at a time; 0 is 1
 	Devices    int   // that share each chunk; 0 is 1
+
+	chosen bool // Chunk is not what somebody asked for
 }
 
 // The budget of one chunk's activations. On a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller
 // chunks, which fit the caches, are no faster, while each costs compilation, and larger ones only take more memory.
-// maxChunks bounds the graph, which holds every chunk.
+// maxUnrolled bounds graphs that hold every chunk, where no loop over them can be compiled (see CanLoop).
 const (
 	chunkBudget = 32 << 20
-	maxChunks   = 32
+	maxUnrolled = 32
 )
 
-// NewPlan cuts particles so that a chunk's activations take at most 32 MiB where that needs no more than 32 chunks.
+// NewPlan cuts particles so that a chunk's activations take at most 32 MiB, into equal chunks where that is possible.
 // bytesPerParticle estimates one particle's activations, forward and backward. chunk > 0 is taken as it is.
 func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	if particles < 1 || chunk < 0 {
 		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk at least 0 "+
 			"(0: chosen)", particles, chunk)
 	}
-	if chunk == 0 {
+	chosen := chunk == 0
+	if chosen {
 		fit := int(max(1, chunkBudget/max(1, bytesPerParticle)))
-		count := min((particles+fit-1)/fit, maxChunks)
-		chunk = (particles + count - 1) / count
+		chunk = equalChunks(particles, (particles+fit-1)/fit, 1)
 	}
 	chunk = min(chunk, particles)
-	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle}, nil
+	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle, chosen: chosen}, nil
+}
+
+// equalChunks is the size of at least `least` chunks, a multiple of some number of them, that have as many particles
+// each, if fewer than twice as many chunks can; else the last one is smaller.
+func equalChunks(particles, least, multiple int) int {
+	for count := least; count < 2*least; count += multiple {
+		if particles%count == 0 {
+			return particles / count
+		}
+	}
+	return (particles + least - 1) / least
+}
+
+// Unrolled is the plan for a graph that holds every chunk: with no more than 32, unless somebody asked for the chunk's
+// size.
+func (p Plan) Unrolled() Plan {
+	if !p.chosen || p.Chunks() <= max(maxUnrolled, p.Concurrent) {
+		return p
+	}
+	bytesPerParticle := p.Bytes / int64(p.Chunk)
+	p.Chunk = (p.Particles + maxUnrolled - 1) / maxUnrolled
+	p.Bytes = bytesPerParticle * int64(p.Chunk)
+	return p
 }
 
 // XLA runs the products of each particle's own large matrices, of which networks with all layers stochastic consist, on
@@ -60,11 +85,11 @@ func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 		concurrent = 1
 	}
 	chunks := concurrent
-	for total/int64(max(chunks, 1)) > chunkBudget && chunks+concurrent <= max(maxChunks, concurrent) {
+	for total/int64(max(chunks, 1)) > chunkBudget && chunks+concurrent <= particles {
 		chunks += concurrent
 	}
-	plan, err := NewPlan(particles, bytesPerParticle, (particles+max(chunks, 1)-1)/max(chunks, 1))
-	plan.Concurrent = concurrent
+	plan, err := NewPlan(particles, bytesPerParticle, equalChunks(max(particles, 1), max(chunks, 1), max(concurrent, 1)))
+	plan.Concurrent, plan.chosen = concurrent, true
 	return plan, err
 }
 
@@ -75,8 +100,8 @@ func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
 	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle, Devices: devices}
 }
 
-// For is the plan for another number of particles, such as all of a sampler's where it was made for those that it moves: in
-// chunks as large, or one if there are fewer.
+// For is the plan for another number of particles, such as all of a sampler's where it was made for those that it
+// moves: in chunks as large, or one if there are fewer.
 func (p Plan) For(particles int) Plan {
 	if particles == p.Particles {
 		return p

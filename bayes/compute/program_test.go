@@ -209,8 +209,8 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget or to the largest
-// number of chunks, and say so.
+// Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget, and say so; unrolled
+// there are no more than a graph can hold.
 func TestPlan(t *testing.T) {
 	const budget, most = 32 << 20, 32 // bytes, chunks: see NewPlan
 	for _, j := range []int{1, 2, 3, 31, 32, 33, 100, 1000, 10_007, 200_000} {
@@ -233,15 +233,20 @@ func TestPlan(t *testing.T) {
 				switch {
 				case chunk > 0 && plan.Chunk != min(chunk, j):
 					t.Fatalf("%s: chunks of %d were asked for", plan, chunk)
-				case chunk == 0 && count > most:
-					t.Fatalf("%s: more than %d chunks", plan, most)
-				case chunk == 0 && plan.Bytes > budget && plan.Chunk > 1 && plan.Chunk != (j+most-1)/most:
-					t.Fatalf("%s: a chunk beyond the budget, though more chunks are allowed", plan)
+				case chunk == 0 && plan.Bytes > budget && plan.Chunk > 1:
+					t.Fatalf("%s: a chunk beyond the budget", plan)
+				case chunk == 0 && plan.Unrolled().Chunks() > most:
+					t.Fatalf("%s: unrolled it is %s", plan, plan.Unrolled())
+				case (chunk > 0 || count <= most) && plan.Unrolled() != plan:
+					t.Fatalf("%s: unrolled it is %s", plan, plan.Unrolled())
 				case chunk == 0 && int64(j)*bytes <= budget && count != 1:
 					t.Fatalf("%s: all particles fit one chunk", plan)
 				}
 			}
 		}
+	}
+	if plan, _ := compute.NewPlan(10_000, 12<<10, 0); plan.Chunks() != 4 || plan.Chunk != 2500 {
+		t.Errorf("%s: want 4 equal ones", plan)
 	}
 	plan, err := compute.NewPlan(1000, 1<<20, 300)
 	if err != nil {

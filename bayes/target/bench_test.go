@@ -14,7 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// BenchmarkGradient is the value and gradient of J particles' log-posteriors on B rows, all parameters stochastic, in float32, with the noise 0.3.
+// BenchmarkGradient is the value and gradient of J particles' log-posteriors on B rows, all parameters stochastic, in
+// float32, with the noise 0.3.
 func BenchmarkGradient(b *testing.B) { computetest.Bench(b, benchmarkGradient) }
 
 func benchmarkGradient(b *testing.B, engine *compute.Engine) {

@@ -1,6 +1,8 @@
 package target
 
 import (
+	"math"
+
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
 
@@ -15,8 +17,8 @@ type Evidence struct {
 }
 
 // Evidence evaluates the batch's evidence under particles with normalised logWeights, [J], and its gradient by Fisher's
-// identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held constant
-// (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
+// identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held
+// constant (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
 func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
 	w := l.Reweight(phi, psi, logWeights, batch, LikelihoodPotential)
 	return Evidence{w.LogLikelihood, w.LogSum, w.Gradient}
@@ -26,22 +28,30 @@ func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
 type Potential struct {
 	Factor   func(e Evaluated) *Node
 	Gradient bool // whether Factor needs Evaluated.Gradient
+	// Standalone says that Factor uses no nodes but those that Evaluated holds. Then a graph has a loop over chunks of
+	// particles; otherwise it has every chunk, which with some 10 000 particles and more takes long to compile.
+	Standalone bool
 }
 
-// Evaluated is what is known of the particles From to To, c of them, when they are weighed.
+// Evaluated is what is known of some particles, c of them, when they are weighed.
 type Evaluated struct {
-	From, To      int
 	LogLikelihood *Node // [c]: log p(y_batch | phi_j; psi), -Inf where not finite
 	Gradient      *Node // [c, D]: of LogLikelihood with respect to phi; nil unless it was asked for
+	Batch         Batch // the rows; without X, which the layers before the first stochastic one have seen already
+	particles     span
 }
 
 // Of are the rows of x, [J, ...], that belong to these particles.
-func (e Evaluated) Of(x *Node) *Node { return part(x, e.From, e.To) }
+func (e Evaluated) Of(x *Node) *Node { return e.particles.of(x) }
 
-// Bayes multiplies the weights by the likelihood; Keep leaves them as they are.
+// LikelihoodPotential multiplies the weights by the likelihood; UnitPotential leaves them as they are.
 var (
-	LikelihoodPotential = Potential{Factor: func(e Evaluated) *Node { return e.LogLikelihood }}
-	UnitPotential       = Potential{Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) }}
+	LikelihoodPotential = Potential{
+		Standalone: true, Factor: func(e Evaluated) *Node { return e.LogLikelihood },
+	}
+	UnitPotential = Potential{
+		Standalone: true, Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) },
+	}
 )
 
 // Reweighted are particles after a batch, with new weights W_j.
@@ -52,8 +62,8 @@ type Reweighted struct {
 	Gradient      *Node // [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared
 }
 
-// Weigh evaluates the batch, gives the particles with logWeights, [J], new ones, and the gradient with respect to psi under these, in one
-// pass: chunks merge as running log-sum-exps do.
+// Weigh evaluates the batch, gives the particles with logWeights, [J], new ones, and the gradient with respect to psi
+// under these, in one pass: chunks merge as running log-sum-exps do.
 func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
@@ -62,46 +72,50 @@ func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing P
 
 	e := l.begin(phi, psi, batch)
 	wrt, names := e.differentiated()
-	var parts, joints, gradient []*Node
-	var maximum, total *Node // running log-sum-exp: log sum = maximum + log total
-	for from, to := range e.Plan.All() {
-		c := e.chunk(from, to, e.before(parts))
-		raw := e.sum(c)
-		logLik := compute.Gate(raw)
-		logLik = compute.Only(part(finite, from, to), logLik)
-		evaluated := Evaluated{From: from, To: to, LogLikelihood: StopGradient(logLik)}
-		usable := IsFinite(logLik)
-		if weighing.Gradient {
-			evaluated.Gradient = e.gradient(c, raw)
-			usable = And(usable, compute.RowsAll(IsFinite(evaluated.Gradient), phi.DType()))
-		}
-		joint := StopGradient(Add(part(logWeights, from, to), weighing.Factor(evaluated)))
-		joint = compute.Gate(compute.Only(usable, joint))
-		chunkMax := compute.FiniteMax(joint)
-		weights := Exp(Sub(joint, chunkMax))
-		sum := ReduceAllSum(weights)
-		var gradients []*Node
-		if len(wrt) > 0 {
-			gradients = Gradient(ReduceAllSum(Mul(weights, raw)), wrt...)
-		}
-		parts, joints = append(parts, logLik), append(joints, joint)
-		if maximum == nil {
-			maximum, total, gradient = chunkMax, sum, gradients
-			continue
-		}
-		both := Max(maximum, chunkMax)
-		before, now := Exp(Sub(maximum, both)), Exp(Sub(chunkMax, both))
-		total = Add(Mul(total, before), Mul(sum, now))
-		for i := range gradient {
-			gradient[i] = Add(Mul(gradient[i], before), Mul(gradients[i], now))
-		}
-		maximum = both
+	none := []*Node{ConstAs(phi, math.Inf(-1)), ConstAs(phi, 0.0)} // of the running log-sum-exp: log sum = maximum + log total
+	for _, x := range wrt {
+		none = append(none, ZerosLike(x))
 	}
+	rows, sums := e.over(pass{
+		outer:    []*Node{finite, logWeights},
+		rows:     [][]int{{}, {}},
+		none:     none,
+		captures: !weighing.Standalone,
+		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
+			finite, logWeights := c.of(outer[0]), c.of(outer[1])
+			raw := e.sum(c)
+			logLik := compute.Only(finite, compute.Gate(raw))
+			evaluated := Evaluated{LogLikelihood: StopGradient(logLik), Batch: e.batch, particles: c.span}
+			usable := IsFinite(logLik)
+			if weighing.Gradient {
+				evaluated.Gradient = e.gradient(c, raw)
+				usable = And(usable, compute.RowsAll(IsFinite(evaluated.Gradient), e.phi.DType()))
+			}
+			joint := StopGradient(Add(logWeights, weighing.Factor(evaluated)))
+			joint = compute.Gate(compute.Only(usable, joint))
+			maximum := compute.FiniteMax(joint)
+			weights := Exp(Sub(joint, maximum))
+			sums = []*Node{maximum, ReduceAllSum(weights)}
+			if wrt, _ := e.differentiated(); len(wrt) > 0 {
+				sums = append(sums, Gradient(ReduceAllSum(Mul(weights, raw)), wrt...)...)
+			}
+			return []*Node{logLik, joint}, sums
+		},
+		merge: func(a, b []*Node) []*Node {
+			maximum := Max(a[0], b[0])
+			ofA, ofB := Exp(Sub(a[0], maximum)), Exp(Sub(b[0], maximum))
+			both := []*Node{maximum}
+			for i := 1; i < len(a); i++ {
+				both = append(both, Add(Mul(a[i], ofA), Mul(b[i], ofB)))
+			}
+			return both
+		},
+	})
 	return Reweighted{
-		LogLikelihood: concatenate(parts),
-		LogWeights:    concatenate(joints),
-		LogSum:        Add(maximum, Log(total)),
-		Gradient:      e.pack(names, gradient, total, psi),
+		LogLikelihood: rows[0],
+		LogWeights:    rows[1],
+		LogSum:        Add(sums[0], Log(sums[1])),
+		Gradient:      e.pack(names, sums[2:], sums[1], psi),
 	}
 }
 
@@ -122,11 +136,11 @@ func (e *evaluation) gradient(c chunk, values *Node) *Node {
 	if len(flat) > 1 {
 		together = Concatenate(flat, 1)
 	}
-	return nn.Unblock(together, c.particles())
+	return nn.Unblock(together, c.count)
 }
 
-// differentiated lists what a chunk's gradient is taken with respect to: the prefix's output, if the prefix has parameters,
-// under the name "", and the shared parameters behind the prefix.
+// differentiated lists what a chunk's gradient is taken with respect to: the prefix's output, if the prefix has
+// parameters, under the name "", and the shared parameters behind the prefix.
 func (e *evaluation) differentiated() (wrt []*Node, names []string) {
 	if len(e.prefix) > 0 {
 		wrt, names = append(wrt, e.input.Node), append(names, "")
@@ -139,8 +153,8 @@ func (e *evaluation) differentiated() (wrt []*Node, names []string) {
 	return wrt, names
 }
 
-// pack pulls the gradient with respect to the prefix's output back through the prefix, once, divides by the total weight and lays all
-// of it out as psi, [W].
+// pack pulls the gradient with respect to the prefix's output back through the prefix, once, divides by the total
+// weight and lays all of it out as psi, [W].
 func (e *evaluation) pack(names []string, gradient []*Node, total, psi *Node) *Node {
 	if len(names) == 0 {
 		return nil

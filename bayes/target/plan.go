@@ -13,9 +13,9 @@ const (
 	forwardCopies    = 2
 )
 
-// Particles whose own matrices are at most so large, on batches of at most so many rows, are evaluated in blocks of several (nn.Block). Measured with 104
-// particles, value and gradient: networks 8-50-20-5-1 take three quarters of the time in blocks at 64 and 185 rows, and as long at 256; 8-50-50-1 takes longer in
-// blocks at 64 rows and more.
+// Particles whose own matrices are at most so large, on batches of at most so many rows, are evaluated in blocks of
+// several (nn.Block). Measured with 104 particles, value and gradient: networks 8-50-20-5-1 take three quarters of the
+// time in blocks at 64 and 185 rows, and as long at 256; 8-50-50-1 takes longer in blocks at 64 rows and more.
 const (
 	blockMatrix = 1500
 	blockRows   = 200
@@ -35,8 +35,9 @@ type Workload struct {
 	Chunk           int  // particles evaluated at once, on one device; 0: chosen
 }
 
-// NewPlan plans the evaluation of particles on batches of rows. Where each particle multiplies large matrices of its own, chunks run side
-// by side, since each of these products keeps to one processor; several devices are side by side already.
+// NewPlan plans the evaluation of particles on batches of rows. Where each particle multiplies large matrices of its
+// own, chunks run side by side, since each of these products keeps to one processor; several devices are side by side
+// already.
 func NewPlan(bound *bayes.BoundModel, dtype compute.DType, work Workload) (compute.Plan, error) {
 	copies := activationCopies
 	if work.Forward {
@@ -52,7 +53,8 @@ func NewPlan(bound *bayes.BoundModel, dtype compute.DType, work Workload) (compu
 	return compute.NewPlan(work.Particles, bytes, work.Chunk)
 }
 
-// block is how many particles lie side by side in the evaluation of a chunk (nn.Block). Blocks do not reach from one device to the next.
+// block is how many particles lie side by side in the evaluation of a chunk (nn.Block). Blocks do not reach from one
+// device to the next.
 func (l Likelihood) block(g *graph.Graph, particles, rows int) int {
 	if !inBlocks(l.Model, rows) {
 		return 1

@@ -12,10 +12,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d] and y [N], standardised, psi is
-// [W], nil if nothing is shared, all of one type, which must be the chains'. Chains begin at draws from the prior. devices is
-// how many share the chains, as in mcmc.Settings (0: one): each then evaluates its own at once. What the layers before the first stochastic one make of x is
-// computed here, on the engine (nil: the default), and not again in each move.
+// Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d]
+// and y [N], standardised, psi is [W], nil if nothing is shared, all of one type, which must be the chains'. Chains
+// begin at draws from the prior. devices is how many share the chains, as in mcmc.Settings (0: one): each then
+// evaluates its own at once. What the layers before the first stochastic one make of x is computed here, on the engine
+// (nil: the default), and not again in each move.
 func Problem(engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int) (mcmc.Problem, error) {
 	if shape := x.Shape(); shape.Rank() != 2 || shape.Dim(1) != bound.Inputs || y.Shape().Rank() != 1 || y.Shape().Dim(0) != shape.Dim(0) {
 		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s and y %s: they must be [N, %d] and [N]", x.Shape(), y.Shape(), bound.Inputs)
@@ -47,7 +48,8 @@ func Problem(engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors
 	}, nil
 }
 
-// Features is Batch.Features of all rows x, [N, d]: what the layers before the first stochastic one make of them at psi, [width, N].
+// Features is Batch.Features of all rows x, [N, d]: what the layers before the first stochastic one make of them at
+// psi, [width, N].
 func Features(engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor) (*tensors.Tensor, error) {
 	engine, err := engine.Or()
 	if err != nil {

@@ -1,19 +1,24 @@
-// Package target evaluates what the samplers sample from: the log-posterior of all particles, its gradients, and the evidence.
+// Package target evaluates what the samplers sample from: the log-posterior of all particles, its gradients, and the
+// evidence.
 //
-// A likelihood over a mini-batch of n of N rows stands for the whole data only when it is multiplied by N/n. Which of the two a
-// number means is a matter of type here, not of a flag: Full takes a batch that holds all rows and never scales; MiniBatch knows N and
-// scales by N/n; Points is the posterior that so many points would give. A sampler that needs the one cannot be given the other by accident.
+// A likelihood over a mini-batch of n of N rows stands for the whole data only when it is multiplied by N/n. Which of
+// the two a number means is a matter of type here, not of a flag: Full takes a batch that holds all rows and never
+// scales; MiniBatch knows N and scales by N/n; Points is the posterior that so many points would give. A sampler that
+// needs the one cannot be given the other by accident.
 //
-// Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next begins. Within a
-// chunk they lie in blocks (nn.Block) where that is faster. The
-// gradient with respect to the shared parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's
-// identity), and chunks merge as running log-sum-exps do.
+// Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next
+// begins. Within a chunk they lie in blocks (nn.Block) where that is faster. The gradient with respect to the shared
+// parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's identity), and chunks
+// merge as running log-sum-exps do.
 //
-// One gate stands before everything: a log-likelihood that is NaN or infinite counts as -Inf, and a particle with a coordinate that is not
-// finite, or so large that its square overflows, is evaluated as zeros, with weight 0, so that it cannot disturb the others' gradient.
+// One gate stands before everything: a log-likelihood that is NaN or infinite counts as -Inf, and a particle with a
+// coordinate that is not finite, or so large that its square overflows, is evaluated as zeros, with weight 0, so that
+// it cannot disturb the others' gradient.
 package target
 
 import (
+	"math"
+
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -27,8 +32,8 @@ type Batch struct {
 	X     *Node // [B, d], standardised
 	Y     *Node // [B]: the standardised target, or the index of the class; [B, K] for K targets
 	Count *Node // scalar of X's type: how many rows are real; nil if all are
-	// Features are what the layers before the first stochastic one make of X, [width, B], where they are known already (see Likelihood.Features); X is then not
-	// looked at, and there is no gradient with respect to psi.
+	// Features are what the layers before the first stochastic one make of X, [width, B], where they are known already
+	// (see Likelihood.Features); X is then not looked at, and there is no gradient with respect to psi.
 	Features *Node
 }
 
@@ -58,13 +63,28 @@ type Likelihood struct {
 	Plan  compute.Plan // of the particle axis
 }
 
-// chunk is a part of the particles in the network's suffix.
-type chunk struct {
-	from, to int
-	leaves   nn.Params // all parameters that the suffix and the likelihood use
+// span says where a chunk's particles lie.
+type span struct {
+	from, count int
+	at          *Node // int32 scalar: where they begin, in a loop over chunks; nil: at from
 }
 
-func (c chunk) particles() int { return c.to - c.from }
+// of are the rows of x, [J, ...], that belong to the particles.
+func (s span) of(x *Node) *Node {
+	switch {
+	case s.at != nil:
+		return compute.RowsFrom(x, s.at, s.count)
+	case s.count == x.Shape().Dim(0):
+		return x
+	}
+	return Slice(x, AxisRange(s.from, s.from+s.count))
+}
+
+// chunk is a part of the particles in the network's suffix.
+type chunk struct {
+	span
+	leaves nn.Params // all parameters that the suffix and the likelihood use
+}
 
 // evaluation is a pass over all chunks.
 type evaluation struct {
@@ -110,28 +130,27 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	return e
 }
 
-// chunk builds one chunk's parameters. It waits for the node `after`, so that chunks are worked off one by one.
-func (e *evaluation) chunk(from, to int, after *Node) chunk {
-	phi := e.phi
-	if e.Plan.Chunks() > 1 {
-		phi = Slice(phi, AxisRange(from, to))
-		if after != nil {
-			phi = compute.Barrier(phi, after)
-		}
+// chunk builds one chunk's parameters. It waits for the node `after`, so that chunks are worked off one by one; nil:
+// for nothing.
+func (e *evaluation) chunk(s span, after *Node) chunk {
+	phi := s.of(e.phi)
+	if after != nil {
+		phi = compute.Barrier(phi, after)
 	}
-	leaves := e.Model.Unpack(nn.Block(phi, e.block(phi.Graph(), to-from, e.batch.rows())), nil, func(s bayes.Slot) bool { return s.Stochastic })
+	block := e.block(phi.Graph(), s.count, e.batch.rows())
+	leaves := e.Model.Unpack(nn.Block(phi, block), nil, func(s bayes.Slot) bool { return s.Stochastic })
 	for name, leaf := range e.common {
 		leaves[name] = leaf
 	}
-	return chunk{from, to, leaves}
+	return chunk{s, leaves}
 }
 
 // rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.
 func (e *evaluation) rows(c chunk) *Node {
 	outputs := e.Model.Suffix(c.leaves, e.input)
 	density := e.Model.LogDensity(c.leaves, outputs, e.batch.Y)
-	if !outputs.PerParticle && density.Shape().Dim(0) != c.particles() { // nothing in it is per particle
-		density = BroadcastToDims(density, c.particles(), density.Shape().Dim(1), 1)
+	if !outputs.PerParticle && density.Shape().Dim(0) != c.count { // nothing in it is per particle
+		density = BroadcastToDims(density, c.count, density.Shape().Dim(1), 1)
 	}
 	if mask := e.batch.mask(); mask != nil {
 		density = Where(BroadcastToDims(ExpandAxes(mask, -1), density.Shape().Dimensions...), density, ZerosLike(density))
@@ -146,67 +165,69 @@ func (e *evaluation) sum(c chunk) *Node {
 	if block == 1 {
 		return compute.RowSums(Reshape(density, blocks, rows))
 	}
-	return part(Reshape(ReduceSum(density, 1), blocks*block), 0, c.particles())
+	return span{count: c.count}.of(Reshape(ReduceSum(density, 1), blocks*block))
 }
 
-// LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W] or nil.
+// LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W]
+// or nil.
 func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
-	e := l.begin(phi, psi, batch)
-	var parts []*Node
-	for from, to := range e.Plan.All() {
-		parts = append(parts, compute.Gate(e.sum(e.chunk(from, to, e.before(parts)))))
-	}
-	return concatenate(parts)
+	rows, _ := l.begin(phi, psi, batch).over(pass{
+		rows: [][]int{{}},
+		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
+			return []*Node{compute.Gate(e.sum(c))}, nil
+		},
+	})
+	return rows[0]
 }
 
-// LogPredictive is log sum_j w_j p(y_b | phi_j; psi) for each row, [B], where logWeights, [J], are normalised; 0 for padding.
+// LogPredictive is log sum_j w_j p(y_b | phi_j; psi) for each row, [B], where logWeights, [J], are normalised; 0 for
+// padding.
 func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node {
-	e := l.begin(phi, psi, batch)
-	var running *Node // [1, B]
-	for from, to := range e.Plan.All() {
-		c := e.chunk(from, to, running)
-		rows := compute.Gate(nn.Unblock(e.rows(c), c.particles())) // [c, B]
-		weighted := Add(rows, ExpandAxes(part(logWeights, from, to), 1))
-		sum := compute.LogSumExp(weighted, 0)
-		if running != nil {
-			sum = compute.LogSumExp(Concatenate([]*Node{running, sum}, 0), 0)
-		}
-		running = sum
-	}
-	density := Reshape(running, batch.rows())
+	rows := batch.rows()
+	_, sums := l.begin(phi, psi, batch).over(pass{
+		outer: []*Node{logWeights},
+		none:  []*Node{BroadcastToDims(ConstAs(phi, math.Inf(-1)), 1, rows)},
+		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
+			density := compute.Gate(nn.Unblock(e.rows(c), c.count)) // [c, B]
+			return nil, []*Node{compute.LogSumExp(Add(density, ExpandAxes(c.of(outer[0]), 1)), 0)}
+		},
+		merge: func(a, b []*Node) []*Node {
+			return []*Node{compute.LogSumExp(Concatenate([]*Node{a[0], b[0]}, 0), 0)}
+		},
+	})
+	density := Reshape(sums[0], rows)
 	if mask := batch.mask(); mask != nil {
-		density = Where(Reshape(mask, batch.rows()), density, ZerosLike(density))
+		density = Where(Reshape(mask, rows), density, ZerosLike(density))
 	}
 	return density
 }
 
-// Rows is log p(y_b | phi_j; psi) for each particle and row, [J, B], and 0 for padding. What is not finite stands there as it is: nothing is gated.
+// Rows is log p(y_b | phi_j; psi) for each particle and row, [J, B], and 0 for padding. What is not finite stands there
+// as it is: nothing is gated.
 func (l Likelihood) Rows(phi, psi *Node, batch Batch) *Node {
-	e := l.begin(phi, psi, batch)
-	var parts []*Node
-	for from, to := range e.Plan.All() {
-		c := e.chunk(from, to, e.before(parts))
-		parts = append(parts, nn.Unblock(e.rows(c), c.particles()))
-	}
-	return concatenate(parts)
+	rows, _ := l.begin(phi, psi, batch).over(pass{
+		rows: [][]int{{batch.rows()}},
+		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
+			return []*Node{nn.Unblock(e.rows(c), c.count)}, nil
+		},
+	})
+	return rows[0]
 }
 
-// gradientOfPosterior is log p(phi) + scale log p(y_batch | phi; psi), [J], and its gradient with respect to phi, [J, D]: the sum over
-// particles is differentiated, since no particle's density depends on another's parameters.
+// gradientOfPosterior is log p(phi) + scale log p(y_batch | phi; psi), [J], and its gradient with respect to phi, [J,
+// D]: the sum over particles is differentiated, since no particle's density depends on another's parameters.
 func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
-	e := l.begin(phi, psi, batch)
-	var values, gradients []*Node
-	var finished []*Node // one particle's gradient of each chunk: what it computes last, but little to wait for
-	for from, to := range e.Plan.All() {
-		c := e.chunk(from, to, e.before(finished))
-		logLik := Mul(e.sum(c), scale)
-		ofChunk := e.gradient(c, logLik)
-		finished = append(finished, Slice(ofChunk, AxisRange(0, 1)))
-		values, gradients = append(values, logLik), append(gradients, ofChunk)
-	}
+	rows, _ := l.begin(phi, psi, batch).over(pass{
+		outer: []*Node{scale},
+		rows:  [][]int{{}, {phi.Shape().Dim(1)}},
+		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
+			logLik := Mul(e.sum(c), outer[0])
+			return []*Node{logLik, e.gradient(c, logLik)}, nil
+		},
+	})
 	prior := l.Model.LogPrior(phi)
 	ofPrior := Gradient(ReduceAllSum(prior), phi)[0]
-	return compute.Gate(Add(prior, concatenate(values))), Add(ofPrior, concatenate(gradients))
+	return compute.Gate(Add(prior, rows[0])), Add(ofPrior, rows[1])
 }
 
 // Full is the posterior given all rows: its batches must hold the whole data.
@@ -218,8 +239,9 @@ type MiniBatch struct {
 	Rows int // N
 }
 
-// Points is the posterior that so many points would give, known from batches of B of the data's N rows: log p(phi) + (Points/B) log p(y_batch | phi; psi). By
-// the mean over batches, or by one batch of all rows, it is the posterior with the likelihood to the power Points/N, tempered.
+// Points is the posterior that so many points would give, known from batches of B of the data's N rows: log p(phi) +
+// (Points/B) log p(y_batch | phi; psi). By the mean over batches, or by one batch of all rows, it is the posterior with
+// the likelihood to the power Points/N, tempered.
 type Tempered struct {
 	Likelihood
 	Points float64 // above 0
@@ -286,21 +308,6 @@ func (p Tempered) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) 
 
 func (l Likelihood) logPosterior(phi, psi *Node, batch Batch, scale *Node) *Node {
 	return compute.Gate(Add(l.Model.LogPrior(phi), Mul(scale, l.LogLikelihood(phi, psi, batch))))
-}
-
-func part(x *Node, from, to int) *Node {
-	if from == 0 && to == x.Shape().Dim(0) {
-		return x
-	}
-	return Slice(x, AxisRange(from, to))
-}
-
-// before is what the next chunk waits for, given what the chunks so far have computed; nil: nothing.
-func (e *evaluation) before(done []*Node) *Node {
-	if i := e.Plan.Before(len(done)); i >= 0 {
-		return done[i]
-	}
-	return nil
 }
 
 func concatenate(parts []*Node) *Node {

@@ -265,7 +265,8 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 	}
 }
 
-// Full never scales, MiniBatch multiplies the likelihood by N/n and Points by Points/n, also when the batch is padded; padding counts for nothing, even NaN.
+// Full never scales, MiniBatch multiplies the likelihood by N/n and Points by Points/n, also when the batch is padded;
+// padding counts for nothing, even NaN.
 func TestScale(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		s := newScene(t, models[1].model, 1)
@@ -319,7 +320,8 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// A particle that is NaN, or overflows, or has weight 0, changes nothing for the others: evidence and gradient are those without it.
+// A particle that is NaN, or overflows, or has weight 0, changes nothing for the others: evidence and gradient are
+// those without it.
 func TestOneBadParticle(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		s := newScene(t, models[0].model, 1)
@@ -351,8 +353,9 @@ func TestOneBadParticle(t *testing.T) {
 	})
 }
 
-// A particle of weight 0 may be anywhere, even where two layers' product overflows though each coordinate's square does not, next to the largest that is
-// taken for finite: it is not evaluated as it is, so neither the gradient with respect to psi nor the evidence sees it.
+// A particle of weight 0 may be anywhere, even where two layers' product overflows though each coordinate's square does
+// not, next to the largest that is taken for finite: it is not evaluated as it is, so neither the gradient with respect
+// to psi nor the evidence sees it.
 func TestFarParticleOfWeightZero(t *testing.T) {
 	far := .9 * largest(compute.Float32)
 	for _, engine := range computetest.Engines(t) {
@@ -411,8 +414,8 @@ func TestNaNBesideOthers(t *testing.T) {
 	})
 }
 
-// The prior's draws have the density that LogDensity says: mean absolute value and variance of each layer's coordinates, at five standard
-// errors of 40 000 draws.
+// The prior's draws have the density that LogDensity says: mean absolute value and variance of each layer's
+// coordinates, at five standard errors of 40 000 draws.
 func TestPriorDraws(t *testing.T) {
 	const n = 40_000
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -443,9 +446,9 @@ func TestPriorDraws(t *testing.T) {
 	})
 }
 
-// On Bayesian linear regression the log evidence from weighted prior particles lies within its stated standard error of the analytic one:
-// over 100 seeds the share within one, two and three standard errors must be that of a normal to within four binomial standard deviations
-// (false alarm below 2e-4; the seeds are fixed).
+// On Bayesian linear regression the log evidence from weighted prior particles lies within its stated standard error of
+// the analytic one: over 100 seeds the share within one, two and three standard errors must be that of a normal to
+// within four binomial standard deviations (false alarm below 2e-4; the seeds are fixed).
 func TestLogEvidenceOfLinearRegression(t *testing.T) {
 	const n, j, sd = 6, 4000, .8
 	x, y := make([][]float64, n), make([]float64, n)
@@ -498,7 +501,8 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 	})
 }
 
-// linearRegressionEvidence is log N(y; 0, s^2 I + X X' + 1 1') for a standard normal prior on weights and bias, by elimination.
+// linearRegressionEvidence is log N(y; 0, s^2 I + X X' + 1 1') for a standard normal prior on weights and bias, by
+// elimination.
 func linearRegressionEvidence(x [][]float64, y []float64, sd float64) float64 {
 	n := len(y)
 	c := make([][]float64, n)

@@ -10,8 +10,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Whole is the posterior of particles given all rows, at fixed shared parameters. It is known along two ways from the prior
-// to it, which SMC samplers go: by the power of the likelihood, and by the number of rows.
+// Whole is the posterior of particles given all rows, at fixed shared parameters. It is known along two ways from the
+// prior to it, which SMC samplers go: by the power of the likelihood, and by the number of rows.
 type Whole struct {
 	LogPosterior
 	likelihood Likelihood

@@ -10,9 +10,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// The two ways from the prior to a network's posterior hold what they say, by loops over numbers: the likelihood's power
-// multiplies it, the first n rows are those rows alone, a block of rows past the end counts those that are there. The
-// gradients are those of the densities, by finite differences, and the particles may be others than the plan was made for.
+// The two ways from the prior to a network's posterior hold what they say, by loops over numbers: the likelihood's
+// power multiplies it, the first n rows are those rows alone, a block of rows past the end counts those that are there.
+// The gradients are those of the densities, by finite differences, and the particles may be others than the plan was
+// made for.
 func TestWhole(t *testing.T) {
 	engine := computetest.Go(t)
 	for _, m := range models {

@@ -1,0 +1,107 @@
+package compute
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// CanLoop says whether Loop works in a graph: with XLA, outside of closures.
+func CanLoop(g *graph.Graph) bool {
+	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
+}
+
+// Loop computes body for i = 0 to n-1, an int32 scalar, one after another, and returns what is carried after the last.
+// The compiler sees body once, so that a pass over any number of chunks takes the time to compile of one. body may use
+// nothing of the graph around it but what it is given: i, the outer nodes and the carried ones, whose next values it
+// returns. It may take gradients; there is none through the loop.
+func Loop(n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node) []*graph.Node {
+	first := carried[0]
+	g := first.Graph()
+	if !CanLoop(g) {
+		panic(fmt.Errorf("compute: no loop in a graph of backend %q", g.Backend().Name()))
+	}
+	start := graph.Const(g, int32(0))
+	state := append(append([]*graph.Node{start}, outer...), carried...)
+	parameters := func(g *graph.Graph) []*graph.Node {
+		all := make([]*graph.Node, len(state))
+		for k, s := range state {
+			all[k] = graph.Parameter(g, fmt.Sprint("loop", k), s.Shape())
+		}
+		return all
+	}
+	more := closure(g, func(g *graph.Graph) []*graph.Node {
+		p := parameters(g)
+		return []*graph.Node{graph.LessThan(p[0], graph.Const(g, int32(n)))}
+	})
+	step := closure(g, func(g *graph.Graph) []*graph.Node {
+		p := parameters(g)
+		inner := p[1 : 1+len(outer)]
+		next := body(p[0], inner, p[1+len(outer):])
+		if len(next) != len(carried) {
+			panic(fmt.Errorf("compute: the body of a loop gives %d nodes, carried are %d", len(next), len(carried)))
+		}
+		return append(append([]*graph.Node{graph.OnePlus(p[0])}, inner...), next...)
+	})
+	return graph.While(more, step, state...)[1+len(outer):]
+}
+
+// closure is graph.NewClosure for bodies that take sums and gradients. GoMLX keeps the scalars that a graph has used,
+// and go-xla the functions by which it reduces, and hands them out again, also within a closure or behind it, where XLA
+// knows nothing of them: so both forget them where a closure begins and where it ends. A test fails when they come to
+// keep them elsewhere.
+func closure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.Function {
+	forget := func() {
+		for _, cache := range shared(g) {
+			cache.Clear()
+		}
+	}
+	forget()
+	defer forget()
+	return graph.NewClosure(g, define)
+}
+
+// shared are the maps of what GoMLX and go-xla use again in a graph.
+func shared(g *graph.Graph) []reflect.Value {
+	var maps []reflect.Value
+	add := func(of reflect.Value, name string) reflect.Value {
+		field := of.FieldByName(name)
+		if field.IsValid() && field.Kind() == reflect.Map {
+			maps = append(maps, reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem())
+		}
+		return field
+	}
+	of := reflect.ValueOf(g).Elem()
+	add(of, "scalars")
+	add(of, "tensorConstants")
+	builder := of.FieldByName("builder")
+	if !builder.IsValid() || builder.IsNil() || builder.Elem().Kind() != reflect.Pointer {
+		return nil
+	}
+	for _, name := range []string{"cacheReductions", "cacheArgMinMax", "cacheSelections"} {
+		add(builder.Elem().Elem(), name)
+	}
+	return maps
+}
+
+// RowsFrom are n rows of x from row `from`, an int32 scalar.
+func RowsFrom(x, from *graph.Node, n int) *graph.Node {
+	starts, sizes := make([]*graph.Node, x.Rank()), x.Shape().Clone().Dimensions
+	for axis := range starts {
+		starts[axis] = graph.Const(x.Graph(), int32(0))
+	}
+	starts[0], sizes[0] = from, n
+	return graph.DynamicSlice(x, starts, sizes)
+}
+
+// WithRowsFrom is x with rows in the place of those from row `from`, an int32 scalar.
+func WithRowsFrom(x, rows, from *graph.Node) *graph.Node {
+	starts := make([]*graph.Node, x.Rank())
+	for axis := range starts {
+		starts[axis] = graph.Const(x.Graph(), int32(0))
+	}
+	starts[0] = from
+	return graph.DynamicUpdateSlice(x, rows, starts)
+}

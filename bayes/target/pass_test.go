@@ -1,0 +1,41 @@
+package target
+
+import (
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Whatever is evaluated in a loop over chunks, two at a time, with a rest behind it, or in a graph with all chunks
+// where there are no loops, is what it is of all particles at once: rows, sums and gradients, of padded batches too.
+func TestLoopOverChunks(t *testing.T) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		m := models[0]
+		s := newScene(t, m.model, m.outputs)
+		twice := Potential{Gradient: true, Standalone: true, Factor: func(e Evaluated) *Node {
+			return Add(MulScalar(e.LogLikelihood, 2), MulScalar(ReduceSum(e.Gradient, 1), .01))
+		}}
+		evaluate := func(plan compute.Plan) [][]float64 {
+			return s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
+				b.Count = ConstAs(b.Y, float64(rows-1))
+				l := Likelihood{Model: s.bound, Plan: plan}
+				w := l.Reweight(phi, psi, logWeights, b, twice)
+				density, gradient := MiniBatch{Likelihood: l, Rows: 3 * rows}.Gradient(phi, psi, b)
+				return []*Node{
+					l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b), l.Rows(phi, psi, b),
+					density, gradient, w.LogLikelihood, w.LogWeights, w.LogSum, w.Gradient,
+				}
+			})()
+		}
+		want := evaluate(compute.Plan{Particles: particles, Chunk: particles})
+		got := evaluate(compute.Plan{Particles: particles, Chunk: 7, Concurrent: 2})
+		for i, what := range []string{
+			"log-likelihood", "predictive", "rows", "posterior", "its gradient", "log-likelihood, weighed", "weights", "their sum", "gradient",
+		} {
+			computetest.Near(t, what, got[i], want[i], tolerance(dtype))
+		}
+	})
+}
