@@ -33,9 +33,9 @@ func TestFinishedCheckpoint(t *testing.T) {
 		settings  Settings
 		want      run.Status
 	}{
-		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 3}, Completed},
-		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 200, Patience: 2}, StoppedEarly},
-		{SMC{Moves: 1}, Settings{Particles: 20, BatchSize: 36, Epochs: 1}, Completed},
+		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 3}, run.Completed},
+		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 200, Patience: 2}, run.StoppedEarly},
+		{SMC{Moves: 1}, Settings{Particles: 20, BatchSize: 36, Epochs: 1}, run.Completed},
 	} {
 		c.settings.Engine = computetest.Go(t)
 		c.settings.Checkpoint = filepath.Join(t.TempDir(), "run")
@@ -82,9 +82,9 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 		steps   int
 		says    string
 	}{
-		"in the middle": {every: time.Nanosecond, want: Stopped, steps: 2, says: "ohsmc: checkpoint"},
-		"at the end":    {every: time.Hour, want: Completed, steps: 20, says: "ohsmc: checkpoint"},
-		"observer":      {every: time.Hour, observe: errors.New("seen enough"), want: Stopped, steps: 10, says: "seen enough"},
+		"in the middle": {every: time.Nanosecond, want: run.Stopped, steps: 2, says: "ohsmc: checkpoint"},
+		"at the end":    {every: time.Hour, want: run.Completed, steps: 20, says: "ohsmc: checkpoint"},
+		"observer":      {every: time.Hour, observe: errors.New("seen enough"), want: run.Stopped, steps: 10, says: "seen enough"},
 	} {
 		file := filepath.Join(t.TempDir(), "run")
 		settings := Settings{

@@ -66,7 +66,7 @@ func TestDevices(t *testing.T) {
 			settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 			ctx, cancel := context.WithCancel(context.Background())
 			settings.Progress = func(run.Progress) { cancel() }
-			if first, _ := train(ctx); first.Status != Cancelled || first.Steps < 1 || first.Steps >= whole.Steps {
+			if first, _ := train(ctx); first.Status != run.Cancelled || first.Steps < 1 || first.Steps >= whole.Steps {
 				t.Errorf("the interrupted run is %s after %d steps", first.Status, first.Steps)
 			}
 			settings.Progress = nil

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
@@ -226,7 +227,7 @@ func TestDivergentProposals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := result.Trace[59]; result.Status != Completed || !(last.StepSize < 1) || last.ESS < 2 {
+	if last := result.Trace[59]; result.Status != run.Completed || !(last.StepSize < 1) || last.ESS < 2 {
 		t.Errorf("adapted from 50: %+v", last)
 	}
 }

@@ -4,18 +4,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
-)
-
-// Status says how a run ended: run.Status.
-type Status = run.Status
-
-// The ways to end.
-const (
-	Completed    = run.Completed    // all epochs
-	StoppedEarly = run.StoppedEarly // no better validation for Patience validations
-	Cancelled    = run.Cancelled    // by the context: the posterior is what was there
-	Stopped      = run.Stopped      // by Observe, or by a checkpoint that could not be written: likewise
 )
 
 // Result of Fit and of Sample.

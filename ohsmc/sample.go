@@ -33,9 +33,9 @@ func Sample(
 	return trainer.Sample(ctx, trained, kernel, data, settings)
 }
 
-// chainsKind is what the chains of a sampler depend on, beside what it compiles anew for.
+// chainsKind is what chains depend on, beside their kernel and what they compile anew for.
 type chainsKind struct {
-	model, kernel         string
+	model                 string
 	rows, inputs, outputs int
 }
 
@@ -72,25 +72,13 @@ func (t *Trainer) Sample(
 	if _, err := json.Marshal(kernel); err != nil {
 		return nil, fmt.Errorf("ohsmc: the settings of %T cannot be written as JSON: %w", kernel, err)
 	}
-	kind := chainsKind{
-		model: string(model), kernel: fmt.Sprintf("%#v", kernel),
-		rows: data.Rows(), inputs: joined.Bound.Inputs, outputs: joined.Bound.Outputs,
+	kind := chainsKind{string(model), data.Rows(), joined.Bound.Inputs, joined.Bound.Outputs}
+	chains, stopped := t.samplers.Sample(ctx, kind, problem, kernel, settings)
+	if fault := chains.Unusable(ctx, stopped); fault != nil {
+		return nil, fmt.Errorf("ohsmc: %w", fault)
 	}
-	sampler, giveBack, err := t.samplers.Take(kind, func() (*mcmc.Sampler, error) { return &mcmc.Sampler{Kernel: kernel}, nil })
-	if err != nil {
-		return nil, err
-	}
-	defer giveBack()
-	sampler.Problem = problem
-	chains, stopped := sampler.Sample(ctx, settings)
 	if stopped != nil {
 		stopped = fmt.Errorf("ohsmc: %w", stopped)
-	}
-	if chains == nil {
-		return nil, stopped
-	}
-	if chains.Draws.PerChain == 0 {
-		return nil, fmt.Errorf("ohsmc: ended before all chains had a draw: %w", errors.Join(stopped, context.Cause(ctx)))
 	}
 	result, err := ofChains(joined, kernel, chains, problem, settings)
 	return result, errors.Join(stopped, err)

@@ -150,7 +150,7 @@ func TestTrainerSamples(t *testing.T) {
 			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Chains.Draws.At(1, 4), want.Chains.Draws.At(1, 4))
 		}
 	}
-	if trainer.samplers.Made() != 1 {
-		t.Errorf("the trainer has compiled %d kinds of chains, want 1", trainer.samplers.Made())
+	if trainer.samplers.Kinds() != 1 {
+		t.Errorf("the trainer has compiled %d kinds of chains, want 1", trainer.samplers.Kinds())
 	}
 }

@@ -57,7 +57,7 @@ type Settings struct {
 	// bayes.LossCurve, bayes.ESSCurve, bayes.ValidationCurve and BestScore.
 	Progress func(run.Progress) `json:"-"`
 	// Observe, if set, is called with the particles and psi as they are after each ObserveEvery steps (default: an epoch's)
-	// that this session makes. An error ends the run, with the status Stopped.
+	// that this session makes. An error ends the run, with the status run.Stopped.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
 }

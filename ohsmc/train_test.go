@@ -119,7 +119,7 @@ func TestResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Status != Completed || result.Steps != 80 || result.PerEpoch != 4 || len(result.Trace) != 80 || len(result.Validated) != 80 {
+	if result.Status != run.Completed || result.Steps != 80 || result.PerEpoch != 4 || len(result.Trace) != 80 || len(result.Validated) != 80 {
 		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80", result.Status, result.Steps, result.PerEpoch, len(result.Trace), len(result.Validated))
 	}
 	if last.Step != 80 || last.Steps != 80 || last.Score(BestScore) != result.Best.NLPD {
@@ -178,7 +178,7 @@ func TestThreshold(t *testing.T) {
 
 func TestEarlyStop(t *testing.T) {
 	result := train(t, Settings{Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5, Optimiser: optim.Adam{Schedule: optim.Constant(.1)}})
-	if result.Status != StoppedEarly || result.Steps != result.Best.Step+5 {
+	if result.Status != run.StoppedEarly || result.Steps != result.Best.Step+5 {
 		t.Errorf("status %s after step %d, best at %d; want stopped early, five after the best", result.Status, result.Steps, result.Best.Step)
 	}
 }
@@ -211,7 +211,7 @@ func TestResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.Status != Cancelled || first.Steps < 1 || first.Steps >= whole.Steps || len(first.Trace) != first.Steps {
+		if first.Status != run.Cancelled || first.Steps < 1 || first.Steps >= whole.Steps || len(first.Trace) != first.Steps {
 			t.Fatalf("cancelled: status %s, %d steps, %d records", first.Status, first.Steps, len(first.Trace))
 		}
 		settings.Progress = nil
@@ -226,7 +226,7 @@ func TestResume(t *testing.T) {
 			t.Error("the resumed run has other records")
 		}
 		third := train(t, settings) // it is complete: nothing is done again
-		if third.Steps != whole.Steps || third.Status != Completed || !slices.Equal(numbers(t, third.Posterior), numbers(t, whole.Posterior)) {
+		if third.Steps != whole.Steps || third.Status != run.Completed || !slices.Equal(numbers(t, third.Posterior), numbers(t, whole.Posterior)) {
 			t.Errorf("a complete checkpoint: status %s, %d steps", third.Status, third.Steps)
 		}
 	})
@@ -310,7 +310,7 @@ func TestResumeMismatch(t *testing.T) {
 	}
 	for _, settings := range []Settings{base, otherSeed} { // over a truncated file, and over another run
 		settings.Replace = true
-		if result := train(t, settings); result.Steps == 0 || result.Status != Completed {
+		if result := train(t, settings); result.Steps == 0 || result.Status != run.Completed {
 			t.Errorf("Replace with seed %d: %d steps, %s", settings.Seed, result.Steps, result.Status)
 		}
 	}
@@ -332,7 +332,7 @@ func TestInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Status != Cancelled || result.Posterior.Particles() != 10 || len(result.Trace) != result.Steps || result.Posterior.Provenance().Status != "cancelled" {
+	if result.Status != run.Cancelled || result.Posterior.Particles() != 10 || len(result.Trace) != result.Steps || result.Posterior.Provenance().Status != "cancelled" {
 		t.Errorf("status %s, %d particles, %d of %d records", result.Status, result.Posterior.Particles(), len(result.Trace), result.Steps)
 	}
 }
@@ -342,7 +342,7 @@ func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	result, err := Fit(ctx, small, nil, parts(t), Settings{Particles: 10, Engine: computetest.Go(t)})
-	if err != nil || result.Status != Cancelled || result.Steps != 0 || result.Posterior.Particles() != 10 {
+	if err != nil || result.Status != run.Cancelled || result.Steps != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
 }

@@ -19,9 +19,9 @@ import (
 // standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
 // keeps them and predicts in raw units.
 //
-// A cancelled context is no error: the result is what was there, with the status Cancelled. Where Observe fails, or a
+// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where Observe fails, or a
 // checkpoint cannot be written, as on a full disk, there is a result beside the error: the particles of the last step, or of
-// the best validation, with the status Stopped (Completed, if only the last checkpoint failed). Of other errors there is no
+// the best validation, with the status run.Stopped (run.Completed, if only the last checkpoint failed). Of other errors there is no
 // result. If no particle has any weight left, the error wraps smc.ErrZeroWeights and says at which step.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
@@ -37,7 +37,7 @@ type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
 	programs run.Cache[kind, *programs]
-	samplers run.Cache[chainsKind, *mcmc.Sampler]
+	samplers mcmc.Samplers
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.

@@ -200,13 +200,13 @@ func (r *training) observe() error {
 	return nil
 }
 
-// Status is Completed after the last step, and StoppedEarly where Patience is at its end.
+// Status is run.Completed after the last step, and run.StoppedEarly where Patience is at its end.
 func (r *training) Status() run.Status {
 	switch {
 	case r.Patience > 0 && r.sinceBest >= r.Patience:
-		return StoppedEarly
+		return run.StoppedEarly
 	case r.step == r.steps:
-		return Completed
+		return run.Completed
 	}
 	return ""
 }

@@ -155,11 +155,8 @@ func (r *sampling) observe(user func(int, *bayes.Posterior) error, every int) er
 // sample runs the chains; rows are those that mini-batches are drawn from, for the advice of errors.
 func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*Result, error) {
 	chains, stopped := mcmc.Sample(ctx, problem, kernel, r.Sampling)
-	if chains == nil {
-		return nil, explain(stopped, r.sampler, rows)
-	}
-	if chains.Draws.PerChain == 0 {
-		return nil, fmt.Errorf("pbnn: ended before all chains had a draw: %w", errors.Join(stopped, context.Cause(ctx)))
+	if fault := chains.Unusable(ctx, stopped); fault != nil {
+		return nil, explain(fault, r.sampler, rows)
 	}
 	result, err := r.result(chains, kernel)
 	if stopped != nil {

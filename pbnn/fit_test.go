@@ -86,14 +86,14 @@ func TestCheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if part.Chains.Status != mcmc.Cancelled || part.Chains.Draws.PerChain >= s.Sampling.Draws {
+		if part.Chains.Status != run.Cancelled || part.Chains.Draws.PerChain >= s.Sampling.Draws {
 			t.Errorf("%T: status %s: nothing is resumed", c.sampler, part.Chains.Status)
 		}
 		resumed, err := fitLine(c.sampler, data, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Chains.Status != mcmc.Completed ||
+		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Chains.Status != run.Completed ||
 			resumed.Noise != whole.Noise || resumed.Passes != whole.Passes {
 			t.Errorf("%T: the resumed run differs", c.sampler)
 		}
@@ -137,7 +137,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Chains.Status != mcmc.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain ||
+	if r.Chains.Status != run.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain ||
 		r.Posterior.Provenance().Status != "cancelled" {
 		t.Errorf("status %s, %d particles of %d draws", r.Chains.Status, r.Posterior.Particles(), r.Chains.Draws.PerChain)
 	}

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 )
 
 // served is a shard behind Serve, in this process, and the error that Serve ends with.
@@ -268,7 +269,7 @@ func TestShardWithOtherRows(t *testing.T) {
 			!says(stopped, "described 30 rows") {
 			t.Errorf("%s: stopped by %v", name, stopped)
 		}
-		if n := result.Chains.Draws.PerChain; result.Chains.Status != mcmc.Stopped || n != 15 || changed.asked.Load() != 21 {
+		if n := result.Chains.Draws.PerChain; result.Chains.Status != run.Stopped || n != 15 || changed.asked.Load() != 21 {
 			t.Errorf("%s: status %s with %d draws after %d questions", name, result.Chains.Status, n, changed.asked.Load())
 		}
 	}

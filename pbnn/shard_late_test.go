@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 )
 
 // watched is a shard at whose door something happens: before gets the number of the question.
@@ -108,7 +108,7 @@ func shardRetries(t *testing.T, proposal Proposal) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		if c.stops {
-			if got.Chains.Status != mcmc.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 ||
+			if got.Chains.Status != run.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 ||
 				int(c.shard.asked.Load()) != 20+3 {
 				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Chains.Status, got.Chains.Draws.PerChain,
 					c.shard.asked.Load())

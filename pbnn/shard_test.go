@@ -200,7 +200,7 @@ func TestShardsInProcesses(t *testing.T) {
 			t.Fatalf("%s: result %+v, error %v", proposal, part, err)
 		}
 		n := part.Chains.Draws.PerChain
-		if part.Chains.Status != mcmc.Stopped || n == 0 || n >= 60 {
+		if part.Chains.Status != run.Stopped || n == 0 || n >= 60 {
 			t.Errorf("%s: status %s with %d draws", proposal, part.Chains.Status, n)
 		}
 		for chain := range 3 {

@@ -216,6 +216,12 @@ func (j *Job) startAt(phi []float64, chains int) *tensors.Tensor {
 	return compute.Floats(j.DType, start, chains, len(phi))
 }
 
+// chainsKind is what chains depend on, beside their kernel and what they compile anew for.
+type chainsKind struct {
+	model                            string
+	rows, batchSize, inputs, outputs int
+}
+
 // sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's
 // particles. The settings are those of sampling, with the chains' own fields filled in.
 func (j *Job) sample(
@@ -240,17 +246,17 @@ func (j *Job) sample(
 			return j.Observe(draws, p)
 		}
 	}
-	kind := fmt.Sprintf("%s, %d rows in batches of %d, %d features, %d outputs",
-		text(data.Bound.Model), j.Rows(), j.BatchSize, data.Bound.Inputs, data.Bound.Outputs)
-	chains, err := j.trainer.samplers.For(kind, problem, kernel).Sample(ctx, s)
-	switch {
-	case errors.Is(err, mcmc.ErrStuck):
+	kind := chainsKind{
+		string(text(data.Bound.Model)), j.Rows(), j.BatchSize, data.Bound.Inputs, data.Bound.Outputs,
+	}
+	chains, err := j.trainer.samplers.Sample(ctx, kind, problem, kernel, s)
+	if errors.Is(err, mcmc.ErrStuck) {
 		return nil, fmt.Errorf("baseline: %w: %w", ErrDiverged, err)
-	case chains == nil:
-		return nil, fmt.Errorf("baseline: %w", err)
-	case chains.Draws.PerChain == 0:
-		return nil, fmt.Errorf("baseline: ended before all chains had a draw: %w", errors.Join(err, context.Cause(ctx)))
-	case err != nil: // beside the draws
+	}
+	if fault := chains.Unusable(ctx, err); fault != nil {
+		return nil, fmt.Errorf("baseline: %w", fault)
+	}
+	if err != nil { // beside the draws
 		err = fmt.Errorf("baseline: %w", err)
 	}
 	if err := lost(chains, kernel); err != nil {

@@ -366,7 +366,7 @@ func TestTrainer(t *testing.T) {
 	if n := trainer.training.Compiled(); n != 3 { // points, VI, points that are collected
 		t.Errorf("%d kinds of training were compiled, want 3", n)
 	}
-	if n := trainer.samplers.Len(); n != 2 {
+	if n := trainer.samplers.Kinds(); n != 2 {
 		t.Errorf("%d kinds of chains were compiled, want 2", n)
 	}
 }

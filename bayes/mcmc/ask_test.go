@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -65,7 +66,7 @@ func TestAsk(t *testing.T) {
 	failAt = 20
 	settings.Checkpoint = t.TempDir() + "/chains"
 	part, err := Sample(context.Background(), problem, kernel, settings)
-	if !errors.Is(err, broken) || part == nil || part.Status != Stopped || part.Draws.PerChain != 15 ||
+	if !errors.Is(err, broken) || part == nil || part.Status != run.Stopped || part.Draws.PerChain != 15 ||
 		part.Stats[0].Transitions != 15 {
 		t.Fatalf("stopped: %+v, error %v", part, err)
 	}

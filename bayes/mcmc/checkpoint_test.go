@@ -42,7 +42,7 @@ func TestFinishedCheckpoint(t *testing.T) {
 	if err != nil || sampler.compiled.Made() != 0 {
 		t.Fatalf("error %v, compiled %d times", err, sampler.compiled.Made())
 	}
-	if got.Status != Completed || !slices.Equal(got.Draws.At(2, 19), want.Draws.At(2, 19)) ||
+	if got.Status != run.Completed || !slices.Equal(got.Draws.At(2, 19), want.Draws.At(2, 19)) ||
 		!reflect.DeepEqual(got.Stats, want.Stats) ||
 		got.Moves != want.Moves || got.WarmUpMoves != want.WarmUpMoves || got.Gradients != want.Gradients ||
 		got.Tuned.StepSize != want.Tuned.StepSize || got.Elapsed > want.Elapsed || got.Elapsed <= 0 {
@@ -56,7 +56,7 @@ func TestUnwritableCheckpoint(t *testing.T) {
 		every time.Duration
 		want  run.Status
 		draws int
-	}{{time.Nanosecond, Stopped, 2}, {time.Hour, Completed, 20}} {
+	}{{time.Nanosecond, run.Stopped, 2}, {time.Hour, run.Completed, 20}} {
 		file := filepath.Join(t.TempDir(), "run")
 		settings := Settings{
 			Chains: 3, Draws: 20, WarmUp: NoWarmUp, Engine: computetest.Go(t), Checkpoint: file, CheckpointEvery: c.every,
@@ -101,7 +101,7 @@ func TestForgedCheckpoint(t *testing.T) {
 			}
 		}
 		file, err := tensorfile.Read(settings.Checkpoint)
-		if err != nil || r.session.Status() != Cancelled {
+		if err != nil || r.session.Status() != run.Cancelled {
 			t.Fatal(err, r.session.Status())
 		}
 		return file

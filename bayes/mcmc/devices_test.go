@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -67,7 +68,7 @@ func TestDevices(t *testing.T) {
 				}
 				settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 				left := result.WarmUpMoves + 4
-				if first, _ := draw(after{context.Background(), &left}); first.Status != Cancelled {
+				if first, _ := draw(after{context.Background(), &left}); first.Status != run.Cancelled {
 					t.Errorf("the interrupted run is %s", first.Status)
 				}
 				if _, resumed := draw(context.Background()); !slices.Equal(resumed, got) {

@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/run"
 )
 
 // Observe sees the draws that the result begins with, each time that all chains have so many more; its error ends the
@@ -44,8 +45,9 @@ func TestObserve(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	s.Observe = func(int, *Draws) error { return enough }
-	if _, err := Sample(context.Background(), standard(), HMC{StepSize: .9, Steps: 3}, s); !errors.Is(err, enough) {
-		t.Errorf("error %v, want that of Observe", err)
+	result, err := Sample(context.Background(), standard(), HMC{StepSize: .9, Steps: 3}, s)
+	if !errors.Is(err, enough) || result == nil || result.Status != run.Stopped || result.Draws.PerChain != 25 {
+		t.Errorf("result %+v and error %v, want that of Observe, and the draws before it", result, err)
 	}
 	s.ObserveEvery = -1
 	if _, err := Sample(context.Background(), standard(), HMC{StepSize: .9}, s); !says(err, "ObserveEvery is -1") {

@@ -15,16 +15,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Status says how a run ended: run.Status.
-type Status = run.Status
-
-// The ways to end.
-const (
-	Completed = run.Completed
-	Cancelled = run.Cancelled // by the context: the draws are those that all chains had made
-	Stopped   = run.Stopped   // by Problem.HostInputs, or by a checkpoint that could not be written: likewise
-)
-
 // Errors that Sample wraps; test for them with errors.Is.
 var (
 	// ErrStart says that chains begin where the target has no finite log-density.
@@ -53,13 +43,25 @@ type Result struct {
 	Sampling           time.Duration // of it after the warm-up
 }
 
+// Unusable is an error where there is no draw of every chain: stopped, what Sample gave beside the result, or that the
+// context has ended too early. It is nil where there are draws, whatever stopped them.
+func (r *Result) Unusable(ctx context.Context, stopped error) error {
+	switch {
+	case r == nil:
+		return stopped
+	case r.Draws.PerChain == 0:
+		return fmt.Errorf("ended before all chains had a draw: %w", errors.Join(stopped, context.Cause(ctx)))
+	}
+	return nil
+}
+
 // Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as
 // it has ended the one before, and gives exactly the first Settings.Draws of its draws: a fast chain's draws do not
 // displace a slow one's.
 //
-// A cancelled context is no error: the result holds the draws that all chains had made, with the status Cancelled.
+// A cancelled context is no error: the result holds the draws that all chains had made, with the status run.Cancelled.
 // Where Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is a result beside the
-// error: the draws that all chains had made, with the status Stopped (Completed, if only the last checkpoint failed).
+// error: the draws that all chains had made, with the status run.Stopped (run.Completed, if only the last checkpoint failed).
 // Of other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these are at fault.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
@@ -303,7 +305,7 @@ func (r *sampling) observe(before int) error {
 		return nil
 	}
 	if err := r.Observe(now, r.draws.first(now)); err != nil {
-		return fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", now, err)
+		return run.Stop(fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", now, err))
 	}
 	return nil
 }

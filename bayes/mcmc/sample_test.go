@@ -91,7 +91,7 @@ func TestSampleDraws(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := result.Draws; d.Chains != s.Chains || d.PerChain != s.Draws || d.Dim != 2 || result.Status != Completed {
+			if d := result.Draws; d.Chains != s.Chains || d.PerChain != s.Draws || d.Dim != 2 || result.Status != run.Completed {
 				t.Fatalf("%d chains of %d draws of dimension %d, %s", d.Chains, d.PerChain, d.Dim, result.Status)
 			}
 			return result
@@ -230,12 +230,12 @@ func TestCheckpoint(t *testing.T) {
 				}
 			}
 			if sitting < 4 {
-				if result.Status != Cancelled {
+				if result.Status != run.Cancelled {
 					t.Errorf("session %d: %s", sitting, result.Status)
 				}
 				continue
 			}
-			if result.Status != Completed || result.Draws.PerChain != 20 ||
+			if result.Status != run.Completed || result.Draws.PerChain != 20 ||
 				!slices.Equal(result.Tuned.Scale, whole.Tuned.Scale) || result.Tuned.StepSize != whole.Tuned.StepSize {
 				t.Errorf(
 					"resumed: %s, %d draws, tuned %+v, uninterrupted %+v", result.Status, result.Draws.PerChain, result.Tuned,

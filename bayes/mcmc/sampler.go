@@ -63,32 +63,34 @@ func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, gi
 
 // Samplers keeps a Sampler for each kind of problem, so that a program that samples problems of several kinds in turn
 // compiles each kind once. Problems are of one kind if they differ in Data and Start alone. The zero value is ready;
-// close it at the end.
-type Samplers struct{ byKind map[string]*Sampler }
-
-// For is the Sampler of the problem's kind and the kernel, set to this problem. kind names all that the problem depends
-// on beside Data and Start.
-func (s *Samplers) For(kind string, problem Problem, kernel Kernel) *Sampler {
-	kind += fmt.Sprintf(", %T %+v", kernel, kernel)
-	sampler := s.byKind[kind]
-	if sampler == nil {
-		if s.byKind == nil {
-			s.byKind = map[string]*Sampler{}
-		}
-		sampler = &Sampler{Kernel: kernel}
-		s.byKind[kind] = sampler
-	}
-	sampler.Problem = problem
-	return sampler
+// close it at the end. It may be used by several goroutines, each kind by one at a time.
+type Samplers struct {
+	byKind run.Cache[samplersKey, *Sampler]
 }
 
-// Len is how many kinds there are.
-func (s *Samplers) Len() int { return len(s.byKind) }
+// samplersKey is what a Sampler cannot change.
+type samplersKey struct {
+	kind   any
+	kernel string
+}
+
+// Sample is the function Sample for a problem of a kind: a comparable value, such as a struct, that says all that the
+// problem depends on beside Data and Start. The kernel's settings are added to it.
+func (s *Samplers) Sample(
+	ctx context.Context, kind any, problem Problem, kernel Kernel, settings Settings,
+) (*Result, error) {
+	key := samplersKey{kind, fmt.Sprintf("%#v", kernel)}
+	sampler, giveBack, err := s.byKind.Take(key, func() (*Sampler, error) { return &Sampler{Kernel: kernel}, nil })
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	sampler.Problem = problem
+	return sampler.Sample(ctx, settings)
+}
+
+// Kinds is how many kinds there were so far.
+func (s *Samplers) Kinds() int { return s.byKind.Made() }
 
 // Close frees what was compiled.
-func (s *Samplers) Close() {
-	for _, sampler := range s.byKind {
-		sampler.Close()
-	}
-	clear(s.byKind)
-}
+func (s *Samplers) Close() { s.byKind.Close() }

@@ -90,7 +90,7 @@ type Settings struct {
 	Progress func(run.Progress)
 	// Observe, if set, is called each time that all chains have ObserveEvery draws more (default: a tenth of Draws, at
 	// least one) in this session, with how many each has and with all of them, which may be kept but not changed. An
-	// error ends the run.
+	// error ends the run, with the status run.Stopped and the draws so far.
 	Observe      func(draws int, now *Draws) error `json:"-"`
 	ObserveEvery int
 }
