@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 )
 
 // Trial is a short run that measures the noise of M mini-batches of n rows, at the step size that it tuned or was
@@ -32,11 +33,12 @@ const trialDraws = 50 // of each chain
 // adapt raises M, and once it may rise no more n, until a trial shows a sigma^2 of at most Noise, or both have come to
 // their caps: Result.Adapted tells. A raised number is what the last trial's sigma^2 asks for, but at most four times
 // the last: chains that noise has kept from where they belong show too large a sigma^2. All of it happens before the
-// first draw: to choose M by the very differences that a proposal is judged by would bias the judgement.
+// first draw: to choose M by the very differences that a proposal is judged by would bias the judgement. With a
+// checkpoint each trial has one of its own beside it, so that a run that goes on makes no trial again.
 func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
 	var trials []Trial
 	for {
-		trial, err := d.try(ctx, m)
+		trial, err := d.try(ctx, m, len(trials)+1)
 		if err != nil {
 			return m, trials, err
 		}
@@ -69,15 +71,18 @@ func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 	return batches, min(size, rows)
 }
 
-// try makes a trial.
-func (d *Data) try(ctx context.Context, m Metropolis) (Trial, error) {
+// try makes the trial of a number, counted from 1.
+func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error) {
 	problem, kernel, err := m.Problem(d)
 	if err != nil {
 		return Trial{}, err
 	}
 	s := d.Sampling
 	s.Seed ^= 0x747269616c // "trial": not the draws' stream
-	s.Draws, s.Thin, s.Checkpoint, s.Progress, s.Observe = trialDraws, 1, "", nil, nil
+	s.Draws, s.Thin, s.Progress, s.Observe = trialDraws, 1, nil, nil
+	if s.Checkpoint != "" {
+		s.Checkpoint += fmt.Sprint(".trial", number)
+	}
 	trial := Trial{Batches: m.Batches, BatchSize: m.BatchSize}
 	passes := float64(m.RowsPerMove(d.rows)) / float64(d.rows) // of a move
 	chains, err := mcmc.Sample(ctx, problem, kernel, s)
@@ -89,7 +94,7 @@ func (d *Data) try(ctx context.Context, m Metropolis) (Trial, error) {
 	if err != nil {
 		return trial, fmt.Errorf("pbnn: trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize, err)
 	}
-	if chains.Draws.PerChain == 0 {
+	if chains.Status != run.Completed { // half a trial would choose another M than a whole one
 		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize,
 			context.Cause(ctx))
 	}

@@ -45,8 +45,7 @@ type Result struct {
 	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws: the measure by which samplers are
 	// compared at equal cost. Each place and each gradient counts as one evaluation, and so does what chains evaluated in
 	// vain while they waited for one another. WarmUpPasses is the same of what was before the draws: the start, the
-	// warm-up and the trials in Adapted. A run that went on from a checkpoint counts those before it, but for the trials'
-	// of the earlier sessions.
+	// warm-up and the trials in Adapted. A run that went on from a checkpoint counts those before it.
 	Passes, WarmUpPasses float64
 	// RowsPerStep is how many rows' likelihoods a chain's transition took, in the mean over the draws' transitions,
 	// counted likewise: what a chain by itself would need, without waiting.

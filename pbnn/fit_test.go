@@ -3,7 +3,9 @@ package pbnn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -378,6 +380,45 @@ func TestAdapt(t *testing.T) {
 		}
 		if math.Abs(r.WarmUpPasses-passes) > 1e-9*passes {
 			t.Errorf("%s: %v passes before the draws, want %v", c.name, r.WarmUpPasses, passes)
+		}
+	}
+}
+
+// Wherever a run that adapts is cancelled, in a trial too, it goes on from its checkpoints to the same end: half a trial
+// chooses nothing, and none is made again.
+func TestAdaptResumes(t *testing.T) {
+	s := quick(computetest.Go(t))
+	m := Metropolis{
+		Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 9, MaxBatches: 400,
+	}
+	whole, err := fitLine(m, line(200), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(whole.Adapted) != 3 {
+		t.Fatalf("trials %+v: nothing is adapted", whole.Adapted)
+	}
+	for moves := 25; moves < 200; moves += 50 { // the trials of 60 moves each, and the run after them
+		s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
+		left := moves
+		part, err := Fit(after{context.Background(), &left}, bayesianLine(), m, dataset.Parts{Train: line(200)}, s)
+		if err == nil && part.Status != run.Cancelled || err != nil && !says(err, "cancelled in a trial") &&
+			!says(err, "ended before all chains had a draw") {
+			t.Errorf("cancelled after %d: error %v", moves, err)
+		}
+		resumed, err := fitLine(m, line(200), s)
+		if err != nil {
+			t.Errorf("cancelled after %d: %v", moves, err)
+			continue
+		}
+		if !slices.Equal(flat(t, whole), flat(t, resumed)) || !slices.Equal(whole.Adapted, resumed.Adapted) ||
+			whole.WarmUpPasses != resumed.WarmUpPasses {
+			t.Errorf("cancelled after %d: resumed after the trials %+v, whole after %+v", moves, resumed.Adapted, whole.Adapted)
+		}
+	}
+	for number := range whole.Adapted {
+		if _, err := os.Stat(fmt.Sprint(s.Sampling.Checkpoint, ".trial", number+1)); err != nil {
+			t.Errorf("trial %d is not kept: %v", number+1, err)
 		}
 	}
 }
