@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/janpfeifer/gonb/gonbui/protocol"
-
 	"gobnn/viz"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
 const showCell = "GOBNN_VIZ_TEST_CELL"

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"gobnn/notebooks/process"
+
+	"github.com/google/renameio/v2"
 )
 
 // driver is the Python program that drives the kernel.

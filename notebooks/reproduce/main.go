@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/setup"
 	"gobnn/notebooks/study"
+
+	"github.com/google/renameio/v2"
 )
 
 func main() {

@@ -17,9 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"gobnn/bayes/compute"
+
+	"github.com/google/renameio/v2"
 )
 
 // Key names what is repeated. What Settings holds is written as JSON and must say all that the numbers depend on: where

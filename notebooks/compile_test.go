@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The cells of every notebook compile against the packages as they are, each notebook as one package: declarations as
+// they stand, and what stands below a cell's "%%" as a function.
+func TestNotebooksCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a program for each notebook")
+	}
+	paths, err := filepath.Glob("*.ipynb")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("notebooks: %q, %v", paths, err)
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := map[string]string{} // files that the compiler is to see in the module, and where they are
+	folder := t.TempDir()
+	var packages []string
+	for _, path := range paths {
+		name := strings.TrimSuffix(path, ".ipynb")
+		source, err := packageOf(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, name+".go")
+		if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		overlay[filepath.Join(root, "notebooks", "cells", name, "cells.go")] = file
+		packages = append(packages, "./notebooks/cells/"+name)
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(file, replace, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("go", append([]string{"build", "-overlay=" + file}, packages...)...)
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("the notebooks' cells: %v\n%s", err, out)
+	}
+}
+
+// packageOf is a notebook as the source of a Go package.
+func packageOf(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	var notebook struct {
+		Cells []struct {
+			Type   string   `json:"cell_type"`
+			Source []string `json:"source"`
+		} `json:"cells"`
+	}
+	if err := json.Unmarshal(data, &notebook); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	var imports, declared strings.Builder
+	for i, c := range notebook.Cells {
+		if c.Type != "code" {
+			continue
+		}
+		const declaring, importing, running = 0, 1, 2
+		state := declaring
+		for _, line := range c.Source {
+			switch trimmed := strings.TrimSpace(line); {
+			case trimmed == "%%":
+				state = running
+				fmt.Fprintf(&declared, "func cell%d() {\n", i+1)
+			case state == declaring && trimmed == "import (":
+				state = importing
+			case state == importing && trimmed == ")":
+				state = declaring
+			case state == importing:
+				imports.WriteString(line)
+			default:
+				declared.WriteString(line)
+			}
+		}
+		declared.WriteString("\n")
+		if state == running {
+			declared.WriteString("}\n")
+		}
+	}
+	return "package cells\n\nimport (\n" + imports.String() + "\n)\n\n" + declared.String(), nil
+}
