@@ -68,3 +68,94 @@ func (d classes) Quantile(p float64) float64 {
 	}
 	return float64(len(d.logits) - 1)
 }
+
+// poisson is the Poisson distribution.
+type poisson struct{ mean float64 }
+
+func (d poisson) Mean() float64     { return d.mean }
+func (d poisson) Variance() float64 { return d.mean }
+
+func (d poisson) LogProb(y float64) float64 {
+	if !isCount(y) {
+		return math.Inf(-1)
+	}
+	if y == 0 {
+		return -d.mean
+	}
+	factorial, _ := math.Lgamma(y + 1)
+	return y*math.Log(d.mean) - d.mean - factorial
+}
+
+func (d poisson) CDF(y float64) float64 {
+	if y < 0 {
+		return 0
+	}
+	return mathext.GammaIncRegComp(math.Floor(y)+1, d.mean)
+}
+
+func (d poisson) Survival(y float64) float64 {
+	if y < 0 {
+		return 1
+	}
+	return mathext.GammaIncReg(math.Floor(y)+1, d.mean)
+}
+
+func (d poisson) Quantile(p float64) float64 { return countQuantile(d, p) }
+
+// negativeBinomial has the variance mean + mean^2/size.
+type negativeBinomial struct{ mean, size float64 }
+
+func (d negativeBinomial) Mean() float64     { return d.mean }
+func (d negativeBinomial) Variance() float64 { return d.mean + d.mean*d.mean/d.size }
+
+func (d negativeBinomial) LogProb(y float64) float64 {
+	if !isCount(y) {
+		return math.Inf(-1)
+	}
+	none := -d.size * math.Log1p(d.mean/d.size)
+	if y == 0 {
+		return none
+	}
+	above, _ := math.Lgamma(y + d.size)
+	below, _ := math.Lgamma(d.size)
+	factorial, _ := math.Lgamma(y + 1)
+	return above - below - factorial + none - y*math.Log1p(d.size/d.mean)
+}
+
+func (d negativeBinomial) CDF(y float64) float64 {
+	if y < 0 {
+		return 0
+	}
+	return mathext.RegIncBeta(d.size, math.Floor(y)+1, d.size/(d.size+d.mean))
+}
+
+func (d negativeBinomial) Survival(y float64) float64 {
+	if y < 0 {
+		return 1
+	}
+	return mathext.RegIncBeta(math.Floor(y)+1, d.size, d.mean/(d.size+d.mean))
+}
+
+func (d negativeBinomial) Quantile(p float64) float64 { return countQuantile(d, p) }
+
+func isCount(y float64) bool { return y >= 0 && y == math.Trunc(y) && !math.IsInf(y, 1) }
+
+// countQuantile is the smallest whole number with a distribution function of at least p: its bracket doubles from the mean on, and is
+// halved.
+func countQuantile(d Distribution, p float64) float64 {
+	low, high := -1.0, math.Ceil(d.Mean())+1
+	for step := math.Ceil(math.Sqrt(d.Variance())) + 1; d.CDF(high) < p; step *= 2 {
+		if math.IsInf(high, 1) || high+step == high {
+			return math.Inf(1)
+		}
+		low, high = high, high+step
+	}
+	for high-low > 1 {
+		if middle := math.Floor((low + high) / 2); d.CDF(middle) >= p {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}

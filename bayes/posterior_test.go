@@ -67,8 +67,10 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 		Features:     dataset.Scaler{Mean: []float64{1, -2, .5}, StdDev: []float64{2, .5, 3}},
 		FeatureNames: []string{"depth", "speed", "load"}, TargetNames: []string{"drag"},
 	}
-	if outputs == 1 && model.Likelihood.Task() == bayes.Regression {
-		origin.Target = dataset.Scaler{Mean: []float64{40}, StdDev: []float64{8}}
+	if model.Likelihood.Task() == bayes.Regression && !counts(model.Likelihood) {
+		for k := range bound.Targets() {
+			origin.Target.Mean, origin.Target.StdDev = append(origin.Target.Mean, 40+float64(k)), append(origin.Target.StdDev, 8)
+		}
 	}
 	return remade(t, bound, draws, origin)
 }

@@ -1,0 +1,262 @@
+package bayes
+
+import (
+	"math"
+
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Heteroscedastic is y ~ N(f(x), s(x)^2) with a noise of its own at each x: of 2K outputs for K targets, the first K are the means
+// f and the others g give the standard deviations, s = StdDev exp(g). All is in standardised units.
+type Heteroscedastic struct {
+	StdDev float64 `json:"std_dev"` // where g is 0; default 1
+}
+
+// Task implements Likelihood.
+func (h Heteroscedastic) Task() Task { return Regression }
+
+// Outputs implements Likelihood.
+func (h Heteroscedastic) Outputs(size int) int { return 2 * size }
+
+// Parameters implements Likelihood: the noise is the network's.
+func (h Heteroscedastic) Parameters(int) []nn.Parameter { return nil }
+
+// Check implements Likelihood.
+func (h Heteroscedastic) Check() error {
+	return checkPositive("Heteroscedastic.StdDev", h.StdDev, 1)
+}
+
+// LogDensity implements Likelihood: -((y - f)/s)^2/2 - log s - log(2 pi)/2.
+func (h Heteroscedastic) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	targets := y.Shape().Dim(0)
+	all := outputs.Full()
+	f := graph.Slice(all, graph.AxisRange(), graph.AxisRange(0, targets))
+	g := graph.Slice(all, graph.AxisRange(), graph.AxisRange(targets, 2*targets))
+	stdDev := orDefault(h.StdDev, 1)
+	scaled := graph.Mul(graph.DivScalar(graph.Sub(Targets(y), f), stdDev), graph.Exp(graph.Neg(g)))
+	density := graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), g)
+	return SumTargets(graph.SubScalar(density, 0.5*math.Log(2*math.Pi)+math.Log(stdDev)))
+}
+
+// Predictive implements Likelihood.
+func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distribution {
+	return normal{outputs[target], orDefault(h.StdDev, 1) * math.Exp(outputs[len(outputs)/2+target])}
+}
+
+// StudentT is y = f(x) + s e with e of Student's t distribution, in standardised units, for each of K targets: a regression that
+// outliers do not draw away. With Learn, s = Scale exp(t), and t, named "noise/log_scale", [K], starts at 0: shared unless the
+// model's Partition names it.
+type StudentT struct {
+	DoF   float64 `json:"dof"`   // degrees of freedom; default 4. There is a variance above 2, a mean above 1
+	Scale float64 `json:"scale"` // default 1
+	Learn bool    `json:"learn,omitempty"`
+}
+
+// Task implements Likelihood.
+func (s StudentT) Task() Task { return Regression }
+
+// Outputs implements Likelihood: the centres.
+func (s StudentT) Outputs(size int) int { return size }
+
+// Parameters implements Likelihood.
+func (s StudentT) Parameters(size int) []nn.Parameter { return learntScale(s.Learn, size) }
+
+// Check implements Likelihood.
+func (s StudentT) Check() error {
+	if err := checkPositive("StudentT.DoF", s.DoF, studentDoF); err != nil {
+		return err
+	}
+	return checkPositive("StudentT.Scale", s.Scale, 1)
+}
+
+const studentDoF = 4
+
+// LogDensity implements Likelihood: log Gamma((v+1)/2) - log Gamma(v/2) - log(pi v)/2 - log s - (v+1)/2 log(1 + ((y-f)/s)^2/v).
+func (s StudentT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	dof, scale := orDefault(s.DoF, studentDoF), orDefault(s.Scale, 1)
+	z := graph.DivScalar(graph.Sub(Targets(y), outputs.Full()), scale)
+	t, constant := logScale(s.Learn, scale, params)
+	if t != nil {
+		z = graph.Mul(z, graph.Exp(graph.Neg(t)))
+	}
+	density := graph.MulScalar(graph.Log1p(graph.DivScalar(graph.Square(z), dof)), -(dof+1)/2)
+	if t != nil {
+		density = graph.Sub(density, t)
+	}
+	return SumTargets(graph.SubScalar(density, constant-studentConstant(dof)))
+}
+
+// studentConstant is the log-density of Student's t at its centre for a scale of 1.
+func studentConstant(dof float64) float64 {
+	above, _ := math.Lgamma((dof + 1) / 2)
+	below, _ := math.Lgamma(dof / 2)
+	return above - below - 0.5*math.Log(math.Pi*dof)
+}
+
+// Predictive implements Likelihood.
+func (s StudentT) Predictive(outputs, own []float64, target int) Distribution {
+	return distuv.StudentsT{Mu: outputs[target], Sigma: scaleOf(orDefault(s.Scale, 1), own, target), Nu: orDefault(s.DoF, studentDoF)}
+}
+
+// Poisson is a count y in {0, 1, 2, ...} with mean exp f(x), for each of K targets. The target is not standardised.
+type Poisson struct{}
+
+// Task implements Likelihood.
+func (Poisson) Task() Task { return Regression }
+
+// Support implements Supporter.
+func (Poisson) Support() Support { return Counts }
+
+// Outputs implements Likelihood: the logarithms of the means.
+func (Poisson) Outputs(size int) int { return size }
+
+// Parameters implements Likelihood.
+func (Poisson) Parameters(int) []nn.Parameter { return nil }
+
+// Check implements Likelihood.
+func (Poisson) Check() error { return nil }
+
+// LogDensity implements Likelihood: y f - exp f - log y!, by Loader's saddle-point form (2000), which loses no digits where y is
+// large: with d = f - log y, it is -y (exp d - 1 - d) - log(2 pi y)/2 - e(y), e being the error of Stirling's formula.
+func (Poisson) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	f, n := outputs.Full(), Targets(y)
+	some := graph.MaxScalar(n, 1)
+	d := graph.Sub(f, graph.Log(some))
+	density := graph.Neg(graph.Mul(some, graph.Sub(graph.Expm1(d), d)))
+	density = graph.Sub(density, halfLogCircle(some))
+	density = graph.Sub(density, stirlingError(some))
+	return SumTargets(whereZero(n, graph.Neg(graph.Exp(f)), density))
+}
+
+// Predictive implements Likelihood.
+func (Poisson) Predictive(outputs, _ []float64, target int) Distribution {
+	return poisson{math.Exp(outputs[target])}
+}
+
+// NegativeBinomial is a count y in {0, 1, 2, ...} with mean m = exp f(x) and variance m + m^2/r, for each of K targets: more than
+// the Poisson's, which it is in the limit of large r. With Learn, r = Size exp(t), and t, named "noise/log_scale", [K], starts at 0:
+// shared unless the model's Partition names it. The target is not standardised.
+type NegativeBinomial struct {
+	Size  float64 `json:"size"` // r; default 1
+	Learn bool    `json:"learn,omitempty"`
+}
+
+// Task implements Likelihood.
+func (b NegativeBinomial) Task() Task { return Regression }
+
+// Support implements Supporter.
+func (b NegativeBinomial) Support() Support { return Counts }
+
+// Outputs implements Likelihood: the logarithms of the means.
+func (b NegativeBinomial) Outputs(size int) int { return size }
+
+// Parameters implements Likelihood.
+func (b NegativeBinomial) Parameters(size int) []nn.Parameter { return learntScale(b.Learn, size) }
+
+// Check implements Likelihood.
+func (b NegativeBinomial) Check() error { return checkPositive("NegativeBinomial.Size", b.Size, 1) }
+
+// LogDensity implements Likelihood: log Gamma(y+r) - log Gamma(r) - log y! + r log(r/(r+m)) + y log(m/(r+m)), by Loader's
+// saddle-point form (2000), which loses no digits where y is large: with n = y + r and d = f - log y,
+//
+//	y d - n log((r + m)/n) + log(r/(2 pi n y))/2 + e(n) - e(r) - e(y)
+//
+// where e is the error of Stirling's formula.
+func (b NegativeBinomial) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	f, count := outputs.Full(), Targets(y)
+	r := graph.ConstAs(f, orDefault(b.Size, 1))
+	if t, _ := logScale(b.Learn, 1, params); t != nil {
+		r = graph.Mul(r, graph.Exp(t))
+	} else {
+		r = graph.Reshape(r, 1, 1, 1, 1)
+	}
+	some := graph.MaxScalar(count, 1)
+	n := graph.Add(some, r)
+	d := graph.Sub(f, graph.Log(some))
+	density := graph.Sub(graph.Mul(some, d), graph.Mul(n, logRatio(graph.Mul(some, graph.Expm1(d)), graph.Add(r, graph.Exp(f)), n)))
+	density = graph.Sub(density, halfLogCircle(some))
+	density = graph.Sub(graph.Add(density, graph.MulScalar(graph.Log(graph.Div(r, n)), 0.5)), stirlingError(some))
+	density = graph.Add(density, graph.Sub(stirlingError(n), stirlingError(r)))
+	none := graph.Neg(graph.Mul(r, graph.Log1p(graph.Div(graph.Exp(f), r)))) // y = 0
+	return SumTargets(whereZero(count, none, density))
+}
+
+// Predictive implements Likelihood.
+func (b NegativeBinomial) Predictive(outputs, own []float64, target int) Distribution {
+	return negativeBinomial{math.Exp(outputs[target]), scaleOf(orDefault(b.Size, 1), own, target)}
+}
+
+// logRatio is log(a/b), also known as log(1 + excess/b): the second where a and b are near each other, which loses no digits.
+func logRatio(excess, a, b *graph.Node) *graph.Node {
+	relative := graph.Div(excess, b)
+	far := graph.Log(graph.Div(a, b))
+	near := graph.LessThan(graph.Abs(relative), graph.ConstAs(relative, 0.5))
+	return graph.Where(near, graph.Log1p(graph.Where(near, relative, graph.ZerosLike(relative))), far)
+}
+
+// whereZero is zero where count is 0, else other; all have axes like those of Full.
+func whereZero(count, zero, other *graph.Node) *graph.Node {
+	dims := other.Shape().Dimensions
+	return graph.Where(graph.BroadcastToDims(graph.LessThan(count, graph.ScalarOne(count.Graph(), count.DType())), dims...),
+		graph.BroadcastToDims(zero, dims...), other)
+}
+
+// halfLogCircle is log(2 pi x)/2.
+func halfLogCircle(x *graph.Node) *graph.Node {
+	return graph.MulScalar(graph.Log(graph.MulScalar(x, 2*math.Pi)), 0.5)
+}
+
+// stirlingError is log Gamma(x+1) - (x + 1/2) log x + x - log(2 pi)/2 for x > 0: by its series from 16 on, below by the recurrence
+// of log Gamma.
+func stirlingError(x *graph.Node) *graph.Node {
+	large := graph.MaxScalar(x, stirlingFrom)
+	small := graph.MinScalar(x, stirlingFrom)
+	direct := graph.Sub(logGamma(graph.AddScalar(small, 1)), graph.Mul(graph.AddScalar(small, 0.5), graph.Log(small)))
+	direct = graph.SubScalar(graph.Add(direct, small), 0.5*math.Log(2*math.Pi))
+	return graph.Where(graph.LessThan(x, graph.ConstAs(x, stirlingFrom)), direct, stirlingSeries(large))
+}
+
+const stirlingFrom = 16.0
+
+// stirlingSeries is 1/(12 x) - 1/(360 x^3) + 1/(1260 x^5) - 1/(1680 x^7) + 1/(1188 x^9) (Abramowitz and Stegun 6.1.41); its error is
+// below 1e-16 from 16 on.
+func stirlingSeries(x *graph.Node) *graph.Node {
+	inverse := graph.Reciprocal(x)
+	square := graph.Square(inverse)
+	sum := graph.MulScalar(square, 1./1188)
+	for _, c := range []float64{-1. / 1680, 1. / 1260, -1. / 360} {
+		sum = graph.Mul(graph.AddScalar(sum, c), square)
+	}
+	return graph.Mul(graph.AddScalar(sum, 1./12), inverse)
+}
+
+// logGamma is log Gamma(x) for x between 0 and some 1e9: Stirling's formula at x + 16, less log(x (x+1) ... (x+15)).
+func logGamma(x *graph.Node) *graph.Node {
+	z := graph.AddScalar(x, stirlingFrom)
+	value := graph.Sub(graph.Mul(graph.SubScalar(z, 0.5), graph.Log(z)), z)
+	value = graph.AddScalar(graph.Add(value, stirlingSeries(z)), 0.5*math.Log(2*math.Pi))
+	for i := 0; i < stirlingFrom; i += 4 { // the product of all would overflow
+		product := graph.Mul(graph.AddScalar(x, float64(i)), graph.AddScalar(x, float64(i+1)))
+		product = graph.Mul(product, graph.Mul(graph.AddScalar(x, float64(i+2)), graph.AddScalar(x, float64(i+3))))
+		value = graph.Sub(value, graph.Log(product))
+	}
+	return value
+}
+
+func init() {
+	for _, value := range []any{Heteroscedastic{}, StudentT{}, Poisson{}, NegativeBinomial{}} {
+		Register(value)
+	}
+}
+
+var (
+	_ Likelihood = Heteroscedastic{}
+	_ Likelihood = StudentT{}
+	_ Likelihood = Poisson{}
+	_ Likelihood = NegativeBinomial{}
+	_ Supporter  = Poisson{}
+	_ Supporter  = NegativeBinomial{}
+)

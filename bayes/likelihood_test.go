@@ -1,0 +1,224 @@
+package bayes_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/mat"
+)
+
+// likelihoods are all that the library has, with counts or other targets, for one or several of them.
+var likelihoods = []struct {
+	likelihood bayes.Likelihood
+	sizes      []int
+}{
+	{bayes.Gaussian{StdDev: .7}, []int{1, 3}},
+	{bayes.Gaussian{StdDev: .7, Learn: true}, []int{1, 3}},
+	{bayes.Heteroscedastic{StdDev: .4}, []int{1, 2}},
+	{bayes.StudentT{}, []int{1}},
+	{bayes.StudentT{DoF: 2.5, Scale: .6, Learn: true}, []int{1, 2}},
+	{bayes.Poisson{}, []int{1, 2}},
+	{bayes.NegativeBinomial{Size: 3}, []int{1}},
+	{bayes.NegativeBinomial{Size: .8, Learn: true}, []int{1, 2}},
+	{bayes.Bernoulli{}, []int{1}},
+	{bayes.Categorical{}, []int{2, 4}},
+}
+
+// targetsFor are rows of targets that a likelihood takes: for counts also 0, and large ones.
+func targetsFor(l bayes.Likelihood, rows, size int) []float64 {
+	y := wave(rows*size, 3.3)
+	switch {
+	case l.Task() == bayes.Classification:
+		y = y[:rows]
+		for i := range y {
+			y[i] = float64(i % size)
+		}
+	case l.Task() == bayes.BinaryClassification:
+		for i := range y {
+			y[i] = float64(i % 2)
+		}
+	case counts(l):
+		some := []float64{0, 1, 2, 15, 16, 17, 300, 20000}
+		for i := range y {
+			y[i] = some[i%len(some)]
+		}
+	}
+	return y
+}
+
+func counts(l bayes.Likelihood) bool {
+	s, ok := l.(bayes.Supporter)
+	return ok && s.Support() == bayes.Counts
+}
+
+// The density in the graph, which trains and samples, is that on the host, which predicts and scores: for each particle and row, with
+// parameters shared, stochastic, or in part.
+func TestLikelihoodsAgree(t *testing.T) {
+	const particles, rows = 5, 8
+	x := mat.NewDense(rows, features, wave(rows*features, .37))
+	for _, c := range likelihoods {
+		for _, size := range c.sizes {
+			partitions := []bayes.Partition{bayes.Layers(2), bayes.All()}
+			if len(c.likelihood.Parameters(size)) > 0 {
+				partitions = append(partitions, bayes.All().And(bayes.Names("noise/log_scale")), bayes.Names("noise/log_scale"))
+			}
+			for _, partition := range partitions {
+				name := fmt.Sprintf("%+v of %T, %d outputs, %v", c.likelihood, c.likelihood, size, partition)
+				model := bayes.Model{Network: mlp, Likelihood: c.likelihood, Stochastic: partition}
+				p := newPosterior(t, model, size, particles, compute.Float64).On(computetest.Go(t))
+				prediction := predict(t, p, x)
+				y := targetsFor(c.likelihood, rows, size)
+				var want []float64
+				for j := range prediction.Particles {
+					one, err := prediction.Particle(j)
+					if err != nil {
+						t.Fatal(err)
+					}
+					density, err := one.Standardised().LogDensity(y)
+					if err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
+					want = append(want, density...)
+				}
+				shape := []int{rows}
+				if p.Bound().Targets() > 1 {
+					shape = append(shape, size)
+				}
+				scaled, err := p.Features().Apply(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-11, compute.Float32: 2e-4} {
+					draws, err := p.Draws()
+					if err != nil {
+						t.Fatal(err)
+					}
+					phi, err := compute.Float64s(draws.Phi)
+					if err != nil {
+						t.Fatal(err)
+					}
+					args := []any{
+						compute.Floats(dtype, phi, particles, p.Bound().D), compute.Floats(dtype, scaled.RawMatrix().Data, rows, features),
+						compute.Floats(dtype, y, shape...),
+					}
+					if draws.Psi != nil {
+						psi, err := compute.Float64s(draws.Psi)
+						if err != nil {
+							t.Fatal(err)
+						}
+						args = append(args, compute.Floats(dtype, psi, len(psi)))
+					}
+					likelihood := target.Likelihood{Model: p.Bound(), Plan: compute.Plan{Particles: particles, Chunk: particles}}
+					got := computetest.Run(t, computetest.Go(t), func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
+						var psi *graph.Node
+						if len(args) > 3 {
+							psi = args[3]
+						}
+						return []*graph.Node{likelihood.Rows(args[0], psi, target.Batch{X: args[1], Y: args[2]})}
+					}, args...)[0]
+					computetest.Near(t, fmt.Sprint(name, ", ", dtype), got[:len(want)], want, tolerance)
+				}
+			}
+		}
+	}
+}
+
+// A distribution's parts agree with one another: probabilities sum to 1, with the stated mean and variance; CDF and Survival are sums
+// or integrals of the density, and the quantile is where the CDF reaches a level.
+func TestDistributions(t *testing.T) {
+	for _, c := range likelihoods {
+		for _, size := range c.sizes {
+			l := c.likelihood
+			outputs := wave(l.Outputs(size), 1.1)
+			own := make([]float64, 0)
+			for _, p := range l.Parameters(size) {
+				own = append(own, wave(p.Size(), .6)...)
+			}
+			targets := 1
+			if l.Task() == bayes.Regression {
+				targets = size
+			}
+			for k := range targets {
+				d := l.Predictive(outputs, own, k)
+				name := fmt.Sprintf("%+v of %T, output %d of %d", l, l, k, size)
+				if l.Task() != bayes.Regression || counts(l) {
+					checkDiscrete(t, name, d)
+				} else {
+					checkContinuous(t, name, d)
+				}
+			}
+		}
+	}
+}
+
+func checkDiscrete(t *testing.T, name string, d bayes.Distribution) {
+	t.Helper()
+	sum, mean, square := 0.0, 0.0, 0.0
+	for y := range 3000 {
+		if below := d.CDF(float64(y) - .5); math.Abs(below-sum) > 1e-10 || math.Abs(d.Survival(float64(y)-.5)-(1-sum)) > 1e-10 {
+			t.Fatalf("%s: CDF below %d is %v and the survival %v, but the probabilities sum to %v", name, y, below, d.Survival(float64(y)-.5), sum)
+		}
+		p := math.Exp(d.LogProb(float64(y)))
+		sum, mean, square = sum+p, mean+p*float64(y), square+p*float64(y)*float64(y)
+		if p > 1e-6 && sum < 1-1e-6 {
+			if q := d.Quantile(sum - p/2); q != float64(y) {
+				t.Errorf("%s: the quantile at %v is %v, not %d", name, sum-p/2, q, y)
+			}
+		}
+	}
+	computetest.Near(t, name+": sum, mean and variance", []float64{1, d.Mean(), d.Variance()}, []float64{sum, mean, square - mean*mean}, 1e-9)
+	if !math.IsInf(d.LogProb(-1), -1) || !math.IsInf(d.LogProb(1.5), -1) || d.CDF(-1) != 0 || d.Survival(-1) < 1-1e-15 {
+		t.Errorf("%s: -1 or 1.5 has a probability", name)
+	}
+}
+
+func checkContinuous(t *testing.T, name string, d bayes.Distribution) {
+	t.Helper()
+	density := func(y float64) float64 { return math.Exp(d.LogProb(y)) }
+	for _, p := range []float64{.001, .1, .5, .8, .99} {
+		q, from := d.Quantile(p), d.Quantile(1e-4)
+		if p < 1e-3 || math.Abs(d.CDF(q)-p) > 1e-9 || math.Abs(d.Survival(q)-(1-p)) > 1e-9 {
+			t.Errorf("%s: CDF(%v) is %v, the survival %v, at the quantile of %v", name, q, d.CDF(q), d.Survival(q), p)
+		}
+		if integral := quad.Fixed(density, from, q, 2000, nil, 0); math.Abs(integral-(p-1e-4)) > 1e-8 {
+			t.Errorf("%s: the density's integral to the quantile of %v is %v", name, p, integral+1e-4)
+		}
+	}
+	// Mean and variance by substituting y = quantile(p).
+	mean := quad.Fixed(func(p float64) float64 { return d.Quantile(p) }, 0, 1, 4000, nil, 0)
+	if math.Abs(mean-d.Mean()) > 1e-3 {
+		t.Errorf("%s: mean %v, want %v", name, d.Mean(), mean)
+	}
+	if v := d.Variance(); !math.IsInf(v, 1) {
+		variance := quad.Fixed(func(p float64) float64 { z := d.Quantile(p) - mean; return z * z }, 0, 1, 4000, nil, 0)
+		if math.Abs(variance/v-1) > .1 { // heavy tails converge slowly
+			t.Errorf("%s: variance %v, want %v", name, v, variance)
+		}
+	}
+}
+
+// Counts are refused where they are none, before training and in scores.
+func TestSupport(t *testing.T) {
+	p := bayes.Prediction{Likelihood: bayes.Poisson{}, Outputs: []float64{0, 1}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}}
+	for _, y := range []float64{-1, .5, math.NaN()} {
+		if _, err := p.LogDensity([]float64{1, y}); err == nil {
+			t.Errorf("a count of %v: no error", y)
+		}
+	}
+	if lower, upper, err := p.Interval(.9); err != nil || lower[0] != 0 || upper[0] != 3 {
+		t.Errorf("the interval of a Poisson(1) is %v to %v, %v; want 0 to 3", lower, upper, err)
+	}
+	data := &dataset.Dataset{X: mat.NewDense(2, 1, []float64{1, 5}), Y: []float64{3, 40}}
+	if _, y := (bayes.Model{Likelihood: bayes.Poisson{}}).Scalers(data); y.Mean[0] != 0 || y.StdDev[0] != 1 {
+		t.Errorf("counts are standardised by %v", y)
+	}
+}
