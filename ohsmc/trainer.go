@@ -90,14 +90,14 @@ type kind struct {
 type programs struct {
 	Core
 	stepper    Stepper
-	initial    *compute.Program
-	validation *validation // nil without a validation part
+	initial    []*compute.Program // the particles, and what they share
+	validation *validation        // nil without a validation part
 }
 
 // Close frees the programs.
 func (p *programs) Close() {
-	if p.initial != nil {
-		p.initial.Close()
+	for _, program := range p.initial {
+		program.Close()
 	}
 	if p.stepper != nil {
 		p.stepper.Close()
@@ -135,9 +135,7 @@ func newPrograms(algorithm Algorithm, bound *bayes.BoundModel, settings Settings
 		Settings: settings, Bound: bound,
 		Target: target.MiniBatch{Likelihood: target.Likelihood{Model: bound, Plan: plan}, Rows: k.rows},
 	}}
-	numbers := settings.Particles*bound.D + bound.W
-	p.initial, err = compute.NewInitial(settings.Engine, "ohsmc initial state", numbers, p.kept(), p.initialStep)
-	if err == nil {
+	if err = p.newInitial(); err == nil {
 		p.stepper, err = algorithm.Compile(&p.Core)
 	}
 	if err == nil && p.stepper == nil {

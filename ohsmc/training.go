@@ -117,8 +117,10 @@ func (r *training) load(name string, part *dataset.Dataset) error {
 // draw makes the initial state: phi from the prior, psi from its initialisers, equal weights, moments 0, and what the
 // algorithm carries beside.
 func (r *training) draw() error {
-	if _, err := r.initial.Run(r.state, random.SeedWords(r.Seed)); err != nil {
-		return err
+	for _, initial := range r.initial {
+		if _, err := initial.Run(r.state, random.SeedWords(r.Seed)); err != nil {
+			return err
+		}
 	}
 	if w := r.data.Bound.W; w > 0 {
 		r.state.Set(meanName, compute.Floats(r.DType, make([]float64, w), w))
@@ -127,15 +129,29 @@ func (r *training) draw() error {
 	return r.stepper.Begin(r.now())
 }
 
-// initialStep draws phi from the prior and psi from its initialisers; weights are equal. Input: the seed.
-func (p *programs) initialStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	rng := random.FromSeed(inputs[0])
-	phi := p.Bound.SamplePrior(rng.Named("prior"), p.DType, p.Particles)
-	start := compute.Nodes{phiName: phi, weightsName: p.EqualWeights(phi)}
-	if p.Bound.W > 0 {
-		start[psiName] = p.Bound.InitShared(rng.Named("shared"), p.DType, inputs[0].Graph())
+// newInitial prepares the programs that draw phi from the prior, with equal weights, and psi from its initialisers, by the
+// seed. There are two, since psi has few numbers even where phi has so many that XLA draws them.
+func (p *programs) newInitial() error {
+	add := func(name string, numbers int, makes []string, step compute.Step) error {
+		program, err := compute.NewInitial(p.Engine, name, numbers, makes, step)
+		if err == nil {
+			p.initial = append(p.initial, program)
+		}
+		return err
 	}
-	return start, ConstAs(phi, []float64{0})
+	nothing := func(like *Node) *Node { return ConstAs(like, []float64{0}) }
+	particles := func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		phi := p.Bound.SamplePrior(random.FromSeed(inputs[0]).Named("prior"), p.DType, p.Particles)
+		return compute.Nodes{phiName: phi, weightsName: p.EqualWeights(phi)}, nothing(phi)
+	}
+	err := add("ohsmc first particles", p.Particles*p.Bound.D, []string{phiName, weightsName}, particles)
+	if err != nil || p.Bound.W == 0 {
+		return err
+	}
+	return add("ohsmc first psi", p.Bound.W, []string{psiName}, func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		psi := p.Bound.InitShared(random.FromSeed(inputs[0]).Named("shared"), p.DType, inputs[0].Graph())
+		return compute.Nodes{psiName: psi}, nothing(psi)
+	})
 }
 
 // now is the session as a Stepper sees it.
