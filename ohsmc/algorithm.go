@@ -11,19 +11,21 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// Algorithm is what a run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. It is a value that
-// holds settings; what it compiles for one kind of run is a Stepper, and where a step is one graph NewStepper makes that
-// of a function, as for OpenHorizon and Guided:
+// Algorithm is what a run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. It is a value
+// that holds settings; what it compiles for one kind of run is a Stepper, and where a step is one graph NewStepper
+// makes that of a function, as for OpenHorizon and Guided:
 //
 //	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
-//		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (ohsmc.State, ohsmc.StepInfo) {
+//		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (
+//			ohsmc.State, ohsmc.StepInfo,
+//		) {
 //			...
 //		}})
 //	}
 //
-// Around it a run does all else: data, validation, checkpoints, progress and the posterior. Checkpoints and the cache of
-// programs know an algorithm by its type and by what JSON writes of it, so what decides a step must stand in exported
-// fields, or in what Describe gives.
+// Around it a run does all else: data, validation, checkpoints, progress and the posterior. Checkpoints and the cache
+// of programs know an algorithm by its type and by what JSON writes of it, so what decides a step must stand in
+// exported fields, or in what Describe gives.
 //
 // An Algorithm may also be Described, a Resampling, a Horizon or an Evidence.
 type Algorithm interface {
@@ -35,22 +37,22 @@ type Algorithm interface {
 	Compile(c *Core) (Stepper, error)
 }
 
-// Described is an Algorithm that says what JSON is to write of it, where its fields alone would not do: JSON does not name
-// the type of a kernel, for instance.
+// Described is an Algorithm that says what JSON is to write of it, where its fields alone would not do: JSON does not
+// name the type of a kernel, for instance.
 type Described interface {
 	Algorithm
 	Describe() any
 }
 
-// Resampling is an Algorithm with defaults of its own for Settings.Threshold and Settings.Resampler. Those of others are
-// 0.5 and smc.Stratified.
+// Resampling is an Algorithm with defaults of its own for Settings.Threshold and Settings.Resampler. Those of others
+// are 0.5 and smc.Stratified.
 type Resampling interface {
 	Algorithm
 	Resampling() (threshold float64, scheme smc.Resampler)
 }
 
-// Horizon is an Algorithm that chooses its batches and their number. Others pass Settings.Epochs times through the rows,
-// each time in another order.
+// Horizon is an Algorithm that chooses its batches and their number. Others pass Settings.Epochs times through the
+// rows, each time in another order.
 type Horizon interface {
 	Algorithm
 	Horizon(s Settings, rows int) (batches dataset.Batches, steps int, err error)
@@ -67,11 +69,12 @@ type Evidence interface {
 type Stepper interface {
 	// Begin puts what the algorithm carries beside a State into the session's.
 	Begin(s *Session) error
-	// Advance makes a step on the session's batch. Where that takes long it looks at the context, and gives its error before
-	// anything of the step counts.
+	// Advance makes a step on the session's batch. Where that takes long it looks at the context, and gives its error
+	// before anything of the step counts.
 	Advance(ctx context.Context, s *Session) (StepRecord, error)
-	// Sharded names the entries of the session's state beside phi that have a row for each particle, which devices share, as
-	// compute.Sharding does. Log-weights are not shared: resampling needs all of them everywhere, and they are few.
+	// Sharded names the entries of the session's state beside phi that have a row for each particle, which devices
+	// share, as compute.Sharding does. Log-weights are not shared: resampling needs all of them everywhere, and they
+	// are few.
 	Sharded() []string
 	// Close frees the programs.
 	Close()
@@ -80,7 +83,8 @@ type Stepper interface {
 // Session is a run in progress, as a Stepper sees it.
 type Session struct {
 	Settings // of this run, with the defaults filled in: those of Core may have another seed and learning rate
-	// State holds the entries of a State, the training part's "train_x" and "train_y", and what the Stepper has put there.
+	// State holds the entries of a State, the training part's "train_x" and "train_y", and what the Stepper has put
+	// there.
 	State   *compute.State
 	Batches dataset.Batches
 	Step    int // steps made so far
@@ -125,7 +129,8 @@ func describe(a Algorithm) (json.RawMessage, error) {
 	}
 	text, err := json.Marshal(as)
 	if err != nil {
-		return nil, fmt.Errorf("ohsmc: the settings of %T cannot be written as JSON, by which a checkpoint knows them: %w", a, err)
+		return nil, fmt.Errorf("ohsmc: the settings of %T cannot be written as JSON, by which a checkpoint knows them: "+
+			"%w", a, err)
 	}
 	return text, nil
 }

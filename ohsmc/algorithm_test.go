@@ -60,12 +60,15 @@ func TestOwnAlgorithms(t *testing.T) {
 		says      []string
 	}{
 		{own{Fault: "prepare", prepare: func() (Algorithm, error) { return nil, fault }}, []string{"a fault of its own"}},
-		{own{Fault: "no algorithm", prepare: func() (Algorithm, error) { return nil, nil }}, []string{"Prepare gives no Algorithm"}},
+		{own{Fault: "no algorithm", prepare: func() (Algorithm, error) { return nil, nil }},
+			[]string{"Prepare gives no Algorithm"}},
 		{own{Fault: "compile", compile: func(*Core) (Stepper, error) { return nil, fault }}, []string{"a fault of its own"}},
-		{own{Fault: "none", compile: func(*Core) (Stepper, error) { return nil, nil }}, []string{"ohsmc.own gives no Stepper"}},
+		{own{Fault: "none", compile: func(*Core) (Stepper, error) { return nil, nil }},
+			[]string{"ohsmc.own gives no Stepper"}},
 		{own{Fault: "no step", compile: graphs(func(*Core) Graphs { return Graphs{} })}, []string{"Graphs needs a Step"}},
 		{own{Fault: "no start", compile: graphs(func(c *Core) Graphs {
-			return Graphs{Step: func(s State, _ target.Batch, _ Now) (State, StepInfo) { return s, StepInfo{} }, Common: []string{"x"}}
+			return Graphs{Step: func(s State, _ target.Batch, _ Now) (State, StepInfo) { return s, StepInfo{} },
+				Common: []string{"x"}}
 		})}, []string{"a Start", `"x"`}},
 		{own{Fault: "name", compile: graphs(func(c *Core) Graphs {
 			return Graphs{
@@ -74,9 +77,12 @@ func TestOwnAlgorithms(t *testing.T) {
 				PerParticle: []string{"phi"},
 			}
 		})}, []string{`"phi"`, "every run has one"}},
-		{own{Fault: "evidence", compile: step(func(_ *State, i *StepInfo) { i.LogEvidence = nil })}, []string{"step 1", "LogEvidence is nil"}},
-		{own{Fault: "phi", compile: step(func(s *State, _ *StepInfo) { s.Phi = nil })}, []string{"step 1", `nil for the state's "phi"`}},
-		{own{Fault: "psi", compile: step(func(s *State, _ *StepInfo) { s.Psi = nil })}, []string{"step 1", `does not give "psi"`}},
+		{own{Fault: "evidence", compile: step(func(_ *State, i *StepInfo) { i.LogEvidence = nil })},
+			[]string{"step 1", "LogEvidence is nil"}},
+		{own{Fault: "phi", compile: step(func(s *State, _ *StepInfo) { s.Phi = nil })},
+			[]string{"step 1", `nil for the state's "phi"`}},
+		{own{Fault: "psi", compile: step(func(s *State, _ *StepInfo) { s.Psi = nil })},
+			[]string{"step 1", `does not give "psi"`}},
 		{own{Fault: "shape", compile: step(func(s *State, _ *StepInfo) { s.Phi = Concatenate([]*Node{s.Phi, s.Phi}, 0) })},
 			[]string{"step 1", `"phi" is (Float32)[6, 18] before the step and (Float32)[12, 18] after it`}},
 		{own{Fault: "lost", compile: step(func(s *State, i *StepInfo) { i.LogEvidence = Log(ZerosLike(i.LogEvidence)) })},
@@ -97,7 +103,8 @@ func TestOwnAlgorithms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := result.Trace[1]; last.ESS == last.ESS || last.Loss == last.Loss || last.NonFinite != 0 || last.Resamplings != 0 ||
+	if last := result.Trace[1]; last.ESS == last.ESS || last.Loss == last.Loss || last.NonFinite != 0 ||
+		last.Resamplings != 0 ||
 		last.GradientRejected || len(result.Warnings) > 0 || result.Posterior.Evidence().Known() {
 		t.Errorf("a step that tells of its evidence alone has the record %+v, warnings %q", last, result.Warnings)
 	}

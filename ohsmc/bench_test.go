@@ -15,8 +15,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// BenchmarkStep is one step of OHSMC on a net 13-50-20-5-1 whose third layer is stochastic, with batches of 50 of 300 rows: resampling,
-// random walk, weights, gradient and Adam, in float32. The time is that of a call and of reading its record.
+// BenchmarkStep is one step of OHSMC on a net 13-50-20-5-1 whose third layer is stochastic, with batches of 50 of 300
+// rows: resampling, random walk, weights, gradient and Adam, in float32. The time is that of a call and of reading
+// its record.
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
@@ -95,7 +96,8 @@ func benchmarkRunOf(
 func noise(rows int) *dataset.Dataset {
 	const dims = 13
 	rng := rand.New(rand.NewPCG(1, 2))
-	d := &dataset.Dataset{Name: "noise", Task: dataset.Regression, Target: "y", X: mat.NewDense(rows, dims, nil), Y: make([]float64, rows)}
+	d := &dataset.Dataset{Name: "noise", Task: dataset.Regression, Target: "y", X: mat.NewDense(rows, dims, nil),
+		Y: make([]float64, rows)}
 	for k := range dims {
 		d.Features = append(d.Features, fmt.Sprintf("x%d", k))
 	}
@@ -108,8 +110,8 @@ func noise(rows int) *dataset.Dataset {
 	return d
 }
 
-// BenchmarkSMC is a step of SGSMC on yacht's net, 6-50-20-5-1 with a stochastic third layer: 1000 particles, 20 data, 10 random-walk Metropolis moves
-// before each.
+// BenchmarkSMC is a step of SGSMC on yacht's net, 6-50-20-5-1 with a stochastic third layer: 1000 particles, 20 data,
+// 10 random-walk Metropolis moves before each.
 func BenchmarkSMC(b *testing.B) { computetest.Bench(b, benchmarkSMC) }
 
 func benchmarkSMC(b *testing.B, _ *compute.Engine) {
@@ -121,7 +123,8 @@ func benchmarkSMC(b *testing.B, _ *compute.Engine) {
 	}
 }
 
-// BenchmarkGuided compares a guided step with each proposal: 1000 particles of the net of BenchmarkStep, and 100 of 13-50-20-1 whose first layer is stochastic.
+// BenchmarkGuided compares a guided step with each proposal: 1000 particles of the net of BenchmarkStep, and 100 of
+// 13-50-20-1 whose first layer is stochastic.
 func BenchmarkGuided(b *testing.B) { computetest.Bench(b, benchmarkGuided) }
 
 func benchmarkGuided(b *testing.B, _ *compute.Engine) {

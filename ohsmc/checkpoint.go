@@ -78,8 +78,8 @@ func (r *training) keptShapes() map[string]shapes.Shape {
 	return all
 }
 
-// Adopt takes over a checkpoint: its records, and the tensors that a posterior is made of. The rest is looked at when the
-// run goes on.
+// Adopt takes over a checkpoint: its records, and the tensors that a posterior is made of. The rest is looked at when
+// the run goes on.
 func (r *training) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
 	var at position
 	if err := run.Decode(head, &at); err != nil {

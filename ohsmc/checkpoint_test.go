@@ -25,8 +25,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// The result of a finished checkpoint is that of the run, in every number, and nothing is compiled for it: of a run that came
-// to its end and of one whose patience did.
+// The result of a finished checkpoint is that of the run, in every number, and nothing is compiled for it: of a run
+// that came to its end and of one whose patience did.
 func TestFinishedCheckpoint(t *testing.T) {
 	for _, c := range []struct {
 		algorithm Algorithm
@@ -62,7 +62,8 @@ func TestFinishedCheckpoint(t *testing.T) {
 		}
 		_, smc := c.algorithm.(SMC)
 		evidence := got.Posterior.Evidence()
-		if !reflect.DeepEqual(got.Trace, want.Trace) || !slices.Equal(got.Validated, want.Validated) || got.Best != want.Best ||
+		if !reflect.DeepEqual(got.Trace, want.Trace) || !slices.Equal(got.Validated,
+			want.Validated) || got.Best != want.Best ||
 			got.Plan != want.Plan || got.Elapsed <= 0 || got.Elapsed > want.Elapsed || evidence.Known() != smc ||
 			smc && evidence != want.Posterior.Evidence() || !reflect.DeepEqual(got.Warnings, want.Warnings) {
 			t.Errorf("%T: the checkpoint gives %+v, the run gave %+v", c.algorithm, got, want)
@@ -70,8 +71,8 @@ func TestFinishedCheckpoint(t *testing.T) {
 	}
 }
 
-// A disk that takes no checkpoint any more, in the middle of a run or at its end, costs none of the particles, and neither
-// does an observer's error.
+// A disk that takes no checkpoint any more, in the middle of a run or at its end, costs none of the particles, and
+// neither does an observer's error.
 func TestWhatStopsKeepsTheParticles(t *testing.T) {
 	whole := train(t, Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4})
 	p := parts(t)
@@ -84,11 +85,13 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 	}{
 		"in the middle": {every: time.Nanosecond, want: run.Stopped, steps: 2, says: "ohsmc: checkpoint"},
 		"at the end":    {every: time.Hour, want: run.Completed, steps: 20, says: "ohsmc: checkpoint"},
-		"observer":      {every: time.Hour, observe: errors.New("seen enough"), want: run.Stopped, steps: 10, says: "seen enough"},
+		"observer": {every: time.Hour, observe: errors.New("seen enough"), want: run.Stopped, steps: 10,
+			says: "seen enough"},
 	} {
 		file := filepath.Join(t.TempDir(), "run")
 		settings := Settings{
-			Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4, Engine: computetest.Go(t), Checkpoint: file, CheckpointEvery: c.every,
+			Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4, Engine: computetest.Go(t), Checkpoint: file,
+			CheckpointEvery: c.every,
 		}
 		seen := map[int]*bayes.Posterior{}
 		settings.ObserveEvery = 1
@@ -109,7 +112,8 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 			}
 		}
 		result, err := shared.Fit(t.Context(), nil, p, settings)
-		if result == nil || err == nil || !strings.Contains(err.Error(), c.says) || c.observe != nil && !errors.Is(err, c.observe) {
+		if result == nil || err == nil || !strings.Contains(err.Error(), c.says) || c.observe != nil && !errors.Is(err,
+			c.observe) {
 			t.Fatalf("%s: result %v, error %v", name, result, err)
 		}
 		if result.Status != c.want || result.Steps != c.steps || len(result.Trace) != c.steps {
@@ -196,10 +200,12 @@ func TestForgedCheckpoint(t *testing.T) {
 		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
 			t.Fatal(err)
 		}
-		for _, replace := range []bool{false, true} { // it is no other run's: it is forged, and nothing to write over in silence
+		// It is no other run's: it is forged, and nothing to write over in silence.
+		for _, replace := range []bool{false, true} {
 			settings.Replace = replace
 			result, err := trainer.Fit(t.Context(), algorithm, p, settings)
-			if result != nil || err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "delete the file") {
+			if result != nil || err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(),
+				"delete the file") {
 				t.Errorf("%s %s: %v, want %q", c.by, c.tensor, err, c.says)
 			}
 		}
@@ -244,7 +250,8 @@ func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
 		}
 	}
 	trained := train(t, settings)
-	_, err := Sample(t.Context(), trained.Posterior, moody{MALA: mcmc.MALA{StepSize: .1}}, p.Train, mcmc.Settings{Draws: 2})
+	_, err := Sample(t.Context(), trained.Posterior, moody{MALA: mcmc.MALA{StepSize: .1}}, p.Train,
+		mcmc.Settings{Draws: 2})
 	if err == nil || !strings.Contains(err.Error(), "ohsmc.moody cannot be written as JSON") {
 		t.Errorf("Sample: %v", err)
 	}
@@ -261,13 +268,15 @@ func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
 	}
 }
 
-// What is an input of the programs, the seed, the learning rate and the number of epochs, does not have them compiled anew.
+// What is an input of the programs, the seed, the learning rate and the number of epochs, does not have them compiled
+// anew.
 func TestTrainerCompilesOnce(t *testing.T) {
 	trainer := NewTrainer(small)
 	defer trainer.Close()
 	settings := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Engine: computetest.Go(t)}
 	for _, change := range []func(*Settings){
-		func(s *Settings) {}, func(s *Settings) { s.Seed = 3 }, func(s *Settings) { s.Epochs = 3 }, func(s *Settings) { s.Patience = 2 },
+		func(s *Settings) {}, func(s *Settings) { s.Seed = 3 }, func(s *Settings) { s.Epochs = 3 },
+		func(s *Settings) { s.Patience = 2 },
 		func(s *Settings) { s.Optimiser.Schedule = optim.Exponential(.1, .9, 2) }, func(s *Settings) { s.ValidateEvery = 2 },
 	} {
 		s := settings

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// crescent is the model of Zhao et al. 2024, section 4.1, as a network of one layer: f = phi_1/psi + (phi_0^2 + psi^2)/2 whatever the features. psi begins at
-// 0.1.
+// crescent is the model of Zhao et al. 2024, section 4.1, as a network of one layer: f = phi_1/psi + (phi_0^2 +
+// psi^2)/2 whatever the features. psi begins at 0.1.
 type crescent struct{}
 
 func (c crescent) Layers(int, int) ([]nn.Layer, error) { return []nn.Layer{c}, nil }
@@ -26,7 +26,8 @@ func init() { bayes.Register(crescent{}) }
 func (crescent) Parameters() []nn.Parameter {
 	var parameters []nn.Parameter
 	for i, name := range []string{"phi0", "phi1", "psi less 0.1"} {
-		parameters = append(parameters, nn.Parameter{Name: name, Layer: i + 1, Kind: nn.Biases, Shape: []int{1}, FanIn: 1, FanOut: 1})
+		parameters = append(parameters, nn.Parameter{Name: name, Layer: i + 1, Kind: nn.Biases, Shape: []int{1}, FanIn: 1,
+			FanOut: 1})
 	}
 	return parameters
 }
@@ -35,7 +36,8 @@ func (crescent) Apply(leaves nn.Params, h nn.Value) nn.Value {
 	psi := graph.ExpandAxes(graph.AddScalar(leaves["psi less 0.1"].Node, 0.1), 0, -1) // [1, 1, 1]
 	phi0, phi1 := leaves["phi0"].Node, leaves["phi1"].Node                            // [J/c, 1, c]
 	f := graph.Add(graph.Div(phi1, psi), graph.MulScalar(graph.Add(graph.Square(phi0), graph.Square(psi)), 0.5))
-	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, h.Node.Shape().Dim(1), f.Shape().Dim(2)), PerParticle: true}
+	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, h.Node.Shape().Dim(1),
+		f.Shape().Dim(2)), PerParticle: true}
 }
 
 // logEvidence is log p(y; psi) but for a constant: phi_1 is integrated analytically, phi_0 by the trapezoidal rule.
@@ -50,16 +52,18 @@ func (crescent) logEvidence(y []float64, psi float64) float64 {
 	return math.Log(sum) - math.Log(variance)/2
 }
 
-// On the paper's crescent the algorithms find the psi that maximises the evidence, which lies near the true 1 (figure 1): SMC on all rows, SGSMC on
-// batches of 10, and OHSMC, whose random walk has variance 0.01 here: with the paper's 0.001 it comes to 0.5 to 0.95, as its particles do not spread
-// along the crescent. The maximum is flat: the tolerance of 0.15 is where the log evidence has fallen by 0.02.
+// On the paper's crescent the algorithms find the psi that maximises the evidence, which lies near the true 1 (figure
+// 1): SMC on all rows, SGSMC on batches of 10, and OHSMC, whose random walk has variance 0.01 here: with the paper's
+// 0.001 it comes to 0.5 to 0.95, as its particles do not spread along the crescent. The maximum is flat: the
+// tolerance of 0.15 is where the log evidence has fallen by 0.02.
 func TestCrescent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three trainings take 20 s and more")
 	}
 	engine := computetest.Go(t) // two numbers a particle: compiling would take longer than computing
 	model := bayes.Model{
-		Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
+		Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1},
+		Prior:      bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
 		Stochastic: bayes.Names("phi0", "phi1"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 	}
 	trainer := NewTrainer(model)
@@ -86,7 +90,8 @@ func TestCrescent(t *testing.T) {
 		{"SMC", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, 300, 100, 40, 1},
 	} {
 		result, err := trainer.Fit(t.Context(), c.algorithm, dataset.Parts{Train: data}, Settings{
-			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
+			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs,
+			Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -16,8 +16,9 @@ import (
 	"gobnn/bayes/run"
 )
 
-// The result does not depend on how many devices share the particles, beyond rounding; each device holds its part of them; and a run on two devices that was
-// cancelled goes on to the same bits. There are as many particles as rows in a batch, so that only the names of what is shared tell the two apart.
+// The result does not depend on how many devices share the particles, beyond rounding; each device holds its part of
+// them; and a run on two devices that was cancelled goes on to the same bits. There are as many particles as rows in
+// a batch, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
 	for _, c := range []struct {
@@ -28,7 +29,8 @@ func TestDevices(t *testing.T) {
 		{OpenHorizon{}, 1, []string{"phi", "best_phi"}},
 		{Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}, .9, []string{"phi", "best_phi", "log_density"}},
 		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, .9, []string{
-			"phi", "best_phi", moving + "phi", moving + "log_density", moving + "gradient", moving + "eve", moving + "unfinished",
+			"phi", "best_phi", moving + "phi", moving + "log_density", moving + "gradient", moving + "eve", moving +
+				"unfinished",
 			moving + "own/momentum", // and more of its own
 		}},
 	} {
@@ -38,7 +40,8 @@ func TestDevices(t *testing.T) {
 			}
 			trainer := NewTrainer(small)
 			defer trainer.Close()
-			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Threshold: c.threshold, DType: compute.Float64, Engine: engine}
+			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Threshold: c.threshold,
+				DType: compute.Float64, Engine: engine}
 			train := func(ctx context.Context) (*Result, []float64) {
 				result, err := trainer.Fit(ctx, c.algorithm, parts(t), settings)
 				if err != nil {
@@ -74,7 +77,8 @@ func TestDevices(t *testing.T) {
 				t.Error("the resumed run ends elsewhere")
 			}
 			settings.Devices = 1
-			if _, err := trainer.Fit(context.Background(), c.algorithm, parts(t), settings); err == nil || !strings.Contains(err.Error(), "another settings") {
+			if _, err := trainer.Fit(context.Background(), c.algorithm, parts(t),
+				settings); err == nil || !strings.Contains(err.Error(), "another settings") {
 				t.Errorf("a checkpoint of two devices on one: error %v", err)
 			}
 		})
@@ -87,7 +91,8 @@ func TestSampleDevices(t *testing.T) {
 	trained := train(t, Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: engine, DType: compute.Float64}).Posterior
 	var want []float64
 	for _, devices := range []int{1, 4} {
-		settings := mcmc.Settings{Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp, DType: compute.Float64, Engine: engine, Devices: devices}
+		settings := mcmc.Settings{Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp, DType: compute.Float64, Engine: engine,
+			Devices: devices}
 		result, err := Sample(context.Background(), trained, mcmc.MALA{StepSize: .1}, parts(t).Train, settings)
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +168,8 @@ func TestDevicesErrors(t *testing.T) {
 			says     []string
 		}{
 			{Settings{Devices: -1}, []string{"Settings.Devices is -1", "at least 1"}},
-			{Settings{Devices: have + 1, Particles: have + 1}, []string{fmt.Sprintf("Settings.Devices is %d", have+1), fmt.Sprintf("has %d", have), engine.Name()}},
+			{Settings{Devices: have + 1, Particles: have + 1}, []string{fmt.Sprintf("Settings.Devices is %d", have+1),
+				fmt.Sprintf("has %d", have), engine.Name()}},
 			{Settings{Devices: 2, Particles: 10, Chunk: 5}, []string{"Settings.Chunk is 5", "0 with Devices 2"}},
 		} {
 			c.settings.Engine = engine
@@ -175,14 +181,16 @@ func TestDevicesErrors(t *testing.T) {
 			}
 		}
 	}
-	_, err := Fit(context.Background(), small, nil, parts(t), Settings{Devices: 4, Particles: 1001, Engine: computetest.Several(t)})
-	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Particles 1001") || !strings.Contains(err.Error(), "take 1000 or 1004") {
+	_, err := Fit(context.Background(), small, nil, parts(t), Settings{Devices: 4, Particles: 1001,
+		Engine: computetest.Several(t)})
+	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Particles 1001") ||
+		!strings.Contains(err.Error(), "take 1000 or 1004") {
 		t.Errorf("particles that cannot be shared: error %v", err)
 	}
 }
 
-// BenchmarkDevices is a step of OHSMC whose particles several devices share. With the net of BenchmarkStep there is little to share; if all three layers
-// are stochastic, every particle's products are its own.
+// BenchmarkDevices is a step of OHSMC whose particles several devices share. With the net of BenchmarkStep there is
+// little to share; if all three layers are stochastic, every particle's products are its own.
 func BenchmarkDevices(b *testing.B) {
 	computetest.BenchOn(b, computetest.Several(b), benchmarkDevices)
 }
@@ -199,7 +207,8 @@ func benchmarkDevices(b *testing.B, engine *compute.Engine) {
 	} {
 		for _, devices := range []int{1, 2, 4} {
 			b.Run(fmt.Sprintf("%s/devices=%d", c.name, devices), func(b *testing.B) {
-				r := benchmarkRunOf(b, c.algorithm, Settings{Devices: devices, Engine: engine}, []int{50, 20, 5}, c.stochastic, false)
+				r := benchmarkRunOf(b, c.algorithm, Settings{Devices: devices, Engine: engine}, []int{50, 20, 5}, c.stochastic,
+					false)
 				for b.Loop() {
 					if err := r.Step(context.Background()); err != nil {
 						b.Fatal(err)

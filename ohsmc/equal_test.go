@@ -14,9 +14,10 @@ import (
 	"gobnn/bayes/nn"
 )
 
-// BenchmarkEqualSeconds trains the net of Table 8 (third layer stochastic, 100 particles) on yacht and energy with each proposal for the same time, three
-// splits each, and reports the effective sample size per second, the steps per second, and the test NLPD of the best validation, in standardised units.
-// Validation is every tenth step and counts as time, as it does for a user. Run it once: -benchtime 1x.
+// BenchmarkEqualSeconds trains the net of Table 8 (third layer stochastic, 100 particles) on yacht and energy with
+// each proposal for the same time, three splits each, and reports the effective sample size per second, the steps per
+// second, and the test NLPD of the best validation, in standardised units. Validation is every tenth step and counts
+// as time, as it does for a user. Run it once: -benchtime 1x.
 func BenchmarkEqualSeconds(b *testing.B) { computetest.Bench(b, benchmarkEqualSeconds) }
 
 func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
@@ -36,11 +37,14 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 			{"random walk, per batch", Guided{Proposal: RandomWalk{}, PerBatch: true}},
 			{"Langevin, paper's form, per batch", Guided{Proposal: Langevin{PaperForm: true}, PerBatch: true}},
 			{"Langevin, per batch", Guided{Proposal: Langevin{}, PerBatch: true}},
-			{"Langevin, adapted and preconditioned, per batch", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true, PerBatch: true}},
-			{"HMC, adapted and preconditioned, per batch", Guided{Proposal: HMC{Steps: 3}, Adapt: .65, Precondition: true, PerBatch: true}},
+			{"Langevin, adapted and preconditioned, per batch", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true,
+				PerBatch: true}},
+			{"HMC, adapted and preconditioned, per batch", Guided{Proposal: HMC{Steps: 3}, Adapt: .65, Precondition: true,
+				PerBatch: true}},
 		} {
 			b.Run(fmt.Sprintf("%s/%s", data.Name, c.name), func(b *testing.B) {
-				trainer := NewTrainer(bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Layers(3)})
+				trainer := NewTrainer(bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
+					Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Layers(3)})
 				defer trainer.Close()
 				for b.Loop() {
 					var nlpd, rmse, ess, steps float64

@@ -13,11 +13,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The estimate of the evidence is unbiased at any number of particles: over 200 independent passes of SMC with few of them the mean of Z-hat/Z is 1, by
-// Student's t, whether weights are carried from datum to datum, forgotten by resampling after each, or never resampled. |t| < 4.5 raises a false alarm
-// in 1 of 100 000 tests; the seeds are fixed. The standard deviation of the ratio is held to what was measured and a quarter more, so that a mean of
-// 1.07 shows: an increment that takes weights for equal where they are carried gives .7. The step size is fixed: one taken from the particles
-// themselves, Precondition, costs a bias of the order of 1/J (.015 here, over 3000 passes).
+// The estimate of the evidence is unbiased at any number of particles: over 200 independent passes of SMC with few of
+// them the mean of Z-hat/Z is 1, by Student's t, whether weights are carried from datum to datum, forgotten by
+// resampling after each, or never resampled. |t| < 4.5 raises a false alarm in 1 of 100 000 tests; the seeds are
+// fixed. The standard deviation of the ratio is held to what was measured and a quarter more, so that a mean of 1.07
+// shows: an increment that takes weights for equal where they are carried gives .7. The step size is fixed: one taken
+// from the particles themselves, Precondition, costs a bias of the order of 1/J (.015 here, over 3000 passes).
 func TestEvidenceIsUnbiased(t *testing.T) {
 	const sd, passes = 2, 200
 	data := linear(9)
@@ -33,9 +34,11 @@ func TestEvidenceIsUnbiased(t *testing.T) {
 		{1e-9, .175, func(mean float64) bool { return mean == 0 }},
 	} {
 		t.Run(fmt.Sprint("threshold ", c.threshold), func(t *testing.T) {
-			result, err := trainer.Fit(t.Context(), SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1}, dataset.Parts{Train: data}, Settings{
-				Particles: 50, BatchSize: 9, Epochs: passes, Seed: 1, Threshold: c.threshold, Resampler: smc.Multinomial, Engine: computetest.Go(t),
-			})
+			result, err := trainer.Fit(t.Context(), SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1},
+				dataset.Parts{Train: data}, Settings{
+					Particles: 50, BatchSize: 9, Epochs: passes, Seed: 1, Threshold: c.threshold, Resampler: smc.Multinomial,
+					Engine: computetest.Go(t),
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +49,8 @@ func TestEvidenceIsUnbiased(t *testing.T) {
 			}
 			mean, deviation := stat.MeanStdDev(ratios, nil)
 			student := (mean - 1) / (deviation / math.Sqrt(passes))
-			t.Logf("Z-hat/Z has mean %.3f and standard deviation %.3f: t = %.1f; %.1f resamplings a pass", mean, deviation, student, stat.Mean(resamplings, nil))
+			t.Logf("Z-hat/Z has mean %.3f and standard deviation %.3f: t = %.1f; %.1f resamplings a pass", mean, deviation,
+				student, stat.Mean(resamplings, nil))
 			if math.Abs(student) > 4.5 || deviation > 1.25*c.deviation {
 				t.Errorf("Z-hat/Z has mean %.3f and standard deviation %.3f: t = %.1f", mean, deviation, student)
 			}

@@ -21,7 +21,8 @@ import (
 
 // linear is a regression on two correlated features whose posterior is far from symmetric in them.
 func linear(rows int) *dataset.Dataset {
-	d := &dataset.Dataset{Name: "linear", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y", X: mat.NewDense(rows, 2, nil), Y: make([]float64, rows)}
+	d := &dataset.Dataset{Name: "linear", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y",
+		X: mat.NewDense(rows, 2, nil), Y: make([]float64, rows)}
 	for i := range rows {
 		a, e := math.Sin(1.7*float64(i)), math.Cos(2.9*float64(i))
 		b := .8*a + .6*math.Sin(5.1*float64(i))
@@ -42,8 +43,9 @@ func asItIs(m bayes.Model) bayes.Model {
 	return m
 }
 
-// kalman is the exact distribution of a particle under Algorithm 3 with a Gaussian kernel phi' = a phi + N(0, q I), as J grows: each batch moves
-// N(m, P) by the kernel and multiplies the batch's likelihood in. It is the Kalman filter.
+// kalman is the exact distribution of a particle under Algorithm 3 with a Gaussian kernel phi' = a phi + N(0, q I),
+// as J grows: each batch moves N(m, P) by the kernel and multiplies the batch's likelihood in. It is the Kalman
+// filter.
 type kalman struct {
 	mean        *mat.VecDense
 	covariance  *mat.Dense
@@ -105,12 +107,14 @@ func student(values []float64) (mean, deviation, t float64) {
 	return mean, deviation, mean / (deviation / math.Sqrt(float64(len(values))))
 }
 
-// bounds are the standard deviations over runs that offsets of a kind may have at most: some twice those measured over the seeds. Of 12 runs a standard deviation is
-// above twice the true one in 1 of 100 000 times, of 24 above 1.7 times it.
+// bounds are the standard deviations over runs that offsets of a kind may have at most: some twice those measured
+// over the seeds. Of 12 runs a standard deviation is above twice the true one in 1 of 100 000 times, of 24 above 1.7
+// times it.
 type bounds map[string]float64
 
-// check fails where the mean over the runs is not 0 by Student's t, at a probability of 2e-5 for each kind and place, or where the runs differ by more than
-// they did when the bounds were measured: then no mean would be found wrong. The seeds are fixed.
+// check fails where the mean over the runs is not 0 by Student's t, at a probability of 2e-5 for each kind and place,
+// or where the runs differ by more than they did when the bounds were measured: then no mean would be found wrong.
+// The seeds are fixed.
 func (o offsets) check(t *testing.T, limits bounds) {
 	t.Helper()
 	for kind, limit := range limits {
@@ -118,13 +122,15 @@ func (o offsets) check(t *testing.T, limits bounds) {
 			mean, deviation, student := student(values)
 			probability := 2 * distuv.StudentsT{Sigma: 1, Nu: float64(len(values) - 1)}.Survival(math.Abs(student))
 			if !(probability > 2e-5) || deviation > limit {
-				t.Errorf("%s %d is off by %.4f, with a standard deviation of %.4f over %d runs, at most %g: t = %.1f", kind, place, mean, deviation, len(values), limit, student)
+				t.Errorf("%s %d is off by %.4f, with a standard deviation of %.4f over %d runs, at most %g: t = %.1f", kind,
+					place, mean, deviation, len(values), limit, student)
 			}
 		}
 	}
 }
 
-// Particles follow the Kalman filter: the log evidence of each batch of two epochs, and the weighted means and variances after them, over 24 independent runs.
+// Particles follow the Kalman filter: the log evidence of each batch of two epochs, and the weighted means and
+// variances after them, over 24 independent runs.
 func TestParticlesFollowKalman(t *testing.T) {
 	const sd, runs = .5, 24
 	data := linear(30)
@@ -135,10 +141,14 @@ func TestParticlesFollowKalman(t *testing.T) {
 		resampler smc.Resampler
 		limits    bounds
 	}{
-		{mcmc.RandomWalk{Variance: .01}, 1, .01, 0, smc.Stratified, bounds{"mean": .17, "variance": .13, "log evidence": .53}},
-		{mcmc.RandomWalk{Variance: .05}, 1, .05, .5, smc.Systematic, bounds{"mean": .08, "variance": .09, "log evidence": .36}},
-		{mcmc.OrnsteinUhlenbeck{Time: .1}, math.Exp(-.1), 1 - math.Exp(-.2), .9, smc.Residual, bounds{"mean": .1, "variance": .09, "log evidence": .4}},
-		{mcmc.OrnsteinUhlenbeck{}, math.Exp(-.1), 1 - math.Exp(-.2), 1, smc.Multinomial, bounds{"mean": .09, "variance": .08, "log evidence": .36}},
+		{mcmc.RandomWalk{Variance: .01}, 1, .01, 0, smc.Stratified,
+			bounds{"mean": .17, "variance": .13, "log evidence": .53}},
+		{mcmc.RandomWalk{Variance: .05}, 1, .05, .5, smc.Systematic,
+			bounds{"mean": .08, "variance": .09, "log evidence": .36}},
+		{mcmc.OrnsteinUhlenbeck{Time: .1}, math.Exp(-.1), 1 - math.Exp(-.2), .9, smc.Residual,
+			bounds{"mean": .1, "variance": .09, "log evidence": .4}},
+		{mcmc.OrnsteinUhlenbeck{}, math.Exp(-.1), 1 - math.Exp(-.2), 1, smc.Multinomial,
+			bounds{"mean": .09, "variance": .08, "log evidence": .36}},
 	} {
 		t.Run(fmt.Sprintf("%T/%s", c.kernel, c.resampler), func(t *testing.T) {
 			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -150,7 +160,8 @@ func TestParticlesFollowKalman(t *testing.T) {
 				off := offsets{}
 				for seed := range uint64(runs) {
 					r, err := begun(trainer, OpenHorizon{Kernel: c.kernel}, dataset.Parts{Train: data}, Settings{
-						Particles: 2000, BatchSize: 7, Epochs: 2, Seed: seed, Threshold: c.threshold, Resampler: c.resampler, Engine: engine, DType: dtype,
+						Particles: 2000, BatchSize: 7, Epochs: 2, Seed: seed, Threshold: c.threshold, Resampler: c.resampler,
+						Engine: engine, DType: dtype,
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -213,8 +224,9 @@ func moments(t *testing.T, r *training) (mean, variance []float64) {
 	return mean, variance
 }
 
-// OHSMC's fixed point is not the posterior, and the package says so: here is by how much, on a conjugate regression. The particles agree
-// with the filter's stationary distribution, whose variance is more than 1.5 times, or less than 1/1.5 of, the posterior's.
+// OHSMC's fixed point is not the posterior, and the package says so: here is by how much, on a conjugate regression.
+// The particles agree with the filter's stationary distribution, whose variance is more than 1.5 times, or less than
+// 1/1.5 of, the posterior's.
 func TestFixedPointIsNotThePosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long training")
@@ -251,9 +263,10 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 			}
 			stationary.step(1, c.q, sd, bx, by)
 		}
-		result, err := Fit(context.Background(), bayesianLine(sd), OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}}, dataset.Parts{Train: data}, Settings{
-			Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed,
-		})
+		result, err := Fit(context.Background(), bayesianLine(sd), OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}},
+			dataset.Parts{Train: data}, Settings{
+				Particles: 4000, BatchSize: c.batch, Epochs: epochs, Seed: seed,
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,25 +283,29 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 			variance += w[j] * (weights[2*j] - mean) * (weights[2*j] - mean)
 		}
 		exact, fixed := posterior.covariance.At(0, 0), stationary.covariance.At(0, 0)
-		t.Logf("q = %g, batches of %d: variance of the first weight %.5f, of the filter %.5f, of the posterior %.5f", c.q, c.batch, variance, fixed, exact)
+		t.Logf("q = %g, batches of %d: variance of the first weight %.5f, of the filter %.5f, of the posterior %.5f", c.q,
+			c.batch, variance, fixed, exact)
 		if ratio := variance / fixed; ratio < .7 || ratio > 1.4 {
 			t.Errorf("q = %g: variance %.5f, the filter's is %.5f", c.q, variance, fixed)
 		}
 		if wider := fixed > 1.5*exact; wider != c.wider || !c.wider && fixed > exact/1.5 {
-			t.Errorf("q = %g: the filter's variance %.5f against the posterior's %.5f is not on the side that the documentation says", c.q, fixed, exact)
+			t.Errorf("q = %g: the filter's variance %.5f against the posterior's %.5f is not on the side that the "+
+				"documentation says", c.q, fixed, exact)
 		}
 	}
 }
 
-// The gradient that Adam sees is (N/M) sum_j w_j grad log p(y_S | phi_j; psi) with the weights of this batch, for a ragged batch too: after each step
-// Adam's mean, 0.9 m + 0.1 g, is compared with plain loops over the particles.
+// The gradient that Adam sees is (N/M) sum_j w_j grad log p(y_S | phi_j; psi) with the weights of this batch, for a
+// ragged batch too: after each step Adam's mean, 0.9 m + 0.1 g, is compared with plain loops over the particles.
 func TestGradientOfStep(t *testing.T) {
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .8}, Stochastic: bayes.Weights(1)} // psi: the bias
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .8},
+		Stochastic: bayes.Weights(1)} // psi: the bias
 	data := linear(10)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		trainer := NewTrainer(model)
 		defer trainer.Close()
-		r, err := begun(trainer, nil, dataset.Parts{Train: data}, Settings{Particles: 50, BatchSize: 4, Epochs: 1, Seed: 1, Engine: engine, DType: dtype, Threshold: .3})
+		r, err := begun(trainer, nil, dataset.Parts{Train: data},
+			Settings{Particles: 50, BatchSize: 4, Epochs: 1, Seed: 1, Engine: engine, DType: dtype, Threshold: .3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +328,8 @@ func TestGradientOfStep(t *testing.T) {
 				}
 			}
 			want = .9*want + .1*gradient*10/float64(batch.Count)
-			computetest.Near(t, fmt.Sprintf("mean of the gradient after step %d of %d rows", step+1, batch.Count), values(t, r, "mean"), []float64{want}, 2e-4)
+			computetest.Near(t, fmt.Sprintf("mean of the gradient after step %d of %d rows", step+1, batch.Count),
+				values(t, r, "mean"), []float64{want}, 2e-4)
 			rate := values(t, r, "psi")[0] - psi
 			if math.Signbit(rate) != math.Signbit(want) {
 				t.Errorf("step %d: psi moves by %v against the gradient's mean %v", step+1, rate, want)
@@ -332,13 +350,15 @@ func values(t *testing.T, r *training, name string) []float64 {
 	return v
 }
 
-// A learnt noise finds the residual's: psi climbs the evidence. y = 2a - b + e with e of standard deviation .7 against the target's own.
+// A learnt noise finds the residual's: psi climbs the evidence. y = 2a - b + e with e of standard deviation .7
+// against the target's own.
 func TestLearnsNoise(t *testing.T) {
 	data := linear(200)
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}, Stochastic: bayes.All()}
-	result, err := Fit(context.Background(), model, OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}}, dataset.Parts{Train: data}, Settings{
-		Particles: 500, BatchSize: 50, Epochs: 150, Seed: 3,
-	})
+	result, err := Fit(context.Background(), model, OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
+		dataset.Parts{Train: data}, Settings{
+			Particles: 500, BatchSize: 50, Epochs: 150, Seed: 3,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

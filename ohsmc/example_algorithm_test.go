@@ -32,7 +32,8 @@ func (importance) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
 	return ohsmc.NewStepper(c, ohsmc.Graphs{Step: step})
 }
 
-// An algorithm of one's own: what is written is the step; validation, checkpoints, progress and the posterior are the run's.
+// An algorithm of one's own: what is written is the step; validation, checkpoints, progress and the posterior are the
+// run's.
 func ExampleAlgorithm() {
 	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {

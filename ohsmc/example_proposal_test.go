@@ -17,8 +17,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// crankNicolson is a proposal of one's own: phi' = sqrt(1 - h^2) phi + h z, z standard normal. It leaves N(0, I) as it is,
-// forwards and backwards, so q serves as its own backward kernel: log L - log q is log N(phi; 0, I) - log N(phi'; 0, I).
+// crankNicolson is a proposal of one's own: phi' = sqrt(1 - h^2) phi + h z, z standard normal. It leaves N(0, I) as
+// it is, forwards and backwards, so q serves as its own backward kernel: log L - log q is log N(phi; 0, I) - log
+// N(phi'; 0, I).
 type crankNicolson struct{}
 
 func (crankNicolson) NeedsGradient() bool { return false }

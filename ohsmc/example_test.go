@@ -57,7 +57,8 @@ func ExampleFit() {
 	// 100 particles predict 31 rows
 }
 
-// SGSMC-HMC: psi by SMC on sub-datasets, then the exact posterior at that psi by four chains of HMC, whose convergence is looked at.
+// SGSMC-HMC: psi by SMC on sub-datasets, then the exact posterior at that psi by four chains of HMC, whose
+// convergence is looked at.
 func ExampleSample() {
 	ctx := context.Background()
 	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)

@@ -16,31 +16,35 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Guided is Algorithm 3 of Millard et al. 2025: open-horizon SMC whose particles move toward the current batch's posterior, and are weighed against
-// a backward kernel L instead of being accepted or rejected,
+// Guided is Algorithm 3 of Millard et al. 2025: open-horizon SMC whose particles move toward the current batch's
+// posterior, and are weighed against a backward kernel L instead of being accepted or rejected,
 //
 //	w_t = w_t-1  pi_t(phi_t; psi_t-1) / pi_t-1(phi_t-1; psi_t-2)  L(phi_t-1 | phi_t) / q(phi_t | phi_t-1)     (eq. 13)
 //
-// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi)^(N/M) is the posterior as the batch S_t estimates it. With one batch of all rows and psi fixed the
-// target stays the same, and the weighted particles are exact for it; with mini-batches the target jumps from step to step, and few particles keep
-// their weight.
+// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi)^(N/M) is the posterior as the batch S_t estimates it. With one
+// batch of all rows and psi fixed the target stays the same, and the weighted particles are exact for it; with
+// mini-batches the target jumps from step to step, and few particles keep their weight.
 type Guided struct {
-	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}. At equal seconds on yacht and energy (net of Table 8, 105 stochastic numbers, 100
-	// particles) the test NLPDs of the random walk and both forms of Langevin came out equal, or the random walk's lower while training was short, since its
-	// step is the cheapest; adapted step sizes and preconditioning, which move particles further and so leave fewer with a weight, came out behind
-	// (BenchmarkEqualSeconds). The paper reports Langevin ahead where the first layer is stochastic.
+	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}. At equal seconds on yacht and energy
+	// (net of Table 8, 105 stochastic numbers, 100 particles) the test NLPDs of the random walk and both forms of
+	// Langevin came out equal, or the random walk's lower while training was short, since its step is the cheapest;
+	// adapted step sizes and preconditioning, which move particles further and so leave fewer with a weight, came out
+	// behind (BenchmarkEqualSeconds). The paper reports Langevin ahead where the first layer is stochastic.
 	Proposal Proposal
 	// StepSize is h at each step; default constant 0.01. With Adapt, its first value is where adaptation begins.
 	StepSize optim.Schedule
-	// Adapt, if above 0, moves the step size so that the moves, were they accepted or rejected as Metropolis and Hastings do, would be accepted with
-	// this mean probability a: log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and
-	// Thoms 2008, section 4.2.2, and Garthwaite, Fan and Sisson 2016 for the factor; the gain does not vanish, since psi goes on moving). Customary are
-	// 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC. A step that leaves no particle with a weight, as when all trajectories diverge, is made
-	// again with a step size smaller by e. It costs RandomWalk one more evaluation.
+	// Adapt, if above 0, moves the step size so that the moves, were they accepted or rejected as Metropolis and
+	// Hastings do, would be accepted with this mean probability a: log h <- log h + gain_t (acceptance - a), by at
+	// most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and Thoms 2008, section 4.2.2, and
+	// Garthwaite, Fan and Sisson 2016 for the factor; the gain does not vanish, since psi goes on moving). Customary
+	// are 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC. A step that leaves no particle with a weight, as
+	// when all trajectories diverge, is made again with a step size smaller by e. It costs RandomWalk one more
+	// evaluation.
 	Adapt float64
 	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
 	Precondition bool
-	// PerBatch targets the posterior given the batch alone, p(phi) p(y_S | phi; psi): wider, so that more particles keep their weight.
+	// PerBatch targets the posterior given the batch alone, p(phi) p(y_S | phi; psi): wider, so that more particles
+	// keep their weight.
 	PerBatch bool
 }
 
@@ -202,8 +206,10 @@ func keepIfDegenerate(left *Node, next, before State) State {
 	return next
 }
 
-// weigh gives the proposed particles their weights, the gradient with respect to psi under these, and log pi_t(phi_t; psi_t-1), [J].
-func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch target.Batch) (target.Reweighted, *Node) {
+// weigh gives the proposed particles their weights, the gradient with respect to psi under these, and log pi_t(phi_t;
+// psi_t-1), [J].
+func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch target.Batch) (target.Reweighted,
+	*Node) {
 	prior := a.Bound.LogPrior(proposed.Phi)
 	power := a.posterior.Scale(batch)
 	weighing := target.Potential{Gradient: proposed.NeedsGradient}
@@ -235,8 +241,8 @@ func (a *guided) scale(s State) *Node {
 	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
-// maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size smaller
-// by e.
+// maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size
+// smaller by e.
 const maxTries = 30
 
 // Advance implements Stepper.

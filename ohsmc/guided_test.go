@@ -36,9 +36,10 @@ func posteriorOf(t *testing.T, data *dataset.Dataset, sd float64) *kalman {
 	return posterior
 }
 
-// Where psi is fixed and the batch is all rows, every proposal leaves the same target, the posterior: the weighted mean and variance of each
-// coordinate agree with the exact ones, and the target's normalising constant does not change, over 12 independent runs: some 80 comparisons. Resampling is every
-// few steps, so that weights are carried, but not so long that those of the random walk, and of the paper's form of Langevin, lose their variance (see
+// Where psi is fixed and the batch is all rows, every proposal leaves the same target, the posterior: the weighted
+// mean and variance of each coordinate agree with the exact ones, and the target's normalising constant does not
+// change, over 12 independent runs: some 80 comparisons. Resampling is every few steps, so that weights are carried,
+// but not so long that those of the random walk, and of the paper's form of Langevin, lose their variance (see
 // RandomWalk).
 func TestProposalsLeaveTheSameTarget(t *testing.T) {
 	const sd, runs = 3, 12
@@ -51,14 +52,22 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 		compile   bool // on XLA too: each proposal once
 		limit     bounds
 	}{
-		{"random walk", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.08)}, 0, false, bounds{"mean": .3, "variance": .44, "log constant": .33}},
-		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: optim.Exponential(.1, .9, 2)}, 300, false, bounds{"mean": .26, "variance": .4, "log constant": .12}},
-		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.3), Adapt: .95, Precondition: true}, 0, true, bounds{"mean": .2, "variance": .28, "log constant": .1}},
-		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: optim.Constant(.05)}, 0, true, bounds{"mean": .18, "variance": .21, "log constant": .045}},
-		{"Langevin", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.25)}, 400, false, bounds{"mean": .07, "variance": .09, "log constant": .016}},
-		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.3), Adapt: .8, Precondition: true}, 0, true, bounds{"mean": .14, "variance": .17, "log constant": .3}},
-		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.15)}, 250, false, bounds{"mean": .066, "variance": .07, "log constant": .006}},
-		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: optim.Constant(.3), Precondition: true}, 0, true, bounds{"mean": .065, "variance": .077, "log constant": .07}},
+		{"random walk", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.08)}, 0, false,
+			bounds{"mean": .3, "variance": .44, "log constant": .33}},
+		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: optim.Exponential(.1, .9, 2)}, 300, false,
+			bounds{"mean": .26, "variance": .4, "log constant": .12}},
+		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.3), Adapt: .95,
+			Precondition: true}, 0, true, bounds{"mean": .2, "variance": .28, "log constant": .1}},
+		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: optim.Constant(.05)}, 0, true,
+			bounds{"mean": .18, "variance": .21, "log constant": .045}},
+		{"Langevin", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.25)}, 400, false,
+			bounds{"mean": .07, "variance": .09, "log constant": .016}},
+		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.3), Adapt: .8,
+			Precondition: true}, 0, true, bounds{"mean": .14, "variance": .17, "log constant": .3}},
+		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.15)}, 250, false,
+			bounds{"mean": .066, "variance": .07, "log constant": .006}},
+		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: optim.Constant(.3),
+			Precondition: true}, 0, true, bounds{"mean": .065, "variance": .077, "log constant": .07}},
 	} {
 		if testing.Short() && c.name != "Langevin" && c.name != "HMC, adapted and preconditioned" {
 			continue // one of each path, for the slow runs
@@ -74,7 +83,8 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 				var steps []float64
 				for seed := range uint64(runs) {
 					r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-						Particles: 1000, BatchSize: 30, Epochs: 25, Seed: seed, Threshold: .9, Engine: engine, DType: dtype, Chunk: c.chunk,
+						Particles: 1000, BatchSize: 30, Epochs: 25, Seed: seed, Threshold: .9, Engine: engine, DType: dtype,
+						Chunk: c.chunk,
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -92,7 +102,8 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 					r.close()
 				}
 				off.check(t, c.limit)
-				if first := c.algorithm.StepSize.At(0); c.algorithm.Adapt > 0 && (floats.Min(steps) == first || floats.Max(steps) > 5 || floats.Min(steps) < .01) {
+				if first := c.algorithm.StepSize.At(0); c.algorithm.Adapt > 0 && (floats.Min(steps) == first ||
+					floats.Max(steps) > 5 || floats.Min(steps) < .01) {
 					t.Errorf("adapted step sizes %.3g, begun at %g", steps, first)
 				}
 			})
@@ -100,9 +111,10 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 	}
 }
 
-// Where psi, here the noise, is learnt, the particles after each step are those of the posterior at the psi that the step began with: the weights carry the
-// change of the target from one psi to the next. After 12 steps that take the noise from 3 to below 1 the weighted means and variances agree with the exact
-// posterior's at that psi, over 12 independent runs as above, but not with those at the psi which the last step left, nor at the one before.
+// Where psi, here the noise, is learnt, the particles after each step are those of the posterior at the psi that the
+// step began with: the weights carry the change of the target from one psi to the next. After 12 steps that take the
+// noise from 3 to below 1 the weighted means and variances agree with the exact posterior's at that psi, over 12
+// independent runs as above, but not with those at the psi which the last step left, nor at the one before.
 func TestGuidedFollowsLearntPsi(t *testing.T) {
 	const sd, runs = 3, 12
 	data := linear(30)
@@ -110,16 +122,19 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 		algorithm Guided
 		limit     bounds
 	}{
-		{Guided{Proposal: HMC{Steps: 2}, StepSize: optim.Constant(.1), Adapt: .95, Precondition: true}, bounds{"mean": .05, "variance": .08}},
+		{Guided{Proposal: HMC{Steps: 2}, StepSize: optim.Constant(.1), Adapt: .95, Precondition: true},
+			bounds{"mean": .05, "variance": .08}},
 		{Guided{Proposal: Langevin{}, StepSize: optim.Constant(.1)}, bounds{"mean": .14, "variance": .1}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm.Proposal), func(t *testing.T) {
-			trainer := NewTrainer(bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true}, Stochastic: bayes.All()})
+			trainer := NewTrainer(bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true},
+				Stochastic: bayes.All()})
 			defer trainer.Close()
 			now, earlier, later := offsets{}, offsets{}, offsets{}
 			for seed := range uint64(runs) {
 				r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-					Particles: 2000, BatchSize: 30, Epochs: 12, Seed: seed, Threshold: .9, Engine: computetest.Go(t), DType: compute.Float64,
+					Particles: 2000, BatchSize: 30, Epochs: 12, Seed: seed, Threshold: .9, Engine: computetest.Go(t),
+					DType:     compute.Float64,
 					Optimiser: optim.Adam{Schedule: optim.Constant(.1)},
 				})
 				if err != nil {
@@ -158,15 +173,18 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 	}
 }
 
-// A backward kernel that is the time-reversal keeps the weights nearly equal, where any other density is right too but spreads them: from equal weights, a step
-// of the exact Langevin, or of HMC, leaves nearly all of the effective sample size, one of the paper's form or of a random walk of the same
-// size does not. This is what a wrong sign of the gradient would change: the target would still be right.
+// A backward kernel that is the time-reversal keeps the weights nearly equal, where any other density is right too
+// but spreads them: from equal weights, a step of the exact Langevin, or of HMC, leaves nearly all of the effective
+// sample size, one of the paper's form or of a random walk of the same size does not. This is what a wrong sign of
+// the gradient would change: the target would still be right.
 func TestReversalKeepsWeights(t *testing.T) {
 	left := map[string]float64{}
-	for name, proposal := range map[string]Proposal{"exact": Langevin{}, "paper": Langevin{PaperForm: true}, "walk": RandomWalk{}, "hmc": HMC{Steps: 4}} {
-		result, err := Fit(t.Context(), bayesianLine(3), Guided{Proposal: proposal, StepSize: optim.Constant(.2)}, dataset.Parts{Train: linear(30)}, Settings{
-			Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1, Engine: computetest.Go(t),
-		})
+	for name, proposal := range map[string]Proposal{"exact": Langevin{}, "paper": Langevin{PaperForm: true},
+		"walk": RandomWalk{}, "hmc": HMC{Steps: 4}} {
+		result, err := Fit(t.Context(), bayesianLine(3), Guided{Proposal: proposal, StepSize: optim.Constant(.2)},
+			dataset.Parts{Train: linear(30)}, Settings{
+				Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1, Engine: computetest.Go(t),
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,9 +204,10 @@ func TestAdaptedStepSize(t *testing.T) {
 		proposal Proposal
 		accept   float64
 	}{{RandomWalk{}, .4}, {Langevin{}, .7}, {HMC{Steps: 3}, .8}} {
-		result, err := Fit(t.Context(), bayesianLine(.5), Guided{Proposal: c.proposal, Adapt: c.accept, Precondition: true}, dataset.Parts{Train: linear(30)}, Settings{
-			Particles: 500, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t),
-		})
+		result, err := Fit(t.Context(), bayesianLine(.5), Guided{Proposal: c.proposal, Adapt: c.accept, Precondition: true},
+			dataset.Parts{Train: linear(30)}, Settings{
+				Particles: 500, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t),
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,14 +216,17 @@ func TestAdaptedStepSize(t *testing.T) {
 			late = append(late, r.Acceptance)
 		}
 		if mean := stat.Mean(late, nil); math.Abs(mean-c.accept) > .05 {
-			t.Errorf("%T: mean acceptance %.3f over the last steps, asked %.3f (step size %.3g)", c.proposal, mean, c.accept, result.Trace[149].StepSize)
+			t.Errorf("%T: mean acceptance %.3f over the last steps, asked %.3f (step size %.3g)", c.proposal, mean, c.accept,
+				result.Trace[149].StepSize)
 		}
 	}
 }
 
 // Where no particle has a finite likelihood the run ends before its first step, and says so.
 func TestGuidedWithoutLikelihood(t *testing.T) {
-	result, err := Fit(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()}, Guided{Proposal: Langevin{}, StepSize: optim.Constant(1e-3)},
+	result, err := Fit(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5},
+		Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()}, Guided{Proposal: Langevin{},
+		StepSize: optim.Constant(1e-3)},
 		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Engine: computetest.Go(t)})
 	if err == nil {
 		t.Fatalf("particles at 1e25 in float32 ran: %+v", result.Trace)
@@ -214,12 +236,14 @@ func TestGuidedWithoutLikelihood(t *testing.T) {
 	}
 }
 
-// Where all trajectories diverge, a fixed step size is an error that says so, and an adapted one shrinks until they do not.
+// Where all trajectories diverge, a fixed step size is an error that says so, and an adapted one shrinks until they
+// do not.
 func TestDivergentProposals(t *testing.T) {
 	settings := Settings{Particles: 100, BatchSize: 30, Epochs: 60, Engine: computetest.Go(t)}
 	algorithm := Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50)}
 	_, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
-	if !errors.Is(err, smc.ErrZeroWeights) || !strings.Contains(err.Error(), "step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
+	if !errors.Is(err, smc.ErrZeroWeights) || !strings.Contains(err.Error(),
+		"step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
 		t.Errorf("step size 50: %v", err)
 	}
 	algorithm.Adapt = .65

@@ -17,8 +17,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// holed is a network of one layer, f = phi + psi whatever the features. If it is broken, the gradient with respect to phi, and nothing else, is NaN in the
-// hole, from 0.4 to 0.7; if it is blind, f is, and so the likelihood.
+// holed is a network of one layer, f = phi + psi whatever the features. If it is broken, the gradient with respect to
+// phi, and nothing else, is NaN in the hole, from 0.4 to 0.7; if it is blind, f is, and so the likelihood.
 type holed struct{ broken, blind bool }
 
 const hole, wide = .55, .15
@@ -30,7 +30,8 @@ func (h holed) Layers(int, int) ([]nn.Layer, error) { return []nn.Layer{h}, nil 
 func (holed) Parameters() []nn.Parameter {
 	var parameters []nn.Parameter
 	for i, name := range []string{"phi", "psi"} {
-		parameters = append(parameters, nn.Parameter{Name: name, Layer: i + 1, Kind: nn.Biases, Shape: []int{1}, FanIn: 1, FanOut: 1})
+		parameters = append(parameters, nn.Parameter{Name: name, Layer: i + 1, Kind: nn.Biases, Shape: []int{1}, FanIn: 1,
+			FanOut: 1})
 	}
 	return parameters
 }
@@ -47,7 +48,8 @@ func (h holed) Apply(leaves nn.Params, in nn.Value) nn.Value {
 		root := graph.Sqrt(graph.Where(within, zero, graph.OnesLike(phi)))
 		f = graph.Add(f, graph.MulScalar(root, 0)) // 0 everywhere, with the derivative 0/0 where the root is 0
 	}
-	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, in.Node.Shape().Dim(1), f.Shape().Dim(2)), PerParticle: true}
+	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, in.Node.Shape().Dim(1),
+		f.Shape().Dim(2)), PerParticle: true}
 }
 
 func init() { bayes.Register(holed{}) }
@@ -56,9 +58,9 @@ func (h holed) model() bayes.Model {
 	return asItIs(bayes.Model{Network: h, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi")})
 }
 
-// Where the likelihood of some particles, or a gradient that the proposal needs, is NaN, where they begin, on their way or where they end, these alone are
-// rejected, stay where they were without a weight, and are counted. All else, psi too, goes as it goes in a sound network if the same particles have no
-// weight from the start.
+// Where the likelihood of some particles, or a gradient that the proposal needs, is NaN, where they begin, on their
+// way or where they end, these alone are rejected, stay where they were without a weight, and are counted. All else,
+// psi too, goes as it goes in a sound network if the same particles have no weight from the start.
 func TestSomeAreNotFinite(t *testing.T) {
 	const particles = 60
 	engine := computetest.Go(t) // what is rejected is decided in the graph
@@ -82,7 +84,8 @@ func TestSomeAreNotFinite(t *testing.T) {
 		{network: holed{blind: true}, proposal: HMC{Steps: 6}, begins: true, ends: true, between: true},
 	} {
 		t.Run(fmt.Sprintf("%+v/%+v/%T", c.network, c.proposal, c.proposal), func(t *testing.T) {
-			// step makes one, from the weights of the first batch or those given; it gives where the particles began, with what weights, and all that it left.
+			// step makes one, from the weights of the first batch or those given; it gives where the particles began,
+			// with what weights, and all that it left.
 			step := func(network holed, given []float64) (from, began, phi, logWeights, rest []float64, record StepRecord) {
 				algorithm := Guided{Proposal: c.proposal, StepSize: optim.Constant(.4)}
 				if c.adapts {
@@ -91,7 +94,8 @@ func TestSomeAreNotFinite(t *testing.T) {
 				trainer := NewTrainer(network.model())
 				defer trainer.Close()
 				r, err := begun(trainer, algorithm, dataset.Parts{Train: data}, Settings{
-					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Threshold: 1e-9, Engine: engine, DType: compute.Float64, Chunk: c.chunk,
+					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Threshold: 1e-9, Engine: engine, DType: compute.Float64,
+					Chunk: c.chunk,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -105,7 +109,8 @@ func TestSomeAreNotFinite(t *testing.T) {
 					t.Fatal(err)
 				}
 				record = r.trace[0]
-				rest = slices.Concat(values(t, r, "psi"), values(t, r, "mean"), []float64{record.LogEvidence, record.Loss, record.ESS})
+				rest = slices.Concat(values(t, r, "psi"), values(t, r, "mean"),
+					[]float64{record.LogEvidence, record.Loss, record.ESS})
 				if c.adapts {
 					rest = append(append(rest, record.Acceptance), values(t, r, "log_step")...)
 				}
@@ -131,9 +136,11 @@ func TestSomeAreNotFinite(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d of %d particles were rejected, %d of them for what they met on their way", len(rejected), particles, onTheWay)
+			t.Logf("%d of %d particles were rejected, %d of them for what they met on their way", len(rejected), particles,
+				onTheWay)
 			if (len(rejected) > 0) != c.begins || len(rejected) > particles*3/4 || (onTheWay > 0) != c.between {
-				t.Errorf("particles %v were rejected, %d of them neither for where they began nor for where they ended", rejected, onTheWay)
+				t.Errorf("particles %v were rejected, %d of them neither for where they began nor for where they ended", rejected,
+					onTheWay)
 			}
 			if record.NonFinite != len(rejected) || record.GradientRejected {
 				t.Errorf("%d particles were rejected, and the record says %+v", len(rejected), record)
@@ -146,9 +153,11 @@ func TestSomeAreNotFinite(t *testing.T) {
 	}
 
 	// Nor do particles without a weight disturb later steps, or the scales that are taken from all of them.
-	result, err := Fit(t.Context(), holed{broken: true}.model(), Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3), Precondition: true}, dataset.Parts{Train: data}, Settings{
-		Particles: particles, BatchSize: 6, Epochs: 30, Engine: engine,
-	})
+	result, err := Fit(t.Context(), holed{broken: true}.model(),
+		Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3),
+			Precondition: true}, dataset.Parts{Train: data}, Settings{
+			Particles: particles, BatchSize: 6, Epochs: 30, Engine: engine,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,10 +35,12 @@ func TestWrongKernels(t *testing.T) {
 		algorithm Algorithm
 		says      []string
 	}{
-		{OpenHorizon{Kernel: mcmc.ULA{StepSize: .1}}, []string{"OpenHorizon.Kernel is mcmc.ULA", "asks its target", "mcmc.RandomWalk"}},
+		{OpenHorizon{Kernel: mcmc.ULA{StepSize: .1}}, []string{"OpenHorizon.Kernel is mcmc.ULA", "asks its target",
+			"mcmc.RandomWalk"}},
 		{OpenHorizon{Kernel: mcmc.SGLD{StepSize: .1}}, []string{"OpenHorizon.Kernel is mcmc.SGLD", "asks its target"}},
 		{OpenHorizon{Kernel: mcmc.MALA{StepSize: .1}}, []string{"OpenHorizon.Kernel is mcmc.MALA", "asks its target"}},
-		{OpenHorizon{Kernel: drifting{}}, []string{"OpenHorizon.Kernel is ohsmc.drifting", "a state of its own", "mcmc.RandomWalk"}},
+		{OpenHorizon{Kernel: drifting{}}, []string{"OpenHorizon.Kernel is ohsmc.drifting", "a state of its own",
+			"mcmc.RandomWalk"}},
 		{SMC{Kernel: mcmc.RandomWalk{}}, []string{"SMC.Kernel is mcmc.RandomWalk", "invariant", "mcmc.RandomWalkMetropolis"}},
 		{SMC{Kernel: mcmc.ULA{StepSize: .1}}, []string{"SMC.Kernel is mcmc.ULA", "invariant"}},
 		{SMC{Kernel: silent{mcmc.MALA{StepSize: .1}}}, []string{"SMC.Kernel is ohsmc.silent", "mcmc.Exact"}},
@@ -51,7 +53,8 @@ func TestWrongKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalk{}, mcmc.OrnsteinUhlenbeck{}, mcmc.ULA{StepSize: .1}, silent{mcmc.MALA{}}} {
+	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalk{}, mcmc.OrnsteinUhlenbeck{}, mcmc.ULA{StepSize: .1},
+		silent{mcmc.MALA{}}} {
 		_, err := Sample(t.Context(), trained.Posterior, kernel, data.Train, mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5})
 		says(err, fmt.Sprintf("the kernel is %T", kernel), "exact", "mcmc.NUTS")
 	}

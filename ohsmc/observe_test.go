@@ -11,7 +11,8 @@ import (
 	"gobnn/bayes/dataset"
 )
 
-// An observer sees the particles after each so many steps, the last of them those of the result, and changes nothing; its error ends the run.
+// An observer sees the particles after each so many steps, the last of them those of the result, and changes nothing;
+// its error ends the run.
 func TestObserve(t *testing.T) {
 	engine, err := compute.Open(compute.GoBackend)
 	if err != nil {
@@ -21,7 +22,8 @@ func TestObserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := asItIs(bayes.Model{Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi0", "phi1")})
+	model := asItIs(bayes.Model{Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1},
+		Stochastic: bayes.Names("phi0", "phi1")})
 	trainer := NewTrainer(model)
 	defer trainer.Close()
 	settings := Settings{Particles: 10, BatchSize: 5, Epochs: 2, Engine: engine}
@@ -48,8 +50,10 @@ func TestObserve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(steps, want) || psi(result.Posterior) != psi(plain.Posterior) || want[len(want)-1] == 8 && last != psi(plain.Posterior) {
-			t.Errorf("every %d: observed at %v, want %v; psi %v at last, the run's %v, without an observer %v", every, steps, want, last, psi(result.Posterior), psi(plain.Posterior))
+		if !slices.Equal(steps, want) || psi(result.Posterior) != psi(plain.Posterior) || want[len(want)-1] == 8 &&
+			last != psi(plain.Posterior) {
+			t.Errorf("every %d: observed at %v, want %v; psi %v at last, the run's %v, without an observer %v", every, steps,
+				want, last, psi(result.Posterior), psi(plain.Posterior))
 		}
 	}
 	fault := errors.New("disk full")
@@ -58,7 +62,8 @@ func TestObserve(t *testing.T) {
 		t.Errorf("error %v, want the observer's", err)
 	}
 	settings.ObserveEvery = -1
-	if _, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings); err == nil || !strings.Contains(err.Error(), "ObserveEvery") {
+	if _, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data},
+		settings); err == nil || !strings.Contains(err.Error(), "ObserveEvery") {
 		t.Errorf("error %v, want one that names ObserveEvery", err)
 	}
 }

@@ -21,7 +21,8 @@ import (
 // OpenHorizon is Algorithm 3 of Zhao et al. 2024: particles persist from batch to batch, moved by a kernel that accepts
 // everything.
 type OpenHorizon struct {
-	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes the prior's.
+	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes the
+	// prior's.
 	Kernel mcmc.Kernel
 	// Poisson makes the product of the weights an unbiased estimate of p(y_1:N | phi; psi); nil: off.
 	Poisson *Poisson
@@ -34,17 +35,17 @@ var (
 	_ Evidence   = OpenHorizon{}
 )
 
-// Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al. 2006): the
-// run makes P steps, P drawn from a Poisson distribution, on batches drawn independently, and weighs by
+// Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al.
+// 2006): the run makes P steps, P drawn from a Poisson distribution, on batches drawn independently, and weighs by
 //
 //	w_j <- w_j ((N/M) log p(y_S | phi_j; psi) + log c)
 //
-// instead of the likelihood; then exp(Rate)/c times the product of the weights over Rate^P is unbiased for the likelihood of
-// all data, as long as no weight is negative. That needs a constant log c of at least -(N/M) log p(y_S | phi; psi) for every
-// batch and every phi that occurs, which nobody can know beforehand: a run that meets a smaller one stops with
-// ErrNegativeWeight, which says what was needed there, and StepRecord.LogConstant traces it. At a fixed phi, with a the mean
-// of (N/M) log p + log c over batches and v its variance, the estimate's relative variance is exp(((a - Rate)^2 + v)/Rate) - 1:
-// a Rate near a, that is near log c + log p(y_1:N | phi; psi), serves best.
+// instead of the likelihood; then exp(Rate)/c times the product of the weights over Rate^P is unbiased for the
+// likelihood of all data, as long as no weight is negative. That needs a constant log c of at least -(N/M) log p(y_S
+// | phi; psi) for every batch and every phi that occurs, which nobody can know beforehand: a run that meets a smaller
+// one stops with ErrNegativeWeight, which says what was needed there, and StepRecord.LogConstant traces it. At a
+// fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative variance
+// is exp(((a - Rate)^2 + v)/Rate) - 1: a Rate near a, that is near log c + log p(y_1:N | phi; psi), serves best.
 type Poisson struct {
 	Rate        float64 `json:"rate"`         // of the number of steps, the mean; above 0
 	LogConstant float64 `json:"log_constant"` // log c
@@ -74,12 +75,12 @@ func (a OpenHorizon) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 		return nil, err
 	}
 	if a.Kernel.UsesTarget() {
-		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which asks its target: Algorithm 3 has none for it, and no accept/reject "+
-			"step: take one that moves freely, such as mcmc.RandomWalk", a.Kernel)
+		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which asks its target: Algorithm 3 has none for it, and no "+
+			"accept/reject step: take one that moves freely, such as mcmc.RandomWalk", a.Kernel)
 	}
 	if _, carries := a.Kernel.(mcmc.Stateful); carries || a.Kernel.Carries() != mcmc.CarriesNothing {
-		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which carries a state of its own from move to move: Algorithm 3 resamples "+
-			"particles without it: take one that carries nothing, such as mcmc.RandomWalk", a.Kernel)
+		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which carries a state of its own from move to move: "+
+			"Algorithm 3 resamples particles without it: take one that carries nothing, such as mcmc.RandomWalk", a.Kernel)
 	}
 	if err := mcmc.Check(a.Kernel, model.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
@@ -102,8 +103,8 @@ func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error)
 		return kernel, nil
 	}
 	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
-		return nil, fmt.Errorf("ohsmc: an Ornstein-Uhlenbeck kernel has a normal stationary distribution, but the prior is %T: "+
-			"set its StdDev, or use a random walk", bound.Model.Prior)
+		return nil, fmt.Errorf("ohsmc: an Ornstein-Uhlenbeck kernel has a normal stationary distribution, but the prior is "+
+			"%T: set its StdDev, or use a random walk", bound.Model.Prior)
 	}
 	ou.StdDev = bound.Scales()
 	return ou, nil

@@ -11,9 +11,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Proposal moves particles for Guided: it draws phi' from q(. | phi) and knows a backward kernel L(phi | phi'). Any L that is a density in phi makes the
-// weights right (Del Moral, Doucet and Jasra 2006, section 3.3); the closer it is to the time-reversal of q, the smaller their variance.
-// It needs no accept/reject step. Propose builds graph, and panics as GoMLX does.
+// Proposal moves particles for Guided: it draws phi' from q(. | phi) and knows a backward kernel L(phi | phi'). Any L
+// that is a density in phi makes the weights right (Del Moral, Doucet and Jasra 2006, section 3.3); the closer it is
+// to the time-reversal of q, the smaller their variance. It needs no accept/reject step. Propose builds graph, and
+// panics as GoMLX does.
 type Proposal interface {
 	// NeedsGradient says whether Propose needs the target's log-density and gradient at the particles.
 	NeedsGradient() bool
@@ -26,13 +27,13 @@ type Proposal interface {
 // Proposed are the particles after a Proposal.
 type Proposed struct {
 	Phi *graph.Node // [J, D]
-	// LogRatio is log L(phi | phi') - log q(phi' | phi) of the c particles that are evaluated, [c], given the gradient of the log-target at their Phi, [c, D];
-	// nil: 0.
+	// LogRatio is log L(phi | phi') - log q(phi' | phi) of the c particles that are evaluated, [c], given the
+	// gradient of the log-target at their Phi, [c, D]; nil: 0.
 	LogRatio func(of target.Evaluated, gradient *graph.Node) *graph.Node
 	// NeedsGradient says whether LogRatio needs that gradient.
 	NeedsGradient bool
-	// Lost is true for each particle on whose way to Phi the gradient was not finite, bool [J]: it has no weight; nil: none. Guided itself looks at the
-	// gradients where the way begins and where it ends.
+	// Lost is true for each particle on whose way to Phi the gradient was not finite, bool [J]: it has no weight;
+	// nil: none. Guided itself looks at the gradients where the way begins and where it ends.
 	Lost *graph.Node
 }
 
@@ -42,9 +43,10 @@ var (
 	_ Proposal = HMC{}
 )
 
-// RandomWalk proposes phi + h z, z standard normal. Backwards it is the same, and the ratio is 1. Its weights are right but may have no variance:
-// between two resamplings they grow to pi(phi_t)/pi(phi_0), which for a Gaussian target has a finite variance only while the steps add up to less
-// than half the target's, T h^2 < sigma^2/2. Take small steps, or resample often.
+// RandomWalk proposes phi + h z, z standard normal. Backwards it is the same, and the ratio is 1. Its weights are
+// right but may have no variance: between two resamplings they grow to pi(phi_t)/pi(phi_0), which for a Gaussian
+// target has a finite variance only while the steps add up to less than half the target's, T h^2 < sigma^2/2. Take
+// small steps, or resample often.
 type RandomWalk struct{}
 
 // NeedsGradient implements Proposal.
@@ -60,13 +62,15 @@ func (RandomWalk) Propose(
 	return Proposed{Phi: Add(from.Phi, Mul(mcmc.Tuning{Scale: scale}.Scaled(momentum(rng, from)), stepSize))}
 }
 
-// Langevin proposes phi + (h^2/2) grad log pi(phi) + h P with P ~ N(0, I): one step of the unadjusted Langevin dynamics, toward the target of the
-// current batch (Millard et al. 2025, section 2.1.1).
+// Langevin proposes phi + (h^2/2) grad log pi(phi) + h P with P ~ N(0, I): one step of the unadjusted Langevin
+// dynamics, toward the target of the current batch (Millard et al. 2025, section 2.1.1).
 //
-// The paper takes P* = P + (h/2) grad log pi(phi) for the momentum at the end, and N(-P*; 0, I) for the backward kernel. Since P* = (phi' - phi)/h that is
-// the random walk's density from phi' back to phi: a right backward kernel, which ignores the gradient. The exact form, the default, takes the momentum
-// at the end of the whole leapfrog step, P* + (h/2) grad log pi(phi'), which is the same Langevin step begun at phi': the weights then
-// err by the integrator's energy error only, O(h^3) for a step, where the paper's form loses what the drift gained. It costs a second gradient.
+// The paper takes P* = P + (h/2) grad log pi(phi) for the momentum at the end, and N(-P*; 0, I) for the backward
+// kernel. Since P* = (phi' - phi)/h that is the random walk's density from phi' back to phi: a right backward kernel,
+// which ignores the gradient. The exact form, the default, takes the momentum at the end of the whole leapfrog step,
+// P* + (h/2) grad log pi(phi'), which is the same Langevin step begun at phi': the weights then err by the
+// integrator's energy error only, O(h^3) for a step, where the paper's form loses what the drift gained. It costs a
+// second gradient.
 type Langevin struct {
 	PaperForm bool `json:"paper_form,omitempty"` // the paper's backward kernel
 }
@@ -91,9 +95,10 @@ func (l Langevin) Propose(
 	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true}
 }
 
-// HMC proposes the end of a Hamiltonian trajectory of several leapfrog steps, begun with a momentum P ~ N(0, I). The map preserves volume and is its own
-// inverse but for the momentum's sign, so the backward kernel draws the momentum at the end, and the ratio is N(P_end; 0, I) / N(P; 0, I). With one step
-// it is the exact Langevin. It costs Steps + 1 gradients.
+// HMC proposes the end of a Hamiltonian trajectory of several leapfrog steps, begun with a momentum P ~ N(0, I). The
+// map preserves volume and is its own inverse but for the momentum's sign, so the backward kernel draws the momentum
+// at the end, and the ratio is N(P_end; 0, I) / N(P; 0, I). With one step it is the exact Langevin. It costs Steps +
+// 1 gradients.
 type HMC struct {
 	Steps int `json:"steps"` // leapfrog steps, from 1 to 50; default 5
 }
@@ -142,7 +147,8 @@ func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
 	return Add(from.Phi, Mul(scaled(half), stepSize)), half
 }
 
-// energyRatio is log N(p_end; 0, I) - log N(p; 0, I), where p_end is half after the last half step by the gradient at the end.
+// energyRatio is log N(p_end; 0, I) - log N(p; 0, I), where p_end is half after the last half step by the gradient at
+// the end.
 func energyRatio(p, half, stepSize, scale *Node) func(of target.Evaluated, gradient *Node) *Node {
 	return func(of target.Evaluated, gradient *Node) *Node {
 		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.Scaled(gradient), MulScalar(stepSize, 0.5)))

@@ -8,8 +8,8 @@ import (
 
 // Result of Fit and of Sample.
 type Result struct {
-	// Result's Posterior is, of Fit, that of the best validation, or of the last step without a validation part; of Sample
-	// the chains' draws. Where the algorithm knows the evidence, the posterior does.
+	// Result's Posterior is, of Fit, that of the best validation, or of the last step without a validation part; of
+	// Sample the chains' draws. Where the algorithm knows the evidence, the posterior does.
 	bayes.Result
 
 	Steps     int          // made
@@ -30,24 +30,25 @@ type Validation struct {
 
 // StepRecord is what a step leaves on the host. Numbers that an algorithm does not have are NaN.
 type StepRecord struct {
-	// LogEvidence is log sum_j w_j p(y_S | phi_j; psi) for OpenHorizon: the increment of the log evidence. For Guided it is
-	// the log of the ratio of this step's normalising constant to the last one's, for SMC log p(y_S; psi), the whole
-	// sub-dataset's.
+	// LogEvidence is log sum_j w_j p(y_S | phi_j; psi) for OpenHorizon: the increment of the log evidence. For Guided
+	// it is the log of the ratio of this step's normalising constant to the last one's, for SMC log p(y_S; psi), the
+	// whole sub-dataset's.
 	LogEvidence       float64
 	LogEvidenceStdErr float64 // of LogEvidence, by smc.Genealogy: of runs with smc.Multinomial; SMC only
 	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
 	ESS               float64 // effective sample size, after weighing
 	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
 	Resamplings       int     // in this step: 0 or 1; SMC: up to the batch size
-	// NonFinite is how many particles have a log-likelihood, or a gradient that a proposal needs, that is NaN or infinite:
-	// they got weight 0.
+	// NonFinite is how many particles have a log-likelihood, or a gradient that a proposal needs, that is NaN or
+	// infinite: they got weight 0.
 	NonFinite        int
 	GradientRejected bool // the gradient with respect to psi was not finite, and psi stayed
-	// Acceptance is the mean acceptance probability of the moves (SMC), or that they would have had (Guided with Adapt).
+	// Acceptance is the mean acceptance probability of the moves (SMC), or that they would have had (Guided with
+	// Adapt).
 	Acceptance float64
 	StepSize   float64 // of the proposals; Guided only
-	// LogConstant is the smallest constant that would have kept the Poisson estimator's weights positive; OpenHorizon with
-	// Poisson only.
+	// LogConstant is the smallest constant that would have kept the Poisson estimator's weights positive; OpenHorizon
+	// with Poisson only.
 	LogConstant float64
 	Seconds     float64 // of the step, without validation
 }

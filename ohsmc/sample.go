@@ -15,11 +15,11 @@ import (
 	"gobnn/bayes/target"
 )
 
-// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at the
-// trained one: SGSMC-HMC of Zhao et al. 2024 where the kernel is mcmc.HMC and psi is SMC's. It repairs what training leaves
-// open: OpenHorizon's and Guided's particles remember the last batches, SMC's know a sub-dataset only. Chains begin at the
-// trained particles, drawn by their weights. The posterior's particles are all chains' draws, chain after chain, with equal
-// weights; look at Result.Chains, and at package diag, before they are believed.
+// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at
+// the trained one: SGSMC-HMC of Zhao et al. 2024 where the kernel is mcmc.HMC and psi is SMC's. It repairs what
+// training leaves open: OpenHorizon's and Guided's particles remember the last batches, SMC's know a sub-dataset
+// only. Chains begin at the trained particles, drawn by their weights. The posterior's particles are all chains'
+// draws, chain after chain, with equal weights; look at Result.Chains, and at package diag, before they are believed.
 //
 // Status and error are as of mcmc.Sample; but where not all chains had a draw there is no posterior, and no result.
 func Sample(
@@ -115,8 +115,8 @@ func ofChains(
 		diverged, transitions = diverged+c.Divergences, transitions+c.Transitions
 	}
 	if diverged > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; "+
-			"take a smaller step size", diverged, transitions))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are "+
+			"biased; take a smaller step size", diverged, transitions))
 	}
 	return result, nil
 }

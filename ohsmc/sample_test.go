@@ -18,14 +18,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// With psi, the bias, fixed at what SMC found, the weights' posterior is Gaussian: chains of HMC and NUTS have its means and variances, within 4.5
-// Monte Carlo standard errors as their effective sample sizes give them (each a false alarm of 7e-6; seeds are fixed).
+// With psi, the bias, fixed at what SMC found, the weights' posterior is Gaussian: chains of HMC and NUTS have its
+// means and variances, within 4.5 Monte Carlo standard errors as their effective sample sizes give them (each a false
+// alarm of 7e-6; seeds are fixed).
 func TestSampleAtFixedPsi(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long chains")
 	}
 	const sd = .8
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.Weights(1), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.Weights(1),
+		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
 	data := linear(40)
 	for i := range data.Y {
 		data.Y[i] += 3
@@ -58,7 +60,8 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			if _, nuts := kernel.(mcmc.NUTS); nuts && engine.IsXLA() {
 				continue // it would only compile: package mcmc tests both there
 			}
-			result, err := Sample(t.Context(), trained.Posterior, kernel, data, mcmc.Settings{Chains: 8, Draws: 500, WarmUp: 300, DType: dtype, Engine: engine})
+			result, err := Sample(t.Context(), trained.Posterior, kernel, data,
+				mcmc.Settings{Chains: 8, Draws: 500, WarmUp: 300, DType: dtype, Engine: engine})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +93,8 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			}
 			posterior := result.Posterior
 			from := posterior.Provenance()
-			if !strings.Contains(from.Algorithm, "fixed psi") || from.Before == nil || posterior.Particles() != 4000 || posterior.Chains() != 8 {
+			if !strings.Contains(from.Algorithm, "fixed psi") || from.Before == nil || posterior.Particles() != 4000 ||
+				posterior.Chains() != 8 {
 				t.Errorf("provenance %+v of %d particles of %d chains", from, posterior.Particles(), posterior.Chains())
 			}
 		}
@@ -98,7 +102,8 @@ func TestSampleAtFixedPsi(t *testing.T) {
 }
 
 func TestSampleErrors(t *testing.T) {
-	trained, err := Fit(t.Context(), bayesianLine(1), nil, dataset.Parts{Train: linear(20)}, Settings{Particles: 10, BatchSize: 10, Epochs: 1, Engine: computetest.Go(t)})
+	trained, err := Fit(t.Context(), bayesianLine(1), nil, dataset.Parts{Train: linear(20)},
+		Settings{Particles: 10, BatchSize: 10, Epochs: 1, Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +120,8 @@ func TestSampleErrors(t *testing.T) {
 		{linear(20), nil, "no kernel"},
 		{linear(20), mcmc.HMC{StepSize: -1}, "-1"},
 	} {
-		if _, err := Sample(t.Context(), trained.Posterior, c.kernel, c.data, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Sample(t.Context(), trained.Posterior, c.kernel, c.data,
+			mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, %T: %v", c.data, c.kernel, err)
 		}
 	}
@@ -133,7 +139,8 @@ func TestTrainerSamples(t *testing.T) {
 	defer trainer.Close()
 	kernel := mcmc.HMC{StepSize: .05, Steps: 3}
 	for seed := range uint64(3) {
-		trained, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, Settings{Particles: 20, BatchSize: 10, Epochs: 2, Seed: seed, Engine: engine})
+		trained, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data},
+			Settings{Particles: 20, BatchSize: 10, Epochs: 2, Seed: seed, Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +154,8 @@ func TestTrainerSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got.Chains.Draws.At(1, 4), want.Chains.Draws.At(1, 4)) {
-			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Chains.Draws.At(1, 4), want.Chains.Draws.At(1, 4))
+			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Chains.Draws.At(1, 4),
+				want.Chains.Draws.At(1, 4))
 		}
 	}
 	if trainer.samplers.Kinds() != 1 {

@@ -52,8 +52,8 @@ func (a SMC) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 		return nil, fmt.Errorf("ohsmc: SMC.Moves is %d: it must be at least 1 (0 takes the default, 10)", a.Moves)
 	}
 	if !mcmc.LeavesInvariant(a.Kernel) {
-		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant, or does not say so (mcmc.Exact): take one that "+
-			"accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
+		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant, or does not say so "+
+			"(mcmc.Exact): take one that accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
 	}
 	if err := mcmc.Check(a.Kernel, model.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
@@ -219,7 +219,8 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
 	batch := []string{batchX, batchY, batchFeatures}
-	s.take, err = compute.NewProgram(c.Engine, "smc batch", append([]string{"train_x", "train_y"}, shared...), batch, s.takeStep)
+	s.take, err = compute.NewProgram(c.Engine, "smc batch", append([]string{"train_x", "train_y"}, shared...), batch,
+		s.takeStep)
 	if err != nil {
 		return nil, err
 	}

@@ -17,12 +17,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// SMC over all rows gives the exact posterior and an unbiased evidence, whatever the kernel, and with multinomial resampling the standard error that it
-// states: one call of the harness for each kernel, with a false alarm once in a thousand calls; the seeds are fixed. The standard deviation of
-// the log evidence, .32 to .54 as measured, is held to at most .6, so that wasted particles show.
+// SMC over all rows gives the exact posterior and an unbiased evidence, whatever the kernel, and with multinomial
+// resampling the standard error that it states: one call of the harness for each kernel, with a false alarm once in a
+// thousand calls; the seeds are fixed. The standard deviation of the log evidence, .32 to .54 as measured, is held to
+// at most .6, so that wasted particles show.
 func TestSMCIsExact(t *testing.T) {
 	problem := check.Line()
-	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, Target: "y", Y: problem.Y, X: mat.NewDense(len(problem.Y), len(problem.X[0])-1, nil)}
+	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, Target: "y", Y: problem.Y,
+		X: mat.NewDense(len(problem.Y), len(problem.X[0])-1, nil)}
 	for k := range data.Dims() {
 		data.Features = append(data.Features, fmt.Sprint("x", k))
 	}
@@ -35,7 +37,8 @@ func TestSMCIsExact(t *testing.T) {
 		resampler smc.Resampler
 	}{
 		{"random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3}, smc.Multinomial},
-		{"preconditioned random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Moves: 2, Precondition: true}, smc.Systematic},
+		{"preconditioned random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Moves: 2, Precondition: true},
+			smc.Systematic},
 		{"Crank-Nicolson", SMC{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .5}, Moves: 2}, smc.Stratified},
 		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Residual},
 		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
@@ -54,7 +57,8 @@ func TestSMCIsExact(t *testing.T) {
 				var evidences []float64
 				check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 					result, err := trainer.Fit(t.Context(), c.algorithm, dataset.Parts{Train: data}, Settings{
-						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Resampler: c.resampler, Engine: engine, DType: dtype,
+						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Resampler: c.resampler, Engine: engine,
+						DType: dtype,
 					})
 					if err != nil {
 						return check.SequentialRun{}, err
@@ -80,15 +84,17 @@ func TestSMCIsExact(t *testing.T) {
 	}
 }
 
-// The standard error that a single run states covers the analytic log evidence: of 100 runs with multinomial resampling about 68 within one and 95
-// within two. The shares are binomial; 52 and 85 of 100 are below their 0.1 % quantiles, 83 is above that of one standard error.
+// The standard error that a single run states covers the analytic log evidence: of 100 runs with multinomial
+// resampling about 68 within one and 95 within two. The shares are binomial; 52 and 85 of 100 are below their 0.1 %
+// quantiles, 83 is above that of one standard error.
 func TestEvidenceCoverage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("100 runs take 10 s and more")
 	}
 	data := linear(30)
 	exact := posteriorOf(t, data, 1)
-	result, err := Fit(t.Context(), bayesianLine(1), SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3, Precondition: true}, dataset.Parts{Train: data}, Settings{
+	result, err := Fit(t.Context(), bayesianLine(1), SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 3,
+		Precondition: true}, dataset.Parts{Train: data}, Settings{
 		Particles: 500, BatchSize: 30, Epochs: 100, Seed: 1, Engine: computetest.Go(t), Resampler: smc.Multinomial,
 	})
 	if err != nil {
@@ -113,8 +119,9 @@ func TestEvidenceCoverage(t *testing.T) {
 	}
 }
 
-// The Poisson estimator is unbiased for the evidence where particles do not move (a move would change the model), and says so when its constant is too
-// small. Over 60 runs |t| < 4.5 raises a false alarm in 3 of 100 000 tests; with the standard deviation, .049 as measured, held to .075 a mean of 1.05 shows.
+// The Poisson estimator is unbiased for the evidence where particles do not move (a move would change the model), and
+// says so when its constant is too small. Over 60 runs |t| < 4.5 raises a false alarm in 3 of 100 000 tests; with the
+// standard deviation, .049 as measured, held to .075 a mean of 1.05 shows.
 func TestPoissonIsUnbiased(t *testing.T) {
 	data := linear(6)
 	exact := posteriorOf(t, data, 3)
@@ -135,11 +142,13 @@ func TestPoissonIsUnbiased(t *testing.T) {
 	}
 	mean, deviation := stat.MeanStdDev(ratios, nil)
 	if student := (mean - 1) / (deviation / math.Sqrt(60)); math.Abs(student) > 4.5 || deviation > .075 {
-		t.Errorf("the estimate over the evidence has mean %.3f and standard deviation %.3f: t = %.1f", mean, deviation, student)
+		t.Errorf("the estimate over the evidence has mean %.3f and standard deviation %.3f: t = %.1f", mean, deviation,
+			student)
 	}
 	t.Logf("the estimate over the evidence: mean %.3f, standard deviation %.3f", mean, deviation)
 
-	_, err := trainer.Fit(t.Context(), OpenHorizon{Poisson: &Poisson{Rate: 50, LogConstant: 3}}, dataset.Parts{Train: data}, settings)
+	_, err := trainer.Fit(t.Context(), OpenHorizon{Poisson: &Poisson{Rate: 50, LogConstant: 3}},
+		dataset.Parts{Train: data}, settings)
 	if err == nil || !strings.Contains(err.Error(), "LogConstant is 3, but this batch needs more than") {
 		t.Error(err)
 	}

@@ -18,13 +18,15 @@ import (
 
 // Graphs are an algorithm whose step is one graph, for NewStepper. The functions build graph, and panic as GoMLX does.
 type Graphs struct {
-	// Step is one iteration: from a state and a batch to the next state. The batch's rows beyond its Count are padding, of
-	// which the methods of Core.Target know.
+	// Step is one iteration: from a state and a batch to the next state. The batch's rows beyond its Count are
+	// padding, of which the methods of Core.Target know.
 	Step func(s State, batch target.Batch, now Now) (State, StepInfo)
-	// Start, if set, gives the state before the first step, of particles from the prior with equal weights, and the first
-	// batch; logSum, a scalar, is -Inf or NaN where no particle has a weight. It is needed where State.Own holds anything.
+	// Start, if set, gives the state before the first step, of particles from the prior with equal weights, and the
+	// first batch; logSum, a scalar, is -Inf or NaN where no particle has a weight. It is needed where State.Own
+	// holds anything.
 	Start func(s State, batch target.Batch, rng random.Stream) (next State, logSum *graph.Node)
-	// PerParticle names what of State.Own has a row for each particle, [J, ...], which devices share; Common names the rest.
+	// PerParticle names what of State.Own has a row for each particle, [J, ...], which devices share; Common names
+	// the rest.
 	PerParticle, Common []string
 	// Inputs, if set, are further numbers for each step, counted from 0, always as many.
 	Inputs func(step int) []float64
@@ -38,19 +40,22 @@ func NewStepper(c *Core, g Graphs) (Stepper, error) {
 	}
 	for _, name := range s.own {
 		if slices.Contains([]string{phiName, weightsName, psiName, meanName, squareName, "train_x", "train_y"}, name) {
-			return nil, fmt.Errorf("ohsmc: Graphs names %q among the state's own entries, but every run has one of that name", name)
+			return nil, fmt.Errorf("ohsmc: Graphs names %q among the state's own entries, but every run has one of that name",
+				name)
 		}
 	}
 	data := []string{"train_x", "train_y"}
 	var err error
 	if g.Start != nil {
 		updates := append(c.kept(), s.own...)
-		if s.start, err = compute.NewProgram(c.Engine, "ohsmc start", append(c.kept(), data...), updates, s.startStep); err != nil {
+		if s.start, err = compute.NewProgram(c.Engine, "ohsmc start", append(c.kept(), data...), updates,
+			s.startStep); err != nil {
 			return nil, err
 		}
 	}
 	carried := append(c.carried(), s.own...)
-	s.step, err = compute.NewProgram(c.Engine, "ohsmc step", append(slices.Clone(carried), data...), carried, s.compiledStep)
+	s.step, err = compute.NewProgram(c.Engine, "ohsmc step", append(slices.Clone(carried), data...), carried,
+		s.compiledStep)
 	return s, err
 }
 
@@ -72,8 +77,8 @@ func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.N
 	return checked(entries, nodes), Reshape(logSum, 1)
 }
 
-// compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many rows
-// are real, and Graphs.Inputs; the seed.
+// compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many
+// rows are real, and Graphs.Inputs; the seed.
 func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	scalars, dtype := inputs[1], nodes[phiName].DType()
 	as := func(i int) *Node { return ConvertDType(element(scalars, i), dtype) }

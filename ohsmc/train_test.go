@@ -30,7 +30,8 @@ import (
 )
 
 // small is a partial network that trains in a moment.
-var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(2)}
+var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{},
+	Stochastic: bayes.Layers(2)}
 
 func parts(t testing.TB) dataset.Parts {
 	t.Helper()
@@ -115,12 +116,15 @@ func TestChunks(t *testing.T) {
 func TestResult(t *testing.T) {
 	p := parts(t)
 	last := run.Progress{}
-	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20, Engine: computetest.Go(t), Progress: func(p run.Progress) { last = p }})
+	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20,
+		Engine: computetest.Go(t), Progress: func(p run.Progress) { last = p }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Status != run.Completed || result.Steps != 80 || result.PerEpoch != 4 || len(result.Trace) != 80 || len(result.Validated) != 80 {
-		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80", result.Status, result.Steps, result.PerEpoch, len(result.Trace), len(result.Validated))
+	if result.Status != run.Completed || result.Steps != 80 || result.PerEpoch != 4 || len(result.Trace) != 80 ||
+		len(result.Validated) != 80 {
+		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80",
+			result.Status, result.Steps, result.PerEpoch, len(result.Trace), len(result.Validated))
 	}
 	if last.Step != 80 || last.Steps != 80 || last.Score(BestScore) != result.Best.NLPD {
 		t.Errorf("last progress %+v", last)
@@ -146,12 +150,14 @@ func TestResult(t *testing.T) {
 		t.Errorf("the posterior has validation NLPD %.6f, the best was %.6f", nlpd.Value, best.NLPD)
 	}
 	for i, r := range result.Trace {
-		if r.Resamplings != 1 || r.ESS < 1 || r.ESS > 100.1 || r.UniqueAncestors < 1 || r.UniqueAncestors > 100 || r.NonFinite != 0 || r.GradientRejected ||
+		if r.Resamplings != 1 || r.ESS < 1 || r.ESS > 100.1 || r.UniqueAncestors < 1 || r.UniqueAncestors > 100 ||
+			r.NonFinite != 0 || r.GradientRejected ||
 			math.Abs(r.Loss+r.LogEvidence/float64([]int{10, 10, 10, 6}[i%4])) > 1e-9 || r.Seconds <= 0 {
 			t.Fatalf("step %d: %+v", i+1, r)
 		}
 	}
-	if provenance := result.Posterior.Provenance(); provenance.DataHash != p.Train.Hash() || provenance.Rows != 36 || provenance.Versions["backend"] == "" || len(provenance.Settings) == 0 {
+	if provenance := result.Posterior.Provenance(); provenance.DataHash != p.Train.Hash() || provenance.Rows != 36 ||
+		provenance.Versions["backend"] == "" || len(provenance.Settings) == 0 {
 		t.Errorf("provenance %+v", provenance)
 	}
 }
@@ -177,9 +183,11 @@ func TestThreshold(t *testing.T) {
 }
 
 func TestEarlyStop(t *testing.T) {
-	result := train(t, Settings{Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5, Optimiser: optim.Adam{Schedule: optim.Constant(.1)}})
+	result := train(t, Settings{Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5,
+		Optimiser: optim.Adam{Schedule: optim.Constant(.1)}})
 	if result.Status != run.StoppedEarly || result.Steps != result.Best.Step+5 {
-		t.Errorf("status %s after step %d, best at %d; want stopped early, five after the best", result.Status, result.Steps, result.Best.Step)
+		t.Errorf("status %s after step %d, best at %d; want stopped early, five after the best", result.Status,
+			result.Steps, result.Best.Step)
 	}
 }
 
@@ -187,14 +195,15 @@ func TestEarlyStop(t *testing.T) {
 func TestNoValidation(t *testing.T) {
 	p := parts(t)
 	p.Validation = nil
-	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)})
+	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2,
+		Engine: computetest.Go(t)})
 	if err != nil || result.Best.Step != 0 || len(result.Validated) != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
 }
 
-// A run that is cancelled, and goes on from its checkpoint in another Train, ends with the bits of one that was not, in every
-// tensor and record.
+// A run that is cancelled, and goes on from its checkpoint in another Fit, ends with the bits of one that was not,
+// in every tensor and record.
 func TestResume(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 10, Seed: 4, Engine: engine, DType: dtype, Threshold: .7}
@@ -222,11 +231,13 @@ func TestResume(t *testing.T) {
 		for i := range whole.Trace {
 			whole.Trace[i].Seconds, second.Trace[i].Seconds = 0, 0
 		}
-		if fmt.Sprint(whole.Trace) != fmt.Sprint(second.Trace) || !slices.Equal(whole.Validated, second.Validated) || whole.Best != second.Best {
+		if fmt.Sprint(whole.Trace) != fmt.Sprint(second.Trace) || !slices.Equal(whole.Validated,
+			second.Validated) || whole.Best != second.Best {
 			t.Error("the resumed run has other records")
 		}
 		third := train(t, settings) // it is complete: nothing is done again
-		if third.Steps != whole.Steps || third.Status != run.Completed || !slices.Equal(numbers(t, third.Posterior), numbers(t, whole.Posterior)) {
+		if third.Steps != whole.Steps || third.Status != run.Completed || !slices.Equal(numbers(t, third.Posterior),
+			numbers(t, whole.Posterior)) {
 			t.Errorf("a complete checkpoint: status %s, %d steps", third.Status, third.Steps)
 		}
 	})
@@ -321,19 +332,22 @@ func TestInterrupt(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	sent := false
-	result, err := Fit(ctx, small, nil, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000, Engine: computetest.Go(t), Progress: func(run.Progress) {
-		if !sent {
-			sent = true
-			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
-				t.Error(err)
+	result, err := Fit(ctx, small, nil, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000,
+		Engine: computetest.Go(t), Progress: func(run.Progress) {
+			if !sent {
+				sent = true
+				if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+					t.Error(err)
+				}
 			}
-		}
-	}})
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Status != run.Cancelled || result.Posterior.Particles() != 10 || len(result.Trace) != result.Steps || result.Posterior.Provenance().Status != "cancelled" {
-		t.Errorf("status %s, %d particles, %d of %d records", result.Status, result.Posterior.Particles(), len(result.Trace), result.Steps)
+	if result.Status != run.Cancelled || result.Posterior.Particles() != 10 || len(result.Trace) != result.Steps ||
+		result.Posterior.Provenance().Status != "cancelled" {
+		t.Errorf("status %s, %d particles, %d of %d records", result.Status, result.Posterior.Particles(),
+			len(result.Trace), result.Steps)
 	}
 }
 
@@ -383,25 +397,37 @@ func TestBadInput(t *testing.T) {
 		{"Inf target", small, infTarget, Settings{}, []string{"row 2", `"y"`, "-Inf"}, nil, nil},
 		{"shapes", small, shapes, Settings{}, []string{"36", "30"}, nil, nil},
 		{"features of the validation part", small, features, Settings{}, []string{"[36, 2]", "[12, 3]"}, nil, nil},
-		{"classes under a Gaussian", small, classes, Settings{}, []string{"Gaussian", "regression", "binary classification"}, nil, nil},
+		{"classes under a Gaussian", small, classes, Settings{}, []string{"Gaussian", "regression",
+			"binary classification"}, nil, nil},
 		{"a class absent", small, absent, Settings{}, []string{`"maybe"`, "36 rows"}, dataset.ErrMissingClass, nil},
 		{"one class only", small, oneClass, Settings{}, []string{"36 rows", "one class"}, dataset.ErrMissingClass, nil},
 		{"one particle", small, parts(t), Settings{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil, nil},
 		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil, nil},
-		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{}, []string{"layer 7"}, bayes.ErrUnknownLayer, nil},
-		{"empty partition", model(func(m *bayes.Model) { m.Stochastic = bayes.Partition{} }), parts(t), Settings{}, []string{"Model.Stochastic"}, bayes.ErrEmptyPartition, nil},
-		{"learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(-.1)}}, []string{"learning rate is -0.1"}, nil, nil},
-		{"NaN learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}}, []string{"learning rate is NaN"}, nil, nil},
-		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t), Settings{}, []string{"StdDev is -1"}, nil, nil},
-		{"prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{2: 0}} }), parts(t), Settings{}, []string{"layer 2", "0"}, nil, nil},
-		{"kernel", small, parts(t), Settings{}, []string{"RandomWalk.Variance is -1"}, nil, OpenHorizon{Kernel: mcmc.RandomWalk{Variance: -1}}},
-		{"Metropolis", small, parts(t), Settings{}, []string{"RandomWalkMetropolis", "accept"}, nil, OpenHorizon{Kernel: mcmc.RandomWalkMetropolis{}}},
-		{"OU under Laplace", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{} }), parts(t), Settings{}, []string{"Laplace"}, nil, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}}},
+		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{},
+			[]string{"layer 7"}, bayes.ErrUnknownLayer, nil},
+		{"empty partition", model(func(m *bayes.Model) { m.Stochastic = bayes.Partition{} }), parts(t), Settings{},
+			[]string{"Model.Stochastic"}, bayes.ErrEmptyPartition, nil},
+		{"learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(-.1)}},
+			[]string{"learning rate is -0.1"}, nil, nil},
+		{"NaN learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}},
+			[]string{"learning rate is NaN"}, nil, nil},
+		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t), Settings{},
+			[]string{"StdDev is -1"}, nil, nil},
+		{"prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{2: 0}} }), parts(t),
+			Settings{}, []string{"layer 2", "0"}, nil, nil},
+		{"kernel", small, parts(t), Settings{}, []string{"RandomWalk.Variance is -1"}, nil,
+			OpenHorizon{Kernel: mcmc.RandomWalk{Variance: -1}}},
+		{"Metropolis", small, parts(t), Settings{}, []string{"RandomWalkMetropolis", "accept"}, nil,
+			OpenHorizon{Kernel: mcmc.RandomWalkMetropolis{}}},
+		{"OU under Laplace", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{} }), parts(t), Settings{},
+			[]string{"Laplace"}, nil, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}}},
 		{"resampler", small, parts(t), Settings{Resampler: "roulette"}, []string{"roulette", "stratified"}, nil, nil},
 		{"threshold", small, parts(t), Settings{Threshold: 1.5}, []string{"Threshold is 1.5"}, nil, nil},
 		{"epochs", small, parts(t), Settings{Epochs: -1}, []string{"Epochs is -1"}, nil, nil},
-		{"unwritable folder", small, parts(t), Settings{Particles: 4, Checkpoint: "train_test.go/run.safetensors"}, []string{"train_test.go/run.safetensors"}, nil, nil},
-		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t), Settings{Particles: 4}, []string{"step 1", "4 of 4"}, smc.ErrZeroWeights, nil},
+		{"unwritable folder", small, parts(t), Settings{Particles: 4, Checkpoint: "train_test.go/run.safetensors"},
+			[]string{"train_test.go/run.safetensors"}, nil, nil},
+		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t),
+			Settings{Particles: 4}, []string{"step 1", "4 of 4"}, smc.ErrZeroWeights, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.settings.Engine = computetest.Go(t)
@@ -421,14 +447,16 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// The three tasks train end to end on real data, in both types; a few epochs must beat guessing by the class frequencies, or the mean.
+// The three tasks train end to end on real data, in both types; a few epochs must beat guessing by the class
+// frequencies, or the mean.
 func TestTasks(t *testing.T) {
 	for _, c := range []struct {
 		data       *dataset.Dataset
 		likelihood bayes.Likelihood
 		guess      float64 // NLPD of guessing
 	}{
-		{dataset.Yacht(), bayes.Gaussian{}, 1.4}, {dataset.BreastCancer(), bayes.Bernoulli{}, .66}, {dataset.Wine(), bayes.Categorical{}, 1.08},
+		{dataset.Yacht(), bayes.Gaussian{}, 1.4}, {dataset.BreastCancer(), bayes.Bernoulli{}, .66}, {dataset.Wine(),
+			bayes.Categorical{}, 1.08},
 	} {
 		if testing.Short() && c.data.Name != "yacht" {
 			continue
@@ -437,12 +465,14 @@ func TestTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model := bayes.Model{Network: nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU}, Likelihood: c.likelihood, Stochastic: bayes.Layers(2)}
+		model := bayes.Model{Network: nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU}, Likelihood: c.likelihood,
+			Stochastic: bayes.Layers(2)}
 		computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 			if engine.IsXLA() && c.data.Name != "yacht" {
 				engine = computetest.Go(t) // package target compiles the others
 			}
-			result, err := Fit(context.Background(), model, nil, parts, Settings{Particles: 100, BatchSize: 20, Epochs: 20, Engine: engine, DType: dtype})
+			result, err := Fit(context.Background(), model, nil, parts,
+				Settings{Particles: 100, BatchSize: 20, Epochs: 20, Engine: engine, DType: dtype})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,10 +19,11 @@ import (
 // standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
 // keeps them and predicts in raw units.
 //
-// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where Observe fails, or a
-// checkpoint cannot be written, as on a full disk, there is a result beside the error: the particles of the last step, or of
-// the best validation, with the status run.Stopped (run.Completed, if only the last checkpoint failed). Of other errors there is no
-// result. If no particle has any weight left, the error wraps smc.ErrZeroWeights and says at which step.
+// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where Observe fails,
+// or a checkpoint cannot be written, as on a full disk, there is a result beside the error: the particles of the last
+// step, or of the best validation, with the status run.Stopped (run.Completed, if only the last checkpoint failed).
+// Of other errors there is no result. If no particle has any weight left, the error wraps smc.ErrZeroWeights and says
+// at which step.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -31,8 +32,8 @@ func Fit(
 	return trainer.Fit(ctx, algorithm, parts, settings)
 }
 
-// Trainer trains one model again and again, on other splits or with other seeds and learning rates, and compiles only once
-// for data and settings of the same size and kind. It may be used by several goroutines, one run at a time.
+// Trainer trains one model again and again, on other splits or with other seeds and learning rates, and compiles only
+// once for data and settings of the same size and kind. It may be used by several goroutines, one run at a time.
 type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex

@@ -67,8 +67,8 @@ func (r *training) close() {
 	}
 }
 
-// Begin compiles what is not compiled yet, puts the data on the device, and the state that a checkpoint kept or that a run
-// begins with.
+// Begin compiles what is not compiled yet, puts the data on the device, and the state that a checkpoint kept or that
+// a run begins with.
 func (r *training) Begin(context.Context) error {
 	var err error
 	if r.programs, r.giveBack, err = r.trainer.compiled(r); err != nil {
@@ -170,8 +170,8 @@ func (r *training) Step(ctx context.Context) error {
 	r.step++
 	r.trace = append(r.trace, record)
 	if math.IsInf(record.LogEvidence, -1) || math.IsNaN(record.LogEvidence) {
-		return fmt.Errorf("ohsmc: step %d of %d: %w: %d of %d particles have a log-likelihood that is not finite; check the data "+
-			"for outliers, use a smaller learning rate or a smaller step of the kernel",
+		return fmt.Errorf("ohsmc: step %d of %d: %w: %d of %d particles have a log-likelihood that is not finite; check "+
+			"the data for outliers, use a smaller learning rate or a smaller step of the kernel",
 			r.step, r.steps, smc.ErrZeroWeights, record.NonFinite, r.Particles)
 	}
 	if r.validation != nil && r.validates(r.step) {
@@ -286,19 +286,22 @@ func (r *training) warnings() []string {
 		}
 	}
 	if rejected > 0 {
-		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected, r.step))
+		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected,
+			r.step))
 	}
 	at := r.step
 	if r.best.Step > 0 {
 		at = r.best.Step
 	}
 	if ess := r.trace[at-1].ESS; ess < 2 {
-		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size)", ess, r.Particles))
+		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size)", ess,
+			r.Particles))
 	}
 	return all
 }
 
-// posterior is the particles after a step: those there are now, or with the prefix "best_" those of the best validation.
+// posterior is the particles after a step: those there are now, or with the prefix "best_" those of the best
+// validation.
 func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) {
 	host, err := r.host(prefix)
 	if err != nil {

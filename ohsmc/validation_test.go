@@ -11,8 +11,8 @@ import (
 	"gobnn/bayes/optim"
 )
 
-// A validation scores the particles and psi as the step left them, and what is kept is bit by bit what an observer saw after Best.Step: not one step
-// earlier or later.
+// A validation scores the particles and psi as the step left them, and what is kept is bit by bit what an observer
+// saw after Best.Step: not one step earlier or later.
 func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
 	p := parts(t)
 	for _, every := range []int{1, 3} {

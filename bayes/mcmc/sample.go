@@ -59,10 +59,11 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 // it has ended the one before, and gives exactly the first Settings.Draws of its draws: a fast chain's draws do not
 // displace a slow one's.
 //
-// A cancelled context is no error: the result holds the draws that all chains had made, with the status run.Cancelled.
-// Where Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is a result beside the
-// error: the draws that all chains had made, with the status run.Stopped (run.Completed, if only the last checkpoint failed).
-// Of other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these are at fault.
+// A cancelled context is no error: the result holds the draws that all chains had made, with the status
+// run.Cancelled. Where Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is a
+// result beside the error: the draws that all chains had made, with the status run.Stopped (run.Completed, if only
+// the last checkpoint failed). Of other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where
+// these are at fault.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()

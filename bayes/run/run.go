@@ -38,8 +38,8 @@ import (
 
 // Machine is an algorithm with its state, which a Run drives. Its methods are called by one goroutine.
 type Machine interface {
-	// Identity is what must agree for the run to go on from a file, in the order in which it is compared. It is asked for
-	// only where there is a checkpoint.
+	// Identity is what must agree for the run to go on from a file, in the order in which it is compared. It is asked
+	// for only where there is a checkpoint.
 	Identity() ([]Part, error)
 	// Adopt takes over what Keep gave in an earlier session, on the host, without compiling anything. A file is not
 	// trusted: it is an error if no such run can have kept this.
@@ -47,12 +47,14 @@ type Machine interface {
 	// Begin prepares the first step of a session: it compiles, and puts the state that was adopted, or else the initial
 	// one, where the steps find it. It is not called where Adopt took over a finished run.
 	Begin(ctx context.Context) error
-	// Step makes one step. An error that wraps the context's ends the run as Cancelled, one of Stop as Stopped; after both
-	// the state must be that of a whole step, this one or the one before. Any other error ends it without a result.
+	// Step makes one step. An error that wraps the context's ends the run as Cancelled, one of Stop as Stopped; after
+	// both the state must be that of a whole step, this one or the one before. Any other error ends it without a
+	// result.
 	Step(ctx context.Context) error
 	// Status is Completed or StoppedEarly once the algorithm is done, and empty before. It follows from the state.
 	Status() Status
-	// Keep is what Adopt needs: a head, which JSON can write, and tensors on the host. They are read before the next call.
+	// Keep is what Adopt needs: a head, which JSON can write, and tensors on the host. They are read before the next
+	// call.
 	Keep() (head any, kept map[string]*tensors.Tensor, err error)
 	// Progress is where the run stands, but for the times, which the Run knows.
 	Progress() Progress
@@ -230,6 +232,6 @@ type stopped struct{ error }
 
 func (s *stopped) Unwrap() error { return s.error }
 
-// Stop marks an error of Machine.Step after which the state is that of a whole step, such as that of a service that gave
-// no answer: the run ends with the status Stopped and a result.
+// Stop marks an error of Machine.Step after which the state is that of a whole step, such as that of a service that
+// gave no answer: the run ends with the status Stopped and a result.
 func Stop(err error) error { return &stopped{err} }
