@@ -65,7 +65,7 @@ func TestFinishedCheckpoint(t *testing.T) {
 		if !reflect.DeepEqual(got.Trace, want.Trace) || !slices.Equal(got.Validated,
 			want.Validated) || got.Best != want.Best ||
 			got.Plan != want.Plan || got.Elapsed <= 0 || got.Elapsed > want.Elapsed || evidence.Known() != smc ||
-			smc && evidence != want.Posterior.Evidence() || !reflect.DeepEqual(got.Warnings, want.Warnings) {
+			smc && evidence.Value != want.Posterior.Evidence().Value || !reflect.DeepEqual(got.Warnings, want.Warnings) {
 			t.Errorf("%T: the checkpoint gives %+v, the run gave %+v", c.algorithm, got, want)
 		}
 	}
