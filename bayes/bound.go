@@ -14,11 +14,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// BoundModel is a Model that knows the widths of its data: the layout of its parameters, and the functions that build its graph.
+// BoundModel is a Model that knows the widths of its data: the layout of its parameters, and the functions that build
+// its graph.
 //
-// The stochastic parameters of one particle are a flat vector phi of D numbers, those of all particles a tensor [J, D]; the shared
-// ones are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first layer with a
-// stochastic parameter: Prefix is evaluated once for all particles, Suffix for each.
+// The stochastic parameters of one particle are a flat vector phi of D numbers, those of all particles a tensor [J, D];
+// the shared ones are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first layer
+// with a stochastic parameter: Prefix is evaluated once for all particles, Suffix for each.
 //
 // The methods that take or return nodes build graph, and panic as GoMLX does.
 type BoundModel struct {
@@ -41,12 +42,13 @@ type Slot struct {
 	InPrefix   bool // shared, and used only before the first stochastic layer
 }
 
-// Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary classification).
-// It checks every setting and, by building the network's graph once, that its outputs are as many as the likelihood takes. The
-// error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
+// Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary
+// classification). It checks every setting and, by building the network's graph once, that its outputs are as many as
+// the likelihood takes. The error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
-		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)", m.Network, m.Likelihood)
+		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)",
+			m.Network, m.Likelihood)
 	}
 	if m.Prior == nil {
 		m.Prior = Normal{}
@@ -60,7 +62,8 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	task, width := m.Likelihood.Task(), m.Likelihood.Outputs(outputs)
 	classes := task == Classification && outputs >= 2 || task == BinaryClassification && outputs == 1
 	if !classes && (task != Regression || outputs < 1) || width < 1 {
-		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs", m.Likelihood, task, outputs)
+		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs",
+			m.Likelihood, task, outputs)
 	}
 	layers, err := m.Network.Layers(inputs, width)
 	if err != nil {
@@ -73,8 +76,8 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	return b, b.checkWidth()
 }
 
-// checkWidth builds the graph of network and likelihood once, which is not compiled, and is an error where it cannot be built, or
-// where the network's outputs are not as many as the likelihood takes.
+// checkWidth builds the graph of network and likelihood once, which is not compiled, and is an error where it cannot be
+// built, or where the network's outputs are not as many as the likelihood takes.
 func (b *BoundModel) checkWidth() error {
 	engine, err := compute.Open(compute.GoBackend) // the one that every build has
 	if err != nil {
@@ -98,8 +101,10 @@ func (b *BoundModel) checkWidth() error {
 			want = []int{particles, b.Width, rows, 1}
 		}
 		if have := outputs.Node.Shape().Dimensions; !slices.Equal(have, want) {
-			err = fmt.Errorf("bayes: likelihood %T takes %d numbers from the network for data of %d outputs, but %T gives outputs of "+
-				"shape %v, not %v: make it as wide as Layers is told", b.Model.Likelihood, b.Width, b.Outputs, b.Model.Network, have, want)
+			err = fmt.Errorf("bayes: likelihood %T takes %d numbers from the network for data of %d outputs, but %T gives "+
+				"outputs of "+
+				"shape %v, not %v: make it as wide as Layers is told", b.Model.Likelihood, b.Width, b.Outputs, b.Model.Network,
+				have, want)
 			return
 		}
 		y := input("y", rows)
@@ -127,8 +132,8 @@ func (b *BoundModel) Targets() int {
 	return 1
 }
 
-// LogDensity is the likelihood's log p(y_b | outputs) per particle and row, in the blocks of nn.Block, where y is [B], or [B, K] for
-// K targets.
+// LogDensity is the likelihood's log p(y_b | outputs) per particle and row, in the blocks of nn.Block, where y is [B],
+// or [B, K] for K targets.
 func (b *BoundModel) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	if y.Rank() == 1 {
 		y = graph.ExpandAxes(y, 0)
@@ -181,7 +186,8 @@ func (b *BoundModel) lay(layers []nn.Layer) error {
 	return nil
 }
 
-// Unpack cuts phi, [J/c, D, c] as nn.Block lays it out, and psi, [W], into the parameters' own tensors; of each only what keep accepts.
+// Unpack cuts phi, [J/c, D, c] as nn.Block lays it out, and psi, [W], into the parameters' own tensors; of each only
+// what keep accepts.
 func (b *BoundModel) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Params {
 	leaves := nn.Params{}
 	for _, slot := range b.Slots {
@@ -191,7 +197,8 @@ func (b *BoundModel) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Param
 		from, to := slot.Offset, slot.Offset+slot.Size()
 		if slot.Stochastic {
 			shape := append(append([]int{phi.Shape().Dim(0)}, slot.Shape...), phi.Shape().Dim(2))
-			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)), shape...), PerParticle: true}
+			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)),
+				shape...), PerParticle: true}
 		} else {
 			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(psi, graph.AxisRange(from, to)), slot.Shape...)}
 		}
@@ -207,8 +214,9 @@ func (b *BoundModel) Prefix(leaves nn.Params, x *graph.Node) nn.Value {
 // Suffix evaluates the rest, from what Prefix gives to the network's outputs.
 func (b *BoundModel) Suffix(leaves nn.Params, h nn.Value) nn.Value { return apply(b.suffix, leaves, h) }
 
-// PerExample evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each: outputs [B, C], and the copies, [B, D]. The gradient of a
-// sum over rows of any function of the outputs, with respect to the copies, then holds each row's own gradient: C of them are the Jacobian in phi.
+// PerExample evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each: outputs [B,
+// C], and the copies, [B, D]. The gradient of a sum over rows of any function of the outputs, with respect to the
+// copies, then holds each row's own gradient: C of them are the Jacobian in phi.
 func (b *BoundModel) PerExample(phi, psi, x *graph.Node) (outputs, copies *graph.Node, leaves nn.Params) {
 	rows := x.Shape().Dim(0)
 	copies = graph.BroadcastToDims(graph.ExpandAxes(phi, 0), rows, b.D)
@@ -232,8 +240,8 @@ func apply(layers []nn.Layer, leaves nn.Params, h nn.Value) nn.Value {
 // HasPrefix says whether any layer comes before the first stochastic one.
 func (b *BoundModel) HasPrefix() bool { return len(b.prefix) > 0 }
 
-// LargestOwnMatrix is the number of weights in the largest matrix that each particle multiplies with activations of its own, if every weight matrix is
-// stochastic; else 0.
+// LargestOwnMatrix is the number of weights in the largest matrix that each particle multiplies with activations of its
+// own, if every weight matrix is stochastic; else 0.
 func (b *BoundModel) LargestOwnMatrix() int {
 	largest, first := 0, true
 	for _, slot := range b.Slots {
@@ -299,7 +307,8 @@ func (b *BoundModel) InitShared(rng random.Stream, dtype compute.DType, g *graph
 	return graph.Concatenate(parts, 0)
 }
 
-// Summary prints the partition: each parameter's name, shape, whether it is stochastic, its prior's scale, and its count.
+// Summary prints the partition: each parameter's name, shape, whether it is stochastic, its prior's scale, and its
+// count.
 func (b *BoundModel) Summary() string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)

@@ -30,30 +30,45 @@ func TestBindErrors(t *testing.T) {
 		says            []string
 	}{
 		{"no network", model(func(m *bayes.Model) { m.Network = nil }), 2, 1, nil, []string{"Network (it has <nil>)"}},
-		{"no likelihood", model(func(m *bayes.Model) { m.Likelihood = nil }), 2, 1, nil, []string{"Likelihood (it has <nil>)"}},
-		{"empty partition", partition(bayes.Partition{}), 2, 1, bayes.ErrEmptyPartition, []string{"Model.Stochastic", "bayes.Layers"}},
+		{"no likelihood", model(func(m *bayes.Model) { m.Likelihood = nil }), 2, 1, nil,
+			[]string{"Likelihood (it has <nil>)"}},
+		{"empty partition", partition(bayes.Partition{}), 2, 1, bayes.ErrEmptyPartition,
+			[]string{"Model.Stochastic", "bayes.Layers"}},
 		{"no layers", partition(bayes.Layers()), 2, 1, bayes.ErrEmptyPartition, nil},
-		{"unknown layer", partition(bayes.Layers(3, 4)), 2, 1, bayes.ErrUnknownLayer, []string{"layer 4", "layer1/weights", "layer3/biases"}},
+		{"unknown layer", partition(bayes.Layers(3, 4)), 2, 1, bayes.ErrUnknownLayer,
+			[]string{"layer 4", "layer1/weights", "layer3/biases"}},
 		{"layer 0", partition(bayes.Layers(0)), 2, 1, bayes.ErrUnknownLayer, []string{"layer 0", "count from 1"}},
 		{"negative layer", partition(bayes.Weights(-2)), 2, 1, bayes.ErrUnknownLayer, []string{"layer -2, weights"}},
 		{"unknown biases", partition(bayes.Biases(9)), 2, 1, bayes.ErrUnknownLayer, []string{"layer 9, biases"}},
-		{"unknown name", partition(bayes.Names("layer3/weights", "layer3/wieghts")), 2, 1, bayes.ErrUnknownLayer, []string{`"layer3/wieghts"`}},
+		{"unknown name", partition(bayes.Names("layer3/weights", "layer3/wieghts")), 2, 1, bayes.ErrUnknownLayer,
+			[]string{`"layer3/wieghts"`}},
 		{"empty name", partition(bayes.Names("")), 2, 1, bayes.ErrUnknownLayer, []string{"empty name"}},
-		{"noise that is not learnt", partition(bayes.Names("noise/log_scale")), 2, 1, bayes.ErrUnknownLayer, []string{`"noise/log_scale"`}},
+		{"noise that is not learnt", partition(bayes.Names("noise/log_scale")), 2, 1, bayes.ErrUnknownLayer,
+			[]string{`"noise/log_scale"`}},
 		{"a network with two outputs", model(func(m *bayes.Model) { m.Network = twice{mlp} }), 2, 1, nil,
 			[]string{"Gaussian", "takes 1 numbers", "twice", "[2 2 3 1]", "[2 1 3 1]"}},
-		{"a network whose layers do not fit", model(func(m *bayes.Model) { m.Network = torn{} }), 2, 1, nil, []string{"torn", "cannot be built"}},
-		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil, []string{"Categorical", "1 outputs"}},
-		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil, []string{"Bernoulli", "2 outputs"}},
+		{"a network whose layers do not fit", model(func(m *bayes.Model) { m.Network = torn{} }), 2, 1, nil,
+			[]string{"torn", "cannot be built"}},
+		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil,
+			[]string{"Categorical", "1 outputs"}},
+		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil,
+			[]string{"Bernoulli", "2 outputs"}},
 		{"no features", partition(bayes.All()), 0, 1, nil, []string{"0 inputs"}},
 		{"no outputs", partition(bayes.All()), 2, 0, nil, []string{"0 outputs"}},
 		{"bad network", model(func(m *bayes.Model) { m.Network = nn.MLP{Hidden: []int{0}} }), 2, 1, nil, []string{"width 0"}},
-		{"negative noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -.5} }), 2, 1, nil, []string{"Gaussian.StdDev is -0.5"}},
-		{"noise that is NaN", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: math.NaN()} }), 2, 1, nil, []string{"Gaussian.StdDev is NaN"}},
-		{"negative prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: -2} }), 2, 1, nil, []string{"Normal.StdDev is -2"}},
-		{"infinite prior", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{B: math.Inf(1)} }), 2, 1, nil, []string{"Laplace.B is +Inf"}},
-		{"prior 0 of a layer", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{1: 2, 3: 0}} }), 2, 1, nil, []string{"Normal.StdDev of layer 3 is 0"}},
-		{"prior NaN of a layer", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{PerLayer: map[int]float64{2: math.NaN()}} }), 2, 1, nil, []string{"Laplace.B of layer 2 is NaN"}},
+		{"negative noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -.5} }), 2, 1, nil,
+			[]string{"Gaussian.StdDev is -0.5"}},
+		{"noise that is NaN", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: math.NaN()} }), 2, 1, nil,
+			[]string{"Gaussian.StdDev is NaN"}},
+		{"negative prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: -2} }), 2, 1, nil,
+			[]string{"Normal.StdDev is -2"}},
+		{"infinite prior", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{B: math.Inf(1)} }), 2, 1, nil,
+			[]string{"Laplace.B is +Inf"}},
+		{"prior 0 of a layer", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{1: 2, 3: 0}} }),
+			2, 1, nil, []string{"Normal.StdDev of layer 3 is 0"}},
+		{"prior NaN of a layer",
+			model(func(m *bayes.Model) { m.Prior = bayes.Laplace{PerLayer: map[int]float64{2: math.NaN()}} }), 2, 1, nil,
+			[]string{"Laplace.B of layer 2 is NaN"}},
 	} {
 		_, err := c.model.Bind(c.inputs, c.outputs)
 		if err == nil {
@@ -92,7 +107,8 @@ func (torn) Layers(inputs, outputs int) ([]nn.Layer, error) {
 	return append(first[:len(first)-2:len(first)-2], last[len(last)-1], first[len(first)-1]), err
 }
 
-// Offsets run through phi and psi without gaps, in the network's order; the prefix holds what comes before the first stochastic parameter's layer.
+// Offsets run through phi and psi without gaps, in the network's order; the prefix holds what comes before the first
+// stochastic parameter's layer.
 func TestLayout(t *testing.T) {
 	learnt := bayes.Gaussian{Learn: true}
 	for _, c := range []struct {
@@ -103,18 +119,30 @@ func TestLayout(t *testing.T) {
 		slots      []string // short name, s or p for shared or stochastic, offset, ^ if in the prefix
 		hasPrefix  bool
 	}{
-		{"first layer", bayes.Gaussian{}, bayes.Layers(1), 12, 19, []string{"1w p0", "1b p8", "2w s0", "2b s12", "3w s15", "3b s18"}, false},
-		{"middle layer", bayes.Gaussian{}, bayes.Layers(2), 15, 16, []string{"1w s0^", "1b s8^", "2w p0", "2b p12", "3w s12", "3b s15"}, true},
-		{"last layer", bayes.Gaussian{}, bayes.Layers(3), 4, 27, []string{"1w s0^", "1b s8^", "2w s12^", "2b s24^", "3w p0", "3b p3"}, true},
-		{"two layers", bayes.Gaussian{}, bayes.Layers(3, 1), 16, 15, []string{"1w p0", "1b p8", "2w s0", "2b s12", "3w p12", "3b p15"}, false},
-		{"all", bayes.Gaussian{}, bayes.All(), 31, 0, []string{"1w p0", "1b p8", "2w p12", "2b p24", "3w p27", "3b p30"}, false},
-		{"weights", bayes.Gaussian{}, bayes.Weights(), 23, 8, []string{"1w p0", "1b s0", "2w p8", "2b s4", "3w p20", "3b s7"}, false},
-		{"weights of two layers", bayes.Gaussian{}, bayes.Weights(2, 3), 15, 16, []string{"1w s0^", "1b s8^", "2w p0", "2b s12", "3w p12", "3b s15"}, true},
-		{"biases of a layer", bayes.Gaussian{}, bayes.Biases(2), 3, 28, []string{"1w s0^", "1b s8^", "2w s12", "2b p0", "3w s24", "3b s27"}, true},
-		{"a name and a layer", bayes.Gaussian{}, bayes.Names("layer1/biases").And(bayes.Layers(3)), 8, 23, []string{"1w s0", "1b p0", "2w s8", "2b s20", "3w p4", "3b p7"}, false},
-		{"twice the same", bayes.Gaussian{}, bayes.Layers(3).And(bayes.Layers(3)), 4, 27, []string{"1w s0^", "1b s8^", "2w s12^", "2b s24^", "3w p0", "3b p3"}, true},
-		{"noise", learnt, bayes.Names("noise/log_scale"), 1, 31, []string{"1w s0^", "1b s8^", "2w s12^", "2b s24^", "3w s27^", "3b s30^", "noise p0"}, true},
-		{"shared noise", learnt, bayes.Layers(2), 15, 17, []string{"1w s0^", "1b s8^", "2w p0", "2b p12", "3w s12", "3b s15", "noise s16"}, true},
+		{"first layer", bayes.Gaussian{}, bayes.Layers(1), 12, 19, []string{"1w p0", "1b p8", "2w s0", "2b s12", "3w s15",
+			"3b s18"}, false},
+		{"middle layer", bayes.Gaussian{}, bayes.Layers(2), 15, 16, []string{"1w s0^", "1b s8^", "2w p0", "2b p12", "3w s12",
+			"3b s15"}, true},
+		{"last layer", bayes.Gaussian{}, bayes.Layers(3), 4, 27, []string{"1w s0^", "1b s8^", "2w s12^", "2b s24^", "3w p0",
+			"3b p3"}, true},
+		{"two layers", bayes.Gaussian{}, bayes.Layers(3, 1), 16, 15, []string{"1w p0", "1b p8", "2w s0", "2b s12", "3w p12",
+			"3b p15"}, false},
+		{"all", bayes.Gaussian{}, bayes.All(), 31, 0, []string{"1w p0", "1b p8", "2w p12", "2b p24", "3w p27",
+			"3b p30"}, false},
+		{"weights", bayes.Gaussian{}, bayes.Weights(), 23, 8, []string{"1w p0", "1b s0", "2w p8", "2b s4", "3w p20",
+			"3b s7"}, false},
+		{"weights of two layers", bayes.Gaussian{}, bayes.Weights(2, 3), 15, 16,
+			[]string{"1w s0^", "1b s8^", "2w p0", "2b s12", "3w p12", "3b s15"}, true},
+		{"biases of a layer", bayes.Gaussian{}, bayes.Biases(2), 3, 28,
+			[]string{"1w s0^", "1b s8^", "2w s12", "2b p0", "3w s24", "3b s27"}, true},
+		{"a name and a layer", bayes.Gaussian{}, bayes.Names("layer1/biases").And(bayes.Layers(3)), 8, 23,
+			[]string{"1w s0", "1b p0", "2w s8", "2b s20", "3w p4", "3b p7"}, false},
+		{"twice the same", bayes.Gaussian{}, bayes.Layers(3).And(bayes.Layers(3)), 4, 27,
+			[]string{"1w s0^", "1b s8^", "2w s12^", "2b s24^", "3w p0", "3b p3"}, true},
+		{"noise", learnt, bayes.Names("noise/log_scale"), 1, 31, []string{"1w s0^", "1b s8^", "2w s12^", "2b s24^", "3w s27^",
+			"3b s30^", "noise p0"}, true},
+		{"shared noise", learnt, bayes.Layers(2), 15, 17, []string{"1w s0^", "1b s8^", "2w p0", "2b p12", "3w s12", "3b s15",
+			"noise s16"}, true},
 	} {
 		bound, err := bayes.Model{Network: mlp, Likelihood: c.likelihood, Stochastic: c.partition}.Bind(2, 1)
 		if err != nil {
@@ -137,7 +165,8 @@ func TestLayout(t *testing.T) {
 			slots = append(slots, text)
 		}
 		if bound.D != c.d || bound.W != c.w || bound.HasPrefix() != c.hasPrefix || !slices.Equal(slots, c.slots) {
-			t.Errorf("%s: D %d, W %d, prefix %v, slots %q; want %d, %d, %v, %q", c.name, bound.D, bound.W, bound.HasPrefix(), slots, c.d, c.w, c.hasPrefix, c.slots)
+			t.Errorf("%s: D %d, W %d, prefix %v, slots %q; want %d, %d, %v, %q", c.name, bound.D, bound.W, bound.HasPrefix(),
+				slots, c.d, c.w, c.hasPrefix, c.slots)
 		}
 	}
 }
@@ -172,16 +201,19 @@ total                   stochastic  5      per particle
 	if got := "\n" + strings.Join(lines, "\n") + "\n"; got != want {
 		t.Errorf("Summary is%s, want%s", got, want)
 	}
-	bound, err = bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(3)}.Bind(2, 1) // no prior: Normal of 1
+	// no prior: Normal of 1
+	bound, err = bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(3)}.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := bound.Scales(); !slices.Equal(got, []float64{1, 1, 1, 1}) || !strings.Contains(bound.Summary(), "Normal(1)") {
+	if got := bound.Scales(); !slices.Equal(got, []float64{1, 1, 1, 1}) ||
+		!strings.Contains(bound.Summary(), "Normal(1)") {
 		t.Errorf("scales %v, summary\n%s", got, bound.Summary())
 	}
 }
 
-// The largest matrix that particles multiply with numbers of their own: not the first, which meets the data; none where a matrix is shared.
+// The largest matrix that particles multiply with numbers of their own: not the first, which meets the data; none where
+// a matrix is shared.
 func TestLargestOwnMatrix(t *testing.T) {
 	for _, c := range []struct {
 		hidden     []int
@@ -191,7 +223,8 @@ func TestLargestOwnMatrix(t *testing.T) {
 		{[]int{4, 3}, bayes.All(), 12}, {[]int{9, 3}, bayes.All(), 27}, {[]int{4}, bayes.All(), 4}, {nil, bayes.All(), 0},
 		{[]int{4, 3}, bayes.Weights(1, 2, 3), 12}, {[]int{4, 3}, bayes.Layers(1, 2), 0}, {[]int{4, 3}, bayes.Biases(), 0},
 	} {
-		bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: bayes.Gaussian{}, Stochastic: c.stochastic}.Bind(100, 1)
+		bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: bayes.Gaussian{},
+			Stochastic: c.stochastic}.Bind(100, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,16 +11,16 @@ import (
 	"gobnn/bayes/nn"
 )
 
-// A posterior's file describes its model as JSON. The parts of a model are interfaces, so each is written with its type's name, and read back through
-// this register.
+// A posterior's file describes its model as JSON. The parts of a model are interfaces, so each is written with its
+// type's name, and read back through this register.
 var (
 	registerMu sync.RWMutex
 	register   = map[string]reflect.Type{}
 )
 
-// Register makes a type of network, likelihood or prior known by its name, so that a posterior that uses it can be saved and
-// loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The library's own are known. Register panics for
-// other values, and if the name belongs to another type.
+// Register makes a type of network, likelihood or prior known by its name, so that a posterior that uses it can be
+// saved and loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The library's own
+// are known. Register panics for other values, and if the name belongs to another type.
 func Register(value any) {
 	registerMu.Lock()
 	defer registerMu.Unlock()
@@ -56,8 +56,8 @@ type modelFile struct {
 	Scaling    Scaling   `json:"scaling,omitzero"`
 }
 
-// Registered is an error if a part of the model is of a type that Register does not know, so that a posterior of it could not be
-// saved: who trains a model asks before, not when hours have passed.
+// Registered is an error if a part of the model is of a type that Register does not know, so that a posterior of it
+// could not be saved: who trains a model asks before, not when hours have passed.
 func (m Model) Registered() error {
 	if m.Prior == nil {
 		m.Prior = Normal{}
@@ -74,7 +74,8 @@ func checkRegistered(part any) error {
 	registerMu.RLock()
 	defer registerMu.RUnlock()
 	if kind := reflect.TypeOf(part); kind == nil || register[kind.Name()] != kind {
-		return fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no pointer, "+
+		return fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no "+
+			"pointer, "+
 			"so that it can be read back", part)
 	}
 	return nil
@@ -138,7 +139,8 @@ func decode[T any](t tagged) (value T, err error) {
 	registerMu.RUnlock()
 	if !known {
 		slices.Sort(names)
-		return value, fmt.Errorf("bayes: the model uses type %q, which is not registered (known: %s): call bayes.Register on it first", t.Type, strings.Join(names, ", "))
+		return value, fmt.Errorf("bayes: the model uses type %q, which is not registered (known: %s): call bayes.Register "+
+			"on it first", t.Type, strings.Join(names, ", "))
 	}
 	pointer := reflect.New(kind)
 	if err := json.Unmarshal(t.Settings, pointer.Interface()); err != nil {

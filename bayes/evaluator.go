@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// evaluators are what a posterior predicts with, by engine: compiled programs and parameters on a device, so that only the first
-// prediction of a shape pays for them. They are freed when no posterior has them any more.
+// evaluators are what a posterior predicts with, by engine: compiled programs and parameters on a device, so that only
+// the first prediction of a shape pays for them. They are freed when no posterior has them any more.
 type evaluators struct {
 	cache *run.Cache[*compute.Engine, *evaluator]
 }
@@ -32,8 +32,8 @@ func newEvaluators() *evaluators {
 	return e
 }
 
-// evaluator evaluates a posterior's particles of positive weight on one engine. It has no pointer to the posterior, which would
-// keep it from being freed.
+// evaluator evaluates a posterior's particles of positive weight on one engine. It has no pointer to the posterior,
+// which would keep it from being freed.
 type evaluator struct {
 	engine     *compute.Engine
 	bound      *BoundModel
@@ -67,8 +67,9 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(),
 		parameters: slices.DeleteFunc(copied[:], func(t *tensors.Tensor) bool { return t == nil }),
 		like: Prediction{
-			Likelihood: p.bound.Model.Likelihood, Particles: pruned.Particles(), Width: p.bound.Width, Targets: p.bound.Targets(),
-			Chains: pruned.chains, Weights: pruned.logWeights.Weights(), Own: own, Target: p.Target(),
+			Likelihood: p.bound.Model.Likelihood, Particles: pruned.Particles(), Width: p.bound.Width,
+			Targets: p.bound.Targets(),
+			Chains:  pruned.chains, Weights: pruned.logWeights.Weights(), Own: own, Target: p.Target(),
 		},
 		programs: run.Cache[int, program]{Most: keptPrograms},
 	}, nil
@@ -144,8 +145,8 @@ func (e *evaluator) compile(rows int) (program, error) {
 	return program{exec}, err
 }
 
-// networkOutputs evaluates the network at x, [rows, d], for each particle of phi, [A, D], in the plan's chunks of particles:
-// [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
+// networkOutputs evaluates the network at x, [rows, d], for each particle of phi, [A, D], in the plan's chunks of
+// particles: [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
 func networkOutputs(bound *BoundModel, plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
 	shared := bound.Unpack(nil, psi, func(s Slot) bool { return !s.Stochastic })
 	features := bound.Prefix(shared, x)

@@ -11,12 +11,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Likelihood says how a network's outputs become a distribution of the target: in a graph to train and to sample, and on the host
-// to predict. One of a user's own is trained, predicted, scored, drawn, saved and loaded as the library's are; Register makes it
-// known to Save and Load.
+// Likelihood says how a network's outputs become a distribution of the target: in a graph to train and to sample, and
+// on the host to predict. One of a user's own is trained, predicted, scored, drawn, saved and loaded as the library's
+// are; Register makes it known to Save and Load.
 //
-// Size is what the data need: the number of targets K of a regression, the number of classes of a classification, 1 for a binary
-// classification. Outputs and targets are in standardised units, but for targets that are not standardised (see Supporter).
+// Size is what the data need: the number of targets K of a regression, the number of classes of a classification, 1 for
+// a binary classification. Outputs and targets are in standardised units, but for targets that are not standardised
+// (see Supporter).
 type Likelihood interface {
 	// Task that the likelihood serves.
 	Task() Task
@@ -24,19 +25,19 @@ type Likelihood interface {
 	Outputs(size int) int
 	// Parameters of the likelihood itself for data of a size, such as a noise that is learnt; nil if it has none.
 	Parameters(size int) []nn.Parameter
-	// LogDensity is log p(y_b | network outputs), summed over targets, per particle and row in the blocks of nn.Block: [J/c, B, c],
-	// or [1, B, 1] if nothing in it is per particle. outputs are [W, B] or [J/c, W, B, c]; y is [K, B]: the targets, or the index of
-	// the class as a number, [1, B]. It builds graph, and panics as GoMLX does.
+	// LogDensity is log p(y_b | network outputs), summed over targets, per particle and row in the blocks of nn.Block:
+	// [J/c, B, c], or [1, B, 1] if nothing in it is per particle. outputs are [W, B] or [J/c, W, B, c]; y is [K, B]: the
+	// targets, or the index of the class as a number, [1, B]. It builds graph, and panics as GoMLX does.
 	LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node
-	// Predictive is the distribution of one target, counted from 0, given one particle: outputs, [W], are the network's, own the
-	// values of Parameters, one after another. Both may be changed after the call.
+	// Predictive is the distribution of one target, counted from 0, given one particle: outputs, [W], are the network's,
+	// own the values of Parameters, one after another. Both may be changed after the call.
 	Predictive(outputs, own []float64, target int) Distribution
 	// Check returns an error that names a setting that is wrong.
 	Check() error
 }
 
-// Distribution is the distribution of one target: of a number, or of the index of a class. Those of gonum's package distuv, such as
-// distuv.Laplace and distuv.StudentsT, are Distributions.
+// Distribution is the distribution of one target: of a number, or of the index of a class. Those of gonum's package
+// distuv, such as distuv.Laplace and distuv.StudentsT, are Distributions.
 type Distribution interface {
 	Mean() float64
 	Variance() float64
@@ -55,7 +56,8 @@ const (
 	Counts                // 0, 1, 2, ...
 )
 
-// Supporter is a Likelihood of a regression whose target is not any number. Such a target is checked, and is not standardised.
+// Supporter is a Likelihood of a regression whose target is not any number. Such a target is checked, and is not
+// standardised.
 type Supporter interface {
 	Support() Support
 }
@@ -90,7 +92,8 @@ func learntScale(learn bool, size int) []nn.Parameter {
 	return []nn.Parameter{{Name: noiseName, Kind: nn.Noise, Shape: []int{size}, FanIn: 1, FanOut: size, Init: nn.Zeros}}
 }
 
-// logScale is the logarithm of the scale of each target in a graph, to be added to [J/c, K, B, c], and its constant part.
+// logScale is the logarithm of the scale of each target in a graph, to be added to [J/c, K, B, c], and its constant
+// part.
 func logScale(learn bool, scale float64, params nn.Params) (learnt *graph.Node, constant float64) {
 	if !learn {
 		return nil, math.Log(scale)
@@ -124,7 +127,8 @@ func orDefault(value, zero float64) float64 {
 // Targets are y, [K, B], as the outputs' Full has its axes: [1, K, B, 1]. It is for the LogDensity of a Likelihood.
 func Targets(y *graph.Node) *graph.Node { return nn.Value{Node: y}.Full() }
 
-// SumTargets sums log-densities of targets, [J/c, K, B, c], to those of rows, [J/c, B, c]: what LogDensity of a Likelihood gives.
+// SumTargets sums log-densities of targets, [J/c, K, B, c], to those of rows, [J/c, B, c]: what LogDensity of a
+// Likelihood gives.
 func SumTargets(density *graph.Node) *graph.Node {
 	if density.Shape().Dim(1) == 1 {
 		return graph.Squeeze(density, 1)
@@ -132,8 +136,9 @@ func SumTargets(density *graph.Node) *graph.Node {
 	return graph.ReduceSum(density, 1)
 }
 
-// Gaussian is y ~ N(f(x), s^2), in standardised units, for each of K targets with outputs and noise of its own. With Learn,
-// s = StdDev exp(t), and t, named "noise/log_scale", [K], starts at 0: shared unless the model's Partition names it.
+// Gaussian is y ~ N(f(x), s^2), in standardised units, for each of K targets with outputs and noise of its own. With
+// Learn, s = StdDev exp(t), and t, named "noise/log_scale", [K], starts at 0: shared unless the model's Partition names
+// it.
 type Gaussian struct {
 	StdDev float64 `json:"std_dev"` // default 1
 	Learn  bool    `json:"learn,omitempty"`

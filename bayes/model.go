@@ -11,9 +11,9 @@ import (
 	"gobnn/bayes/nn"
 )
 
-// Model is a Bayesian neural network, before it has met data: a network, how its output becomes a density of the target, a
-// prior, and which parameters are stochastic. Parameters that are not stochastic are shared by all particles and learnt as
-// point estimates: a partial Bayesian network.
+// Model is a Bayesian neural network, before it has met data: a network, how its output becomes a density of the
+// target, a prior, and which parameters are stochastic. Parameters that are not stochastic are shared by all particles
+// and learnt as point estimates: a partial Bayesian network.
 type Model struct {
 	Network    nn.Network
 	Likelihood Likelihood
@@ -22,8 +22,9 @@ type Model struct {
 	Scaling    Scaling   // of the data; by default features and the target of a regression are standardised
 }
 
-// Scaling says what of the data is standardised, by mean and standard deviation over the training part, before the model sees it.
-// The likelihood and the prior are in the units that this gives; predictions are in raw units in any case.
+// Scaling says what of the data is standardised, by mean and standard deviation over the training part, before the
+// model sees it. The likelihood and the prior are in the units that this gives; predictions are in raw units in any
+// case.
 type Scaling struct {
 	KeepFeatures bool `json:"keep_features,omitempty"` // takes features as they are
 	KeepTarget   bool `json:"keep_target,omitempty"`   // takes targets as they are; those of classes and counts always are
@@ -77,7 +78,8 @@ func layersOf(kind nn.Kind, numbers []int) Partition {
 	return p
 }
 
-// layerZero stands for a layer 0 that was asked for, which in a Selector would mean any: no layer has that number, and binding says so.
+// layerZero stands for a layer 0 that was asked for, which in a Selector would mean any: no layer has that number, and
+// binding says so.
 const layerZero = math.MinInt32
 
 // Names makes the named parameters stochastic, such as "layer3/weights" or "noise/log_scale".
@@ -129,7 +131,8 @@ var (
 // stochastic marks the parameters that the partition picks.
 func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
 	if len(p.Selectors) == 0 {
-		return nil, fmt.Errorf("%w: set Model.Stochastic, for instance to bayes.Layers(%d) or bayes.All()", ErrEmptyPartition, 1)
+		return nil, fmt.Errorf("%w: set Model.Stochastic, for instance to bayes.Layers(%d) or bayes.All()",
+			ErrEmptyPartition, 1)
 	}
 	picked := make([]bool, len(parameters))
 	for _, selector := range p.Selectors {

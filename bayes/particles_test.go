@@ -13,7 +13,8 @@ import (
 	"gobnn/bayes/dataset"
 )
 
-// weighted is a posterior of particles 0, 1, 2, ... (their first coordinate) with the given weights, chains and evidence.
+// weighted is a posterior of particles 0, 1, 2, ... (their first coordinate) with the given weights, chains and
+// evidence.
 func weighted(t *testing.T, weights []float64, chains int, evidence bayes.Evidence) *bayes.Posterior {
 	t.Helper()
 	bound, err := bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}.Bind(features, 1)
@@ -26,7 +27,8 @@ func weighted(t *testing.T, weights []float64, chains int, evidence bayes.Eviden
 		phi[j*bound.D], logWeights[j] = float64(j), math.Log(w)
 	}
 	return remade(t, bound, bayes.Draws{
-		Phi: compute.Floats(compute.Float32, phi, len(weights), bound.D), LogWeights: logWeights, Chains: chains, Evidence: evidence,
+		Phi: compute.Floats(compute.Float32, phi, len(weights), bound.D), LogWeights: logWeights, Chains: chains,
+		Evidence: evidence,
 	}, bayes.Origin{Provenance: bayes.Provenance{Algorithm: "by hand", DataHash: "abc"}})
 }
 
@@ -79,7 +81,8 @@ func TestThin(t *testing.T) {
 	thinned, err = weighted(t, []float64{.1, .2, .3, .4}, 0, bayes.Evidence{}).Thin(3)
 	holds(t, "no chains", thinned, err, []float64{0, 3}, []float64{.2, .8}, 0)
 	for _, every := range []int{0, 6} {
-		if _, err := weighted(t, equal, 2, bayes.Evidence{}).Thin(every); err == nil || !strings.Contains(err.Error(), "of 5 draws") {
+		if _, err := weighted(t, equal, 2, bayes.Evidence{}).Thin(every); err == nil ||
+			!strings.Contains(err.Error(), "of 5 draws") {
 			t.Errorf("every %d: error %v", every, err)
 		}
 	}
@@ -143,7 +146,8 @@ func TestJoin(t *testing.T) {
 	joined, err = bayes.JoinWeighted([]float64{2, 1}, chains, other)
 	holds(t, "chains", joined, err, []float64{0, 1, 2, 3, 0, 1}, slices.Repeat([]float64{1. / 6}, 6), 3)
 	joined, err = bayes.JoinWeighted([]float64{1, 1}, chains, other)
-	holds(t, "chains of other weight", joined, err, []float64{0, 1, 2, 3, 0, 1}, []float64{.125, .125, .125, .125, .25, .25}, 0)
+	holds(t, "chains of other weight", joined, err, []float64{0, 1, 2, 3, 0, 1},
+		[]float64{.125, .125, .125, .125, .25, .25}, 0)
 
 	elsewhere, err := a.Draws()
 	if err != nil {
@@ -159,12 +163,15 @@ func TestJoin(t *testing.T) {
 		make func() (*bayes.Posterior, error)
 		says string
 	}{
-		"no evidence":     {func() (*bayes.Posterior, error) { return bayes.Join(a, chains) }, "JoinWeighted"},
-		"another model":   {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, 1}, a, shared) }, "its model"},
-		"other data":      {func() (*bayes.Posterior, error) { return bayes.Join(a, otherData) }, "cannot be compared"},
-		"another scale":   {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, 1}, a, otherScale) }, "scaler of the target"},
-		"a weight below":  {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, -1}, a, b) }, "-1"},
-		"a weight less":   {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1}, a, b) }, "1 weights for 2"},
+		"no evidence": {func() (*bayes.Posterior, error) { return bayes.Join(a, chains) }, "JoinWeighted"},
+		"another model": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, 1}, a, shared) },
+			"its model"},
+		"other data": {func() (*bayes.Posterior, error) { return bayes.Join(a, otherData) }, "cannot be compared"},
+		"another scale": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, 1}, a, otherScale) },
+			"scaler of the target"},
+		"a weight below": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, -1}, a, b) }, "-1"},
+		"a weight less": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1}, a, b) },
+			"1 weights for 2"},
 		"nothing to join": {func() (*bayes.Posterior, error) { return bayes.Join() }, "no posteriors"},
 		"nil":             {func() (*bayes.Posterior, error) { return bayes.Join(a, nil) }, "nil"},
 	} {

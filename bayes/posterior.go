@@ -19,9 +19,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Posterior is what a sampler returns: weighted particles of the stochastic parameters, the shared parameters, and what is
-// needed to predict from raw data and to know where it came from. NewPosterior and Load make it. It does not change, and may be
-// used by several goroutines.
+// Posterior is what a sampler returns: weighted particles of the stochastic parameters, the shared parameters, and what
+// is needed to predict from raw data and to know where it came from. NewPosterior and Load make it. It does not change,
+// and may be used by several goroutines.
 type Posterior struct {
 	bound          *BoundModel
 	phi            *tensors.Tensor // [J, D], on the host
@@ -40,14 +40,15 @@ type Draws struct {
 	Phi        *tensors.Tensor // [J, D]
 	Psi        *tensors.Tensor // [W]; nil if nothing is shared
 	LogWeights []float64       // [J], normalised or not; EqualLogWeights for draws of equal weight
-	// Chains is how many Markov chains of equal length the draws are of: they lie chain after chain. 0: the draws are of no chains.
+	// Chains is how many Markov chains of equal length the draws are of: they lie chain after chain. 0: the draws are of
+	// no chains.
 	Chains int
 	// Evidence is an estimate of log p(y), as of SMC; its zero value says that it is not known.
 	Evidence Evidence
 	// Diagnostics are numbers that say how far the draws can be trusted, by name, such as "k-hat"; nil if there are none.
 	Diagnostics map[string]float64
-	// LinearisedAt, [D], makes particles those of the network's linearisation there, which Predict then evaluates in the place of
-	// the network:
+	// LinearisedAt, [D], makes particles those of the network's linearisation there, which Predict then evaluates in the
+	// place of the network:
 	//
 	//	f(x; phi_j) = f(x; phi*) + (df/dphi)(x; phi*) (phi_j - phi*)
 	//
@@ -60,7 +61,8 @@ func EqualLogWeights(draws int) []float64 {
 	return slices.Repeat([]float64{-math.Log(float64(draws))}, draws)
 }
 
-// Evidence is an estimate of the log evidence, log p(y), of the data as the model saw them: of a standardised target, if it was.
+// Evidence is an estimate of the log evidence, log p(y), of the data as the model saw them: of a standardised target,
+// if it was.
 type Evidence struct {
 	Value  float64 // NaN if it is not known
 	StdErr float64 // the standard error of Value; NaN if it is not known
@@ -71,11 +73,12 @@ func (e Evidence) Known() bool { return !math.IsNaN(e.Value) }
 
 // Origin is what a posterior keeps of the data and the run that it came from.
 type Origin struct {
-	// Features and Target standardise the data as in training; predictions are undone by Target, which has a column for each target.
-	// Their zero values leave data as they are.
+	// Features and Target standardise the data as in training; predictions are undone by Target, which has a column for
+	// each target. Their zero values leave data as they are.
 	Features dataset.Scaler
 	Target   dataset.Scaler
-	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; Classes are its labels, nil for regression.
+	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; Classes are its labels, nil for
+	// regression.
 	FeatureNames []string
 	TargetNames  []string
 	Classes      []string
@@ -86,16 +89,18 @@ type Origin struct {
 
 // Provenance says where a posterior came from.
 type Provenance struct {
-	Algorithm string            `json:"algorithm"`
-	Status    string            `json:"status"` // how training ended
-	Seed      uint64            `json:"seed"`
-	Settings  json.RawMessage   `json:"settings,omitempty"`
-	Data      string            `json:"data"`             // name of the training data
-	DataHash  string            `json:"data_hash"`        // dataset.Dataset.Hash of the training part
-	Rows      int               `json:"rows"`             // of the training part
-	Created   time.Time         `json:"created"`          // by default the time of NewPosterior
-	Versions  map[string]string `json:"versions"`         // of Go, of the modules that compute, and the backend; by default what Versions says
-	Before    *Provenance       `json:"before,omitempty"` // of the posterior that this run went on from; nil if it began by itself
+	Algorithm string          `json:"algorithm"`
+	Status    string          `json:"status"` // how training ended
+	Seed      uint64          `json:"seed"`
+	Settings  json.RawMessage `json:"settings,omitempty"`
+	Data      string          `json:"data"`      // name of the training data
+	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
+	Rows      int             `json:"rows"`      // of the training part
+	Created   time.Time       `json:"created"`   // by default the time of NewPosterior
+	// of Go, of the modules that compute, and the backend; by default what Versions says
+	Versions map[string]string `json:"versions"`
+	// of the posterior that this run went on from; nil if it began by itself
+	Before *Provenance `json:"before,omitempty"`
 }
 
 // Versions are those of Go, the library, GoMLX and the backend, for a Provenance.
@@ -115,8 +120,9 @@ func Versions(engine *compute.Engine) map[string]string {
 	return versions
 }
 
-// NewPosterior joins a bound model with particles and their origin, and checks that they fit. The tensors of the draws belong to
-// the posterior from then on. Where the origin's provenance has no Created or no Versions, they are of now and of its engine.
+// NewPosterior joins a bound model with particles and their origin, and checks that they fit. The tensors of the draws
+// belong to the posterior from then on. Where the origin's provenance has no Created or no Versions, they are of now
+// and of its engine.
 func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, error) {
 	weights, err := smc.NewLogWeights(draws.LogWeights)
 	if err != nil {
@@ -144,7 +150,8 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 		return errors.New("bayes: a posterior needs particles: Draws.Phi is nil")
 	}
 	if dims := d.Phi.Shape().Dimensions; len(dims) != 2 || dims[0] != particles || dims[1] != bound.D {
-		return fmt.Errorf("bayes: particles have shape %v, but there are %d log-weights and the model has %d stochastic numbers",
+		return fmt.Errorf("bayes: particles have shape %v, but there are %d log-weights and the model has %d stochastic "+
+			"numbers",
 			dims, particles, bound.D)
 	}
 	dtype := d.Phi.DType()
@@ -156,7 +163,8 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 			return fmt.Errorf("bayes: the model has %d shared numbers, but Draws.Psi is nil", bound.W)
 		}
 		if shape := d.Psi.Shape(); shape.Rank() != 1 || shape.Size() != bound.W || d.Psi.DType() != dtype {
-			return fmt.Errorf("bayes: the model has %d shared numbers and particles of type %s, but psi is %s", bound.W, dtype, shape)
+			return fmt.Errorf("bayes: the model has %d shared numbers and particles of type %s, but psi is %s",
+				bound.W, dtype, shape)
 		}
 	}
 	if at := d.LinearisedAt; at != nil && (at.Shape().Rank() != 1 || at.Shape().Size() != bound.D || at.DType() != dtype) {
@@ -164,7 +172,8 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 			bound.D, dtype, at.Shape())
 	}
 	if d.Chains < 0 || d.Chains > 0 && particles%d.Chains != 0 {
-		return fmt.Errorf("bayes: Draws.Chains is %d: %d particles are not of so many chains of equal length (0: of no chains)",
+		return fmt.Errorf("bayes: Draws.Chains is %d: %d particles are not of so many chains of equal length (0: of no "+
+			"chains)",
 			d.Chains, particles)
 	}
 	return nil
@@ -199,7 +208,8 @@ func scaler(name string, s dataset.Scaler, columns int) (dataset.Scaler, error) 
 	}
 	for i, v := range s.StdDev {
 		if m := s.Mean[i]; !(v > 0) || !finite(v) || !finite(m) {
-			return s, fmt.Errorf("bayes: Origin.%s scales column %d by mean %v and standard deviation %v: they must be finite, and the "+
+			return s, fmt.Errorf("bayes: Origin.%s scales column %d by mean %v and standard deviation %v: they must be "+
+				"finite, and the "+
 				"second above 0", name, i, m, v)
 		}
 	}
@@ -212,7 +222,8 @@ func cloneScaler(s dataset.Scaler) dataset.Scaler {
 
 func (o Origin) clone() Origin {
 	o.Features, o.Target = cloneScaler(o.Features), cloneScaler(o.Target)
-	o.FeatureNames, o.TargetNames, o.Classes = slices.Clone(o.FeatureNames), slices.Clone(o.TargetNames), slices.Clone(o.Classes)
+	o.FeatureNames, o.TargetNames, o.Classes = slices.Clone(o.FeatureNames), slices.Clone(o.TargetNames),
+		slices.Clone(o.Classes)
 	o.Provenance = o.Provenance.clone()
 	return o
 }
@@ -238,10 +249,12 @@ func (p *Posterior) Chains() int { return p.chains }
 // Evidence is the run's estimate of log p(y); NaN where nobody knows it.
 func (p *Posterior) Evidence() Evidence { return p.evidence }
 
-// Diagnostics copies the numbers that the run left to say how far its draws can be trusted, by name; nil if there are none.
+// Diagnostics copies the numbers that the run left to say how far its draws can be trusted, by name; nil if there are
+// none.
 func (p *Posterior) Diagnostics() map[string]float64 { return maps.Clone(p.diagnostics) }
 
-// Origin copies what the posterior keeps of the data and the run that it came from: with Draws, what NewPosterior takes.
+// Origin copies what the posterior keeps of the data and the run that it came from: with Draws, what NewPosterior
+// takes.
 func (p *Posterior) Origin() Origin { return p.origin.clone() }
 
 // Provenance copies where the posterior came from.
@@ -269,7 +282,8 @@ func (p *Posterior) Bound() *BoundModel { return p.bound }
 // Particles is the number of particles J.
 func (p *Posterior) Particles() int { return p.logWeights.Len() }
 
-// Linearised says whether Predict takes the particles through the network's linearisation, see Draws.LinearisedAt, not through the network.
+// Linearised says whether Predict takes the particles through the network's linearisation, see Draws.LinearisedAt, not
+// through the network.
 func (p *Posterior) Linearised() bool { return p.expansionPoint != nil }
 
 // Draws copies the particles and what is known of them: with Origin, what NewPosterior takes.
@@ -292,8 +306,8 @@ func (p *Posterior) normalisedLogWeights() []float64 {
 	return logWeights
 }
 
-// Parameter copies one parameter, by its name in Bound().Slots: for a stochastic one values are [J, shape...], for a shared one
-// [shape...], row-major.
+// Parameter copies one parameter, by its name in Bound().Slots: for a stochastic one values are [J, shape...], for a
+// shared one [shape...], row-major.
 func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, err error) {
 	for _, slot := range p.bound.Slots {
 		if slot.Name != name {
@@ -315,7 +329,8 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
 }
 
-// own are the values of the likelihood's own parameters, those of a particle one after another: [J, P]; nil if it has none.
+// own are the values of the likelihood's own parameters, those of a particle one after another: [J, P]; nil if it has
+// none.
 func (p *Posterior) own() ([]float64, error) {
 	var columns [][]float64 // each [J, size], or [size] if it is shared
 	each := 0

@@ -149,8 +149,9 @@ func shapeOf(like *tensors.Tensor, dims []int) shapes.Shape {
 }
 
 // copyColumns copies columns of each of `rows` rows between matrices of the given widths and of one type.
-func copyColumns(to *tensors.Tensor, toWidth, toColumn int, from *tensors.Tensor, fromWidth, fromColumn, rows,
-	columns int) error {
+func copyColumns(
+	to *tensors.Tensor, toWidth, toColumn int, from *tensors.Tensor, fromWidth, fromColumn, rows, columns int,
+) error {
 	return copyBytes(to, from, func(target, source []byte, size int) {
 		for r := range rows {
 			copy(target[(r*toWidth+toColumn)*size:][:columns*size], source[(r*fromWidth+fromColumn)*size:])

@@ -62,8 +62,9 @@ func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float6
 	}
 }
 
-// 700 particles on 1100 rows need several chunks (but for the second model), two blocks, and padding in the last: outputs and weights are those of
-// plain loops, but for the particle without weight, which is not evaluated. In smaller blocks they are the same.
+// 700 particles on 1100 rows need several chunks (but for the second model), two blocks, and padding in the last:
+// outputs and weights are those of plain loops, but for the particle without weight, which is not evaluated. In smaller
+// blocks they are the same.
 func TestPredict(t *testing.T) {
 	const particles, alive, rows = 700, 699, 1100
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
@@ -75,8 +76,10 @@ func TestPredict(t *testing.T) {
 		for _, m := range predicted {
 			p := newPosterior(t, m.model, m.outputs, particles, dtype).On(engine)
 			prediction := predict(t, p, x)
-			if prediction.Particles != alive || prediction.Rows != rows || prediction.Width != m.outputs || prediction.Task() != m.model.Likelihood.Task() {
-				t.Fatalf("%s: %d particles, %d rows, width %d, %v", m.name, prediction.Particles, prediction.Rows, prediction.Width, prediction.Task())
+			if prediction.Particles != alive || prediction.Rows != rows || prediction.Width != m.outputs ||
+				prediction.Task() != m.model.Likelihood.Task() {
+				t.Fatalf("%s: %d particles, %d rows, width %d, %v", m.name, prediction.Particles, prediction.Rows, prediction.Width,
+					prediction.Task())
 			}
 			var got, want []float64
 			for n := range rows {
@@ -109,8 +112,10 @@ func TestPredict(t *testing.T) {
 				}
 				for j := range alive {
 					for i := range part.Rows * m.outputs {
-						if a, b := part.Outputs[j*part.Rows*m.outputs+i], prediction.Outputs[(j*rows+from)*m.outputs+i]; math.Abs(a-b) > tolerance*(1+math.Abs(b)) {
-							t.Fatalf("%s: particle %d, output %d of block %d is %v in blocks of 4, %v in one of 1024", m.name, j, i, len(blocks), a, b)
+						if a, b := part.Outputs[j*part.Rows*m.outputs+i], prediction.Outputs[(j*rows+from)*m.outputs+i]; math.Abs(
+							a-b) > tolerance*(1+math.Abs(b)) {
+							t.Fatalf("%s: particle %d, output %d of block %d is %v in blocks of 4, %v in one of 1024",
+								m.name, j, i, len(blocks), a, b)
 						}
 					}
 				}
@@ -131,7 +136,8 @@ func TestNoise(t *testing.T) {
 		name    string
 		model   bayes.Model
 		outputs int
-	}{"regression, noise fixed", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{StdDev: .25}, Stochastic: bayes.Layers(1)}, 1}) {
+	}{"regression, noise fixed", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{StdDev: .25},
+		Stochastic: bayes.Layers(1)}, 1}) {
 		p := newPosterior(t, m.model, m.outputs, particles, compute.Float64)
 		prediction := predict(t, p, x)
 		_, scale := prediction.Scale(0)
@@ -150,7 +156,8 @@ func TestNoise(t *testing.T) {
 			continue
 		}
 		for j := range prediction.Particles {
-			computetest.Near(t, m.name, []float64{scale * math.Sqrt(prediction.Distribution(j, 1, 0).Variance())}, []float64{want(j)}, 1e-12)
+			computetest.Near(t, m.name, []float64{scale * math.Sqrt(prediction.Distribution(j, 1, 0).Variance())},
+				[]float64{want(j)}, 1e-12)
 		}
 	}
 }
@@ -196,7 +203,8 @@ func TestPredictErrors(t *testing.T) {
 	}
 	unnamed := p.Origin()
 	unnamed.FeatureNames = nil
-	if _, err := remade(t, p.Bound(), draws, unnamed).Predict(context.Background(), with(math.NaN())); err == nil || !strings.Contains(err.Error(), "row 3, column 1") {
+	if _, err := remade(t, p.Bound(), draws, unnamed).Predict(context.Background(), with(math.NaN())); err == nil ||
+		!strings.Contains(err.Error(), "row 3, column 1") {
 		t.Errorf("NaN without names: error %v", err)
 	}
 	for _, err := range p.PredictBatches(context.Background(), x, 0) {
@@ -238,8 +246,8 @@ func TestPredictConcurrently(t *testing.T) {
 	wait.Wait()
 }
 
-// What was compiled for a number of rows stays with the posterior, also for its copies on the same engine: a second prediction takes
-// a small part of the first one's time.
+// What was compiled for a number of rows stays with the posterior, also for its copies on the same engine: a second
+// prediction takes a small part of the first one's time.
 func TestPredictCompilesOnce(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		if !engine.IsXLA() {
@@ -280,7 +288,8 @@ func TestPredictWithinBatches(t *testing.T) {
 func BenchmarkPredictAgain(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
 		model := bayes.Model{
-			Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Layers(3),
+			Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1},
+			Stochastic: bayes.Layers(3),
 		}
 		bound, err := model.Bind(6, 1)
 		if err != nil {

@@ -25,12 +25,12 @@ const (
 
 // Prediction holds what each weighted particle predicts for each row.
 //
-// The predictive distribution of a row is the mixture sum_j w_j p(y | f_j(x_n)) of the distributions that the likelihood makes of the
-// particles' outputs. Particles of weight 0 are not looked at, whatever their outputs.
+// The predictive distribution of a row is the mixture sum_j w_j p(y | f_j(x_n)) of the distributions that the
+// likelihood makes of the particles' outputs. Particles of weight 0 are not looked at, whatever their outputs.
 //
-// The methods check the prediction first and return the error that [Prediction.Validate] does; those that serve one task only
-// return an error for the others. Numbers for each row and target are [Rows, Targets], row-major: one for each row where there is
-// one target.
+// The methods check the prediction first and return the error that [Prediction.Validate] does; those that serve one
+// task only return an error for the others. Numbers for each row and target are [Rows, Targets], row-major: one for
+// each row where there is one target.
 type Prediction struct {
 	// Likelihood makes the outputs' distribution.
 	Likelihood Likelihood
@@ -43,11 +43,11 @@ type Prediction struct {
 	Chains int
 	// Weights of the particles, [Particles]; they sum to 1.
 	Weights []float64
-	// Own are the values of the likelihood's own parameters, such as a noise that is learnt: those of a particle one after another,
-	// [Particles, P]; nil if it has none.
+	// Own are the values of the likelihood's own parameters, such as a noise that is learnt: those of a particle one after
+	// another, [Particles, P]; nil if it has none.
 	Own []float64
-	// Target standardises each target as in training: (y - Mean) / StdDev. Its zero value leaves targets as they are, and so do
-	// classifications.
+	// Target standardises each target as in training: (y - Mean) / StdDev. Its zero value leaves targets as they are, and
+	// so do classifications.
 	Target dataset.Scaler
 
 	only int // 1 + the target that this is the prediction of; 0: all
@@ -112,8 +112,8 @@ func (p Prediction) own(j int) []float64 {
 	return p.Own[j*each : (j+1)*each]
 }
 
-// Distribution is the distribution of a target given one particle, in the units that the model was trained in: less the target's
-// mean and over its standard deviation, Target.
+// Distribution is the distribution of a target given one particle, in the units that the model was trained in: less the
+// target's mean and over its standard deviation, Target.
 func (p Prediction) Distribution(particle, row, target int) Distribution {
 	return p.Likelihood.Predictive(p.outputs(particle, row), p.own(particle), p.target(target))
 }
@@ -124,7 +124,8 @@ func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
 		return nil, err
 	}
 	if particle < 0 || particle >= p.Particles {
-		return nil, fmt.Errorf("bayes: Prediction.ParticleMeans(%d): the prediction has particles 0 to %d", particle, p.Particles-1)
+		return nil, fmt.Errorf("bayes: Prediction.ParticleMeans(%d): the prediction has particles 0 to %d",
+			particle, p.Particles-1)
 	}
 	return p.particleMeans(particle), nil
 }
@@ -147,8 +148,8 @@ func (p Prediction) Mean() ([]float64, error) {
 	return mean, err
 }
 
-// StdDev is the standard deviation of the targets of a regression under the predictive distribution, [Rows, Targets]: that of the
-// particles' means and the noise around them, sqrt(sum_j w_j ((f_j - mean)^2 + s_j^2)).
+// StdDev is the standard deviation of the targets of a regression under the predictive distribution, [Rows, Targets]:
+// that of the particles' means and the noise around them, sqrt(sum_j w_j ((f_j - mean)^2 + s_j^2)).
 func (p Prediction) StdDev() ([]float64, error) {
 	_, epistemic, noise, err := p.moments("StdDev")
 	if err != nil {
@@ -170,8 +171,8 @@ func (p Prediction) EpistemicStdDev() ([]float64, error) {
 	return epistemic, err
 }
 
-// NoiseStdDev is the standard deviation of the noise around the particles' means, [Rows, Targets], averaged over the particles:
-// sqrt(sum_j w_j s_j^2), for regression.
+// NoiseStdDev is the standard deviation of the noise around the particles' means, [Rows, Targets], averaged over the
+// particles: sqrt(sum_j w_j s_j^2), for regression.
 func (p Prediction) NoiseStdDev() ([]float64, error) {
 	_, _, noise, err := p.moments("NoiseStdDev")
 	for i, v := range noise {
@@ -180,7 +181,8 @@ func (p Prediction) NoiseStdDev() ([]float64, error) {
 	return noise, err
 }
 
-// moments are the predictive mean, the variance of the particles' means and the mean of their variances, [Rows, Targets] each.
+// moments are the predictive mean, the variance of the particles' means and the mean of their variances, [Rows,
+// Targets] each.
 func (p Prediction) moments(method string) (mean, epistemic, noise []float64, err error) {
 	if err := p.ready(method, true); err != nil {
 		return nil, nil, nil, err
@@ -212,8 +214,9 @@ func (p Prediction) moments(method string) (mean, epistemic, noise []float64, er
 	return mean, epistemic, noise, nil
 }
 
-// Quantile is the level-quantile of the predictive distribution of a regression, [Rows, Targets]: the smallest y at which
-// sum_j w_j P_j(Y <= y) >= level. It costs a few evaluations of that sum a row. level must lie strictly between 0 and 1.
+// Quantile is the level-quantile of the predictive distribution of a regression, [Rows, Targets]: the smallest y at
+// which sum_j w_j P_j(Y <= y) >= level. It costs a few evaluations of that sum a row. level must lie strictly between 0
+// and 1.
 func (p Prediction) Quantile(level float64) ([]float64, error) {
 	quantiles, err := p.quantiles("Quantile", level)
 	if err != nil {
@@ -222,8 +225,8 @@ func (p Prediction) Quantile(level float64) ([]float64, error) {
 	return quantiles[0], nil
 }
 
-// Interval is the central interval of a regression that holds the given probability, between the quantiles (1-level)/2 and
-// (1+level)/2; lower and upper are [Rows, Targets]. level must lie strictly between 0 and 1.
+// Interval is the central interval of a regression that holds the given probability, between the quantiles (1-level)/2
+// and (1+level)/2; lower and upper are [Rows, Targets]. level must lie strictly between 0 and 1.
 func (p Prediction) Interval(level float64) (lower, upper []float64, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, fmt.Errorf("bayes: Prediction.Interval: level is %v: it must lie between 0 and 1", level)
@@ -300,8 +303,8 @@ func (p Prediction) Sample(draws int, seed uint64) ([][]float64, error) {
 	return samples, nil
 }
 
-// Probabilities are the class probabilities averaged over the particles, [Rows][Classes]: the weighted mean of each particle's. For
-// a binary classification the second column is that of class 1.
+// Probabilities are the class probabilities averaged over the particles, [Rows][Classes]: the weighted mean of each
+// particle's. For a binary classification the second column is that of class 1.
 func (p Prediction) Probabilities() ([][]float64, error) {
 	if err := p.ready("Probabilities", false); err != nil {
 		return nil, err
@@ -337,9 +340,9 @@ func (p Prediction) Labels() ([]int, error) {
 	return labels, nil
 }
 
-// LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], of y, [Rows, Targets]: of
-// all targets together, which are independent given a particle. For classification it is the log-probability of class y_n. It is
-// computed in logs throughout, so it is finite however unlikely the target.
+// LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], of y, [Rows,
+// Targets]: of all targets together, which are independent given a particle. For classification it is the
+// log-probability of class y_n. It is computed in logs throughout, so it is finite however unlikely the target.
 func (p Prediction) LogDensity(y []float64) ([]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -372,8 +375,8 @@ func (p Prediction) particleLogDensity(j, n int, y []float64) float64 {
 	return sum
 }
 
-// Standardised is the prediction in standardised units: each target less its mean and over its standard deviation. A classification
-// is returned as it is, and so is a regression whose targets were not standardised.
+// Standardised is the prediction in standardised units: each target less its mean and over its standard deviation. A
+// classification is returned as it is, and so is a regression whose targets were not standardised.
 func (p Prediction) Standardised() Prediction {
 	p.Target = dataset.Scaler{}
 	return p
@@ -390,14 +393,16 @@ func (p Prediction) StandardiseTarget(y []float64) []float64 {
 	return out
 }
 
-// Slice is the prediction of rows from to to-1. Weights and the likelihood's parameters are shared with p, and so are the outputs if
-// there is one particle or all rows are taken; else the outputs, which lie particle by particle, are copied.
+// Slice is the prediction of rows from to to-1. Weights and the likelihood's parameters are shared with p, and so are
+// the outputs if there is one particle or all rows are taken; else the outputs, which lie particle by particle, are
+// copied.
 func (p Prediction) Slice(from, to int) (Prediction, error) {
 	if err := p.validateShape(); err != nil {
 		return Prediction{}, err
 	}
 	if from < 0 || to > p.Rows || from >= to {
-		return Prediction{}, fmt.Errorf("bayes: Prediction.Slice(%d, %d): the prediction has rows 0 to %d", from, to, p.Rows-1)
+		return Prediction{}, fmt.Errorf("bayes: Prediction.Slice(%d, %d): the prediction has rows 0 to %d",
+			from, to, p.Rows-1)
 	}
 	if p.Particles == 1 || to-from == p.Rows {
 		p.Outputs = p.Outputs[from*p.Width : len(p.Outputs)-(p.Rows-to)*p.Width]
@@ -419,7 +424,8 @@ func (p Prediction) Particle(j int) (Prediction, error) {
 		return Prediction{}, err
 	}
 	if j < 0 || j >= p.Particles {
-		return Prediction{}, fmt.Errorf("bayes: Prediction.Particle(%d): the prediction has particles 0 to %d", j, p.Particles-1)
+		return Prediction{}, fmt.Errorf("bayes: Prediction.Particle(%d): the prediction has particles 0 to %d",
+			j, p.Particles-1)
 	}
 	p.Own = p.own(j)
 	stride := p.Rows * p.Width

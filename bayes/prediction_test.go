@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// twoParticles is a regression of 2 particles and 3 rows: in the target's own units the particles say 1, 2, 3 and 5, 2, -1, with noise 1
-// and 2.
+// twoParticles is a regression of 2 particles and 3 rows: in the target's own units the particles say 1, 2, 3 and 5, 2,
+// -1, with noise 1 and 2.
 func twoParticles() bayes.Prediction {
 	return bayes.Prediction{
 		Likelihood: bayes.Gaussian{Learn: true}, Particles: 2, Rows: 3, Width: 1, Weights: []float64{0.25, 0.75},
@@ -24,7 +24,8 @@ func twoParticles() bayes.Prediction {
 	}
 }
 
-// threeClasses is a classification of 2 particles, 2 rows and 3 classes whose softmaxes are the numbers in the logarithms.
+// threeClasses is a classification of 2 particles, 2 rows and 3 classes whose softmaxes are the numbers in the
+// logarithms.
 func threeClasses() bayes.Prediction {
 	ln := math.Log
 	return bayes.Prediction{
@@ -97,7 +98,8 @@ func TestPredictionClassificationByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "log density", density, []float64{math.Log(0.3), math.Log(0.4)}, 1e-14)
-	if !slices.Equal(p.StandardiseTarget([]float64{2, 0}), []float64{2, 0}) || &p.Standardised().Outputs[0] != &p.Outputs[0] {
+	if !slices.Equal(p.StandardiseTarget([]float64{2, 0}), []float64{2, 0}) ||
+		&p.Standardised().Outputs[0] != &p.Outputs[0] {
 		t.Error("a classification is not to be standardised")
 	}
 }
@@ -160,8 +162,8 @@ func TestPredictionQuantile(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n, q := range quantiles {
-				// The distribution function at the quantile must be the level; on the tail's side, where no digits are lost. The slack of a few ulps
-				// of q matters for steep distributions far from 0.
+				// The distribution function at the quantile must be the level; on the tail's side, where no digits are lost. The
+				// slack of a few ulps of q matters for steep distributions far from 0.
 				tail := func(q float64) (sum float64) {
 					for j, w := range p.Weights {
 						z := (q - p.Outputs[j*p.Rows+n]) / math.Exp(p.Own[j])
@@ -292,18 +294,22 @@ func TestPredictionErrors(t *testing.T) {
 		p    bayes.Prediction
 		want []string
 	}{
-		{"outputs short", regression(func(p *bayes.Prediction) { p.Outputs = p.Outputs[1:] }), []string{"5 outputs", "2 x 3 x 1 = 6"}},
-		{"weights short", regression(func(p *bayes.Prediction) { p.Weights = p.Weights[1:] }), []string{"1 weights", "2 particles"}},
+		{"outputs short", regression(func(p *bayes.Prediction) { p.Outputs = p.Outputs[1:] }),
+			[]string{"5 outputs", "2 x 3 x 1 = 6"}},
+		{"weights short", regression(func(p *bayes.Prediction) { p.Weights = p.Weights[1:] }),
+			[]string{"1 weights", "2 particles"}},
 		{"noise short", regression(func(p *bayes.Prediction) { p.Own = nil }), []string{"0 values in Own", "2 particles"}},
 		{"no rows", regression(func(p *bayes.Prediction) { p.Rows, p.Outputs = 0, nil }), []string{"Rows 0"}},
 		{"width", regression(func(p *bayes.Prediction) { p.Width = 2 }), []string{"Width is 2"}},
 		{"no likelihood", regression(func(p *bayes.Prediction) { p.Likelihood = nil }), []string{"no Likelihood"}},
 		{"NaN outputs", regression(func(p *bayes.Prediction) { p.Outputs[4], p.Outputs[5] = math.NaN(), math.Inf(1) }),
 			[]string{"2 of 6 outputs", "NaN", "particle 1", "row 1"}},
-		{"negative weight", regression(func(p *bayes.Prediction) { p.Weights = []float64{1.5, -0.5} }), []string{"particle 1", "-0.5"}},
+		{"negative weight", regression(func(p *bayes.Prediction) { p.Weights = []float64{1.5, -0.5} }),
+			[]string{"particle 1", "-0.5"}},
 		{"NaN weight", regression(func(p *bayes.Prediction) { p.Weights[0] = math.NaN() }), []string{"particle 0", "NaN"}},
 		{"weights sum", regression(func(p *bayes.Prediction) { p.Weights = []float64{0.5, 0.25} }), []string{"sum to 0.75"}},
-		{"noise infinite", regression(func(p *bayes.Prediction) { p.Own[1] = math.Inf(1) }), []string{"parameter 0 of particle 1", "+Inf"}},
+		{"noise infinite", regression(func(p *bayes.Prediction) { p.Own[1] = math.Inf(1) }),
+			[]string{"parameter 0 of particle 1", "+Inf"}},
 		{"scale", regression(func(p *bayes.Prediction) { p.Target.StdDev[0] = -1 }), []string{"standard deviation -1"}},
 		{"one class", func() bayes.Prediction { p := threeClasses(); p.Width = 1; return p }(), []string{"Width is 1"}},
 	}
@@ -320,18 +326,22 @@ func TestPredictionErrors(t *testing.T) {
 
 	r, c := twoParticles(), threeClasses()
 	failing := map[string]func() error{
-		"Mean is for regression":                func() error { _, err := c.Mean(); return err },
-		"StdDev is for regression":              func() error { _, err := c.StdDev(); return err },
-		"EpistemicStdDev is for regression":     func() error { _, err := c.EpistemicStdDev(); return err },
-		"Quantile is for regression":            func() error { _, err := c.Quantile(0.5); return err },
-		"Interval is for regression":            func() error { _, _, err := c.Interval(0.5); return err },
-		"Probabilities is for classification":   func() error { _, err := r.Probabilities(); return err },
-		"Labels is for classification":          func() error { _, err := r.Labels(); return err },
-		"level is 1: it must":                   func() error { _, err := r.Quantile(1); return err },
-		"level is 0: it must":                   func() error { _, _, err := r.Interval(0); return err },
-		"level is NaN: it must":                 func() error { _, _, err := r.Interval(math.NaN()); return err },
-		"y has 2 values, but the":               func() error { _, err := r.LogDensity([]float64{1, 2}); return err },
-		"y of row 1 is NaN":                     func() error { _, err := r.LogDensity([]float64{1, math.NaN(), 3}); return err },
+		"Mean is for regression":              func() error { _, err := c.Mean(); return err },
+		"StdDev is for regression":            func() error { _, err := c.StdDev(); return err },
+		"EpistemicStdDev is for regression":   func() error { _, err := c.EpistemicStdDev(); return err },
+		"Quantile is for regression":          func() error { _, err := c.Quantile(0.5); return err },
+		"Interval is for regression":          func() error { _, _, err := c.Interval(0.5); return err },
+		"Probabilities is for classification": func() error { _, err := r.Probabilities(); return err },
+		"Labels is for classification":        func() error { _, err := r.Labels(); return err },
+		"level is 1: it must":                 func() error { _, err := r.Quantile(1); return err },
+		"level is 0: it must":                 func() error { _, _, err := r.Interval(0); return err },
+		"level is NaN: it must":               func() error { _, _, err := r.Interval(math.NaN()); return err },
+		"y has 2 values, but the":             func() error { _, err := r.LogDensity([]float64{1, 2}); return err },
+		"y of row 1 is NaN": func() error {
+			_,
+				err := r.LogDensity([]float64{1, math.NaN(), 3})
+			return err
+		},
 		"y of row 1 is 3: it must be the index": func() error { _, err := c.LogDensity([]float64{1, 3}); return err },
 		"y of row 0 is -1":                      func() error { return c.ValidateTarget([]float64{-1, 2}) },
 		"y of row 0 is 0.5":                     func() error { return c.ValidateTarget([]float64{0.5, 2}) },

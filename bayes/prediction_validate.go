@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Validate returns an error if lengths do not fit the shape, if a weight is negative or not finite, if the weights do not sum to 1
-// within 1e-6, or if an output or a parameter of a particle of positive weight is not finite.
+// Validate returns an error if lengths do not fit the shape, if a weight is negative or not finite, if the weights do
+// not sum to 1 within 1e-6, or if an output or a parameter of a particle of positive weight is not finite.
 func (p Prediction) Validate() error {
 	if err := p.validateShape(); err != nil {
 		return err
@@ -17,7 +17,8 @@ func (p Prediction) Validate() error {
 	sum := 0.0
 	for j, w := range p.Weights {
 		if !(w >= 0) || !finite(w) {
-			return fmt.Errorf("bayes: Prediction: the weight of particle %d is %v: weights must be finite and not negative", j, w)
+			return fmt.Errorf("bayes: Prediction: the weight of particle %d is %v: weights must be finite and not negative",
+				j, w)
 		}
 		sum += w
 	}
@@ -32,7 +33,8 @@ func (p Prediction) Validate() error {
 	}
 	for k := range p.Target.Mean {
 		if m, s := p.Target.Mean[k], p.Target.StdDev[k]; !(s > 0) || !finite(s) || !finite(m) {
-			return fmt.Errorf("bayes: Prediction: Target %d has mean %v and standard deviation %v: use 0 and 1 if it was not standardised",
+			return fmt.Errorf("bayes: Prediction: Target %d has mean %v and standard deviation %v: use 0 and 1 if it was not "+
+				"standardised",
 				k, m, s)
 		}
 	}
@@ -50,14 +52,17 @@ func (p Prediction) validateShape() error {
 	case task == Classification:
 		size = p.Width
 		if size < 2 {
-			return fmt.Errorf("bayes: Prediction: Width is %d: a prediction with Task %v has at least 2 outputs, one a class", p.Width, task)
+			return fmt.Errorf("bayes: Prediction: Width is %d: a prediction with Task %v has at least 2 outputs, one a class",
+				p.Width, task)
 		}
 	}
 	if want := p.Likelihood.Outputs(size); p.Width != want {
-		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets", p.Width, p.Likelihood, want, max(p.Targets, 1))
+		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets", p.Width, p.Likelihood, want,
+			max(p.Targets, 1))
 	}
 	if p.Particles < 1 || p.Rows < 1 {
-		return fmt.Errorf("bayes: Prediction: Particles is %d and Rows %d: there must be at least 1 of each", p.Particles, p.Rows)
+		return fmt.Errorf("bayes: Prediction: Particles is %d and Rows %d: there must be at least 1 of each",
+			p.Particles, p.Rows)
 	}
 	if want := p.Particles * p.Rows * p.Width; len(p.Outputs) != want {
 		return fmt.Errorf("bayes: Prediction: %d outputs, but Particles x Rows x Width = %d x %d x %d = %d",
@@ -75,7 +80,8 @@ func (p Prediction) validateShape() error {
 			len(p.Own), p.Particles, p.Likelihood, own)
 	}
 	if a, b := len(p.Target.Mean), len(p.Target.StdDev); a != b || a > 0 && p.Task() == Regression && a != size {
-		return fmt.Errorf("bayes: Prediction: Target scales %d targets (it has %d standard deviations), but there are %d", a, b, size)
+		return fmt.Errorf("bayes: Prediction: Target scales %d targets (it has %d standard deviations), but there are %d",
+			a, b, size)
 	}
 	return nil
 }
@@ -102,8 +108,8 @@ func (p Prediction) validateOutputs() error {
 	return nil
 }
 
-// ValidateTarget returns an error unless y, [Rows, Targets], fits the prediction: finite values that the likelihood takes, or for
-// classification the index of a class for each row.
+// ValidateTarget returns an error unless y, [Rows, Targets], fits the prediction: finite values that the likelihood
+// takes, or for classification the index of a class for each row.
 func (p Prediction) ValidateTarget(y []float64) error {
 	targets := p.Columns()
 	if len(y) != p.Rows*targets {
@@ -115,13 +121,15 @@ func (p Prediction) ValidateTarget(y []float64) error {
 			return fmt.Errorf("bayes: y of row %d %w", n, err)
 		}
 		if c := p.Classes(); c > 0 && (v != math.Trunc(v) || v < 0 || v >= float64(c)) {
-			return fmt.Errorf("bayes: y of row %d is %v: it must be the index of a class, a whole number from 0 to %d", n, v, c-1)
+			return fmt.Errorf("bayes: y of row %d is %v: it must be the index of a class, a whole number from 0 to %d",
+				n, v, c-1)
 		}
 	}
 	return nil
 }
 
-// ready is an error if the prediction is not valid, or is not a regression (not a classification) where the method needs one.
+// ready is an error if the prediction is not valid, or is not a regression (not a classification) where the method
+// needs one.
 func (p Prediction) ready(method string, regression bool) error {
 	if p.Likelihood == nil {
 		return errNoLikelihood

@@ -14,8 +14,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// The formats of a posterior's file. That of a linearised one has another name, so that no reader takes it for particles of the
-// network. Version 2 keeps chains, evidence, diagnostics and several targets; files of version 1 are still read.
+// The formats of a posterior's file. That of a linearised one has another name, so that no reader takes it for
+// particles of the network. Version 2 keeps chains, evidence, diagnostics and several targets; files of version 1 are
+// still read.
 const (
 	posteriorFormat   = "gobnn.posterior/2"
 	posteriorFormat1  = "gobnn.posterior/1"
@@ -71,14 +72,15 @@ func (t *targetScaler) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared one as
-// [shape...], the normalised log-weights, where a linearised one is linearised, [D], and the rest as JSON in the metadata. The
-// write is atomic.
+// Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared
+// one as [shape...], the normalised log-weights, where a linearised one is linearised, [D], and the rest as JSON in the
+// metadata. The write is atomic.
 func (p *Posterior) Save(path string) error {
 	o := p.origin
 	head := posteriorFile{
 		Format: p.format(), Model: p.bound.Model, Inputs: p.bound.Inputs, Outputs: p.bound.Outputs,
-		Features: o.Features, Target: targetScaler(o.Target), FeatureNames: o.FeatureNames, TargetNames: o.TargetNames, Classes: o.Classes,
+		Features: o.Features, Target: targetScaler(o.Target), FeatureNames: o.FeatureNames, TargetNames: o.TargetNames,
+		Classes:    o.Classes,
 		Provenance: o.Provenance, Chains: p.chains,
 	}
 	if p.evidence.Known() {
@@ -169,7 +171,8 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	}
 	linearised := head.Format == linearisedFormat || head.Format == linearisedFormat1
 	if linearised != (draws.LinearisedAt != nil) {
-		return nil, fmt.Errorf("its format is %q, which goes with a tensor %q in a linearised one only", head.Format, linearisedTensor)
+		return nil, fmt.Errorf("its format is %q, which goes with a tensor %q in a linearised one only",
+			head.Format, linearisedTensor)
 	}
 	for _, slot := range bound.Slots {
 		t := file.Tensors[slot.Name]
@@ -183,7 +186,8 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 			dims = []int{rows, bound.D}
 		}
 		if t.Size() != rows*slot.Size() {
-			return nil, fmt.Errorf("tensor %q has shape %s, but the model needs %d numbers", slot.Name, t.Shape(), rows*slot.Size())
+			return nil, fmt.Errorf("tensor %q has shape %s, but the model needs %d numbers",
+				slot.Name, t.Shape(), rows*slot.Size())
 		}
 		if *to == nil {
 			*to = tensors.FromShape(shapeOf(t, dims))
@@ -196,8 +200,9 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		head.TargetNames = []string{head.TargetName}
 	}
 	return NewPosterior(bound, draws, Origin{
-		Features: head.Features, Target: dataset.Scaler(head.Target), FeatureNames: head.FeatureNames, TargetNames: head.TargetNames,
-		Classes: head.Classes, Provenance: head.Provenance,
+		Features: head.Features, Target: dataset.Scaler(head.Target), FeatureNames: head.FeatureNames,
+		TargetNames: head.TargetNames,
+		Classes:     head.Classes, Provenance: head.Provenance,
 	})
 }
 

@@ -7,8 +7,9 @@ import (
 	"gobnn/bayes/metric"
 )
 
-// PredictiveBandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included. It adds the mean functions of some
-// particles to opt.Draws: as many as draws says, chosen at even steps through the cumulated weights, so that heavy particles come more often.
+// PredictiveBandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included. It adds
+// the mean functions of some particles to opt.Draws: as many as draws says, chosen at even steps through the cumulated
+// weights, so that heavy particles come more often.
 func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figure, error) {
 	mean, err := p.Mean()
 	if err != nil {
@@ -19,7 +20,8 @@ func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOption
 		return nil, fmt.Errorf("viz: predictive band: %w", err)
 	}
 	if draws < 0 {
-		return nil, fmt.Errorf("viz: predictive band: draws = %d: the number of particles to draw must not be negative", draws)
+		return nil, fmt.Errorf("viz: predictive band: draws = %d: the number of particles to draw must not be negative",
+			draws)
 	}
 	opt.Draws = append([][]float64(nil), opt.Draws...)
 	for _, particle := range some(p, draws) {
@@ -46,8 +48,9 @@ func some(p bayes.Prediction, draws int) []int {
 	return chosen
 }
 
-// DecisionMapOf is [DecisionMap] of the predictive probability of one class. The rows of the prediction are the points of the lattice, in the order
-// of [Field.Points]. It adds the decision lines of some particles to opt.Draws: as many as draws says, chosen as in [PredictiveBandOf].
+// DecisionMapOf is [DecisionMap] of the predictive probability of one class. The rows of the prediction are the points
+// of the lattice, in the order of [Field.Points]. It adds the decision lines of some particles to opt.Draws: as many as
+// draws says, chosen as in [PredictiveBandOf].
 func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt DecisionOptions) (*Figure, error) {
 	probabilities, err := p.Probabilities()
 	if err != nil {
@@ -91,8 +94,8 @@ func ofClass(probabilities [][]float64, class int) []float64 {
 	return values
 }
 
-// PredictedVsTrueOf is [PredictedVsTrue] of a regression's predictive mean and its central interval of probability opt.Level, noise included.
-// truth is [Rows], in the target's own units.
+// PredictedVsTrueOf is [PredictedVsTrue] of a regression's predictive mean and its central interval of probability
+// opt.Level, noise included. truth is [Rows], in the target's own units.
 func PredictedVsTrueOf(truth []float64, p bayes.Prediction, opt PredictedOptions) (*Figure, error) {
 	mean, err := p.Mean()
 	if err != nil {
@@ -108,7 +111,8 @@ func PredictedVsTrueOf(truth []float64, p bayes.Prediction, opt PredictedOptions
 	return PredictedVsTrue(truth, mean, lower, upper, opt)
 }
 
-// ReliabilityOf is [Reliability] of a classification on labels y, [Rows], with the number of bins of equal width; 0 means 15.
+// ReliabilityOf is [Reliability] of a classification on labels y, [Rows], with the number of bins of equal width; 0
+// means 15.
 func ReliabilityOf(p bayes.Prediction, y []float64, bins int, opt ReliabilityOptions) (*Figure, error) {
 	diagram, err := metric.ReliabilityDiagram(p, y, bins)
 	if err != nil {
@@ -117,7 +121,8 @@ func ReliabilityOf(p bayes.Prediction, y []float64, bins int, opt ReliabilityOpt
 	return Reliability(diagram, opt)
 }
 
-// CalibrationCurveOf is [CalibrationCurve] of a regression on targets y, [Rows], at the levels 0.05, 0.1, ..., 0.95, with the band for as many rows.
+// CalibrationCurveOf is [CalibrationCurve] of a regression on targets y, [Rows], at the levels 0.05, 0.1, ..., 0.95,
+// with the band for as many rows.
 func CalibrationCurveOf(p bayes.Prediction, y []float64, opt CalibrationOptions) (*Figure, error) {
 	curve, err := metric.CalibrationCurve(p, y, nil)
 	if err != nil {

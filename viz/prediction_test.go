@@ -43,13 +43,16 @@ func TestPredictiveBandOf(t *testing.T) {
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the band of the prediction differs from that of its mean, standard deviation and 3 to 1 draws")
 	}
-	if _, err := viz.PredictiveBandOf(x[:2], twoParticles(), 0, viz.BandOptions{}); err == nil || !strings.Contains(err.Error(), "x has 2") {
+	if _, err := viz.PredictiveBandOf(x[:2], twoParticles(), 0, viz.BandOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "x has 2") {
 		t.Errorf("2 coordinates for 3 rows: error %v", err)
 	}
-	if _, err := viz.PredictiveBandOf(x, twoParticles(), -1, viz.BandOptions{}); err == nil || !strings.Contains(err.Error(), "draws = -1") {
+	if _, err := viz.PredictiveBandOf(x, twoParticles(), -1, viz.BandOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "draws = -1") {
 		t.Errorf("-1 draws: error %v", err)
 	}
-	if _, err := viz.PredictiveBandOf(x, bayes.Prediction{Likelihood: bayes.Bernoulli{}}, 0, viz.BandOptions{}); err == nil {
+	if _, err := viz.PredictiveBandOf(x, bayes.Prediction{Likelihood: bayes.Bernoulli{}}, 0,
+		viz.BandOptions{}); err == nil {
 		t.Error("a classification has no band, but no error")
 	}
 }
@@ -61,12 +64,14 @@ func TestPredictedVsTrueOf(t *testing.T) {
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "inside the 90 % interval: 66.7 % of 3 rows") {
 		t.Errorf("no coverage of 2 in 3 rows in %v", regexp.MustCompile(`>inside[^<]*`).FindString(svg))
 	}
-	if _, err := viz.PredictedVsTrueOf([]float64{1}, p, viz.PredictedOptions{}); err == nil || !strings.Contains(err.Error(), "truth has 1") {
+	if _, err := viz.PredictedVsTrueOf([]float64{1}, p, viz.PredictedOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "truth has 1") {
 		t.Errorf("1 target for 3 rows: error %v", err)
 	}
 }
 
-// The lines of single particles are those of their own probabilities, heavy particles come more often, and a logit of 0 is 1/2.
+// The lines of single particles are those of their own probabilities, heavy particles come more often, and a logit of 0
+// is 1/2.
 func TestDecisionMapDraws(t *testing.T) {
 	f := lattice(t)
 	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Particles: 2, Rows: 6, Width: 1, Weights: []float64{.75, .25}}
@@ -87,7 +92,8 @@ func TestDecisionMapDraws(t *testing.T) {
 	for i := range mean.Values {
 		mean.Values[i] = .75*single[0][i] + .25*single[1][i]
 	}
-	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1", Draws: [][]float64{single[0], single[0], single[0], single[1]}}
+	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1",
+		Draws: [][]float64{single[0], single[0], single[0], single[1]}}
 	fig, err = viz.DecisionMap(mean, opt)
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the map of the prediction differs from that with 3 to 1 lines of its particles")
@@ -129,7 +135,8 @@ func TestDecisionMapOf(t *testing.T) {
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "predicted probability of benign") {
 		t.Error("the colour bar does not name the class")
 	}
-	if _, err := viz.DecisionMapOf(f, p, 2, 0, viz.DecisionOptions{}); err == nil || !strings.Contains(err.Error(), "class 2") {
+	if _, err := viz.DecisionMapOf(f, p, 2, 0, viz.DecisionOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "class 2") {
 		t.Errorf("class 2 of 2: error %v", err)
 	}
 }
@@ -137,9 +144,11 @@ func TestDecisionMapOf(t *testing.T) {
 func TestReliabilityOf(t *testing.T) {
 	// Confidence is 0.8 for class 1 in all four rows, of which two are right.
 	logit := math.Log(0.8 / 0.2)
-	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Outputs: []float64{logit, logit, logit, logit}, Particles: 1, Rows: 4, Width: 1, Weights: []float64{1}}
+	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Outputs: []float64{logit, logit, logit, logit}, Particles: 1,
+		Rows: 4, Width: 1, Weights: []float64{1}}
 	fig, err := viz.ReliabilityOf(p, []float64{1, 0, 1, 0}, 10, viz.ReliabilityOptions{})
-	if svg := svgOf(t, fig, err); !strings.Contains(svg, "Reliability, ECE = 0.300") || !strings.Contains(svg, ">4 rows<") {
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "Reliability, ECE = 0.300") ||
+		!strings.Contains(svg, ">4 rows<") {
 		t.Error("no ECE of |0.5 - 0.8| over 4 rows")
 	}
 	if _, err := viz.ReliabilityOf(p, []float64{1}, 10, viz.ReliabilityOptions{}); err == nil {
@@ -148,7 +157,8 @@ func TestReliabilityOf(t *testing.T) {
 }
 
 func TestCalibrationCurveOf(t *testing.T) {
-	p := bayes.Prediction{Likelihood: bayes.Gaussian{}, Outputs: []float64{0, 0}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}}
+	p := bayes.Prediction{Likelihood: bayes.Gaussian{}, Outputs: []float64{0, 0}, Particles: 1, Rows: 2, Width: 1,
+		Weights: []float64{1}}
 	y := []float64{0, 1} // at 0 standard deviations, covered by all intervals, and at 1, covered from level 0.683 on
 	fig, err := viz.CalibrationCurveOf(p, y, viz.CalibrationOptions{})
 	got := svgOf(t, fig, err)

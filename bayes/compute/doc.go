@@ -20,12 +20,12 @@
 //
 // # Environment
 //
-//   - GOMLX_BACKEND is the backend to use, and no other: xla:/path/to/plugin.so, or go:ops_sequential. By default it is an
-//     XLA plugin that is installed, such as that of `go run ./notebooks setup`, else GoMLX's own Go backend, which needs
-//     nothing and is 10 to 20 times slower. A CPU is one device, which uses all cores: ",cpu_devices=4" behind the plugin
-//     makes it four, which gains little.
-//   - GOBNN_CACHE is where the notebooks' environment, results and checkpoints are kept; by default "gobnn" in the user's
-//     cache folder.
+//   - GOMLX_BACKEND is the backend to use, and no other: xla:/path/to/plugin.so, or go:ops_sequential. By default it is
+//     an XLA plugin that is installed, such as that of `go run ./notebooks setup`, else GoMLX's own Go backend, which
+//     needs nothing and is 10 to 20 times slower. A CPU is one device, which uses all cores: ",cpu_devices=4" behind
+//     the plugin makes it four, which gains little.
+//   - GOBNN_CACHE is where the notebooks' environment, results and checkpoints are kept; by default "gobnn" in the
+//     user's cache folder.
 //   - GOBNN_EXECUTABLES is the folder for what XLA compiled for this machine's processor, at most 512 MiB; by default
 //     "executables" in the cache folder; "off" compiles at each start.
 //   - GOBNN_MALLOC=system leaves glibc's allocator alone: less memory, slower steps.

@@ -56,8 +56,8 @@ var (
 // Default opens the backend that the policy chooses and shares it:
 //
 //  1. $GOMLX_BACKEND, where it is set: exactly that, or an error that names it;
-//  2. else the best installed XLA plugin, accelerators before CPU, in the project's own environment (EnvironmentDir), in
-//     $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
+//  2. else the best installed XLA plugin, accelerators before CPU, in the project's own environment (EnvironmentDir),
+//     in $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
 //  3. else GoMLX's Go backend, with one line on standard error that names the command that installs XLA.
 //
 // Nothing is downloaded.
@@ -139,7 +139,8 @@ func Open(config string) (*Engine, error) {
 			return nil, fmt.Errorf("%w by the name %q (`%s` installs one): %w", ErrNoPlugin, argument, setupCommand, err)
 		}
 		if name == "xla" {
-			return nil, fmt.Errorf("%w: %q for %s/%s (is the file whole, and built for this machine? `%s` installs a tested one): %w",
+			return nil, fmt.Errorf("%w: %q for %s/%s (is the file whole, and built for this machine? `%s` installs a tested "+
+				"one): %w",
 				ErrPluginLoad, argument, runtime.GOOS, runtime.GOARCH, setupCommand, err)
 		}
 		return nil, fmt.Errorf("backend %q: %w", config, err)

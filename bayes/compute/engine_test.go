@@ -49,7 +49,8 @@ func nothingInstalled(t *testing.T) (cache string) {
 func TestOpenErrors(t *testing.T) {
 	needsXLA(t)
 	text := filepath.Join(t.TempDir(), "x.so")
-	if err := os.WriteFile(text, []byte(strings.Repeat("no library, but long enough to be one\n", 100)), 0o600); err != nil {
+	if err := os.WriteFile(text, []byte(strings.Repeat("no library, but long enough to be one\n", 100)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	nothingInstalled(t)
@@ -309,8 +310,10 @@ func TestTry(t *testing.T) {
 	if err := compute.Try(func() { panic("a text") }); err == nil || err.Error() != "a text" {
 		t.Errorf("panic(string): %v", err)
 	}
-	for _, text := range []string{"RESOURCE_EXHAUSTED: Out of memory", "PJRT error: Out of memory allocating 274877906944 bytes.", "CUDA_ERROR: out of memory"} {
-		if err := compute.Try(func() { panic(errors.New(text)) }); !errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "fewer particles") {
+	for _, text := range []string{"RESOURCE_EXHAUSTED: Out of memory",
+		"PJRT error: Out of memory allocating 274877906944 bytes.", "CUDA_ERROR: out of memory"} {
+		if err := compute.Try(func() { panic(errors.New(text)) }); !errors.Is(err, compute.ErrOutOfMemory) ||
+			!strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "fewer particles") {
 			t.Errorf("panic(%q): %v", text, err)
 		}
 	}
@@ -331,20 +334,23 @@ func TestOutOfMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := compute.NewProgram(engine, "huge", nil, []string{"x"}, func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		x := Mul(Iota(inputs[0].Graph(), shapes.Make(compute.Float32, 1<<44), 0), inputs[0])
-		return compute.Nodes{"x": x}, inputs[0]
-	})
+	program, err := compute.NewProgram(engine, "huge", nil, []string{"x"},
+		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			x := Mul(Iota(inputs[0].Graph(), shapes.Make(compute.Float32, 1<<44), 0), inputs[0])
+			return compute.Nodes{"x": x}, inputs[0]
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer program.Close()
 	state := compute.NewState(engine)
 	defer state.Close()
-	if _, err := program.Run(state, float32(1)); !errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), `"huge"`) {
+	if _, err := program.Run(state, float32(1)); !errors.Is(err, compute.ErrOutOfMemory) ||
+		!strings.Contains(err.Error(), `"huge"`) {
 		t.Errorf("64 TiB: error %v", err)
 	}
-	if got := computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{OnePlus(a[0])} }, float32(1)); got[0][0] != 2 {
+	if got := computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{OnePlus(a[0])} },
+		float32(1)); got[0][0] != 2 {
 		t.Errorf("after that 1 + 1 = %v", got)
 	}
 }

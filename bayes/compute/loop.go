@@ -17,7 +17,9 @@ func CanLoop(g *graph.Graph) bool {
 // The compiler sees body once, so that a pass over any number of chunks takes the time to compile of one. body may use
 // nothing of the graph around it but what it is given: i, the outer nodes and the carried ones, whose next values it
 // returns. It may take gradients; there is none through the loop.
-func Loop(n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node) []*graph.Node {
+func Loop(
+	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
+) []*graph.Node {
 	first := carried[0]
 	g := first.Graph()
 	if !CanLoop(g) {

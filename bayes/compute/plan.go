@@ -34,7 +34,8 @@ const (
 // bytesPerParticle estimates one particle's activations, forward and backward. chunk > 0 is taken as it is.
 func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	if particles < 1 || chunk < 0 {
-		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk at least 0 "+
+		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk "+
+			"at least 0 "+
 			"(0: chosen)", particles, chunk)
 	}
 	chosen := chunk == 0
@@ -97,7 +98,8 @@ func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 // its part. A chunk of consecutive particles would lie on one device, and leave the others idle: the number of devices
 // bounds the memory that each needs.
 func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
-	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle, Devices: devices}
+	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle,
+		Devices: devices}
 }
 
 // For is the plan for another number of particles, such as all of a sampler's where it was made for those that it

@@ -14,7 +14,8 @@ func withoutXLA() string {
 	case !served[runtime.GOOS+"/"+runtime.GOARCH]:
 		return "this build has no XLA: there is none for " + runtime.GOOS + "/" + runtime.GOARCH
 	case !withCgo:
-		return "this build has no XLA, since it was built without cgo: install a C compiler (gcc or clang) and build with CGO_ENABLED=1"
+		return "this build has no XLA, since it was built without cgo: install a C compiler (gcc or clang) and build with " +
+			"CGO_ENABLED=1"
 	default:
 		return "this build has no XLA, since it was built with the tag noxla"
 	}

@@ -92,7 +92,8 @@ func installedPlugins() []string {
 			filepath.Join(home, "Library", "Application Support", "go-xla"))
 	}
 	for _, folder := range folders {
-		for _, name := range []string{"pjrt_c_api_*_plugin.so", "pjrt_plugin_*.so", "pjrt-plugin-*.so", "pjrt_c_api_*_plugin.dylib", "pjrt_plugin_*.dylib"} {
+		for _, name := range []string{"pjrt_c_api_*_plugin.so", "pjrt_plugin_*.so", "pjrt-plugin-*.so",
+			"pjrt_c_api_*_plugin.dylib", "pjrt_plugin_*.dylib"} {
 			add(folder, name)
 		}
 	}

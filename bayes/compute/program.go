@@ -173,7 +173,8 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 		p.layout.configure(p.exec, p.reads, p.updates)
 	}
 	if !p.layout.same(state.layout) {
-		return nil, fmt.Errorf("program %q: its first state was shared by %d devices, this one by %d, or in another way: make another program", p.name, p.layout.devices(), state.layout.devices())
+		return nil, fmt.Errorf("program %q: its first state was shared by %d devices, this one by %d, or in another way: "+
+			"make another program", p.name, p.layout.devices(), state.layout.devices())
 	}
 	devices := p.layout.devices()
 	args := make([]any, 0, devices*(len(p.reads)+len(inputs)))

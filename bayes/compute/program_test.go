@@ -107,9 +107,10 @@ func TestProgram(t *testing.T) {
 // A step may make entries that were not there, and replace some that it does not read.
 func TestNewEntries(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
-		program, err := compute.NewProgram(engine, "make", nil, []string{"y"}, func(_ compute.Nodes, in []*Node) (compute.Nodes, *Node) {
-			return compute.Nodes{"y": MulScalar(in[0], 3)}, in[0]
-		})
+		program, err := compute.NewProgram(engine, "make", nil, []string{"y"},
+			func(_ compute.Nodes, in []*Node) (compute.Nodes, *Node) {
+				return compute.Nodes{"y": MulScalar(in[0], 3)}, in[0]
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +147,8 @@ func TestProgramErrors(t *testing.T) {
 			{"update not declared", []string{"x"}, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 				return compute.Nodes{"x": s["x"], "y": s["x"]}, ReduceAllSum(s["x"])
 			}, []string{"2 entries", `"x"`}},
-			{"panic", []string{"x"}, func(compute.Nodes, []*Node) (compute.Nodes, *Node) { panic(fault) }, []string{fault.Error()}},
+			{"panic", []string{"x"}, func(compute.Nodes, []*Node) (compute.Nodes, *Node) { panic(fault) },
+				[]string{fault.Error()}},
 			{"GoMLX's panic", []string{"x"}, func(s compute.Nodes, in []*Node) (compute.Nodes, *Node) {
 				return compute.Nodes{"x": Add(s["x"], Const(s["x"].Graph(), []float32{1, 2}))}, in[0]
 			}, []string{"shape"}},
@@ -193,7 +195,8 @@ func TestFloats(t *testing.T) {
 			t.Errorf("%s: a tensor of shape %s", c.dtype, x.Shape())
 		}
 		for i, got := range values(t, x) {
-			if want := c.round(given[i]); math.Float64bits(got) != math.Float64bits(want) && !(math.IsNaN(got) && math.IsNaN(want)) {
+			if want := c.round(given[i]); math.Float64bits(got) != math.Float64bits(want) &&
+				!(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Errorf("%s: %v came back as %v, want %v", c.dtype, given[i], got, want)
 			}
 		}
@@ -204,13 +207,14 @@ func TestFloats(t *testing.T) {
 	} else if given[0] = 8; values(t, x)[0] != 7 {
 		t.Error("the tensor changed with the slice that it was made from")
 	}
-	if v, err := compute.Float64s(tensors.FromFlatDataAndDimensions([]int32{1}, 1)); err == nil || !strings.Contains(err.Error(), "Int32") {
+	if v, err := compute.Float64s(tensors.FromFlatDataAndDimensions([]int32{1}, 1)); err == nil ||
+		!strings.Contains(err.Error(), "Int32") {
 		t.Errorf("Float64s of an int32: %v, %v", v, err)
 	}
 }
 
-// Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget, and say so; unrolled
-// there are no more than a graph can hold.
+// Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget, and say so;
+// unrolled there are no more than a graph can hold.
 func TestPlan(t *testing.T) {
 	const budget, most = 32 << 20, 32 // bytes, chunks: see NewPlan
 	for _, j := range []int{1, 2, 3, 31, 32, 33, 100, 1000, 10_007, 200_000} {
@@ -259,7 +263,8 @@ func TestPlan(t *testing.T) {
 		break // a loop may end early
 	}
 	for _, bad := range []struct{ particles, chunk int }{{0, 0}, {-3, 1}, {5, -2}} {
-		if _, err := compute.NewPlan(bad.particles, 1, bad.chunk); err == nil || !strings.Contains(err.Error(), "particles must be at least 1") {
+		if _, err := compute.NewPlan(bad.particles, 1, bad.chunk); err == nil ||
+			!strings.Contains(err.Error(), "particles must be at least 1") {
 			t.Errorf("%+v: error %v", bad, err)
 		}
 	}
@@ -282,10 +287,12 @@ func TestParallelPlan(t *testing.T) {
 				next = to
 			}
 			small := int64(j)*bytes < 4<<20
-			if next != j || plan.Concurrent < 1 || plan.Concurrent > min(8, runtime.NumCPU()) || small && plan.Chunks() != 1 || !small && plan.Chunks() < min(j, plan.Concurrent) {
+			if next != j || plan.Concurrent < 1 || plan.Concurrent > min(8, runtime.NumCPU()) || small && plan.Chunks() != 1 ||
+				!small && plan.Chunks() < min(j, plan.Concurrent) {
 				t.Errorf("%d particles of %d bytes: %s, %d lanes", j, bytes, plan, plan.Concurrent)
 			}
-			if before := plan.Before(plan.Concurrent + 3); before != 3 || plan.Before(0) != -1 || plan.Before(plan.Concurrent-1) != -1 {
+			if before := plan.Before(plan.Concurrent + 3); before != 3 || plan.Before(0) != -1 ||
+				plan.Before(plan.Concurrent-1) != -1 {
 				t.Errorf("%d lanes: chunk %d waits for %d", plan.Concurrent, plan.Concurrent+3, before)
 			}
 		}
@@ -351,7 +358,8 @@ func TestInitial(t *testing.T) {
 	step := func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		rng := random.FromSeed(inputs[0])
 		uniform := rng.Named("u").Uniform(compute.Float32, 8, 3)
-		return compute.Nodes{"u": uniform, "z": rng.Named("z").Normal(compute.Float64, 8, 200)}, Reshape(ReduceAllMax(uniform), 1)
+		return compute.Nodes{"u": uniform, "z": rng.Named("z").Normal(compute.Float64, 8, 200)},
+			Reshape(ReduceAllMax(uniform), 1)
 	}
 	for _, engine := range computetest.Engines(t) {
 		devices := 1
@@ -389,13 +397,14 @@ func TestInitial(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		program := func() *compute.Program {
-			p, err := compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"}, func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-				if s["x"].Shape().Dim(0) == 3 {
-					panic("three is a fault")
-				}
-				x := Mul(s["x"], inputs[0])
-				return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
-			})
+			p, err := compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"},
+				func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+					if s["x"].Shape().Dim(0) == 3 {
+						panic("three is a fault")
+					}
+					x := Mul(s["x"], inputs[0])
+					return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
+				})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,8 @@ func (e *Engine) CheckDevices(devices, particles int) error {
 		return fmt.Errorf("%d devices: there must be at least 1", devices)
 	}
 	if have := e.Devices(); devices > have {
-		return fmt.Errorf("%d devices, but the engine %s has %d: use at most so many (a CPU can be made several devices: see compute.Open)", devices, e.Name(), have)
+		return fmt.Errorf("%d devices, but the engine %s has %d: use at most so many (a CPU can be made several devices: "+
+			"see compute.Open)", devices, e.Name(), have)
 	}
 	if rest := particles % devices; rest != 0 {
 		advice := fmt.Sprint(particles - rest + devices)

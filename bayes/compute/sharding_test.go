@@ -16,10 +16,12 @@ var cut = []string{"x", "more/"}
 // centred is a step over particles x, [J, 2], that needs sums over all of them: x' = x - mean + shift, and new entries.
 func centred(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	mean := ReduceMean(s["x"], 0) // [2]
-	x := Add(Sub(s["x"], BroadcastToShape(ExpandAxes(mean, 0), s["x"].Shape())), BroadcastToShape(ExpandAxes(s["shift"], 0), s["x"].Shape()))
+	x := Add(Sub(s["x"], BroadcastToShape(ExpandAxes(mean, 0), s["x"].Shape())),
+		BroadcastToShape(ExpandAxes(s["shift"], 0), s["x"].Shape()))
 	x = Add(x, BroadcastToShape(inputs[0], x.Shape()))
 	turned := Gather(s["x"], ExpandAxes(inputs[1], -1)) // from wherever the particle lies
-	return compute.Nodes{"x": x, "mean": mean, "more/turned": turned, "steps": OnePlus(s["steps"])}, Concatenate([]*Node{mean, Reshape(s["steps"], 1)}, 0)
+	return compute.Nodes{"x": x, "mean": mean, "more/turned": turned, "steps": OnePlus(s["steps"])},
+		Concatenate([]*Node{mean, Reshape(s["steps"], 1)}, 0)
 }
 
 // Steps over a state that devices share give what they give on one; each device holds its part, and the whole of
@@ -38,7 +40,8 @@ func TestSharding(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer state.Close()
-		program, err := compute.NewProgram(engine, "centred", []string{"x", "shift", "steps"}, []string{"x", "mean", "more/turned", "steps"}, centred)
+		program, err := compute.NewProgram(engine, "centred", []string{"x", "shift", "steps"},
+			[]string{"x", "mean", "more/turned", "steps"}, centred)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +161,8 @@ func TestCheckDevices(t *testing.T) {
 		}
 	}
 	engine := computetest.Several(t)
-	for particles, says := range map[int]string{1001: "share 1001 equally: take 1000 or 1004", 3: "share 3 equally: take 4"} {
+	for particles, says := range map[int]string{1001: "share 1001 equally: take 1000 or 1004",
+		3: "share 3 equally: take 4"} {
 		if err := engine.CheckDevices(4, particles); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%d particles: %v, want %q", particles, err, says)
 		}
@@ -178,11 +182,12 @@ func TestShardingConcurrently(t *testing.T) {
 					return err
 				}
 				defer state.Close()
-				program, err := compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"}, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
-					x := Sub(s["x"], ReduceAndKeep(s["x"], ReduceMean, 0))
-					x = Sub(AddScalar(x, 1), ReduceAndKeep(x, ReduceMax, 0))
-					return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
-				})
+				program, err := compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"},
+					func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+						x := Sub(s["x"], ReduceAndKeep(s["x"], ReduceMean, 0))
+						x = Sub(AddScalar(x, 1), ReduceAndKeep(x, ReduceMax, 0))
+						return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
+					})
 				if err != nil {
 					return err
 				}

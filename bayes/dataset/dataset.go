@@ -34,7 +34,8 @@ func (t Task) String() string {
 	return fmt.Sprintf("Task(%d)", int(t))
 }
 
-// Dataset is a table with one target, or several of a regression. Its fields may be read and set; [Dataset.Validate] says whether they fit together.
+// Dataset is a table with one target, or several of a regression. Its fields may be read and set; [Dataset.Validate]
+// says whether they fit together.
 type Dataset struct {
 	// Name is the short name, as [Load] takes it; Title the full one.
 	Name, Title string
@@ -45,7 +46,8 @@ type Dataset struct {
 	Features []string
 	// Target is the name of the target column.
 	Target string
-	// Targets are the names of the target columns where a regression has several, [K]; Target is then not looked at. nil: one.
+	// Targets are the names of the target columns where a regression has several, [K]; Target is then not looked at. nil:
+	// one.
 	Targets []string
 	// Classes are the names of the labels, [C]; Y holds indices into it. nil for regression.
 	Classes []string
@@ -85,8 +87,8 @@ func (d *Dataset) Dims() int {
 	return c
 }
 
-// Outputs is what a likelihood is told of the data: the number of targets K of a regression, the number of classes C of a
-// classification, 1 for a binary classification.
+// Outputs is what a likelihood is told of the data: the number of targets K of a regression, the number of classes C of
+// a classification, 1 for a binary classification.
 func (d *Dataset) Outputs() int {
 	if d.Task == Classification {
 		return len(d.Classes)
@@ -94,8 +96,8 @@ func (d *Dataset) Outputs() int {
 	return len(d.TargetNames())
 }
 
-// Subset copies the given rows, in the given order, into a new Dataset. A row may occur more than once. It is an error to ask for no row
-// at all or for one that is not there.
+// Subset copies the given rows, in the given order, into a new Dataset. A row may occur more than once. It is an error
+// to ask for no row at all or for one that is not there.
 func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	if err := d.validateShapes(); err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -120,9 +122,9 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	return &s, nil
 }
 
-// Validate reports what makes the data unusable: shapes that do not fit (both are printed), a feature or target that is NaN or infinite
-// (its row and column are named), classes that do not fit the task, a target that is no index of a class. Row numbers are 0-based.
-// It reports the first fault it finds.
+// Validate reports what makes the data unusable: shapes that do not fit (both are printed), a feature or target that is
+// NaN or infinite (its row and column are named), classes that do not fit the task, a target that is no index of a
+// class. Row numbers are 0-based. It reports the first fault it finds.
 func (d *Dataset) Validate() error {
 	if err := d.validateShapes(); err != nil {
 		return fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -132,7 +134,8 @@ func (d *Dataset) Validate() error {
 		row := d.X.RawRowView(i)
 		for j := range dims {
 			if v := row[j]; math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("dataset %s: row %d, feature %q is %v: every feature must be finite; fill it in or drop the row", d.Name, i, d.Features[j], v)
+				return fmt.Errorf("dataset %s: row %d, feature %q is %v: every feature must be finite; fill it in or drop the row",
+					d.Name, i, d.Features[j], v)
 			}
 		}
 		if err := d.validateTarget(i); err != nil {
@@ -157,9 +160,11 @@ func (d *Dataset) validateShapes() error {
 		}
 		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be %s a row", n, dims, len(d.Y), each)
 	case len(d.Targets) > 1 && d.Task != Regression:
-		return fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", d.Task, len(d.Targets), d.Targets)
+		return fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression",
+			d.Task, len(d.Targets), d.Targets)
 	case len(d.Features) != dims:
-		return fmt.Errorf("the features X are [%d, %d] but there are %d feature names: there must be one a column", n, dims, len(d.Features))
+		return fmt.Errorf("the features X are [%d, %d] but there are %d feature names: there must be one a column",
+			n, dims, len(d.Features))
 	}
 	switch c := len(d.Classes); d.Task {
 	case Regression:
@@ -192,13 +197,14 @@ func (d *Dataset) validateTarget(row int) error {
 	}
 	v := d.Y[row]
 	if v != math.Trunc(v) || v < 0 || v >= float64(len(d.Classes)) {
-		return fmt.Errorf("row %d, target %q is %v: with %d classes it must be a whole number from 0 to %d", row, d.Target, v, len(d.Classes), len(d.Classes)-1)
+		return fmt.Errorf("row %d, target %q is %v: with %d classes it must be a whole number from 0 to %d",
+			row, d.Target, v, len(d.Classes), len(d.Classes)-1)
 	}
 	return nil
 }
 
-// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. It is what a posterior keeps to
-// say what it was trained on. Names, source and licence do not enter.
+// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. It is what a
+// posterior keeps to say what it was trained on. Names, source and licence do not enter.
 func (d *Dataset) Hash() string {
 	n, dims := d.Rows(), d.Dims()
 	h := sha256.New()

@@ -1,24 +1,26 @@
-// Package dataset holds the data of the house: the tabular sets that the papers use, a reader for a user's own CSV, the papers'
-// synthetic sets, and what stands between a table and a training step: splits, standardisation and mini-batches.
+// Package dataset holds the data of the house: the tabular sets that the papers use, a reader for a user's own CSV, the
+// papers' synthetic sets, and what stands between a table and a training step: splits, standardisation and
+// mini-batches.
 //
-// A [Dataset] is a feature matrix X, [N, d], and a target Y, [N], both in raw units. For classification Y holds the index of the
-// class in Classes.
+// A [Dataset] is a feature matrix X, [N, d], and a target Y, [N], both in raw units. For classification Y holds the
+// index of the class in Classes.
 //
 // # Where data come from
 //
-//   - The embedded sets: a constructor each ([Yacht], [Boston], ...) or [Load] by name; [Names] lists them. They are in the binary: no
-//     download, no network. Source and licence of each are fields of the Dataset; data/SOURCES.md has them with their checksums.
+//   - The embedded sets: a constructor each ([Yacht], [Boston], ...) or [Load] by name; [Names] lists them. They are in
+//     the binary: no download, no network. Source and licence of each are fields of the Dataset; data/SOURCES.md has
+//     them with their checksums.
 //   - MNIST: package mnist, below this one. It reads other sets of pictures in MNIST's format, too.
 //   - Your own table: [OpenCSV] or [ReadCSV].
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //
 // # Which split
 //
-//   - [Dataset.Split] shuffles by a seed and cuts by fractions: 0.6, 0.3, 0.1 is the protocol of the partial Bayesian network papers. Repeat with
-//     the seeds 0, 1, 2, ... for a standard error. Take this if you don't know.
-//   - [Dataset.PublishedSplit] gives somebody's own split, to compare with their numbers row for row: [Gal]'s 20 splits 90/10 of the
-//     UCI regression sets, [PMCnet]'s split, the [Official] one of adult and satellite. Gal's and most official splits have no
-//     validation part: split the training part again, never choose anything on the test part.
+//   - [Dataset.Split] shuffles by a seed and cuts by fractions: 0.6, 0.3, 0.1 is the protocol of the partial Bayesian
+//     network papers. Repeat with the seeds 0, 1, 2, ... for a standard error. Take this if you don't know.
+//   - [Dataset.PublishedSplit] gives somebody's own split, to compare with their numbers row for row: [Gal]'s 20 splits
+//     90/10 of the UCI regression sets, [PMCnet]'s split, the [Official] one of adult and satellite. Gal's and most
+//     official splits have no validation part: split the training part again, never choose anything on the test part.
 //
 // # Standardisation
 //
@@ -32,7 +34,7 @@
 //
 // # Mini-batches
 //
-// [NewEpochBatches] visits every row once an epoch (take this if you don't know); [NewSampledBatches] draws each batch anew. Both are functions
-// of seed and step alone, so a run resumed at step k sees the batches that it would have seen. The shape is always [M]: a ragged
-// last batch is padded and masked, so one compiled graph serves all steps.
+// [NewEpochBatches] visits every row once an epoch (take this if you don't know); [NewSampledBatches] draws each batch
+// anew. Both are functions of seed and step alone, so a run resumed at step k sees the batches that it would have seen.
+// The shape is always [M]: a ragged last batch is padded and masked, so one compiled graph serves all steps.
 package dataset

@@ -53,7 +53,8 @@ func TestEmbedded(t *testing.T) {
 			if err := d.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			if d.Name != want.name || d.Rows() != want.rows || d.Dims() != want.dims || d.Task != want.task || d.Target != want.target {
+			if d.Name != want.name || d.Rows() != want.rows || d.Dims() != want.dims || d.Task != want.task ||
+				d.Target != want.target {
 				t.Errorf("got %s, %d x %d, %v, target %s", d.Name, d.Rows(), d.Dims(), d.Task, d.Target)
 			}
 			if d.Title == "" || d.Source == "" || d.Licence == "" {
@@ -88,7 +89,8 @@ func TestEmbedded(t *testing.T) {
 func TestEmbeddedClassNames(t *testing.T) {
 	for name, want := range map[string][]string{
 		"glass": {"1", "2", "3", "5", "6", "7"}, "satellite": {"1", "2", "3", "4", "5", "7"}, "wine": {"1", "2", "3"},
-		"ionosphere": {"b", "g"}, "breast_cancer": {"benign", "malignant"}, "australian": {"0", "1"}, "adult": {"<=50K", ">50K"},
+		"ionosphere": {"b", "g"}, "breast_cancer": {"benign", "malignant"}, "australian": {"0", "1"},
+		"adult": {"<=50K", ">50K"},
 	} {
 		d, err := Load(name)
 		if err != nil {
@@ -100,7 +102,8 @@ func TestEmbeddedClassNames(t *testing.T) {
 	}
 }
 
-// TestPowerMoments: means and standard deviations of the source's own file, worked out by another program, to six decimals.
+// TestPowerMoments: means and standard deviations of the source's own file, worked out by another program, to six
+// decimals.
 func TestPowerMoments(t *testing.T) {
 	d := Power()
 	s, y := FitScaler(d.X), FitTargetScaler(d.Y, 1)
@@ -108,7 +111,8 @@ func TestPowerMoments(t *testing.T) {
 	std := append(slices.Clone(s.StdDev), y.StdDev...)
 	unbiased := math.Sqrt(float64(d.Rows()) / float64(d.Rows()-1)) // that program divides by N-1
 	for j, want := range []struct{ mean, std float64 }{
-		{19.651231, 7.452473}, {54.305804, 12.707893}, {1013.259078, 5.938784}, {73.308978, 14.600269}, {454.365009, 17.066995},
+		{19.651231, 7.452473}, {54.305804, 12.707893}, {1013.259078, 5.938784}, {73.308978, 14.600269},
+		{454.365009, 17.066995},
 	} {
 		if math.Abs(mean[j]-want.mean) > 1e-6 || math.Abs(std[j]*unbiased-want.std) > 1e-6 {
 			t.Errorf("column %d: got %.6f, %.6f, want %.6f, %.6f", j, mean[j], std[j]*unbiased, want.mean, want.std)
@@ -119,11 +123,13 @@ func TestPowerMoments(t *testing.T) {
 func TestEmbeddedRows(t *testing.T) {
 	// The first row of the file: every feature in its place, the target split off.
 	yacht := Yacht()
-	if got := append(yacht.X.RawRowView(0), yacht.Y[0]); !slices.Equal(got, []float64{-2.3, .568, 4.78, 3.99, 3.17, .125, .11}) {
+	if got := append(yacht.X.RawRowView(0), yacht.Y[0]); !slices.Equal(got,
+		[]float64{-2.3, .568, 4.78, 3.99, 3.17, .125, .11}) {
 		t.Errorf("yacht: first row %v", got)
 	}
 	naval := Naval()
-	if slices.Contains(naval.Features, "t1") || slices.Contains(naval.Features, "p1") || slices.Contains(naval.Features, "kmt") || naval.Y[0] != .95 {
+	if slices.Contains(naval.Features, "t1") || slices.Contains(naval.Features, "p1") ||
+		slices.Contains(naval.Features, "kmt") || naval.Y[0] != .95 {
 		t.Errorf("naval: features %q, first target %v", naval.Features, naval.Y[0])
 	}
 	adult := Adult()
@@ -168,7 +174,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestSources compares every embedded file with the checksum in SOURCES.md, and the licences there with those in the registry.
+// TestSources compares every embedded file with the checksum in SOURCES.md, and the licences there with those in the
+// registry.
 func TestSources(t *testing.T) {
 	text, err := os.ReadFile("data/SOURCES.md")
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Scaler standardises features, or the targets of a regression, column by column: (x - Mean) / StdDev. Fit it on the training part
-// only and apply it to every part.
+// Scaler standardises features, or the targets of a regression, column by column: (x - Mean) / StdDev. Fit it on the
+// training part only and apply it to every part.
 type Scaler struct {
 	Mean   []float64 `json:"mean"`    // [d]
 	StdDev []float64 `json:"std_dev"` // [d], above 0
 }
 
-// FitScaler takes mean and population standard deviation (divisor N) of each column of x, [N, d]. A constant column gets StdDev 1,
-// so that it becomes 0 and not NaN. x must be finite (see [Dataset.Validate]).
+// FitScaler takes mean and population standard deviation (divisor N) of each column of x, [N, d]. A constant column
+// gets StdDev 1, so that it becomes 0 and not NaN. x must be finite (see [Dataset.Validate]).
 func FitScaler(x *mat.Dense) Scaler {
 	n, dims := x.Dims()
 	s := Scaler{Mean: make([]float64, dims), StdDev: make([]float64, dims)}
@@ -44,7 +44,9 @@ func NoScaler(dims int) Scaler {
 func (s Scaler) Apply(x *mat.Dense) (*mat.Dense, error) {
 	n, dims := x.Dims()
 	if dims != len(s.Mean) || dims != len(s.StdDev) {
-		return nil, fmt.Errorf("dataset: x is [%d, %d] but the scaler was fitted on %d columns: apply it to the same features", n, dims, len(s.Mean))
+		return nil,
+			fmt.Errorf("dataset: x is [%d, %d] but the scaler was fitted on %d columns: apply it to the same features",
+				n, dims, len(s.Mean))
 	}
 	if n == 0 {
 		return &mat.Dense{}, nil
@@ -69,8 +71,8 @@ func (s Scaler) ApplyFlat(values []float64) []float64 {
 	return out
 }
 
-// meanStdDev is the mean and the population standard deviation, in two passes. Constant values are found by comparison: rounding in
-// the mean would give them a standard deviation of some 1e-17, and dividing by that makes noise of them.
+// meanStdDev is the mean and the population standard deviation, in two passes. Constant values are found by comparison:
+// rounding in the mean would give them a standard deviation of some 1e-17, and dividing by that makes noise of them.
 func meanStdDev(values []float64) (mean, std float64) {
 	if len(values) == 0 {
 		return 0, 1

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestCrescentMoments: the mean of y is psi^2/2, its variance 1. With n = 10^5 the limits are 5 standard errors: 1/sqrt(n) and sqrt(2/n).
+// TestCrescentMoments: the mean of y is psi^2/2, its variance 1. With n = 10^5 the limits are 5 standard errors:
+// 1/sqrt(n) and sqrt(2/n).
 func TestCrescentMoments(t *testing.T) {
 	const n = 100000
 	for _, psi := range []float64{1, -2} {
@@ -26,7 +27,8 @@ func TestCrescentMoments(t *testing.T) {
 	}
 }
 
-// TestSinTanhMoments: x is uniform on (-6, 6), variance 12; the residuals are N(0, 1) and know nothing of x. Limits of 5 standard errors.
+// TestSinTanhMoments: x is uniform on (-6, 6), variance 12; the residuals are N(0, 1) and know nothing of x. Limits of
+// 5 standard errors.
 func TestSinTanhMoments(t *testing.T) {
 	const n = 100000
 	d, err := SinTanh(n, 1)
@@ -48,12 +50,14 @@ func TestSinTanhMoments(t *testing.T) {
 	if math.Abs(x.Mean[0]) > 5*math.Sqrt(12./n) || math.Abs(x.StdDev[0]*x.StdDev[0]-12) > 5*math.Sqrt((6*6*6*6/5.-144)/n) {
 		t.Errorf("x has mean %v, variance %v", x.Mean[0], x.StdDev[0]*x.StdDev[0])
 	}
-	if math.Abs(mean) > 5/math.Sqrt(n) || math.Abs(sd*sd-1) > 5*math.Sqrt(2./n) || math.Abs(product/n) > 5*math.Sqrt(12./n) {
+	if math.Abs(mean) > 5/math.Sqrt(n) || math.Abs(sd*sd-1) > 5*math.Sqrt(2./n) ||
+		math.Abs(product/n) > 5*math.Sqrt(12./n) {
 		t.Errorf("the noise has mean %v, variance %v, covariance with x %v", mean, sd*sd, product/n)
 	}
 }
 
-// TestTwoMoonsWithoutNoise: every point lies on its half circle, and the points of each are evenly spaced with both ends among them.
+// TestTwoMoonsWithoutNoise: every point lies on its half circle, and the points of each are evenly spaced with both
+// ends among them.
 func TestTwoMoonsWithoutNoise(t *testing.T) {
 	for _, n := range []int{2, 3, 101, 300} {
 		d, err := TwoMoons(n, 0, 4)
@@ -80,7 +84,8 @@ func TestTwoMoonsWithoutNoise(t *testing.T) {
 			}
 			slices.Sort(list)
 			for i, got := range list {
-				if want := math.Pi * float64(i) / float64(max(len(list)-1, 1)); math.Abs(got-want) > 1e-7 { // acos near 0 has half the digits
+				// acos near 0 has half the digits
+				if want := math.Pi * float64(i) / float64(max(len(list)-1, 1)); math.Abs(got-want) > 1e-7 {
 					t.Errorf("n = %d, class %d: angle %d is %v, want %v", n, class, i, got, want)
 				}
 			}
@@ -88,7 +93,8 @@ func TestTwoMoonsWithoutNoise(t *testing.T) {
 	}
 }
 
-// TestTwoMoonsNoise: the same seed without noise gives the same points before the noise, whose standard deviation is as asked (5 standard errors).
+// TestTwoMoonsNoise: the same seed without noise gives the same points before the noise, whose standard deviation is as
+// asked (5 standard errors).
 func TestTwoMoonsNoise(t *testing.T) {
 	const n, noise = 20000, .3
 	clean, err := TwoMoons(n, 0, 4)
@@ -153,7 +159,8 @@ func TestSyntheticErrors(t *testing.T) {
 	}
 }
 
-// The curves keep to their ranges, the wave out of its gap, and what is left of y without the mean has the noise's standard deviation: 20 000 rows, five standard errors.
+// The curves keep to their ranges, the wave out of its gap, and what is left of y without the mean has the noise's
+// standard deviation: 20 000 rows, five standard errors.
 func TestCurves(t *testing.T) {
 	const n = 20_000
 	for _, c := range []struct {

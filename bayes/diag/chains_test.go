@@ -62,8 +62,10 @@ func TestNewErrors(t *testing.T) {
 	}{
 		{"nothing", diag.Sample{}, []string{"Chains is 0", "Parameters 0"}, nil},
 		{"negative chains", good(func(s *diag.Sample) { s.Chains = -2 }), []string{"Chains is -2"}, nil},
-		{"three draws", diag.Sample{Values: numbers(12), Chains: 2, Draws: 3, Parameters: 2}, []string{"3 draws a chain", "at least 4"}, nil},
-		{"too few values", good(func(s *diag.Sample) { s.Values = s.Values[1:] }), []string{"29 values", "2 x 5 x 3 = 30"}, nil},
+		{"three draws", diag.Sample{Values: numbers(12), Chains: 2, Draws: 3, Parameters: 2},
+			[]string{"3 draws a chain", "at least 4"}, nil},
+		{"too few values", good(func(s *diag.Sample) { s.Values = s.Values[1:] }),
+			[]string{"29 values", "2 x 5 x 3 = 30"}, nil},
 		{"names", good(func(s *diag.Sample) { s.Names = []string{"a"} }), []string{"1 names for 3 parameters"}, nil},
 		{"groups", good(func(s *diag.Sample) { s.Groups = []string{"a", "b"} }), []string{"2 groups for 3 parameters"}, nil},
 		{"NaN", good(func(s *diag.Sample) { s.Values[(1*5+3)*3+2] = math.NaN() }),
@@ -140,8 +142,8 @@ func TestKHatErrors(t *testing.T) {
 	says(t, "no weights", err, "of 0 weights")
 }
 
-// Weights u^-k of uniform u have a Pareto tail of shape k exactly. The standard deviation of k-hat is about (1+k)/sqrt(tail), 0.03 here, and its prior draws it to 0.5 by
-// 10/(tail+10), under 0.01.
+// Weights u^-k of uniform u have a Pareto tail of shape k exactly. The standard deviation of k-hat is about
+// (1+k)/sqrt(tail), 0.03 here, and its prior draws it to 0.5 by 10/(tail+10), under 0.01.
 func TestKHatOfParetoWeights(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, k := range []float64{0.2, 0.5, 0.7, 1} {
@@ -157,7 +159,8 @@ func TestKHatOfParetoWeights(t *testing.T) {
 }
 
 func TestKHatThreshold(t *testing.T) {
-	for draws, want := range map[int]float64{0: math.Inf(-1), 1: math.Inf(-1), 10: 0, 100: 0.5, 1000: 2. / 3, 100_000: 0.7} {
+	for draws, want := range map[int]float64{0: math.Inf(-1), 1: math.Inf(-1), 10: 0, 100: 0.5, 1000: 2. / 3,
+		100_000: 0.7} {
 		if got := diag.KHatThreshold(draws); !(math.Abs(got-want) < 1e-12) && got != want {
 			t.Errorf("of %d draws: %v, want %v", draws, got, want)
 		}
@@ -185,7 +188,8 @@ func TestWeightedMean(t *testing.T) {
 
 func TestNewForPosterior(t *testing.T) {
 	const chains, draws = 2, 6
-	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Names("layer1/weights", "layer2/biases", "noise/log_scale")}
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{Learn: true},
+		Stochastic: bayes.Names("layer1/weights", "layer2/biases", "noise/log_scale")}
 	bound, err := model.Bind(3, 1) // 2x3 weights, 1 bias and the noise are stochastic
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +198,8 @@ func TestNewForPosterior(t *testing.T) {
 	logWeights := make([]float64, chains*draws)
 	posterior := func(chains int) *bayes.Posterior {
 		p, err := bayes.NewPosterior(bound, bayes.Draws{
-			Phi: tensors.FromFlatDataAndDimensions(phi, len(logWeights), bound.D), Psi: tensors.FromFlatDataAndDimensions(psi, bound.W),
+			Phi:        tensors.FromFlatDataAndDimensions(phi, len(logWeights), bound.D),
+			Psi:        tensors.FromFlatDataAndDimensions(psi, bound.W),
 			LogWeights: logWeights, Chains: chains,
 		}, bayes.Origin{})
 		if err != nil {
@@ -208,13 +213,15 @@ func TestNewForPosterior(t *testing.T) {
 	}
 	want := newChains(t, diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: bound.D}).Summary()
 	summary := got.Summary()
-	for i, name := range []string{"layer1/weights[0,0]", "layer1/weights[0,1]", "layer1/weights[0,2]", "layer1/weights[1,0]",
+	for i, name := range []string{"layer1/weights[0,0]", "layer1/weights[0,1]", "layer1/weights[0,2]",
+		"layer1/weights[1,0]",
 		"layer1/weights[1,1]", "layer1/weights[1,2]", "layer2/biases[0]", "noise/log_scale[0]"} {
 		if r := summary.Rows[i]; r.Name != name || r.RHat != want.Rows[i].RHat || r.Mean != want.Rows[i].Mean {
 			t.Errorf("row %d is %+v, want %s, %+v", i, r, name, want.Rows[i])
 		}
 	}
-	for i, g := range []diag.Group{{Name: "layer1", Parameters: 6}, {Name: "layer2", Parameters: 1}, {Name: "noise", Parameters: 1}} {
+	for i, g := range []diag.Group{{Name: "layer1", Parameters: 6}, {Name: "layer2", Parameters: 1},
+		{Name: "noise", Parameters: 1}} {
 		if got := summary.Groups[i]; got.Name != g.Name || got.Parameters != g.Parameters {
 			t.Errorf("group %d is %+v", i, got)
 		}
@@ -234,9 +241,11 @@ func TestNewForPrediction(t *testing.T) {
 	const chains, draws, rows = 2, 5, 3
 	prediction := func(task bayes.Task, width int) bayes.Prediction {
 		likelihoods := map[bayes.Task]bayes.Likelihood{
-			bayes.Regression: bayes.Gaussian{}, bayes.BinaryClassification: bayes.Bernoulli{}, bayes.Classification: bayes.Categorical{},
+			bayes.Regression: bayes.Gaussian{}, bayes.BinaryClassification: bayes.Bernoulli{},
+			bayes.Classification: bayes.Categorical{},
 		}
-		p := bayes.Prediction{Likelihood: likelihoods[task], Particles: chains * draws, Chains: chains, Rows: rows, Width: width, Outputs: numbers(chains * draws * rows * width)}
+		p := bayes.Prediction{Likelihood: likelihoods[task], Particles: chains * draws, Chains: chains, Rows: rows,
+			Width: width, Outputs: numbers(chains * draws * rows * width)}
 		for range p.Particles {
 			p.Weights = append(p.Weights, 1./(chains*draws))
 		}
@@ -250,7 +259,8 @@ func TestNewForPrediction(t *testing.T) {
 		names []string // of row 1
 	}{
 		{bayes.Regression, 1, func(f []float64, at int) float64 { return f[0] }, []string{"f, row 1"}},
-		{bayes.BinaryClassification, 1, func(f []float64, at int) float64 { return sigmoid(f[0]) }, []string{"class 1, row 1"}},
+		{bayes.BinaryClassification, 1, func(f []float64, at int) float64 { return sigmoid(f[0]) },
+			[]string{"class 1, row 1"}},
 		{bayes.Classification, 3, func(f []float64, at int) float64 {
 			return math.Exp(f[at]) / (math.Exp(f[0]) + math.Exp(f[1]) + math.Exp(f[2]))
 		}, []string{"class 0, row 1", "class 1, row 1", "class 2, row 1"}},
@@ -271,7 +281,8 @@ func TestNewForPrediction(t *testing.T) {
 			// The folded R-hat would not do: the two draws in the middle are equally far from the median but for rounding.
 			gotRHat, _, _ := got.RHatParts(i)
 			wantRHat, _, _ := want.RHatParts(i)
-			if math.Abs(gotRHat-wantRHat) > 1e-12 || math.Abs(r.SD-wantRows[i].SD) > 1e-12 || math.Abs(r.Mean-wantRows[i].Mean) > 1e-12 {
+			if math.Abs(gotRHat-wantRHat) > 1e-12 || math.Abs(r.SD-wantRows[i].SD) > 1e-12 ||
+				math.Abs(r.Mean-wantRows[i].Mean) > 1e-12 {
 				t.Errorf("%v: row %d is %+v, want %+v; bulk R-hat %v, want %v", c.task, i, r, wantRows[i], gotRHat, wantRHat)
 			}
 		}
@@ -309,7 +320,8 @@ func TestConstantDraws(t *testing.T) {
 		}
 		rows := newChains(t, s).Summary().Rows
 		size := float64(3 * (draws / 2 * 2))
-		if r := rows[0]; r.SD != 0 || r.MCSEMean != 0 || !math.IsNaN(r.MCSESD) || !math.IsNaN(r.RHat) || r.BulkESS != size || r.TailESS != size {
+		if r := rows[0]; r.SD != 0 || r.MCSEMean != 0 || !math.IsNaN(r.MCSESD) || !math.IsNaN(r.RHat) || r.BulkESS != size ||
+			r.TailESS != size {
 			t.Errorf("%d draws at 0.1: %+v", draws, r)
 		}
 		if r := rows[1]; !math.IsInf(r.RHat, 1) || r.BulkESS > 13 { // 12 log10(12) is the bound for 4 draws

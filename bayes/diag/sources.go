@@ -10,11 +10,12 @@ import (
 	"gobnn/bayes/internal/predictive"
 )
 
-// NewForModel is [New] for draws of a model's stochastic parameters phi, s.Parameters = bound.D. It fills in Names, such as
-// "layer1/weights[2,0]", and Groups, such as "layer1".
+// NewForModel is [New] for draws of a model's stochastic parameters phi, s.Parameters = bound.D. It fills in Names,
+// such as "layer1/weights[2,0]", and Groups, such as "layer1".
 func NewForModel(s Sample, bound *bayes.BoundModel) (*Chains, error) {
 	if s.Parameters != bound.D {
-		return nil, fmt.Errorf("diag: %d parameters, but the model has %d stochastic numbers:\n%s", s.Parameters, bound.D, bound.Summary())
+		return nil, fmt.Errorf("diag: %d parameters, but the model has %d stochastic numbers:\n%s",
+			s.Parameters, bound.D, bound.Summary())
 	}
 	s.Names, s.Groups = make([]string, bound.D), make([]string, bound.D)
 	for _, slot := range bound.Slots {
@@ -40,8 +41,8 @@ func index(at int, shape []int) string {
 	return "[" + strings.Join(digits, ",") + "]"
 }
 
-// NewForPosterior is [New] for the particles of a posterior that come from Markov chains; it knows how many. Parameters are named
-// and grouped by layers. Weights must be equal: for draws that are weighted see [PSIS] and [WeightedMean].
+// NewForPosterior is [New] for the particles of a posterior that come from Markov chains; it knows how many. Parameters
+// are named and grouped by layers. Weights must be equal: for draws that are weighted see [PSIS] and [WeightedMean].
 func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
 	if err != nil {
@@ -64,10 +65,10 @@ func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	return NewForModel(s, bound)
 }
 
-// NewForPrediction is [New] in function space: its parameters are what a prediction's particles say for each row. That is f(x_n)
-// for regression, the probability of class 1 for two classes, and the probability of each class for more, for logits are
-// identified up to a constant only. Groups are "f", or "f0", "f1", ... where there are several targets, or the classes, such as
-// "class 2".
+// NewForPrediction is [New] in function space: its parameters are what a prediction's particles say for each row. That
+// is f(x_n) for regression, the probability of class 1 for two classes, and the probability of each class for more, for
+// logits are identified up to a constant only. Groups are "f", or "f0", "f1", ... where there are several targets, or
+// the classes, such as "class 2".
 //
 // The particles must come from Markov chains, as Prediction.Chains says, and have equal weights.
 func NewForPrediction(p bayes.Prediction) (*Chains, error) {
@@ -138,14 +139,16 @@ func probabilities(p bayes.Prediction, first int) []float64 {
 func drawsOf(weights []float64, chains int) (int, error) {
 	particles := len(weights)
 	if chains == 0 {
-		return 0, fmt.Errorf("diag: the %d particles come from no Markov chains: of weighted particles see PSIS and WeightedMean", particles)
+		return 0, fmt.Errorf("diag: the %d particles come from no Markov chains: of weighted particles see PSIS and "+
+			"WeightedMean", particles)
 	}
 	if chains < 1 || particles%chains != 0 {
 		return 0, fmt.Errorf("diag: %d particles do not come from %d chains of equal length", particles, chains)
 	}
 	for j, w := range weights {
 		if !(math.Abs(w*float64(particles)-1) <= 1e-6) {
-			return 0, fmt.Errorf("diag: particle %d has weight %v, not 1/%d: weighted particles are no Markov chain; use PSIS and WeightedMean, or resample them", j, w, particles)
+			return 0, fmt.Errorf("diag: particle %d has weight %v, not 1/%d: weighted particles are no Markov chain; use PSIS "+
+				"and WeightedMean, or resample them", j, w, particles)
 		}
 	}
 	return particles / chains, nil

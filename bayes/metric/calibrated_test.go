@@ -9,7 +9,8 @@ import (
 	"gobnn/bayes/metric"
 )
 
-// world is a posterior over a few coefficients, from which predictions of independent draws are made for always the same rows.
+// world is a posterior over a few coefficients, from which predictions of independent draws are made for always the
+// same rows.
 type world struct {
 	seed    uint64
 	rows    int
@@ -17,8 +18,9 @@ type world struct {
 	unequal bool // draws are weighted by importance
 }
 
-// draw is a prediction by that many independent draws, and the rows' targets, which depend on the world alone. Each output is linear in 4
-// coefficients, N(0, 1) under the proposal; with unequal weights the posterior has mean 0.7 and standard deviation 0.9 in the first.
+// draw is a prediction by that many independent draws, and the rows' targets, which depend on the world alone. Each
+// output is linear in 4 coefficients, N(0, 1) under the proposal; with unequal weights the posterior has mean 0.7 and
+// standard deviation 0.9 in the first.
 func draw(w world, particles int, repetition uint64) (bayes.Prediction, []float64) {
 	const coefficients = 4
 	fixed := rand.New(rand.NewPCG(w.seed, 0))
@@ -46,7 +48,8 @@ func draw(w world, particles int, repetition uint64) (bayes.Prediction, []float6
 	}
 
 	rng := rand.New(rand.NewPCG(w.seed, 1+repetition))
-	p := bayes.Prediction{Particles: particles, Rows: w.rows, Width: width, Weights: make([]float64, particles), Likelihood: bayes.Gaussian{Learn: true}}
+	p := bayes.Prediction{Particles: particles, Rows: w.rows, Width: width, Weights: make([]float64, particles),
+		Likelihood: bayes.Gaussian{Learn: true}}
 	if w.classes > 0 {
 		p.Likelihood = bayes.Categorical{}
 	}
@@ -92,9 +95,10 @@ func (s *spread) add(e metric.Estimate) {
 func (s *spread) between() float64 { return (s.square - s.sum*s.sum/s.n) / (s.n - 1) }
 func (s *spread) within() float64  { return s.variance / s.n }
 
-// The standard error must be the standard deviation of the score over independent sets of particles. The two are compared over 300 sets, which
-// give the first to 4 % (1/sqrt(600)) and the second to 1 %. The jackknife is right to first order in 1/J only, and the stretched replicates of
-// step functions approximately; 15 % is allowed. Coverage has a test of its own, below.
+// The standard error must be the standard deviation of the score over independent sets of particles. The two are
+// compared over 300 sets, which give the first to 4 % (1/sqrt(600)) and the second to 1 %. The jackknife is right to
+// first order in 1/J only, and the stretched replicates of step functions approximately; 15 % is allowed. Coverage has
+// a test of its own, below.
 func TestStandardErrorsAreCalibrated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of scores")
@@ -121,14 +125,16 @@ func TestStandardErrorsAreCalibrated(t *testing.T) {
 		delete(spreads, "coverage 95%")
 		for name, s := range spreads {
 			if ratio := math.Sqrt(s.within() / s.between()); !(math.Abs(ratio-1) <= tolerance) {
-				t.Errorf("%+v: %s varies by %.4g, but its standard error is %.3f times that", w, name, math.Sqrt(s.between()), ratio)
+				t.Errorf("%+v: %s varies by %.4g, but its standard error is %.3f times that",
+					w, name, math.Sqrt(s.between()), ratio)
 			}
 		}
 	}
 }
 
-// Where coverage varies by less than a row, how much it does depends on whether a row's target happens to lie at the end of its
-// interval. So variances are averaged over 8 worlds, which gives their ratio to about 10 %; 20 % is allowed. Without stretching, the ratio would be 1.8 to 2.
+// Where coverage varies by less than a row, how much it does depends on whether a row's target happens to lie at the
+// end of its interval. So variances are averaged over 8 worlds, which gives their ratio to about 10 %; 20 % is allowed.
+// Without stretching, the ratio would be 1.8 to 2.
 func TestCoverageStandardErrorIsCalibrated(t *testing.T) {
 	const repetitions, particles, tolerance = 60, 200, 0.2
 	levels := []float64{0.5, 0.8, 0.95}
@@ -153,7 +159,8 @@ func TestCoverageStandardErrorIsCalibrated(t *testing.T) {
 		}
 		for i, level := range levels {
 			if ratio := math.Sqrt(within[i] / between[i]); !(math.Abs(ratio-1) <= tolerance) {
-				t.Errorf("unequal weights %v: coverage at %v has a standard error %.3f times its standard deviation", unequal, level, ratio)
+				t.Errorf("unequal weights %v: coverage at %v has a standard error %.3f times its standard deviation",
+					unequal, level, ratio)
 			}
 		}
 	}

@@ -79,30 +79,36 @@ func (e *ensemble) scales(p bayes.Prediction) {
 // same is an error unless p is of the same particles as the batches before.
 func (e *ensemble) same(p bayes.Prediction) error {
 	f := e.first
-	if !reflect.DeepEqual(p.Likelihood, f.Likelihood) || p.Columns() != e.targets || p.Particles != f.Particles || p.Width != f.Width {
-		return fmt.Errorf("metric: this batch has likelihood %+v, %d particles and %d outputs, those before %+v, %d particles and %d outputs",
+	if !reflect.DeepEqual(p.Likelihood, f.Likelihood) || p.Columns() != e.targets || p.Particles != f.Particles ||
+		p.Width != f.Width {
+		return fmt.Errorf("metric: this batch has likelihood %+v, %d particles and %d outputs, those before %+v, %d "+
+			"particles and %d outputs",
 			p.Likelihood, p.Particles, p.Width, f.Likelihood, f.Particles, f.Width)
 	}
 	for j := range f.Weights {
 		if p.Weights[j] != f.Weights[j] {
-			return fmt.Errorf("metric: in this batch particle %d has weight %v, in those before %v: all batches must be of the same particles",
+			return fmt.Errorf("metric: in this batch particle %d has weight %v, in those before %v: all batches must be of "+
+				"the same particles",
 				j, p.Weights[j], f.Weights[j])
 		}
 	}
 	for i, v := range f.Own {
 		if p.Own[i] != v {
-			return fmt.Errorf("metric: in this batch particle %d has a likelihood with parameter %v, in those before %v: all batches must be of "+
+			return fmt.Errorf("metric: in this batch particle %d has a likelihood with parameter %v, in those before %v: all "+
+				"batches must be of "+
 				"the same particles", i*p.Particles/len(p.Own), p.Own[i], v)
 		}
 	}
 	if !reflect.DeepEqual(p.Target, f.Target) {
-		return fmt.Errorf("metric: this batch has the target's scale %+v, those before %+v: all batches must be in the same units", p.Target, f.Target)
+		return fmt.Errorf("metric: this batch has the target's scale %+v, those before %+v: all batches must be in the "+
+			"same units", p.Target, f.Target)
 	}
 	return nil
 }
 
-// withAndWithout turns sums over each group, [G], into the weighted mean over all particles and the means without each group: out is [1+G] (or [1]). Sums over
-// the others are formed anew for each group, since a difference from the total would lose its digits where one group dominates.
+// withAndWithout turns sums over each group, [G], into the weighted mean over all particles and the means without each
+// group: out is [1+G] (or [1]). Sums over the others are formed anew for each group, since a difference from the total
+// would lose its digits where one group dominates.
 func (e *ensemble) withAndWithout(groups, out []float64) {
 	out[0] = floats.Sum(groups)
 	for g := range e.replicates {
@@ -110,8 +116,8 @@ func (e *ensemble) withAndWithout(groups, out []float64) {
 	}
 }
 
-// row is one row of a batch, with the summaries of its predictive distribution that several metrics share. Each summary holds the value of
-// all particles first, then, without each group, G more: [1+G].
+// row is one row of a batch, with the summaries of its predictive distribution that several metrics share. Each summary
+// holds the value of all particles first, then, without each group, G more: [1+G].
 type row struct {
 	*ensemble
 	parts [][]predictive.Distribution // [Targets][A], in standardised units
@@ -145,7 +151,8 @@ const (
 
 func newRow(e *ensemble) *row {
 	size := 1 + e.replicates
-	r := &row{ensemble: e, sums: make([]float64, e.groups), terms: make([]float64, len(e.alive)), particleMeans: make([]float64, len(e.alive))}
+	r := &row{ensemble: e, sums: make([]float64, e.groups), terms: make([]float64, len(e.alive)),
+		particleMeans: make([]float64, len(e.alive))}
 	for range e.targets {
 		r.parts = append(r.parts, make([]predictive.Distribution, len(e.alive)))
 	}
@@ -289,7 +296,8 @@ func (r *row) classes() [][]float64 {
 	return r.probabilities
 }
 
-// predicted is the class of largest probability and that probability, the confidence, in replicate g of 1+G, whose leave-out values are stretched.
+// predicted is the class of largest probability and that probability, the confidence, in replicate g of 1+G, whose
+// leave-out values are stretched.
 func (r *row) predicted(g int) (class int, confidence float64) {
 	if r.need(haveStretched) {
 		for c, p := range r.classes() {

@@ -12,7 +12,8 @@ import (
 
 // regression of the given outputs, [particles][rows], and one noise for all.
 func regression(weights []float64, noise float64, outputs ...[]float64) bayes.Prediction {
-	p := bayes.Prediction{Likelihood: bayes.Gaussian{Learn: true}, Particles: len(outputs), Rows: len(outputs[0]), Width: 1, Weights: weights}
+	p := bayes.Prediction{Likelihood: bayes.Gaussian{Learn: true}, Particles: len(outputs), Rows: len(outputs[0]),
+		Width: 1, Weights: weights}
 	for _, row := range outputs {
 		p.Outputs = append(p.Outputs, row...)
 		p.Own = append(p.Own, math.Log(noise))
@@ -22,7 +23,8 @@ func regression(weights []float64, noise float64, outputs ...[]float64) bayes.Pr
 
 // classification of one particle whose class probabilities are the given, [rows][classes].
 func classification(probabilities ...[]float64) bayes.Prediction {
-	p := bayes.Prediction{Likelihood: bayes.Categorical{}, Particles: 1, Rows: len(probabilities), Width: len(probabilities[0]), Weights: []float64{1}}
+	p := bayes.Prediction{Likelihood: bayes.Categorical{}, Particles: 1, Rows: len(probabilities),
+		Width: len(probabilities[0]), Weights: []float64{1}}
 	for _, row := range probabilities {
 		for _, v := range row {
 			p.Outputs = append(p.Outputs, math.Log(v))
@@ -78,14 +80,15 @@ func TestWeightedParticles(t *testing.T) {
 	// Predictive means 4 and -1; the particles' own errors -3, 1 and 1, -3.
 	value(t, "RMSE", math.Sqrt((0+4)/2.0), 1e-14)(metric.RMSE(p, y))
 	value(t, "particle RMSE", math.Sqrt(5), 1e-14)(metric.ParticleRMSE(p, y))
-	// Particles that err differently: RMSEs 0 and 4, mean .75 x 4 = 3, where the root of the mean square would be 3.46. Leaving out the first
-	// leaves 4, the second 0: SE^2 = 1/2 ((4-2)^2 + (0-2)^2) = 4.
+	// Particles that err differently: RMSEs 0 and 4, mean .75 x 4 = 3, where the root of the mean square would be 3.46.
+	// Leaving out the first leaves 4, the second 0: SE^2 = 1/2 ((4-2)^2 + (0-2)^2) = 4.
 	unequal := value(t, "particle RMSE of unequal particles", 3, 1e-14)(metric.ParticleRMSE(p, []float64{1, 2}))
 	if math.Abs(unequal.StdErr-2) > 1e-13 {
 		t.Errorf("standard error of the particle RMSE %v, want 2", unequal.StdErr)
 	}
 	normal := distuv.UnitNormal.Prob
-	value(t, "NLPD", -(math.Log(0.25*normal(3)+0.75*normal(1))+math.Log(0.25*normal(1)+0.75*normal(3)))/2, 1e-14)(metric.NLPD(p, y))
+	value(t, "NLPD", -(math.Log(0.25*normal(3)+0.75*normal(1))+math.Log(0.25*normal(1)+0.75*normal(3)))/2,
+		1e-14)(metric.NLPD(p, y))
 
 	// Two groups of one particle: leaving out the first leaves the second. theta_(1) = 25/2 and theta_(2) = 17/2 of
 	// errors 1, -3 and -3, 1: both MSE 5, so use other targets: errors -1, 1 and 3, -3.
@@ -97,7 +100,8 @@ func TestWeightedParticles(t *testing.T) {
 }
 
 func TestClassificationByHand(t *testing.T) {
-	p := classification([]float64{0.7, 0.2, 0.1}, []float64{0.1, 0.8, 0.1}, []float64{0.25, 0.25, 0.5}, []float64{0.05, 0.05, 0.9})
+	p := classification([]float64{0.7, 0.2, 0.1}, []float64{0.1, 0.8, 0.1}, []float64{0.25, 0.25, 0.5},
+		[]float64{0.05, 0.05, 0.9})
 	y := []float64{0, 2, 2, 2}
 	value(t, "accuracy", 0.75, 0)(metric.Accuracy(p, y))
 	value(t, "NLPD", -math.Log(0.7*0.1*0.5*0.9)/4, 1e-14)(metric.NLPD(p, y))
@@ -111,7 +115,8 @@ func TestClassificationByHand(t *testing.T) {
 	if err != nil || len(diagram) != 5 {
 		t.Fatal(diagram, err)
 	}
-	if b := diagram[3]; b.Count != 2 || math.Abs(b.Confidence-0.75) > 1e-14 || b.Accuracy != 0.5 || b.Lower != 0.6 || b.Upper != 0.8 {
+	if b := diagram[3]; b.Count != 2 || math.Abs(b.Confidence-0.75) > 1e-14 || b.Accuracy != 0.5 || b.Lower != 0.6 ||
+		b.Upper != 0.8 {
 		t.Errorf("bin 3 is %+v", b)
 	}
 	if b := diagram[0]; b.Count != 0 || !math.IsNaN(b.Confidence) || !math.IsNaN(b.Accuracy) {
@@ -132,7 +137,8 @@ func TestBinary(t *testing.T) {
 	value(t, "ECE", (0.3+0.65)/2, 1e-14)(metric.ECE(p, y, 0)) // 0.7 and 0.65 lie in bins 11 and 10 of 15
 }
 
-// Coverage is found from the distribution function at y. It must be the share of rows between the quantiles, at every level.
+// Coverage is found from the distribution function at y. It must be the share of rows between the quantiles, at every
+// level.
 func TestCoverageAgainstIntervals(t *testing.T) {
 	p, y := draw(world{seed: 5, rows: 200, unequal: true}, 60, 0)
 	curve, err := metric.CalibrationCurve(p, y, nil)
@@ -154,10 +160,11 @@ func TestCoverageAgainstIntervals(t *testing.T) {
 	}
 }
 
-// Leaving groups out by one step must give what solving anew for each does: the standard errors of width and interval score are compared with
-// those from predictions whose particles are removed by hand.
+// Leaving groups out by one step must give what solving anew for each does: the standard errors of width and interval
+// score are compared with those from predictions whose particles are removed by hand.
 func TestIntervalStandardErrorAgainstRemoval(t *testing.T) {
-	for _, noise := range []float64{0, 0.02} { // 0: as the world has it; small: a mixture with bumps, where a step does not do
+	// 0: as the world has it; small: a mixture with bumps, where a step does not do
+	for _, noise := range []float64{0, 0.02} {
 		p, y := draw(world{seed: 6, rows: 40, unequal: true}, 200, 0)
 		if noise > 0 {
 			for j := range p.Own {

@@ -8,8 +8,9 @@ import (
 	"gobnn/bayes"
 )
 
-// NLPD is the negative log predictive density, -mean_n log sum_j w_j p(y_n | f_j(x_n)): in nats a row, of densities in the prediction's units for regression (those
-// of [bayes.Prediction.Standardised] for standardised ones). Lower is better.
+// NLPD is the negative log predictive density, -mean_n log sum_j w_j p(y_n | f_j(x_n)): in nats a row, of densities in
+// the prediction's units for regression (those of [bayes.Prediction.Standardised] for standardised ones). Lower is
+// better.
 func NLPD(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewNLPD(), p, y) }
 
 // NewNLPD is [NLPD] in batches.
@@ -21,7 +22,8 @@ func NewNLPD() *Metric {
 	}}}
 }
 
-// MSE is the mean squared error of the predictive mean, mean_n (sum_j w_j f_j(x_n) - y_n)^2, for regression, in squared units of the target.
+// MSE is the mean squared error of the predictive mean, mean_n (sum_j w_j f_j(x_n) - y_n)^2, for regression, in squared
+// units of the target.
 func MSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewMSE(), p, y) }
 
 // NewMSE is [MSE] in batches.
@@ -29,8 +31,8 @@ func NewMSE() *Metric {
 	return &Metric{name: "MSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError}}
 }
 
-// RMSE is the root of the mean squared error of the predictive mean, the square root of [MSE], for regression, in the target's units. Its sampling
-// error is by the delta method. [ParticleRMSE] is the RMSE of the particles themselves.
+// RMSE is the root of the mean squared error of the predictive mean, the square root of [MSE], for regression, in the
+// target's units. Its sampling error is by the delta method. [ParticleRMSE] is the RMSE of the particles themselves.
 func RMSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewRMSE(), p, y) }
 
 // NewRMSE is [RMSE] in batches.
@@ -44,8 +46,9 @@ func squaredError(r *row, out []float64) {
 	}
 }
 
-// ParticleRMSE is the weighted mean over particles of each particle's own RMSE, sum_j w_j sqrt(mean_n (f_j(x_n) - y_n)^2), for regression, in the target's units. It is what the
-// paper of OHSMC reports as RMSE; it is never below [RMSE]. Its sampling error is not given.
+// ParticleRMSE is the weighted mean over particles of each particle's own RMSE, sum_j w_j sqrt(mean_n (f_j(x_n) -
+// y_n)^2), for regression, in the target's units. It is what the paper of OHSMC reports as RMSE; it is never below
+// [RMSE]. Its sampling error is not given.
 func ParticleRMSE(p bayes.Prediction, y []float64) (Estimate, error) {
 	return one(NewParticleRMSE(), p, y)
 }
@@ -92,16 +95,17 @@ func Accuracy(p bayes.Prediction, y []float64) (Estimate, error) { return one(Ne
 
 // NewAccuracy is [Accuracy] in batches.
 func NewAccuracy() *Metric {
-	return &Metric{name: "accuracy", tasks: classificationOnly, scorer: &rowMean{steps: true, score: func(r *row, out []float64) {
-		for g := range out {
-			class, _ := r.predicted(g)
-			out[g] = indicator(class == int(r.y))
-		}
-	}}}
+	return &Metric{name: "accuracy", tasks: classificationOnly,
+		scorer: &rowMean{steps: true, score: func(r *row, out []float64) {
+			for g := range out {
+				class, _ := r.predicted(g)
+				out[g] = indicator(class == int(r.y))
+			}
+		}}}
 }
 
-// Brier is the Brier score in its multi-class sum form (Brier 1950), mean_n sum_c (p_nc - 1{y_n = c})^2, between 0 and 2, for classification. For two classes it is twice
-// the (p_1 - y)^2 that some programs report.
+// Brier is the Brier score in its multi-class sum form (Brier 1950), mean_n sum_c (p_nc - 1{y_n = c})^2, between 0 and
+// 2, for classification. For two classes it is twice the (p_1 - y)^2 that some programs report.
 func Brier(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewBrier(), p, y) }
 
 // NewBrier is [Brier] in batches.
@@ -117,8 +121,9 @@ func NewBrier() *Metric {
 	}}}
 }
 
-// Coverage is the share of rows whose target lies in the central interval of the given level, [bayes.Prediction.Interval], for regression; level
-// lies between 0 and 1. A calibrated prediction has a coverage equal to the level.
+// Coverage is the share of rows whose target lies in the central interval of the given level,
+// [bayes.Prediction.Interval], for regression; level lies between 0 and 1. A calibrated prediction has a coverage equal
+// to the level.
 func Coverage(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
 	return one(NewCoverage(level), p, y)
 }
@@ -149,8 +154,9 @@ func NewWidth(level float64) *Metric {
 	}})
 }
 
-// IntervalScore is the mean interval score (Winkler 1972; Gneiting and Raftery 2007, eq. 43) of the central interval [l, u] of the level 1-alpha, for regression, in the target's units:
-// (u - l) + 2/alpha (l - y) 1{y < l} + 2/alpha (y - u) 1{y > u}. Lower is better; narrow intervals are rewarded and misses fined.
+// IntervalScore is the mean interval score (Winkler 1972; Gneiting and Raftery 2007, eq. 43) of the central interval
+// [l, u] of the level 1-alpha, for regression, in the target's units: (u - l) + 2/alpha (l - y) 1{y < l} + 2/alpha (y -
+// u) 1{y > u}. Lower is better; narrow intervals are rewarded and misses fined.
 func IntervalScore(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
 	return one(NewIntervalScore(level), p, y)
 }

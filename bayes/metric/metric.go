@@ -8,8 +8,9 @@ import (
 	"gobnn/bayes"
 )
 
-// Metric computes one score from predictions that come in batches of rows. Make one with NewNLPD or another of the package's functions.
-// All batches must be of the same particles, with the same weights. A Metric is not safe for use by several goroutines.
+// Metric computes one score from predictions that come in batches of rows. Make one with NewNLPD or another of the
+// package's functions. All batches must be of the same particles, with the same weights. A Metric is not safe for use
+// by several goroutines.
 type Metric struct {
 	name     string
 	tasks    tasks
@@ -40,8 +41,8 @@ const (
 // Name of the score, such as "NLPD" or "coverage 95%".
 func (m *Metric) Name() string { return m.name }
 
-// Add takes a batch: a prediction and its rows' targets, [Rows, Targets], in the prediction's units or as indices of classes. On an
-// error nothing of the batch is counted.
+// Add takes a batch: a prediction and its rows' targets, [Rows, Targets], in the prediction's units or as indices of
+// classes. On an error nothing of the batch is counted.
 func (m *Metric) Add(p bayes.Prediction, y []float64) error { return add(p, y, []*Metric{m}) }
 
 // Estimate is the score of the rows so far. More may be added after.
@@ -67,7 +68,8 @@ func (m *Metric) accepts(p bayes.Prediction) error {
 		return fmt.Errorf("metric: %s is for %s, but the prediction's Task is %v", m.name, need, p.Task())
 	}
 	if m.tasks == regressionOnly && p.Columns() > 1 {
-		return fmt.Errorf("metric: %s is of one target, but the prediction has %d: take one by Prediction.Of", m.name, p.Columns())
+		return fmt.Errorf("metric: %s is of one target, but the prediction has %d: take one by Prediction.Of",
+			m.name, p.Columns())
 	}
 	if m.ensemble != nil {
 		return m.ensemble.same(p)
@@ -112,8 +114,8 @@ type Batch struct {
 	Y          []float64 // [Rows, Targets]
 }
 
-// Evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the given order. It stops at the
-// first error, that of the sequence included, and says at which batch.
+// Evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the
+// given order. It stops at the first error, that of the sequence included, and says at which batch.
 func Evaluate(batches iter.Seq2[Batch, error], metrics ...*Metric) (Table, error) {
 	number := 0
 	for batch, err := range batches {

@@ -65,8 +65,8 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Copies of a particle that lie side by side hold no more information than one, and the standard error must not think so: 20 particles, ten times each, are
-// as good as 20.
+// Copies of a particle that lie side by side hold no more information than one, and the standard error must not think
+// so: 20 particles, ten times each, are as good as 20.
 func TestCopiesAreOneParticle(t *testing.T) {
 	p, y := draw(world{seed: 3, rows: 30, unequal: true}, 20, 0)
 	copies := p
@@ -85,7 +85,8 @@ func TestCopiesAreOneParticle(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range got {
-		if math.Abs(got[i].Value-want[i].Value) > 1e-9 || math.Abs(got[i].StdErr-want[i].StdErr) > 1e-9 || !(got[i].StdErr >= 0) {
+		if math.Abs(got[i].Value-want[i].Value) > 1e-9 || math.Abs(got[i].StdErr-want[i].StdErr) > 1e-9 ||
+			!(got[i].StdErr >= 0) {
 			t.Errorf("%s: %v with copies, %v without", got[i].Name, got[i].Estimate, want[i].Estimate)
 		}
 	}
@@ -158,14 +159,16 @@ func TestWeightsAreNormalised(t *testing.T) {
 // Intervals of two levels side by side must not be mixed up.
 func TestTwoLevels(t *testing.T) {
 	p, y := draw(world{seed: 1, rows: 9}, 30, 0)
-	table, err := metric.Evaluate(batches(t, p, y, 4), metric.NewWidth(0.5), metric.NewWidth(0.9), metric.NewIntervalScore(0.5))
+	table, err := metric.Evaluate(batches(t, p, y, 4), metric.NewWidth(0.5), metric.NewWidth(0.9),
+		metric.NewIntervalScore(0.5))
 	if err != nil {
 		t.Fatal(err)
 	}
 	narrow, _ := metric.Width(p, y, 0.5)
 	wide, _ := metric.Width(p, y, 0.9)
 	score, _ := metric.IntervalScore(p, y, 0.5)
-	if table[0].Value != narrow.Value || table[1].Value != wide.Value || table[2].Value != score.Value || narrow.Value >= wide.Value {
+	if table[0].Value != narrow.Value || table[1].Value != wide.Value || table[2].Value != score.Value ||
+		narrow.Value >= wide.Value {
 		t.Errorf("together %v, alone %v, %v, %v", table, narrow, wide, score)
 	}
 }
@@ -262,8 +265,10 @@ func TestErrors(t *testing.T) {
 		{only(metric.NewMSE().Estimate()), "MSE of no rows"},
 		{sequence, "batch 1: the disk is gone"},
 		{second(r, c), "this batch has likelihood"},
-		{second(r, regression([]float64{0.5, 0.5}, 2, []float64{1, 2}, []float64{3, 4})), "particle 0 has a likelihood with parameter 0.69"},
-		{second(r, regression([]float64{0.25, 0.75}, 1, []float64{1, 2}, []float64{3, 4})), "particle 0 has weight 0.25, in those before 0.5"},
+		{second(r, regression([]float64{0.5, 0.5}, 2, []float64{1, 2}, []float64{3, 4})),
+			"particle 0 has a likelihood with parameter 0.69"},
+		{second(r, regression([]float64{0.25, 0.75}, 1, []float64{1, 2}, []float64{3, 4})),
+			"particle 0 has weight 0.25, in those before 0.5"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("error %v, want %q in it", c.err, c.want)
@@ -272,7 +277,8 @@ func TestErrors(t *testing.T) {
 }
 
 func BenchmarkScores(b *testing.B) {
-	for name, w := range map[string]world{"regression": {seed: 1, rows: 1000}, "10 classes": {seed: 1, rows: 1000, classes: 10}} {
+	for name, w := range map[string]world{"regression": {seed: 1, rows: 1000},
+		"10 classes": {seed: 1, rows: 1000, classes: 10}} {
 		p, y := draw(w, 1000, 0)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

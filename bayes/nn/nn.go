@@ -1,13 +1,16 @@
-// Package nn builds particle-batched neural networks: J copies of a network, evaluated on one batch at once in one graph.
+// Package nn builds particle-batched neural networks: J copies of a network, evaluated on one batch at once in one
+// graph.
 //
-// Some parameters of a partial Bayesian network differ from particle to particle (stochastic), the others are shared. So every
-// tensor on its way through the network is a Value, which is either shared by all particles, [width, B], or per particle. A value
-// stays shared until it meets the first stochastic parameter: what comes before is evaluated once, not J times.
+// Some parameters of a partial Bayesian network differ from particle to particle (stochastic), the others are shared.
+// So every tensor on its way through the network is a Value, which is either shared by all particles, [width, B], or
+// per particle. A value stays shared until it meets the first stochastic parameter: what comes before is evaluated
+// once, not J times.
 //
-// What is per particle lies in blocks of c particles, [J/c, width, B, c] (see Block). With c = 1 rows of the batch come last, and weights are
-// [out, in]: then the product of J stochastic matrices with a shared input is one large product, [J*out, in] by [in, B], without a
-// transposition anywhere. With c > 1 neighbouring particles fill a processor's vectors, whatever the widths and the batch: products of each particle's
-// own small matrices, for which matrix products are too small, become loops over blocks.
+// What is per particle lies in blocks of c particles, [J/c, width, B, c] (see Block). With c = 1 rows of the batch come
+// last, and weights are [out, in]: then the product of J stochastic matrices with a shared input is one large product,
+// [J*out, in] by [in, B], without a transposition anywhere. With c > 1 neighbouring particles fill a processor's
+// vectors, whatever the widths and the batch: products of each particle's own small matrices, for which matrix products
+// are too small, become loops over blocks.
 package nn
 
 import (
@@ -21,15 +24,16 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Value is a tensor that all particles share, [width, B], or that each has its own of, [J/c, width, B, c]. The same holds for
-// parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c].
+// Value is a tensor that all particles share, [width, B], or that each has its own of, [J/c, width, B, c]. The same
+// holds for parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c].
 type Value struct {
 	Node        *graph.Node
 	PerParticle bool
 }
 
-// Full is the value with all four axes, [J/c, width, B, c]; those that it does not have, since it is shared by all particles or, as
-// a vector of parameters, by all rows, are of size 1. So values and vectors of parameters can be added and multiplied.
+// Full is the value with all four axes, [J/c, width, B, c]; those that it does not have, since it is shared by all
+// particles or, as a vector of parameters, by all rows, are of size 1. So values and vectors of parameters can be added
+// and multiplied.
 func (v Value) Full() *graph.Node {
 	switch {
 	case v.Node.Rank() == 1: // a shared vector

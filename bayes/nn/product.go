@@ -143,8 +143,9 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 // GoMLX lets an identity of one node have a gradient of its own, no function of two. So f is taken of constants, and a
 // zero that depends on a and b is added to it, which the compiler removes: gradients pass through it to two such
 // identities.
-func withGradient(f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA,
-	ofB func(v *graph.Node) *graph.Node) *graph.Node {
+func withGradient(
+	f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA, ofB func(v *graph.Node) *graph.Node,
+) *graph.Node {
 	var v *graph.Node // set before it is used: gradients pass from the output to the inputs
 	linked := func(x *graph.Node, of func(v *graph.Node) *graph.Node) *graph.Node {
 		return compute.First(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return of(v) }))

@@ -190,7 +190,8 @@ func (m *machine) adopt() error {
 }
 
 func (m *machine) wrongFile(format string, args ...any) error {
-	return fmt.Errorf("smc: resuming from %s (delete the file to start anew): "+format, append([]any{m.Checkpoint}, args...)...)
+	return fmt.Errorf("smc: resuming from %s (delete the file to start anew): "+format,
+		append([]any{m.Checkpoint}, args...)...)
 }
 
 // Step makes one call: a weighing with its resampling, the kernel's start, or some moves.
@@ -429,7 +430,8 @@ func (m *machine) sequential(nodes compute.Nodes) Sequential {
 func (m *machine) spec(perCall int) Spec {
 	s := Spec{
 		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,
-		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale, Tuned: m.tunes(),
+		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale,
+		Tuned: m.tunes(),
 		Probe: func(g *graph.Graph) mcmc.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
 		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)
@@ -480,7 +482,8 @@ func (m *machine) Progress() run.Progress {
 	p.Scores = []run.Score{{Name: m.placeName(), Value: m.Place}, {Name: "log evidence", Value: m.LogEvidence}}
 	if n := len(m.Trace); n > 0 {
 		last := m.Trace[n-1]
-		p.Scores = append(p.Scores, run.Score{Name: "ESS", Value: last.ESS}, run.Score{Name: "acceptance", Value: last.Acceptance})
+		p.Scores = append(p.Scores, run.Score{Name: "ESS", Value: last.ESS},
+			run.Score{Name: "acceptance", Value: last.Acceptance})
 	}
 	return p
 }

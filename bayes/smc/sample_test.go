@@ -69,7 +69,8 @@ func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute
 		x = append(x, row[:d]...)
 	}
 	n := len(l.Y)
-	problem, err := target.Problem(engine, bound, compute.Floats(dtype, x, n, d), compute.Floats(dtype, l.Y, n), nil, particles, 1)
+	problem, err := target.Problem(engine, bound, compute.Floats(dtype, x, n, d), compute.Floats(dtype, l.Y, n), nil,
+		particles, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +98,15 @@ func TestSampleIsExact(t *testing.T) {
 		{name: "HMC", kernel: hmc, s: smc.Settings{Moves: 2}, stdDev: .2, xla: true, network: true},
 		{name: "random walk, data", kernel: rwm, s: smc.Settings{Tempering: data}, stdDev: .4},
 		{name: "HMC, data", kernel: hmc, s: smc.Settings{Tempering: data, Moves: 2, Block: 2}, stdDev: .34, network: true},
-		{name: "random walk, waste-free", kernel: rwm, s: smc.Settings{Particles: 2000, WasteFree: 10, Moves: 2}, stdDev: .18},
+		{name: "random walk, waste-free", kernel: rwm, s: smc.Settings{Particles: 2000, WasteFree: 10, Moves: 2},
+			stdDev: .18},
 		{name: "HMC, waste-free", kernel: hmc, s: smc.Settings{Particles: 2000, WasteFree: 5}, stdDev: .13, xla: true},
-		{name: "MALA, waste-free, data", kernel: mcmc.MALA{}, s: smc.Settings{Particles: 2000, WasteFree: 5, Tempering: data}, stdDev: .34, network: true},
+		{name: "MALA, waste-free, data", kernel: mcmc.MALA{}, s: smc.Settings{Particles: 2000, WasteFree: 5, Tempering: data},
+			stdDev: .34, network: true},
 		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: smc.Settings{Moves: 6}, stdDev: .3},
 		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: smc.Settings{Particles: 200, Moves: 1}, stdDev: .3},
-		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: .35}, s: smc.Settings{Resampler: smc.Systematic, FixedScale: true}, stdDev: .3},
+		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: .35},
+			s: smc.Settings{Resampler: smc.Systematic, FixedScale: true}, stdDev: .3},
 	} {
 		if testing.Short() && !c.xla {
 			continue
@@ -289,9 +293,12 @@ func TestBadInput(t *testing.T) {
 	}{
 		{change(func(p *mcmc.Problem) { p.Dim = 0 }), rwm, smc.Settings{}, "Dim is 0"},
 		{change(func(p *mcmc.Problem) { p.Target = nil }), rwm, smc.Settings{}, "Problem.Target is nil"},
-		{change(func(p *mcmc.Problem) { p.Initial = nil }), rwm, smc.Settings{}, "Problem.Initial is nil: it must be a function that draws from the prior"},
-		{change(func(p *mcmc.Problem) { p.Start = tensors.FromValue([]float64{1}) }), rwm, smc.Settings{}, "Problem.Start is set"},
-		{change(func(p *mcmc.Problem) { p.Inputs = func(int) []any { return nil } }), rwm, smc.Settings{}, "Problem.Inputs is set"},
+		{change(func(p *mcmc.Problem) { p.Initial = nil }), rwm, smc.Settings{}, "Problem.Initial is nil: it must be a " +
+			"function that draws from the prior"},
+		{change(func(p *mcmc.Problem) { p.Start = tensors.FromValue([]float64{1}) }), rwm, smc.Settings{},
+			"Problem.Start is set"},
+		{change(func(p *mcmc.Problem) { p.Inputs = func(int) []any { return nil } }), rwm, smc.Settings{},
+			"Problem.Inputs is set"},
 		{good, nil, smc.Settings{}, "there is no kernel"},
 		{good, mcmc.ULA{StepSize: .1}, smc.Settings{}, "mcmc.ULA leaves no target invariant"},
 		{good, mcmc.RandomWalk{}, smc.Settings{}, "mcmc.RandomWalk leaves no target invariant"},
@@ -312,11 +319,15 @@ func TestBadInput(t *testing.T) {
 		{good, rwm, smc.Settings{Devices: 3}, "3 devices"},
 		{good, rwm, smc.Settings{CheckpointEvery: -1}, "CheckpointEvery is -1"},
 		{only(constant(0)), rwm, smc.Settings{}, "not smc.Factored"},
-		{only(smc.Posterior{Prior: constant(0), Likelihood: constant(0)}), rwm, smc.Settings{Tempering: smc.DataTempering}, "not smc.Sequential"},
+		{only(smc.Posterior{Prior: constant(0), Likelihood: constant(0)}), rwm, smc.Settings{Tempering: smc.DataTempering},
+			"not smc.Sequential"},
 		{only(smc.RowPosterior{Prior: constant(0)}), rwm, smc.Settings{Tempering: smc.DataTempering}, "has 0 rows"},
-		{only(smc.Posterior{Prior: logNormal, Likelihood: constant(math.Inf(-1))}), rwm, smc.Settings{}, "1000 of 1000 particles have a log-likelihood that is not finite"},
-		{only(smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node { return phi }}), rwm, smc.Settings{}, "shape"},
-		{change(func(p *mcmc.Problem) { p.Initial = drawNormal(2) }), rwm, smc.Settings{}, "what Initial draws has shape (Float32)[1000, 2]"},
+		{only(smc.Posterior{Prior: logNormal, Likelihood: constant(math.Inf(-1))}), rwm, smc.Settings{},
+			"1000 of 1000 particles have a log-likelihood that is not finite"},
+		{only(smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node { return phi }}), rwm,
+			smc.Settings{}, "shape"},
+		{change(func(p *mcmc.Problem) { p.Initial = drawNormal(2) }), rwm, smc.Settings{},
+			"what Initial draws has shape (Float32)[1000, 2]"},
 	} {
 		c.s.Engine = computetest.Go(t)
 		_, err := smc.Sample(t.Context(), c.problem, c.kernel, c.s)
@@ -342,14 +353,16 @@ func TestHalfWithoutLikelihood(t *testing.T) {
 		}}
 	}}
 	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{}, mcmc.HMC{Steps: 3}} {
-		result, err := smc.Sample(t.Context(), problem, kernel, smc.Settings{Particles: 4000, Seed: 1, Engine: computetest.Go(t)})
+		result, err := smc.Sample(t.Context(), problem, kernel, smc.Settings{Particles: 4000, Seed: 1,
+			Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := math.Log(c/2) - math.Log(1+k)/2
 		off := (result.LogEvidence - want) / result.LogEvidenceStdErr
 		if math.Abs(off) > 3.5 || result.LogEvidenceStdErr > .1 || result.Trace[0].NonFinite < 1800 {
-			t.Errorf("%T: log evidence %.4f +- %.4f, want %.4f; %+v", kernel, result.LogEvidence, result.LogEvidenceStdErr, want, result.Trace)
+			t.Errorf("%T: log evidence %.4f +- %.4f, want %.4f; %+v", kernel, result.LogEvidence, result.LogEvidenceStdErr, want,
+				result.Trace)
 		}
 	}
 }

@@ -152,8 +152,9 @@ func (s Settings) check(p mcmc.Problem, kernel mcmc.Kernel) error {
 		return fmt.Errorf("smc: %w", err)
 	}
 	if !mcmc.LeavesInvariant(kernel) {
-		return fmt.Errorf("smc: %T leaves no target invariant, or does not say so (mcmc.Exact): take a kernel that accepts or "+
-			"rejects, such as mcmc.HMC", kernel)
+		return fmt.Errorf(
+			"smc: %T leaves no target invariant, or does not say so (mcmc.Exact): take a kernel that accepts or "+
+				"rejects, such as mcmc.HMC", kernel)
 	}
 	return nil
 }

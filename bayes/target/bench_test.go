@@ -34,7 +34,8 @@ func benchmarkGradient(b *testing.B, engine *compute.Engine) {
 	} {
 		b.Run(fmt.Sprintf("hidden=%v/%s/J=%d/B=%d", c.hidden, c.activation, c.particles, c.rows), func(b *testing.B) {
 			const inputs = 8
-			bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation}, Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1)
+			bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation},
+				Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1)
 			if err != nil {
 				b.Fatal(err)
 			}

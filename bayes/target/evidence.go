@@ -11,7 +11,8 @@ import (
 
 // Evidence is what one batch says about the model under weighted particles.
 type Evidence struct {
-	LogLikelihood *Node // [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
+	// [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
+	LogLikelihood *Node
 	LogEvidence   *Node // scalar: log sum_j w_j p(y_batch | phi_j; psi); -Inf if no particle has a weight
 	Gradient      *Node // [W]: of LogEvidence with respect to psi; nil if nothing is shared
 }
@@ -56,10 +57,13 @@ var (
 
 // Reweighted are particles after a batch, with new weights W_j.
 type Reweighted struct {
-	LogLikelihood *Node // [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
-	LogWeights    *Node // [J], not normalised; -Inf where the log-likelihood, or the gradient that was asked for, is not finite
-	LogSum        *Node // scalar: log of the sum of the weights; -Inf if no particle has any
-	Gradient      *Node // [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared
+	// [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
+	LogLikelihood *Node
+	// [J], not normalised; -Inf where the log-likelihood, or the gradient that was asked for, is not finite
+	LogWeights *Node
+	LogSum     *Node // scalar: log of the sum of the weights; -Inf if no particle has any
+	// [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared
+	Gradient *Node
 }
 
 // Weigh evaluates the batch, gives the particles with logWeights, [J], new ones, and the gradient with respect to psi
@@ -72,7 +76,8 @@ func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing P
 
 	e := l.begin(phi, psi, batch)
 	wrt, names := e.differentiated()
-	none := []*Node{ConstAs(phi, math.Inf(-1)), ConstAs(phi, 0.0)} // of the running log-sum-exp: log sum = maximum + log total
+	// of the running log-sum-exp: log sum = maximum + log total
+	none := []*Node{ConstAs(phi, math.Inf(-1)), ConstAs(phi, 0.0)}
 	for _, x := range wrt {
 		none = append(none, ZerosLike(x))
 	}

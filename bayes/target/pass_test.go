@@ -33,7 +33,8 @@ func TestLoopOverChunks(t *testing.T) {
 		want := evaluate(compute.Plan{Particles: particles, Chunk: particles})
 		got := evaluate(compute.Plan{Particles: particles, Chunk: 7, Concurrent: 2})
 		for i, what := range []string{
-			"log-likelihood", "predictive", "rows", "posterior", "its gradient", "log-likelihood, weighed", "weights", "their sum", "gradient",
+			"log-likelihood", "predictive", "rows", "posterior", "its gradient", "log-likelihood, weighed", "weights",
+			"their sum", "gradient",
 		} {
 			computetest.Near(t, what, got[i], want[i], tolerance(dtype))
 		}

@@ -17,9 +17,13 @@ import (
 // begin at draws from the prior. devices is how many share the chains, as in mcmc.Settings (0: one): each then
 // evaluates its own at once. What the layers before the first stochastic one make of x is computed here, on the engine
 // (nil: the default), and not again in each move.
-func Problem(engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int) (mcmc.Problem, error) {
-	if shape := x.Shape(); shape.Rank() != 2 || shape.Dim(1) != bound.Inputs || y.Shape().Rank() != 1 || y.Shape().Dim(0) != shape.Dim(0) {
-		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s and y %s: they must be [N, %d] and [N]", x.Shape(), y.Shape(), bound.Inputs)
+func Problem(
+	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
+) (mcmc.Problem, error) {
+	if shape := x.Shape(); shape.Rank() != 2 || shape.Dim(1) != bound.Inputs || y.Shape().Rank() != 1 ||
+		y.Shape().Dim(0) != shape.Dim(0) {
+		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s and y %s: they must be [N, %d] and [N]",
+			x.Shape(), y.Shape(), bound.Inputs)
 	}
 	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
 		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)

@@ -13,7 +13,9 @@ import (
 // From is where chains go on from a trained posterior: psi, [W], in the given type, nil if nothing is shared, and the
 // beginnings of so many chains, [J, D], mcmc.Problem.Start: particles of the posterior, drawn by their weights, each at
 // most once while there are others.
-func ChainStarts(trained *bayes.Posterior, dtype compute.DType, chains int, seed uint64) (psi, start *tensors.Tensor, err error) {
+func ChainStarts(
+	trained *bayes.Posterior, dtype compute.DType, chains int, seed uint64,
+) (psi, start *tensors.Tensor, err error) {
 	draws, err := trained.Draws()
 	if err != nil {
 		return nil, nil, err

@@ -18,7 +18,9 @@ import (
 )
 
 const (
-	particles = 38 // with all weights stochastic evaluated in blocks of 8, the last with padding; in chunks of 16 in blocks and the rest one by one
+	// with all weights stochastic evaluated in blocks of 8, the last with padding; in chunks of 16 in blocks and the rest
+	// one by one
+	particles = 38
 	rows      = 7
 	dims      = 3
 )
@@ -29,16 +31,25 @@ var models = []struct {
 	model   bayes.Model
 	outputs int
 }{
-	{"first layer", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{StdDev: .7}, Stochastic: bayes.Layers(1)}, 1},
-	{"middle layer", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(2), Prior: bayes.Normal{PerLayer: map[int]float64{2: .5}}}, 1},
-	{"last layer", bayes.Model{Network: mlp(nn.Swish), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Layers(3), Prior: bayes.Laplace{B: 2}}, 1},
+	{"first layer", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{StdDev: .7},
+		Stochastic: bayes.Layers(1)}, 1},
+	{"middle layer", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(2),
+		Prior: bayes.Normal{PerLayer: map[int]float64{2: .5}}}, 1},
+	{"last layer", bayes.Model{Network: mlp(nn.Swish), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Layers(3),
+		Prior: bayes.Laplace{B: 2}}, 1},
 	{"all", bayes.Model{Network: mlp(nn.Softplus), Likelihood: bayes.Categorical{}, Stochastic: bayes.All()}, 4},
-	{"all and the noise", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.All()}, 1},
-	{"all weights", bayes.Model{Network: mlp(nn.ReLU), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Weights(1, 2, 3)}, 1},
-	{"weights", bayes.Model{Network: mlp(nn.Sigmoid), Likelihood: bayes.Categorical{}, Stochastic: bayes.Weights(2, 3)}, 4},
-	{"biases", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{StdDev: 2, Learn: true}, Stochastic: bayes.Biases()}, 1},
-	{"noise", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Names("noise/log_scale")}, 1},
-	{"noise and a weight", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Names("noise/log_scale", "layer2/weights")}, 1},
+	{"all and the noise", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{Learn: true},
+		Stochastic: bayes.All()}, 1},
+	{"all weights", bayes.Model{Network: mlp(nn.ReLU), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Weights(1, 2, 3)},
+		1},
+	{"weights", bayes.Model{Network: mlp(nn.Sigmoid), Likelihood: bayes.Categorical{}, Stochastic: bayes.Weights(2, 3)},
+		4},
+	{"biases", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{StdDev: 2, Learn: true},
+		Stochastic: bayes.Biases()}, 1},
+	{"noise", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true},
+		Stochastic: bayes.Names("noise/log_scale")}, 1},
+	{"noise and a weight", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true},
+		Stochastic: bayes.Names("noise/log_scale", "layer2/weights")}, 1},
 	{"linear", bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(1)}, 1},
 }
 
@@ -64,7 +75,8 @@ func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
 		}
 		return v
 	}
-	s := &scene{bound: bound, phi: wave(particles*bound.D, 1.7), psi: wave(max(1, bound.W), 2.3), x: wave(rows*dims, .9), y: wave(rows, 3.1)}
+	s := &scene{bound: bound, phi: wave(particles*bound.D, 1.7), psi: wave(max(1, bound.W), 2.3), x: wave(rows*dims, .9),
+		y: wave(rows, 3.1)}
 	if bound.Model.Likelihood.Task() != bayes.Regression {
 		for i := range s.y {
 			s.y[i] = float64(i % max(2, outputs))
@@ -108,8 +120,12 @@ func (s *scene) plainLogLikelihood(j, n int) float64 {
 	net := s.bound.Model.Network.(nn.MLP)
 	activation := map[nn.Activation]func(float64) float64{
 		nn.GELU: func(x float64) float64 { return x * .5 * (1 + math.Erf(x/math.Sqrt2)) }, nn.Tanh: math.Tanh,
-		nn.Swish: func(x float64) float64 { return x / (1 + math.Exp(-x)) }, nn.Softplus: func(x float64) float64 { return math.Log1p(math.Exp(x)) },
-		nn.Sigmoid: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, nn.ReLU: func(x float64) float64 { return max(0, x) },
+		nn.Swish: func(x float64) float64 { return x / (1 + math.Exp(-x)) }, nn.Softplus: func(x float64) float64 {
+			return math.Log1p(math.Exp(x))
+		},
+		nn.Sigmoid: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, nn.ReLU: func(x float64) float64 {
+			return max(0, x)
+		},
 	}[net.Activation]
 	h := s.xRows[n]
 	for layer := 1; layer <= len(net.Hidden)+1; layer++ {
@@ -142,7 +158,9 @@ func (s *scene) plainLogLikelihood(j, n int) float64 {
 }
 
 // compile prepares fn on the scene's tensors, in a type; what it returns evaluates fn at the scene's present numbers.
-func (s *scene) compile(t *testing.T, engine *compute.Engine, dtype compute.DType, fn func(phi, psi, logWeights *Node, b Batch) []*Node) func() [][]float64 {
+func (s *scene) compile(
+	t *testing.T, engine *compute.Engine, dtype compute.DType, fn func(phi, psi, logWeights *Node, b Batch) []*Node,
+) func() [][]float64 {
 	run := computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node {
 		for i := range a {
 			a[i] = ConvertDType(a[i], dtype)
@@ -190,7 +208,8 @@ func TestAgainstPlainLoops(t *testing.T) {
 					l := s.likelihood(chunk)
 					known := Batch{Features: l.Features(psi, b), Y: b.Y}
 					return []*Node{
-						l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b), l.Evidence(phi, psi, logWeights, b).LogEvidence, l.LogLikelihood(phi, psi, known), l.Rows(phi, psi, b),
+						l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b),
+						l.Evidence(phi, psi, logWeights, b).LogEvidence, l.LogLikelihood(phi, psi, known), l.Rows(phi, psi, b),
 					}
 				})()
 				name := fmt.Sprintf("%s, chunk %d: ", m.name, chunk)
@@ -359,7 +378,8 @@ func TestOneBadParticle(t *testing.T) {
 func TestFarParticleOfWeightZero(t *testing.T) {
 	far := .9 * largest(compute.Float32)
 	for _, engine := range computetest.Engines(t) {
-		s := newScene(t, bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.All()}, 1)
+		s := newScene(t, bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.All()},
+			1)
 		evaluate := s.compile(t, engine, compute.Float32, func(phi, psi, logWeights *Node, b Batch) []*Node {
 			w := s.likelihood(16).Reweight(phi, psi, logWeights, b, LikelihoodPotential)
 			return []*Node{w.LogSum, w.Gradient, w.LogWeights, s.likelihood(16).Rows(phi, psi, b)}
@@ -419,8 +439,10 @@ func TestNaNBesideOthers(t *testing.T) {
 func TestPriorDraws(t *testing.T) {
 	const n = 40_000
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		for _, prior := range []bayes.Prior{bayes.Normal{StdDev: 2, PerLayer: map[int]float64{2: .5}}, bayes.Laplace{B: 2, PerLayer: map[int]float64{2: .5}}} {
-			bound, err := bayes.Model{Network: nn.MLP{Hidden: []int{1}}, Likelihood: bayes.Gaussian{}, Prior: prior, Stochastic: bayes.All()}.Bind(1, 1)
+		for _, prior := range []bayes.Prior{bayes.Normal{StdDev: 2, PerLayer: map[int]float64{2: .5}},
+			bayes.Laplace{B: 2, PerLayer: map[int]float64{2: .5}}} {
+			bound, err := bayes.Model{Network: nn.MLP{Hidden: []int{1}}, Likelihood: bayes.Gaussian{}, Prior: prior,
+				Stochastic: bayes.All()}.Bind(1, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -438,8 +460,10 @@ func TestPriorDraws(t *testing.T) {
 					v := draws[j*bound.D+d]
 					sum, squares, signed = sum+math.Abs(v)/n, squares+v*v/n, signed+v/n
 				}
-				if math.Abs(sum-absolute) > 5*scale/200 || math.Abs(squares-square) > 5*square*2.3/200 || math.Abs(signed) > 5*math.Sqrt(square)/200 {
-					t.Errorf("%T, coordinate %d: mean %v, mean absolute value %v (want %v), mean square %v (want %v)", prior, d, signed, sum, absolute, squares, square)
+				if math.Abs(sum-absolute) > 5*scale/200 || math.Abs(squares-square) > 5*square*2.3/200 ||
+					math.Abs(signed) > 5*math.Sqrt(square)/200 {
+					t.Errorf("%T, coordinate %d: mean %v, mean absolute value %v (want %v), mean square %v (want %v)",
+						prior, d, signed, sum, absolute, squares, square)
 				}
 			}
 		}
@@ -457,7 +481,8 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 		y[i] = .7*x[i][0] - .4*x[i][1] + .3 + .5*math.Sin(float64(5*i))
 	}
 	exact := linearRegressionEvidence(x, y, sd)
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}.Bind(2, 1)
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd},
+		Stochastic: bayes.All()}.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -469,7 +494,8 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		exec, err := NewExec(engine.Backend(), func(seed, x, y *Node) *Node {
 			phi := bound.SamplePrior(random.FromSeed(seed), dtype, j)
-			return ConvertDType(likelihood.LogLikelihood(phi, nil, Batch{X: ConvertDType(x, dtype), Y: ConvertDType(y, dtype)}), compute.Float64)
+			return ConvertDType(likelihood.LogLikelihood(phi, nil, Batch{X: ConvertDType(x, dtype), Y: ConvertDType(y, dtype)}),
+				compute.Float64)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -165,8 +165,9 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 }
 
 // train is the fit of an attempt's method. begun, if not nil, is called after the first validation.
-func (b *bench) train(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string,
-	begun func()) (*fitted, error) {
+func (b *bench) train(
+	ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string, begun func(),
+) (*fitted, error) {
 	every := (parts.Train.Rows() + b.batch - 1) / b.batch // once an epoch
 	optimiser := optim.Adam{Schedule: optim.Constant(a.Rate)}
 	validations := func(nlpd float64) {

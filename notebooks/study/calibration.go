@@ -11,8 +11,9 @@ import (
 	"gobnn/viz"
 )
 
-// calibrationOf is what a prediction of the test part adds to the page: the bins of confidence of a classification, or the coverage of the central intervals of
-// a regression at each level, and the number of rows, as the series of a repetition.
+// calibrationOf is what a prediction of the test part adds to the page: the bins of confidence of a classification, or
+// the coverage of the central intervals of a regression at each level, and the number of rows, as the series of a
+// repetition.
 func calibrationOf(p bayes.Prediction, y []float64) (map[string][]float64, error) {
 	series := map[string][]float64{"rows": {float64(p.Rows)}}
 	add := func(name string, v float64) { series[name] = append(series[name], v) }
@@ -94,8 +95,9 @@ func (p *pooled) gap() float64 {
 	return sum
 }
 
-// calibrationPage is a reliability diagram, of all classifications together, and the coverage against its level, of all regressions together, for each method
-// of Table 8. The repetitions are Table 8's own. The cells are the numbers of each data set by itself.
+// calibrationPage is a reliability diagram, of all classifications together, and the coverage against its level, of all
+// regressions together, for each method of Table 8. The repetitions are Table 8's own. The cells are the numbers of
+// each data set by itself.
 func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	pools := map[string]*pooled{}
 	var cells []Cell
@@ -116,7 +118,8 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 				}
 			}
 		}
-		c := Cell{Study: "ohsmc.calibration", Data: key.Data, Method: key.Method, SE: math.NaN(), Reps: len(results), Seconds: seconds}
+		c := Cell{Study: "ohsmc.calibration", Data: key.Data, Method: key.Method, SE: math.NaN(), Reps: len(results),
+			Seconds: seconds}
 		if own.bins != nil {
 			c.Metric, c.Ours = "ECE of pooled repetitions", own.ece()
 			cells = append(cells, c)
@@ -137,7 +140,8 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 	return fig, cells, err
 }
 
-// drawCalibration is a row of panels for the coverage of the first methods, one for their reliability below it, and so on. The last rows may be shorter.
+// drawCalibration is a row of panels for the coverage of the first methods, one for their reliability below it, and so
+// on. The last rows may be shorter.
 func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, error) {
 	const most = 7
 	columns := min(most, len(names))
@@ -178,7 +182,8 @@ func drawCoverage(name string, p *pooled) (*viz.Figure, error) {
 	if p.levels == nil {
 		return nil, nil
 	}
-	return viz.CalibrationCurve(p.levels, p.coverage, viz.CalibrationOptions{Frame: viz.Frame{Title: name + ": intervals", Width: 330, Height: 360}})
+	return viz.CalibrationCurve(p.levels, p.coverage, viz.CalibrationOptions{Frame: viz.Frame{Title: name + ": intervals",
+		Width: 330, Height: 360}})
 }
 
 func drawReliability(name string, p *pooled) (*viz.Figure, error) {

@@ -141,8 +141,9 @@ func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, se
 
 // predicted is a contender's prediction of the test part; found is false where every attempt diverged, and with an
 // error.
-func (b *bench) predicted(ctx context.Context, c contender, parts dataset.Parts,
-	seed uint64) (prediction bayes.Prediction, found bool, err error) {
+func (b *bench) predicted(
+	ctx context.Context, c contender, parts dataset.Parts, seed uint64,
+) (prediction bayes.Prediction, found bool, err error) {
 	posterior, err := b.best(ctx, c, parts, seed)
 	if err != nil || posterior == nil {
 		return prediction, false, err

@@ -16,25 +16,34 @@ import (
 	"gobnn/ohsmc"
 )
 
-// Tables 1 and 6 and figure 1 of Millard et al. 2025 (section 4.1, appendix B): red wine and California regressionData, three dense layers with GELU, the first one
-// stochastic with prior N(0, I) and 240 or 450 numbers, so d-20-?-1 and d-50-?-1; 100 particles, Adam 0.01, splits 60/30/10, 200 epochs, five runs, the best
-// validation kept. What the paper leaves open:
+// Tables 1 and 6 and figure 1 of Millard et al. 2025 (section 4.1, appendix B): red wine and California regressionData,
+// three dense layers with GELU, the first one stochastic with prior N(0, I) and 240 or 450 numbers, so d-20-?-1 and
+// d-50-?-1; 100 particles, Adam 0.01, splits 60/30/10, 200 epochs, five runs, the best validation kept. What the paper
+// leaves open:
 //
 //   - The second hidden layer's width, which is the same for both data sets: 20.
 //   - The likelihood: noise variance 1 of the standardised target, as the OHSMC paper has it.
-//   - The loss. The nets of both data sets differ in nothing else, and the losses are .41 to .45 and .29 to .43, so it must hold for both. Half the squared error
-//     of standardised targets would leave 82 % of red wine's variance, where linear regression leaves 65 %; the squared error of standardised targets would leave
-//     41 %, which no method reaches on these splits. The mean squared error in the target's own units (scores, and 100,000 USD), whose variances are .65
-//     and 1.33, says 63 % and 22 %, and there our values lie: it is the loss here, of the predictive mean.
-//   - The random walk's scale, 0.01: a standard deviation here, as Langevin's h. On red wine, batch 50, 60 epochs, 15 splits, its loss is .443, .438 and .464 at .01, .03 and .1, and
-//     Langevin's .448 at .01 (each +- .02, by the split; the random walk's less Langevin's: -.005 +- .005, -.010 +- .010, .016 +- .009); on California, batch 200, 40 epochs, two splits, .312, .351 and
-//     .423, and .318. A longer walk is worse, and at equal steps Langevin gains nothing while the weights are a batch's.
-//   - The target of the weights. Equations 12 and 13 have N/M before the gradient of psi only, and the weights take p(y_S | theta; psi) alone: Guided.PerBatch, the first attempt of
-//     each proposal. With N/M in the weights as well, and in the drift with them (the default of ohsmc.Guided), the effective sample size falls from about 55 of 100 to between 3 and 10. On red wine, batch 50,
-//     60 epochs, four splits, the loss stays (the random walk's is .433 without and .435 with it, Langevin's .433 and .432). On California it falls: batch 50, 20 epochs, three splits, Langevin's is
-//     .363 at .01 without, .335 at .003 without, and .317 at .003 with it, and validation NLPDs are 1.063, 1.052 and 1.039. So that is the second attempt, and validation chooses. With it
-//     Langevin leads, as in the paper: on California, 40 epochs, four splits, by .022 +- .003, .011 +- .002 and .007 +- .003 at batches of 50, 100 and 200. More epochs do not replace it: at .01
-//     without N/M the loss is .354 +- .012 after 40 (batch 50) and .352 +- .013 after 200.
+//   - The loss. The nets of both data sets differ in nothing else, and the losses are .41 to .45 and .29 to .43, so it
+//     must hold for both. Half the squared error of standardised targets would leave 82 % of red wine's variance, where
+//     linear regression leaves 65 %; the squared error of standardised targets would leave 41 %, which no method
+//     reaches on these splits. The mean squared error in the target's own units (scores, and 100,000 USD), whose
+//     variances are .65 and 1.33, says 63 % and 22 %, and there our values lie: it is the loss here, of the predictive
+//     mean.
+//   - The random walk's scale, 0.01: a standard deviation here, as Langevin's h. On red wine, batch 50, 60 epochs, 15
+//     splits, its loss is .443, .438 and .464 at .01, .03 and .1, and Langevin's .448 at .01 (each +- .02, by the
+//     split; the random walk's less Langevin's: -.005 +- .005, -.010 +- .010, .016 +- .009); on California, batch 200,
+//     40 epochs, two splits, .312, .351 and .423, and .318. A longer walk is worse, and at equal steps Langevin gains
+//     nothing while the weights are a batch's.
+//   - The target of the weights. Equations 12 and 13 have N/M before the gradient of psi only, and the weights take
+//     p(y_S | theta; psi) alone: Guided.PerBatch, the first attempt of each proposal. With N/M in the weights as well,
+//     and in the drift with them (the default of ohsmc.Guided), the effective sample size falls from about 55 of 100 to
+//     between 3 and 10. On red wine, batch 50, 60 epochs, four splits, the loss stays (the random walk's is .433
+//     without and .435 with it, Langevin's .433 and .432). On California it falls: batch 50, 20 epochs, three splits,
+//     Langevin's is .363 at .01 without, .335 at .003 without, and .317 at .003 with it, and validation NLPDs are
+//     1.063, 1.052 and 1.039. So that is the second attempt, and validation chooses. With it Langevin leads, as in the
+//     paper: on California, 40 epochs, four splits, by .022 +- .003, .011 +- .002 and .007 +- .003 at batches of 50,
+//     100 and 200. More epochs do not replace it: at .01 without N/M the loss is .354 +- .012 after 40 (batch 50) and
+//     .352 +- .013 after 200.
 type regressionData struct {
 	data    string
 	batches []int
@@ -45,7 +54,8 @@ type regressionData struct {
 	seconds map[string][]float64 // Table 6, likewise
 }
 
-// The paper prints .093, .181 and .130 for three deviations at batch 20, beside .0093 and the like everywhere else: read as .0093, .0181 and .0130.
+// The paper prints .093, .181 and .130 for three deviations at batch 20, beside .0093 and the like everywhere else:
+// read as .0093, .0181 and .0130.
 var regressions = []regressionData{
 	{"wine_red", []int{20, 50, 100}, 20, .01, false,
 		map[string][]float64{
@@ -61,7 +71,8 @@ var regressions = []regressionData{
 		map[string][]float64{"Random Walk": {1254, 635, 322, 7, 6, 3}, "Langevin": {1616, 817, 416, 12, 4, 2}}},
 }
 
-// regressionVersion is part of the key of what is kept: another one where the code gives other numbers for the same settings.
+// regressionVersion is part of the key of what is kept: another one where the code gives other numbers for the same
+// settings.
 const regressionVersion = 1
 
 // How much of red wine and of the paper, and of California where no more is asked for.
@@ -84,8 +95,8 @@ func guided(proposal ohsmc.Proposal) []attempt {
 	)
 }
 
-// regressionContenders are the paper's methods, and then ours. SGHMC and VI are of the whole network, as the paper's discussion has it. Its learning rate for SGHMC is
-// taken to be of the mean over rows.
+// regressionContenders are the paper's methods, and then ours. SGHMC and VI are of the whole network, as the paper's
+// discussion has it. Its learning rate for SGHMC is taken to be of the mean over rows.
 func regressionContenders(s regressionData, rows int) []contender {
 	adapted := func(acceptance float64) ohsmc.Guided {
 		return ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 5}, StepSize: optim.Constant(.01), Adapt: acceptance, PerBatch: true}
@@ -133,7 +144,8 @@ type regressionRun struct {
 	results []Result
 }
 
-// runRegressions repeats every batch size and method that is asked for, or finds it kept. Where it is interrupted it gives what is there.
+// runRegressions repeats every batch size and method that is asked for, or finds it kept. Where it is interrupted it
+// gives what is there.
 func runRegressions(ctx context.Context, o Options) ([]regressionRun, error) {
 	return eachRegression(o, func(s regressionData, batch int, methods []string, store *Store) ([]regressionRun, error) {
 		return s.run(ctx, o, store, batch, methods)
@@ -141,7 +153,9 @@ func runRegressions(ctx context.Context, o Options) ([]regressionRun, error) {
 }
 
 // eachRegression runs the batch sizes of the data sets that are asked for.
-func eachRegression(o Options, run func(s regressionData, batch int, methods []string, store *Store) ([]regressionRun, error)) ([]regressionRun, error) {
+func eachRegression(
+	o Options, run func(s regressionData, batch int, methods []string, store *Store) ([]regressionRun, error),
+) ([]regressionRun, error) {
 	allSets, allMethods := regressionNames()
 	sets, methods, store, err := o.open(allSets, allMethods)
 	if err != nil {
@@ -203,7 +217,9 @@ func (s regressionData) begin(o Options, batch int) (all []contender, reps int, 
 }
 
 // run repeats the methods at one batch size; the repetition is the seed of the split and of the method.
-func (s regressionData) run(ctx context.Context, o Options, store *Store, batch int, methods []string) ([]regressionRun, error) {
+func (s regressionData) run(
+	ctx context.Context, o Options, store *Store, batch int, methods []string,
+) ([]regressionRun, error) {
 	all, reps, b, err := s.begin(o, batch)
 	if err != nil {
 		return nil, err
@@ -224,14 +240,18 @@ func (s regressionData) run(ctx context.Context, o Options, store *Store, batch 
 }
 
 // repeat repeats one method. budget, if not nil, are the seconds that each repetition's fit has.
-func (s regressionData) repeat(ctx context.Context, store *Store, b *bench, study string, batch int, c contender, reps int, budget []Result) (regressionRun, error) {
+func (s regressionData) repeat(
+	ctx context.Context, store *Store, b *bench, study string, batch int, c contender, reps int, budget []Result,
+) (regressionRun, error) {
 	data, err := dataset.Load(s.data)
 	if err != nil {
 		return regressionRun{}, err
 	}
-	key := Key{Study: study, Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name, Settings: map[string]any{
-		"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": b.epochs, "split": table8Split, "attempts": c.attempts,
-	}}
+	key := Key{Study: study, Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name,
+		Settings: map[string]any{
+			"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": b.epochs, "split": table8Split,
+			"attempts": c.attempts,
+		}}
 	results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (Result, error) {
 		parts, err := data.Split(table8Split, uint64(repetition))
 		if err != nil {
@@ -245,8 +265,9 @@ func (s regressionData) repeat(ctx context.Context, store *Store, b *bench, stud
 	return regressionRun{s, batch, key, results}, err
 }
 
-// regressionScores are a contender's on the test part, in the target's units, with the seconds of the fit that is kept, its epochs, and its validations as losses: twice
-// what the NLPD has above that of a perfect mean, in the target's squared units, which is the mean squared error where all particles agree.
+// regressionScores are a contender's on the test part, in the target's units, with the seconds of the fit that is kept,
+// its epochs, and its validations as losses: twice what the NLPD has above that of a perfect mean, in the target's
+// squared units, which is the mean squared error where all particles agree.
 func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
 	f, err := b.choose(ctx, c, parts, seed)
 	if err != nil {

@@ -80,8 +80,9 @@ func runTable8(ctx context.Context, o Options) ([]Cell, error) {
 
 // table8Cells are the scores of all repetitions as cells of a study; reported, if not nil, takes the place of what
 // Table 8 has, by data set and method.
-func table8Cells(ctx context.Context, o Options, study string,
-	reported map[string]map[string]map[string]Reported) ([]Cell, error) {
+func table8Cells(
+	ctx context.Context, o Options, study string, reported map[string]map[string]map[string]Reported,
+) ([]Cell, error) {
 	var cells []Cell
 	err := eachOfTable8(ctx, o, func(key Key, paper map[string]Reported, results []Result) error {
 		if reported != nil {
@@ -96,8 +97,9 @@ func table8Cells(ctx context.Context, o Options, study string,
 
 // eachOfTable8 runs the repetitions that are asked for, or finds them kept, and gives those of each data set and method
 // to visit, with what the paper reports: when the context ends or one fails, those that are done, and then the error.
-func eachOfTable8(ctx context.Context, o Options, visit func(key Key, reported map[string]Reported,
-	results []Result) error) error {
+func eachOfTable8(
+	ctx context.Context, o Options, visit func(key Key, reported map[string]Reported, results []Result) error,
+) error {
 	var known []string
 	for _, row := range table8 {
 		known = append(known, row.data)
@@ -118,8 +120,10 @@ func eachOfTable8(ctx context.Context, o Options, visit func(key Key, reported m
 }
 
 // run repeats one data set, method by method; the repetition is the seed of the split and of the method.
-func (row table8Row) run(ctx context.Context, o Options, store *Store, methods []string,
-	visit func(key Key, reported map[string]Reported, results []Result) error) error {
+func (row table8Row) run(
+	ctx context.Context, o Options, store *Store, methods []string,
+	visit func(key Key, reported map[string]Reported, results []Result) error,
+) error {
 	data, err := dataset.Load(row.data)
 	if err != nil {
 		return err

@@ -74,8 +74,9 @@ func OpenStore(o Options) (*Store, error) {
 
 // Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each; it fills in their Seconds. Where
 // run fails or the context ends, those that are done are returned with the error.
-func (s *Store) Repeat(ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result,
-	error)) ([]Result, error) {
+func (s *Store) Repeat(
+	ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result, error),
+) ([]Result, error) {
 	if err := s.sayOthers(key); err != nil {
 		return nil, err
 	}

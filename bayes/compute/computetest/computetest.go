@@ -84,7 +84,9 @@ func label(engine *compute.Engine) string {
 
 // Compile prepares a graph and returns a function that runs it: arguments are Go values or tensors, results are flat
 // float64s, one slice for each output. It is compiled at the first call.
-func Compile(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node) func(args ...any) [][]float64 {
+func Compile(
+	t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node,
+) func(args ...any) [][]float64 {
 	t.Helper()
 	exec, err := graph.NewExec(engine.Backend(), func(args []*graph.Node) []*graph.Node {
 		outputs := fn(args[0].Graph(), args[:len(args)-1])
@@ -116,7 +118,9 @@ func Compile(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args 
 }
 
 // Run compiles a graph and runs it once.
-func Run(t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node, args ...any) [][]float64 {
+func Run(
+	t testing.TB, engine *compute.Engine, fn func(g *graph.Graph, args []*graph.Node) []*graph.Node, args ...any,
+) [][]float64 {
 	t.Helper()
 	return Compile(t, engine, fn)(args...)
 }

@@ -1,5 +1,5 @@
-// Package environment says where the project keeps what it keeps between runs. It stands apart from package compute, which
-// says the same, so that a program that needs only the folders does not link GoMLX and XLA.
+// Package environment says where the project keeps what it keeps between runs. It stands apart from package compute,
+// which says the same, so that a program that needs only the folders does not link GoMLX and XLA.
 package environment
 
 import (
@@ -12,7 +12,8 @@ import (
 const Stamp = "complete"
 
 // CacheDir is the folder that holds what the project keeps between runs: the private environment, downloaded data and
-// the results of studies. It is $GOBNN_CACHE where that is set, else "gobnn" in the user's cache folder. It need not exist.
+// the results of studies. It is $GOBNN_CACHE where that is set, else "gobnn" in the user's cache folder. It need not
+// exist.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("GOBNN_CACHE"); dir != "" {
 		abs, err := filepath.Abs(dir)
@@ -28,9 +29,9 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "gobnn"), nil
 }
 
-// Dir is the folder of the private environment that `go run ./notebooks setup` makes: a Python venv with JupyterLab and the
-// XLA plugin, and the notebooks' Go tools. It is a link to a folder beside it, named by what was pinned when it was made,
-// and changes from one whole environment to the next at once. It is whole if it holds Stamp.
+// Dir is the folder of the private environment that `go run ./notebooks setup` makes: a Python venv with JupyterLab and
+// the XLA plugin, and the notebooks' Go tools. It is a link to a folder beside it, named by what was pinned when it was
+// made, and changes from one whole environment to the next at once. It is whole if it holds Stamp.
 func Dir() (string, error) {
 	cache, err := CacheDir()
 	if err != nil {

@@ -36,8 +36,9 @@ func TestKnownAnswers(t *testing.T) {
 
 const draws = 1 << 16
 
-func drawAll(t *testing.T, engine *compute.Engine, dtype compute.DType, seed uint64, name string) (uniform, normal,
-	categorical []float64) {
+func drawAll(
+	t *testing.T, engine *compute.Engine, dtype compute.DType, seed uint64, name string,
+) (uniform, normal, categorical []float64) {
 	out := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
 		rng := New(g, seed).At(word(g, 5)).Named(name)
 		return []*Node{rng.Uniform(dtype, draws/16, 16), rng.Normal(dtype, draws/16, 16),

@@ -44,7 +44,8 @@ const (
 )
 
 var codes = map[dtypes.DType]string{
-	dtypes.Float32: "F32", dtypes.Float64: "F64", dtypes.Int32: "I32", dtypes.Int64: "I64", dtypes.Uint32: "U32", dtypes.Uint8: "U8",
+	dtypes.Float32: "F32", dtypes.Float64: "F64", dtypes.Int32: "I32", dtypes.Int64: "I64", dtypes.Uint32: "U32",
+	dtypes.Uint8: "U8",
 }
 
 type entry struct {

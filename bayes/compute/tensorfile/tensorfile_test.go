@@ -19,7 +19,8 @@ import (
 // all has every type, with extreme values, scalars, an empty tensor and three axes.
 func all() map[string]*tensors.Tensor {
 	return map[string]*tensors.Tensor{
-		"f32":     tensors.FromFlatDataAndDimensions([]float32{1.5, -2, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1)), 0}, 2, 3),
+		"f32": tensors.FromFlatDataAndDimensions([]float32{1.5, -2, math.MaxFloat32, math.SmallestNonzeroFloat32,
+			float32(math.Inf(-1)), 0}, 2, 3),
 		"f64":     tensors.FromFlatDataAndDimensions([]float64{math.Pi, math.Inf(1), -0x1p-1074, 4}, 2, 1, 2),
 		"i32":     tensors.FromFlatDataAndDimensions([]int32{math.MinInt32, 0, math.MaxInt32}, 3),
 		"i64":     tensors.FromFlatDataAndDimensions([]int64{math.MinInt64, math.MaxInt64}, 1, 2),
@@ -76,7 +77,8 @@ func small() File {
 // [5].
 const layout = "\xd8\x00\x00\x00\x00\x00\x00\x00" +
 	`{"__metadata__":{"k":"v","sha256":"0435ab9b47c9ca691c4a13943dfa9bb8110755895a3c3eddf6ae0ad24c84aa87"},` +
-	`"n":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[1,9]}}` + "       " +
+	`"n":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[1,9]}}` +
+	"       " +
 	"\x05\x00\x00\x80\x3f\x00\x00\x00\xc0"
 
 func TestLayout(t *testing.T) {
@@ -141,14 +143,16 @@ func seal(header, data string) []byte {
 
 // Headers that lie about what follows are errors that say so, even with a correct digest.
 func TestHostileHeaders(t *testing.T) {
-	if f, err := parse(seal(`{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "12345678")); err != nil || len(f.Tensors) != 1 {
+	if f, err := parse(seal(`{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`,
+		"12345678")); err != nil || len(f.Tensors) != 1 {
 		t.Fatalf("an honest header: %v, %v", f, err)
 	}
 	for _, c := range []struct{ name, header, want string }{
 		{"no JSON", `{"__metadata__":{DIGEST}`, "JSON"},
 		{"null", `null`, "metadata"},
 		{"no metadata", `{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "metadata"},
-		{"metadata without digest", `{"__metadata__":{"a":"b"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "digest"},
+		{"metadata without digest", `{"__metadata__":{"a":"b"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`,
+			"digest"},
 		{"null metadata", `{"__metadata__":null,"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "digest"},
 		{"wrong digest", `{"__metadata__":{"sha256":"00"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "altered"},
 		{"unknown type", `{"__metadata__":{DIGEST},"w":{"dtype":"F13","shape":[2],"data_offsets":[0,8]}}`, `"F13"`},
@@ -156,16 +160,25 @@ func TestHostileHeaders(t *testing.T) {
 		{"a number for a tensor", `{"__metadata__":{DIGEST},"w":3}`, `"w"`},
 		{"negative offset", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[4],"data_offsets":[-8,8]}}`, "-8"},
 		{"beyond the end", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}`, "12"},
-		{"backwards", `{"__metadata__":{DIGEST},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[],"data_offsets":[8,4]}}`, "8 to 4"},
-		{"data that nobody owns", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, "need 4 bytes"},
+		{"backwards",
+			`{"__metadata__":{DIGEST},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},` +
+				`"w":{"dtype":"F32","shape":[],"data_offsets":[8,4]}}`, "8 to 4"},
+		{"data that nobody owns", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`,
+			"need 4 bytes"},
 		{"a gap", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, "byte 4"},
-		{"overlap", `{"__metadata__":{DIGEST},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, "byte 4"},
+		{"overlap",
+			`{"__metadata__":{DIGEST},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},` +
+				`"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, "byte 4"},
 		{"shape too large", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, "[3]"},
 		{"shape too small", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[],"data_offsets":[0,8]}}`, "[]"},
 		{"negative shape", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[-1,-2],"data_offsets":[0,8]}}`, "[-1 -2]"},
-		{"a shape whose size overflows to 8", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[4294967297,4294967298],"data_offsets":[0,8]}}`, "4294967297"},
-		{"a shape whose size overflows to 0", `{"__metadata__":{DIGEST},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[8,8]}}`, "4294967296"},
-		{"a number beyond int64", `{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,99999999999999999999]}}`, "9999"},
+		{"a shape whose size overflows to 8",
+			`{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[4294967297,4294967298],"data_offsets":[0,8]}}`, "4294967297"},
+		{"a shape whose size overflows to 0",
+			`{"__metadata__":{DIGEST},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},` +
+				`"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[8,8]}}`, "4294967296"},
+		{"a number beyond int64",
+			`{"__metadata__":{DIGEST},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,99999999999999999999]}}`, "9999"},
 	} {
 		if _, err := parse(seal(c.header, "12345678")); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
@@ -249,13 +262,15 @@ func TestAtomic(t *testing.T) {
 		"bool":      tensors.FromFlatDataAndDimensions([]bool{true}, 1),
 		metadataKey: tensors.FromScalar(float32(1)),
 	} {
-		if err := Write(path, File{Tensors: map[string]*tensors.Tensor{name: bad}}); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), path) {
+		if err := Write(path, File{Tensors: map[string]*tensors.Tensor{name: bad}}); err == nil ||
+			!strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), path) {
 			t.Errorf("tensor %q: error %v, want one that names it and the file", name, err)
 		}
 		survives("tensor " + name)
 	}
 
-	if err := Write(filepath.Join(folder, "none", "x"), small()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none") {
+	if err := Write(filepath.Join(folder, "none", "x"), small()); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "none") {
 		t.Errorf("a folder that is not there: error %v", err)
 	}
 	if err := Write(filepath.Join(path, "x"), small()); err == nil || !strings.Contains(err.Error(), path) {
@@ -312,7 +327,8 @@ func TestSweep(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	want := []string{".another.ck12", ".run.ck", ".run.ck.txt12", ".run.ck11", ".run.ck987654321", ".run.ckx12", "run.ck", "run.ck12"}
+	want := []string{".another.ck12", ".run.ck", ".run.ck.txt12", ".run.ck11", ".run.ck987654321", ".run.ckx12", "run.ck",
+		"run.ck12"}
 	if !slices.Equal(left, want) {
 		t.Errorf("left are %q, want %q", left, want)
 	}

@@ -1,5 +1,5 @@
-// Package predictive is the arithmetic of one row's predictive distribution: class probabilities, and the distribution function and
-// quantiles of a mixture.
+// Package predictive is the arithmetic of one row's predictive distribution: class probabilities, and the distribution
+// function and quantiles of a mixture.
 package predictive
 
 import "math"

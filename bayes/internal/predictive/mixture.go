@@ -19,8 +19,8 @@ type span struct{ from, to int }
 // tail is the probability beyond a point, and the density there.
 type tail struct{ probability, density float64 }
 
-// add sums the tail over a span of particles, unnormalised. The point u is x for the lower tail (sign 1) and -x for the upper one
-// (sign -1), so that the probability always grows with u and is never a difference from 1.
+// add sums the tail over a span of particles, unnormalised. The point u is x for the lower tail (sign 1) and -x for the
+// upper one (sign -1), so that the probability always grows with u and is never a difference from 1.
 func (t *tail) add(m Mixture, s span, sign, u float64) {
 	for j := s.from; j < s.to; j++ {
 		part := m.Parts[j]
@@ -33,7 +33,8 @@ func (t *tail) add(m Mixture, s span, sign, u float64) {
 	}
 }
 
-// CDF writes to groups[g] the share of particles bounds[g] to bounds[g+1] in P(Y <= y), unnormalised: their sum is P(Y <= y).
+// CDF writes to groups[g] the share of particles bounds[g] to bounds[g+1] in P(Y <= y), unnormalised: their sum is P(Y
+// <= y).
 func (m Mixture) CDF(y float64, bounds []int, groups []float64) {
 	for g := range groups {
 		sum := 0.0
@@ -70,8 +71,8 @@ func lowerTail(p float64) (float64, float64) {
 	return p, 1
 }
 
-// bracket are the smallest and the largest of the particles' own quantiles, between which the mixture's lies, and the weight of the
-// particles. One span of particles is left out.
+// bracket are the smallest and the largest of the particles' own quantiles, between which the mixture's lies, and the
+// weight of the particles. One span of particles is left out.
 func (m Mixture) bracket(p, sign float64, without span) (low, high, mass float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	rounding := 1e-12 // of a particle's quantile
@@ -108,8 +109,8 @@ func (m Mixture) at(u, sign, mass float64, without span) tail {
 
 // solve finds the u whose tail has probability p, without the particles of one span.
 //
-// Within the bracket it takes Newton steps on probit(P(u)) = probit(p), which is a straight line if the mixture is Gaussian, and
-// halves the bracket where a step leaves it or does not halve the error.
+// Within the bracket it takes Newton steps on probit(P(u)) = probit(p), which is a straight line if the mixture is
+// Gaussian, and halves the bracket where a step leaves it or does not halve the error.
 func (m Mixture) solve(p, sign, start float64, without span) float64 {
 	const exact = 1e-12 // in probits
 	z := mathext.NormalQuantile(p)
@@ -161,11 +162,11 @@ func (m Mixture) discreteQuantile(p float64, without span) float64 {
 	return high
 }
 
-// QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1]; rest[g] is the
-// weight of the others and q the quantile of the whole. A few passes over the particles serve all groups: leaving out a group moves
-// the quantile little, and a step of Halley's method from q finds it. Where its second-order term is more than a twentieth of the
-// first, or the step more than a quarter of the standard deviation of the particles' distributions around q, the quantile is solved
-// for anew.
+// QuantilesWithout writes to out[g] the p-quantile of the mixture without the particles bounds[g] to bounds[g+1];
+// rest[g] is the weight of the others and q the quantile of the whole. A few passes over the particles serve all
+// groups: leaving out a group moves the quantile little, and a step of Halley's method from q finds it. Where its
+// second-order term is more than a twentieth of the first, or the step more than a quarter of the standard deviation of
+// the particles' distributions around q, the quantile is solved for anew.
 func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float64) {
 	if m.Discrete {
 		for g := range out {
@@ -202,8 +203,8 @@ func (m Mixture) QuantilesWithout(p, q float64, bounds []int, rest, out []float6
 	}
 }
 
-// sharpness is the mean of 1/variance over the particles' distributions at x, by their densities there: it tells how narrow they
-// are. Those without a variance count as one in whose quartiles half the probability lies.
+// sharpness is the mean of 1/variance over the particles' distributions at x, by their densities there: it tells how
+// narrow they are. Those without a variance count as one in whose quartiles half the probability lies.
 func (m Mixture) sharpness(x float64) float64 {
 	sum, total := 0.0, 0.0
 	for j, part := range m.Parts {

@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// QuantilesWithout takes the root of a polynomial where the mixture is smooth enough, and solves anew where not. What it finds is
-// compared with quantiles of the mixture with the group removed: 1.5 % of the shift is allowed, which one step of Newton's method
-// exceeds. No p is a whole number of the 180 particles left:
-// where it is, narrow particles leave a gap at p, in which every point is a quantile.
+// QuantilesWithout takes the root of a polynomial where the mixture is smooth enough, and solves anew where not. What
+// it finds is compared with quantiles of the mixture with the group removed: 1.5 % of the shift is allowed, which one
+// step of Newton's method exceeds. No p is a whole number of the 180 particles left: where it is, narrow particles
+// leave a gap at p, in which every point is a quantile.
 func TestQuantilesWithout(t *testing.T) {
 	const particles, groups = 200, 10
 	for _, test := range []struct {
