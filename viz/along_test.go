@@ -29,7 +29,8 @@ func linear(t *testing.T, likelihood bayes.Likelihood) *bayes.Posterior {
 	p, err := bayes.NewPosterior(bound, bayes.Draws{
 		Phi: compute.Floats(compute.Float64, []float64{1, 2, 3, -1, 2, 3}, 2, 3), LogWeights: bayes.EqualLogWeights(2),
 	}, bayes.Origin{
-		Features: dataset.Scaler{Mean: []float64{1, 5}, StdDev: []float64{2, .5}}, Target: dataset.Scaler{Mean: []float64{3}, StdDev: []float64{4}},
+		Features: dataset.Scaler{Mean: []float64{1, 5}, StdDev: []float64{2, .5}}, Target: dataset.Scaler{Mean: []float64{3},
+			StdDev: []float64{4}},
 		FeatureNames: []string{"speed", "mass"}, TargetNames: []string{"force"}, Engine: engine,
 	})
 	if err != nil {
@@ -41,7 +42,8 @@ func linear(t *testing.T, likelihood bayes.Likelihood) *bayes.Posterior {
 // The band along a feature is that of a grid by hand, with the other feature at its mean or where it is put.
 func TestAlong(t *testing.T) {
 	p := linear(t, bayes.Gaussian{StdDev: .1})
-	data := &dataset.Dataset{X: mat.NewDense(3, 2, []float64{0, 4, 2, 6, 8, 5}), Y: []float64{1, 2, 3}, Features: []string{"speed", "mass"}, Target: "force"}
+	data := &dataset.Dataset{X: mat.NewDense(3, 2, []float64{0, 4, 2, 6, 8, 5}), Y: []float64{1, 2, 3},
+		Features: []string{"speed", "mass"}, Target: "force"}
 	byHand := func(column int, at []float64, from, to float64, opt viz.BandOptions) string {
 		const points = 50
 		grid, xs := mat.NewDense(points, 2, nil), make([]float64, points)
@@ -62,8 +64,10 @@ func TestAlong(t *testing.T) {
 		opt     viz.AlongOptions
 		want    string
 	}{
-		{"speed", viz.AlongOptions{}, byHand(0, []float64{1, 5}, -5, 7, viz.BandOptions{Frame: viz.Frame{XLabel: "speed", YLabel: "force"}})},
-		{"mass", viz.AlongOptions{At: []float64{7, 0}, From: 1, To: 2}, byHand(1, []float64{7, 0}, 1, 2, viz.BandOptions{Frame: viz.Frame{XLabel: "mass", YLabel: "force"}})},
+		{"speed", viz.AlongOptions{}, byHand(0, []float64{1, 5}, -5, 7, viz.BandOptions{Frame: viz.Frame{XLabel: "speed",
+			YLabel: "force"}})},
+		{"mass", viz.AlongOptions{At: []float64{7, 0}, From: 1, To: 2}, byHand(1, []float64{7, 0}, 1, 2,
+			viz.BandOptions{Frame: viz.Frame{XLabel: "mass", YLabel: "force"}})},
 		{"speed", viz.AlongOptions{Data: data}, byHand(0, []float64{1, 5}, 0, 8, viz.BandOptions{
 			Frame: viz.Frame{XLabel: "speed", YLabel: "force"}, TrainX: []float64{0, 2, 8}, TrainY: data.Y,
 		})},
@@ -92,7 +96,8 @@ func TestAlongRefuses(t *testing.T) {
 		"Data have 1 features, the posterior 2": {p, "mass", viz.AlongOptions{Data: narrow}},
 		"draws = -7":                            {p, "mass", viz.AlongOptions{Particles: -7}},
 	} {
-		if _, err := viz.Along(t.Context(), c.posterior, c.feature, c.opt); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+		if _, err := viz.Along(t.Context(), c.posterior, c.feature, c.opt); err == nil ||
+			!strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}

@@ -99,7 +99,8 @@ func TestFit(t *testing.T) {
 		job := task(3, 20, &asked)
 		job.Validation = exactRows(8, &asked)
 		r, err := ascent.Fit(t.Context(), job, ascent.Settings{
-			Epochs: 300, BatchSize: 7, DType: dtype, Engine: engine, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5, 100)},
+			Epochs: 300, BatchSize: 7, DType: dtype, Engine: engine, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5,
+				100)},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +147,8 @@ func TestCancelledBeforeValidation(t *testing.T) {
 // compiler.
 func TestResume(t *testing.T) {
 	asked := 0
-	settings := ascent.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t), Seed: 2}
+	settings := ascent.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t),
+		Seed: 2}
 	job := task(2, 20, &asked)
 	job.Validation = exactRows(8, &asked)
 	whole, err := ascent.Fit(t.Context(), job, settings)
@@ -172,7 +174,8 @@ func TestResume(t *testing.T) {
 	}
 	same := func(what string, r *ascent.Result) {
 		t.Helper()
-		if !slices.Equal(r.Theta, whole.Theta) || fmt.Sprint(r.Trace, r.Validated, r.Best, r.Status) != fmt.Sprint(whole.Trace, whole.Validated, whole.Best, whole.Status) {
+		if !slices.Equal(r.Theta, whole.Theta) || fmt.Sprint(r.Trace, r.Validated, r.Best,
+			r.Status) != fmt.Sprint(whole.Trace, whole.Validated, whole.Best, whole.Status) {
 			t.Errorf("%s is another run than the one that was not cancelled", what)
 		}
 	}
@@ -266,7 +269,8 @@ func TestDiverged(t *testing.T) {
 	asked := 0
 	job := task(1, 20, &asked)
 	job.Start = slices.Repeat([]float64{1e300}, 6)
-	_, err := ascent.Fit(t.Context(), job, ascent.Settings{DType: compute.Float64, Engine: computetest.Go(t), Owner: "mine"})
+	_, err := ascent.Fit(t.Context(), job, ascent.Settings{DType: compute.Float64, Engine: computetest.Go(t),
+		Owner: "mine"})
 	if !errors.Is(err, ascent.ErrDiverged) || !strings.Contains(err.Error(), "mine: training diverged: step 1 of 200") {
 		t.Errorf("error %v", err)
 	}

@@ -37,7 +37,9 @@ func TestBadInput(t *testing.T) {
 	model := func(likelihood bayes.Likelihood, prior bayes.Prior, stochastic bayes.Partition) bayes.Model {
 		return bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}}, Likelihood: likelihood, Prior: prior, Stochastic: stochastic}
 	}
-	categorical, bernoulli := model(bayes.Categorical{}, nil, bayes.Layers(2)), model(bayes.Bernoulli{}, nil, bayes.Layers(2))
+	categorical := model(bayes.Categorical{}, nil, bayes.Layers(2))
+	bernoulli := model(bayes.Bernoulli{}, nil, bayes.Layers(2))
+	watched := mcmc.Settings{Observe: func(int, *mcmc.Draws) error { return nil }}
 	for _, c := range []struct {
 		name     string
 		model    bayes.Model
@@ -48,49 +50,67 @@ func TestBadInput(t *testing.T) {
 		is       error
 	}{
 		{"a class absent", categorical, MAP{}, absent, Settings{}, []string{`"class 1"`, "30 rows"}, dataset.ErrMissingClass},
-		{"one class only", categorical, Ensemble{}, oneClass, Settings{}, []string{"30 rows", "one class"}, dataset.ErrMissingClass},
-		{"one of two classes", bernoulli, VI{}, oneOfTwo, Settings{}, []string{"one class", `"class 1"`}, dataset.ErrMissingClass},
-		{"an ensemble of one", small, Ensemble{Members: 1}, regression, Settings{}, []string{"Members is 1", "baseline.MAP"}, nil},
+		{"one class only", categorical, Ensemble{}, oneClass, Settings{}, []string{"30 rows", "one class"},
+			dataset.ErrMissingClass},
+		{"one of two classes", bernoulli, VI{}, oneOfTwo, Settings{}, []string{"one class", `"class 1"`},
+			dataset.ErrMissingClass},
+		{"an ensemble of one", small, Ensemble{Members: 1}, regression, Settings{}, []string{"Members is 1", "baseline.MAP"},
+			nil},
 		{"members", small, Ensemble{Members: -2}, regression, Settings{}, []string{"Members is -2"}, nil},
 		{"no method", small, nil, regression, Settings{}, []string{"no method", "baseline.SWAG"}, nil},
 		{"no data", small, MAP{}, dataset.Parts{}, Settings{}, []string{"no training part"}, nil},
 		{"NaN feature", small, MAP{}, nanFeature, Settings{}, []string{"row 3", `"b"`, "NaN"}, nil},
 		{"likelihood", bernoulli, MAP{}, regression, Settings{}, []string{"Bernoulli", "regression"}, nil},
-		{"unknown layer", model(bayes.Gaussian{}, nil, bayes.Layers(7)), MAP{}, regression, Settings{}, []string{"layer 7"}, bayes.ErrUnknownLayer},
+		{"unknown layer", model(bayes.Gaussian{}, nil, bayes.Layers(7)), MAP{}, regression, Settings{}, []string{"layer 7"},
+			bayes.ErrUnknownLayer},
 		{"epochs", small, MLE{}, regression, Settings{Epochs: -1}, []string{"Settings.Epochs is -1"}, nil},
 		{"batch", small, MLE{}, regression, Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil},
 		{"validate every", small, MLE{}, regression, Settings{ValidateEvery: -1}, []string{"ValidateEvery is -1"}, nil},
 		{"patience", small, MLE{}, regression, Settings{Patience: -1}, []string{"Patience is -1"}, nil},
-		{"learning rate", small, MLE{}, regression, Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}}, []string{"learning rate is NaN"}, nil},
-		{"unwritable folder", small, MLE{}, regression, Settings{Checkpoint: "bad_test.go/run"}, []string{"bad_test.go/run"}, nil},
+		{"learning rate", small, MLE{}, regression, Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}},
+			[]string{"learning rate is NaN"}, nil},
+		{"unwritable folder", small, MLE{}, regression, Settings{Checkpoint: "bad_test.go/run"}, []string{"bad_test.go/run"},
+			nil},
 		{"dropout rate 1", small, Dropout{Rate: 1}, regression, Settings{}, []string{"Dropout.Rate is 1", "below 1"}, nil},
 		{"dropout rate NaN", small, Dropout{Rate: math.NaN()}, regression, Settings{}, []string{"Dropout.Rate is NaN"}, nil},
 		{"dropout rate below 0", small, Dropout{Rate: -.1}, regression, Settings{}, []string{"Dropout.Rate is -0.1"}, nil},
 		{"masks", small, Dropout{Masks: -1}, regression, Settings{}, []string{"Dropout.Masks is -1"}, nil},
-		{"dropout without weights", model(bayes.Gaussian{}, nil, bayes.Biases(1)), Dropout{}, regression, Settings{}, []string{"stochastic weights", "layer1/biases"}, nil},
-		{"rank over the iterates", small, SWAG{Collect: 5, Rank: 6}, regression, Settings{}, []string{"SWAG.Rank is 6", "5 epochs"}, nil},
+		{"dropout without weights", model(bayes.Gaussian{}, nil, bayes.Biases(1)), Dropout{}, regression, Settings{},
+			[]string{"stochastic weights", "layer1/biases"}, nil},
+		{"rank over the iterates", small, SWAG{Collect: 5, Rank: 6}, regression, Settings{},
+			[]string{"SWAG.Rank is 6", "5 epochs"}, nil},
 		{"rank 1", small, SWAG{Rank: 1}, regression, Settings{}, []string{"SWAG.Rank is 1", "from 2"}, nil},
-		{"rank of a diagonal", small, SWAG{Diagonal: true, Rank: 5}, regression, Settings{}, []string{"SWAG.Rank is 5", "Diagonal"}, nil},
+		{"rank of a diagonal", small, SWAG{Diagonal: true, Rank: 5}, regression, Settings{},
+			[]string{"SWAG.Rank is 5", "Diagonal"}, nil},
 		{"collect", small, SWAG{Collect: 1}, regression, Settings{}, []string{"SWAG.Collect is 1"}, nil},
 		{"SWAG's rate", small, SWAG{Rate: math.Inf(1)}, regression, Settings{}, []string{"SWAG.Rate is +Inf"}, nil},
 		{"VI draws", small, VI{Draws: -1}, regression, Settings{}, []string{"VI.Draws is -1"}, nil},
 		{"VI samples", small, VI{Samples: -1}, regression, Settings{}, []string{"VI.Samples is -1"}, nil},
 		{"VI start", small, VI{InitialStdDev: -1}, regression, Settings{}, []string{"VI.InitialStdDev is -1"}, nil},
 		{"structure", small, Laplace{Structure: "kfac"}, regression, Settings{}, []string{`kfac`, "KroneckerPrecision"}, nil},
-		{"last layer shared", small, Laplace{Structure: LastLayerPrecision}, regression, Settings{}, []string{"last layer", "FullPrecision"}, nil},
-		{"Laplace of a Laplace prior", model(bayes.Gaussian{}, bayes.Laplace{}, bayes.Layers(2)), Laplace{}, regression, Settings{}, []string{"bayes.Laplace"}, nil},
-		{"Laplace of the noise", model(bayes.Gaussian{Learn: true}, nil, bayes.Names("noise/log_scale")), Laplace{}, regression, Settings{}, []string{"noise/log_scale"}, nil},
-		{"kernel that moves freely", small, MAPHMC{Kernel: mcmc.SGLD{StepSize: .1}}, regression, Settings{}, []string{"SGLD", "accepts"}, nil},
+		{"last layer shared", small, Laplace{Structure: LastLayerPrecision}, regression, Settings{},
+			[]string{"last layer", "FullPrecision"}, nil},
+		{"Laplace of a Laplace prior", model(bayes.Gaussian{}, bayes.Laplace{}, bayes.Layers(2)), Laplace{}, regression,
+			Settings{}, []string{"bayes.Laplace"}, nil},
+		{"Laplace of the noise", model(bayes.Gaussian{Learn: true}, nil, bayes.Names("noise/log_scale")), Laplace{},
+			regression, Settings{}, []string{"noise/log_scale"}, nil},
+		{"kernel that moves freely", small, MAPHMC{Kernel: mcmc.SGLD{StepSize: .1}}, regression, Settings{},
+			[]string{"SGLD", "accepts"}, nil},
 		{"kernel", small, HMC{Kernel: mcmc.HMC{StepSize: -1}}, regression, Settings{}, []string{"StepSize is -1"}, nil},
-		{"chains", small, HMC{Sampling: mcmc.Settings{Chains: -1}}, regression, Settings{}, []string{"HMC.Sampling.Chains is -1"}, nil},
-		{"draws", small, MAPHMC{Sampling: mcmc.Settings{Draws: -1}}, regression, Settings{}, []string{"MAPHMC.Sampling.Draws is -1"}, nil},
+		{"chains", small, HMC{Sampling: mcmc.Settings{Chains: -1}}, regression, Settings{},
+			[]string{"HMC.Sampling.Chains is -1"}, nil},
+		{"draws", small, MAPHMC{Sampling: mcmc.Settings{Draws: -1}}, regression, Settings{},
+			[]string{"MAPHMC.Sampling.Draws is -1"}, nil},
 		{"SGLD's step size", small, SGLD{StepSize: -1}, regression, Settings{}, []string{"SGLD.StepSize is -1"}, nil},
 		{"friction", small, SGHMC{Friction: 1}, regression, Settings{}, []string{"Friction is 1"}, nil},
-		{"warm-up", small, SGLD{Sampling: mcmc.Settings{WarmUp: -5}}, regression, Settings{}, []string{"SGLD.Sampling.WarmUp is -5", "NoWarmUp"}, nil},
-		{"thinning", small, SGHMC{Sampling: mcmc.Settings{Thin: -2}}, regression, Settings{}, []string{"SGHMC.Sampling.Thin is -2"}, nil},
-		{"the chains' own observer", small, MAPHMC{Sampling: mcmc.Settings{Observe: func(int, *mcmc.Draws) error { return nil }}},
-			regression, Settings{}, []string{"MAPHMC.Sampling.Observe is set", "Settings.Observe"}, nil},
-		{"the chains' own seed", small, HMC{Sampling: mcmc.Settings{Seed: 3}}, regression, Settings{}, []string{"HMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
+		{"warm-up", small, SGLD{Sampling: mcmc.Settings{WarmUp: -5}}, regression, Settings{},
+			[]string{"SGLD.Sampling.WarmUp is -5", "NoWarmUp"}, nil},
+		{"thinning", small, SGHMC{Sampling: mcmc.Settings{Thin: -2}}, regression, Settings{},
+			[]string{"SGHMC.Sampling.Thin is -2"}, nil},
+		{"the chains' own observer", small, MAPHMC{Sampling: watched}, regression, Settings{},
+			[]string{"MAPHMC.Sampling.Observe is set", "Settings.Observe"}, nil},
+		{"the chains' own seed", small, HMC{Sampling: mcmc.Settings{Seed: 3}}, regression, Settings{},
+			[]string{"HMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
 		{"the chains' own type", small, MAPHMC{Sampling: mcmc.Settings{DType: compute.Float64}}, regression, Settings{},
 			[]string{"MAPHMC.Sampling.DType is Float64", "Settings.DType"}, nil},
 		{"the chains' own checkpoint", small, SGLD{Sampling: mcmc.Settings{Checkpoint: "c"}}, regression, Settings{},
@@ -132,7 +152,8 @@ func TestDivergence(t *testing.T) {
 func TestMemberWithoutGradient(t *testing.T) {
 	trainer := NewTrainer(small)
 	defer trainer.Close()
-	j, err := trainer.newJob(MAP{}, dataset.Parts{Train: line(30)}, Settings{Epochs: 3, BatchSize: 10, Engine: goEngine(t), DType: compute.Float64})
+	j, err := trainer.newJob(MAP{}, dataset.Parts{Train: line(30)},
+		Settings{Epochs: 3, BatchSize: 10, Engine: goEngine(t), DType: compute.Float64})
 	if err != nil {
 		t.Fatal(err)
 	}

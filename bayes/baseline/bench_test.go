@@ -17,7 +17,8 @@ import (
 )
 
 // uci is the network of the UCI tables, its third layer stochastic.
-var uci = bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(3)}
+var uci = bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{},
+	Stochastic: bayes.Layers(3)}
 
 func made(rows int) *dataset.Dataset {
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -102,7 +103,8 @@ func benchmarkTrain(b *testing.B, _ *compute.Engine) {
 			trainer := NewTrainer(uci)
 			defer trainer.Close()
 			train := func() {
-				if _, err := trainer.Fit(context.Background(), m, dataset.Parts{Train: made(300), Validation: made(150)}, Settings{Epochs: 20}); err != nil {
+				if _, err := trainer.Fit(context.Background(), m, dataset.Parts{Train: made(300), Validation: made(150)},
+					Settings{Epochs: 20}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -58,7 +58,8 @@ func TestChainsAreExact(t *testing.T) {
 	}
 	mean.MulVec(&covariance, right)
 	for _, fromMode := range []bool{false, true} {
-		result = fitted(t, lineModel, HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 50, Draws: 40, WarmUp: 20}, FromMode: fromMode}, dataset.Parts{Train: data}, settings)
+		result = fitted(t, lineModel, HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 50, Draws: 40, WarmUp: 20},
+			FromMode: fromMode}, dataset.Parts{Train: data}, settings)
 		for i := range 3 {
 			holdChains(t, "HMC", result.Chains.Draws.Coordinate(i), mean.AtVec(i), math.Sqrt(covariance.At(i, i)))
 		}
@@ -73,10 +74,12 @@ func TestChainsAreExact(t *testing.T) {
 // TestChainsAreExact.
 func TestHMCFromMode(t *testing.T) {
 	data := line(rows)
-	model := bayes.Model{Network: nn.MLP{Hidden: []int{3, 2}}, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Layers(2)}
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{3, 2}}, Likelihood: bayes.Gaussian{Learn: true},
+		Stochastic: bayes.Layers(2)}
 	settings := Settings{Epochs: 20, Engine: goEngine(t), DType: compute.Float64}
 	want := numbers(t, fitted(t, model, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
-	still := HMC{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Sampling: mcmc.Settings{Chains: 1, Draws: 1, WarmUp: 1}, FromMode: true}
+	still := HMC{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Sampling: mcmc.Settings{Chains: 1, Draws: 1, WarmUp: 1},
+		FromMode: true}
 	result := fitted(t, model, still, dataset.Parts{Train: data}, settings)
 	computetest.Near(t, "from the mode", numbers(t, result.Posterior), want, 1e-9)
 	if len(result.Trace) != 20 {
@@ -134,9 +137,12 @@ func TestSGLDAndSGHMC(t *testing.T) {
 		batch    int
 		variance float64 // 0: not checked
 	}{
-		{"SGLD", SGLD{StepSize: variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 50, Thin: 5}}, rows, variance / .75},
-		{"SGLD from mini-batches", SGLD{StepSize: .1 * variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 200, Thin: 12}}, rows / 4, 0},
-		{"SGHMC", SGHMC{LearningRate: .01 * variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 500, Thin: 25}}, rows, variance},
+		{"SGLD", SGLD{StepSize: variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 50, Thin: 5}}, rows,
+			variance / .75},
+		{"SGLD from mini-batches", SGLD{StepSize: .1 * variance,
+			Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 200, Thin: 12}}, rows / 4, 0},
+		{"SGHMC", SGHMC{LearningRate: .01 * variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 500, Thin: 25}},
+			rows, variance},
 	} {
 		settings.BatchSize, settings.Epochs = c.batch, 500
 		result := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, settings)

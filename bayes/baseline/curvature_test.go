@@ -46,7 +46,8 @@ func TestPrecision(t *testing.T) {
 		structure  Structure
 	}{
 		{"Gaussian, middle layer", line(150), bayes.Gaussian{StdDev: .5}, bayes.Layers(2), FullPrecision},
-		{"Gaussian, noise learnt, first layer", line(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(1), FullPrecision},
+		{"Gaussian, noise learnt, first layer", line(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(1),
+			FullPrecision},
 		{"Bernoulli, all", classes(150, 2), bayes.Bernoulli{}, bayes.All(), FullPrecision},
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All(), FullPrecision},
 		{"Categorical, all, diagonal", classes(150, 3), bayes.Categorical{}, bayes.All(), DiagonalPrecision},
@@ -59,7 +60,8 @@ func TestPrecision(t *testing.T) {
 			}
 			trainer := NewTrainer(model)
 			defer trainer.Close()
-			j, err := trainer.newJob(Laplace{Structure: c.structure}, dataset.Parts{Train: c.data}, Settings{Engine: engine, DType: compute.Float64})
+			j, err := trainer.newJob(Laplace{Structure: c.structure}, dataset.Parts{Train: c.data},
+				Settings{Engine: engine, DType: compute.Float64})
 			if err != nil {
 				t.Fatal(err)
 			}

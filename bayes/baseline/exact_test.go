@@ -27,8 +27,9 @@ const (
 )
 
 var lineModel = bayes.Model{
-	Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Prior: bayes.Normal{StdDev: tau}, Stochastic: bayes.Weights(1),
-	Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+	Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Prior: bayes.Normal{StdDev: tau},
+	Stochastic: bayes.Weights(1),
+	Scaling:    bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 }
 
 // exactLine solves for (w_1, w_2, b) that maximises the likelihood, or with the prior on w the posterior density, where
@@ -60,7 +61,8 @@ var ridge = [2]float64{1 / (tau * tau), 1 / (tau * tau)}
 // converging are settings under which full-batch Adam comes to rest.
 func converging(engine *compute.Engine, dtype compute.DType) Settings {
 	return Settings{
-		Epochs: 500, BatchSize: rows, Engine: engine, DType: dtype, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5, 50)},
+		Epochs: 500, BatchSize: rows, Engine: engine, DType: dtype,
+		Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5, 50)},
 	}
 }
 
@@ -92,7 +94,8 @@ func TestPointsAreExact(t *testing.T) {
 		for _, c := range []struct {
 			method  Method
 			penalty [2]float64
-		}{{MLE{}, [2]float64{}}, {MAP{}, ridge}, {Ensemble{Members: 3}, ridge}, {Ensemble{Members: 2, Likelihood: true}, [2]float64{}}} {
+		}{{MLE{}, [2]float64{}}, {MAP{}, ridge}, {Ensemble{Members: 3}, ridge}, {Ensemble{Members: 2, Likelihood: true},
+			[2]float64{}}} {
 			want, _ := exactLine(t, data, c.penalty)
 			result := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, converging(engine, dtype))
 			w, b := parameters(t, result.Posterior)
@@ -119,7 +122,8 @@ func TestMiniBatchesStandForAllRows(t *testing.T) {
 
 	// VI, whose divergence from the prior would count four times as much as well. Its posterior's 4000 draws give a
 	// mean to .0005 and a standard deviation to a hundredth; what is left is the noise of the training.
-	w, b = parameters(t, fitted(t, lineModel, VI{Draws: 50, Samples: 4000}, dataset.Parts{Train: data}, settings).Posterior)
+	w, b = parameters(t, fitted(t, lineModel, VI{Draws: 50, Samples: 4000}, dataset.Parts{Train: data},
+		settings).Posterior)
 	_, precision := exactLine(t, data, ridge)
 	computetest.Near(t, "bias of VI from mini-batches", b, want[2:], .02)
 	for i := range 2 {
@@ -136,8 +140,10 @@ func TestMiniBatchesStandForAllRows(t *testing.T) {
 func TestVIAgainstPrior(t *testing.T) {
 	engine, dtype := goEngine(t), compute.Float64
 	mu, sigma := []float64{-.4, 0, .2, .7, -1, .1}, []float64{.1, .5, 1, .3, .05, 2}
-	for _, prior := range []bayes.Prior{bayes.Normal{PerLayer: map[int]float64{1: .7}}, bayes.Laplace{PerLayer: map[int]float64{1: .7}}} {
-		bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Prior: prior, Stochastic: bayes.All()}.Bind(5, 1)
+	for _, prior := range []bayes.Prior{bayes.Normal{PerLayer: map[int]float64{1: .7}},
+		bayes.Laplace{PerLayer: map[int]float64{1: .7}}} {
+		bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Prior: prior,
+			Stochastic: bayes.All()}.Bind(5, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +243,8 @@ func TestLaplaceIsExact(t *testing.T) {
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, structure := range []Structure{FullPrecision, DiagonalPrecision, LastLayerPrecision} {
-			result := fitted(t, lineModel, Laplace{Structure: structure, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
+			result := fitted(t, lineModel, Laplace{Structure: structure, Samples: 4000}, dataset.Parts{Train: data},
+				converging(engine, dtype))
 			w, b := parameters(t, result.Posterior)
 			computetest.Near(t, "bias", b, want[2:], tolerance(dtype))
 			first, second := column(w, 2, 0), column(w, 2, 1)
@@ -279,7 +286,8 @@ func TestDropoutIsRidge(t *testing.T) {
 	}
 	want, _ := exactLine(t, data, penalty)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		result := fitted(t, lineModel, Dropout{Rate: rate, Masks: 400, Samples: 2000}, dataset.Parts{Train: data}, converging(engine, dtype))
+		result := fitted(t, lineModel, Dropout{Rate: rate, Masks: 400, Samples: 2000}, dataset.Parts{Train: data},
+			converging(engine, dtype))
 		w, b := parameters(t, result.Posterior)
 		computetest.Near(t, "bias", b, want[2:], .02)
 		for i := range 2 {

@@ -29,28 +29,26 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for _, method := range []baseline.Method{baseline.MAP{}, baseline.Ensemble{Members: 5}, baseline.SWAG{Collect: 10}, baseline.VI{}, baseline.Laplace{}} {
-		result, err := baseline.Fit(context.Background(), model, method, parts, baseline.Settings{Epochs: 20, BatchSize: 20, Engine: engine})
+	for _, method := range []baseline.Method{baseline.MAP{}, baseline.Ensemble{Members: 5}, baseline.SWAG{Collect: 10},
+		baseline.VI{}, baseline.Laplace{}} {
+		result, err := baseline.Fit(context.Background(), model, method, parts, baseline.Settings{Epochs: 20, BatchSize: 20,
+			Engine: engine})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		prediction, err := result.Posterior.Predict(context.Background(), parts.Test.X)
+		scores, err := metric.OfStandardised(context.Background(), result.Posterior, parts.Test)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		nlpd, err := metric.NLPD(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y))
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("%s: %d particles, better than guessing: %t\n", method.Name(), result.Posterior.Particles(), nlpd.Value < 1.4)
+		fmt.Printf("%s: %d particles, %s %.1f\n", method.Name(), result.Posterior.Particles(), scores[1].Name,
+			scores[1].Value)
 	}
 	// Output:
-	// MAP: 1 particles, better than guessing: true
-	// deep ensemble: 5 particles, better than guessing: true
-	// SWAG: 100 particles, better than guessing: true
-	// VI: 100 particles, better than guessing: true
-	// Laplace: 100 particles, better than guessing: true
+	// MAP: 1 particles, RMSE 0.2
+	// deep ensemble: 5 particles, RMSE 0.2
+	// SWAG: 100 particles, RMSE 0.2
+	// VI: 100 particles, RMSE 0.3
+	// Laplace: 100 particles, RMSE 0.2
 }

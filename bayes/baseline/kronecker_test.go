@@ -70,7 +70,8 @@ func TestKroneckerFactors(t *testing.T) {
 			}
 			trainer := NewTrainer(model)
 			defer trainer.Close()
-			j, err := trainer.newJob(Laplace{Structure: KroneckerPrecision}, dataset.Parts{Train: c.data}, Settings{Engine: engine, DType: compute.Float64})
+			j, err := trainer.newJob(Laplace{Structure: KroneckerPrecision}, dataset.Parts{Train: c.data},
+				Settings{Engine: engine, DType: compute.Float64})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,8 +136,11 @@ func entries(m mat.Symmetric) []float64 { return mat.DenseCopyOf(m).RawMatrix().
 // errors.
 func TestKroneckerSampler(t *testing.T) {
 	factors := []kroneckerFactor{
-		{kroneckerBlock{out: 3, in: 3, weights: 4, biases: 1, precision: 2}, mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}), mat.NewSymDense(3, []float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},
-		{kroneckerBlock{out: 1, in: 1, weights: -1, biases: 0, precision: .5}, mat.NewSymDense(1, []float64{1}), mat.NewSymDense(1, []float64{3})},
+		{kroneckerBlock{out: 3, in: 3, weights: 4, biases: 1, precision: 2},
+			mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}), mat.NewSymDense(3,
+				[]float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},
+		{kroneckerBlock{out: 1, in: 1, weights: -1, biases: 0, precision: .5}, mat.NewSymDense(1, []float64{1}),
+			mat.NewSymDense(1, []float64{3})},
 	}
 	covariance := mat.NewSymDense(10, nil)
 	for _, f := range factors {
@@ -198,7 +202,8 @@ func TestKroneckerIsExact(t *testing.T) {
 	model := lineModel
 	model.Stochastic = bayes.All()
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		result := fitted(t, model, Laplace{Structure: KroneckerPrecision, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
+		result := fitted(t, model, Laplace{Structure: KroneckerPrecision, Samples: 4000}, dataset.Parts{Train: data},
+			converging(engine, dtype))
 		w, b := parameters(t, result.Posterior)
 		var draws [][]float64
 		for i := range b {

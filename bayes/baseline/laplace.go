@@ -54,7 +54,8 @@ type Structure string
 const (
 	DiagonalPrecision Structure = "diagonal"
 	FullPrecision     Structure = "full"
-	// LastLayerPrecision is full, of the stochastic parameters of the network's last layer; the others stay at the mode.
+	// LastLayerPrecision is full, of the stochastic parameters of the network's last layer; the others stay at the
+	// mode.
 	LastLayerPrecision Structure = "last layer"
 	// KroneckerPrecision is KFAC: for each Dense layer the product of its inputs' second moments with its outputs'
 	// curvature.

@@ -22,7 +22,8 @@ import (
 func TestLaplaceLinearised(t *testing.T) {
 	data := line(30)
 	model := bayes.Model{
-		Network: nn.MLP{Hidden: []int{4, 3}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(2),
+		Network: nn.MLP{Hidden: []int{4, 3}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
+		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(2),
 	}
 	settings := Settings{Engine: goEngine(t), DType: compute.Float64, Epochs: 20, BatchSize: 10, Seed: 4}
 	trainer := NewTrainer(model)

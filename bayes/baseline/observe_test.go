@@ -39,10 +39,11 @@ func TestObserve(t *testing.T) {
 	}
 	var draws []int
 	var last *bayes.Posterior
-	settings := Settings{Epochs: 1, BatchSize: 40, Engine: goEngine(t), Observe: func(step int, now *bayes.Posterior) error {
-		draws, last = append(draws, step), now
-		return nil
-	}}
+	settings := Settings{Epochs: 1, BatchSize: 40, Engine: goEngine(t),
+		Observe: func(step int, now *bayes.Posterior) error {
+			draws, last = append(draws, step), now
+			return nil
+		}}
 	chains := mcmc.Settings{Chains: 2, Draws: 6, WarmUp: 2, ObserveEvery: 3}
 	result := fitted(t, small, MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 2}, Sampling: chains}, parts, settings)
 	if !slices.Equal(draws, []int{1, 3, 6}) { // the training's step, and the chains' draws

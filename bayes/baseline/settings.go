@@ -42,9 +42,10 @@ type Settings struct {
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
 	Replace bool
 	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of a training by gradient ascent
-	// that this session makes, with the posterior that would be returned if the training ended there, and of methods that
-	// run chains also each time that all have Sampling.ObserveEvery more draws, with the posterior of the draws so far; step
-	// is then how many each has. An error ends the run, with the status run.Stopped. SWAG's collection is not observed.
+	// that this session makes, with the posterior that would be returned if the training ended there, and of methods
+	// that run chains also each time that all have Sampling.ObserveEvery more draws, with the posterior of the draws so
+	// far; step is then how many each has. An error ends the run, with the status run.Stopped. SWAG's collection is not
+	// observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",

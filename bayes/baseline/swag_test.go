@@ -19,7 +19,8 @@ func TestSWAGFitsTheIterates(t *testing.T) {
 		const collect, rank = 9, 4
 		trainer := NewTrainer(small)
 		defer trainer.Close()
-		j, err := trainer.newJob(SWAG{Collect: collect, Rank: rank}, dataset.Parts{Train: line(30)}, Settings{Epochs: 3, BatchSize: 12, Engine: engine, DType: dtype})
+		j, err := trainer.newJob(SWAG{Collect: collect, Rank: rank}, dataset.Parts{Train: line(30)},
+			Settings{Epochs: 3, BatchSize: 12, Engine: engine, DType: dtype})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,8 @@ func line(rows int) *dataset.Dataset {
 }
 
 // small is a partial network that trains in a moment.
-var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.Layers(2)}
+var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.Tanh},
+	Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.Layers(2)}
 
 func split3(t testing.TB, data *dataset.Dataset) dataset.Parts {
 	t.Helper()
@@ -93,8 +94,10 @@ func TestMethods(t *testing.T) {
 		method    Method
 		particles int
 	}{
-		{MLE{}, 1}, {MAP{}, 1}, {Ensemble{Members: 3}, 3}, {Dropout{}, 100}, {SWAG{}, 100}, {SWAG{Diagonal: true}, 100}, {VI{}, 100}, {VI{ZeroMean: true}, 100},
-		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision}, 100}, {MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
+		{MLE{}, 1}, {MAP{}, 1}, {Ensemble{Members: 3}, 3}, {Dropout{}, 100}, {SWAG{}, 100}, {SWAG{Diagonal: true},
+			100}, {VI{}, 100}, {VI{ZeroMean: true}, 100},
+		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision},
+			100}, {MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
 		{SGHMC{}, 100}, {HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10},
 	} {
 		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {
@@ -103,24 +106,29 @@ func TestMethods(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", c.method.Name(), data.Task), func(t *testing.T) {
 				parts := split3(t, data)
 				result := fitted(t, model, c.method, parts, Settings{
-					Epochs: 4, BatchSize: 8, Engine: goEngine(t), DType: []compute.DType{compute.Float32, compute.Float64, compute.Float32}[i],
+					Epochs: 4, BatchSize: 8, Engine: goEngine(t), DType: []compute.DType{compute.Float32, compute.Float64,
+						compute.Float32}[i],
 				})
 				if result.Status != run.Completed || result.Posterior.Particles() != c.particles {
 					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
 				}
-				if _, sampled := c.method.(HMC); !sampled && (len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 || math.IsNaN(result.Best[0].NLPD)) {
+				if _, sampled := c.method.(HMC); !sampled &&
+					(len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 ||
+						math.IsNaN(result.Best[0].NLPD)) {
 					t.Errorf("%d steps, %d records, %d validations, best %v",
 						result.Steps, len(result.Trace), len(result.Validated), result.Best)
 				}
 				provenance := result.Posterior.Provenance()
-				if provenance.DataHash != parts.Train.Hash() || provenance.Status != "completed" || !strings.HasPrefix(provenance.Algorithm, "baseline: ") || len(provenance.Settings) == 0 {
+				if provenance.DataHash != parts.Train.Hash() || provenance.Status != "completed" ||
+					!strings.HasPrefix(provenance.Algorithm, "baseline: ") || len(provenance.Settings) == 0 {
 					t.Errorf("provenance %+v", provenance)
 				}
 				prediction, err := result.Posterior.Predict(t.Context(), parts.Test.X)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if nlpd, err := metric.NLPD(prediction, parts.Test.Y); err != nil || math.IsNaN(nlpd.Value) || prediction.Particles != c.particles {
+				if nlpd, err := metric.NLPD(prediction, parts.Test.Y); err != nil || math.IsNaN(nlpd.Value) ||
+					prediction.Particles != c.particles {
 					t.Errorf("NLPD %+v, %v, of %d particles", nlpd, err, prediction.Particles)
 				}
 				file := filepath.Join(t.TempDir(), "p.safetensors")
@@ -148,7 +156,8 @@ func TestMembersAreAlone(t *testing.T) {
 			within = 1e-3
 		}
 		parts := split3(t, line(60))
-		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype, Optimiser: optim.Adam{Schedule: optim.Constant(.1)}}
+		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype,
+			Optimiser: optim.Adam{Schedule: optim.Constant(.1)}}
 		trainer := NewTrainer(small)
 		defer trainer.Close()
 		j, err := trainer.newJob(MAP{}, parts, settings)
@@ -223,7 +232,8 @@ func TestMembersAreAlone(t *testing.T) {
 func TestDropoutMasksUnits(t *testing.T) {
 	model := small
 	model.Stochastic = bayes.Layers(2, 3)
-	result := fitted(t, model, Dropout{Rate: .4, Samples: 500}, dataset.Parts{Train: line(30)}, Settings{Epochs: 1, Engine: goEngine(t)})
+	result := fitted(t, model, Dropout{Rate: .4, Samples: 500}, dataset.Parts{Train: line(30)},
+		Settings{Epochs: 1, Engine: goEngine(t)})
 	weights, _, err := result.Posterior.Parameter("layer2/weights") // [500, 3, 5]
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +271,8 @@ func TestDropoutMasksUnits(t *testing.T) {
 func TestResume(t *testing.T) {
 	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
 	methods := []Method{
-		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{}, MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 50, WarmUp: 5}}, SGLD{},
+		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{}, MAPHMC{Kernel: kernel,
+			Sampling: mcmc.Settings{Chains: 2, Draws: 50, WarmUp: 5}}, SGLD{},
 	}
 	for _, method := range methods {
 		for _, stage := range []string{training, collecting, "draws"} {
@@ -293,13 +304,15 @@ func TestResume(t *testing.T) {
 				if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) {
 					t.Error("the resumed run ends with other parameters")
 				}
-				if second.Status != run.Completed || fmt.Sprint(second.Trace) != fmt.Sprint(whole.Trace) || fmt.Sprint(second.Validated, second.Best) != fmt.Sprint(whole.Validated, whole.Best) {
+				if second.Status != run.Completed || fmt.Sprint(second.Trace) != fmt.Sprint(whole.Trace) ||
+					fmt.Sprint(second.Validated, second.Best) != fmt.Sprint(whole.Validated, whole.Best) {
 					t.Error("the resumed run has other records")
 				}
 			})
 		}
 	}
-	settings := Settings{Epochs: 5, BatchSize: 8, Engine: goEngine(t), Checkpoint: filepath.Join(t.TempDir(), "map.safetensors")}
+	settings := Settings{Epochs: 5, BatchSize: 8, Engine: goEngine(t),
+		Checkpoint: filepath.Join(t.TempDir(), "map.safetensors")}
 	parts := split3(t, line(60))
 	trained := fitted(t, small, MAP{}, parts, settings)
 	written, err := os.ReadFile(settings.Checkpoint)
@@ -313,7 +326,8 @@ func TestResume(t *testing.T) {
 	}
 	fitted(t, small, Laplace{}, parts, settings)
 	fitted(t, small, SWAG{}, parts, settings)
-	if again := fitted(t, small, MAP{}, parts, settings); !slices.Equal(numbers(t, again.Posterior), numbers(t, trained.Posterior)) {
+	if again := fitted(t, small, MAP{}, parts, settings); !slices.Equal(numbers(t, again.Posterior),
+		numbers(t, trained.Posterior)) {
 		t.Error("the checkpoint of MAP is another now")
 	}
 	for what, change := range map[string]func(*Settings, *dataset.Parts, *Method){
@@ -325,7 +339,8 @@ func TestResume(t *testing.T) {
 		s, p, m := settings, parts, Method(MAP{})
 		s.Progress = nil
 		change(&s, &p, &m)
-		if _, err := Fit(t.Context(), small, m, p, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(err.Error(), "another "+what) {
+		if _, err := Fit(t.Context(), small, m, p, s); !errors.Is(err, run.ErrOtherRun) ||
+			!strings.Contains(err.Error(), "another "+what) {
 			t.Errorf("another %s: %v", what, err)
 		}
 		s.Replace, s.Checkpoint = true, filepath.Join(t.TempDir(), "copy")
@@ -348,7 +363,8 @@ func TestTrainer(t *testing.T) {
 		rate float64
 	}{{1, .01}, {2, .03}} {
 		settings.Seed, settings.Optimiser.Schedule.Rate = c.seed, c.rate
-		for _, method := range []Method{MAP{}, VI{}, SWAG{}, MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 3}, Sampling: mcmc.Settings{Draws: 2, WarmUp: 2}}, SGLD{}} {
+		for _, method := range []Method{MAP{}, VI{}, SWAG{},
+			MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 3}, Sampling: mcmc.Settings{Draws: 2, WarmUp: 2}}, SGLD{}} {
 			data := line(60)
 			for n := range data.Y {
 				data.Y[n] += c.rate // other rows each time
@@ -358,7 +374,8 @@ func TestTrainer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := fitted(t, small, method, parts, settings); !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
+			if want := fitted(t, small, method, parts, settings); !slices.Equal(numbers(t, got.Posterior),
+				numbers(t, want.Posterior)) {
 				t.Errorf("%s with seed %d: a trainer gives another posterior", method.Name(), c.seed)
 			}
 		}

@@ -56,7 +56,8 @@ func every() []method {
 		trains, chains, within := true, false, .05
 		switch sampler := m.(type) {
 		case baseline.MAPHMC:
-			sampler.Kernel, sampler.Sampling, chains = mcmc.HMC{Steps: 5, Jitter: .5}, mcmc.Settings{Draws: 100, WarmUp: 100}, true
+			sampler.Kernel, sampler.Sampling, chains = mcmc.HMC{Steps: 5, Jitter: .5}, mcmc.Settings{Draws: 100,
+				WarmUp: 100}, true
 			m = sampler
 		case baseline.HMC:
 			sampler.Sampling, chains, trains = mcmc.Settings{Draws: 100, WarmUp: 150}, true, false
@@ -76,18 +77,22 @@ func every() []method {
 			},
 		})
 	}
-	for name, a := range map[string]ohsmc.Algorithm{
+	for name, a := range map[string]ohsmc.Algorithm{ // with batches of all rows
 		"open horizon":      ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
 		"guided":            ohsmc.Guided{StepSize: optim.Constant(.03)},
 		"guided, Langevin":  ohsmc.Guided{Proposal: ohsmc.Langevin{}, StepSize: optim.Constant(.03)},
 		"guided, HMC":       ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 3}, StepSize: optim.Constant(.03)},
 		"SMC, sub-datasets": ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2, Precondition: true},
 	} {
+		epochs := 60
+		if _, ok := a.(ohsmc.SMC); ok {
+			epochs = 4 // each goes through all rows, one by one
+		}
 		all = append(all, method{
 			name: "ohsmc: " + name, trains: true, within: .05, observed: true,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
 				return ofOHSMC(ohsmc.Fit(ctx, model, a, parts, ohsmc.Settings{
-					Particles: 300, Epochs: 60, ValidateEvery: 10, // batches of all rows
+					Particles: 300, Epochs: epochs, ValidateEvery: 10,
 					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
 				}))
 			},
@@ -109,12 +114,13 @@ func every() []method {
 	})
 	noisy := mcmc.Settings{Draws: 150, Thin: 3, WarmUp: 300}
 	for name, p := range map[string]pbnn.Sampler{
-		"penalty":           pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
-		"penalty, Langevin": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05, Proposal: pbnn.Langevin},
-		"Barker":            pbnn.Barker{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
-		"confidence":        pbnn.Confidence{Target: pbnn.TargetFull{}, BatchSize: 10},
-		"SGLD":              pbnn.Unadjusted{Target: pbnn.TargetFull{}, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4}},
-		"MALA":              pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}},
+		"penalty": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
+		"penalty, Langevin": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05,
+			Proposal: pbnn.Langevin},
+		"Barker":     pbnn.Barker{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
+		"confidence": pbnn.Confidence{Target: pbnn.TargetFull{}, BatchSize: 10},
+		"SGLD":       pbnn.Unadjusted{Target: pbnn.TargetFull{}, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4}},
+		"MALA":       pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}},
 	} {
 		all = append(all, method{
 			name: "pbnn: " + name, chains: true, within: .05, observed: true,
@@ -136,7 +142,8 @@ func every() []method {
 				return draws, "", errOr(err, ctx)
 			}
 			phi := r.Draws.Tensor()
-			return bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: r.Draws.Chains}, r.Status, nil
+			return bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)),
+				Chains: r.Draws.Chains}, r.Status, nil
 		})},
 		method{name: "smc: likelihood tempering", within: .05, fit: byHand(tempered(smc.LikelihoodTempering))},
 		method{name: "smc: data tempering", within: .05, fit: byHand(tempered(smc.DataTempering))},
@@ -196,7 +203,8 @@ func byHand(sample func(ctx context.Context, p mcmc.Problem, s shared) (bayes.Dr
 		if err != nil {
 			return nil, err
 		}
-		posterior, err := data.Posterior(draws, bayes.Provenance{Algorithm: "by hand", Seed: s.Seed, Status: string(status)}, s.Engine)
+		posterior, err := data.Posterior(draws, bayes.Provenance{Algorithm: "by hand", Seed: s.Seed, Status: string(status)},
+			s.Engine)
 		return &mine{bayes.Result{Posterior: posterior, Status: status, Elapsed: 1}}, err
 	}
 }
@@ -232,8 +240,8 @@ func plane(rows int) *dataset.Dataset {
 
 const sd = .5
 
-// exactNLPD is that of the exact posterior predictive distribution of the linear model, all of whose parameters are N(0, 1)
-// before.
+// exactNLPD is that of the exact posterior predictive distribution of the linear model, all of whose parameters are
+// N(0, 1) before.
 func exactNLPD(t *testing.T, train, test *dataset.Dataset) float64 {
 	t.Helper()
 	design := func(d *dataset.Dataset, n int) *mat.VecDense {
@@ -260,9 +268,9 @@ func exactNLPD(t *testing.T, train, test *dataset.Dataset) float64 {
 	return sum / float64(len(test.Y))
 }
 
-// Every method of every package fits one data set by one shape of call, and gives the same kind of result: a posterior that
-// knows its data, its chains and where it came from, predicts about as well as the exact one, can be saved, diagnosed and
-// drawn.
+// Every method of every package fits one data set by one shape of call, and gives the same kind of result: a posterior
+// that knows its data, its chains and where it came from, predicts about as well as the exact one, can be saved,
+// diagnosed and drawn.
 func TestEveryMethod(t *testing.T) {
 	parts, err := plane(90).Split(dataset.Fractions{Train: .5, Validation: .2, Test: .3}, 1)
 	if err != nil {
@@ -293,7 +301,8 @@ func TestEveryMethod(t *testing.T) {
 				t.Errorf("Progress was called %d times, Observe %d times", steps, observed)
 			}
 			from := p.Provenance()
-			if from.DataHash != parts.Train.Hash() || from.Rows != parts.Train.Rows() || from.Seed != 3 || from.Algorithm == "" ||
+			if from.DataHash != parts.Train.Hash() || from.Rows != parts.Train.Rows() || from.Seed != 3 ||
+				from.Algorithm == "" ||
 				from.Status != string(run.Completed) || from.Versions["backend"] == "" {
 				t.Errorf("provenance %+v", from)
 			}

@@ -151,8 +151,8 @@ func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
 	return &other, nil
 }
 
-// Tensors are a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They belong to the
-// caller.
+// Tensors are a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They
+// belong to the caller.
 func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
 	if part == nil {
 		return nil, nil, fmt.Errorf("%s: there are no rows to make tensors of: the part is nil", d.Owner)

@@ -24,7 +24,8 @@ func network(likelihood bayes.Likelihood) bayes.Model {
 
 // rows are data of two features; of as many classes, if there are any, each with a row.
 func rows(n int, classes ...string) *dataset.Dataset {
-	d := &dataset.Dataset{Name: "few", X: mat.NewDense(n, 2, nil), Y: make([]float64, n), Features: []string{"a", "b"}, Target: "y"}
+	d := &dataset.Dataset{Name: "few", X: mat.NewDense(n, 2, nil), Y: make([]float64, n), Features: []string{"a", "b"},
+		Target: "y"}
 	for i := range n {
 		d.X.SetRow(i, []float64{float64(i), 10 + 3*float64(i%3)})
 		d.Y[i] = 5 - 2*float64(i)
@@ -71,7 +72,8 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (parts.Validation.Y[2] - d.Target.Mean[0]) / d.Target.StdDev[0]; len(values) != 3 || math.Abs(values[2]-want) > 1e-12 {
+	if want := (parts.Validation.Y[2] - d.Target.Mean[0]) / d.Target.StdDev[0]; len(values) != 3 ||
+		math.Abs(values[2]-want) > 1e-12 {
 		t.Errorf("y is %v, want 3 values, the last %v", values, want)
 	}
 
@@ -88,7 +90,8 @@ func TestNew(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if !reflect.DeepEqual(d.Target, dataset.NoScaler(1)) || name == "kept" && !reflect.DeepEqual(d.Features, dataset.NoScaler(2)) {
+		if !reflect.DeepEqual(d.Target, dataset.NoScaler(1)) || name == "kept" &&
+			!reflect.DeepEqual(d.Features, dataset.NoScaler(2)) {
 			t.Errorf("%s: the features are scaled by %v, the target by %v", name, d.Features, d.Target)
 		}
 	}
@@ -124,10 +127,11 @@ func TestRefused(t *testing.T) {
 		err   error
 		words []string
 	}{
-		"no data":             {made(gaussian, nil), []string{"mine: ", "no training part"}},
-		"infinite":            {made(gaussian, infinite), []string{"mine: ", "row 3", "+Inf"}},
-		"another task":        {made(gaussian, rows(4, "u", "v")), []string{"mine: ", "bayes.Gaussian", "classification"}},
-		"Bernoulli":           {made(network(bayes.Bernoulli{}), rows(4)), []string{"mine: ", "bayes.Bernoulli", `"few" is for regression`}},
+		"no data":      {made(gaussian, nil), []string{"mine: ", "no training part"}},
+		"infinite":     {made(gaussian, infinite), []string{"mine: ", "row 3", "+Inf"}},
+		"another task": {made(gaussian, rows(4, "u", "v")), []string{"mine: ", "bayes.Gaussian", "classification"}},
+		"Bernoulli": {made(network(bayes.Bernoulli{}), rows(4)), []string{"mine: ", "bayes.Bernoulli",
+			`"few" is for regression`}},
 		"a class without row": {made(network(bayes.Categorical{}), missing), []string{"mine: ", `"w"`}},
 		"nothing trained":     {of(nil, rows(4)), []string{"mine: ", "no trained posterior"}},
 		"no data to go on":    {of(trained, nil), []string{"mine: ", "no training part"}},
@@ -144,7 +148,8 @@ func TestRefused(t *testing.T) {
 			}
 		}
 	}
-	if _, err := fit.New("mine", network(bayes.Categorical{}), dataset.Parts{Train: missing}); !errors.Is(err, dataset.ErrMissingClass) {
+	if _, err := fit.New("mine", network(bayes.Categorical{}), dataset.Parts{Train: missing}); !errors.Is(err,
+		dataset.ErrMissingClass) {
 		t.Errorf("a class without a row: %v is not dataset.ErrMissingClass", err)
 	}
 	if _, err := fit.Share("mine", network(bayes.Categorical{}), missing); err != nil {
@@ -167,11 +172,13 @@ func TestPosterior(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := p.Provenance()
-	if from.Algorithm != "by hand" || from.Seed != 7 || from.Data != "few" || from.DataHash != rows(6).Hash() || from.Rows != 6 ||
+	if from.Algorithm != "by hand" || from.Seed != 7 || from.Data != "few" || from.DataHash != rows(6).Hash() ||
+		from.Rows != 6 ||
 		from.Created.IsZero() || from.Versions["backend"] == "" {
 		t.Errorf("its provenance is %+v", from)
 	}
-	if !reflect.DeepEqual(p.Features(), d.Features) || !reflect.DeepEqual(p.Target(), d.Target) || p.Origin().TargetNames[0] != "y" {
+	if !reflect.DeepEqual(p.Features(), d.Features) || !reflect.DeepEqual(p.Target(), d.Target) ||
+		p.Origin().TargetNames[0] != "y" {
 		t.Errorf("it scales features by %v and target %q by %v", p.Features(), p.Origin().TargetNames, p.Target())
 	}
 

@@ -1,12 +1,14 @@
 package metric
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
 	"text/tabwriter"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 )
 
 // Score is a named estimate.
@@ -21,11 +23,13 @@ type Table []Score
 // usualLevel is the level of the intervals in [Usual].
 const usualLevel = 0.95
 
-// Usual are the metrics that [Scores] takes for a task, empty, to be fed by [Evaluate]: NLPD, RMSE, particle RMSE and the coverage, width and
-// interval score at 95 % for regression; NLPD, accuracy, ECE and Brier score for classification.
+// Usual are the metrics that [Scores] takes for a task, empty, to be fed by [Evaluate]: NLPD, RMSE, particle RMSE and
+// the coverage, width and interval score at 95 % for regression; NLPD, accuracy, ECE and Brier score for
+// classification.
 func Usual(task bayes.Task) []*Metric {
 	if task == bayes.Regression {
-		return []*Metric{NewNLPD(), NewRMSE(), NewParticleRMSE(), NewCoverage(usualLevel), NewWidth(usualLevel), NewIntervalScore(usualLevel)}
+		return []*Metric{NewNLPD(), NewRMSE(), NewParticleRMSE(), NewCoverage(usualLevel), NewWidth(usualLevel),
+			NewIntervalScore(usualLevel)}
 	}
 	return []*Metric{NewNLPD(), NewAccuracy(), NewECE(0), NewBrier()}
 }
@@ -33,6 +37,45 @@ func Usual(task bayes.Task) []*Metric {
 // Scores are the task's usual scores, [Usual], in the prediction's units.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return Evaluate(func(yield func(Batch, error) bool) { yield(Batch{p, y}, nil) }, Usual(p.Task())...)
+}
+
+// Of are the usual scores of a posterior on a dataset, [Usual], in the data's own units.
+func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
+	return of(ctx, posterior, data, false)
+}
+
+// OfStandardised is Of in units of the training part's standard deviation of the target, as papers report them.
+func OfStandardised(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
+	return of(ctx, posterior, data, true)
+}
+
+// scoreRows is how many rows are predicted at once: memory does not grow with the data.
+const scoreRows = 1024
+
+func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, standardised bool) (Table, error) {
+	if posterior == nil || data == nil {
+		return nil, fmt.Errorf("metric: the posterior is %v and the data are %v: both are needed", posterior, data)
+	}
+	if err := data.Validate(); err != nil {
+		return nil, fmt.Errorf("metric: %w", err)
+	}
+	batches := func(yield func(Batch, error) bool) {
+		y := data.Y
+		for p, err := range posterior.PredictBatches(ctx, data.X, scoreRows) {
+			b := Batch{Prediction: p}
+			if err == nil {
+				size := p.Rows * len(data.Y) / data.Rows()
+				b.Y, y = y[:size], y[size:]
+				if standardised {
+					b.Prediction, b.Y = p.Standardised(), p.StandardiseTarget(b.Y)
+				}
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+	return Evaluate(batches, Usual(posterior.Model().Likelihood.Task())...)
 }
 
 // String is the table as aligned text: a line a score, with its Monte Carlo and its sampling standard error.

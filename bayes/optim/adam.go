@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -70,11 +71,11 @@ func (a Adam) Check() error {
 }
 
 // Moments are the state of Adam: running means of the gradient and of its square, [W] each.
-type Moments struct{ Mean, Square *Node }
+type Moments struct{ Mean, Square *graph.Node }
 
 // Ascend moves psi, [W], along the gradient of what is to be maximised. step counts from 1, a scalar of psi's type;
 // rate is the schedule's value, a scalar. It builds graph, and panics as GoMLX does.
-func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, Moments) {
+func (a Adam) Ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Node) (*graph.Node, Moments) {
 	beta1, beta2, epsilon := cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Epsilon, 1e-8)
 	m.Mean = Add(MulScalar(m.Mean, beta1), MulScalar(gradient, 1-beta1))
 	m.Square = Add(MulScalar(m.Square, beta2), MulScalar(Square(gradient), 1-beta2))
@@ -92,8 +93,8 @@ func (a Adam) Ascend(psi, gradient *Node, m Moments, step, rate *Node) (*Node, M
 // stays, its moments with it, unless its gradient and the place that it would move to are finite and usable, [...], is
 // true (nil: it is). It gives back which rows have moved, [...].
 func (a Adam) AscendFinite(
-	usable, psi, gradient *Node, m Moments, step, rate *Node,
-) (next *Node, after Moments, moved *Node) {
+	usable, psi, gradient *graph.Node, m Moments, step, rate *graph.Node,
+) (next *graph.Node, after Moments, moved *graph.Node) {
 	moved = LogicalAll(IsFinite(gradient), -1)
 	if usable != nil {
 		moved = And(usable, moved)
