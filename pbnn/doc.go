@@ -23,6 +23,9 @@
 //	(d) the acceptance A above, with a correction for sigma^2 being an estimate
 //	(e, f) accept if u < A, u uniform on (0, 1)
 //
+// Eq. numbers are those of "Penalty Bayesian Neural Networks". Its step is sqrt(2 eta) eps; StepSize is h = sqrt(2 eta)
+// throughout.
+//
 // # What is sampled
 //
 // N is the number of rows throughout, n that of a mini-batch, M the number of mini-batches. With the factor N/n in the
@@ -72,7 +75,4 @@
 // Data.MiniBatches and Data.AllRows make, with the mcmc.Kernel that samples it (Problem). The kernel is a few lines
 // where it proposes in its own way and leaves (b) to (f) above to Judge. See the examples of Sampler and of Target. A
 // sampler whose kernel never sees the rows is refused, and so is a target of no points.
-//
-// Eq. numbers are those of "Penalty Bayesian Neural Networks". Its step is sqrt(2 eta) eps; StepSize is h = sqrt(2 eta)
-// throughout.
 package pbnn

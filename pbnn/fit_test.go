@@ -384,8 +384,8 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// Wherever a run that adapts is cancelled, in a trial too, it goes on from its checkpoints to the same end: half a trial
-// chooses nothing, and none is made again.
+// Wherever a run that adapts is cancelled, in a trial too, it goes on from its checkpoints to the same end: half a
+// trial chooses nothing, and none is made again.
 func TestAdaptResumes(t *testing.T) {
 	s := quick(computetest.Go(t))
 	m := Metropolis{

@@ -54,7 +54,7 @@ func (e Estimate) check(batches, size int) error {
 	return nil
 }
 
-// noisy is an estimate of a loss difference for each particle.
+// noisyDifference is an estimate of a loss difference for each particle.
 type noisyDifference struct {
 	delta    *graph.Node // [J]
 	variance *graph.Node // [J]: sigma^2, of delta
@@ -96,7 +96,7 @@ type Rule string
 const (
 	// Corrected takes exp(-delta - u), with the penalty u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)) for a variance s that
 	// is itself estimated, with f degrees of freedom: the first terms of Ceperley and Dewing (1999, their series for a
-	// variance that is estimated from n values, where f + 2 is n + 1). It is the series of -log E, where E(s) is the
+	// variance that is estimated from k values, where f + 2 is k + 1). It is the series of -log E, where E(s) is the
 	// function whose mean over the chi-squared distribution of s is exp(-sigma^2/2). It holds for s well below f/4. The
 	// default.
 	Corrected Rule = "penalty, corrected for an estimated variance"

@@ -22,8 +22,8 @@ type ServeSettings struct {
 	// each client for one (ClientAuth tls.RequireAndVerifyClientCert) signed by one of ClientCAs. Default: none of this.
 	TLS *tls.Config
 
-	// MinBatchSize is the least number n of rows in a mini-batch, whose sum goes out. Default 5, as tables of counts are
-	// published: never below 2, a single row.
+	// MinBatchSize is the least number n of rows in a mini-batch, whose sum goes out: at least 2. Default 5, a usual
+	// threshold below which no counts are published.
 	MinBatchSize int
 	MaxBatches   int // M, the most mini-batches of a question; default 1000
 	MaxRows      int // the most rows n M of a question, for each chain; default 1 000 000
