@@ -28,6 +28,7 @@ type entry struct {
 	files           []string // where the set is not in name.csv.gz alone
 	train           int      // rows of the official training part, the first ones; 0 = there is no official split
 	gal             int      // how many splits of Gal's there are
+	javid           int      // and of Javid's
 	pmcnet          bool     // whether PMCnet's split is there
 }
 

@@ -19,6 +19,9 @@ const (
 	Gal SplitSource = iota
 	// PMCnet is the one train/validation/test split, 60/20/20, that came with PMCnet: glass, ionosphere, naval, protein.
 	PMCnet
+	// Javid is the ten train/test splits, 50/50, of boston of which Javid, Handley, Hobson and Lasenby (2020, arXiv 2004.12211)
+	// give the evidences of networks.
+	Javid
 	// Official is the one train/test split that the set's makers published: adult, satellite.
 	Official
 )
@@ -30,6 +33,8 @@ func (s SplitSource) String() string {
 		return "Gal"
 	case PMCnet:
 		return "PMCnet"
+	case Javid:
+		return "Javid"
 	case Official:
 		return "Official"
 	}
@@ -37,8 +42,8 @@ func (s SplitSource) String() string {
 }
 
 // PublishedSplit is somebody's own split of an embedded data set, row for row; the rows of a part are in the published
-// order. index counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 alone for the others. A split that does not
-// exist is an error that names those that do; so is a data set that no longer has all its rows.
+// order. index counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 to 9 for [Javid], 0 alone for the others. A split
+// that does not exist is an error that names those that do; so is a data set that no longer has all its rows.
 func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	e, err := find(d.Name)
 	if err != nil {
@@ -69,6 +74,8 @@ func (e *entry) splits(source SplitSource) int {
 	switch {
 	case source == Gal:
 		return e.gal
+	case source == Javid:
+		return e.javid
 	case source == PMCnet && e.pmcnet, source == Official && e.train > 0:
 		return 1
 	}
@@ -77,7 +84,7 @@ func (e *entry) splits(source SplitSource) int {
 
 func (e *entry) splitList() string {
 	var list []string
-	for _, s := range []SplitSource{Gal, PMCnet, Official} {
+	for _, s := range []SplitSource{Gal, PMCnet, Javid, Official} {
 		switch n := e.splits(s); {
 		case n == 1:
 			list = append(list, fmt.Sprintf("%v, index 0", s))
@@ -103,8 +110,9 @@ func (e *entry) splitRows(source SplitSource, index int) (rows [3][]int, err err
 		return rows, nil
 	}
 	path, prefix := "data/splits_pmcnet/"+e.name+"_split.csv.gz", ""
-	if source == Gal {
-		path, prefix = "data/splits_gal/"+e.name+"_splits.csv.gz", strconv.Itoa(index)+","
+	if source == Gal || source == Javid {
+		folder := "data/splits_" + strings.ToLower(source.String())
+		path, prefix = folder+"/"+e.name+"_splits.csv.gz", strconv.Itoa(index)+","
 	}
 	r, err := openEmbedded(path)
 	if err != nil {

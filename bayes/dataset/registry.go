@@ -10,7 +10,7 @@ const (
 // registry lists the embedded sets. data/SOURCES.md says more about each.
 var registry = []entry{
 	{
-		name: "boston", title: "Boston housing", rows: 506, gal: 20,
+		name: "boston", title: "Boston housing", rows: 506, gal: 20, javid: 10,
 		source:  "StatLib / UCI; from " + galFolder + "bostonHousing",
 		licence: unstated + " (StatLib / UCI)",
 	},

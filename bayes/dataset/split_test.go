@@ -141,7 +141,8 @@ func wantUniform(t *testing.T, counts []int) {
 
 func TestPublishedSplits(t *testing.T) {
 	sizes := map[string][3]int{ // train, validation, test, as the sources give them
-		"boston Gal": {455, 0, 51}, "concrete Gal": {927, 0, 103}, "energy Gal": {691, 0, 77}, "kin8nm Gal": {7373, 0, 819},
+		"boston Gal": {455, 0, 51}, "boston Javid": {253, 0, 253},
+		"concrete Gal": {927, 0, 103}, "energy Gal": {691, 0, 77}, "kin8nm Gal": {7373, 0, 819},
 		"naval Gal": {10741, 0, 1193},
 		"power Gal": {8611, 0, 957}, "protein Gal": {41157, 0, 4573}, "wine_red Gal": {1439, 0, 160},
 		"yacht Gal":    {277, 0, 31},
@@ -150,7 +151,7 @@ func TestPublishedSplits(t *testing.T) {
 		"adult Official": {32561, 0, 16281}, "satellite Official": {4435, 0, 2000},
 	}
 	for _, e := range registry {
-		for _, source := range []SplitSource{Gal, PMCnet, Official} {
+		for _, source := range []SplitSource{Gal, PMCnet, Javid, Official} {
 			count := e.splits(source)
 			if count == 0 {
 				continue
