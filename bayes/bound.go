@@ -155,6 +155,9 @@ func (b *BoundModel) lay(layers []nn.Layer) error {
 		return err
 	}
 	firstStochastic := len(parameters)
+	for _, p := range b.hyperparameters(parameters, stochastic) {
+		parameters, stochastic = append(parameters, p), append(stochastic, true)
+	}
 	for i, p := range parameters {
 		slot := Slot{Parameter: p, Stochastic: stochastic[i]}
 		if stochastic[i] {
@@ -184,6 +187,31 @@ func (b *BoundModel) lay(layers []nn.Layer) error {
 		b.Slots[i].InPrefix = true
 	}
 	return nil
+}
+
+// hyperparameters are those of the prior, if it has any.
+func (b *BoundModel) hyperparameters(parameters []nn.Parameter, stochastic []bool) []nn.Parameter {
+	prior, ok := b.Model.Prior.(HierarchicalPrior)
+	if !ok {
+		return nil
+	}
+	var picked []nn.Parameter
+	for i, p := range parameters {
+		if stochastic[i] {
+			picked = append(picked, p)
+		}
+	}
+	return prior.Hyperparameters(picked)
+}
+
+// of is the slot's part of phi, [J, size] of [J, D].
+func (s Slot) of(phi *graph.Node) *graph.Node {
+	return graph.Slice(phi, graph.AxisRange(), graph.AxisRange(s.Offset, s.Offset+s.Size()))
+}
+
+// stochasticSlots are those in phi.
+func (b *BoundModel) stochasticSlots() []Slot {
+	return slices.DeleteFunc(slices.Clone(b.Slots), func(s Slot) bool { return !s.Stochastic })
 }
 
 // Unpack cuts phi, [J/c, D, c] as nn.Block lays it out, and psi, [W], into the parameters' own tensors; of each only
@@ -285,11 +313,17 @@ func (b *BoundModel) Scales() []float64 {
 
 // LogPrior is log p(phi), [J].
 func (b *BoundModel) LogPrior(phi *graph.Node) *graph.Node {
+	if prior, ok := b.Model.Prior.(HierarchicalPrior); ok {
+		return prior.LogJoint(phi, b.stochasticSlots())
+	}
 	return b.Model.Prior.LogDensity(phi, b.Scales())
 }
 
 // SamplePrior draws phi, [J, D], from the prior.
 func (b *BoundModel) SamplePrior(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
+	if prior, ok := b.Model.Prior.(HierarchicalPrior); ok {
+		return prior.SampleJoint(rng, dtype, particles, b.stochasticSlots())
+	}
 	return b.Model.Prior.Sample(rng, dtype, particles, b.Scales())
 }
 

@@ -54,6 +54,7 @@ const (
 	Weights Kind = "weights"
 	Biases  Kind = "biases"
 	Noise   Kind = "noise" // of the likelihood
+	Hyper   Kind = "hyper" // of the prior
 )
 
 // Parameter describes one tensor of a network's parameters.

@@ -434,42 +434,6 @@ func TestNaNBesideOthers(t *testing.T) {
 	})
 }
 
-// The prior's draws have the density that LogDensity says: mean absolute value and variance of each layer's
-// coordinates, at five standard errors of 40 000 draws.
-func TestPriorDraws(t *testing.T) {
-	const n = 40_000
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		for _, prior := range []bayes.Prior{bayes.Normal{StdDev: 2, PerLayer: map[int]float64{2: .5}},
-			bayes.Laplace{B: 2, PerLayer: map[int]float64{2: .5}}} {
-			bound, err := bayes.Model{Network: nn.MLP{Hidden: []int{1}}, Likelihood: bayes.Gaussian{}, Prior: prior,
-				Stochastic: bayes.All()}.Bind(1, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			draws := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
-				return []*Node{bound.SamplePrior(random.New(g, 4), dtype, n)}
-			})[0]
-			for d := range bound.D {
-				scale := []float64{2, 2, .5, .5}[d]
-				absolute, square := scale*math.Sqrt(2/math.Pi), scale*scale
-				if _, ok := prior.(bayes.Laplace); ok {
-					absolute, square = scale, 2*scale*scale
-				}
-				sum, squares, signed := 0.0, 0.0, 0.0
-				for j := range n {
-					v := draws[j*bound.D+d]
-					sum, squares, signed = sum+math.Abs(v)/n, squares+v*v/n, signed+v/n
-				}
-				if math.Abs(sum-absolute) > 5*scale/200 || math.Abs(squares-square) > 5*square*2.3/200 ||
-					math.Abs(signed) > 5*math.Sqrt(square)/200 {
-					t.Errorf("%T, coordinate %d: mean %v, mean absolute value %v (want %v), mean square %v (want %v)",
-						prior, d, signed, sum, absolute, squares, square)
-				}
-			}
-		}
-	})
-}
-
 // On Bayesian linear regression the log evidence from weighted prior particles lies within its stated standard error of
 // the analytic one: over 100 seeds the share within one, two and three standard errors must be that of a normal to
 // within four binomial standard deviations (false alarm below 2e-4; the seeds are fixed).
