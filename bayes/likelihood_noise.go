@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Heteroscedastic is y ~ N(f(x), s(x)^2) with a noise of its own at each x: of 2K outputs for K targets, the first K are the means
-// f and the others g give the standard deviations, s = StdDev exp(g). All is in standardised units.
+// Heteroscedastic is y ~ N(f(x), s(x)^2) with a noise of its own at each x: of 2K outputs for K targets, the first K
+// are the means f and the others g give the standard deviations, s = StdDev exp(g). All is in standardised units.
 type Heteroscedastic struct {
 	StdDev float64 `json:"std_dev"` // where g is 0; default 1
 }
@@ -46,9 +46,9 @@ func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distributi
 	return normal{outputs[target], orDefault(h.StdDev, 1) * math.Exp(outputs[len(outputs)/2+target])}
 }
 
-// StudentT is y = f(x) + s e with e of Student's t distribution, in standardised units, for each of K targets: a regression that
-// outliers do not draw away. With Learn, s = Scale exp(t), and t, named "noise/log_scale", [K], starts at 0: shared unless the
-// model's Partition names it.
+// StudentT is y = f(x) + s e with e of Student's t distribution, in standardised units, for each of K targets: a
+// regression that outliers do not draw away. With Learn, s = Scale exp(t), and t, named "noise/log_scale", [K], starts
+// at 0: shared unless the model's Partition names it.
 type StudentT struct {
 	DoF   float64 `json:"dof"`   // degrees of freedom; default 4. There is a variance above 2, a mean above 1
 	Scale float64 `json:"scale"` // default 1
@@ -74,7 +74,8 @@ func (s StudentT) Check() error {
 
 const studentDoF = 4
 
-// LogDensity implements Likelihood: log Gamma((v+1)/2) - log Gamma(v/2) - log(pi v)/2 - log s - (v+1)/2 log(1 + ((y-f)/s)^2/v).
+// LogDensity implements Likelihood: log Gamma((v+1)/2) - log Gamma(v/2) - log(pi v)/2 - log s - (v+1)/2 log(1 +
+// ((y-f)/s)^2/v).
 func (s StudentT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	dof, scale := orDefault(s.DoF, studentDoF), orDefault(s.Scale, 1)
 	z := graph.DivScalar(graph.Sub(Targets(y), outputs.Full()), scale)
@@ -98,7 +99,8 @@ func studentConstant(dof float64) float64 {
 
 // Predictive implements Likelihood.
 func (s StudentT) Predictive(outputs, own []float64, target int) Distribution {
-	return distuv.StudentsT{Mu: outputs[target], Sigma: scaleOf(orDefault(s.Scale, 1), own, target), Nu: orDefault(s.DoF, studentDoF)}
+	return distuv.StudentsT{Mu: outputs[target], Sigma: scaleOf(orDefault(s.Scale, 1), own, target),
+		Nu: orDefault(s.DoF, studentDoF)}
 }
 
 // Poisson is a count y in {0, 1, 2, ...} with mean exp f(x), for each of K targets. The target is not standardised.
@@ -119,8 +121,9 @@ func (Poisson) Parameters(int) []nn.Parameter { return nil }
 // Check implements Likelihood.
 func (Poisson) Check() error { return nil }
 
-// LogDensity implements Likelihood: y f - exp f - log y!, by Loader's saddle-point form (2000), which loses no digits where y is
-// large: with d = f - log y, it is -y (exp d - 1 - d) - log(2 pi y)/2 - e(y), e being the error of Stirling's formula.
+// LogDensity implements Likelihood: y f - exp f - log y!, by Loader's saddle-point form (2000), which loses no digits
+// where y is large: with d = f - log y, it is -y (exp d - 1 - d) - log(2 pi y)/2 - e(y), e being the error of
+// Stirling's formula.
 func (Poisson) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	f, n := outputs.Full(), Targets(y)
 	some := graph.MaxScalar(n, 1)
@@ -136,9 +139,9 @@ func (Poisson) Predictive(outputs, _ []float64, target int) Distribution {
 	return poisson{math.Exp(outputs[target])}
 }
 
-// NegativeBinomial is a count y in {0, 1, 2, ...} with mean m = exp f(x) and variance m + m^2/r, for each of K targets: more than
-// the Poisson's, which it is in the limit of large r. With Learn, r = Size exp(t), and t, named "noise/log_scale", [K], starts at 0:
-// shared unless the model's Partition names it. The target is not standardised.
+// NegativeBinomial is a count y in {0, 1, 2, ...} with mean m = exp f(x) and variance m + m^2/r, for each of K targets:
+// more than the Poisson's, which it is in the limit of large r. With Learn, r = Size exp(t), and t, named
+// "noise/log_scale", [K], starts at 0: shared unless the model's Partition names it. The target is not standardised.
 type NegativeBinomial struct {
 	Size  float64 `json:"size"` // r; default 1
 	Learn bool    `json:"learn,omitempty"`
@@ -159,8 +162,8 @@ func (b NegativeBinomial) Parameters(size int) []nn.Parameter { return learntSca
 // Check implements Likelihood.
 func (b NegativeBinomial) Check() error { return checkPositive("NegativeBinomial.Size", b.Size, 1) }
 
-// LogDensity implements Likelihood: log Gamma(y+r) - log Gamma(r) - log y! + r log(r/(r+m)) + y log(m/(r+m)), by Loader's
-// saddle-point form (2000), which loses no digits where y is large: with n = y + r and d = f - log y,
+// LogDensity implements Likelihood: log Gamma(y+r) - log Gamma(r) - log y! + r log(r/(r+m)) + y log(m/(r+m)), by
+// Loader's saddle-point form (2000), which loses no digits where y is large: with n = y + r and d = f - log y,
 //
 //	y d - n log((r + m)/n) + log(r/(2 pi n y))/2 + e(n) - e(r) - e(y)
 //
@@ -176,7 +179,8 @@ func (b NegativeBinomial) LogDensity(params nn.Params, outputs nn.Value, y *grap
 	some := graph.MaxScalar(count, 1)
 	n := graph.Add(some, r)
 	d := graph.Sub(f, graph.Log(some))
-	density := graph.Sub(graph.Mul(some, d), graph.Mul(n, logRatio(graph.Mul(some, graph.Expm1(d)), graph.Add(r, graph.Exp(f)), n)))
+	density := graph.Sub(graph.Mul(some, d), graph.Mul(n, logRatio(graph.Mul(some, graph.Expm1(d)),
+		graph.Add(r, graph.Exp(f)), n)))
 	density = graph.Sub(density, halfLogCircle(some))
 	density = graph.Sub(graph.Add(density, graph.MulScalar(graph.Log(graph.Div(r, n)), 0.5)), stirlingError(some))
 	density = graph.Add(density, graph.Sub(stirlingError(n), stirlingError(r)))
@@ -189,7 +193,8 @@ func (b NegativeBinomial) Predictive(outputs, own []float64, target int) Distrib
 	return negativeBinomial{math.Exp(outputs[target]), scaleOf(orDefault(b.Size, 1), own, target)}
 }
 
-// logRatio is log(a/b), also known as log(1 + excess/b): the second where a and b are near each other, which loses no digits.
+// logRatio is log(a/b), also known as log(1 + excess/b): the second where a and b are near each other, which loses no
+// digits.
 func logRatio(excess, a, b *graph.Node) *graph.Node {
 	relative := graph.Div(excess, b)
 	far := graph.Log(graph.Div(a, b))
@@ -200,7 +205,8 @@ func logRatio(excess, a, b *graph.Node) *graph.Node {
 // whereZero is zero where count is 0, else other; all have axes like those of Full.
 func whereZero(count, zero, other *graph.Node) *graph.Node {
 	dims := other.Shape().Dimensions
-	return graph.Where(graph.BroadcastToDims(graph.LessThan(count, graph.ScalarOne(count.Graph(), count.DType())), dims...),
+	return graph.Where(graph.BroadcastToDims(graph.LessThan(count, graph.ScalarOne(count.Graph(), count.DType())),
+		dims...),
 		graph.BroadcastToDims(zero, dims...), other)
 }
 
@@ -209,8 +215,8 @@ func halfLogCircle(x *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.Log(graph.MulScalar(x, 2*math.Pi)), 0.5)
 }
 
-// stirlingError is log Gamma(x+1) - (x + 1/2) log x + x - log(2 pi)/2 for x > 0: by its series from 16 on, below by the recurrence
-// of log Gamma.
+// stirlingError is log Gamma(x+1) - (x + 1/2) log x + x - log(2 pi)/2 for x > 0: by its series from 16 on, below by the
+// recurrence of log Gamma.
 func stirlingError(x *graph.Node) *graph.Node {
 	large := graph.MaxScalar(x, stirlingFrom)
 	small := graph.MinScalar(x, stirlingFrom)
@@ -221,8 +227,8 @@ func stirlingError(x *graph.Node) *graph.Node {
 
 const stirlingFrom = 16.0
 
-// stirlingSeries is 1/(12 x) - 1/(360 x^3) + 1/(1260 x^5) - 1/(1680 x^7) + 1/(1188 x^9) (Abramowitz and Stegun 6.1.41); its error is
-// below 1e-16 from 16 on.
+// stirlingSeries is 1/(12 x) - 1/(360 x^3) + 1/(1260 x^5) - 1/(1680 x^7) + 1/(1188 x^9) (Abramowitz and Stegun 6.1.41);
+// its error is below 1e-16 from 16 on.
 func stirlingSeries(x *graph.Node) *graph.Node {
 	inverse := graph.Reciprocal(x)
 	square := graph.Square(inverse)

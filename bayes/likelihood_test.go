@@ -60,8 +60,8 @@ func counts(l bayes.Likelihood) bool {
 	return ok && s.Support() == bayes.Counts
 }
 
-// The density in the graph, which trains and samples, is that on the host, which predicts and scores: for each particle and row, with
-// parameters shared, stochastic, or in part.
+// The density in the graph, which trains and samples, is that on the host, which predicts and scores: for each particle
+// and row, with parameters shared, stochastic, or in part.
 func TestLikelihoodsAgree(t *testing.T) {
 	const particles, rows = 5, 8
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
@@ -107,7 +107,8 @@ func TestLikelihoodsAgree(t *testing.T) {
 						t.Fatal(err)
 					}
 					args := []any{
-						compute.Floats(dtype, phi, particles, p.Bound().D), compute.Floats(dtype, scaled.RawMatrix().Data, rows, features),
+						compute.Floats(dtype, phi, particles, p.Bound().D), compute.Floats(dtype, scaled.RawMatrix().Data,
+							rows, features),
 						compute.Floats(dtype, y, shape...),
 					}
 					if draws.Psi != nil {
@@ -132,8 +133,8 @@ func TestLikelihoodsAgree(t *testing.T) {
 	}
 }
 
-// A distribution's parts agree with one another: probabilities sum to 1, with the stated mean and variance; CDF and Survival are sums
-// or integrals of the density, and the quantile is where the CDF reaches a level.
+// A distribution's parts agree with one another: probabilities sum to 1, with the stated mean and variance; CDF and
+// Survival are sums or integrals of the density, and the quantile is where the CDF reaches a level.
 func TestDistributions(t *testing.T) {
 	for _, c := range likelihoods {
 		for _, size := range c.sizes {
@@ -164,8 +165,10 @@ func checkDiscrete(t *testing.T, name string, d bayes.Distribution) {
 	t.Helper()
 	sum, mean, square := 0.0, 0.0, 0.0
 	for y := range 3000 {
-		if below := d.CDF(float64(y) - .5); math.Abs(below-sum) > 1e-10 || math.Abs(d.Survival(float64(y)-.5)-(1-sum)) > 1e-10 {
-			t.Fatalf("%s: CDF below %d is %v and the survival %v, but the probabilities sum to %v", name, y, below, d.Survival(float64(y)-.5), sum)
+		if below := d.CDF(float64(y) - .5); math.Abs(below-sum) > 1e-10 ||
+			math.Abs(d.Survival(float64(y)-.5)-(1-sum)) > 1e-10 {
+			t.Fatalf("%s: CDF below %d is %v and the survival %v, but the probabilities sum to %v",
+				name, y, below, d.Survival(float64(y)-.5), sum)
 		}
 		p := math.Exp(d.LogProb(float64(y)))
 		sum, mean, square = sum+p, mean+p*float64(y), square+p*float64(y)*float64(y)
@@ -175,7 +178,8 @@ func checkDiscrete(t *testing.T, name string, d bayes.Distribution) {
 			}
 		}
 	}
-	computetest.Near(t, name+": sum, mean and variance", []float64{1, d.Mean(), d.Variance()}, []float64{sum, mean, square - mean*mean}, 1e-9)
+	computetest.Near(t, name+": sum, mean and variance", []float64{1, d.Mean(), d.Variance()},
+		[]float64{sum, mean, square - mean*mean}, 1e-9)
 	if !math.IsInf(d.LogProb(-1), -1) || !math.IsInf(d.LogProb(1.5), -1) || d.CDF(-1) != 0 || d.Survival(-1) < 1-1e-15 {
 		t.Errorf("%s: -1 or 1.5 has a probability", name)
 	}
@@ -208,7 +212,8 @@ func checkContinuous(t *testing.T, name string, d bayes.Distribution) {
 
 // Counts are refused where they are none, before training and in scores.
 func TestSupport(t *testing.T) {
-	p := bayes.Prediction{Likelihood: bayes.Poisson{}, Outputs: []float64{0, 1}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}}
+	p := bayes.Prediction{Likelihood: bayes.Poisson{}, Outputs: []float64{0, 1}, Particles: 1, Rows: 2, Width: 1,
+		Weights: []float64{1}}
 	for _, y := range []float64{-1, .5, math.NaN()} {
 		if _, err := p.LogDensity([]float64{1, y}); err == nil {
 			t.Errorf("a count of %v: no error", y)

@@ -36,8 +36,10 @@ var predicted = []struct {
 	model   bayes.Model
 	outputs int
 }{
-	{"regression, noise shared", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{StdDev: .5, Learn: true}, Stochastic: bayes.Layers(2)}, 1},
-	{"regression, noise per particle", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{Learn: true}, Stochastic: bayes.Names("noise/log_scale")}, 1},
+	{"regression, noise shared", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{StdDev: .5, Learn: true},
+		Stochastic: bayes.Layers(2)}, 1},
+	{"regression, noise per particle", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{Learn: true},
+		Stochastic: bayes.Names("noise/log_scale")}, 1},
 	{"binary, all stochastic", bayes.Model{Network: mlp, Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All()}, 1},
 	{"classes", bayes.Model{Network: mlp, Likelihood: bayes.Categorical{}, Stochastic: bayes.Biases(2, 3)}, 3},
 }
@@ -51,14 +53,16 @@ func wave(n int, frequency float64) []float64 {
 	return v
 }
 
-// newPosterior has particles whose parameters are all different, unequal weights, the last one 0, and scalers that change everything.
+// newPosterior has particles whose parameters are all different, unequal weights, the last one 0, and scalers that
+// change everything.
 func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype compute.DType) *bayes.Posterior {
 	t.Helper()
 	bound, err := model.Bind(features, outputs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	draws := bayes.Draws{Phi: compute.Floats(dtype, wave(particles*bound.D, 1.7), particles, bound.D), LogWeights: wave(particles, 5)}
+	draws := bayes.Draws{Phi: compute.Floats(dtype, wave(particles*bound.D, 1.7), particles, bound.D),
+		LogWeights: wave(particles, 5)}
 	draws.LogWeights[particles-1] = math.Inf(-1)
 	if bound.W > 0 {
 		draws.Psi = compute.Floats(dtype, wave(bound.W, 2.3), bound.W)
@@ -107,7 +111,8 @@ func TestNewPosteriorErrors(t *testing.T) {
 	}
 	psi := func(n int) *tensors.Tensor { return compute.Floats(compute.Float64, make([]float64, n), n) }
 	d, w := bound.D, bound.W
-	if _, err := bayes.NewPosterior(bound, bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}}, bayes.Origin{}); err != nil {
+	if _, err := bayes.NewPosterior(bound, bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}},
+		bayes.Origin{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -117,16 +122,25 @@ func TestNewPosteriorErrors(t *testing.T) {
 		says  []string
 	}{
 		{"no particles", bayes.Draws{Psi: psi(w), LogWeights: []float64{0, 0}}, nil, []string{"Phi"}},
-		{"D too small", bayes.Draws{Phi: phi(2, d-1), Psi: psi(w), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprint([]int{2, d - 1}), fmt.Sprint(d)}},
-		{"three log-weights for two particles", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0, 0}}, nil, []string{fmt.Sprint([]int{2, d}), "3 log-weights"}},
-		{"flat phi", bayes.Draws{Phi: compute.Floats(compute.Float64, make([]float64, 2*d), 2*d), Psi: psi(w), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprint([]int{2 * d})}},
-		{"no psi", bayes.Draws{Phi: phi(2, d), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprintf("%d shared numbers", w)}},
-		{"psi too long", bayes.Draws{Phi: phi(2, d), Psi: psi(w + 1), LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprintf("%d shared numbers", w), fmt.Sprint(w + 1)}},
+		{"D too small", bayes.Draws{Phi: phi(2, d-1), Psi: psi(w), LogWeights: []float64{0, 0}}, nil,
+			[]string{fmt.Sprint([]int{2, d - 1}), fmt.Sprint(d)}},
+		{"three log-weights for two particles", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0, 0}}, nil,
+			[]string{fmt.Sprint([]int{2, d}), "3 log-weights"}},
+		{"flat phi", bayes.Draws{Phi: compute.Floats(compute.Float64, make([]float64, 2*d), 2*d), Psi: psi(w),
+			LogWeights: []float64{0, 0}}, nil, []string{fmt.Sprint([]int{2 * d})}},
+		{"no psi", bayes.Draws{Phi: phi(2, d), LogWeights: []float64{0, 0}}, nil,
+			[]string{fmt.Sprintf("%d shared numbers", w)}},
+		{"psi too long", bayes.Draws{Phi: phi(2, d), Psi: psi(w + 1), LogWeights: []float64{0, 0}}, nil,
+			[]string{fmt.Sprintf("%d shared numbers", w), fmt.Sprint(w + 1)}},
 		{"no weights", bayes.Draws{Phi: phi(2, d), Psi: psi(w)}, smc.ErrZeroWeights, nil},
-		{"weights all zero", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{math.Inf(-1), math.NaN()}}, smc.ErrZeroWeights, []string{"1 are NaN"}},
-		{"chains of unequal length", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}, Chains: 3}, nil, []string{"Chains is 3", "2 particles"}},
-		{"two types", bayes.Draws{Phi: phi(2, d), Psi: compute.Floats(compute.Float32, make([]float64, w), w), LogWeights: []float64{0, 0}}, nil, []string{"Float32", "Float64"}},
-		{"integers", bayes.Draws{Phi: tensors.FromFlatDataAndDimensions(make([]int32, 2*d), 2, d), Psi: tensors.FromFlatDataAndDimensions(make([]int32, w), w), LogWeights: []float64{0, 0}}, nil, []string{"Int32"}},
+		{"weights all zero", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{math.Inf(-1), math.NaN()}},
+			smc.ErrZeroWeights, []string{"1 are NaN"}},
+		{"chains of unequal length", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}, Chains: 3}, nil,
+			[]string{"Chains is 3", "2 particles"}},
+		{"two types", bayes.Draws{Phi: phi(2, d), Psi: compute.Floats(compute.Float32, make([]float64, w), w),
+			LogWeights: []float64{0, 0}}, nil, []string{"Float32", "Float64"}},
+		{"integers", bayes.Draws{Phi: tensors.FromFlatDataAndDimensions(make([]int32, 2*d), 2, d),
+			Psi: tensors.FromFlatDataAndDimensions(make([]int32, w), w), LogWeights: []float64{0, 0}}, nil, []string{"Int32"}},
 	} {
 		_, err := bayes.NewPosterior(bound, c.draws, bayes.Origin{})
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
@@ -145,19 +159,22 @@ func TestParameter(t *testing.T) {
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float64) // layer 2: 12 weights and 3 biases of 15 numbers
 	phi, psi := wave(3*15, 1.7), wave(p.Bound().W, 2.3)
 	values, stochastic, err := p.Parameter("layer2/biases")
-	if want := []float64{phi[12], phi[13], phi[14], phi[27], phi[28], phi[29], phi[42], phi[43], phi[44]}; err != nil || !stochastic || !slices.Equal(values, want) {
+	if want := []float64{phi[12], phi[13], phi[14], phi[27], phi[28], phi[29], phi[42], phi[43], phi[44]}; err != nil ||
+		!stochastic || !slices.Equal(values, want) {
 		t.Errorf("layer2/biases: %v, %v, %v, want %v", values, stochastic, err, want)
 	}
 	values, stochastic, err = p.Parameter("layer1/biases") // behind 12 weights
 	if want := psi[12:16]; err != nil || stochastic || !slices.Equal(values, want) {
 		t.Errorf("layer1/biases: %v, %v, %v, want %v", values, stochastic, err, want)
 	}
-	if _, _, err := p.Parameter("layer9/biases"); err == nil || !strings.Contains(err.Error(), `"layer9/biases"`) || !strings.Contains(err.Error(), "layer3/biases") {
+	if _, _, err := p.Parameter("layer9/biases"); err == nil || !strings.Contains(err.Error(), `"layer9/biases"`) ||
+		!strings.Contains(err.Error(), "layer3/biases") {
 		t.Errorf("layer9/biases: error %v", err)
 	}
 }
 
-// What was saved and loaded is the same: every field, and what the particles predict to the bit; their weights are normalised anew, so to rounding.
+// What was saved and loaded is the same: every field, and what the particles predict to the bit; their weights are
+// normalised anew, so to rounding.
 func TestSaveLoad(t *testing.T) {
 	x := mat.NewDense(5, features, wave(5*features, .37))
 	pure, err := compute.Open(compute.GoBackend)
@@ -176,9 +193,11 @@ func TestSaveLoad(t *testing.T) {
 			origin := p.Origin()
 			origin.Classes = []string{"a", "b", "c"}
 			origin.Provenance = bayes.Provenance{
-				Algorithm: "by hand", Status: "done", Seed: math.MaxUint64, Settings: json.RawMessage(`{"step":0.1}`), Data: "waves", DataHash: "abc", Rows: 5,
+				Algorithm: "by hand", Status: "done", Seed: math.MaxUint64, Settings: json.RawMessage(`{"step":0.1}`),
+				Data: "waves", DataHash: "abc", Rows: 5,
 				Created: time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), Versions: map[string]string{"go": "1.26"},
-				Before: &bayes.Provenance{Algorithm: "before", Versions: map[string]string{}, Created: time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)},
+				Before: &bayes.Provenance{Algorithm: "before", Versions: map[string]string{},
+					Created: time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)},
 			}
 			p = remade(t, p.Bound(), draws, origin)
 			path := filepath.Join(t.TempDir(), "x.safetensors")
@@ -192,7 +211,8 @@ func TestSaveLoad(t *testing.T) {
 			for what, pair := range map[string][2]any{
 				"model": {q.Model().Stochastic, p.Model().Stochastic}, "summary": {q.Bound().Summary(), p.Bound().Summary()},
 				"origin": {q.Origin(), origin}, "chains": {q.Chains(), 7}, "evidence": {q.Evidence().Value, -12.25},
-				"an unknown standard error": {math.IsNaN(q.Evidence().StdErr), true}, "diagnostics": {q.Diagnostics(), draws.Diagnostics},
+				"an unknown standard error": {math.IsNaN(q.Evidence().StdErr), true},
+				"diagnostics":               {q.Diagnostics(), draws.Diagnostics},
 			} {
 				if !reflect.DeepEqual(pair[0], pair[1]) {
 					t.Errorf("%s, %s: %s is %+v, was %+v", m.name, dtype, what, pair[0], pair[1])
@@ -263,7 +283,8 @@ func TestLoadVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(q.Origin(), p.Origin()) || q.Evidence().Known() || q.Chains() != 0 || q.Diagnostics() != nil {
-		t.Errorf("origin %+v, was %+v; evidence %v, %d chains, diagnostics %v", q.Origin(), p.Origin(), q.Evidence(), q.Chains(), q.Diagnostics())
+		t.Errorf("origin %+v, was %+v; evidence %v, %d chains, diagnostics %v", q.Origin(), p.Origin(), q.Evidence(),
+			q.Chains(), q.Diagnostics())
 	}
 }
 
@@ -285,8 +306,10 @@ func TestPosteriorDoesNotChange(t *testing.T) {
 	draws.Diagnostics["k-hat"], q.Diagnostics()["k-hat"] = 9, 9
 	q.Features().StdDev[0] = 99
 	now := q.Origin()
-	if now.Features.Mean[0] != 1 || now.Features.StdDev[0] != 2 || now.FeatureNames[0] != "depth" || now.TargetNames[0] != "drag" ||
-		string(now.Provenance.Before.Settings) != `{"a":1}` || now.Provenance.Versions["go"] == "0" || q.Diagnostics()["k-hat"] != .5 {
+	if now.Features.Mean[0] != 1 || now.Features.StdDev[0] != 2 || now.FeatureNames[0] != "depth" ||
+		now.TargetNames[0] != "drag" ||
+		string(now.Provenance.Before.Settings) != `{"a":1}` || now.Provenance.Versions["go"] == "0" ||
+		q.Diagnostics()["k-hat"] != .5 {
 		t.Errorf("it changed: %+v, %v", now, q.Diagnostics())
 	}
 }
@@ -302,7 +325,8 @@ func TestWeightsDoNotDrift(t *testing.T) {
 		logWeights := wave(particles, 7)
 		floats.Scale(9, logWeights)
 		logWeights[0] = -2000 // its weight is 0, its log-weight is not -Inf
-		first, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float32, make([]float64, 2*particles), particles, 2), LogWeights: logWeights}, bayes.Origin{})
+		first, err := bayes.NewPosterior(bound, bayes.Draws{Phi: compute.Floats(compute.Float32, make([]float64, 2*particles),
+			particles, 2), LogWeights: logWeights}, bayes.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +360,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 	altered := slices.Clone(whole)
 	altered[len(altered)-3]++
-	for what, raw := range map[string][]byte{"cut off": whole[:len(whole)-1], "cut off in the header": whole[:200], "altered": altered, "empty": nil} {
+	for what, raw := range map[string][]byte{"cut off": whole[:len(whole)-1], "cut off in the header": whole[:200],
+		"altered": altered, "empty": nil} {
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -360,8 +385,10 @@ func TestLoadErrors(t *testing.T) {
 		says   string
 	}{
 		{"no posterior", func(f *tensorfile.File) { delete(f.Metadata, "gobnn") }, "of which model"},
-		{"another format", func(f *tensorfile.File) { replace(f, "gobnn.posterior/2", "gobnn.posterior/99") }, `"gobnn.posterior/99", not one of ["gobnn.posterior/2"`},
-		{"a network that is not registered", func(f *tensorfile.File) { replace(f, `"type":"MLP"`, `"type":"Magic"`) }, `"Magic"`},
+		{"another format", func(f *tensorfile.File) { replace(f, "gobnn.posterior/2", "gobnn.posterior/99") },
+			`"gobnn.posterior/99", not one of ["gobnn.posterior/2"`},
+		{"a network that is not registered", func(f *tensorfile.File) { replace(f, `"type":"MLP"`, `"type":"Magic"`) },
+			`"Magic"`},
 		{"a model that does not bind", func(f *tensorfile.File) { replace(f, `"outputs":1`, `"outputs":0`) }, "0 outputs"},
 		{"no weights", func(f *tensorfile.File) { delete(f.Tensors, "log_weights") }, "log_weights"},
 		{"weights of integers", func(f *tensorfile.File) {
@@ -387,7 +414,8 @@ func TestLoadErrors(t *testing.T) {
 		if err := tensorfile.Write(other, f); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bayes.Load(other); err == nil || errors.Is(err, tensorfile.ErrDamaged) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), other) {
+		if _, err := bayes.Load(other); err == nil || errors.Is(err, tensorfile.ErrDamaged) ||
+			!strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), other) {
 			t.Errorf("%s: error %v does not say %q and the file", c.name, err, c.says)
 		}
 	}

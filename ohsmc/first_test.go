@@ -49,9 +49,9 @@ func TestFirstStep(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstStep is the time from the start of a program to the end of its first step, and of the validation after it:
-// boston, a net 13-50-20-5-1 whose third layer is stochastic. Programs are compiled, or were kept on disk by an earlier
-// process.
+// BenchmarkFirstStep is the time from the start of a program to the end of its first step, and of the validation after
+// it: boston, a net 13-50-20-5-1 whose third layer is stochastic. Programs are compiled, or were kept on disk by an
+// earlier process.
 func BenchmarkFirstStep(b *testing.B) { computetest.Bench(b, benchmarkFirstStep) }
 
 func benchmarkFirstStep(b *testing.B, _ *compute.Engine) {

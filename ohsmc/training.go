@@ -129,8 +129,8 @@ func (r *training) draw() error {
 	return r.stepper.Begin(r.now())
 }
 
-// newInitial prepares the programs that draw phi from the prior, with equal weights, and psi from its initialisers, by the
-// seed. There are two, since psi has few numbers even where phi has so many that XLA draws them.
+// newInitial prepares the programs that draw phi from the prior, with equal weights, and psi from its initialisers, by
+// the seed. There are two, since psi has few numbers even where phi has so many that XLA draws them.
 func (p *programs) newInitial() error {
 	add := func(name string, numbers int, makes []string, step compute.Step) error {
 		program, err := compute.NewInitial(p.Engine, name, numbers, makes, step)
@@ -148,10 +148,11 @@ func (p *programs) newInitial() error {
 	if err != nil || p.Bound.W == 0 {
 		return err
 	}
-	return add("ohsmc first psi", p.Bound.W, []string{psiName}, func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		psi := p.Bound.InitShared(random.FromSeed(inputs[0]).Named("shared"), p.DType, inputs[0].Graph())
-		return compute.Nodes{psiName: psi}, nothing(psi)
-	})
+	return add("ohsmc first psi", p.Bound.W, []string{psiName},
+		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			psi := p.Bound.InitShared(random.FromSeed(inputs[0]).Named("shared"), p.DType, inputs[0].Graph())
+			return compute.Nodes{psiName: psi}, nothing(psi)
+		})
 }
 
 // now is the session as a Stepper sees it.

@@ -24,7 +24,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols, "and targets:", len(target.ApplyFlat(parts.Test.Y)))
+	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols, "and targets:",
+		len(target.ApplyFlat(parts.Test.Y)))
 
 	batches, err := dataset.NewEpochBatches(parts.Train.Rows(), 20, 0)
 	if err != nil {
@@ -47,7 +48,8 @@ func ExampleReadCSV() {
 ?;no;well
 `
 	data, err := dataset.ReadCSV(strings.NewReader(text), dataset.CSVOptions{
-		Delimiter: ';', Target: "ill", Task: dataset.BinaryClassification, Categorical: []string{"smoker"}, Missing: dataset.MissingMean,
+		Delimiter: ';', Target: "ill", Task: dataset.BinaryClassification, Categorical: []string{"smoker"},
+		Missing: dataset.MissingMean,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -59,12 +61,8 @@ func ExampleReadCSV() {
 
 	_, err = dataset.ReadCSV(strings.NewReader("age,dose\n61,1.5\nold,2\n"), dataset.CSVOptions{})
 	fmt.Println(err)
-	// Output:
-	// [age smoker=no smoker=yes] [sick well]
-	// [61 0 1] 0
-	// [35 1 0] 1
-	// [48 1 0] 1
-	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number; list the column in Categorical or Ignore, or the text in MissingTokens
+	// Output: [age smoker=no smoker=yes] [sick well] [61 0 1] 0 [35 1 0] 1 [48 1 0] 1 dataset csv: row 1 (line 3), column
+	// "age": cannot read "old" as a number; list the column in Categorical or Ignore, or the text in MissingTokens
 }
 
 // The split that others report on, row for row.
