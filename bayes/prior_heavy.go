@@ -11,21 +11,22 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// HierarchicalPrior is a Prior with coordinates of its own, such as a scale a layer, which are sampled together with the network's
-// parameters. Its LogJoint and SampleJoint take the place of LogDensity and Sample.
+// HierarchicalPrior is a Prior with coordinates of its own, such as a scale a layer, which are sampled together with
+// the network's parameters. Its LogJoint and SampleJoint take the place of LogDensity and Sample.
 type HierarchicalPrior interface {
 	Prior
-	// Hyperparameters are the coordinates that the prior adds to phi, given the parameters that are stochastic: all are stochastic,
-	// and lie behind the others, in the given order.
+	// Hyperparameters are the coordinates that the prior adds to phi, given the parameters that are stochastic: all are
+	// stochastic, and lie behind the others, in the given order.
 	Hyperparameters(stochastic []nn.Parameter) []nn.Parameter
-	// LogJoint is log p(phi), [J], of phi, [J, D]. slots are the places in phi of all its parameters, Hyperparameters' included.
+	// LogJoint is log p(phi), [J], of phi, [J, D]. slots are the places in phi of all its parameters, Hyperparameters'
+	// included.
 	LogJoint(phi *graph.Node, slots []Slot) *graph.Node
 	// SampleJoint draws phi, [J, D], in the order of the slots.
 	SampleJoint(rng random.Stream, dtype compute.DType, particles int, slots []Slot) *graph.Node
 }
 
-// StudentTPrior is Student's t distribution with DoF degrees of freedom, centred at 0, with another scale in the layers that PerLayer
-// names: a few weights may be large.
+// StudentTPrior is Student's t distribution with DoF degrees of freedom, centred at 0, with another scale in the
+// layers that PerLayer names: a few weights may be large.
 type StudentTPrior struct {
 	DoF      float64         `json:"dof"`                 // default 4
 	S        float64         `json:"s"`                   // the scale; default 1
@@ -55,7 +56,8 @@ func (s StudentTPrior) LogDensity(phi *graph.Node, scales []float64) *graph.Node
 	return graph.AddScalar(graph.MulScalar(tails, -(dof+1)/2), constant)
 }
 
-// Sample implements Prior, by Bailey's polar method (1994): sqrt(v (u^(-2/v) - 1)) cos(2 pi w) for u and w uniform on (0, 1).
+// Sample implements Prior, by Bailey's polar method (1994): sqrt(v (u^(-2/v) - 1)) cos(2 pi w) for u and w uniform on
+// (0, 1).
 func (s StudentTPrior) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
 	dof := orDefault(s.DoF, studentDoF)
 	u := rng.Named("radius").Uniform(dtype, particles, len(scales))
@@ -64,12 +66,13 @@ func (s StudentTPrior) Sample(rng random.Stream, dtype compute.DType, particles 
 	return graph.Mul(graph.Mul(radius, graph.Cos(graph.MulScalar(w, 2*math.Pi))), rowOf(w, scales))
 }
 
-// Horseshoe is N(0, (Global l)^2) with l, for each coordinate its own, of the half-Cauchy distribution (Carvalho, Polson and Scott
-// 2010): most weights are pressed to 0, a few are left as they are. l is integrated out,
+// Horseshoe is N(0, (Global l)^2) with l, for each coordinate its own, of the half-Cauchy distribution (Carvalho,
+// Polson and Scott 2010): most weights are pressed to 0, a few are left as they are. l is integrated out,
 //
 //	p(x) = exp(z) E1(z) / (Global sqrt(2 pi^3)),  z = x^2 / (2 Global^2)
 //
-// with E1 the exponential integral, so nothing is added to phi. The density is infinite at 0, so there is no mode to be trained.
+// with E1 the exponential integral, so nothing is added to phi. The density is infinite at 0, so there is no mode to
+// be trained.
 type Horseshoe struct {
 	Global   float64         `json:"global"`              // default 1
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> Global
@@ -92,9 +95,9 @@ func (h Horseshoe) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	return graph.SubScalar(compute.RowSums(graph.Log(scaledE1(graph.MaxScalar(z, least)))), constant)
 }
 
-// scaledE1 is exp(x) E1(x) for x > 0: up to 2 by the series -gamma - log x - sum_k (-x)^k/(k k!), beyond by the continued fraction
-// 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/...))) (Abramowitz and Stegun 5.1.11 and 5.1.22, of which this is the even part). Both are cut where
-// they are exact to the type's digits.
+// scaledE1 is exp(x) E1(x) for x > 0: up to 2 by the series -gamma - log x - sum_k (-x)^k/(k k!), beyond by the
+// continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/...))) (Abramowitz and Stegun 5.1.11 and 5.1.22, of which this is
+// the even part). Both are cut where they are exact to the type's digits.
 func scaledE1(x *graph.Node) *graph.Node {
 	const split = 2.0
 	terms, levels := 16, 12
@@ -126,12 +129,12 @@ func (h Horseshoe) Sample(rng random.Stream, dtype compute.DType, particles int,
 	return graph.Mul(graph.Mul(z, graph.Div(graph.Sin(u), graph.Cos(u))), rowOf(z, scales))
 }
 
-// Hierarchical is N(0, s_l^2) with a standard deviation s_l of each layer, log s_l ~ N(log Median, Spread^2), which is sampled with
-// the weights: phi holds t_l = log s_l, named "prior/layer1/log_scale" and so on. Parameters of no layer, the likelihood's, are
-// N(0, Median^2).
+// Hierarchical is N(0, s_l^2) with a standard deviation s_l of each layer, log s_l ~ N(log Median, Spread^2), which
+// is sampled with the weights: phi holds t_l = log s_l, named "prior/layer1/log_scale" and so on. Parameters of no
+// layer, the likelihood's, are N(0, Median^2).
 //
-// The density of weights and scales together is unbounded where both go to 0, so there is no mode to be trained: sample it, or take
-// baseline.VI.
+// The density of weights and scales together is unbounded where both go to 0, so there is no mode to be trained:
+// sample it, or take baseline.VI.
 type Hierarchical struct {
 	Median float64 `json:"median"` // of s_l; default 1
 	Spread float64 `json:"spread"` // standard deviation of log s_l; default 1
@@ -189,7 +192,7 @@ func (h Hierarchical) LogJoint(phi *graph.Node, slots []Slot) *graph.Node {
 		x := s.of(phi) // [J, size]
 		switch t := logScales[s.Layer]; {
 		case s.Kind == nn.Hyper:
-			term = Normal{StdDev: orDefault(h.Spread, 1)}.LogDensity(graph.SubScalar(x, center), []float64{orDefault(h.Spread, 1)})
+			term = Normal{}.LogDensity(graph.SubScalar(x, center), constants(orDefault(h.Spread, 1), 1))
 		case t == nil:
 			term = h.LogDensity(x, constants(orDefault(h.Median, 1), s.Size()))
 		default: // N(x; 0, exp(2t)) = N(x exp(-t); 0, 1) exp(-t)

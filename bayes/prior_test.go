@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mixed is a density, or a distribution function, of a normal whose standard deviation is scale times a half-Cauchy variable, by
-// quadrature over the half-Cauchy's quantiles.
+// mixed is a density, or a distribution function, of a normal whose standard deviation is scale times a half-Cauchy
+// variable, by quadrature over the half-Cauchy's quantiles.
 func mixed(of func(stdDev float64) float64, scale float64) float64 {
 	f := func(u float64) float64 { return of(scale * math.Tan(math.Pi*u/2)) }
 	sum := 0.0 // the smallest variables make the peak
@@ -34,9 +34,11 @@ var priors = []struct {
 	density, cdf func(x, scale float64) float64
 }{
 	{"normal", bayes.Normal{StdDev: 2, PerLayer: map[int]float64{2: .5}},
-		func(x, s float64) float64 { return distuv.Normal{Sigma: s}.Prob(x) }, func(x, s float64) float64 { return distuv.Normal{Sigma: s}.CDF(x) }},
+		func(x, s float64) float64 { return distuv.Normal{Sigma: s}.Prob(x) },
+		func(x, s float64) float64 { return distuv.Normal{Sigma: s}.CDF(x) }},
 	{"Laplace", bayes.Laplace{B: 2, PerLayer: map[int]float64{2: .5}},
-		func(x, s float64) float64 { return distuv.Laplace{Scale: s}.Prob(x) }, func(x, s float64) float64 { return distuv.Laplace{Scale: s}.CDF(x) }},
+		func(x, s float64) float64 { return distuv.Laplace{Scale: s}.Prob(x) },
+		func(x, s float64) float64 { return distuv.Laplace{Scale: s}.CDF(x) }},
 	{"Student's t", bayes.StudentTPrior{DoF: 3, S: 2, PerLayer: map[int]float64{2: .5}},
 		func(x, s float64) float64 { return distuv.StudentsT{Sigma: s, Nu: 3}.Prob(x) },
 		func(x, s float64) float64 { return distuv.StudentsT{Sigma: s, Nu: 3}.CDF(x) }},
@@ -53,7 +55,10 @@ var priors = []struct {
 func TestPriors(t *testing.T) {
 	at := []float64{-31, -4, -1.3, -.2, -1e-3, .05, .7, 2, 2.9, 60}
 	for _, c := range priors {
-		bound, err := bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Prior: c.prior, Stochastic: bayes.Names("layer1/biases", "layer2/biases")}.Bind(2, 1)
+		bound, err := bayes.Model{
+			Network: mlp, Likelihood: bayes.Gaussian{}, Prior: c.prior,
+			Stochastic: bayes.Names("layer1/biases", "layer2/biases"),
+		}.Bind(2, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +67,8 @@ func TestPriors(t *testing.T) {
 		var phi, want []float64
 		for _, x := range at {
 			phi = append(phi, fixed, x, fixed, fixed, fixed, fixed, x)
-			want = append(want, 3*math.Log(c.density(fixed, 2))+2*math.Log(c.density(fixed, .5))+math.Log(c.density(x, 2))+math.Log(c.density(x, .5)))
+			want = append(want, 3*math.Log(c.density(fixed, 2))+2*math.Log(c.density(fixed, .5))+
+				math.Log(c.density(x, 2))+math.Log(c.density(x, .5)))
 		}
 		for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-8, compute.Float32: 1e-4} {
 			results := computetest.Run(t, computetest.Go(t), func(g *graph.Graph, args []*graph.Node) []*graph.Node {
@@ -83,11 +89,13 @@ func TestPriors(t *testing.T) {
 	}
 }
 
-// The hierarchical prior's joint density is that of its layers' scales and of the weights given them; its draws have both.
+// The hierarchical prior's joint density is that of its layers' scales and of the weights given them; its draws have
+// both.
 func TestHierarchical(t *testing.T) {
 	prior := bayes.Hierarchical{Median: .5, Spread: .7}
 	model := bayes.Model{
-		Network: mlp, Likelihood: bayes.Gaussian{Learn: true}, Prior: prior, Stochastic: bayes.Biases(1, 2).And(bayes.Names("noise/log_scale")),
+		Network: mlp, Likelihood: bayes.Gaussian{Learn: true}, Prior: prior,
+		Stochastic: bayes.Biases(1, 2).And(bayes.Names("noise/log_scale")),
 	}
 	bound, err := model.Bind(2, 1)
 	if err != nil {
@@ -139,7 +147,9 @@ func TestHierarchical(t *testing.T) {
 		}
 	}
 
-	full, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Prior: prior, Stochastic: bayes.All()}.Bind(2, 1)
+	full, err := bayes.Model{
+		Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Prior: prior, Stochastic: bayes.All(),
+	}.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,8 @@ type points struct {
 
 func (j *Job) newPoints(members int, prior bool) (*points, error) {
 	if _, ok := j.Bound.Model.Prior.(bayes.HierarchicalPrior); ok {
-		return nil, fmt.Errorf("baseline: %T has no mode to train, as weights and their scale go to 0 together: take VI, HMC from the prior, "+
+		return nil, fmt.Errorf("baseline: %T has no mode to train, as weights and their scale go to 0 "+
+			"together: take VI, HMC from the prior, "+
 			"ohsmc.SMC, or another prior", j.Bound.Model.Prior)
 	}
 	p := &points{members: members, dtype: j.DType, name: fmt.Sprintf("%d points, prior %t", members, prior)}

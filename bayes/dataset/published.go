@@ -19,8 +19,8 @@ const (
 	Gal SplitSource = iota
 	// PMCnet is the one train/validation/test split, 60/20/20, that came with PMCnet: glass, ionosphere, naval, protein.
 	PMCnet
-	// Javid is the ten train/test splits, 50/50, of boston of which Javid, Handley, Hobson and Lasenby (2020, arXiv 2004.12211)
-	// give the evidences of networks.
+	// Javid is the ten train/test splits, 50/50, of boston of which Javid, Handley, Hobson and Lasenby (2020, arXiv
+	// 2004.12211) give the evidences of networks.
 	Javid
 	// Official is the one train/test split that the set's makers published: adult, satellite.
 	Official
@@ -41,9 +41,10 @@ func (s SplitSource) String() string {
 	return fmt.Sprintf("SplitSource(%d)", int(s))
 }
 
-// PublishedSplit is somebody's own split of an embedded data set, row for row; the rows of a part are in the published
-// order. index counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 to 9 for [Javid], 0 alone for the others. A split
-// that does not exist is an error that names those that do; so is a data set that no longer has all its rows.
+// PublishedSplit is somebody's own split of an embedded data set, row for row; the rows of a part are in the
+// published order. index counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 to 9 for [Javid], 0 alone for the
+// others. A split that does not exist is an error that names those that do; so is a data set that no longer has all
+// its rows.
 func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	e, err := find(d.Name)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 func linear(t *testing.T, likelihood bayes.Likelihood, task dataset.Task) (*bayes.Posterior, *dataset.Dataset) {
 	t.Helper()
 	data := &dataset.Dataset{
-		Name: "rows", Task: task, X: mat.NewDense(2500, 1, nil), Y: make([]float64, 2500), Features: []string{"x"}, Target: "y",
+		Name: "rows", Task: task, X: mat.NewDense(2500, 1, nil), Y: make([]float64, 2500),
+		Features: []string{"x"}, Target: "y",
 	}
 	for n := range data.Y {
 		x := math.Sin(float64(n))
