@@ -60,9 +60,14 @@ func ExampleReadCSV() {
 	}
 
 	_, err = dataset.ReadCSV(strings.NewReader("age,dose\n61,1.5\nold,2\n"), dataset.CSVOptions{})
-	fmt.Println(err)
-	// Output: [age smoker=no smoker=yes] [sick well] [61 0 1] 0 [35 1 0] 1 [48 1 0] 1 dataset csv: row 1 (line 3), column
-	// "age": cannot read "old" as a number; list the column in Categorical or Ignore, or the text in MissingTokens
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
+	// Output:
+	// [age smoker=no smoker=yes] [sick well]
+	// [61 0 1] 0
+	// [35 1 0] 1
+	// [48 1 0] 1
+	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number;
+	// list the column in Categorical or Ignore, or the text in MissingTokens
 }
 
 // The split that others report on, row for row.
