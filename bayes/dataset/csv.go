@@ -39,6 +39,8 @@ type CSVOptions struct {
 	NoHeader bool
 	// Target is the target's column. Default: the last.
 	Target string
+	// Targets are the columns of several targets of a regression, in the order of Dataset.Targets; Target is then empty.
+	Targets []string
 	// Task. Default: Regression. For the others the target is a label, any text.
 	Task Task
 	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them is
@@ -146,8 +148,16 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	if o.Delimiter == 0 {
 		o.Delimiter = ','
 	}
-	if o.Target == "" {
-		o.Target = "-1"
+	switch {
+	case len(o.Targets) > 0 && o.Target != "":
+		return o, fmt.Errorf("Target is %q and Targets %q: set one of them", o.Target, o.Targets)
+	case len(o.Targets) > 1 && o.Task != Regression:
+		return o, fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", o.Task,
+			len(o.Targets), o.Targets)
+	case len(o.Targets) == 0 && o.Target == "":
+		o.Targets = []string{"-1"}
+	case len(o.Targets) == 0:
+		o.Targets = []string{o.Target}
 	}
 	if o.MissingTokens == nil {
 		o.MissingTokens = []string{"", "NA", "?", "nan"}

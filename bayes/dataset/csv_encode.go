@@ -20,14 +20,14 @@ func (t *table) dataset() (*Dataset, error) {
 		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; take MissingMean, or Ignore the "+
 			"column that is mostly missing", t.row)
 	}
-	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, Target: t.target.name}
+	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, Target: t.targets[0].name}
 	width := 0
 	for _, c := range t.columns {
 		if err := t.settle(c); err != nil {
 			return nil, err
 		}
 		switch {
-		case c == t.target || c.role == ignored:
+		case c.target || c.role == ignored:
 		case c.role == categorical:
 			for _, level := range c.levels {
 				d.Features = append(d.Features, c.name+"="+level)
@@ -38,14 +38,26 @@ func (t *table) dataset() (*Dataset, error) {
 			width++
 		}
 	}
-	d.Y = t.target.values
+	d.Y = t.targets[0].values
 	if d.Task != Regression {
-		d.Classes = t.target.levels
+		d.Classes = t.targets[0].levels
+	}
+	if len(t.targets) > 1 {
+		d.Target = ""
+		d.Y = make([]float64, 0, t.kept*len(t.targets))
+		for row := range t.kept {
+			for _, c := range t.targets {
+				d.Y = append(d.Y, c.values[row])
+			}
+		}
+		for _, c := range t.targets {
+			d.Targets = append(d.Targets, c.name)
+		}
 	}
 	d.X = mat.NewDense(t.kept, width, nil)
 	at := 0
 	for _, c := range t.columns {
-		if c == t.target || c.role == ignored {
+		if c.target || c.role == ignored {
 			continue
 		}
 		at += c.encode(d.X, at)
@@ -58,7 +70,7 @@ func (t *table) settle(c *column) error {
 	if c.role == ignored {
 		return nil
 	}
-	if c.role == categorical && !(c == t.target && len(t.opts.Classes) > 0) {
+	if c.role == categorical && !(c.target && len(t.opts.Classes) > 0) {
 		c.sortLevels()
 	}
 	if t.opts.Missing == MissingMean && !slices.ContainsFunc(c.values, func(v float64) bool { return !math.IsNaN(v) }) {

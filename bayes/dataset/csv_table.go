@@ -19,8 +19,9 @@ const (
 
 // column of the file as it is read.
 type column struct {
-	name string
-	role role
+	name   string
+	role   role
+	target bool
 	// values, one a row kept: the number, or the index into levels; NaN where missing.
 	values []float64
 	// levels of a categorical column or a label, in the order found until sorted.
@@ -32,7 +33,7 @@ type column struct {
 type table struct {
 	opts    CSVOptions
 	columns []*column
-	target  *column
+	targets []*column
 	missing map[string]bool // lower case
 	row     int             // rows of data read so far
 	kept    int             // rows kept
@@ -51,15 +52,8 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	for _, name := range names {
 		t.columns = append(t.columns, &column{name: name, index: map[string]int{}})
 	}
-	if t.target, err = t.column(opts.Target, "Target"); err != nil {
+	if err := t.settleTargets(); err != nil {
 		return nil, err
-	}
-	if opts.Task != Regression {
-		t.target.role = categorical
-		t.target.levels = slices.Clone(opts.Classes)
-		for i, c := range opts.Classes {
-			t.target.index[c] = i
-		}
 	}
 	if err := t.assign(opts.Categorical, "Categorical", categorical); err != nil {
 		return nil, err
@@ -67,11 +61,47 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	if err := t.assign(opts.Ignore, "Ignore", ignored); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(t.columns, func(c *column) bool { return c != t.target && c.role != ignored }) {
-		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %q and the rest is ignored; is the "+
-			"delimiter %q right?", names, t.target.name, opts.Delimiter)
+	if !slices.ContainsFunc(t.columns, func(c *column) bool { return !c.target && c.role != ignored }) {
+		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %s and the rest is ignored; is the "+
+			"delimiter %q right?", names, t.targetNames(), opts.Delimiter)
 	}
 	return t, nil
+}
+
+// settleTargets finds the target columns; that of a classification is of labels.
+func (t *table) settleTargets() error {
+	option := "Target"
+	if t.opts.Target == "" {
+		option = "Targets"
+	}
+	for _, key := range t.opts.Targets {
+		c, err := t.column(key, option)
+		if err != nil {
+			return err
+		}
+		if c.target {
+			return fmt.Errorf("%s lists the column %q twice", option, c.name)
+		}
+		c.target = true
+		t.targets = append(t.targets, c)
+		if t.opts.Task != Regression {
+			c.role = categorical
+			c.levels = slices.Clone(t.opts.Classes)
+			for i, class := range t.opts.Classes {
+				c.index[class] = i
+			}
+		}
+	}
+	return nil
+}
+
+// targetNames are the names of the target columns, quoted.
+func (t *table) targetNames() string {
+	names := make([]string, len(t.targets))
+	for i, c := range t.targets {
+		names[i] = strconv.Quote(c.name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func columnNames(first []string, opts CSVOptions) ([]string, error) {
@@ -111,7 +141,7 @@ func (t *table) assign(keys []string, option string, r role) error {
 		if err != nil {
 			return err
 		}
-		if c == t.target {
+		if c.target {
 			return fmt.Errorf("%s lists the target %q: it cannot be a feature as well nor be left out", option, c.name)
 		}
 		if c.role != number {
@@ -179,7 +209,7 @@ func (t *table) cell(c *column, text string) (float64, error) {
 		case t.opts.Missing == MissingError:
 			return 0, fmt.Errorf("the value is missing (%q); set Missing to MissingDropRow or MissingMean, or mend the file",
 				text)
-		case t.opts.Missing == MissingMean && c == t.target:
+		case t.opts.Missing == MissingMean && c.target:
 			return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
 		}
 		return math.NaN(), nil
@@ -194,7 +224,7 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	switch {
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
-	case c == t.target:
+	case c.target:
 		return 0, fmt.Errorf("cannot read %.40q as a number; if the target is a label, set Task to BinaryClassification or "+
 			"Classification", text)
 	}
@@ -206,11 +236,11 @@ func (t *table) level(c *column, text string) (float64, error) {
 	if i, known := c.index[text]; known {
 		return float64(i), nil
 	}
-	if c == t.target && len(t.opts.Classes) > 0 {
+	if c.target && len(t.opts.Classes) > 0 {
 		return 0, fmt.Errorf("%.40q is none of the classes %q", text, t.opts.Classes)
 	}
 	if len(c.levels) == maxCategories {
-		if c == t.target {
+		if c.target {
 			return 0, fmt.Errorf("%.40q would be class %d, and at most %d are taken; set Task to Regression if the target is "+
 				"a number", text, maxCategories+1, maxCategories)
 		}

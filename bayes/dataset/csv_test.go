@@ -36,6 +36,12 @@ func TestReadCSV(t *testing.T) {
 		{"target by name", "y,a,b\n3,1,2\n6,4,5\n", CSVOptions{Target: "y"}, ab, num, y, nil},
 		{"target by index", "y,a,b\n3,1,2\n6,4,5\n", CSVOptions{Target: "0"}, ab, num, y, nil},
 		{"target from the end", "a,y,b\n1,3,2\n4,6,5\n", CSVOptions{Target: "-2"}, ab, num, y, nil},
+		{"one of Targets", "y,a,b\n3,1,2\n6,4,5\n", CSVOptions{Targets: []string{"y"}}, ab, num, y, nil},
+		{"several targets", "b,v,a,u\n2,7,1,3\n5,8,4,6\n", CSVOptions{Targets: []string{"u", "1"}},
+			[]string{"b", "a"}, mat.NewDense(2, 2, []float64{2, 1, 5, 4}), []float64{3, 7, 6, 8}, nil},
+		{"several targets, rows dropped", "u,v,a\n3,,1\n3,7,1\n?,7,1\n6,8,2\n",
+			CSVOptions{Targets: []string{"u", "v"}, Missing: MissingDropRow}, []string{"a"},
+			mat.NewDense(2, 1, []float64{1, 2}), []float64{3, 7, 6, 8}, nil},
 		{"a name before an index", "a,b,0\n1,2,3\n4,5,6\n", CSVOptions{Target: "0"}, ab, num, y, nil},
 		{"ignored column", "id,a,b,y\nu,1,2,3\n,4,5,6\n", CSVOptions{Ignore: []string{"id"}}, ab, num, y, nil},
 		{
@@ -100,6 +106,27 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
+// Several targets are named, and go through a split.
+func TestReadCSVTargets(t *testing.T) {
+	const text = "a,u,v\n1,2,3\n4,5,6\n7,8,9\n10,11,12\n"
+	d, err := ReadCSV(strings.NewReader(text), CSVOptions{Targets: []string{"v", "u"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := d.TargetNames(); !slices.Equal(names, []string{"v", "u"}) || d.Outputs() != 2 || d.Rows() != 4 {
+		t.Errorf("%d rows of the targets %q", d.Rows(), names)
+	}
+	parts, err := d.Split(Fractions{Train: .5, Test: .5}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range mat.Col(nil, 0, parts.Test.X) {
+		if u := parts.Test.TargetColumn(1)[i]; u != a+1 {
+			t.Errorf("row with feature %v has target %v", a, u)
+		}
+	}
+}
+
 func TestReadCSVErrors(t *testing.T) {
 	var many strings.Builder
 	for i := range maxCategories + 1 {
@@ -133,6 +160,15 @@ func TestReadCSVErrors(t *testing.T) {
 		{"unknown target", "a,b,y\n1,2,3\n", CSVOptions{Target: "z"}, []string{"Target", `"z"`, `"a" "b" "y"`}},
 		{"target out of range", "a,b,y\n1,2,3\n", CSVOptions{Target: "3"}, []string{"no column 3", "0 to 2"}},
 		{"target below range", "a,b,y\n1,2,3\n", CSVOptions{Target: "-4"}, []string{"no column -4"}},
+		{"Target and Targets", "a,u,v\n1,2,3\n", CSVOptions{Target: "u", Targets: []string{"u", "v"}},
+			[]string{"Target", `"u" "v"`, "one of them"}},
+		{"a target twice", "a,u,v\n1,2,3\n", CSVOptions{Targets: []string{"u", "1"}}, []string{"Targets", `"u"`, "twice"}},
+		{"unknown among targets", "a,u,v\n1,2,3\n", CSVOptions{Targets: []string{"u", "w"}}, []string{"Targets", `"w"`}},
+		{"several labels", "a,u,v\n1,2,3\n", CSVOptions{Targets: []string{"u", "v"}, Task: Classification},
+			[]string{"classification", "2 targets", "regression"}},
+		{"all are targets", "u,v\n2,3\n", CSVOptions{Targets: []string{"u", "v"}}, []string{"no feature", `"u", "v"`}},
+		{"one of the targets is missing, mean", "a,u,v\n1,2,\n", CSVOptions{Targets: []string{"u", "v"},
+			Missing: MissingMean}, []string{`"v"`, "target is missing"}},
 		{"unknown categorical", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"z"}}, []string{"Categorical", `"z"`}},
 		{"unknown ignored", "a,b,y\n1,2,3\n", CSVOptions{Ignore: []string{"z"}}, []string{"Ignore", `"z"`}},
 		{"target ignored", "a,b,y\n1,2,3\n", CSVOptions{Ignore: []string{"y"}}, []string{"Ignore", "target", `"y"`}},
