@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/smc"
 )
 
 // Every bad input is an error that names the value.
@@ -115,6 +116,14 @@ func TestBadInput(t *testing.T) {
 			[]string{"MAPHMC.Sampling.DType is Float64", "Settings.DType"}, nil},
 		{"the chains' own checkpoint", small, SGLD{Sampling: mcmc.Settings{Checkpoint: "c"}}, regression, Settings{},
 			[]string{"SGLD.Sampling.Checkpoint is c", "Settings.Checkpoint"}, nil},
+		{"SMC's kernel", small, SMC{Kernel: mcmc.SGLD{StepSize: .1}}, regression, Settings{},
+			[]string{"SMC.Kernel", "SGLD", "accepts"}, nil},
+		{"SMC's particles", small, SMC{Sampling: smc.Settings{Particles: -1}}, regression, Settings{},
+			[]string{"SMC.Sampling", "Particles is -1"}, nil},
+		{"SMC's own seed", small, SMC{Sampling: smc.Settings{Seed: 3}}, regression, Settings{},
+			[]string{"SMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
+		{"SMC's own checkpoint", small, SMC{Sampling: smc.Settings{Checkpoint: "c"}}, regression, Settings{},
+			[]string{"SMC.Sampling.Checkpoint is c", "Settings.Checkpoint"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.settings.Engine = goEngine(t)

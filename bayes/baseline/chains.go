@@ -121,7 +121,7 @@ func (m MAPHMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem, err := j.allRows(j.Data, mode.Psi, m.Sampling)
+	problem, err := j.allRows(j.Data, mode.Psi, m.Sampling.Chains, m.Sampling.Devices)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (m HMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem, err := j.allRows(whole, nil, m.Sampling)
+	problem, err := j.allRows(whole, nil, m.Sampling.Chains, m.Sampling.Devices)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (m HMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 }
 
 // allRows is the posterior of phi given all rows, at psi, flat [W].
-func (j *Job) allRows(data *fit.Data, psi []float64, s mcmc.Settings) (mcmc.Problem, error) {
+func (j *Job) allRows(data *fit.Data, psi []float64, chains, devices int) (mcmc.Problem, error) {
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
 		return mcmc.Problem{}, err
@@ -161,7 +161,7 @@ func (j *Job) allRows(data *fit.Data, psi []float64, s mcmc.Settings) (mcmc.Prob
 	if data.Bound.W > 0 {
 		shared = compute.Floats(j.DType, psi, data.Bound.W)
 	}
-	problem, err := target.Problem(j.Engine, data.Bound, x, y, shared, s.Chains, s.Devices)
+	problem, err := target.Problem(j.Engine, data.Bound, x, y, shared, chains, devices)
 	if err != nil {
 		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
 	}

@@ -29,6 +29,8 @@
 //   - SGLD and SGHMC sample phi at MAP's psi from mini-batches, with a bias that grows with the step size (Welling and
 //     Teh 2011; Chen, Fox and Guestrin 2014).
 //   - HMC samples all parameters, exactly, given all rows: the reference where it can be paid for.
+//   - SMC samples all parameters along a ladder of tempered likelihoods from the prior on (package smc), and estimates
+//     the model's evidence with a standard error: take it to compare models, and where modes lie apart.
 //
 // # How it is computed
 //

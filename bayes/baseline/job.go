@@ -167,6 +167,8 @@ type Particles struct {
 	Phi    []float64 // flat [J, D]
 	Psi    []float64 // [W]; nil if nothing is shared
 	Chains int       // that they are of, chain after chain; 0: of none
+	// Evidence is an estimate of log p(y); its zero value says that it is not known.
+	Evidence bayes.Evidence
 	// LinearisedAt, [D], is where the network is linearised, see bayes.Draws; nil if it is not.
 	LinearisedAt []float64
 }
@@ -185,6 +187,7 @@ func (j *Job) posterior(data *fit.Data, status run.Status, p Particles) (*bayes.
 	count := len(p.Phi) / bound.D
 	draws := bayes.Draws{
 		Phi: compute.Floats(j.DType, p.Phi, count, bound.D), LogWeights: bayes.EqualLogWeights(count), Chains: p.Chains,
+		Evidence: p.Evidence,
 	}
 	if bound.W > 0 {
 		draws.Psi = compute.Floats(j.DType, p.Psi, len(p.Psi))
@@ -222,6 +225,12 @@ type chainsKind struct {
 	rows, batchSize, inputs, outputs int
 }
 
+func (j *Job) kindOf(data *fit.Data) chainsKind {
+	return chainsKind{
+		string(text(data.Bound.Model)), j.Rows(), j.BatchSize, data.Bound.Inputs, data.Bound.Outputs,
+	}
+}
+
 // sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's
 // particles. The settings are those of sampling, with the chains' own fields filled in.
 func (j *Job) sample(
@@ -246,10 +255,7 @@ func (j *Job) sample(
 			return j.Observe(draws, p)
 		}
 	}
-	kind := chainsKind{
-		string(text(data.Bound.Model)), j.Rows(), j.BatchSize, data.Bound.Inputs, data.Bound.Outputs,
-	}
-	chains, err := j.trainer.samplers.Sample(ctx, kind, problem, kernel, s)
+	chains, err := j.trainer.samplers.Sample(ctx, j.kindOf(data), problem, kernel, s)
 	if errors.Is(err, mcmc.ErrStuck) {
 		return nil, fmt.Errorf("baseline: %w: %w", ErrDiverged, err)
 	}

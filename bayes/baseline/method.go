@@ -14,11 +14,12 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 )
 
-// Method is one way to a posterior. MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC and HMC are
-// methods, and the zero value of each works; a method of one's own is a type with these four methods. What is exported
-// of its fields is what JSON writes into the provenance and compares when a run goes on from a checkpoint.
+// Method is one way to a posterior. MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC, HMC and
+// SMC are methods, and the zero value of each works; a method of one's own is a type with these four methods. What is
+// exported of its fields is what JSON writes into the provenance and compares when a run goes on from a checkpoint.
 type Method interface {
 	// Name is what a table calls it.
 	Name() string
@@ -33,7 +34,9 @@ type Method interface {
 
 // Methods are all of this package, each with its default settings.
 func Methods() []Method {
-	return []Method{MLE{}, MAP{}, Ensemble{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{}, HMC{}}
+	return []Method{
+		MLE{}, MAP{}, Ensemble{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{}, HMC{}, SMC{},
+	}
 }
 
 // ErrDiverged says that no member had a finite gradient, or that chains left for where nothing is finite. Fit wraps it.
@@ -49,6 +52,7 @@ type Result struct {
 	// Best is for each member the validation that its parameters belong to; nil without a validation part.
 	Best   []ascent.Best
 	Chains *mcmc.Result // of methods that run chains; nil for the others
+	SMC    *smc.Result  // of SMC; nil for the others
 }
 
 // Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and
@@ -74,6 +78,7 @@ type Trainer struct {
 	mu       sync.Mutex
 	training ascent.Trainer
 	samplers mcmc.Samplers
+	tempered run.Cache[temperedKind, *smc.Sampler]
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.
@@ -85,6 +90,7 @@ func (t *Trainer) Close() {
 	defer t.mu.Unlock()
 	t.training.Close()
 	t.samplers.Close()
+	t.tempered.Close()
 }
 
 // Fit is the function Fit with the trainer's model.

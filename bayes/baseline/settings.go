@@ -44,8 +44,8 @@ type Settings struct {
 	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of a training by gradient ascent
 	// that this session makes, with the posterior that would be returned if the training ended there, and of methods
 	// that run chains also each time that all have Sampling.ObserveEvery more draws, with the posterior of the draws so
-	// far; step is then how many each has. An error ends the run, with the status run.Stopped. SWAG's collection is not
-	// observed.
+	// far; step is then how many each has. An error ends the run, with the status run.Stopped. SWAG's collection and
+	// SMC are not observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",
@@ -77,24 +77,26 @@ func withChains(owner string, s, byDefault mcmc.Settings) (mcmc.Settings, error)
 	defaultInt(&s.WarmUp, byDefault.WarmUp)
 	defaultInt(&s.Thin, max(1, byDefault.Thin))
 	defaultInt(&s.Devices, 1)
-	elsewhere := "left out: set Settings.%s, which holds for the whole method"
-	unset := func(field string, value any, unset bool) limits.Limit {
-		return limits.Field("Sampling."+field, value, unset, fmt.Sprintf(elsewhere, field))
-	}
 	return s, limits.Check("baseline: "+owner,
 		limits.Field("Sampling.Chains", s.Chains, s.Chains >= 1, "at least 1"),
 		limits.Field("Sampling.Draws", s.Draws, s.Draws >= 1, "at least 1"),
 		limits.Field("Sampling.Thin", s.Thin, s.Thin >= 1, "at least 1"),
 		limits.Field("Sampling.WarmUp", s.WarmUp, s.WarmUp >= 1 || s.WarmUp == mcmc.NoWarmUp, "at least 1, or mcmc.NoWarmUp"),
-		unset("Seed", s.Seed, s.Seed == 0),
-		unset("DType", s.DType, s.DType == 0),
-		unset("Engine", s.Engine, s.Engine == nil),
-		unset("Checkpoint", s.Checkpoint, s.Checkpoint == ""),
-		unset("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery == 0),
-		unset("Replace", s.Replace, !s.Replace),
-		unset("Progress", "set", s.Progress == nil),
-		unset("Observe", "set", s.Observe == nil),
+		elsewhere("Seed", s.Seed, s.Seed == 0),
+		elsewhere("DType", s.DType, s.DType == 0),
+		elsewhere("Engine", s.Engine, s.Engine == nil),
+		elsewhere("Checkpoint", s.Checkpoint, s.Checkpoint == ""),
+		elsewhere("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery == 0),
+		elsewhere("Replace", s.Replace, !s.Replace),
+		elsewhere("Progress", "set", s.Progress == nil),
+		elsewhere("Observe", "set", s.Observe == nil),
 	)
+}
+
+// elsewhere is the limit of a field of a method's Sampling that the job's Settings rule.
+func elsewhere(field string, value any, unset bool) limits.Limit {
+	cure := fmt.Sprintf("left out: set Settings.%s, which holds for the whole method", field)
+	return limits.Field("Sampling."+field, value, unset, cure)
 }
 
 func defaultInt(v *int, byDefault int) {

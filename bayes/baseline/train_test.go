@@ -22,6 +22,7 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -99,6 +100,7 @@ func TestMethods(t *testing.T) {
 		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision},
 			100}, {MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
 		{SGHMC{}, 100}, {HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10},
+		{SMC{Sampling: smc.Settings{Particles: 30, Moves: 1}}, 30},
 	} {
 		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {
 			model := small
@@ -112,7 +114,7 @@ func TestMethods(t *testing.T) {
 				if result.Status != run.Completed || result.Posterior.Particles() != c.particles {
 					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
 				}
-				if _, sampled := c.method.(HMC); !sampled &&
+				if sampled := slices.Contains([]string{"HMC", "SMC"}, c.method.Name()); !sampled &&
 					(len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 ||
 						math.IsNaN(result.Best[0].NLPD)) {
 					t.Errorf("%d steps, %d records, %d validations, best %v",

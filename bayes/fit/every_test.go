@@ -53,7 +53,7 @@ type method struct {
 func every() []method {
 	var all []method
 	for _, m := range baseline.Methods() {
-		trains, chains, within := true, false, .05
+		trains, chains, observed, within := true, false, true, .05
 		switch sampler := m.(type) {
 		case baseline.MAPHMC:
 			sampler.Kernel, sampler.Sampling, chains = mcmc.HMC{Steps: 5, Jitter: .5}, mcmc.Settings{Draws: 100,
@@ -62,13 +62,16 @@ func every() []method {
 		case baseline.HMC:
 			sampler.Sampling, chains, trains = mcmc.Settings{Draws: 100, WarmUp: 150}, true, false
 			m = sampler
+		case baseline.SMC:
+			sampler.Sampling = smc.Settings{Particles: 400, Moves: 2}
+			m, trains, observed = sampler, false, false
 		case baseline.SGLD, baseline.SGHMC:
 			chains = true
 		case baseline.Dropout:
 			within = .1 // it drops a feature of two now and then
 		}
 		all = append(all, method{
-			name: "baseline: " + m.Name(), chains: chains, trains: trains, within: within, observed: true,
+			name: "baseline: " + m.Name(), chains: chains, trains: trains, within: within, observed: observed,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
 				return ofBaseline(baseline.Fit(ctx, model, m, parts, baseline.Settings{
 					Epochs: 100, BatchSize: 20, Optimiser: optim.Adam{Schedule: optim.Exponential(.05, .5, 50)},

@@ -69,7 +69,10 @@ func (s *Sampler) Close() { s.compiled.Close() }
 
 // Sample is the function Sample with the sampler's problem and kernel.
 func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
-	settings, err := settings.withDefaults(s.Problem, s.Kernel)
+	if err := checkSampled(s.Problem, s.Kernel); err != nil {
+		return nil, err
+	}
+	settings, err := settings.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +177,8 @@ func (m *machine) Begin(context.Context) error {
 func (m *machine) adopt() error {
 	for _, name := range m.stages.Entries() {
 		t := m.kept[name]
-		if t == nil && name != phiName && m.Next == toWeigh {
-			continue // the kernel has carried nothing yet
+		if t == nil && name != phiName && (m.Next == toWeigh || m.Next == toRestart) {
+			continue // the kernel has carried nothing yet, or begins anew
 		}
 		if t == nil || t.Rank() == 0 {
 			return m.wrongFile("it has no tensor %q", name)
@@ -496,7 +499,7 @@ func (m *machine) Identity() ([]run.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := m.Settings.record()
+	settings, err := json.Marshal(m.Settings.Record())
 	if err != nil {
 		return nil, err
 	}
@@ -504,8 +507,8 @@ func (m *machine) Identity() ([]run.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(parts, run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)}, run.Part{Name: "settings", Value: settings},
-		run.Part{Name: "backend", Value: engine.Name()}), nil
+	return append(parts, run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
+		run.Part{Name: "settings", Value: string(settings)}, run.Part{Name: "backend", Value: engine.Name()}), nil
 }
 
 // Keep is what a checkpoint holds: the state of the device but for the data, and the trace.

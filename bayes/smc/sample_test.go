@@ -188,14 +188,14 @@ func TestResume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for stop := range 50 {
+			for stop := range 100 {
 				s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-				ctx := &countdown{Context: t.Context(), left: 2 + 2*stop}
+				ctx := &countdown{Context: t.Context(), left: 1 + stop}
 				part, err := sampler.Sample(ctx, s)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if part.Status == run.Completed && stop > 3 {
+				if part.Status == run.Completed && stop > 6 {
 					break
 				}
 				if part.Status != run.Cancelled || !math.IsNaN(part.LogEvidence) || part.LogWeights.Len() != 60 {

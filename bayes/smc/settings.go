@@ -1,7 +1,6 @@
 package smc
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -75,8 +74,8 @@ type Settings struct {
 	Progress func(run.Progress) `json:"-"`
 }
 
-// withDefaults fills in what is zero and checks the rest.
-func (s Settings) withDefaults(p mcmc.Problem, kernel mcmc.Kernel) (Settings, error) {
+// WithDefaults fills in what is zero and checks the rest, but for what depends on the problem or the kernel.
+func (s Settings) WithDefaults() (Settings, error) {
 	moves := 5
 	if s.WasteFree > 0 {
 		moves = 1
@@ -101,10 +100,11 @@ func (s Settings) withDefaults(p mcmc.Problem, kernel mcmc.Kernel) (Settings, er
 	if s.DType == 0 {
 		s.DType = compute.Float32
 	}
-	return s, s.check(p, kernel)
+	return s, s.check()
 }
 
-func (s Settings) check(p mcmc.Problem, kernel mcmc.Kernel) error {
+// checkSampled is an error where a problem or a kernel cannot be sampled.
+func checkSampled(p mcmc.Problem, kernel mcmc.Kernel) error {
 	if err := limits.Check("smc: Problem",
 		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
 		limits.Field("Target", "nil", p.Target != nil, "a function that builds the log-density"),
@@ -116,6 +116,18 @@ func (s Settings) check(p mcmc.Problem, kernel mcmc.Kernel) error {
 	); err != nil {
 		return err
 	}
+	if err := mcmc.Check(kernel, p.Dim, true); err != nil {
+		return fmt.Errorf("smc: %w", err)
+	}
+	if !mcmc.LeavesInvariant(kernel) {
+		return fmt.Errorf(
+			"smc: %T leaves no target invariant, or does not say so (mcmc.Exact): take a kernel that accepts or "+
+				"rejects, such as mcmc.HMC", kernel)
+	}
+	return nil
+}
+
+func (s Settings) check() error {
 	if err := limits.Check("smc: Settings",
 		limits.Field("Particles", s.Particles, s.Particles >= 2, "at least 2"),
 		limits.Field("Tempering", s.Tempering, s.Tempering == LikelihoodTempering || s.Tempering == DataTempering,
@@ -145,30 +157,17 @@ func (s Settings) check(p mcmc.Problem, kernel mcmc.Kernel) error {
 		}
 		before = power
 	}
-	if err := s.Resampler.Check(); err != nil {
-		return err
-	}
-	if err := mcmc.Check(kernel, p.Dim, true); err != nil {
-		return fmt.Errorf("smc: %w", err)
-	}
-	if !mcmc.LeavesInvariant(kernel) {
-		return fmt.Errorf(
-			"smc: %T leaves no target invariant, or does not say so (mcmc.Exact): take a kernel that accepts or "+
-				"rejects, such as mcmc.HMC", kernel)
-	}
-	return nil
+	return s.Resampler.Check()
 }
 
 // chains is how many particles are moved.
 func (s Settings) chains() int { return s.Particles / max(s.WasteFree, 1) }
 
-// record is what of the settings decides the result, for checkpoints.
-func (s Settings) record() (string, error) {
-	decides := map[string]any{
+// Record is what of the settings, but for the seed, decides the result: for checkpoints and provenance.
+func (s Settings) Record() map[string]any {
+	return map[string]any{
 		"particles": s.Particles, "tempering": s.Tempering, "ladder": s.Ladder, "block": s.Block, "threshold": s.Threshold,
 		"resampler": s.Resampler, "waste_free": s.WasteFree, "moves": s.Moves, "step_size": s.StepSize,
 		"fixed_scale": s.FixedScale, "dtype": s.DType.String(), "devices": s.Devices,
 	}
-	text, err := json.Marshal(decides)
-	return string(text), err
 }

@@ -1,0 +1,126 @@
+package baseline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+)
+
+// SMC is an SMC sampler for all parameters of the network, given all rows, from the prior to the posterior through
+// tempered likelihoods (Del Moral, Doucet and Jasra 2006; package smc). Every parameter has the model's prior, whatever
+// the Model's partition: so the posterior's evidence is that of the model, with nothing fitted to the data. It is the
+// evidence of the data as the model sees them, of a standardised target unless Model.Scaling keeps it.
+//
+// Nothing is trained first: Epochs, BatchSize and the validation part play no role. A run that is cancelled has particles
+// of another distribution, and so no posterior; with a checkpoint it goes on from there.
+type SMC struct {
+	Kernel mcmc.Kernel // leaves the posterior invariant; default mcmc.HMC{Steps: 5}, whose step size is found
+	// Sampling is how the particles go; default 1000 particles and 5 moves at each temperature.
+	Sampling smc.Settings
+}
+
+var _ Method = SMC{}
+
+// Name implements Method.
+func (SMC) Name() string { return "SMC" }
+
+// Source implements Method.
+func (SMC) Source() string {
+	return "tempered sequential Monte Carlo for all parameters (Del Moral, Doucet and Jasra 2006)"
+}
+
+// MarshalJSON writes what decides the draws.
+func (m SMC) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"kernel": fmt.Sprintf("%T", m.Kernel), "settings": m.Kernel, "sampling": m.Sampling.Record(),
+	})
+}
+
+// Prepare implements Method.
+func (m SMC) Prepare(j *Job) (Method, error) {
+	if m.Kernel == nil {
+		m.Kernel = mcmc.HMC{Steps: 5}
+	}
+	s := m.Sampling
+	if err := limits.Check("baseline: SMC",
+		elsewhere("Seed", s.Seed, s.Seed == 0),
+		elsewhere("DType", s.DType, s.DType == 0),
+		elsewhere("Engine", s.Engine, s.Engine == nil),
+		elsewhere("Checkpoint", s.Checkpoint, s.Checkpoint == ""),
+		elsewhere("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery == 0),
+		elsewhere("Replace", s.Replace, !s.Replace),
+		elsewhere("Progress", "set", s.Progress == nil),
+	); err != nil {
+		return nil, err
+	}
+	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = j.Seed, j.DType, j.Engine, j.CheckpointEvery, j.Replace
+	s.Checkpoint, s.Progress = j.file(sampling), j.Progress
+	var err error
+	if m.Sampling, err = s.WithDefaults(); err != nil {
+		return nil, fmt.Errorf("baseline: SMC.Sampling: %w", err)
+	}
+	return m, checkExact("SMC", m.Kernel, j.Bound.D+j.Bound.W)
+}
+
+// temperedKind is what an SMC sampler depends on, beside what it compiles anew for.
+type temperedKind struct {
+	chainsKind
+	kernel             string
+	particles, devices int
+}
+
+// Fit implements Method.
+func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
+	whole, err := j.whole()
+	if err != nil {
+		return nil, err
+	}
+	problem, err := j.allRows(whole, nil, m.Sampling.Particles/max(1, m.Sampling.WasteFree), m.Sampling.Devices)
+	if err != nil {
+		return nil, err
+	}
+	kind := temperedKind{
+		j.kindOf(whole), fmt.Sprintf("%#v", m.Kernel), m.Sampling.Particles / max(1, m.Sampling.WasteFree),
+		m.Sampling.Devices,
+	}
+	sampler, giveBack, err := j.trainer.tempered.Take(kind, func() (*smc.Sampler, error) {
+		return &smc.Sampler{Kernel: m.Kernel}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	sampler.Problem = problem
+	drawn, err := sampler.Sample(ctx, m.Sampling)
+	if err != nil {
+		err = fmt.Errorf("baseline: %w", err)
+	}
+	if drawn == nil {
+		return nil, err
+	}
+	if drawn.Status != run.Completed {
+		where := "before the first temperature"
+		if n := len(drawn.Trace); n > 0 {
+			where = fmt.Sprintf("at %s tempering's place %.4g", m.Sampling.Tempering, drawn.Trace[n-1].Place)
+		}
+		return nil, errors.Join(err, cancelled(ctx, drawn.Status, where+", on the way to the posterior"))
+	}
+	phi, failed := compute.Float64s(drawn.Phi)
+	if failed != nil {
+		return nil, errors.Join(err, fmt.Errorf("baseline: %w", failed))
+	}
+	result := &Result{SMC: drawn}
+	result.Status, result.Warnings = drawn.Status, drawn.Warnings
+	result.Posterior, failed = j.posterior(whole, drawn.Status, Particles{
+		Phi: phi, Evidence: bayes.Evidence{Value: drawn.LogEvidence, StdErr: drawn.LogEvidenceStdErr},
+	})
+	return result, errors.Join(err, failed)
+}
