@@ -16,11 +16,12 @@ func (t *table) dataset() (*Dataset, error) {
 	if t.row == 0 {
 		return nil, errors.New("the file has a header but no rows of data")
 	}
-	if t.kept == 0 {
+	if len(t.kept) == 0 {
 		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; take MissingMean, or Ignore the "+
 			"column that is mostly missing", t.row)
 	}
-	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, Target: t.targets[0].name}
+	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, Target: t.targets[0].name,
+		rows: t.kept}
 	width := 0
 	for _, c := range t.columns {
 		if err := t.settle(c); err != nil {
@@ -44,8 +45,8 @@ func (t *table) dataset() (*Dataset, error) {
 	}
 	if len(t.targets) > 1 {
 		d.Target = ""
-		d.Y = make([]float64, 0, t.kept*len(t.targets))
-		for row := range t.kept {
+		d.Y = make([]float64, 0, len(t.kept)*len(t.targets))
+		for row := range len(t.kept) {
 			for _, c := range t.targets {
 				d.Y = append(d.Y, c.values[row])
 			}
@@ -54,7 +55,7 @@ func (t *table) dataset() (*Dataset, error) {
 			d.Targets = append(d.Targets, c.name)
 		}
 	}
-	d.X = mat.NewDense(t.kept, width, nil)
+	d.X = mat.NewDense(len(t.kept), width, nil)
 	at := 0
 	for _, c := range t.columns {
 		if c.target || c.role == ignored {
@@ -62,7 +63,10 @@ func (t *table) dataset() (*Dataset, error) {
 		}
 		at += c.encode(d.X, at)
 	}
-	return d, d.validateLabels()
+	if err := d.validateLabels(); err != nil {
+		return nil, err
+	}
+	return d, d.validateNames()
 }
 
 // settle sorts the levels of a column and checks that a mean can fill its gaps.
@@ -158,7 +162,7 @@ func (c *column) mean(width int) []float64 {
 		if c.role == categorical {
 			mean[int(v)]++
 		} else {
-			mean[0] += v/count - mean[0]/count // running: a sum of large values could overflow
+			mean[0] += v/count - mean[0]/count // running: it stays between the least and the largest
 		}
 	}
 	if c.role == categorical {

@@ -36,7 +36,7 @@ type table struct {
 	targets []*column
 	missing map[string]bool // lower case
 	row     int             // rows of data read so far
-	kept    int             // rows kept
+	kept    []int           // the rows kept, by their number among those read
 }
 
 // newTable settles names and roles of the columns from the first record.
@@ -124,6 +124,9 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 				"the first line is data)", j, i, name)
 		}
 		at[name] = i
+		if err := checkText(name); err != nil {
+			return nil, fmt.Errorf("column %d of the header: %w", i, err)
+		}
 		if _, err := strconv.ParseFloat(name, 64); err == nil {
 			numbers++
 		}
@@ -187,6 +190,9 @@ func (t *table) add(record []string, line int) error {
 			continue
 		}
 		v, err := t.cell(c, record[i])
+		if err == nil {
+			err = checkText(record[i])
+		}
 		if err != nil {
 			return fmt.Errorf("row %d (line %d), column %q: %w", row, line, c.name, err)
 		}
@@ -194,10 +200,10 @@ func (t *table) add(record []string, line int) error {
 		c.values = append(c.values, v)
 	}
 	if !drop {
-		t.kept++
+		t.kept = append(t.kept, row)
 	}
 	for _, c := range t.columns {
-		c.values = c.values[:min(len(c.values), t.kept)] // takes the row back where it is dropped
+		c.values = c.values[:min(len(c.values), len(t.kept))] // takes the row back where it is dropped
 	}
 	return nil
 }
@@ -218,10 +224,12 @@ func (t *table) cell(c *column, text string) (float64, error) {
 		return t.level(c, text)
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-		return v, nil
-	}
+	finite := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 	switch {
+	case finite && checkNumber(v) != nil:
+		return 0, fmt.Errorf("the value %w", checkNumber(v))
+	case finite:
+		return v, nil
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
 	case c.target:

@@ -74,8 +74,8 @@ func TestReadCSV(t *testing.T) {
 			mat.NewDense(4, 3, []float64{1, 1, 0, 2, 1, 0, 1, 2. / 3, 1. / 3, 4, 0, 1}), []float64{3, 3, 3, 6}, nil,
 		},
 		{
-			"mean of large numbers", "a,y\n1.7e308,1\nNaN,2\n1.7e308,3\n", CSVOptions{Missing: MissingMean}, []string{"a"},
-			mat.NewDense(3, 1, []float64{1.7e308, 1.7e308, 1.7e308}), []float64{1, 2, 3}, nil,
+			"mean of large numbers", "a,y\n1e150,1\nNaN,2\n1e150,3\n", CSVOptions{Missing: MissingMean}, []string{"a"},
+			mat.NewDense(3, 1, []float64{1e150, 1e150, 1e150}), []float64{1, 2, 3}, nil,
 		},
 		{
 			"own tokens", "a,b,y\n1,2,3\n-999,5,6\n", CSVOptions{Missing: MissingMean, MissingTokens: []string{"-999"}}, ab,
@@ -146,6 +146,12 @@ func TestReadCSVErrors(t *testing.T) {
 		{"text as target", "a,b,y\n1,2,yes\n", CSVOptions{}, []string{"row 0 (line 2)", `"y"`, `"yes"`, "Task"}},
 		{"infinite", "a,b,y\n1,-Inf,3\n", CSVOptions{}, []string{"line 2", `"b"`, `"-Inf" is not a finite number`}},
 		{"too large", "a,b,y\n1,2,1e999\n", CSVOptions{}, []string{"line 2", `"y"`, `"1e999" is not a finite number`}},
+		{"squares too large", "a,b,y\n1,2,3\n1,1e200,3\n", CSVOptions{}, []string{"row 1 (line 3)", `"b"`, "1e+200", "unit"}},
+		{"header in Latin-1", "a,h\xf6he,y\n1,2,3\n", CSVOptions{}, []string{"column 1", `"h\xf6he"`, "iconv"}},
+		{"label in Latin-1", "a,y\n1,u\n2,\xe9t\xe9\n", CSVOptions{Task: Classification},
+			[]string{"row 1 (line 3)", `"y"`, `"\xe9t\xe9"`, "iconv"}},
+		{"category in Latin-1", "a,y\n\xe9,1\n", CSVOptions{Categorical: []string{"a"}},
+			[]string{"row 0 (line 2)", `"a"`, "iconv"}},
 		{"NaN that is no token", "a,b,y\n1,NaN,3\n", CSVOptions{MissingTokens: []string{"?"}},
 			[]string{`"b"`, `"NaN" is not a finite number`}},
 		{"missing", "a,b,y\n1,,3\n", CSVOptions{}, []string{"row 0 (line 2)", `"b"`, "missing", "MissingDropRow"}},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -55,6 +56,42 @@ type Dataset struct {
 	X *mat.Dense
 	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N].
 	Y []float64
+	// rows are the rows of the whole table that these are, [N]; nil: each is the one that it seems to be.
+	rows []int
+}
+
+// maxMagnitude bounds features and targets. Standardising squares deviations from the mean, at most 2e150 each: of up
+// to 4e7 rows the sum stays below the largest float64, 1.8e308. Beyond it a standard deviation could be infinite, and
+// the column would become 0 without a word.
+const maxMagnitude = 1e150
+
+// checkNumber is an error, to be put behind the number's place, where a number cannot be computed with.
+func checkNumber(v float64) error {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Errorf("is %v: it must be finite; fill it in or drop the row", v)
+	case math.Abs(v) > maxMagnitude:
+		return fmt.Errorf("is %v: it must lie between -%g and %g, or its square overflows; mend it, drop the row, or give "+
+			"the column in another unit", v, maxMagnitude, maxMagnitude)
+	}
+	return nil
+}
+
+// OriginalRow is the row of the whole table, counted from 0, that row i is after Split, Subset and the rows that a CSV
+// file's reader dropped. Errors name rows by it, so that they are found in the user's own file.
+func (d *Dataset) OriginalRow(i int) int {
+	if len(d.rows) != d.Rows() || i < 0 || i >= len(d.rows) { // X and Y were made anew
+		return i
+	}
+	return d.rows[i]
+}
+
+// rowName names row i as the user knows it.
+func (d *Dataset) rowName(i int) string {
+	if row := d.OriginalRow(i); row != i {
+		return fmt.Sprintf("row %d (row %d of this part)", row, i)
+	}
+	return fmt.Sprintf("row %d", i)
 }
 
 // Rows is the number of rows N.
@@ -109,33 +146,36 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	x := mat.NewDense(len(rows), dims, nil)
 	targets := len(d.TargetNames())
 	y := make([]float64, 0, len(rows)*targets)
+	original := make([]int, len(rows))
 	for i, r := range rows {
 		if r < 0 || r >= n {
 			return nil, fmt.Errorf("dataset %s: there is no row %d; the rows are 0 to %d", d.Name, r, n-1)
 		}
 		x.SetRow(i, d.X.RawRowView(r))
+		original[i] = d.OriginalRow(r)
 		y = append(y, d.Y[r*targets:(r+1)*targets]...)
 	}
 	s := *d
-	s.X, s.Y = x, y
+	s.X, s.Y, s.rows = x, y, original
 	s.Features, s.Targets, s.Classes = slices.Clone(d.Features), slices.Clone(d.Targets), slices.Clone(d.Classes)
 	return &s, nil
 }
 
 // Validate reports what makes the data unusable: shapes that do not fit (both are printed), a feature or target that is
-// NaN or infinite (its row and column are named), classes that do not fit the task, a target that is no index of a
-// class. Row numbers are 0-based. It reports the first fault it finds.
+// NaN, infinite or beyond 1e150 (its row and column are named), classes that do not fit the task or that are listed
+// twice, names that are not UTF-8, a target that is no index of a class. Row numbers are 0-based and those of the whole
+// table, see [Dataset.OriginalRow]. It reports the first fault it finds.
 func (d *Dataset) Validate() error {
 	if err := d.validateShapes(); err != nil {
 		return fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
-	n, dims := d.X.Dims()
-	for i := range n {
-		row := d.X.RawRowView(i)
-		for j := range dims {
-			if v := row[j]; math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("dataset %s: row %d, feature %q is %v: every feature must be finite; fill it in or drop the row",
-					d.Name, i, d.Features[j], v)
+	if err := d.validateNames(); err != nil {
+		return fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	for i := range d.Rows() {
+		for j, v := range d.X.RawRowView(i) {
+			if err := checkNumber(v); err != nil {
+				return fmt.Errorf("dataset %s: %s, feature %q %w", d.Name, d.rowName(i), d.Features[j], err)
 			}
 		}
 		if err := d.validateTarget(i); err != nil {
@@ -143,6 +183,37 @@ func (d *Dataset) Validate() error {
 		}
 	}
 	return nil
+}
+
+// validateNames checks the names that a posterior keeps: JSON would change what is not UTF-8, and classes of one name
+// could not be told apart.
+func (d *Dataset) validateNames() error {
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"name", []string{d.Name}}, {"feature", d.Features}, {"target", d.TargetNames()}, {"class", d.Classes}} {
+		for i, name := range list.names {
+			if err := checkText(name); err != nil {
+				return fmt.Errorf("%s %d: %w", list.what, i, err)
+			}
+		}
+	}
+	seen := make(map[string]int, len(d.Classes))
+	for i, c := range d.Classes {
+		if j, twice := seen[c]; twice {
+			return fmt.Errorf("the classes %d and %d are both called %q: rename one, or join them", j, i, c)
+		}
+		seen[c] = i
+	}
+	return nil
+}
+
+// checkText is an error where a text is not UTF-8.
+func checkText(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return fmt.Errorf("%.40q is not UTF-8: convert the file or rename it, for example by iconv -f latin1 -t utf8", text)
 }
 
 func (d *Dataset) validateShapes() error {
@@ -188,8 +259,8 @@ func (d *Dataset) validateShapes() error {
 func (d *Dataset) validateTarget(row int) error {
 	names := d.TargetNames()
 	for k, v := range d.Y[row*len(names) : (row+1)*len(names)] {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("row %d, target %q is %v: every target must be finite; drop the row", row, names[k], v)
+		if err := checkNumber(v); err != nil {
+			return fmt.Errorf("%s, target %q %w", d.rowName(row), names[k], err)
 		}
 	}
 	if d.Task == Regression {
@@ -197,8 +268,8 @@ func (d *Dataset) validateTarget(row int) error {
 	}
 	v := d.Y[row]
 	if v != math.Trunc(v) || v < 0 || v >= float64(len(d.Classes)) {
-		return fmt.Errorf("row %d, target %q is %v: with %d classes it must be a whole number from 0 to %d",
-			row, d.Target, v, len(d.Classes), len(d.Classes)-1)
+		return fmt.Errorf("%s, target %q is %v: with %d classes it must be a whole number from 0 to %d",
+			d.rowName(row), d.Target, v, len(d.Classes), len(d.Classes)-1)
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ type Scaler struct {
 }
 
 // FitScaler takes mean and population standard deviation (divisor N) of each column of x, [N, d]. A constant column
-// gets StdDev 1, so that it becomes 0 and not NaN. x must be finite (see [Dataset.Validate]).
+// gets StdDev 1, so that it becomes 0 and not NaN. x must be finite and at most 1e150
+// (see [Dataset.Validate]).
 func FitScaler(x *mat.Dense) Scaler {
 	n, dims := x.Dims()
 	s := Scaler{Mean: make([]float64, dims), StdDev: make([]float64, dims)}
@@ -91,5 +92,20 @@ func meanStdDev(values []float64) (mean, std float64) {
 	for _, v := range values {
 		sum += (v - mean) * (v - mean)
 	}
-	return mean, math.Sqrt(sum / n)
+	if sum > smallestSum {
+		return mean, math.Sqrt(sum / n)
+	}
+	largest := 0.0 // the squares underflow: of deviations in units of the largest they do not
+	for _, v := range values {
+		largest = max(largest, math.Abs(v-mean))
+	}
+	sum = 0
+	for _, v := range values {
+		sum += (v - mean) / largest * ((v - mean) / largest)
+	}
+	return mean, largest * math.Sqrt(sum/n)
 }
+
+// smallestSum of squared deviations that holds all its digits: squares below 2e-308 lose them, and below 5e-324 are 0,
+// by which a column that is not constant would be divided.
+const smallestSum = 1e-290

@@ -36,6 +36,17 @@ func TestScaler(t *testing.T) {
 	wantError(t, err, "[5, 2]", "3 columns")
 }
 
+// Squares that overflow or underflow make no column vanish: the standard deviation is that of the numbers in another
+// unit.
+func TestScalerOfLargestAndSmallest(t *testing.T) {
+	for _, unit := range []float64{maxMagnitude / 5, 1e-160, 1e-200, 1e-300} {
+		s := FitScaler(mat.NewDense(3, 1, []float64{unit, 3 * unit, 5 * unit}))
+		if want := math.Sqrt(8./3) * unit; !(math.Abs(s.StdDev[0]-want) <= 1e-14*want) {
+			t.Errorf("in units of %v: standard deviation %v, want %v", unit, s.StdDev[0], want)
+		}
+	}
+}
+
 func TestScalerOfEmptyMatrix(t *testing.T) {
 	if z, err := FitScaler(&mat.Dense{}).Apply(&mat.Dense{}); err != nil || !z.IsEmpty() {
 		t.Errorf("got %v, error %v", z, err)

@@ -3,6 +3,7 @@ package dataset
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -218,4 +219,35 @@ func TestPublishedSplit(t *testing.T) {
 		_, err := tt.d.PublishedSplit(tt.source, tt.index)
 		wantError(t, err, tt.want...)
 	}
+}
+
+// A fault is reported by the row of the user's table, not of the part that shuffling put it in.
+func TestErrorsNameOriginalRows(t *testing.T) {
+	d := numbered(50)
+	d.X.Set(17, 0, math.NaN())
+	parts, err := d.Split(Fractions{Train: 1}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, parts.Validate(), "row 17 (")
+	again, err := parts.Train.Split(Fractions{Train: 1}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, again.Validate(), "row 17 (")
+	for i, y := range again.Train.Y {
+		if again.Train.OriginalRow(i) != int(y) {
+			t.Fatalf("row %d is said to be row %d, but is %v", i, again.Train.OriginalRow(i), y)
+		}
+	}
+
+	file := "a,y\n1,1\nNA,2\n3,3\n"
+	read, err := ReadCSV(strings.NewReader(file), CSVOptions{Missing: MissingDropRow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Y[1] = math.Inf(1)
+	wantError(t, read.Validate(), "row 2 (")
+	read.X, read.Y = numbered(4).X, []float64{0, 1, math.NaN(), 3} // other rows: nobody knows their place
+	wantError(t, read.Validate(), "row 2,")
 }

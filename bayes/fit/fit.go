@@ -8,6 +8,7 @@ package fit
 
 import (
 	"fmt"
+	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -129,7 +130,8 @@ func (d *Data) checkTargets(data *dataset.Dataset) error {
 	names := data.TargetNames()
 	for i, y := range data.Y {
 		if err := bayes.CheckTarget(d.Bound.Model.Likelihood, y); err != nil {
-			return fmt.Errorf("%s: data %q: target %q of row %d %w", d.Owner, data.Name, names[i%len(names)], i/len(names), err)
+			return fmt.Errorf("%s: data %q: target %q of row %d %w",
+				d.Owner, data.Name, names[i%len(names)], data.OriginalRow(i/len(names)), err)
 		}
 	}
 	return nil
@@ -161,12 +163,39 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", d.Owner, err)
 	}
+	target := d.Target.ApplyFlat(part.Y)
+	if dtype != compute.Float64 {
+		if err := d.checkFloat32(part, "feature", part.Features, scaled.RawMatrix().Data); err != nil {
+			return nil, nil, err
+		}
+		if err := d.checkFloat32(part, "target", part.TargetNames(), target); err != nil {
+			return nil, nil, err
+		}
+	}
 	x = compute.Floats(dtype, scaled.RawMatrix().Data, part.Rows(), part.Dims())
 	shape := []int{part.Rows()}
 	if targets := d.Bound.Targets(); targets > 1 {
 		shape = append(shape, targets)
 	}
-	return x, compute.Floats(dtype, d.Target.ApplyFlat(part.Y), shape...), nil
+	return x, compute.Floats(dtype, target, shape...), nil
+}
+
+// maxFloat32 bounds what is computed with in float32: the largest of those is 3e38, so the square of 1e18 is one with
+// room for a sum of a hundred of them, and that of 1e20 is infinite.
+const maxFloat32 = 1e18
+
+// checkFloat32 is an error where a standardised number, of [N, names], is too large for float32. Standardised training
+// data never are; data kept as they are may be, and so may other rows of a column that is constant in training.
+func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, values []float64) error {
+	for i, v := range values {
+		if !(math.Abs(v) <= maxFloat32) {
+			row, column := i/len(names), i%len(names)
+			return fmt.Errorf("%s: data %q: %s %q of row %d is %v after scaling: beyond %g its square overflows float32; "+
+				"standardise it (Model.Scaling), give it in another unit, or compute in Float64",
+				d.Owner, part.Name, what, names[column], part.OriginalRow(row), v, maxFloat32)
+		}
+	}
+	return nil
 }
 
 // Posterior joins particles with the model, the scalers and the names of the data, and says where they came from. Of

@@ -212,3 +212,39 @@ func TestPosterior(t *testing.T) {
 			all.Bound.D, all.Bound.W, d.Bound.D, d.Bound.W)
 	}
 }
+
+// What is too large for float32 after scaling is refused by its place in the user's table; Float64 takes it.
+func TestTensorsTooLargeForFloat32(t *testing.T) {
+	data := rows(6)
+	data.X.Set(4, 1, 1e30)
+	train, err := data.Subset([]int{5, 4, 3, 2, 1, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scaling := range []bayes.Scaling{{}, {KeepFeatures: true}} {
+		model := network(bayes.Gaussian{})
+		model.Scaling = scaling
+		d, err := fit.New("mine", model, dataset.Parts{Train: train})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := d.Tensors(compute.Float64, train); err != nil {
+			t.Errorf("%+v: Float64: %v", scaling, err)
+		}
+		_, _, err = d.Tensors(compute.Float32, train)
+		if !scaling.KeepFeatures {
+			if err != nil {
+				t.Errorf("standardised: %v", err)
+			}
+			continue
+		}
+		if err == nil {
+			t.Fatal("1e30 goes into float32")
+		}
+		for _, want := range []string{`feature "b" of row 4 is 1e+30`, "Model.Scaling", "Float64"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v does not say %q", err, want)
+			}
+		}
+	}
+}
