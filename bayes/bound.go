@@ -132,6 +132,17 @@ func (b *BoundModel) Targets() int {
 	return 1
 }
 
+// classes is the number of classes of a classification, 0 for regression.
+func (b *BoundModel) classes() int {
+	switch b.Model.Likelihood.Task() {
+	case BinaryClassification:
+		return 2
+	case Classification:
+		return b.Outputs
+	}
+	return 0
+}
+
 // LogDensity is the likelihood's log p(y_b | outputs) per particle and row, in the blocks of nn.Block, where y is [B],
 // or [B, K] for K targets.
 func (b *BoundModel) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {

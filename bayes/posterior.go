@@ -9,8 +9,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
@@ -77,8 +79,9 @@ type Origin struct {
 	// each target. Their zero values leave data as they are.
 	Features dataset.Scaler
 	Target   dataset.Scaler
-	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; Classes are its labels, nil for
-	// regression.
+	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; nil if they have no names. Classes
+	// are its labels, nil for regression; NewPosterior names those of a classification "0", "1" and so on if they are
+	// nil.
 	FeatureNames []string
 	TargetNames  []string
 	Classes      []string
@@ -171,6 +174,10 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 		return fmt.Errorf("bayes: the model has %d stochastic numbers and particles of type %s, but Draws.LinearisedAt is %s",
 			bound.D, dtype, at.Shape())
 	}
+	if d.Evidence.StdErr < 0 {
+		return fmt.Errorf("bayes: the standard error of Draws.Evidence is %v: it must be at least 0, or NaN if it is not "+
+			"known", d.Evidence.StdErr)
+	}
 	if d.Chains < 0 || d.Chains > 0 && particles%d.Chains != 0 {
 		return fmt.Errorf("bayes: Draws.Chains is %d: %d particles are not of so many chains of equal length (0: of no "+
 			"chains)",
@@ -188,6 +195,20 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 	if o.Target, err = scaler("Target", o.Target, bound.Targets()); err != nil {
 		return o, err
 	}
+	if o.Classes == nil {
+		for c := range bound.classes() {
+			o.Classes = append(o.Classes, strconv.Itoa(c))
+		}
+	}
+	if err := o.checkNames(bound); err != nil {
+		return o, err
+	}
+	for p := &o.Provenance; p != nil; p = p.Before {
+		if p.Rows < 0 {
+			return o, fmt.Errorf("bayes: the provenance says that the data %q have %d rows: there cannot be fewer than 0",
+				p.Data, p.Rows)
+		}
+	}
 	if o.Provenance.Created.IsZero() {
 		o.Provenance.Created = time.Now().UTC().Truncate(time.Second)
 	}
@@ -195,6 +216,34 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 		o.Provenance.Versions = Versions(o.Engine)
 	}
 	return o.clone(), nil
+}
+
+// checkNames is an error where names do not fit the model, or are not UTF-8, which a file could not keep.
+func (o Origin) checkNames(bound *BoundModel) error {
+	for _, list := range []struct {
+		what  string
+		names []string
+		want  int
+	}{
+		{"FeatureNames", o.FeatureNames, bound.Inputs}, {"TargetNames", o.TargetNames, bound.Targets()},
+		{"Classes", o.Classes, bound.classes()}, {"Provenance.Data", []string{o.Provenance.Data}, 1},
+	} {
+		if n := len(list.names); list.names != nil && n != list.want {
+			return fmt.Errorf("bayes: Origin.%s are %d (%.200q), but the model has %d", list.what, n, list.names, list.want)
+		}
+		for _, name := range list.names {
+			if !utf8.ValidString(name) {
+				return fmt.Errorf("bayes: Origin.%s has %q, which is not UTF-8: convert the data's file, for example by "+
+					"iconv -f latin1 -t utf8", list.what, name)
+			}
+		}
+	}
+	for i, c := range o.Classes {
+		if slices.Contains(o.Classes[:i], c) {
+			return fmt.Errorf("bayes: Origin.Classes lists %q twice: each class needs a name of its own", c)
+		}
+	}
+	return nil
 }
 
 // scaler is one of the given number of columns, copied; the zero value scales nothing.

@@ -191,7 +191,9 @@ func TestSaveLoad(t *testing.T) {
 			draws.Chains, draws.Evidence = 7, bayes.Evidence{Value: -12.25, StdErr: math.NaN()}
 			draws.Diagnostics = map[string]float64{"k-hat": math.Inf(1), "ESS": 3.5}
 			origin := p.Origin()
-			origin.Classes = []string{"a", "b", "c"}
+			for i := range origin.Classes { // none for regression
+				origin.Classes[i] = string(rune('a' + i))
+			}
 			origin.Provenance = bayes.Provenance{
 				Algorithm: "by hand", Status: "done", Seed: math.MaxUint64, Settings: json.RawMessage(`{"step":0.1}`),
 				Data: "waves", DataHash: "abc", Rows: 5,
@@ -417,6 +419,106 @@ func TestLoadErrors(t *testing.T) {
 		if _, err := bayes.Load(other); err == nil || errors.Is(err, tensorfile.ErrDamaged) ||
 			!strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), other) {
 			t.Errorf("%s: error %v does not say %q and the file", c.name, err, c.says)
+		}
+	}
+}
+
+// A file may have a right digest and yet say what Save does not write: it was forged, or comes from another program.
+func TestLoadRefusesForged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	const scalers = `"features":{"mean":[1,-2,0.5],"std_dev":[2,0.5,3]}`
+	weights := func(values ...float64) func(*tensorfile.File) {
+		return func(f *tensorfile.File) {
+			f.Tensors["log_weights"] = tensors.FromFlatDataAndDimensions(values, len(values))
+		}
+	}
+	text := func(from, to string) func(*tensorfile.File) {
+		return func(f *tensorfile.File) {
+			if !strings.Contains(f.Metadata["gobnn"], from) {
+				t.Fatalf("there is no %s in %s", from, f.Metadata["gobnn"])
+			}
+			replace(f, from, to)
+		}
+	}
+	const regression, binary, classes = 0, 2, 3
+	for _, c := range []struct {
+		name   string
+		model  int // of predicted
+		change func(*tensorfile.File)
+		says   string
+	}{
+		{"features null", regression, text(scalers, `"features":null`), "standard deviations of the features"},
+		{"features absent", regression, text(scalers+",", ""), "standard deviations of the features"},
+		{"features without deviations", regression, text(`,"std_dev":[2,0.5,3]`, ""), "standard deviations of the features"},
+		{"target null", regression, text(`"target":{"mean":[40],"std_dev":[8]}`, `"target":null`), "the target"},
+		{"classes of a regression", regression, text(scalers, scalers+`,"classes":["a","b"]`), "Classes are 2"},
+		{"no classes", binary, text(`"classes":["0","1"],`, ""), "no classes"},
+		{"classes null", classes, text(`"classes":["0","1","2"]`, `"classes":null`), "no classes"},
+		{"a class too few", classes, text(`["0","1","2"]`, `["0","1"]`), "the model has 3"},
+		{"a class twice", classes, text(`["0","1","2"]`, `["0","1","0"]`), `"0" twice`},
+		{"a feature's name too few", regression, text(`["depth","speed","load"]`, `["depth","speed"]`), "FeatureNames are 2"},
+		{"a target's name too many", regression, text(`["drag"]`, `["drag","lift"]`), "TargetNames are 2"},
+		{"weights that sum to 3", regression, weights(0, 0, 0), "sum to 3"},
+		{"a weight that is NaN", regression, weights(0, math.NaN(), math.Inf(-1)), "sum to NaN"},
+		{"a weight that is infinite", regression, weights(0, math.Inf(1), math.Inf(-1)), "sum to +Inf"},
+		{"weights in two axes", regression, func(f *tensorfile.File) {
+			f.Tensors["log_weights"] = tensors.FromFlatDataAndDimensions([]float64{0, math.Inf(-1), math.Inf(-1)}, 3, 1)
+		}, "2 axes"},
+		{"rows below 0", regression, text(`"rows":0`, `"rows":-5`), "-5 rows"},
+		{"rows of the run before below 0", regression, text(`"rows":0`, `"rows":0,"before":{"rows":-5}`), "-5 rows"},
+		{"a seed below 0", regression, text(`"seed":0`, `"seed":-1`), "seed"},
+		{"chains below 0", regression, text(`"format"`, `"chains":-1,"format"`), "Chains is -1"},
+		{"a standard error below 0", regression,
+			text(`"format"`, `"log_evidence":"-3","log_evidence_std_err":"-1","format"`), "standard error"},
+		{"a format of the future", regression, text("gobnn.posterior/2", "gobnn.posterior/3"), "posterior/3"},
+		{"no format", regression, text(`"format":"gobnn.posterior/2",`, ""), "its format is"},
+	} {
+		m := predicted[c.model]
+		if err := newPosterior(t, m.model, m.outputs, 3, compute.Float32).Save(path); err != nil {
+			t.Fatal(err)
+		}
+		f, err := tensorfile.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(&f)
+		if err := tensorfile.Write(path, f); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bayes.Load(path); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v does not say %q", c.name, err, c.says)
+		}
+	}
+}
+
+// What a file could not keep is refused before anything is computed with it.
+func TestNewPosteriorRefusesNames(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for says, spoil := range map[string]func(*bayes.Origin){
+		"iconv":          func(o *bayes.Origin) { o.FeatureNames[0] = "h\xf6he" },
+		"TargetNames":    func(o *bayes.Origin) { o.TargetNames = []string{} },
+		"-1 rows":        func(o *bayes.Origin) { o.Provenance.Rows = -1 },
+		"Classes are 1":  func(o *bayes.Origin) { o.Classes = []string{"a"} },
+		"Provenance.Dat": func(o *bayes.Origin) { o.Provenance.Data = "\xff" },
+	} {
+		origin := p.Origin()
+		spoil(&origin)
+		if _, err := bayes.NewPosterior(p.Bound(), draws, origin); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v does not say %q", err, says)
+		}
+	}
+}
+
+func TestEmptyPath(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	_, load := bayes.Load("")
+	for what, err := range map[string]error{"saving": p.Save(""), "loading": load} {
+		if err == nil || !strings.Contains(err.Error(), what+" a posterior: the path is empty") {
+			t.Errorf("%s: error %v", what, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -12,6 +13,7 @@ import (
 	"gobnn/bayes/dataset"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 )
 
 // The formats of a posterior's file. That of a linearised one has another name, so that no reader takes it for
@@ -76,6 +78,9 @@ func (t *targetScaler) UnmarshalJSON(data []byte) error {
 // one as [shape...], the normalised log-weights, where a linearised one is linearised, [D], and the rest as JSON in the
 // metadata. The write is atomic.
 func (p *Posterior) Save(path string) error {
+	if path == "" {
+		return errors.New("bayes: saving a posterior: the path is empty: name the file")
+	}
 	o := p.origin
 	head := posteriorFile{
 		Format: p.format(), Model: p.bound.Model, Inputs: p.bound.Inputs, Outputs: p.bound.Outputs,
@@ -127,8 +132,13 @@ func (p *Posterior) slice(slot Slot) (*tensors.Tensor, error) {
 	return to, copyColumns(to, slot.Size(), 0, from, width, slot.Offset, rows, slot.Size())
 }
 
-// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered.
+// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered. A
+// file that is whole but says what Save does not write, such as no scaler, or weights that do not sum to 1, is refused
+// as well: its predictions would be wrong without a word.
 func Load(path string) (*Posterior, error) {
+	if path == "" {
+		return nil, errors.New("bayes: loading a posterior: the path is empty: name the file")
+	}
 	file, err := tensorfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("bayes: loading a posterior: %w", err)
@@ -196,6 +206,9 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 			return nil, err
 		}
 	}
+	if err := head.check(bound, weights.Shape().Rank(), logWeights); err != nil {
+		return nil, err
+	}
 	if head.TargetNames == nil && head.TargetName != "" {
 		head.TargetNames = []string{head.TargetName}
 	}
@@ -204,6 +217,24 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		TargetNames: head.TargetNames,
 		Classes:     head.Classes, Provenance: head.Provenance,
 	})
+}
+
+// check is an error where what Save always writes is not there, which NewPosterior would fill in: it takes scalers and
+// classes that are left out for none, and normalises weights.
+func (f posteriorFile) check(bound *BoundModel, rank int, logWeights []float64) error {
+	if f.Features.Mean == nil || f.Features.StdDev == nil || f.Target.Mean == nil || f.Target.StdDev == nil {
+		return errors.New("it has no means or no standard deviations of the features or of the target: predictions would " +
+			"be of data that are not standardised")
+	}
+	if classes := bound.classes(); f.Classes == nil && classes > 0 {
+		return fmt.Errorf("it has no classes, but its likelihood %T is for %d", bound.Model.Likelihood, classes)
+	}
+	// Normalised weights of a million particles sum to 1 within some 1e-10.
+	if sum := floats.LogSumExp(logWeights); rank != 1 || !(math.Abs(sum) <= 1e-6) {
+		return fmt.Errorf("its log_weights, of %d axes, have exponentials that sum to %.6g: they must be one axis, normalised",
+			rank, math.Exp(sum))
+	}
+	return nil
 }
 
 // numbers reads those that are written as text.
