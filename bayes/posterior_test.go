@@ -69,7 +69,8 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 	}
 	origin := bayes.Origin{
 		Features:     dataset.Scaler{Mean: []float64{1, -2, .5}, StdDev: []float64{2, .5, 3}},
-		FeatureNames: []string{"depth", "speed", "load"}, TargetNames: []string{"drag"},
+		FeatureNames: []string{"depth", "speed", "load"},
+		TargetNames:  []string{"drag", "lift", "yaw"}[:bound.Targets()],
 	}
 	if model.Likelihood.Task() == bayes.Regression && !counts(model.Likelihood) {
 		for k := range bound.Targets() {

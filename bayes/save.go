@@ -231,8 +231,8 @@ func (f posteriorFile) check(bound *BoundModel, rank int, logWeights []float64) 
 	}
 	// Normalised weights of a million particles sum to 1 within some 1e-10.
 	if sum := floats.LogSumExp(logWeights); rank != 1 || !(math.Abs(sum) <= 1e-6) {
-		return fmt.Errorf("its log_weights, of %d axes, have exponentials that sum to %.6g: they must be one axis, normalised",
-			rank, math.Exp(sum))
+		return fmt.Errorf("its log_weights, of %d axes, have exponentials that sum to %.6g: they must be of one axis and "+
+			"normalised", rank, math.Exp(sum))
 	}
 	return nil
 }

@@ -18,7 +18,10 @@
 //
 // The sampling error: the test rows stand for all rows, and N others would have given another score.
 // [Estimate.SamplingStdErr] is its standard error, for scores that are means over independent rows (and, by the delta
-// method, RMSE). No number of particles makes it smaller. It is the larger of the two more often than not.
+// method, RMSE). No number of particles makes it smaller. It is the larger of the two more often than not. Accuracy and
+// coverage are shares, k of N rows; theirs is the standard deviation of Beta(k + 1/2, N - k + 1/2), the posterior of a
+// probability under Jeffreys' prior (Brown, Cai and DasGupta 2001, Statistical Science 16(2)): that of a sample's mean
+// would be 0 where all rows count, or none does.
 //
 // Neither holds the variation between runs of a sampler that has not converged, nor between training sets: for those,
 // repeat the run.
@@ -42,7 +45,8 @@
 // probability, a distribution function) is stretched: its deviation from the mean of the G values is multiplied by
 // sqrt(G-1), which puts each replicate one standard error away instead of the fraction that the jackknife moves it.
 // Rows then flip as often as they would with other particles, and SE^2 = 1/G sum_g (theta_g - mean_g theta_g)^2: for a
-// smooth score the two are the same.
+// smooth score the two are the same. Where no row flips, the Monte Carlo error is below what G values can show, and
+// StdErr is 0: the sampling error, which is not, is then the one to report.
 //
 // When not to trust it: with one particle of positive weight there is nothing to leave out, and StdErr is NaN. With few
 // particles it is itself uncertain (G = 20 groups: by 16 %; G = 5: by 35 %). Where one group holds nearly all the

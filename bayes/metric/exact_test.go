@@ -209,3 +209,37 @@ func TestIntervalStandardErrorAgainstRemoval(t *testing.T) {
 		}
 	}
 }
+
+// A share of rows has a sampling error at 0 and 1 as well, that of Beta(k + 1/2, n - k + 1/2), and where no particle
+// matters a Monte Carlo error of 0 and not of rounding.
+func TestStandardErrorOfShares(t *testing.T) {
+	const rows = 30
+	outputs := make([][]float64, 23) // particles that hardly differ, in 20 groups
+	for j := range outputs {
+		outputs[j] = make([]float64, rows)
+		for n := range outputs[j] {
+			outputs[j][n] = 1e-3 * float64(j)
+		}
+	}
+	weights := make([]float64, len(outputs))
+	for j := range weights {
+		weights[j] = 1 / float64(len(outputs))
+	}
+	p := regression(weights, 1, outputs...)
+	for _, inside := range []int{0, 7, rows} {
+		y := make([]float64, rows)
+		for n := inside; n < rows; n++ {
+			y[n] = 50
+		}
+		e := value(t, "coverage", float64(inside)/rows, 0)(metric.Coverage(p, y, 0.95))
+		want := distuv.Beta{Alpha: float64(inside) + 0.5, Beta: float64(rows-inside) + 0.5}.StdDev()
+		if !(math.Abs(e.SamplingStdErr-want) <= 1e-15) || e.StdErr != 0 {
+			t.Errorf("%d of %d rows inside: %+v, want a sampling standard error of %v and no other", inside, rows, e, want)
+		}
+	}
+	even := classification([]float64{0.9, 0.1}, []float64{0.8, 0.2})
+	e := value(t, "accuracy", 1, 0)(metric.Accuracy(even, []float64{0, 0}))
+	if want := math.Sqrt(2.5 * 0.5 / (9 * 4)); !(math.Abs(e.SamplingStdErr-want) <= 1e-15) {
+		t.Errorf("2 of 2 right: sampling standard error %v, want %v", e.SamplingStdErr, want)
+	}
+}

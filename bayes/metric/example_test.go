@@ -38,7 +38,7 @@ func Example() {
 	// NLPD                0.18 ± 0.12               0.25
 	// RMSE                0.29 ± 0.03               0.093
 	// particle RMSE       0.31 ± 0.04               -
-	// coverage 95%        1.00 ± 0.14               0
+	// coverage 95%        1.00 ± 0.14               0.15
 	// width 95%           1.26 ± 0.04               0.0069
 	// interval score 95%  1.26 ± 0.04               0.0069
 }

@@ -150,7 +150,7 @@ func one(m *Metric, p bayes.Prediction, y []float64) (Estimate, error) {
 type rowMean struct {
 	score  func(r *row, out []float64) // out is [1+G]
 	root   bool
-	steps  bool
+	steps  bool // each row's score is 0 or 1: the mean is a share of rows
 	out    []float64
 	sums   []float64 // [1+G]
 	n      float64
@@ -184,11 +184,26 @@ func (a *rowMean) result() ([]float64, float64) {
 	if a.n < 2 {
 		return values, math.NaN()
 	}
+	if a.steps {
+		return values, shareStdErr(a.sums[0], a.n)
+	}
 	sampling := math.Sqrt(a.square / (a.n - 1) / a.n)
 	if a.root {
 		sampling /= 2 * values[0] // d sqrt(x) = dx / (2 sqrt(x))
 	}
 	return values, sampling
+}
+
+// shareStdErr is the standard error of a share, k of n rows: the standard deviation of Beta(k + 1/2, n - k + 1/2), the
+// posterior of the probability under Jeffreys' prior (Brown, Cai and DasGupta 2001, Interval estimation for a binomial
+// proportion, Statistical Science 16(2)),
+//
+//	SE^2 = (k + 1/2) (n - k + 1/2) / ((n + 1)^2 (n + 2)).
+//
+// It goes to the sample's p (1 - p) / n as n grows, and does not say 0 at p = 0 and 1: n rows of which all count do
+// not show that the next one must.
+func shareStdErr(k, n float64) float64 {
+	return math.Sqrt((k+0.5)*(n-k+0.5)/(n+2)) / (n + 1)
 }
 
 func (a *rowMean) stretched() bool { return a.steps }
