@@ -19,8 +19,8 @@ import (
 // the Model's partition: so the posterior's evidence is that of the model, with nothing fitted to the data. It is the
 // evidence of the data as the model sees them, of a standardised target unless Model.Scaling keeps it.
 //
-// Nothing is trained first: Epochs, BatchSize and the validation part play no role. A run that is cancelled has particles
-// of another distribution, and so no posterior; with a checkpoint it goes on from there.
+// Nothing is trained first: Epochs, BatchSize and the validation part play no role. A run that is cancelled has
+// particles of another distribution, and so no posterior; with a checkpoint it goes on from there.
 type SMC struct {
 	Kernel mcmc.Kernel // leaves the posterior invariant; default mcmc.HMC{Steps: 5}, whose step size is found
 	// Sampling is how the particles go; default 1000 particles and 5 moves at each temperature.

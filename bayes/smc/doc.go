@@ -48,6 +48,8 @@
 // prior must be normalised and be what Problem.Initial draws: the evidence is relative to it. A vague prior costs
 // temperatures, and an improper one has no evidence.
 //
+// The package is held to a benchmark of networks' evidences: see TestEvidenceLong, which the build tag long adds.
+//
 // # Which scheme
 //
 // [Sample] takes Multinomial, from whose genealogy alone the error of the evidence is known (see Genealogy).
