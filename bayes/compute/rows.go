@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -10,7 +11,7 @@ import (
 const shortRow = 8
 
 // RowSums is the sum of each row of x, [J, n], in a graph: [J].
-func RowSums(x *Node) *Node {
+func RowSums(x *graph.Node) *graph.Node {
 	n := x.Shape().Dim(1)
 	if n <= shortRow {
 		return ReduceSum(x, 1)
@@ -22,7 +23,7 @@ func RowSums(x *Node) *Node {
 
 // RowsAll says which rows of a table of truth values, [J, n], are true throughout: bool [J]. dtype is the type to count
 // in.
-func RowsAll(x *Node, dtype DType) *Node {
+func RowsAll(x *graph.Node, dtype DType) *graph.Node {
 	n := x.Shape().Dim(1)
 	if n <= shortRow {
 		return LogicalAll(x, 1)

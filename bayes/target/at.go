@@ -1,6 +1,9 @@
 package target
 
-import . "github.com/gomlx/gomlx/core/graph"
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
 
 // Posterior is a Target at fixed shared parameters and a fixed batch: a log-density of particles, as the kernels of
 // package mcmc move them.
@@ -11,12 +14,14 @@ type LogPosterior struct {
 }
 
 // At fixes the shared parameters, [W] or nil, and the batch.
-func At(t Target, psi *Node, batch Batch) LogPosterior { return LogPosterior{t, psi, batch} }
+func At(t Target, psi *graph.Node, batch Batch) LogPosterior { return LogPosterior{t, psi, batch} }
 
 // LogDensity is the log-posterior of phi, [J, D] to [J].
-func (p LogPosterior) LogDensity(phi *Node) *Node { return p.target.LogPosterior(phi, p.psi, p.batch) }
+func (p LogPosterior) LogDensity(phi *graph.Node) *graph.Node {
+	return p.target.LogPosterior(phi, p.psi, p.batch)
+}
 
 // Gradient is the log-posterior, [J], and its gradient, [J, D].
-func (p LogPosterior) Gradient(phi *Node) (logDensity, gradient *Node) {
+func (p LogPosterior) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return p.target.Gradient(phi, p.psi, p.batch)
 }

@@ -6,28 +6,29 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
 
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // Evidence is what one batch says about the model under weighted particles.
 type Evidence struct {
 	// [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
-	LogLikelihood *Node
-	LogEvidence   *Node // scalar: log sum_j w_j p(y_batch | phi_j; psi); -Inf if no particle has a weight
-	Gradient      *Node // [W]: of LogEvidence with respect to psi; nil if nothing is shared
+	LogLikelihood *graph.Node
+	LogEvidence   *graph.Node // scalar: log sum_j w_j p(y_batch | phi_j; psi); -Inf if no particle has a weight
+	Gradient      *graph.Node // [W]: of LogEvidence with respect to psi; nil if nothing is shared
 }
 
 // Evidence evaluates the batch's evidence under particles with normalised logWeights, [J], and its gradient by Fisher's
 // identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held
 // constant (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
-func (l Likelihood) Evidence(phi, psi, logWeights *Node, batch Batch) Evidence {
+func (l Likelihood) Evidence(phi, psi, logWeights *graph.Node, batch Batch) Evidence {
 	w := l.Reweight(phi, psi, logWeights, batch, LikelihoodPotential)
 	return Evidence{w.LogLikelihood, w.LogSum, w.Gradient}
 }
 
 // Potential says by what factor the weights of particles change, in logs, [c], from what was evaluated of them.
 type Potential struct {
-	Factor   func(e Evaluated) *Node
+	Factor   func(e Evaluated) *graph.Node
 	Gradient bool // whether Factor needs Evaluated.Gradient
 	// Standalone says that Factor uses no nodes but those that Evaluated holds. Then a graph has a loop over chunks of
 	// particles; otherwise it has every chunk, which with some 10 000 particles and more takes long to compile.
@@ -36,14 +37,14 @@ type Potential struct {
 
 // Evaluated is what is known of some particles, c of them, when they are weighed.
 type Evaluated struct {
-	LogLikelihood *Node // [c]: log p(y_batch | phi_j; psi), -Inf where not finite
-	Gradient      *Node // [c, D]: of LogLikelihood with respect to phi; nil unless it was asked for
-	Batch         Batch // the rows; without X, which the layers before the first stochastic one have seen already
+	LogLikelihood *graph.Node // [c]: log p(y_batch | phi_j; psi), -Inf where not finite
+	Gradient      *graph.Node // [c, D]: of LogLikelihood with respect to phi; nil unless it was asked for
+	Batch         Batch       // the rows; without X, which the layers before the first stochastic one have seen already
 	particles     span
 }
 
 // Of are the rows of x, [J, ...], that belong to these particles.
-func (e Evaluated) Of(x *Node) *Node { return e.particles.of(x) }
+func (e Evaluated) Of(x *graph.Node) *graph.Node { return e.particles.of(x) }
 
 // LikelihoodPotential multiplies the weights by the likelihood; UnitPotential leaves them as they are.
 var (
@@ -58,17 +59,17 @@ var (
 // Reweighted are particles after a batch, with new weights W_j.
 type Reweighted struct {
 	// [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
-	LogLikelihood *Node
+	LogLikelihood *graph.Node
 	// [J], not normalised; -Inf where the log-likelihood, or the gradient that was asked for, is not finite
-	LogWeights *Node
-	LogSum     *Node // scalar: log of the sum of the weights; -Inf if no particle has any
+	LogWeights *graph.Node
+	LogSum     *graph.Node // scalar: log of the sum of the weights; -Inf if no particle has any
 	// [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared
-	Gradient *Node
+	Gradient *graph.Node
 }
 
 // Weigh evaluates the batch, gives the particles with logWeights, [J], new ones, and the gradient with respect to psi
 // under these, in one pass: chunks merge as running log-sum-exps do.
-func (l Likelihood) Reweight(phi, psi, logWeights *Node, batch Batch, weighing Potential) Reweighted {
+func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))

@@ -24,17 +24,18 @@ import (
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // Batch is some rows of the data, in a graph. Rows from Count on are padding, whatever they hold.
 type Batch struct {
-	X     *Node // [B, d], standardised
-	Y     *Node // [B]: the standardised target, or the index of the class; [B, K] for K targets
-	Count *Node // scalar of X's type: how many rows are real; nil if all are
+	X     *graph.Node // [B, d], standardised
+	Y     *graph.Node // [B]: the standardised target, or the index of the class; [B, K] for K targets
+	Count *graph.Node // scalar of X's type: how many rows are real; nil if all are
 	// Features are what the layers before the first stochastic one make of X, [width, B], where they are known already
 	// (see Likelihood.Features); X is then not looked at, and there is no gradient with respect to psi.
-	Features *Node
+	Features *graph.Node
 }
 
 // mask is true for real rows, [1, B]; nil if all are.
@@ -97,7 +98,7 @@ type evaluation struct {
 }
 
 // Features are a batch's: for evaluations again and again with the same psi.
-func (l Likelihood) Features(psi *Node, batch Batch) *Node {
+func (l Likelihood) Features(psi *graph.Node, batch Batch) *graph.Node {
 	prefix := l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	return l.Model.Prefix(prefix, batch.X).Node
 }
@@ -170,7 +171,7 @@ func (e *evaluation) sum(c chunk) *Node {
 
 // LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W]
 // or nil.
-func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
+func (l Likelihood) LogLikelihood(phi, psi *graph.Node, batch Batch) *graph.Node {
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
@@ -182,7 +183,7 @@ func (l Likelihood) LogLikelihood(phi, psi *Node, batch Batch) *Node {
 
 // LogPredictive is log sum_j w_j p(y_b | phi_j; psi) for each row, [B], where logWeights, [J], are normalised; 0 for
 // padding.
-func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node {
+func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch) *graph.Node {
 	rows := batch.rows()
 	_, sums := l.begin(phi, psi, batch).over(pass{
 		outer: []*Node{logWeights},
@@ -204,7 +205,7 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *Node, batch Batch) *Node
 
 // Rows is log p(y_b | phi_j; psi) for each particle and row, [J, B], and 0 for padding. What is not finite stands there
 // as it is: nothing is gated.
-func (l Likelihood) Rows(phi, psi *Node, batch Batch) *Node {
+func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{batch.rows()}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
@@ -250,11 +251,11 @@ type Tempered struct {
 // Target is an unnormalised log-posterior of all particles: Full, MiniBatch or Points.
 type Target interface {
 	// Scale is what the batch's log-likelihood is multiplied by, a scalar: 1, N/n or Points/B.
-	Scale(batch Batch) *Node
+	Scale(batch Batch) *graph.Node
 	// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
-	LogPosterior(phi, psi *Node, batch Batch) *Node
+	LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node
 	// Gradient is LogPosterior, [J], and its gradient with respect to phi, [J, D].
-	Gradient(phi, psi *Node, batch Batch) (value, gradient *Node)
+	Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node)
 }
 
 var (
@@ -264,45 +265,45 @@ var (
 )
 
 // Scale implements Target: 1.
-func (f Full) Scale(batch Batch) *Node { return ConstAs(batch.Y, 1.0) }
+func (f Full) Scale(batch Batch) *graph.Node { return ConstAs(batch.Y, 1.0) }
 
 // Scale implements Target: N/n, where n counts the batch's real rows.
-func (m MiniBatch) Scale(batch Batch) *Node {
+func (m MiniBatch) Scale(batch Batch) *graph.Node {
 	return Div(ConstAs(batch.Y, float64(m.Rows)), batch.count())
 }
 
 // Scale implements Target: Points/B, where B counts the batch's real rows.
-func (p Tempered) Scale(batch Batch) *Node {
+func (p Tempered) Scale(batch Batch) *graph.Node {
 	return Div(ConstAs(batch.Y, p.Points), batch.count())
 }
 
 // LogPosterior implements Target.
-func (f Full) LogPosterior(phi, psi *Node, batch Batch) *Node {
+func (f Full) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return f.logPosterior(phi, psi, batch, f.Scale(batch))
 }
 
 // LogPosterior implements Target.
-func (m MiniBatch) LogPosterior(phi, psi *Node, batch Batch) *Node {
+func (m MiniBatch) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return m.logPosterior(phi, psi, batch, m.Scale(batch))
 }
 
 // LogPosterior implements Target.
-func (p Tempered) LogPosterior(phi, psi *Node, batch Batch) *Node {
+func (p Tempered) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return p.logPosterior(phi, psi, batch, p.Scale(batch))
 }
 
 // Gradient implements Target.
-func (f Full) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+func (f Full) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return f.gradientOfPosterior(phi, psi, batch, f.Scale(batch))
 }
 
 // Gradient implements Target.
-func (m MiniBatch) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+func (m MiniBatch) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return m.gradientOfPosterior(phi, psi, batch, m.Scale(batch))
 }
 
 // Gradient implements Target.
-func (p Tempered) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+func (p Tempered) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return p.gradientOfPosterior(phi, psi, batch, p.Scale(batch))
 }
 

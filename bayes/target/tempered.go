@@ -79,14 +79,14 @@ type powered struct {
 var _ Target = powered{}
 
 // Scale implements Target: the power.
-func (p powered) Scale(Batch) *Node { return p.power }
+func (p powered) Scale(Batch) *graph.Node { return p.power }
 
 // LogPosterior implements Target.
-func (p powered) LogPosterior(phi, psi *Node, batch Batch) *Node {
+func (p powered) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return p.logPosterior(phi, psi, batch, p.power)
 }
 
 // Gradient implements Target.
-func (p powered) Gradient(phi, psi *Node, batch Batch) (value, gradient *Node) {
+func (p powered) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return p.gradientOfPosterior(phi, psi, batch, p.power)
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -41,7 +42,7 @@ func New(g *Graph, seed uint64) Stream {
 
 // FromSeed is the stream of a run whose seed is an input of the graph, so that one compiled graph serves all seeds: [2]
 // words, as SeedWords gives them.
-func FromSeed(words *Node) Stream {
+func FromSeed(words *graph.Node) Stream {
 	half := func(i int) *Node { return Reshape(Slice(words, AxisElem(i))) }
 	return Stream{half(0), half(1)}
 }
@@ -53,7 +54,7 @@ func SeedWords(seed uint64) []uint32 { return []uint32{uint32(seed), uint32(seed
 func (s Stream) Graph() *Graph { return s.key0.Graph() }
 
 // At is the stream of one step. The step is a uint32 scalar, and may be part of a compiled step's state.
-func (s Stream) At(step *Node) Stream {
+func (s Stream) At(step *graph.Node) Stream {
 	return s.derive(step, 0)
 }
 
@@ -89,7 +90,7 @@ func (s Stream) forMany(dims []int) Stream {
 
 // Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first
 // axis, index over the others).
-func (s Stream) Words(dims ...int) (*Node, *Node) { return s.forMany(dims).words(dims) }
+func (s Stream) Words(dims ...int) (*graph.Node, *graph.Node) { return s.forMany(dims).words(dims) }
 
 func (s Stream) words(dims []int) (*Node, *Node) {
 	g := s.key0.Graph()
@@ -104,7 +105,7 @@ func (s Stream) words(dims []int) (*Node, *Node) {
 
 // Uniform draws from the open interval (0, 1): the middles of 2^23 (float32) or 2^52 (float64) equal cells, so that
 // neither 0 nor 1 can occur.
-func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *Node {
+func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *graph.Node {
 	s = s.forMany(dims)
 	return compute.Materialise(s.uniform(dtype, dims), s.key0)
 }
@@ -132,7 +133,7 @@ func uniform23(bits *Node) *Node {
 // Normal draws standard normals. float32 inverts the error function at one uniform (Giles 2010, "Approximating the
 // erfinv function", table 5: relative error 3e-7), reaching 5.3 standard deviations; float64 is the method of Box and
 // Muller (1958) at two uniforms of 32 bits, reaching 6.7.
-func (s Stream) Normal(dtype dtypes.DType, dims ...int) *Node {
+func (s Stream) Normal(dtype dtypes.DType, dims ...int) *graph.Node {
 	s = s.forMany(dims)
 	return compute.Materialise(s.normal(dtype, dims), s.key0)
 }
@@ -171,14 +172,14 @@ func inverseErf(x *Node) *Node {
 
 // Categorical draws n indices, int32 [n], from the categories with the given weights, [K], which need not sum to 1. A
 // category of weight 0 is never drawn.
-func (s Stream) Categorical(weights *Node, n int) *Node {
+func (s Stream) Categorical(weights *graph.Node, n int) *graph.Node {
 	cumulative := CumSum(ConvertDType(weights, dtypes.Float64), 0)
 	return InverseCDF(cumulative, s.Uniform(dtypes.Float64, n))
 }
 
 // InverseCDF gives for each u in (0, 1), [n], the category k, int32 [n], with C[k-1] <= u C[K-1] < C[k], where C,
 // float64 [K], are cumulative sums of weights. It is a binary search, unrolled: log2 K gathers.
-func InverseCDF(cumulative, u *Node) *Node {
+func InverseCDF(cumulative, u *graph.Node) *graph.Node {
 	size := cumulative.Shape().Dim(0)
 	g := cumulative.Graph()
 	total := Reshape(Slice(cumulative, AxisElem(size-1)), 1)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -15,7 +16,7 @@ import (
 // differ once in 10^12 subsets at most. No number is treated unlike another in that, so all ordered subsets are equally
 // likely. Larger parts are those of the smallest among rows random keys. The words are the same on every backend, and
 // so are the subsets.
-func (s Stream) Subsets(count, rows, size int) *Node {
+func (s Stream) Subsets(count, rows, size int) *graph.Node {
 	if size < 1 || size > rows || count < 1 {
 		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count,
 			size, rows))

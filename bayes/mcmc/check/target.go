@@ -154,14 +154,14 @@ func (c composite) each(phi *Node, evaluate func(x, logDensity *Node)) {
 }
 
 // LogDensity implements mcmc.Target.
-func (c composite) LogDensity(phi *Node) *Node {
+func (c composite) LogDensity(phi *graph.Node) *graph.Node {
 	var parts []*Node
 	c.each(phi, func(_, logDensity *Node) { parts = append(parts, logDensity) })
 	return Concatenate(parts, 0)
 }
 
 // Gradient implements mcmc.Target.
-func (c composite) Gradient(phi *Node) (logDensity, gradient *Node) {
+func (c composite) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	var values, gradients []*Node
 	c.each(phi, func(x, value *Node) {
 		values = append(values, value)
