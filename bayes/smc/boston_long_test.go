@@ -20,7 +20,7 @@ import (
 
 var (
 	longRuns      = flag.Int("evidence.runs", 20, "runs over the ten splits of the linear row")
-	longParticles = flag.Int("evidence.particles", 2000, "particles of a run")
+	longParticles = flag.Int("evidence.particles", 4000, "particles of a run")
 )
 
 // TestEvidenceLong is the whole benchmark of TestEvidenceOfBoston:
@@ -28,11 +28,14 @@ var (
 //	go test -tags long -run Evidence -timeout 60m -v ./bayes/smc
 //
 // A row is the log of the mean of Z over the ten splits. That of the linear model is held to the exact value, within
-// .03 for the mean of 20 runs, whose standard error is about .007; and the standard error that the runs state, to their
-// spread, within a factor that 20 runs leave once in a thousand (chi-squared with 19 degrees of freedom). The other rows
-// are printed beside the published values, of nested sampling, which are estimates themselves, and not beyond doubt:
-// where the two differ it is not known which is right. With fewer runs, as by -args -evidence.runs 2, the mean is held
-// to 5 standard errors, and their spread to nothing.
+// .03 for the mean of 20 runs, whose standard error is about .008: a false alarm of 2e-4. The standard error that the
+// runs state is held to their spread, within a factor that 20 runs leave once in a thousand (chi-squared with 19 degrees
+// of freedom). With fewer runs, as by -args -evidence.runs 2, the mean is held to 5 standard errors, and the spread to
+// nothing. Small steps of the ladder make the error so small, and let the particles follow: at the default threshold
+// a run of 2000 particles had log Z -287.70 +- .10 for tanh 2, with a warning, and at this one -286.92 +- .06.
+//
+// The other rows are printed beside the published values, of nested sampling, which are estimates themselves, and not
+// beyond doubt: where the two differ it is not known which is right.
 func TestEvidenceLong(t *testing.T) {
 	t.Run("linear", func(t *testing.T) {
 		var exact []float64
@@ -109,7 +112,7 @@ func bostonRow(t *testing.T, sampler *smc.Sampler, network nn.MLP, seed uint64) 
 	for split := range linearBoston {
 		sampler.Problem = bostonProblem(t, engine, boston(t, split, network), *longParticles)
 		r, err := sampler.Sample(t.Context(), smc.Settings{
-			Particles: *longParticles, Moves: 3, Seed: 100*seed + uint64(split), Engine: engine,
+			Particles: *longParticles, Moves: 3, Threshold: .9, Seed: 100*seed + uint64(split), Engine: engine,
 		})
 		if err != nil {
 			t.Fatal(err)

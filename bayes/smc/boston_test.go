@@ -121,7 +121,8 @@ func TestEvidenceOfBoston(t *testing.T) {
 		z := (r.LogEvidence - exact) / r.LogEvidenceStdErr
 		t.Logf("split %d: %.3f +- %.3f, exact %.3f, z %.2f", split, r.LogEvidence, r.LogEvidenceStdErr, exact, z)
 		if !(math.Abs(z) < 5) || r.LogEvidenceStdErr > .5 {
-			t.Errorf("split %d: log evidence %.3f +- %.3f, exact %.3f", split, r.LogEvidence, r.LogEvidenceStdErr, exact)
+			t.Errorf("split %d: log evidence %.3f +- %.3f, exact %.3f", split, r.LogEvidence, r.LogEvidenceStdErr,
+				exact)
 		}
 	}
 }
