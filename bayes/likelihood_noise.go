@@ -128,7 +128,7 @@ func (Poisson) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.N
 	f, n := outputs.Full(), Targets(y)
 	some := graph.MaxScalar(n, 1)
 	d := graph.Sub(f, graph.Log(some))
-	density := graph.Neg(graph.Mul(some, graph.Sub(graph.Expm1(d), d)))
+	density := graph.Neg(graph.Mul(some, graph.Sub(expm1(d), d)))
 	density = graph.Sub(density, halfLogCircle(some))
 	density = graph.Sub(density, stirlingError(some))
 	return SumTargets(whereZero(n, graph.Neg(graph.Exp(f)), density))
@@ -179,7 +179,7 @@ func (b NegativeBinomial) LogDensity(params nn.Params, outputs nn.Value, y *grap
 	some := graph.MaxScalar(count, 1)
 	n := graph.Add(some, r)
 	d := graph.Sub(f, graph.Log(some))
-	density := graph.Sub(graph.Mul(some, d), graph.Mul(n, logRatio(graph.Mul(some, graph.Expm1(d)),
+	density := graph.Sub(graph.Mul(some, d), graph.Mul(n, logRatio(graph.Mul(some, expm1(d)),
 		graph.Add(r, graph.Exp(f)), n)))
 	density = graph.Sub(density, halfLogCircle(some))
 	density = graph.Sub(graph.Add(density, graph.MulScalar(graph.Log(graph.Div(r, n)), 0.5)), stirlingError(some))
@@ -200,6 +200,11 @@ func logRatio(excess, a, b *graph.Node) *graph.Node {
 	far := graph.Log(graph.Div(a, b))
 	near := graph.LessThan(graph.Abs(relative), graph.ConstAs(relative, 0.5))
 	return graph.Where(near, graph.Log1p(graph.Where(near, relative, graph.ZerosLike(relative))), far)
+}
+
+// expm1 is exp(x) - 1 to all digits where x is small, as tanh(x/2) (exp(x) + 1): GoMLX has no gradient of its Expm1.
+func expm1(x *graph.Node) *graph.Node {
+	return graph.Mul(graph.Tanh(graph.MulScalar(x, 0.5)), graph.AddScalar(graph.Exp(x), 1))
 }
 
 // whereZero is zero where count is 0, else other; all have axes like those of Full.

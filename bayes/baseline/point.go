@@ -113,11 +113,14 @@ func (m Ensemble) Fit(ctx context.Context, j *Job) (*Result, error) {
 	})
 }
 
-// whole is the data with a model whose every parameter is stochastic.
+// whole is the data with a model whose every parameter is stochastic. Those of the prior are not for the partition: the
+// prior adds them.
 func (j *Job) whole() (*fit.Data, error) {
 	var all []string
 	for _, slot := range j.Bound.Slots {
-		all = append(all, slot.Name)
+		if slot.Kind != nn.Hyper {
+			all = append(all, slot.Name)
+		}
 	}
 	return j.With(bayes.Names(all...))
 }

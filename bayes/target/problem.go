@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -13,17 +14,23 @@ import (
 )
 
 // Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d]
-// and y [N], standardised, psi is [W], nil if nothing is shared, all of one type, which must be the chains'. Chains
-// begin at draws from the prior. devices is how many share the chains, as in mcmc.Settings (0: one): each then
-// evaluates its own at once. What the layers before the first stochastic one make of x is computed here, on the engine
-// (nil: the default), and not again in each move.
+// and y [N], or [N, K] for K targets, standardised, psi is [W], nil if nothing is shared, all of one type, which must
+// be the chains'. Chains begin at draws from the prior. devices is how many share the chains, as in mcmc.Settings (0:
+// one): each then evaluates its own at once. What the layers before the first stochastic one make of x is computed
+// here, on the engine (nil: the default), and not again in each move.
 func Problem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (mcmc.Problem, error) {
-	if shape := x.Shape(); shape.Rank() != 2 || shape.Dim(1) != bound.Inputs || y.Shape().Rank() != 1 ||
-		y.Shape().Dim(0) != shape.Dim(0) {
-		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s and y %s: they must be [N, %d] and [N]",
-			x.Shape(), y.Shape(), bound.Inputs)
+	if x.Shape().Rank() != 2 {
+		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s: it must be [N, %d]", x.Shape(), bound.Inputs)
+	}
+	targets, want := []int{x.Shape().Dim(0)}, "[N]"
+	if k := bound.Targets(); k > 1 {
+		targets, want = append(targets, k), fmt.Sprintf("[N, %d]", k)
+	}
+	if x.Shape().Dim(1) != bound.Inputs || !slices.Equal(y.Shape().Dimensions, targets) {
+		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s and y %s: they must be [N, %d] and %s", x.Shape(),
+			y.Shape(), bound.Inputs, want)
 	}
 	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
 		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)

@@ -1,0 +1,341 @@
+package fit_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+	"gobnn/ohsmc"
+	"gobnn/pbnn"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// few are samplers of two packages, as short as can be.
+func few() []method {
+	sampling := mcmc.Settings{Chains: 8, Draws: 50, WarmUp: 150}
+	return []method{
+		{name: "SMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (bayes.Fitted, error) {
+			kernel := mcmc.RandomWalkMetropolis{StepSize: .5}
+			return ofOHSMC(ohsmc.Fit(ctx, m, ohsmc.SMC{Kernel: kernel, Moves: 1, Precondition: true}, p, ohsmc.Settings{
+				Particles: 200, BatchSize: p.Train.Rows(), Epochs: 1, Seed: s.Seed, Engine: s.Engine,
+			}))
+		}},
+		{name: "open horizon", fit: func(
+			ctx context.Context, m bayes.Model, p dataset.Parts, s shared,
+		) (bayes.Fitted, error) {
+			return ofOHSMC(ohsmc.Fit(ctx, m, ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-3}}, p, ohsmc.Settings{
+				Particles: 200, BatchSize: 20, Epochs: 30, ValidateEvery: 10, Seed: s.Seed, Engine: s.Engine,
+			}))
+		}},
+		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (bayes.Fitted, error) {
+			_, hierarchical := m.Prior.(bayes.Hierarchical)
+			_, horseshoe := m.Prior.(bayes.Horseshoe)
+			method := baseline.HMC{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Sampling: sampling,
+				FromMode: !hierarchical && !horseshoe} // those have none
+			return ofBaseline(baseline.Fit(ctx, m, method, p, baseline.Settings{
+				Epochs: 40, BatchSize: 20, Optimiser: optim.Adam{Schedule: optim.Constant(.05)}, Seed: s.Seed, Engine: s.Engine,
+			}))
+		}},
+	}
+}
+
+// drawn is a table whose targets are drawn from distributions about lines: slope and height are multiplied by -1/2 from
+// target to target.
+func drawn(rows, targets int, draw func(line, x float64, rng *rand.Rand) float64) *dataset.Dataset {
+	rng := rand.New(rand.NewPCG(7, uint64(targets)))
+	d := &dataset.Dataset{Name: "drawn", Features: []string{"x"}, Target: "y", X: mat.NewDense(rows, 1, nil)}
+	for k := range targets {
+		d.Targets = append(d.Targets, fmt.Sprintf("y%d", k))
+	}
+	for n := range rows {
+		x := rng.NormFloat64()
+		d.X.Set(n, 0, x)
+		for k := range targets {
+			d.Y = append(d.Y, draw((.6+x)*math.Pow(-.5, float64(k)), x, rng))
+		}
+	}
+	return d
+}
+
+func drawNormal(line, _ float64, rng *rand.Rand) float64 { return line + sd*rng.NormFloat64() }
+
+func drawNoisy(line, x float64, rng *rand.Rand) float64 {
+	return line + .4*math.Exp(.8*x)*rng.NormFloat64()
+}
+
+func drawStudent(line, _ float64, rng *rand.Rand) float64 {
+	return distuv.StudentsT{Mu: line, Sigma: .3, Nu: 3, Src: rng}.Rand()
+}
+
+func drawPoisson(line, _ float64, rng *rand.Rand) float64 {
+	return distuv.Poisson{Lambda: math.Exp(line), Src: rng}.Rand()
+}
+
+func drawOverdispersed(line, _ float64, rng *rand.Rand) float64 {
+	return distuv.Poisson{Lambda: math.Exp(line) * distuv.Gamma{Alpha: 2, Beta: 2, Src: rng}.Rand(), Src: rng}.Rand()
+}
+
+// Each likelihood and each prior, for one or several targets, goes through samplers: the posterior
+// predicts new rows better than the prior, and the same to the bit after Save and Load.
+func TestLikelihoodsAndPriors(t *testing.T) {
+	noise := bayes.All().And(bayes.Names("noise/log_scale"))
+	hidden := nn.MLP{Hidden: []int{3}, Activation: nn.Tanh}
+	gaussian := bayes.Gaussian{StdDev: sd}
+	for _, c := range []struct {
+		model   bayes.Model
+		targets int
+		draw    func(line, x float64, rng *rand.Rand) float64
+	}{
+		{bayes.Model{Likelihood: bayes.Heteroscedastic{StdDev: .5}, Prior: bayes.Normal{StdDev: .5}}, 1, drawNoisy},
+		{bayes.Model{Likelihood: bayes.Heteroscedastic{}, Prior: bayes.Normal{StdDev: .3}}, 2, drawNoisy},
+		{bayes.Model{Likelihood: bayes.StudentT{Scale: .5}, Network: hidden}, 1, drawStudent},
+		{bayes.Model{Likelihood: bayes.StudentT{DoF: 3, Learn: true}, Stochastic: noise}, 2, drawStudent},
+		{bayes.Model{Likelihood: bayes.Poisson{}}, 1, drawPoisson},
+		{bayes.Model{Likelihood: bayes.Poisson{}}, 2, drawPoisson},
+		{bayes.Model{Likelihood: bayes.NegativeBinomial{Size: 2}}, 1, drawOverdispersed},
+		{bayes.Model{Likelihood: bayes.NegativeBinomial{Learn: true}, Stochastic: noise}, 2, drawOverdispersed},
+		{bayes.Model{Likelihood: bayes.Gaussian{StdDev: .7, Learn: true}, Stochastic: noise}, 2, drawNormal},
+		{bayes.Model{Likelihood: gaussian, Prior: bayes.StudentTPrior{DoF: 3}, Network: hidden}, 1, drawNormal},
+		{bayes.Model{Likelihood: gaussian, Prior: bayes.Horseshoe{}}, 1, drawNormal},
+		{bayes.Model{Likelihood: gaussian, Prior: bayes.Hierarchical{}, Network: hidden}, 1, drawNormal},
+	} {
+		if c.model.Network == nil {
+			c.model.Network = nn.MLP{}
+		}
+		if len(c.model.Stochastic.Selectors) == 0 {
+			c.model.Stochastic = bayes.All()
+		}
+		parts, err := drawn(100, c.targets, c.draw).Split(dataset.Fractions{Train: .6, Test: .4}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(fmt.Sprintf("%T, %T, %d targets", c.model.Likelihood, c.model.Prior, c.targets), func(t *testing.T) {
+			engine := computetest.Go(t)
+			prior := nlpdOf(t, priorOf(t, engine, c.model, parts), parts.Test)
+			for _, m := range few() {
+				result, err := m.fit(t.Context(), c.model, parts, shared{Seed: 3, Engine: engine})
+				if err != nil {
+					t.Errorf("%s: %v", m.name, err)
+					continue
+				}
+				p := result.Common().Posterior
+				posterior := nlpdOf(t, p, parts.Test)
+				t.Logf("%s: NLPD %.3f, the prior's %.3f", m.name, posterior, prior)
+				if !(posterior < prior-.05) || math.IsInf(posterior, 0) {
+					t.Errorf("%s: NLPD %.3f is not better than the prior's, %.3f", m.name, posterior, prior)
+				}
+				file := filepath.Join(t.TempDir(), "posterior")
+				if err := p.Save(file); err != nil {
+					t.Fatal(err)
+				}
+				loaded, err := bayes.Load(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before, after := densities(t, p, parts.Test), densities(t, loaded.On(engine), parts.Test)
+				if !slices.Equal(before, after) {
+					t.Errorf("%s: what was saved predicts otherwise", m.name)
+				}
+			}
+		})
+	}
+}
+
+// priorOf is draws from the prior as a posterior; what is not stochastic is 0.
+func priorOf(t *testing.T, engine *compute.Engine, model bayes.Model, parts dataset.Parts) *bayes.Posterior {
+	t.Helper()
+	const draws = 500
+	data, err := fit.New("the prior", model, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
+		return []*graph.Node{data.Bound.SamplePrior(random.New(g, 1), compute.Float64, draws)}
+	})[0]
+	of := bayes.Draws{Phi: compute.Floats(compute.Float64, phi, draws, data.Bound.D),
+		LogWeights: bayes.EqualLogWeights(draws)}
+	if w := data.Bound.W; w > 0 {
+		of.Psi = compute.Floats(compute.Float64, make([]float64, w), w)
+	}
+	p, err := data.Posterior(of, bayes.Provenance{Algorithm: "the prior"}, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func densities(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) []float64 {
+	t.Helper()
+	prediction, err := p.Predict(t.Context(), d.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := prediction.LogDensity(d.Y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// nlpdOf also asks that all other scores of a regression can be had, of each target.
+func nlpdOf(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) float64 {
+	t.Helper()
+	prediction, err := p.Predict(t.Context(), d.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range d.TargetNames() {
+		one, err := prediction.Of(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := metric.Scores(one, d.TargetColumn(k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nlpd, err := metric.NLPD(prediction, d.Y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nlpd.Value
+}
+
+// The chains' mean and mean square of each parameter are those by quadrature, where the only feature is 0 so that the
+// biases are all that the data tell of, with a scale of the prior's in one case. Averages of independent chains are
+// compared by Student's t-test: a right sampler fails in one of 1000 runs.
+func TestLikelihoodsAndPriorsAreExact(t *testing.T) {
+	const alarm, chains = 1e-3, 50
+	unit := func(b []float64) float64 { return distuv.UnitNormal.LogProb(b[0]) }
+	biases := []string{"layer1/biases"}
+	counts, numbers := []float64{1, 0, 4, 2, 2}, []float64{.8, 1.1, .3, 4}
+	cases := []struct {
+		model   bayes.Model
+		y       []float64
+		names   []string
+		size    int                       // of all named parameters
+		biases  int                       // how many of them, at the beginning, are the network's outputs
+		prior   func(b []float64) float64 // log-density of them
+		reaches float64                   // all but nothing of the posterior is within
+	}{
+		{bayes.Model{Likelihood: bayes.Poisson{}}, counts, biases, 1, 1, unit, 5},
+		{bayes.Model{Likelihood: bayes.NegativeBinomial{Size: 2}}, counts, biases, 1, 1, unit, 5},
+		{bayes.Model{Likelihood: bayes.StudentT{DoF: 3, Scale: .5}}, numbers, biases, 1, 1, unit, 6},
+		{bayes.Model{Likelihood: bayes.Gaussian{}, Prior: bayes.StudentTPrior{DoF: 3, S: .5}}, numbers, biases, 1, 1,
+			func(b []float64) float64 { return distuv.StudentsT{Sigma: .5, Nu: 3}.LogProb(b[0]) }, 6},
+	}
+	comparisons := 0
+	for _, c := range cases {
+		comparisons += 2 * c.size
+	}
+	for _, c := range cases {
+		c.model.Network, c.model.Stochastic = nn.MLP{}, bayes.All()
+		c.model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
+		data := &dataset.Dataset{Name: "few", Features: []string{"none"}, Target: "y", Y: c.y,
+			X: mat.NewDense(len(c.y), 1, nil)}
+		name := fmt.Sprintf("%T, %T", c.model.Likelihood, c.model.Prior)
+		sampler := pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.HMC{Steps: 5, Jitter: .5}}
+		result, err := pbnn.Fit(t.Context(), c.model, sampler, dataset.Parts{Train: data}, pbnn.Settings{
+			Sampling: mcmc.Settings{Chains: chains, Draws: 60, WarmUp: 150, Seed: 5, Engine: computetest.Go(t),
+				DType: compute.Float64},
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		moments := byGrid(c.size, c.reaches, func(b []float64) float64 {
+			density := c.prior(b)
+			distribution := c.model.Likelihood.Predictive(slices.Clone(b[:c.biases]), nil, 0)
+			for _, y := range c.y {
+				density += distribution.LogProb(y)
+			}
+			return density
+		})
+		var columns [][]float64 // [parameter][draw]
+		for _, parameter := range c.names {
+			values, _, err := result.Posterior.Parameter(parameter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			each := len(values) / result.Posterior.Particles()
+			for k := range each {
+				column := make([]float64, result.Posterior.Particles())
+				for j := range column {
+					column[j] = values[j*each+k]
+				}
+				columns = append(columns, column)
+			}
+		}
+		for k, column := range columns {
+			for power := 1; power <= 2; power++ {
+				var averages []float64
+				for chain := range slices.Chunk(column, len(column)/chains) {
+					sum := 0.0
+					for _, v := range chain {
+						sum += math.Pow(v, float64(power))
+					}
+					averages = append(averages, sum/float64(len(chain)))
+				}
+				mean, deviation := stat.MeanStdDev(averages, nil)
+				z := (mean - moments[k][power-1]) / (deviation / math.Sqrt(chains))
+				p := 2 * distuv.StudentsT{Sigma: 1, Nu: chains - 1}.Survival(math.Abs(z))
+				t.Logf("%s: parameter %d, mean of power %d: %.4f, exactly %.4f, p %.2g", name, k, power, mean,
+					moments[k][power-1], p)
+				if !(p > alarm/float64(comparisons)) {
+					t.Errorf("%s: parameter %d, mean of power %d: %.4f, exactly %.4f, p %.2g", name, k, power, mean,
+						moments[k][power-1], p)
+				}
+			}
+		}
+	}
+}
+
+// byGrid are mean and mean square of each coordinate of a log-density of one or two numbers, by the midpoint rule.
+func byGrid(size int, reaches float64, density func([]float64) float64) [2][2]float64 {
+	points := 4000
+	if size == 2 {
+		points = 600
+	}
+	at := func(i int) float64 { return reaches * (2*(float64(i)+.5)/float64(points) - 1) }
+	var sums [2][2]float64
+	total := 0.0
+	add := func(b ...float64) {
+		weight := math.Exp(density(b))
+		total += weight
+		for k, v := range b {
+			sums[k][0] += weight * v
+			sums[k][1] += weight * v * v
+		}
+	}
+	for i := range points {
+		if size == 1 {
+			add(at(i))
+			continue
+		}
+		for j := range points {
+			add(at(i), at(j))
+		}
+	}
+	for k := range sums {
+		sums[k][0] /= total
+		sums[k][1] /= total
+	}
+	return sums
+}
