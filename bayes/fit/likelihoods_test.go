@@ -43,7 +43,7 @@ func few() []method {
 			ctx context.Context, m bayes.Model, p dataset.Parts, s shared,
 		) (bayes.Fitted, error) {
 			return ofOHSMC(ohsmc.Fit(ctx, m, ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-3}}, p, ohsmc.Settings{
-				Particles: 200, BatchSize: 20, Epochs: 30, ValidateEvery: 10, Seed: s.Seed, Engine: s.Engine,
+				Particles: 200, BatchSize: 20, Epochs: 40, ValidateEvery: 10, Seed: s.Seed, Engine: s.Engine,
 			}))
 		}},
 		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (bayes.Fitted, error) {
@@ -124,7 +124,7 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 		if len(c.model.Stochastic.Selectors) == 0 {
 			c.model.Stochastic = bayes.All()
 		}
-		parts, err := drawn(100, c.targets, c.draw).Split(dataset.Fractions{Train: .6, Test: .4}, 1)
+		parts, err := drawn(70, c.targets, c.draw).Split(dataset.Fractions{Train: .6, Test: .4}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
