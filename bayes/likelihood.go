@@ -76,7 +76,7 @@ func CheckTarget(l Likelihood, y float64) error {
 		return fmt.Errorf("is %v: it must be finite", y)
 	}
 	if support(l) == Counts && (y < 0 || y != math.Trunc(y)) {
-		return fmt.Errorf("is %v, but %T is for counts: 0, 1, 2, ...", y, l)
+		return fmt.Errorf("is %v, but %T is for counts, which are whole and not negative", y, l)
 	}
 	return nil
 }

@@ -81,10 +81,10 @@ func (opt AlongOptions) grid(features dataset.Scaler, column int) (*mat.Dense, [
 		at = features.Mean
 	}
 	if len(at) != dims {
-		return nil, nil, fmt.Errorf("At has %d values: the posterior has %d features", len(at), dims)
+		return nil, nil, fmt.Errorf("the point At has %d values: the posterior has %d features", len(at), dims)
 	}
 	if opt.Data != nil && opt.Data.Dims() != dims {
-		return nil, nil, fmt.Errorf("Data have %d features, the posterior %d", opt.Data.Dims(), dims)
+		return nil, nil, fmt.Errorf("the option Data has %d features, the posterior %d", opt.Data.Dims(), dims)
 	}
 	from, to := opt.From, opt.To
 	switch {

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && (noxla || !((linux && (amd64 || arm64)) || (darwin && arm64)))
 
 package compute
 

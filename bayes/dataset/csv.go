@@ -150,7 +150,7 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	}
 	switch {
 	case len(o.Targets) > 0 && o.Target != "":
-		return o, fmt.Errorf("Target is %q and Targets %q: set one of them", o.Target, o.Targets)
+		return o, fmt.Errorf("both of Target, %q, and Targets, %q, are set: set one of them", o.Target, o.Targets)
 	case len(o.Targets) > 1 && o.Task != Regression:
 		return o, fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", o.Task,
 			len(o.Targets), o.Targets)

@@ -30,9 +30,10 @@ var (
 // A row is the log of the mean of Z over the ten splits. That of the linear model is held to the exact value, within
 // .03 for the mean of 20 runs, whose standard error is about .008: a false alarm of 2e-4. The standard error that the
 // runs state is held to their spread, within a factor that 20 runs leave once in a thousand (chi-squared with 19
-// degrees of freedom). With fewer runs, as by -args -evidence.runs 2, the mean is held to 5 standard errors, and the spread to
-// nothing. Small steps of the ladder make the error so small, and let the particles follow: at the default threshold
-// a run of 2000 particles had log Z -287.70 +- .10 for tanh 2, with a warning, and at this one -286.92 +- .06.
+// degrees of freedom). With fewer runs, as by -args -evidence.runs 2, the mean is held to 5 standard errors, and the
+// spread to nothing. Small steps of the ladder make the error so small, and let the particles follow: at the default
+// threshold a run of 2000 particles had log Z -287.70 +- .10 for tanh 2, with a warning, and at this one -286.92 +-
+// .06.
 //
 // The other rows are printed beside the published values, of nested sampling, which are estimates themselves, and not
 // beyond doubt: where the two differ it is not known which is right.
