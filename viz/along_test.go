@@ -89,12 +89,12 @@ func TestAlongRefuses(t *testing.T) {
 		opt       viz.AlongOptions
 	}{
 		`"weight": the posterior has the features ["speed" "mass"]`: {p, "weight", viz.AlongOptions{}},
-		"DecisionMapOf":                         {linear(t, bayes.Bernoulli{}), "mass", viz.AlongOptions{}},
-		"Points = 1":                            {p, "mass", viz.AlongOptions{Points: 1}},
-		"At has 1 values":                       {p, "mass", viz.AlongOptions{At: []float64{1}}},
-		"from 3 to 1":                           {p, "mass", viz.AlongOptions{From: 3, To: 1}},
-		"Data have 1 features, the posterior 2": {p, "mass", viz.AlongOptions{Data: narrow}},
-		"draws = -7":                            {p, "mass", viz.AlongOptions{Particles: -7}},
+		"DecisionMapOf":             {linear(t, bayes.Bernoulli{}), "mass", viz.AlongOptions{}},
+		"Points = 1":                {p, "mass", viz.AlongOptions{Points: 1}},
+		"the point At has 1 values": {p, "mass", viz.AlongOptions{At: []float64{1}}},
+		"from 3 to 1":               {p, "mass", viz.AlongOptions{From: 3, To: 1}},
+		"the option Data has 1 features, the posterior 2": {p, "mass", viz.AlongOptions{Data: narrow}},
+		"draws = -7": {p, "mass", viz.AlongOptions{Particles: -7}},
 	} {
 		if _, err := viz.Along(t.Context(), c.posterior, c.feature, c.opt); err == nil ||
 			!strings.Contains(fmt.Sprint(err), want) {
