@@ -3,7 +3,7 @@
 //
 // A likelihood over a mini-batch of n of N rows stands for the whole data only when it is multiplied by N/n. Which of
 // the two a number means is a matter of type here, not of a flag: Full takes a batch that holds all rows and never
-// scales; MiniBatch knows N and scales by N/n; Points is the posterior that so many points would give. A sampler that
+// scales; MiniBatch knows N and scales by N/n; Tempered is the posterior that so many points would give. A sampler that
 // needs the one cannot be given the other by accident.
 //
 // Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next
@@ -240,7 +240,7 @@ type MiniBatch struct {
 	Rows int // N
 }
 
-// Points is the posterior that so many points would give, known from batches of B of the data's N rows: log p(phi) +
+// Tempered is the posterior that so many points would give, known from batches of B of the data's N rows: log p(phi) +
 // (Points/B) log p(y_batch | phi; psi). By the mean over batches, or by one batch of all rows, it is the posterior with
 // the likelihood to the power Points/N, tempered.
 type Tempered struct {
