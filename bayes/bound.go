@@ -44,7 +44,9 @@ type Slot struct {
 
 // Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary
 // classification). It checks every setting and, by building the network's graph once, that its outputs are as many as
-// the likelihood takes. The error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
+// the likelihood takes. A network, likelihood or prior that is not this library's is tried on a few numbers: particles
+// and rows must not touch each other, LogDensity must be what Predictive has, a prior's draws must be of its density.
+// The error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)",
@@ -73,16 +75,19 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if err := b.lay(layers); err != nil {
 		return nil, err
 	}
-	return b, b.checkWidth()
+	engine, err := compute.Open(compute.GoBackend) // the one that every build has
+	if err != nil {
+		return nil, err
+	}
+	if err := b.checkWidth(engine); err != nil {
+		return nil, err
+	}
+	return b, b.tryOut(engine)
 }
 
 // checkWidth builds the graph of network and likelihood once, which is not compiled, and is an error where it cannot be
 // built, or where the network's outputs are not as many as the likelihood takes.
-func (b *BoundModel) checkWidth() error {
-	engine, err := compute.Open(compute.GoBackend) // the one that every build has
-	if err != nil {
-		return err
-	}
+func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 	const particles, rows = 2, 3
 	failed := compute.Try(func() {
 		g := graph.NewGraph(engine.Backend(), "bayes.Bind")

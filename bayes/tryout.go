@@ -1,0 +1,385 @@
+package bayes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// A network, likelihood or prior of a user's own says several things that must agree: a likelihood's LogDensity trains
+// what its Predictive scores, a prior's Sample starts what its LogDensity holds, and a layer treats every particle and
+// every row apart. Where they do not, nothing fails and all numbers are wrong. So Bind tries parts that are not the
+// library's own on a few small numbers, on the Go backend, which takes some milliseconds.
+
+// tryOut is an error if parts of the model that are not of this library contradict themselves.
+func (b *BoundModel) tryOut(engine *compute.Engine) error {
+	network, likelihood := foreign(b.Model.Network), foreign(b.Model.Likelihood)
+	if network || likelihood {
+		if err := b.tryNetwork(engine); err != nil {
+			return err
+		}
+	}
+	if foreign(b.Model.Prior) {
+		return b.tryPrior(engine)
+	}
+	return nil
+}
+
+// foreign says whether a part's type is defined outside this library's packages of models.
+func foreign(part any) bool {
+	kind := reflect.TypeOf(part)
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	path := kind.PkgPath()
+	own := reflect.TypeFor[BoundModel]().PkgPath()
+	return path != own && path != reflect.TypeFor[nn.MLP]().PkgPath()
+}
+
+// How many particles and rows a model is tried on, and the relative error of float32 that passes.
+const (
+	triedParticles = 4 // two blocks of two
+	triedRows      = 3
+	triedError     = 2e-3
+)
+
+// tried are what network and likelihood give for the particles and rows of a trial.
+type tried struct {
+	outputs []float64 // [J, Width, B]
+	density []float64 // [J, B]
+}
+
+// tryNetwork compares the outputs and log-densities of a few particles and rows with those where the other rows, the
+// other particles, or the layout of the particles differ, and the log-densities with the likelihood's Predictive.
+func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
+	rng := rand.New(rand.NewPCG(1, 2))
+	draw := func(scale float64, n int) []float64 {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = scale * rng.NormFloat64()
+		}
+		return values
+	}
+	phi, psi := draw(.5, triedParticles*b.D), draw(.3, b.W)
+	x, y := draw(1, triedRows*b.Inputs), make([]float64, triedRows*b.Targets())
+	first, err := b.evaluate(engine, 1, phi, psi, x, y)
+	if err != nil || floats.HasNaN(first.outputs) { // a network not for such numbers: its NaN are counted when it trains
+		return err
+	}
+	distributions := b.predictives(first.outputs, phi, psi)
+	if err := b.tryTargets(y, distributions); err != nil {
+		return err
+	}
+	base, err := b.evaluate(engine, 1, phi, psi, x, y)
+	if err != nil {
+		return err
+	}
+	for _, other := range []struct {
+		block       int
+		phi, x      []float64
+		wrong, cure string
+	}{
+		{1, phi, append(x[:b.Inputs:b.Inputs], draw(1, (triedRows-1)*b.Inputs)...),
+			"depends on the other rows of the batch", "each row must be evaluated apart, since the likelihood is their product"},
+		{1, append(phi[:b.D:b.D], draw(.5, (triedParticles-1)*b.D)...), x,
+			"depends on the other particles", "each particle is a network of its own"},
+		{2, phi, x, "depends on how the particles are laid out (see nn.Block)",
+			"a Value of each particle is [J/c, width, rows, c] for any c, its parameters [J/c, ..., c]: use Value.Full"},
+	} {
+		again, err := b.evaluate(engine, other.block, other.phi, psi, other.x, y)
+		if err != nil {
+			return err
+		}
+		for _, part := range []struct {
+			name     string
+			was, now []float64
+		}{
+			{fmt.Sprintf("the output of network %T", b.Model.Network), base.outputs, again.outputs},
+			{fmt.Sprintf("the LogDensity of likelihood %T", b.Model.Likelihood), base.density, again.density},
+		} {
+			for i, was := range part.was {
+				unchanged := other.block > 1 || i < len(part.was)/triedParticles && i%triedRows == 0 // particle 0, row 0
+				if now := part.now[i]; unchanged && !near(was, now) {
+					return fmt.Errorf("bayes: %s %s: it was %.6g and is %.6g; %s", part.name, other.wrong, was, now, other.cure)
+				}
+			}
+		}
+	}
+	return b.tryDensity(base.density, y, distributions)
+}
+
+// near says whether two numbers that float32 was asked for are the same.
+func near(a, b float64) bool {
+	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= triedError*(1+math.Abs(b))
+}
+
+// evaluate evaluates network and likelihood for phi, [J, D], psi, [W], x, [B, d], and y, [B, K], with the particles in
+// blocks of the given size.
+func (b *BoundModel) evaluate(engine *compute.Engine, block int, phi, psi, x, y []float64) (tried, error) {
+	targets := []int{triedRows}
+	if b.Targets() > 1 {
+		targets = append(targets, b.Targets())
+	}
+	args := []any{
+		compute.Floats(compute.Float32, phi, triedParticles, b.D), compute.Floats(compute.Float32, x, triedRows, b.Inputs),
+		compute.Floats(compute.Float32, y, targets...),
+	}
+	if b.W > 0 {
+		args = append(args, compute.Floats(compute.Float32, psi, b.W))
+	}
+	var t tried
+	err := onHost(func() ([]*tensors.Tensor, error) {
+		return graph.CallOnceN(engine.Backend(), func(in []*graph.Node) []*graph.Node {
+			var shared *graph.Node
+			if b.W > 0 {
+				shared = in[3]
+			}
+			params := b.Unpack(nn.Block(in[0], block), shared, nil)
+			outputs := b.Suffix(params, b.Prefix(params, in[1]))
+			byParticle := func(x *graph.Node, width int) *graph.Node { // to [J, width * B]
+				x = graph.Reshape(x, x.Shape().Dim(0), width*triedRows, -1)
+				return nn.Unblock(graph.BroadcastToDims(x, triedParticles/block, width*triedRows, block), triedParticles)
+			}
+			return []*graph.Node{byParticle(outputs.Full(), b.Width), byParticle(b.LogDensity(params, outputs, in[2]), 1)}
+		}, args...)
+	}, &t.outputs, &t.density)
+	if err != nil {
+		return t, fmt.Errorf("bayes: %T and %T cannot be evaluated for %d particles in blocks of %d: %w",
+			b.Model.Network, b.Model.Likelihood, triedParticles, block, err)
+	}
+	return t, nil
+}
+
+// predictives gives the likelihood's Predictive for a particle, a row and a target of a trial.
+func (b *BoundModel) predictives(outputs, phi, psi []float64) func(j, row, target int) Distribution {
+	own := make([][]float64, triedParticles)
+	for _, p := range b.Model.Likelihood.Parameters(b.Outputs) {
+		for _, slot := range b.Slots {
+			for j := range own {
+				if slot.Name != p.Name {
+					continue
+				}
+				values := psi
+				if slot.Stochastic {
+					values = phi[j*b.D : (j+1)*b.D]
+				}
+				own[j] = append(own[j], values[slot.Offset:slot.Offset+slot.Size()]...)
+			}
+		}
+	}
+	return func(j, row, target int) Distribution {
+		values := make([]float64, b.Width)
+		for w := range values {
+			values[w] = outputs[(j*b.Width+w)*triedRows+row]
+		}
+		return b.Model.Likelihood.Predictive(values, append([]float64{}, own[j]...), target)
+	}
+}
+
+// tryTargets fills y with quantiles of particle 0's distributions, and is an error where the methods of one of these
+// contradict each other.
+func (b *BoundModel) tryTargets(y []float64, distributions func(j, row, target int) Distribution) error {
+	for row := range triedRows {
+		for k := range b.Targets() {
+			d := distributions(0, row, k)
+			if err := b.tryDistribution(d); err != nil {
+				return fmt.Errorf("bayes: the Predictive of likelihood %T contradicts itself: %w", b.Model.Likelihood, err)
+			}
+			y[row*b.Targets()+k] = d.Quantile([triedRows]float64{.2, .5, .8}[row])
+		}
+	}
+	return nil
+}
+
+// tryDistribution is an error where a distribution's quantiles, probabilities, density, mean and variance do not belong
+// together.
+func (b *BoundModel) tryDistribution(d Distribution) error {
+	const tolerance = 1e-3
+	discrete := b.classes() > 0 || support(b.Model.Likelihood) == Counts
+	width := d.Quantile(.75) - d.Quantile(.25)
+	for _, p := range []float64{.05, .3, .7, .95} {
+		q := d.Quantile(p)
+		if b.classes() > 0 && (q < 0 || q >= float64(b.classes()) || q != math.Trunc(q)) {
+			return fmt.Errorf("Quantile(%v) is %v, which is none of %d classes", p, q, b.classes())
+		}
+		if b.classes() == 0 {
+			if err := CheckTarget(b.Model.Likelihood, q); err != nil {
+				return fmt.Errorf("Quantile(%v) %w", p, err)
+			}
+		}
+		step := 1.0 // what lies below q
+		if !discrete {
+			step = .01 * width
+		}
+		below, at, above := d.CDF(q-step), d.CDF(q), d.CDF(q+step)
+		if !(at >= p-tolerance) || !(below <= p+tolerance) {
+			return fmt.Errorf("Quantile(%v) is %.6g, where CDF goes from %.6g to %.6g", p, q, below, at)
+		}
+		if s := d.Survival(q); !(math.Abs(at+s-1) <= tolerance) {
+			return fmt.Errorf("at %.6g CDF is %.6g and Survival %.6g, which is not 1 together", q, at, s)
+		}
+		density, slope := math.Exp(d.LogProb(q)), at-below
+		if !discrete {
+			slope = (above - below) / (2 * step)
+		}
+		if (discrete || width > 0) && !(math.Abs(density-slope) <= .02*slope+tolerance/10) {
+			return fmt.Errorf("at %.6g LogProb is %.6g, but CDF rises as where it is %.6g", q, d.LogProb(q), math.Log(slope))
+		}
+	}
+	if b.classes() > 0 {
+		return nil // whose means nobody asks for
+	}
+	mean, variance := quantileMoments(d, 2000)
+	_, rough := quantileMoments(d, 500)
+	stdDev, light := math.Sqrt(variance), variance <= 1.02*rough // else the tails hold too much of the variance
+	if have := d.Variance(); !(have >= .8*variance) || light && !(have <= 1.25*variance) {
+		return fmt.Errorf("Variance is %.6g, but that of its quantiles is %.6g", have, variance)
+	}
+	if have := d.Mean(); light && !(math.Abs(have-mean) <= .05*stdDev) {
+		return fmt.Errorf("Mean is %.6g, but that of its quantiles is %.6g", have, mean)
+	}
+	return nil
+}
+
+// quantileMoments are mean and variance of a distribution's n quantiles at the middles of n equal shares.
+func quantileMoments(d Distribution, n int) (mean, variance float64) {
+	quantiles := make([]float64, n)
+	for i := range quantiles {
+		quantiles[i] = d.Quantile((float64(i) + .5) / float64(n))
+	}
+	return stat.PopMeanVariance(quantiles, nil)
+}
+
+// tryDensity is an error where a log-density, [J, B], is not that of Predictive, summed over targets.
+func (b *BoundModel) tryDensity(density, y []float64, distributions func(j, row, target int) Distribution) error {
+	targets := b.Targets()
+	for j := range triedParticles {
+		for row := range triedRows {
+			want, at := 0.0, y[row*targets:(row+1)*targets]
+			for k, v := range at {
+				want += distributions(j, row, k).LogProb(v)
+			}
+			if have := density[j*triedRows+row]; !near(have, want) {
+				return fmt.Errorf("bayes: likelihood %T contradicts itself: for the targets %.6g and the same outputs "+
+					"LogDensity is %.6g and the sum of Predictive's LogProb %.6g: what is trained would not be what "+
+					"predicts; let both be the same, with all constants, which the evidence needs",
+					b.Model.Likelihood, at, have, want)
+			}
+		}
+	}
+	return nil
+}
+
+// How many numbers are drawn of a prior, at most so many of a coordinate and at least so many, and how many standard
+// errors their means may be off, which happens once in 10^9 trials by chance.
+const (
+	triedNumbers   = 200_000
+	triedMostDraws = 4096
+	triedDraws     = 100
+	triedErrors    = 7
+)
+
+// tryPrior is an error where draws of the prior are not of its density, or where the density of one coordinate does not
+// integrate to 1. The draws are held to Stein's identities, in the mean over a parameter's coordinates: with s the
+// gradient of the log-density, E[s_i] = 0 and E[phi_i s_i] = -1.
+func (b *BoundModel) tryPrior(engine *compute.Engine) error {
+	name := fmt.Sprintf("%T", b.Model.Prior)
+	draws := min(triedMostDraws, max(triedDraws, triedNumbers/b.D))
+	var moments [2][]float64 // E[s_i] and E[phi_i s_i], [draws, parameters] each, of its own scale
+	err := onHost(func() ([]*tensors.Tensor, error) {
+		return graph.CallOnceN(engine.Backend(), func(g *graph.Graph) []*graph.Node {
+			phi := b.SamplePrior(random.New(g, 1), compute.Float32, draws)
+			score := graph.Gradient(graph.ReduceAllSum(b.LogPrior(phi)), phi)[0]
+			var shift, scale []*graph.Node
+			for _, slot := range b.stochasticSlots() {
+				shift = append(shift, graph.ReduceMean(slot.of(score), -1))
+				scale = append(scale, graph.AddScalar(graph.ReduceMean(slot.of(graph.Mul(phi, score)), -1), 1))
+			}
+			return []*graph.Node{graph.Stack(shift, 0), graph.Stack(scale, 0)}
+		})
+	}, &moments[0], &moments[1])
+	if err != nil {
+		return fmt.Errorf("bayes: draws of prior %s and their log-density cannot be evaluated: %w", name, err)
+	}
+	for i, slot := range b.stochasticSlots() {
+		for m, wrong := range []string{"the gradient of the log-density at them should be 0 in the mean",
+			"1 + phi times the gradient of the log-density should be 0 in the mean"} {
+			mean, stdDev := stat.MeanStdDev(moments[m][i*draws:(i+1)*draws], nil)
+			if off := math.Abs(mean); !(off <= triedErrors*stdDev/math.Sqrt(float64(draws))+triedError) {
+				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for %s is not of the density that "+
+					"LogDensity has (%s, and is %.3g): let both be the same distribution", name, slot.Name, wrong, mean)
+			}
+		}
+	}
+	if _, ok := b.Model.Prior.(HierarchicalPrior); ok { // whose coordinates are not independent
+		return nil
+	}
+	whole := map[float64]bool{} // scales that were looked at
+	for _, slot := range b.stochasticSlots() {
+		scale := b.Model.Prior.Scale(slot.Parameter)
+		if whole[scale] {
+			continue
+		}
+		whole[scale] = true
+		total, err := b.integrate(engine, scale)
+		if err != nil {
+			return fmt.Errorf("bayes: the log-density of prior %s cannot be evaluated for one coordinate: %w", name, err)
+		}
+		if !(math.Abs(total-1) <= .02) {
+			return fmt.Errorf("bayes: the density of prior %s integrates to %.4g for one coordinate of %s, whose scale is %v, "+
+				"and not to 1: subtract the logarithm of its integral, which the evidence needs", name, total, slot.Name, scale)
+		}
+	}
+	return nil
+}
+
+// integrate is the integral of the prior's density of one coordinate, by the midpoint rule at scale tan(u).
+func (b *BoundModel) integrate(engine *compute.Engine, scale float64) (float64, error) {
+	const points = 20_001
+	at, weights := make([]float64, points), make([]float64, points)
+	for i := range at {
+		u := math.Pi * ((float64(i)+.5)/points - .5)
+		at[i] = scale * math.Tan(u)
+		weights[i] = scale * math.Pi / (points * math.Pow(math.Cos(u), 2))
+	}
+	var logDensity []float64
+	err := onHost(func() ([]*tensors.Tensor, error) {
+		return graph.CallOnceN(engine.Backend(), func(phi *graph.Node) []*graph.Node {
+			return []*graph.Node{b.Model.Prior.LogDensity(phi, []float64{scale})}
+		}, compute.Floats(compute.Float32, at, points, 1))
+	}, &logDensity)
+	total := 0.0
+	for i, l := range logDensity {
+		total += weights[i] * math.Exp(l)
+	}
+	return total, err
+}
+
+// onHost calls a graph and copies its results; a panic of the graph's building is an error.
+func onHost(call func() ([]*tensors.Tensor, error), into ...*[]float64) (err error) {
+	failed := compute.Try(func() {
+		var results []*tensors.Tensor
+		if results, err = call(); err != nil {
+			return
+		}
+		for i, values := range into {
+			if *values, err = compute.Float64s(results[i]); err != nil {
+				return
+			}
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}

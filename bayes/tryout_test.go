@@ -1,0 +1,201 @@
+package bayes_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Parts of a model as a user's own, so that Bind tries them.
+type (
+	ownNetwork    struct{ nn.Network }
+	ownLikelihood struct{ bayes.Likelihood }
+	ownPoisson    struct{ bayes.Poisson }
+	ownBinomial   struct{ bayes.NegativeBinomial }
+	ownPrior      struct{ bayes.Prior }
+	ownHierarchy  struct{ bayes.HierarchicalPrior }
+)
+
+// The library's own parts pass what Bind asks of a user's.
+func TestBindOfGoodParts(t *testing.T) {
+	mlp := nn.MLP{Hidden: []int{4, 3}}
+	bind := func(size int, m bayes.Model) {
+		t.Helper()
+		if _, err := m.Bind(2, size); err != nil {
+			t.Errorf("%T with %T, %T and %d outputs: %v", m.Network, m.Likelihood, m.Prior, size, err)
+		}
+	}
+	for _, l := range []bayes.Likelihood{bayes.Gaussian{}, bayes.Gaussian{Learn: true}, bayes.Heteroscedastic{},
+		bayes.StudentT{}, bayes.StudentT{DoF: 1.5, Learn: true}, ownPoisson{}, ownBinomial{}} {
+		for _, size := range []int{1, 3} {
+			bind(size, bayes.Model{Network: ownNetwork{mlp}, Likelihood: l, Stochastic: bayes.All()})
+			bind(size, bayes.Model{Network: mlp, Likelihood: l, Stochastic: bayes.Layers(2)})
+		}
+	}
+	bind(1, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Bernoulli{}}, Stochastic: bayes.Layers(3)})
+	bind(4, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Categorical{}}, Stochastic: bayes.Layers(1)})
+	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.Laplace{B: .2}, bayes.StudentTPrior{DoF: 1},
+		bayes.Horseshoe{}, ownHierarchy{bayes.Hierarchical{}}} {
+		bind(1, bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Prior: ownPrior{p}, Stochastic: bayes.All()})
+	}
+}
+
+// spoiltLayer is an activation with a fault.
+type spoiltLayer struct{ apply func(h nn.Value) nn.Value }
+
+func (l spoiltLayer) Parameters() []nn.Parameter             { return nil }
+func (l spoiltLayer) Apply(_ nn.Params, h nn.Value) nn.Value { return l.apply(h) }
+
+// spoiltNetwork has such a layer at its end.
+type spoiltNetwork struct {
+	nn.MLP
+	apply func(h nn.Value) nn.Value
+}
+
+func (n spoiltNetwork) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	layers, err := n.MLP.Layers(inputs, outputs)
+	return append(layers, spoiltLayer{n.apply}), err
+}
+
+// onNode is a change of a value's node.
+func onNode(change func(x *graph.Node) *graph.Node) func(nn.Value) nn.Value {
+	return func(h nn.Value) nn.Value { return nn.Value{Node: change(h.Node), PerParticle: h.PerParticle} }
+}
+
+// spoiltLikelihood is a Gaussian of standard deviation 2 with faults.
+type spoiltLikelihood struct {
+	bayes.Gaussian
+	density    func(density *graph.Node) *graph.Node
+	predictive func(d bayes.Distribution) bayes.Distribution
+}
+
+func (l spoiltLikelihood) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	density := l.Gaussian.LogDensity(params, outputs, y)
+	if l.density != nil {
+		density = l.density(density)
+	}
+	return density
+}
+
+func (l spoiltLikelihood) Predictive(outputs, own []float64, target int) bayes.Distribution {
+	d := l.Gaussian.Predictive(outputs, own, target)
+	if l.predictive != nil {
+		d = l.predictive(d)
+	}
+	return d
+}
+
+// spoiltDistribution is a distribution with one method of another.
+type spoiltDistribution struct {
+	bayes.Distribution
+	mean, variance, survival, cdf, quantile float64 // added
+}
+
+func (d spoiltDistribution) Mean() float64     { return d.Distribution.Mean() + d.mean }
+func (d spoiltDistribution) Variance() float64 { return d.Distribution.Variance() + d.variance }
+func (d spoiltDistribution) Survival(y float64) float64 {
+	return d.Distribution.Survival(y) + d.survival
+}
+func (d spoiltDistribution) CDF(y float64) float64 { return d.Distribution.CDF(y) + d.cdf }
+func (d spoiltDistribution) Quantile(p float64) float64 {
+	return d.Distribution.Quantile(p) + d.quantile
+}
+
+// spoiltPrior is N(0, scale^2) with faults.
+type spoiltPrior struct {
+	bayes.Normal
+	density, draws func(x *graph.Node) *graph.Node
+}
+
+func (p spoiltPrior) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
+	if p.density == nil {
+		return p.Normal.LogDensity(phi, scales)
+	}
+	return p.density(p.Normal.LogDensity(phi, scales))
+}
+
+func (p spoiltPrior) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
+	if p.draws == nil {
+		return p.Normal.Sample(rng, t, particles, scales)
+	}
+	return p.draws(p.Normal.Sample(rng, t, particles, scales))
+}
+
+// Parts of a model that contradict themselves are refused, with what is wrong.
+func TestBindOfSpoiltParts(t *testing.T) {
+	network := func(change func(x *graph.Node) *graph.Node) bayes.Model {
+		return bayes.Model{Network: spoiltNetwork{nn.MLP{Hidden: []int{3}}, onNode(change)}}
+	}
+	density := func(change func(x *graph.Node) *graph.Node) bayes.Model {
+		return bayes.Model{Likelihood: spoiltLikelihood{Gaussian: bayes.Gaussian{StdDev: 2}, density: change}}
+	}
+	predictive := func(change func(d bayes.Distribution) bayes.Distribution) bayes.Model {
+		return bayes.Model{Likelihood: spoiltLikelihood{Gaussian: bayes.Gaussian{StdDev: 2}, predictive: change}}
+	}
+	distribution := func(fault spoiltDistribution) bayes.Model {
+		return predictive(func(d bayes.Distribution) bayes.Distribution { fault.Distribution = d; return fault })
+	}
+	prior := func(p spoiltPrior) bayes.Model { return bayes.Model{Prior: p} }
+	scaled := func(factor float64) func(x *graph.Node) *graph.Node {
+		return func(x *graph.Node) *graph.Node { return graph.MulScalar(x, factor) }
+	}
+	plus := func(term float64) func(x *graph.Node) *graph.Node {
+		return func(x *graph.Node) *graph.Node { return graph.AddScalar(x, term) }
+	}
+	// less is x less its mean over an axis.
+	less := func(axis int) func(x *graph.Node) *graph.Node {
+		return func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, axis)) }
+	}
+	for name, c := range map[string]struct {
+		model bayes.Model
+		want  string
+	}{
+		"network, rows":      {network(less(2)), "other rows"},
+		"network, particles": {network(less(0)), "other particles"},
+		"network, blocks": {network(func(x *graph.Node) *graph.Node {
+			return graph.MulScalar(x, float64(x.Shape().Dim(3)))
+		}), "laid out"},
+		"likelihood, rows":      {density(less(1)), "other rows"},
+		"likelihood, particles": {density(less(0)), "other particles"},
+		"likelihood, blocks":    {density(less(2)), "laid out"},
+		"likelihood, constant":  {density(plus(.5 * math.Log(2*math.Pi))), "with all constants"},
+		"likelihood, power":     {density(scaled(.5)), "contradicts itself"},
+		"likelihood, variance for a standard deviation": {predictive(func(d bayes.Distribution) bayes.Distribution {
+			return distuv.Normal{Mu: d.Mean(), Sigma: d.Variance()}
+		}), "contradicts itself"},
+		"distribution, mean":        {distribution(spoiltDistribution{mean: .3}), "Mean"},
+		"distribution, variance":    {distribution(spoiltDistribution{variance: -2}), "Variance"},
+		"distribution, survival":    {distribution(spoiltDistribution{survival: .01}), "Survival"},
+		"distribution, CDF":         {distribution(spoiltDistribution{cdf: .01, survival: -.01}), "Quantile"},
+		"distribution, quantile":    {distribution(spoiltDistribution{quantile: .1}), "Quantile"},
+		"distribution, no quantile": {distribution(spoiltDistribution{quantile: math.NaN()}), "Quantile"},
+		"prior, wider draws":        {prior(spoiltPrior{draws: scaled(1.1)}), "Sample"},
+		"prior, moved draws":        {prior(spoiltPrior{draws: plus(.1)}), "Sample"},
+		"prior, power":              {prior(spoiltPrior{density: scaled(2)}), "Sample"},
+		"prior, no draws":           {prior(spoiltPrior{draws: scaled(math.NaN())}), "Sample"},
+		"prior, constant":           {prior(spoiltPrior{density: plus(1)}), "integrates to 2.718"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := c.model
+			m.Stochastic = bayes.All()
+			if m.Network == nil {
+				m.Network = nn.MLP{Hidden: []int{3}}
+			}
+			if m.Likelihood == nil {
+				m.Likelihood = bayes.Gaussian{}
+			}
+			_, err := m.Bind(2, 1)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
