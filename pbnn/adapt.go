@@ -18,23 +18,22 @@ type Trial struct {
 	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
 	Acceptance         float64 // mean; 0 if nothing was accepted
 	StepSize           float64
-	// Passes are those over the rows that each chain made, its warm-up included; where noise stopped the chains, without
-	// those of the search for a step size.
+	// Passes is the number of passes over the rows that each chain made, its warm-up included; if noise stopped the
+	// chains, without those of the search for a step size.
 	Passes float64
 	Enough bool // Noise is at most Metropolis.Noise
 }
 
-// acceptableNoise is a sigma^2 whose penalty is no burden: it costs at most 1 - exp(-1/2) of the acceptance in the
-// mean.
+// acceptableNoise is a sigma^2 with a small penalty: it lowers the mean acceptance by at most a factor exp(-1/2).
 const acceptableNoise = 1.0
 
 const trialDraws = 50 // of each chain
 
-// adapt raises M, and once it may rise no more n, until a trial shows a sigma^2 of at most Noise, or both have come to
-// their caps: Result.Adapted tells. A raised number is what the last trial's sigma^2 asks for, but at most four times
-// the last: chains that noise has kept from where they belong show too large a sigma^2. All of it happens before the
-// first draw: to choose M by the very differences that a proposal is judged by would bias the judgement. With a
-// checkpoint each trial has one of its own beside it, so that a run that goes on makes no trial again.
+// adapt raises M, and at its limit n, until a trial has a sigma^2 of at most Noise or both are at their limits. Each is
+// raised to what the last trial's sigma^2 implies, but at most fourfold: chains that noise has kept from the
+// posterior's bulk show too large a sigma^2. This ends before the first draw, since choosing M by the differences that
+// judge a proposal would bias its acceptance. With a checkpoint each trial has its own beside it, so that a resumed run
+// repeats no trial.
 func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
 	var trials []Trial
 	for {
@@ -59,8 +58,8 @@ func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, er
 	}
 }
 
-// sizeFor gives the M, n staying, and the n, M staying, that turn a sigma^2 of now into the wanted one: it falls as
-// 1/M, but for OneBatch, and as 1/n - 1/N.
+// sizeFor gives the M at the same n, and the n at the same M, that bring sigma^2 from its value now to the wanted one:
+// it is proportional to 1/M, but for OneBatch, and to 1/n - 1/N.
 func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 	batches = int(math.Ceil(float64(m.Batches) * math.Min(now/wanted, 1e9)))
 	if m.Estimate == OneBatch {
@@ -71,7 +70,7 @@ func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 	return batches, min(size, rows)
 }
 
-// try makes the trial of a number, counted from 1.
+// try runs a trial; trials are numbered from 1.
 func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error) {
 	problem, kernel, err := m.Problem(d)
 	if err != nil {

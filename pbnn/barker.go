@@ -14,21 +14,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Barker accepts by the mini-batch test of Seita, Pan, Chen and Canny (2017, algorithm 1), which asks no penalty: the
-// noise of the mini-batches is taken for a part of the randomness that acceptance has anyway. Barker's test accepts
-// where
+// Barker accepts by the mini-batch test of Seita, Pan, Chen and Canny (2017, algorithm 1), which needs no penalty: the
+// noise of the mini-batches replaces a part of the test's own randomness. Barker's test accepts if
 //
 //	-delta + log q(theta | theta') - log q(theta' | theta) + X_log > 0,   X_log logistic
 //
-// With delta Gaussian of variance s <= 1 this is the same as adding, instead of X_log, what is missing to it: a normal
-// of variance 1 - s, and X_corr, whose sum with a standard normal is logistic. Mini-batches are drawn, Batches at a
-// time, until s <= 1, each chain for itself: a move is a round of them, and a transition as many rounds as it takes. So
-// a proposal costs what it needs, where the penalty has one price for all; but Barker's test accepts at most half of
-// what Metropolis' does, and a proposal that is far off costs most.
+// If delta is Gaussian with variance s <= 1, adding a normal of variance 1 - s and X_corr instead of X_log has the same
+// distribution, where X_corr is such that its sum with a standard normal is logistic. Mini-batches are drawn, Batches
+// at a time, until s <= 1, separately for each chain: a move is one round of them, a transition as many rounds as it
+// takes. So the cost adapts to the proposal, where the penalty has the same for all; but Barker's test accepts less
+// often than Metropolis', half as often where the losses are equal, and the worst proposals cost most.
 //
-// No distribution has exactly the sum that is asked of X_corr; the one that is used comes within 2e-4 in distribution
-// (see correction). As with the penalty, the noise must be Gaussian, and s is an estimate: here it also says when to
-// stop.
+// No distribution of X_corr gives exactly that sum; the one used here is within 2e-4 of it in distribution (see
+// correction). As with the penalty, the noise must be Gaussian, and s is an estimate: here it also says when to stop.
 type Barker struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
@@ -45,7 +43,7 @@ func (b Barker) Sampled() Target { return b.Target }
 // RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
 func (b Barker) RowsPerMove(rows int) int { return b.metropolis().RowsPerMove(rows) }
 
-// metropolis has the settings that both have.
+// metropolis is a Metropolis with the settings that both have.
 func (b Barker) metropolis() Metropolis {
 	return Metropolis{
 		Target: b.Target, BatchSize: b.BatchSize, Batches: b.Batches, Proposal: b.Proposal, StepSize: b.StepSize,
@@ -55,7 +53,7 @@ func (b Barker) metropolis() Metropolis {
 
 // Prepare implements Sampler.
 func (b Barker) Prepare(rows int) (Sampler, error) {
-	m, err := b.metropolis().ready("Barker", rows)
+	m, err := b.metropolis().withDefaults("Barker", rows)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +67,9 @@ func (b Barker) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
 	return problem, barker{b.metropolis().kernel()}, err
 }
 
-// barker is the kernel of Barker's test: a move is a round of mini-batches for all chains. It carries the proposal of
-// each, the log-ratio of its proposals, and mean, sum of squared deviations and number of the differences so far.
+// barker is the kernel of Barker's test: a move is a round of mini-batches for all chains. It carries, for each chain,
+// the proposal, the log-ratio of the proposal densities, and the mean, sum of squared deviations and number of the
+// differences so far.
 type barker struct{ kernel }
 
 var (
@@ -79,7 +78,7 @@ var (
 )
 
 // Tune implements mcmc.Tunable: for the random walk 0.158 is best in many dimensions (Agrawal, Vats, Latuszynski and
-// Roberts 2023); for Langevin's proposal about that share of MALA's.
+// Roberts 2023); for Langevin's proposal, MALA's 0.574 lowered in about the same ratio.
 func (k barker) Tune() (stepSize, acceptance float64) {
 	if k.Proposal == Langevin {
 		return k.StepSize, 0.35
@@ -105,7 +104,7 @@ func (k barker) Move(
 	proposal = mcmc.Choose(fresh, proposal, s.Own["proposal"])
 	ratio = graph.Where(fresh, ratio, s.Own["ratio"])
 
-	// The round's differences join those before (Chan, Golub and LeVeque 1983).
+	// Mean and squared deviations are updated by the round's differences (Chan, Golub and LeVeque 1983).
 	differences, _, _ := losses.Differences(rng.Named("differences"), s.Phi, proposal) // [J, M], -d_i
 	m := float64(differences.Shape().Dim(1))
 	mean, variance := sample(differences)
@@ -145,7 +144,7 @@ func (k barker) Move(
 	}
 }
 
-// The grid on which X_corr's distribution is known: cells of a width about their middles.
+// The grid of X_corr's distribution: correctionCells cells of width correctionWidth, centred at 0.
 const (
 	correctionCells = 321
 	correctionWidth = 0.075
@@ -186,7 +185,7 @@ var correction = sync.OnceValue(func() []float64 {
 	return probabilities[:]
 })
 
-// drawCorrection draws X_corr, [J]: a cell, and a place in it.
+// drawCorrection draws X_corr, [J]: a cell of the grid, and a uniform place in it.
 func drawCorrection(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 	probabilities := correction()
 	cumulative := make([]float64, len(probabilities))

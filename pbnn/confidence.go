@@ -19,18 +19,18 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): Metropolis' and Hastings' step,
-// decided on as few rows as say with confidence how all of them would decide. With u uniform, drawn first, the step on
-// all rows accepts where
+// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): a Metropolis-Hastings step, decided on
+// the fewest rows that give, with a stated confidence, the decision of all rows. With u uniform, drawn first, the step
+// on all rows accepts if
 //
 //	Lambda = log p(theta') - log p(theta) + points mean_{i <= N} l_i + log q(theta | theta') - log q(theta' | theta)
 //	         - log u > 0
 //	l_i    = log p(y_i | x_i, theta') - log p(y_i | x_i, theta)
 //
-// in which points is N for TargetFull. Rows are drawn without replacement, BatchSize at a time. After t of them the
-// mean of the l_i is known to within c_t. At t = BatchSize, Growth BatchSize, Growth^2 BatchSize and so on the step is
-// decided by the sign of the estimate of Lambda if its distance from 0 is at least points c_t; at the latest by all
-// rows, which are certain. c_t is the empirical bound of Bernstein and Serfling (Bardenet and Maillard 2015, theorem
+// where points is N for TargetFull. Rows are drawn without replacement, BatchSize at a time. After t of them the mean
+// of the l_i is known to within c_t. At t = BatchSize, Growth BatchSize, Growth^2 BatchSize and so on (the looks) the
+// step is decided by the sign of the estimate of Lambda if its absolute value is at least points c_t; the last look has
+// all rows and decides in any case. c_t is the empirical Bernstein-Serfling bound (Bardenet and Maillard 2015, theorem
 // 4.3), which holds with probability 1 - delta,
 //
 //	c_t   = sd_t sqrt(2 rho_t log(5/delta) / t) + kappa R log(5/delta) / t,   kappa = 7/3 + 3/sqrt(2)
@@ -38,29 +38,28 @@ import (
 //
 // where sd_t is the standard deviation of the l_i so far and R their range over all rows. A one-sided bound is enough:
 // the sign of Lambda on all rows is fixed before rows are drawn, so that an estimate can be wrong in one direction
-// only. Error is shared in equal parts by the looks before the last (the authors give early looks more). So a step is
-// decided wrongly with a probability of at most Error, whatever the distribution of the l_i, and its distribution is
-// within Error of that on all rows in total variation. Unlike the penalty and Barker's test it asks for no Gaussian
-// noise.
+// only. delta is Error divided by the number of looks before the last (the authors give early looks more). So a step is
+// decided wrongly with probability at most Error, whatever the distribution of the l_i, and its transition is within
+// Error in total variation of that on all rows. Unlike the penalty and Barker's test it does not assume Gaussian noise.
 //
-// R must be a bound, and for a network no cheap one is known. With Lipschitz it is 2 Lipschitz |theta' - theta|.
-// Without, the range of the rows so far stands for it: c_t is then no bound where few rows have differences far from
-// the others', and a step may be decided before any of them is seen.
+// R must bound the range, and for a network no cheap bound is known. With Lipschitz it is 2 Lipschitz |theta' - theta|.
+// Without, the range of the rows so far is taken instead: c_t is then no strict bound, and a step may be decided before
+// rare rows with large differences are seen.
 //
-// How many rows a step takes depends on how far Lambda is from 0 in units of points sd/sqrt(t). For TargetFull both are
-// about 1 where t is about N: nearly all rows are looked at, as the authors found, who mend it by Taylor expansions of
-// the l_i about a mode, which are not done here. For TargetExpected a part suffices, the smaller the fewer its points
-// (BenchmarkRowsPerStep measures it). All chains look at the same rows and go in step: those that have decided wait for
-// the others, so that with many chains a step takes as long as the slowest's. Result.RowsPerStep has what the chains
-// needed, Result.Passes what was evaluated, waiting included.
+// How many rows a step takes depends on how far Lambda is from 0 in units of points sd/sqrt(t). For TargetFull that
+// unit falls to about 1, the typical size of Lambda, only at t about N: nearly all rows are used, as the authors found.
+// Their remedy, Taylor expansions of the l_i about a mode, is not implemented here. For TargetExpected a part suffices,
+// the smaller the fewer its points (BenchmarkRowsPerStep measures it). All chains use the same rows and step together:
+// those that have decided wait for the others, so that a step takes as long as the slowest chain's. Result.RowsPerStep
+// counts the rows that chains needed, Result.Passes those evaluated, waiting included.
 type Confidence struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n of a round, at least 2; default 100, or all rows if there are fewer
-	Growth    float64         `json:"growth"`     // gamma, above 1: of the number of rows from look to look; default 2
-	Error     float64         `json:"error"`      // delta, in (0, 1): a wrong decision's probability; default 0.05
+	Growth    float64         `json:"growth"`     // gamma, above 1: factor of the number of rows from look to look; default 2
+	Error     float64         `json:"error"`      // in (0, 1): largest probability of a wrong decision; default 0.05
 	// Lipschitz is such that |l_i| <= Lipschitz |theta' - theta| for all rows and places: for a Bernoulli likelihood
-	// without hidden layers the largest length of a row's standardised features with a 1 for the bias; for a Categorical
-	// one, sqrt(2) times that. Default 0: none is known.
+	// without hidden layers the largest length of a row's standardised features with a 1 for the bias; for a
+	// Categorical one, sqrt(2) times that. Default 0: unknown.
 	Lipschitz float64  `json:"lipschitz"`
 	Proposal  Proposal `json:"proposal"`  // default RandomWalk; Langevin takes its gradient from BatchSize other rows
 	StepSize  float64  `json:"step_size"` // h = sqrt(2 eta); 0: a warm-up chooses
@@ -118,7 +117,7 @@ func (c Confidence) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
 	return problem, c.kernel(d.rows), err
 }
 
-// rowByRow is a target whose differences are those of n given rows, each a mini-batch of its own.
+// rowByRow is a target whose Differences are those of n given rows, each as a mini-batch of one row.
 type rowByRow struct {
 	miniBatches
 	numbers *graph.Node // int32 [n, 1]
@@ -136,18 +135,18 @@ func (t rowByRow) Differences(
 		nil, 0
 }
 
-// rowOrder gives each round of a transition its rows: the next ones of a permutation of all rows that is drawn for the
-// transition, by the seed and the number of its first move.
+// rowOrder gives each round of a transition its rows: the next ones of a permutation of all rows, which is drawn anew
+// for each transition by the seed and the number of its first move.
 type rowOrder struct {
 	seed       uint64
 	rows, size int
 
-	first int     // move of the transition that order is of
-	order []int32 // nil: none is drawn yet
+	first int     // move at which the transition of this order began
+	order []int32 // nil before the first
 }
 
-// next gives mcmc.HostInputs its rows: where no chain is in a transition all begin one, else those that are in one have
-// made the same rounds.
+// next implements mcmc.HostInputs. Chains step together: either all begin a transition, or all that have not decided
+// have had the same number of rounds.
 func (o *rowOrder) next(_ context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 	rounds, err := compute.Float64s(carried["rounds"])
 	if err != nil {
@@ -157,8 +156,8 @@ func (o *rowOrder) next(_ context.Context, move int, carried map[string]*tensors
 	return []any{o.of(move-round, round)}, nil
 }
 
-// of are the rows of a round of the transition that begins with the first move, int32 [n, 1]. A last round that has
-// fewer rows is filled up: the kernel does not look at what is too much.
+// of are the row numbers of a round of the transition that began at move first, int32 [n, 1]. A last round with fewer
+// rows is padded with zeros, which the kernel masks.
 func (o *rowOrder) of(first, round int) *tensors.Tensor {
 	if o.order == nil || o.first != first {
 		o.first, o.order = first, make([]int32, o.rows)
@@ -173,16 +172,16 @@ func (o *rowOrder) of(first, round int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(rows, o.size, 1)
 }
 
-// confident is one round for all chains. It carries the proposal of each, the log-ratio of its proposals less log u,
-// how many rounds the transition has had, 0 for a chain that has decided, and mean, sum of squared deviations and
-// extremes of the rows' differences so far.
+// confident is the kernel of Confidence: a move is one round for all chains. It carries, for each chain, the proposal,
+// the log-ratio of the proposal densities less log u, the number of rounds so far, 0 once it has decided, and the mean,
+// sum of squared deviations and extremes of the rows' differences so far.
 type confident struct {
 	kernel
 	Rows      int     `json:"rows"` // N
 	BatchSize int     `json:"batch_size"`
 	Growth    float64 `json:"growth"`
 	Error     float64 `json:"error"`
-	Range     float64 `json:"range"` // points R / |theta' - theta|; 0: what the rows so far show
+	Range     float64 `json:"range"` // points R / |theta' - theta|; 0: the range of the rows so far
 }
 
 var (
@@ -199,8 +198,8 @@ func (k confident) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	return s
 }
 
-// looks says after which rounds a step may be decided before all rows are seen, and how many those are: after Growth^k,
-// rounded up.
+// looks marks the rounds after which a step may be decided before all rows are used, Growth^k rounded up, and counts
+// them.
 func (k confident) looks() (after []bool, count int) {
 	after = make([]bool, (k.Rows+k.BatchSize-1)/k.BatchSize)
 	for t := 1.0; int(math.Ceil(t)) < len(after); t *= k.Growth {
@@ -212,8 +211,8 @@ func (k confident) looks() (after []bool, count int) {
 	return after, count
 }
 
-// bernsteinSerfling are the factors of the standard deviation and of the range in c_t, scalars, for t, a scalar, of the
-// rows and the logarithm of 5/delta.
+// bernsteinSerfling are the factors of the standard deviation and of the range in c_t, scalars, for t rows, a scalar,
+// and log(5/delta).
 func bernsteinSerfling(t *graph.Node, rows int, logarithm float64) (ofStdDev, ofRange *graph.Node) {
 	n := float64(rows)
 	early := graph.OneMinus(graph.DivScalar(graph.AddScalar(t, -1), n))
@@ -232,7 +231,7 @@ func (k confident) Move(
 	g, dtype, chains := s.Phi.Graph(), s.Phi.DType(), s.Phi.Shape().Dim(0)
 	zero := graph.Zeros(g, s.PerParticle())
 	spread := func(x *graph.Node) *graph.Node { return graph.BroadcastToDims(x, chains) }
-	round := graph.ReduceAllMax(s.Own["rounds"]) // of all that have not decided
+	round := graph.ReduceAllMax(s.Own["rounds"]) // the same for all that have not decided
 	begins := graph.Equal(round, graph.ZerosLike(round))
 	fresh := spread(begins)
 	open := graph.Or(fresh, graph.GreaterThan(s.Own["rounds"], zero))
@@ -243,7 +242,7 @@ func (k confident) Move(
 	own := func(name string, anew *graph.Node) *graph.Node { return graph.Where(fresh, anew, s.Own[name]) }
 	level = own("level", level)
 
-	// The round's rows join those before (Chan, Golub and LeVeque 1983).
+	// Mean and squared deviations are updated by the round's rows (Chan, Golub and LeVeque 1983).
 	differences, _, _ := rows.Differences(rng.Named("differences"), s.Phi, proposal) // [J, n]
 	shape := differences.Shape()
 	before := graph.MulScalar(round, float64(k.BatchSize))
@@ -289,7 +288,7 @@ func (k confident) Move(
 	moved := graph.ConvertDType(accepted, dtype)
 	return next, mcmc.Info{
 		Complete:   graph.ConvertDType(done, dtype),
-		Acceptance: moved, // the probability is known by all rows only
+		Acceptance: moved, // the probability itself would need all rows
 		Accepted:   moved,
 		NonFinite:  graph.ConvertDType(graph.And(done, graph.Not(finite)), dtype),
 		Length:     rounds,

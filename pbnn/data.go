@@ -14,16 +14,16 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Data is a model that has met its data (see fit.Data), with the settings of a run: what a Sampler makes its problem
-// of, by MiniBatches or AllRows.
+// Data is a model with its checked and standardised data (see fit.Data) and the settings of a run. A Sampler makes its
+// problem from it, by MiniBatches or AllRows.
 type Data struct {
 	*fit.Data // Parts.Train is nil if shards hold the rows; Trained is nil if chains begin at draws from the prior
 	// Sampling are the run's settings, with the number of chains, the type of the numbers and the engine filled in.
 	Sampling mcmc.Settings
 
 	x, y *tensors.Tensor // [N, d] and [N]
-	// features are what the layers before the first stochastic one make of x, [N, width]; nil if there are none. columns
-	// are the same the other way round, [width, N], as the network takes all rows.
+	// features are the outputs of the layers before the first stochastic one, [N, width]; nil if there are none. columns
+	// are their transpose, [width, N], the layout in which the network takes all rows.
 	features, columns *tensors.Tensor
 	psi               *tensors.Tensor // [W], nil if nothing is shared
 	start             *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior
@@ -70,7 +70,7 @@ func (d *Data) fillIn() (err error) {
 	return nil
 }
 
-// begin takes from the trained posterior what is shared, and its particles for where the chains begin.
+// begin takes psi from the trained posterior, and the chains' starting points from its particles.
 func (d *Data) begin() (err error) {
 	s := d.Sampling
 	if d.psi, d.start, err = target.ChainStarts(d.Trained, s.DType, max(1, s.Chains), s.Seed); err != nil {
@@ -90,8 +90,8 @@ func (d *Data) findColumns() (err error) {
 	return nil
 }
 
-// MiniBatches is the problem of sampling a target by M mini-batches of n rows, drawn anew, and without replacement, for
-// each move: its target is an mcmc.MiniBatchTarget, whose Differences are -d_i of eq. 24. All chains look at the same
+// MiniBatches is the problem of sampling a target by M mini-batches of n rows, drawn again for each move, without
+// replacement: its target is an mcmc.MiniBatchTarget, whose Differences are -d_i of eq. 24. All chains use the same
 // rows.
 func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (mcmc.Problem, error) {
 	problem, likelihood, err := d.problem(of, size*batches, d.tensors())
@@ -124,7 +124,7 @@ func (d *Data) AllRows(of FromAllRows) (mcmc.Problem, error) {
 	return problem, nil
 }
 
-// problem is one without its target, and the likelihood of all chains on so many rows at once.
+// problem is the problem but for its target, and the likelihood of all chains on so many rows at once.
 func (d *Data) problem(
 	of Target, rows int, data map[string]*tensors.Tensor,
 ) (mcmc.Problem, target.Likelihood, error) {
@@ -143,7 +143,7 @@ func (d *Data) problem(
 	}, target.Likelihood{Model: d.Bound, Plan: plan}, nil
 }
 
-// tensors are the data by rows, by their names in miniBatches.
+// tensors are the data, one row each, under the names of miniBatches.data.
 func (d *Data) tensors() map[string]*tensors.Tensor {
 	if d.features != nil {
 		return d.with("features", d.features)
@@ -151,7 +151,7 @@ func (d *Data) tensors() map[string]*tensors.Tensor {
 	return d.with("x", d.x)
 }
 
-// with are the data whose inputs have the given name.
+// with are y, psi and the inputs under the given name.
 func (d *Data) with(name string, inputs *tensors.Tensor) map[string]*tensors.Tensor {
 	data := map[string]*tensors.Tensor{name: inputs, "y": d.y}
 	if d.psi != nil {

@@ -35,44 +35,45 @@
 //
 // The paper keeps the expected posterior apart from the tempered one, whose likelihood is raised to the power n/N,
 // since the first is defined by new data for each mini-batch. With N rows that stay the same the mean of the losses
-// without N/n is the tempered loss: what Metropolis with TargetExpected converges to is TargetTempered{Points: n} to
-// the letter, at a cost of M n rows instead of N; the tests hold it to that. What differs in practice differs by the
-// noise: small n and M, where delta is not Gaussian or sigma^2 badly known.
+// without N/n is the tempered loss: Metropolis with TargetExpected converges to exactly TargetTempered{Points: n}, at a
+// cost of M n rows a step instead of N; the tests check this. Differences in practice come from the noise: at small n
+// and M delta is not Gaussian, or sigma^2 a poor estimate.
 //
 // # How large n and M should be
 //
 // Near the mode, for a step of k posterior widths in each of D coordinates, sigma^2 is about k^2 D N/(n M) for
 // TargetFull and k^2 D/M for TargetExpected. A sigma^2 about 1 costs little; at 10 nothing moves. So the full posterior
 // of a large network needs small steps or large parts of the data, and the expected one does not: that is where the
-// method is cheap. Metropolis.Noise asks for a sigma^2, and n and M are raised before the first draw until trial runs
-// show it. Few mini-batches know their variance badly: take M of 10 and more, the rule Corrected (the default), or the
-// Estimate WithinBatches.
+// method is cheap. With Metropolis.Noise set to the sigma^2 wanted, trial runs before the first draw raise M and n
+// until it is reached. The variance between few mini-batches is a poor estimate: take M of at least 10, the rule
+// Corrected (the default), or the Estimate WithinBatches.
 //
 // # What else there is
 //
-// Barker judges by a test that takes the noise for a part of its own randomness, and draws mini-batches until there is
-// little enough. Confidence decides as Metropolis' algorithm on all rows would, but for a stated probability, on as
-// many rows as a bound without normality asks for: for the full posterior nearly all, for the expected one of few
-// points a part. FitShards runs Algorithm 1 over data that stay with their holders: only the differences d_i travel,
-// and the gradients where the proposal takes them. Unadjusted and AllRows run package mcmc's kernels on the same
-// targets, for comparison: SGLD and Langevin without acceptance, Metropolis and MALA on all rows, and the tempered
-// posterior. Result.Passes, WarmUpPasses and RowsPerStep count what each evaluates in the same units.
+// Barker uses Barker's acceptance test, in which the noise replaces a part of the test's own randomness, and draws
+// mini-batches until the noise is small enough for that. Confidence decides as Metropolis' algorithm on all rows would,
+// up to a probability of error that is set, on as many rows as a concentration bound needs, without assuming Gaussian
+// noise: nearly all rows for the full posterior, a part of them for the expected posterior of few points. FitShards
+// runs Algorithm 1 over data that stay with their holders: only the differences d_i travel, and the gradients where the
+// proposal takes them. Unadjusted and AllRows run package mcmc's kernels on the same targets, for comparison: SGLD and
+// Langevin without acceptance, Metropolis and MALA on all rows, and the tempered posterior. Result.Passes, WarmUpPasses
+// and RowsPerStep count what each evaluates in the same units.
 //
 // # Where it goes wrong
 //
-// The noise must be Gaussian: with n = 2 and heavy-tailed losses it is not, and the penalty is off by what the
-// cumulants beyond the second say. Result.Skewness and Result.Bias tell how far, to the third cumulant, and
-// Result.Warnings says so where an acceptance ratio may be wrong by a tenth. Chains share their mini-batches, so each
-// is right by itself but they are not independent: standard errors are to be taken over time. SGLD and the unadjusted
-// Langevin algorithm (Unadjusted, AllRows) accept everything and are biased at any step size; the rule Naive is there
-// to show its bias.
+// The noise must be Gaussian: with n = 2 and heavy-tailed losses it is not, and the penalty is wrong by terms of the
+// third and higher cumulants. Result.Skewness and Result.Bias estimate the error from the third cumulant, and
+// Result.Warnings has a warning where an acceptance ratio may be wrong by a tenth. Chains share their mini-batches, so
+// each chain is right by itself but they are not independent: take standard errors over time, not between chains. SGLD
+// and the unadjusted Langevin algorithm (Unadjusted, AllRows) accept everything and are biased at any step size; the
+// rule Naive is there to show its bias.
 //
 // # How to write your own
 //
-// A Target says how many points' likelihood counts: FromMiniBatches and FromAllRows have four methods each, and all
-// samplers take them. A Sampler is a struct of settings with four methods: it fills in and checks its settings
-// (Prepare), says what its draws are of (Sampled) and what a move costs (RowsPerMove), and gives an mcmc.Problem, which
-// Data.MiniBatches and Data.AllRows make, with the mcmc.Kernel that samples it (Problem). The kernel is a few lines
-// where it proposes in its own way and leaves (b) to (f) above to Judge. See the examples of Sampler and of Target. A
-// sampler whose kernel never sees the rows is refused, and so is a target of no points.
+// A Target says how many points the likelihood is that of: FromMiniBatches and FromAllRows have four methods each, and
+// all samplers take them. A Sampler is a struct of settings with four methods: Prepare fills in and checks the
+// settings, Sampled is the target, RowsPerMove the cost of a move, and Problem gives the mcmc.Problem, made by
+// Data.MiniBatches or Data.AllRows, and the mcmc.Kernel that samples it. The kernel is a few lines if it only proposes
+// and leaves (b) to (f) above to Judge. See the examples of Sampler and of Target. A sampler whose kernel never sees
+// the rows is refused, and so is a target of no points.
 package pbnn

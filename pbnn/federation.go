@@ -21,8 +21,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// ErrShard says that a shard does not fit the model or the other shards, or no longer has the rows that it described;
-// test for it with errors.Is.
+// ErrShard says that a shard's model differs from the others', or that its rows have changed during a run. Test for it
+// with errors.Is.
 var ErrShard = errors.New("pbnn: a shard does not fit")
 
 // ShardSettings of FitShards and FitShardsFrom. The zero value of every field works.
@@ -42,24 +42,24 @@ type ShardSettings struct {
 //	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} l
 //	l = log p(y | x, theta') - log p(y | x, theta)
 //
-// in which points is N for TargetFull: an unbiased estimate as before, and delta and sigma^2 follow from the d_i by eq.
-// 24 and 25. With the proposal Langevin the gradient is the sum of the shards' in the same way, by mini-batches of its
+// where points is N for TargetFull: an unbiased estimate as before, and delta and sigma^2 follow from the d_i by eq. 24
+// and 25. With the proposal Langevin the gradient is the sum of the shards' in the same way, by mini-batches of its
 // own. All shards are asked at once, and their answers are added in the shards' order, so that the draws do not depend
-// on who is first. A random walk's step asks once, for the differences; Langevin's twice: for the gradients where the
-// chains are, and, when they have proposed by them, for those at the proposals, by the same rows, and the differences.
-// By default BatchSize is 100 over the number of shards, but at least 5, which a shard asks for (ServeSettings). The
-// Estimate must be one that needs only the d_i. All of the model must be stochastic: see FitShardsFrom. Chains begin
-// at draws from the prior.
+// on which answers first. A random walk's step asks once, for the differences; Langevin's twice: first for the
+// gradients at the chains' places, then for the gradients at the proposals, on the same rows, and the differences. By
+// default BatchSize is 100 over the number of shards, but at least 5, the default minimum of ServeSettings. The
+// Estimate must not need single rows: not WithinBatches. All of the model must be stochastic: see FitShardsFrom. Chains
+// begin at draws from the prior.
 //
-// A shard that fails or is late is asked the same again, after a pause that doubles each time; as its answer is a
-// function of the question, nothing is counted twice. If it stays silent the step is not made: beside the error, which
-// says why, there is a result with the draws before it and the status run.Stopped; a checkpoint goes on with that step.
-// So it is, at once, where an answer is from other rows than the shard described at the start, by number or hash
-// (ErrShard): no shard is left out of a run, since the draws before and after would be of different posteriors. A shard
-// with another model or type is refused before the first step, with ErrShard too.
+// A shard that fails or is late is asked again, after a pause that doubles each time; since its answer is a function of
+// the question, nothing is counted twice. If it still fails, the run ends before that step: beside the error there is a
+// result with the draws so far and the status run.Stopped, and a checkpoint resumes with that step. The run ends in the
+// same way, at once and with ErrShard, if an answer is from other rows, by number or hash, than the shard described at
+// the start. No shard is ever left out of a run, since the draws before and after would be from different posteriors. A
+// shard with another model or number type is refused before the first step, also with ErrShard.
 //
-// An answer that is not finite rejects the proposals that it is about, as it should where the model overflows. How many
-// there were stands in Result.Warnings, for each shard, and how many of them no other shard shared.
+// Non-finite numbers in an answer reject the proposals that they belong to, as is right where the model overflows.
+// Result.Warnings counts them for each shard, and how many of them were finite in all other shards' answers.
 func FitShards(
 	ctx context.Context, model bayes.Model, sampler Metropolis, shards []Shard, settings ShardSettings,
 ) (*Result, error) {
@@ -90,7 +90,7 @@ func FitShardsFrom(
 	return f.fit(ctx, sampler, func(Description) (*fit.Data, error) { return fit.Held("pbnn", trained), nil })
 }
 
-// fit is both, with the model that has met data such as the first shard's.
+// fit is FitShards and FitShardsFrom; model gives the fit.Data for the first shard's description.
 func (f *federation) fit(
 	ctx context.Context, sampler Metropolis, model func(first Description) (*fit.Data, error),
 ) (*Result, error) {
@@ -110,9 +110,9 @@ func (f *federation) fit(
 	var kernel mcmc.Kernel = remote{f.sampler.kernel()}
 	if f.sampler.Proposal == Langevin {
 		kernel = remoteLangevin{f.sampler.kernel()}
-		r.perMove /= 2 // of the moves that a step takes
+		r.perMove /= 2 // a step takes two moves
 	}
-	result, err := r.sample(ctx, f.problem(d), kernel, smallest) // of whose rows BatchSize is a part
+	result, err := r.sample(ctx, f.problem(d), kernel, smallest) // BatchSize is out of the smallest's rows
 	if result == nil {
 		for _, warning := range f.warnings() {
 			err = fmt.Errorf("%w; %s", err, warning)
@@ -136,14 +136,14 @@ type federation struct {
 	nonFinite []nonFinite
 }
 
-// nonFinite counts the numbers that are not finite in the answers of one shard.
+// nonFinite counts the non-finite numbers in the answers of one shard.
 type nonFinite struct{ answers, numbers, alone int }
 
 // count looks through the shards' answers to one question.
 func (f *federation) count(answers []Answer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	shared := make([]int, len(answers[0].Values)) // how many shards' number k is not finite
+	shared := make([]int, len(answers[0].Values)) // of how many shards number k is not finite
 	each := func(see func(shard, k int)) {
 		for i, answer := range answers {
 			for k, v := range answer.Values {
@@ -179,7 +179,8 @@ func (f *federation) warnings() []string {
 	return said
 }
 
-// meet asks all shards what they hold, and refuses what does not fit. smallest is the number of rows of the smallest.
+// meet asks all shards for their descriptions and refuses those that differ. smallest is the smallest shard's number of
+// rows.
 func (f *federation) meet(
 	ctx context.Context, model func(first Description) (*fit.Data, error),
 ) (d *Data, smallest int, err error) {
@@ -219,7 +220,7 @@ func (f *federation) meet(
 	return d, smallest, nil
 }
 
-// data are the model with settings filled in, and where the chains begin.
+// data are the model, the settings with defaults filled in, and the chains' starting points.
 func (f *federation) data(model func(Description) (*fit.Data, error), first Description) (*Data, error) {
 	met, err := model(first)
 	if err != nil {
@@ -236,7 +237,7 @@ func (f *federation) data(model func(Description) (*fit.Data, error), first Desc
 	return d, d.begin()
 }
 
-// check is Metropolis' own, and what holds for shards.
+// check prepares the sampler as Metropolis.Prepare does, and refuses settings that shards cannot serve.
 func (f *federation) check(m Metropolis, rows, smallest int) (Metropolis, error) {
 	m.BatchSize = cmp.Or(m.BatchSize, min(max(minBatchSize, 100/len(f.shards)), smallest))
 	if m.Target != nil {
@@ -292,7 +293,7 @@ func (f *federation) problem(d *Data) mcmc.Problem {
 	}
 }
 
-// floats are the inputs of a move: zeros for what is not known.
+// floats are the inputs of a move: zeros for a nil.
 func (f *federation) floats(dims [][]int, values ...[]float64) []any {
 	var inputs []any
 	for i, d := range dims {
@@ -305,8 +306,8 @@ func (f *federation) floats(dims [][]int, values ...[]float64) []any {
 	return inputs
 }
 
-// inputs asks for what a move needs: of Langevin's two the first needs the gradients where the chains are, the second
-// those at the proposals, by the same rows, and the differences. What is not needed is nil.
+// inputs asks the shards for the inputs of a move: of Langevin's two the first needs the gradients at the chains'
+// places, the second those at the proposals, on the same rows, and the differences. An input that is not needed is nil.
 func (f *federation) inputs(
 	ctx context.Context, move int, carried map[string][]float64, perRow float64,
 ) (differences, gradients []float64, err error) {
@@ -335,8 +336,8 @@ func (f *federation) inputs(
 	return differences, gradients, errors.Join(err, other)
 }
 
-// ask puts a question to all shards at once and adds up their answers, so many numbers, each shard's times its rows and
-// scale.
+// ask puts a question to all shards at once and adds up their answers, of so many numbers, each shard's multiplied by
+// its number of rows and scale.
 func (f *federation) ask(
 	ctx context.Context, method func(Shard, context.Context, Request) (Answer, error),
 	q Request, numbers int, scale float64,
@@ -370,7 +371,7 @@ func (f *federation) ask(
 	return sums, nil
 }
 
-// accept is an error unless an answer of shard i has so many numbers and is from the rows that the shard described.
+// accept is an error if an answer of shard i has not so many numbers, or is from other rows than the shard described.
 func (f *federation) accept(i int, answer Answer, numbers int) error {
 	if answer.Rows != f.rows[i] || answer.Hash != f.hashes[i] {
 		return fmt.Errorf("%w: shard %d answers from %d rows (hash %q), but described %d rows (hash %q): begin anew with "+
@@ -383,11 +384,10 @@ func (f *federation) accept(i int, answer Answer, numbers int) error {
 	return nil
 }
 
-// retryPause is how long a shard that has failed is left alone at first.
+// retryPause is the pause before a failed shard is asked again the first time.
 const retryPause = 20 * time.Millisecond
 
-// again asks shard i until it answers in time, but not more often than Retries says, and not where it would say the
-// same.
+// again asks shard i until it answers in time, at most Retries more times, and not after an error that would repeat.
 func again[Reply any](
 	ctx context.Context, f *federation, i int, once func(context.Context) (Reply, error),
 ) (reply Reply, err error) {

@@ -15,8 +15,8 @@ import (
 
 // Settings of Fit and FitFrom. The zero value of every field works.
 type Settings struct {
-	// Sampling is how long and how many the chains are, and where they run: Chains J, Draws, Thin, WarmUp, Seed, DType,
-	// Engine, Devices, Checkpoint, Progress, as of mcmc.Sample. Its Observe stays empty.
+	// Sampling says how many chains there are, how long they run and where: Chains J, Draws, Thin, WarmUp, Seed, DType,
+	// Engine, Devices, Checkpoint, Progress, as of mcmc.Sample. Its Observe must be nil.
 	Sampling mcmc.Settings
 	// Observe, if set, is called with the posterior of the draws so far each time that all chains have ObserveEvery more
 	// of them (default: a tenth of Sampling.Draws); step is how many each has. An error ends the run.
@@ -26,42 +26,42 @@ type Settings struct {
 
 // Result of Fit, FitFrom, FitShards and FitShardsFrom.
 type Result struct {
-	// Result has the Posterior, all chains' draws, chain after chain, with equal weights; how the run ended, and how long
-	// it took; and Warnings, which say what of Bias, and of shards' answers, makes the draws doubtful.
+	// Result has the Posterior: all chains' draws, chain after chain, with equal weights; how the run ended and how long
+	// it took; and Warnings, for a large Bias or for answers of shards that were not finite.
 	bayes.Result
 	Target  Target       // what the draws are of
-	Sampler Sampler      // as it ran, with what was chosen for it
+	Sampler Sampler      // as it ran, defaults and adapted settings filled in
 	Chains  *mcmc.Result // draws and counts of each chain
-	// Noise is the mean of the sigma^2 that proposals were judged with, over all chains; 0 for samplers without one.
+	// Noise is the mean sigma^2 of all proposals of all chains; 0 for samplers without one.
 	Noise float64
-	// Skewness is that of delta, as the d_i of all proposals show it, whatever its sign: 0 where the noise is Gaussian,
-	// as the penalty has it, and where M is below 3.
+	// Skewness is the absolute skewness of delta, estimated from the d_i of all proposals: 0 for Gaussian noise, which the
+	// penalty assumes, and for M below 3.
 	Skewness float64
-	// Bias is the first term of what Skewness does to the logarithm of an acceptance ratio, at most (see skewBias): 0.1
-	// is a ratio that is wrong by a tenth.
+	// Bias is the largest error that Skewness makes in the logarithm of an acceptance ratio, to first order (see
+	// derivations.md): 0.1 is a ratio that is wrong by a tenth.
 	Bias float64
 	// Acceptance is the mean probability of acceptance over all chains; NaN for samplers that accept everything.
 	Acceptance float64
-	// Passes is how many times the N rows' likelihoods a chain evaluated for its draws: the measure by which samplers are
-	// compared at equal cost. Each place and each gradient counts as one evaluation, and so does what chains evaluated in
-	// vain while they waited for one another. WarmUpPasses is the same of what was before the draws: the start, the
-	// warm-up and the trials in Adapted. A run that went on from a checkpoint counts those before it.
+	// Passes is the number of passes over the N rows' likelihoods that a chain made for its draws, by which samplers are
+	// compared at equal cost. The losses at a place count as one evaluation, a gradient as another, and so do evaluations
+	// of chains that only waited for the others. WarmUpPasses counts those before the draws: the start, the warm-up and
+	// the trials in Adapted. A resumed run includes those before its checkpoint.
 	Passes, WarmUpPasses float64
-	// RowsPerStep is how many rows' likelihoods a chain's transition took, in the mean over the draws' transitions,
-	// counted likewise: what a chain by itself would need, without waiting.
+	// RowsPerStep is the mean number of rows' likelihoods of a transition among the draws, counted likewise but without
+	// waiting: the cost of a chain by itself.
 	RowsPerStep float64
 	// Adapted are the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
 	Adapted []Trial
 }
 
 // Fit runs J chains of a sampler of the model's stochastic parameters, given the rows of parts.Train, in raw units; the
-// other parts are not looked at. Nothing may be shared in the model: where something is, train first and take FitFrom.
+// other parts are not used. All parameters must be stochastic: if some are shared, train them first and take FitFrom.
 // Chains begin at draws from the prior.
 //
-// A cancelled context is no error once all chains have a draw: the result holds what there is, with the status
-// run.Cancelled. Where a checkpoint cannot be written there is a result beside the error, as of mcmc.Sample. Errors
-// wrap mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these are at fault; of chains that noise has stopped the
-// error says what n and M would do.
+// A cancelled context is no error once all chains have a draw: the result has the draws so far and the status
+// run.Cancelled. If a checkpoint cannot be written there is a result beside the error, as of mcmc.Sample. Errors wrap
+// mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these apply; if noise has stopped the chains, the error names
+// the n and M to take.
 func Fit(
 	ctx context.Context, model bayes.Model, sampler Sampler, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -126,11 +126,11 @@ func fitted(ctx context.Context, met *fit.Data, sampler Sampler, settings Settin
 type sampling struct {
 	*Data
 	sampler Sampler
-	perMove float64 // times Sampler.RowsPerMove are the rows that a move evaluates
+	perMove float64 // the rows that a move evaluates, in units of Sampler.RowsPerMove
 	trials  []Trial
 }
 
-// observe has the user's function called.
+// observe makes mcmc.Sample call the user's function.
 func (r *sampling) observe(user func(int, *bayes.Posterior) error, every int) error {
 	if r.Sampling.Observe != nil {
 		return errors.New("pbnn: Settings.Sampling.Observe is set: set Settings.Observe, which is given a posterior")
@@ -151,7 +151,7 @@ func (r *sampling) observe(user func(int, *bayes.Posterior) error, every int) er
 	return nil
 }
 
-// sample runs the chains; rows are those that mini-batches are drawn from, for the advice of errors.
+// sample runs the chains; rows is the number that mini-batches are drawn from, which errors refer to.
 func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*Result, error) {
 	chains, stopped := mcmc.Sample(ctx, problem, kernel, r.Sampling)
 	if fault := chains.Unusable(ctx, stopped); fault != nil {
@@ -164,7 +164,7 @@ func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc
 	return result, errors.Join(stopped, err)
 }
 
-// explain says of chains that noise has stopped what would help.
+// explain adds to the error of chains that noise has stopped the M and n that would let them move.
 func explain(err error, sampler Sampler, rows int) error {
 	stuck := (*mcmc.StuckError)(nil)
 	m, ok := sampler.(Metropolis)
@@ -196,7 +196,7 @@ func (r *Result) count(of *sampling, kernel mcmc.Kernel) {
 	perMove := of.perMove * float64(r.Sampler.RowsPerMove(of.rows))
 	moves := r.Chains.WarmUpMoves
 	if kernel.Carries() != mcmc.CarriesNothing {
-		moves++ // where the chains begin
+		moves++ // the evaluation at the start
 	}
 	r.Passes = float64(r.Chains.Moves) * perMove / float64(of.rows)
 	r.WarmUpPasses = float64(moves) * perMove / float64(of.rows)
@@ -205,13 +205,13 @@ func (r *Result) count(of *sampling, kernel mcmc.Kernel) {
 	}
 	took, transitions := 0, 0
 	for _, c := range r.Chains.Stats {
-		took += max(c.Gradients, c.Transitions) // those that end a transition in each move do not tell
+		took += max(c.Gradients, c.Transitions) // 0 for kernels with one move a transition
 		transitions += c.Transitions
 	}
 	r.RowsPerStep = perMove * float64(took) / float64(transitions)
 }
 
-// posterior is that of draws, with equal weights.
+// posterior is the posterior of the draws, with equal weights.
 func (r *sampling) posterior(of *mcmc.Draws, tuned mcmc.Tuned, status string) (*bayes.Posterior, error) {
 	settings, err := json.Marshal(map[string]any{
 		"sampler": r.sampler, "type": fmt.Sprintf("%T", r.sampler), "target": r.sampler.Sampled().String(),

@@ -27,8 +27,8 @@ const (
 // Proposals lists all.
 func Proposals() []Proposal { return []Proposal{RandomWalk, Langevin} }
 
-// kernel is one step of Algorithm 1 for all chains at once. It carries nothing from step to step: both losses are taken
-// anew on each step's mini-batches.
+// kernel is one step of Algorithm 1 for all chains at once. It carries nothing from step to step: both losses are
+// evaluated again on each step's mini-batches.
 type kernel struct {
 	Proposal Proposal `json:"proposal"`
 	Estimate Estimate `json:"estimate"`
@@ -55,8 +55,8 @@ func (k kernel) Check(int) error {
 	return k.Rule.check()
 }
 
-// Tune implements mcmc.Tunable: what is best without noise. Noise takes its share of the acceptance, so the steps that
-// a warm-up finds are shorter.
+// Tune implements mcmc.Tunable: the acceptance rates that are best without noise (Roberts and Rosenthal 2001). Since
+// noise lowers the acceptance, a warm-up that reaches them finds shorter steps.
 func (k kernel) Tune() (stepSize, acceptance float64) {
 	if k.Proposal == Langevin {
 		return k.StepSize, 0.574
@@ -75,7 +75,7 @@ func (k kernel) Move(
 
 // Judge accepts or rejects a proposal by mini-batches: steps (b) to (f) of Algorithm 1, for kernels that propose in
 // their own way. The proposal is [J, D]; logRatio is log q(theta | theta') - log q(theta' | theta), [J]. It builds
-// graph, and panics if the target is no mcmc.MiniBatchTarget, such as that of Data.MiniBatches.
+// graph, and panics unless the target is an mcmc.MiniBatchTarget, such as that of Data.MiniBatches.
 func Judge(
 	rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, target mcmc.Target, e Estimate, r Rule,
 ) (mcmc.State, mcmc.Info) {
@@ -83,7 +83,7 @@ func Judge(
 	return r.judge(rng, s, proposal, logRatio, noise)
 }
 
-// byMiniBatches is a target that mini-batches give estimates of.
+// byMiniBatches is the target as one that mini-batches estimate; it panics if it is none.
 func byMiniBatches(target mcmc.Target) mcmc.MiniBatchTarget {
 	losses, ok := target.(mcmc.MiniBatchTarget)
 	if !ok {
@@ -92,7 +92,7 @@ func byMiniBatches(target mcmc.Target) mcmc.MiniBatchTarget {
 	return losses
 }
 
-// judge accepts or rejects the proposal, [J, D], whose proposals' log-ratio is [J].
+// judge accepts or rejects the proposal, [J, D], given the log-ratio of the proposal densities, [J].
 func (r Rule) judge(
 	rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, noise noisyDifference,
 ) (mcmc.State, mcmc.Info) {
@@ -106,7 +106,7 @@ func (r Rule) judge(
 	return next, info
 }
 
-// walk is the random walk's theta', [J, D]; its proposals' ratio is 1.
+// walk is the random walk's theta', [J, D]; the ratio of its proposal densities is 1.
 func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *graph.Node {
 	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)
 	return graph.Add(theta, graph.Mul(tuning.Scaled(z), tuning.Step(theta, k.StepSize)))
@@ -118,11 +118,12 @@ func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *
 //
 //	theta' = theta + (h^2/2) g(theta) + h z,   q(theta' | theta) = N(theta'; theta + (h^2/2) g(theta), h^2)
 //
-// so log q(theta' | theta) = -|z|^2/2 and log q(theta | theta') = -|z'|^2/2, z' = (theta - theta' - (h^2/2)
-// g(theta'))/h being the noise that leads back: eq. 31, which is a leapfrog step's loss of kinetic energy (Neal 2011,
-// section 5.2). Both gradients are by the same xi, and delta is by other mini-batches, independent of xi. Given xi this
-// is Metropolis' and Hastings' step with a proposal density that is known exactly, so that eq. 15 holds for each xi by
-// itself. Mini-batches shared with delta would tilt it: proposals go where xi's errors in the loss are favourable.
+// so, up to a constant, log q(theta' | theta) = -|z|^2/2 and log q(theta | theta') = -|z'|^2/2, where z' = (theta -
+// theta' - (h^2/2) g(theta'))/h is the noise that would lead back: eq. 31, the difference of the kinetic energies
+// before and after a leapfrog step (Neal 2011, section 5.2). Both gradients use the same xi, and delta uses other
+// mini-batches, independent of xi. Given xi this is a Metropolis-Hastings step with an exactly known proposal density,
+// so that eq. 15 holds for each xi. If delta shared the mini-batches it would be biased: proposals go where the errors
+// of xi make the loss look small.
 func (k kernel) propose(
 	rng random.Stream, theta *graph.Node, losses mcmc.MiniBatchTarget, tuning mcmc.Tuning,
 ) (proposal, logRatio *graph.Node) {
@@ -135,7 +136,7 @@ func (k kernel) propose(
 	here := mcmc.Start(mcmc.MALA{}, rng, theta, xi)
 	there, back := mcmc.Leapfrog(xi, here, z, h, tuning.Scale)
 	logRatio = graph.Sub(mcmc.Kinetic(z), mcmc.Kinetic(back))
-	// a gradient that is not finite stands as 0 in the states: no ratio is right then
+	// a gradient that is not finite is replaced by 0 in the states: such a proposal is rejected
 	usable := graph.And(graph.IsFinite(here.LogDensity), graph.IsFinite(there.LogDensity))
 	return there.Phi, graph.Where(usable, logRatio, graph.MulScalar(graph.OnesLike(logRatio), math.Inf(-1)))
 }

@@ -12,13 +12,12 @@ import (
 // miniBatches is a FromMiniBatches target of a network in a graph: M mini-batches of n of the N rows, each without
 // replacement and independent of the others, drawn in the graph for each move.
 //
-// All chains look at the same rows. So the network's first layer, which all particles apply to the same features, is
-// one product, rows are gathered once and no copy of them is made for each chain. Each chain by itself is as it would
-// be with rows of its own; but chains are not independent of one another, and a standard error must be taken over time,
-// not between chains.
+// All chains use the same rows: they are gathered once, and the network's first layer is one matrix product for all
+// chains. Each chain has the distribution that it would have with rows of its own, but the chains are not independent
+// of one another: take standard errors over time, not between chains.
 type miniBatches struct {
 	likelihood target.Likelihood // of all chains on all M n rows
-	points     float64           // whose likelihood counts
+	points     float64           // that the likelihood counts for
 	rows       int               // N
 	size       int               // n
 	batches    int               // M
@@ -35,7 +34,7 @@ func (t miniBatches) draw(rng random.Stream) target.Batch {
 	return batchOf(t.data, rows)
 }
 
-// all is the posterior by all M n rows of a batch: the mean over the M mini-batches.
+// all is the target estimated from all M n rows of a batch: the mean over the M mini-batches.
 func (t miniBatches) all(batch target.Batch) mcmc.Target {
 	return target.At(target.Tempered{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
 }
@@ -43,10 +42,10 @@ func (t miniBatches) all(batch target.Batch) mcmc.Target {
 // WithMiniBatch implements mcmc.MiniBatchTarget: minus the mean of the M mini-batches' losses.
 func (t miniBatches) WithMiniBatch(rng random.Stream) mcmc.Target { return t.all(t.draw(rng)) }
 
-// LogDensity implements mcmc.Target, by all rows: it is there to be asked outside of moves.
+// LogDensity implements mcmc.Target, on all rows, for use outside of moves.
 func (t miniBatches) LogDensity(phi *graph.Node) *graph.Node { return t.exact().LogDensity(phi) }
 
-// Gradient implements mcmc.Target, by all rows.
+// Gradient implements mcmc.Target, on all rows.
 func (t miniBatches) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return t.exact().Gradient(phi)
 }
@@ -75,8 +74,8 @@ func (t miniBatches) Differences(
 	return estimates, graph.MulScalar(pooled, scale*scale*n*(1-n/float64(t.rows))), float64(t.batches) * (n - 1)
 }
 
-// byRow are the differences of the rows' log-likelihoods, both places on the same rows of M mini-batches, [J M, n]:
-// rounding errors are those of differences, not of losses.
+// byRow are the differences of the rows' log-likelihoods between two places, [J M, n]. They are taken row by row, so
+// that rounding errors are relative to a row's difference, not to a sum of losses.
 func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
 	return graph.Reshape(t.differences(t.draw(rng), from, to), from.Shape().Dim(0)*t.batches, t.size)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Estimate says how delta, the estimate of the loss difference, and sigma^2, the variance of delta, come out of the M
-// differences
+// Estimate says how delta, the estimate of the loss difference, and sigma^2, the variance of delta, are computed from
+// the M differences
 //
 //	d_i = L_{n,i}(theta') - L_{n,i}(theta)
 //
-// by M mini-batches, both losses on the same mini-batch.
+// of M mini-batches, where both losses are on mini-batch i.
 type Estimate string
 
 // The estimates.
@@ -27,16 +27,16 @@ const (
 	// the mean of the others stands for delta, which makes the estimate unbiased, and independent of d_1 where differences
 	// are Gaussian.
 	OneBatch Estimate = "one batch"
-	// WithinBatches takes the mean of all d_i, and the variance that the sample variance of rows within the mini-batches
-	// implies for a sum of n of N rows drawn without replacement, over M: on M (n - 1) degrees of freedom, so many more
-	// than M - 1, and there for M = 1. It needs n >= 2. This one is not in the paper.
+	// WithinBatches takes the mean of all d_i. Its variance is that of a sum of n of N rows drawn without replacement,
+	// by the sample variance of the rows within the mini-batches, divided by M: with M (n - 1) degrees of freedom, many
+	// more than M - 1, and defined for M = 1 too. It needs n >= 2. It is not in the paper.
 	WithinBatches Estimate = "within batches"
 )
 
 // Estimates lists all.
 func Estimates() []Estimate { return []Estimate{MeanOfBatches, OneBatch, WithinBatches} }
 
-// check returns an error unless M mini-batches of n rows have a variance.
+// check returns an error if the variance cannot be estimated from M mini-batches of n rows.
 func (e Estimate) check(batches, size int) error {
 	switch {
 	case !slices.Contains(Estimates(), e):
@@ -62,8 +62,8 @@ type noisyDifference struct {
 	skewness *graph.Node // [J]: squared, of the sample of d_i; nil for M < 3
 }
 
-// of is the estimate from differences of the log-posterior, [J, M], and the variance of one of them within
-// mini-batches, [J] on degrees of freedom, nil if n is 1.
+// of is the estimate from differences of the log-posterior, [J, M], and the variance of one of them by the rows within
+// mini-batches, [J], with its degrees of freedom; nil if n is 1.
 func (e Estimate) of(differences, within *graph.Node, degrees float64) noisyDifference {
 	losses := graph.Neg(differences) // of the loss: d_i
 	m := losses.Shape().Dim(1)
@@ -89,7 +89,7 @@ func sample(x *graph.Node) (mean, variance *graph.Node) {
 	return mean, graph.DivScalar(compute.RowSums(graph.Square(deviations)), m-1)
 }
 
-// Rule says how a proposal is accepted, given an estimate of the loss difference with noise.
+// Rule is the acceptance probability, given a noisy estimate of the loss difference.
 type Rule string
 
 // The rules.
@@ -102,8 +102,8 @@ const (
 	Corrected Rule = "penalty, corrected for an estimated variance"
 	// Penalty takes exp(-delta - s/2) (eq. 14): right where the variance is known, and the paper's choice.
 	Penalty Rule = "penalty"
-	// Naive takes exp(-delta), as if there were no noise (section 4.1): it samples too wide a distribution, and is here to
-	// show it.
+	// Naive takes exp(-delta), as if there were no noise (section 4.1): it samples too wide a distribution, and is here
+	// for comparison.
 	Naive Rule = "naive"
 )
 
@@ -117,7 +117,7 @@ func (r Rule) check() error {
 	return nil
 }
 
-// logRatio is the logarithm of what stands in the acceptance beside the proposals' ratio, [J].
+// logRatio is the logarithm of the acceptance ratio without the proposal densities: -delta less the penalty, [J].
 func (r Rule) logRatio(n noisyDifference) *graph.Node {
 	logRatio := graph.Neg(n.delta)
 	if r == Naive {

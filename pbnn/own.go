@@ -15,9 +15,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// What is checked of a Sampler and of a Target, which may be a user's own.
+// Checks of a Sampler and of a Target, which may be a user's own.
 
-// prepared is a sampler as it runs; an error where it cannot sample what it says.
+// prepared is the sampler with its settings filled in; an error if it or its target breaks the interface's rules.
 func prepared(s Sampler, rows int) (Sampler, error) {
 	if s == nil {
 		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Barker, Confidence, Unadjusted or AllRows")
@@ -43,8 +43,8 @@ func prepared(s Sampler, rows int) (Sampler, error) {
 	)
 }
 
-// problemOf is a prepared sampler's problem and kernel; an error where what they give would be no draws of the model's
-// parameters given the rows.
+// problemOf is a prepared sampler's problem and kernel; an error if they would not sample the model's parameters given
+// the rows.
 func (d *Data) problemOf(s Sampler) (mcmc.Problem, mcmc.Kernel, error) {
 	problem, kernel, err := s.Problem(d)
 	if err != nil {
@@ -66,8 +66,8 @@ func (d *Data) problemOf(s Sampler) (mcmc.Problem, mcmc.Kernel, error) {
 	return problem, kernel, err
 }
 
-// mustSeeRows is an error where neither the chains nor what they carry depend, after a move, on any data but the shared
-// parameters. A move is built in a graph that is thrown away, and followed back.
+// mustSeeRows is an error if the state after a move depends on no data but the shared parameters. It builds a move in a
+// graph of its own and searches the inputs that the state is computed from.
 func (d *Data) mustSeeRows(s Sampler, problem mcmc.Problem, kernel mcmc.Kernel) error {
 	if err := kernel.Check(d.Bound.D); err != nil {
 		return fmt.Errorf("pbnn: %T: %w", s, err)

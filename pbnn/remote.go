@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// remote is the random walk's kernel over shards. Differences are known a move later than the proposal that they are
-// of, since shards are asked between moves: a move judges the proposal that it carries, and makes the next one.
+// remote is the random walk's kernel over shards. Shards are asked between moves, so the differences of a proposal are
+// known one move later: a move judges the proposal that it carries, then makes the next one.
 type remote struct{ kernel }
 
 var _ mcmc.Stateful = remote{}
@@ -19,7 +19,7 @@ var _ mcmc.Stateful = remote{}
 // Start implements mcmc.Stateful.
 func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
 	tuning := mcmc.Tuning{}
-	if k.StepSize == 0 { // a warm-up chooses it, after the first step
+	if k.StepSize == 0 { // unknown until the warm-up's first step
 		k.StepSize = 1
 	}
 	s.Own = map[string]*graph.Node{"proposal": k.walk(rng, s.Phi, tuning)}
@@ -38,9 +38,9 @@ func (k remote) Move(
 }
 
 // remoteLangevin is the kernel of Langevin's proposal over shards. A step takes two moves, the same for all chains: the
-// first proposes by the gradient where the chains are, the second judges by the differences and by the gradient at the
-// proposals, from the same rows. It carries the proposal, whether there is one, the kinetic energy of the noise that it
-// was made with, and its momentum (see kernel.propose).
+// first proposes, with the gradient at the chains' places; the second judges, with the differences and the gradient at
+// the proposals, which is from the same rows. It carries the proposal, whether there is one, the kinetic energy of the
+// noise that it was made with, and its momentum (see kernel.propose).
 type remoteLangevin struct{ kernel }
 
 var _ mcmc.Stateful = remoteLangevin{}
@@ -85,9 +85,8 @@ func (k remoteLangevin) Move(
 	return next, info
 }
 
-// shardTarget is a mini-batch target made of the shards' answers to the questions of one move, and of the prior, which
-// shards do not know: the differences of the log-likelihood, [J, M], and its gradients at the one place that they were
-// asked for, [J, D], nil for a random walk.
+// shardTarget is the mini-batch target of one move, made of the shards' answers and the prior: the differences of the
+// log-likelihood, [J, M], and its gradients at the places that shards were asked about, [J, D], nil for a random walk.
 type shardTarget struct {
 	bound             *bayes.BoundModel
 	answers, gradient *graph.Node
@@ -102,15 +101,15 @@ func (t shardTarget) Differences(
 	return graph.Add(t.answers, graph.BroadcastToShape(graph.ExpandAxes(prior, 1), t.answers.Shape())), nil, 0
 }
 
-// WithMiniBatch implements mcmc.MiniBatchTarget: the shards have drawn.
+// WithMiniBatch implements mcmc.MiniBatchTarget: the shards have drawn the rows.
 func (t shardTarget) WithMiniBatch(random.Stream) mcmc.Target { return t }
 
-// LogDensity implements mcmc.Target: NaN, as shards are not asked for it. No kernel that runs over shards takes it.
+// LogDensity implements mcmc.Target: NaN, as shards are not asked for it and no kernel over shards uses it.
 func (t shardTarget) LogDensity(phi *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.OnesLike(t.bound.LogPrior(phi)), math.NaN())
 }
 
-// Gradient implements mcmc.Target, at the place that the shards were asked for; the log-density is not known.
+// Gradient implements mcmc.Target, at the places that shards were asked about; the log-density is NaN.
 func (t shardTarget) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	logDensity = t.LogDensity(phi)
 	if t.gradient == nil {

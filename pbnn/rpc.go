@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// RemoteShard is a Shard that Serve answers for. A connection that breaks, or on which an answer was late, is given up,
-// and the next question makes another.
+// RemoteShard is a Shard that another process serves (Serve). After a broken connection or a late answer it connects
+// again at the next question.
 type RemoteShard struct {
 	address string
-	tls     *tls.Config // nil: neither encrypted nor by certificate
+	tls     *tls.Config // nil: no encryption and no certificates
 	mu      sync.Mutex
 	client  *rpc.Client
 }
@@ -24,8 +24,8 @@ var _ Shard = (*RemoteShard)(nil)
 
 // Dial is the shard at a TCP address, such as "127.0.0.1:7000". It connects at the first question. With a TLS
 // configuration the connection is encrypted: the configuration must hold a certificate that the shard accepts
-// (Certificates), and the authorities by one of which the shard's own certificate must be signed (RootCAs); the name in
-// it must be the address's, or ServerName. If the configuration is nil, so must ServeSettings.TLS be.
+// (Certificates), and the authorities, one of which must have signed the shard's certificate (RootCAs); the name in
+// that one must be the address's, or ServerName. If the configuration is nil, ServeSettings.TLS must be nil too.
 func Dial(address string, config *tls.Config) *RemoteShard {
 	return &RemoteShard{address: address, tls: config}
 }
@@ -69,7 +69,7 @@ func call[Reply any](ctx context.Context, r *RemoteShard, method string, questio
 	select {
 	case <-pending.Done:
 		err = pending.Error
-	case <-ctx.Done(): // a late answer may still be written to reply: it is not looked at
+	case <-ctx.Done(): // a late answer may still be written to reply: do not read it
 		err = fmt.Errorf("no answer in time: %w", ctx.Err())
 	}
 	if err == nil {

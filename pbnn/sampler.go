@@ -15,18 +15,18 @@ type Sampler interface {
 	Sampled() Target
 	// Prepare fills in what is zero and checks the rest, for data of N rows.
 	Prepare(rows int) (Sampler, error)
-	// RowsPerMove is how many rows' log-likelihoods a chain evaluates in a move, each place and each gradient counted as
-	// one evaluation, for data of N rows. A transition of Barker's and of Confidence takes several moves, and so does a
-	// trajectory.
+	// RowsPerMove is how many rows' log-likelihoods a chain evaluates in a move, for data of N rows: one evaluation for
+	// the losses at a place, one more for a gradient. A transition of Barker, of Confidence or of a trajectory takes
+	// several moves.
 	RowsPerMove(rows int) int
-	// Problem is what mcmc.Sample takes: a problem that Data.MiniBatches or Data.AllRows makes, and the kernel that
-	// samples it. The sampler is one that Prepare gave.
+	// Problem gives the arguments of mcmc.Sample: a problem made by Data.MiniBatches or Data.AllRows, and the kernel
+	// that samples it. It is called on the sampler that Prepare returned.
 	Problem(data *Data) (mcmc.Problem, mcmc.Kernel, error)
 }
 
 // Metropolis accepts or rejects by loss differences on mini-batches: Algorithm 1 with a random walk, section 6.2 with
-// Langevin's proposal, and, with the rule Naive, what both are there to mend. All chains look at the same mini-batches
-// (see miniBatches).
+// Langevin's proposal, and, with the rule Naive, the biased acceptance that both correct. All chains use the same
+// mini-batches.
 type Metropolis struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
@@ -37,11 +37,11 @@ type Metropolis struct {
 	// StepSize is h = sqrt(2 eta), the standard deviation of the proposal's noise; 0: a warm-up chooses.
 	StepSize float64 `json:"step_size"`
 
-	// Noise asks for a sigma^2 of at most so much: Fit then raises Batches, and after that BatchSize, until trial runs
-	// show it, and fixes them before the first draw (see Adapted). Default 0: they stay as they are.
+	// Noise is the largest sigma^2 wanted: Fit raises Batches, and after that BatchSize, until trial runs reach it, and
+	// fixes them before the first draw (see Result.Adapted). Default 0: they stay as they are.
 	Noise        float64 `json:"noise"`
-	MaxBatches   int     `json:"max_batches"`    // that Noise may raise Batches to; default 10 times Batches
-	MaxBatchSize int     `json:"max_batch_size"` // that Noise may raise BatchSize to; default: BatchSize, which stays
+	MaxBatches   int     `json:"max_batches"`    // limit for Noise; default 10 times Batches
+	MaxBatchSize int     `json:"max_batch_size"` // limit for Noise; default BatchSize: it is not raised
 }
 
 // Unadjusted takes every step of a Langevin diffusion whose gradient is that of a mini-batch (section 6.3, eq. 9 and
@@ -75,7 +75,7 @@ func (u Unadjusted) Sampled() Target { return u.Target }
 // Sampled implements Sampler.
 func (a AllRows) Sampled() Target { return a.Target }
 
-// RowsPerMove implements Sampler: both places' losses, and for Langevin both places' gradients.
+// RowsPerMove implements Sampler: the losses at theta and theta', and for Langevin the gradients at both.
 func (m Metropolis) RowsPerMove(int) int {
 	if m.Proposal == Langevin {
 		return 4 * m.Batches * m.BatchSize
@@ -86,21 +86,21 @@ func (m Metropolis) RowsPerMove(int) int {
 // RowsPerMove implements Sampler.
 func (u Unadjusted) RowsPerMove(int) int { return u.BatchSize }
 
-// RowsPerMove implements Sampler: what a kernel of one evaluation takes, such as MALA; a trajectory takes one for each
+// RowsPerMove implements Sampler: N, for a kernel with one evaluation a move, such as MALA; a trajectory has one a
 // step.
 func (a AllRows) RowsPerMove(rows int) int { return rows }
 
 // Prepare implements Sampler.
 func (m Metropolis) Prepare(rows int) (Sampler, error) {
-	m, err := m.ready("Metropolis", rows)
+	m, err := m.withDefaults("Metropolis", rows)
 	if err != nil {
 		return nil, err
 	}
 	return m, m.Estimate.check(m.Batches, m.BatchSize)
 }
 
-// ready fills in and checks the settings, but for the Estimate, of a sampler of the owner's type.
-func (m Metropolis) ready(owner string, rows int) (Metropolis, error) {
+// withDefaults fills in the settings and checks all but the Estimate; owner is the type that errors name.
+func (m Metropolis) withDefaults(owner string, rows int) (Metropolis, error) {
 	m.BatchSize = cmp.Or(m.BatchSize, min(100, rows))
 	m.Batches = cmp.Or(m.Batches, 10)
 	m.Proposal = cmp.Or(m.Proposal, RandomWalk)
@@ -141,7 +141,7 @@ func (u Unadjusted) Prepare(rows int) (Sampler, error) {
 		return nil, fmt.Errorf("pbnn: Unadjusted.Kernel is %T: it must take every step of a noisy gradient, such as "+
 			"mcmc.SGLD{StepSize: 0.001} or mcmc.ULA{StepSize: 0.01}", u.Kernel)
 	}
-	if err := asksTarget("Unadjusted", u.Kernel, "mcmc.SGLD{StepSize: 0.001}"); err != nil {
+	if err := checkUsesTarget("Unadjusted", u.Kernel, "mcmc.SGLD{StepSize: 0.001}"); err != nil {
 		return nil, err
 	}
 	u.Target = u.Target.ForBatchSize(u.BatchSize)
@@ -157,7 +157,7 @@ func (a AllRows) Prepare(int) (Sampler, error) {
 		return nil, fmt.Errorf("pbnn: AllRows.Kernel is not set: take one of package mcmc, such as " +
 			"mcmc.RandomWalkMetropolis{} or mcmc.MALA{}")
 	}
-	return a, asksTarget("AllRows", a.Kernel, "mcmc.RandomWalkMetropolis{}")
+	return a, checkUsesTarget("AllRows", a.Kernel, "mcmc.RandomWalkMetropolis{}")
 }
 
 // Problem implements Sampler.
@@ -188,8 +188,8 @@ func noTarget(owner, which string) error {
 	return fmt.Errorf("pbnn: %s.Target is not set: it must be %s", owner, which)
 }
 
-// asksTarget is an error for a kernel that never sees the data.
-func asksTarget(sampler string, kernel mcmc.Kernel, take string) error {
+// checkUsesTarget is an error for a kernel that does not evaluate its target, and so never sees the data.
+func checkUsesTarget(sampler string, kernel mcmc.Kernel, take string) error {
 	if kernel.UsesTarget() {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"gobnn/bayes/limits"
 )
 
-// ErrRefused says that a shard does not answer such a question: it is beyond a limit that the owner of the data has
-// set. It comes through a connection too; test for it with errors.Is.
+// ErrRefused says that a question is beyond a limit that the owner of a shard's data has set. Test for it with
+// errors.Is, also over a connection.
 var ErrRefused = errors.New("pbnn: the shard refuses the question")
 
 // ServeSettings are what the owner of a shard's rows sets. The zero value of every field works.
@@ -22,13 +22,13 @@ type ServeSettings struct {
 	// each client for one (ClientAuth tls.RequireAndVerifyClientCert) signed by one of ClientCAs. Default: none of this.
 	TLS *tls.Config
 
-	// MinBatchSize is the least number n of rows in a mini-batch, whose sum goes out: at least 2. Default 5, a usual
-	// threshold below which no counts are published.
+	// MinBatchSize is the smallest number n of rows in a mini-batch, over which a published sum is taken: at least 2.
+	// Default 5, a usual threshold in the publication of counts.
 	MinBatchSize int
 	MaxBatches   int // M, the most mini-batches of a question; default 1000
 	MaxRows      int // the most rows n M of a question, for each chain; default 1 000 000
 	MaxChains    int // J, the most chains of a question; default 1000
-	// MaxQuestions is how many may be answered or wait for it at once; what comes beyond is refused. Default 16.
+	// MaxQuestions is how many questions may be in work or waiting at once; more are refused. Default 16.
 	MaxQuestions int
 }
 
@@ -44,7 +44,7 @@ func (s ServeSettings) withDefaults() ServeSettings {
 	return s
 }
 
-// check is an error unless the settings serve a shard of so many rows.
+// check is an error if the settings do not fit a shard of so many rows.
 func (s ServeSettings) check(rows int) error {
 	least := s.MinBatchSize
 	if err := limits.Check("pbnn: ServeSettings",
@@ -59,12 +59,12 @@ func (s ServeSettings) check(rows int) error {
 	return checkMutual(s.TLS)
 }
 
-// checkMutual is an error where a server with the configuration would not know who its clients are.
+// checkMutual is an error if a server with the configuration would not authenticate its clients.
 func checkMutual(config *tls.Config) error {
 	if config == nil || config.GetConfigForClient != nil { // nil: no TLS, or decided for each client
 		return nil
 	}
-	own := config.VerifyPeerCertificate != nil || config.VerifyConnection != nil // checks of the owner's own
+	own := config.VerifyPeerCertificate != nil || config.VerifyConnection != nil // the owner's own checks
 	switch {
 	case len(config.Certificates) == 0 && config.GetCertificate == nil:
 		return errors.New("pbnn: ServeSettings.TLS has no certificate of the shard: set Certificates")
@@ -78,12 +78,12 @@ func checkMutual(config *tls.Config) error {
 		config.ClientAuth, tls.RequireAndVerifyClientCert)
 }
 
-// Serve answers for a shard, by net/rpc, all who come to the listener, until it is closed, which is no error. Questions
-// beyond the settings' limits are refused, and the error says by which limit. Without TLS there is no
-// encryption and nobody is asked who they are: listen where only those can come who may, such as behind a tunnel.
+// Serve answers questions to a shard, by net/rpc on the listener, until the listener is closed, which is no error.
+// Questions beyond a limit of the settings are refused with an error that names the limit. Without TLS there is neither
+// encryption nor authentication: listen where only the entitled can connect, such as behind a tunnel.
 //
-// The limits keep a question from stopping the shard for all, and single rows from going out in one answer. They do not
-// keep anybody from many answers: whoever may ask at will can take sums over rows apart that overlap.
+// The limits keep one question from blocking the shard, and an answer from revealing a single row. They do not limit
+// how many questions are asked: from many overlapping sums single rows can be computed.
 func Serve(listener net.Listener, shard Shard, settings ServeSettings) error {
 	description, err := shard.Describe(context.Background())
 	if err != nil {
@@ -115,7 +115,7 @@ func Serve(listener net.Listener, shard Shard, settings ServeSettings) error {
 
 const rpcName = "PBNNShard"
 
-// service is a shard as net/rpc wants it, within the limits of its owner.
+// service is a shard with the methods that net/rpc calls, within the limits of its owner.
 type service struct {
 	shard    Shard
 	settings ServeSettings
@@ -150,7 +150,7 @@ func (s *service) answer(method func(context.Context, Request) (Answer, error), 
 	return err
 }
 
-// permit is an error that says which limit a question is beyond.
+// permit is an error if a question is beyond a limit.
 func (s ServeSettings) permit(q Request) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
@@ -160,7 +160,7 @@ func (s ServeSettings) permit(q Request) error {
 		return refuse("its mini-batches have %d rows: MinBatchSize is %d", q.BatchSize, s.MinBatchSize)
 	case q.Batches > s.MaxBatches:
 		return refuse("it is for %d mini-batches: MaxBatches is %d", q.Batches, s.MaxBatches)
-	case q.Batches > s.MaxRows/q.BatchSize: // the product of a stranger's numbers may overflow
+	case q.Batches > s.MaxRows/q.BatchSize: // the product could overflow
 		return refuse("it is for %d mini-batches of %d rows: MaxRows is %d", q.Batches, q.BatchSize, s.MaxRows)
 	case q.Chains > s.MaxChains:
 		return refuse("it is for %d chains: MaxChains is %d", q.Chains, s.MaxChains)

@@ -21,23 +21,23 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Shard holds rows of the data that never leave it, and answers questions about them: of each mini-batch only the
-// difference of the log-likelihoods goes out (section 7 of the paper). LocalShard holds the rows in this process; Dial
+// Shard holds rows of the data that never leave it, and answers questions about them: only each mini-batch's difference
+// of log-likelihoods, or a gradient, is sent (section 7 of the paper). LocalShard holds the rows in this process; Dial
 // reaches a shard in another. Its methods may be called by several goroutines at once.
 type Shard interface {
-	// Describe says which rows the shard has, and of which model its log-likelihoods are.
+	// Describe returns the shard's model, and the number and hash of its rows.
 	Describe(ctx context.Context) (Description, error)
-	// Differences are, for each chain and each of M mini-batches of n of the shard's rows, drawn without replacement by
-	// Seed, Shard and Move alone, the sum over its rows of log p(y | x, To) - log p(y | x, From): flat [J, M], not
-	// scaled. The same question has the same answer, to the bit, however often it is asked.
+	// Differences are, for each chain and each of M mini-batches of n of the shard's rows, drawn without replacement as a
+	// function of Seed, Shard and Move alone, the sum over its rows of log p(y | x, To) - log p(y | x, From): flat [J, M],
+	// not scaled. The same question has the same answer, bit for bit.
 	Differences(ctx context.Context, q Request) (Answer, error)
-	// Gradients are, for each chain, the sum over the rows of M mini-batches of n, drawn in the same way but others than
-	// those of Differences, of the gradient of log p(y | x, From) with respect to From: flat [J, D], not scaled; NaN for
-	// a chain whose log-likelihood is not finite. To is not looked at.
+	// Gradients are, for each chain, the sum over the rows of M mini-batches of n, drawn in the same way but independent
+	// of those of Differences, of the gradient of log p(y | x, From) with respect to From: flat [J, D], not scaled; NaN
+	// for a chain whose log-likelihood is not finite. To is not used.
 	Gradients(ctx context.Context, q Request) (Answer, error)
 }
 
-// Description is what must agree between shards, and which rows each has.
+// Description is a shard's model, which must be the same for all shards, and the identity of its rows.
 type Description struct {
 	Model           string // bayes.Model, as JSON
 	Shared          string // hash of a trained posterior's shared parameters and standardisation; empty if there are none
@@ -57,7 +57,7 @@ type Request struct {
 	From, To    []float64 // flat [J, D]; To is empty if gradients are asked for
 }
 
-// Answer is a shard's answer, and the rows that it is from: they must be those that the shard described at the start.
+// Answer is a shard's answer, with the identity of its rows, which must be those that it described at the start.
 type Answer struct {
 	Values []float64
 	Rows   int
@@ -79,7 +79,7 @@ type LocalShard struct {
 // shardPrograms is how many compiled programs a shard keeps: a run asks for two, differences and gradients.
 const shardPrograms = 8
 
-// questionShape is what a program is compiled for.
+// questionShape is the kind and size of question that a program is compiled for.
 type questionShape struct {
 	gradients                  bool
 	chains, batches, batchSize int
@@ -87,9 +87,9 @@ type questionShape struct {
 
 var _ Shard = (*LocalShard)(nil)
 
-// NewShard takes rows as they are: scaled by whoever knows the scales, since no shard knows the others' rows. All of
-// the model must be stochastic: of one that shares parameters take NewShardFrom. The type is Float32 if dtype is 0, the
-// engine compute.Default if nil. Close it at the end.
+// NewShard is a shard of rows that are standardised already, with one scale for all shards: it changes nothing, as no
+// shard knows the others' rows. All parameters must be stochastic; for a model that shares some take NewShardFrom. The
+// type is Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
 func NewShard(
 	model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
 ) (*LocalShard, error) {
@@ -103,9 +103,9 @@ func NewShard(
 	return newShard(&Data{Data: joined}, dtype, engine)
 }
 
-// NewShardFrom takes rows in raw units, to sample with the shared parameters and the standardisation of a trained
-// posterior, as FitFrom does: every shard has the same one. The type is Float32 if dtype is 0, the engine
-// compute.Default if nil. Close it at the end.
+// NewShardFrom is a shard of rows in raw units, with the shared parameters and the standardisation of a trained
+// posterior, the same for every shard. The type is Float32 if dtype is 0, the engine compute.Default if nil. Close it
+// at the end.
 func NewShardFrom(
 	trained *bayes.Posterior, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
 ) (*LocalShard, error) {
@@ -139,7 +139,7 @@ func newShard(d *Data, dtype compute.DType, engine *compute.Engine) (*LocalShard
 	return s, nil
 }
 
-// describe is the model as text, and a hash of what comes from the trained posterior, empty if there is none.
+// describe is the model as JSON, and a hash of the shared parameters and standardisation, empty if there are none.
 func (d *Data) describe() (model, shared string, err error) {
 	text, err := json.Marshal(d.Bound.Model)
 	if err != nil {
@@ -191,8 +191,8 @@ func (s *LocalShard) Gradients(ctx context.Context, q Request) (Answer, error) {
 	return s.answer(ctx, true, q, q.From)
 }
 
-// check is an error where places are not [J, D], or mini-batches not a part of the rows. Quotients are compared, since
-// products of a stranger's numbers overflow.
+// check is an error if places are not [J, D], or a mini-batch is larger than the shard. It compares quotients, since
+// products of arbitrary numbers could overflow.
 func (s *LocalShard) check(q Request, name string, places []float64) error {
 	if q.Chains < 1 || len(places)%s.bound.D != 0 || len(places)/s.bound.D != q.Chains {
 		return fmt.Errorf("pbnn: Request.%s has %d numbers for %d chains: it must have %d for each",
@@ -208,7 +208,7 @@ func (s *LocalShard) check(q Request, name string, places []float64) error {
 func (s *LocalShard) answer(ctx context.Context, gradients bool, q Request, places ...[]float64) (Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := ctx.Err(); err != nil { // nobody waits for it any more
+	if err := ctx.Err(); err != nil { // the caller has given up
 		return Answer{}, fmt.Errorf("pbnn: %w", err)
 	}
 	shape := questionShape{gradients, q.Chains, q.Batches, q.BatchSize}

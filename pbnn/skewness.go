@@ -11,15 +11,15 @@ import (
 )
 
 // The penalty is right for Gaussian noise. Where delta has a third cumulant kappa, the logarithm of the ratio of the
-// mean acceptances of a random walk's proposal and of its way back, which should be -D for losses that differ by D, is
+// mean acceptances of a random walk's step and of the reverse step, which should be -D for losses that differ by D, is
 // to first order in kappa
 //
 //	-D + kappa (1/3 + A'/(2A) + A''/(2A))
-//	-D - kappa (1 + 3 A'/A + 3 A''/A)/6       where s is by other mini-batches than delta (OneBatch)
+//	-D - kappa (1 + 3 A'/A + 3 A''/A)/6       where s comes from other mini-batches than delta (OneBatch)
 //
-// in which A(D) = Phi(-D/sqrt(s) - sqrt(s)/2) + exp(-D) Phi(D/sqrt(s) - sqrt(s)/2) is the mean acceptance with Gaussian
-// noise of variance s. The term is kappa/3 or -kappa/6 for D far from 0; at D = 0 A'/A is -1/2 and A''/A is
-// 1/2 - phi(sqrt(s)/2)/(2 sqrt(s) Phi(-sqrt(s)/2)). It holds where kappa is small beside s^(3/2). The derivation is in
+// where A(D) = Phi(-D/sqrt(s) - sqrt(s)/2) + exp(-D) Phi(D/sqrt(s) - sqrt(s)/2) is the mean acceptance with Gaussian
+// noise of variance s. The term is kappa/3 or -kappa/6 for D far from 0; at D = 0 A'/A is -1/2 and A''/A is 1/2 -
+// phi(sqrt(s)/2)/(2 sqrt(s) Phi(-sqrt(s)/2)). It holds for kappa much smaller than s^(3/2). The derivation is in
 // derivations.md.
 
 // skewBias is the larger of the absolute terms at D = 0 and far from it, for a delta of variance s and the given
@@ -59,9 +59,9 @@ func squaredSkewness(x *graph.Node) *graph.Node {
 	return graph.Where(usable, graph.Div(graph.Square(third), cube), graph.ZerosLike(cube))
 }
 
-// deltaSkewness is the skewness of delta from the mean squared skewness of samples of m differences. That of Gaussian
-// ones is 6(m-2)/((m+1)(m+3)) (Fisher 1930); what is above is theirs, and the mean of m of them has 1/sqrt(m) of it. A
-// sample of few can show only (m-2)/sqrt(m-1), so it tells too little of strong skewness.
+// deltaSkewness estimates the skewness of delta from the mean squared skewness of samples of m differences. Gaussian
+// samples have 6(m-2)/((m+1)(m+3)) (Fisher 1930), which is subtracted; the mean of m differences has 1/sqrt(m) of the
+// skewness of one. Since a sample's skewness is at most (m-2)/sqrt(m-1), a small m underestimates a strong one.
 func deltaSkewness(squared float64, m int, e Estimate) float64 {
 	if m < 3 {
 		return 0
@@ -74,7 +74,7 @@ func deltaSkewness(squared float64, m int, e Estimate) float64 {
 	return math.Sqrt(excess)
 }
 
-// maxBias is the largest error of the logarithm of an acceptance ratio that no warning is given of.
+// maxBias is the largest error of the logarithm of an acceptance ratio without a warning.
 const maxBias = 0.1
 
 // judgeNoise fills in Skewness, Bias and Warnings.

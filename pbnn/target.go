@@ -6,20 +6,21 @@ import (
 	"math"
 )
 
-// Target is the distribution that a Sampler samples: prior times likelihood, where the likelihood of the N rows counts
-// as that of so many points,
+// Target is the distribution that a Sampler samples: prior times likelihood, with the likelihood of the N rows weighted
+// to count as that of EffectivePoints points,
 //
 //	p(theta) prod_{i <= N} p(y_i | x_i, theta)^(EffectivePoints / N)
 //
-// It says what the draws mean, and a Result carries it. A Sampler takes those that it can sample, so that one cannot be
-// given the other: a FromMiniBatches is known from mini-batches, a FromAllRows from all rows. A target of your own
-// implements one of the two.
+// A Result names it. There are two kinds, so that the compiler refuses a target that a Sampler cannot sample: a
+// FromMiniBatches is estimated from mini-batches, a FromAllRows evaluated on all rows. A target of your own implements
+// one of the two.
 type Target interface {
-	// String names it in results and errors: two that differ must have different names.
+	// String names it in results and errors: different targets must have different names.
 	fmt.Stringer
-	// EffectivePoints is how many points' likelihood the distribution holds, for data of N rows: positive and finite.
+	// EffectivePoints is the number of points that the likelihood counts for, given data of N rows: positive and
+	// finite.
 	EffectivePoints(rows int) float64
-	// Check returns an error that says what is wrong with its settings, for data of N rows.
+	// Check returns an error if a setting is wrong for data of N rows.
 	Check(rows int) error
 }
 
@@ -27,14 +28,14 @@ type Target interface {
 // TargetExpected, or one of your own.
 type FromMiniBatches interface {
 	Target
-	// ForBatchSize is the same target, with what it leaves to the sampler filled in by its mini-batches' n.
+	// ForBatchSize returns the target with the defaults filled in that depend on the sampler's mini-batch size n.
 	ForBatchSize(n int) FromMiniBatches
 }
 
 // FromAllRows is a Target that takes all rows to evaluate: TargetFullData, TargetTempered, or one of your own.
 type FromAllRows interface {
 	Target
-	// OfAllRows marks it.
+	// OfAllRows does nothing: it marks the type as evaluated on all rows.
 	OfAllRows()
 }
 
@@ -45,15 +46,16 @@ type FromAllRows interface {
 // whose mean over mini-batches is L^N, -log p(theta | D) (sections 4.1 and 4.2).
 type TargetFull struct{}
 
-// TargetExpected is the posterior that a number of points gives in the mean (section 4.3, eq. 18 to 22), by the loss of
-// one mini-batch without the factor N/n:
+// TargetExpected is the expected posterior of a number of points (section 4.3, eq. 18 to 22), with the loss of one
+// mini-batch without the factor N/n:
 //
 //	L_n(theta) = -log p(theta) - sum_{i <= n} log p(y_i | x_i, theta)
 //
-// The number of points is part of the target: few give a wide predictive distribution, many a narrow one, which
-// calibrates it. In the paper it is the mini-batch's size n. With mini-batches from N rows that stay the same, the mean
-// of L_n is -log p(theta) - (n/N) sum_{i <= N} log p(y_i | x_i, theta): what a right sampler finds is
-// TargetTempered{Points: n}, without looking at all rows. See the package comment for what the paper says of that.
+// The number of points is part of the target: few give a wide predictive distribution, many a narrow one, so that it
+// can be chosen to calibrate the predictions. In the paper it is the mini-batch's size n. With mini-batches from N rows
+// that stay the same, the mean of L_n is -log p(theta) - (n/N) sum_{i <= N} log p(y_i | x_i, theta): an exact sampler
+// converges to TargetTempered{Points: n}, without evaluating all rows. The package comment says how the paper sees
+// this.
 type TargetExpected struct {
 	// Points is their number; default: the sampler's BatchSize n, as in the paper. Set it where an adaptive sampler may
 	// change BatchSize.
@@ -100,7 +102,7 @@ func (TargetFullData) EffectivePoints(rows int) float64 { return float64(rows) }
 // EffectivePoints implements Target: Points.
 func (t TargetTempered) EffectivePoints(int) float64 { return t.Points }
 
-// ForBatchSize implements FromMiniBatches: nothing is left to the sampler.
+// ForBatchSize implements FromMiniBatches: there are no settings.
 func (t TargetFull) ForBatchSize(int) FromMiniBatches { return t }
 
 // ForBatchSize implements FromMiniBatches: Points is n by default.
