@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -35,15 +36,15 @@ func (b *BoundModel) tryOut(engine *compute.Engine) error {
 	return nil
 }
 
-// foreign says whether a part's type is defined outside this library's packages of models.
+// foreign says whether a part's type is defined outside this folder and those below it.
 func foreign(part any) bool {
 	kind := reflect.TypeOf(part)
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	path := kind.PkgPath()
-	own := reflect.TypeFor[BoundModel]().PkgPath()
-	return path != own && path != reflect.TypeFor[nn.MLP]().PkgPath()
+	path, own := kind.PkgPath(), reflect.TypeFor[BoundModel]().PkgPath()
+	inside := path == own || strings.HasPrefix(path, own+"/")
+	return !inside || strings.HasSuffix(path, "_test")
 }
 
 // How many particles and rows a model is tried on, and the relative error of float32 that passes.
