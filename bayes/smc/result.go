@@ -2,8 +2,10 @@ package smc
 
 import (
 	"fmt"
+	"math"
 	"time"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
@@ -69,6 +71,44 @@ func recordOf(v []float64) StepRecord {
 		NonFinite: int(v[6]), Transitions: int(v[7]), Acceptance: v[8], StepSize: v[9], Rejected: int(v[10]),
 		Divergent: int(v[11]), Seconds: v[12],
 	}
+}
+
+// result is what there is.
+func (m *machine) result(r *run.Run) (*Result, error) {
+	host := m.kept
+	if m.state != nil {
+		var err error
+		if host, err = m.state.Host(phiName, logWeightsName, scaleName); err != nil {
+			return nil, fmt.Errorf("smc: %w", err)
+		}
+	}
+	weights, err := compute.Float64s(host[logWeightsName])
+	if err != nil {
+		return nil, fmt.Errorf("smc: %w", err)
+	}
+	scale, err := compute.Float64s(host[scaleName])
+	if err != nil {
+		return nil, fmt.Errorf("smc: %w", err)
+	}
+	result := &Result{
+		Phi: host[phiName], LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Trace: m.Trace,
+		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Status: r.Status(), Elapsed: r.Elapsed(),
+		Evaluations: m.Evaluations,
+	}
+	if result.LogWeights, err = NewLogWeights(weights); err != nil {
+		return nil, err
+	}
+	for _, t := range m.Trace {
+		result.NonFinite += t.Rejected
+		result.Divergent += t.Divergent
+	}
+	if r.Status() != run.Completed {
+		return result, nil
+	}
+	result.LogEvidence = m.LogEvidence
+	result.LogEvidenceStdErr = m.Genealogy.StdErr(m.Resampler, m.chains())
+	result.Warnings = m.warnings()
+	return result, nil
 }
 
 // What makes a result doubtful.

@@ -3,22 +3,14 @@ package smc
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -51,17 +43,6 @@ type Sampler struct {
 	Kernel  mcmc.Kernel
 
 	compiled run.Cache[kind, *Stages]
-}
-
-// kind is what stages are compiled for, beside the problem and the kernel.
-type kind struct {
-	engine                                     *compute.Engine
-	particles, chains, perCall, block, devices int
-	dtype                                      compute.DType
-	tempering                                  Tempering
-	resampler                                  Resampler
-	threshold                                  float64
-	fixedScale, tuned                          bool
 }
 
 // Close frees what was compiled.
@@ -105,24 +86,6 @@ type machine struct {
 	end      float64                    // the posterior's place: 1, or the number of rows
 	position
 	Trace []StepRecord
-}
-
-// position is where a run stands, but for the state on the device and the trace.
-type position struct {
-	Next        stage     `json:"next"`         // what the next call does
-	Place       float64   `json:"place"`        // that is reached
-	Rung        int       `json:"rung"`         // how many of the ladder's powers are reached
-	Calls       uint32    `json:"calls"`        // made: what counts the random numbers
-	Transition  int       `json:"transition"`   // made since the last resampling
-	Going       bool      `json:"going"`        // a transition goes on
-	Slot        int       `json:"slot"`         // of the chains' places that are kept
-	StepSize    float64   `json:"step_size"`    // now
-	LogEvidence float64   `json:"log_evidence"` // so far
-	Genealogy   Genealogy `json:"genealogy"`    // what is known of its error
-	Chains      float64   `json:"chains"`       // sum of the relative variances of the chains' weights
-	Evaluations int       `json:"evaluations"`  // of one particle's likelihood
-	Records     int       `json:"records"`      // of the trace
-	Sum         float64   `json:"sum"`          // of the acceptance of the transitions that go on
 }
 
 // stage is what a call does.
@@ -171,30 +134,6 @@ func (m *machine) Begin(context.Context) error {
 		return fmt.Errorf("smc: %w", err)
 	}
 	return nil
-}
-
-// adopt puts what a checkpoint held on the device.
-func (m *machine) adopt() error {
-	for _, name := range m.stages.Entries() {
-		t := m.kept[name]
-		if t == nil && name != phiName && (m.Next == toWeigh || m.Next == toRestart) {
-			continue // the kernel has carried nothing yet, or begins anew
-		}
-		if t == nil || t.Rank() == 0 {
-			return m.wrongFile("it has no tensor %q", name)
-		}
-		m.state.Set(name, t)
-	}
-	if m.Place > m.end {
-		return m.wrongFile("it stands at %s %v of %v", m.placeName(), m.Place, m.end)
-	}
-	m.kept = nil
-	return nil
-}
-
-func (m *machine) wrongFile(format string, args ...any) error {
-	return fmt.Errorf("smc: resuming from %s (delete the file to start anew): "+format,
-		append([]any{m.Checkpoint}, args...)...)
 }
 
 // Step makes one call: a weighing with its resampling, the kernel's start, or some moves.
@@ -344,130 +283,6 @@ func (m *machine) placeName() string {
 	return "power"
 }
 
-// Names of entries of the state: of the data, and of what the stages call so.
-const (
-	dataPrefix     = "data/"
-	phiName        = "phi"
-	logWeightsName = "log_weights"
-	scaleName      = "scale"
-)
-
-// compiled prepares the stages, or finds those of an earlier run of the same kind, and learns where the way ends.
-func (m *machine) compiled() (*Stages, func(), error) {
-	if err := compute.Try(m.probe); err != nil {
-		return nil, nil, fmt.Errorf("smc: %w", err)
-	}
-	// A call costs a tenth of a millisecond, as much as some hundred particles; each transition in its graph costs
-	// half a second of compilation.
-	perCall := 1
-	for k := range min(m.Moves, 5) {
-		if m.Moves%(k+1) == 0 {
-			perCall = k + 1
-		}
-	}
-	key := kind{
-		engine: m.engine, particles: m.Particles, chains: m.chains(), perCall: perCall, block: m.Block,
-		devices: m.Devices, dtype: m.DType, tempering: m.Tempering, resampler: m.Resampler, threshold: m.Threshold,
-		fixedScale: m.FixedScale, tuned: m.tunes(),
-	}
-	return m.sampler.compiled.Take(key, func() (*Stages, error) {
-		return NewStages(m.engine, m.spec(perCall))
-	})
-}
-
-// probe builds the target in a graph that is thrown away, to see that it can be tempered, and how many rows it has.
-func (m *machine) probe() {
-	g := graph.NewGraph(m.engine.Backend(), "smc probe")
-	defer g.Finalize()
-	nodes := m.parameters(g)
-	m.end = 1
-	if m.Tempering == DataTempering {
-		m.end = float64(m.sequential(nodes).Rows())
-		return
-	}
-	m.factored(nodes)
-}
-
-// parameters are the problem's data in a graph that is thrown away.
-func (m *machine) parameters(g *graph.Graph) compute.Nodes {
-	nodes := compute.Nodes{}
-	for name, t := range m.sampler.Problem.Data {
-		nodes[dataPrefix+name] = graph.Parameter(g, dataPrefix+name, t.Shape())
-	}
-	return nodes
-}
-
-// target is the problem's.
-func (m *machine) target(nodes compute.Nodes) mcmc.Target {
-	data := compute.Nodes{}
-	for name, node := range nodes {
-		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
-			data[bare] = node
-		}
-	}
-	return m.sampler.Problem.Target(data, nil)
-}
-
-func (m *machine) factored(nodes compute.Nodes) Factored {
-	t, ok := m.target(nodes).(Factored)
-	if !ok {
-		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Factored: likelihood tempering needs prior and "+
-			"likelihood apart: give an smc.Posterior", m.target(nodes)))
-	}
-	return t
-}
-
-func (m *machine) sequential(nodes compute.Nodes) Sequential {
-	t, ok := m.target(nodes).(Sequential)
-	if !ok {
-		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Sequential: data tempering needs the rows' "+
-			"likelihoods apart: give an smc.RowPosterior", m.target(nodes)))
-	}
-	if t.Rows() < 1 {
-		panic(fmt.Errorf("the target %T has %d rows: there must be at least 1", t, t.Rows()))
-	}
-	return t
-}
-
-// spec says what the stages are to do.
-func (m *machine) spec(perCall int) Spec {
-	s := Spec{
-		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,
-		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale,
-		Tuned: m.tunes(),
-		Probe: func(g *graph.Graph) mcmc.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
-		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
-			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)
-		},
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.sampler.Problem.Data)) {
-		s.Reads = append(s.Reads, dataPrefix+name)
-	}
-	s.Tempered = m.Tempering == LikelihoodTempering
-	s.LogPrior = func(nodes compute.Nodes, phi *graph.Node) *graph.Node {
-		if s.Tempered {
-			return m.factored(nodes).LogPrior(phi)
-		}
-		return m.sequential(nodes).LogPrior(phi)
-	}
-	s.Target = m.tempered
-	s.Potential = func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node {
-		if s.Tempered {
-			return m.factored(nodes).LogLikelihood(phi)
-		}
-		return m.sequential(nodes).LogLikelihoodOf(phi, graph.ConvertDType(place, dtypes.Int32), m.Block)
-	}
-	return s
-}
-
-// tempered is the distribution at a place.
-func (m *machine) tempered(nodes compute.Nodes, place *graph.Node) mcmc.Target {
-	if m.Tempering == LikelihoodTempering {
-		return m.factored(nodes).Tempered(place)
-	}
-	return m.sequential(nodes).FirstRows(place)
-}
-
 // Status is run.Completed once the particles were moved under the posterior.
 func (m *machine) Status() run.Status {
 	if m.Next == finished {
@@ -491,76 +306,6 @@ func (m *machine) Progress() run.Progress {
 	return p
 }
 
-const checkpointFormat = "gobnn.smc/1"
-
-// Identity is what must agree for a run to go on from a file.
-func (m *machine) Identity() ([]run.Part, error) {
-	parts, err := m.sampler.Problem.Identity(m.sampler.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := json.Marshal(m.Settings.Record())
-	if err != nil {
-		return nil, err
-	}
-	engine, err := m.Engine.Or()
-	if err != nil {
-		return nil, err
-	}
-	return append(parts, run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
-		run.Part{Name: "settings", Value: string(settings)}, run.Part{Name: "backend", Value: engine.Name()}), nil
-}
-
-// Keep is what a checkpoint holds: the state of the device but for the data, and the trace.
-func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
-	kept, err := m.state.Host(m.state.NamesWithout(dataPrefix)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	var rows []float64
-	for _, r := range m.Trace {
-		rows = append(rows, r.values()...)
-	}
-	kept[traceName] = run.Table(rows, recordWidth)
-	m.Records = len(m.Trace)
-	return m.position, kept, nil
-}
-
-const traceName = "trace"
-
-// Adopt takes over what Keep gave.
-func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
-	var at position
-	if err := run.Decode(head, &at); err != nil {
-		return err
-	}
-	known := slices.Contains([]stage{toWeigh, toRestart, toMove, finished}, at.Next)
-	if !known || !(at.Place >= 0) || at.Rung < 0 || at.Transition < 0 || at.Records < 0 || at.Genealogy.Before < 0 ||
-		!(at.StepSize >= 0) || at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) ||
-		at.Next != toWeigh && at.Records == 0 {
-		return fmt.Errorf("no such run stands at %+v", at)
-	}
-	rows, err := run.Rows(kept, traceName, at.Records, recordWidth)
-	if err != nil {
-		return err
-	}
-	for name, dims := range map[string][]int{
-		phiName:        {m.Particles, m.sampler.Problem.Dim},
-		logWeightsName: {m.Particles},
-		scaleName:      {m.sampler.Problem.Dim},
-	} {
-		if _, err := run.Tensor(kept, name, shapes.Make(m.DType, dims...)); err != nil {
-			return err
-		}
-	}
-	delete(kept, traceName)
-	m.position, m.kept = at, kept
-	for _, v := range rows {
-		m.Trace = append(m.Trace, recordOf(v))
-	}
-	return nil
-}
-
 func (m *machine) close() {
 	if m.state != nil {
 		m.state.Close()
@@ -568,42 +313,4 @@ func (m *machine) close() {
 	if m.giveBack != nil {
 		m.giveBack()
 	}
-}
-
-// result is what there is.
-func (m *machine) result(r *run.Run) (*Result, error) {
-	host := m.kept
-	if m.state != nil {
-		var err error
-		if host, err = m.state.Host(phiName, logWeightsName, scaleName); err != nil {
-			return nil, fmt.Errorf("smc: %w", err)
-		}
-	}
-	weights, err := compute.Float64s(host[logWeightsName])
-	if err != nil {
-		return nil, fmt.Errorf("smc: %w", err)
-	}
-	scale, err := compute.Float64s(host[scaleName])
-	if err != nil {
-		return nil, fmt.Errorf("smc: %w", err)
-	}
-	result := &Result{
-		Phi: host[phiName], LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Trace: m.Trace,
-		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Status: r.Status(), Elapsed: r.Elapsed(),
-		Evaluations: m.Evaluations,
-	}
-	if result.LogWeights, err = NewLogWeights(weights); err != nil {
-		return nil, err
-	}
-	for _, t := range m.Trace {
-		result.NonFinite += t.Rejected
-		result.Divergent += t.Divergent
-	}
-	if r.Status() != run.Completed {
-		return result, nil
-	}
-	result.LogEvidence = m.LogEvidence
-	result.LogEvidenceStdErr = m.Genealogy.StdErr(m.Resampler, m.chains())
-	result.Warnings = m.warnings()
-	return result, nil
 }

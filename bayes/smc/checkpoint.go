@@ -1,0 +1,124 @@
+package smc
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// position is where a run stands, but for the state on the device and the trace.
+type position struct {
+	Next        stage     `json:"next"`         // what the next call does
+	Place       float64   `json:"place"`        // that is reached
+	Rung        int       `json:"rung"`         // how many of the ladder's powers are reached
+	Calls       uint32    `json:"calls"`        // made: what counts the random numbers
+	Transition  int       `json:"transition"`   // made since the last resampling
+	Going       bool      `json:"going"`        // a transition goes on
+	Slot        int       `json:"slot"`         // of the chains' places that are kept
+	StepSize    float64   `json:"step_size"`    // now
+	LogEvidence float64   `json:"log_evidence"` // so far
+	Genealogy   Genealogy `json:"genealogy"`    // what is known of its error
+	Chains      float64   `json:"chains"`       // sum of the relative variances of the chains' weights
+	Evaluations int       `json:"evaluations"`  // of one particle's likelihood
+	Records     int       `json:"records"`      // of the trace
+	Sum         float64   `json:"sum"`          // of the acceptance of the transitions that go on
+}
+
+// adopt puts what a checkpoint held on the device.
+func (m *machine) adopt() error {
+	for _, name := range m.stages.Entries() {
+		t := m.kept[name]
+		if t == nil && name != phiName && (m.Next == toWeigh || m.Next == toRestart) {
+			continue // the kernel has carried nothing yet, or begins anew
+		}
+		if t == nil || t.Rank() == 0 {
+			return m.wrongFile("it has no tensor %q", name)
+		}
+		m.state.Set(name, t)
+	}
+	if m.Place > m.end {
+		return m.wrongFile("it stands at %s %v of %v", m.placeName(), m.Place, m.end)
+	}
+	m.kept = nil
+	return nil
+}
+
+func (m *machine) wrongFile(format string, args ...any) error {
+	return fmt.Errorf("smc: resuming from %s (delete the file to start anew): "+format,
+		append([]any{m.Checkpoint}, args...)...)
+}
+
+const checkpointFormat = "gobnn.smc/1"
+
+// Identity is what must agree for a run to go on from a file.
+func (m *machine) Identity() ([]run.Part, error) {
+	parts, err := m.sampler.Problem.Identity(m.sampler.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := json.Marshal(m.Settings.Record())
+	if err != nil {
+		return nil, err
+	}
+	engine, err := m.Engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	return append(parts, run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
+		run.Part{Name: "settings", Value: string(settings)}, run.Part{Name: "backend", Value: engine.Name()}), nil
+}
+
+// Keep is what a checkpoint holds: the state of the device but for the data, and the trace.
+func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
+	kept, err := m.state.Host(m.state.NamesWithout(dataPrefix)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []float64
+	for _, r := range m.Trace {
+		rows = append(rows, r.values()...)
+	}
+	kept[traceName] = run.Table(rows, recordWidth)
+	m.Records = len(m.Trace)
+	return m.position, kept, nil
+}
+
+const traceName = "trace"
+
+// Adopt takes over what Keep gave.
+func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var at position
+	if err := run.Decode(head, &at); err != nil {
+		return err
+	}
+	known := slices.Contains([]stage{toWeigh, toRestart, toMove, finished}, at.Next)
+	if !known || !(at.Place >= 0) || at.Rung < 0 || at.Transition < 0 || at.Records < 0 || at.Genealogy.Before < 0 ||
+		!(at.StepSize >= 0) || at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) ||
+		at.Next != toWeigh && at.Records == 0 {
+		return fmt.Errorf("no such run stands at %+v", at)
+	}
+	rows, err := run.Rows(kept, traceName, at.Records, recordWidth)
+	if err != nil {
+		return err
+	}
+	for name, dims := range map[string][]int{
+		phiName:        {m.Particles, m.sampler.Problem.Dim},
+		logWeightsName: {m.Particles},
+		scaleName:      {m.sampler.Problem.Dim},
+	} {
+		if _, err := run.Tensor(kept, name, shapes.Make(m.DType, dims...)); err != nil {
+			return err
+		}
+	}
+	delete(kept, traceName)
+	m.position, m.kept = at, kept
+	for _, v := range rows {
+		m.Trace = append(m.Trace, recordOf(v))
+	}
+	return nil
+}

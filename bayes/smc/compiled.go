@@ -1,0 +1,150 @@
+package smc
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// kind is what stages are compiled for, beside the problem and the kernel.
+type kind struct {
+	engine                                     *compute.Engine
+	particles, chains, perCall, block, devices int
+	dtype                                      compute.DType
+	tempering                                  Tempering
+	resampler                                  Resampler
+	threshold                                  float64
+	fixedScale, tuned                          bool
+}
+
+// Names of entries of the state: of the data, and of what the stages call so.
+const (
+	dataPrefix     = "data/"
+	phiName        = "phi"
+	logWeightsName = "log_weights"
+	scaleName      = "scale"
+)
+
+// compiled prepares the stages, or finds those of an earlier run of the same kind, and learns where the way ends.
+func (m *machine) compiled() (*Stages, func(), error) {
+	if err := compute.Try(m.probe); err != nil {
+		return nil, nil, fmt.Errorf("smc: %w", err)
+	}
+	// A call costs a tenth of a millisecond, as much as some hundred particles; each transition in its graph costs
+	// half a second of compilation.
+	perCall := 1
+	for k := range min(m.Moves, 5) {
+		if m.Moves%(k+1) == 0 {
+			perCall = k + 1
+		}
+	}
+	key := kind{
+		engine: m.engine, particles: m.Particles, chains: m.chains(), perCall: perCall, block: m.Block,
+		devices: m.Devices, dtype: m.DType, tempering: m.Tempering, resampler: m.Resampler, threshold: m.Threshold,
+		fixedScale: m.FixedScale, tuned: m.tunes(),
+	}
+	return m.sampler.compiled.Take(key, func() (*Stages, error) {
+		return NewStages(m.engine, m.spec(perCall))
+	})
+}
+
+// probe builds the target in a graph that is thrown away, to see that it can be tempered, and how many rows it has.
+func (m *machine) probe() {
+	g := graph.NewGraph(m.engine.Backend(), "smc probe")
+	defer g.Finalize()
+	nodes := m.parameters(g)
+	m.end = 1
+	if m.Tempering == DataTempering {
+		m.end = float64(m.sequential(nodes).Rows())
+		return
+	}
+	m.factored(nodes)
+}
+
+// parameters are the problem's data in a graph that is thrown away.
+func (m *machine) parameters(g *graph.Graph) compute.Nodes {
+	nodes := compute.Nodes{}
+	for name, t := range m.sampler.Problem.Data {
+		nodes[dataPrefix+name] = graph.Parameter(g, dataPrefix+name, t.Shape())
+	}
+	return nodes
+}
+
+// target is the problem's.
+func (m *machine) target(nodes compute.Nodes) mcmc.Target {
+	data := compute.Nodes{}
+	for name, node := range nodes {
+		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
+			data[bare] = node
+		}
+	}
+	return m.sampler.Problem.Target(data, nil)
+}
+
+func (m *machine) factored(nodes compute.Nodes) Factored {
+	t, ok := m.target(nodes).(Factored)
+	if !ok {
+		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Factored: likelihood tempering needs prior and "+
+			"likelihood apart: give an smc.Posterior", m.target(nodes)))
+	}
+	return t
+}
+
+func (m *machine) sequential(nodes compute.Nodes) Sequential {
+	t, ok := m.target(nodes).(Sequential)
+	if !ok {
+		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Sequential: data tempering needs the rows' "+
+			"likelihoods apart: give an smc.RowPosterior", m.target(nodes)))
+	}
+	if t.Rows() < 1 {
+		panic(fmt.Errorf("the target %T has %d rows: there must be at least 1", t, t.Rows()))
+	}
+	return t
+}
+
+// spec says what the stages are to do.
+func (m *machine) spec(perCall int) Spec {
+	s := Spec{
+		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,
+		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale,
+		Tuned: m.tunes(),
+		Probe: func(g *graph.Graph) mcmc.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
+		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
+			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)
+		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.sampler.Problem.Data)) {
+		s.Reads = append(s.Reads, dataPrefix+name)
+	}
+	s.Tempered = m.Tempering == LikelihoodTempering
+	s.LogPrior = func(nodes compute.Nodes, phi *graph.Node) *graph.Node {
+		if s.Tempered {
+			return m.factored(nodes).LogPrior(phi)
+		}
+		return m.sequential(nodes).LogPrior(phi)
+	}
+	s.Target = m.tempered
+	s.Potential = func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node {
+		if s.Tempered {
+			return m.factored(nodes).LogLikelihood(phi)
+		}
+		return m.sequential(nodes).LogLikelihoodOf(phi, graph.ConvertDType(place, dtypes.Int32), m.Block)
+	}
+	return s
+}
+
+// tempered is the distribution at a place.
+func (m *machine) tempered(nodes compute.Nodes, place *graph.Node) mcmc.Target {
+	if m.Tempering == LikelihoodTempering {
+		return m.factored(nodes).Tempered(place)
+	}
+	return m.sequential(nodes).FirstRows(place)
+}
