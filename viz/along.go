@@ -17,7 +17,7 @@ type AlongOptions struct {
 	BandOptions
 	// Data, if set, are drawn as points, unless TrainX is set, and their range is the default of From and To.
 	Data *dataset.Dataset
-	// At are the values of all features, [d], of which all but one stay; default the means of the training part.
+	// At are the values of all features, [d], at which the others are held; default the means of the training part.
 	At []float64
 	// From and To are the ends of the grid; both 0: Data's range, or three training standard deviations around the
 	// mean.
@@ -28,8 +28,8 @@ type AlongOptions struct {
 	Particles int
 }
 
-// Along shows what a posterior predicts along one feature, given by its name, the others staying where they are: the
-// predictive band of [PredictiveBandOf], noise included, on a grid. Of a model of one feature, that is the whole of it.
+// Along shows what a posterior predicts along one feature, given by its name, with the others held fixed: the
+// predictive band of [PredictiveBandOf], noise included, on a grid.
 func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt AlongOptions) (*Figure, error) {
 	origin := posterior.Origin()
 	column := slices.Index(origin.FeatureNames, feature)
@@ -68,7 +68,7 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	return PredictiveBandOf(xs, prediction, particles, band)
 }
 
-// grid are the points, [Points, d], and their values of the feature in the given column.
+// grid are the points, [Points, d], and their values in the given column, [Points].
 func (opt AlongOptions) grid(features dataset.Scaler, column int) (*mat.Dense, []float64, error) {
 	dims, points, at := len(features.Mean), opt.Points, opt.At
 	if points == 0 {

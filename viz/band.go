@@ -12,7 +12,7 @@ type BandOptions struct {
 	Frame
 	// TrainX and TrainY are the training points.
 	TrainX, TrainY []float64
-	// TrainLabel is what the legend calls them, such as "test rows" where they are others; empty: "training data".
+	// TrainLabel is the points' name in the legend, such as "test rows"; empty: "training data".
 	TrainLabel string
 	// True is the function that made the data, if it is known; drawn over the range of x.
 	True func(x float64) float64

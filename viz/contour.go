@@ -1,7 +1,7 @@
 package viz
 
-// contour gives the level line of a field: marching squares with linear interpolation on the lattice's edges, joined to
-// lines as long as they get. Cells with a corner that is not finite have none.
+// contour gives the level line of a field: marching squares with linear interpolation on the lattice's edges, whose
+// segments are joined into the longest lines. A cell with a non-finite corner has no segment.
 func (f Field) contour(level float64) []polyline {
 	// A crossing is named by its edge: 2*node for the edge to the right of a node, 2*node+1 for the one above it.
 	nx := len(f.X)
@@ -40,8 +40,7 @@ func (f Field) contour(level float64) []polyline {
 	return f.join(segments, level)
 }
 
-// join links segments that end on the same edge. Open lines come first, from one end to the other; what is left is
-// closed.
+// join links segments that end on the same edge. Open lines come first, from one end to the other, then closed ones.
 func (f Field) join(segments [][2]int, level float64) []polyline {
 	touching := make(map[int][]int, len(segments)) // an edge belongs to at most two segments
 	for s, ends := range segments {
@@ -92,7 +91,7 @@ func (f Field) join(segments [][2]int, level float64) []polyline {
 	return lines
 }
 
-// crossing interpolates where the field takes the level on an edge.
+// crossing is the point on an edge where the field, interpolated linearly, equals the level.
 func (f Field) crossing(edge int, level float64) (x, y float64) {
 	node, up := edge/2, edge%2 == 1
 	i, j := node%len(f.X), node/len(f.X)

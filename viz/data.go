@@ -18,7 +18,7 @@ const largest = 1e100
 
 func finite(v float64) bool { return math.Abs(v) <= largest }
 
-// checkLengths wants every column as long as the first, and not empty.
+// checkLengths returns an error unless all columns are equally long and not empty.
 func checkLengths(cols ...column) error {
 	first := cols[0]
 	if len(first.values) == 0 {
@@ -33,8 +33,8 @@ func checkLengths(cols ...column) error {
 	return nil
 }
 
-// finiteRows copies the rows in which every column is finite, and counts the values that are not. A row is what the
-// columns hold at one index. It is an error if no row is left.
+// finiteRows copies the rows in which every column is finite, and counts the values that are not. A row is the columns'
+// values at one index. It is an error if no row is left.
 func finiteRows(cols ...column) (rows [][]float64, dropped int, err error) {
 	if err := checkLengths(cols...); err != nil {
 		return nil, 0, err
@@ -142,7 +142,7 @@ func (s span) widen(fraction float64) span {
 // thinColumns is how many columns a line is thinned to: about the pixels of a figure's width.
 const thinColumns = 800
 
-// thinLine keeps of each run of points in one pixel column the first, the least, the greatest and the last: the line
+// thinLine keeps, of consecutive points in one pixel column, the first, the least, the greatest and the last: the line
 // looks the same and has at most four points a column.
 func thinLine(xs, ys []float64, x span) ([]float64, []float64) {
 	if len(xs) <= 4*thinColumns {

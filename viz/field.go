@@ -67,7 +67,8 @@ func (f Field) Fill(g func(x, y float64) float64) Field {
 	return f
 }
 
-// check wants a sound lattice with a value at each point, not all of them non-finite, and counts the non-finite ones.
+// check returns an error unless the lattice is ascending and has a value at each point, at least one of them finite; it
+// counts the non-finite ones.
 func (f Field) check(name string) (dropped int, err error) {
 	for _, c := range []column{{"X", f.X}, {"Y", f.Y}} {
 		if len(c.values) < 2 {
@@ -112,7 +113,7 @@ type heat struct {
 	table  *colourTable
 }
 
-const heatPixels = 420 // along the longer side; more is not seen in a field between lattice points
+const heatPixels = 420 // along the longer side
 
 func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
@@ -138,8 +139,8 @@ func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
 	drawImage(c, r, img)
 }
 
-// drawImage gives a raster canvas the pixels, which it scales much faster, and others the palette, which makes a
-// smaller file.
+// drawImage draws on a raster canvas from RGBA pixels, which are scaled much faster, and on others from the palette
+// image, which makes a smaller file.
 func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {
 	if _, raster := c.Canvas.(*vgimg.Canvas); !raster {
 		c.DrawImage(r, img)
@@ -150,7 +151,7 @@ func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {
 	c.DrawImage(r, pixels)
 }
 
-// palette is the table behind one transparent entry.
+// palette is a transparent entry followed by the table.
 func (t *colourTable) palette() color.Palette {
 	return append(color.Palette{color.Transparent}, t[:]...)
 }

@@ -65,8 +65,8 @@ func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, err
 	return f, nil
 }
 
-// body draws a figure's content. The header is the room for title and legend, which neighbours in a grid share; below
-// it the content needs at least a height of room.
+// body draws a figure's content. The header is the height of title and legend, the same for neighbours in a grid; room
+// is the least height of the content below it.
 type body interface {
 	header(width vg.Length) vg.Length
 	room() vg.Length
@@ -103,7 +103,7 @@ func (f *Figure) render(canvas vg.CanvasSizer) {
 	f.body.draw(inner, f.body.header(inner.Size().X))
 }
 
-// check catches the figure of a call whose error was not looked at.
+// check is an error for a nil or empty figure, as a call leaves it whose error was ignored.
 func (f *Figure) check() error {
 	if f == nil || f.body == nil {
 		return errors.New("viz: the figure is nil or empty: check the error of the function that made it")
@@ -190,8 +190,8 @@ func (f *Figure) Show() error {
 	return show(data, f.width, f.height)
 }
 
-// ShowFile displays a PNG that [Figure.Save] has written, as Show does the figure, but one wider than 1600 CSS pixels
-// with half of its pixels in each direction.
+// ShowFile displays a PNG written by [Figure.Save] as Show would; one wider than 1600 CSS pixels is shown with half of
+// its pixels in each direction.
 func ShowFile(path string) error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook
@@ -213,8 +213,8 @@ func ShowFile(path string) error {
 	return show(data, size.X, size.Y)
 }
 
-// widest is the figure, in CSS pixels, beyond which a notebook gets one pixel for each: it scales such a figure down in
-// any case, and its file would grow by megabytes.
+// widest is the width, in CSS pixels, beyond which a notebook gets one pixel for each CSS pixel, not two: it scales
+// such a figure down anyway, and its file would grow by megabytes.
 const widest = 1600
 
 // shrunk is the PNG of a picture scaled to a size.
@@ -230,7 +230,7 @@ func shrunk(picture image.Image, size image.Point) ([]byte, error) {
 
 // show displays a PNG at its size in CSS pixels.
 func show(data []byte, width, height int) error {
-	// What gonbui.DisplayPng sends, and the size: without it a front-end shows all the pixels, twice too large.
+	// As gonbui.DisplayPng does, but with the size, without which a front-end shows the picture twice too large.
 	gonbui.SendData(&protocol.DisplayData{
 		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
 		Metadata: map[string]any{

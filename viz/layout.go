@@ -10,7 +10,7 @@ import (
 )
 
 // panel is one figure: a header of title, notes and legend, below it one or more axes on top of each other that share
-// their left and right edges, and a colour bar by choice. The legend has rows of its own, so it never covers data.
+// their left and right edges, and optionally a colour bar. The legend has rows of its own, so it never covers data.
 type panel struct {
 	title  string
 	notes  []string
@@ -60,7 +60,7 @@ func newAxes(xLabel, yLabel string, x, y span) *axes {
 	return &axes{plot: p, share: 1}
 }
 
-// framed draws the outline of the data in place of the two axes' lines; after all marks.
+// framed adds the outline of the data area in place of the axes' lines; it is called after all marks are added.
 func (a *axes) framed() {
 	a.plot.X.LineStyle.Width, a.plot.Y.LineStyle.Width = 0, 0
 	a.add(outline{})
@@ -73,7 +73,7 @@ func (a *axes) add(marks ...plot.Plotter) {
 	a.plot.X, a.plot.Y = x, y
 }
 
-// sized gives the plot with a number of ticks that fits its canvas, unless its ticks are set.
+// sized gives the plot with as many ticks as fit its canvas, unless its ticks are set.
 func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	p := *a.plot
 	if _, ok := p.X.Tick.Marker.(plot.DefaultTicks); ok {

@@ -106,7 +106,7 @@ const (
 	cross
 )
 
-// shapePath gives the outline of about the same area for every shape. A cross is stroked, not filled.
+// shapePath gives the outline of a shape; all have about the same area. A cross is stroked, not filled.
 func shapePath(s shape, at vg.Point, r vg.Length) vg.Path {
 	var path vg.Path
 	polygon := func(corners int, start float64, r vg.Length) {

@@ -106,13 +106,13 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// maxDots is how many particles are told apart; more are merged in the cells of a grid of cloudCells each way.
+// maxDots is how many particles are drawn singly; more are merged in the cells of a grid of cloudCells each way.
 const (
 	maxDots    = 3000
 	cloudCells = 110
 )
 
-// particleDots makes the area of a dot proportional to the weight, up from a size that is still seen.
+// particleDots makes the area of a dot proportional to the weight, but not smaller than can be seen.
 func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
 	d = &dots{radius: 2.8, fill: withAlpha(vermillion, 0.72), edge: stroke(rgb(0x5A2700), 0.5)}
 	xs, ys, weights := rows[0], rows[1], rows[2]
@@ -134,7 +134,7 @@ func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
 	return d, merged
 }
 
-// mergeParticles gives the particles of each cell as one: at their weighted mean, with their joint weight.
+// mergeParticles replaces the particles of each cell by one, at their weighted mean and with their total weight.
 func mergeParticles(rows [][]float64, x, y span) (xs, ys, weights []float64) {
 	heaviest := slices.Max(rows[2])
 	cells := make(map[[2]int]int)
@@ -225,8 +225,8 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 	return l, nil
 }
 
-// massHeights gives for each mass the height above which the field holds this share of its mass, by the trapezoid
-// rule's weights.
+// massHeights gives for each mass the height of the highest-density region with this share of the field's mass, by the
+// trapezoid rule.
 func (f Field) massHeights(masses []float64) []float64 {
 	weight := func(axis []float64, i int) float64 {
 		return (axis[min(i+1, len(axis)-1)] - axis[max(i-1, 0)]) / 2

@@ -5,20 +5,19 @@ import "fmt"
 // PredictedOptions are the options of [PredictedVsTrue].
 type PredictedOptions struct {
 	Frame
-	// Level is the nominal probability of the intervals, within (0, 1); 0: 0.9. It is said in the legend.
+	// Level is the nominal probability of the intervals, within (0, 1); 0: 0.9. The legend names it.
 	Level float64
 }
 
 const defaultLevel = 0.9
 
-// maxIntervals is how many interval bars are told apart in one figure; of more rows an even choice by target has them,
-// and the others are faint points.
+// maxIntervals is the most interval bars in one figure: with more rows an even choice by target has bars, and the
+// others are faint points.
 const maxIntervals = 300
 
 // PredictedVsTrue shows predictions of a regression against the true targets, with their intervals from lower to upper,
-// all equally long and in the target's unit. Rows whose target lies outside its interval have marks of their own; the
-// legend compares the share inside, over all rows, with the nominal level. The interval of a row on the diagonal covers
-// its target.
+// all equally long and in the target's unit. An interval that crosses the diagonal covers its target; the others have
+// marks of their own, and the legend compares the share of rows covered with the nominal level.
 func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOptions) (*Figure, error) {
 	frame, err := opt.fill("Predicted and true", "true target", "predicted target", 520, 520)
 	if err != nil {

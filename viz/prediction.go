@@ -24,7 +24,7 @@ func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOption
 			draws)
 	}
 	opt.Draws = append([][]float64(nil), opt.Draws...)
-	for _, particle := range some(p, draws) {
+	for _, particle := range chosenParticles(p, draws) {
 		means, err := p.ParticleMeans(particle)
 		if err != nil {
 			return nil, fmt.Errorf("viz: predictive band: %w", err)
@@ -34,8 +34,8 @@ func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOption
 	return PredictiveBand(x, mean, stdDev, opt)
 }
 
-// some are particles at even steps through the cumulated weights, so that heavy ones come more often.
-func some(p bayes.Prediction, draws int) []int {
+// chosenParticles are particles at even steps through the cumulated weights, so that heavy ones come more often.
+func chosenParticles(p bayes.Prediction, draws int) []int {
 	var chosen []int
 	particle, cumulated := 0, p.Weights[0]
 	for k := range draws {
@@ -63,7 +63,7 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt Deci
 		return nil, fmt.Errorf("viz: decision map: draws = %d: the number of particles to draw must not be negative", draws)
 	}
 	opt.Draws = append([][]float64(nil), opt.Draws...)
-	for _, particle := range some(p, draws) {
+	for _, particle := range chosenParticles(p, draws) {
 		one, err := p.Particle(particle)
 		if err != nil {
 			return nil, fmt.Errorf("viz: decision map: %w", err)

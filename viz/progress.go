@@ -14,8 +14,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 )
 
-// Progress shows how far something long has come: in a notebook a bar that is updated in place, elsewhere a line on
-// standard error. It may be used by several goroutines. Its Show is what the Settings of all samplers take as Progress.
+// Progress is a progress bar: in a notebook it is updated in place, elsewhere it is a line on standard error. It may be
+// used by several goroutines. Pass its Show as the Progress of any sampler's Settings.
 type Progress struct {
 	title string
 	out   io.Writer // nil in a notebook

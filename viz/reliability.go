@@ -14,8 +14,8 @@ type ReliabilityOptions struct {
 
 // Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern
 // Neural Networks", figure 1): in each bin of confidence the accuracy as a bar, its gap to the mean confidence, and
-// below how many rows the bin has. The expected calibration error in the title is the mean gap weighted by the counts.
-// Empty bins are not drawn.
+// below it the number of rows in the bin. The expected calibration error in the title is the mean gap weighted by the
+// counts. Empty bins are not drawn.
 func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
 	frame, err := opt.fill("Reliability", "confidence", "accuracy", 520, 560)
 	if err != nil {

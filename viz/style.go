@@ -146,9 +146,9 @@ func (t *colourTable) index(v float64) int {
 	return int(math.Round(math.Min(math.Max(v, 0), 1) * float64(len(t)-1)))
 }
 
-// divergingTable runs from blue over near-white to orange, each half even in CIELAB lightness, as Moreland (2009),
-// "Diverging Color Maps for Scientific Visualization", asks; blue and orange stay apart for colour-blind readers, and
-// the light middle is where a classifier is undecided.
+// divergingTable runs from blue over near-white to orange, each half even in CIELAB lightness (Moreland 2009,
+// "Diverging Color Maps for Scientific Visualization"); colour-blind readers can tell blue from orange, and the light
+// middle is where a classifier is undecided.
 func divergingTable() (*colourTable, error) {
 	low, err := tabulate(rgb(0x2F7FBF), rgb(0x9CC3E3), rgb(0xF7F7F5))
 	if err != nil {

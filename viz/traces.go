@@ -16,7 +16,7 @@ type TraceOptions struct {
 	TruthName string
 }
 
-// Traces compares how a quantity goes along several runs: a curve for each, at most eight.
+// Traces compares a quantity along several runs: a curve for each, at most eight.
 func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	frame, err := opt.fill("Traces", "step", "value", 640, 420)
 	if err != nil {

@@ -29,7 +29,7 @@ type TrainingOptions struct {
 }
 
 // TrainingCurves shows a training run: the training loss of each step, thin, with a running mean, and the validation
-// score, of which the least is marked as the best. Either series may be empty, not both.
+// score, with the least marked as the best. Either series may be empty, not both.
 func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, error) {
 	frame, err := opt.fill("Training", "step", "training loss", 640, 440)
 	if err != nil {
@@ -122,8 +122,8 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 	return newFigure(frame, p)
 }
 
-// TrainingCurvesOf is [TrainingCurves] of any result: of its training loss and its validation scores. Other curves of a
-// run are drawn by [Traces] with [SeriesOf].
+// TrainingCurvesOf is [TrainingCurves] of any result's training loss and validation scores. Other curves of a run are
+// drawn by [Traces] with [SeriesOf].
 func TrainingCurvesOf(result bayes.Fitted, opt TrainingOptions) (*Figure, error) {
 	common := result.Common()
 	loss, validation := common.Curve(bayes.LossCurve), common.Curve(bayes.ValidationCurve)
@@ -134,7 +134,7 @@ func TrainingCurvesOf(result bayes.Fitted, opt TrainingOptions) (*Figure, error)
 	return TrainingCurves(SeriesOf(loss), SeriesOf(validation), opt)
 }
 
-// SeriesOf is a curve of a result as what the figures draw.
+// SeriesOf is a curve of a result as a Series.
 func SeriesOf(c bayes.Curve) Series {
 	s := Series{Value: c.Values}
 	for _, step := range c.Steps {
@@ -167,7 +167,7 @@ func (s Series) rows(name string) (rows [][]float64, dropped int, err error) {
 	return rows, dropped, nil
 }
 
-// runningMean is centred; at the ends it is over the values there are.
+// runningMean is the centred running mean; near the ends its window has fewer values.
 func runningMean(values []float64, window int) []float64 {
 	sums := make([]float64, len(values)+1)
 	for i, v := range values {
@@ -181,8 +181,8 @@ func runningMean(values []float64, window int) []float64 {
 	return out
 }
 
-// robustSpan is the range of all values, but where a few of the greatest (at most 5 % of a curve) would squeeze the
-// rest into less than a fifth of the axis it ends above the rest, and says how many it cuts off.
+// robustSpan is the range of all values without outliers: if the greatest few (at most 5 % of a curve) would squeeze
+// the rest into less than a fifth of the axis, the range ends above the rest, and cut is their number.
 func robustSpan(curves ...[]float64) (s span, cut int) {
 	all := spanOf(curves...)
 	s = span{math.Inf(1), math.Inf(-1)}

@@ -1,12 +1,12 @@
-// Package ascent trains by stochastic gradient ascent: Adam on mini-batches, with validation, patience, and all that a
-// run has (package run): context, checkpoint, resume, progress.
+// Package ascent trains by stochastic gradient ascent: Adam on mini-batches, with validation, early stopping, and what
+// package run gives: cancellation, checkpoints, progress.
 //
-// What is trained is a Learner: J members of Q numbers each, theta [J, Q], that do not see one another, and an
-// objective for each. Points, the members of an ensemble, the parameters of a variational family and an emulator of any
-// kind are learners; all members are trained in one graph. A member whose objective or gradient is not finite stays
-// where it is in that step, and keeps the parameters of its own best validation.
+// What is trained is a Learner: J independent members of Q numbers each, theta [J, Q], each with its own objective. A
+// point estimate, the members of an ensemble, the parameters of a variational family and an emulator are learners; all
+// members are trained in one graph. A member whose objective or gradient is not finite stays the same in that step.
+// Each member keeps the parameters of its own best validation.
 //
-// Fit trains once. A Trainer trains again and again and compiles once for learners of one kind and data of one size.
+// Fit trains once. A Trainer trains repeatedly, and compiles only once for learners of one kind and data of one size.
 package ascent
 
 import (
@@ -33,38 +33,39 @@ import (
 
 // Learner is what is trained. Its methods that take or return nodes build graph, and panic as GoMLX does.
 type Learner interface {
-	// Kind names all that its graphs depend on beside the sizes of the data and the Settings: learners of one kind
-	// share compiled programs.
+	// Kind identifies everything that its graphs depend on besides the sizes of the data and the Settings: learners of the
+	// same kind share compiled programs.
 	Kind() string
-	// Size is the number of members J, and how many numbers each has, Q.
+	// Size is the number of members J, and of numbers in each, Q.
 	Size() (members, width int)
-	// Initial draws where theta starts, [J, Q].
+	// Initial draws theta's starting values, [J, Q].
 	Initial(rng random.Stream) *graph.Node
-	// Objective estimates from a batch what each member is to maximise, [J], in the scale of all rows, and its
+	// Objective estimates from a batch the objective that each member maximises, [J], scaled to all rows, and its
 	// gradient, [J, Q].
 	Objective(theta *graph.Node, batch target.Batch, rng random.Stream) (value, gradient *graph.Node)
-	// Score is what validation lowers, [J], such as the NLPD of each member's prediction for the rows of the batch. The
-	// stream is the same at each validation.
+	// Score is each member's validation score on the rows of the batch, [J], such as its prediction's NLPD; lower is
+	// better. The stream is the same at each validation.
 	Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node
 }
 
-// Collector is a learner that takes something in at the end of each epoch, such as SWAG's moments.
+// Collector is a learner that accumulates something at the end of each epoch, such as SWAG's moments.
 type Collector interface {
 	Learner
-	// Collected names the entries of state, and gives their values at the start.
+	// Collected are the names and initial values of the state that it accumulates.
 	Collected(dtype compute.DType) map[string]*tensors.Tensor
-	// Collect takes theta in; count is the number of epochs that have ended, a scalar.
+	// Collect updates that state by theta; count is the number of epochs that have ended, a scalar.
 	Collect(s compute.Nodes, count *graph.Node) compute.Nodes
 }
 
-// Rows are a part of the data: their number, and their tensors on the host, x and y with the rows as first axis, which
-// are asked for only where steps are made, and then belong to the run. No rows: there is no such part.
+// Rows are a part of the data: their number, and a function for their tensors on the host, x and y with the rows as
+// first axis, which is called only if steps are made; the tensors then belong to the run. No rows: there is no such
+// part.
 type Rows struct {
 	Count   int
 	Tensors func() (x, y *tensors.Tensor, err error)
 }
 
-// Of are a part's rows as a model's data standardise them; none if the part is nil.
+// Of are a part's standardised rows; none if the part is nil.
 func Of(data *fit.Data, part *dataset.Dataset, dtype compute.DType) Rows {
 	if part == nil {
 		return Rows{}
@@ -72,13 +73,13 @@ func Of(data *fit.Data, part *dataset.Dataset, dtype compute.DType) Rows {
 	return Rows{part.Rows(), func() (x, y *tensors.Tensor, err error) { return data.Tensors(dtype, part) }}
 }
 
-// Task is what is learnt, from which data, and from where.
+// Task is a training task: the learner, its data and where it starts.
 type Task struct {
 	Learner
 	Train      Rows
 	Validation Rows
-	Start      []float64  // theta, flat [J, Q]; nil: as Initial draws it
-	Identity   []run.Part // what a checkpoint must agree in beside the Settings, such as data and model
+	Start      []float64  // theta, flat [J, Q]; nil: drawn by Initial
+	Identity   []run.Part // what a checkpoint must agree in besides the Settings, such as data and model
 }
 
 // Settings of Fit. The zero value of every field works.
@@ -89,23 +90,23 @@ type Settings struct {
 	Optimiser optim.Adam // default Adam with a constant rate of 0.01
 
 	ValidateEvery int // steps between validations; default an epoch's
-	Patience      int // ends a member's training after so many validations without a better one; default 0: never
+	Patience      int // validations without a better one that end a member's training; default 0: never
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	Owner           string        // the package that trains, which begins messages; default "ascent"
-	Stage           string        // for Progress, of a method that has several; may be empty
+	Owner           string        // the package that trains, with which messages begin; default "ascent"
+	Stage           string        // name of the stage in Progress, for a method of several; may be empty
 	Checkpoint      string        // file that holds the whole state, see run.Options; default none
 	CheckpointEvery time.Duration // default 30 s
-	Replace         bool          // begin anew where the checkpoint is of another run, or damaged
+	Replace         bool          // begin anew if the checkpoint is of another run, or damaged
 
-	// Observe, if set, is called with theta, flat [J, Q], after each ObserveEvery steps (default an epoch's) that this
-	// session makes. An error ends the run, with the status run.Stopped and a result.
+	// Observe, if set, is called with theta, flat [J, Q], every ObserveEvery steps (default an epoch's), but not for those
+	// before a resume. An error ends the run, with the status run.Stopped and a result.
 	Observe      func(step int, theta []float64) error
 	ObserveEvery int
-	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores are
-	// bayes.LossCurve, bayes.ValidationCurve and BestScore, means over members, once they are known.
+	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores, named
+	// bayes.LossCurve, bayes.ValidationCurve and BestScore, are means over members.
 	Progress func(run.Progress)
 }
 
@@ -146,7 +147,7 @@ func (s Settings) WithDefaults(rows int) (Settings, error) {
 	)
 }
 
-// Record is what of the settings decides the result, for provenance and checkpoints.
+// Record are the settings that determine the result, for provenance and checkpoints.
 func (s Settings) Record() map[string]any {
 	return map[string]any{
 		"epochs": s.Epochs, "batch_size": s.BatchSize, "optimiser": s.Optimiser,
@@ -162,12 +163,13 @@ var ErrDiverged = errors.New("training diverged")
 
 // Result of Fit.
 type Result struct {
-	// Theta is flat, [J, Q]: of each member's best validation; without validation rows, or before the first, the last.
+	// Theta is flat, [J, Q]: at each member's best validation; without validation rows, or before the first validation,
+	// the last.
 	Theta []float64
-	// State is all that the run carried, on the host, such as what a Collector has collected.
+	// State is the run's whole state, on the host, with what a Collector has accumulated.
 	State     map[string]*tensors.Tensor
 	Status    run.Status
-	Elapsed   time.Duration // over all sessions
+	Elapsed   time.Duration // over all sessions of a resumed run
 	Steps     int           // made
 	PerEpoch  int           // steps in an epoch
 	Trace     []StepRecord  // one for each step
@@ -175,12 +177,12 @@ type Result struct {
 	Best      []Best        // of each member; nil without validation rows
 }
 
-// StepRecord is what a step leaves on the host.
+// StepRecord describes a step.
 type StepRecord struct {
 	// Loss is minus the objective over the number of rows, estimated from the batch; mean over the members whose
 	// objective is finite.
 	Loss float64
-	// Rejected is how many members stayed where they were, since their objective or gradient was not finite.
+	// Rejected is the number of members that stayed the same, since their objective or gradient was not finite.
 	Rejected int
 }
 
@@ -212,9 +214,9 @@ func Curves(trace []StepRecord, validated []Validation) []bayes.Curve {
 	return curves
 }
 
-// Trainer trains again and again, and keeps what it has compiled: for learners of one kind and data and settings of the
-// same sizes once. The learning rate and the seed may change. The zero value is ready; it may be used by several
-// goroutines.
+// Trainer trains repeatedly and keeps its compiled programs: it compiles once for learners of one kind and data and
+// settings of the same sizes. The learning rate and the seed may differ. The zero value is ready; it may be used by
+// several goroutines.
 type Trainer struct {
 	programs run.Cache[programKey, *programs]
 }
@@ -222,21 +224,21 @@ type Trainer struct {
 // Close frees what was compiled.
 func (t *Trainer) Close() { t.programs.Close() }
 
-// Compiled is how many kinds of training are compiled.
+// Compiled is the number of kinds of training that are compiled.
 func (t *Trainer) Compiled() int { return t.programs.Len() }
 
 // Fit trains once.
 //
-// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where an error has
-// stopped the run beside the algorithm, such as a full disk, there is a result as well, of the last whole step. Errors
-// wrap ErrDiverged where no member had a finite gradient.
+// A cancelled context is no error: the result is that of the last step, with the status run.Cancelled. An error outside
+// the algorithm, such as a full disk, comes with a result as well. Errors wrap ErrDiverged if no member had a finite
+// gradient.
 func Fit(ctx context.Context, task Task, settings Settings) (*Result, error) {
 	var t Trainer
 	defer t.Close()
 	return t.Fit(ctx, task, settings)
 }
 
-// Fit is the function Fit with what the trainer has compiled.
+// Fit is the function Fit with the trainer's compiled programs.
 func (t *Trainer) Fit(ctx context.Context, task Task, settings Settings) (*Result, error) {
 	m, err := t.newMachine(task, settings)
 	if err != nil {
@@ -259,7 +261,7 @@ func (t *Trainer) Fit(ctx context.Context, task Task, settings Settings) (*Resul
 	return result, err
 }
 
-// mean over members of their best validations.
+// meanBest is the mean over members of their best scores.
 func meanBest(best []Best) float64 {
 	all := make([]float64, len(best))
 	for i, b := range best {

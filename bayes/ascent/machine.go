@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// machine is a training in progress: the programs, the state on the device, and the records on the host.
+// machine is a training run in progress: the programs, the state on the device, and the records on the host.
 type machine struct {
 	Task
 	Settings
@@ -63,7 +63,7 @@ func (t *Trainer) newMachine(task Task, settings Settings) (*machine, error) {
 	return m, err
 }
 
-// close gives back what the run holds.
+// close frees the run's state.
 func (m *machine) close() {
 	if m.state != nil {
 		m.state.Close()
@@ -86,7 +86,7 @@ func (m *machine) Identity() ([]run.Part, error) {
 	), err
 }
 
-// head is the part of a checkpoint that is no tensor.
+// head is the part of a checkpoint that is not tensors.
 type head struct {
 	Step      int `json:"step"`
 	Validated int `json:"validated"`
@@ -154,7 +154,7 @@ func (m *machine) Adopt(text json.RawMessage, kept map[string]*tensors.Tensor) e
 	return nil
 }
 
-// carried are the shapes of all that a checkpoint keeps of the device's state.
+// carried are the shapes of the entries of the device's state that a checkpoint keeps.
 func (m *machine) carried() map[string]shapes.Shape {
 	theta := shapes.Make(m.DType, m.members, m.width)
 	all := map[string]shapes.Shape{"theta": theta, "mean": theta, "square": theta}
@@ -169,7 +169,7 @@ func (m *machine) carried() map[string]shapes.Shape {
 	return all
 }
 
-// Begin implements run.Machine: it compiles what is not compiled yet, and fills the state.
+// Begin implements run.Machine: it compiles the programs unless they are compiled, and fills the state.
 func (m *machine) Begin(context.Context) error {
 	optimiser := m.Optimiser
 	optimiser.Schedule = optim.Schedule{}
@@ -192,7 +192,7 @@ func (m *machine) Begin(context.Context) error {
 	return nil
 }
 
-// fill puts the data into the state, and what was adopted or else where training begins.
+// fill puts the data into the state, and the adopted entries or, without any, the starting values.
 func (m *machine) fill() error {
 	for name, rows := range map[string]Rows{"train": m.Train, "valid": m.Validation} {
 		if rows.Count == 0 {
@@ -236,7 +236,7 @@ func (m *machine) fill() error {
 	return nil
 }
 
-// Step implements run.Machine: a step and, where they are due, a collection, a validation and a look from outside.
+// Step implements run.Machine: a step and, when they are due, a collection, a validation and a call of Observe.
 func (m *machine) Step(context.Context) error {
 	if err := m.ascend(); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (m *machine) ascend() error {
 	return nil
 }
 
-// validationDue says whether there is a validation after the steps that are made.
+// validationDue says whether a validation follows the last step.
 func (m *machine) validationDue() bool {
 	return m.validates() && (m.step%m.ValidateEvery == 0 || m.step == m.steps)
 }
@@ -298,7 +298,7 @@ func (m *machine) validate() error {
 	return nil
 }
 
-// observe calls Settings.Observe where it is due.
+// observe calls Settings.Observe when it is due.
 func (m *machine) observe() error {
 	if m.Observe == nil || m.step%m.ObserveEvery != 0 {
 		return nil
@@ -342,7 +342,7 @@ func (m *machine) Progress() run.Progress {
 	return p
 }
 
-// host copies what the run carries, but for the data.
+// host copies the state but for the data.
 func (m *machine) host() (map[string]*tensors.Tensor, error) {
 	if m.state == nil {
 		return m.adopted, nil

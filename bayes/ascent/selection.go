@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// selection keeps the books of validations: the best of each member, and which members' patience lasts.
+// selection tracks each member's best validation, and which members early stopping has ended.
 type selection struct {
 	patience  int // validations without a better one that end a member's training; 0: none do
 	best      []Best
@@ -23,7 +23,7 @@ func newSelection(members, patience int) selection {
 	return s
 }
 
-// open is 1 for each member that is still in training; nil if none is.
+// open is 1 for each member that is still trained, 0 for the others; nil if none is.
 func (s selection) open() []float64 {
 	open, any := make([]float64, len(s.best)), false
 	for m, since := range s.sinceBest {
@@ -37,7 +37,7 @@ func (s selection) open() []float64 {
 	return open
 }
 
-// enter takes a validation in, of which better says which members keep it.
+// enter records a validation; better says for which members it is the best.
 func (s selection) enter(v Validation, better func(member int) bool) {
 	for m, nlpd := range v.NLPD {
 		if better(m) {
@@ -48,7 +48,7 @@ func (s selection) enter(v Validation, better func(member int) bool) {
 	}
 }
 
-// again takes a validation in that an earlier session made, as the device did.
+// again records a validation of an earlier session, with the comparison that the device made.
 func (s selection) again(v Validation) {
 	open := s.open()
 	s.enter(v, func(m int) bool {

@@ -10,7 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// programKey is what programs are compiled for: the learning rate and the seed are inputs.
+// programKey is what compiled programs depend on; the learning rate and the seed are inputs.
 type programKey struct {
 	engine                *compute.Engine
 	dtype                 compute.DType
@@ -22,13 +22,13 @@ type programKey struct {
 	validates, collecting bool
 }
 
-// programs are what is compiled for one kind of training.
+// programs are the compiled programs of one kind of training.
 type programs struct {
 	Learner
 	optimiser optim.Adam
 
 	initial, step    *compute.Program
-	validate, gather *compute.Program // nil where there is none
+	validate, gather *compute.Program // nil without validation rows
 }
 
 // Close frees them.
@@ -80,9 +80,9 @@ func (p *programs) initialStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return moments, ConstAs(theta, []float64{0})
 }
 
-// trainStep is one step of Adam for every member. A member whose objective or gradient is not finite stays. Inputs:
-// rows of the batch, int32 [B]; the step's number, the learning rate and how many rows are real; the seed. The record:
-// the objective of each member, and 1 for each that stayed, [2 J].
+// trainStep is one step of Adam for every member. A member whose objective or gradient is not finite stays the same.
+// Inputs: rows of the batch, int32 [B]; the step's number, the learning rate and how many rows are real; the seed. The
+// record: the objective of each member, and 1 for each that stayed, [2 J].
 func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	theta := s["theta"]
 	as := func(i int) *Node { return ConvertDType(element(inputs[1], i), theta.DType()) }
@@ -97,9 +97,9 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	return next, Concatenate([]*Node{value, ConvertDType(Not(usable), value.DType())}, 0)
 }
 
-// validateStep scores every member and keeps theta where it is better than before. Inputs: 1 for each member that is
-// still in training, [J]; the seed. The record: the scores and 1 for each that is better, [2 J]. The draws that a score
-// needs are the same each time, so that scores differ by theta alone.
+// validateStep scores every member and keeps theta where the score is the best so far. Inputs: 1 for each member that
+// is still in training, [J]; the seed. The record: the scores and 1 for each that is better, [2 J]. Random draws in a
+// score are the same each time, so that scores differ by theta alone.
 func (p *programs) validateStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	batch := target.Batch{X: s["valid_x"], Y: s["valid_y"]}
 	score := p.Score(s["theta"], batch, random.FromSeed(inputs[1]).Named("validation"))

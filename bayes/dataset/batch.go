@@ -14,7 +14,7 @@ type Batch struct {
 	Count int       // the number of real rows; they come first
 }
 
-// Batches gives the mini-batch of each step. At depends on the seed and the step only, whatever was asked before.
+// Batches gives the mini-batch of each step. At depends on the seed and the step only, not on earlier calls.
 type Batches interface {
 	// At is the batch of the step, counted from 0. A negative step panics.
 	At(step int) Batch
@@ -97,8 +97,8 @@ func (b *SampledBatches) At(step int) Batch {
 	return drawn(newRand("sample", b.seed, uint64(step)), b.order, b.size)
 }
 
-// drawn takes size entries of order, the identity, without replacement, in O(size): swap, copy, and swap back in
-// reverse.
+// drawn takes size entries of order without replacement, in O(size): it swaps them to the front, copies them, and swaps
+// back, so that order is the identity again.
 func drawn(rng *rand.Rand, order []int32, size int) Batch {
 	swaps := make([]int, size)
 	for i := range size {

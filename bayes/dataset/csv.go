@@ -17,11 +17,11 @@ type Missing int
 const (
 	// MissingError refuses the file and names the first missing value. The default.
 	MissingError Missing = iota
-	// MissingDropRow leaves out every row that has a missing value in a column that is used.
+	// MissingDropRow leaves out every row with a missing value in a column that is used.
 	MissingDropRow
 	// MissingMean fills a missing feature with the mean of its column; a missing category gets the mean of its one-hot
-	// columns, the categories' frequencies. The mean is over the whole file, so rows that later land in the test part
-	// enter it. A missing target is still an error.
+	// columns, the categories' frequencies. The mean is over the whole file, and so includes rows that are later split off
+	// for the test. A missing target is still an error.
 	MissingMean
 )
 
@@ -58,8 +58,8 @@ type CSVOptions struct {
 	Missing Missing
 }
 
-// maxCategories bounds how many columns a categorical column may become, and how many classes there may be: an
-// identifier listed by mistake would otherwise ask for as many columns as rows.
+// maxCategories bounds the categories of a column and the number of classes: an identifier listed by mistake would
+// otherwise become as many columns as there are rows.
 const maxCategories = 1000
 
 // OpenCSV reads a table from a file; one whose name ends in .gz is decompressed. See [ReadCSV].
@@ -90,8 +90,8 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 }
 
 // ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180; nothing may stand between
-// the closing quote and the delimiter), spaces around other fields and empty lines are fine. What it cannot read it
-// names by row (of data, counted from 0), line (of the file, counted from 1) and column. Every number must be finite.
+// the closing quote and the delimiter), spaces around other fields and empty lines are fine. Errors name the row (of
+// data, counted from 0), the line (of the file, counted from 1) and the column. Every number must be finite.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if opts.Name == "" {
 		opts.Name = "csv"

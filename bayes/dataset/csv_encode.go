@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// dataset turns the columns read into features and target.
+// dataset makes features and target from the columns.
 func (t *table) dataset() (*Dataset, error) {
 	if t.row == 0 {
 		return nil, errors.New("the file has a header but no rows of data")
@@ -24,7 +24,7 @@ func (t *table) dataset() (*Dataset, error) {
 		rows: t.kept}
 	width := 0
 	for _, c := range t.columns {
-		if err := t.settle(c); err != nil {
+		if err := t.finish(c); err != nil {
 			return nil, err
 		}
 		switch {
@@ -69,8 +69,9 @@ func (t *table) dataset() (*Dataset, error) {
 	return d, d.validateNames()
 }
 
-// settle sorts the levels of a column and checks that a mean can fill its gaps.
-func (t *table) settle(c *column) error {
+// finish sorts the levels of a column, and is an error if missing values are to be filled in and there is no value to
+// take the mean of.
+func (t *table) finish(c *column) error {
 	if c.role == ignored {
 		return nil
 	}
@@ -83,8 +84,8 @@ func (t *table) settle(c *column) error {
 	return nil
 }
 
-// sortLevels orders the levels that rows kept have (as numbers where all are), drops the others, and rewrites the
-// values to match.
+// sortLevels sorts the levels that occur in the rows kept (as numbers if all are), drops the others, and renumbers the
+// values.
 func (c *column) sortLevels() {
 	used := make([]bool, len(c.levels))
 	for _, v := range c.values {
@@ -126,13 +127,14 @@ func levelOrder(levels []string) func(a, b string) int {
 	}
 }
 
-// encode writes the column into x from column at on, filling gaps with means, and returns how many columns it took.
+// encode writes the column into x from column at on, with means for missing values, and returns how many columns it
+// took.
 func (c *column) encode(x *mat.Dense, at int) int {
 	width := 1
 	if c.role == categorical {
 		width = len(c.levels)
 	}
-	var mean []float64 // worked out at the first gap
+	var mean []float64 // computed at the first missing value
 	for i, v := range c.values {
 		switch {
 		case math.IsNaN(v):
@@ -149,7 +151,7 @@ func (c *column) encode(x *mat.Dense, at int) int {
 	return width
 }
 
-// mean is the mean, over the values that are there, of each column that the column becomes: for categories their
+// mean is the mean of the values that are not missing, one number for each column of the encoding: for categories their
 // frequencies.
 func (c *column) mean(width int) []float64 {
 	mean := make([]float64, width)

@@ -18,9 +18,9 @@ type lineReader struct {
 func newLineReader(r io.Reader, delimiter rune) *lineReader {
 	c := csv.NewReader(r)
 	c.Comma = delimiter
-	c.FieldsPerRecord = -1 // the table counts them, to say which line and how many
+	c.FieldsPerRecord = -1 // any: table.add checks the number, for a better error
 	c.ReuseRecord = true
-	c.TrimLeadingSpace = !unicode.IsSpace(delimiter) // it would eat empty fields between tabs
+	c.TrimLeadingSpace = !unicode.IsSpace(delimiter) // not for tabs: empty fields would be lost
 	return &lineReader{csv: c}
 }
 

@@ -39,7 +39,7 @@ type table struct {
 	kept    []int           // the rows kept, by their number among those read
 }
 
-// newTable settles names and roles of the columns from the first record.
+// newTable sets the columns' names and roles from the first record.
 func newTable(first []string, opts CSVOptions) (*table, error) {
 	t := &table{opts: opts, missing: map[string]bool{}}
 	for _, token := range opts.MissingTokens {
@@ -52,7 +52,7 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	for _, name := range names {
 		t.columns = append(t.columns, &column{name: name, index: map[string]int{}})
 	}
-	if err := t.settleTargets(); err != nil {
+	if err := t.findTargets(); err != nil {
 		return nil, err
 	}
 	if err := t.assign(opts.Categorical, "Categorical", categorical); err != nil {
@@ -68,8 +68,8 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	return t, nil
 }
 
-// settleTargets finds the target columns; that of a classification is of labels.
-func (t *table) settleTargets() error {
+// findTargets marks the target columns; that of a classification holds labels.
+func (t *table) findTargets() error {
 	option := "Target"
 	if t.opts.Target == "" {
 		option = "Targets"
@@ -176,7 +176,7 @@ func (t *table) column(key, option string) (*column, error) {
 	return nil, fmt.Errorf("%s: there is no column %q; the columns are %q", option, key, names)
 }
 
-// add takes in one record.
+// add appends a record.
 func (t *table) add(record []string, line int) error {
 	row := t.row
 	t.row++
@@ -203,12 +203,12 @@ func (t *table) add(record []string, line int) error {
 		t.kept = append(t.kept, row)
 	}
 	for _, c := range t.columns {
-		c.values = c.values[:min(len(c.values), len(t.kept))] // takes the row back where it is dropped
+		c.values = c.values[:min(len(c.values), len(t.kept))] // a dropped row is removed again
 	}
 	return nil
 }
 
-// cell reads one field: a number, the index of a level, or NaN where it is missing and the policy bears it.
+// cell reads one field: a number, the index of a level, or NaN if it is missing and the options allow that.
 func (t *table) cell(c *column, text string) (float64, error) {
 	if t.missing[strings.ToLower(text)] {
 		switch {
@@ -255,7 +255,7 @@ func (t *table) level(c *column, text string) (float64, error) {
 		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in Ignore if it is an "+
 			"identifier", text, maxCategories+1, maxCategories)
 	}
-	text = strings.Clone(text) // or the level would keep its whole record alive
+	text = strings.Clone(text) // a copy, so that the level does not keep its record in memory
 	c.index[text] = len(c.levels)
 	c.levels = append(c.levels, text)
 	return float64(len(c.levels) - 1), nil

@@ -47,8 +47,7 @@ type Dataset struct {
 	Features []string
 	// Target is the name of the target column.
 	Target string
-	// Targets are the names of the target columns where a regression has several, [K]; Target is then not looked at. nil:
-	// one.
+	// Targets are the names of the target columns where a regression has several, [K]; Target is then ignored. nil: one.
 	Targets []string
 	// Classes are the names of the labels, [C]; Y holds indices into it. nil for regression.
 	Classes []string
@@ -56,16 +55,16 @@ type Dataset struct {
 	X *mat.Dense
 	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N].
 	Y []float64
-	// rows are the rows of the whole table that these are, [N]; nil: each is the one that it seems to be.
+	// rows are the original row numbers, in the whole table, [N]; nil: 0 to N-1.
 	rows []int
 }
 
 // maxMagnitude bounds features and targets. Standardising squares deviations from the mean, at most 2e150 each: of up
 // to 4e7 rows the sum stays below the largest float64, 1.8e308. Beyond it a standard deviation could be infinite, and
-// the column would become 0 without a word.
+// the column silently become 0.
 const maxMagnitude = 1e150
 
-// checkNumber is an error, to be put behind the number's place, where a number cannot be computed with.
+// checkNumber is an error for a number that cannot be computed with; its text continues a phrase that names the place.
 func checkNumber(v float64) error {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -77,16 +76,16 @@ func checkNumber(v float64) error {
 	return nil
 }
 
-// OriginalRow is the row of the whole table, counted from 0, that row i is after Split, Subset and the rows that a CSV
-// file's reader dropped. Errors name rows by it, so that they are found in the user's own file.
+// OriginalRow is the number of row i in the whole table, counted from 0, before Split, Subset and the rows that the
+// reader of a CSV file dropped. Errors name rows by it, so that they can be found in the user's own file.
 func (d *Dataset) OriginalRow(i int) int {
-	if len(d.rows) != d.Rows() || i < 0 || i >= len(d.rows) { // X and Y were made anew
+	if len(d.rows) != d.Rows() || i < 0 || i >= len(d.rows) { // X and Y were replaced
 		return i
 	}
 	return d.rows[i]
 }
 
-// rowName names row i as the user knows it.
+// rowName names row i by its original number.
 func (d *Dataset) rowName(i int) string {
 	if row := d.OriginalRow(i); row != i {
 		return fmt.Sprintf("row %d (row %d of this part)", row, i)
@@ -124,8 +123,8 @@ func (d *Dataset) Dims() int {
 	return c
 }
 
-// Outputs is what a likelihood is told of the data: the number of targets K of a regression, the number of classes C of
-// a classification, 1 for a binary classification.
+// Outputs is the number of targets K of a regression, the number of classes C of a classification, 1 for a binary
+// classification: the size that a likelihood depends on.
 func (d *Dataset) Outputs() int {
 	if d.Task == Classification {
 		return len(d.Classes)
@@ -134,7 +133,7 @@ func (d *Dataset) Outputs() int {
 }
 
 // Subset copies the given rows, in the given order, into a new Dataset. A row may occur more than once. It is an error
-// to ask for no row at all or for one that is not there.
+// to ask for no row, or for one that does not exist.
 func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	if err := d.validateShapes(); err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -161,10 +160,10 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	return &s, nil
 }
 
-// Validate reports what makes the data unusable: shapes that do not fit (both are printed), a feature or target that is
-// NaN, infinite or beyond 1e150 (its row and column are named), classes that do not fit the task or that are listed
-// twice, names that are not UTF-8, a target that is no index of a class. Row numbers are 0-based and those of the whole
-// table, see [Dataset.OriginalRow]. It reports the first fault it finds.
+// Validate returns an error if the data are unusable: shapes that do not fit (both are printed), a feature or target
+// that is NaN, infinite or beyond 1e150 (its row and column are named), classes that do not fit the task or that are
+// listed twice, names that are not UTF-8, a target that is no index of a class. Row numbers are 0-based and those of
+// the whole table, see [Dataset.OriginalRow]. It reports the first fault it finds.
 func (d *Dataset) Validate() error {
 	if err := d.validateShapes(); err != nil {
 		return fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -185,8 +184,8 @@ func (d *Dataset) Validate() error {
 	return nil
 }
 
-// validateNames checks the names that a posterior keeps: JSON would change what is not UTF-8, and classes of one name
-// could not be told apart.
+// validateNames checks the names that a posterior stores: JSON would change names that are not UTF-8, and classes of
+// the same name could not be distinguished.
 func (d *Dataset) validateNames() error {
 	for _, list := range []struct {
 		what  string
@@ -208,7 +207,7 @@ func (d *Dataset) validateNames() error {
 	return nil
 }
 
-// checkText is an error where a text is not UTF-8.
+// checkText is an error if a text is not UTF-8.
 func checkText(text string) error {
 	if utf8.ValidString(text) {
 		return nil
@@ -274,8 +273,8 @@ func (d *Dataset) validateTarget(row int) error {
 	return nil
 }
 
-// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. It is what a
-// posterior keeps to say what it was trained on. Names, source and licence do not enter.
+// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. A posterior keeps
+// the hash of its training data. Names, source and licence do not enter.
 func (d *Dataset) Hash() string {
 	n, dims := d.Rows(), d.Dims()
 	h := sha256.New()

@@ -1,6 +1,5 @@
-// Package dataset holds the data of the house: the tabular sets that the papers use, a reader for a user's own CSV, the
-// papers' synthetic sets, and what stands between a table and a training step: splits, standardisation and
-// mini-batches.
+// Package dataset holds data sets and prepares them for training: the tabular and synthetic sets of the papers, a
+// reader for your own CSV, splits, standardisation and mini-batches.
 //
 // A [Dataset] is a feature matrix X, [N, d], and a target Y, [N], both in raw units. For classification Y holds the
 // index of the class in Classes.
@@ -35,6 +34,7 @@
 // # Mini-batches
 //
 // [NewEpochBatches] visits every row once an epoch (take this if you don't know); [NewSampledBatches] draws each batch
-// anew. Both are functions of seed and step alone, so a run resumed at step k sees the batches that it would have seen.
-// The shape is always [M]: a ragged last batch is padded and masked, so one compiled graph serves all steps.
+// anew. Both are functions of seed and step alone, so that a resumed run sees the same batches as one that was not
+// interrupted. The shape is always [M]: a ragged last batch is padded and masked, so one compiled graph serves all
+// steps.
 package dataset

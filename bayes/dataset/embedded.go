@@ -15,21 +15,21 @@ import (
 //go:embed data
 var files embed.FS
 
-// entry is what the registry knows of an embedded set.
+// entry describes an embedded set.
 type entry struct {
 	name, title     string
 	source, licence string
 	task            Task
 	rows            int
-	target          string   // where it is not the last column
+	target          string   // if not the last column
 	ignore          []string // columns left out
 	categorical     []string // columns made one-hot; "?" is a category then
 	classes         []string // better names for the labels, in the order of their index
-	files           []string // where the set is not in name.csv.gz alone
+	files           []string // if not name.csv.gz alone
 	train           int      // rows of the official training part, the first ones; 0 = there is no official split
 	gal             int      // how many splits of Gal's there are
 	javid           int      // and of Javid's
-	pmcnet          bool     // whether PMCnet's split is there
+	pmcnet          bool     // whether PMCnet's split exists
 }
 
 // Names lists the embedded data sets.
@@ -61,7 +61,7 @@ func find(name string) (*entry, error) {
 		name, strings.Join(Names(), ", "))
 }
 
-// mustLoad is for the constructors: it can fail only where the binary is damaged.
+// mustLoad is load for the constructors; it panics, which only a damaged binary can cause.
 func mustLoad(name string) *Dataset {
 	d, err := Load(name)
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *entry) load() (*Dataset, error) {
 		if err != nil {
 			return nil, fmt.Errorf("dataset %s: %w", e.name, err)
 		}
-		if i > 0 { // one header is enough
+		if i > 0 { // keep one header only
 			if _, err := r.ReadString('\n'); err != nil {
 				return nil, fmt.Errorf("dataset %s: %w", e.name, err)
 			}
@@ -101,7 +101,7 @@ func (e *entry) load() (*Dataset, error) {
 	return d, nil
 }
 
-// openEmbedded decompresses an embedded file. There is nothing to close: it is memory all the way down.
+// openEmbedded decompresses an embedded file. It is in memory, so nothing needs closing.
 func openEmbedded(path string) (*bufio.Reader, error) {
 	f, err := files.Open(path)
 	if err != nil {

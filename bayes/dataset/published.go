@@ -70,7 +70,7 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	return d.parts(rows)
 }
 
-// splits is how many splits of that source there are.
+// splits is the number of splits of that source.
 func (e *entry) splits(source SplitSource) int {
 	switch {
 	case source == Gal:

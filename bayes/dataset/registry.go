@@ -7,7 +7,7 @@ const (
 	mlbench   = "the R package mlbench 2.1-3 (Debian r-cran-mlbench 2.1-3-1), data/"
 )
 
-// registry lists the embedded sets. data/SOURCES.md says more about each.
+// registry lists the embedded sets. data/SOURCES.md describes each.
 var registry = []entry{
 	{
 		name: "boston", title: "Boston housing", rows: 506, gal: 20, javid: 10,

@@ -73,7 +73,8 @@ func (s Scaler) ApplyFlat(values []float64) []float64 {
 }
 
 // meanStdDev is the mean and the population standard deviation, in two passes. Constant values are found by comparison:
-// rounding in the mean would give them a standard deviation of some 1e-17, and dividing by that makes noise of them.
+// rounding in the mean would give them a standard deviation of some 1e-17, and dividing by that would turn rounding
+// errors into noise.
 func meanStdDev(values []float64) (mean, std float64) {
 	if len(values) == 0 {
 		return 0, 1
@@ -95,7 +96,7 @@ func meanStdDev(values []float64) (mean, std float64) {
 	if sum > smallestSum {
 		return mean, math.Sqrt(sum / n)
 	}
-	largest := 0.0 // the squares underflow: of deviations in units of the largest they do not
+	largest := 0.0 // squares underflow; those in units of the largest do not
 	for _, v := range values {
 		largest = max(largest, math.Abs(v-mean))
 	}
@@ -106,6 +107,6 @@ func meanStdDev(values []float64) (mean, std float64) {
 	return mean, largest * math.Sqrt(sum/n)
 }
 
-// smallestSum of squared deviations that holds all its digits: squares below 2e-308 lose them, and below 5e-324 are 0,
-// by which a column that is not constant would be divided.
+// smallestSum is the smallest sum of squared deviations with full precision: squares below 2e-308 lose digits, and
+// below 5e-324 are 0, so that a column that is not constant would be divided by 0.
 const smallestSum = 1e-290

@@ -6,19 +6,19 @@ import (
 	"math"
 )
 
-// Parts are the pieces of a split. A part is nil where the split has none of it (its fraction is 0).
+// Parts are the parts of a split. A part is nil if its fraction is 0.
 type Parts struct {
 	Train      *Dataset // what the model is fitted on, and the only part a scaler may see
 	Validation *Dataset // what settings, early stopping and the best step are chosen on
-	Test       *Dataset // what is reported, looked at once
+	Test       *Dataset // what results are reported on, used once
 }
 
-// ErrMissingClass says that no row of the training part has one of the classes: nothing about it can be learnt.
+// ErrMissingClass says that a class has no row in the training part, so that nothing about it can be learnt.
 var ErrMissingClass = errors.New("a class is absent from the training part")
 
-// Validate reports what makes the parts useless for training: no training part, a part that [Dataset.Validate] rejects,
-// parts with other features or other outputs than the training part, a class without a row in it (ErrMissingClass).
-// Only the training and the validation part are looked at.
+// Validate returns an error if the parts cannot be trained on: no training part, a part that [Dataset.Validate]
+// rejects, parts with other features or other outputs than the training part, a class without a row in it
+// (ErrMissingClass). It checks the training and the validation part only.
 func (p Parts) Validate() error {
 	if p.Train == nil {
 		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")
@@ -38,7 +38,7 @@ func (p Parts) Validate() error {
 	return p.Train.checkClasses()
 }
 
-// checkClasses is an error where a class has no row.
+// checkClasses is an error if a class has no row.
 func (d *Dataset) checkClasses() error {
 	counts, present := make([]int, len(d.Classes)), 0
 	if len(counts) == 0 {

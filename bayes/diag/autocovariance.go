@@ -15,7 +15,7 @@ type autocovariance struct {
 	centred []float64 // [chains, n], each chain less its mean
 	n       int
 	all     []float64 // at lags 0 to n-1, if the transform was needed
-	done    bool      // it was
+	done    bool      // all is filled in
 
 	fft    *fourier.FFT
 	padded []float64
@@ -23,8 +23,8 @@ type autocovariance struct {
 	power  []complex128
 }
 
-// load takes chains of n draws, and gives their mean variance W and the variance estimate var+ = (n-1)/n W + B/n, where
-// B/n is the variance of the chains' means.
+// load takes chains of n draws, and returns their mean variance W and the variance estimate var+ = (n-1)/n W + B/n,
+// where B/n is the variance of the chains' means.
 func (a *autocovariance) load(x []float64, n int) (within, total float64) {
 	a.centred, a.n, a.done = append(a.centred[:0], x...), n, false
 	means := make([]float64, len(x)/n)
@@ -54,8 +54,8 @@ func (a *autocovariance) at(lag int) float64 {
 }
 
 // transform fills all: the inverse transform of the power spectrum is the circular autocovariance, and padding with
-// zeros to twice the length keeps the ends apart. Power spectra are added up over chains, so one inverse transform is
-// enough.
+// zeros to twice the length keeps the ends from overlapping. Power spectra are added up over chains, so one inverse
+// transform is enough.
 func (a *autocovariance) transform() {
 	length := 1
 	for length < 2*a.n {

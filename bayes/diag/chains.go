@@ -39,10 +39,10 @@ type Chains struct {
 	scores func() []float64 // normal scores of ranks 1, 2, ..., index 0 unused
 }
 
-// New checks draws and takes them as they are: they are not copied and must not change afterwards.
+// New checks draws. They are not copied and must not change afterwards.
 //
-// There must be at least 1 chain, 4 draws and 1 parameter, as many values as these say, and all must be finite: the
-// error wraps ErrNonFinite otherwise, and says how many are not, and which chain, draw and parameter has the first.
+// There must be at least 1 chain, 4 draws and 1 parameter, and Chains x Draws x Parameters values. If any is not finite
+// the error wraps ErrNonFinite, counts them, and names the chain, draw and parameter of the first.
 func New(s Sample) (*Chains, error) {
 	if s.Chains < 1 || s.Parameters < 1 {
 		return nil, fmt.Errorf("diag: Chains is %d and Parameters %d: there must be at least 1 of each",

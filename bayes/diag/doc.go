@@ -1,12 +1,12 @@
-// Package diag says whether draws can be trusted: effective sample sizes, R-hat and Monte Carlo standard errors of
+// Package diag measures whether draws can be trusted: effective sample sizes, R-hat and Monte Carlo standard errors of
 // Markov chains, and the Pareto k-hat of importance weights.
 //
 //	chains, err := diag.New(diag.Sample{Values: draws, Chains: 4, Draws: 1000, Parameters: 3})
 //	fmt.Println(chains.Summary())
 //
 // [New] takes draws as numbers, [NewForModel] names and groups them by a model's layers, and [NewForPosterior] and
-// [NewForPrediction] take a sampler's result: the second looks at the function that the network computes instead of its
-// parameters.
+// [NewForPrediction] take a sampler's result: the latter diagnoses the function that the network computes instead of
+// its parameters.
 //
 // # What the numbers mean
 //
@@ -21,13 +21,13 @@
 // The effective sample size (ESS) is the number of independent draws that would estimate as well. Autocorrelations
 // enter it, summed by Geyer's initial monotone sequence, and so does the disagreement between chains. Which ESS depends
 // on what is estimated: [Bulk] is that of the normal scores, for the centre of the distribution; [Tail] is the smaller
-// one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile] are those of just these estimates.
+// one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile] are the ESS of these estimates.
 // Below 400, that is 100 for each of four chains, neither R-hat nor the ESS itself is reliable (same paper). It may
 // exceed the number of draws: antithetic chains, which step from side to side, estimate a mean better than independent
 // draws.
 //
 // The Monte Carlo standard error ([Chains.MCSE]) is how far an estimate would move if the sampler ran again. It has the
-// unit of the estimate and tells how many of its digits to print.
+// unit of the estimate and says how many of its digits are meaningful.
 //
 // k-hat is the shape of a generalised Pareto distribution fitted to the largest values. [PSIS] fits it to importance
 // weights, of which moments of order below 1/k exist. Below 0.5 the variance is finite and the central limit theorem
@@ -49,20 +49,20 @@
 //
 // # Many parameters
 //
-// The worst of 10 000 R-hats exceeds 1.01 more often than one does, converged or not. For the worst of many the number
-// of draws has to grow, or the median and the share beyond the threshold ([Summary.Problems]) have to speak.
+// The worst of 10 000 R-hats exceeds 1.01 more often than one does, converged or not. With many parameters take more
+// draws, or judge by the median and by the share beyond the threshold ([Summary.Problems]).
 //
 // # Agreement with ArviZ
 //
 // Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6; testdata/arviz.py made those that the tests
 // compare with. The differences: R-hat of one chain, which ArviZ leaves at NaN, is that of its two halves; non-finite
 // draws are an error and not NaN; and a tail that cannot be fitted gives a k-hat of NaN where ArviZ raises an
-// exception. What a constant parameter gives is as in ArviZ, see [Chains].
+// exception. A constant parameter is treated as in ArviZ, see [Chains].
 package diag
 
 import "math"
 
-// Thresholds in common use; see the package comment for what they rest on.
+// Thresholds in common use, explained in the package comment.
 const (
 	MaxRHat = 1.01 // R-hat should be below
 	MinESS  = 400  // bulk and tail ESS should be above

@@ -138,8 +138,8 @@ func (w *workspace) essOf(x []float64) float64 {
 		}
 		lag += 2
 	}
-	// Of the last pair only the first term stays: its sum is negative, or there are no lags left to tell. A positive one
-	// counts once.
+	// Of the last pair only the first term is kept, if positive, and counts once: the pair's sum is negative, or its
+	// second lag does not exist.
 	last := len(kept) - 2
 	if even > 0 {
 		kept[last] = even

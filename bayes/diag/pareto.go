@@ -28,13 +28,13 @@ type Smoothed struct {
 }
 
 // PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, in the form of the R package posterior and of
-// arviz-stats 1.3): it fits a generalised Pareto distribution to the largest weights, whose shape KHat says how far to
-// trust estimates, and replaces these weights by quantiles of the fit, which trades a little bias for much variance.
+// arviz-stats 1.3): it fits a generalised Pareto distribution, whose shape KHat says how reliable estimates are, to the
+// largest weights, and replaces these by quantiles of the fit, which removes much variance for a little bias.
 //
 // relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225
 // effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a fifth of all. The error
-// wraps ErrNoTail if that is less than 5, or if the tail's weights are all equal: so they are after resampling, and
-// then there is nothing to smooth. Of equal log-weights the one with the larger index takes the larger quantile.
+// wraps ErrNoTail if that is less than 5, or if the tail's weights are all equal, as after resampling, when there is
+// nothing to smooth. Of equal log-weights the one with the larger index takes the larger quantile.
 func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 	if !(relativeEfficiency > 0) || math.IsInf(relativeEfficiency, 1) {
 		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for "+
@@ -48,7 +48,7 @@ func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 }
 
 // KHat is k-hat of the raw log-weights of independent draws of an importance sampler, normalised or not; -Inf is a
-// weight of 0. The error wraps ErrNonFinite, with counts, if any is NaN or +Inf: [smc.NewLogWeights] and [PSIS] read
+// weight of 0. The error wraps ErrNonFinite, with counts, if any is NaN or +Inf: [smc.NewLogWeights] and [PSIS] treat
 // these as -Inf instead, as samplers do. It wraps ErrNoTail as in PSIS, and smc.ErrZeroWeights if all are -Inf.
 func KHat(logWeights []float64) (float64, error) {
 	bad, first := 0, -1
@@ -71,7 +71,7 @@ func KHat(logWeights []float64) (float64, error) {
 	return s.KHat, err
 }
 
-// smooth changes logWeights.
+// smooth is PSIS of raw log-weights, which it overwrites.
 func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) {
 	size := len(logWeights)
 	tail := tailLength(size, relativeEfficiency)
@@ -109,7 +109,7 @@ func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) 
 	return Smoothed{KHat: k, LogWeights: w, Tail: tail}, nil
 }
 
-// tailLength is how many of so many draws the fit uses (Vehtari et al. 2024, appendix H).
+// tailLength is the number of draws that the fit uses (Vehtari et al. 2024, appendix H).
 func tailLength(draws int, relativeEfficiency float64) int {
 	size := float64(draws)
 	if size*relativeEfficiency > 225 {
@@ -118,9 +118,9 @@ func tailLength(draws int, relativeEfficiency float64) int {
 	return draws / 5
 }
 
-// KHat is the larger of the k-hats of a parameter's left and right tail: which moments of its distribution exist, as
-// far as the draws tell. The tails' length accounts for autocorrelation by the tail ESS. It is NaN if neither tail can
-// be fitted: few draws, or many equal ones.
+// KHat is the larger of the k-hats of a parameter's left and right tail: an estimate of which moments of its
+// distribution exist (those of order below 1/k). The tails' length accounts for autocorrelation by the tail ESS. It is
+// NaN if neither tail can be fitted: few draws, or many equal ones.
 func (c *Chains) KHat(parameter int) (float64, error) {
 	left, right, err := c.KHatParts(parameter)
 	if err != nil {
@@ -174,9 +174,9 @@ func (w *workspace) kHat(tailESS float64) (left, right float64) {
 }
 
 // fitPareto fits a generalised Pareto distribution, of shape k and scale sigma, to a sorted sample of excesses over a
-// threshold (Zhang and Stephens 2009): the likelihood as a function of b = -k/sigma alone, averaged over a grid of b
-// under a prior that depends on the sample. k is then drawn to 0.5 as by 10 more observations (Vehtari et al. 2024).
-// Both are NaN if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
+// threshold (Zhang and Stephens 2009): b = -k/sigma is its mean over a grid, by the profile likelihood and a prior that
+// depends on the sample. k is then shrunk to 0.5 with the weight of 10 observations (Vehtari et al. 2024). Both are NaN
+// if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile, largest := x[int(n/4+0.5)-1], x[len(x)-1]
@@ -210,8 +210,8 @@ func fitPareto(x []float64) (k, sigma float64) {
 
 const epsilon = 0x1p-52
 
-// meanLog is the mean of log(1 - b x): the shape of largest likelihood, given b. One logarithm serves as many factors
-// as do not take their product out of range.
+// meanLog is the mean of log(1 - b x), the maximum likelihood estimate of k given b. It takes one logarithm of a
+// product of factors, as many as stay within the range of floating point.
 func meanLog(x []float64, b float64) float64 {
 	sum, product := 0.0, 1.0
 	for _, v := range x {

@@ -11,16 +11,16 @@ import (
 	"gobnn/bayes"
 )
 
-// Diagnosis is what the diagnostics say of one result. A number that does not apply is NaN.
+// Diagnosis holds the diagnostics of one result. A number that does not apply is NaN.
 type Diagnosis struct {
 	Particles int
-	Chains    int     // that the particles are of; 0: of none
+	Chains    int     // of the particles; 0: they are not of Markov chains
 	RHat      float64 // of chains: the largest of all parameters
 	ESS       float64 // of chains: the smallest bulk ESS of all parameters; of weighted particles 1 / sum of w^2
 	KHat      float64 // of weighted particles: the tail shape of their weights, see [PSIS]
 	Summary   *Summary
-	Stored    map[string]float64 // what the run itself has found, see bayes.Posterior.Diagnostics
-	Warnings  []string           // the run's own, and what of the above is past its usual bound
+	Stored    map[string]float64 // the run's own, see bayes.Posterior.Diagnostics
+	Warnings  []string           // the run's own, and one for each of the above past its bound
 }
 
 // The usual bounds: Vehtari et al. 2021 for R-hat and the bulk ESS of each chain, Vehtari et al. 2024 for k-hat.
@@ -30,9 +30,9 @@ const (
 	mostKHat         = .7
 )
 
-// Of diagnoses any result: R-hat and ESS of all its stochastic parameters where its particles are of Markov chains, ESS
-// and k-hat of the weights where they are weighted, and what the run has stored. Parameters of a network are not
-// identified, since its units can be exchanged: chains that disagree on them may agree on predictions, see
+// Of diagnoses any result: R-hat and ESS of all stochastic parameters if the particles are of Markov chains, ESS and
+// k-hat of the weights if they are weighted, and the diagnostics that the run has stored. Parameters of a network are
+// not identified, since its units can be exchanged: chains that disagree on them may agree on predictions, see
 // [NewForPrediction].
 func Of(result bayes.Fitted) (Diagnosis, error) {
 	common := result.Common()
@@ -71,7 +71,7 @@ func Of(result bayes.Fitted) (Diagnosis, error) {
 	return d, nil
 }
 
-// ofChains fills in what a summary of chains says.
+// ofChains fills in the worst values of a summary of chains.
 func (d *Diagnosis) ofChains(s Summary) {
 	d.Summary = &s
 	slow, apart := 0, 0 // rows of the smallest ESS and of the largest R-hat
@@ -96,12 +96,12 @@ func (d *Diagnosis) warn(format string, args ...any) {
 	d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...))
 }
 
-// equal says whether all weights are.
+// equal says whether all weights are equal.
 func equal(weights []float64) bool {
 	return !slices.ContainsFunc(weights, func(w float64) bool { return math.Abs(w*float64(len(weights))-1) > 1e-6 })
 }
 
-// String is a line of what applies, and one for each warning.
+// String is a line with the numbers that apply, and one for each warning.
 func (d Diagnosis) String() string {
 	parts := []string{fmt.Sprintf("%d particles", d.Particles)}
 	if d.Chains > 0 {

@@ -34,8 +34,8 @@ func (w *workspace) rhat() (bulk, folded float64) {
 	return bulk, folded
 }
 
-// larger of the two R-hats. Where draws take two values around their median, all are equally far from it, and the
-// folded R-hat is NaN: then the other counts.
+// larger is the larger of the two R-hats. The folded one is NaN if all draws are equally far from their median, as
+// draws of two values are: then it is the other.
 func larger(bulk, folded float64) float64 {
 	if math.IsNaN(folded) {
 		return bulk
@@ -57,8 +57,8 @@ func (w *workspace) rhatOf(x []float64) float64 {
 	return math.Sqrt((n-1)/n + between/within)
 }
 
-// meanVariance is exact for equal values, which a sum divided by their number is not always: so a chain that stands
-// still has variance 0.
+// meanVariance are the mean and the variance. They are exact for equal values, so that a chain that never moves has
+// variance 0; a sum divided by the number of values can round.
 func meanVariance(x []float64) (mean, variance float64) {
 	mean = x[0]
 	for _, v := range x {

@@ -41,8 +41,8 @@ func index(at int, shape []int) string {
 	return "[" + strings.Join(digits, ",") + "]"
 }
 
-// NewForPosterior is [New] for the particles of a posterior that come from Markov chains; it knows how many. Parameters
-// are named and grouped by layers. Weights must be equal: for draws that are weighted see [PSIS] and [WeightedMean].
+// NewForPosterior is [New] for a posterior whose particles are of Markov chains, Posterior.Chains of them. Parameters
+// are named and grouped by layers. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean].
 func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
 	if err != nil {
@@ -65,10 +65,10 @@ func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	return NewForModel(s, bound)
 }
 
-// NewForPrediction is [New] in function space: its parameters are what a prediction's particles say for each row. That
-// is f(x_n) for regression, the probability of class 1 for two classes, and the probability of each class for more, for
-// logits are identified up to a constant only. Groups are "f", or "f0", "f1", ... where there are several targets, or
-// the classes, such as "class 2".
+// NewForPrediction is [New] in function space: its parameters are the predictions of each particle for each row. These
+// are f(x_n) for regression, the probability of class 1 for two classes, and of each class for more, since logits are
+// identified up to a constant only. Groups are "f", or "f0", "f1", ... where there are several targets, or the classes,
+// such as "class 2".
 //
 // The particles must come from Markov chains, as Prediction.Chains says, and have equal weights.
 func NewForPrediction(p bayes.Prediction) (*Chains, error) {
@@ -80,7 +80,7 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 		return nil, fmt.Errorf("diag: %w", err)
 	}
 	s := Sample{Chains: p.Chains, Draws: draws}
-	var columns []string // of each row
+	var columns []string // names of a row's predictions
 	if p.Task() == bayes.Regression {
 		for j := range p.Particles {
 			means, err := p.ParticleMeans(j)
@@ -93,7 +93,7 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	} else {
 		first := 0
 		if p.Task() == bayes.BinaryClassification {
-			first = 1 // the other's is one less it
+			first = 1 // class 0 has one minus it
 		}
 		for class := first; class < p.Classes(); class++ {
 			columns = append(columns, fmt.Sprintf("class %d", class))

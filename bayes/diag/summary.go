@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Row is what the draws of one parameter give.
+// Row has the diagnostics of one parameter.
 type Row struct {
 	Name, Group      string
 	Mean, SD         float64
@@ -27,22 +27,22 @@ type Group struct {
 	BulkESS, TailESS Spread
 }
 
-// Spread is how a diagnostic is spread over the parameters of a group.
+// Spread summarises a diagnostic over the parameters of a group.
 type Spread struct {
 	Worst  float64 // the largest R-hat or k-hat, the smallest ESS; NaN if all are
 	Median float64 // of those that are not NaN
 	At     int     // the parameter that has the worst, an index of Summary.Rows; -1 if all are NaN
 }
 
-// Summary is what [Chains.Summary] finds.
+// Summary is the result of [Chains.Summary].
 type Summary struct {
 	Chains, Draws int
 	Rows          []Row   // [Parameters]
 	Groups        []Group // in the order in which they appear
 }
 
-// Summary diagnoses all parameters, on all processors. On one it takes 0.1 to 0.4 µs for each draw of each parameter,
-// the more the slower the chains mix.
+// Summary diagnoses all parameters, on all processors. BenchmarkSummary measures its time, which grows as chains mix
+// more slowly.
 func (c *Chains) Summary() Summary {
 	s := Summary{Chains: c.sample.Chains, Draws: c.sample.Draws, Rows: make([]Row, c.sample.Parameters)}
 	var next atomic.Int64

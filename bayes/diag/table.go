@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// maxRows is up to how many parameters String prints one by one.
+// maxRows is the most parameters that String prints one by one.
 const maxRows = 30
 
 // Table is a table as text: the head, then rows of as many cells.
@@ -71,12 +71,12 @@ func (s Spread) format(verb string) string {
 	return fmt.Sprintf(verb+" ("+verb+")", s.Worst, s.Median)
 }
 
-// Problems says in a line each what goes beyond the thresholds MaxRHat, MinESS and MaxKHat, or cannot be computed; how
-// often, and for which parameter most. It is empty if nothing does.
+// Problems has a line for each diagnostic that is beyond MaxRHat, MinESS or MaxKHat, or cannot be computed, with the
+// number of parameters and the worst. It is empty if there are none.
 func (s Summary) Problems() []string {
 	var problems []string
-	// report is about the rows whose diagnostic exceeds what is allowed. Small is that of a diagnostic which should be
-	// large, times -1.
+	// report adds a line about the rows whose diagnostic, times sign, exceeds the limit; sign is -1 for one that should be
+	// large.
 	report := func(what, verb string, sign, limit float64, of func(Row) float64) {
 		found, worst := 0, 0
 		for i, r := range s.Rows {
@@ -114,8 +114,8 @@ func (s Summary) Problems() []string {
 	return problems
 }
 
-// String is what to read first: the parameters if there are at most 30, the groups if there are several or many
-// parameters, and the problems.
+// String has the parameters if there are at most 30, the groups if there are several or many parameters, and the
+// problems.
 func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d chains, %d draws each, %d parameters\n", s.Chains, s.Draws, len(s.Rows))

@@ -9,8 +9,9 @@ import (
 
 // WeightedMean is the mean of values, [J], under normalised weights of independent draws, sum_j w_j v_j, and its Monte
 // Carlo standard error by the delta method, sqrt(sum_j w_j^2 (v_j - mean)^2) (Owen 2013, Monte Carlo theory, methods
-// and examples, eq. 9.9). The error means nothing if k-hat of the weights is above [KHatThreshold]: see [PSIS]. Values
-// of particles of weight 0 are not looked at; a value that is not finite elsewhere is an error that wraps ErrNonFinite.
+// and examples, eq. 9.9). The standard error is meaningless if k-hat of the weights is above [KHatThreshold]: see
+// [PSIS]. Values of particles of weight 0 are ignored; any other value that is not finite is an error that wraps
+// ErrNonFinite.
 func WeightedMean(values []float64, w smc.LogWeights) (mean, stdErr float64, err error) {
 	if len(values) != w.Len() {
 		return 0, 0, fmt.Errorf("diag: %d values for %d weights", len(values), w.Len())

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// workspace holds one parameter at a time, and the memory to diagnose it.
+// workspace holds the draws of one parameter at a time, with the memory to diagnose it.
 type workspace struct {
 	chains       *Chains
 	draws        []float64 // [Chains, Draws]
@@ -23,7 +23,7 @@ type workspace struct {
 	whole  []float64 // scratch, [Chains, Draws]
 }
 
-// ranked is a value and where it stands.
+// ranked is a value and its position.
 type ranked struct {
 	value float64
 	at    int
@@ -62,8 +62,7 @@ func (w *workspace) load(parameter int) {
 }
 
 // radixSort sorts x by value, by the bytes of a key from the lowest to the highest, with scratch of the same length. It
-// returns the sorted one of the two and the other. It takes a third of the time of a sort by comparisons, which was
-// half of that of a summary.
+// returns the sorted one of the two and the other. A sort by comparisons would take half of a summary's time.
 func radixSort(x, scratch []ranked) (sorted, rest []ranked) {
 	var counts [8][256]int
 	for _, r := range x {
@@ -91,7 +90,7 @@ func radixSort(x, scratch []ranked) (sorted, rest []ranked) {
 	return x, scratch
 }
 
-// sortKey is a whole number whose order is that of finite floats.
+// sortKey is a whole number that orders as the finite floats do.
 func sortKey(v float64) uint64 {
 	bits := math.Float64bits(v)
 	if bits>>63 == 1 {

@@ -1,9 +1,9 @@
-// Package fit is where a model meets its data: what every sampler does before its first step and after its last one.
+// Package fit joins a model with its data: it is what every sampler does before its first step and after its last.
 //
 // New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
-// scalers on the training part; Of does the same for data that a trained posterior goes on with, whose scalers stay.
-// Tensors are the standardised data, Posterior joins particles with all that a bayes.Posterior keeps of where they came
-// from. Packages ohsmc, baseline and pbnn are written on it, and so is a sampler of one's own.
+// scalers on the training part; Of does the same for a trained posterior and further data, with the posterior's
+// scalers. Tensors are the standardised data; Posterior makes a bayes.Posterior, with its provenance, of particles.
+// Packages ohsmc, baseline and pbnn use it, and a sampler of your own can.
 package fit
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Data is a model with the data that it is fitted to, checked against each other. It is not changed by its methods.
+// Data is a model and the data that it is fitted to, checked against each other. Its methods do not change it.
 type Data struct {
-	Owner string            // the package that fits; its errors begin with it
+	Owner string            // the package that fits, with which errors begin
 	Bound *bayes.BoundModel // the model with the data's widths
-	// Parts are the data, in raw units. Parts.Train is nil where others hold the rows.
+	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held).
 	Parts dataset.Parts
-	// Features and Target standardise the data: by the training part's means and standard deviations, or as they stand
-	// in Trained.
+	// Features and Target standardise the data: by the training part's means and standard deviations, or by those of
+	// Trained.
 	Features dataset.Scaler
 	Target   dataset.Scaler
-	Trained  *bayes.Posterior // what the fit goes on from; nil if it begins by itself
+	Trained  *bayes.Posterior // the posterior that the fit continues from; nil if none
 }
 
-// New joins a model with the data that it is to be trained on. The scalers see the training part alone: its features,
-// and the target of a regression, where Model.Scaling does not keep them as they are. Errors wrap
-// dataset.ErrMissingClass where a class has no row.
+// New joins a model with the data that it is to be trained on. The scalers are fitted on the training part alone, to
+// its features and the target of a regression, unless Model.Scaling keeps them as they are. Errors wrap
+// dataset.ErrMissingClass if a class has no row.
 func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	if err := parts.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
@@ -50,8 +50,8 @@ func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	return d, nil
 }
 
-// Share joins a model with some rows of data whose other rows are elsewhere: unscaled, as no share knows the others'
-// rows. A class may be without a row here.
+// Share joins a model with a share of the rows, while others are held elsewhere. They are not scaled, since no share
+// knows the others' rows. A class may have no row.
 func Share(owner string, model bayes.Model, rows *dataset.Dataset) (*Data, error) {
 	if err := check(owner, rows); err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func check(owner string, data *dataset.Dataset) error {
 	return nil
 }
 
-// Of joins a trained posterior's model, its shared parameters and its standardisation with data to go on with: those
-// that it was trained on, or others with the same features and classes. A class may be without a row.
+// Of joins a trained posterior's model, its shared parameters and its standardisation with data to continue on: those
+// that it was trained on, or others with the same features and classes. A class may have no row.
 func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
 	if trained == nil {
 		return nil, fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
@@ -106,14 +106,15 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	return d, nil
 }
 
-// Held is Of for rows that others hold, such as the shards of package pbnn: there is nothing to check, and no tensors.
+// Held is Of for rows that are held elsewhere, such as by the shards of package pbnn: they are not checked, and there
+// are no tensors.
 func Held(owner string, trained *bayes.Posterior) *Data {
 	return &Data{
 		Owner: owner, Bound: trained.Bound(), Features: trained.Features(), Target: trained.Target(), Trained: trained,
 	}
 }
 
-// checkTask is an error where data are not for the likelihood.
+// checkTask is an error if the likelihood is for another task than the data.
 func (d *Data) checkTask(data *dataset.Dataset) error {
 	if want, have := d.Bound.Model.Likelihood.Task(), data.Task; want != have {
 		return fmt.Errorf("%s: likelihood %T is for %v, but the data %q is for %v",
@@ -122,7 +123,7 @@ func (d *Data) checkTask(data *dataset.Dataset) error {
 	return d.checkTargets(data)
 }
 
-// checkTargets is an error where a target of a regression is not in the likelihood's support.
+// checkTargets is an error if a target of a regression is outside the likelihood's support.
 func (d *Data) checkTargets(data *dataset.Dataset) error {
 	if data.Task != dataset.Regression {
 		return nil
@@ -140,7 +141,7 @@ func (d *Data) checkTargets(data *dataset.Dataset) error {
 // Rows is the number of rows of the training part, N.
 func (d *Data) Rows() int { return d.Parts.Train.Rows() }
 
-// With is the data with the model under another partition: every parameter stochastic, for instance.
+// With is the same data with another partition of the model, such as every parameter stochastic.
 func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
 	model := d.Bound.Model
 	model.Stochastic = stochastic
@@ -180,12 +181,12 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 	return x, compute.Floats(dtype, target, shape...), nil
 }
 
-// maxFloat32 bounds what is computed with in float32: the largest of those is 3e38, so the square of 1e18 is one with
-// room for a sum of a hundred of them, and that of 1e20 is infinite.
+// maxFloat32 bounds standardised numbers in float32, whose largest is 3e38: a sum of a hundred squares of 1e18 is below
+// that, the square of 1e20 is infinite.
 const maxFloat32 = 1e18
 
-// checkFloat32 is an error where a standardised number, of [N, names], is too large for float32. Standardised training
-// data never are; data kept as they are may be, and so may other rows of a column that is constant in training.
+// checkFloat32 is an error if one of values, [N, names], is too large for float32. Standardised training data never
+// are; unscaled data may be, and so may other rows of a column that is constant in training.
 func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, values []float64) error {
 	for i, v := range values {
 		if !(math.Abs(v) <= maxFloat32) {
@@ -198,9 +199,9 @@ func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, 
 	return nil
 }
 
-// Posterior joins particles with the model, the scalers and the names of the data, and says where they came from. Of
-// the provenance the caller gives Algorithm, Status, Seed and Settings, and Rows where others hold them; the rest is
-// filled in. The engine is the one that has computed them, and predicts.
+// Posterior makes a posterior of particles, with the model, the scalers, the names of the data and the provenance. The
+// caller gives Algorithm, Status, Seed and Settings of the provenance, and Rows if they are held elsewhere; the rest is
+// filled in. The engine is the one that computed the particles, and will predict.
 func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compute.Engine) (*bayes.Posterior, error) {
 	origin := bayes.Origin{}
 	if data := d.Parts.Train; data != nil {

@@ -80,8 +80,8 @@ type Bin struct {
 	Accuracy     float64 // share of rows predicted rightly; NaN if the bin is empty
 }
 
-// ReliabilityDiagram is the data of a reliability diagram of a classification: accuracy against confidence, in bins of
-// equal width as in [ECE], of which it is the picture. bins is their number; 0 means 15.
+// ReliabilityDiagram is the data of a classification's reliability diagram: accuracy against confidence, in the bins of
+// equal width that [ECE] averages over. bins is their number; 0 means 15.
 func ReliabilityDiagram(p bayes.Prediction, y []float64, bins int) ([]Bin, error) {
 	m := NewECE(bins)
 	if err := m.Add(p, y); err != nil {
@@ -98,8 +98,8 @@ func ReliabilityDiagram(p bayes.Prediction, y []float64, bins int) ([]Bin, error
 	return diagram, nil
 }
 
-// PoolBins puts the bins of two reliability diagrams of the same bins together, as if all rows had been in one; nil is
-// a diagram without rows.
+// PoolBins pools two reliability diagrams with the same bins into that of all rows together; nil is a diagram without
+// rows.
 func PoolBins(a, b []Bin) ([]Bin, error) {
 	if a == nil || b == nil {
 		return slices.Clone(append(a, b...)), nil

@@ -15,9 +15,9 @@ import (
 // maxGroups is the number of groups of the jackknife.
 const maxGroups = 20
 
-// ensemble is what all batches of one prediction share: the particles of positive weight, and their groups.
+// ensemble is the part that all batches of one prediction share: the particles of positive weight, and their groups.
 type ensemble struct {
-	first    bayes.Prediction // without outputs: what later batches must agree with
+	first    bayes.Prediction // without outputs: later batches must agree with it
 	alive    []int            // [A] particles of positive weight
 	weights  []float64        // [A] sum to 1
 	logs     []float64        // [A] log weights
@@ -76,7 +76,7 @@ func (e *ensemble) scales(p bayes.Prediction) {
 	}
 }
 
-// same is an error unless p is of the same particles as the batches before.
+// same is an error unless p is a prediction of the same particles as the batches before.
 func (e *ensemble) same(p bayes.Prediction) error {
 	f := e.first
 	if !reflect.DeepEqual(p.Likelihood, f.Likelihood) || p.Columns() != e.targets || p.Particles != f.Particles ||
@@ -107,8 +107,8 @@ func (e *ensemble) same(p bayes.Prediction) error {
 }
 
 // withAndWithout turns sums over each group, [G], into the weighted mean over all particles and the means without each
-// group: out is [1+G] (or [1]). Sums over the others are formed anew for each group, since a difference from the total
-// would lose its digits where one group dominates.
+// group: out is [1+G] (or [1]). The other groups are summed for each group again, since subtracting a dominating group
+// from the total would lose precision.
 func (e *ensemble) withAndWithout(groups, out []float64) {
 	out[0] = floats.Sum(groups)
 	for g := range e.replicates {
@@ -117,13 +117,13 @@ func (e *ensemble) withAndWithout(groups, out []float64) {
 }
 
 // row is one row of a batch, with the summaries of its predictive distribution that several metrics share. Each summary
-// holds the value of all particles first, then, without each group, G more: [1+G].
+// is [1+G]: its value by all particles, then the jackknife's replicates, by all but each of the G groups.
 type row struct {
 	*ensemble
 	parts [][]predictive.Distribution // [Targets][A], in standardised units
 	ys    []float64                   // [Targets], in standardised units
 	y     float64                     // the first target, in its own units
-	have  summary                     // which of those below are of this row
+	have  summary                     // which summaries are computed for this row
 
 	sums          []float64 // [G] scratch: sums over each group
 	terms         []float64 // [A] scratch
@@ -179,7 +179,7 @@ func (r *row) read(p bayes.Prediction, n int, y []float64) {
 	}
 }
 
-// need reports whether a summary is still to be computed for this row, and marks it as there.
+// need reports whether a summary is still to be computed for this row, and marks it as computed.
 func (r *row) need(s summary) bool {
 	missing := r.have&s == 0
 	r.have |= s
@@ -296,8 +296,8 @@ func (r *row) classes() [][]float64 {
 	return r.probabilities
 }
 
-// predicted is the class of largest probability and that probability, the confidence, in replicate g of 1+G, whose
-// leave-out values are stretched.
+// predicted is the class of largest probability and that probability, the confidence, in replicate g of 1+G, by the
+// stretched probabilities.
 func (r *row) predicted(g int) (class int, confidence float64) {
 	if r.need(haveStretched) {
 		for c, p := range r.classes() {

@@ -8,12 +8,12 @@ import (
 // Estimate is a score with the standard errors that the package comment explains.
 type Estimate struct {
 	Value float64
-	// StdErr is the Monte Carlo standard error, due to the finite number of particles; NaN with one particle. It is 0
-	// where leaving particles out changes nothing: of a step function such as coverage, no row was near its step.
+	// StdErr is the Monte Carlo standard error, due to the finite number of particles; NaN with one particle. It is 0 if
+	// leaving particles out changes nothing, as for a step function such as coverage with no row near its step.
 	StdErr float64
 	// SamplingStdErr is the standard error due to the finite number of rows, which are taken to be independent. NaN with
-	// one row, and for scores that are no mean over rows. Of a share of rows, accuracy and coverage, it is above 0 even
-	// where all rows count or none does.
+	// one row, and for scores that are no mean over rows. For shares of rows, accuracy and coverage, it is above 0 even if
+	// all rows count or none does.
 	SamplingStdErr float64
 }
 
@@ -21,7 +21,7 @@ type Estimate struct {
 // or two if the first is a 1; the value has as many decimals.
 func (e Estimate) String() string { return plusMinus(e.Value, e.StdErr) }
 
-// maxDecimals keeps a tiny standard error from printing digits that nobody reads.
+// maxDecimals is the most decimals that are printed, however small the standard error.
 const maxDecimals = 6
 
 func plusMinus(value, se float64) string {
@@ -50,14 +50,14 @@ func digits(se float64) int {
 	return max(0, int(-magnitude))
 }
 
-// jackknife is the standard error from the G leave-out values of a score: stretched are those that already lie one
-// standard error away.
+// jackknife is the standard error from the G replicates of a score, by the package comment's formula for plain or for
+// stretched ones.
 func jackknife(replicates []float64, stretched bool) float64 {
 	if len(replicates) < 2 {
 		return math.NaN()
 	}
 	g := float64(len(replicates))
-	mean, sum := replicates[0], 0.0 // of equal values, the error is 0 and not their mean's rounding
+	mean, sum := replicates[0], 0.0 // relative to the first, so that equal values give exactly 0
 	for _, t := range replicates {
 		mean += (t - replicates[0]) / g
 	}
@@ -70,8 +70,8 @@ func jackknife(replicates []float64, stretched bool) float64 {
 	return math.Sqrt(sum * (g - 1) / g)
 }
 
-// stretch moves the leave-out values x[1:] of a quantity away from their mean by sqrt(G-1) and centres them on x[0],
-// that of all particles. x is [1+G].
+// stretch multiplies the deviations of the replicates x[1:] from their mean by sqrt(G-1) and centres them on x[0], the
+// value by all particles. x is [1+G].
 func stretch(x []float64) {
 	replicates := x[1:]
 	mean := 0.0

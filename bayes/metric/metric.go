@@ -9,8 +9,8 @@ import (
 )
 
 // Metric computes one score from predictions that come in batches of rows. Make one with NewNLPD or another of the
-// package's functions. All batches must be of the same particles, with the same weights. A Metric is not safe for use
-// by several goroutines.
+// package's New functions. All batches must be of the same particles, with the same weights. A Metric is not safe for
+// use by several goroutines.
 type Metric struct {
 	name     string
 	tasks    tasks
@@ -20,13 +20,14 @@ type Metric struct {
 	rows     int
 }
 
-// scorer gathers what a score needs, a row at a time.
+// scorer accumulates a score, a row at a time.
 type scorer interface {
 	start(replicates int)
 	add(r *row)
-	// result is the score of all particles first, then G without each group, and the sampling standard error.
+	// result is the score by all particles, followed by the jackknife's replicates, [1+G], and the sampling standard
+	// error.
 	result() (values []float64, sampling float64)
-	// stretched says that the leave-out values lie one standard error away already.
+	// stretched says that the replicates are of stretched quantities (see the package comment).
 	stretched() bool
 }
 
@@ -57,7 +58,7 @@ func (m *Metric) Estimate() (Estimate, error) {
 	return Estimate{values[0], jackknife(values[1:], m.scorer.stretched()), sampling}, nil
 }
 
-// accepts is an error if the settings are wrong or the batch does not suit.
+// accepts is an error if the settings are wrong or the metric is not for such predictions.
 func (m *Metric) accepts(p bayes.Prediction) error {
 	if m.err != nil {
 		return m.err
@@ -115,7 +116,7 @@ type Batch struct {
 }
 
 // Evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the
-// given order. It stops at the first error, that of the sequence included, and says at which batch.
+// given order. It stops at the first error, also one of the sequence, and names the batch.
 func Evaluate(batches iter.Seq2[Batch, error], metrics ...*Metric) (Table, error) {
 	number := 0
 	for batch, err := range batches {
@@ -200,8 +201,8 @@ func (a *rowMean) result() ([]float64, float64) {
 //
 //	SE^2 = (k + 1/2) (n - k + 1/2) / ((n + 1)^2 (n + 2)).
 //
-// It goes to the sample's p (1 - p) / n as n grows, and does not say 0 at p = 0 and 1: n rows of which all count do
-// not show that the next one must.
+// It approaches the sample's p (1 - p) / n as n grows, and is not 0 at p = 0 and 1: that all of n rows count does not
+// show that the next one must.
 func shareStdErr(k, n float64) float64 {
 	return math.Sqrt((k+0.5)*(n-k+0.5)/(n+2)) / (n + 1)
 }

@@ -34,7 +34,7 @@ func Unblock(x *graph.Node, particles int) *graph.Node {
 	return x
 }
 
-// holdGradient is z, whose gradient is evaluated once and stored.
+// holdGradient is z, with a gradient that is evaluated once and stored, not again in each of its uses.
 func holdGradient(z, stored *graph.Node) *graph.Node {
 	return graph.IdentityWithCustomGradient(z, func(_, v *graph.Node) *graph.Node {
 		return compute.Materialise(v, stored)
@@ -42,7 +42,7 @@ func holdGradient(z, stored *graph.Node) *graph.Node {
 }
 
 // addToRows is z, [J/c, out, B, c], plus a vector for each particle, [J/c, out, c]. The gradient with respect to the
-// vector, a sum over rows, is taken in pieces, as those of products are.
+// vector, a sum over rows, is computed as sumOfProducts does.
 func addToRows(z, vector *graph.Node) *graph.Node {
 	const rows = 2
 	ones := graph.Ones(z.Graph(), shapes.Make(z.DType(), 1, 1, z.Shape().Dim(rows), 1))

@@ -31,8 +31,8 @@ func (d Dense) Parameters() []Parameter {
 
 // Apply maps [in, B] to [out, B], or [J/c, in, B, c] to [J/c, out, B, c]; a shared input becomes per particle if a
 // parameter is.
-func (d Dense) Apply(leaves Params, h Value) Value {
-	w, b := leaves[d.name(Weights)], leaves[d.name(Biases)]
+func (d Dense) Apply(params Params, h Value) Value {
+	w, b := params[d.name(Weights)], params[d.name(Biases)]
 	z := d.product(w, h)
 	if w.PerParticle && b.PerParticle && z.Node.Shape().Dim(-1) > 1 {
 		return Value{holdGradient(addToRows(z.Node, b.Node), w.Node), true}
@@ -46,7 +46,7 @@ func (d Dense) product(w, h Value) Value {
 		return Value{graph.Einsum("oi,ib->ob", w.Node, h.Node), false}
 	case w.PerParticle:
 		return Value{particleProduct(w.Node, h), true}
-	case d.Out == 1: // a weighted sum of rows, which fuses with what surrounds it
+	case d.Out == 1: // a weighted sum of rows, which XLA fuses with its surroundings
 		column := graph.Reshape(w.Node, 1, d.In, 1, 1)
 		return Value{graph.ExpandAxes(graph.ReduceSum(graph.Mul(h.Node, column), 1), 1), true}
 	default:

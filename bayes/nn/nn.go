@@ -8,9 +8,9 @@
 //
 // What is per particle lies in blocks of c particles, [J/c, width, B, c] (see Block). With c = 1 rows of the batch come
 // last, and weights are [out, in]: then the product of J stochastic matrices with a shared input is one large product,
-// [J*out, in] by [in, B], without a transposition anywhere. With c > 1 neighbouring particles fill a processor's
-// vectors, whatever the widths and the batch: products of each particle's own small matrices, for which matrix products
-// are too small, become loops over blocks.
+// [J*out, in] by [in, B], without a transposition anywhere. With c > 1 neighbouring particles fill the processor's SIMD
+// vectors, whatever the widths and the batch: the products of each particle's own small matrices become vectorised
+// loops over blocks instead of many tiny matrix products.
 package nn
 
 import (
@@ -31,9 +31,8 @@ type Value struct {
 	PerParticle bool
 }
 
-// Full is the value with all four axes, [J/c, width, B, c]; those that it does not have, since it is shared by all
-// particles or, as a vector of parameters, by all rows, are of size 1. So values and vectors of parameters can be added
-// and multiplied.
+// Full is the value with all four axes, [J/c, width, B, c], of size 1 where it is shared by all particles or, as a
+// vector of parameters, by all rows, so that values and vectors of parameters broadcast against each other.
 func (v Value) Full() *graph.Node {
 	switch {
 	case v.Node.Rank() == 1: // a shared vector
@@ -85,7 +84,7 @@ type Layer interface {
 	// Parameters of the layer, in the order of the flat layout; none for an activation.
 	Parameters() []Parameter
 	// Apply builds the layer's graph; it panics as GoMLX does.
-	Apply(leaves Params, h Value) Value
+	Apply(params Params, h Value) Value
 }
 
 // Network describes a network before the widths of its input and output are known.

@@ -6,25 +6,22 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// shortSum is the longest sum of products that is written as a multiplication and a sum, not as a matrix product: the
-// compiler unrolls it and fuses it with what surrounds it, while a product of small matrices costs a microsecond a
-// particle before it begins. Measured with XLA on a CPU, [J, 5, 20] by [J, 20, 50]: 3.5 times as fast; with sums of
-// more than 32 terms it is many times slower. It pays for many particles with small products: [10, 20, 20] by [10, 20,
-// 50] takes half the time as a matrix product, and a whole gradient of 10 networks 13-50-20-5-1, 50 rows, 0.33 ms
-// instead of 0.54.
+// shortSum is the longest sum of products that is written as a multiplication and a sum, not as a matrix product: XLA
+// unrolls it and fuses it with its surroundings, while each call of a small matrix product has an overhead for every
+// particle. Longer sums are not unrolled and become slow, and for few particles the matrix product is faster.
 const (
 	shortSum     = 32
 	smallProduct = 1 << 13 // multiplications a particle
 	many         = 64      // particles
 )
 
-// longBatch is from how many rows on the product of a lone particle is made as [B, in] by [in, out], whose transposes
-// the compiler does away with: 64 by 64 on 20 000 rows takes 0.7 ms so, and 0.95 as [out, in] by [in, B].
+// longBatch is the number of rows from which the product of a single particle is computed as [B, in] by [in, out],
+// which is then faster than [out, in] by [in, B]; XLA removes the transposes.
 const longBatch = 4096
 
 // particleProduct is W_j h_j for each particle, [J/c, out, B, c]: w is [J/c, out, in, c], h [J/c, in, B, c], or shared,
-// [in, B]. Each of the three products in it, forward, and in the gradients with respect to w and to h, takes the form
-// that is fastest for its sizes.
+// [in, B]. Each of the three products in it, forward, and in the gradients with respect to w and to h, is computed in
+// the form that is fastest for its sizes.
 func particleProduct(w *graph.Node, h Value) *graph.Node {
 	blocks, out, in, c := w.Shape().Dim(0), w.Shape().Dim(1), w.Shape().Dim(2), w.Shape().Dim(3)
 	rows := h.Node.Shape().Dim(1)
@@ -64,9 +61,9 @@ func matrixProduct(w, h *graph.Node) *graph.Node {
 		})
 }
 
-// longProduct is w [out, in] by h of one particle, or shared, to [1, out, B, 1]. Transposes lie beside what is
-// elementwise and reshapes beside the product: so the compiler lays activations out row by row, and neither moves
-// anything.
+// longProduct is w [out, in] by h of one particle, or shared, to [1, out, B, 1]. The transposes stand beside
+// elementwise operations and the reshapes beside the product, so that XLA lays activations out row by row and none of
+// them copies data.
 func longProduct(w *graph.Node, h Value) *graph.Node {
 	out, in := w.Shape().Dim(0), w.Shape().Dim(1)
 	x := h.Node
@@ -81,14 +78,13 @@ func longProduct(w *graph.Node, h Value) *graph.Node {
 }
 
 // blockProduct is for blocks of several particles. All three products are sums over an axis that is not the last, so
-// that particles fill the vectors: with [8, 20, 25, 8] by [8, 25, 25, 8] measured at three times the speed of matrix
-// products.
+// that the particles of a block fill the SIMD vectors.
 func blockProduct(w *graph.Node, h Value) *graph.Node {
 	x := h.Node
 	if h.PerParticle {
 		x = compute.Materialise(x, w)
 	}
-	// As [J/c, out, in, B, c], with ones where a factor has no such axis.
+	// All factors as [J/c, out, in, B, c], with an axis of size 1 where a factor has none.
 	const outs, ins, rows = 1, 2, 3
 	ofW := func(w *graph.Node) *graph.Node { return graph.ExpandAxes(w, rows) }
 	ofX := func(x *graph.Node) *graph.Node {
@@ -138,15 +134,16 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 	return sum
 }
 
-// withGradient is f(a, b), whose gradients are what ofA and ofB make of v, the gradient with respect to f(a, b).
+// withGradient is f(a, b) with its own gradients (JAX's custom_vjp for two arguments): those with respect to a and b
+// are ofA(v) and ofB(v), where v is the gradient with respect to f(a, b).
 //
-// GoMLX lets an identity of one node have a gradient of its own, no function of two. So f is taken of constants, and a
-// zero that depends on a and b is added to it, which the compiler removes: gradients pass through it to two such
-// identities.
+// GoMLX has this for the identity of one node only. So the result is f(stop(a), stop(b)) + where(false, id(a) + id(b),
+// 0): the gradient of f passes to neither, that of the sum, which XLA removes, to two identities with the custom
+// gradients ofA and ofB.
 func withGradient(
 	f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA, ofB func(v *graph.Node) *graph.Node,
 ) *graph.Node {
-	var v *graph.Node // set before it is used: gradients pass from the output to the inputs
+	var v *graph.Node // set before ofA and ofB use it, as gradients are built from the output back
 	linked := func(x *graph.Node, of func(v *graph.Node) *graph.Node) *graph.Node {
 		return compute.First(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return of(v) }))
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Adam is the optimiser of Kingma and Ba (2015), algorithm 1; with WeightDecay it is AdamW (Loshchilov and Hutter 2019,
-// algorithm 2): the decay is not part of the gradient, so the moments do not see it.
+// algorithm 2): the decay is not part of the gradient, and so not of the moments.
 type Adam struct {
 	Schedule    Schedule `json:"schedule"`
 	Beta1       float64  `json:"beta1,omitempty"`   // decay of the mean; default 0.9
@@ -89,9 +89,9 @@ func (a Adam) Ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Nod
 	return Add(psi, Mul(direction, rate)), m
 }
 
-// AscendFinite is Ascend for psi of any shape, [..., W], with the guard against floating point's ends: a row of psi
-// stays, its moments with it, unless its gradient and the place that it would move to are finite and usable, [...], is
-// true (nil: it is). It gives back which rows have moved, [...].
+// AscendFinite is Ascend for psi of any shape, [..., W], that skips steps which are not finite: a row of psi and its
+// moments stay the same unless its gradient and its new value are finite and usable, [...], is true (nil: true for
+// all). moved, [...], says which rows have moved.
 func (a Adam) AscendFinite(
 	usable, psi, gradient *graph.Node, m Moments, step, rate *graph.Node,
 ) (next *graph.Node, after Moments, moved *graph.Node) {

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Classes is how many classes there are, in MNIST and in the sets made to replace it.
+// Classes is the number of classes, in MNIST and in the sets made to replace it.
 const Classes = 10
 
 // An IDX file begins with two zero bytes, the type of its values (8: unsigned bytes) and its number of dimensions, and
@@ -21,16 +21,16 @@ const (
 	magicImages = 0x00000803
 )
 
-// maxSide keeps the header of a damaged file from asking for all memory.
+// maxSide bounds the memory that the header of a damaged file can make Read allocate.
 const maxSide = 1 << 12
 
 // Read reads pictures and their labels from files of MNIST's IDX format, uncompressed (put gzip.NewReader in front of
-// those that are not), such as those of Fashion-MNIST, which has MNIST's sizes: N pictures of any height and width as
-// features in [0, 1], X [N, height x width], named "row,column" from 0, and N labels from 0 to 9. The Dataset's Name is
-// "idx": set it, with Title, Source and Licence.
+// compressed ones), such as those of Fashion-MNIST. It gives N pictures of any height and width as features in [0, 1],
+// X [N, height x width], named "row,column" from 0, and N labels from 0 to 9. The Dataset's Name is "idx": set it, with
+// Title, Source and Licence.
 //
-// It is an error if one of the files is no IDX file of that kind, is cut short or has bytes left over, if they are not
-// of equally many rows, or a label is above 9.
+// It is an error if one of the files is no IDX file of that kind, is cut short or has bytes left over, if their numbers
+// of rows differ, or a label is above 9.
 func Read(images, labels io.Reader) (*dataset.Dataset, error) {
 	sizes, err := header(images, "images", magicImages, 3)
 	if err != nil {
@@ -93,8 +93,8 @@ func header(r io.Reader, file string, magic uint32, dims int) ([]int, error) {
 	return sizes, nil
 }
 
-// readImages reads n pictures, a row each. Memory for all is taken once the first has been read: a damaged header is
-// not believed.
+// readImages reads n pictures, a row each. It allocates memory for all only after the first has been read, in case the
+// header is damaged.
 func readImages(r io.Reader, n, pixels int) (*mat.Dense, error) {
 	var shades [256]float64
 	for i := range shades {
@@ -135,7 +135,7 @@ func readLabels(r io.Reader, n int) ([]float64, error) {
 	return y, atEnd("labels", r)
 }
 
-// short is the error of a file that ends, or cannot be read on, after so many of its rows.
+// short is the error of a file that ends, or fails, after so many of its rows.
 func short(file string, err error, rows, n int) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -144,7 +144,7 @@ func short(file string, err error, rows, n int) error {
 		file, rows, n, err)
 }
 
-// atEnd is an error unless all has been read; what decompresses checks its checksum there.
+// atEnd is an error unless the whole file has been read; reading to the end makes a decompressor check its checksum.
 func atEnd(file string, r io.Reader) error {
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:

@@ -19,9 +19,10 @@
 //
 // # Standardisation
 //
-// Pixels are on one scale already: train with bayes.Scaling{KeepFeatures: true}. To standardise each column divides the
-// rare pixels at the edges by standard deviations close to 0, and a test picture that has ink there becomes an outlier
-// of hundreds of standard deviations. (The 67 pixels that no training picture has ink in would stay 0.)
+// Pixels are on one scale already: train with bayes.Scaling{KeepFeatures: true}. Standardising each column would divide
+// the rare pixels at the edges by standard deviations close to 0, so that a test picture with ink there becomes an
+// outlier of hundreds of standard deviations. (The 67 pixels without ink in any training picture would stay as they
+// are.)
 //
 // # Memory
 //
@@ -86,7 +87,7 @@ func load(prefix, part string) (*dataset.Dataset, error) {
 	return d, nil
 }
 
-// open decompresses an embedded file. There is nothing to close: it is memory all the way down.
+// open decompresses an embedded file. It is in memory, so nothing needs closing.
 func open(name string) (io.Reader, error) {
 	f, err := files.Open("data/" + name)
 	if err != nil {
