@@ -14,8 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// BoundModel is a Model that knows the widths of its data: the layout of its parameters, and the functions that build
-// its graph.
+// BoundModel is a Model bound to the widths of its data: the layout of its parameters, and the functions that build its
+// graph.
 //
 // The stochastic parameters of one particle are a flat vector phi of D numbers, those of all particles a tensor [J, D];
 // the shared ones are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first layer
@@ -25,8 +25,8 @@ import (
 type BoundModel struct {
 	Model   Model
 	Inputs  int // features
-	Outputs int // of the data: the number of targets, or of classes; 1 for a binary classification
-	Width   int // of the network's outputs: what the likelihood takes
+	Outputs int // targets, or classes; 1 for a binary classification
+	Width   int // the network's outputs, as the likelihood takes them
 	D       int // stochastic numbers per particle
 	W       int // shared numbers
 	Slots   []Slot
@@ -44,9 +44,9 @@ type Slot struct {
 
 // Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary
 // classification). It checks every setting and, by building the network's graph once, that its outputs are as many as
-// the likelihood takes. A network, likelihood or prior that is not this library's is tried on a few numbers: particles
-// and rows must not touch each other, LogDensity must be what Predictive has, a prior's draws must be of its density.
-// The error wraps ErrEmptyPartition or ErrUnknownLayer where these are at fault.
+// the likelihood takes. A network, likelihood or prior from outside this library is tried on a few numbers: particles
+// and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws with its density.
+// The error wraps ErrEmptyPartition or ErrUnknownLayer where these apply.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)",
@@ -72,10 +72,10 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 		return nil, err
 	}
 	b := &BoundModel{Model: m, Inputs: inputs, Outputs: outputs, Width: width}
-	if err := b.lay(layers); err != nil {
+	if err := b.layOut(layers); err != nil {
 		return nil, err
 	}
-	engine, err := compute.Open(compute.GoBackend) // the one that every build has
+	engine, err := compute.Open(compute.GoBackend) // every build of the program has it
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	return b, b.tryOut(engine)
 }
 
-// checkWidth builds the graph of network and likelihood once, which is not compiled, and is an error where it cannot be
-// built, or where the network's outputs are not as many as the likelihood takes.
+// checkWidth builds the graph of network and likelihood once, without compiling it, and is an error if that fails or
+// the network's outputs are not as many as the likelihood takes.
 func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 	const particles, rows = 2, 3
 	failed := compute.Try(func() {
@@ -159,8 +159,8 @@ func (b *BoundModel) LogDensity(params nn.Params, outputs nn.Value, y *graph.Nod
 	return b.Model.Likelihood.LogDensity(params, outputs, y)
 }
 
-// lay gives every parameter its slot and splits the layers.
-func (b *BoundModel) lay(layers []nn.Layer) error {
+// layOut gives every parameter its slot and splits the layers.
+func (b *BoundModel) layOut(layers []nn.Layer) error {
 	var parameters []nn.Parameter
 	for _, layer := range layers {
 		parameters = append(parameters, layer.Parameters()...)
@@ -205,7 +205,7 @@ func (b *BoundModel) lay(layers []nn.Layer) error {
 	return nil
 }
 
-// hyperparameters are those of the prior, if it has any.
+// hyperparameters are the prior's, if it has any.
 func (b *BoundModel) hyperparameters(parameters []nn.Parameter, stochastic []bool) []nn.Parameter {
 	prior, ok := b.Model.Prior.(HierarchicalPrior)
 	if !ok {
@@ -220,20 +220,20 @@ func (b *BoundModel) hyperparameters(parameters []nn.Parameter, stochastic []boo
 	return prior.Hyperparameters(picked)
 }
 
-// of is the slot's part of phi, [J, size] of [J, D].
+// of is the slot's columns of phi, [J, size] of [J, D].
 func (s Slot) of(phi *graph.Node) *graph.Node {
 	return graph.Slice(phi, graph.AxisRange(), graph.AxisRange(s.Offset, s.Offset+s.Size()))
 }
 
-// stochasticSlots are those in phi.
+// stochasticSlots are the slots of phi.
 func (b *BoundModel) stochasticSlots() []Slot {
 	return slices.DeleteFunc(slices.Clone(b.Slots), func(s Slot) bool { return !s.Stochastic })
 }
 
-// Unpack cuts phi, [J/c, D, c] as nn.Block lays it out, and psi, [W], into the parameters' own tensors; of each only
-// what keep accepts.
+// Unpack cuts phi, [J/c, D, c] as nn.Block lays it out, and psi, [W], into the tensors of the parameters that keep
+// accepts (nil: all).
 func (b *BoundModel) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Params {
-	leaves := nn.Params{}
+	params := nn.Params{}
 	for _, slot := range b.Slots {
 		if keep != nil && !keep(slot) {
 			continue
@@ -241,42 +241,42 @@ func (b *BoundModel) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Param
 		from, to := slot.Offset, slot.Offset+slot.Size()
 		if slot.Stochastic {
 			shape := append(append([]int{phi.Shape().Dim(0)}, slot.Shape...), phi.Shape().Dim(2))
-			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)),
+			params[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)),
 				shape...), PerParticle: true}
 		} else {
-			leaves[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(psi, graph.AxisRange(from, to)), slot.Shape...)}
+			params[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(psi, graph.AxisRange(from, to)), slot.Shape...)}
 		}
 	}
-	return leaves
+	return params
 }
 
 // Prefix evaluates the layers before the first stochastic one: x, [B, d], to [width, B].
-func (b *BoundModel) Prefix(leaves nn.Params, x *graph.Node) nn.Value {
-	return apply(b.prefix, leaves, nn.Value{Node: graph.Transpose(x, 0, 1)})
+func (b *BoundModel) Prefix(params nn.Params, x *graph.Node) nn.Value {
+	return apply(b.prefix, params, nn.Value{Node: graph.Transpose(x, 0, 1)})
 }
 
-// Suffix evaluates the rest, from what Prefix gives to the network's outputs.
-func (b *BoundModel) Suffix(leaves nn.Params, h nn.Value) nn.Value { return apply(b.suffix, leaves, h) }
+// Suffix evaluates the other layers, from the result of Prefix to the network's outputs.
+func (b *BoundModel) Suffix(params nn.Params, h nn.Value) nn.Value { return apply(b.suffix, params, h) }
 
 // PerExample evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each: outputs [B,
 // C], and the copies, [B, D]. The gradient of a sum over rows of any function of the outputs, with respect to the
 // copies, then holds each row's own gradient: C of them are the Jacobian in phi.
-func (b *BoundModel) PerExample(phi, psi, x *graph.Node) (outputs, copies *graph.Node, leaves nn.Params) {
+func (b *BoundModel) PerExample(phi, psi, x *graph.Node) (outputs, copies *graph.Node, params nn.Params) {
 	rows := x.Shape().Dim(0)
 	copies = graph.BroadcastToDims(graph.ExpandAxes(phi, 0), rows, b.D)
-	leaves = b.Unpack(nn.Block(copies, 1), psi, nil)
-	input := b.Prefix(leaves, x) // [width, B]: the parameters before the first stochastic layer are shared
+	params = b.Unpack(nn.Block(copies, 1), psi, nil)
+	input := b.Prefix(params, x) // [width, B]: the parameters before the first stochastic layer are shared
 	if !input.PerParticle {
 		width := input.Node.Shape().Dim(0)
 		input = nn.Value{Node: graph.Reshape(graph.Transpose(input.Node, 0, 1), rows, width, 1, 1), PerParticle: true}
 	}
-	out := b.Suffix(leaves, input)
-	return graph.Reshape(out.Node, rows, b.Width), copies, leaves
+	out := b.Suffix(params, input)
+	return graph.Reshape(out.Node, rows, b.Width), copies, params
 }
 
-func apply(layers []nn.Layer, leaves nn.Params, h nn.Value) nn.Value {
+func apply(layers []nn.Layer, params nn.Params, h nn.Value) nn.Value {
 	for _, layer := range layers {
-		h = layer.Apply(leaves, h)
+		h = layer.Apply(params, h)
 	}
 	return h
 }
@@ -293,7 +293,7 @@ func (b *BoundModel) LargestOwnMatrix() int {
 		case slot.Kind != nn.Weights:
 		case !slot.Stochastic:
 			return 0
-		case first: // it multiplies the input, which all share
+		case first: // its input is shared by all particles
 			first = false
 		default:
 			largest = max(largest, slot.Size())
@@ -302,7 +302,7 @@ func (b *BoundModel) LargestOwnMatrix() int {
 	return largest
 }
 
-// SuffixWidth is the sum of the widths of the suffix's layers: what a particle needs in activations per row.
+// SuffixWidth is the sum of the widths of the suffix's layers: the number of activations per particle and row.
 func (b *BoundModel) SuffixWidth() int {
 	width := b.Width
 	for _, layer := range b.suffix {

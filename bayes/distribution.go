@@ -37,7 +37,7 @@ func (d classes) LogProb(y float64) float64 {
 	return d.logits[int(y)] - d.logSum
 }
 
-// sum is sum_c f(c) P(c) over the classes from `from` to to.
+// sum is sum_c f(c) P(c) over the classes c from `from` to `to`.
 func (d classes) sum(from, to int, f func(c float64) float64) float64 {
 	total := 0.0
 	for c := max(from, 0); c <= min(to, len(d.logits)-1); c++ {

@@ -1,10 +1,10 @@
-// Package bayes is the vocabulary of Bayesian neural networks by particles: the model, what a sampler returns, and what
-// it predicts.
+// Package bayes has the types of Bayesian neural networks by particles: the model, the posterior that a sampler
+// returns, and its predictions.
 //
 // A Model is a network, a likelihood, a prior, and a Partition that says which parameters are stochastic. The
 // stochastic ones, phi, have a distribution, carried by J weighted particles; the others, psi, are shared by all
 // particles and learnt as a point estimate. With Layers(3) a model is a partial Bayesian network, with All() a full
-// one. Bind fits a model to the widths of its data, and Bound.Summary prints the partition.
+// one. Bind fits a model to the widths of its data, and BoundModel.Summary prints the partition.
 //
 //	model := bayes.Model{
 //		Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
@@ -14,8 +14,8 @@
 //	}
 //
 // Samplers, such as those of the package ohsmc, take a Model and data and return a Posterior: particles, log-weights,
-// shared parameters, the scalers of the data and where all of it came from. It predicts from raw features, and is saved
-// to and loaded from one file without code in it. A Prediction holds what every particle says about every row; its
-// methods give means, spreads, quantiles, class probabilities and log-densities of the weighted mixture, and the
+// shared parameters, the scalers of the data and their provenance. It predicts from raw features, and is saved to and
+// loaded from one file that holds no code. A Prediction holds every particle's prediction for every row; its methods
+// give means, standard deviations, quantiles, class probabilities and log-densities of the weighted mixture, and
 // package metric scores it.
 package bayes

@@ -12,7 +12,7 @@ import (
 )
 
 // A posterior's file describes its model as JSON. The parts of a model are interfaces, so each is written with its
-// type's name, and read back through this register.
+// type's name, by which this register finds the type again.
 var (
 	registerMu sync.RWMutex
 	register   = map[string]reflect.Type{}
@@ -20,7 +20,7 @@ var (
 
 // Register makes a type of network, likelihood or prior known by its name, so that a posterior that uses it can be
 // saved and loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The library's own
-// are known. Register panics for other values, and if the name belongs to another type.
+// are registered. Register panics for other values, and if the name belongs to another type.
 func Register(value any) {
 	registerMu.Lock()
 	defer registerMu.Unlock()
@@ -56,8 +56,8 @@ type modelFile struct {
 	Scaling    Scaling   `json:"scaling,omitzero"`
 }
 
-// Registered is an error if a part of the model is of a type that Register does not know, so that a posterior of it
-// could not be saved: who trains a model asks before, not when hours have passed.
+// Registered is an error if the type of a part of the model is not registered, so that its posterior could not be
+// saved. Samplers check it before training, not hours later.
 func (m Model) Registered() error {
 	if m.Prior == nil {
 		m.Prior = Normal{}

@@ -14,13 +14,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// evaluators are what a posterior predicts with, by engine: compiled programs and parameters on a device, so that only
-// the first prediction of a shape pays for them. They are freed when no posterior has them any more.
+// evaluators keep, for each engine, a posterior's compiled programs and its parameters on the device, so that only the
+// first prediction of a shape compiles. They are freed with the last posterior that uses them.
 type evaluators struct {
 	cache *run.Cache[*compute.Engine, *evaluator]
 }
 
-// How many are kept: engines of a posterior, and programs of an engine, which differ in their number of rows.
+// The most engines that are kept of a posterior, and programs of an engine, which differ in their number of rows.
 const (
 	keptEngines  = 2
 	keptPrograms = 4
@@ -77,16 +77,16 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 
 // Close frees programs and parameters.
 func (e *evaluator) Close() {
-	if e.engine.Backend().IsFinalized() { // all that lived on it is gone
+	if e.engine.Backend().IsFinalized() { // its programs and tensors are freed already
 		return
 	}
 	e.programs.Close()
 	for _, t := range e.parameters {
-		t.FinalizeAll() //nolint:errcheck // freeing what nobody has any more
+		t.FinalizeAll() //nolint:errcheck // freeing
 	}
 }
 
-// predict evaluates standardised rows, [count, d], by the program for so many rows, to which they are padded.
+// predict evaluates standardised features, [count, d], padded to `rows` rows, by the program for that number.
 func (e *evaluator) predict(x *mat.Dense, rows int) (Prediction, error) {
 	program, giveBack, err := e.programs.Take(rows, func() (program, error) { return e.compile(rows) })
 	if err != nil {

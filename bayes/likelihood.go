@@ -11,26 +11,25 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Likelihood says how a network's outputs become a distribution of the target: in a graph to train and to sample, and
-// on the host to predict. One of a user's own is trained, predicted, scored, drawn, saved and loaded as the library's
-// are; Register makes it known to Save and Load.
+// Likelihood is the distribution of the target given a network's outputs: LogDensity in a graph, to train and to
+// sample, and Predictive on the host, to predict. A likelihood of your own can do all that the library's can; call
+// Register for Save and Load.
 //
-// Size is what the data need: the number of targets K of a regression, the number of classes of a classification, 1 for
-// a binary classification. Outputs and targets are in standardised units, but for targets that are not standardised
-// (see Supporter).
+// The size of the data is the number of targets K of a regression, the number of classes of a classification, 1 for a
+// binary classification. Outputs and targets are in standardised units, except for counts (see Supporter).
 type Likelihood interface {
-	// Task that the likelihood serves.
+	// Task is the task that the likelihood is for.
 	Task() Task
-	// Outputs is how many numbers W it takes from the network for data of a size; 0 if it is not for such data.
+	// Outputs is the number W of network outputs that it takes for data of a size; 0 if it is not for such data.
 	Outputs(size int) int
-	// Parameters of the likelihood itself for data of a size, such as a noise that is learnt; nil if it has none.
+	// Parameters are the likelihood's own for data of a size, such as a learnt noise; nil if it has none.
 	Parameters(size int) []nn.Parameter
 	// LogDensity is log p(y_b | network outputs), summed over targets, per particle and row in the blocks of nn.Block:
 	// [J/c, B, c], or [1, B, 1] if nothing in it is per particle. outputs are [W, B] or [J/c, W, B, c]; y is [K, B]: the
 	// targets, or the index of the class as a number, [1, B]. It builds graph, and panics as GoMLX does.
 	LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node
 	// Predictive is the distribution of one target, counted from 0, given one particle: outputs, [W], are the network's,
-	// own the values of Parameters, one after another. Both may be changed after the call.
+	// own the values of Parameters, one after another. It must not keep the slices.
 	Predictive(outputs, own []float64, target int) Distribution
 	// Check returns an error that names a setting that is wrong.
 	Check() error
@@ -56,13 +55,13 @@ const (
 	Counts                // 0, 1, 2, ...
 )
 
-// Supporter is a Likelihood of a regression whose target is not any number. Such a target is checked, and is not
-// standardised.
+// Supporter is a Likelihood of a regression whose target cannot be any number, such as a count. Such targets are
+// checked, and not standardised.
 type Supporter interface {
 	Support() Support
 }
 
-// support is the set of numbers that the target of a regression may be.
+// support is the set of numbers that a regression's target may be.
 func support(l Likelihood) Support {
 	if s, ok := l.(Supporter); ok {
 		return s.Support()
@@ -81,7 +80,7 @@ func CheckTarget(l Likelihood, y float64) error {
 	return nil
 }
 
-// noiseName is the parameter of a likelihood that learns its noise: the logarithm of a factor.
+// noiseName is the name of a learnt noise: the logarithm of a factor.
 const noiseName = "noise/log_scale"
 
 // learntScale is the parameter of a likelihood that learns one factor for each target.
@@ -124,11 +123,11 @@ func orDefault(value, zero float64) float64 {
 	return value
 }
 
-// Targets are y, [K, B], as the outputs' Full has its axes: [1, K, B, 1]. It is for the LogDensity of a Likelihood.
+// Targets are y, [K, B], with the axes of nn.Value.Full, [1, K, B, 1], for the LogDensity of a Likelihood.
 func Targets(y *graph.Node) *graph.Node { return nn.Value{Node: y}.Full() }
 
-// SumTargets sums log-densities of targets, [J/c, K, B, c], to those of rows, [J/c, B, c]: what LogDensity of a
-// Likelihood gives.
+// SumTargets sums the targets' log-densities, [J/c, K, B, c], to those of rows, [J/c, B, c], which LogDensity of a
+// Likelihood returns.
 func SumTargets(density *graph.Node) *graph.Node {
 	if density.Shape().Dim(1) == 1 {
 		return graph.Squeeze(density, 1)

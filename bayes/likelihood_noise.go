@@ -47,8 +47,8 @@ func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distributi
 }
 
 // StudentT is y = f(x) + s e with e of Student's t distribution, in standardised units, for each of K targets: a
-// regression that outliers do not draw away. With Learn, s = Scale exp(t), and t, named "noise/log_scale", [K], starts
-// at 0: shared unless the model's Partition names it.
+// regression that is robust to outliers. With Learn, s = Scale exp(t), and t, named "noise/log_scale", [K], starts at
+// 0: shared unless the model's Partition names it.
 type StudentT struct {
 	DoF   float64 `json:"dof"`   // degrees of freedom; default 4. There is a variance above 2, a mean above 1
 	Scale float64 `json:"scale"` // default 1
@@ -193,8 +193,7 @@ func (b NegativeBinomial) Predictive(outputs, own []float64, target int) Distrib
 	return negativeBinomial{math.Exp(outputs[target]), scaleOf(orDefault(b.Size, 1), own, target)}
 }
 
-// logRatio is log(a/b), also known as log(1 + excess/b): the second where a and b are near each other, which loses no
-// digits.
+// logRatio is log(a/b), where a = b + excess: by log(1 + excess/b) where a and b are close, which loses no precision.
 func logRatio(excess, a, b *graph.Node) *graph.Node {
 	relative := graph.Div(excess, b)
 	far := graph.Log(graph.Div(a, b))
@@ -202,7 +201,7 @@ func logRatio(excess, a, b *graph.Node) *graph.Node {
 	return graph.Where(near, graph.Log1p(graph.Where(near, relative, graph.ZerosLike(relative))), far)
 }
 
-// expm1 is exp(x) - 1 to all digits where x is small, as tanh(x/2) (exp(x) + 1): GoMLX has no gradient of its Expm1.
+// expm1 is exp(x) - 1 with full precision for small x, as tanh(x/2) (exp(x) + 1): GoMLX has no gradient of its Expm1.
 func expm1(x *graph.Node) *graph.Node {
 	return graph.Mul(graph.Tanh(graph.MulScalar(x, 0.5)), graph.AddScalar(graph.Exp(x), 1))
 }

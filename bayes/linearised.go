@@ -7,15 +7,15 @@ import (
 )
 
 // A linearised posterior's prediction is f(x; phi*) + J(x) (phi_j - phi*), J being the Jacobian of the network's
-// outputs in phi at phi*, [C, D]. GoMLX differentiates in reverse only, so J is made, one pass for each output: with
-// each row a particle of its own, a pass gives that output's gradient at all rows. Particles then cost a product of
-// matrices, [J, D] by [D, C B], and no pass through the network.
+// outputs in phi at phi*, [C, D]. GoMLX has reverse-mode differentiation only, so J is computed by one pass for each
+// output: with each row a particle of its own, a pass gives that output's gradients at all rows. Each prediction is
+// then a matrix product, [J, D] by [D, C B], without a pass through the network.
 
-// linearisedBytes is what the Jacobian of one block of rows may take.
+// linearisedBytes is the most memory for the Jacobian of one block of rows.
 const linearisedBytes = 32 << 20
 
-// linearisedRows is how many rows are evaluated at once. A pass holds the gradients of the parameters beside what it
-// has made of J, so that a row takes about twice its part of J.
+// linearisedRows is the number of rows in a block. A pass holds the parameters' gradients besides J, so that a row
+// takes about twice its part of J.
 func linearisedRows(bound *BoundModel, dtype compute.DType) int {
 	perRow := 2 * (bound.Width + 1) * bound.D * int(dtype.Size())
 	return min(predictRows, max(1, linearisedBytes/perRow))

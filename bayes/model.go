@@ -11,9 +11,8 @@ import (
 	"gobnn/bayes/nn"
 )
 
-// Model is a Bayesian neural network, before it has met data: a network, how its output becomes a density of the
-// target, a prior, and which parameters are stochastic. Parameters that are not stochastic are shared by all particles
-// and learnt as point estimates: a partial Bayesian network.
+// Model is a Bayesian neural network, independent of data: a network, a likelihood, a prior, and which parameters are
+// stochastic. The others are shared by all particles and learnt as point estimates: a partial Bayesian network.
 type Model struct {
 	Network    nn.Network
 	Likelihood Likelihood
@@ -22,15 +21,14 @@ type Model struct {
 	Scaling    Scaling   // of the data; by default features and the target of a regression are standardised
 }
 
-// Scaling says what of the data is standardised, by mean and standard deviation over the training part, before the
-// model sees it. The likelihood and the prior are in the units that this gives; predictions are in raw units in any
-// case.
+// Scaling says whether features and targets are standardised, by mean and standard deviation over the training part.
+// The likelihood and the prior are in these units; predictions are in raw units in any case.
 type Scaling struct {
-	KeepFeatures bool `json:"keep_features,omitempty"` // takes features as they are
-	KeepTarget   bool `json:"keep_target,omitempty"`   // takes targets as they are; those of classes and counts always are
+	KeepFeatures bool `json:"keep_features,omitempty"` // features stay in raw units
+	KeepTarget   bool `json:"keep_target,omitempty"`   // targets stay in raw units; classes and counts always do
 }
 
-// Scalers standardise features and targets as Model.Scaling says, by a training part.
+// Scalers are fitted on the training part, as Model.Scaling says.
 func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler) {
 	targets := len(train.TargetNames())
 	features, target = dataset.NoScaler(train.Dims()), dataset.NoScaler(targets)
@@ -48,7 +46,7 @@ type Partition struct {
 	Selectors []Selector `json:"selectors"`
 }
 
-// Selector picks parameters: all that agree with each of its fields that is set, of which there must be one.
+// Selector picks the parameters that agree with all of its fields that are set; at least one must be.
 type Selector struct {
 	Layer int     `json:"layer,omitempty"` // counted from 1
 	Kind  nn.Kind `json:"kind,omitempty"`
@@ -78,8 +76,8 @@ func layersOf(kind nn.Kind, numbers []int) Partition {
 	return p
 }
 
-// layerZero stands for a layer 0 that was asked for, which in a Selector would mean any: no layer has that number, and
-// binding says so.
+// layerZero stands for layer 0 in a call such as Layers(0), since 0 in a Selector means any layer: no layer has this
+// number, so that Bind reports it.
 const layerZero = math.MinInt32
 
 // Names makes the named parameters stochastic, such as "layer3/weights" or "noise/log_scale".

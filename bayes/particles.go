@@ -41,8 +41,8 @@ func (p *Posterior) Prune(mass float64) (*Posterior, error) {
 	return p.picked(kept, logWeights, 0)
 }
 
-// Thin keeps every n-th draw of each chain, the last one included; of particles that are of no chains, every n-th of
-// all. It is for chains whose draws are much alike: fewer particles then predict nearly as well at a part of the cost.
+// Thin keeps every n-th draw of each chain, the last one included; of particles without chains every n-th of all. Take
+// it for strongly autocorrelated chains: fewer particles then predict nearly as well at a part of the cost.
 func (p *Posterior) Thin(every int) (*Posterior, error) {
 	chains := max(p.chains, 1)
 	draws := p.Particles() / chains
@@ -61,8 +61,8 @@ func (p *Posterior) Thin(every int) (*Posterior, error) {
 }
 
 // Resample draws n particles by their weights, which are equal afterwards, by systematic resampling: particle j is
-// drawn n w_j times, rounded up or down. It is for those who need draws of equal weight; to predict, weighted particles
-// are better.
+// drawn n w_j times, rounded up or down. Take it where draws of equal weight are needed; to predict, the weighted
+// particles are better.
 func (p *Posterior) Resample(n int, seed uint64) (*Posterior, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("bayes: Resample to %d particles: there must be at least 1", n)
@@ -85,7 +85,7 @@ func (p *Posterior) Resample(n int, seed uint64) (*Posterior, error) {
 	return p.picked(kept, EqualLogWeights(n), 0)
 }
 
-// picked is the posterior of the given particles, with the given log-weights.
+// picked is the posterior of the given particles alone, with the given log-weights.
 func (p *Posterior) picked(particles []int, logWeights []float64, chains int) (*Posterior, error) {
 	copied, err := p.copies()
 	if err != nil {
@@ -101,10 +101,9 @@ func (p *Posterior) picked(particles []int, logWeights []float64, chains int) (*
 	}, p.origin)
 }
 
-// Join puts the particles of several runs together, each run weighted by its evidence, so that a run that found a
-// better mode counts for more. All must be posteriors of the same model given the same data, with the same shared
-// parameters, and know their evidence. The joined evidence is the mean of theirs. Runs that do not know it are joined
-// by JoinWeighted.
+// Join pools the particles of several runs, each run weighted by its evidence, so that a run that found a better mode
+// counts for more. All must be posteriors of the same model given the same data, with the same shared parameters, and
+// know their evidence. The joined evidence is the mean of theirs. For runs without an evidence take JoinWeighted.
 func Join(posteriors ...*Posterior) (*Posterior, error) {
 	logWeights := make([]float64, len(posteriors))
 	for i, p := range posteriors {
@@ -137,8 +136,8 @@ func Join(posteriors ...*Posterior) (*Posterior, error) {
 	return joined, nil
 }
 
-// JoinWeighted puts the particles of several runs together, of which each counts as much as its weight says: weights,
-// one for each, are not negative and need not sum to 1. Chains of equal length and weight stay chains.
+// JoinWeighted pools the particles of several runs with the given weights: one for each run, not negative; they need
+// not sum to 1. Chains of equal length and weight stay chains.
 func JoinWeighted(weights []float64, posteriors ...*Posterior) (*Posterior, error) {
 	if len(weights) != len(posteriors) {
 		return nil, fmt.Errorf("bayes: JoinWeighted: %d weights for %d posteriors", len(weights), len(posteriors))
@@ -202,7 +201,7 @@ func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
 	}, origin)
 }
 
-// joins is an error that says why the particles of another posterior cannot stand beside those of p.
+// joins is an error if the particles of another posterior cannot be pooled with those of p.
 func (p *Posterior) joins(other *Posterior) error {
 	if other == nil {
 		return errors.New("it is nil")

@@ -21,9 +21,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Posterior is what a sampler returns: weighted particles of the stochastic parameters, the shared parameters, and what
-// is needed to predict from raw data and to know where it came from. NewPosterior and Load make it. It does not change,
-// and may be used by several goroutines.
+// Posterior is the result of a sampler: weighted particles of the stochastic parameters, the shared parameters, the
+// scalers of the data, with which it predicts from raw features, and the provenance. NewPosterior and Load make it. It
+// does not change, and may be used by several goroutines.
 type Posterior struct {
 	bound          *BoundModel
 	phi            *tensors.Tensor // [J, D], on the host
@@ -34,49 +34,48 @@ type Posterior struct {
 	evidence       Evidence
 	diagnostics    map[string]float64
 	origin         Origin
-	evaluators     *evaluators // shared by those that predict the same
+	evaluators     *evaluators // shared by copies with the same particles
 }
 
-// Draws are the particles of a posterior, as tensors on the host, and what their sampler knows of them.
+// Draws are the particles of a posterior, as tensors on the host, with their sampler's chains, evidence and
+// diagnostics.
 type Draws struct {
 	Phi        *tensors.Tensor // [J, D]
 	Psi        *tensors.Tensor // [W]; nil if nothing is shared
 	LogWeights []float64       // [J], normalised or not; EqualLogWeights for draws of equal weight
-	// Chains is how many Markov chains of equal length the draws are of: they lie chain after chain. 0: the draws are of
-	// no chains.
+	// Chains is the number of Markov chains of equal length that the draws are of, chain after chain; 0: none.
 	Chains int
-	// Evidence is an estimate of log p(y), as of SMC; its zero value says that it is not known.
+	// Evidence is an estimate of log p(y), such as SMC gives; its zero value means unknown.
 	Evidence Evidence
-	// Diagnostics are numbers that say how far the draws can be trusted, by name, such as "k-hat"; nil if there are none.
+	// Diagnostics are numbers that measure how far the draws can be trusted, by name, such as "k-hat"; nil if none.
 	Diagnostics map[string]float64
-	// LinearisedAt, [D], makes particles those of the network's linearisation there, which Predict then evaluates in the
-	// place of the network:
+	// LinearisedAt, phi* [D], if set, makes Predict evaluate the network linearised at phi* instead of the network:
 	//
 	//	f(x; phi_j) = f(x; phi*) + (df/dphi)(x; phi*) (phi_j - phi*)
 	//
-	// (Immer, Korzepa and Bauer 2021, equation 8). Nil: particles go through the network.
+	// (Immer, Korzepa and Bauer 2021, equation 8).
 	LinearisedAt *tensors.Tensor
 }
 
-// EqualLogWeights are the normalised log-weights of so many draws of equal weight, -log J each.
+// EqualLogWeights are the normalised log-weights of J draws of equal weight, -log J each.
 func EqualLogWeights(draws int) []float64 {
 	return slices.Repeat([]float64{-math.Log(float64(draws))}, draws)
 }
 
-// Evidence is an estimate of the log evidence, log p(y), of the data as the model saw them: of a standardised target,
-// if it was.
+// Evidence is an estimate of the log evidence, log p(y), of the data in the model's units: of the standardised target,
+// if it was standardised.
 type Evidence struct {
-	Value  float64 // NaN if it is not known
-	StdErr float64 // the standard error of Value; NaN if it is not known
+	Value  float64 // NaN if unknown
+	StdErr float64 // the standard error of Value; NaN if unknown
 }
 
 // Known says whether there is an estimate.
 func (e Evidence) Known() bool { return !math.IsNaN(e.Value) }
 
-// Origin is what a posterior keeps of the data and the run that it came from.
+// Origin is the record of a posterior's data and run.
 type Origin struct {
-	// Features and Target standardise the data as in training; predictions are undone by Target, which has a column for
-	// each target. Their zero values leave data as they are.
+	// Features and Target standardise the data as in training; Target, with a column for each target, also transforms
+	// predictions back. Their zero values leave data as they are.
 	Features dataset.Scaler
 	Target   dataset.Scaler
 	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; nil if they have no names. Classes
@@ -100,9 +99,9 @@ type Provenance struct {
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
 	Created   time.Time       `json:"created"`   // by default the time of NewPosterior
-	// of Go, of the modules that compute, and the backend; by default what Versions says
+	// of Go, of the modules that compute, and the backend; default Versions
 	Versions map[string]string `json:"versions"`
-	// of the posterior that this run went on from; nil if it began by itself
+	// provenance of the posterior that this run continued from; nil if none
 	Before *Provenance `json:"before,omitempty"`
 }
 
@@ -123,9 +122,8 @@ func Versions(engine *compute.Engine) map[string]string {
 	return versions
 }
 
-// NewPosterior joins a bound model with particles and their origin, and checks that they fit. The tensors of the draws
-// belong to the posterior from then on. Where the origin's provenance has no Created or no Versions, they are of now
-// and of its engine.
+// NewPosterior makes a posterior of a bound model, particles and their origin, and checks that they fit. It owns the
+// draws' tensors from then on. Created and Versions of the provenance are filled in if empty.
 func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, error) {
 	weights, err := smc.NewLogWeights(draws.LogWeights)
 	if err != nil {
@@ -147,7 +145,7 @@ func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, er
 	}, nil
 }
 
-// check is an error where shapes and types do not fit the model, or each other.
+// check is an error if shapes or types do not fit the model, or each other.
 func (d Draws) check(bound *BoundModel, particles int) error {
 	if d.Phi == nil {
 		return errors.New("bayes: a posterior needs particles: Draws.Phi is nil")
@@ -186,7 +184,7 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 	return nil
 }
 
-// complete checks the scalers, fills in what is left out, and copies what is a slice or a map.
+// complete checks the scalers, fills in defaults, and copies slices and maps.
 func (o Origin) complete(bound *BoundModel) (Origin, error) {
 	var err error
 	if o.Features, err = scaler("Features", o.Features, bound.Inputs); err != nil {
@@ -218,7 +216,7 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 	return o.clone(), nil
 }
 
-// checkNames is an error where names do not fit the model, or are not UTF-8, which a file could not keep.
+// checkNames is an error if names do not fit the model, or are not UTF-8, which a file could not hold.
 func (o Origin) checkNames(bound *BoundModel) error {
 	for _, list := range []struct {
 		what  string
@@ -246,7 +244,7 @@ func (o Origin) checkNames(bound *BoundModel) error {
 	return nil
 }
 
-// scaler is one of the given number of columns, copied; the zero value scales nothing.
+// scaler is a checked copy of s, which must have the given number of columns; its zero value scales nothing.
 func scaler(name string, s dataset.Scaler, columns int) (dataset.Scaler, error) {
 	if s.Mean == nil && s.StdDev == nil {
 		return dataset.NoScaler(columns), nil
@@ -292,50 +290,47 @@ func (p *Posterior) Model() Model { return p.bound.Model }
 // LogWeights are the particles' normalised log-weights.
 func (p *Posterior) LogWeights() smc.LogWeights { return p.logWeights }
 
-// Chains is how many Markov chains of equal length the particles are of, chain after chain; 0 if they are of none.
+// Chains is the number of Markov chains of equal length that the particles are of, chain after chain; 0 if none.
 func (p *Posterior) Chains() int { return p.chains }
 
-// Evidence is the run's estimate of log p(y); NaN where nobody knows it.
+// Evidence is the run's estimate of log p(y); NaN if unknown.
 func (p *Posterior) Evidence() Evidence { return p.evidence }
 
-// Diagnostics copies the numbers that the run left to say how far its draws can be trusted, by name; nil if there are
-// none.
+// Diagnostics copies the run's numbers that measure how far its draws can be trusted, by name; nil if none.
 func (p *Posterior) Diagnostics() map[string]float64 { return maps.Clone(p.diagnostics) }
 
-// Origin copies what the posterior keeps of the data and the run that it came from: with Draws, what NewPosterior
-// takes.
+// Origin copies the record of the data and the run. With Draws it is what NewPosterior takes.
 func (p *Posterior) Origin() Origin { return p.origin.clone() }
 
-// Provenance copies where the posterior came from.
+// Provenance copies the posterior's provenance.
 func (p *Posterior) Provenance() Provenance { return p.origin.Provenance.clone() }
 
 // Features standardises raw features as in training.
 func (p *Posterior) Features() dataset.Scaler { return cloneScaler(p.origin.Features) }
 
-// Target standardises raw targets as in training, a column for each, and undoes predictions.
+// Target standardises raw targets as in training, a column for each; predictions are transformed back by it.
 func (p *Posterior) Target() dataset.Scaler { return cloneScaler(p.origin.Target) }
 
-// Engine is what the posterior predicts on; nil is compute.Default.
+// Engine is the engine that predicts; nil is compute.Default.
 func (p *Posterior) Engine() *compute.Engine { return p.origin.Engine }
 
-// On is the same posterior, predicting on another engine.
+// On is the same posterior with another engine to predict on.
 func (p *Posterior) On(engine *compute.Engine) *Posterior {
 	other := *p
 	other.origin.Engine = engine
 	return &other
 }
 
-// Bound is the model with its layout.
+// Bound is the bound model, with the layout of its parameters.
 func (p *Posterior) Bound() *BoundModel { return p.bound }
 
 // Particles is the number of particles J.
 func (p *Posterior) Particles() int { return p.logWeights.Len() }
 
-// Linearised says whether Predict takes the particles through the network's linearisation, see Draws.LinearisedAt, not
-// through the network.
+// Linearised says whether Predict evaluates the linearised network, see Draws.LinearisedAt.
 func (p *Posterior) Linearised() bool { return p.expansionPoint != nil }
 
-// Draws copies the particles and what is known of them: with Origin, what NewPosterior takes.
+// Draws copies the particles with their chains, evidence and diagnostics. With Origin it is what NewPosterior takes.
 func (p *Posterior) Draws() (Draws, error) {
 	copied, err := p.copies()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Task is what a model predicts: what the data set says it is.
+// Task is the kind of a data set's target.
 type Task = dataset.Task
 
 // The tasks.
@@ -26,7 +26,7 @@ const (
 // Prediction holds what each weighted particle predicts for each row.
 //
 // The predictive distribution of a row is the mixture sum_j w_j p(y | f_j(x_n)) of the distributions that the
-// likelihood makes of the particles' outputs. Particles of weight 0 are not looked at, whatever their outputs.
+// likelihood makes of the particles' outputs. Particles of weight 0 are ignored, whatever their outputs.
 //
 // The methods check the prediction first and return the error that [Prediction.Validate] does; those that serve one
 // task only return an error for the others. Numbers for each row and target are [Rows, Targets], row-major: one for
@@ -39,18 +39,17 @@ type Prediction struct {
 	Particles, Rows, Width int
 	// Targets is the number of targets of a regression; 0 is read as 1.
 	Targets int
-	// Chains is how many Markov chains of equal length the particles are of, chain after chain; 0 if they are of none.
+	// Chains is the number of Markov chains of equal length that the particles are of, chain after chain; 0 if none.
 	Chains int
 	// Weights of the particles, [Particles]; they sum to 1.
 	Weights []float64
-	// Own are the values of the likelihood's own parameters, such as a noise that is learnt: those of a particle one after
-	// another, [Particles, P]; nil if it has none.
+	// Own are the values of the likelihood's own parameters, such as a learnt noise, [Particles, P]; nil if it has none.
 	Own []float64
 	// Target standardises each target as in training: (y - Mean) / StdDev. Its zero value leaves targets as they are, and
 	// so do classifications.
 	Target dataset.Scaler
 
-	only int // 1 + the target that this is the prediction of; 0: all
+	only int // 1 + the index of the target, if of one alone (see Of); 0: all
 }
 
 // Task is the likelihood's.
@@ -67,7 +66,7 @@ func (p Prediction) Classes() int {
 	return 0
 }
 
-// Columns is how many targets the prediction is of: Targets, or 1 after Of and for classes.
+// Columns is the number of targets in the results: Targets, or 1 after Of and for classes.
 func (p Prediction) Columns() int {
 	if p.only > 0 {
 		return 1
@@ -75,7 +74,7 @@ func (p Prediction) Columns() int {
 	return max(p.Targets, 1)
 }
 
-// target is the index of one of them in the likelihood's order.
+// target is the index of column k in the likelihood's order of targets.
 func (p Prediction) target(k int) int {
 	if p.only > 0 {
 		return p.only - 1
@@ -112,8 +111,8 @@ func (p Prediction) own(j int) []float64 {
 	return p.Own[j*each : (j+1)*each]
 }
 
-// Distribution is the distribution of a target given one particle, in the units that the model was trained in: less the
-// target's mean and over its standard deviation, Target.
+// Distribution is the distribution of a target given one particle, in standardised units, (y - Mean) / StdDev of
+// Target.
 func (p Prediction) Distribution(particle, row, target int) Distribution {
 	return p.Likelihood.Predictive(p.outputs(particle, row), p.own(particle), p.target(target))
 }
@@ -215,8 +214,7 @@ func (p Prediction) moments(method string) (mean, epistemic, noise []float64, er
 }
 
 // Quantile is the level-quantile of the predictive distribution of a regression, [Rows, Targets]: the smallest y at
-// which sum_j w_j P_j(Y <= y) >= level. It costs a few evaluations of that sum a row. level must lie strictly between 0
-// and 1.
+// which sum_j w_j P_j(Y <= y) >= level. level must lie strictly between 0 and 1.
 func (p Prediction) Quantile(level float64) ([]float64, error) {
 	quantiles, err := p.quantiles("Quantile", level)
 	if err != nil {
@@ -225,8 +223,8 @@ func (p Prediction) Quantile(level float64) ([]float64, error) {
 	return quantiles[0], nil
 }
 
-// Interval is the central interval of a regression that holds the given probability, between the quantiles (1-level)/2
-// and (1+level)/2; lower and upper are [Rows, Targets]. level must lie strictly between 0 and 1.
+// Interval is the central interval of a regression with the given probability, between the quantiles (1-level)/2 and
+// (1+level)/2; lower and upper are [Rows, Targets]. level must lie strictly between 0 and 1.
 func (p Prediction) Interval(level float64) (lower, upper []float64, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, fmt.Errorf("bayes: Prediction.Interval: level is %v: it must lie between 0 and 1", level)
@@ -272,8 +270,8 @@ func (p Prediction) quantiles(method string, levels ...float64) ([][]float64, er
 	return quantiles, nil
 }
 
-// Sample draws targets of a regression, or classes, from the predictive distribution: so many times for each row,
-// [draws][Rows, Targets]. In a draw all rows are of one particle.
+// Sample draws targets of a regression, or classes, from the predictive distribution: `draws` for each row,
+// [draws][Rows, Targets]. Within a draw all rows have the same particle.
 func (p Prediction) Sample(draws int, seed uint64) ([][]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -288,7 +286,7 @@ func (p Prediction) Sample(draws int, seed uint64) ([][]float64, error) {
 	samples := make([][]float64, draws)
 	for i := range samples {
 		j, _ := slices.BinarySearch(cumulated, rng.Float64()*cumulated[p.Particles-1])
-		for p.Weights[j] == 0 { // hit with probability 0
+		for p.Weights[j] == 0 { // possible only by rounding
 			j = (j + 1) % p.Particles
 		}
 		samples[i] = make([]float64, p.Rows*targets)
@@ -342,7 +340,7 @@ func (p Prediction) Labels() ([]int, error) {
 
 // LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], of y, [Rows,
 // Targets]: of all targets together, which are independent given a particle. For classification it is the
-// log-probability of class y_n. It is computed in logs throughout, so it is finite however unlikely the target.
+// log-probability of class y_n. It is computed in logs throughout, so that it does not underflow for unlikely targets.
 func (p Prediction) LogDensity(y []float64) ([]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -375,8 +373,8 @@ func (p Prediction) particleLogDensity(j, n int, y []float64) float64 {
 	return sum
 }
 
-// Standardised is the prediction in standardised units: each target less its mean and over its standard deviation. A
-// classification is returned as it is, and so is a regression whose targets were not standardised.
+// Standardised is the prediction in standardised units, (y - Mean) / StdDev of each target. A classification is
+// returned as it is, and so is a regression whose targets were not standardised.
 func (p Prediction) Standardised() Prediction {
 	p.Target = dataset.Scaler{}
 	return p
@@ -393,9 +391,8 @@ func (p Prediction) StandardiseTarget(y []float64) []float64 {
 	return out
 }
 
-// Slice is the prediction of rows from to to-1. Weights and the likelihood's parameters are shared with p, and so are
-// the outputs if there is one particle or all rows are taken; else the outputs, which lie particle by particle, are
-// copied.
+// Slice is the prediction of the rows from `from` to `to`-1. It shares memory with p, except that outputs are copied if
+// there are several particles and not all rows are taken.
 func (p Prediction) Slice(from, to int) (Prediction, error) {
 	if err := p.validateShape(); err != nil {
 		return Prediction{}, err

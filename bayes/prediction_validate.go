@@ -128,8 +128,7 @@ func (p Prediction) ValidateTarget(y []float64) error {
 	return nil
 }
 
-// ready is an error if the prediction is not valid, or is not a regression (not a classification) where the method
-// needs one.
+// ready is an error if the prediction is not valid, or is not of the task that the method is for.
 func (p Prediction) ready(method string, regression bool) error {
 	if p.Likelihood == nil {
 		return errNoLikelihood

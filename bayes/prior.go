@@ -14,7 +14,7 @@ import (
 // Prior is the distribution of the stochastic parameters before the data: independent and centred at 0, with a scale
 // per layer. Normal and Laplace implement it.
 type Prior interface {
-	// Scale of the parameter's elements, in the units that the prior's type says.
+	// Scale of the parameter's elements, such as a standard deviation: see the prior's type.
 	Scale(p nn.Parameter) float64
 	// LogDensity is log p(phi), [J], of phi [J, D], whose coordinates have the given scales, [D].
 	LogDensity(phi *graph.Node, scales []float64) *graph.Node

@@ -11,14 +11,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// HierarchicalPrior is a Prior with coordinates of its own, such as a scale a layer, which are sampled together with
-// the network's parameters. Its LogJoint and SampleJoint take the place of LogDensity and Sample.
+// HierarchicalPrior is a Prior with hyperparameters, such as a scale for each layer, which are sampled together with
+// the network's parameters. Its LogJoint and SampleJoint replace LogDensity and Sample.
 type HierarchicalPrior interface {
 	Prior
-	// Hyperparameters are the coordinates that the prior adds to phi, given the parameters that are stochastic: all are
-	// stochastic, and lie behind the others, in the given order.
+	// Hyperparameters are the coordinates that the prior adds to phi, given the stochastic parameters: they are stochastic
+	// too, and follow the others in phi, in the given order.
 	Hyperparameters(stochastic []nn.Parameter) []nn.Parameter
-	// LogJoint is log p(phi), [J], of phi, [J, D]. slots are the places in phi of all its parameters, Hyperparameters'
+	// LogJoint is log p(phi), [J], of phi, [J, D]. slots are the places in phi of all its parameters, hyperparameters
 	// included.
 	LogJoint(phi *graph.Node, slots []Slot) *graph.Node
 	// SampleJoint draws phi, [J, D], in the order of the slots.
@@ -33,7 +33,7 @@ type StudentTPrior struct {
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> scale
 }
 
-// Scale implements Prior: what t is multiplied by.
+// Scale implements Prior: the factor of Student's t.
 func (s StudentTPrior) Scale(p nn.Parameter) float64 { return layerScale(s.S, s.PerLayer, p) }
 
 // Check implements Prior.
@@ -66,13 +66,13 @@ func (s StudentTPrior) Sample(rng random.Stream, dtype compute.DType, particles 
 	return graph.Mul(graph.Mul(radius, graph.Cos(graph.MulScalar(w, 2*math.Pi))), rowOf(w, scales))
 }
 
-// Horseshoe is N(0, (Global l)^2) with l, for each coordinate its own, of the half-Cauchy distribution (Carvalho,
-// Polson and Scott 2010): most weights are pressed to 0, a few are left as they are. l is integrated out,
+// Horseshoe is N(0, (Global l)^2) with a half-Cauchy l for each coordinate (Carvalho, Polson and Scott 2010): most
+// weights are shrunk to 0, a few hardly at all. l is integrated out,
 //
 //	p(x) = exp(z) E1(z) / (Global sqrt(2 pi^3)),  z = x^2 / (2 Global^2)
 //
-// with E1 the exponential integral, so nothing is added to phi. The density is infinite at 0, so there is no mode to
-// be trained.
+// with E1 the exponential integral, so that phi has no hyperparameters. The density is infinite at 0, so MAP does not
+// exist.
 type Horseshoe struct {
 	Global   float64         `json:"global"`              // default 1
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> Global
@@ -96,8 +96,8 @@ func (h Horseshoe) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 }
 
 // scaledE1 is exp(x) E1(x) for x > 0: up to 2 by the series -gamma - log x - sum_k (-x)^k/(k k!), beyond by the
-// continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/...))) (Abramowitz and Stegun 5.1.11 and 5.1.22, of which this is
-// the even part). Both are cut where they are exact to the type's digits.
+// continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/...))) (Abramowitz and Stegun 5.1.11 and 5.1.22, of which this is the
+// even part). Both have as many terms as the type's precision needs.
 func scaledE1(x *graph.Node) *graph.Node {
 	const split = 2.0
 	terms, levels := 16, 12
@@ -129,18 +129,18 @@ func (h Horseshoe) Sample(rng random.Stream, dtype compute.DType, particles int,
 	return graph.Mul(graph.Mul(z, graph.Div(graph.Sin(u), graph.Cos(u))), rowOf(z, scales))
 }
 
-// Hierarchical is N(0, s_l^2) with a standard deviation s_l of each layer, log s_l ~ N(log Median, Spread^2), which
-// is sampled with the weights: phi holds t_l = log s_l, named "prior/layer1/log_scale" and so on. Parameters of no
-// layer, the likelihood's, are N(0, Median^2).
+// Hierarchical is N(0, s_l^2) with a standard deviation s_l of each layer, log s_l ~ N(log Median, Spread^2), which is
+// sampled with the weights: phi holds t_l = log s_l, named "prior/layer1/log_scale" and so on. The likelihood's
+// parameters, which belong to no layer, are N(0, Median^2).
 //
-// The density of weights and scales together is unbounded where both go to 0, so there is no mode to be trained:
-// sample it, or take baseline.VI.
+// The joint density of weights and scales is unbounded where both go to 0, so MAP does not exist: sample it, or take
+// baseline.VI.
 type Hierarchical struct {
 	Median float64 `json:"median"` // of s_l; default 1
 	Spread float64 `json:"spread"` // standard deviation of log s_l; default 1
 }
 
-// Scale implements Prior: of a weight the median of its standard deviation, of log s_l its own standard deviation.
+// Scale implements Prior: the median standard deviation of a weight, the standard deviation of a log s_l.
 func (h Hierarchical) Scale(p nn.Parameter) float64 {
 	if p.Kind == nn.Hyper {
 		return orDefault(h.Spread, 1)
@@ -156,12 +156,12 @@ func (h Hierarchical) Check() error {
 	return checkPositive("Hierarchical.Spread", h.Spread, 1)
 }
 
-// LogDensity implements Prior: that of weights with given standard deviations.
+// LogDensity implements Prior: N(0, scale^2), given the standard deviations.
 func (h Hierarchical) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	return Normal{}.LogDensity(phi, scales)
 }
 
-// Sample implements Prior: weights with given standard deviations.
+// Sample implements Prior: N(0, scale^2), given the standard deviations.
 func (h Hierarchical) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
 	return Normal{}.Sample(rng, dtype, particles, scales)
 }
@@ -169,7 +169,7 @@ func (h Hierarchical) Sample(rng random.Stream, dtype compute.DType, particles i
 // Hyperparameters implements HierarchicalPrior.
 func (h Hierarchical) Hyperparameters(stochastic []nn.Parameter) []nn.Parameter {
 	var added []nn.Parameter
-	seen := map[int]bool{0: true} // of no layer
+	seen := map[int]bool{0: true} // 0: no layer
 	for _, p := range stochastic {
 		if !seen[p.Layer] {
 			seen[p.Layer] = true
@@ -230,7 +230,7 @@ func (h Hierarchical) SampleJoint(rng random.Stream, dtype compute.DType, partic
 	return graph.Concatenate(parts, 1)
 }
 
-// layers are log s_l, [J, 1], of each layer that has one, and the mean of their prior.
+// layers are log s_l, [J, 1], by layer, and the mean of their prior.
 func (h Hierarchical) layers(slots []Slot, of func(Slot) *graph.Node) (logScales map[int]*graph.Node, center float64) {
 	logScales = map[int]*graph.Node{}
 	for _, s := range slots {

@@ -6,30 +6,30 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Result is what all samplers and trainers return: the Result of each package embeds it, beside the records of its own.
+// Result is the common part of all samplers' results: the Result of each package embeds it and adds its own records.
 type Result struct {
 	Posterior *Posterior
 	Status    run.Status    // how the run ended
-	Elapsed   time.Duration // over all sessions
-	Warnings  []string      // in words, what makes the posterior doubtful; empty if nothing does
-	Curves    []Curve       // along the run, such as the training loss of each step; none if nothing was trained
+	Elapsed   time.Duration // over all sessions of a resumed run
+	Warnings  []string      // what makes the posterior doubtful, in words
+	Curves    []Curve       // such as the training loss of each step; none if nothing was trained
 }
 
-// Curve is a number along a run.
+// Curve is a quantity along a run.
 type Curve struct {
-	Name   string // what it is, such as LossCurve; no two of a result have the same
-	Steps  []int  // that the values belong to, counted from 1, ascending
+	Name   string // such as LossCurve; unique in a result
+	Steps  []int  // of the values, counted from 1, ascending
 	Values []float64
 }
 
-// The names of curves that several packages have.
+// The names of curves in the results of several packages.
 const (
-	LossCurve       = "training loss"         // of each step, on its batch, per row: what training lowers
+	LossCurve       = "training loss"         // of each step: the training objective per row, on its batch
 	ValidationCurve = "validation NLPD"       // of each validation
 	ESSCurve        = "effective sample size" // of each step, after weighing
 )
 
-// NewCurve is a curve with a value for each of the records of a run, which belong to the steps 1, 2, 3, ...
+// NewCurve is a curve with a value of each of a run's records, of the steps 1, 2, 3, ...
 func NewCurve[Record any](name string, records []Record, value func(Record) float64) Curve {
 	c := Curve{Name: name}
 	for i, r := range records {
@@ -38,16 +38,16 @@ func NewCurve[Record any](name string, records []Record, value func(Record) floa
 	return c
 }
 
-// Fitted is the result of any package's Fit: what works with all of them takes it.
+// Fitted is the result of any package's Fit, for functions that take all of them.
 type Fitted interface {
-	// Common is what all results have.
+	// Common is the common part of the result.
 	Common() *Result
 }
 
-// Common implements Fitted, for all that embed a Result.
+// Common implements Fitted, for all types that embed a Result.
 func (r *Result) Common() *Result { return r }
 
-// Curve is the curve of a name; without steps if the run has none.
+// Curve is the curve with the name; it has no steps if there is none.
 func (r *Result) Curve(name string) Curve {
 	for _, c := range r.Curves {
 		if c.Name == name {

@@ -16,9 +16,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// The formats of a posterior's file. That of a linearised one has another name, so that no reader takes it for
-// particles of the network. Version 2 keeps chains, evidence, diagnostics and several targets; files of version 1 are
-// still read.
+// The formats of a posterior's file. A linearised posterior has another, so that no reader predicts with the network
+// itself. Version 2 adds chains, evidence, diagnostics and several targets; files of version 1 can still be read.
 const (
 	posteriorFormat   = "gobnn.posterior/2"
 	posteriorFormat1  = "gobnn.posterior/1"
@@ -35,7 +34,7 @@ func (p *Posterior) format() string {
 	return posteriorFormat
 }
 
-// posteriorFile is the part of a posterior's file that is no tensor.
+// posteriorFile is the part of a posterior's file that is not tensors.
 type posteriorFile struct {
 	Format       string         `json:"format"`
 	Model        Model          `json:"model"`
@@ -48,17 +47,17 @@ type posteriorFile struct {
 	TargetName   string         `json:"target_name,omitempty"` // of version 1
 	Classes      []string       `json:"classes,omitempty"`
 	Provenance   Provenance     `json:"provenance"`
-	// Numbers that may not be finite, which JSON has no numbers for, are written as text.
+	// Numbers that may not be finite, which JSON cannot express, are written as text.
 	Chains      int               `json:"chains,omitempty"`
 	LogEvidence string            `json:"log_evidence,omitempty"`
 	StdErr      string            `json:"log_evidence_std_err,omitempty"`
 	Diagnostics map[string]string `json:"diagnostics,omitempty"`
 }
 
-// targetScaler is a scaler of targets; that of version 1, which knew one target, has numbers in the place of columns.
+// targetScaler is a scaler of targets; in version 1, with one target only, it has numbers instead of columns.
 type targetScaler dataset.Scaler
 
-// UnmarshalJSON reads both.
+// UnmarshalJSON reads both versions.
 func (t *targetScaler) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*dataset.Scaler)(t)); err == nil {
 		return nil
@@ -117,7 +116,7 @@ func (p *Posterior) Save(path string) error {
 	return tensorfile.Write(path, file)
 }
 
-// number writes a number so that ParseFloat reads the same one.
+// number writes a number such that ParseFloat reads it back exactly.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // slice copies a slot's columns of phi, or its part of psi.
@@ -132,9 +131,9 @@ func (p *Posterior) slice(slot Slot) (*tensors.Tensor, error) {
 	return to, copyColumns(to, slot.Size(), 0, from, width, slot.Offset, rows, slot.Size())
 }
 
-// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered. A
-// file that is whole but says what Save does not write, such as no scaler, or weights that do not sum to 1, is refused
-// as well: its predictions would be wrong without a word.
+// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered. An
+// intact file that Save cannot have written, such as one without scalers or with weights that do not sum to 1, is
+// refused as well, since its predictions would be wrong.
 func Load(path string) (*Posterior, error) {
 	if path == "" {
 		return nil, errors.New("bayes: loading a posterior: the path is empty: name the file")
@@ -219,8 +218,8 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	})
 }
 
-// check is an error where what Save always writes is not there, which NewPosterior would fill in: it takes scalers and
-// classes that are left out for none, and normalises weights.
+// check is an error if something that Save always writes is missing. NewPosterior would not notice: without scalers it
+// scales nothing, and it normalises weights.
 func (f posteriorFile) check(bound *BoundModel, rank int, logWeights []float64) error {
 	if f.Features.Mean == nil || f.Features.StdDev == nil || f.Target.Mean == nil || f.Target.StdDev == nil {
 		return errors.New("it has no means or no standard deviations of the features or of the target: predictions would " +
@@ -237,7 +236,7 @@ func (f posteriorFile) check(bound *BoundModel, rank int, logWeights []float64) 
 	return nil
 }
 
-// numbers reads those that are written as text.
+// numbers reads the numbers that are written as text.
 func (f posteriorFile) numbers() (evidence Evidence, diagnostics map[string]float64, err error) {
 	read := func(name, text string) float64 {
 		v, parseErr := strconv.ParseFloat(text, 64)

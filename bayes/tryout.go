@@ -17,10 +17,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A network, likelihood or prior of a user's own says several things that must agree: a likelihood's LogDensity trains
-// what its Predictive scores, a prior's Sample starts what its LogDensity holds, and a layer treats every particle and
-// every row apart. Where they do not, nothing fails and all numbers are wrong. So Bind tries parts that are not the
-// library's own on a few small numbers, on the Go backend, which takes some milliseconds.
+// The methods of a user's own network, likelihood or prior must agree with each other: a likelihood's LogDensity, which
+// trains, with its Predictive, which scores; a prior's Sample with its LogDensity; and a layer must treat every
+// particle and every row independently. If they do not, nothing fails but all results are wrong. So Bind tries parts
+// that are not the library's own on a few small numbers, on the Go backend, which takes some milliseconds.
 
 // tryOut is an error if parts of the model that are not of this library contradict themselves.
 func (b *BoundModel) tryOut(engine *compute.Engine) error {
@@ -47,21 +47,21 @@ func foreign(part any) bool {
 	return !inside || strings.HasSuffix(path, "_test")
 }
 
-// How many particles and rows a model is tried on, and the relative error of float32 that passes.
+// The numbers of particles and rows that a model is tried on, and the relative error allowed in float32.
 const (
 	triedParticles = 4 // two blocks of two
 	triedRows      = 3
 	triedError     = 2e-3
 )
 
-// tried are what network and likelihood give for the particles and rows of a trial.
+// tried are the results of network and likelihood for the particles and rows of a trial.
 type tried struct {
 	outputs []float64 // [J, Width, B]
 	density []float64 // [J, B]
 }
 
-// tryNetwork compares the outputs and log-densities of a few particles and rows with those where the other rows, the
-// other particles, or the layout of the particles differ, and the log-densities with the likelihood's Predictive.
+// tryNetwork evaluates a few particles and rows, and again with other values in the other rows, in the other particles,
+// and with another block size: outputs and log-densities must stay the same, and the latter agree with Predictive.
 func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	draw := func(scale float64, n int) []float64 {
@@ -119,7 +119,7 @@ func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	return b.tryDensity(base.density, y, distributions)
 }
 
-// near says whether two numbers that float32 was asked for are the same.
+// near says whether two numbers are equal up to rounding in float32.
 func near(a, b float64) bool {
 	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= triedError*(1+math.Abs(b))
 }
@@ -187,7 +187,7 @@ func (b *BoundModel) predictives(outputs, phi, psi []float64) func(j, row, targe
 	}
 }
 
-// tryTargets fills y with quantiles of particle 0's distributions, and is an error where the methods of one of these
+// tryTargets fills y with quantiles of particle 0's distributions, and is an error if the methods of one of these
 // contradict each other.
 func (b *BoundModel) tryTargets(y []float64, distributions func(j, row, target int) Distribution) error {
 	for row := range triedRows {
@@ -202,8 +202,8 @@ func (b *BoundModel) tryTargets(y []float64, distributions func(j, row, target i
 	return nil
 }
 
-// tryDistribution is an error where a distribution's quantiles, probabilities, density, mean and variance do not belong
-// together.
+// tryDistribution is an error if a distribution's quantiles, probabilities, density, mean and variance contradict each
+// other.
 func (b *BoundModel) tryDistribution(d Distribution) error {
 	const tolerance = 1e-3
 	discrete := b.classes() > 0 || support(b.Model.Likelihood) == Counts
@@ -252,7 +252,7 @@ func (b *BoundModel) tryDistribution(d Distribution) error {
 	return nil
 }
 
-// quantileMoments are mean and variance of a distribution's n quantiles at the middles of n equal shares.
+// quantileMoments are the mean and variance of a distribution's n quantiles at (i + 1/2)/n.
 func quantileMoments(d Distribution, n int) (mean, variance float64) {
 	quantiles := make([]float64, n)
 	for i := range quantiles {
@@ -261,7 +261,7 @@ func quantileMoments(d Distribution, n int) (mean, variance float64) {
 	return stat.PopMeanVariance(quantiles, nil)
 }
 
-// tryDensity is an error where a log-density, [J, B], is not that of Predictive, summed over targets.
+// tryDensity is an error if the log-density, [J, B], differs from Predictive's, summed over targets.
 func (b *BoundModel) tryDensity(density, y []float64, distributions func(j, row, target int) Distribution) error {
 	targets := b.Targets()
 	for j := range triedParticles {
@@ -281,8 +281,8 @@ func (b *BoundModel) tryDensity(density, y []float64, distributions func(j, row,
 	return nil
 }
 
-// How many numbers are drawn of a prior, at most so many of a coordinate and at least so many, and how many standard
-// errors their means may be off, which happens once in 10^9 trials by chance.
+// The number of draws from a prior, with a largest and smallest number for each coordinate, and the standard errors by
+// which their means may be off, exceeded by chance once in 10^9 trials.
 const (
 	triedNumbers   = 200_000
 	triedMostDraws = 4096
@@ -290,8 +290,8 @@ const (
 	triedErrors    = 7
 )
 
-// tryPrior is an error where draws of the prior are not of its density, or where the density of one coordinate does not
-// integrate to 1. The draws are held to Stein's identities, in the mean over a parameter's coordinates: with s the
+// tryPrior is an error if draws of the prior do not have its density, or if the density of one coordinate does not
+// integrate to 1. It tests the draws by Stein's identities, averaged over a parameter's coordinates: with s the
 // gradient of the log-density, E[s_i] = 0 and E[phi_i s_i] = -1.
 func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 	name := fmt.Sprintf("%T", b.Model.Prior)
@@ -325,7 +325,7 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 	if _, ok := b.Model.Prior.(HierarchicalPrior); ok { // whose coordinates are not independent
 		return nil
 	}
-	whole := map[float64]bool{} // scales that were looked at
+	whole := map[float64]bool{} // scales that are checked
 	for _, slot := range b.stochasticSlots() {
 		scale := b.Model.Prior.Scale(slot.Parameter)
 		if whole[scale] {
@@ -366,7 +366,7 @@ func (b *BoundModel) integrate(engine *compute.Engine, scale float64) (float64, 
 	return total, err
 }
 
-// onHost calls a graph and copies its results; a panic of the graph's building is an error.
+// onHost calls a graph and copies its results; a panic while the graph is built becomes an error.
 func onHost(call func() ([]*tensors.Tensor, error), into ...*[]float64) (err error) {
 	failed := compute.Try(func() {
 		var results []*tensors.Tensor

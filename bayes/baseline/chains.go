@@ -13,28 +13,28 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// MAPHMC is MAP for the shared parameters psi, then Hamiltonian Monte Carlo for the stochastic ones with psi fixed
-// there (Sharma, Farquhar, Nalisnick and Rainforth 2023, section 6; the rival of Zhao et al. 2024): draws from the
-// exact p(phi | y; psi), given all rows, at a psi that the posterior of phi has had no say in. Chains begin at the
-// mode.
+// MAPHMC is MAP for the shared parameters psi, then Hamiltonian Monte Carlo for the stochastic ones at that psi
+// (Sharma, Farquhar, Nalisnick and Rainforth 2023, section 6; a comparison of Zhao et al. 2024): draws from the exact
+// p(phi | y; psi), given all rows, but at a psi that was chosen without averaging over phi. Chains begin at the mode.
 type MAPHMC struct {
 	// Kernel leaves the posterior invariant; default mcmc.HMC{StepSize: 0.01, Steps: 100}, which is Zhao et al.'s.
 	Kernel mcmc.Kernel
-	// Sampling is how the chains run; default 4 chains of 250 draws after 250 transitions of warm-up. Zhao et al. take
+	// Sampling are the chains' settings; default 4 chains of 250 draws after 250 transitions of warm-up. Zhao et al. take
 	// 1000 draws of one chain after 2000.
 	Sampling mcmc.Settings
 }
 
 // HMC is Hamiltonian Monte Carlo for all parameters of the network, given all rows: the reference that the others
-// approximate, at many times the cost. Every parameter has the model's prior, whatever the Model's partition. Look at
-// Result.Chains, and at package diag, before the draws are believed.
+// approximate, at many times the cost. Every parameter has the model's prior, whatever the Model's partition. Check
+// Result.Chains and the diagnostics of package diag before using the draws.
 //
-// Chains begin at draws from the prior, which shows where they do not come to the same; with many rows a draw is so far
-// out that the warm-up needs thousands of transitions. FromMode begins all of them at the mode, of MAP training first,
-// whose prior is on the parameters that the partition calls stochastic.
+// Chains begin at draws from the prior, so that diagnostics show if they do not converge to the same distribution; with
+// many rows a draw is so far from the posterior that the warm-up needs thousands of transitions. With FromMode all
+// begin at the mode that MAP training finds first, whose prior is on the parameters that the partition calls
+// stochastic.
 type HMC struct {
 	Kernel mcmc.Kernel // leaves the posterior invariant, such as mcmc.HMC; default mcmc.NUTS{}
-	// Sampling is how the chains run; default 4 chains of 250 draws after 500 transitions of warm-up, which choose step
+	// Sampling are the chains' settings; default 4 chains of 250 draws after 500 transitions of warm-up, which choose step
 	// size and scales.
 	Sampling mcmc.Settings
 	FromMode bool // chains begin at the mode; default: at draws from the prior
@@ -102,7 +102,7 @@ func (m HMC) Prepare(j *Job) (Method, error) {
 	return m, checkExact("HMC", m.Kernel, j.Bound.D+j.Bound.W)
 }
 
-// checkExact is an error where a kernel does not leave a posterior of d dimensions invariant.
+// checkExact is an error if a kernel does not leave a posterior of d dimensions invariant.
 func checkExact(owner string, kernel mcmc.Kernel, d int) error {
 	if !mcmc.LeavesInvariant(kernel) {
 		return fmt.Errorf("baseline: %s.Kernel is %T, which leaves no posterior invariant, or does not say so "+
@@ -146,7 +146,7 @@ func (m HMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 			return nil, err
 		}
 		before = mode.Result(nil)
-		problem.Start = j.startAt(mode.theta, m.Sampling.Chains) // in the order of the slots, as phi of the whole network is
+		problem.Start = j.startAt(mode.theta, m.Sampling.Chains) // in the order of the slots, like phi of the whole network
 	}
 	return j.sample(ctx, before, whole, nil, problem, m.Kernel, m.Sampling)
 }

@@ -19,11 +19,11 @@ import (
 // particle, and dropout is variational inference with a family of such q, whose parameters are the mean weights. Each
 // step evaluates Masks particles.
 //
-// Masks are put before every layer whose weights are stochastic, the first layer's input included; biases, and what the
-// model's partition calls shared, are points. The objective is the mean over masks of the log-posterior. For a Normal
-// prior of standard deviation s that is the weight decay w^2 / (2 s^2 (1 - p)) of the paper's equation 7, the entropy
-// of q counting as a constant, as there. A mask serves all rows of a batch; the usual implementation draws one for each
-// row, which estimates the same objective with another variance.
+// Masks are put before every layer whose weights are stochastic, the first layer's input included; biases and shared
+// parameters are points. The objective is the mean over masks of the log-posterior. For a Normal prior of standard
+// deviation s that is the weight decay w^2 / (2 s^2 (1 - p)) of the paper's equation 7, with the entropy of q taken as
+// a constant, as there. All rows of a batch have the same mask; the usual implementation draws one for each row, which
+// estimates the same objective with another variance.
 type Dropout struct {
 	Rate    float64 `json:"rate"`    // p, above 0 and below 1; default 0.1
 	Masks   int     `json:"masks"`   // of each step; default 10
@@ -72,7 +72,7 @@ func (m Dropout) Fit(ctx context.Context, j *Job) (*Result, error) {
 	return j.fitFamily(ctx, dropoutFamily{m, j.Bound, j.DType}, m.Masks, m.Samples)
 }
 
-// masked is the family: lambda are the mean parameters, [D].
+// dropoutFamily is the variational family: lambda are the mean parameters, [D].
 type dropoutFamily struct {
 	Dropout
 	bound *bayes.BoundModel
@@ -90,8 +90,8 @@ func (f dropoutFamily) draw(lambda *Node, rng random.Stream, count int) *Node {
 	return Mul(ExpandAxes(lambda, 0), f.factors(rng, count))
 }
 
-// factors are what draws multiply the parameters by, [count, D]: 0 or 1/(1 - p) for weights, the same for all weights
-// of a unit, and 1 for biases.
+// factors are the masks' factors of the parameters, [count, D]: 0 or 1/(1 - p) for weights, the same for all weights of
+// a unit, and 1 for biases.
 func (f dropoutFamily) factors(rng random.Stream, count int) *Node {
 	var parts []*Node
 	for _, slot := range f.bound.Slots {

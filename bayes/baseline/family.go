@@ -19,13 +19,13 @@ import (
 // family is a variational family: distributions q of the stochastic parameters, by variational parameters lambda, [L].
 // Its methods but kind and width build graph.
 type family interface {
-	// kind names what its graphs depend on.
+	// kind identifies everything that its graphs depend on.
 	kind() string
 	// width is the number of variational parameters, L.
 	width() int
-	// initial draws where lambda starts, [L].
+	// initial draws lambda's starting values, [L].
 	initial(rng random.Stream) *Node
-	// draw makes phi, [count, D], of independent draws from q, reparameterised: gradients pass to lambda.
+	// draw gives independent draws from q, phi [count, D], reparameterised: gradients pass to lambda.
 	draw(lambda *Node, rng random.Stream, count int) *Node
 	// negativeKL is minus the Kullback-Leibler divergence of q from the prior, E_q log p(phi) - E_q log q(phi), a
 	// scalar, or its estimate from the draws phi.
@@ -37,12 +37,12 @@ type family interface {
 //
 //	(1/S) sum_s (N/n) log p(y_batch | phi_s; psi) + E_q log p(phi) - E_q log q(phi),  phi_s ~ q,
 //
-// jointly over lambda and psi: the S draws are the particles of the partial network, evaluated at once.
+// jointly over lambda and psi: the S draws are the particles of a partial network, evaluated at once.
 type variational struct {
 	family
 	bound              *bayes.BoundModel
 	target, validation target.MiniBatch
-	draws, predicted   int // S in training; and for a validation, or a posterior
+	draws, predicted   int // S in training; in a validation and of a posterior
 	dtype              compute.DType
 }
 
@@ -59,7 +59,7 @@ func (j *Job) newVariational(f family, draws, predicted int) (*variational, erro
 	return s, err
 }
 
-// fitFamily trains a family with so many draws a step; the posterior is `predicted` draws.
+// fitFamily trains a family with so many draws a step; the posterior has `predicted` draws.
 func (j *Job) fitFamily(ctx context.Context, f family, draws, predicted int) (*Result, error) {
 	learner, err := j.newVariational(f, draws, predicted)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *variational) Initial(rng random.Stream) *graph.Node {
 	return ExpandAxes(theta, 0)
 }
 
-// cut gives lambda, [L], and psi, [W] or nil.
+// cut splits theta into lambda, [L], and psi, [W] or nil.
 func (s *variational) cut(theta *Node) (lambda, psi *Node) {
 	flat := Reshape(theta, theta.Shape().Size())
 	if s.bound.W > 0 {
@@ -107,7 +107,7 @@ func (s *variational) Objective(
 	return Reshape(bound, 1), Gradient(bound, theta)[0]
 }
 
-// Score implements ascent.Learner: the NLPD of as many draws as the posterior has.
+// Score implements ascent.Learner: the NLPD of the prediction by as many draws as the posterior has.
 func (s *variational) Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.predicted)

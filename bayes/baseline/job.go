@@ -20,19 +20,19 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Job is one Fit of a method: the model with its data, everything checked, and the Settings with their defaults and
-// their engine. Its methods are what methods are made of.
+// Job is one Fit of a method: the model with its data, checked, and the Settings with their defaults filled in. A
+// Method is written with its methods.
 type Job struct {
 	*fit.Data
 	Settings
 
 	trainer   *Trainer
 	method    Method
-	described json.RawMessage // the method
+	described json.RawMessage // the method, as JSON
 	earlier   time.Duration   // of earlier sessions, before their checkpoint
 }
 
-// joined is the model with its data.
+// joined is fit.New for this package.
 func joined(model bayes.Model, parts dataset.Parts) (*fit.Data, error) {
 	return fit.New("baseline", model, parts)
 }
@@ -44,12 +44,12 @@ const (
 	sampling   = "sampling"
 )
 
-// PosteriorOf makes a posterior of theta, flat [J, Q], of a learner's members; the status is the run's.
+// PosteriorOf makes a posterior from the members of a learner, theta, flat [J, Q]; the status is the run's.
 type PosteriorOf func(status run.Status, theta []float64) (*bayes.Posterior, error)
 
-// Train is a whole method that maximises an objective: the learner is trained with the job's Settings, validation and
-// checkpoint, and what it ends with becomes the posterior. Settings.Observe sees the same of what it passes through. Of
-// learners of the same Kind and size the second finds the first's checkpoint, and compiles nothing.
+// Train is a whole method that maximises an objective: it trains the learner with the job's Settings, validation and
+// checkpoint, and makes the posterior of the result, and of intermediate values for Settings.Observe. Learners of the
+// same Kind and size share checkpoint and compiled programs.
 func (j *Job) Train(ctx context.Context, learner ascent.Learner, posterior PosteriorOf) (*Result, error) {
 	trained, err := j.train(ctx, j.training(learner, posterior))
 	if trained == nil {
@@ -62,18 +62,18 @@ func (j *Job) Train(ctx context.Context, learner ascent.Learner, posterior Poste
 	return finish(trained, p), err
 }
 
-// stage is one training: what is learnt, for how long, and from where.
+// stage is one training: the learner, how long it is trained, and where it starts.
 type stage struct {
 	ascent.Learner
 	name      string // training or collecting
 	epochs    int
 	schedule  optim.Schedule
-	start     []float64 // theta, flat [J, Q]; nil: as Initial draws it
+	start     []float64 // theta, flat [J, Q]; nil: drawn by Initial
 	validate  bool
 	posterior PosteriorOf // for Settings.Observe; nil: not observed
 }
 
-// training is a stage with the settings' epochs and learning rate, and validation where there is a part for it.
+// training is a stage with the settings' epochs and learning rate, and with validation if there is a validation part.
 func (j *Job) training(l ascent.Learner, posterior PosteriorOf) stage {
 	return stage{
 		Learner: l, name: training, epochs: j.Epochs, schedule: j.Optimiser.Schedule, validate: j.Parts.Validation != nil,
@@ -81,7 +81,7 @@ func (j *Job) training(l ascent.Learner, posterior PosteriorOf) stage {
 	}
 }
 
-// train runs a stage. With an error that leaves a result there are both.
+// train runs a stage. A result can come with an error, see ascent.Fit.
 func (j *Job) train(ctx context.Context, s stage) (*ascent.Result, error) {
 	task, settings := j.task(s)
 	begun := time.Now()
@@ -92,7 +92,7 @@ func (j *Job) train(ctx context.Context, s stage) (*ascent.Result, error) {
 	return trained, err
 }
 
-// task is a stage as package ascent takes it.
+// task is a stage as the arguments of ascent.Fit.
 func (j *Job) task(s stage) (ascent.Task, ascent.Settings) {
 	task := ascent.Task{Learner: s.Learner, Train: ascent.Of(j.Data, j.Parts.Train, j.DType), Start: s.start}
 	data := j.Parts.Train.Hash()
@@ -103,7 +103,7 @@ func (j *Job) task(s stage) (ascent.Task, ascent.Settings) {
 	settings := j.ascent()
 	settings.Stage, settings.Epochs, settings.Optimiser.Schedule = s.name, s.epochs, s.schedule
 	method := s.Kind()
-	if s.name != training { // what is trained first is the same for several methods
+	if s.name != training { // the training is the same for several methods
 		method = fmt.Sprintf("%s after a training with %s", j.described, text(j.ascent().Record()))
 		settings.Checkpoint = j.file(s.name)
 	}
@@ -130,7 +130,7 @@ func (j *Job) file(stage string) string {
 	return j.Checkpoint + "." + stage
 }
 
-// Mode is a maximum of the posterior density over all parameters of a network, MAP's, that a second stage begins at.
+// Mode is a maximum of the posterior density over all parameters, as MAP finds it, at which a second stage begins.
 type Mode struct {
 	Phi []float64 // [D], the stochastic parameters
 	Psi []float64 // [W], the shared ones; nil if there are none
@@ -139,8 +139,8 @@ type Mode struct {
 	trained *ascent.Result
 }
 
-// Mode trains MAP with the job's Settings, and is trained once for all methods with one checkpoint. Where it is
-// cancelled there is an error: what would begin there is another run.
+// Mode trains MAP with the job's Settings, once for all methods with the same checkpoint. A cancelled training is an
+// error, since the next stage would begin at a point that is no mode.
 func (j *Job) Mode(ctx context.Context) (*Mode, error) {
 	points, err := j.newPoints(1, true)
 	if err != nil {
@@ -159,21 +159,21 @@ func (j *Job) Mode(ctx context.Context) (*Mode, error) {
 	return m, nil
 }
 
-// Result is that of a method whose posterior was found around the mode.
+// Result is the result of a method that made its posterior from the mode.
 func (m *Mode) Result(posterior *bayes.Posterior) *Result { return finish(m.trained, posterior) }
 
 // Particles are draws of equal weight, on the host.
 type Particles struct {
 	Phi    []float64 // flat [J, D]
 	Psi    []float64 // [W]; nil if nothing is shared
-	Chains int       // that they are of, chain after chain; 0: of none
-	// Evidence is an estimate of log p(y); its zero value says that it is not known.
+	Chains int       // number of chains, which lie one after another; 0: none
+	// Evidence is an estimate of log p(y); its zero value means unknown.
 	Evidence bayes.Evidence
 	// LinearisedAt, [D], is where the network is linearised, see bayes.Draws; nil if it is not.
 	LinearisedAt []float64
 }
 
-// Posterior joins particles into what Fit returns; the status is the run's.
+// Posterior makes a posterior of particles, with its provenance; the status is the run's.
 func (j *Job) Posterior(status run.Status, p Particles) (*bayes.Posterior, error) {
 	return j.posterior(j.Data, status, p)
 }
@@ -201,7 +201,7 @@ func (j *Job) posterior(data *fit.Data, status run.Status, p Particles) (*bayes.
 	}, j.Engine)
 }
 
-// miniBatch is the posterior of particles, estimated from batches.
+// miniBatch is the target of particles whose log-posterior is estimated from batches.
 func (j *Job) miniBatch(bound *bayes.BoundModel, work target.Workload) (target.MiniBatch, error) {
 	plan, err := target.NewPlan(bound, j.DType, work)
 	if err != nil {
@@ -219,7 +219,7 @@ func (j *Job) startAt(phi []float64, chains int) *tensors.Tensor {
 	return compute.Floats(j.DType, start, chains, len(phi))
 }
 
-// chainsKind is what chains depend on, beside their kernel and what they compile anew for.
+// chainsKind identifies what the compiled chains depend on besides their kernel and sizes.
 type chainsKind struct {
 	model                            string
 	rows, batchSize, inputs, outputs int
@@ -231,8 +231,8 @@ func (j *Job) kindOf(data *fit.Data) chainsKind {
 	}
 }
 
-// sample runs chains after a training, or after nothing, and makes their draws, chain after chain, the posterior's
-// particles. The settings are those of sampling, with the chains' own fields filled in.
+// sample runs chains, after a training or without one, and makes a posterior of their draws, chain after chain. The
+// settings are those of the method's Sampling.
 func (j *Job) sample(
 	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel,
 	s mcmc.Settings,
@@ -262,7 +262,7 @@ func (j *Job) sample(
 	if fault := chains.Unusable(ctx, err); fault != nil {
 		return nil, fmt.Errorf("baseline: %w", fault)
 	}
-	if err != nil { // beside the draws
+	if err != nil { // beside a result
 		err = fmt.Errorf("baseline: %w", err)
 	}
 	if err := lost(chains, kernel); err != nil {
@@ -277,7 +277,7 @@ func (j *Job) sample(
 	return before, errors.Join(err, failed)
 }
 
-// lost is an error where chains come beyond what floating point holds, and back, again and again.
+// lost is an error if chains repeatedly reach places where the density or its gradient is not finite.
 func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
 	count := 0
 	for _, c := range chains.Stats {

@@ -15,28 +15,30 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// KFAC (Martens and Grosse 2015; for the Laplace approximation Ritter, Botev and Barber 2018): the gradient of an
-// output in the weights of a Dense layer z = W a is g a', with a the layer's input and g the output's gradient in z. So
-// the layer's block of the generalised Gauss-Newton matrix, of the weights row by row, is
+// KFAC (Martens and Grosse 2015; for the Laplace approximation Ritter, Botev and Barber 2018) approximates each layer's
+// block of the generalised Gauss-Newton matrix by a Kronecker product. The gradient of an output in the weights of a
+// Dense layer z = W a is g a', with a the layer's input and g the output's gradient in z. So the layer's block, for the
+// weights row by row, is
 //
 //	sum_n (sum_c g_nc g_nc') kron (a_n a_n')  ~  G kron A,  G = sum_n sum_c g_nc g_nc',  A = (1/N) sum_n a_n a_n',
 //
-// g_nc being gradients of the factors of the likelihood's curvature, so that the sum over c is exact and no label is
-// drawn. A bias is the weight of an input that is always 1. It is exact where all rows have the same a or the same
-// curvature: for one linear layer and a Gaussian likelihood. Blocks of different layers are taken to be independent.
+// where g_nc are gradients of the factors of the likelihood's curvature (see factors), so that the sum over c is exact
+// and no label is drawn. A bias is the weight of an input that is always 1. It is exact where all rows have the same a
+// or the same curvature: for one linear layer and a Gaussian likelihood. Blocks of different layers are taken to be
+// independent.
 //
 // With the eigenvectors U of G and V of A, eigenvalues u and v, the precision's eigenvalues are u_o v_i + 1/s^2: the
 // prior is added exactly (as in Immer, Korzepa and Bauer 2021), not to each factor as damping, as in Ritter et al.
 
 // kroneckerBlock is one Dense layer with stochastic parameters.
 type kroneckerBlock struct {
-	layer           int // among the network's, activations counted, from 0
+	layer           int // its index among the network's layers, activations included
 	out, in         int // of the stochastic matrix: in counts the weights' inputs, and one more for stochastic biases
 	weights, biases int // offsets in phi; -1: shared
 	precision       float64
 }
 
-// kroneckerBlocks are those of a model, beside its layers; every stochastic parameter must belong to one.
+// kroneckerBlocks are a model's layers and their blocks; every stochastic parameter must belong to a block.
 func kroneckerBlocks(bound *bayes.BoundModel) (layers []nn.Layer, blocks []kroneckerBlock, err error) {
 	if layers, err = bound.Model.Network.Layers(bound.Inputs, bound.Outputs); err != nil {
 		return nil, nil, err
@@ -108,7 +110,8 @@ func (j *Job) kroneckerFactors(ctx context.Context, phi, psi []float64) ([]krone
 // kroneckerSums is, for each block, sum_n a a' and sum_n sum_c g g' over the first count of the rows, one after another
 // in one vector.
 //
-// All rows go through one network: a zero that is added to z for each row is what is differentiated by.
+// Each row's g is the gradient with respect to a zero that is added to its z, so that one pass gives all rows'
+// gradients.
 func kroneckerSums(
 	bound *bayes.BoundModel, layers []nn.Layer, blocks []kroneckerBlock, s compute.Nodes, rows, count *Node,
 ) *Node {
@@ -162,8 +165,8 @@ func kroneckerSums(
 	return Concatenate(all, 0)
 }
 
-// kroneckerSampler draws phi, [D], around a mode: for each block the mode plus U Y V', with Y of independent normals of
-// the eigenvalues' variances.
+// kroneckerSampler draws phi, [D], around a mode: for each block the mode plus U Y V', where Y has independent normals
+// whose variances are the inverse eigenvalues of the precision.
 func kroneckerSampler(factors []kroneckerFactor) (drawer, error) {
 	type basis struct{ u, v mat.Dense }
 	bases := make([]basis, len(factors))
@@ -208,7 +211,8 @@ func kroneckerSampler(factors []kroneckerFactor) (drawer, error) {
 	}, nil
 }
 
-// eigen gives the eigenvalues of a matrix that has none below 0 but by rounding, and its eigenvectors.
+// eigen gives the eigenvalues of a positive semi-definite matrix, negative ones from rounding set to 0, and its
+// eigenvectors.
 func eigen(m *mat.SymDense, vectors *mat.Dense) ([]float64, error) {
 	var e mat.EigenSym
 	if !e.Factorize(m, true) {

@@ -23,46 +23,44 @@ import (
 //
 //	P = diag(1/s^2) + sum_n J_n' L_n J_n,
 //
-// s being the Normal prior's standard deviations, J_n the Jacobian of the network's output at row n with respect to the
-// parameters, [C, D], and L_n the curvature of the negative log-likelihood in the output: the generalised Gauss-Newton
-// matrix, which for the library's likelihoods is the Fisher information and leaves no negative eigenvalues. Shared
-// parameters stay at the mode.
+// where s are the Normal prior's standard deviations, J_n is the Jacobian of the network's output at row n with respect
+// to the parameters, [C, D], and L_n the curvature of the negative log-likelihood in the output. This is the
+// generalised Gauss-Newton matrix, which for the library's likelihoods is the Fisher information and has no negative
+// eigenvalues. Shared parameters stay at the mode.
 //
-// DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: narrower
-// than the full one where parameters are correlated. KroneckerPrecision keeps a block for each Dense layer, as a
-// product of two small matrices: see its comment.
+// DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: smaller
+// than the full one's where parameters are correlated. KroneckerPrecision keeps a block for each Dense layer, as a
+// Kronecker product of two small matrices.
 //
 // Particles are drawn from the Gaussian. The Gauss-Newton matrix is the exact curvature of the network linearised at
-// the mode, not of the network, so that is what they predict with (Immer, Korzepa and Bauer 2021; MacKay 1992 has it
-// for one output): f(x; phi*) + J(x) (phi - phi*), bayes.Draws.LinearisedAt. Through the network itself, with Sampled,
-// the same particles often predict worse than the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019):
-// the Gaussian is wide where the data say nothing of a parameter near the mode, however much the network changes along
-// it further out.
+// the mode, so particles predict by the linearised network (Immer, Korzepa and Bauer 2021; for one output MacKay 1992):
+// f(x; phi*) + J(x) (phi - phi*), bayes.Draws.LinearisedAt. With Sampled they predict by the network itself, often
+// worse than the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019): the Gaussian is wide in directions
+// to which the network is insensitive near the mode, even if it is sensitive further out.
 type Laplace struct {
-	// Structure is what is kept of P; default FullPrecision for at most 1000 stochastic parameters, else
+	// Structure is the part of P that is kept; default FullPrecision for at most 1000 stochastic parameters, else
 	// LastLayerPrecision.
 	Structure Structure `json:"structure"`
 	Samples   int       `json:"samples"` // particles of the posterior; default 100
-	// Sampled takes particles through the network as they are; default: through its linearisation.
+	// Sampled predicts with the network itself; default: with its linearisation at the mode.
 	Sampled bool `json:"sampled"`
 }
 
-// Structure says what of the precision is kept.
+// Structure is the part of the precision that is kept.
 type Structure string
 
 // The structures.
 const (
 	DiagonalPrecision Structure = "diagonal"
 	FullPrecision     Structure = "full"
-	// LastLayerPrecision is full, of the stochastic parameters of the network's last layer; the others stay at the
-	// mode.
+	// LastLayerPrecision is the full precision of the last layer's stochastic parameters; the others stay at the mode.
 	LastLayerPrecision Structure = "last layer"
 	// KroneckerPrecision is KFAC: for each Dense layer the product of its inputs' second moments with its outputs'
 	// curvature.
 	KroneckerPrecision Structure = "kronecker"
 )
 
-// mostFull is how many parameters a full precision may have: its factor costs their cube.
+// mostFull is the most parameters of a full precision, whose factorisation costs the cube of their number.
 const mostFull = 4000
 
 var _ Method = Laplace{}
@@ -128,7 +126,7 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 	return m, nil
 }
 
-// free are the coordinates of phi that the Gaussian is over.
+// free are the coordinates of phi that the Gaussian covers.
 func (m Laplace) free(bound *bayes.BoundModel) []int {
 	last := 0
 	for _, slot := range bound.Slots {
@@ -189,7 +187,7 @@ func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer
 	return m.sampler(j.Bound, precision)
 }
 
-// curvatureRows is how many rows' Jacobians are evaluated at once.
+// curvatureRows is the number of rows whose Jacobians are evaluated at once.
 const curvatureRows = 128
 
 // precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
@@ -211,8 +209,8 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 	return precision, nil
 }
 
-// sumOverRows is the sum over the training part of what build makes of the first count of so many rows: of the entries
-// "x", standardised, [N, d], "phi", [1, D], and "psi", [W].
+// sumOverRows is the sum over the training part, in blocks of rows, of the vector that build makes of a block's first
+// count rows. Its entries are "x", standardised, [N, d], "phi", [1, D], and "psi", [W].
 func (j *Job) sumOverRows(
 	ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node,
 ) ([]float64, error) {
@@ -269,14 +267,13 @@ func realRows(rows, count, like *Node) *Node {
 	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
 }
 
-// curvature is sum_n J_n' L_n J_n over the first count of the rows, over the free coordinates: [F F] or its diagonal,
-// [F].
+// curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F] or its diagonal, [F].
 func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
-	outputs, copies, leaves := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
+	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
 	real := realRows(rows, count, x)
 	var total *Node
-	for _, factor := range factors(j.Bound, outputs, leaves) {
+	for _, factor := range factors(j.Bound, outputs, params) {
 		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]
 		if len(free) < j.Bound.D {
 			own := AxisRange(free[0], free[len(free)-1]+1) // a layer's coordinates are neighbours
@@ -298,14 +295,14 @@ func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []in
 }
 
 // factors are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
-func factors(bound *bayes.BoundModel, outputs *Node, leaves nn.Params) []*Node {
+func factors(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
 	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
 	switch likelihood := bound.Model.Likelihood.(type) {
 	case bayes.Gaussian: // L = 1/s^2
 		standard := DivScalar(column(outputs, 0), orOne(likelihood.StdDev))
 		for _, slot := range bound.Slots {
 			if slot.Kind == nn.Noise { // the logarithm of a factor of s, shared
-				standard = Mul(standard, Exp(Neg(leaves[slot.Name].Node)))
+				standard = Mul(standard, Exp(Neg(params[slot.Name].Node)))
 			}
 		}
 		return []*Node{standard}

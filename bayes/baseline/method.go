@@ -17,29 +17,30 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// Method is one way to a posterior. MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC, HMC and
-// SMC are methods, and the zero value of each works; a method of one's own is a type with these four methods. What is
-// exported of its fields is what JSON writes into the provenance and compares when a run goes on from a checkpoint.
+// Method is a way to compute a posterior. MLE, MAP, Ensemble, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC, HMC and
+// SMC are methods, and the zero value of each works; a type of your own with these four methods is one too. Its
+// exported fields, as JSON, stand in the provenance and are compared when a run resumes from a checkpoint.
 type Method interface {
-	// Name is what a table calls it.
+	// Name is the method's name in tables.
 	Name() string
-	// Source says where it comes from, such as the paper, for the provenance.
+	// Source is the method's source, such as the paper, for the provenance.
 	Source() string
-	// Prepare fills in the defaults for the model, the data and the Settings of a job, and refuses what is out of
-	// bounds.
+	// Prepare fills in the defaults for the model, the data and the Settings of a job, and returns an error for a setting
+	// that is out of bounds.
 	Prepare(j *Job) (Method, error)
 	// Fit runs the method, as Prepare gave it, for the job.
 	Fit(ctx context.Context, j *Job) (*Result, error)
 }
 
-// Methods are all of this package, each with its default settings.
+// Methods are all methods of this package, each with its default settings.
 func Methods() []Method {
 	return []Method{
 		MLE{}, MAP{}, Ensemble{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{}, HMC{}, SMC{},
 	}
 }
 
-// ErrDiverged says that no member had a finite gradient, or that chains left for where nothing is finite. Fit wraps it.
+// ErrDiverged says that no member had a finite gradient, or that chains left the region of finite density. Fit wraps
+// it.
 var ErrDiverged = ascent.ErrDiverged
 
 // Result of Fit.
@@ -49,7 +50,7 @@ type Result struct {
 	PerEpoch  int                 // steps in an epoch
 	Trace     []ascent.StepRecord // one for each step
 	Validated []ascent.Validation // one for each validation
-	// Best is for each member the validation that its parameters belong to; nil without a validation part.
+	// Best is each member's best validation, at which its parameters are taken; nil without a validation part.
 	Best   []ascent.Best
 	Chains *mcmc.Result // of methods that run chains; nil for the others
 	SMC    *smc.Result  // of SMC; nil for the others
@@ -58,10 +59,10 @@ type Result struct {
 // Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and
 // standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
 //
-// A cancelled context is no error: the result is what was there, with the status run.Cancelled; but where a method's
-// second stage had not begun to give draws, there is no posterior, and the error wraps the context's. Where an error
-// has stopped the run beside the method, such as a full disk, the result is returned with it. Errors wrap
-// dataset.ErrMissingClass or ErrDiverged where these are at fault.
+// A cancelled context is no error: the result is that of the last step, with the status run.Cancelled; but if a
+// method's second stage has no draws yet, there is no posterior, and the error wraps the context's. An error outside
+// the method, such as a full disk, comes with a result as well. Errors wrap dataset.ErrMissingClass or ErrDiverged
+// where these apply.
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -70,9 +71,9 @@ func Fit(
 	return trainer.Fit(ctx, method, parts, settings)
 }
 
-// Trainer fits one model again and again, on other splits, with other methods, seeds and learning rates, and compiles
-// training and chains only once for data and settings of the same size and kind. It may be used by several goroutines,
-// one run at a time.
+// Trainer fits one model repeatedly, on different splits, with different methods, seeds and learning rates, and
+// compiles only once for data and settings of the same size and kind. It may be used by several goroutines, one run at
+// a time.
 type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
@@ -84,7 +85,7 @@ type Trainer struct {
 // NewTrainer is a trainer of the model. Close it at the end.
 func NewTrainer(model bayes.Model) *Trainer { return &Trainer{model: model} }
 
-// Close frees what was compiled.
+// Close frees the compiled programs.
 func (t *Trainer) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +116,7 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 	return result, err
 }
 
-// warn adds what makes the posterior doubtful.
+// warn adds warnings for what makes the posterior doubtful.
 func (r *Result) warn() {
 	rejected := 0
 	for _, s := range r.Trace {
@@ -158,7 +159,7 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 	if j.Data, err = joined(t.model, parts); err != nil {
 		return nil, err
 	}
-	if _, err := json.Marshal(j.Bound.Model); err != nil { // programs are known by their models, as text
+	if _, err := json.Marshal(j.Bound.Model); err != nil { // a compiled program's key has the model as JSON
 		return nil, fmt.Errorf("baseline: the model: %w", err)
 	}
 	if j.Settings, err = settings.withDefaults(j.Rows()); err != nil {
@@ -173,7 +174,7 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 	if j.method == nil {
 		return nil, errors.New("baseline: Prepare of the method gives nil without an error")
 	}
-	if j.described, err = describe(j.method); err != nil { // such as of a kernel of a user's own
+	if j.described, err = describe(j.method); err != nil { // a user's own kernel may not be JSON
 		return nil, fmt.Errorf("baseline: the settings of %T: %w", j.method, err)
 	}
 	return j, nil
@@ -184,7 +185,7 @@ func describe(m Method) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"type": fmt.Sprintf("%T", m), "settings": m})
 }
 
-// finish is the end of a run: the posterior, if there is one, with what the training has left.
+// finish is the result of a run: the posterior, if there is one, and the training's records.
 func finish(trained *ascent.Result, posterior *bayes.Posterior) *Result {
 	r := &Result{
 		Steps: trained.Steps, PerEpoch: trained.PerEpoch, Trace: trained.Trace, Validated: trained.Validated,
@@ -194,7 +195,7 @@ func finish(trained *ascent.Result, posterior *bayes.Posterior) *Result {
 	return r
 }
 
-// cancelled is an error where a stage that another is to follow was cancelled, or stopped before its end.
+// cancelled is an error if a stage that is followed by another was cancelled or stopped before its end.
 func cancelled(ctx context.Context, status run.Status, what string) error {
 	if status.Err() == nil {
 		return nil

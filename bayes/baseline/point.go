@@ -18,7 +18,7 @@ import (
 )
 
 // MLE maximises the likelihood over all parameters, stochastic and shared, by Adam on mini-batches. Its posterior is
-// one particle: what it predicts has the likelihood's noise and no other uncertainty.
+// one particle: predictions have the likelihood's noise and no other uncertainty.
 type MLE struct{}
 
 // MAP maximises the posterior density log p(y | phi; psi) + log p(phi) jointly over the stochastic parameters phi,
@@ -26,15 +26,15 @@ type MLE struct{}
 // mode.
 type MAP struct{}
 
-// Ensemble is a deep ensemble (Lakshminarayanan, Pritzel and Blundell 2017): members trained each by MAP, or by MLE,
-// from starts of their own. All members are trained at once, as particles of one graph, on the same mini-batches: they
-// differ by where they start. (The paper shuffles the data for each as well, and leaves its adversarial training
-// optional; so there is none here.) Each member keeps the parameters of its own best validation.
+// Ensemble is a deep ensemble (Lakshminarayanan, Pritzel and Blundell 2017): members trained by MAP, or by MLE, from
+// different random starting points. All are trained at once, as particles of one graph, on the same mini-batches: they
+// differ by their starting points only. (The paper also shuffles the data for each; its adversarial training is
+// optional there, and not done here.) Each member keeps the parameters of its own best validation.
 //
 // The members share nothing, so the posterior's model has every parameter stochastic, whatever the Model's partition;
 // its particles are the members, of equal weight.
 type Ensemble struct {
-	// Members is how many, at least 2: one member is MAP or MLE, and a table should call it so. Default 10.
+	// Members is their number, at least 2: for one take MAP or MLE. Default 10.
 	Members int `json:"members"`
 	// Likelihood trains members by MLE, as the paper does; by default they have the prior of MAP.
 	Likelihood bool `json:"likelihood"`
@@ -92,7 +92,7 @@ func (j *Job) fitPoint(ctx context.Context, prior bool) (*Result, error) {
 	return j.Train(ctx, point, j.posteriorOfPoint)
 }
 
-// posteriorOfPoint is one particle, of theta, [D + W].
+// posteriorOfPoint is a posterior of one particle, theta, [D + W].
 func (j *Job) posteriorOfPoint(status run.Status, theta []float64) (*bayes.Posterior, error) {
 	phi, psi := split(j.Bound, theta)
 	return j.Posterior(status, Particles{Phi: phi, Psi: psi})
@@ -113,8 +113,8 @@ func (m Ensemble) Fit(ctx context.Context, j *Job) (*Result, error) {
 	})
 }
 
-// whole is the data with a model whose every parameter is stochastic. Those of the prior are not for the partition: the
-// prior adds them.
+// whole is the data with a model whose every parameter is stochastic. The partition does not name the prior's
+// hyperparameters: the prior adds them.
 func (j *Job) whole() (*fit.Data, error) {
 	var all []string
 	for _, slot := range j.Bound.Slots {
@@ -125,8 +125,8 @@ func (j *Job) whole() (*fit.Data, error) {
 	return j.With(bayes.Names(all...))
 }
 
-// points is the learner of point estimates: member j's theta_j are all parameters, in the order of the slots, [J, D +
-// W]. They are the particles of a model that has every parameter stochastic.
+// points is the learner of point estimates: theta_j of member j has all parameters in the order of the slots, [J, D +
+// W], as a particle of a model whose every parameter is stochastic.
 type points struct {
 	whole              *bayes.BoundModel
 	target, validation target.MiniBatch
@@ -172,7 +172,7 @@ func (p *points) Kind() string { return p.name }
 func (p *points) Size() (members, width int) { return p.members, p.whole.D }
 
 // Initial implements ascent.Learner: every parameter by its initialiser, member j's from row j of the parameter's own
-// stream, so that a member starts where it would in an ensemble of another size.
+// stream, so that it does not depend on the number of members.
 func (p *points) Initial(rng random.Stream) *graph.Node {
 	var parts []*Node
 	for _, slot := range p.whole.Slots {
@@ -183,8 +183,8 @@ func (p *points) Initial(rng random.Stream) *graph.Node {
 	return Concatenate(parts, 1)
 }
 
-// Objective implements ascent.Learner: log p(phi_j) + (N/n) log p(y_batch | phi_j; psi_j), the prior on what the user's
-// partition says, or nowhere.
+// Objective implements ascent.Learner: log p(phi_j) + (N/n) log p(y_batch | phi_j; psi_j), with the prior on the
+// parameters that the user's partition calls stochastic, or without it.
 func (p *points) Objective(theta *graph.Node, batch target.Batch, _ random.Stream) (value, gradient *graph.Node) {
 	return p.target.Gradient(theta, nil, batch)
 }
@@ -194,7 +194,7 @@ func (p *points) Score(theta *graph.Node, batch target.Batch, _ random.Stream) *
 	return DivScalar(Neg(p.validation.LogLikelihood(theta, nil, batch)), float64(batch.Y.Shape().Dim(0)))
 }
 
-// partialPrior is a prior on some parameters, and none, an improper constant, on the others.
+// partialPrior is a prior on some parameters, with a flat, improper prior on the others.
 type partialPrior struct {
 	bayes.Prior
 	on map[string]bool // by the parameter's name

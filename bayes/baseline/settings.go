@@ -15,17 +15,17 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Settings are what all methods share. The zero value of every field works.
+// Settings are those that all methods share. The zero value of every field works.
 type Settings struct {
 	Epochs    int        // passes over the training part by gradient ascent; default 200
 	BatchSize int        // rows of a mini-batch; default 50, or all rows if there are fewer
 	Seed      uint64     // of everything random
-	Optimiser optim.Adam // of everything that is trained; default Adam with a constant rate of 0.01
+	Optimiser optim.Adam // of all training; default Adam with a constant rate of 0.01
 
-	// ValidateEvery is how many steps lie between validations; default an epoch's. (Package ohsmc validates after each
-	// batch: 1 does the same, at a multiple of the cost where predictions have many particles.) The parameters with the
-	// best NLPD on the validation part are what training gives, for each member of an ensemble its own. Without a
-	// validation part, or before the first validation, it gives the last.
+	// ValidateEvery is the number of steps between validations; default an epoch's. (Package ohsmc validates after each
+	// batch: 1 does the same, at a multiple of the cost if predictions have many particles.) Training returns the
+	// parameters with the best NLPD on the validation part, each member of an ensemble its own. Without a validation part,
+	// or before the first validation, it returns the last.
 	ValidateEvery int
 	// Patience ends a member's training after so many validations without a better one; default 0: never.
 	Patience int
@@ -33,19 +33,19 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30
-	// s), when the context is cancelled and at the end. If it exists, Fit goes on from it, to the same bits as an
-	// uninterrupted run; a file of another model, method, other data, seed or settings is an error. Methods with a
-	// second stage keep it in a file beside, named Checkpoint and the stage.
+	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30 s),
+	// when the context is cancelled and at the end. If it exists, Fit resumes from it, with a result bit for bit that of
+	// an uninterrupted run; a file of another model, method, other data, seed or settings is an error. A second stage has
+	// a file of its own, named Checkpoint and the stage.
 	Checkpoint      string
 	CheckpointEvery time.Duration
-	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
-	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of a training by gradient ascent
-	// that this session makes, with the posterior that would be returned if the training ended there, and of methods
-	// that run chains also each time that all have Sampling.ObserveEvery more draws, with the posterior of the draws so
-	// far; step is then how many each has. An error ends the run, with the status run.Stopped. SWAG's collection and
-	// SMC are not observed.
+	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of gradient ascent, but not for steps
+	// before a resume, with the posterior that would be returned if the training ended there. For methods that run chains
+	// it is also called each time that all chains have Sampling.ObserveEvery more draws, with the posterior of the draws
+	// so far; step is then the number of draws of each. An error ends the run, with the status run.Stopped. SWAG's
+	// collection and SMC are not observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",
@@ -53,7 +53,7 @@ type Settings struct {
 	Progress func(run.Progress)
 }
 
-// ascent is what the training by gradient ascent takes.
+// ascent are the settings of the training by gradient ascent.
 func (s Settings) ascent() ascent.Settings {
 	return ascent.Settings{
 		Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, ValidateEvery: s.ValidateEvery,
@@ -70,7 +70,7 @@ func (s Settings) withDefaults(rows int) (Settings, error) {
 	return s, err
 }
 
-// withChains fills in what is zero of a method's Sampling, and refuses what the job's Settings rule.
+// withChains fills in a method's Sampling, and refuses fields that the job's Settings determine.
 func withChains(owner string, s, byDefault mcmc.Settings) (mcmc.Settings, error) {
 	defaultInt(&s.Chains, byDefault.Chains)
 	defaultInt(&s.Draws, byDefault.Draws)
@@ -93,7 +93,7 @@ func withChains(owner string, s, byDefault mcmc.Settings) (mcmc.Settings, error)
 	)
 }
 
-// elsewhere is the limit of a field of a method's Sampling that the job's Settings rule.
+// elsewhere is the limit of a field of a method's Sampling that the job's Settings determine.
 func elsewhere(field string, value any, unset bool) limits.Limit {
 	cure := fmt.Sprintf("left out: set Settings.%s, which holds for the whole method", field)
 	return limits.Field("Sampling."+field, value, unset, cure)
@@ -117,11 +117,11 @@ func inside(x, low, high float64) bool { return x > low && x < high }
 // positive says whether x is above 0 and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// text writes what describes a method or settings; none of it can fail to be written.
+// text is a model, method or settings as JSON; newJob has checked that this does not fail.
 func text(v any) json.RawMessage {
 	out, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Errorf("baseline: settings that passed the check cannot be written: %w", err)) // newJob has looked
+		panic(fmt.Errorf("baseline: settings that passed the check cannot be written: %w", err)) // newJob has checked
 	}
 	return out
 }

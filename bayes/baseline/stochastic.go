@@ -15,35 +15,34 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// SGLD is stochastic gradient Langevin dynamics (Welling and Teh 2011) of the stochastic parameters, by mcmc.SGLD: its
-// step is that of gradient ascent on the log-posterior, estimated from a mini-batch, with Gaussian noise of the
-// variance that would make it a Langevin diffusion. Nothing is accepted or rejected: the draws are too wide by what the
-// step size, and the noise of the mini-batch, add. Chains run after MAP training, from the mode, with the shared
-// parameters fixed there.
+// SGLD is stochastic gradient Langevin dynamics (Welling and Teh 2011) of the stochastic parameters, by mcmc.SGLD:
+// gradient ascent on the log-posterior, estimated from a mini-batch, plus Gaussian noise of the variance that makes it
+// a discretised Langevin diffusion. Nothing is rejected, so the step size and the mini-batches' noise make the draws
+// too wide. Chains start at the mode of MAP training, with the shared parameters fixed there.
 type SGLD struct {
 	StepSize float64 // a, a variance; default 0.02/N for N rows
 	Offset   float64 // b, of step sizes a (b + t)^-c; default 1
 	Decay    float64 // c; default 0: constant
-	// Sampling is how the chains run, a transition being a step on one mini-batch, the same for all chains; default 10
-	// chains of 10 draws. By default they take as many passes over the data as Settings.Epochs: half of them is the
-	// warm-up, and the draws are spread evenly (Thin) over the other half.
+	// Sampling are the chains' settings. A transition is a step on one mini-batch, the same for all chains. Default 10
+	// chains of 10 draws, over as many passes over the data as Settings.Epochs: the first half is the warm-up, and the
+	// draws are spread evenly (Thin) over the second.
 	Sampling mcmc.Settings
 }
 
 // SGHMC is stochastic gradient Hamiltonian Monte Carlo with friction (Chen, Fox and Guestrin 2014) of the stochastic
-// parameters, by mcmc.SGHMC: momentum carries the particles further than SGLD's diffusion, and friction takes out what
-// the noise of the mini-batches puts in.
+// parameters, by mcmc.SGHMC: momentum carries the particles further than SGLD's diffusion, and friction dissipates the
+// energy that the mini-batches' noise adds.
 //
-// Over times longer than 1/alpha moves it is a Langevin diffusion whose step, SGLD's StepSize, is 2 eta/alpha: for an
-// eta of the same size as SGLD's step it moves further by 2/alpha, and so is its bias from the noise of the
-// mini-batches larger. That is where its default comes from.
+// Over more than 1/alpha moves it is a Langevin diffusion with the step 2 eta/alpha in SGLD's StepSize. At eta equal to
+// SGLD's step its effective step, and so the bias from the mini-batches' noise, is larger by 2/alpha: hence the smaller
+// default.
 type SGHMC struct {
 	// LearningRate is eta, a squared step size; default 0.001/N for N rows: with the default friction, SGLD's default
 	// step.
 	LearningRate float64
 	Friction     float64       // alpha, above 0 and below 1; default 0.1
-	Noise        float64       // beta, at most alpha: what the variance of the gradient is taken to be; default 0
-	Sampling     mcmc.Settings // how the chains run, with SGLD's defaults
+	Noise        float64       // beta, at most alpha: the assumed variance of the gradient's noise; default 0
+	Sampling     mcmc.Settings // the chains' settings, with SGLD's defaults
 }
 
 var (
@@ -97,7 +96,7 @@ func (m SGHMC) Prepare(j *Job) (Method, error) {
 	return m, err
 }
 
-// withMiniBatchChains fills in the Sampling of chains that go by mini-batches: in all as many passes as the training.
+// withMiniBatchChains fills in the Sampling of chains on mini-batches: in all as many passes as the training.
 func (j *Job) withMiniBatchChains(owner string, kernel mcmc.Kernel, s mcmc.Settings) (mcmc.Settings, error) {
 	perEpoch := (j.Rows() + j.BatchSize - 1) / j.BatchSize
 	byDefault := mcmc.Settings{Chains: 10, Draws: 10, WarmUp: mcmc.NoWarmUp}
@@ -139,8 +138,8 @@ func (j *Job) fitMiniBatchChains(ctx context.Context, kernel mcmc.Kernel, s mcmc
 	return j.sample(ctx, mode.Result(nil), j.Data, mode.Psi, problem, kernel, s)
 }
 
-// byMiniBatches is the posterior of phi at psi, flat [W], estimated at each move from the next batch of shuffled
-// epochs.
+// byMiniBatches is the problem of sampling phi at psi, flat [W], by an estimate of the posterior from the next batch of
+// shuffled epochs at each move.
 func (j *Job) byMiniBatches(psi []float64, s mcmc.Settings) (mcmc.Problem, error) {
 	batches, err := dataset.NewEpochBatches(j.Rows(), j.BatchSize, j.Seed)
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// SWAG is stochastic weight averaging Gaussian (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019): MAP training first;
-// from where that ends, ascent at a constant learning rate goes around the mode, and a Gaussian is fitted to its
-// iterates theta_1, ..., theta_T at the ends of T epochs:
+// SWAG is stochastic weight averaging Gaussian (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019): after MAP training,
+// ascent at a constant learning rate moves around the mode, and a Gaussian is fitted to its iterates theta_1, ...,
+// theta_T at the ends of T epochs:
 //
 //	mean = (1/T) sum_t theta_t,  diag = (1/T) sum_t theta_t^2 - mean^2,  D = [theta_t - mean_t] for the last K of them,
 //
-// mean_t being the mean of the first t. A draw is mean + diag^(1/2) z / sqrt 2 + D z' / sqrt(2 (K - 1)) (the paper's
-// equation 1), or mean + diag^(1/2) z with Diagonal. The squares are summed about the running mean, which is the same
-// but for rounding.
+// where mean_t is the mean of the first t. A draw is mean + diag^(1/2) z / sqrt 2 + D z' / sqrt(2 (K - 1)) (the paper's
+// equation 1), or mean + diag^(1/2) z with Diagonal. (The squares are summed about the running mean, which is the same
+// but for rounding.)
 //
 // In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are
-// Adam's, as in Zhao et al. 2024, whose settings are Collect 50 to 200 and Rank 20 to 100; the paper's are of
-// stochastic gradient descent. T epochs come on top of Settings.Epochs.
+// Adam's, as in Zhao et al. 2024, whose settings are Collect 50 to 200 and Rank 20 to 100; the paper takes those of
+// stochastic gradient descent. The T epochs come on top of Settings.Epochs.
 type SWAG struct {
 	Collect  int     `json:"collect"`  // T, at least 2; default half of Settings.Epochs
 	Rank     int     `json:"rank"`     // K, from 2 to Collect; default 20, or Collect if that is less
@@ -120,7 +120,7 @@ func (m SWAG) stage(p *points, start []float64) stage {
 	}
 }
 
-// iterates is the learner whose ends of epochs are collected.
+// iterates is the learner whose values at the ends of epochs are collected.
 type iterates struct {
 	*points
 	SWAG
@@ -164,7 +164,7 @@ func (c iterates) Collect(s compute.Nodes, count *graph.Node) compute.Nodes {
 	return next
 }
 
-// gaussian is what SWAG fits.
+// gaussian is the fitted Gaussian.
 type gaussian struct {
 	mean, variance []float64   // [Q]; variance is diag
 	deviations     [][]float64 // the K columns of D, [Q] each; nil for a diagonal one

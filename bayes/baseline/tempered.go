@@ -16,14 +16,14 @@ import (
 
 // SMC is an SMC sampler for all parameters of the network, given all rows, from the prior to the posterior through
 // tempered likelihoods (Del Moral, Doucet and Jasra 2006; package smc). Every parameter has the model's prior, whatever
-// the Model's partition: so the posterior's evidence is that of the model, with nothing fitted to the data. It is the
-// evidence of the data as the model sees them, of a standardised target unless Model.Scaling keeps it.
+// the Model's partition: so the posterior's evidence is the model's, with no parameter fitted to the data. It is a
+// density of the standardised target, unless Model.Scaling keeps the target as it is.
 //
-// Nothing is trained first: Epochs, BatchSize and the validation part play no role. A run that is cancelled has
-// particles of another distribution, and so no posterior; with a checkpoint it goes on from there.
+// Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has particles of a
+// tempered distribution, and so no posterior; with a checkpoint it can be resumed.
 type SMC struct {
-	Kernel mcmc.Kernel // leaves the posterior invariant; default mcmc.HMC{Steps: 5}, whose step size is found
-	// Sampling is how the particles go; default 1000 particles and 5 moves at each temperature.
+	Kernel mcmc.Kernel // leaves the posterior invariant; default mcmc.HMC{Steps: 5} with an adapted step size
+	// Sampling are the settings of package smc; default 1000 particles and 5 moves at each temperature.
 	Sampling smc.Settings
 }
 
@@ -70,7 +70,7 @@ func (m SMC) Prepare(j *Job) (Method, error) {
 	return m, checkExact("SMC", m.Kernel, j.Bound.D+j.Bound.W)
 }
 
-// temperedKind is what an SMC sampler depends on, beside what it compiles anew for.
+// temperedKind identifies what a compiled SMC sampler depends on besides its sizes.
 type temperedKind struct {
 	chainsKind
 	kernel             string

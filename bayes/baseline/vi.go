@@ -22,12 +22,12 @@ import (
 // from the draws.
 //
 // One draw serves all rows of a batch. Kingma, Salimans and Welling 2015 and Wen, Vicol, Ba, Tran and Grosse 2018 draw
-// for each row, and get by with a draw a step; here particles are what is cheap, and more Draws lower the same
-// variance.
+// separately for each row, and need one draw a step; here particles are cheap, and more Draws reduce the gradient's
+// variance as well.
 type VI struct {
 	Draws         int     `json:"draws"`           // S, of each step; default 10. Zhao et al. take 100
 	Samples       int     `json:"samples"`         // particles of the posterior, and of each validation; default 100
-	InitialStdDev float64 `json:"initial_std_dev"` // where every sigma starts; default 0.1
+	InitialStdDev float64 `json:"initial_std_dev"` // starting value of every sigma; default 0.1
 	// ZeroMean starts every mu at 0, as Zhao et al. do, with an InitialStdDev of 1; by default mu starts at the
 	// parameters' initialisers, without which a network whose every layer is stochastic would begin at a saddle.
 	ZeroMean bool `json:"zero_mean"`
@@ -60,7 +60,7 @@ func (m VI) Fit(ctx context.Context, j *Job) (*Result, error) {
 	return j.fitFamily(ctx, meanField{m, j.Bound, j.DType}, m.Draws, m.Samples)
 }
 
-// meanField is the family: lambda is mu and rho, [2 D].
+// meanField is the variational family: lambda is mu and rho, [2 D].
 type meanField struct {
 	VI
 	bound *bayes.BoundModel
