@@ -148,28 +148,23 @@ func (e *evaluator) compile(rows int) (program, error) {
 // networkOutputs evaluates the network at x, [rows, d], for each particle of phi, [A, D], in the plan's chunks of
 // particles: [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
 func networkOutputs(bound *BoundModel, plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
-	shared := bound.Unpack(nil, psi, func(s Slot) bool { return !s.Stochastic })
-	features := bound.Prefix(shared, x)
-	var parts []*graph.Node
-	for from, to := range plan.All() {
-		chunk := phi
-		if plan.Chunks() > 1 {
-			chunk = graph.Slice(phi, graph.AxisRange(from, to))
-		}
-		if len(parts) > 0 { // one chunk's activations after another's
-			chunk = compute.Barrier(chunk, parts[len(parts)-1])
-		}
-		params := bound.Unpack(nn.Block(chunk, 1), nil, func(s Slot) bool { return s.Stochastic })
-		maps.Copy(params, shared)
-		out := bound.Suffix(params, features)
-		if out.PerParticle {
-			parts = append(parts, graph.Squeeze(out.Node, -1))
-		} else {
-			parts = append(parts, graph.BroadcastPrefix(out.Node, to-from))
-		}
-	}
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return graph.Concatenate(parts, 0)
+	prefix := bound.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
+	features := bound.Prefix(prefix, x)
+	shared := bound.Unpack(nil, psi, func(s Slot) bool { return !s.InPrefix && !s.Stochastic })
+	outputs, _ := plan.Over(phi, compute.Pass{
+		Outer: append([]*graph.Node{features.Node}, shared.Nodes()...),
+		Rows:  [][]int{{bound.Width, x.Shape().Dim(0)}},
+		Chunk: func(s compute.Span, phi *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
+			features := features
+			features.Node = outer[0]
+			params := bound.Unpack(nn.Block(phi, 1), nil, func(s Slot) bool { return s.Stochastic })
+			maps.Copy(params, shared.With(outer[1:]))
+			out := bound.Suffix(params, features)
+			if out.PerParticle {
+				return []*graph.Node{graph.Squeeze(out.Node, -1)}, nil
+			}
+			return []*graph.Node{graph.BroadcastPrefix(out.Node, s.Count)}, nil
+		},
+	})
+	return outputs[0]
 }

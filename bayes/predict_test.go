@@ -246,6 +246,29 @@ func TestPredictConcurrently(t *testing.T) {
 	wait.Wait()
 }
 
+// Where particles need more chunks than a graph holds, 8 of them here, outputs are what they are in one chunk, as fewer
+// rows at once need.
+func TestPredictInManyChunks(t *testing.T) {
+	const particles, rows, few = 301, 1000, 3
+	x := mat.NewDense(rows, features, wave(rows*features, .37))
+	for _, engine := range computetest.Engines(t) {
+		for _, stochastic := range []bayes.Partition{bayes.All(), bayes.Layers(1)} {
+			model := bayes.Model{
+				Network:    nn.MLP{Hidden: []int{100}, Activation: nn.ReLU},
+				Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: stochastic,
+			}
+			p := newPosterior(t, model, 1, particles, compute.Float32).On(engine)
+			all := predict(t, p, x)
+			some := predict(t, p, mat.NewDense(few, features, x.RawMatrix().Data[:few*features]))
+			var got, want []float64
+			for j := range particles - 1 { // the last has no weight
+				got, want = append(got, all.Outputs[j*rows:][:few]...), append(want, some.Outputs[j*few:][:few]...)
+			}
+			computetest.Near(t, engine.Name(), got, want, 2e-5)
+		}
+	}
+}
+
 // What was compiled for a number of rows stays with the posterior, also for its copies on the same engine: a second
 // prediction takes a small part of the first one's time.
 func TestPredictCompilesOnce(t *testing.T) {
@@ -282,6 +305,37 @@ func TestPredictWithinBatches(t *testing.T) {
 			t.Errorf("%d rows", part.Rows)
 		}
 	}
+}
+
+// The first prediction of 1000 rows, by particles of a network 6-50-20-5-1 that are all their own: it compiles.
+func BenchmarkPredictFirst(b *testing.B) {
+	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
+		for _, particles := range []int{200, 2000} {
+			b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
+				bound, err := bayes.Model{
+					Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
+					Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(),
+				}.Bind(6, 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				draws := bayes.Draws{
+					Phi:        compute.Floats(compute.Float32, wave(particles*bound.D, 1.7), particles, bound.D),
+					LogWeights: bayes.EqualLogWeights(particles),
+				}
+				x := mat.NewDense(1000, 6, wave(1000*6, .37))
+				for b.Loop() {
+					p, err := bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := p.Predict(b.Context(), x); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	})
 }
 
 // The second prediction of a shape, for the quickstart's network: 1000 particles on 31 rows.

@@ -15,7 +15,9 @@ package nn
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -78,6 +80,27 @@ func (p Parameter) Size() int {
 
 // Params are parameters in a graph, by name.
 type Params map[string]Value
+
+// Nodes are the parameters' nodes in the order of their names.
+func (p Params) Nodes() []*graph.Node {
+	var nodes []*graph.Node
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		nodes = append(nodes, p[name].Node)
+	}
+	return nodes
+}
+
+// With are the parameters with other nodes, in the order of Nodes, in the place of theirs: those that stand for them
+// within a loop.
+func (p Params) With(nodes []*graph.Node) Params {
+	with := Params{}
+	for i, name := range slices.Sorted(maps.Keys(p)) {
+		value := p[name]
+		value.Node = nodes[i]
+		with[name] = value
+	}
+	return with
+}
 
 // Layer is one stage of a network: it takes the value of the stage before.
 type Layer interface {

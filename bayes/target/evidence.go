@@ -40,11 +40,11 @@ type Evaluated struct {
 	LogLikelihood *graph.Node // [c]: log p(y_batch | phi_j; psi), -Inf where not finite
 	Gradient      *graph.Node // [c, D]: of LogLikelihood with respect to phi; nil unless it was asked for
 	Batch         Batch       // the rows; without X, which the layers before the first stochastic one have seen already
-	particles     span
+	particles     compute.Span
 }
 
 // Of are the rows of x, [J, ...], that belong to these particles.
-func (e Evaluated) Of(x *graph.Node) *graph.Node { return e.particles.of(x) }
+func (e Evaluated) Of(x *graph.Node) *graph.Node { return e.particles.Of(x) }
 
 // LikelihoodPotential multiplies the weights by the likelihood; UnitPotential leaves them as they are.
 var (
@@ -88,10 +88,10 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 		none:     none,
 		captures: !weighing.Standalone,
 		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
-			finite, logWeights := c.of(outer[0]), c.of(outer[1])
+			finite, logWeights := c.Of(outer[0]), c.Of(outer[1])
 			raw := e.sum(c)
 			logLik := compute.Only(finite, compute.Gate(raw))
-			evaluated := Evaluated{LogLikelihood: StopGradient(logLik), Batch: e.batch, particles: c.span}
+			evaluated := Evaluated{LogLikelihood: StopGradient(logLik), Batch: e.batch, particles: c.Span}
 			usable := IsFinite(logLik)
 			if weighing.Gradient {
 				evaluated.Gradient = e.gradient(c, raw)
@@ -142,7 +142,7 @@ func (e *evaluation) gradient(c chunk, values *Node) *Node {
 	if len(flat) > 1 {
 		together = Concatenate(flat, 1)
 	}
-	return nn.Unblock(together, c.count)
+	return nn.Unblock(together, c.Count)
 }
 
 // differentiated lists what a chunk's gradient is taken with respect to: the prefix's output, if the prefix has
@@ -189,5 +189,5 @@ func (e *evaluation) pack(names []string, gradient []*Node, total, psi *Node) *N
 			flat = append(flat, Reshape(byName[slot.Name], slot.Size()))
 		}
 	}
-	return Div(concatenate(flat), total)
+	return Div(Concatenate(flat, 0), total)
 }

@@ -17,6 +17,7 @@
 package target
 
 import (
+	"maps"
 	"math"
 
 	"gobnn/bayes"
@@ -64,26 +65,9 @@ type Likelihood struct {
 	Plan  compute.Plan // of the particle axis
 }
 
-// span says where a chunk's particles lie.
-type span struct {
-	from, count int
-	at          *Node // int32 scalar: where they begin, in a loop over chunks; nil: at from
-}
-
-// of are the rows of x, [J, ...], that belong to the particles.
-func (s span) of(x *Node) *Node {
-	switch {
-	case s.at != nil:
-		return compute.RowsFrom(x, s.at, s.count)
-	case s.count == x.Shape().Dim(0):
-		return x
-	}
-	return Slice(x, AxisRange(s.from, s.from+s.count))
-}
-
 // chunk is a part of the particles in the network's suffix.
 type chunk struct {
-	span
+	compute.Span
 	leaves nn.Params // all parameters that the suffix and the likelihood use
 }
 
@@ -131,18 +115,11 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	return e
 }
 
-// chunk builds one chunk's parameters. It waits for the node `after`, so that chunks are worked off one by one; nil:
-// for nothing.
-func (e *evaluation) chunk(s span, after *Node) chunk {
-	phi := s.of(e.phi)
-	if after != nil {
-		phi = compute.Barrier(phi, after)
-	}
-	block := e.block(phi.Graph(), s.count, e.batch.rows())
+// chunk builds the parameters of a chunk, with particles phi, [c, D].
+func (e *evaluation) chunk(s compute.Span, phi *Node) chunk {
+	block := e.block(phi.Graph(), s.Count, e.batch.rows())
 	leaves := e.Model.Unpack(nn.Block(phi, block), nil, func(s bayes.Slot) bool { return s.Stochastic })
-	for name, leaf := range e.common {
-		leaves[name] = leaf
-	}
+	maps.Copy(leaves, e.common)
 	return chunk{s, leaves}
 }
 
@@ -150,8 +127,8 @@ func (e *evaluation) chunk(s span, after *Node) chunk {
 func (e *evaluation) rows(c chunk) *Node {
 	outputs := e.Model.Suffix(c.leaves, e.input)
 	density := e.Model.LogDensity(c.leaves, outputs, e.batch.Y)
-	if !outputs.PerParticle && density.Shape().Dim(0) != c.count { // nothing in it is per particle
-		density = BroadcastToDims(density, c.count, density.Shape().Dim(1), 1)
+	if !outputs.PerParticle && density.Shape().Dim(0) != c.Count { // nothing in it is per particle
+		density = BroadcastToDims(density, c.Count, density.Shape().Dim(1), 1)
 	}
 	if mask := e.batch.mask(); mask != nil {
 		density = Where(BroadcastToDims(ExpandAxes(mask, -1), density.Shape().Dimensions...), density, ZerosLike(density))
@@ -166,7 +143,7 @@ func (e *evaluation) sum(c chunk) *Node {
 	if block == 1 {
 		return compute.RowSums(Reshape(density, blocks, rows))
 	}
-	return span{count: c.count}.of(Reshape(ReduceSum(density, 1), blocks*block))
+	return compute.Span{Count: c.Count}.Of(Reshape(ReduceSum(density, 1), blocks*block))
 }
 
 // LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W]
@@ -189,8 +166,8 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch)
 		outer: []*Node{logWeights},
 		none:  []*Node{BroadcastToDims(ConstAs(phi, math.Inf(-1)), 1, rows)},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
-			density := compute.Gate(nn.Unblock(e.rows(c), c.count)) // [c, B]
-			return nil, []*Node{compute.LogSumExp(Add(density, ExpandAxes(c.of(outer[0]), 1)), 0)}
+			density := compute.Gate(nn.Unblock(e.rows(c), c.Count)) // [c, B]
+			return nil, []*Node{compute.LogSumExp(Add(density, ExpandAxes(c.Of(outer[0]), 1)), 0)}
 		},
 		merge: func(a, b []*Node) []*Node {
 			return []*Node{compute.LogSumExp(Concatenate([]*Node{a[0], b[0]}, 0), 0)}
@@ -209,7 +186,7 @@ func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{batch.rows()}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
-			return []*Node{nn.Unblock(e.rows(c), c.count)}, nil
+			return []*Node{nn.Unblock(e.rows(c), c.Count)}, nil
 		},
 	})
 	return rows[0]
@@ -309,13 +286,6 @@ func (p Tempered) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *
 
 func (l Likelihood) logPosterior(phi, psi *Node, batch Batch, scale *Node) *Node {
 	return compute.Gate(Add(l.Model.LogPrior(phi), Mul(scale, l.LogLikelihood(phi, psi, batch))))
-}
-
-func concatenate(parts []*Node) *Node {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return Concatenate(parts, 0)
 }
 
 // largest is the largest coordinate that a particle may have: a network's sums of squares stay finite.

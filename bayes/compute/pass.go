@@ -1,0 +1,138 @@
+package compute
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Pass is what is computed of particles, [J, D], chunk by chunk (see Plan.Over).
+type Pass struct {
+	Outer []*graph.Node // what Chunk uses beside the particles, such as [J] weights
+	Rows  [][]int       // the dims, behind the particles' axis, of what it gives for each particle, of their type
+	None  []*graph.Node // the sums of no chunk
+	// Chunk computes what there is for each of a chunk's particles phi, [c, D], and sums over them: rows are [c, ...].
+	// It uses the nodes that it is given, outer being Outer, and no others, since it may stand in a loop.
+	Chunk func(s Span, phi *graph.Node, outer []*graph.Node) (rows, sums []*graph.Node)
+	Merge func(a, b []*graph.Node) []*graph.Node // sums of two parts; nil if there are none
+	// Captures says that Chunk uses other nodes nevertheless: it never stands in a loop.
+	Captures bool
+}
+
+// Span says where a chunk's particles lie.
+type Span struct {
+	Count int         // of particles
+	from  int         // the first
+	at    *graph.Node // the first, an int32 scalar, in a loop over chunks; nil: from
+}
+
+// Of are the rows of x, [J, ...], that belong to the particles.
+func (s Span) Of(x *graph.Node) *graph.Node {
+	switch {
+	case s.at != nil:
+		return RowsFrom(x, s.at, s.Count)
+	case s.Count == x.Shape().Dim(0):
+		return x
+	}
+	return graph.Slice(x, graph.AxisRange(s.from, s.from+s.Count))
+}
+
+// fewChunks is up to how many chunks a graph holds each of them. Then one begins on the processors that another leaves
+// idle at its end, which a turn of a loop cannot: BenchmarkGradient of package target takes three quarters of the time
+// with four chunks. With 40 the loop is the faster one, and any number of chunks takes the time to compile of one.
+const fewChunks = 4
+
+// Over makes a pass over all particles phi, [J, D]: rows are [J, ...]. Where there are many chunks, and the backend
+// can, they are a loop; otherwise each is a part of the graph.
+func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
+	together := max(p.Concurrent, 1)
+	turn := together * p.Chunk // particles of a turn of the loop
+	turns := p.Particles / max(turn, 1)
+	if p.Chunks() <= fewChunks || turns < 2 || pass.Captures || p.Devices > 1 || !CanLoop(phi.Graph()) {
+		return p.Unrolled().unrolled(phi, pass, 0, nil)
+	}
+
+	var carried []*graph.Node
+	for _, dims := range pass.Rows {
+		shape := shapes.Make(phi.DType(), append([]int{turns * turn}, dims...)...)
+		carried = append(carried, graph.Zeros(phi.Graph(), shape))
+	}
+	carried = append(carried, pass.None...)
+	outer := append([]*graph.Node{phi}, pass.Outer...)
+	results := Loop(turns, outer, carried, func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node {
+		rows, sums := slices.Clone(carried[:len(pass.Rows)]), carried[len(pass.Rows):]
+		for k := range together {
+			at := graph.AddScalar(graph.MulScalar(i, float64(turn)), float64(k*p.Chunk))
+			s := Span{Count: p.Chunk, at: at}
+			ofChunk, sum := pass.Chunk(s, s.Of(outer[0]), outer[1:])
+			for m := range rows {
+				rows[m] = WithRowsFrom(rows[m], graph.StopGradient(ofChunk[m]), at)
+			}
+			sums = pass.merged(sums, sum)
+		}
+		return append(rows, sums...)
+	})
+	rows, sums = results[:len(pass.Rows)], results[len(pass.Rows):]
+	if turns*turn == p.Particles {
+		return rows, sums
+	}
+	rest, restSums := p.unrolled(phi, pass, turns*turn, results[len(results)-1])
+	for m := range rows {
+		rows[m] = graph.Concatenate([]*graph.Node{rows[m], rest[m]}, 0)
+	}
+	return rows, pass.merged(sums, restSums)
+}
+
+// unrolled makes a pass over the particles from the given one on, in a chain of chunks behind the node `after`; nil:
+// none.
+func (p Plan) unrolled(phi *graph.Node, pass Pass, from int, after *graph.Node) (rows, sums []*graph.Node) {
+	parts := make([][]*graph.Node, len(pass.Rows))
+	var finished []*graph.Node // what a chunk computes last, or a row of it: little to wait for
+	for from < p.Particles {
+		s := Span{Count: min(p.Chunk, p.Particles-from), from: from}
+		particles, wait := s.Of(phi), after
+		if before := p.Before(len(finished)); before >= 0 {
+			wait = finished[before]
+		}
+		if wait != nil {
+			particles = Barrier(particles, wait)
+		}
+		ofChunk, sum := pass.Chunk(s, particles, pass.Outer)
+		for m := range parts {
+			parts[m] = append(parts[m], ofChunk[m])
+		}
+		last := slices.Concat(sum, ofChunk)
+		finished = append(finished, firstRow(last[len(last)-1]))
+		if sums == nil {
+			sums = sum
+		} else {
+			sums = pass.merged(sums, sum)
+		}
+		from += s.Count
+	}
+	for _, ofChunks := range parts {
+		if len(ofChunks) == 1 {
+			rows = append(rows, ofChunks[0])
+		} else {
+			rows = append(rows, graph.Concatenate(ofChunks, 0))
+		}
+	}
+	return rows, sums
+}
+
+// merged are the sums of two parts.
+func (p Pass) merged(a, b []*graph.Node) []*graph.Node {
+	if p.Merge == nil {
+		return nil
+	}
+	return p.Merge(a, b)
+}
+
+// firstRow is the first row of a matrix; other nodes it leaves as they are.
+func firstRow(x *graph.Node) *graph.Node {
+	if x.Rank() < 2 {
+		return x
+	}
+	return graph.Slice(x, graph.AxisRange(0, 1))
+}
