@@ -13,7 +13,7 @@ import (
 	"gobnn/notebooks/setup"
 )
 
-// labVerb becomes JupyterLab: Ctrl-C, exit status and terminal are its own.
+// labVerb replaces this process by JupyterLab, which so has the terminal, Ctrl-C and the exit status.
 func labVerb(ctx context.Context, root string, args []string) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
 	s := setup.Setup{Root: root, Out: os.Stdout}

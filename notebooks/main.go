@@ -7,8 +7,8 @@
 //	go run ./notebooks list
 //	go run ./notebooks reproduce ohsmc.table8
 //
-// It links neither GoMLX nor XLA, so that it starts at once on a fresh machine and can show what it does; `list` and
-// `reproduce` are the program in notebooks/reproduce, which it builds and becomes.
+// It links neither GoMLX nor XLA, so that on a fresh machine it starts at once and can show its progress; for `list`
+// and `reproduce` it builds and executes the program in notebooks/reproduce.
 package main
 
 import (
@@ -40,10 +40,10 @@ var verbs = map[string]func(ctx context.Context, root string, args []string) err
 	"run":   runVerb,
 	"lab":   labVerb,
 	"list": func(ctx context.Context, root string, args []string) error {
-		return becomeStudies(ctx, root, append([]string{"list"}, args...))
+		return execStudies(ctx, root, append([]string{"list"}, args...))
 	},
 	"reproduce": func(ctx context.Context, root string, args []string) error {
-		return becomeStudies(ctx, root, append([]string{"reproduce"}, args...))
+		return execStudies(ctx, root, append([]string{"reproduce"}, args...))
 	},
 }
 
@@ -77,7 +77,7 @@ func dispatch(ctx context.Context, args []string) error {
 	return verb(ctx, root, args[1:])
 }
 
-// noMore complains about arguments that a verb does not take.
+// noMore is an error if there are arguments that a verb does not take.
 func noMore(flags *flag.FlagSet, rest []string) error {
 	if len(rest) == 0 {
 		return nil

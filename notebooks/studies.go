@@ -13,8 +13,9 @@ import (
 	"gobnn/notebooks/process"
 )
 
-// becomeStudies builds the program in notebooks/reproduce, which links the samplers and XLA, and becomes it.
-func becomeStudies(ctx context.Context, root string, args []string) error {
+// execStudies builds the program in notebooks/reproduce, which links the samplers and XLA, and replaces this process
+// by it.
+func execStudies(ctx context.Context, root string, args []string) error {
 	cache, err := environment.CacheDir()
 	if err != nil {
 		return err

@@ -2,17 +2,17 @@ package run
 
 import "sync"
 
-// Cache keeps values that are dear to make, such as compiled programs, by what they were made for: a comparable struct
-// that names everything they depend on. The zero value is ready and keeps all. It may be used by several goroutines.
+// Cache keeps values that are expensive to make, such as compiled programs, by a key: a comparable struct of everything
+// that they depend on. The zero value is ready and keeps all. It may be used by several goroutines.
 //
-// A value has one user at a time: Take waits until the one before has given it back, and a value in use is not closed
-// to make room. Different values are made, and used, side by side.
+// A value has one user at a time: Take waits until it is given back, and a value in use is not evicted. Different
+// values are made and used concurrently.
 type Cache[K comparable, V interface{ Close() }] struct {
-	// Most is how many values are kept; the one that was not used for the longest time goes first. There are more for
-	// as long as more are in use. 0: no bound.
+	// Most is the number of values that are kept; the least recently used one is closed first. There can be more while
+	// more are in use. 0: no bound.
 	Most int
 
-	mu      sync.Mutex // of all below, but for an entry's value
+	mu      sync.Mutex // guards the fields below, but not an entry's value
 	entries map[K]*entry[V]
 	uses    uint64
 	made    int
@@ -22,12 +22,11 @@ type entry[V interface{ Close() }] struct {
 	turn  sync.Mutex // held by the user of the value
 	value V
 	made  bool
-	users int    // that have the value or wait for it
-	last  uint64 // use
+	users int    // number that have the value or wait for it
+	last  uint64 // use, as a count of all uses
 }
 
-// Take gives the value of a key, which make makes if there is none, and a function that gives it back, to be called
-// once.
+// Take returns the value of a key, made by make if there is none, and a function that gives it back, to be called once.
 func (c *Cache[K, V]) Take(key K, make func() (V, error)) (value V, giveBack func(), err error) {
 	e := c.enter(key)
 	e.turn.Lock()
@@ -50,7 +49,7 @@ func (c *Cache[K, V]) Take(key K, make func() (V, error)) (value V, giveBack fun
 	return e.value, giveBack, nil
 }
 
-// enter is the entry of a key, with one user more.
+// enter returns the entry of a key and counts a user more.
 func (c *Cache[K, V]) enter(key K) *entry[V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,13 +66,13 @@ func (c *Cache[K, V]) enter(key K) *entry[V] {
 	return e
 }
 
-// leave takes a user away, and closes what is beyond the bound.
+// leave counts a user less, and closes values beyond the bound.
 func (c *Cache[K, V]) leave(e *entry[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.users--
 	for key, e := range c.entries {
-		if e.users == 0 && !e.made { // it could not be made
+		if e.users == 0 && !e.made { // make failed
 			delete(c.entries, key)
 		}
 	}
@@ -93,21 +92,21 @@ func (c *Cache[K, V]) leave(e *entry[V]) {
 	}
 }
 
-// Len is how many values there are.
+// Len is the number of values.
 func (c *Cache[K, V]) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries)
 }
 
-// Made is how many values were made so far, those that are closed by now included.
+// Made is the number of values made so far, including those that are closed.
 func (c *Cache[K, V]) Made() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made
 }
 
-// Close closes all values, of which none may be in use. The cache may be used again.
+// Close closes all values; none may be in use. The cache may be used again.
 func (c *Cache[K, V]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,13 +16,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// ErrOtherRun says that a checkpoint is whole, but not of the run that wants to go on from it.
+// ErrOtherRun says that a checkpoint is intact but of another run.
 var ErrOtherRun = errors.New("the checkpoint is of another run")
 
-// metadataKey is where the head stands in the tensorfile.
+// metadataKey is the key of the header in the tensorfile's metadata.
 const metadataKey = "gobnn"
 
-// header is the part of a checkpoint that is no tensor.
+// header is the part of a checkpoint that is not tensors.
 type header struct {
 	Format   string            `json:"format"`
 	Identity map[string]string `json:"identity"`
@@ -30,7 +30,7 @@ type header struct {
 	Head     json.RawMessage   `json:"head"` // the machine's
 }
 
-// save writes the checkpoint, if there is to be one.
+// save writes the checkpoint, if one is set.
 func (r *Run) save() error {
 	if r.Checkpoint == "" {
 		return nil
@@ -66,7 +66,7 @@ func (r *Run) write() error {
 	return tensorfile.Write(r.Checkpoint, file)
 }
 
-// resume gives the machine what the checkpoint holds, if there is one.
+// resume restores the machine from the checkpoint, if there is one.
 func (r *Run) resume() (resumed bool, err error) {
 	if r.Checkpoint == "" {
 		return false, nil
@@ -80,7 +80,7 @@ func (r *Run) resume() (resumed bool, err error) {
 			return false, nil
 		}
 		return false, fmt.Errorf("%s: resuming: %w (to start anew, delete the file or set Settings.Replace)", r.Owner, err)
-	case err != nil: // the file may be good, but cannot be reached
+	case err != nil: // the file may be good, but cannot be read
 		return false, fmt.Errorf("%s: resuming: %w", r.Owner, err)
 	}
 	if h.Elapsed < 0 {
@@ -95,8 +95,8 @@ func (r *Run) resume() (resumed bool, err error) {
 	return true, nil
 }
 
-// read is what a file of the run's format and identity holds. The error wraps fs.ErrNotExist if there is no file,
-// tensorfile.ErrDamaged if it is not whole, and ErrOtherRun, with what differs, if it is of another run.
+// read reads the checkpoint. The error wraps fs.ErrNotExist if there is no file, tensorfile.ErrDamaged if it is
+// damaged, and ErrOtherRun, with the difference, if it has another format or identity.
 func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 	file, err := tensorfile.Read(r.Checkpoint)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 	return h, file.Tensors, nil
 }
 
-// Decode reads a machine's head into a struct. Fields that it does not have are an error.
+// Decode reads a machine's head into a struct. Unknown fields are an error.
 func Decode(head json.RawMessage, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(head))
 	decoder.DisallowUnknownFields()
@@ -134,7 +134,7 @@ func Decode(head json.RawMessage, into any) error {
 	return nil
 }
 
-// Tensor is one of the tensors that a checkpoint kept; it is an error if there is none of this shape and type.
+// Tensor is a tensor of a checkpoint; it is an error if there is none with this name, shape and type.
 func Tensor(kept map[string]*tensors.Tensor, name string, want shapes.Shape) (*tensors.Tensor, error) {
 	t := kept[name]
 	if t == nil {
@@ -146,15 +146,15 @@ func Tensor(kept map[string]*tensors.Tensor, name string, want shapes.Shape) (*t
 	return t, nil
 }
 
-// Table lays records of a run out as a tensor for a checkpoint, float64, a row of the given width each.
+// Table makes a tensor of a run's records for a checkpoint: float64, [records, width].
 func Table(rows []float64, width int) *tensors.Tensor {
 	if len(rows) == 0 {
-		rows = make([]float64, width) // tensors of size 0 are not portable: a row of zeros stands for none
+		rows = make([]float64, width) // a row of zeros for none, as tensors of size 0 are not portable
 	}
 	return tensors.FromFlatDataAndDimensions(rows, len(rows)/width, width)
 }
 
-// Rows is the inverse of Table, for the number of rows that there must be.
+// Rows is the inverse of Table; it is an error if there are not so many rows.
 func Rows(kept map[string]*tensors.Tensor, name string, rows, width int) ([][]float64, error) {
 	t, err := Tensor(kept, name, shapes.Make(compute.Float64, max(rows, 1), width))
 	if err != nil || rows == 0 {

@@ -14,16 +14,15 @@ type Status string
 // The ways to end.
 const (
 	Completed    Status = "completed"     // all steps are made
-	StoppedEarly Status = "stopped early" // the algorithm saw that more steps do not help
-	Cancelled    Status = "cancelled"     // by the context: the result is what was there
-	Stopped      Status = "stopped"       // by an error that left the state whole: the result is what was there
+	StoppedEarly Status = "stopped early" // the algorithm ended it, since more steps would not help
+	Cancelled    Status = "cancelled"     // by the context: the result is that of the last step
+	Stopped      Status = "stopped"       // by an error outside the algorithm: the result is that of the last step
 )
 
 // ErrStopped says that a run ended with the status Stopped.
 var ErrStopped = errors.New("the run was stopped by an error before its end")
 
-// Err is nil if the algorithm itself came to its end, Completed or StoppedEarly; otherwise it wraps context.Canceled
-// or ErrStopped.
+// Err is nil for Completed and StoppedEarly; otherwise it wraps context.Canceled or ErrStopped.
 func (s Status) Err() error {
 	switch s {
 	case Completed, StoppedEarly:
@@ -36,22 +35,22 @@ func (s Status) Err() error {
 	return fmt.Errorf("the status is %q: the run gave no result", string(s))
 }
 
-// Progress is where a run stands.
+// Progress is the progress of a run.
 type Progress struct {
-	Stage       string // of a run that has several, such as "warm-up"; empty of one that has not
-	Step, Steps int    // made, and to be made, of the stage
+	Stage       string // such as "warm-up"; empty if the run has one stage only
+	Step, Steps int    // steps made, and in all, of the stage
 	Elapsed     time.Duration
-	Remaining   time.Duration // of the stage, at the pace of this session; 0: not known yet, or none
+	Remaining   time.Duration // of the stage, at the speed so far; 0: not known yet, or none
 	Scores      []Score       // numbers to watch, such as the effective sample size
 }
 
-// Score is a number to watch, under the name that it is shown with.
+// Score is a named number to watch.
 type Score struct {
 	Name  string
 	Value float64
 }
 
-// Score is a number by its name, NaN if there is none.
+// Score is the score with the name; NaN if there is none.
 func (p Progress) Score(name string) float64 {
 	for _, s := range p.Scores {
 		if s.Name == name {
@@ -61,14 +60,14 @@ func (p Progress) Score(name string) float64 {
 	return math.NaN()
 }
 
-// pace is how fast a stage goes in this session, from the end of its first step, which may have had to compile.
+// pace measures a stage's speed in this session, from the end of its first step, which may include compiling.
 type pace struct {
 	stage string
 	step  int
 	since time.Time
 }
 
-// remaining is the time that the rest of the stage takes at this pace.
+// remaining estimates the time for the rest of the stage.
 func (p *pace) remaining(at Progress, now time.Time) time.Duration {
 	if p.since.IsZero() || p.stage != at.Stage || at.Step < p.step {
 		*p = pace{at.Stage, at.Step, now}
@@ -80,7 +79,7 @@ func (p *pace) remaining(at Progress, now time.Time) time.Duration {
 	return time.Duration(float64(now.Sub(p.since)) / float64(made) * float64(at.Steps-at.Step))
 }
 
-// progress is the machine's, with the times.
+// progress is the machine's progress, with the times added.
 func (r *Run) progress() Progress {
 	p := r.machine.Progress()
 	p.Elapsed, p.Remaining = r.Elapsed(), r.pace.remaining(p, time.Now())

@@ -1,29 +1,28 @@
-// Package run is the loop around an iterative algorithm: a run that can be cancelled, watched, kept in a file and gone
-// on with, to the same bits. Every sampler and trainer of the library runs in it, so that all of them treat a context,
-// a checkpoint and a full disk alike.
+// Package run is the loop around an iterative algorithm: a run that can be cancelled, watched, saved to a checkpoint
+// and resumed, bit for bit. Every sampler and trainer of the library runs in it, so that all treat contexts,
+// checkpoints and full disks alike.
 //
-// It has three rooms:
+// It has three parts:
 //
 //   - Run: makes the steps of a Machine, an algorithm with its state, until it is done, its context ends, or it cannot
 //     go on. Loop makes them all; Steps gives them one by one to a range loop of your own.
 //   - Progress and Status: where a run stands, and how it ended.
 //   - Cache: compiled programs by what they were compiled for.
 //
-// # The order of things
+// # The order of calls
 //
-// A run looks at its checkpoint first, before anything is compiled: Machine.Adopt takes the file over on the host. If
-// that was a finished run nothing else happens, and the machine gives its result at once. Otherwise Machine.Begin
-// prepares the first step of this session, and then come the steps. The file is written as the run begins, so that an
-// unwritable folder shows now and not after hours, every Options.Every between steps, and at the end; it is whole or
-// not there.
+// A run reads its checkpoint first, before anything is compiled: Machine.Adopt restores the state on the host. If the
+// run was finished nothing else happens, and the machine has its result at once. Otherwise Machine.Begin prepares the
+// first step of this session, and then come the steps. The file is written as the run begins, so that an unwritable
+// folder shows at once and not after hours, every Options.Every between steps, and at the end. It is replaced
+// atomically.
 //
 // # How a run ends
 //
-// Completed and StoppedEarly are the algorithm's own ends. Cancelled is the context's: it is no error, the state is
-// that of the last whole step, and the file goes on from there. Stopped is what an error leaves behind that came from
-// beside the algorithm, such as a disk too full for the checkpoint: the state of the last whole step is good and still
-// in memory, so the package that runs the machine returns its result together with the error. After any other error the
-// status is empty and there is no result.
+// Completed and StoppedEarly: the algorithm ended. Cancelled: the context ended, which is no error; the state is that
+// of the last whole step, from which the checkpoint resumes. Stopped: an error outside the algorithm, such as a disk
+// too full for the checkpoint; the state of the last whole step is in memory, so that the package that runs the machine
+// returns its result together with the error. After any other error the status is empty and there is no result.
 package run
 
 import (
@@ -38,39 +37,39 @@ import (
 
 // Machine is an algorithm with its state, which a Run drives. Its methods are called by one goroutine.
 type Machine interface {
-	// Identity is what must agree for the run to go on from a file, in the order in which it is compared. It is asked
-	// for only where there is a checkpoint.
+	// Identity are the parts in which a run and its checkpoint must agree, in the order in which they are compared. It is
+	// called only if a checkpoint is set.
 	Identity() ([]Part, error)
-	// Adopt takes over what Keep gave in an earlier session, on the host, without compiling anything. A file is not
-	// trusted: it is an error if no such run can have kept this.
+	// Adopt restores the state that Keep returned in an earlier session, on the host, without compiling. It must check the
+	// state, and return an error if no such run can have kept it.
 	Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error
-	// Begin prepares the first step of a session: it compiles, and puts the state that was adopted, or else the initial
-	// one, where the steps find it. It is not called where Adopt took over a finished run.
+	// Begin prepares the first step of a session: it compiles, and sets up the adopted state or, without one, the initial
+	// state. It is not called if Adopt restored a finished run.
 	Begin(ctx context.Context) error
 	// Step makes one step. An error that wraps the context's ends the run as Cancelled, one of Stop as Stopped; after
 	// both the state must be that of a whole step, this one or the one before. Any other error ends it without a
 	// result.
 	Step(ctx context.Context) error
-	// Status is Completed or StoppedEarly once the algorithm is done, and empty before. It follows from the state.
+	// Status is Completed or StoppedEarly once the algorithm is done, and empty before. It must follow from the state.
 	Status() Status
-	// Keep is what Adopt needs: a head, which JSON can write, and tensors on the host. They are read before the next
-	// call.
+	// Keep returns the state for Adopt: a head, which JSON can write, and tensors on the host. They are read before the
+	// next call.
 	Keep() (head any, kept map[string]*tensors.Tensor, err error)
-	// Progress is where the run stands, but for the times, which the Run knows.
+	// Progress is the run's progress without the times, which the Run adds.
 	Progress() Progress
 }
 
-// Part is one part of what identifies a run, under the name that a message gives it, such as the seed.
+// Part is one part of a run's identity, such as the seed, under its name in messages.
 type Part struct{ Name, Value string }
 
 // Options of a Run. Only Owner is needed.
 type Options struct {
-	Owner string // the package, which begins its errors, such as "mcmc"
+	Owner string // the package, with which errors begin, such as "mcmc"
 
 	Checkpoint string        // file that holds the whole state; empty: none
 	Format     string        // of the file, with its version, such as "gobnn.mcmc/3"; needed with a Checkpoint
 	Every      time.Duration // between checkpoints; default 30 s
-	Replace    bool          // begin anew where the file is of another run, of an older format or damaged
+	Replace    bool          // begin anew if the file is of another run, of an older format or damaged
 
 	// Progress, if set, is called after a step, at most ten times a second, and at the end.
 	Progress func(Progress)
@@ -81,14 +80,14 @@ type Run struct {
 	machine Machine
 	Options
 
-	opened   bool // the checkpoint has been looked at
+	opened   bool // the checkpoint has been read
 	adopted  bool // and was of this run
 	prepared bool // Begin was called
 	status   Status
 	err      error
 
-	before   time.Duration // of earlier sessions
-	begun    time.Time     // this one; zero: none is under way
+	before   time.Duration // time of earlier sessions
+	begun    time.Time     // begin of this session; zero: none is running
 	saved    time.Time     // last checkpoint
 	reported time.Time     // last call of Options.Progress
 	pace     pace
@@ -102,7 +101,7 @@ func New(m Machine, o Options) *Run {
 	return &Run{machine: m, Options: o}
 }
 
-// Status is how the run ended: empty before its end, and where an error left nothing to give a result of.
+// Status is how the run ended: empty before its end, and after an error without a result.
 func (r *Run) Status() Status { return r.status }
 
 // Err is the error that Loop returns.
@@ -116,16 +115,16 @@ func (r *Run) Elapsed() time.Duration {
 	return r.before + time.Since(r.begun)
 }
 
-// Loop makes steps until the run ends. The context's end is no error. Where there is an error, Status says whether
-// there is a state beside it: Stopped (or Completed, where only the last checkpoint failed), or empty.
+// Loop makes steps until the run ends. The context's end is no error. After an error Status says whether there is a
+// result: Stopped (or Completed, if only the last checkpoint failed), or empty.
 func (r *Run) Loop(ctx context.Context) error {
 	r.steps(ctx, func() bool { return true })
 	return r.err
 }
 
-// Steps is Loop as an iterator: it yields after each step, and where the run ends with an error once more, with that.
-// Who leaves the loop before its end ends the run as a cancelled context does, after the checkpoint is written; ranging
-// over Steps again goes on.
+// Steps is Loop as an iterator: it yields after each step, and if the run ends with an error once more, with the error.
+// Leaving the loop early ends the session as a cancelled context does, after the checkpoint is written; ranging over
+// Steps again continues.
 func (r *Run) Steps(ctx context.Context) iter.Seq2[Progress, error] {
 	return func(yield func(Progress, error) bool) {
 		left := false
@@ -149,7 +148,7 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 		return
 	}
 	if finished {
-		r.begun = time.Time{} // a look at a result takes no time of the run's
+		r.begun = time.Time{} // reading a finished run takes no time of the run's
 		r.report(true)
 		return
 	}
@@ -167,7 +166,7 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 		}
 	}
 	if r.status == "" {
-		return // an error that leaves no state
+		return // an error without a state
 	}
 	r.report(true)
 	if r.err == nil || r.status != Stopped {
@@ -175,7 +174,7 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 	}
 }
 
-// open looks at the checkpoint, and begins the session if it is not of a finished run.
+// open reads the checkpoint, and begins the session unless it is of a finished run.
 func (r *Run) open(ctx context.Context) (finished bool, err error) {
 	if !r.opened {
 		if r.adopted, err = r.resume(); err != nil {
@@ -195,10 +194,10 @@ func (r *Run) open(ctx context.Context) (finished bool, err error) {
 	if r.prepared = true; r.adopted {
 		return false, nil
 	}
-	return false, r.save() // an unwritable folder shows now, not after hours
+	return false, r.save() // so that an unwritable folder shows now, not after hours
 }
 
-// step makes one step and writes the checkpoint where it is due; false: the step did not count.
+// step makes one step and writes the checkpoint when it is due; false: the step failed.
 func (r *Run) step(ctx context.Context) bool {
 	if err := r.machine.Step(ctx); err != nil {
 		r.fail(ctx, err)
@@ -216,7 +215,7 @@ func (r *Run) step(ctx context.Context) bool {
 // fail ends the run with an error of a step.
 func (r *Run) fail(ctx context.Context, err error) {
 	stop := (*stopped)(nil)
-	whole := errors.As(err, &stop) // the state is
+	whole := errors.As(err, &stop) // the state is that of a whole step
 	switch cancelled := ctx.Err(); {
 	case cancelled != nil && (whole || errors.Is(err, cancelled) || errors.Is(err, context.Cause(ctx))):
 		r.status = Cancelled
@@ -227,11 +226,11 @@ func (r *Run) fail(ctx context.Context, err error) {
 	}
 }
 
-// stopped is an error of Stop.
+// stopped is an error marked by Stop.
 type stopped struct{ error }
 
 func (s *stopped) Unwrap() error { return s.error }
 
-// Stop marks an error of Machine.Step after which the state is that of a whole step, such as that of a service that
-// gave no answer: the run ends with the status Stopped and a result.
+// Stop marks an error of Machine.Step after which the state is that of a whole step, such as a service that did not
+// answer: the run ends with the status Stopped and a result.
 func Stop(err error) error { return &stopped{err} }

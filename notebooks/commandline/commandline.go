@@ -17,8 +17,8 @@ import (
 // ErrUsage is a wrong command line that has been explained already.
 var ErrUsage = errors.New("usage")
 
-// Parse reads flags wherever they stand among the arguments, and returns the other arguments. What follows "--" is no
-// flag. The help shows text, then the flags. The error is flag.ErrHelp, or ErrUsage after the fault has been printed.
+// Parse reads flags anywhere among the arguments before "--", and returns the other arguments. The help shows text,
+// then the flags. The error is flag.ErrHelp, or ErrUsage after the fault has been printed.
 func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err error) {
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), help)
@@ -48,8 +48,8 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 	}
 }
 
-// Main runs a program and exits with its Status. SIGINT or SIGTERM ends run's context, so that it can write what it
-// keeps; a second one ends the program at once.
+// Main runs a program and exits with its Status. SIGINT or SIGTERM ends run's context, so that it can save its state; a
+// second one ends the program at once.
 func Main(run func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -67,9 +67,9 @@ func Main(run func(ctx context.Context) error) {
 	os.Exit(Status(err, syscall.Signal(by.Load()), os.Stderr))
 }
 
-// Status is the exit status of a program that ended with err, which it prints unless it is explained already: 0, 1 for
-// a fault, 2 for a wrong command line, and as shells have it 128 and the number of the signal, if one ended it (0:
-// none): 130 after SIGINT, 143 after SIGTERM.
+// Status is the exit status of a program that ended with err, which it prints unless it was explained already: 0, 1 for
+// an error, 2 for a wrong command line, and as in shells 128 plus the number of the signal that ended it (0: none): 130
+// after SIGINT, 143 after SIGTERM.
 func Status(err error, by syscall.Signal, stderr io.Writer) int {
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):

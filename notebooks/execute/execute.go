@@ -1,5 +1,5 @@
-// Package execute runs notebooks headless in the project's kernel. A notebook is replaced by its executed self only
-// when every cell did what it should; so what is committed stays as it was when a cell fails or the run is stopped.
+// Package execute runs notebooks headless in the project's kernel. A notebook is replaced by its executed version only
+// if every cell succeeded, so that the committed one stays the same if a cell fails or the run is stopped.
 package execute
 
 import (
@@ -26,7 +26,7 @@ import (
 //go:embed execute.py
 var driver []byte
 
-// mark begins a line of the driver's that is an event.
+// mark begins the driver's lines that are events.
 const mark = "gobnn-event "
 
 // ErrCell is a notebook whose cell failed.
@@ -36,10 +36,10 @@ var ErrCell = errors.New("a cell failed")
 type Runner struct {
 	Python  string                              // the environment's Python
 	Env     []string                            // the environment for Jupyter
-	Folder  string                              // where the notebooks lie, and run
-	Failed  string                              // where a notebook that failed is left for reading
+	Folder  string                              // of the notebooks, in which they run
+	Failed  string                              // folder for the executed version of a failed notebook
 	Timeout time.Duration                       // the longest that a cell may take; 0: no limit
-	Cell    func(cell, cells int, took float64) // told when a cell, counted from 1, has run; seconds; nil: nobody
+	Cell    func(cell, cells int, took float64) // called after each cell, counted from 1, with its seconds; nil: none
 }
 
 // Names are the notebooks in folder, without extension, sorted.
@@ -56,7 +56,7 @@ func Names(folder string) ([]string, error) {
 	return names, nil
 }
 
-// Check says whether each name is a notebook in folder; the error names those there are.
+// Check is an error unless each name is a notebook in folder; it lists those that exist.
 func Check(folder string, names []string) error {
 	known, err := Names(folder)
 	if err != nil {
@@ -78,7 +78,7 @@ type event struct {
 	Error   string  `json:"error"`
 }
 
-// Run executes the notebook called name. An error that wraps ErrCell says which cell failed and what it said.
+// Run executes the notebook called name. An error that wraps ErrCell has the failed cells and their output.
 func (r Runner) Run(ctx context.Context, name string) error {
 	work, err := os.MkdirTemp("", "gobnn-run-")
 	if err != nil {
@@ -139,7 +139,7 @@ func (r Runner) Run(ctx context.Context, name string) error {
 	return nil
 }
 
-// fail leaves the notebook that failed where it can be read, and makes the error.
+// fail saves the failed notebook in Runner.Failed, and makes the error.
 func (r Runner) fail(name string, data []byte, failures []Failure) error {
 	var said strings.Builder
 	for _, f := range failures {

@@ -20,7 +20,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(t))
 }
 
-// notebook is what the scan reads of an .ipynb file.
+// notebook has the fields of an .ipynb file that Failures reads.
 type notebook struct {
 	Cells []cell `json:"cells"`
 }
@@ -44,11 +44,11 @@ type output struct {
 type Failure struct {
 	Cell    int    // counted from 1, over all cells
 	Source  string // the cell's source
-	Message string // what it said
+	Message string // its error message
 }
 
-// Failures are the cells of an executed notebook whose outputs say that they failed: an error, or a shell command
-// (`!cmd`) or magic (`%name`) that failed, which the kernel itself takes for success.
+// Failures are the failed cells of an executed notebook: those with an error among the outputs, or with a failed shell
+// command (`!cmd`) or magic (`%name`), which the kernel itself takes for success.
 func Failures(path string) ([]Failure, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -74,7 +74,7 @@ var (
 	colours      = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 )
 
-// failed says whether the cell's outputs show a failure, and its words.
+// failed says whether the cell's outputs show a failure, and its message.
 func (c cell) failed() (message string, failed bool) {
 	var stderr, errors strings.Builder
 	for _, o := range c.Outputs {

@@ -1,5 +1,5 @@
-// Package process runs the programs that the notebooks' command stands on: their output line by line, their end with
-// that of a context, children included.
+// Package process runs programs for the notebooks' command: it passes on their output line by line, and ends them and
+// their children with a context.
 package process
 
 import (
@@ -21,8 +21,8 @@ type Command struct {
 	Dir  string        // where it runs; empty: here
 	Env  []string      // its environment; nil: this one's
 	Line func(string)  // gets each line of its output, standard and error; nil: none
-	End  time.Duration // how long it may take to end once asked to; 0: 5 s
-	Hold *os.File      // a file that it keeps open while it lives, such as one with a lock; nil: none
+	End  time.Duration // time to end after SIGTERM, before SIGKILL; 0: 5 s
+	Hold *os.File      // a file that it keeps open, such as a lock; nil: none
 }
 
 // Error is a program that failed, with the last lines it said.
@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Command) error {
 	cmd.Stdout, cmd.Stderr = output, output
 	err := cmd.Run()
 	if cmd.Process != nil && ctx.Err() != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // whoever of the group is left; none is as good
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the rest of the group, if any
 	}
 	output.flush()
 	program := filepath.Base(c.Args[0])
@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Command) error {
 	return nil
 }
 
-// Output runs a program and returns what it says, without space around it.
+// Output runs a program and returns its output, without surrounding space.
 func Output(ctx context.Context, c Command) (string, error) {
 	var all []string
 	c.Line = func(line string) { all = append(all, line) }
@@ -85,10 +85,10 @@ func Output(ctx context.Context, c Command) (string, error) {
 	return strings.TrimSpace(strings.Join(all, "\n")), err
 }
 
-// kept is how many lines an Error shows.
+// kept is the number of lines that an Error shows.
 const kept = 25
 
-// lines is a writer that cuts what is written into lines, hands them on and keeps the last ones.
+// lines is a writer that passes on lines and keeps the last ones.
 type lines struct {
 	mu   sync.Mutex
 	each func(string)

@@ -1,5 +1,5 @@
-// Command reproduce lists and runs the studies: what `go run ./notebooks list` and `go run ./notebooks reproduce`
-// become.
+// Command reproduce lists and runs the studies; `go run ./notebooks list` and `go run ./notebooks reproduce` execute
+// it.
 package main
 
 import (
@@ -152,7 +152,7 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 	return nil
 }
 
-// recorder puts cells into the project's records, stamped with the commit that computed them. Nil, it does nothing.
+// recorder adds cells, with the commit that computed them, to the project's records. A nil recorder does nothing.
 type recorder struct {
 	*study.Records
 	commit string
@@ -213,7 +213,7 @@ func quoted(args []string) string {
 	return strings.Join(out, " ")
 }
 
-// without is the arguments but for a boolean flag: going on with -fresh would begin again.
+// without is the arguments without a boolean flag: a run is not resumed with -fresh, which would begin again.
 func without(args []string, name string) []string {
 	var out []string
 	for _, a := range args {
@@ -235,7 +235,7 @@ func names(list string) []string {
 	return out
 }
 
-// writable says whether writeJSON can write a file, before hours are spent on what goes into it.
+// writable is an error if writeJSON cannot write a file: it is called first, not after hours of computing.
 func writable(file string) error {
 	if file == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// isFault says whether explain knew the fault.
+// isFault says whether an error wraps one that explain names.
 func isFault(err error) bool {
 	for _, sign := range signs {
 		if errors.Is(err, sign.fault) {
@@ -19,15 +19,16 @@ func isFault(err error) bool {
 	return false
 }
 
-// disturbing are the variables that make Python, pip or Go look elsewhere than the environment and the project.
+// disturbing are the variables that would make Python, pip or Go use something else than the environment and the
+// project.
 var disturbing = []string{"PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIREMENT",
 	"GOWORK", "GOBIN", "__PYVENV_LAUNCHER__"}
 
-// environ is this process's environment without what disturbs, and with more in the place of what has the same name.
+// environ is this process's environment without the disturbing variables, and with those of more added or replaced.
 func (s *Setup) environ(more []string) []string {
 	more = append(more, "PYTHONNOUSERSITE=1")
 	drops := slices.Clone(disturbing)
-	for _, pair := range more { // a name twice would mean its first value to some programs
+	for _, pair := range more { // of a name that occurs twice some programs take the first
 		name, _, _ := strings.Cut(pair, "=")
 		drops = append(drops, name)
 	}
@@ -37,7 +38,7 @@ func (s *Setup) environ(more []string) []string {
 		if slices.Contains(drops, name) {
 			continue
 		}
-		if name == "GOFLAGS" { // -mod and -modfile do not go with the workspace that cells are compiled in
+		if name == "GOFLAGS" { // -mod and -modfile conflict with the workspace that cells are compiled in
 			var flags []string
 			for _, flag := range strings.Fields(value) {
 				if !strings.HasPrefix(strings.TrimLeft(flag, "-"), "mod=") &&

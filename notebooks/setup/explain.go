@@ -12,7 +12,7 @@ import (
 	"gobnn/notebooks/process"
 )
 
-// Errors that set-up wraps; test for them with errors.Is. Each message says what mends it.
+// Errors that set-up wraps; test for them with errors.Is. Each message names the cure.
 var (
 	ErrPython   = errors.New("no usable Python")
 	ErrVenv     = errors.New("the venv module of Python is missing")
@@ -24,7 +24,7 @@ var (
 	ErrPlugin   = errors.New("not a usable PJRT plugin")
 )
 
-// signs are the words by which pip, Go and the system tell a fault; the first that fits names it.
+// signs are the words in messages of pip, Go and the system by which a fault is recognised; the first match counts.
 var signs = []struct {
 	words []string // in small letters
 	fault error
@@ -48,7 +48,8 @@ var signs = []struct {
 			"silicon Mac (`-python python3.12` picks one)"},
 }
 
-// explain names the fault behind a failed program or file operation, and what mends it; other errors stay as they are.
+// explain wraps an error of a program or a file operation with the fault behind it and its cure; other errors stay as
+// they are.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -71,7 +72,7 @@ func explain(err error) error {
 	return err
 }
 
-// unwritable is the error for a cache folder that cannot be written; a full disk stays one.
+// unwritable is the error for a cache folder that cannot be written, unless the disk is full.
 func unwritable(dir string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return explain(err)
@@ -83,7 +84,7 @@ func unwritable(dir string, err error) error {
 	return fmt.Errorf("cache folder %s: %w", dir, err)
 }
 
-// command is what installs a package of the system here; the names are those of Debian, Fedora and Homebrew.
+// command is the command that installs a system package here; the names are those of Debian, Fedora and Homebrew.
 func command(debian, fedora, mac string) string {
 	if runtime.GOOS == "darwin" {
 		return mac

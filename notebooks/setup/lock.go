@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// lock takes the cache folder's lock and returns the file that holds it: closing gives it back. While another set-up
-// holds it, lock waits and says so once. The kernel frees the lock of a killed process; but programs that set-up starts
-// hold it as well, so that what a killed set-up left running is not disturbed, and does not disturb.
+// lock takes the cache folder's lock and returns the file that holds it: closing it releases the lock. While another
+// set-up holds it, lock waits and says so once. The kernel releases the lock of a killed process; programs that set-up
+// starts hold it as well, so that a new set-up waits for those that a killed one left running.
 func lock(ctx context.Context, cache string, say func(string)) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(cache, "setup.lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"gobnn/notebooks/process"
 )
 
-// What a set-up from nothing writes, as measured on Linux x86-64 with some room to spare: the environment with pip's
-// cache, Go's build cache, and Go's modules where they are not there yet.
+// The bytes that a first set-up writes, as measured on Linux x86-64 with some margin: the environment with pip's cache,
+// Go's build cache, and Go's modules.
 const (
 	environmentBytes = 650e6
 	goCacheBytes     = 600e6
 	goModulesBytes   = 700e6
 )
 
-// machine is what set-up found on this computer.
+// machine describes this computer.
 type machine struct {
 	python        string // the interpreter that the venv is made with
 	pythonVersion string
@@ -48,7 +48,7 @@ func (s *Setup) inspect(ctx context.Context, cache string) (machine, error) {
 	return m, err
 }
 
-// findPython is the first Python on PATH, or the one asked for, that is new enough and can make a venv.
+// findPython is the first Python on PATH, or the one asked for, if it is new enough and can make a venv.
 func (s *Setup) findPython(ctx context.Context) (path, version string, err error) {
 	names := []string{"python3", "python3.13", "python3.12", "python3.11", "python3.10"}
 	if s.Python != "" {
@@ -102,7 +102,7 @@ func pythonMinor(version string) (int, bool) {
 	return minor, err == nil
 }
 
-// findCompiler is the C compiler that cgo uses; XLA's bindings need it. It must find the C library's headers.
+// findCompiler is the C compiler that cgo uses, which XLA's bindings need. It must find the C library's headers.
 func findCompiler(ctx context.Context, root string) (string, error) {
 	mend := "mend it with: " + command("gcc libc6-dev", "gcc", "xcode-select --install")
 	if os.Getenv("CGO_ENABLED") == "0" {
@@ -203,5 +203,5 @@ func diskFree(dir string) (uint64, error) {
 	return stat.Bavail * uint64(stat.Bsize), nil
 }
 
-// goVersion is the Go that runs this, for the progress line.
+// goVersion is the version of Go, for the progress line.
 func goVersion() string { return runtime.Version() }

@@ -10,7 +10,7 @@ import (
 )
 
 // choosePlugin makes the library prefer the PJRT plugin in file to the pinned one, by a link in the environment.
-// "default" takes such links away.
+// "default" removes such links.
 func choosePlugin(env, file string) error {
 	folder := filepath.Join(env, "plugin")
 	if file != "default" {
@@ -40,7 +40,7 @@ func choosePlugin(env, file string) error {
 	return nil
 }
 
-// checkPlugin says whether file can be a plugin, and returns its absolute path.
+// checkPlugin checks that file can be a plugin, and returns its absolute path.
 func checkPlugin(file string) (string, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -67,8 +67,8 @@ func checkPlugin(file string) (string, error) {
 	return "", fmt.Errorf("%w: %s is not a shared library", ErrPlugin, path)
 }
 
-// pluginLinks are the links to plugins outside the environment. What go-xla's installer put there are files, and a link
-// among themselves.
+// pluginLinks are the links to plugins outside the environment. (go-xla's installer makes files, and a link between
+// them.)
 func pluginLinks(env string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(env, "plugin"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,7 +87,7 @@ func pluginLinks(env string) ([]string, error) {
 	return links, nil
 }
 
-// keepPlugins carries the choice of a plugin from an old environment to the one that replaces it.
+// keepPlugins copies the choice of a plugin from an old environment to its replacement.
 func keepPlugins(old, target string) error {
 	links, err := pluginLinks(old)
 	if err != nil || len(links) == 0 {
@@ -98,7 +98,7 @@ func keepPlugins(old, target string) error {
 		return fmt.Errorf("plugins of the environment: %w", err)
 	}
 	if _, err := os.Stat(to); err != nil {
-		return nil // the plugin is gone: the pinned one serves
+		return nil // the plugin no longer exists: the pinned one is used
 	}
 	return choosePlugin(target, to)
 }

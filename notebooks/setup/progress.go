@@ -91,7 +91,7 @@ func (p *progress) line() string {
 // done ends the running step, with its last state and its seconds.
 func (p *progress) done() { p.end(true) }
 
-// fail ends the running step without a word, before an error is shown.
+// fail ends the running step silently, before an error is shown.
 func (p *progress) fail() { p.end(false) }
 
 func (p *progress) end(ok bool) {
@@ -110,7 +110,7 @@ func (p *progress) end(ok bool) {
 	}
 }
 
-// megabytes is a size for people.
+// megabytes is a size as text.
 func megabytes(bytes int64) string {
 	if bytes >= 1e9 {
 		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)

@@ -2,9 +2,9 @@
 // and the XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module, and a warm
 // build cache.
 //
-// An environment is built in a folder of its own, named by a hash of what is pinned; its stamp is written last, and
-// only then does the link environment.Dir turn to it. So the environment in use is whole at every moment, a killed
-// set-up leaves nothing that the next does not clear, and a changed pin builds a new one.
+// An environment is built in a folder of its own, named by a hash of the pins; its stamp is written last, and then the
+// link environment.Dir is set to it. So the environment in use is always complete, the next set-up removes the remains
+// of a killed one, and a changed pin builds a new environment.
 package setup
 
 import (
@@ -20,19 +20,18 @@ import (
 	"gobnn/bayes/compute/environment"
 )
 
-// Setup says what to set up, and how. Root and Out must be set.
+// Setup are the settings of a set-up. Root and Out must be set.
 type Setup struct {
 	Root   string    // the project's folder
 	Out    io.Writer // where progress goes
-	Python string    // the Python to make the venv with; empty: the first on PATH that will do
-	Plugin string    // a PJRT plugin to prefer to the pinned one: a file, or "default" for none; empty: as before
+	Python string    // the Python to make the venv with; empty: the first suitable one on PATH
+	Plugin string    // a PJRT plugin to prefer to the pinned one: a file, or "default" for none; empty: unchanged
 
 	freeBytes func(dir string) (uint64, error) // nil: the disk's
 	lock      *os.File                         // while it builds
 }
 
-// Ensure makes the environment unless it is there, and returns its folder. Where one is there and pins are as they were
-// it does nothing and says nothing; see Ready.
+// Ensure makes the environment unless it exists with the same pins, and returns its folder; see Ready.
 func (s *Setup) Ensure(ctx context.Context) (string, error) {
 	if s.freeBytes == nil {
 		s.freeBytes = diskFree
@@ -62,7 +61,7 @@ func (s *Setup) Ensure(ctx context.Context) (string, error) {
 	return env, nil
 }
 
-// Ready says whether the environment is there and whole, so that Ensure would do nothing.
+// Ready says whether the environment is complete, so that Ensure would do nothing.
 func Ready(root string) (bool, error) {
 	env, err := environment.Dir()
 	if err != nil {
@@ -83,13 +82,13 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 		return err
 	}
 	defer s.lock.Close()
-	if whole(env, pins) { // made while we waited
+	if whole(env, pins) { // another set-up made it while this one waited
 		return nil
 	}
 	start := time.Now()
 	target := env + "-" + pins
 	fmt.Fprintf(s.Out, "gobnn: setting up in %s: once, one or two minutes, 100 MB of Python packages to download\n", cache)
-	if !whole(target, pins) { // it is, if only the link is missing
+	if !whole(target, pins) { // else only the link is missing
 		if err := s.fill(ctx, cache, target, pins); err != nil {
 			if ctx.Err() != nil {
 				err = fmt.Errorf("set-up stopped; the next one begins anew: %w", err)
@@ -100,7 +99,7 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 	if err := keepPlugins(env, target); err != nil {
 		return err
 	}
-	if err := turnLink(env, target); err != nil {
+	if err := setLink(env, target); err != nil {
 		return err
 	}
 	removeStale(cache, target)
@@ -109,7 +108,7 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 	return nil
 }
 
-// fill builds the environment in target, which it empties first, and stamps it.
+// fill empties target, builds the environment in it, and stamps it.
 func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
 	p := newProgress(s.Out, 5)
 	defer p.fail()
@@ -122,7 +121,7 @@ func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
 	p.update("Python %s, %s, %s, %s free", m.pythonVersion, m.compiler, goVersion(), megabytes(int64(m.free)))
 	p.done()
 
-	if err := os.RemoveAll(target); err != nil { // what a killed set-up left
+	if err := os.RemoveAll(target); err != nil { // remains of a killed set-up
 		return unwritable(cache, err)
 	}
 	if err := os.Mkdir(target, 0o755); err != nil {
@@ -151,8 +150,8 @@ func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
 	return nil
 }
 
-// turnLink makes link point to target in one step.
-func turnLink(link, target string) error {
+// setLink makes link point to target atomically.
+func setLink(link, target string) error {
 	next := link + ".next"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return unwritable(filepath.Dir(link), err)
@@ -166,8 +165,8 @@ func turnLink(link, target string) error {
 	return nil
 }
 
-// removeStale removes the environments beside target: those of older pins, and what killed set-ups left. What cannot be
-// removed stays; it is only room.
+// removeStale removes the environments beside target: those of older pins, and remains of killed set-ups. Failures are
+// ignored, as they only cost disk space.
 func removeStale(cache, target string) {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
@@ -180,7 +179,7 @@ func removeStale(cache, target string) {
 	}
 }
 
-// sizeOf is the bytes of the files below dir.
+// sizeOf is the number of bytes of the files below dir.
 func sizeOf(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {

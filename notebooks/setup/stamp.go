@@ -13,15 +13,15 @@ import (
 	"gobnn/bayes/compute/environment"
 )
 
-// requirements is what pip installs, with hashes.
+// requirements are the packages that pip installs, with hashes.
 //
 //go:embed requirements.txt
 var requirements string
 
-// layout counts the changes of how an environment is put together: a new one makes every old environment stale.
+// layout is the version of the environment's structure: another one makes every old environment stale.
 const layout = 1
 
-// pins is a name for what is pinned: it changes with the Python packages, the tool module and the layout.
+// pins is a hash of what is pinned: the Python packages, the tool module and the layout.
 func pins(root string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d %s %s\n%s", layout, runtime.GOOS, runtime.GOARCH, requirements)
@@ -35,7 +35,7 @@ func pins(root string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:12], nil
 }
 
-// whole says whether the environment in dir was finished with these pins and still has what is run from it.
+// whole says whether the environment in dir was completed with these pins and still has its programs.
 func whole(dir, pins string) bool {
 	stamp, err := os.ReadFile(filepath.Join(dir, environment.Stamp))
 	if err != nil || strings.TrimSpace(string(stamp)) != pins {

@@ -18,8 +18,8 @@ func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
 	return process.Run(ctx, process.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil), Hold: s.lock})
 }
 
-// labSettings are JupyterLab's own settings, where a user has not set others: its version is pinned, so it neither
-// looks for newer ones nor asks whether it may fetch news.
+// labSettings are JupyterLab's own settings, where a user has not set others: no search for newer versions, as its
+// version is pinned, and no question about news.
 const labSettings = `{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}
 `
 
@@ -101,7 +101,7 @@ func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error
 }
 
 // warm compiles the project, so that the first cell of a notebook does not take a minute. A library that does not
-// compile is said, and no reason to have no environment.
+// compile is reported, but does not fail the set-up.
 func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 	fetched := 0
 	err := process.Run(ctx, process.Command{

@@ -20,17 +20,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// bench is where the contenders of one model meet: what is compiled serves all repetitions.
+// bench fits the contenders of one model; compiled programs are kept for all repetitions.
 type bench struct {
 	model     bayes.Model
 	batch     int
 	epochs    int
-	timed     bool    // seconds count: everything is compiled before a fit begins
-	seconds   float64 // that a fit may take, whatever the epochs; 0: as many as its epochs do
+	timed     bool    // fits are timed: everything is compiled before one begins
+	seconds   float64 // time limit of a fit, instead of its epochs; 0: none
 	particles *ohsmc.Trainer
 	rivals    *baseline.Trainer
 	whole     *baseline.Trainer // of the model with every parameter stochastic
-	warmed    map[string]bool   // attempts, as text, that are compiled
+	warmed    map[string]bool   // compiled attempts, as JSON
 	say       func(format string, args ...any)
 	said      time.Time
 }
@@ -48,16 +48,16 @@ func (b *bench) close() {
 	b.whole.Close()
 }
 
-// fitted is what an attempt gave.
+// fitted is the result of an attempt.
 type fitted struct {
 	posterior *bayes.Posterior
 	seconds   float64     // of the fit, validations included
-	epochs    float64     // that it made
-	ess       float64     // mean effective sample size over the steps; NaN where there is none
-	curve     []validated // nil where what the posterior holds was not validated on the way
+	epochs    float64     // made
+	ess       float64     // mean effective sample size over the steps; NaN without one
+	curve     []validated // nil if the posterior was not validated along the way
 }
 
-// validated is the NLPD on the validation part somewhere along a fit.
+// validated is the NLPD on the validation part at one time of a fit.
 type validated struct{ epoch, seconds, nlpd float64 }
 
 // best is the posterior of choose.
@@ -69,8 +69,8 @@ func (b *bench) best(ctx context.Context, c contender, parts dataset.Parts, seed
 	return f.posterior, err
 }
 
-// choose fits all attempts of a contender and gives that whose posterior has the best NLPD on the validation part. An
-// attempt that diverges is out; where all do, there is none.
+// choose fits all attempts of a contender and returns the one whose posterior has the best NLPD on the validation part;
+// nil if all diverge.
 func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*fitted, error) {
 	var best *fitted
 	lowest := math.Inf(1)
@@ -102,8 +102,8 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 	return best, nil
 }
 
-// fit runs one attempt. A cancelled context is an error here: half a training is no repetition. Where the fit has so
-// many seconds, and chains follow it, each gets half of them.
+// fit runs one attempt. A cancelled context is an error here, as half a training is no repetition. If the fit has a
+// time limit and chains follow it, each gets half of the time.
 func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string) (*fitted, error) {
 	if b.timed {
 		if err := b.warm(ctx, a, parts); err != nil {
@@ -134,13 +134,13 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 	if err != nil {
 		return nil, err
 	}
-	for i := range f.curve { // validations are as many steps apart
+	for i := range f.curve { // validations are equally many steps apart
 		f.curve[i].seconds = f.seconds * f.curve[i].epoch / f.epochs
 	}
 	return f, nil
 }
 
-// warm compiles what an attempt needs, by the beginning of a fit up to its first validation.
+// warm compiles an attempt's programs by running a fit up to its first validation.
 func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -224,9 +224,8 @@ func (b *bench) train(
 	}
 }
 
-// sample replaces a trained posterior by exact draws at its psi. With half of bench.seconds, counted from when the
-// chains' step is compiled, the chains go on until these are over; where the warm-up is not over by then, the trained
-// posterior stays.
+// sample replaces a trained posterior by exact draws at its psi. With a time limit the chains run for half of
+// bench.seconds, counted from when their step is compiled; if the warm-up takes longer, the trained posterior stays.
 func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
@@ -259,10 +258,10 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 	return err
 }
 
-// maxDraws is how many draws each chain makes at most in its seconds.
+// maxDraws is the most draws of each chain within its time.
 const maxDraws = 500
 
-// tell says where a fit stands, every ten seconds.
+// tell reports a fit's progress every ten seconds.
 func (b *bench) tell(format string, args ...any) {
 	if time.Since(b.said) > 10*time.Second {
 		b.said = time.Now()

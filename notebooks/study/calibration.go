@@ -11,9 +11,9 @@ import (
 	"gobnn/viz"
 )
 
-// calibrationOf is what a prediction of the test part adds to the page: the bins of confidence of a classification, or
-// the coverage of the central intervals of a regression at each level, and the number of rows, as the series of a
-// repetition.
+// calibrationOf is the calibration of a prediction of the test part, as the series of a repetition: the bins of
+// confidence of a classification, or the coverage of a regression's central intervals at each level, and the number of
+// rows.
 func calibrationOf(p bayes.Prediction, y []float64) (map[string][]float64, error) {
 	series := map[string][]float64{"rows": {float64(p.Rows)}}
 	add := func(name string, v float64) { series[name] = append(series[name], v) }
@@ -34,7 +34,7 @@ func calibrationOf(p bayes.Prediction, y []float64) (map[string][]float64, error
 	return series, err
 }
 
-// pooled is what the repetitions of one method hold together.
+// pooled is the calibration of one method over all repetitions.
 type pooled struct {
 	bins     []metric.Bin // of classifications, all rows of all repetitions
 	levels   []float64    // of regressions
@@ -96,8 +96,8 @@ func (p *pooled) gap() float64 {
 }
 
 // calibrationPage is a reliability diagram, of all classifications together, and the coverage against its level, of all
-// regressions together, for each method of Table 8. The repetitions are Table 8's own. The cells are the numbers of
-// each data set by itself.
+// regressions together, for each method of Table 8. The repetitions are Table 8's own. The cells have each data set's
+// own numbers.
 func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	pools := map[string]*pooled{}
 	var cells []Cell
@@ -140,8 +140,8 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 	return fig, cells, err
 }
 
-// drawCalibration is a row of panels for the coverage of the first methods, one for their reliability below it, and so
-// on. The last rows may be shorter.
+// drawCalibration has a row of panels with the coverage of the first methods, below it a row with their reliability,
+// and so on for the next methods. The last rows may be shorter.
 func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, error) {
 	const most = 7
 	columns := min(most, len(names))

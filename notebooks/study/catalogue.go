@@ -68,7 +68,7 @@ const reliabilityNote = "the last layer is stochastic, as section 5.2 has it, ov
 
 const lessDraws = "MAP-HMC and SGSMC-HMC draw less"
 
-// What data a user must bring for some studies.
+// The data that a user must provide for some studies.
 const (
 	wantsCIFAR10  = "will need CIFAR-10, which is not part of the project"
 	wantsPictures = "will need SVHN and CIFAR-10, which are not part of the project"
@@ -76,8 +76,8 @@ const (
 		"are not part of the project"
 )
 
-// catalogue is every table and figure of results in the papers, and a page of our own, which says so. Tables that only
-// list settings are not in it: pmcnet 1, 4, 5, 8; ohsmc 5, 6, 7, 9; gohsmc 8, 9; fbnn 1, 2.
+// catalogue has every table and figure of results in the papers, and a page of our own, marked as such. Tables that
+// only list settings are not in it: pmcnet 1, 4, 5, 8; ohsmc 5, 6, 7, 9; gohsmc 8, 9; fbnn 1, 2.
 var catalogue = []Study{
 	{ID: "pmcnet.table2", Title: "control set: scores of PMCnet for 50, 400 and 1600 training rows"},
 	{ID: "pmcnet.table3", Title: "control set, 1600 rows: PMCnet and its variants"},

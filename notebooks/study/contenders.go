@@ -12,26 +12,26 @@ import (
 	"gobnn/ohsmc"
 )
 
-// contender is a method of a comparison, with the settings that are tried on each split.
+// contender is a method of a comparison, with the settings (attempts) that are tried on each split.
 //
-// The budget is the same for all: so many attempts, each of the same epochs of the same mini-batches, with validations
-// at the same steps; what a method does after that, such as chains, comes on top (package baseline says what it costs).
-// An attempt is fitted on the training part; that whose posterior has the best NLPD on the validation part is scored on
-// the test part, which nothing else sees. The first attempt is the paper's settings, or the package's own where there
-// is no reason for another, the others move what the method is most sensitive to.
+// The budget is the same for all: the same number of attempts, each with the same epochs of the same mini-batches and
+// validations at the same steps; what a method does after that, such as chains, comes on top (package baseline says
+// what it costs). Attempts are fitted on the training part; the one with the best NLPD on the validation part is scored
+// on the test part, which is used for nothing else. The first attempt has the paper's settings, or else the package's
+// defaults; the others vary the settings to which the method is most sensitive.
 type contender struct {
 	name     string // as the paper calls it
 	attempts []attempt
 }
 
-// attempt is one setting of a method. Its JSON is part of the key of what is kept.
+// attempt is one setting of a method. Its JSON is part of the key of kept results.
 type attempt struct {
 	Method    any     // a baseline.Method or an ohsmc.Algorithm
 	Particles int     `json:",omitempty"` // of an ohsmc.Algorithm
 	Rate      float64 // Adam's
 	// of a baseline.Method: every parameter is stochastic, whatever the model's partition
 	Whole  bool             `json:",omitempty"`
-	Chains *baseline.MAPHMC `json:",omitempty"` // exact draws that follow an ohsmc.Algorithm, at its psi; nil: none
+	Chains *baseline.MAPHMC `json:",omitempty"` // exact draws at the psi of an ohsmc.Algorithm; nil: none
 }
 
 // rates are attempts of one method at two learning rates.
@@ -53,13 +53,13 @@ func variants(particles int, methods ...any) []attempt {
 	return all
 }
 
-// leapfrog is the paper's HMC: 100 leapfrog steps of 0.01 (appendix C), by 4 chains of 100 draws after 50, where the
-// paper has one of 1000 after 2000: ours begin at the mode, or at trained particles.
+// leapfrog is the paper's HMC: 100 leapfrog steps of 0.01 (appendix C), by 4 chains of 100 draws after a warm-up of 50.
+// The paper has one of 1000 after 2000; ours begin at the mode, or at trained particles.
 var leapfrog = baseline.MAPHMC{
 	Kernel: mcmc.HMC{StepSize: .01, Steps: 100}, Sampling: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50},
 }
 
-// contenders are the paper's methods, in its order, and then the rivals that it does not have. rows is the size of the
+// contenders are the paper's methods, in its order, and then methods that it does not have. rows is the size of the
 // training part.
 func contenders(rows int) []contender {
 	walk := func(variance float64) ohsmc.OpenHorizon {
@@ -84,16 +84,15 @@ func contenders(rows int) []contender {
 		{"MC dropout", variants(0, baseline.Dropout{Rate: .1}, baseline.Dropout{Rate: .05})},
 		{"Laplace", variants(0, baseline.Laplace{}, baseline.Laplace{Structure: baseline.KroneckerPrecision})},
 		{"SGLD", variants(0, baseline.SGLD{StepSize: .02 * perRow}, baseline.SGLD{StepSize: .002 * perRow})},
-		// The ends of what the validation parts of yacht, energy (the small one), ionosphere and glass (the large one)
-		// prefer.
+		// The smallest and largest learning rates that are best on validation parts: yacht and energy, ionosphere and glass.
 		{"SGHMC", variants(0, baseline.SGHMC{LearningRate: .0001 * perRow}, baseline.SGHMC{LearningRate: .02 * perRow})},
 		{"NUTS", nuts(rows)},
 	}
 }
 
 // nuts are NUTS of the whole network, given all rows: chains that begin at the mode, and at draws from the prior. A
-// move costs as much as an epoch, so that the trees of large data are cut off earlier: 19 050 moves of each chain, or
-// 4650.
+// move costs as much as an epoch, so that trees are limited to fewer moves on large data: 19 050 moves of each chain,
+// or 4650.
 func nuts(rows int) []attempt {
 	depth := 7
 	if rows > 2000 {
@@ -121,7 +120,7 @@ func contenderNames() []string {
 }
 
 // scores are those of a contender on the test part, in standardised units, with the series of calibration; an infinite
-// NLPD where every attempt diverged.
+// NLPD if every attempt diverged.
 func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
 	prediction, found, err := b.predicted(ctx, c, parts, seed)
 	if !found {
@@ -139,8 +138,7 @@ func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, se
 	return r, err
 }
 
-// predicted is a contender's prediction of the test part; found is false where every attempt diverged, and with an
-// error.
+// predicted is a contender's prediction of the test part; found is false if every attempt diverged, or on an error.
 func (b *bench) predicted(
 	ctx context.Context, c contender, parts dataset.Parts, seed uint64,
 ) (prediction bayes.Prediction, found bool, err error) {
@@ -152,5 +150,5 @@ func (b *bench) predicted(
 	return prediction, err == nil, err
 }
 
-// diverged is the repetition of a contender of which no attempt gave a posterior.
+// diverged is the result of a repetition in which every attempt diverged.
 func diverged() Result { return Result{Values: map[string]float64{"NLPD": math.Inf(1)}} }

@@ -38,12 +38,12 @@ func (crescent) Parameters() []nn.Parameter {
 	return parameters
 }
 
-func (crescent) Apply(leaves nn.Params, h nn.Value) nn.Value {
-	psi := graph.AddScalar(leaves[shifted].Node, .1)
+func (crescent) Apply(params nn.Params, h nn.Value) nn.Value {
+	psi := graph.AddScalar(params[shifted].Node, .1)
 	for psi.Rank() < 3 {
 		psi = graph.ExpandAxes(psi, 0)
 	}
-	phi0, phi1 := leaves["phi0"].Node, leaves["phi1"].Node // [J/c, 1, c]
+	phi0, phi1 := params["phi0"].Node, params["phi1"].Node // [J/c, 1, c]
 	f := graph.Add(graph.Div(phi1, psi), graph.MulScalar(graph.Add(graph.Square(phi0), graph.Square(psi)), .5))
 	rows := h.Node.Shape().Dim(1)
 	return nn.Value{Node: graph.BroadcastToDims(graph.ExpandAxes(f, 2), f.Shape().Dim(0), 1, rows, f.Shape().Dim(2)),
@@ -58,7 +58,8 @@ var crescentModel = bayes.Model{
 
 // crescentSettings are the paper's: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
 func crescentSettings(o Options, seed uint64) (dataset.Parts, ohsmc.Settings, error) {
-	engine, err := compute.Open(compute.GoBackend) // two numbers a particle: compiling for XLA takes longer than computing
+	// not XLA: compiling would take longer than computing two numbers a particle
+	engine, err := compute.Open(compute.GoBackend)
 	if err != nil {
 		return dataset.Parts{}, ohsmc.Settings{}, err
 	}
@@ -76,15 +77,15 @@ func crescentSettings(o Options, seed uint64) (dataset.Parts, ohsmc.Settings, er
 // crescentVI is the paper's: q starts at N(0, I), 100 draws a step.
 var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Samples: 1000}
 
-// crescentRival are the same settings for a rival.
+// crescentRival are the same settings for a baseline.
 func crescentRival(s ohsmc.Settings) baseline.Settings {
 	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser,
 		Engine: s.Engine}
 }
 
-// crescentSMC is Algorithm 1 where the batch is all rows and Algorithm 2 otherwise, with the paper's 10 moves before
-// each datum. The paper's random walk has a variance of 0.001, which leaves the particles about where they were drawn;
-// this one goes by their spread.
+// crescentSMC is Algorithm 1 if the batch is all rows, else Algorithm 2, with the paper's 10 moves before each datum.
+// The paper's random walk has a variance of 0.001, which hardly moves the particles; this one is scaled by their
+// standard deviations.
 var crescentSMC = ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 10, Precondition: true}
 
 // crescentWalk is OHSMC with a random walk; the paper's variance is 0.001.
@@ -92,10 +93,10 @@ func crescentWalk(variance float64) ohsmc.OpenHorizon {
 	return ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: variance}}
 }
 
-// crescentData is what the studies of the crescent have in place of data sets.
+// crescentData is the name of the crescent's data in its studies.
 const crescentData = "crescent"
 
-// bestPsi is the psi that maximises log p(y; psi), to 0.005, and the log evidence there but for a constant: phi_1 is
+// bestPsi is the psi that maximises log p(y; psi), to 0.005, and the log evidence there up to a constant: phi_1 is
 // integrated analytically, phi_0 by the trapezoidal rule.
 func bestPsi(y []float64) (log, psi float64) {
 	mean := 0.0
@@ -117,7 +118,7 @@ func bestPsi(y []float64) (log, psi float64) {
 	return log, psi
 }
 
-// logPosterior is log p(phi | y; psi) but for a constant.
+// logPosterior is log p(phi | y; psi) up to a constant.
 func logPosterior(y []float64, psi float64) func(phi0, phi1 float64) float64 {
 	return func(phi0, phi1 float64) float64 {
 		log := -phi0*phi0/4 - phi1*phi1/2
@@ -129,7 +130,7 @@ func logPosterior(y []float64, psi float64) func(phi0, phi1 float64) float64 {
 	}
 }
 
-// scatter is particles of the crescent over the true posterior at psi.
+// scatter draws particles of the crescent over the true posterior at psi.
 func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.Figure, error) {
 	phi0, _, err := p.Parameter("phi0")
 	if err != nil {
@@ -149,7 +150,7 @@ func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.F
 	})
 }
 
-// crescentFig2 is samples over the true density at psi = 1, a panel for each method.
+// crescentFig2 draws samples over the true density at psi = 1, a panel for each method.
 func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	samplers := []struct {
 		name      string
@@ -226,7 +227,7 @@ func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return fig, nil, err
 }
 
-// crescentFig5 is OHSMC's particles and psi at six epochs, over the true posterior at that psi.
+// crescentFig5 draws OHSMC's particles at six epochs, over the true posterior at the psi of each.
 func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	if _, err := o.only([]string{"OHSMC"}, crescentData); err != nil {
 		return nil, nil, err

@@ -13,7 +13,7 @@ import (
 	"gobnn/viz"
 )
 
-// crescentRun is a method whose psi is followed.
+// crescentRun is a method whose psi is recorded along the epochs.
 type crescentRun struct {
 	name string
 	// follow trains, and gives psi after each epoch.
@@ -109,7 +109,7 @@ func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Setting
 }
 
 // crescentFig1 is |psi| along the epochs: the evidence is the same at psi and -psi, and steps of 0.1 from 0.1 may cross
-// 0. The cells are where it ends.
+// 0. The cells have the last |psi|.
 func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	trainer := ohsmc.NewTrainer(crescentModel)
 	defer trainer.Close()

@@ -10,7 +10,7 @@ import (
 	"gobnn/viz"
 )
 
-// figure is a study that draws: its Run saves the figure as ID.png in Options.FigureDir.
+// figure is a study of a figure: its Run saves it as ID.png in Options.FigureDir.
 func figure(id, note string, draw func(ctx context.Context, o Options) (*viz.Figure, []Cell, error)) Study {
 	return Study{ID: id, State: Reduced, Note: note, Draw: draw,
 		Run: func(ctx context.Context, o Options) ([]Cell, error) {
@@ -46,7 +46,7 @@ func (o Options) FigureFile(id string) (string, error) {
 	return filepath.Join(dir, id+".png"), nil
 }
 
-// only checks what is asked of a study of one data set, and gives the methods as a set.
+// only checks the options of a study with one data set, and returns the chosen methods as a set.
 func (o Options) only(methods []string, data string) (map[string]bool, error) {
 	if _, err := o.Select([]string{data}); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func regressionFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
 	return fig, nil, err
 }
 
-// regressionFig6 is the validation loss against the seconds, where every method has those of the random walk.
+// regressionFig6 is the validation loss against the seconds, with every method given those of the random walk.
 func regressionFig6(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	runs, err := equalSeconds(ctx, o)
 	if err != nil {
@@ -34,7 +34,7 @@ func regressionFig6(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
 	return fig, nil, err
 }
 
-// lossPanels draws the runs, which come batch size by batch size: along is "epoch" or "seconds".
+// lossPanels draws the runs, which are ordered by batch size, along "epoch" or "seconds".
 func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 	var panels []*viz.Figure
 	columns := 0
@@ -66,8 +66,8 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 	return viz.Grid(len(panels)/columns, columns, panels...)
 }
 
-// cutPeaks cuts what is above twice the median of all values, since a single bad mini-batch would squeeze the rest of a
-// panel into a line, and gives the highest value that it cut; 0: none.
+// cutPeaks cuts values above twice the median of all, since a single bad mini-batch would squeeze the rest of a panel
+// into a line, and returns the highest value cut; 0: none.
 func cutPeaks(traces []viz.Trace) (highest float64) {
 	var all []float64
 	for _, t := range traces {
@@ -85,11 +85,11 @@ func cutPeaks(traces []viz.Trace) (highest float64) {
 	return highest
 }
 
-// curvePoints is where a mean curve is taken.
+// curvePoints is the number of points of a mean curve.
 const curvePoints = 200
 
-// meanCurve is the mean over repetitions of the validation loss, each as of its last validation, from where all have
-// one to where the first of them ends. The first twentieth of the way, where losses fall from the prior's, is left out.
+// meanCurve is the validation loss, mean over repetitions, each by its latest validation, from the first point at which
+// all have one to the end of the shortest. The first twentieth, where losses fall from the prior's, is left out.
 func meanCurve(results []Result, along string) viz.Series {
 	begin, end := 0., math.Inf(1)
 	for _, r := range results {

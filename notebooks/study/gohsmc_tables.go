@@ -21,8 +21,7 @@ func runRegressionLoss(ctx context.Context, o Options) ([]Cell, error) {
 	return cells, err
 }
 
-// runRegressionSeconds is Table 6: the seconds of the very fits of Table 1, ours on what computes here, the paper's on
-// an A100.
+// runRegressionSeconds is Table 6: the seconds of Table 1's fits, ours on this machine, the paper's on an A100.
 func runRegressionSeconds(ctx context.Context, o Options) ([]Cell, error) {
 	runs, err := runRegressions(ctx, o)
 	var cells []Cell
@@ -90,7 +89,7 @@ func equalSeconds(ctx context.Context, o Options) ([]regressionRun, error) {
 			if err != nil {
 				return runs, err
 			}
-			if first { // the others may make more epochs, where they are faster
+			if first { // the others may make more epochs if they are faster
 				walk, b.epochs = r.results, 10*b.epochs
 			}
 		}

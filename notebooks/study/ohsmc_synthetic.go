@@ -85,8 +85,7 @@ var twoMoons = synthetic{
 	},
 }
 
-// of100 is what the paper prints, a mean and the standard deviation over 100 repetitions, with the standard error that
-// follows.
+// of100 is the paper's mean with its standard error, from the standard deviation over 100 repetitions.
 func of100(mean, deviation float64) Reported { return Reported{mean, deviation / 10} }
 
 // The scores of Table 1 against the true function, at the test rows: the mean over particles of each one's RMSE, which
@@ -111,7 +110,7 @@ func scoreTwoMoons(p bayes.Prediction, test *dataset.Dataset) (map[string]float6
 		p)
 }
 
-// scorer is a score and what it is taken against.
+// scorer is a score and the targets that it is taken against.
 type scorer struct {
 	name    string
 	metric  func(p bayes.Prediction, y []float64) (metric.Estimate, error)
@@ -146,7 +145,7 @@ func (s synthetic) parts(repetition uint64) (parts dataset.Parts, err error) {
 	return parts, nil
 }
 
-// bench is one for the problem's data as they are: the noise has variance 1 in the target's own units.
+// bench has a model without scaling: the noise has variance 1 in the target's own units.
 func (s synthetic) bench(o Options) *bench {
 	model := s.model
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
@@ -156,7 +155,7 @@ func (s synthetic) bench(o Options) *bench {
 // paperMethods are the first contenders.
 const paperMethods = 5
 
-// contenders are those asked for: the paper's where none are.
+// contenders are those asked for, by default the paper's.
 func (o Options) contenders() ([]contender, error) {
 	all := contenders(syntheticRows)
 	names, err := o.SelectMethods(contenderNames())
@@ -169,7 +168,7 @@ func (o Options) contenders() ([]contender, error) {
 	return slices.DeleteFunc(all, func(c contender) bool { return !slices.Contains(names, c.name) }), nil
 }
 
-// The repetitions where no more are asked for, and the paper's.
+// The default repetitions, and the paper's.
 const (
 	syntheticReps      = 10
 	syntheticPaperReps = 100
@@ -179,7 +178,7 @@ func (s synthetic) extent(o Options) extent {
 	return o.extent(extent{syntheticReps, s.epochs}, extent{syntheticPaperReps, s.epochs})
 }
 
-// syntheticVersion is part of the key of what is kept: another one where the code gives other numbers for the same
+// syntheticVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
 const syntheticVersion = 1
 
@@ -224,8 +223,8 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 	return cells, nil
 }
 
-// figure is a row of panels for each of some seeds, or two rows for a single one, a panel for each method: the paper's
-// where none are asked for.
+// figure is a row of panels for each of some seeds, or two rows for a single one, a panel for each method, by default
+// the paper's.
 func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		if _, err := o.Select([]string{s.data}); err != nil {

@@ -63,11 +63,10 @@ func (row table8Row) reported(method string) map[string]Reported {
 	return out
 }
 
-// table8Version is part of the key of what is kept: another one where the code gives other numbers for the same
-// settings.
+// table8Version is part of the key of kept results: it changes when the code gives other numbers for the same settings.
 const table8Version = 3
 
-// How much the paper has, and we of the large data sets where no more is asked for.
+// The repetitions and epochs of the paper, and our default for the large data sets.
 var (
 	table8Extent      = extent{reps: 10, epochs: 200}
 	table8LargeExtent = extent{reps: 3, epochs: 40}
@@ -78,8 +77,8 @@ func runTable8(ctx context.Context, o Options) ([]Cell, error) {
 	return table8Cells(ctx, o, "ohsmc.table8", nil)
 }
 
-// table8Cells are the scores of all repetitions as cells of a study; reported, if not nil, takes the place of what
-// Table 8 has, by data set and method.
+// table8Cells are the scores of all repetitions as cells of a study; reported, if not nil, replaces Table 8's numbers,
+// by data set and method.
 func table8Cells(
 	ctx context.Context, o Options, study string, reported map[string]map[string]map[string]Reported,
 ) ([]Cell, error) {
@@ -95,8 +94,9 @@ func table8Cells(
 	return cells, err
 }
 
-// eachOfTable8 runs the repetitions that are asked for, or finds them kept, and gives those of each data set and method
-// to visit, with what the paper reports: when the context ends or one fails, those that are done, and then the error.
+// eachOfTable8 runs the repetitions that are asked for, unless they are kept, and calls visit with those of each data
+// set and method and the paper's numbers. When the context ends or a repetition fails, it visits those that are done
+// and returns the error.
 func eachOfTable8(
 	ctx context.Context, o Options, visit func(key Key, reported map[string]Reported, results []Result) error,
 ) error {
@@ -190,7 +190,7 @@ var (
 	table3Methods = []string{"MAP-HMC", "OHSMC", "SGSMC-HMC", "SWAG", "VB"}
 )
 
-// runTable3 is a view of Table 8: what is kept for one serves the other.
+// runTable3 is a part of Table 8, with the same kept results.
 func runTable3(ctx context.Context, o Options) ([]Cell, error) {
 	var err error
 	if o.Data, err = o.Select(table3Data); err != nil {

@@ -30,7 +30,7 @@ type penaltyRun struct {
 	thin    int
 }
 
-// Draws of each chain where Options.Epochs does not say how many; the warm-up is half as long as they take.
+// Default draws of each chain, instead of Options.Epochs; the warm-up has half as many moves.
 const (
 	penaltyDraws  = 500
 	penaltyChains = 8
@@ -63,9 +63,9 @@ func penaltySGLD(eta float64) penaltyRun {
 		pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
 }
 
-// penaltyPanels runs those that are asked for, each chain from a mode of its own, a panel and cells for each: mean
-// epistemic standard deviation over the plotted range, acceptance, sigma^2, the bias that its skewness makes, and the
-// median R-hat of the predictions. A panel is that of the first repetition.
+// penaltyPanels runs the samplers that are asked for, each chain from a mode of its own. Each has a panel, of its first
+// repetition, and cells: mean epistemic standard deviation over the plotted range, acceptance, sigma^2, the bias by the
+// noise's skewness, and the median R-hat of the predictions.
 func penaltyPanels(
 	ctx context.Context, o Options, id string, model bayes.Model, data *dataset.Dataset, truth func(float64) float64,
 	runs []penaltyRun, first ...*viz.Figure,
@@ -121,7 +121,7 @@ func penaltyPanels(
 	return fig, cells, err
 }
 
-// bandOf is a repetition: the predictions on the grid, and what there is to say of the chains.
+// bandOf is a repetition: the predictions on the grid, and the chains' diagnostics.
 func bandOf(ctx context.Context, result *pbnn.Result, grid *mat.Dense, draws int) (Result, error) {
 	prediction, err := result.Posterior.Predict(ctx, grid)
 	if err != nil {
@@ -150,9 +150,9 @@ func bandOf(ctx context.Context, result *pbnn.Result, grid *mat.Dense, draws int
 	}, nil
 }
 
-// penaltyStarts is a mode for each chain: members of a deep ensemble, trained for 200 epochs, or fewer where fewer are
-// asked for. The full posterior has many modes, and no chain goes from one to another; chains from one mode together
-// would show the width of that mode alone. From the prior some chains would stay where their noise lets nothing pass.
+// penaltyStarts is a mode for each chain: members of a deep ensemble, trained for 200 epochs, or fewer if asked for.
+// The full posterior has many modes, and no chain goes from one to another: chains that all begin at one mode would
+// show that mode's width only, and chains from the prior can get stuck where noise rejects every proposal.
 func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *dataset.Dataset) (*bayes.Posterior, error) {
 	epochs := 200
 	if o.Epochs > 0 {
@@ -170,8 +170,7 @@ func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *data
 	return r.Posterior, nil
 }
 
-// onceStarts are penaltyStarts, trained when they are first asked for: a study whose repetitions are all kept needs
-// none.
+// onceStarts are penaltyStarts, trained at the first call: a study whose repetitions are all kept needs none.
 func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(context.Context) (*bayes.Posterior, error) {
 	var modes *bayes.Posterior
 	return func(ctx context.Context) (*bayes.Posterior, error) {
@@ -184,8 +183,7 @@ func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(contex
 	}
 }
 
-// medianRHat is that of the predictions, over all places: how well chains agree. Of fewer than 4 draws it is not known:
-// NaN.
+// medianRHat is the median R-hat of the predictions over all places: how well chains agree. NaN for fewer than 4 draws.
 func medianRHat(prediction bayes.Prediction, draws int) (float64, error) {
 	if draws < 4 {
 		return math.NaN(), nil
@@ -204,7 +202,7 @@ func medianRHat(prediction bayes.Prediction, draws int) (float64, error) {
 	return all[len(all)/2], nil
 }
 
-// penaltyGrid is 200 places over the data and half as far again on both sides.
+// penaltyGrid has 200 places over the range of the data, extended by half of it on both sides.
 func penaltyGrid(data *dataset.Dataset) ([]float64, *mat.Dense) {
 	lo, hi := mat.Min(data.X), mat.Max(data.X)
 	x := make([]float64, 200)

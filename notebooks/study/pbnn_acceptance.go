@@ -15,10 +15,10 @@ import (
 	"gobnn/viz"
 )
 
-// What the paper says in words of the price of noise: acceptance and sigma^2 of the penalty random walk on figure 2's
-// data and network, against n and M, with the same step throughout.
+// The cost of noise, which the paper describes in words: acceptance and sigma^2 of the penalty random walk on figure
+// 2's data and network, against n and M, with the same step throughout.
 
-// acceptanceTargets have steps that M = n = 10 bear: the full posterior takes shorter ones by far.
+// acceptanceTargets have steps small enough for M = n = 10: those for the full posterior are far shorter.
 var acceptanceTargets = []struct {
 	name   string
 	target func(n int) pbnn.FromMiniBatches
@@ -57,7 +57,7 @@ func acceptancePoints(o Options, data *dataset.Dataset, modes func(context.Conte
 	return points
 }
 
-// acceptance is a repetition. Chains that noise has stopped accept nothing, and their sigma^2 counts.
+// acceptance is a repetition. Chains that noise has stopped count with acceptance 0 and their sigma^2.
 func acceptance(
 	ctx context.Context, start *bayes.Posterior, data *dataset.Dataset, sampler pbnn.Sampler, s mcmc.Settings,
 ) (Result, error) {

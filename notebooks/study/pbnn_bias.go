@@ -13,10 +13,10 @@ import (
 	"gobnn/viz"
 )
 
-// What the paper says in words of the naive sampler (section 4.1) and of the assumption that noise is normal: what
-// noise does to the draws of a posterior that is known.
+// The bias of the naive sampler (section 4.1), and of the penalty where noise is not Gaussian, which the paper
+// describes in words: errors of the draws from a posterior that is known.
 
-// biasRules are the ways to take the noise, by the names of the study's methods.
+// biasRules are the acceptance rules, by the names of the study's methods.
 var biasRules = []struct {
 	name string
 	rule pbnn.Rule
@@ -61,7 +61,7 @@ func biasPoints(o Options) []point {
 	return points
 }
 
-// bias is a repetition: how far off the draws are, and what the result says of its noise.
+// bias is a repetition: the errors of the draws' moments, and the result's own measures of its noise.
 func (p plane) bias(ctx context.Context, sampler pbnn.Metropolis, s mcmc.Settings, repetition int) (Result, error) {
 	s.Seed = uint64(repetition + 1)
 	result, distribution, err := p.sample(ctx, sampler, s)
@@ -75,8 +75,8 @@ func (p plane) bias(ctx context.Context, sampler pbnn.Metropolis, s mcmc.Setting
 	}}, nil
 }
 
-// penaltyBias draws the errors of mean and variance against sigma^2, for each rule, and beside them the figure of the
-// warning, where there is a penalty.
+// penaltyBias draws the errors of mean and variance against sigma^2 for each rule, and beside them Result.Bias where
+// there is a penalty.
 func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	points, cells, err := sweep(ctx, o, "pbnn.bias", 3, biasPoints(o))
 	if err != nil {

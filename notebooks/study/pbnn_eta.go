@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// What the paper says in words of the step (section 6.3): with the penalty the distribution of the draws does not
-// depend on eta, with SGLD and the unadjusted Langevin algorithm it does.
+// The bias by the step size, which the paper describes in words (section 6.3): with the penalty the distribution of the
+// draws does not depend on eta, with SGLD and the unadjusted Langevin algorithm it does.
 
 // etaSamplers are the study's methods, by the step h = sqrt(2 eta): all sample the posterior of 20 points.
 func etaSamplers(h float64) []penaltyRun {
@@ -84,7 +84,7 @@ func (p plane) predicted(result *pbnn.Result, distribution *normal) (Result, err
 	return Result{Values: values}, nil
 }
 
-// lines are w x + b by each draw, chain by chain.
+// lines are w x + b of each draw, chain by chain.
 func lines(draws *mcmc.Draws, x []float64) [][]float64 {
 	out := make([][]float64, draws.Chains)
 	for chain := range out {
@@ -100,7 +100,7 @@ func lines(draws *mcmc.Draws, x []float64) [][]float64 {
 	return out
 }
 
-// penaltyEta draws what the predictions' means and standard deviations are off by, against eta.
+// penaltyEta draws the errors of the predictions' means and standard deviations against eta.
 func penaltyEta(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	points, cells, err := sweep(ctx, o, "pbnn.eta", 2, etaRuns(o))
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 )
 
 // Samplers at equal passes over the data. A pass is N evaluations of a row's likelihood, a gradient counted as one; the
-// chains begin at exact draws, so that the error is that of a chain which has arrived.
+// chains begin at exact draws, so that the error is that of a chain in equilibrium.
 
 const passRows = 10_000
 
-// passTarget is one of the two posteriors, as mini-batches and as all rows give it, with the steps h in posterior
-// widths: of those that mini-batches judge, whose sigma^2 is then about 1 or below, and of SGLD's. All steps are given:
-// chains that seek theirs would begin with such as no number of mini-batches can judge.
+// passTarget is one of the two posteriors, as a target of mini-batches and of all rows, with the steps h in posterior
+// widths: for samplers that accept by mini-batches, such that sigma^2 is at most about 1, and for SGLD. All steps are
+// given, since a warm-up would begin with steps too long for any number of mini-batches.
 type passTarget struct {
 	name        string
 	batches     pbnn.FromMiniBatches
@@ -53,7 +53,7 @@ func passSamplers(t passTarget, width float64) []penaltyRun {
 	}
 }
 
-// passBudget is what each chain may spend; -epochs sets another.
+// passBudget is the number of passes of each chain; -epochs sets another.
 const passBudget = 100
 
 func passPoints(o Options) []point {
@@ -79,11 +79,11 @@ const (
 	passPlaces = 40 // of the curves, from one pass to the budget
 )
 
-// atPasses is a repetition: chains that spend the budget at least, and of what they have by then the effective sample
-// size for each pass of each chain, by the worst of the places where they predict, and the error of a chain's
-// predictive mean, in exact epistemic standard deviations, root mean square over places and chains, along the passes.
+// atPasses is a repetition: chains that make at least the budget's passes. Of the draws within the budget it has the
+// effective sample size per pass and chain, at the worst of the places where they predict, and, along the passes, the
+// error of a chain's predictive mean in exact epistemic standard deviations, root mean square over places and chains.
 func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float64, seed uint64) (Result, error) {
-	// transitions that are more than the budget has, of Barker at most a round each
+	// an upper bound of the transitions within the budget; a transition of Barker has one round or more
 	moves := int(math.Ceil(budget * float64(p.data.Rows()) / float64(sampler.RowsPerMove(p.data.Rows()))))
 	thin := max(1, moves/1500)
 	result, distribution, err := p.sample(ctx, sampler,
@@ -143,7 +143,7 @@ func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float6
 }
 
 // errorCurve is the logarithm of the error, root mean square over repetitions, against that of the passes, where all
-// repetitions have one.
+// repetitions have an error.
 func errorCurve(results []Result) viz.Series {
 	squares, count := map[float64]float64{}, map[float64]int{}
 	for _, r := range results {

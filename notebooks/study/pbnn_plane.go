@@ -22,8 +22,8 @@ type plane struct {
 	noise float64
 }
 
-// newPlane has so many features, N(0, 1), each but the first correlated with the one before, and residuals as they are
-// drawn.
+// newPlane has N(0, 1) features, each but the first correlated with the one before, and residuals by the given
+// function.
 func newPlane(name string, rows, features int, noise float64, residual func(*rand.Rand) float64) plane {
 	rng := rand.New(rand.NewPCG(20, 26))
 	d := &dataset.Dataset{Name: name, Task: dataset.Regression, Target: "y", X: mat.NewDense(rows, features, nil),
@@ -111,8 +111,7 @@ func (n *normal) prediction(x []float64) (center, spread float64, err error) {
 	return mat.Dot(row, mat.NewVecDense(len(n.mean), n.mean)), mat.Norm(&z, 2), nil
 }
 
-// start is exact draws, for chains to begin at: what is then off is the sampler's doing, not a warm-up's that was too
-// short.
+// start has exact draws, for chains to begin at: errors are then the sampler's, not those of too short a warm-up.
 func (p plane) start(n *normal, particles int, seed uint64) (*bayes.Posterior, error) {
 	bound, err := p.model().Bind(p.data.Dims(), 1)
 	if err != nil {
@@ -137,7 +136,7 @@ func (p plane) start(n *normal, particles int, seed uint64) (*bayes.Posterior, e
 	return bayes.NewPosterior(bound, draws, bayes.Origin{})
 }
 
-// sample runs chains of a sampler from exact draws of its distribution. A cancelled run is an error: half of one is no
+// sample runs chains of a sampler from exact draws of its distribution. A cancelled run is an error, as it is no
 // repetition.
 func (p plane) sample(ctx context.Context, sampler pbnn.Sampler, s mcmc.Settings) (*pbnn.Result, *normal, error) {
 	distribution, err := p.distribution(sampler.Sampled().EffectivePoints(p.data.Rows()))
@@ -155,8 +154,8 @@ func (p plane) sample(ctx context.Context, sampler pbnn.Sampler, s mcmc.Settings
 	return result, distribution, err
 }
 
-// moments are how far the draws' mean and variance are from the distribution's, in standard deviations and as a share
-// of the variance: the mean over the whitened coordinates.
+// moments are the errors of the draws' mean and variance, in standard deviations and as a share of the variance: mean
+// over the whitened coordinates.
 func (n *normal) moments(draws *mcmc.Draws) (center, variance float64) {
 	each := 1 / float64(draws.Chains*draws.PerChain*draws.Dim)
 	for chain := range draws.Chains {

@@ -27,10 +27,9 @@ import (
 // by MAP, jointly with the last layer), the activation, the prior, the sampler of the BNN, and where the regression's
 // test rows lie.
 
-// The methods. The third is what the text rules out but the caption allows: the whole network stochastic. The
-// distribution of n = 100 points for MNIST's 15910 parameters is so wide that its chains, which begin at the mode, are
-// still on their way when they end: accuracy 0.90 on the test part; five times as many moves come to 0.86 on the
-// validation part.
+// The methods. The third, with the whole network stochastic, contradicts the text but not the caption. For MNIST's
+// 15910 parameters the distribution of n = 100 points is so wide that its chains, which begin at the mode, have not
+// converged when they end: accuracy 0.90 on the test part; with five times as many moves 0.86 on the validation part.
 const (
 	lastLayerFull    = "BNN"
 	lastLayerPenalty = "PBNN"
@@ -39,26 +38,26 @@ const (
 
 var reliabilityMethods = []string{lastLayerFull, lastLayerPenalty, wholePenalty}
 
-// reliabilityVersion is part of the key of what is kept: another one where the code gives other numbers for the same
+// reliabilityVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
 const reliabilityVersion = 1
 
-// reliabilityData is one line of the figure.
+// reliabilityData is one row of the figure.
 type reliabilityData struct {
 	name    string
 	network nn.MLP
 	noise   bayes.Likelihood
-	// parts are the rows of a repetition: the mode is trained on the training part, and, if there is a validation part,
-	// taken where that is predicted best; chains sample given the training part.
+	// parts are the data of a repetition: the mode is trained on the training part, and taken at the best validation if
+	// there is a validation part; chains sample given the training part.
 	parts func(seed uint64) (dataset.Parts, error)
-	// beyond, if set, are test rows where no training row is.
+	// beyond, if set, are test rows outside the range of the training rows.
 	beyond     func(seed uint64) *dataset.Dataset
 	mode       baseline.Settings
 	n, batches int            // n and M of the penalty
-	draws      int            // of each chain, unless Options.Epochs says how many; after a warm-up half as long
+	draws      int            // default draws of each chain, after a warm-up half as long
 	thin       map[string]int // moves for a draw, by method
 	chains     int
-	reps       int                            // where Options.Reps does not say how many
+	reps       int                            // default repetitions
 	paper      map[string]map[string]Reported // by method and metric
 }
 
@@ -114,7 +113,7 @@ var reliabilityDigits = reliabilityData{
 		lastLayerPenalty: {"accuracy": {Value: .932}}},
 }
 
-// model is that of a method.
+// model is a method's model.
 func (d reliabilityData) model(method string) bayes.Model {
 	m := bayes.Model{Network: d.network, Likelihood: d.noise, Prior: bayes.Normal{StdDev: 1},
 		Stochastic: bayes.Layers(len(d.network.Hidden) + 1)}
@@ -124,7 +123,7 @@ func (d reliabilityData) model(method string) bayes.Model {
 	return m
 }
 
-// sampler is that of a method: a random walk as in Algorithm 1 for the last layer, Langevin's proposal (section 6.2)
+// sampler is a method's sampler: a random walk as in Algorithm 1 for the last layer, Langevin's proposal (section 6.2)
 // for thousands of parameters.
 func (d reliabilityData) sampler(method string) pbnn.Sampler {
 	m := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: d.n, Batches: d.batches}
@@ -145,15 +144,15 @@ func (d reliabilityData) title(method string) string {
 	return fmt.Sprintf("%s, n = %d, M = %d", method, d.n, d.batches)
 }
 
-// repetition is what the methods share in one repetition, made when the first of them is not kept.
+// repetition is the data and modes that methods share in one repetition, made when a method's result is not kept.
 type repetition struct {
 	reliabilityData
 	seed  uint64
 	parts dataset.Parts
-	modes map[bool]*bayes.Posterior // by whether all layers are stochastic
+	modes map[bool]*bayes.Posterior // true: all layers are stochastic
 }
 
-// mode is the start of a method's chains and, for the last layer's methods, the layers before it.
+// mode is the posterior at which a method's chains start, with the shared layers of the last layer's methods.
 func (r *repetition) mode(ctx context.Context, o Options, method string) (*bayes.Posterior, error) {
 	if r.parts.Train == nil {
 		parts, err := r.reliabilityData.parts(r.seed)
@@ -214,10 +213,10 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 	return out, err
 }
 
-// inGap is what the names of scores and series beyond the data end with.
+// inGap ends the names of scores and series beyond the data.
 const inGap = " in the gap"
 
-// reliabilityScores are what is kept of a prediction, with calibrationOf's series.
+// reliabilityScores are the scores kept of a prediction, besides calibrationOf's series.
 var reliabilityScores = []string{"NLPD", "accuracy", "ECE", "RMSE"}
 
 // score adds the scores on rows, their names ending as given.
@@ -254,8 +253,8 @@ func (r *repetition) score(
 	return nil
 }
 
-// penaltyFig3 is a line of the figure for each data set, with a panel for each method, and the regression once more
-// where it has no data.
+// penaltyFig3 has a row for each data set, with a panel for each method, and a further row for the regression beyond
+// its data.
 func penaltyFig3(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return reliabilityFigure(ctx, o, reliabilityWave, reliabilityDigits)
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Records are the results that stand in the project: a JSON file for each study in notebooks/results, and
+// Records are the results that are committed: a JSON file for each study in notebooks/results, and
 // notebooks/RESULTS.md, which is rendered from them. The repetitions themselves stay in the cache (Store).
 type Records struct {
 	folder  string // of the JSON files
-	file    string // what is rendered
+	file    string // RESULTS.md
 	studies []recorded
 }
 
-// recorded is a file: the cells of a study, each with the commit that it was measured at, and remarks. A study that the
-// catalogue does not have brings its own title.
+// recorded is a file: the cells of a study, each with the commit that it was measured at, and remarks. A study outside
+// the catalogue has its own title.
 type recorded struct {
 	Study   string         `json:"study"`
 	Title   string         `json:"title,omitempty"`
@@ -30,7 +30,7 @@ type recorded struct {
 	Remarks []remark       `json:"remarks,omitempty"`
 }
 
-// recordedCell is a Cell without its study. What is nil is not known, or not finite.
+// recordedCell is a Cell without its study. Nil is unknown or not finite.
 type recordedCell struct {
 	Data    string   `json:"data"`
 	Method  string   `json:"method"`
@@ -44,7 +44,7 @@ type recordedCell struct {
 	Commit  string   `json:"commit"`
 }
 
-// remark is what was measured beside the cells, in words.
+// remark is a measurement besides the cells, in words.
 type remark struct {
 	Text   string `json:"text"`
 	Commit string `json:"commit"`
@@ -75,7 +75,7 @@ func OpenRecords(root string) (*Records, error) {
 	return r, nil
 }
 
-// Record takes cells in, measured at a commit: those of the same data set, method and metric are replaced, others stay.
+// Record adds cells measured at a commit, in place of those with the same data set, method and metric.
 func (r *Records) Record(cells []Cell, commit string) {
 	for _, c := range cells {
 		cell := recordedCell{
@@ -119,7 +119,7 @@ func (r *Records) Save() error {
 	return nil
 }
 
-// Check says whether RESULTS.md is what the records give.
+// Check is an error unless RESULTS.md is what the records render to.
 func (r *Records) Check() error {
 	text, err := os.ReadFile(r.file)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *Records) Markdown() string {
 	return out.String()
 }
 
-// markdown writes a study: a table for each metric, what is behind them, and the remarks.
+// markdown writes a study: a table for each metric, repetitions and commits, and the remarks.
 func (s recorded) markdown(out *strings.Builder, note string) {
 	fmt.Fprintf(out, "\n### %s: %s\n", s.Study, s.Title)
 	if note != "" {
@@ -201,7 +201,7 @@ func (s recorded) markdown(out *strings.Builder, note string) {
 	}
 }
 
-// behind says how many repetitions are behind which data sets and methods, and at which commit they were recorded.
+// behind lists repetitions and commits by data set and method.
 func (s recorded) behind() string {
 	origin := func(c recordedCell) string {
 		if c.Reps == 1 {
@@ -237,7 +237,7 @@ func (s recorded) behind() string {
 
 func method(c recordedCell) string { return c.Method }
 
-// known is a number that may not be known.
+// known is *x, NaN if x is nil.
 func known(x *float64) float64 {
 	if x == nil {
 		return math.NaN()

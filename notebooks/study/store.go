@@ -22,14 +22,14 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Key names what is repeated. What Settings holds is written as JSON and must say all that the numbers depend on: where
-// it differs, other numbers are kept.
+// Key identifies what is repeated. Settings, as JSON, must hold everything that the numbers depend on: results are kept
+// separately for different settings.
 type Key struct {
 	Study, Data, Method string
 	Settings            any
 }
 
-// Result is one repetition: its scores by metric, what it leaves along the way, and the seconds it took.
+// Result is one repetition: its scores by metric, series recorded along the way, and the seconds it took.
 type Result struct {
 	Values  map[string]float64
 	Series  map[string][]float64 // by name; nil: none
@@ -44,7 +44,7 @@ type Store struct {
 	say   func(format string, args ...any)
 }
 
-// open gives what is asked for of a study's data sets and methods, and the store.
+// open gives the data sets and methods that are asked for, and the store.
 func (o Options) open(data, methods []string) (sets, chosen []string, store *Store, err error) {
 	if sets, err = o.Select(data); err != nil {
 		return nil, nil, nil, err
@@ -72,8 +72,8 @@ func OpenStore(o Options) (*Store, error) {
 	return &Store{dir: dir, fresh: o.Fresh, say: o.say}, nil
 }
 
-// Repeat runs repetitions 0 to reps-1, but for those that are kept, and keeps each; it fills in their Seconds. Where
-// run fails or the context ends, those that are done are returned with the error.
+// Repeat runs those of repetitions 0 to reps-1 that are not kept, and keeps each; it fills in their Seconds. If run
+// fails or the context ends, it returns those that are done with the error.
 func (s *Store) Repeat(
 	ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result, error),
 ) ([]Result, error) {
@@ -133,7 +133,7 @@ func (r record) sum() (string, error) {
 
 var plain = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 
-// path is the file of a repetition, with the settings as they stand in it.
+// path is the file of a repetition, and the settings as JSON.
 func (s *Store) path(key Key, repetition int) (string, json.RawMessage, error) {
 	settings, err := json.Marshal(key.Settings)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Store) path(key Key, repetition int) (string, json.RawMessage, error) {
 		strconv.Itoa(repetition)+".json"), settings, nil
 }
 
-// sayOthers says so where there are results of the key under other settings only: they are not used.
+// sayOthers reports if there are results of the key for other settings only, which are not used.
 func (s *Store) sayOthers(key Key) error {
 	path, _, err := s.path(key, 0)
 	if err != nil || s.fresh {
@@ -168,7 +168,7 @@ func (s *Store) sayOthers(key Key) error {
 	return nil
 }
 
-// load reads a repetition; kept is false where there is none to use.
+// load reads a repetition; kept is false if there is no usable one.
 func (s *Store) load(key Key, repetition int) (result Result, kept bool, err error) {
 	path, settings, err := s.path(key, repetition)
 	if err != nil || s.fresh {
@@ -269,11 +269,11 @@ func (s *Store) save(key Key, repetition int, result Result) error {
 // Reported is a number of a paper's table.
 type Reported struct {
 	Value float64
-	SE    float64 // its standard error; 0: not known
+	SE    float64 // its standard error; 0: unknown
 }
 
-// Cells are the means of results over their repetitions, a cell for each metric, by name; reported by metric is what
-// the paper says.
+// Cells are the means of results over their repetitions, a cell for each metric, by name; reported are the paper's
+// numbers by metric.
 func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
 	if len(results) == 0 {
 		return nil

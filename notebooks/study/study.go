@@ -1,6 +1,6 @@
-// Package study holds the experiments behind the tables and figures of the five papers: which there are, in what state
-// each is, and the code that runs one. Repetitions are kept on disk as they finish, so that an interrupted study goes
-// on where it was.
+// Package study holds the experiments of the five papers' tables and figures: the catalogue with the state of each, and
+// the code that runs them. Repetitions are kept on disk as they finish, so that an interrupted study resumes where it
+// stopped.
 package study
 
 import (
@@ -23,10 +23,10 @@ type Cell struct {
 	Metric  string   // the score
 	Ours    float64  // our mean over repetitions
 	SE      float64  // its standard error; NaN for a single repetition
-	Reps    int      // repetitions that stand behind it
-	Paper   *float64 // what the paper reports; nil: nothing
-	PaperSE *float64 // the standard error of that; nil: not known
-	Seconds float64  // what the repetitions took together, when they were computed
+	Reps    int      // number of repetitions
+	Paper   *float64 // the paper's number; nil: none
+	PaperSE *float64 // its standard error; nil: unknown
+	Seconds float64  // total of the repetitions, when they were computed
 }
 
 // MarshalJSON writes a cell with its keys in small letters; a number that is not finite is null.
@@ -54,23 +54,22 @@ func finite(x *float64) *float64 {
 	return x
 }
 
-// Options are what a user asks of a study. The zero value asks for the study's own settings: the paper's, or what its
-// note says is reduced.
+// Options are a user's settings for a study. The zero value takes the study's own: the paper's, or reduced as its note
+// says.
 type Options struct {
-	Reps   int // repetitions; 0: as many as the study has by itself
-	Epochs int // epochs of training; 0: as many as the study has by itself
-	// the paper's repetitions and epochs, where the study has fewer by itself, and large data sets tuned like the others
+	Reps   int // repetitions; 0: the study's own
+	Epochs int // epochs of training; 0: the study's own
+	// the paper's repetitions and epochs, where the study's own are fewer, and large data sets tuned like the others
 	Full      bool
 	Data      []string          // data sets; empty: all of the study's
 	Methods   []string          // methods; empty: all of the study's
-	Fresh     bool              // compute again what is kept
+	Fresh     bool              // ignore kept results
 	FigureDir string            // where figures are saved; empty: "figures" in compute.CacheDir
 	CacheDir  string            // where repetitions are kept; empty: "results" in compute.CacheDir
-	Progress  func(line string) // told how it goes; nil: nobody
+	Progress  func(line string) // called with lines of progress; nil: none
 }
 
-// extent is a number of repetitions and one of epochs: what is asked for, else, with Full, the paper's, else the
-// study's own.
+// extent are a number of repetitions and of epochs.
 type extent struct{ reps, epochs int }
 
 func (o Options) extent(own, paper extent) extent {
@@ -114,14 +113,14 @@ func chosen(kind string, asked, known []string) ([]string, error) {
 	return some, nil
 }
 
-// State says how far a study has come.
+// State is the state of a study's implementation.
 type State string
 
 // The states of a study.
 const (
 	Reproduced State = "reproduced"
-	Reduced    State = "reduced"    // on less than the paper did; the note says how
-	NeedsData  State = "needs data" // that the user must bring; the note says which file and where it goes
+	Reduced    State = "reduced"    // smaller than in the paper; the note says how
+	NeedsData  State = "needs data" // that the user must provide; the note names the file and its place
 	NotYet     State = "not yet"
 )
 
@@ -131,11 +130,11 @@ type Study struct {
 	Paper string // the paper's short name, the ID's first part
 	Title string // what it shows
 	State State
-	Note  string // what the state does not say; may be empty
-	// Run computes the study's cells. When the context ends it returns those that it has, with the context's error. Nil:
-	// not yet.
+	Note  string // details of the state; may be empty
+	// Run computes the study's cells. When the context ends it returns the cells so far, with the context's error. Nil:
+	// not implemented.
 	Run func(ctx context.Context, o Options) ([]Cell, error)
-	// Draw, of a figure, gives it as well; Run saves it to a file.
+	// Draw, for a figure, returns the figure as well; Run saves it to a file.
 	Draw func(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
 }
 

@@ -12,9 +12,9 @@ import (
 // point is one setting of a method on a data set, of a study that varies settings.
 type point struct {
 	data, method string
-	setting      string // "n = 8": kept with the data's name
+	setting      string // such as "n = 8"; part of the key of kept results
 	at           float64
-	settings     any // all that the numbers depend on
+	settings     any // everything that the numbers depend on
 	run          func(ctx context.Context, repetition int) (Result, error)
 	results      []Result
 }
@@ -54,8 +54,8 @@ func (p point) value(name string) (mean, se float64) {
 	return meanSE(values)
 }
 
-// curve is the points of a data set and method, along what was varied, or along the logarithm of one of its values if
-// that is named: with a bar of two standard errors up and down at each.
+// curve is a value at the points of a data set and method, with bars of two standard errors up and down, along the
+// varied setting or, if named, along the logarithm of another value.
 func curve(points []point, data, method, value, along string) viz.Trace {
 	t := viz.Trace{Name: method}
 	for _, p := range points {

@@ -14,7 +14,7 @@ var columns = []string{"data", "method", "metric", "ours", "± SE", "reps", "pap
 
 const textColumns = 3
 
-// rows are the cells as text, in columns' order. What is the same as in the row above is left out of the first two.
+// rows are the cells as text, in the order of columns. The first two are blank where they repeat the row above.
 func rows(cells []Cell) [][]string {
 	out := make([][]string, len(cells))
 	for i, c := range cells {
@@ -28,7 +28,7 @@ func rows(cells []Cell) [][]string {
 	return out
 }
 
-// number is a score for people: four decimals, or three digits and a power of ten where those would say little.
+// number is a score as text: four decimals, or three digits and a power of ten for very small and large ones.
 func number(x *float64) string {
 	switch {
 	case x == nil || math.IsNaN(*x):
@@ -106,7 +106,7 @@ func Matrix(cells []Cell, metric string) string {
 	return out.String()
 }
 
-// printed is a paper's number as papers print them: two decimals, or more where it has more; none where it is large and
+// printed is a paper's number as papers print them: two decimals, or more if it has more; none if it is large and
 // whole.
 func printed(x float64) string {
 	text := strconv.FormatFloat(x, 'f', -1, 64)
