@@ -27,7 +27,7 @@ import (
 // of programs know an algorithm by its type and by what JSON writes of it, so what decides a step must stand in
 // exported fields, or in what Describe gives.
 //
-// An Algorithm may also be Described, a Resampling, a Horizon or an Evidence.
+// An Algorithm may also be Described, a Resampling, a Horizon, an Evidence or Warned.
 type Algorithm interface {
 	// Title says what it is and where it comes from, for a posterior's provenance.
 	Title() string
@@ -56,6 +56,13 @@ type Resampling interface {
 type Horizon interface {
 	Algorithm
 	Horizon(s Settings, rows int) (batches dataset.Batches, steps int, err error)
+}
+
+// Warned is an Algorithm that says what makes a finished run doubtful, beside what every run is asked: for
+// Result.Warnings.
+type Warned interface {
+	Algorithm
+	Warnings(s Settings, rows int, trace []StepRecord) []string
 }
 
 // Evidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).

@@ -36,7 +36,8 @@ type SMC struct {
 	// Moves is the number of transitions before each datum; default 10.
 	Moves int
 	// Precondition takes the kernel's step size in units of the weighted particles' standard deviation, coordinate by
-	// coordinate, before each datum.
+	// coordinate, before each datum. As these are the particles' own, the evidence then has a bias of the order of 1/J:
+	// the mean of its estimate over its value was 1.015 with 50 particles.
 	Precondition bool
 }
 
@@ -79,6 +80,27 @@ func (a SMC) Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence {
 	last := trace[len(trace)-1]
 	return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
 }
+
+// Warnings implements Warned: an evidence whose error is not known, or that the scales bias.
+func (a SMC) Warnings(s Settings, rows int, trace []StepRecord) []string {
+	e := a.Evidence(s, rows, trace)
+	if !e.Known() {
+		return nil
+	}
+	var all []string
+	if math.IsNaN(e.StdErr) {
+		all = append(all, fmt.Sprintf("the log evidence has no standard error, since the genealogy of %s resampling does "+
+			"not tell it: take Settings.Resampler smc.Multinomial", s.Resampler))
+	}
+	if a.Precondition && s.Particles < fewToScale {
+		all = append(all, fmt.Sprintf("the log evidence has a bias of the order of 1/J, since the steps of the %d particles "+
+			"are scaled by themselves (.015 was measured with 50): take more Particles, or no Precondition", s.Particles))
+	}
+	return all
+}
+
+// fewToScale are particles so few that the bias of preconditioned moves may show in the evidence.
+const fewToScale = 100
 
 // ibis is SMC bound to a model and data: the stages of package smc for a pass through one batch. The particles on their
 // way are the entries moving/... of the state, so that phi and log_weights are always those of a finished step.
@@ -167,7 +189,7 @@ func (s *ibis) moves(r *Session, rows int, number uint32, calls *uint32) (accept
 	for made := 0; made < s.Moves; made += s.stages.PerCall {
 		for begin := true; ; begin = false { // until the last particle has ended its transition
 			at := smc.Counter{Number: number, Call: *calls}
-			moved, err := s.stages.Move(r.State, float64(rows), begin, 0, 0, at, r.Seed)
+			moved, err := s.stages.Move(r.State, smc.Moves{Place: float64(rows), Begin: begin}, at, r.Seed)
 			if err != nil {
 				return 0, err
 			}

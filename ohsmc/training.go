@@ -298,6 +298,9 @@ func (r *training) warnings() []string {
 		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size)", ess,
 			r.Particles))
 	}
+	if a, ok := r.algorithm.(Warned); ok {
+		all = append(all, a.Warnings(r.Settings, r.data.Rows(), r.trace[:at])...)
+	}
 	return all
 }
 

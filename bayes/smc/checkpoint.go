@@ -53,7 +53,7 @@ func (m *machine) wrongFile(format string, args ...any) error {
 		append([]any{m.Checkpoint}, args...)...)
 }
 
-const checkpointFormat = "gobnn.smc/1"
+const checkpointFormat = "gobnn.smc/2"
 
 // Identity is what must agree for a run to go on from a file.
 func (m *machine) Identity() ([]run.Part, error) {

@@ -46,22 +46,19 @@ type StepRecord struct {
 	NonFinite   int     // particles whose log-likelihood is not finite: they have weight 0
 	Transitions int     // of the kernel that followed; 0: none
 	Acceptance  float64 // their mean acceptance; NaN if there were none
+	Correlation float64 // after them, of log prior or log-likelihood with those before: see Settings.Correlation
 	StepSize    float64 // of the last of them; 0 for kernels that are not Tunable
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
 	Divergent   int     // trajectories that left the level set of their energy
 	Seconds     float64
 }
 
-const recordWidth = 13
+const recordWidth = 14
 
 func (r StepRecord) values() []float64 {
-	resampled := 0.
-	if r.Resampled {
-		resampled = 1
-	}
 	return []float64{
-		r.Place, r.LogEvidence, r.ESS, r.Ancestors, r.First, resampled, float64(r.NonFinite), float64(r.Transitions),
-		r.Acceptance, r.StepSize, float64(r.Rejected), float64(r.Divergent), r.Seconds,
+		r.Place, r.LogEvidence, r.ESS, r.Ancestors, r.First, flag(r.Resampled), float64(r.NonFinite), float64(r.Transitions),
+		r.Acceptance, r.StepSize, float64(r.Rejected), float64(r.Divergent), r.Seconds, r.Correlation,
 	}
 }
 
@@ -69,7 +66,7 @@ func recordOf(v []float64) StepRecord {
 	return StepRecord{
 		Place: v[0], LogEvidence: v[1], ESS: v[2], Ancestors: v[3], First: v[4], Resampled: v[5] != 0,
 		NonFinite: int(v[6]), Transitions: int(v[7]), Acceptance: v[8], StepSize: v[9], Rejected: int(v[10]),
-		Divergent: int(v[11]), Seconds: v[12],
+		Divergent: int(v[11]), Seconds: v[12], Correlation: v[13],
 	}
 }
 
@@ -113,9 +110,11 @@ func (m *machine) result(r *run.Run) (*Result, error) {
 
 // What makes a result doubtful.
 const (
-	fewFirst      = 20   // effective first ancestors below which the genealogy says little of the error
-	lowAcceptance = 0.05 // of the last moves
-	manyRejected  = 0.1  // share of proposals that are not finite
+	fewFirst        = 20   // effective first ancestors below which the genealogy says little of the error
+	fewChains       = 200  // of a waste-free sampler, below which it says too little
+	lowAcceptance   = 0.05 // of the moves at a temperature
+	highCorrelation = 0.5  // left by the moves at a temperature
+	manyRejected    = 0.1  // share of proposals that are not finite
 )
 
 // warnings are what is doubtful about a finished run.
@@ -127,17 +126,38 @@ func (m *machine) warnings() []string {
 		warn("the particles descend from %.1f of the first ones, effectively: the standard error of the log evidence "+
 			"rests on these few; take more particles", last.First)
 	}
+	if m.WasteFree > 0 && m.chains() < fewChains {
+		warn("there are only %d waste-free chains: from so few the standard error of the log evidence comes out too "+
+			"small, by a fifth with 100 of them; take more particles, or a smaller WasteFree", m.chains())
+	}
+	if m.Genealogy.Before > 0 && m.Resampler != Multinomial {
+		warn("the log evidence has no standard error, since the genealogy of %s resampling does not tell it: take "+
+			"smc.Multinomial, or run it with several seeds", m.Resampler)
+	}
 	low, where, proposals, rejected := 1., 0., 0, 0
+	high, still := 0., 0.
 	for _, r := range m.Trace {
 		if r.Transitions > 0 && r.Acceptance < low {
 			low, where = r.Acceptance, r.Place
+		}
+		if r.Correlation > high {
+			high, still = r.Correlation, r.Place
 		}
 		proposals += r.Transitions * m.chains()
 		rejected += r.Rejected
 	}
 	if low < lowAcceptance {
-		warn("moves were accepted with a mean probability of only %.3f at %v %.4g: copies of particles stay together; "+
+		warn("moves were accepted with a mean probability of only %.3f at %s %.4g: copies of particles stay together; "+
 			"take a smaller step size, or more moves", low, m.placeName(), where)
+	}
+	if high > highCorrelation {
+		cure := "take more Moves, or 0, which makes as many as it takes"
+		if m.Moves == 0 {
+			cure = "take a higher MostMoves, or another kernel"
+		}
+		warn("after the moves at %s %.4g the particles' log prior or log-likelihood is still correlated by %.2f with that "+
+			"before: copies stay together, and the log evidence is too low in most such runs; %s", m.placeName(), still,
+			high, cure)
 	}
 	if float64(rejected) > manyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target",

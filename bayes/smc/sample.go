@@ -217,7 +217,10 @@ const gain = 1.4
 func (m *machine) move() error {
 	last := &m.Trace[len(m.Trace)-1]
 	made := m.stages.PerCall
-	moved, err := m.stages.Move(m.state, m.Place, !m.Going, m.Slot, m.position.StepSize, m.counter(made), m.Seed)
+	moved, err := m.stages.Move(m.state, Moves{
+		Place: m.Place, Begin: !m.Going, First: last.Transitions == 0 && !m.Going, Slot: m.Slot,
+		StepSize: m.position.StepSize,
+	}, m.counter(made), m.Seed)
 	if err != nil {
 		return err
 	}
@@ -230,12 +233,12 @@ func (m *machine) move() error {
 	}
 	last.Acceptance = (last.Acceptance*float64(last.Transitions) + m.Sum) / float64(last.Transitions+made)
 	last.Transitions += made
-	last.StepSize = m.position.StepSize
+	last.StepSize, last.Correlation = m.position.StepSize, moved.Correlation
 	if m.adapts() {
 		m.position.StepSize *= math.Exp(gain * (m.Sum/float64(made) - m.wanted()))
 	}
 	m.Sum = 0
-	if m.Transition += made; m.Transition < m.Moves {
+	if m.Transition += made; !m.enough(moved.Correlation) {
 		return nil
 	}
 	m.Transition = 0
@@ -247,6 +250,15 @@ func (m *machine) move() error {
 		m.Next = finished
 	}
 	return nil
+}
+
+// enough says whether a resampling was followed by enough transitions, or, of a waste-free chain, the last place that
+// is kept.
+func (m *machine) enough(correlation float64) bool {
+	if m.Moves > 0 {
+		return m.Transition >= m.Moves
+	}
+	return correlation <= m.Correlation || m.Transition >= m.MostMoves
 }
 
 // counter is the place in the stream of random numbers of the next call, which makes so many draws.

@@ -46,9 +46,14 @@ type Settings struct {
 	// particles are resampled, each is moved P - 1 times, and all places on the way are particles (Dau and Chopin
 	// 2022). Default 0: all J are resampled and moved, and where they end counts.
 	WasteFree int
-	// Moves is how many transitions of the kernel follow a resampling; default 5. In a waste-free sampler it is how
-	// many lie between two places that are kept; default 1.
+	// Moves is how many transitions of the kernel follow a resampling; default 0: as many as Correlation asks. In a
+	// waste-free sampler it is how many lie between two places that are kept; default 1.
 	Moves int
+	// Correlation is at most left between the particles' log prior, and log-likelihood, before and after the moves,
+	// where Moves is 0 (after Buchholz, Chopin and Jacob 2021, who look at coordinates, which a network's symmetries
+	// keep apart for ever): transitions are made until it is reached, but at most MostMoves. Default 0.1 and 100.
+	Correlation float64
+	MostMoves   int
 	// StepSize is where the step size of a Tunable kernel begins whose own is 0, in units of the scales; default
 	// 2.38/sqrt(D). It is then adapted towards the kernel's acceptance from move to move. A kernel's own step size
 	// stays. Scales are the weighted particles' standard deviations at each temperature, unless FixedScale keeps them
@@ -76,14 +81,14 @@ type Settings struct {
 
 // WithDefaults fills in what is zero and checks the rest, but for what depends on the problem or the kernel.
 func (s Settings) WithDefaults() (Settings, error) {
-	moves := 5
+	moves := 0
 	if s.WasteFree > 0 {
 		moves = 1
 	}
 	for _, f := range []struct {
 		value     *int
 		byDefault int
-	}{{&s.Particles, 1000}, {&s.Block, 1}, {&s.Moves, moves}, {&s.Devices, 1}} {
+	}{{&s.Particles, 1000}, {&s.Block, 1}, {&s.Moves, moves}, {&s.MostMoves, 100}, {&s.Devices, 1}} {
 		if *f.value == 0 {
 			*f.value = f.byDefault
 		}
@@ -96,6 +101,9 @@ func (s Settings) WithDefaults() (Settings, error) {
 	}
 	if s.Threshold == 0 {
 		s.Threshold = 0.5
+	}
+	if s.Correlation == 0 {
+		s.Correlation = 0.1
 	}
 	if s.DType == 0 {
 		s.DType = compute.Float32
@@ -140,7 +148,10 @@ func (s Settings) check() error {
 		limits.Field("WasteFree", s.WasteFree,
 			s.WasteFree == 0 || s.Particles%s.WasteFree == 0 && s.Particles/s.WasteFree >= 2,
 			fmt.Sprintf("a divisor of the %d Particles that leaves 2 chains", s.Particles)),
-		limits.Field("Moves", s.Moves, s.Moves >= 1, "at least 1"),
+		limits.Field("Moves", s.Moves, s.Moves >= 0, "at least 1 (0: as many as Correlation asks)"),
+		limits.Field("Correlation", s.Correlation, s.Correlation > 0 && s.Correlation < 1,
+			"above 0 and below 1 (0: the default, 0.1)"),
+		limits.Field("MostMoves", s.MostMoves, s.MostMoves >= 1, "at least 1 (0: the default, 100)"),
 		limits.Field("StepSize", s.StepSize, s.StepSize >= 0 && !math.IsInf(s.StepSize, 1),
 			"positive and finite (0: found)"),
 		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
@@ -167,7 +178,8 @@ func (s Settings) chains() int { return s.Particles / max(s.WasteFree, 1) }
 func (s Settings) Record() map[string]any {
 	return map[string]any{
 		"particles": s.Particles, "tempering": s.Tempering, "ladder": s.Ladder, "block": s.Block, "threshold": s.Threshold,
-		"resampler": s.Resampler, "waste_free": s.WasteFree, "moves": s.Moves, "step_size": s.StepSize,
+		"resampler": s.Resampler, "waste_free": s.WasteFree, "moves": s.Moves, "correlation": s.Correlation,
+		"most_moves": s.MostMoves, "step_size": s.StepSize,
 		"fixed_scale": s.FixedScale, "dtype": s.DType.String(), "devices": s.Devices,
 	}
 }

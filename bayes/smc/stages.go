@@ -35,6 +35,7 @@ type Spec struct {
 	FixedScale bool    // step sizes are in units of 1, not of the particles' standard deviations
 	Tuned      bool    // Move takes the step size; else it is the kernel's own
 	Tempered   bool    // what Potential gives counts times the step that Weigh takes, or finds; else once
+	Watched    bool    // Move tells how far particles have come: see Moved.Correlation
 
 	Prefix string   // of the names of the entries that are the stages' own, such as "moving/"
 	Reads  []string // the entries that the functions below read
@@ -87,6 +88,9 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	}
 	population := []string{s.phi(), s.logWeights(), s.eve(), s.scale()}
 	moved := append(s.carrier.Names(), s.unfinished()) // the chains' phi first
+	if s.Watched {
+		moved = append(moved, s.before())
+	}
 	switch {
 	case s.wasteFree():
 		moved = append(moved, s.phi())
@@ -94,10 +98,15 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 		population = append(population, s.carrier.LogDensity())
 	}
 	started, weighed := append(slices.Clone(population), s.unfinished()), population
+	if s.Watched {
+		started = append(started, s.before())
+	}
 	if s.wasteFree() {
 		weighed = append(slices.Clone(population), s.carrier.Phi())
 	}
-	restarted := slices.DeleteFunc(slices.Clone(moved[1:]), func(name string) bool { return name == s.unfinished() })
+	restarted := slices.DeleteFunc(slices.Clone(moved[1:]), func(name string) bool {
+		return name == s.unfinished() || name == s.before()
+	})
 	for _, p := range []struct {
 		program        **compute.Program
 		name           string
@@ -125,17 +134,21 @@ func (s *Stages) Close() {
 }
 
 // The names of entries: of phi, [J, D]; of the normalised log-weights, [J]; of the first ancestors, int32 [J]; of the
-// scales of the coordinates, [D]; of which transitions go on, [M].
+// scales of the coordinates, [D]; of which transitions go on, [M]; of potentials before the moves, [M, 2].
 func (s *Stages) phi() string        { return s.Prefix + "phi" }
 func (s *Stages) logWeights() string { return s.Prefix + "log_weights" }
 func (s *Stages) eve() string        { return s.Prefix + "eve" }
 func (s *Stages) scale() string      { return s.Prefix + "scale" }
 func (s *Stages) unfinished() string { return s.Prefix + "unfinished" }
+func (s *Stages) before() string     { return s.Prefix + "before" }
 
 // Entries names what of the state is the stages' own: the particles, [J, D], and their log-weights, [J], first. Some
 // are there after the first Restart only.
 func (s *Stages) Entries() []string {
 	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, s.carrier.Names()...)
+	if s.Watched {
+		names = append(names, s.before())
+	}
 	if !s.wasteFree() {
 		names = slices.DeleteFunc(names[1:], func(name string) bool { return name == s.phi() })
 		names = append([]string{s.phi()}, names...)
@@ -171,6 +184,9 @@ func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	next := compute.Nodes{s.phi(): phi, s.logWeights(): s.uniform(phi), s.eve(): s.tile(places(phi.Graph(), s.Chains))}
 	next[s.scale()] = s.stdDev(phi, next[s.logWeights()])
 	next[s.unfinished()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.Chains))
+	if s.Watched {
+		next[s.before()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.Chains, 2))
+	}
 	if s.CarriesDensity() {
 		logPrior := s.LogPrior(nodes, phi)
 		s.check("the log prior", logPrior, s.Particles)
@@ -300,26 +316,39 @@ type Moved struct {
 	Unfinished int     // chains whose transition goes on: move them with begin false until there are none
 	NonFinite  int     // transitions that came where the log-density or its gradient is not finite
 	Divergent  int     // transitions that left the level set of their energy
+	// Correlation is that of the chains' log prior, or log-likelihood, with what they had before the first of the
+	// moves, the larger of the two: 1 where nothing has moved. 0 unless Spec.Watched.
+	Correlation float64
+}
+
+// Moves says which moves Move makes.
+type Moves struct {
+	Place    float64 // of the distribution
+	Begin    bool    // a transition of all chains begins; else those that have not ended theirs go on
+	First    bool    // it is the first since the chains were drawn
+	Slot     int     // where a transition ends is this number, from 1, among the particles of a waste-free chain
+	StepSize float64 // counts if Spec.Tuned
 }
 
 // Move makes Spec.PerCall transitions of all chains under the distribution at a place; of a kernel whose transitions
 // take several moves it makes one move of those that have not ended theirs, or of all if a transition begins.
-// stepSize counts if Spec.Tuned. Where a transition ends is number slot, from 1, among the particles of a waste-free
-// chain.
-func (s *Stages) Move(
-	state *compute.State, place float64, begin bool, slot int, stepSize float64, at Counter, seed uint64,
-) (Moved, error) {
-	inputs := []float64{place, 0, float64(slot), stepSize}
-	if begin {
-		inputs[1] = 1
-	}
+func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64) (Moved, error) {
+	inputs := []float64{moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First)}
 	record, err := s.move.Run(state, inputs, at.words(), random.SeedWords(seed))
 	if err != nil {
 		return Moved{}, err
 	}
 	return Moved{
 		Acceptance: record[0], Unfinished: int(record[1]), NonFinite: int(record[2]), Divergent: int(record[3]),
+		Correlation: record[4],
 	}, nil
+}
+
+func flag(v bool) float64 {
+	if v {
+		return 1
+	}
+	return 0
 }
 
 func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
@@ -353,8 +382,35 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		next[s.phi()] = s.keep(nodes[s.phi()], next[s.carrier.Phi()], ended, input(2))
 	}
 	next[s.unfinished()] = Sub(unfinished, ended)
-	left := ReduceAllSum(next[s.unfinished()])
-	return next, Stack([]*Node{acceptance, left, nonFinite, divergent}, 0)
+	left, correlation := ReduceAllSum(next[s.unfinished()]), ConstAs(acceptance, 0.0)
+	if s.Watched {
+		before := nodes[s.before()]
+		first := BroadcastToShape(GreaterThan(input(4), ZerosLike(input(4))), before.Shape())
+		before = Where(first, s.potentials(nodes, nodes, distribution), before)
+		next[s.before()] = before
+		correlation = ReduceAllMax(correlations(before, s.potentials(nodes, next, distribution)))
+	}
+	return next, Stack([]*Node{acceptance, left, nonFinite, divergent, correlation}, 0)
+}
+
+// potentials are the log prior and, times the power, the log-likelihood of the chains whose entries are given, [M, 2].
+// No symmetry of a network changes them: so they tell how well a kernel mixes where coordinates do not, since signs
+// and the order of units stay as they are.
+func (s *Stages) potentials(nodes, chains compute.Nodes, distribution mcmc.Target) *Node {
+	phi, logDensity := chains[s.carrier.Phi()], chains[s.carrier.LogDensity()]
+	if logDensity == nil {
+		logDensity = distribution.LogDensity(phi)
+	}
+	logPrior := s.LogPrior(nodes, phi)
+	return Stack([]*Node{logPrior, Sub(logDensity, logPrior)}, 1)
+}
+
+// correlations are those of the columns of a and b, [M, K]: [K]; 0 where one is the same for all.
+func correlations(a, b *Node) *Node {
+	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, 0)) }
+	sum := func(x, y *Node) *Node { return ReduceSum(Mul(x, y), 0) }
+	a, b = centred(compute.Finite(a)), centred(compute.Finite(b))
+	return compute.Finite(Div(sum(a, b), Sqrt(Mul(sum(a, a), sum(b, b)))))
 }
 
 // keep puts where chains are, [M, D], among their particles, [J, D], as number slot, if their transition has ended.
