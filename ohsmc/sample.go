@@ -110,14 +110,7 @@ func ofChains(
 	}
 	result := &Result{Chains: chains}
 	result.Posterior, result.Status, result.Elapsed = posterior, chains.Status, chains.Elapsed
-	diverged, transitions := 0, 0
-	for _, c := range chains.Stats {
-		diverged, transitions = diverged+c.Divergences, transitions+c.Transitions
-	}
-	if diverged > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are "+
-			"biased; take a smaller step size", diverged, transitions))
-	}
+	result.Warnings = append(result.Warnings, chains.Warnings...)
 	return result, nil
 }
 

@@ -18,8 +18,8 @@ type Trial struct {
 	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
 	Acceptance         float64 // mean; 0 if nothing was accepted
 	StepSize           float64
-	// Passes is the number of passes over the rows that each chain made, its warm-up included; if noise stopped the
-	// chains, without those of the search for a step size.
+	// Passes is the number of passes over the rows that each chain made, its climb and warm-up included; if noise stopped
+	// the chains, without those of the search for a step size.
 	Passes float64
 	Enough bool // Noise is at most Metropolis.Noise
 }
@@ -84,10 +84,11 @@ func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error)
 	}
 	trial := Trial{Batches: m.Batches, BatchSize: m.BatchSize}
 	passes := float64(m.RowsPerMove(d.rows)) / float64(d.rows) // of a move
+	climb := float64(d.climbRows) / float64(d.rows)
 	chains, err := mcmc.Sample(ctx, problem, kernel, s)
 	if stuck := (*mcmc.StuckError)(nil); errors.As(err, &stuck) && stuck.Noise > m.Noise {
 		trial.Noise, trial.StepSize = stuck.Noise, stuck.StepSize
-		trial.Passes = passes * float64(max(0, cmp.Or(s.WarmUp, 1000))+stuck.Transitions/s.Chains)
+		trial.Passes = climb + passes*float64(max(0, cmp.Or(s.WarmUp, 1000))+stuck.Transitions/s.Chains)
 		return trial, nil
 	}
 	if err != nil {
@@ -98,7 +99,7 @@ func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error)
 			context.Cause(ctx))
 	}
 	trial.StepSize = chains.Tuned.StepSize
-	trial.Passes = passes * float64(chains.WarmUpMoves+chains.Moves)
+	trial.Passes = climb + passes*float64(chains.WarmUpMoves+chains.Moves)
 	for _, c := range chains.Stats {
 		trial.Noise += c.Noise / float64(len(chains.Stats))
 		trial.Acceptance += c.Acceptance / float64(len(chains.Stats))

@@ -17,7 +17,7 @@ import (
 // Data is a model with its checked and standardised data (see fit.Data) and the settings of a run. A Sampler makes its
 // problem from it, by MiniBatches or AllRows.
 type Data struct {
-	*fit.Data // Parts.Train is nil if shards hold the rows; Trained is nil if chains begin at draws from the prior
+	*fit.Data // Parts.Train is nil if shards hold the rows; Trained is nil if chains begin uphill of the prior's draws
 	// Sampling are the run's settings, with the number of chains, the type of the numbers and the engine filled in.
 	Sampling mcmc.Settings
 
@@ -26,8 +26,9 @@ type Data struct {
 	// are their transpose, [width, N], the layout in which the network takes all rows.
 	features, columns *tensors.Tensor
 	psi               *tensors.Tensor // [W], nil if nothing is shared
-	start             *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior
+	start             *tensors.Tensor // [J, D]: where chains begin; nil: uphill of draws from the prior
 	rows              int             // N, of all shards
+	climbRows         int             // rows that a chain evaluates on its way up to where it begins
 }
 
 // prepare fills in the settings and puts the data into tensors.
@@ -137,10 +138,12 @@ func (d *Data) problem(
 	if err != nil {
 		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: %w", err)
 	}
-	return mcmc.Problem{
+	problem := mcmc.Problem{
 		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
-		Initial: d.Bound.SamplePrior, Start: d.start,
-	}, target.Likelihood{Model: d.Bound, Plan: plan}, nil
+		Initial: d.Bound.SamplePrior, Climb: target.Climb(d.Bound), Start: d.start,
+	}
+	d.climbRows = problem.ClimbSteps() * rows
+	return problem, target.Likelihood{Model: d.Bound, Plan: plan}, nil
 }
 
 // tensors are the data, one row each, under the names of miniBatches.data.

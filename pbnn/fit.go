@@ -44,8 +44,8 @@ type Result struct {
 	Acceptance float64
 	// Passes is the number of passes over the N rows' likelihoods that a chain made for its draws, by which samplers are
 	// compared at equal cost. The losses at a place count as one evaluation, a gradient as another, and so do evaluations
-	// of chains that only waited for the others. WarmUpPasses counts those before the draws: the start, the warm-up and
-	// the trials in Adapted. A resumed run includes those before its checkpoint.
+	// of chains that only waited for the others. WarmUpPasses counts those before the draws: the climb to the start, the
+	// warm-up and the trials in Adapted. A resumed run includes those before its checkpoint.
 	Passes, WarmUpPasses float64
 	// RowsPerStep is the mean number of rows' likelihoods of a transition among the draws, counted likewise but without
 	// waiting: the cost of a chain by itself.
@@ -56,7 +56,8 @@ type Result struct {
 
 // Fit runs J chains of a sampler of the model's stochastic parameters, given the rows of parts.Train, in raw units; the
 // other parts are not used. All parameters must be stochastic: if some are shared, train them first and take FitFrom.
-// Chains begin at draws from the prior.
+// Chains begin at draws from the prior and each climbs from there to where the posterior has its mass (mcmc.Climb): at
+// a draw from the prior the noise of mini-batches can be so large that nothing is accepted.
 //
 // A cancelled context is no error once all chains have a draw: the result has the draws so far and the status
 // run.Cancelled. If a checkpoint cannot be written there is a result beside the error, as of mcmc.Sample. Errors wrap
@@ -184,6 +185,7 @@ func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, err
 		result.Noise += c.Noise / float64(len(chains.Stats))
 		result.Acceptance += c.Acceptance / float64(len(chains.Stats))
 	}
+	result.Warnings = append(result.Warnings, chains.Warnings...)
 	result.judgeNoise()
 	result.count(r, kernel)
 	var err error
@@ -199,7 +201,7 @@ func (r *Result) count(of *sampling, kernel mcmc.Kernel) {
 		moves++ // the evaluation at the start
 	}
 	r.Passes = float64(r.Chains.Moves) * perMove / float64(of.rows)
-	r.WarmUpPasses = float64(moves) * perMove / float64(of.rows)
+	r.WarmUpPasses = (float64(moves)*perMove + float64(of.climbRows)) / float64(of.rows)
 	for _, trial := range r.Adapted {
 		r.WarmUpPasses += trial.Passes
 	}

@@ -28,6 +28,9 @@ func quick(engine *compute.Engine) Settings {
 		Engine: engine}}
 }
 
+// climbSteps is how many steps uphill chains make before the first move, by default.
+const climbSteps = 200
+
 // says is whether an error is there and has the words.
 func says(err error, words string) bool { return err != nil && strings.Contains(err.Error(), words) }
 
@@ -83,7 +86,7 @@ func TestCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
-		left := whole.Chains.WarmUpMoves + whole.Chains.Moves/3
+		left := climbSteps + whole.Chains.WarmUpMoves + whole.Chains.Moves/3
 		part, err := Fit(after{context.Background(), &left}, bayesianLine(), c.sampler, dataset.Parts{Train: data}, s)
 		if err != nil {
 			t.Fatal(err)
@@ -213,18 +216,22 @@ func TestResult(t *testing.T) {
 		target  Target
 		step    float64 // rows a step; 0: not the same for all
 		start   float64 // passes before the first move
+		climb   float64 // rows of a step uphill
 	}{
-		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24, 0},
-		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60, 0},
-		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 0},
-		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0, 0},
-		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0},
+		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24, 0,
+			24},
+		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60, 0,
+			600},
+		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 0, 60},
+		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0, 0,
+			20},
+		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0, 60},
 		{Unadjusted{Target: TargetExpected{Points: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}},
-			TargetExpected{Points: 9}, 6, 0},
-		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60, 1},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60, 1},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60, 1},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60, 0},
+			TargetExpected{Points: 9}, 6, 0, 6},
+		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60, 1, 60},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60, 1, 60},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60, 1, 60},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60, 0, 60},
 	} {
 		r, err := fitLine(c.sampler, data, quick(engine))
 		if err != nil {
@@ -234,7 +241,7 @@ func TestResult(t *testing.T) {
 			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance().Algorithm, c.target)
 		}
 		perMove := float64(r.Sampler.RowsPerMove(60))
-		switch passes, warmUp := 20*c.step/60, 10*c.step/60+c.start; {
+		switch passes, warmUp := 20*c.step/60, 10*c.step/60+c.start+climbSteps*c.climb/60; {
 		case c.step > 0 && (math.Abs(r.RowsPerStep-c.step) > 1e-9 || math.Abs(r.Passes-passes) > 1e-9 ||
 			math.Abs(r.WarmUpPasses-warmUp) > 1e-9):
 			t.Errorf("%T: %v rows a step, %v passes after %v; want %v, %v and %v", c.sampler, r.RowsPerStep, r.Passes,
@@ -371,7 +378,7 @@ func TestAdapt(t *testing.T) {
 			t.Errorf("%s: ran with M %d and n %d after %+v", c.name, ran.Batches, ran.BatchSize, r.Adapted)
 		}
 		t.Logf("%s: %+v", c.name, r.Adapted)
-		passes := float64(r.Chains.WarmUpMoves) * float64(ran.RowsPerMove(200)) / 200
+		passes := float64(r.Chains.WarmUpMoves*ran.RowsPerMove(200)+climbSteps*ran.Batches*ran.BatchSize) / 200
 		for _, trial := range r.Adapted {
 			if !(trial.Passes >= float64(60+trialDraws)*2*float64(trial.Batches*trial.BatchSize)/200) {
 				t.Errorf("%s: a trial has %v passes: %+v", c.name, trial.Passes, trial)
@@ -395,10 +402,10 @@ func TestAdaptResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(whole.Adapted) != 3 {
+	if len(whole.Adapted) < 2 {
 		t.Fatalf("trials %+v: nothing is adapted", whole.Adapted)
 	}
-	for moves := 25; moves < 200; moves += 50 { // the trials of 60 moves each, and the run after them
+	for moves := 25; moves < 800; moves += 230 { // the trials of 200 steps uphill and 60 moves, and the run after them
 		s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
 		left := moves
 		part, err := Fit(after{context.Background(), &left}, bayesianLine(), m, dataset.Parts{Train: line(200)}, s)

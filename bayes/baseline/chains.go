@@ -28,16 +28,15 @@ type MAPHMC struct {
 // approximate, at many times the cost. Every parameter has the model's prior, whatever the Model's partition. Check
 // Result.Chains and the diagnostics of package diag before using the draws.
 //
-// Chains begin at draws from the prior, so that diagnostics show if they do not converge to the same distribution; with
-// many rows a draw is so far from the posterior that the warm-up needs thousands of transitions. With FromMode all
-// begin at the mode that MAP training finds first, whose prior is on the parameters that the partition calls
-// stochastic.
+// Chains begin at draws from the prior and each climbs from there (mcmc.Climb), so that diagnostics show if they do not
+// converge to the same distribution. With FromMode all begin at the mode that MAP training finds first, whose prior is
+// on the parameters that the partition calls stochastic.
 type HMC struct {
 	Kernel mcmc.Kernel // leaves the posterior invariant, such as mcmc.HMC; default mcmc.NUTS{}
 	// Sampling are the chains' settings; default 4 chains of 250 draws after 500 transitions of warm-up, which choose step
 	// size and scales.
 	Sampling mcmc.Settings
-	FromMode bool // chains begin at the mode; default: at draws from the prior
+	FromMode bool // chains begin at the mode; default: uphill of draws from the prior, each of its own
 }
 
 var (

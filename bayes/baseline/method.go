@@ -127,16 +127,8 @@ func (r *Result) warn() {
 			"not finite: "+
 			"take a smaller learning rate, and check the data for outliers", rejected))
 	}
-	if r.Chains == nil {
-		return
-	}
-	divergences := 0
-	for _, c := range r.Chains.Stats {
-		divergences += c.Divergences
-	}
-	if divergences > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the draws' transitions diverged: take a smaller step size",
-			divergences))
+	if r.Chains != nil {
+		r.Warnings = append(r.Warnings, r.Chains.Warnings...)
 	}
 }
 

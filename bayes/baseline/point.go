@@ -136,10 +136,8 @@ type points struct {
 }
 
 func (j *Job) newPoints(members int, prior bool) (*points, error) {
-	if _, ok := j.Bound.Model.Prior.(bayes.HierarchicalPrior); ok {
-		return nil, fmt.Errorf("baseline: %T has no mode to train, as weights and their scale go to 0 "+
-			"together: take VI, HMC from the prior, "+
-			"ohsmc.SMC, or another prior", j.Bound.Model.Prior)
+	if err := j.hasMode(); err != nil {
+		return nil, err
 	}
 	p := &points{members: members, dtype: j.DType, name: fmt.Sprintf("%d points, prior %t", members, prior)}
 	model, on := j.Bound.Model, map[string]bool{}
@@ -163,6 +161,16 @@ func (j *Job) newPoints(members int, prior bool) (*points, error) {
 		p.validation, err = j.miniBatch(p.whole, work)
 	}
 	return p, err
+}
+
+// hasMode is an error where the posterior density is unbounded, so that what maximises it learns nothing.
+func (j *Job) hasMode() error {
+	if _, ok := j.Bound.Model.Prior.(bayes.HierarchicalPrior); ok {
+		return fmt.Errorf("baseline: with the prior %T there is no mode for %s to train, since the density grows without "+
+			"end as weights and their scale go to 0 together: take baseline.VI, HMC (not FromMode) or SMC, ohsmc.SMC, or "+
+			"another prior", j.Bound.Model.Prior, j.method.Name())
+	}
+	return nil
 }
 
 // Kind implements ascent.Learner.

@@ -120,6 +120,8 @@ func every() []method {
 		"penalty": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
 		"penalty, Langevin": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05,
 			Proposal: pbnn.Langevin},
+		"penalty, Langevin, tuned": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 20, Batches: 5,
+			Proposal: pbnn.Langevin},
 		"Barker":     pbnn.Barker{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
 		"confidence": pbnn.Confidence{Target: pbnn.TargetFull{}, BatchSize: 10},
 		"SGLD":       pbnn.Unadjusted{Target: pbnn.TargetFull{}, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4}},

@@ -216,7 +216,7 @@ func (c *Carrier) probe(phi *Node, target Target) {
 	c.own = slices.Sorted(maps.Keys(s.Own))
 	var tuning Tuning
 	if _, ok := c.kernel.(Tunable); ok {
-		tuning.StepSize = Scalar(phi.Graph(), phi.DType(), 1)
+		tuning.StepSize = OnesLike(Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1))
 	}
 	next, outcome := c.kernel.Move(rng, s, target, tuning)
 	before, after := c.Pack(s), c.Pack(next)

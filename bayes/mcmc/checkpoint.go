@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.mcmc/3"
+const checkpointFormat = "gobnn.mcmc/4"
 
 // Identity is what a checkpoint of this run is recognised by.
 func (r *sampling) Identity() ([]run.Part, error) {
@@ -88,6 +88,7 @@ func (r *sampling) plausible(at position) error {
 	for chain, t := range at.Tallies {
 		counts := []int{
 			t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Noises, t.Skews, t.Errors, t.Energies,
+			t.Standing, t.Standstill - t.Standing, t.Transitions - t.Standstill,
 		}
 		for _, sum := range t.Extra {
 			counts = append(counts, sum.Count)
@@ -118,6 +119,10 @@ func (r *sampling) plausible(at position) error {
 			len(w.Window.Squares) != dims || dims != 0 && dims != r.problem.Dim {
 			return fmt.Errorf("its warm-up has made %d of %d transitions of %d chains, with a window of %d and %d coordinates",
 				w.Done, r.WarmUp, len(w.Waiting), dims, len(w.Window.Squares))
+		}
+		if len(w.Last) != r.Chains || len(w.Own) != 0 && len(w.Own) != r.Chains {
+			return fmt.Errorf("its warm-up has acceptances of %d chains and step sizes of %d, not %d", len(w.Last), len(w.Own),
+				r.Chains)
 		}
 		if w.Tunes != r.tunes(r.kernel) || w.Tunes && dims != r.problem.Dim {
 			return fmt.Errorf("its warm-up tunes: %v, with a window of %d coordinates", w.Tunes, dims)

@@ -126,6 +126,7 @@ type ChainStats struct {
 	Transitions int
 	Acceptance  float64 // mean probability
 	Accepted    int     // transitions that moved
+	Standstill  int     // the longest row of transitions of which none moved
 	Divergences int     // transitions
 	NonFinite   int     // proposals
 	Gradients   int     // that the transitions took
@@ -150,6 +151,8 @@ type tally struct {
 	Closed      bool    `json:"closed"` // all draws are made: what comes does not count
 	Acceptance  float64 `json:"acceptance"`
 	Accepted    int     `json:"accepted"`
+	Standing    int     `json:"standing"`   // transitions since it moved
+	Standstill  int     `json:"standstill"` // the most of them
 	Divergences int     `json:"divergences"`
 	NonFinite   int     `json:"non_finite"`
 	Gradients   int     `json:"gradients"`
@@ -192,6 +195,10 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	t.Transitions++
 	t.Acceptance += finiteOr(outcome.of(infoAcceptance, chain, 0), 0)
 	t.Accepted += int(outcome.of(infoAccepted, chain, 0))
+	if t.Standing++; outcome.of(infoAccepted, chain, 1) != 0 {
+		t.Standing = 0
+	}
+	t.Standstill = max(t.Standstill, t.Standing)
 	t.Divergences += int(outcome.of(infoDivergent, chain, 0))
 	t.Gradients += int(outcome.of(infoLength, chain, each))
 	if v := outcome.of(infoNoise, chain, math.NaN()); finite(v) {
@@ -234,8 +241,8 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 // stats are what the tally says of a chain; acceptance: whether the kernel tells any.
 func (t *tally) stats(acceptance bool) ChainStats {
 	s := ChainStats{
-		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Divergences: t.Divergences,
-		NonFinite: t.NonFinite, Gradients: t.Gradients,
+		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Standstill: t.Standstill,
+		Divergences: t.Divergences, NonFinite: t.NonFinite, Gradients: t.Gradients,
 		MaxEnergyError: math.NaN(), MeanEnergyError: math.NaN(), EnergyBFMI: math.NaN(),
 	}
 	if acceptance && t.Transitions > 0 {

@@ -107,7 +107,8 @@ type State struct {
 // Tuning is what a warm-up has found, as nodes, so that one compiled move serves all values. The zero value leaves the
 // kernel's own settings as they are.
 type Tuning struct {
-	StepSize *graph.Node // scalar; nil: the kernel's own
+	// StepSize is a scalar, or [J], a step size for each particle; nil: the kernel's own. Step reads it.
+	StepSize *graph.Node
 	Scale    *graph.Node // [D], the scales of phi's coordinates under the target: step sizes are in units of them; nil: 1
 }
 
@@ -263,12 +264,16 @@ func Accept(rng random.Stream, logRatio, finite *graph.Node) (accepted *graph.No
 	}
 }
 
-// Step is the tuned step size, or the kernel's own, a scalar of like's type.
+// Step is the tuned step size, or the kernel's own, of like's type: a scalar, or [J, 1], which multiplies phi, [J, D],
+// either way.
 func (t Tuning) Step(like *graph.Node, own float64) *graph.Node {
-	if t.StepSize != nil {
-		return ConvertDType(t.StepSize, like.DType())
+	switch {
+	case t.StepSize == nil:
+		return ConstAs(like, own)
+	case t.StepSize.Rank() == 1:
+		return ConvertDType(ExpandAxes(t.StepSize, 1), like.DType())
 	}
-	return ConstAs(like, own)
+	return ConvertDType(t.StepSize, like.DType())
 }
 
 // Scaled multiplies x, [J, D], by the scales of the coordinates.

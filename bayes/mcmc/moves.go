@@ -24,7 +24,8 @@ type moves struct {
 	dtype   compute.DType
 	scaled  bool // the scales of the coordinates are an entry of the state
 
-	start *compute.Program
+	draw, climb *compute.Program // nil if the chains do not climb
+	start       *compute.Program
 	// step moves all chains, maskedStep those that an input picks, while the others stay as they are. Where every move
 	// is a whole transition no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
@@ -86,8 +87,13 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 		reads = append(reads, "scale")
 	}
 	first := data
-	if problem.Start != nil {
+	if problem.Start != nil || problem.climbs() {
 		first = append(slices.Clone(data), startName)
+	}
+	if problem.climbs() {
+		if err = m.newClimb(engine, data); err != nil {
+			return nil, err
+		}
 	}
 	if m.start, err = compute.NewProgram(engine, "mcmc start", first, carried, m.startStep); err != nil {
 		return nil, err
@@ -104,6 +110,10 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 
 // Close frees the programs.
 func (m *moves) Close() {
+	if m.climb != nil {
+		m.draw.Close()
+		m.climb.Close()
+	}
 	m.start.Close()
 	m.step.Close()
 	if m.maskedStep != m.step {
@@ -201,8 +211,8 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	return m.carrier.Pack(s), record
 }
 
-// moveStep moves the chains once. Inputs: the seed, the number of the move, the step size, if hold which chains move,
-// and those of the problem. The record is what the kernel tells of each chain, one field of Info after the other.
+// moveStep moves the chains once. Inputs: the seed, the number of the move, each chain's step size, if hold which
+// chains move, and those of the problem. The record is what the kernel tells of each chain, one field of Info after the other.
 func (m *moves) moveStep(hold bool) compute.Step {
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		rng := random.FromSeed(inputs[0]).Named("move").At(inputs[1])

@@ -166,6 +166,9 @@ type newLeaf struct {
 // step makes the new leaf, one leapfrog step on from the front.
 func (t *tree) step(target Target, stepSize, scale *Node) newLeaf {
 	front := State{Phi: t.front.phi, Gradient: t.front.gradient}
+	if stepSize.Rank() == 2 {
+		stepSize = Squeeze(stepSize, 1)
+	}
 	signed := Mul(t.direction, BroadcastToShape(stepSize, t.direction.Shape()))
 	leaf := newLeaf{previous: t.front.momentum}
 	leaf.State, leaf.momentum = Leapfrog(target, front, t.front.momentum, signed, scale)

@@ -41,6 +41,9 @@ type Result struct {
 	Moves, WarmUpMoves int
 	Elapsed            time.Duration // over all sessions
 	Sampling           time.Duration // of it after the warm-up
+	// Warnings say what of the chains makes the draws doubtful, and what may help: chains that stand still, and
+	// transitions that diverged. None: empty.
+	Warnings []string
 }
 
 // Unusable is an error where there is no draw of every chain: stopped, what Sample gave beside the result, or that the
@@ -132,15 +135,18 @@ func (s *Sampler) newSampling(settings Settings) (*sampling, error) {
 func (r *sampling) close() {
 	if r.state != nil {
 		r.state.Close()
+		r.state = nil
 	}
 	if r.giveBack != nil {
 		r.giveBack()
+		r.giveBack = nil
 	}
 }
 
 // Begin prepares what is not compiled yet, puts the data on the device, and the chains where a checkpoint left them or
 // where they are to begin.
-func (r *sampling) Begin(context.Context) error {
+func (r *sampling) Begin(ctx context.Context) error {
+	r.close() // of a session that was cancelled before its first step
 	var err error
 	if r.moves, r.giveBack, err = r.sampler.moves(r.engine, r.Settings); err != nil {
 		return err
@@ -155,7 +161,7 @@ func (r *sampling) Begin(context.Context) error {
 	r.setScale()
 	if r.adopted == nil {
 		r.Tells = r.carrier.tellsOf()
-		return r.begin()
+		return r.begin(ctx)
 	}
 	if err := r.resume(); err != nil {
 		return fmt.Errorf("mcmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
@@ -184,8 +190,13 @@ func (r *sampling) load() error {
 	return put(startName, "Problem.Start", r.problem.Start)
 }
 
-// begin draws where the chains begin.
-func (r *sampling) begin() error {
+// begin puts the chains where they begin.
+func (r *sampling) begin(ctx context.Context) error {
+	if r.problem.climbs() {
+		if err := r.climbUp(ctx); err != nil {
+			return err
+		}
+	}
 	start, err := r.start.Run(r.state, append([]any{random.SeedWords(r.Seed)}, r.problem.blank()...)...)
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)
@@ -239,7 +250,7 @@ func (r *sampling) Status() run.Status {
 
 // advance makes a move: of all chains if moving is nil.
 func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, error) {
-	program, inputs := r.step, []any{random.SeedWords(r.Seed), uint32(r.Move), r.position.Tuned.StepSize}
+	program, inputs := r.step, []any{random.SeedWords(r.Seed), uint32(r.Move), r.stepSizes()}
 	if moving != nil && r.maskedStep != r.step {
 		program, inputs = r.maskedStep, append(inputs, moving)
 	}
@@ -331,7 +342,7 @@ func (r *sampling) Progress() run.Progress {
 	}
 	acceptance /= float64(transitions)
 	if r.Warming != nil {
-		p.Stage, p.Step, p.Steps, acceptance = "warm-up", r.Warming.Done, r.WarmUp, r.Warming.Last
+		p.Stage, p.Step, p.Steps, acceptance = "warm-up", r.Warming.Done, r.WarmUp, r.Warming.mean()
 	}
 	if r.tells(infoAcceptance) {
 		p.Scores = append(p.Scores, run.Score{Name: "acceptance", Value: acceptance})
@@ -370,5 +381,6 @@ func (r *sampling) result() *Result {
 		result.Stats = append(result.Stats, t.stats(r.tells(infoAcceptance)))
 		result.Gradients += t.Gradients
 	}
+	result.warn()
 	return result
 }

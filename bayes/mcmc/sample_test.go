@@ -450,7 +450,7 @@ func TestTally(t *testing.T) {
 	}
 	got := sum.stats(true)
 	want := ChainStats{
-		Transitions: 4, Acceptance: .65, Accepted: 2, Divergences: 1, NonFinite: 4, Gradients: 16, MaxEnergyError: 1.5,
+		Transitions: 4, Acceptance: .65, Accepted: 2, Standstill: 1, Divergences: 1, NonFinite: 4, Gradients: 16, MaxEnergyError: 1.5,
 		MeanEnergyError: .75,
 		EnergyBFMI:      (4 + 1 + 16) / (3 * stat.Variance(energies, nil)),
 	}

@@ -42,6 +42,7 @@ type programsKey struct {
 	chains, devices  int
 	dtype            compute.DType
 	scaled, hasStart bool
+	climbs           bool
 	data             string // names of Problem.Data
 }
 
@@ -50,7 +51,8 @@ func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, gi
 	key := programsKey{
 		engine: engine, chains: settings.Chains, devices: settings.Devices, dtype: settings.DType,
 		scaled: settings.scales(s.Kernel), hasStart: s.Problem.Start != nil,
-		data: fmt.Sprintf("%q", slices.Sorted(maps.Keys(s.Problem.Data))),
+		climbs: s.Problem.climbs(),
+		data:   fmt.Sprintf("%q", slices.Sorted(maps.Keys(s.Problem.Data))),
 	}
 	m, giveBack, err = s.compiled.Take(
 		key, func() (*moves, error) { return newMoves(engine, s.Problem, s.Kernel, settings) },

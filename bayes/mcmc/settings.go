@@ -33,6 +33,8 @@ type Problem struct {
 	HostInputs *HostInputs
 	// Initial draws where the chains begin, [J, D]; default: independent standard normals.
 	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
+	// Climb, if set, has the chains climb from there before they begin.
+	Climb *Climb
 	// Start, if not nil, is where the chains begin, in place of Initial: [J, D], of the chains' type. A Sampler's may
 	// differ from run to run.
 	Start *tensors.Tensor
@@ -170,6 +172,9 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 	if !kernel.UsesTarget() {
 		return fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: "+
 			"use a kernel that does, such as mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", kernel)
+	}
+	if err := p.Climb.check(p.Dim); err != nil {
+		return err
 	}
 	if p.Inputs != nil && p.HostInputs != nil {
 		return fmt.Errorf("mcmc: Problem has Inputs and HostInputs: set one of them")

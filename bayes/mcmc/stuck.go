@@ -3,6 +3,7 @@ package mcmc
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // maxRejections is how many transitions all chains together may make before a run in which none of them moved is given
@@ -30,6 +31,41 @@ func (r *sampling) stuck() error {
 		}
 	}
 	return nil
+}
+
+// warn says what of the chains makes the draws doubtful.
+func (r *Result) warn() {
+	var still []string
+	noise, diverged, transitions := 0.0, 0, 0
+	for chain, c := range r.Stats {
+		diverged, transitions = diverged+c.Divergences, transitions+c.Transitions
+		if c.standsStill() {
+			still = append(still, fmt.Sprint(chain))
+			noise = max(noise, c.Noise)
+		}
+	}
+	if len(still) > 0 {
+		text := fmt.Sprintf("%d of %d chains (%s) stood still for a quarter of their draws or more: what is averaged over "+
+			"them is wrong; let them begin where the target has mass (Problem.Start, or a trained posterior or a mode in "+
+			"place of the prior), make the warm-up longer or the step size smaller", len(still), len(r.Stats),
+			strings.Join(still, ", "))
+		if noise > 1 {
+			text += fmt.Sprintf("; the log-ratio that accepts or rejects has a variance of %.3g there: take more mini-batches, "+
+				"or larger ones", noise)
+		}
+		r.Warnings = append(r.Warnings, text)
+	}
+	if diverged > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; "+
+			"take a smaller step size", diverged, transitions))
+	}
+}
+
+// standsStill says whether a chain did not move for a quarter of its transitions in a row, and for so many that chance
+// does not explain it: a random walk that is accepted as often as is best stays 20 times in a row with probability
+// .005.
+func (c ChainStats) standsStill() bool {
+	return c.Transitions >= 20 && 4*c.Standstill >= c.Transitions && c.Standstill >= min(50, c.Transitions)
 }
 
 // StuckError is what a run that does not move saw; it wraps ErrStuck.

@@ -1,10 +1,13 @@
 package mcmc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // warming is a warm-up in progress. All chains are in lock step: one that has ended its transition waits until all
@@ -13,18 +16,50 @@ import (
 //
 // A warm-up that tunes goes as Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase that adapts
 // the step size only, slow windows, each twice as long as the one before, at whose ends the scales are set from the
-// window's draws and the step size is sought anew, and a last fast phase. Step size and scales are common to all
-// chains, so every chain's draws serve all.
+// window's draws and the step size is sought anew, and a last fast phase. In the first phase each chain has a step size
+// // of its own: far out, where chains may begin, the density can be so steep that a step which suits the others is never
+// accepted, and a chain that begins there would stand still for ever. From then on step size and scales are common to
+// all chains, so every chain's draws serve all; the step size begins as the median of what the chains have found.
 type warming struct {
-	Done    int     `json:"done"`    // transitions made, those of the searches not counted
-	Last    float64 `json:"last"`    // mean acceptance of the last transition
-	Waiting []bool  `json:"waiting"` // chains that have ended the transition that the others are in
-	Sum     float64 `json:"sum"`     // of acceptance over those
+	Done    int       `json:"done"`    // transitions made, those of the searches not counted
+	Last    []float64 `json:"last"`    // each chain's acceptance in the transition that it has ended last
+	Waiting []bool    `json:"waiting"` // chains that have ended the transition that the others are in
 
-	Tunes   bool          `json:"tunes"`
-	Search  *stepSearch   `json:"search,omitempty"` // nil if none is under way
-	Average dualAveraging `json:"average"`
-	Window  moments       `json:"window"`
+	Tunes  bool       `json:"tunes"`
+	Own    []stepping `json:"own,omitempty"` // each chain's, in the first phase
+	Common stepping   `json:"common"`        // after it
+	Window moments    `json:"window"`
+}
+
+// mean is the mean acceptance of the last transition.
+func (w *warming) mean() float64 { return stat.Mean(w.Last, nil) }
+
+// stepping chooses a step size: it is searched for roughly, then steered.
+type stepping struct {
+	StepSize float64       `json:"step_size"`
+	Search   *stepSearch   `json:"search,omitempty"` // nil if none is under way
+	Average  dualAveraging `json:"average"`
+}
+
+// newStepping begins a search.
+func newStepping(stepSize float64) stepping {
+	return stepping{StepSize: stepSize, Search: &stepSearch{}}
+}
+
+// next takes up the acceptance of a transition. Where a search fails it is over, with the last step size.
+func (s *stepping) next(target, acceptance float64) error {
+	if s.Search == nil {
+		s.StepSize = s.Average.next(target, acceptance)
+		return nil
+	}
+	next, found, err := s.Search.next(s.StepSize, acceptance)
+	if err == nil {
+		s.StepSize = next
+	}
+	if found || err != nil {
+		s.Search, s.Average = nil, newDualAveraging(s.StepSize)
+	}
+	return err
 }
 
 // tunes says whether a warm-up chooses the step size.
@@ -43,19 +78,43 @@ func (s Settings) scales(kernel Kernel) bool {
 }
 
 func newWarming(s Settings, kernel Kernel, dim int) *warming {
-	w := &warming{Waiting: make([]bool, s.Chains), Tunes: s.tunes(kernel)}
-	if w.Tunes {
-		w.Search = &stepSearch{}
-		w.Window = newMoments(dim)
+	w := &warming{Waiting: make([]bool, s.Chains), Last: make([]float64, s.Chains), Tunes: s.tunes(kernel)}
+	if !w.Tunes {
+		return w
+	}
+	w.Window, w.Common = newMoments(dim), newStepping(cmp.Or(s.Tuned.StepSize, 1))
+	if ownPhase(s.WarmUp) > 0 {
+		for range s.Chains {
+			w.Own = append(w.Own, newStepping(w.Common.StepSize))
+		}
 	}
 	return w
+}
+
+// ownPhase is for how many of n transitions of a warm-up each chain has a step size of its own: those before the first
+// window, or half of a warm-up without windows.
+func ownPhase(n int) int {
+	begin, _ := slowWindows(n)
+	return min(begin, n/2)
+}
+
+// stepSizes is each chain's step size now.
+func (r *sampling) stepSizes() []float64 {
+	steps := make([]float64, r.Chains)
+	for chain := range steps {
+		steps[chain] = r.position.Tuned.StepSize
+		if r.Warming != nil && r.Warming.Own != nil {
+			steps[chain] = r.Warming.Own[chain].StepSize
+		}
+	}
+	return steps
 }
 
 // warm makes one move of the warm-up.
 func (r *sampling) warm(ctx context.Context) error {
 	w := r.Warming
 	if w.Tunes && r.position.Tuned.StepSize == 0 {
-		r.position.Tuned.StepSize = 1
+		r.position.Tuned.StepSize = w.Common.StepSize
 	}
 	moving := make([]bool, r.Chains)
 	for chain := range moving {
@@ -74,14 +133,12 @@ func (r *sampling) warm(ctx context.Context) error {
 			left++
 		default:
 			w.Waiting[chain] = true
-			w.Sum += finiteOr(t.of(infoAcceptance, chain, 0), 0)
+			w.Last[chain] = finiteOr(t.of(infoAcceptance, chain, 0), 0)
 		}
 	}
 	if left > 0 {
 		return nil
 	}
-	w.Last = w.Sum / float64(r.Chains)
-	w.Sum = 0
 	clear(w.Waiting)
 	if err := r.tune(); err != nil {
 		return err
@@ -92,28 +149,26 @@ func (r *sampling) warm(ctx context.Context) error {
 	return nil
 }
 
-// tune learns from a transition of all chains, whose mean acceptance is Last.
+// tune learns from a transition of all chains.
 func (r *sampling) tune() error {
 	w, tuned := r.Warming, &r.position.Tuned
 	if !w.Tunes {
 		w.Done++
 		return nil
 	}
-	if w.Search != nil {
-		next, found, err := w.Search.next(tuned.StepSize, w.Last)
-		if err != nil {
-			return err
-		}
-		tuned.StepSize = next
-		if found {
-			w.Search, w.Average = nil, newDualAveraging(next)
-		}
+	_, target := r.kernel.(Tunable).Tune()
+	if w.Own != nil {
+		return r.tuneOwn(target)
+	}
+	searching := w.Common.Search != nil
+	if err := w.Common.next(target, w.mean()); err != nil {
+		return err
+	}
+	tuned.StepSize = w.Common.StepSize
+	if searching {
 		return nil
 	}
-
 	w.Done++
-	_, target := r.kernel.(Tunable).Tune()
-	tuned.StepSize = w.Average.next(target, w.Last)
 	begin, ends := slowWindows(r.WarmUp)
 	if !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
 		phi, err := r.host("phi")
@@ -129,15 +184,48 @@ func (r *sampling) tune() error {
 			tuned.Scale = w.Window.scales()
 			r.setScale()
 			w.Window = newMoments(r.problem.Dim)
-			tuned.StepSize = w.Average.mean()
-			w.Search = &stepSearch{}
+			tuned.StepSize = w.Common.Average.mean()
+			w.Common = newStepping(tuned.StepSize)
 			return nil
 		}
 	}
 	if w.Done == r.WarmUp {
-		tuned.StepSize = w.Average.mean()
+		tuned.StepSize = w.Common.Average.mean()
 	}
 	return nil
+}
+
+// tuneOwn is tune while each chain has a step size of its own.
+func (r *sampling) tuneOwn(target float64) error {
+	w := r.Warming
+	var failed []error
+	searching, steps, means := false, []float64{}, []float64{}
+	for chain := range w.Own {
+		own := &w.Own[chain]
+		searching = searching || own.Search != nil
+		if err := own.next(target, w.Last[chain]); err != nil {
+			failed = append(failed, err)
+		}
+		steps, means = append(steps, own.StepSize), append(means, own.Average.mean())
+	}
+	if len(failed) == r.Chains {
+		return failed[0]
+	}
+	r.position.Tuned.StepSize = median(steps)
+	if searching {
+		return nil
+	}
+	if w.Done++; w.Done == ownPhase(r.WarmUp) {
+		r.position.Tuned.StepSize = median(means)
+		w.Own, w.Common = nil, newStepping(r.position.Tuned.StepSize)
+	}
+	return nil
+}
+
+// median of numbers that are not none, which it sorts.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return stat.Quantile(0.5, stat.Empirical, x, nil)
 }
 
 // slowWindows divides a warm-up of n transitions as Stan does: the slow windows begin after the first `begin`

@@ -44,7 +44,8 @@ type Machine interface {
 	// state, and return an error if no such run can have kept it.
 	Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error
 	// Begin prepares the first step of a session: it compiles, and sets up the adopted state or, without one, the initial
-	// state. It is not called if Adopt restored a finished run.
+	// state. It is not called if Adopt restored a finished run. An error that wraps the context's ends the run as
+	// Cancelled, without a checkpoint; Begin is called again when the run is resumed.
 	Begin(ctx context.Context) error
 	// Step makes one step. An error that wraps the context's ends the run as Cancelled, one of Stop as Stopped; after
 	// both the state must be that of a whole step, this one or the one before. Any other error ends it without a
@@ -144,7 +145,9 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 	defer func() { r.before, r.begun = r.Elapsed(), time.Time{} }()
 	finished, err := r.open(ctx)
 	if err != nil {
-		r.status, r.err = "", err
+		if r.status, r.err = "", err; r.cancelled(ctx, err) {
+			r.status, r.err = Cancelled, nil
+		}
 		return
 	}
 	if finished {
@@ -216,14 +219,20 @@ func (r *Run) step(ctx context.Context) bool {
 func (r *Run) fail(ctx context.Context, err error) {
 	stop := (*stopped)(nil)
 	whole := errors.As(err, &stop) // the state is that of a whole step
-	switch cancelled := ctx.Err(); {
-	case cancelled != nil && (whole || errors.Is(err, cancelled) || errors.Is(err, context.Cause(ctx))):
+	switch {
+	case ctx.Err() != nil && whole || r.cancelled(ctx, err):
 		r.status = Cancelled
 	case whole:
 		r.status, r.err = Stopped, errors.Join(err, r.save())
 	default:
 		r.err = err
 	}
+}
+
+// cancelled says whether the context has ended and err wraps its error.
+func (r *Run) cancelled(ctx context.Context, err error) bool {
+	ended := ctx.Err()
+	return ended != nil && (errors.Is(err, ended) || errors.Is(err, context.Cause(ctx)))
 }
 
 // stopped is an error marked by Stop.

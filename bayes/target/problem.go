@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -15,7 +16,7 @@ import (
 
 // Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d]
 // and y [N], or [N, K] for K targets, standardised, psi is [W], nil if nothing is shared, all of one type, which must
-// be the chains'. Chains begin at draws from the prior. devices is how many share the chains, as in mcmc.Settings (0:
+// be the chains'. Chains begin uphill of draws from the prior (Climb). devices is how many share the chains, as in mcmc.Settings (0:
 // one): each then evaluates its own at once. What the layers before the first stochastic one make of x is computed
 // here, on the engine (nil: the default), and not again in each move.
 func Problem(
@@ -56,7 +57,25 @@ func Problem(
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
 		},
+		Climb: Climb(bound),
 	}, nil
+}
+
+// Climb has chains climb from draws from the prior: all but the logarithms of a hierarchical prior's scales.
+func Climb(bound *bayes.BoundModel) *mcmc.Climb {
+	climb, at := &mcmc.Climb{}, 0
+	for _, slot := range bound.Slots {
+		if !slot.Stochastic {
+			continue
+		}
+		for range slot.Size() {
+			if slot.Kind == nn.Hyper {
+				climb.Fixed = append(climb.Fixed, at)
+			}
+			at++
+		}
+	}
+	return climb
 }
 
 // Features is Batch.Features of all rows x, [N, d]: what the layers before the first stochastic one make of them at

@@ -1,0 +1,81 @@
+package baseline
+
+import (
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/smc"
+)
+
+// With a hierarchical prior, whose scales are particles' too, the methods that need a density give about the same
+// scores; those that need its mode, which it has not, say so.
+func TestHierarchicalPrior(t *testing.T) {
+	parts, err := line(150).Split(dataset.Fractions{Train: .3, Test: .7}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := bayes.Model{
+		Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
+		Prior: bayes.Hierarchical{}, Stochastic: bayes.All(),
+	}
+	nlpd := map[string]float64{}
+	for _, m := range Methods() {
+		density := true
+		switch sampler := m.(type) {
+		case HMC:
+			sampler.Kernel, sampler.Sampling = mcmc.HMC{Jitter: .5}, mcmc.Settings{Chains: 8, Draws: 50, WarmUp: 100}
+			m = sampler
+		case SMC:
+			sampler.Sampling = smc.Settings{Particles: 200, Moves: 2}
+			m = sampler
+		case VI:
+		default:
+			density = false
+		}
+		result, err := Fit(t.Context(), model, m, parts, Settings{
+			Epochs: 200, BatchSize: 20, Seed: 1, Engine: computetest.Go(t), Optimiser: optim.Adam{
+				Schedule: optim.Exponential(.03, .5, 200)},
+		})
+		if !density {
+			says := "there is no mode for " + m.Name() + " to train"
+			if m == (Laplace{}) {
+				says = "needs a prior with a curvature"
+			}
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: error %v does not say %q", m.Name(), err, says)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", m.Name(), err)
+		}
+		prediction, err := result.Posterior.Predict(t.Context(), parts.Test.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		score, err := metric.NLPD(prediction, parts.Test.Y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nlpd[m.Name()] = score.Value
+		if scales, _, err := result.Posterior.Parameter("prior/layer1/log_scale"); err != nil || len(scales) == 0 {
+			t.Errorf("%s: the scales of layer 1 are %v, %v", m.Name(), scales, err)
+		}
+	}
+	t.Log(nlpd)
+	for name, score := range nlpd {
+		if d := score - nlpd["HMC"]; d > .1 || d < -.1 {
+			t.Errorf("%s: NLPD %.3f, HMC's %.3f", name, score, nlpd["HMC"])
+		}
+	}
+	if _, err := Fit(t.Context(), model, HMC{FromMode: true}, parts, Settings{Engine: computetest.Go(t)}); err == nil {
+		t.Error("HMC begins at a mode that there is not")
+	}
+}

@@ -1,0 +1,133 @@
+package mcmc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/optim"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Climb has each chain go uphill by itself, by Adam on the target's log-density, from where Problem.Initial has drawn
+// it, before the warm-up. Draws from a prior can lie where the density is thousands of times steeper than where it has
+// its mass: no common step size suits them, and chains that begin there may stand still for ever. Chains that climb
+// from places of their own still come to modes of their own. A target whose inputs come from outside (HostInputs) must
+// have a gradient at the blank ones.
+type Climb struct {
+	Steps int // default 200
+	// Rate is Adam's learning rate at the first step, which falls to a hundredth of it by the last; default 0.1: a
+	// coordinate goes up to four units.
+	Rate float64
+	// Fixed are coordinates that stay where they were drawn, such as the logarithms of a hierarchical prior's scales:
+	// with them the density has no mode.
+	Fixed []int
+}
+
+// check is an error that names what is wrong, for a problem of d dimensions.
+func (c *Climb) check(d int) error {
+	if c == nil {
+		return nil
+	}
+	if c.Steps < 0 || c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0) {
+		return fmt.Errorf("mcmc: Problem.Climb has Steps %d and Rate %v: they must be positive and finite (0 takes the "+
+			"defaults, 200 and 0.1)", c.Steps, c.Rate)
+	}
+	for _, i := range c.Fixed {
+		if i < 0 || i >= d {
+			return fmt.Errorf("mcmc: Problem.Climb.Fixed holds %d: coordinates go from 0 to %d", i, d-1)
+		}
+	}
+	return nil
+}
+
+// ClimbSteps is how many steps uphill each chain makes before the first move; 0 where they do not climb.
+func (p Problem) ClimbSteps() int {
+	if !p.climbs() {
+		return 0
+	}
+	return cmp.Or(p.Climb.Steps, 200)
+}
+
+// climbs says whether the chains climb: not where the problem says where they begin.
+func (p Problem) climbs() bool { return p.Climb != nil && p.Start == nil }
+
+// The state's entries of a climb beside startName: Adam's moments.
+const (
+	climbMean   = "climb mean"
+	climbSquare = "climb square"
+)
+
+// climber forgets in some twenty steps how steep it was at the beginning, thousands of times steeper than at the end:
+// with the usual 0.999 its steps would stay as short as they were there.
+var climber = optim.Adam{Beta2: 0.95}
+
+// newClimb prepares the programs of a climb.
+func (m *moves) newClimb(engine *compute.Engine, data []string) (err error) {
+	entries := []string{startName, climbMean, climbSquare}
+	if m.draw, err = compute.NewProgram(engine, "mcmc initial", nil, entries, m.drawStep); err != nil {
+		return err
+	}
+	m.climb, err = compute.NewProgram(engine, "mcmc climb", append(entries, data...), entries, m.climbStep)
+	return err
+}
+
+// drawStep draws where the climb begins. Input: the seed.
+func (m *moves) drawStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	phi := m.initial(random.FromSeed(inputs[0]).Named("initial"), nil)
+	none := ZerosLike(phi)
+	return compute.Nodes{startName: phi, climbMean: none, climbSquare: none}, ConstAs(phi, []float64{0})
+}
+
+// climbStep is one step uphill. A chain at a place without a finite density goes half the way to 0, which draws from a
+// prior lie around. Inputs: the seed, the step counted from 1, the rate, and those of the problem.
+func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	phi := nodes[startName]
+	rng := random.FromSeed(inputs[0]).Named("climb").At(inputs[1])
+	density, gradient := ByMiniBatch(rng, m.target(nodes, inputs[3:])).Gradient(phi)
+	if fixed := m.problem.Climb.Fixed; len(fixed) > 0 {
+		free := make([]float64, m.problem.Dim)
+		for i := range free {
+			free[i] = 1
+		}
+		for _, i := range fixed {
+			free[i] = 0
+		}
+		gradient = Mul(gradient, row(phi, free))
+	}
+	moments := optim.Moments{Mean: nodes[climbMean], Square: nodes[climbSquare]}
+	step, rate := ConvertDType(inputs[1], m.dtype), ConvertDType(inputs[2], m.dtype)
+	next, moments, moved := climber.AscendFinite(IsFinite(density), phi, gradient, moments, step, rate)
+	next = Choose(moved, next, MulScalar(phi, 0.5))
+	return compute.Nodes{startName: next, climbMean: moments.Mean, climbSquare: moments.Square},
+		ConstAs(phi, []float64{0})
+}
+
+// climbUp draws where the chains begin and has them climb.
+func (r *sampling) climbUp(ctx context.Context) error {
+	seed := random.SeedWords(r.Seed)
+	if _, err := r.moves.draw.Run(r.state, seed); err != nil {
+		return fmt.Errorf("mcmc: %w", err)
+	}
+	steps := r.problem.ClimbSteps()
+	schedule := optim.Exponential(cmp.Or(r.problem.Climb.Rate, 0.1), 0.01, steps)
+	for step := range steps {
+		if err := context.Cause(ctx); err != nil {
+			return fmt.Errorf("mcmc: cancelled while the chains climbed to where they begin: %w", err)
+		}
+		inputs := []any{seed, uint32(step + 1), schedule.At(step)}
+		if r.problem.Inputs != nil {
+			inputs = append(inputs, r.problem.Inputs(step)...)
+		} else {
+			inputs = append(inputs, r.problem.blank()...)
+		}
+		if _, err := r.moves.climb.Run(r.state, inputs...); err != nil {
+			return fmt.Errorf("mcmc: step %d uphill, before the first move: %w", step+1, err)
+		}
+	}
+	return nil
+}
