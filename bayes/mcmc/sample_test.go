@@ -450,9 +450,9 @@ func TestTally(t *testing.T) {
 	}
 	got := sum.stats(true)
 	want := ChainStats{
-		Transitions: 4, Acceptance: .65, Accepted: 2, Standstill: 1, Divergences: 1, NonFinite: 4, Gradients: 16, MaxEnergyError: 1.5,
-		MeanEnergyError: .75,
-		EnergyBFMI:      (4 + 1 + 16) / (3 * stat.Variance(energies, nil)),
+		Transitions: 4, Acceptance: .65, Accepted: 2, Standstill: 1, Divergences: 1, NonFinite: 4, Gradients: 16,
+		MaxEnergyError: 1.5, MeanEnergyError: .75,
+		EnergyBFMI: (4 + 1 + 16) / (3 * stat.Variance(energies, nil)),
 	}
 	computetest.Near(
 		t, "means", []float64{got.Acceptance, got.EnergyBFMI}, []float64{want.Acceptance, want.EnergyBFMI}, 1e-12,

@@ -17,7 +17,7 @@ import (
 // A warm-up that tunes goes as Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase that adapts
 // the step size only, slow windows, each twice as long as the one before, at whose ends the scales are set from the
 // window's draws and the step size is sought anew, and a last fast phase. In the first phase each chain has a step size
-// // of its own: far out, where chains may begin, the density can be so steep that a step which suits the others is never
+// of its own: far out, where chains may begin, the density can be so steep that a step which suits the others is never
 // accepted, and a chain that begins there would stand still for ever. From then on step size and scales are common to
 // all chains, so every chain's draws serve all; the step size begins as the median of what the chains have found.
 type warming struct {

@@ -16,9 +16,9 @@ import (
 
 // Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d]
 // and y [N], or [N, K] for K targets, standardised, psi is [W], nil if nothing is shared, all of one type, which must
-// be the chains'. Chains begin uphill of draws from the prior (Climb). devices is how many share the chains, as in mcmc.Settings (0:
-// one): each then evaluates its own at once. What the layers before the first stochastic one make of x is computed
-// here, on the engine (nil: the default), and not again in each move.
+// be the chains'. Chains begin uphill of draws from the prior (Climb). devices is how many share the
+// chains, as in mcmc.Settings (0: one): each then evaluates its own at once. What the layers before the first
+// stochastic one make of x is computed here, on the engine (nil: the default), and not again in each move.
 func Problem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (mcmc.Problem, error) {
