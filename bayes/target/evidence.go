@@ -89,7 +89,8 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 		captures: !weighing.Standalone,
 		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
 			finite, logWeights := c.Of(outer[0]), c.Of(outer[1])
-			raw := e.sum(c)
+			outputs := e.outputs(c)
+			raw := e.sum(c, outputs)
 			logLik := compute.Only(finite, compute.Gate(raw))
 			evaluated := Evaluated{LogLikelihood: StopGradient(logLik), Batch: e.batch, particles: c.Span}
 			usable := IsFinite(logLik)
@@ -103,7 +104,8 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 			weights := Exp(Sub(joint, maximum))
 			sums = []*Node{maximum, ReduceAllSum(weights)}
 			if wrt, _ := e.differentiated(); len(wrt) > 0 {
-				sums = append(sums, Gradient(ReduceAllSum(Mul(weights, raw)), wrt...)...)
+				weighted := Mul(weights, e.sum(e.only(usable, c, outputs)))
+				sums = append(sums, Gradient(ReduceAllSum(weighted), wrt...)...)
 			}
 			return []*Node{logLik, joint}, sums
 		},

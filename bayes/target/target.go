@@ -123,9 +123,11 @@ func (e *evaluation) chunk(s compute.Span, phi *Node) chunk {
 	return chunk{s, leaves}
 }
 
+// outputs are the network's.
+func (e *evaluation) outputs(c chunk) nn.Value { return e.Model.Suffix(c.leaves, e.input) }
+
 // rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.
-func (e *evaluation) rows(c chunk) *Node {
-	outputs := e.Model.Suffix(c.leaves, e.input)
+func (e *evaluation) rows(c chunk, outputs nn.Value) *Node {
 	density := e.Model.LogDensity(c.leaves, outputs, e.batch.Y)
 	if !outputs.PerParticle && density.Shape().Dim(0) != c.Count { // nothing in it is per particle
 		density = BroadcastToDims(density, c.Count, density.Shape().Dim(1), 1)
@@ -137,13 +139,42 @@ func (e *evaluation) rows(c chunk) *Node {
 }
 
 // sum is log p(y_batch | phi_j; psi) of a chunk's particles, [c].
-func (e *evaluation) sum(c chunk) *Node {
-	density := e.rows(c)
+func (e *evaluation) sum(c chunk, outputs nn.Value) *Node {
+	density := e.rows(c, outputs)
 	blocks, rows, block := density.Shape().Dim(0), density.Shape().Dim(1), density.Shape().Dim(2)
 	if block == 1 {
 		return compute.RowSums(Reshape(density, blocks, rows))
 	}
 	return compute.Span{Count: c.Count}.Of(Reshape(ReduceSum(density, 1), blocks*block))
+}
+
+// only has zeros in the place of the outputs, and of the likelihood's own parameters, of the particles that are not
+// among the usable ones, [c]: where a density overflows, its gradient may be infinite, and weight 0 times that is NaN.
+func (e *evaluation) only(usable *Node, c chunk, outputs nn.Value) (chunk, nn.Value) {
+	block := e.block(usable.Graph(), c.Count, e.batch.rows())
+	if missing := (block - c.Count%block) % block; missing > 0 {
+		usable = Concatenate([]*Node{usable, BroadcastToDims(Const(usable.Graph(), false), missing)}, 0)
+	}
+	zeroed := func(v nn.Value) nn.Value {
+		dims := v.Node.Shape().Dimensions // blocks first, the particles of a block last
+		mask := make([]int, len(dims))
+		for axis := range mask {
+			mask[axis] = 1
+		}
+		mask[0], mask[len(mask)-1] = dims[0], dims[len(dims)-1]
+		v.Node = Where(BroadcastToDims(Reshape(usable, mask...), dims...), v.Node, ZerosLike(v.Node))
+		return v
+	}
+	if outputs.PerParticle {
+		outputs = zeroed(outputs)
+	}
+	c.leaves = maps.Clone(c.leaves)
+	for _, slot := range e.Model.Slots {
+		if slot.Stochastic && slot.Layer == 0 {
+			c.leaves[slot.Name] = zeroed(c.leaves[slot.Name])
+		}
+	}
+	return c, outputs
 }
 
 // LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W]
@@ -152,7 +183,7 @@ func (l Likelihood) LogLikelihood(phi, psi *graph.Node, batch Batch) *graph.Node
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
-			return []*Node{compute.Gate(e.sum(c))}, nil
+			return []*Node{compute.Gate(e.sum(c, e.outputs(c)))}, nil
 		},
 	})
 	return rows[0]
@@ -166,7 +197,7 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch)
 		outer: []*Node{logWeights},
 		none:  []*Node{BroadcastToDims(ConstAs(phi, math.Inf(-1)), 1, rows)},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
-			density := compute.Gate(nn.Unblock(e.rows(c), c.Count)) // [c, B]
+			density := compute.Gate(nn.Unblock(e.rows(c, e.outputs(c)), c.Count)) // [c, B]
 			return nil, []*Node{compute.LogSumExp(Add(density, ExpandAxes(c.Of(outer[0]), 1)), 0)}
 		},
 		merge: func(a, b []*Node) []*Node {
@@ -186,7 +217,7 @@ func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{batch.rows()}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
-			return []*Node{nn.Unblock(e.rows(c), c.Count)}, nil
+			return []*Node{nn.Unblock(e.rows(c, e.outputs(c)), c.Count)}, nil
 		},
 	})
 	return rows[0]
@@ -199,7 +230,7 @@ func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node
 		outer: []*Node{scale},
 		rows:  [][]int{{}, {phi.Shape().Dim(1)}},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
-			logLik := Mul(e.sum(c), outer[0])
+			logLik := Mul(e.sum(c, e.outputs(c)), outer[0])
 			return []*Node{logLik, e.gradient(c, logLik)}, nil
 		},
 	})

@@ -408,6 +408,45 @@ func TestFarParticleOfWeightZero(t *testing.T) {
 	}
 }
 
+// A particle whose likelihood overflows in this batch loses its weight, and the gradient with respect to psi is that of
+// the others: 0 times the infinite gradient of its density is not added to it.
+func TestOverflowLosesItsWeight(t *testing.T) {
+	for _, c := range []struct {
+		model bayes.Model
+		far   float64
+	}{
+		{bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Poisson{}, Stochastic: bayes.Layers(2)}, 1e5},
+		{bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1, 2, 3)}, 1e15},
+		{bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true},
+			Stochastic: bayes.Names("noise/log_scale")}, -300},
+	} {
+		for _, engine := range computetest.Engines(t) {
+			s := newScene(t, c.model, 1)
+			evaluate := s.compile(t, engine, compute.Float32, func(phi, psi, logWeights *Node, b Batch) []*Node {
+				w := s.likelihood(16).Reweight(phi, psi, logWeights, b, LikelihoodPotential)
+				return []*Node{w.LogSum, w.Gradient, w.LogLikelihood}
+			})
+			for _, bad := range []int{2, particles - 1} { // in a block, and alone
+				kept, coordinates := s.logWeights[bad], slices.Clone(s.phiRows[bad])
+				s.logWeights[bad] = math.Inf(-1)
+				want := evaluate()
+				s.logWeights[bad] = kept
+				for d := range coordinates {
+					s.phiRows[bad][d] = c.far
+				}
+				got := evaluate()
+				copy(s.phiRows[bad], coordinates)
+				if !math.IsInf(got[2][bad], -1) {
+					t.Errorf("%s: particle %d has the log-likelihood %v: this tests little", engine.Name(), bad, got[2][bad])
+				}
+				what := fmt.Sprintf("%s, %T, particle %d at %v: ", engine.Name(), c.model.Likelihood, bad, c.far)
+				computetest.Near(t, what+"evidence", got[0], want[0], 1e-6)
+				computetest.Near(t, what+"gradient", got[1], want[1], 1e-6)
+			}
+		}
+	}
+}
+
 // A particle that is NaN has neighbours in its block: their densities and gradients are what they are without it.
 func TestNaNBesideOthers(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
