@@ -58,11 +58,7 @@ func (t *Trainer) Fit(
 ) (*Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data, err := fit.New("ohsmc", t.model, parts)
-	if err != nil {
-		return nil, err
-	}
-	r, err := t.newTraining(algorithm, data, settings)
+	r, err := t.begin(algorithm, parts, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +67,15 @@ func (t *Trainer) Fit(
 		return nil, err
 	}
 	return r.result()
+}
+
+// begin checks everything that needs no graph.
+func (t *Trainer) begin(algorithm Algorithm, parts dataset.Parts, settings Settings) (*training, error) {
+	data, err := fit.New("ohsmc", t.model, parts)
+	if err != nil {
+		return nil, err
+	}
+	return t.newTraining(algorithm, data, settings)
 }
 
 // kind is what programs depend on, beside the model.

@@ -48,6 +48,28 @@ func ExampleSample() {
 	// mean near 1: true  standard deviation near 3: true
 }
 
+// Steps gives the loop to you: here it is left as soon as every chain has 50 draws.
+func ExampleSteps() {
+	problem := mcmc.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, D] to [J]: a standard normal
+			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
+		})
+	}}
+	settings := mcmc.Settings{Chains: 10, Draws: 1000, WarmUp: 100}
+	for now, err := range mcmc.Steps(context.Background(), problem, mcmc.RandomWalkMetropolis{StepSize: 2}, settings) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if now.Draws == 50 {
+			result := now.Result()
+			fmt.Println(result.WarmUpMoves, "moves of warm-up,", result.Draws.PerChain, "draws of", result.Draws.Chains, "chains")
+			break
+		}
+	}
+	// Output:
+	// 100 moves of warm-up, 50 draws of 10 chains
+}
+
 // independence proposes from N(0, StdDev^2), wherever a particle is, and accepts by the ratio of Metropolis and
 // Hastings.
 type independence struct {

@@ -1,0 +1,52 @@
+package mcmc
+
+import (
+	"context"
+	"iter"
+
+	"gobnn/bayes/run"
+)
+
+// Position is where chains stand after a move, of Steps. It is valid until the next.
+type Position struct {
+	run.Progress
+	Draws  int // that all chains have; 0 in the warm-up
+	chains *sampling
+}
+
+// Result is what Sample would return if the run ended here: the draws that all chains have, and what is known of them.
+// Its Status is empty before the end.
+func (p *Position) Result() *Result { return p.chains.result() }
+
+// Steps is Sample for a range loop of your own: it yields after each move of the chains, those of the warm-up included.
+// A transition of HMC and NUTS takes several moves. Leaving the loop ends the run as a cancelled context does, after
+// the checkpoint is written, if one is set; Sample and Steps with the same settings go on from it, to the same bits.
+// Errors are those of Sample, yielded last, with a Position where there is a result beside them, and otherwise nil.
+func Steps(ctx context.Context, problem Problem, kernel Kernel, settings Settings) iter.Seq2[*Position, error] {
+	return func(yield func(*Position, error) bool) {
+		sampler := Sampler{Problem: problem, Kernel: kernel}
+		defer sampler.Close()
+		sampler.Steps(ctx, settings)(yield)
+	}
+}
+
+// Steps is the function Steps with the sampler's problem and kernel.
+func (s *Sampler) Steps(ctx context.Context, settings Settings) iter.Seq2[*Position, error] {
+	return func(yield func(*Position, error) bool) {
+		r, err := s.newSampling(settings)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer r.close()
+		run.StepsAs(ctx, r.session, func(p run.Progress) *Position { return &Position{p, r.drawn(), r} })(yield)
+	}
+}
+
+// drawn is how many draws all chains have, 0 in the warm-up.
+func (r *sampling) drawn() int {
+	if r.Warming != nil {
+		return 0
+	}
+	return r.common()
+}

@@ -1,0 +1,84 @@
+package mcmc
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/run"
+)
+
+// Steps makes the same moves as Sample: as a whole, left and gone on with from its checkpoint by either, and looked at
+// once it is finished. What is wrong is told, once.
+func TestSteps(t *testing.T) {
+	settings := Settings{Chains: 3, Draws: 20, WarmUp: 40, Seed: 2, Engine: computetest.Go(t)}
+	kernel := HMC{Steps: 3}
+	want, err := Sample(t.Context(), standard(), kernel, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, got *Result) {
+		t.Helper()
+		for k := range 2 {
+			for chain, draws := range got.Draws.Coordinate(k) {
+				if !slices.Equal(draws, want.Draws.Coordinate(k)[chain]) {
+					t.Fatalf("%s: chain %d is not Sample's", what, chain)
+				}
+			}
+		}
+		if got.Status != run.Completed || got.Moves != want.Moves {
+			t.Errorf("%s: %s after %d moves, want %d", what, got.Status, got.Moves, want.Moves)
+		}
+	}
+	moves, last := 0, (*Result)(nil)
+	for now, err := range Steps(t.Context(), standard(), kernel, settings) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		moves++
+		if (now.Stage == "warm-up") != (moves < want.WarmUpMoves) || now.Stage == "warm-up" && now.Draws > 0 {
+			t.Fatalf("move %d of the %s, %d draws", moves, now.Stage, now.Draws)
+		}
+		if last = now.Result(); last.Draws.PerChain != now.Draws || last.Status == "" != (moves < want.Moves+want.WarmUpMoves) {
+			t.Fatalf("move %d: %d draws, %s; the result has %d", moves, now.Draws, last.Status, last.Draws.PerChain)
+		}
+	}
+	same("Steps", last)
+
+	settings.Checkpoint = filepath.Join(t.TempDir(), "chains")
+	for now, err := range Steps(t.Context(), standard(), kernel, settings) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.Draws == 7 {
+			break
+		}
+	}
+	resumed, err := Sample(t.Context(), standard(), kernel, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("Sample after a loop that was left", resumed)
+	looks := 0
+	for now, err := range Steps(t.Context(), standard(), kernel, settings) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		looks++
+		same("a look at a finished run", now.Result())
+	}
+	if looks != 1 {
+		t.Errorf("a finished run was yielded %d times", looks)
+	}
+	settings.Chains = -1
+	for now, err := range Steps(t.Context(), standard(), kernel, settings) {
+		if now != nil || !says(err, "Settings.Chains is -1") {
+			t.Errorf("%v, error %v", now, err)
+		}
+		looks++
+	}
+	if looks != 2 {
+		t.Errorf("an error was yielded %d times", looks-1)
+	}
+}

@@ -1,0 +1,77 @@
+package ohsmc
+
+import (
+	"context"
+	"iter"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/run"
+)
+
+// Position is where a training stands after a step, of Steps. It is valid until the next.
+type Position struct {
+	run.Progress
+	training *training
+}
+
+// Record is what the last step has left; its zero value before the first.
+func (p *Position) Record() StepRecord {
+	if n := len(p.training.trace); n > 0 {
+		return p.training.trace[n-1]
+	}
+	return StepRecord{}
+}
+
+// Psi are the shared parameters after the step, [W], in the order of the model's slots; nil if nothing is shared.
+func (p *Position) Psi() ([]float64, error) {
+	if p.training.data.Bound.W == 0 {
+		return nil, nil
+	}
+	host, err := p.training.host("")
+	if err != nil {
+		return nil, err
+	}
+	return compute.Float64s(host[psiName])
+}
+
+// Posterior is that of the particles after the step, whatever validation says.
+func (p *Position) Posterior() (*bayes.Posterior, error) {
+	return p.training.posterior(p.training.step, "")
+}
+
+// Result is what Fit would return if the training ended here: the posterior of the best validation, or of this step
+// without a validation part. Its Status is empty before the end.
+func (p *Position) Result() (*Result, error) { return p.training.result() }
+
+// Steps is Fit for a range loop of your own: it yields after each step. Leaving the loop ends the training as a
+// cancelled context does, after the checkpoint is written, if one is set; Fit and Steps with the same settings go on
+// from it, to the same bits. Errors are those of Fit, yielded last, with a Position where there is a result beside
+// them, and otherwise nil.
+func Steps(
+	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
+) iter.Seq2[*Position, error] {
+	return func(yield func(*Position, error) bool) {
+		trainer := NewTrainer(model)
+		defer trainer.Close()
+		trainer.Steps(ctx, algorithm, parts, settings)(yield)
+	}
+}
+
+// Steps is the function Steps with the trainer's model. The trainer is busy until the loop is left.
+func (t *Trainer) Steps(
+	ctx context.Context, algorithm Algorithm, parts dataset.Parts, settings Settings,
+) iter.Seq2[*Position, error] {
+	return func(yield func(*Position, error) bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		r, err := t.begin(algorithm, parts, settings)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer r.close()
+		run.StepsAs(ctx, r.session, func(p run.Progress) *Position { return &Position{p, r} })(yield)
+	}
+}
