@@ -26,7 +26,7 @@ func (r *sampling) inputs(ctx context.Context, first ...any) ([]any, error) {
 			defer t.FinalizeAll() //nolint:errcheck // freeing a copy
 		}
 		asked, err := r.problem.HostInputs.Inputs(ctx, r.Move, carried)
-		if err != nil { // nothing has moved
+		if err != nil { // no chain has moved
 			return nil, run.Stop(fmt.Errorf("mcmc: move %d could not be made: %w", r.Move, err))
 		}
 		first = append(first, asked...)

@@ -14,9 +14,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Carrier takes a kernel's State from one compiled program to the next, as named tensors. A State is made of nodes of
-// one graph: what is to outlive the graph lies in a compute.State, entry by entry, and is a State again in the next
-// one. Sample runs its chains so, and so do samplers of other kinds that move particles by any kernel:
+// Carrier keeps a kernel's State between calls of compiled programs, as named tensors: a State has nodes of one graph,
+// so that between calls its entries lie in a compute.State. Sample runs its chains by a Carrier; use it in a sampler of
+// your own that moves particles by any kernel:
 //
 //	carrier, err := mcmc.NewCarrier(engine, kernel, shapes.Make(dtype, particles, dim), target)
 //	start, err := compute.NewProgram(engine, "start", nil, carrier.Names(), ...)             // builds carrier.Start
@@ -40,10 +40,9 @@ const (
 	ownPrefix      = "own/"
 )
 
-// NewCarrier finds out what a kernel carries and what it tells, by building its start and one move of particles of
-// phi's shape, [J, D], in a graph that is thrown away. target gives there what the kernel is to move under; nil for
-// kernels that do not use it. The shapes of what the target gives are checked here, once: programs pass it to the
-// kernel as it is.
+// NewCarrier finds what a kernel carries and which fields of Info it fills in, by building its start and one move of
+// particles of phi's shape, [J, D], in a graph of its own. target builds the kernel's target in that graph; nil for
+// kernels that do not use one. The shapes of the target's values are checked here only.
 func NewCarrier(
 	engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) Target,
 ) (*Carrier, error) {
@@ -73,16 +72,16 @@ func (c *Carrier) WithPrefix(prefix string) *Carrier {
 	return &other
 }
 
-// Kernel is whose state is carried.
+// Kernel is the kernel whose state is carried.
 func (c *Carrier) Kernel() Kernel { return c.kernel }
 
 // SeveralMoves says whether a transition of the kernel may take several moves: then Info.Complete says where one ends.
-func (c *Carrier) SeveralMoves() bool { return c.tells(infoComplete) }
+func (c *Carrier) SeveralMoves() bool { return c.reports(infoComplete) }
 
-func (c *Carrier) tells(f info) bool { return slices.Contains(c.infos, f) }
+func (c *Carrier) reports(f info) bool { return slices.Contains(c.infos, f) }
 
-// tellsOf are the names of the fields of Info that the kernel fills in, and of what it tells in Info.Extra.
-func (c *Carrier) tellsOf() []string {
+// reportedFields are the names of the fields of Info that the kernel fills in, those of Info.Extra included.
+func (c *Carrier) reportedFields() []string {
 	var names []string
 	for _, f := range c.infos {
 		names = append(names, infoNames[f])
@@ -93,8 +92,8 @@ func (c *Carrier) tellsOf() []string {
 	return names
 }
 
-// told lists what a kernel tells of a move, in the order of tellsOf.
-func (c *Carrier) told(outcome Info) []*Node {
+// reported lists a move's values of these fields, in the order of reportedFields.
+func (c *Carrier) reported(outcome Info) []*Node {
 	var all []*Node
 	for _, f := range c.infos {
 		all = append(all, outcome.field(f))
@@ -103,12 +102,12 @@ func (c *Carrier) told(outcome Info) []*Node {
 		all = append(all, outcome.Extra[name])
 	}
 	if i := slices.Index(all, nil); i >= 0 || len(outcome.Extra) != len(c.extra) {
-		panic(fmt.Errorf("%T tells other fields of Info than in the move before: %q", c.kernel, c.tellsOf()))
+		panic(fmt.Errorf("%T reports other fields of Info than in the move before: %q", c.kernel, c.reportedFields()))
 	}
 	return all
 }
 
-// Shapes are those of the entries by their Names, for who reads them from a file.
+// Shapes are the entries' shapes by their Names, to check a file by.
 func (c *Carrier) Shapes() map[string]shapes.Shape {
 	all := map[string]shapes.Shape{}
 	for name, shape := range c.shapes {
@@ -117,8 +116,8 @@ func (c *Carrier) Shapes() map[string]shapes.Shape {
 	return all
 }
 
-// Names are those of the entries: phi first, then the log-density and the gradient as far as the kernel carries them,
-// then what it carries of its own. All are [J, ...], so they are what a compute.Sharding cuts.
+// Names are the names of the entries: phi, then the log-density and the gradient as far as the kernel carries them,
+// then State.Own. All are [J, ...], so that a compute.Sharding can divide them.
 func (c *Carrier) Names() []string {
 	names := []string{c.Phi()}
 	if c.kernel.Carries() >= CarriesLogDensity {
@@ -142,7 +141,7 @@ func (c *Carrier) LogDensity() string { return c.prefix + logDensityName }
 // Gradient is the name of the gradient's entry, which is there if the kernel carries it.
 func (c *Carrier) Gradient() string { return c.prefix + gradientName }
 
-// Pack gives the entries of a State.
+// Pack returns the entries of a State.
 func (c *Carrier) Pack(s State) compute.Nodes {
 	nodes := compute.Nodes{c.Phi(): s.Phi}
 	if c.kernel.Carries() >= CarriesLogDensity {
@@ -157,7 +156,7 @@ func (c *Carrier) Pack(s State) compute.Nodes {
 	return nodes
 }
 
-// Unpack gives the State back from its entries; others in nodes are left alone.
+// Unpack returns the State of its entries among nodes.
 func (c *Carrier) Unpack(nodes compute.Nodes) State {
 	s := State{Phi: nodes[c.Phi()], LogDensity: nodes[c.LogDensity()], Gradient: nodes[c.Gradient()]}
 	for _, name := range c.own {
@@ -169,13 +168,13 @@ func (c *Carrier) Unpack(nodes compute.Nodes) State {
 	return s
 }
 
-// Start gives the entries of particles at phi, [J, D], that have not moved yet.
+// Start returns the entries of particles at phi, [J, D], that have not moved yet.
 func (c *Carrier) Start(rng random.Stream, phi *graph.Node, target Target) compute.Nodes {
 	return c.Pack(Start(c.kernel, rng, phi, target))
 }
 
-// Move makes one move of the particles whose entries nodes holds, and gives their next. Where moving, bool [J], is
-// false, a particle stays as it is, though Info tells of it as if it moved; nil moves all.
+// Move moves the particles whose entries nodes holds, and returns their next entries. A particle stays the same where
+// moving, bool [J], is false, though Info is as if it had moved; nil moves all.
 func (c *Carrier) Move(
 	rng random.Stream, nodes compute.Nodes, target Target, tuning Tuning, moving *graph.Node,
 ) (compute.Nodes, Info) {
@@ -189,10 +188,10 @@ func (c *Carrier) Move(
 	return packed, outcome
 }
 
-// MoveUnfinished is Move for transitions of all particles together: unfinished, [J], is 1 for each whose transition
-// goes on and 0 for those that have come to its end and wait; ended is 1 for each that comes to its end in this move. A
-// transition begins with ones, and is made by moves with unfinished - ended until that is 0 everywhere. If each move of
-// the kernel is a transition, all particles move and end.
+// MoveUnfinished is Move for transitions that all particles make together: unfinished, [J], is 1 for each particle
+// whose transition is not complete, and 0 for those that wait; ended is 1 for each that completes it in this move.
+// Begin a transition with ones, and repeat with unfinished - ended until that is 0 everywhere. If each move of the
+// kernel is a transition, all particles move and end.
 func (c *Carrier) MoveUnfinished(
 	rng random.Stream, nodes compute.Nodes, unfinished *graph.Node, target Target, tuning Tuning,
 ) (next compute.Nodes, ended *graph.Node, outcome Info) {
@@ -204,7 +203,7 @@ func (c *Carrier) MoveUnfinished(
 	return next, Mul(unfinished, outcome.Complete), outcome
 }
 
-// probe builds a start and a move at phi, and learns from them.
+// probe builds a start and a move at phi, and records what they carry and report.
 func (c *Carrier) probe(phi *Node, target Target) {
 	rng := random.New(phi.Graph(), 0)
 	if c.kernel.UsesTarget() {
@@ -247,8 +246,8 @@ func (c *Carrier) probe(phi *Node, target Target) {
 	}
 }
 
-// checkTarget holds what a target gives at phi to its shapes. What a kernel that carries nothing asks of its target is
-// not known: there all is looked at that the target gives, and a target need not give what its kernel does not ask.
+// checkTarget checks the shapes of a target's values at phi. Which methods a kernel calls that carries nothing is not
+// known: all methods are tried then, and one that panics is skipped.
 func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) error {
 	if target == nil {
 		return fmt.Errorf("there is no target, and the kernel asks one")
@@ -290,7 +289,7 @@ func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) err
 	return errors.Join(unlessPanics(logDensity), unlessPanics(gradient), unlessPanics(differences))
 }
 
-// unlessPanics gives what a check says; nil if there is nothing to check, since it panics.
+// unlessPanics returns the error of a check; nil if it panics.
 func unlessPanics(check func() error) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -307,7 +306,7 @@ func checkShape(what string, node *Node, want shapes.Shape) error {
 	return nil
 }
 
-// shapeOf is a node's shape in words.
+// shapeOf is a node's shape as text.
 func shapeOf(node *Node) string {
 	if node == nil {
 		return "nil"

@@ -15,7 +15,7 @@ import (
 
 const checkpointFormat = "gobnn.mcmc/4"
 
-// Identity is what a checkpoint of this run is recognised by.
+// Identity implements run.Machine.
 func (r *sampling) Identity() ([]run.Part, error) {
 	parts, err := r.problem.Identity(r.kernel)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *sampling) Identity() ([]run.Part, error) {
 	), err
 }
 
-// Keep is the state of the device, the draws so far and where the run stands.
+// Keep implements run.Machine: the device's state, the draws so far and the position.
 func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := r.state.Host(r.carrier.Names()...)
 	if err != nil {
@@ -41,10 +41,10 @@ func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 	return r.position, kept, nil
 }
 
-// drawsName is the draws' in a checkpoint.
+// drawsName is the name of the draws in a checkpoint.
 const drawsName = "draws"
 
-// mostKept is the largest number of draws that a chain has.
+// mostKept is the largest number of draws of any chain so far.
 func (r *sampling) mostKept() int {
 	most := 0
 	for _, t := range r.Tallies {
@@ -53,13 +53,14 @@ func (r *sampling) mostKept() int {
 	return most
 }
 
-// Adopt takes over a checkpoint: the draws and where the run stands. The chains' state stays on the host until Begin.
+// Adopt implements run.Machine: it restores the draws and the position; the chains' state stays on the host until
+// Begin.
 func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
 	var at position
 	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
-	if err := r.plausible(at); err != nil {
+	if err := r.checkPosition(at); err != nil {
 		return err
 	}
 	r.position = at
@@ -77,8 +78,8 @@ func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 	return nil
 }
 
-// plausible is an error if no run with these settings can stand there.
-func (r *sampling) plausible(at position) error {
+// checkPosition is an error if no run with these settings can have this position.
+func (r *sampling) checkPosition(at position) error {
 	if at.Move < 0 || at.WarmUpMoves < 0 || at.WarmUpMoves > at.Move || at.WarmUpTime < 0 {
 		return fmt.Errorf("it stands at move %d, after %d moves of the warm-up in %v", at.Move, at.WarmUpMoves, at.WarmUpTime)
 	}
@@ -108,9 +109,9 @@ func (r *sampling) plausible(at position) error {
 	if len(scale) != 0 && len(scale) != r.problem.Dim {
 		return fmt.Errorf("it has scales of %d coordinates, not %d", len(scale), r.problem.Dim)
 	}
-	for _, name := range at.Tells {
+	for _, name := range at.Reported {
 		if !slices.Contains(infoNames[:], name) && !strings.HasPrefix(name, extraPrefix) {
-			return fmt.Errorf("its kernel tells a field %q of Info, which there is not", name)
+			return fmt.Errorf("its kernel reports a field %q, which Info does not have", name)
 		}
 	}
 	if w := at.Warming; w != nil {
@@ -131,10 +132,10 @@ func (r *sampling) plausible(at position) error {
 	return nil
 }
 
-// resume puts the chains where the checkpoint left them.
+// resume restores the chains' state from the checkpoint.
 func (r *sampling) resume() error {
-	if tells := r.carrier.tellsOf(); !slices.Equal(r.Tells, tells) {
-		return fmt.Errorf("its kernel tells the fields %q of Info, but %T tells %q", r.Tells, r.kernel, tells)
+	if fields := r.carrier.reportedFields(); !slices.Equal(r.Reported, fields) {
+		return fmt.Errorf("its kernel reports the fields %q of Info, but %T reports %q", r.Reported, r.kernel, fields)
 	}
 	for name, want := range r.carrier.Shapes() {
 		t, err := run.Tensor(r.adopted, name, want)

@@ -126,7 +126,7 @@ func TestForgedCheckpoint(t *testing.T) {
 		{drawing, `"scale":\[`, `"scale":[1,`, "", "scales of 3 coordinates"},
 		{drawing, `"scale":\[[^,]+`, `"scale":[0`, "", "scales of [0"},
 		{drawing, `"tells":\[`, `"tells":["Chance",`, "", `a field "Chance"`},
-		{drawing, `"tells":\["\w+",`, `"tells":[`, "", "tells the fields"},
+		{drawing, `"tells":\["\w+",`, `"tells":[`, "", "reports the fields"},
 		{drawing, "", "", "draws", "draws"},
 		{drawing, "", "", "phi", "phi"},
 		{drawing, "", "", "gradient", "gradient"},

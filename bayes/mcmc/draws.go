@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Draws are what the chains gave, in the run's type.
+// Draws are the chains' draws, in the run's type.
 type Draws struct {
 	Chains, PerChain, Dim int
 
@@ -67,7 +67,7 @@ func (d *Draws) value(at int) float64 {
 	return float64(d.narrow[at])
 }
 
-// set keeps row chain of phi, [J, D], as a draw of that chain.
+// set stores row chain of phi, [J, D], as a draw of that chain.
 func (d *Draws) set(chain, draw int, phi *tensors.Tensor) error {
 	from, to := (chain*d.PerChain+draw)*d.Dim, (chain*d.PerChain+draw+1)*d.Dim
 	return phi.ConstFlatData(func(flat any) {
@@ -121,7 +121,7 @@ func (d *Draws) adopt(t *tensors.Tensor) error {
 	})
 }
 
-// ChainStats are what one chain's transitions were like, after the warm-up. What a kernel does not tell is NaN or 0.
+// ChainStats summarise one chain's transitions after the warm-up. A number that the kernel does not report is NaN or 0.
 type ChainStats struct {
 	Transitions int
 	Acceptance  float64 // mean probability
@@ -129,18 +129,17 @@ type ChainStats struct {
 	Standstill  int     // the longest row of transitions of which none moved
 	Divergences int     // transitions
 	NonFinite   int     // proposals
-	Gradients   int     // that the transitions took
+	Gradients   int     // evaluated in the transitions
 	// mean estimated variance of the log-ratio, over the transitions where it is finite; 0 if the kernel knows the
 	// ratio
 	Noise float64
-	// mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not tell
+	// mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not report it
 	SquaredSkewness float64
 	MaxEnergyError  float64 // largest absolute one that is finite
 	MeanEnergyError float64 // mean absolute one of those that are finite
 	// energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
 	EnergyBFMI float64
-	// means of what the kernel tells in Info.Extra, by its names, over the transitions where it is finite; NaN if it
-	// never is
+	// means of Info.Extra, by name, over the transitions where it is finite; NaN if it never is
 	Extra map[string]float64
 }
 
@@ -148,7 +147,7 @@ type ChainStats struct {
 type tally struct {
 	Transitions int     `json:"transitions"`
 	Kept        int     `json:"kept"`   // draws
-	Closed      bool    `json:"closed"` // all draws are made: what comes does not count
+	Closed      bool    `json:"closed"` // all draws are made: further transitions do not count
 	Acceptance  float64 `json:"acceptance"`
 	Accepted    int     `json:"accepted"`
 	Standing    int     `json:"standing"`   // transitions since it moved
@@ -173,20 +172,20 @@ type tally struct {
 	Extra map[string]finiteSum `json:"extra,omitempty"` // of Info.Extra
 }
 
-// finiteSum is the sum of numbers that are finite, and how many there were.
+// finiteSum is the sum of the finite numbers, and their count.
 type finiteSum struct {
 	Count int     `json:"count"`
 	Sum   float64 `json:"sum"`
 }
 
-// add takes up what a move told of a chain, and says whether the chain ended a transition in it.
+// add adds a move of a chain, and says whether the chain completed a transition in it.
 func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool) {
 	if t.Closed {
 		return false
 	}
 	t.NonFinite += int(outcome.of(infoNonFinite, chain, 0))
 	each := 0.0
-	if carries == CarriesGradient && !outcome.moves.tells(infoComplete) {
+	if carries == CarriesGradient && !outcome.moves.reports(infoComplete) {
 		each = 1
 	}
 	if outcome.of(infoComplete, chain, 1) == 0 {
@@ -238,7 +237,7 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	return true
 }
 
-// stats are what the tally says of a chain; acceptance: whether the kernel tells any.
+// stats are the chain's statistics; acceptance says whether the kernel reports it.
 func (t *tally) stats(acceptance bool) ChainStats {
 	s := ChainStats{
 		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Standstill: t.Standstill,

@@ -10,7 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// The kernels of this file move freely: they ask no target, and accept everything.
+// The kernels of this file have no target, and accept everything.
 var (
 	_ Kernel = RandomWalk{}
 	_ Kernel = OrnsteinUhlenbeck{}

@@ -17,18 +17,18 @@ var (
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and
 // Roweth 1987; Neal 2011): draw a momentum p ~ N(0, I), follow the dynamics of the energy H = -log p(phi) + |p|^2 / 2
-// for Steps leapfrog steps, and accept where that leads with probability min(1, exp(H - H')). It leaves the target
-// invariant. Scales of the coordinates stand for a diagonal mass, see Leapfrog.
+// for Steps leapfrog steps, and accept the end with probability min(1, exp(H - H')). It leaves the target invariant.
+// Scales of the coordinates act as a diagonal mass matrix, see Leapfrog.
 //
-// A Move is one leapfrog step, and costs one gradient; a transition is Steps of them. It ends early, as a rejection,
-// and counts as divergent, where the energy is not finite or has risen by more than 1000, from where no trajectory
-// comes back to be accepted.
+// A Move is one leapfrog step, and costs one gradient; a transition is Steps of them. It ends early, as a rejection
+// that counts as divergent, if the energy is not finite or has risen by more than 1000, from which a trajectory is
+// practically never accepted.
 type HMC struct {
 	StepSize float64 `json:"step_size"` // h; 0: a warm-up chooses
 	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; default 10
-	// Jitter draws the number of steps of each transition uniformly from L - k to L + k with k = Jitter L, rounded
-	// down, so that no trajectory is caught in a period of the dynamics (Neal 2011, section 3.2). Default 0: none;
-	// below 1.
+	// Jitter draws the number of steps of each transition uniformly from L - k to L + k with k = Jitter L, rounded down,
+	// so that trajectories do not resonate with a period of the dynamics (Neal 2011, section 3.2). Default 0: none; below
+	// 1.
 	Jitter float64 `json:"jitter"`
 }
 
@@ -57,9 +57,9 @@ func (k HMC) Check(int) error {
 // Girolami 2014).
 func (k HMC) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
 
-// What HMC carries: the momentum, the number of steps that the transition takes and has taken, and the state and energy
-// at its start. The momentum of a transition is drawn at the end of the one before: XLA compiles the generator into
-// every loop that uses the numbers at once, and a move that drew them at its beginning would take a third longer.
+// The state that HMC carries: the momentum, the number of steps that the transition takes and has taken, and the state
+// and energy at its start. The next momentum is drawn at the end of a transition, not at the beginning: XLA would
+// compile the random number generator into every loop that uses it directly, which is slower.
 const (
 	hmcMomentum   = "momentum"
 	hmcPlanned    = "planned"
@@ -83,8 +83,8 @@ func (k HMC) Start(rng random.Stream, s State) State {
 // Move implements Kernel.
 func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
 	dtype := s.Phi.DType()
-	// Where a transition begins: its start, to come back to, its energy and the number of its steps.
-	begins := settle(dtype, LessThan(s.Own[hmcTaken], ConstAs(s.Phi, 0.5)))[0]
+	// If a transition begins: store its start, to return to, its energy and the number of its steps.
+	begins := computedOnce(dtype, LessThan(s.Own[hmcTaken], ConstAs(s.Phi, 0.5)))[0]
 	momentum := s.Own[hmcMomentum]
 	at := func(name string, now *Node) *Node { return Choose(begins, now, s.Own[name]) }
 	start := State{
@@ -99,12 +99,12 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	energyError := Sub(Sub(Kinetic(momentum), end.LogDensity), energy)
 	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, maxEnergyError))) // also where it is NaN
 
-	// Where it ends: accept or go back.
+	// If it ends: accept or return to the start.
 	complete := Or(diverges, GreaterOrEqual(taken, planned))
 	probability := Where(diverges, ZerosLike(energy), Exp(Neg(MaxScalar(energyError, 0))))
 	u := rng.Named("accept").Uniform(dtype, s.Phi.Shape().Dim(0))
 	accepted := And(complete, LessThan(u, probability))
-	goesOn := settle(dtype, Or(accepted, Not(complete)))[0]
+	goesOn := computedOnce(dtype, Or(accepted, Not(complete)))[0]
 	momentum = Choose(complete, normal(rng.Named("momentum"), s.Phi), momentum) // the next transition's
 	next := State{
 		Phi:        Choose(goesOn, end.Phi, start.Phi),
@@ -127,7 +127,7 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	}
 }
 
-// steps draws how many leapfrog steps a transition takes, [J].
+// steps draws the number of leapfrog steps of a transition, [J].
 func (k HMC) steps(rng random.Stream, s State) *Node {
 	steps := k.Steps
 	if steps == 0 {

@@ -11,7 +11,7 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Identity is what must agree of a problem and a kernel for a sampler to go on from a file: the problem's name and
+// Identity are the parts of a problem and a kernel that must agree with a checkpoint's: the problem's name and
 // dimension, its data bit by bit, and the kernel's settings.
 func (p Problem) Identity(kernel Kernel) ([]run.Part, error) {
 	text, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", kernel), "settings": kernel})

@@ -2,27 +2,27 @@
 //
 // A kernel takes particles phi, [J, D], to new ones. Some leave a target distribution invariant, by accepting or
 // rejecting what they propose: RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS. ULA, SGLD and
-// SGHMC take every step of a gradient, which may be noisy, and have a bias that falls with the step. OrnsteinUhlenbeck
-// and RandomWalk ask no target: one leaves a Gaussian invariant, such as the prior, and the other nothing; they are for
-// the particles of package ohsmc. What is invariant stands in each kernel's comment; tests hold it to that.
+// SGHMC accept every step, may use noisy gradients, and have a bias that falls with the step size. OrnsteinUhlenbeck
+// and RandomWalk have no target: the first leaves a Gaussian invariant, such as the prior, the second nothing; they are
+// for the particles of package ohsmc. Each kernel's comment says what it leaves invariant; tests check it.
 //
-// Sample runs chains of a kernel on a Problem. Take NUTS if the gradient can be had and you do not know better.
+// Sample runs chains of a kernel on a Problem. Take NUTS if there is a gradient and you don't know which.
 //
 // # Moves and transitions
 //
 // A Move is one compiled step: at most one evaluation of the target or of its gradient for each particle. Most kernels
-// make a whole transition in it. Those that follow a trajectory need several: their Moves go on from what the State
-// carries of theirs, and Info.Complete says which particles have come to the end of a transition. So no graph grows
-// with the length of a trajectory, and particles whose trajectories differ in length need not wait for one another.
+// make a whole transition in it. Those that follow a trajectory need several: the State carries the trajectory so far,
+// and Info.Complete says which particles have completed a transition. So the graph does not grow with the length of a
+// trajectory, and particles with trajectories of different lengths need not wait for one another.
 //
-// # A kernel of one's own
+// # How to write your own
 //
-// A Kernel has four methods. Carries and UsesTarget say what it keeps of its target and whether it asks one, Check
-// refuses wrong settings, and Move builds the graph of one move from the State before to the State after, and tells in
-// Info what people look at. MetropolisHastings, Accept, Choose and Leapfrog are what such moves are made of; the
-// example of Kernel is a whole one. Three interfaces are there for those that need them: Stateful carries more from
-// move to move, Tunable lets a warm-up choose the step size, and Exact says that the target is left invariant. A kernel
-// is given the Target that the user wrote, so it may ask it for more than a Target has. Package check tests a kernel.
+// A Kernel has four methods. Carries and UsesTarget say which of its target's values it keeps and whether it evaluates
+// one, Check refuses wrong settings, and Move builds the graph of one move, from one State to the next, with
+// diagnostics in Info. Build moves from MetropolisHastings, Accept, Choose and Leapfrog; the example of Kernel is
+// complete. Three optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step
+// size, and Exact says that the target is left invariant. A kernel is given the user's own Target value, and may assert
+// it to an interface with more methods. Package check tests a kernel.
 package mcmc
 
 import (
@@ -46,24 +46,22 @@ type Target interface {
 	Gradient(phi *graph.Node) (logDensity, gradient *graph.Node)
 }
 
-// MiniBatchTarget is a Target that mini-batches give estimates of. A kernel finds it in its target, and draws
-// mini-batches anew for each move: by WithMiniBatch if it follows a gradient, by Differences if it compares two places.
-// Only kernels that carry nothing from move to move may be given one, since what they carried were of other
-// mini-batches.
+// MiniBatchTarget is a Target that can be estimated from mini-batches. A kernel asserts its target to it, and draws
+// mini-batches for each move: by WithMiniBatch if it follows a gradient, by Differences if it compares two places. Only
+// kernels that carry nothing from move to move may be given one, since carried values would be of other mini-batches.
 type MiniBatchTarget interface {
-	Target // by all rows, or NaN if it cannot be told
-	// WithMiniBatch is the log-density and its gradient estimated by the mini-batches that the stream picks: the same
-	// ones wherever it is asked.
+	Target // on all rows, or NaN if that is unknown
+	// WithMiniBatch is the target estimated from mini-batches drawn by the stream: the same ones at every place.
 	WithMiniBatch(rng random.Stream) Target
-	// Differences are estimates of log p(to_j) - log p(from_j), with mean exactly this, each by a mini-batch of its own
-	// that the stream picks, the same for all particles and both places: [J, M] for from and to, [J, D]. Variance is
-	// that of one of them given the places, estimated within the mini-batches, [J], and degrees how many degrees of
-	// freedom that estimate has; nil and 0 if it cannot be told. What is not finite stands there as it is.
+	// Differences are M unbiased estimates of log p(to_j) - log p(from_j), each from a mini-batch of its own drawn by the
+	// stream, the same for all particles and both places: [J, M] for from and to, [J, D]. Variance is that of one of them
+	// given the places, estimated within the mini-batches, [J], and degrees the degrees of freedom of that estimate; nil
+	// and 0 if unknown. Values that are not finite are returned as they are.
 	Differences(rng random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64)
 }
 
-// ByMiniBatch is a move's estimate of a target: that by the mini-batches that the stream picks if it is a
-// MiniBatchTarget, and else the target itself. Kernels for noisy gradients ask it instead of their target.
+// ByMiniBatch is a move's estimate of a target: by mini-batches drawn by the stream if it is a MiniBatchTarget, else
+// the target itself. Kernels for noisy gradients evaluate it instead of their target.
 func ByMiniBatch(rng random.Stream, target Target) Target {
 	if batches, ok := target.(MiniBatchTarget); ok {
 		return batches.WithMiniBatch(rng.Named("target"))
@@ -83,9 +81,8 @@ func (f Density) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return logDensity, Gradient(ReduceAllSum(logDensity), phi)[0]
 }
 
-// Carries says what a kernel keeps of its target from one move to the next, and so what a State holds for it. What a
-// kernel that carries something needs of its target's values at phi it finds in the State; one that carries nothing may
-// still evaluate its target in every move, as ULA and SGLD do: see Kernel.UsesTarget.
+// Carries says which of its target's values at phi a kernel keeps in the State from one move to the next. A kernel that
+// carries nothing may still evaluate its target in every move, as ULA and SGLD do: see Kernel.UsesTarget.
 type Carries int
 
 // From least to most.
@@ -95,27 +92,27 @@ const (
 	CarriesGradient // and the log-density
 )
 
-// State is what the next move needs.
+// State is a kernel's state between moves.
 type State struct {
 	Phi        *graph.Node // [J, D]
 	LogDensity *graph.Node // [J], of Phi under the target, -Inf where not finite; nil if the kernel carries nothing
 	Gradient   *graph.Node // [J, D], of LogDensity; nil unless the kernel carries it
-	// Own is what a kernel carries of its own, each of shape [J, ...]; nil for most.
+	// Own are further entries of the kernel, each of shape [J, ...]; nil for most.
 	Own map[string]*graph.Node
 }
 
-// Tuning is what a warm-up has found, as nodes, so that one compiled move serves all values. The zero value leaves the
-// kernel's own settings as they are.
+// Tuning are the results of a warm-up, as nodes, so that one compiled move works with all values. The zero value leaves
+// the kernel's own settings.
 type Tuning struct {
 	// StepSize is a scalar, or [J], a step size for each particle; nil: the kernel's own. Step reads it.
 	StepSize *graph.Node
 	Scale    *graph.Node // [D], the scales of phi's coordinates under the target: step sizes are in units of them; nil: 1
 }
 
-// Info is what people look at. All are [J], of phi's type.
+// Info are the diagnostics of a move. All are [J], of phi's type.
 type Info struct {
-	// Complete is 1 for each particle that has come to the end of a transition in this move; nil: all have. The others
-	// of Info have a meaning only there, but for NonFinite.
+	// Complete is 1 for each particle that has completed a transition in this move; nil: all have. The other fields but
+	// NonFinite are meaningful only where it is 1.
 	Complete *graph.Node
 	// Acceptance is the probability with which the transition was accepted, or its mean along a trajectory; nil for
 	// kernels that always move.
@@ -139,16 +136,16 @@ type Info struct {
 	// SquaredSkewness is that of the sample which estimates the log-ratio, m3^2/m2^3 of its central moments; nil for
 	// kernels that have no sample of 3 and more.
 	SquaredSkewness *graph.Node
-	// Extra is what else a kernel tells, by names of its own; always the same names. ChainStats has their means.
+	// Extra are further diagnostics of a kernel, always with the same names. ChainStats has their means.
 	Extra map[string]*graph.Node
 }
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
 type Kernel interface {
-	// Carries says what of the target a State holds for this kernel.
+	// Carries says which of the target's values a State holds for this kernel.
 	Carries() Carries
-	// UsesTarget says whether Move looks at its target. The target may be nil for kernels that do not: they move by
-	// themselves, as RandomWalk does, and know nothing of what is sampled.
+	// UsesTarget says whether Move evaluates its target. For kernels that do not, such as RandomWalk, the target may be
+	// nil: they do not depend on what is sampled.
 	UsesTarget() bool
 	// Check returns an error that names a setting that is wrong, for particles of dimension d.
 	Check(d int) error
@@ -156,10 +153,10 @@ type Kernel interface {
 	Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info)
 }
 
-// Stateful is a Kernel that carries a state of its own from move to move.
+// Stateful is a Kernel with entries of its own in the State (State.Own).
 type Stateful interface {
 	Kernel
-	// Start completes a state that holds all but Own.
+	// Start fills in Own of a state.
 	Start(rng random.Stream, s State) State
 }
 
@@ -171,12 +168,12 @@ type Tunable interface {
 	Tune() (stepSize, acceptance float64)
 }
 
-// Exact is a Kernel that says whether it leaves its target invariant exactly. Callers that promise exact draws, or
-// weights that rest on them, refuse a kernel that does not say so: see LeavesInvariant.
+// Exact is a Kernel that says whether it leaves its target invariant exactly. Samplers whose draws or weights are exact
+// refuse other kernels: see LeavesInvariant.
 type Exact interface {
 	Kernel
 	// Exact says whether, with the settings that it has, the kernel leaves every target invariant, without a bias of
-	// discretisation or of mini-batches. What accepts and rejects by the right ratio does.
+	// discretisation or of mini-batches, as kernels do that accept or reject by the exact ratio.
 	Exact() bool
 }
 
@@ -187,7 +184,7 @@ func LeavesInvariant(kernel Kernel) bool {
 }
 
 // Check returns an error that names what is wrong with a kernel's settings for particles of dimension d. A step size of
-// 0 asks for a warm-up: without one it is an error.
+// 0 is an error without a warm-up to choose it.
 func Check(kernel Kernel, d int, warmUp bool) error {
 	if kernel == nil {
 		return fmt.Errorf("mcmc: there is no kernel: set one, such as mcmc.RandomWalkMetropolis{StepSize: 0.1}")
@@ -203,7 +200,8 @@ func Check(kernel Kernel, d int, warmUp bool) error {
 	return nil
 }
 
-// Start is the state of particles at phi, [J, D], that have not moved yet: it evaluates what the kernel carries.
+// Start is the state of particles at phi, [J, D], that have not moved yet: it evaluates the values that the kernel
+// carries.
 func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target Target) State {
 	s := State{Phi: phi}
 	switch kernel.Carries() {
@@ -218,8 +216,8 @@ func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target Target) Sta
 	return s
 }
 
-// evaluate is the gate: where the log-density or a coordinate of the gradient is not finite, the log-density is -Inf
-// and the gradient 0.
+// evaluate is the target's log-density and gradient, but -Inf and 0 where either is not finite, so that such places are
+// rejected.
 func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
@@ -234,8 +232,8 @@ func Choose(condition, a, b *graph.Node) *graph.Node {
 	return Where(BroadcastToDims(condition, a.Shape().Dimensions...), a, b)
 }
 
-// MetropolisHastings takes the proposal, a state, with probability min(1, exp(logRatio)), each particle for itself, and
-// never one whose log-density is not finite. logRatio, [J], is log p(phi') - log p(phi) + log q(phi | phi') - log
+// MetropolisHastings accepts the proposal, a state, with probability min(1, exp(logRatio)), each particle for itself,
+// and never one whose log-density is not finite. logRatio, [J], is log p(phi') - log p(phi) + log q(phi | phi') - log
 // q(phi' | phi), with q the density of the proposal.
 func MetropolisHastings(rng random.Stream, current, proposal State, logRatio *graph.Node) (State, Info) {
 	accepted, info := Accept(rng, logRatio, IsFinite(proposal.LogDensity))
@@ -249,9 +247,9 @@ func MetropolisHastings(rng random.Stream, current, proposal State, logRatio *gr
 }
 
 // Accept draws with probability min(1, exp(logRatio)), each particle for itself, true for those that accept, [J] like
-// logRatio; never where finite is false or the ratio is NaN. Info holds what there is to say of it.
+// logRatio; never where finite is false or the ratio is NaN. Info has the acceptance.
 func Accept(rng random.Stream, logRatio, finite *graph.Node) (accepted *graph.Node, info Info) {
-	finite = And(finite, Not(IsNaN(logRatio))) // NaN where the particle itself is
+	finite = And(finite, Not(IsNaN(logRatio))) // NaN where the particle itself is NaN
 	logRatio = compute.Only(finite, logRatio)
 	dtype := logRatio.DType()
 	u := rng.Named("accept").Uniform(dtype, logRatio.Shape().Dim(0))
@@ -310,7 +308,7 @@ func nonNegative(name, zero string, v float64) error {
 	return nil
 }
 
-// What 0 stands for in a setting.
+// The meaning of 0 in a setting, for messages.
 const (
 	zeroDefault = "the default"
 	zeroWarmUp  = "a warm-up chooses"

@@ -8,8 +8,8 @@ import (
 )
 
 // Leapfrog is one step of Hamiltonian dynamics by the leapfrog integrator (Neal 2011, section 2.3, eq. 2.28 to 2.30),
-// from a state that holds its gradient, and a momentum, [J, D]: it gives both at the step's end. HMC, NUTS and guided
-// proposals share it.
+// from a state with its gradient, and a momentum, [J, D]: it returns both at the step's end. HMC, NUTS and guided
+// proposals use it.
 //
 // stepSize is a scalar, or [J]: a step for each particle, whose sign is the direction of time. scale, [D] or nil, are
 // the scales of the coordinates: the momentum is in their units, standard normal under the canonical distribution

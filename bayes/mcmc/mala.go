@@ -18,8 +18,8 @@ var (
 //
 // with h the step size, S the scales of the coordinates and z standard normal, accepted with probability min(1, p(phi')
 // q(phi | phi') / (p(phi) q(phi' | phi))), each particle for itself. It leaves the target invariant. A proposal whose
-// log-density or gradient is not finite is rejected and counted. A move costs one gradient: that at phi is carried
-// along.
+// log-density or gradient is not finite is rejected and counted. A move costs one gradient: the one at phi is carried
+// in the State.
 type MALA struct {
 	StepSize float64 `json:"step_size"` // h, standard deviation of the noise; 0: a warm-up chooses
 }

@@ -51,9 +51,9 @@ func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tu
 }
 
 // PreconditionedCrankNicolson proposes m + sqrt(1 - b^2) (phi - m) + b s z, which by itself leaves the normal
-// distribution N(m, s^2) invariant, and accepts by what the target has beyond that distribution (Cotter, Roberts,
-// Stuart and White 2013, section 4.2). It leaves the target invariant. Where the distribution is the prior, acceptance
-// depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
+// distribution N(m, s^2) invariant, and accepts by the ratio of the target's density to that distribution's (Cotter,
+// Roberts, Stuart and White 2013, section 4.2). It leaves the target invariant. If the distribution is the prior,
+// acceptance depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
 // log-density.
 type PreconditionedCrankNicolson struct {
 	Beta   float64   `json:"beta"`              // b, above 0 and at most 1; default 0.1
@@ -88,7 +88,7 @@ func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Tar
 	return MetropolisHastings(rng, s, proposal, Sub(beyond(proposal), beyond(s)))
 }
 
-// logReference is log N(phi; m, s^2) but for a constant, [J].
+// logReference is log N(phi; m, s^2) up to a constant, [J].
 func (k PreconditionedCrankNicolson) logReference(phi *Node) *Node {
 	z := phi
 	if len(k.Mean) > 0 {

@@ -20,7 +20,7 @@ func newMoments(dim int) moments {
 	return moments{Mean: make([]float64, dim), Squares: make([]float64, dim)}
 }
 
-// add takes up all chains' phi, [J, D], but for chains with a coordinate that is not finite.
+// add adds all chains' phi, [J, D], except chains with a coordinate that is not finite.
 func (m *moments) add(phi *tensors.Tensor) error {
 	flat, err := compute.Float64s(phi)
 	if err != nil {
@@ -40,7 +40,7 @@ func (m *moments) add(phi *tensors.Tensor) error {
 	return nil
 }
 
-// scales are standard deviations from variances that shrink to 1e-3 as Stan's do, (n v + 5e-3) / (n + 5).
+// scales are standard deviations, with variances shrunk to 1e-3 as in Stan, (n v + 5e-3) / (n + 5).
 func (m *moments) scales() []float64 {
 	out := make([]float64, len(m.Mean))
 	for k, squares := range m.Squares {

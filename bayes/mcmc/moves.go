@@ -22,12 +22,12 @@ type moves struct {
 	carrier *Carrier
 	chains  int
 	dtype   compute.DType
-	scaled  bool // the scales of the coordinates are an entry of the state
+	scaled  bool // the state has an entry for the scales of the coordinates
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
-	// step moves all chains, maskedStep those that an input picks, while the others stay as they are. Where every move
-	// is a whole transition no chain ever waits, and maskedStep is step.
+	// step moves all chains, maskedStep those that an input selects, while the others stay the same. If every move is a
+	// whole transition no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
 }
 
@@ -48,7 +48,7 @@ const (
 	infoFields
 )
 
-// extraPrefix begins the names of what a kernel tells in Info.Extra, beside infoNames.
+// extraPrefix begins the names of Info.Extra's fields among infoNames.
 const extraPrefix = "Extra/"
 
 // infoNames are those of Info's fields.
@@ -69,7 +69,7 @@ const (
 	startName  = "start" // the state's entry of Problem.Start
 )
 
-// newMoves finds out what the kernel carries and tells, and prepares the programs.
+// newMoves finds what the kernel carries and reports, and prepares the programs.
 func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings) (*moves, error) {
 	m := &moves{problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel)}
 	var err error
@@ -154,7 +154,7 @@ func (m *moves) probed(g *Graph) Target {
 		start = Parameter(g, startName, m.problem.Start.Shape())
 	}
 	rng := random.New(g, 0)
-	m.initial(rng, start) // panics if it is of another shape
+	m.initial(rng, start) // panics if its shape is wrong
 	return m.target(nodes, inputs)
 }
 
@@ -163,7 +163,7 @@ func (m *moves) tunable() bool {
 	return ok
 }
 
-// target is the problem's, as it is: a kernel finds in it whatever more than a Target it is.
+// target is the problem's own value, which a kernel may assert to other interfaces.
 func (m *moves) target(nodes compute.Nodes, inputs []*Node) Target {
 	data := compute.Nodes{}
 	for name, node := range nodes {
@@ -182,7 +182,7 @@ func (m *moves) target(nodes compute.Nodes, inputs []*Node) Target {
 	return target
 }
 
-// initial is where the chains begin; start is Problem.Start, nil if there is none.
+// initial are the chains' starting points; start is Problem.Start, nil if there is none.
 func (m *moves) initial(rng random.Stream, start *Node) *Node {
 	phi, from := start, "Problem.Start has"
 	switch {
@@ -199,7 +199,7 @@ func (m *moves) initial(rng random.Stream, start *Node) *Node {
 }
 
 // startStep draws the first phi. Inputs: the seed, and those of move 0. The record is the log-density at the start, if
-// the kernel needs it.
+// the kernel carries it.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0])
 	phi := m.initial(rng.Named("initial"), nodes[startName])
@@ -228,11 +228,11 @@ func (m *moves) moveStep(hold bool) compute.Step {
 			moving, rest = rest[0], rest[1:]
 		}
 		packed, outcome := m.carrier.Move(rng, nodes, m.target(nodes, rest), tuning, moving)
-		told := m.carrier.told(outcome)
-		if len(told) == 0 {
+		reported := m.carrier.reported(outcome)
+		if len(reported) == 0 {
 			return packed, Zeros(inputs[0].Graph(), shapes.Make(dtypes.Float64, 1))
 		}
-		return packed, Concatenate(told, 0)
+		return packed, Concatenate(reported, 0)
 	}
 }
 
@@ -242,7 +242,7 @@ type moveRecord struct {
 	values []float64
 }
 
-// of gives a field for one chain, byDefault if the kernel does not tell it.
+// of is a field for one chain, byDefault if the kernel does not report it.
 func (t moveRecord) of(f info, chain int, byDefault float64) float64 {
 	at := slices.Index(t.moves.carrier.infos, f)
 	if at < 0 {
@@ -251,7 +251,7 @@ func (t moveRecord) of(f info, chain int, byDefault float64) float64 {
 	return t.values[at*t.moves.chains+chain]
 }
 
-// extra gives what the kernel tells of one chain in Info.Extra.
+// extra are the fields of Info.Extra for one chain.
 func (t moveRecord) extra(chain int) iter.Seq2[string, float64] {
 	return func(yield func(string, float64) bool) {
 		first := len(t.moves.carrier.infos)
@@ -263,4 +263,4 @@ func (t moveRecord) extra(chain int) iter.Seq2[string, float64] {
 	}
 }
 
-func (m *moves) tells(f info) bool { return m.carrier.tells(f) }
+func (m *moves) reports(f info) bool { return m.carrier.reports(f) }

@@ -10,29 +10,29 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// tree is what NUTS carries for each particle while its tree grows. Energies and log-weights are relative to the start
-// of the transition.
+// tree is the state of each particle's growing tree. Energies and log-weights are relative to the start of the
+// transition.
 type tree struct {
 	// Numbers, [J].
 	depth      *Node // of the tree; a subtree of 2^depth leaves is growing
-	leaf       *Node // how many leaves the subtree has; 0 at depth 0: a transition is about to begin
+	leaf       *Node // number of leaves of the subtree; 0 at depth 0: a transition begins
 	direction  *Node // of time at the front, 1 or -1
 	energy     *Node // at the start
 	logWeight  *Node // of the tree: log of the sum of its leaves' weights
-	acceptance *Node // sum over the leaves
-	gradients  *Node // how many leaves the transition has made
+	acceptance *Node // sum of the acceptance probabilities of the leaves
+	gradients  *Node // number of leaves of the transition
 	moved      *Node // 1 if a leaf other than the start is chosen
 	firstTurns *Node // 1 if the tree turned with the subtree's first leaf
-	// Products of the two ends' momenta with sum. frontDot is that of the front as it was when the subtree began.
+	// Dot products of the two ends' momenta with sum; frontDot with that of the front at the beginning of the subtree.
 	frontDot, backDot *Node
 
-	// Vectors, [J, D]. The front is the end that grows, back the other: where the direction turns they change places.
-	// The sign of a momentum does not matter for what turns, since all change sign together.
+	// Vectors, [J, D]. The front is the end that grows, back the other: they swap if the direction changes. Turns do not
+	// depend on the sign of the momenta, since all change sign together.
 	front, back end
 	sum         *Node // of the tree's momenta
 
 	subtree struct {
-		phi, gradient *Node // of the leaf that is drawn, [J, D]
+		phi, gradient *Node // of the chosen leaf, [J, D]
 		logDensity    *Node // of that leaf, [J]
 		logWeight     *Node // [J]
 		sum           *Node // of its momenta, [J, D]
@@ -43,7 +43,7 @@ type tree struct {
 // end is a leaf at an end of the tree, each [J, D].
 type end struct{ phi, momentum, gradient *Node }
 
-// where is e for the particles of the condition, else other.
+// where is e for the particles with the condition, else other.
 func (e end) where(condition *Node, other end) end {
 	return end{
 		phi:      Choose(condition, e.phi, other.phi),
@@ -52,7 +52,7 @@ func (e end) where(condition *Node, other end) end {
 	}
 }
 
-// newTree is about to begin a transition.
+// newTree is the tree before a transition.
 func newTree(phi *Node, maxDepth int) *tree {
 	t := &tree{}
 	g, dtype, particles := phi.Graph(), phi.DType(), phi.Shape().Dim(0)
@@ -87,7 +87,7 @@ func (t *tree) vectors() map[string]**Node {
 	}
 }
 
-// pack gives State.Own: the numbers are one tensor, [J, 13], since each has a price in every call.
+// pack returns State.Own: the numbers are one tensor, [J, 13], since each tensor costs time in every call.
 func (t *tree) pack() map[string]*Node {
 	var numbers []*Node
 	for _, n := range t.numbers() {
@@ -103,7 +103,7 @@ func (t *tree) pack() map[string]*Node {
 	return own
 }
 
-// unpackTree takes what pack gave.
+// unpackTree is the inverse of pack.
 func unpackTree(own map[string]*Node, maxDepth int) *tree {
 	t := &tree{}
 	for i, n := range t.numbers() {
@@ -122,11 +122,11 @@ func unpackTree(own map[string]*Node, maxDepth int) *tree {
 func checkpointName(slot int) string { return fmt.Sprintf("checkpoint_%02d", slot) }
 
 // checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found, without keeping the
-// tree (Phan, Pradhan and Jankowiak 2019, iterative NUTS). Leaves count from 0. A leaf m that is even may begin a
-// subtree, and waits in a slot, the number of ones of m/2 in binary, until the subtrees that it begins are complete; a
-// later leaf takes its slot only then. A leaf n that is odd ends the subtrees of 2, 4, ..., 2^t leaves, t the number of
-// trailing ones of n: they begin at the leaves in t neighbouring slots, from that of the last even leaf, n-1,
-// downwards. With eight leaves:
+// tree (Phan, Pradhan and Jankowiak 2019, iterative NUTS). Leaves count from 0. An even leaf m begins subtrees, and is
+// stored in a slot, whose number is that of the ones of m/2 in binary, until these subtrees are complete; only then a
+// later leaf takes the slot. An odd leaf n ends the subtrees of 2, 4, ..., 2^t leaves, where t is the number of
+// trailing ones of n: they begin at the leaves in t neighbouring slots, from that of leaf n-1 downwards. With eight
+// leaves:
 //
 //	leaves                0   1   2   3   4   5   6   7
 //	subtrees of two       0 - 1   2 - 3   4 - 5   6 - 7
@@ -143,16 +143,16 @@ func checkpointName(slot int) string { return fmt.Sprintf("checkpoint_%02d", slo
 //	  6       110          2            0  4  6
 //	  7       111                       0  4  6          6, in slot 2;  4, in slot 1;  0, in slot 0
 //
-// The trajectory from leaf m to n has rho = S(n) - S(m-1), where S(n) is the sum of the momenta up to leaf n. So three
-// vectors of m stay, which are all that turns need: p(m), S(m-1) and p(m-1).
+// The trajectory from leaf m to n has rho = S(n) - S(m-1), where S(n) is the sum of the momenta up to leaf n. So the
+// checks need three vectors of m: p(m), S(m-1) and p(m-1).
 type checkpoints struct {
-	vectors []*Node // of each of K slots, [J, 3*D]: one tensor of all is several times slower to update
+	vectors []*Node // of each of K slots, [J, 3*D]; one tensor of all would be slower to update
 	dots    *Node   // of each slot p(m).S(m-1) and p(m-1).S(m-2), [J, K*2]
 }
 
 const vectorsPerSlot = 3
 
-// slots suffice for the last subtree of a tree, of 2^(maxDepth-1) leaves.
+// slots is the number of slots that the last subtree of a tree, of 2^(maxDepth-1) leaves, needs.
 func slots(maxDepth int) int { return max(1, maxDepth-1) }
 
 // visited is a new leaf n.
@@ -164,24 +164,23 @@ type visited struct {
 	squared  *Node // p(n).p(n), [J]
 }
 
-// turns are what a new leaf brings to light, [J].
+// turns are the results of a new leaf's checks, [J].
 type turns struct {
 	within         *Node // bool: a subtree turns
 	innerOnward    *Node // bool: the trajectory from the tree's end to the new leaf does not turn; no meaning if n is 0
 	momentumDotSum *Node // p(n).S(n)
 }
 
-// visit stores the new leaf and looks for turns. leaf is n, int32 [J]. An even n ends no subtree, but it is the first
-// leaf of the right half of one, whose left half begins in the slot before its own: that trajectory is looked at here,
-// and the other one that spans two halves, from the last leaf before n's right half, when n ends it.
+// visit stores the new leaf and checks for turns. leaf is n, int32 [J]. An even n ends no subtree, but it is the first
+// leaf of the right half of one, whose left half begins in the slot before its own: that trajectory is checked here;
+// the other one that spans two halves, from the left half's last leaf, when the right half ends.
 func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	particles, dim, slots := v.momentum.Shape().Dim(0), v.momentum.Shape().Dim(1), len(c.vectors)
 	one := OnesLike(leaf)
 	odd := Equal(BitwiseAnd(leaf, one), one)
 	top := BitCount(BitwiseShiftRightLogical(leaf, one))
 	trailing := BitCount(BitwiseShiftRightLogical(BitwiseXor(leaf, Add(leaf, one)), one)) // trailing ones
-	// The slots that are looked at: of an odd leaf those of the subtrees that it ends, of an even one that before its
-	// own.
+	// The slots to check: of an odd leaf those of the subtrees that it ends, of an even one that before its own.
 	low := Where(odd, Add(Sub(top, trailing), one), Sub(top, one))
 	high := Where(odd, top, low)
 	perSlot := func(x *Node) *Node { return BroadcastToDims(ExpandAxes(x, 1), particles, slots) }
@@ -216,9 +215,9 @@ func (c *checkpoints) visit(leaf *Node, v visited) turns {
 		return And(GreaterOrEqual(slot, perSlot(from)), LessOrEqual(slot, perSlot(high)))
 	}
 	turning := Or(And(above(low), Not(onward)), And(above(Add(low, one)), Not(inner)))
-	// No slot that is looked at is the one that this leaf takes, so that one may be written in place.
+	// None of the slots checked is the one that this leaf takes, so that it may be written in place.
 	store := And(perSlot(Not(odd)), Equal(slot, perSlot(top)))        // [J, K]
-	store = isPositive(Sqrt(ConvertDType(store, v.momentum.DType()))) // see settle
+	store = isPositive(Sqrt(ConvertDType(store, v.momentum.DType()))) // see computedOnce
 	now := Concatenate([]*Node{v.momentum, v.before, v.previous}, 1)
 	for i, vectors := range c.vectors {
 		c.vectors[i] = Choose(Squeeze(Slice(store, AxisRange(), AxisElem(i)), 1), now, vectors)
@@ -234,11 +233,11 @@ func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	}
 }
 
-// settle gives back masks, [J], such that each is computed once. XLA's compiler puts what is cheap into each loop that
-// uses it, where it is repeated for each coordinate of each particle: with the chain of decisions behind a mask that
-// costs more than the gradient, at run time and at compile time. It never repeats a square root, and that of 0 and of 1
-// is exact.
-func settle(dtype dtypes.DType, masks ...*Node) []*Node {
+// computedOnce returns the masks, [J], such that each is computed once. XLA fuses cheap operations into every loop that
+// uses them, where they are repeated for each coordinate of each particle: for the chain of decisions behind a mask
+// this costs more than the gradient, at run time and at compile time. XLA does not duplicate a square root, which is
+// exact for 0 and 1.
+func computedOnce(dtype dtypes.DType, masks ...*Node) []*Node {
 	var numbers []*Node
 	for _, m := range masks {
 		numbers = append(numbers, ConvertDType(m, dtype))

@@ -19,7 +19,7 @@ import (
 var (
 	// ErrStart says that chains begin where the target has no finite log-density.
 	ErrStart = errors.New("mcmc: chains start where the log-density or its gradient is not finite")
-	// ErrStuck says that no chain moved, or that every trajectory diverged: what was drawn is no sample of anything.
+	// ErrStuck says that no chain moved, or that every trajectory diverged, so that the draws are not of the target.
 	ErrStuck = errors.New("mcmc: the chains do not move")
 	// ErrStepSize says that a warm-up found no step size.
 	ErrStepSize = errors.New("mcmc: no step size works")
@@ -33,21 +33,21 @@ type Result struct {
 	// Tunable.
 	Tuned  Tuned
 	Status run.Status
-	// Gradients is how many gradients of one chain's target the draws are made of, those of the warm-up not counted, or
-	// the sum of Info.Length; 0 for kernels that tell neither.
+	// Gradients is the number of gradients of all chains' transitions, without the warm-up, or the sum of Info.Length; 0
+	// for kernels that report neither.
 	Gradients int
-	// Moves is how many moves of all chains were made after the warm-up; WarmUpMoves in it. Gradients / (Moves Chains)
-	// is the share of what was evaluated that counts.
+	// Moves is the number of moves of all chains together after the warm-up; WarmUpMoves that in it. Gradients / (Moves
+	// Chains) is the share of the evaluations that belongs to the draws' transitions.
 	Moves, WarmUpMoves int
 	Elapsed            time.Duration // over all sessions
-	Sampling           time.Duration // of it after the warm-up
+	Sampling           time.Duration // the part of it after the warm-up
 	// Warnings say what of the chains makes the draws doubtful, and what may help: chains that stand still, and
 	// transitions that diverged. None: empty.
 	Warnings []string
 }
 
-// Unusable is an error where there is no draw of every chain: stopped, what Sample gave beside the result, or that the
-// context has ended too early. It is nil where there are draws, whatever stopped them.
+// Unusable is an error if some chain has no draw: it wraps stopped, the error of Sample, and the context's. It is nil
+// if there are draws, even if an error stopped the run.
 func (r *Result) Unusable(ctx context.Context, stopped error) error {
 	switch {
 	case r == nil:
@@ -59,22 +59,21 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 }
 
 // Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as
-// it has ended the one before, and gives exactly the first Settings.Draws of its draws: a fast chain's draws do not
-// displace a slow one's.
+// the one before is complete, and keeps exactly the first Settings.Draws of its draws, so that fast chains do not count
+// for more than slow ones.
 //
-// A cancelled context is no error: the result holds the draws that all chains had made, with the status
-// run.Cancelled. Where Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is a
-// result beside the error: the draws that all chains had made, with the status run.Stopped (run.Completed, if only
-// the last checkpoint failed). Of other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where
-// these are at fault.
+// A cancelled context is no error: the result has as many draws of each chain as all have made, with the status
+// run.Cancelled. If Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is such a
+// result beside the error, with the status run.Stopped (run.Completed, if only the last checkpoint failed). With other
+// errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these apply.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()
 	return sampler.Sample(ctx, settings)
 }
 
-// sampling is a run.Machine: the compiled moves, the state on the device, and what the host keeps. Moves and state are
-// there from Begin on.
+// sampling is a run.Machine: the compiled moves, the state on the device, and the records on the host. Moves and state
+// exist from Begin on.
 type sampling struct {
 	Settings
 	*moves
@@ -86,20 +85,20 @@ type sampling struct {
 	draws   *Draws
 	position
 	session *run.Run
-	adopted map[string]*tensors.Tensor // what a checkpoint kept, until Begin
+	adopted map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
 
 	giveBack func() // the moves, to the sampler
 }
 
-// position is where a run stands, but for the state on the device and the draws.
+// position is the state of a run but for the tensors on the device and the draws.
 type position struct {
-	Move        int           `json:"move"`              // the next one's number
+	Move        int           `json:"move"`              // number of the next move
 	WarmUpMoves int           `json:"warm_up_moves"`     // made
 	WarmUpTime  time.Duration `json:"warm_up_time"`      // spent
 	Warming     *warming      `json:"warming,omitempty"` // nil when the warm-up is over
 	Tuned       Tuned         `json:"tuned"`             // now
 	Tallies     []tally       `json:"tallies"`           // one for each chain
-	Tells       []string      `json:"tells"`             // the fields of Info that the kernel gives
+	Reported    []string      `json:"tells"`             // the fields of Info that the kernel reports
 }
 
 // newSampling checks everything that needs no graph.
@@ -131,7 +130,7 @@ func (s *Sampler) newSampling(settings Settings) (*sampling, error) {
 	return r, nil
 }
 
-// close gives back what Begin took.
+// close releases what Begin has acquired.
 func (r *sampling) close() {
 	if r.state != nil {
 		r.state.Close()
@@ -143,8 +142,8 @@ func (r *sampling) close() {
 	}
 }
 
-// Begin prepares what is not compiled yet, puts the data on the device, and the chains where a checkpoint left them or
-// where they are to begin.
+// Begin implements run.Machine: it compiles the moves unless they are compiled, puts the data on the device, and sets
+// the chains to the checkpoint's state or to their starting points.
 func (r *sampling) Begin(ctx context.Context) error {
 	r.close() // of a session that was cancelled before its first step
 	var err error
@@ -160,7 +159,7 @@ func (r *sampling) Begin(ctx context.Context) error {
 	}
 	r.setScale()
 	if r.adopted == nil {
-		r.Tells = r.carrier.tellsOf()
+		r.Reported = r.carrier.reportedFields()
 		return r.begin(ctx)
 	}
 	if err := r.resume(); err != nil {
@@ -216,7 +215,7 @@ func (r *sampling) begin(ctx context.Context) error {
 	return nil
 }
 
-// setScale puts the scales on the device, if the moves take any.
+// setScale puts the scales on the device, if the moves use them.
 func (r *sampling) setScale() {
 	if !r.scaled {
 		return
@@ -230,7 +229,7 @@ func (r *sampling) setScale() {
 	r.state.Set("scale", compute.Floats(r.dtype, r.position.Tuned.Scale, r.problem.Dim))
 }
 
-// Step makes a move of the warm-up or of the draws.
+// Step implements run.Machine: a move of the warm-up or of the draws.
 func (r *sampling) Step(ctx context.Context) error {
 	if r.Warming != nil {
 		return r.warm(ctx)
@@ -238,7 +237,7 @@ func (r *sampling) Step(ctx context.Context) error {
 	return r.draw(ctx)
 }
 
-// Status is Completed once all chains have their draws.
+// Status implements run.Machine: Completed once all chains have their draws.
 func (r *sampling) Status() run.Status {
 	for _, t := range r.Tallies {
 		if !t.Closed {
@@ -301,7 +300,7 @@ func (r *sampling) draw(ctx context.Context) error {
 	return r.observe(before)
 }
 
-// common is how many draws all chains have.
+// common is the number of draws that all chains have.
 func (r *sampling) common() int {
 	common := r.Settings.Draws
 	for _, t := range r.Tallies {
@@ -310,7 +309,7 @@ func (r *sampling) common() int {
 	return common
 }
 
-// observe calls Settings.Observe where it is due: all chains had fewer draws before the move.
+// observe calls Settings.Observe when it is due; before is the number of draws that all chains had before the move.
 func (r *sampling) observe(before int) error {
 	now := r.common()
 	if r.Observe == nil || now/r.ObserveEvery == before/r.ObserveEvery {
@@ -330,7 +329,7 @@ func (r *sampling) host(name string) (*tensors.Tensor, error) {
 	return copies[name], nil
 }
 
-// Progress is where the run stands, but for the times.
+// Progress implements run.Machine.
 func (r *sampling) Progress() run.Progress {
 	p := run.Progress{Stage: "draws", Steps: r.Chains * r.Settings.Draws}
 	acceptance, transitions, divergences := 0.0, 0, 0
@@ -344,22 +343,22 @@ func (r *sampling) Progress() run.Progress {
 	if r.Warming != nil {
 		p.Stage, p.Step, p.Steps, acceptance = "warm-up", r.Warming.Done, r.WarmUp, r.Warming.mean()
 	}
-	if r.tells(infoAcceptance) {
+	if r.reports(infoAcceptance) {
 		p.Scores = append(p.Scores, run.Score{Name: "acceptance", Value: acceptance})
 	}
 	if r.tunable() {
 		p.Scores = append(p.Scores, run.Score{Name: "step size", Value: r.position.Tuned.StepSize})
 	}
-	if r.tells(infoDivergent) {
+	if r.reports(infoDivergent) {
 		p.Scores = append(p.Scores, run.Score{Name: "divergences", Value: float64(divergences)})
 	}
 	return p
 }
 
-// tells says whether the kernel gives a field of Info.
-func (r *sampling) tells(f info) bool { return slices.Contains(r.Tells, infoNames[f]) }
+// reports says whether the kernel fills in a field of Info.
+func (r *sampling) reports(f info) bool { return slices.Contains(r.Reported, infoNames[f]) }
 
-// tunable says whether the kernel takes a step size.
+// tunable says whether the kernel has a step size to tune.
 func (r *sampling) tunable() bool {
 	_, ok := r.kernel.(Tunable)
 	return ok
@@ -378,7 +377,7 @@ func (r *sampling) result() *Result {
 		result.Tuned.StepSize = 0
 	}
 	for _, t := range r.Tallies {
-		result.Stats = append(result.Stats, t.stats(r.tells(infoAcceptance)))
+		result.Stats = append(result.Stats, t.stats(r.reports(infoAcceptance)))
 		result.Gradients += t.Gradients
 	}
 	result.warn()

@@ -10,7 +10,7 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the
+// Sampler samples repeatedly, with different seeds and settings, and different Problem.Data and Problem.Start of the
 // same names and shapes, and compiles only once for each number of chains and devices. Nothing else of the problem may
 // change after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
@@ -36,7 +36,7 @@ func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error
 	return r.result(), r.session.Err()
 }
 
-// programsKey is what a sampler's programs depend on, beside what all problems of a sampler have in common.
+// programsKey identifies what a sampler's programs depend on besides its problem and kernel.
 type programsKey struct {
 	engine           *compute.Engine
 	chains, devices  int
@@ -46,7 +46,7 @@ type programsKey struct {
 	data             string // names of Problem.Data
 }
 
-// moves prepares the programs, or finds those of an earlier run of the same kind.
+// moves prepares the programs, or takes those of an earlier run of the same kind.
 func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, giveBack func(), err error) {
 	key := programsKey{
 		engine: engine, chains: settings.Chains, devices: settings.Devices, dtype: settings.DType,
@@ -70,14 +70,14 @@ type Samplers struct {
 	byKind run.Cache[samplersKey, *Sampler]
 }
 
-// samplersKey is what a Sampler cannot change.
+// samplersKey identifies what a Sampler cannot change.
 type samplersKey struct {
 	kind   any
 	kernel string
 }
 
-// Sample is the function Sample for a problem of a kind: a comparable value, such as a struct, that says all that the
-// problem depends on beside Data and Start. The kernel's settings are added to it.
+// Sample is the function Sample for a problem of a kind: a comparable value, such as a struct, of everything that the
+// problem depends on besides Data and Start. The kernel's settings are added to it.
 func (s *Samplers) Sample(
 	ctx context.Context, kind any, problem Problem, kernel Kernel, settings Settings,
 ) (*Result, error) {
@@ -91,7 +91,7 @@ func (s *Samplers) Sample(
 	return sampler.Sample(ctx, settings)
 }
 
-// Kinds is how many kinds there were so far.
+// Kinds is the number of kinds so far.
 func (s *Samplers) Kinds() int { return s.byKind.Made() }
 
 // Close frees what was compiled.

@@ -15,42 +15,42 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Problem is what Sample samples from.
+// Problem is a distribution to sample.
 type Problem struct {
 	Name string // of the target, for checkpoints and messages; may be empty
 	Dim  int    // D, the dimension of phi
-	// Data are tensors that the target needs. They are copied to the device once.
+	// Data are tensors for the target. They are copied to the device once.
 	Data map[string]*tensors.Tensor
 	// Target builds the log-density from the data, by their names, and from the inputs of one move. It builds graph,
 	// and panics as GoMLX does.
 	Target func(data compute.Nodes, inputs []*graph.Node) Target
-	// Inputs, if set, are what the target takes anew for each move, always of the same shapes, such as the row numbers
-	// of a mini-batch: tensors or Go values, a function of the number of the move, counted from 0. Only kernels that
-	// carry no log-density from move to move can take them.
+	// Inputs, if set, returns the target's inputs for a move, always of the same shapes, such as the row numbers of a
+	// mini-batch: tensors or Go values, as a function of the number of the move, counted from 0. Only kernels that carry
+	// no log-density from move to move can take them.
 	Inputs func(move int) []any
-	// HostInputs, if set instead of Inputs, finds them outside of the graph from where the chains stand, such as from
-	// other machines.
+	// HostInputs, if set instead of Inputs, computes them on the host from the chains' state, such as by asking other
+	// machines.
 	HostInputs *HostInputs
-	// Initial draws where the chains begin, [J, D]; default: independent standard normals.
+	// Initial draws the chains' starting points, [J, D]; default: independent standard normals.
 	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
 	// Climb, if set, has the chains climb from there before they begin.
 	Climb *Climb
-	// Start, if not nil, is where the chains begin, in place of Initial: [J, D], of the chains' type. A Sampler's may
+	// Start, if not nil, are the starting points instead of Initial: [J, D], of the chains' type. For a Sampler they may
 	// differ from run to run.
 	Start *tensors.Tensor
 }
 
-// HostInputs is where a target's inputs for each move come from if they depend on where the chains stand.
+// HostInputs computes a target's inputs for each move if they depend on the chains' state.
 type HostInputs struct {
 	// Blank are inputs of the right shapes, for building the graph and for starting the chains.
 	Blank []any
-	// Inputs gives those of a move, counted from 0, from what the chains carry before it, on the host: "phi", [J, D],
-	// and the kernel's State.Own by their names. It may not keep the tensors. An error ends the run before the move,
-	// with the status Stopped and the draws made so far; a checkpoint goes on with the same move.
+	// Inputs returns the inputs of a move, counted from 0, given the chains' state before it on the host: "phi", [J, D],
+	// and the kernel's State.Own by their names. It must not keep the tensors. An error ends the run before the move, with
+	// the status Stopped and the draws so far; a checkpoint resumes with the same move.
 	Inputs func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error)
 }
 
-// NoWarmUp as Settings.WarmUp asks for none.
+// NoWarmUp as Settings.WarmUp means none.
 const NoWarmUp = -1
 
 // Settings of Sample. The zero value of every field works.
@@ -60,44 +60,44 @@ type Settings struct {
 	Thin   int    // keep each Thin-th transition; default 1
 	Seed   uint64 // of everything random
 
-	// WarmUp is how many transitions each chain makes before the draws; they are thrown away. Default 1000; NoWarmUp:
-	// none. For a Tunable kernel whose own step size is 0 the warm-up chooses one step size for all chains, and the
-	// scales of the coordinates.
+	// WarmUp is the number of transitions of each chain before the draws, which are discarded. Default 1000; NoWarmUp:
+	// none. For a Tunable kernel whose own step size is 0 the warm-up chooses one step size for all chains, and the scales
+	// of the coordinates.
 	WarmUp int
-	// FixedScale keeps the warm-up from choosing scales: it chooses the step size only.
+	// FixedScale makes the warm-up choose the step size only, not the scales.
 	FixedScale bool
-	// Tuned is where a warm-up begins, or what is used if there is none, such as the Tuned of another Result; default:
-	// the kernel's own step size, and scales of 1.
+	// Tuned are the step size and scales at which a warm-up begins, or which are used without one, such as the Tuned of
+	// another Result; default: the kernel's own step size, and scales of 1.
 	Tuned Tuned
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
-	// Devices is how many of the engine's devices share the chains, in parts of equal size; default 1. The draws depend
-	// on it by rounding only; a checkpoint goes on with as many devices as it was written with. A Target that evaluates
-	// the chains block by block must take blocks that no two devices share, as target.Problem does if it is told how
-	// many devices there are: else each block is computed by one device while the others wait.
+	// Devices is how many of the engine's devices share the chains, in parts of equal size; default 1. The draws depend on
+	// it by rounding only; a checkpoint needs the same number of devices. A Target that evaluates the chains in blocks
+	// must divide them such that no block is on two devices, as target.Problem does given their number: else each block is
+	// computed by one device while the others wait.
 	Devices int
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled and at the end. If it exists, Sample goes on from it, to the same bits as an
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
+	// the context is cancelled and at the end. If it exists, Sample resumes from it, with draws bit for bit those of an
 	// uninterrupted run; a file of another problem, kernel, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
-	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
 	// Progress, if set, is called after a move, at most ten times a second, and at the end. Its stages are the
 	// "warm-up", whose steps are transitions, and the "draws", of all chains together; it scores the "acceptance",
 	// which is the last transition's in the warm-up and then the mean, the "step size" and the "divergences", as far as
 	// the kernel has them.
 	Progress func(run.Progress)
-	// Observe, if set, is called each time that all chains have ObserveEvery draws more (default: a tenth of Draws, at
-	// least one) in this session, with how many each has and with all of them, which may be kept but not changed. An
-	// error ends the run, with the status run.Stopped and the draws so far.
+	// Observe, if set, is called each time that all chains have ObserveEvery more draws (default: a tenth of Draws, at
+	// least one), but not for those before a resume, with the number of draws of each and all draws, which may be kept but
+	// not changed. An error ends the run, with the status run.Stopped and the draws so far.
 	Observe      func(draws int, now *Draws) error `json:"-"`
 	ObserveEvery int
 }
 
-// Tuned is what a warm-up finds.
+// Tuned is the result of a warm-up.
 type Tuned struct {
 	StepSize float64   `json:"step_size"` // in units of the scales; 0: not set
 	Scale    []float64 `json:"scale"`     // [D], of the coordinates; empty: 1
@@ -186,7 +186,7 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 	return nil
 }
 
-// record is what of the settings decides the result, for checkpoints.
+// record are the settings that determine the result, for checkpoints.
 func (s Settings) record() (string, error) {
 	decides := map[string]any{
 		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.FixedScale,

@@ -18,7 +18,7 @@ var _ Stateful = SGHMC{}
 //	v <- (1 - alpha) v + eta S G(phi) + N(0, 2 (alpha - beta) eta),  phi <- phi + S v
 //
 // where G is the gradient of the log-posterior, which may be estimated from a mini-batch, S are the scales of the
-// coordinates, and beta = eta V / 2 stands for what the variance V of G does already. For small eta and alpha the
+// coordinates, and beta = eta V / 2 accounts for the noise that the variance V of G adds. For small eta and alpha the
 // stationary distribution of phi is the target, and that of v N(0, eta); nothing is accepted or rejected, and the bias
 // at a given eta is that of the discretisation. A move costs one gradient.
 //
@@ -28,7 +28,7 @@ type SGHMC struct {
 	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; must be set
 	Friction     float64 `json:"friction"`      // alpha, above 0 and below 1; default 0.1
 	Noise        float64 `json:"noise"`         // beta, at most alpha; default 0
-	Resample     int     `json:"resample"`      // draw v afresh each so many moves; default 0: never
+	Resample     int     `json:"resample"`      // draw v again every so many moves; default 0: never
 }
 
 // Carries implements Kernel: nothing.

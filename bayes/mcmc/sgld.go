@@ -15,10 +15,10 @@ var _ Stateful = SGLD{}
 //
 //	phi' = phi + (e_t/2) S^2 G(phi) + sqrt(e_t) S z
 //
-// where G is the gradient of the log-posterior estimated from a mini-batch, log-likelihood scaled by N/n:
-// target.MiniBatch gives it. With step sizes e_t = a (b + t)^-c, 0.5 < c <= 1, that fall to 0 it leaves the target
-// invariant in the limit; with a constant e it does not, and its bias grows with e and with the variance of G. A move
-// costs one gradient; nothing is accepted or rejected.
+// where G is the gradient of the log-posterior estimated from a mini-batch, with the log-likelihood scaled by N/n, as
+// by target.MiniBatch. With step sizes e_t = a (b + t)^-c, 0.5 < c <= 1, that fall to 0 it leaves the target invariant
+// in the limit; with a constant e it does not, and its bias grows with e and with the variance of G. A move costs one
+// gradient; nothing is accepted or rejected.
 //
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, and counted.
 type SGLD struct {

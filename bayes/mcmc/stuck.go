@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// maxRejections is how many transitions all chains together may make before a run in which none of them moved is given
-// up.
+// maxRejections is the number of transitions of all chains after which a run is ended in which none has moved.
 const maxRejections = 1000
 
 // stuck is an error if no transition after the warm-up was accepted, or all diverged.
@@ -19,7 +18,7 @@ func (r *sampling) stuck() error {
 		divergences += t.Divergences
 		nonFinite += t.NonFinite
 	}
-	if r.tells(infoAccepted) && moved == 0 || r.tells(infoDivergent) && divergences == transitions {
+	if r.reports(infoAccepted) && moved == 0 || r.reports(infoDivergent) && divergences == transitions {
 		noise, noises := 0.0, 0
 		for _, t := range r.Tallies {
 			noise += t.SumNoise
@@ -68,7 +67,7 @@ func (c ChainStats) standsStill() bool {
 	return c.Transitions >= 20 && 4*c.Standstill >= c.Transitions && c.Standstill >= min(50, c.Transitions)
 }
 
-// StuckError is what a run that does not move saw; it wraps ErrStuck.
+// StuckError is the error of a run whose chains do not move; it wraps ErrStuck.
 type StuckError struct {
 	Transitions, Accepted, Divergences, NonFinite int     // of all chains, after the warm-up
 	StepSize                                      float64 // 0 for kernels that are not Tunable

@@ -16,10 +16,10 @@ var _ Stateful = ULA{}
 //
 //	phi' = phi + (h^2/2) S^2 grad log p(phi) + h S z
 //
-// MALA without its test: every step is taken. It leaves the target invariant only in the limit of small steps: on a
-// Gaussian of standard deviation s its stationary variance is s^2 / (1 - h^2/(4 s^2)), and beyond h = 2s it has none. A
-// move costs one gradient, and carries neither gradient nor log-density along, so the target may change from move to
-// move; SGLD is the same with the step sizes of its field.
+// MALA without the accept/reject step. It leaves the target invariant only in the limit of small steps: on a Gaussian
+// of standard deviation s its stationary variance is s^2 / (1 - h^2/(4 s^2)), and for h >= 2s there is no stationary
+// distribution. A move costs one gradient, and carries neither gradient nor log-density, so that the target may change
+// from move to move; SGLD is the same algorithm with decaying step sizes.
 //
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, and counted.
 type ULA struct {
@@ -48,18 +48,18 @@ func (k ULA) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	})
 }
 
-// Kernels that take every step meet a gradient that is not finite only after they have come to where it is. They carry
-// the last place where it was finite, to go back there.
+// Kernels without an accept/reject step notice a gradient that is not finite only at a place that they have reached
+// already. They carry the last place with a finite gradient, to return to it.
 const safePlace = "safe"
 
-// startSafe begins with phi as the place to go back to.
+// startSafe begins with phi as the place to return to.
 func startSafe(s State) State {
 	s.Own = map[string]*Node{safePlace: s.Phi}
 	return s
 }
 
-// moveSafely evaluates the gradient at phi and takes the step that it gives, [J, D] to the new phi, but goes back to
-// the safe place where the gradient is not finite, and stays where the step is not.
+// moveSafely evaluates the gradient at phi and makes the step, [J, D] to the new phi, but returns to the safe place if
+// the gradient is not finite, and stays if the step is not.
 func moveSafely(rng random.Stream, s State, target Target, step func(gradient *Node) *Node) (State, Info) {
 	logDensity, gradient := evaluate(ByMiniBatch(rng, target), s.Phi)
 	usable := IsFinite(logDensity)

@@ -10,16 +10,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// warming is a warm-up in progress. All chains are in lock step: one that has ended its transition waits until all
-// have, so that neither the step size nor the scales change inside a trajectory. All numbers are finite, so that JSON
+// warming is a warm-up in progress. All chains step together: one that has completed its transition waits for the
+// others, so that neither the step size nor the scales change within a trajectory. All numbers are finite, so that JSON
 // holds them.
 //
-// A warm-up that tunes goes as Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase that adapts
-// the step size only, slow windows, each twice as long as the one before, at whose ends the scales are set from the
-// window's draws and the step size is sought anew, and a last fast phase. In the first phase each chain has a step size
-// of its own: far out, where chains may begin, the density can be so steep that a step which suits the others is never
-// accepted, and a chain that begins there would stand still for ever. From then on step size and scales are common to
-// all chains, so every chain's draws serve all; the step size begins as the median of what the chains have found.
+// A warm-up that tunes has the phases of Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase
+// that adapts the step size only, slow windows, each twice as long as the one before, at whose ends the scales are set
+// from the window's draws and the step size is sought anew, and a last fast phase. In the first phase each chain has a
+// step size of its own: far out, where chains may begin, the density can be so steep that a step which suits the others
+// is never accepted, and a chain that begins there would stand still for ever. From then on step size and scales are
+// common to all chains, so every chain's draws serve all; the step size begins as the median of what the chains have
+// found.
 type warming struct {
 	Done    int       `json:"done"`    // transitions made, those of the searches not counted
 	Last    []float64 `json:"last"`    // each chain's acceptance in the transition that it has ended last
@@ -37,7 +38,7 @@ func (w *warming) mean() float64 { return stat.Mean(w.Last, nil) }
 // stepping chooses a step size: it is searched for roughly, then steered.
 type stepping struct {
 	StepSize float64       `json:"step_size"`
-	Search   *stepSearch   `json:"search,omitempty"` // nil if none is under way
+	Search   *stepSearch   `json:"search,omitempty"` // nil unless a search is running
 	Average  dualAveraging `json:"average"`
 }
 
@@ -72,7 +73,7 @@ func (s Settings) tunes(kernel Kernel) bool {
 	return own == 0
 }
 
-// scales says whether the moves take scales of the coordinates.
+// scales says whether the moves use scales of the coordinates.
 func (s Settings) scales(kernel Kernel) bool {
 	return len(s.Tuned.Scale) > 0 || s.tunes(kernel) && !s.FixedScale
 }
@@ -230,8 +231,8 @@ func median(x []float64) float64 {
 
 // slowWindows divides a warm-up of n transitions as Stan does: the slow windows begin after the first `begin`
 // transitions and end after those in ends. The first phase takes 75 transitions, the last 50, the first window 25, or
-// 15, 10 and 75 % of a warm-up too short for that; one of fewer than 20 has no windows. A window that would leave less
-// than its successor needs takes the rest.
+// 15, 10 and 75 % of a warm-up too short for that; one of fewer than 20 has no windows. If the transitions left would
+// not suffice for the next window, a window takes them too.
 func slowWindows(n int) (begin int, ends []int) {
 	if n < 20 {
 		return n, nil
@@ -255,7 +256,7 @@ func slowWindows(n int) (begin int, ends []int) {
 // whose test of one leapfrog step is here a transition of all chains).
 type stepSearch struct {
 	Tries     int `json:"tries"`
-	Direction int `json:"direction"` // 1: doubling, -1: halving, 0: not known yet
+	Direction int `json:"direction"` // 1: doubling, -1: halving, 0: undecided
 }
 
 func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found bool, err error) {
@@ -282,14 +283,14 @@ func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found boo
 	return math.Ldexp(stepSize, direction), false, nil
 }
 
-// dualAveraging steers log step sizes so that the mean acceptance is what is wanted (Hoffman and Gelman 2014, section
-// 3.2.1). Their t0 and kappa serve here, but not their gamma, 0.05, and mu, log(10 h): those are for the coarse
-// acceptance of one chain. Fed with a mean over chains, which hardly varies, the loop swings where acceptance falls
-// steeply with the step, and 50 transitions of MALA end at an acceptance of 0.72 instead of 0.574. A gamma of 0.2 and a
-// mu of log(2 h), after a search that has found h to a factor of 2, end within 0.02 for curves from those of a random
-// walk to those of HMC, with one chain or with many.
+// dualAveraging adapts log step sizes to a wanted mean acceptance (Hoffman and Gelman 2014, section 3.2.1). t0 and
+// kappa are theirs, but not gamma, 0.05, and mu, log(10 h), which suit the noisy acceptance of one chain: with a mean
+// over chains, which hardly varies, the step size would oscillate where acceptance falls steeply with it (50
+// transitions of MALA end at an acceptance of 0.72 instead of 0.574). A gamma of 0.2 and a mu of log(2 h), after a
+// search that has found h to a factor of 2, end within 0.02 for kernels from the random walk to HMC, with one chain or
+// many.
 type dualAveraging struct {
-	Centre  float64 `json:"centre"`  // mu: what log step sizes shrink to
+	Centre  float64 `json:"centre"`  // mu: to which log step sizes shrink
 	Steps   float64 `json:"steps"`   // t
 	Error   float64 `json:"error"`   // H-bar: mean lack of acceptance
 	Average float64 `json:"average"` // log of the averaged step size
@@ -300,7 +301,7 @@ func newDualAveraging(stepSize float64) dualAveraging {
 	return dualAveraging{Centre: math.Log(2 * stepSize), Log: math.Log(stepSize)}
 }
 
-// next gives the step size after a transition with the given acceptance.
+// next is the step size after a transition with the given acceptance.
 func (a *dualAveraging) next(target, acceptance float64) float64 {
 	const gamma, t0, kappa = 0.2, 10, 0.75
 	a.Steps++
@@ -311,7 +312,7 @@ func (a *dualAveraging) next(target, acceptance float64) float64 {
 	return math.Exp(a.Log)
 }
 
-// mean is the averaged step size, which is what draws are made with.
+// mean is the averaged step size, with which the draws are made.
 func (a *dualAveraging) mean() float64 {
 	if a.Steps == 0 {
 		return math.Exp(a.Log)
