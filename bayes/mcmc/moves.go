@@ -212,8 +212,8 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 }
 
 // moveStep moves the chains once. Inputs: the seed, the number of the move, each chain's step size, if hold which
-// chains move, and those of the problem. The record is what the kernel tells of each chain, one field of Info after the
-// other.
+// chains move, and those of the problem. The record has the fields of Info that the kernel reports, one after the
+// other, [fields J].
 func (m *moves) moveStep(hold bool) compute.Step {
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		rng := random.FromSeed(inputs[0]).Named("move").At(inputs[1])
