@@ -11,9 +11,9 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// Algorithm is what a run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. It is a value
-// that holds settings; what it compiles for one kind of run is a Stepper, and where a step is one graph NewStepper
-// makes that of a function, as for OpenHorizon and Guided:
+// Algorithm is the step that a run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. It is a
+// value that holds settings; Compile makes a Stepper of it for one kind of run. If a step is one graph, NewStepper
+// makes the Stepper from a function, as for OpenHorizon and Guided:
 //
 //	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
 //		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (
@@ -23,13 +23,13 @@ import (
 //		}})
 //	}
 //
-// Around it a run does all else: data, validation, checkpoints, progress and the posterior. Checkpoints and the cache
-// of programs know an algorithm by its type and by what JSON writes of it, so what decides a step must stand in
-// exported fields, or in what Describe gives.
+// The run does everything else: data, validation, checkpoints, progress and the posterior. Checkpoints and the cache of
+// programs identify an algorithm by its type and its JSON, so all settings that affect a step must be exported fields,
+// or in the result of Describe.
 //
 // An Algorithm may also be Described, a Resampling, a Horizon, an Evidence or Warned.
 type Algorithm interface {
-	// Title says what it is and where it comes from, for a posterior's provenance.
+	// Title is the algorithm's name and source, for a posterior's provenance.
 	Title() string
 	// Prepare fills in defaults for a model, and returns an error that names a setting that is wrong.
 	Prepare(model *bayes.BoundModel) (Algorithm, error)
@@ -37,22 +37,22 @@ type Algorithm interface {
 	Compile(c *Core) (Stepper, error)
 }
 
-// Described is an Algorithm that says what JSON is to write of it, where its fields alone would not do: JSON does not
-// name the type of a kernel, for instance.
+// Described is an Algorithm with its own description for JSON, if its fields alone do not identify it: JSON omits the
+// type of a kernel, for instance.
 type Described interface {
 	Algorithm
 	Describe() any
 }
 
-// Resampling is an Algorithm with defaults of its own for Settings.Threshold and Settings.Resampler. Those of others
-// are 0.5 and smc.Stratified.
+// Resampling is an Algorithm with its own defaults for Settings.Threshold and Settings.Resampler, instead of 0.5 and
+// smc.Stratified.
 type Resampling interface {
 	Algorithm
 	Resampling() (threshold float64, scheme smc.Resampler)
 }
 
-// Horizon is an Algorithm that chooses its batches and their number. Others pass Settings.Epochs times through the
-// rows, each time in another order.
+// Horizon is an Algorithm that chooses its batches and their number. Others make Settings.Epochs passes through the
+// rows, each in a new random order.
 type Horizon interface {
 	Algorithm
 	Horizon(s Settings, rows int) (batches dataset.Batches, steps int, err error)
@@ -68,20 +68,20 @@ type Warned interface {
 // Evidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).
 type Evidence interface {
 	Algorithm
-	// Evidence is that of a run on so many rows after the steps of a trace; its Value is NaN where it is not known.
+	// Evidence is the estimate from the trace of a run on so many rows; its Value is NaN if unknown.
 	Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence
 }
 
 // Stepper makes the steps of runs of one kind. It is for one run at a time.
 type Stepper interface {
-	// Begin puts what the algorithm carries beside a State into the session's.
+	// Begin adds the algorithm's own entries to the session's State.
 	Begin(s *Session) error
-	// Advance makes a step on the session's batch. Where that takes long it looks at the context, and gives its error
-	// before anything of the step counts.
+	// Advance makes a step on the session's batch. If that takes long it must check the context, and return the context's
+	// error with the state of the last step intact.
 	Advance(ctx context.Context, s *Session) (StepRecord, error)
-	// Sharded names the entries of the session's state beside phi that have a row for each particle, which devices
-	// share, as compute.Sharding does. Log-weights are not shared: resampling needs all of them everywhere, and they
-	// are few.
+	// Sharded names the entries of the session's state besides phi that have a row for each particle, which are divided
+	// between devices, see compute.Sharding. Log-weights are not divided, since resampling needs all of them on every
+	// device.
 	Sharded() []string
 	// Close frees the programs.
 	Close()
@@ -90,20 +90,19 @@ type Stepper interface {
 // Session is a run in progress, as a Stepper sees it.
 type Session struct {
 	Settings // of this run, with the defaults filled in: those of Core may have another seed and learning rate
-	// State holds the entries of a State, the training part's "train_x" and "train_y", and what the Stepper has put
-	// there.
+	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has added.
 	State   *compute.State
 	Batches dataset.Batches
 	Step    int // steps made so far
 }
 
-// Batch is the next step's.
+// Batch is the next step's batch.
 func (s *Session) Batch() dataset.Batch { return s.Batches.At(s.Step) }
 
 // Rate is the learning rate of the next step.
 func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
 
-// horizon is the batches of a run and how many steps it makes.
+// horizon are the batches of a run and its number of steps.
 func horizon(a Algorithm, s Settings, rows int) (dataset.Batches, int, error) {
 	if h, ok := a.(Horizon); ok {
 		return h.Horizon(s, rows)
@@ -111,7 +110,7 @@ func horizon(a Algorithm, s Settings, rows int) (dataset.Batches, int, error) {
 	return epochs(s, rows)
 }
 
-// epochs is the horizon of algorithms that pass through the data again and again.
+// epochs is the horizon of algorithms that make Settings.Epochs passes through the data.
 func epochs(s Settings, rows int) (dataset.Batches, int, error) {
 	batches, err := dataset.NewEpochBatches(rows, s.BatchSize, s.Seed)
 	if err != nil {

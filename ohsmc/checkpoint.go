@@ -12,7 +12,7 @@ import (
 
 const checkpointFormat = "gobnn.ohsmc/4"
 
-// position is the part of a checkpoint that is no tensor.
+// position is the part of a checkpoint that is not tensors.
 type position struct {
 	Step int `json:"step"`
 }
@@ -23,7 +23,7 @@ const (
 	validatedName = "validated"
 )
 
-// Identity is what a checkpoint of this run is recognised by.
+// Identity implements run.Machine.
 func (r *training) Identity() ([]run.Part, error) {
 	model, err := json.Marshal(r.data.Bound.Model)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *training) Identity() ([]run.Part, error) {
 	}, nil
 }
 
-// Keep is the state of the device and the records of the host.
+// Keep implements run.Machine: the state of the device and the records of the host.
 func (r *training) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := r.state.Host(r.own()...)
 	if err != nil {
@@ -63,10 +63,10 @@ func (r *training) Keep() (any, map[string]*tensors.Tensor, error) {
 	return position{r.step}, kept, nil
 }
 
-// own names the tensors that are the run's state, not its data.
+// own are the names of the tensors of the run's state, without its data.
 func (r *training) own() []string { return r.state.NamesWithout("train_", "valid_") }
 
-// keptShapes are those of the tensors that make a posterior, by their names.
+// keptShapes are the shapes of the tensors that make a posterior, by name.
 func (r *training) keptShapes() map[string]shapes.Shape {
 	bound := r.data.Bound
 	all := map[string]shapes.Shape{
@@ -78,8 +78,8 @@ func (r *training) keptShapes() map[string]shapes.Shape {
 	return all
 }
 
-// Adopt takes over a checkpoint: its records, and the tensors that a posterior is made of. The rest is looked at when
-// the run goes on.
+// Adopt implements run.Machine: it restores the records, and checks the tensors that make a posterior. The others are
+// checked when the run resumes.
 func (r *training) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
 	var at position
 	if err := run.Decode(head, &at); err != nil {
@@ -112,7 +112,7 @@ func (r *training) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 	return nil
 }
 
-// adoptRecords takes over the trace and the validations, of which there must be so many.
+// adoptRecords restores the trace and the validations, and is an error if there are not so many.
 func (r *training) adoptRecords(steps, validations int, kept map[string]*tensors.Tensor) error {
 	trace, err := run.Rows(kept, traceName, steps, recordWidth)
 	if err != nil {
@@ -137,7 +137,7 @@ func (r *training) adoptRecords(steps, validations int, kept map[string]*tensors
 	return nil
 }
 
-// resume puts the state that a checkpoint kept in the place of the initial one, if there is one.
+// resume replaces the initial state by the checkpoint's, if there is one.
 func (r *training) resume() error {
 	if r.adopted == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Core is a model, data and settings bound together: what an Algorithm builds its graphs from. Its methods that take or
+// Core is a model bound to data and settings, from which an Algorithm builds its graphs. Its methods that take or
 // return nodes build graph, and panic as GoMLX does.
 type Core struct {
 	Settings                   // with the defaults filled in; Engine is the open one
@@ -23,27 +23,26 @@ type Core struct {
 	Target   target.MiniBatch  // the likelihood of a batch, evaluated in chunks of particles
 }
 
-// State is what a step carries, as nodes of its graph.
+// State is the state of a run between steps, as nodes of a step's graph.
 type State struct {
 	Phi        *graph.Node   // [J, D], the particles
 	LogWeights *graph.Node   // [J], normalised
 	Psi        *graph.Node   // [W], the shared parameters; nil if nothing is shared
 	Moments    optim.Moments // of Adam, which learns psi
-	// Own is what the algorithm carries beside, by names of its choice: those of Graphs.PerParticle and Graphs.Common.
+	// Own are the algorithm's further entries, with the names in Graphs.PerParticle and Graphs.Common.
 	Own map[string]*graph.Node
 }
 
-// Now is what changes from step to step beside the batch.
+// Now are the inputs of a step besides the batch.
 type Now struct {
 	RNG          random.Stream // the step's own
 	Number, Rate *graph.Node   // the step's number, counted from 1, and the learning rate, scalars
 	Inputs       []*graph.Node // those of Graphs.Inputs, scalars
 }
 
-// StepInfo is what a step tells of itself: scalars, nil for what it does not know. See StepRecord, which they become.
+// StepInfo are a step's diagnostics: scalars, nil for those that it does not have. They become a StepRecord.
 type StepInfo struct {
-	// LogEvidence is needed: where it is -Inf or NaN no particle has a weight left, and the run ends with
-	// smc.ErrZeroWeights.
+	// LogEvidence must be set: if it is -Inf or NaN all weights are 0, and the run ends with smc.ErrZeroWeights.
 	LogEvidence                       *graph.Node
 	Loss, ESS, UniqueAncestors        *graph.Node
 	Resampled, GradientRejected       *graph.Node // 1 or 0, or bool
@@ -51,7 +50,7 @@ type StepInfo struct {
 	Acceptance, StepSize, LogConstant *graph.Node
 }
 
-// record lays the info out as recordOf reads it.
+// record is the info as a vector, in the order of recordOf.
 func (t StepInfo) record() *Node {
 	if t.LogEvidence == nil {
 		panic(fmt.Errorf("StepInfo.LogEvidence is nil: a step must say whether any particle has a weight"))
@@ -78,7 +77,7 @@ const (
 	squareName  = "square"
 )
 
-// stateOf is the State that entries make.
+// stateOf is the State of its entries.
 func stateOf(s compute.Nodes, own []string) State {
 	state := State{
 		Phi: s[phiName], LogWeights: s[weightsName], Psi: s[psiName],
@@ -102,7 +101,7 @@ func (s State) nodes() compute.Nodes {
 	return nodes
 }
 
-// kept names the entries that make a posterior.
+// kept are the names of the entries that make a posterior.
 func (c *Core) kept() []string {
 	if c.Bound.W == 0 {
 		return []string{phiName, weightsName}
@@ -110,7 +109,7 @@ func (c *Core) kept() []string {
 	return []string{phiName, weightsName, psiName}
 }
 
-// carried names the entries of a State but for Own.
+// carried are the names of the entries of a State without Own.
 func (c *Core) carried() []string {
 	if c.Bound.W == 0 {
 		return c.kept()
@@ -118,15 +117,16 @@ func (c *Core) carried() []string {
 	return append(c.kept(), meanName, squareName)
 }
 
-// EqualWeights are the log-weights of particles that weigh the same, [J], of the type of like.
+// EqualWeights are the log-weights of particles of equal weight, [J], of the type of like.
 func (c *Core) EqualWeights(like *graph.Node) *graph.Node {
 	return BroadcastToDims(ConstAs(like, -math.Log(float64(c.Particles))), c.Particles)
 }
 
-// Resample draws ancestors if the effective sample size is at most Threshold J. It gives their places, int32 [J], the
-// log-weights after it, and whether it was done, a bool scalar.
+// Resample draws ancestors if the effective sample size is at most Threshold J. It returns their indices, int32 [J],
+// the log-weights afterwards, and whether it was done, a bool scalar.
 func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, after, done *graph.Node) {
-	// The threshold is taken a little higher, so that rounding does not keep J equal weights from counting as J.
+	// The threshold is a little higher, so that rounding does not keep the effective sample size of equal weights from
+	// being J.
 	least := ConstAs(logWeights, c.Threshold*float64(c.Particles)*(1+1e-6))
 	done = LessOrEqual(smc.EffectiveSampleSize(logWeights), least)
 	ancestors = c.Resampler.Resample(logWeights, rng)
@@ -138,7 +138,7 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 }
 
 // Learn moves psi by Adam along (N/M) times the gradient of a batch's log-likelihood, [W], which is nil if nothing is
-// shared. A gradient that is not finite moves nothing, and counts as rejected, 1 or 0.
+// shared. psi stays the same if the gradient is not finite; rejected is then 1, else 0.
 func (c *Core) Learn(s State, gradient *graph.Node, batch target.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)

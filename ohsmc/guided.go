@@ -21,25 +21,22 @@ import (
 //
 //	w_t = w_t-1  pi_t(phi_t; psi_t-1) / pi_t-1(phi_t-1; psi_t-2)  L(phi_t-1 | phi_t) / q(phi_t | phi_t-1)     (eq. 13)
 //
-// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi)^(N/M) is the posterior as the batch S_t estimates it. With one
-// batch of all rows and psi fixed the target stays the same, and the weighted particles are exact for it; with
-// mini-batches the target jumps from step to step, and few particles keep their weight.
+// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi)^(N/M) is the posterior estimated from the batch S_t. With one batch
+// of all rows and psi fixed the target is constant, and the weighted particles are exact for it; with mini-batches it
+// changes from step to step, and few particles keep their weight.
 type Guided struct {
-	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}. At equal seconds on yacht and energy
-	// (net of Table 8, 105 stochastic numbers, 100 particles) the test NLPDs of the random walk and both forms of
-	// Langevin came out equal, or the random walk's lower while training was short, since its step is the cheapest;
-	// adapted step sizes and preconditioning, which move particles further and so leave fewer with a weight, came out
-	// behind (BenchmarkEqualSeconds). The paper reports Langevin ahead where the first layer is stochastic.
+	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
+	// reports lower losses of Langevin if the first layer is stochastic; BenchmarkEqualSeconds compares them on Table 8's
+	// networks. Moves that go further, by adapted step sizes or preconditioning, leave fewer particles with weight.
 	Proposal Proposal
-	// StepSize is h at each step; default constant 0.01. With Adapt, its first value is where adaptation begins.
+	// StepSize is h at each step; default constant 0.01. With Adapt, adaptation begins at its first value.
 	StepSize optim.Schedule
-	// Adapt, if above 0, moves the step size so that the moves, were they accepted or rejected as Metropolis and
-	// Hastings do, would be accepted with this mean probability a: log h <- log h + gain_t (acceptance - a), by at
-	// most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and Thoms 2008, section 4.2.2, and
-	// Garthwaite, Fan and Sisson 2016 for the factor; the gain does not vanish, since psi goes on moving). Customary
-	// are 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC. A step that leaves no particle with a weight, as
-	// when all trajectories diverge, is made again with a step size smaller by e. It costs RandomWalk one more
-	// evaluation.
+	// Adapt, if above 0, adapts the step size such that the moves, if they were accepted by the Metropolis-Hastings rule,
+	// would have this mean acceptance a: log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t =
+	// max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and Thoms 2008, section 4.2.2, and Garthwaite, Fan and Sisson 2016 for the
+	// factor; the gain does not vanish, since psi keeps moving). Customary are 0.234 for a random walk, 0.574 for
+	// Langevin, 0.65 for HMC. A step after which all weights are 0, as when all trajectories diverge, is repeated with a
+	// step size smaller by the factor e. It costs RandomWalk one more evaluation.
 	Adapt float64
 	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
 	Precondition bool
@@ -56,7 +53,7 @@ var (
 // Title implements Algorithm.
 func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
 
-// Resampling implements Resampling, as the paper has it.
+// Resampling implements Resampling: the paper's.
 func (a Guided) Resampling() (float64, smc.Resampler) { return 0.5, smc.Multinomial }
 
 // Describe implements Described: it names the proposal's type.
@@ -100,7 +97,7 @@ func (a Guided) Compile(c *Core) (Stepper, error) {
 	return g, err
 }
 
-// What a step carries beside a State.
+// The entries of State.Own.
 const (
 	logDensityName = "log_density" // [J]: log pi_t-1(phi_t-1; psi_t-2)
 	logStepName    = "log_step"    // scalar: log of the adapted step size
@@ -135,7 +132,7 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 	// Propagate, phi_t ~ q(. | phi_t-1; psi_t-1), toward the current batch.
 	current := target.At(a.posterior, s.Psi, batch)
 	from := mcmc.State{Phi: phi}
-	// A particle whose move is rejected, since its gradient is not finite somewhere, has no weight from here on.
+	// A particle with a gradient that is not finite has weight 0 from here on.
 	alive := logWeights
 	switch {
 	case a.Proposal.NeedsGradient():
@@ -160,7 +157,7 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 	weighed, logDensity := a.weigh(s.Psi, alive, before, proposed, batch)
 	next := s
 	next.Own = map[string]*Node{logDensityName: logDensity, logStepName: s.Own[logStepName]}
-	// Particles without a weight stay where they were, so that all coordinates are finite for ever.
+	// Particles of weight 0 stay the same, so that all coordinates remain finite.
 	weighs := BroadcastToDims(ExpandAxes(IsFinite(weighed.LogWeights), 1), phi.Shape().Dimensions...)
 	next.Phi = Where(weighs, proposed.Phi, phi)
 	next.LogWeights, _ = smc.Normalise(weighed.LogWeights)
@@ -176,7 +173,7 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 		NonFinite: nonFinite(weighed.LogWeights), GradientRejected: rejected, StepSize: stepSize,
 	}
 	if a.Adapt > 0 {
-		// The increments without the change of target from step to step are the ratios of Metropolis and Hastings.
+		// The increments without the change of target from step to step are the Metropolis-Hastings ratios.
 		logRatio := Sub(Add(Sub(weighed.LogWeights, logWeights), before), from.LogDensity)
 		probability := Exp(MinScalar(compute.Only(Not(IsNaN(logRatio)), logRatio), 0))
 		t.Acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
@@ -189,8 +186,8 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 	return next, t
 }
 
-// keepIfDegenerate is the next state, or the one before where no particle is left: adaptation then makes the step once
-// more, and smaller.
+// keepIfDegenerate is the next state, or the one before if all weights are 0: adaptation then repeats the step with a
+// smaller step size.
 func keepIfDegenerate(left *Node, next, before State) State {
 	keep := func(next, before *Node) *Node {
 		if next == nil {
@@ -206,7 +203,7 @@ func keepIfDegenerate(left *Node, next, before State) State {
 	return next
 }
 
-// weigh gives the proposed particles their weights, the gradient with respect to psi under these, and log pi_t(phi_t;
+// weigh computes the proposed particles' weights, the gradient with respect to psi under these, and log pi_t(phi_t;
 // psi_t-1), [J].
 func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch target.Batch) (target.Reweighted,
 	*Node) {
@@ -233,7 +230,7 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch t
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))
 }
 
-// scale is what step sizes are in units of, [D]; nil: 1.
+// scale is the unit of step sizes, [D]; nil: 1.
 func (a *guided) scale(s State) *Node {
 	if !a.Precondition {
 		return nil
@@ -241,8 +238,8 @@ func (a *guided) scale(s State) *Node {
 	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
-// maxTries is how often an adapted step that leaves no particle with a weight is made, each time with a step size
-// smaller by e.
+// maxTries is how often an adapted step is tried after which all weights are 0, each time with a step size smaller by
+// the factor e.
 const maxTries = 30
 
 // Advance implements Stepper.

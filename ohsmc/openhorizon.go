@@ -18,11 +18,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// OpenHorizon is Algorithm 3 of Zhao et al. 2024: particles persist from batch to batch, moved by a kernel that accepts
-// everything.
+// OpenHorizon is Algorithm 3 of Zhao et al. 2024: particles are kept from batch to batch, and moved by a kernel that
+// accepts everything.
 type OpenHorizon struct {
-	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes the
-	// prior's.
+	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes those of
+	// the prior.
 	Kernel mcmc.Kernel
 	// Poisson makes the product of the weights an unbiased estimate of p(y_1:N | phi; psi); nil: off.
 	Poisson *Poisson
@@ -41,13 +41,13 @@ var (
 //	w_j <- w_j ((N/M) log p(y_S | phi_j; psi) + log c)
 //
 // instead of the likelihood; then exp(Rate)/c times the product of the weights over Rate^P is unbiased for the
-// likelihood of all data, as long as no weight is negative. That needs a constant log c of at least -(N/M) log p(y_S
-// | phi; psi) for every batch and every phi that occurs, which nobody can know beforehand: a run that meets a smaller
-// one stops with ErrNegativeWeight, which says what was needed there, and StepRecord.LogConstant traces it. At a
+// likelihood of all data, as long as no weight is negative. That needs a constant log c of at least -(N/M) log p(y_S |
+// phi; psi) for every batch and every phi that occurs, which is unknown beforehand: if it was too small the run stops
+// with ErrNegativeWeight, which names the constant needed there; StepRecord.LogConstant has it for each step. At a
 // fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative variance
-// is exp(((a - Rate)^2 + v)/Rate) - 1: a Rate near a, that is near log c + log p(y_1:N | phi; psi), serves best.
+// is exp(((a - Rate)^2 + v)/Rate) - 1: a Rate near a, that is near log c + log p(y_1:N | phi; psi), is best.
 type Poisson struct {
-	Rate        float64 `json:"rate"`         // of the number of steps, the mean; above 0
+	Rate        float64 `json:"rate"`         // mean of the number of steps; above 0
 	LogConstant float64 `json:"log_constant"` // log c
 }
 
@@ -57,7 +57,7 @@ var ErrNegativeWeight = errors.New("ohsmc: a weight of the Poisson estimator is 
 // Title implements Algorithm.
 func (a OpenHorizon) Title() string { return "open-horizon SMC (Zhao et al. 2024, Algorithm 3)" }
 
-// Resampling implements Resampling: always, by strata.
+// Resampling implements Resampling: at every step, stratified.
 func (a OpenHorizon) Resampling() (float64, smc.Resampler) { return 1, smc.Stratified }
 
 // Describe implements Described: it names the kernel's type.
@@ -96,7 +96,7 @@ func (a OpenHorizon) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 	return a, nil
 }
 
-// withPrior gives an Ornstein-Uhlenbeck kernel without a stationary distribution of its own the prior's.
+// withPrior sets the stationary distribution of an Ornstein-Uhlenbeck kernel, unless it is set, to the prior.
 func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error) {
 	ou, ok := kernel.(mcmc.OrnsteinUhlenbeck)
 	if !ok || len(ou.Mean)+len(ou.StdDev) > 0 {
@@ -110,7 +110,7 @@ func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error)
 	return ou, nil
 }
 
-// Horizon implements Horizon: with Poisson so many steps as are drawn, on independent batches.
+// Horizon implements Horizon: with Poisson a random number of steps, on independent batches.
 func (a OpenHorizon) Horizon(s Settings, rows int) (dataset.Batches, int, error) {
 	if a.Poisson == nil {
 		return epochs(s, rows)
@@ -169,7 +169,7 @@ func (a *openHorizon) step(s State, batch target.Batch, now Now) (State, StepInf
 	return next, t
 }
 
-// potential is the likelihood, or what the Poisson estimator asks for, section 3.4.
+// potential is the likelihood, or the factor of the Poisson estimator (section 3.4).
 func (a *openHorizon) potential() target.Potential {
 	if a.Poisson == nil {
 		return target.LikelihoodPotential
@@ -189,7 +189,7 @@ func (a *openHorizon) Advance(ctx context.Context, s *Session) (StepRecord, erro
 	return record, err
 }
 
-// Evidence implements Evidence: with Poisson that of a whole run, e^rate/c prod_i (1/rate) sum_j w_j (...).
+// Evidence implements Evidence: with Poisson, of a whole run, e^rate/c prod_i (1/rate) sum_j w_j (...).
 func (a OpenHorizon) Evidence(s Settings, _ int, trace []StepRecord) bayes.Evidence {
 	if a.Poisson == nil || len(trace) != a.Poisson.steps(s.Seed) {
 		return bayes.Evidence{Value: nan, StdErr: nan}

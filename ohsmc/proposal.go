@@ -11,16 +11,16 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Proposal moves particles for Guided: it draws phi' from q(. | phi) and knows a backward kernel L(phi | phi'). Any L
-// that is a density in phi makes the weights right (Del Moral, Doucet and Jasra 2006, section 3.3); the closer it is
-// to the time-reversal of q, the smaller their variance. It needs no accept/reject step. Propose builds graph, and
+// Proposal moves particles for Guided: it draws phi' from q(. | phi) and has a backward kernel L(phi | phi'). The
+// weights are right with any L that is a density in phi (Del Moral, Doucet and Jasra 2006, section 3.3); the closer it
+// is to the time-reversal of q, the smaller their variance. It needs no accept/reject step. Propose builds graph, and
 // panics as GoMLX does.
 type Proposal interface {
 	// NeedsGradient says whether Propose needs the target's log-density and gradient at the particles.
 	NeedsGradient() bool
 	// Check returns an error that names a setting that is wrong.
 	Check() error
-	// Propose draws from particles at `from`. stepSize is a scalar, scale is [D] or nil: step sizes are in units of it.
+	// Propose draws phi' given particles at `from`. stepSize is a scalar, in units of scale, [D] or nil (1).
 	Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *graph.Node) Proposed
 }
 
@@ -32,8 +32,8 @@ type Proposed struct {
 	LogRatio func(of target.Evaluated, gradient *graph.Node) *graph.Node
 	// NeedsGradient says whether LogRatio needs that gradient.
 	NeedsGradient bool
-	// Lost is true for each particle on whose way to Phi the gradient was not finite, bool [J]: it has no weight;
-	// nil: none. Guided itself looks at the gradients where the way begins and where it ends.
+	// Lost, bool [J], is true for each particle with a gradient that was not finite between its start and Phi, which gets
+	// weight 0; nil: none. Guided itself checks the gradients at the start and the end.
 	Lost *graph.Node
 }
 
@@ -43,10 +43,10 @@ var (
 	_ Proposal = HMC{}
 )
 
-// RandomWalk proposes phi + h z, z standard normal. Backwards it is the same, and the ratio is 1. Its weights are
-// right but may have no variance: between two resamplings they grow to pi(phi_t)/pi(phi_0), which for a Gaussian
-// target has a finite variance only while the steps add up to less than half the target's, T h^2 < sigma^2/2. Take
-// small steps, or resample often.
+// RandomWalk proposes phi + h z, z standard normal. The backward kernel is the same, and the ratio is 1. Its weights
+// are right but may have infinite variance: between two resamplings they grow to pi(phi_t)/pi(phi_0), which for a
+// Gaussian target has a finite variance only while the steps' variances add up to less than half the target's, T h^2 <
+// sigma^2/2. Take small steps, or resample often.
 type RandomWalk struct{}
 
 // NeedsGradient implements Proposal.
@@ -66,11 +66,11 @@ func (RandomWalk) Propose(
 // dynamics, toward the target of the current batch (Millard et al. 2025, section 2.1.1).
 //
 // The paper takes P* = P + (h/2) grad log pi(phi) for the momentum at the end, and N(-P*; 0, I) for the backward
-// kernel. Since P* = (phi' - phi)/h that is the random walk's density from phi' back to phi: a right backward kernel,
-// which ignores the gradient. The exact form, the default, takes the momentum at the end of the whole leapfrog step,
-// P* + (h/2) grad log pi(phi'), which is the same Langevin step begun at phi': the weights then err by the
-// integrator's energy error only, O(h^3) for a step, where the paper's form loses what the drift gained. It costs a
-// second gradient.
+// kernel. Since P* = (phi' - phi)/h that is the random walk's density from phi' back to phi: a valid backward kernel,
+// which ignores the gradient. The exact form, the default, takes the momentum at the end of the whole leapfrog step, P*
+// + (h/2) grad log pi(phi'), which is the density of the same Langevin step from phi': the weights then vary by the
+// integrator's energy error only, O(h^3) for a step, while those of the paper's form lose what the drift gained. It
+// costs a second gradient.
 type Langevin struct {
 	PaperForm bool `json:"paper_form,omitempty"` // the paper's backward kernel
 }
@@ -96,9 +96,9 @@ func (l Langevin) Propose(
 }
 
 // HMC proposes the end of a Hamiltonian trajectory of several leapfrog steps, begun with a momentum P ~ N(0, I). The
-// map preserves volume and is its own inverse but for the momentum's sign, so the backward kernel draws the momentum
-// at the end, and the ratio is N(P_end; 0, I) / N(P; 0, I). With one step it is the exact Langevin. It costs Steps +
-// 1 gradients.
+// map preserves volume and is its own inverse up to the momentum's sign, so the backward kernel has the density of the
+// momentum at the end, and the ratio is N(P_end; 0, I) / N(P; 0, I). With one step it is the exact Langevin. It costs
+// Steps + 1 gradients.
 type HMC struct {
 	Steps int `json:"steps"` // leapfrog steps, from 1 to 50; default 5
 }
@@ -106,7 +106,7 @@ type HMC struct {
 // NeedsGradient implements Proposal.
 func (HMC) NeedsGradient() bool { return true }
 
-// maxLeapfrogs bounds the graph, which holds every step.
+// maxLeapfrogs bounds the size of the graph, which has every step.
 const maxLeapfrogs = 50
 
 // Check implements Proposal.
@@ -140,7 +140,8 @@ func (h HMC) Propose(
 	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true, Lost: lost}
 }
 
-// drift is a leapfrog step but for its last half: it gives the new place and the momentum in the middle.
+// drift is a leapfrog step without its last half step of the momentum: it returns the new place and the momentum in the
+// middle.
 func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
 	scaled := mcmc.Tuning{Scale: scale}.Scaled
 	half = Add(p, Mul(scaled(from.Gradient), MulScalar(stepSize, 0.5)))

@@ -8,15 +8,15 @@ import (
 
 // Result of Fit and of Sample.
 type Result struct {
-	// Result's Posterior is, of Fit, that of the best validation, or of the last step without a validation part; of
-	// Sample the chains' draws. Where the algorithm knows the evidence, the posterior does.
+	// Result's Posterior is for Fit that of the best validation, or of the last step without a validation part; for Sample
+	// the chains' draws. It has the evidence if the algorithm estimates it.
 	bayes.Result
 
 	Steps     int          // made
 	PerEpoch  int          // steps in an epoch
 	Trace     []StepRecord // one for each step
 	Validated []Validation // one for each validation
-	Best      Validation   // the one that the posterior belongs to; Step 0 if there was none
+	Best      Validation   // the posterior's validation; Step 0 if there was none
 	Plan      compute.Plan // how the particles were chunked
 
 	Chains *mcmc.Result // of Sample; nil of Fit
@@ -28,7 +28,7 @@ type Validation struct {
 	NLPD float64
 }
 
-// StepRecord is what a step leaves on the host. Numbers that an algorithm does not have are NaN.
+// StepRecord are a step's diagnostics. Numbers that an algorithm does not have are NaN.
 type StepRecord struct {
 	// LogEvidence is log sum_j w_j p(y_S | phi_j; psi) for OpenHorizon: the increment of the log evidence. For Guided
 	// it is the log of the ratio of this step's normalising constant to the last one's, for SMC log p(y_S; psi), the
@@ -39,12 +39,11 @@ type StepRecord struct {
 	ESS               float64 // effective sample size, after weighing
 	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
 	Resamplings       int     // in this step: 0 or 1; SMC: up to the batch size
-	// NonFinite is how many particles have a log-likelihood, or a gradient that a proposal needs, that is NaN or
-	// infinite: they got weight 0.
+	// NonFinite is the number of particles with a log-likelihood, or a gradient for a proposal, that is NaN or infinite:
+	// they get weight 0.
 	NonFinite        int
-	GradientRejected bool // the gradient with respect to psi was not finite, and psi stayed
-	// Acceptance is the mean acceptance probability of the moves (SMC), or that they would have had (Guided with
-	// Adapt).
+	GradientRejected bool // the gradient with respect to psi was not finite, and psi stayed the same
+	// Acceptance is the mean acceptance probability of the moves (SMC), or the hypothetical one of Guided with Adapt.
 	Acceptance float64
 	StepSize   float64 // of the proposals; Guided only
 	// LogConstant is the smallest constant that would have kept the Poisson estimator's weights positive; OpenHorizon
@@ -74,7 +73,7 @@ func recordOf(v []float64) StepRecord {
 	}
 }
 
-// count is a number of things; 0 if the algorithm does not tell.
+// count is v as a count; 0 for NaN.
 func count(v float64) int {
 	if v == v {
 		return int(v)

@@ -15,13 +15,13 @@ import (
 	"gobnn/bayes/target"
 )
 
-// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at
-// the trained one: SGSMC-HMC of Zhao et al. 2024 where the kernel is mcmc.HMC and psi is SMC's. It repairs what
-// training leaves open: OpenHorizon's and Guided's particles remember the last batches, SMC's know a sub-dataset
-// only. Chains begin at the trained particles, drawn by their weights. The posterior's particles are all chains'
-// draws, chain after chain, with equal weights; look at Result.Chains, and at package diag, before they are believed.
+// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at the
+// trained one: SGSMC-HMC of Zhao et al. 2024 if the kernel is mcmc.HMC and psi is SMC's. It corrects the particles of
+// training, which depend on the last batches (OpenHorizon, Guided) or on a sub-dataset only (SMC). Chains begin at the
+// trained particles, drawn by their weights. The posterior's particles are all chains' draws, chain after chain, with
+// equal weights; check Result.Chains and package diag's diagnostics before using them.
 //
-// Status and error are as of mcmc.Sample; but where not all chains had a draw there is no posterior, and no result.
+// Status and error are as of mcmc.Sample; but if some chain has no draw there is no posterior, and no result.
 func Sample(
 	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
 ) (*Result, error) {
@@ -33,7 +33,7 @@ func Sample(
 	return trainer.Sample(ctx, trained, kernel, data, settings)
 }
 
-// chainsKind is what chains depend on, beside their kernel and what they compile anew for.
+// chainsKind identifies what the compiled chains depend on besides their kernel and sizes.
 type chainsKind struct {
 	model                 string
 	rows, inputs, outputs int

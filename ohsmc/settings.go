@@ -25,14 +25,13 @@ type Settings struct {
 	Seed      uint64 // of everything random
 
 	Resampler smc.Resampler // default smc.Stratified; for Guided smc.Multinomial, as its paper has it
-	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1, which is
-	// every time, for OpenHorizon, as its paper does; 0.5 for the others.
+	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1, at every
+	// step, for OpenHorizon, as in its paper; 0.5 for the others.
 	Threshold float64
 	Optimiser optim.Adam // of psi; default Adam with a constant rate of 0.01
 
-	// ValidateEvery is how many steps lie between validations; default 1: after each batch, as the paper does. The
-	// state with the best NLPD on the validation part is what Fit returns. Without a validation part it returns the
-	// last.
+	// ValidateEvery is the number of steps between validations; default 1: after each batch, as in the paper. Fit returns
+	// the state with the best NLPD on the validation part, without a validation part the last.
 	ValidateEvery int
 	// Patience stops the run after so many validations without a better one; default 0: never.
 	Patience int
@@ -41,24 +40,23 @@ type Settings struct {
 	Engine *compute.Engine // default compute.Default
 	Chunk  int             // particles evaluated at once; default: what compute.NewPlan chooses
 	// Devices is how many of the engine's devices share the particles, in parts of equal size; default 1. Each then
-	// evaluates its part at once, so Chunk must be 0, and resampling brings all phi to every device. The result
-	// depends on it by rounding only; a checkpoint goes on with as many devices as it was written with. On a CPU one
-	// device uses all cores.
+	// evaluates its part at once, so Chunk must be 0, and resampling brings all phi to every device. The result depends on
+	// it by rounding only; a checkpoint needs the same number of devices. On a CPU one device uses all cores.
 	Devices int
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled and at the end. If it exists, Fit goes on from it, to the same bits as an
-	// uninterrupted run, or gives its result without compiling anything if that run is finished; a file of another
-	// model, other data, seed or settings is an error.
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
+	// the context is cancelled and at the end. If it exists, Fit resumes from it, with a result bit for bit that of an
+	// uninterrupted run, or returns the result without compiling if that run was finished; a file of another model, other
+	// data, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
-	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
 	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores are named
 	// bayes.LossCurve, bayes.ESSCurve, bayes.ValidationCurve and BestScore.
 	Progress func(run.Progress) `json:"-"`
-	// Observe, if set, is called with the particles and psi as they are after each ObserveEvery steps (default: an
-	// epoch's) that this session makes. An error ends the run, with the status run.Stopped.
+	// Observe, if set, is called with the current particles and psi after each ObserveEvery steps (default: an epoch's),
+	// but not for those before a resume. An error ends the run, with the status run.Stopped.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
 }
@@ -133,7 +131,7 @@ func (s Settings) check(rows int) error {
 	return nil
 }
 
-// record is what of a run's settings decides its result, as JSON, for provenance and checkpoints.
+// record are the settings that determine a run's result, as JSON, for provenance and checkpoints.
 func (r *training) record() (json.RawMessage, error) {
 	algorithm, err := describe(r.algorithm)
 	if err != nil {
@@ -150,5 +148,5 @@ func (r *training) record() (json.RawMessage, error) {
 	return json.Marshal(decides)
 }
 
-// nan stands for a number that is not there yet.
+// nan is the value of a number that is unknown yet.
 var nan = math.NaN()

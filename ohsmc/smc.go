@@ -17,15 +17,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// SMC is Algorithm 2 of Zhao et al. 2024 (SGSMC), and Algorithm 1 (SMC) where the batch is all rows: each step draws
-// particles from the prior anew and takes the batch's data in one by one, with moves that leave p(phi | y_1:n-1; psi)
-// invariant in between,
+// SMC is Algorithm 2 of Zhao et al. 2024 (SGSMC), and Algorithm 1 (SMC) if the batch is all rows: each step draws
+// particles from the prior and conditions them on the batch's data one by one (IBIS, Chopin 2002), with moves in
+// between that leave p(phi | y_1:n-1; psi) invariant,
 //
 //	w_n <- w_n-1 p(y_n | phi_n; psi),   log p(y_S; psi) = sum_n log sum_j w_n
 //
-// and moves psi along (N/M) sum_j w_j grad log p(y_S | phi_j; psi). With all rows the particles are the exact
-// posterior at the psi that they were drawn with. With fewer they are that of a sub-dataset, so only psi is of use:
-// sample p(phi | y; psi) afterwards, as Sample does.
+// and moves psi along (N/M) sum_j w_j grad log p(y_S | phi_j; psi). With all rows the particles are the exact posterior
+// at the psi that they were drawn with. With fewer they represent that of a sub-dataset, so only psi is of use: sample
+// p(phi | y; psi) afterwards, by Sample.
 //
 // One graph serves every n: the rows beyond it are masked. A step takes M (Moves + 1) calls, each of which evaluates
 // all M rows.
@@ -72,7 +72,7 @@ func (a SMC) Describe() any {
 	return map[string]any{"kernel": typeAnd(a.Kernel), "moves": a.Moves, "precondition": a.Precondition}
 }
 
-// Evidence implements Evidence: that of the last step where its batch is all rows, at the psi before it.
+// Evidence implements Evidence: that of the last step if its batch is all rows, at the psi before it.
 func (a SMC) Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence {
 	if len(trace) == 0 || s.BatchSize != rows {
 		return bayes.Evidence{Value: nan, StdErr: nan}
@@ -102,22 +102,22 @@ func (a SMC) Warnings(s Settings, rows int, trace []StepRecord) []string {
 // fewToScale are particles so few that the bias of preconditioned moves may show in the evidence.
 const fewToScale = 100
 
-// ibis is SMC bound to a model and data: the stages of package smc for a pass through one batch. The particles on their
-// way are the entries moving/... of the state, so that phi and log_weights are always those of a finished step.
+// ibis is SMC bound to a model and data: the stages of package smc for a pass through one batch. During a pass the
+// particles are the entries moving/... of the state, so that phi and log_weights are always those of a finished step.
 type ibis struct {
 	SMC
 	*Core
 	take   *compute.Program // puts a batch into the state
 	stages *smc.Stages
-	learns *compute.Program // takes the particles over, and moves psi
+	learns *compute.Program // makes the particles the step's result, and moves psi
 }
 
-// The entries of the state beside the stages' own.
+// The entries of the state besides the stages' own.
 const (
 	moving        = "moving/"
 	batchX        = "batch/x"        // [M, d]
 	batchY        = "batch/y"        // [M]
-	batchFeatures = "batch/features" // [width, M]: target.Batch.Features, since psi stays as it is on the way
+	batchFeatures = "batch/features" // [width, M]: target.Batch.Features, as psi is fixed during a pass
 )
 
 // Advance implements Stepper: one iteration of Algorithm 1 or 2.
@@ -155,7 +155,7 @@ func (s *ibis) Advance(ctx context.Context, r *Session) (StepRecord, error) {
 		record.UniqueAncestors = min(record.UniqueAncestors, w.Ancestors)
 		record.NonFinite = max(record.NonFinite, w.NonFinite)
 		if math.IsInf(w.Increment, -1) || math.IsNaN(w.Increment) {
-			return record, nil // the caller makes an error of it
+			return record, nil // the caller makes it an error
 		}
 	}
 	record.Resamplings = genealogy.Before
@@ -178,7 +178,7 @@ func (s *ibis) begins(r *Session, batch dataset.Batch, number uint32) error {
 	return s.stages.Start(r.State, smc.Counter{Number: number}, r.Seed)
 }
 
-// moves makes Moves transitions under the posterior of the first rows, and gives their mean acceptance.
+// moves makes Moves transitions under the posterior of the first rows, and returns their mean acceptance.
 func (s *ibis) moves(r *Session, rows int, number uint32, calls *uint32) (acceptance float64, err error) {
 	if !s.stages.CarriesDensity() {
 		at := smc.Counter{Number: number, Call: uint32(rows + 1)}
@@ -226,7 +226,7 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 		Resampler: c.Resampler, Threshold: c.Threshold, FixedScale: !a.Precondition,
 		Prefix: moving, Reads: append([]string{batchFeatures, batchY}, shared...),
 		Probe: func(*Graph) mcmc.Target {
-			return mcmc.Density(func(phi *Node) *Node { return ReduceSum(phi, 1) }) // any will do: it is evaluated nowhere
+			return mcmc.Density(func(phi *Node) *Node { return ReduceSum(phi, 1) }) // any target: it is not evaluated
 		},
 		Initial: func(_ compute.Nodes, rng random.Stream) *Node {
 			return c.Bound.SamplePrior(rng, c.DType, c.Particles)
@@ -251,8 +251,7 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 	return s, err
 }
 
-// movesPerCall is how many transitions one call makes: a call costs a tenth of a millisecond by itself, as much as a
-// move of some hundred particles, and each transition in its graph half a second of compilation.
+// movesPerCall is the number of transitions in one call: more save the overhead of calls, but each costs compilation.
 func (a SMC) movesPerCall() int {
 	for k := 5; k > 1; k-- {
 		if a.Moves%k == 0 {
@@ -272,8 +271,8 @@ func (s *ibis) Close() {
 // Sharded implements Stepper.
 func (s *ibis) Sharded() []string { return s.stages.Sharded() }
 
-// Begin implements Stepper: it puts into the state what a pass carries, so that a checkpoint before the first step
-// has it too.
+// Begin implements Stepper: it adds the entries of a pass to the state, so that a checkpoint before the first step has
+// them too.
 func (s *ibis) Begin(r *Session) error {
 	if err := s.begins(r, r.Batches.At(0), 0); err != nil {
 		return err
@@ -288,8 +287,8 @@ func (s *ibis) takeStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *No
 	return compute.Nodes{batchX: batch.X, batchY: batch.Y, batchFeatures: features}, ConstAs(batch.X, []float64{0})
 }
 
-// learnStep takes the particles over as the step's result, and learns. Inputs: the step's number, the learning rate,
-// the count of rows. The record says whether the gradient was rejected.
+// learnStep makes the particles the step's result, and moves psi. Inputs: the step's number, the learning rate, the
+// count of rows. The record says whether the gradient was rejected.
 func (s *ibis) learnStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	as := func(i int) *Node { return ConvertDType(element(inputs[0], i), s.DType) }
 	now := stateOf(nodes, nil)

@@ -18,17 +18,16 @@ import (
 
 // Graphs are an algorithm whose step is one graph, for NewStepper. The functions build graph, and panic as GoMLX does.
 type Graphs struct {
-	// Step is one iteration: from a state and a batch to the next state. The batch's rows beyond its Count are
-	// padding, of which the methods of Core.Target know.
+	// Step is one iteration: from a state and a batch to the next state. The batch's rows beyond its Count are padding,
+	// which the methods of Core.Target ignore.
 	Step func(s State, batch target.Batch, now Now) (State, StepInfo)
-	// Start, if set, gives the state before the first step, of particles from the prior with equal weights, and the
-	// first batch; logSum, a scalar, is -Inf or NaN where no particle has a weight. It is needed where State.Own
-	// holds anything.
+	// Start, if set, makes the state before the first step, from particles of the prior with equal weights and the first
+	// batch; logSum, a scalar, is -Inf or NaN if all weights are 0. It must be set if State.Own has entries.
 	Start func(s State, batch target.Batch, rng random.Stream) (next State, logSum *graph.Node)
-	// PerParticle names what of State.Own has a row for each particle, [J, ...], which devices share; Common names
-	// the rest.
+	// PerParticle are the names of the entries of State.Own with a row for each particle, [J, ...], which are divided
+	// between devices; Common are the names of the others.
 	PerParticle, Common []string
-	// Inputs, if set, are further numbers for each step, counted from 0, always as many.
+	// Inputs, if set, returns further inputs of a step, counted from 0: always equally many.
 	Inputs func(step int) []float64
 }
 
@@ -94,7 +93,7 @@ func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (comput
 	return checked(next.nodes(), nodes), info.record()
 }
 
-// checked are the entries of the next state, held to the shapes of those before.
+// checked are the entries of the next state; it panics unless they have the shapes of those before.
 func checked(next, before compute.Nodes) compute.Nodes {
 	for name, node := range next {
 		if node == nil {

@@ -19,11 +19,10 @@ import (
 // standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
 // keeps them and predicts in raw units.
 //
-// A cancelled context is no error: the result is what was there, with the status run.Cancelled. Where Observe fails,
-// or a checkpoint cannot be written, as on a full disk, there is a result beside the error: the particles of the last
-// step, or of the best validation, with the status run.Stopped (run.Completed, if only the last checkpoint failed).
-// Of other errors there is no result. If no particle has any weight left, the error wraps smc.ErrZeroWeights and says
-// at which step.
+// A cancelled context is no error: the result is that of the steps so far, with the status run.Cancelled. If Observe
+// fails, or a checkpoint cannot be written, as on a full disk, there is such a result beside the error, with the status
+// run.Stopped (run.Completed, if only the last checkpoint failed). With other errors there is no result. If all weights
+// become 0, the error wraps smc.ErrZeroWeights and names the step.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -32,8 +31,8 @@ func Fit(
 	return trainer.Fit(ctx, algorithm, parts, settings)
 }
 
-// Trainer trains one model again and again, on other splits or with other seeds and learning rates, and compiles only
-// once for data and settings of the same size and kind. It may be used by several goroutines, one run at a time.
+// Trainer trains one model repeatedly, on different splits or with different seeds and learning rates, and compiles
+// only once for data and settings of the same size and kind. It may be used by several goroutines, one run at a time.
 type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
@@ -44,7 +43,7 @@ type Trainer struct {
 // NewTrainer is a trainer of the model. Close it at the end.
 func NewTrainer(model bayes.Model) *Trainer { return &Trainer{model: model} }
 
-// Close frees what was compiled.
+// Close frees the compiled programs.
 func (t *Trainer) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +77,7 @@ func (t *Trainer) begin(algorithm Algorithm, parts dataset.Parts, settings Setti
 	return t.newTraining(algorithm, data, settings)
 }
 
-// kind is what programs depend on, beside the model.
+// kind identifies what programs depend on besides the model.
 type kind struct {
 	engine               *compute.Engine
 	rows, validationRows int
@@ -92,11 +91,11 @@ type kind struct {
 	algorithm, goSyntax  string     // as JSON, and with fields that JSON does not see
 }
 
-// programs are what is compiled for one kind of run.
+// programs are the compiled programs of one kind of run.
 type programs struct {
 	Core
 	stepper    Stepper
-	initial    []*compute.Program // the particles, and what they share
+	initial    []*compute.Program // draw phi, and psi
 	validation *validation        // nil without a validation part
 }
 
@@ -113,7 +112,7 @@ func (p *programs) Close() {
 	}
 }
 
-// compiled prepares the programs of a training, or finds those of an earlier one of the same kind.
+// compiled prepares the programs of a training, or takes those of an earlier one of the same kind.
 func (t *Trainer) compiled(r *training) (p *programs, giveBack func(), err error) {
 	algorithm, err := describe(r.algorithm)
 	if err != nil {
@@ -157,7 +156,7 @@ func newPrograms(algorithm Algorithm, bound *bayes.BoundModel, settings Settings
 	return p, nil
 }
 
-// planOf is how particles are chunked that are evaluated on so many rows at once.
+// planOf is the plan of chunks for particles that are evaluated on so many rows at once.
 func planOf(bound *bayes.BoundModel, s Settings, rows int, forward bool) (compute.Plan, error) {
 	work := target.Workload{Particles: s.Particles, Rows: rows, Forward: forward, Devices: s.Devices, Chunk: s.Chunk}
 	return target.NewPlan(bound, s.DType, work)

@@ -20,7 +20,7 @@ import (
 )
 
 // training is a run.Machine: the compiled algorithm, its state on the device, and its records on the host. Programs and
-// state are there from Begin on.
+// state exist from Begin on.
 type training struct {
 	*programs
 	Settings  // of this run: those of programs may have another seed and learning rate
@@ -29,8 +29,8 @@ type training struct {
 	trainer   *Trainer
 	session   *run.Run
 	state     *compute.State
-	adopted   map[string]*tensors.Tensor // what a checkpoint kept, until Begin
-	giveBack  func()                     // the programs, to the trainer
+	adopted   map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
+	giveBack  func()                     // gives the programs back to the trainer
 
 	batches     dataset.Batches
 	step, steps int
@@ -67,8 +67,8 @@ func (r *training) close() {
 	}
 }
 
-// Begin compiles what is not compiled yet, puts the data on the device, and the state that a checkpoint kept or that
-// a run begins with.
+// Begin implements run.Machine: it compiles the programs unless they are compiled, and puts the data and the
+// checkpoint's or the initial state on the device.
 func (r *training) Begin(context.Context) error {
 	var err error
 	if r.programs, r.giveBack, err = r.trainer.compiled(r); err != nil {
@@ -114,8 +114,8 @@ func (r *training) load(name string, part *dataset.Dataset) error {
 	return nil
 }
 
-// draw makes the initial state: phi from the prior, psi from its initialisers, equal weights, moments 0, and what the
-// algorithm carries beside.
+// draw makes the initial state: phi from the prior, psi from its initialisers, equal weights, moments 0, and the
+// algorithm's own entries.
 func (r *training) draw() error {
 	for _, initial := range r.initial {
 		if _, err := initial.Run(r.state, random.SeedWords(r.Seed)); err != nil {
@@ -160,7 +160,7 @@ func (r *training) now() *Session {
 	return &Session{Settings: r.Settings, State: r.state, Batches: r.batches, Step: r.step}
 }
 
-// Step makes one step and, where they are due, a validation and an observation.
+// Step implements run.Machine: a step and, when they are due, a validation and a call of Observe.
 func (r *training) Step(ctx context.Context) error {
 	start := time.Now()
 	record, err := r.stepper.Advance(ctx, r.now())
@@ -188,7 +188,7 @@ func (r *training) Step(ctx context.Context) error {
 // validates says whether a validation follows a step, counted from 1, if there is a validation part.
 func (r *training) validates(step int) bool { return step%r.ValidateEvery == 0 || step == r.steps }
 
-// rank keeps the books of a validation.
+// rank records a validation, and whether it is the best.
 func (r *training) rank(v Validation) {
 	r.validated = append(r.validated, v)
 	if r.best.Step == 0 && v.NLPD < math.Inf(1) || v.NLPD < r.best.NLPD {
@@ -198,7 +198,7 @@ func (r *training) rank(v Validation) {
 	}
 }
 
-// observe calls Settings.Observe where it is due.
+// observe calls Settings.Observe when it is due.
 func (r *training) observe() error {
 	every := r.ObserveEvery
 	if every == 0 {
@@ -217,7 +217,7 @@ func (r *training) observe() error {
 	return nil
 }
 
-// Status is run.Completed after the last step, and run.StoppedEarly where Patience is at its end.
+// Status implements run.Machine: run.Completed after the last step, run.StoppedEarly when Patience has run out.
 func (r *training) Status() run.Status {
 	switch {
 	case r.Patience > 0 && r.sinceBest >= r.Patience:
@@ -228,7 +228,7 @@ func (r *training) Status() run.Status {
 	return ""
 }
 
-// Progress is where the run stands, but for the times.
+// Progress implements run.Machine.
 func (r *training) Progress() run.Progress {
 	p := run.Progress{Step: r.step, Steps: r.steps}
 	score := func(name string, value float64) {
@@ -247,8 +247,8 @@ func (r *training) Progress() run.Progress {
 	return p
 }
 
-// BestScore is the name of a Progress's score that holds the lowest NLPD of the validations so far. The others have the
-// names of the curves: bayes.LossCurve, bayes.ESSCurve and bayes.ValidationCurve.
+// BestScore is the name of the score in Progress with the lowest NLPD of the validations so far. The other scores have
+// the names of the curves: bayes.LossCurve, bayes.ESSCurve and bayes.ValidationCurve.
 const BestScore = "best NLPD"
 
 // result makes the posterior of the best validation, or of the last step.
@@ -274,7 +274,7 @@ func (r *training) result() (*Result, error) {
 	}, r.session.Err()
 }
 
-// warnings are what makes a run's posterior doubtful, in words.
+// warnings say what makes a run's posterior doubtful.
 func (r *training) warnings() []string {
 	if r.step == 0 {
 		return nil
@@ -304,7 +304,7 @@ func (r *training) warnings() []string {
 	return all
 }
 
-// posterior is the particles after a step: those there are now, or with the prefix "best_" those of the best
+// posterior is made of the particles after a step: the current ones, or with the prefix "best_" those of the best
 // validation.
 func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) {
 	host, err := r.host(prefix)
@@ -328,7 +328,7 @@ func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) 
 	}, r.Engine)
 }
 
-// host is the particles, their weights and psi on the host: of the device, or of a finished checkpoint.
+// host copies the particles, their weights and psi to the host, from the device or from a finished run's checkpoint.
 func (r *training) host(prefix string) (map[string]*tensors.Tensor, error) {
 	var names []string
 	for name := range r.keptShapes() {

@@ -36,7 +36,7 @@ func newValidation(c *Core, rows int) (*validation, error) {
 	return v, err
 }
 
-// begin makes the state that there is the best so far, with an NLPD of +Inf.
+// begin makes the current state the best so far, with an NLPD of +Inf.
 func (v *validation) begin(state *compute.State) error {
 	best, err := state.Host(v.kept()...)
 	if err != nil {
@@ -49,7 +49,7 @@ func (v *validation) begin(state *compute.State) error {
 	return nil
 }
 
-// score is the NLPD of the particles in the state, which become the best if it is the lowest so far.
+// score is the NLPD of the state's particles, which become the best if it is the lowest so far.
 func (v *validation) score(state *compute.State) (float64, error) {
 	values, err := v.program.Run(state)
 	if err != nil {
@@ -58,7 +58,7 @@ func (v *validation) score(state *compute.State) (float64, error) {
 	return values[0], nil
 }
 
-// step scores NLPD = -mean_n log sum_j w_j p(y_n | phi_j; psi) and keeps the state in "best_..." if that is lower than
+// step computes NLPD = -mean_n log sum_j w_j p(y_n | phi_j; psi) and copies the state to "best_..." if it is lower than
 // "best_nlpd". The record is the NLPD.
 func (v *validation) step(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 	batch := target.Batch{X: s["valid_x"], Y: s["valid_y"]}
