@@ -1,22 +1,22 @@
-// Package compute is the machine below the samplers: which backend computes, where a run's state lives, and how the
-// particles are cut into chunks.
+// Package compute is the layer below the samplers: it opens the backend, keeps a run's state on the device, and divides
+// the particles into chunks.
 //
 // An Engine is an open backend of GoMLX: XLA through a PJRT plugin, or GoMLX's own Go backend. Default chooses one by a
 // fixed policy and shares it; nothing is downloaded. A sampler's step is a Program: a function that builds a graph from
 // the tensors of a State to their next values and a small record. The State stays on the device from step to step, and
-// what a step replaces is donated to it; only the record comes to the host. Several devices may share a state: the
-// particles are cut over them, by name, as a Sharding says, all else lies whole on each, and the same step is compiled
-// for what it finds. A Plan cuts the particle axis so that the activations of one chunk fit a budget; After puts the
-// chunks into a chain.
+// entries that a step replaces are donated to it; only the record is copied to the host. Several devices may share a
+// state: a Sharding names the entries whose particles are divided between them, all others are whole on each, and the
+// same step is compiled for either. A Plan divides the particles so that the activations of one chunk fit a budget;
+// Barrier evaluates the chunks one after another.
 //
-// Random numbers are in the package random below this one: stateless, so that nothing about a result depends on chunks,
-// devices or interruptions. Files of tensors are in tensorfile.
+// Random numbers are in the package random below this one: stateless, so that results do not depend on chunks, devices
+// or interruptions. Files of tensors are in tensorfile.
 //
-// What XLA compiles for a CPU is kept on disk (Linux): a program that was compiled once on a machine, for the same
-// shapes, starts without compiling.
+// Programs compiled by XLA for a CPU are kept on disk (Linux): one that was compiled before on the machine, for the
+// same shapes, starts without compiling.
 //
-// Memory, on the CPU: the state twice, once for what a step reads and once for what it writes, one chunk's activations,
-// and what the XLA plugin takes for itself, about 250 MB.
+// Memory, on the CPU: the state twice, once for a step's inputs and once for its outputs, one chunk's activations, and
+// about 250 MB for the XLA plugin.
 //
 // # Environment
 //

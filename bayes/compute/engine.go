@@ -24,7 +24,7 @@ const (
 	Float64 = dtypes.Float64
 )
 
-// GoBackend is the configuration of GoMLX's pure-Go backend: operations one after another, since its parallel scheduler
+// GoBackend is the configuration of GoMLX's pure-Go backend: with sequential operations, since its parallel scheduler
 // can deadlock.
 const GoBackend = "go:ops_sequential"
 
@@ -39,8 +39,8 @@ var (
 // setupCommand installs XLA; it stands in every message about a missing plugin.
 const setupCommand = "go run ./notebooks setup"
 
-// Engine is an open backend: XLA through a PJRT plugin, or GoMLX's own Go backend. Engines are shared: whoever opens
-// the same configuration gets the same one. Safe for use by several goroutines.
+// Engine is an open backend: XLA through a PJRT plugin, or GoMLX's own Go backend. Engines are shared: opening the same
+// configuration returns the same one. Safe for use by several goroutines.
 type Engine struct {
 	backend  backends.Backend
 	config   string
@@ -86,7 +86,7 @@ func Default() (*Engine, error) {
 	return Open(GoBackend)
 }
 
-// goBackendReason says why Default opens the Go backend, and what mends it.
+// goBackendReason says why Default opens the Go backend, and the cure.
 func goBackendReason() string {
 	if !known("xla") {
 		return withoutXLA()
@@ -94,13 +94,13 @@ func goBackendReason() string {
 	return fmt.Sprintf("no XLA plugin was found; `%s` installs one", setupCommand)
 }
 
-// devicesOption is how many devices a CPU is to be, in a configuration.
+// devicesOption is the option of a configuration for the number of devices of a CPU.
 const devicesOption = "cpu_devices"
 
 // Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend. A configuration
 // that is open already is shared. With XLA a CPU is one device, which uses all processors;
-// "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to try what is meant for several. The errors wrap
-// ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and say what to do.
+// "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to test programs for several. The errors wrap
+// ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and name the cure.
 func Open(config string) (*Engine, error) {
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
@@ -166,7 +166,7 @@ func newBackend(config, argument string, devices int) (backend backends.Backend,
 	return backend, err
 }
 
-// cutDevices takes devicesOption out of what follows "xla:" in a configuration; 0 devices: it is not there.
+// cutDevices removes devicesOption from the part of a configuration after "xla:"; devices is 0 if it has none.
 func cutDevices(argument string) (rest string, devices int, err error) {
 	var kept []string
 	for part := range strings.SplitSeq(argument, ",") {
@@ -185,7 +185,7 @@ func cutDevices(argument string) (rest string, devices int, err error) {
 	return rest, devices, nil
 }
 
-// isCPU says whether a plugin's name tells that it computes on the CPU.
+// isCPU says by its name whether a plugin computes on the CPU.
 func isCPU(argument string) bool {
 	path, _, _ := strings.Cut(argument, ",")
 	return strings.Contains(strings.ToLower(filepath.Base(path)), "cpu")
@@ -200,7 +200,7 @@ func known(name string) bool {
 	return false
 }
 
-// Backend is the GoMLX backend, for code that builds graphs of its own.
+// Backend is the GoMLX backend, to build and run graphs directly.
 func (e *Engine) Backend() backends.Backend { return e.backend }
 
 // String is the configuration that the engine was opened with.
@@ -218,8 +218,8 @@ func (e *Engine) Name() string {
 // IsXLA says whether the engine compiles with XLA.
 func (e *Engine) IsXLA() bool { return strings.HasPrefix(e.config, "xla") }
 
-// Close frees the backend and what lives on it. Every user of the same configuration shares it: call it at a program's
-// end. A later Open opens it anew.
+// Close frees the backend with all its programs and tensors. All users of the configuration share it: call it at a
+// program's end. A later Open opens it again.
 func (e *Engine) Close() {
 	enginesMu.Lock()
 	defer enginesMu.Unlock()
@@ -230,7 +230,7 @@ func (e *Engine) Close() {
 	e.backend.Finalize()
 }
 
-// Or returns e, or the Default engine where e is nil: how settings with a zero value find their engine.
+// Or returns e, or the Default engine if e is nil, for settings whose zero value is the default engine.
 func (e *Engine) Or() (*Engine, error) {
 	if e != nil {
 		return e, nil
@@ -238,8 +238,8 @@ func (e *Engine) Or() (*Engine, error) {
 	return Default()
 }
 
-// Try runs fn, which builds or runs graphs, and returns what it panics with as an error. A backend's exhausted memory
-// comes back wrapped in ErrOutOfMemory with advice.
+// Try runs fn, which builds or runs graphs, and returns what it panics with as an error. If the backend is out of
+// memory the error wraps ErrOutOfMemory and gives advice.
 func Try(fn func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -256,7 +256,7 @@ func Try(fn func()) (err error) {
 	return nil
 }
 
-// explain turns a backend's words for exhausted memory into ErrOutOfMemory.
+// explain recognises a backend's message that it is out of memory, and wraps ErrOutOfMemory.
 func explain(err error) error {
 	text := err.Error()
 	for _, sign := range []string{"RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "OOM"} {

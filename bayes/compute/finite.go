@@ -7,9 +7,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// The functions of this file keep what is not finite out of sums, in a graph; they panic as GoMLX does.
+// The functions of this file build graphs that keep non-finite numbers out of sums; they panic as GoMLX does.
 
-// Gate turns what is not finite into -Inf: a density that cannot be evaluated is no density.
+// Gate replaces log-densities that are not finite by -Inf: where a density cannot be evaluated it counts as 0.
 func Gate(logDensity *graph.Node) *graph.Node { return Only(IsFinite(logDensity), logDensity) }
 
 // Only is logDensity where which is true, and -Inf elsewhere; both are of one shape.
@@ -17,10 +17,10 @@ func Only(which, logDensity *graph.Node) *graph.Node {
 	return Where(which, logDensity, BroadcastToShape(ConstAs(logDensity, math.Inf(-1)), logDensity.Shape()))
 }
 
-// Finite turns what is not finite into 0, so that a weight of 0 takes it out of a sum.
+// Finite replaces numbers that are not finite by 0, since a weight of 0 times NaN would be NaN.
 func Finite(x *graph.Node) *graph.Node { return Where(IsFinite(x), x, ZerosLike(x)) }
 
-// FiniteMax is the largest element, a scalar, or 0 where none is finite: what to subtract before exponentials.
+// FiniteMax is the largest element, a scalar, or 0 if none is finite, to subtract before exponentials.
 func FiniteMax(x *graph.Node) *graph.Node {
 	m := ReduceAllMax(StopGradient(x))
 	return Where(IsFinite(m), m, ZerosLike(m))

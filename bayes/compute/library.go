@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// checkLibrary looks at a plugin's file before the system's loader maps it. The loader trusts the sizes that stand in
-// the file: of one that was cut off, by a full disk or a broken download, it maps pages that are not there, and the
-// first look at them kills the process.
+// checkLibrary checks a plugin's file before the system's loader maps it. The loader trusts the sizes in the file: for
+// one that was cut off, by a full disk or a broken download, it maps pages that do not exist, and the first access to
+// them kills the process.
 func checkLibrary(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -30,8 +30,8 @@ func checkLibrary(path string) error {
 	return nil
 }
 
-// librarySize is how many bytes an ELF library must have for all that its headers tell of; 0 for files that are none,
-// which the loader refuses by itself.
+// librarySize is the size of an ELF library according to its headers; 0 for other files, which the loader itself
+// refuses.
 func librarySize(file *os.File) (size int64, err error) {
 	magic := make([]byte, len(elf.ELFMAG))
 	if _, err := file.ReadAt(magic, 0); err != nil || !bytes.Equal(magic, []byte(elf.ELFMAG)) {

@@ -13,10 +13,10 @@ func CanLoop(g *graph.Graph) bool {
 	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
 }
 
-// Loop computes body for i = 0 to n-1, an int32 scalar, one after another, and returns what is carried after the last.
-// The compiler sees body once, so that a pass over any number of chunks takes the time to compile of one. body may use
-// nothing of the graph around it but what it is given: i, the outer nodes and the carried ones, whose next values it
-// returns. It may take gradients; there is none through the loop.
+// Loop evaluates body for i = 0 to n-1, an int32 scalar, one after another, and returns the carried nodes after the
+// last. body is compiled once, so that compiling takes as long for any number of chunks as for one. body may use no
+// nodes of the graph around it but its arguments: i, the outer nodes and the carried ones, whose next values it
+// returns. It may take gradients inside; there is no gradient through the loop.
 func Loop(
 	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {
@@ -50,10 +50,9 @@ func Loop(
 	return graph.While(more, step, state...)[1+len(outer):]
 }
 
-// closure is graph.NewClosure for bodies that take sums and gradients. GoMLX keeps the scalars that a graph has used,
-// and go-xla the functions by which it reduces, and hands them out again, also within a closure or behind it, where XLA
-// knows nothing of them: so both forget them where a closure begins and where it ends. A test fails when they come to
-// keep them elsewhere.
+// closure is graph.NewClosure for bodies that take sums and gradients. GoMLX caches a graph's scalars, and go-xla its
+// reduction functions, and both would reuse cached nodes inside a closure or after it, where they are not defined for
+// XLA: so the caches are emptied where a closure begins and ends. A test fails if a new version caches elsewhere.
 func closure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.Function {
 	forget := func() {
 		for _, cache := range shared(g) {
@@ -65,7 +64,7 @@ func closure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.F
 	return graph.NewClosure(g, define)
 }
 
-// shared are the maps of what GoMLX and go-xla use again in a graph.
+// shared are the caches of GoMLX and go-xla in a graph.
 func shared(g *graph.Graph) []reflect.Value {
 	var maps []reflect.Value
 	add := func(of reflect.Value, name string) reflect.Value {
@@ -88,7 +87,7 @@ func shared(g *graph.Graph) []reflect.Value {
 	return maps
 }
 
-// RowsFrom are n rows of x from row `from`, an int32 scalar.
+// RowsFrom are the n rows of x from row `from` on, an int32 scalar.
 func RowsFrom(x, from *graph.Node, n int) *graph.Node {
 	starts, sizes := make([]*graph.Node, x.Rank()), x.Shape().Clone().Dimensions
 	for axis := range starts {
@@ -98,7 +97,7 @@ func RowsFrom(x, from *graph.Node, n int) *graph.Node {
 	return graph.DynamicSlice(x, starts, sizes)
 }
 
-// WithRowsFrom is x with rows in the place of those from row `from`, an int32 scalar.
+// WithRowsFrom is x with its rows from row `from` on, an int32 scalar, replaced by the given ones.
 func WithRowsFrom(x, rows, from *graph.Node) *graph.Node {
 	starts := make([]*graph.Node, x.Rank())
 	for axis := range starts {

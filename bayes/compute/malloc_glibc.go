@@ -19,12 +19,11 @@ static void return_freed_memory(void) {}
 */
 import "C"
 
-// keepFreedMemory tells glibc to keep what is freed. XLA's CPU client allocates its temporaries anew at each call;
-// glibc would hand large ones back to the kernel at once, and the next call would fault them in again, which costs up
-// to half of a step. Resident memory stays up to a third higher. The number of arenas is left as it is: with two, the
-// threads' small matrix products search the lists that the compiler has littered, and HMC on a network took 1.4 times
-// as long. GOBNN_MALLOC=system turns it off.
+// keepFreedMemory makes glibc keep freed memory. XLA's CPU client allocates its temporaries again in each call; glibc
+// would return large ones to the kernel at once, and the next call would cause page faults, which cost up to half of a
+// step. Resident memory stays up to a third higher. The number of arenas is not changed: with two, threads would
+// compete for free lists that the compiler has fragmented, which is slower. GOBNN_MALLOC=system turns it off.
 func keepFreedMemory() { C.keep_freed_memory() }
 
-// returnFreedMemory hands back what is free now: the compiler's leavings, once a program is compiled.
+// returnFreedMemory returns free memory to the kernel, after the compiler has used much.
 func returnFreedMemory() { C.return_freed_memory() }

@@ -5,5 +5,5 @@ package compute
 // keepFreedMemory does nothing: only glibc's allocator needs it.
 func keepFreedMemory() {}
 
-// returnFreedMemory does nothing: nothing was kept.
+// returnFreedMemory does nothing: no memory is kept.
 func returnFreedMemory() {}

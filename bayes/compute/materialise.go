@@ -6,14 +6,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// This file is for code that builds graphs, within the library and beyond it. Nothing in it changes a value: it keeps
-// XLA's compiler for CPUs from computing one thing again and again. The compiler fuses elementwise operations into the
-// loops that use their results, which saves memory, but then each loop, and in a product each step of its inner loop,
-// evaluates them anew. BenchmarkMaterialise, and BenchmarkKey of package random, measure what that costs and whether it
-// is still prevented.
+// This file is for code that builds graphs, within the library and beyond it. Its functions do not change values: they
+// keep XLA's compiler for CPUs from evaluating an operation many times. The compiler fuses elementwise operations into
+// the loops that use their results, which saves memory, but then each loop, and in a product each step of its inner
+// loop, evaluates them again. BenchmarkMaterialise, and BenchmarkKey of package random, measure the effect.
 
-// Materialise is x, evaluated once and stored. It is x divided by an opaque 1: the compiler never repeats a division,
-// and cannot know that this divisor is 1, since it is computed from a number of stored, which is any tensor that lies
+// Materialise is x, evaluated once and stored. It is x divided by an opaque 1: the compiler never duplicates a
+// division, and cannot simplify this one, since the divisor is computed from an element of stored, any tensor that is
 // in memory already.
 func Materialise(x, stored *graph.Node) *graph.Node {
 	sample := graph.StopGradient(First(stored))
@@ -22,9 +21,9 @@ func Materialise(x, stored *graph.Node) *graph.Node {
 	return graph.Div(x, one)
 }
 
-// MaterialiseKey is x, [n] and small, sorted by index: it stays as it is, but XLA never fuses a sort. Materialise makes
-// the compiler store what several loops use; where one loop alone uses x, its operations still become part of that
-// loop, as those that make the key of random numbers would become part of the loop over the numbers.
+// MaterialiseKey is x, [n] and small, evaluated once and stored, even if a single loop uses it, as for the key of
+// random numbers, for which Materialise does not suffice. It is x sorted by index, which changes nothing: XLA never
+// fuses a sort.
 func MaterialiseKey(x *graph.Node) *graph.Node {
 	g := x.Graph()
 	inOrder := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {

@@ -7,27 +7,27 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Pass is what is computed of particles, [J, D], chunk by chunk (see Plan.Over).
+// Pass is a computation over particles, [J, D], chunk by chunk (see Plan.Over).
 type Pass struct {
-	Outer []*graph.Node // what Chunk uses beside the particles, such as [J] weights
-	Rows  [][]int       // the dims, behind the particles' axis, of what it gives for each particle, of their type
-	None  []*graph.Node // the sums of no chunk
-	// Chunk computes what there is for each of a chunk's particles phi, [c, D], and sums over them: rows are [c, ...].
-	// It uses the nodes that it is given, outer being Outer, and no others, since it may stand in a loop.
+	Outer []*graph.Node // further nodes for Chunk, such as [J] weights
+	Rows  [][]int       // the dims, after the particles' axis, of each result per particle, of the particles' type
+	None  []*graph.Node // the sums over no particles
+	// Chunk computes a chunk's results per particle, rows [c, ...] of phi [c, D], and sums over its particles. It must use
+	// no other nodes than its arguments, where outer is Outer, since it may be the body of a loop.
 	Chunk func(s Span, phi *graph.Node, outer []*graph.Node) (rows, sums []*graph.Node)
-	Merge func(a, b []*graph.Node) []*graph.Node // sums of two parts; nil if there are none
-	// Captures says that Chunk uses other nodes nevertheless: it never stands in a loop.
+	Merge func(a, b []*graph.Node) []*graph.Node // merges the sums of two parts; nil if there are no sums
+	// Captures says that Chunk uses other nodes: then there is no loop.
 	Captures bool
 }
 
-// Span says where a chunk's particles lie.
+// Span is the range of a chunk's particles.
 type Span struct {
 	Count int         // of particles
 	from  int         // the first
 	at    *graph.Node // the first, an int32 scalar, in a loop over chunks; nil: from
 }
 
-// Of are the rows of x, [J, ...], that belong to the particles.
+// Of are the particles' rows of x, [J, ...].
 func (s Span) Of(x *graph.Node) *graph.Node {
 	switch {
 	case s.at != nil:
@@ -38,13 +38,13 @@ func (s Span) Of(x *graph.Node) *graph.Node {
 	return graph.Slice(x, graph.AxisRange(s.from, s.from+s.Count))
 }
 
-// fewChunks is up to how many chunks a graph holds each of them. Then one begins on the processors that another leaves
-// idle at its end, which a turn of a loop cannot: BenchmarkGradient of package target takes three quarters of the time
-// with four chunks. With 40 the loop is the faster one, and any number of chunks takes the time to compile of one.
+// fewChunks is the most chunks that are unrolled in the graph: then a chunk can begin on the processors that another
+// leaves idle at its end, unlike in a loop. For many chunks the loop is faster, and compiles as fast as one chunk.
+// BenchmarkGradient of package target measures both.
 const fewChunks = 4
 
-// Over makes a pass over all particles phi, [J, D]: rows are [J, ...]. Where there are many chunks, and the backend
-// can, they are a loop; otherwise each is a part of the graph.
+// Over makes a pass over all particles phi, [J, D]: rows are [J, ...]. Many chunks are a loop, if the backend can;
+// otherwise they are unrolled.
 func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 	together := max(p.Concurrent, 1)
 	turn := together * p.Chunk // particles of a turn of the loop
@@ -84,11 +84,11 @@ func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 	return rows, pass.merged(sums, restSums)
 }
 
-// unrolled makes a pass over the particles from the given one on, in a chain of chunks behind the node `after`; nil:
-// none.
+// unrolled makes a pass over the particles from the given one on, in unrolled chunks that are evaluated one after
+// another, after the node `after` if it is not nil.
 func (p Plan) unrolled(phi *graph.Node, pass Pass, from int, after *graph.Node) (rows, sums []*graph.Node) {
 	parts := make([][]*graph.Node, len(pass.Rows))
-	var finished []*graph.Node // what a chunk computes last, or a row of it: little to wait for
+	var finished []*graph.Node // of each chunk its last results, or a row of them, to wait for
 	for from < p.Particles {
 		s := Span{Count: min(p.Chunk, p.Particles-from), from: from}
 		particles, wait := s.Of(phi), after
@@ -121,7 +121,7 @@ func (p Plan) unrolled(phi *graph.Node, pass Pass, from int, after *graph.Node) 
 	return rows, sums
 }
 
-// merged are the sums of two parts.
+// merged are the merged sums of two parts.
 func (p Pass) merged(a, b []*graph.Node) []*graph.Node {
 	if p.Merge == nil {
 		return nil
@@ -129,7 +129,7 @@ func (p Pass) merged(a, b []*graph.Node) []*graph.Node {
 	return p.Merge(a, b)
 }
 
-// firstRow is the first row of a matrix; other nodes it leaves as they are.
+// firstRow is the first row of a matrix; other nodes stay the same.
 func firstRow(x *graph.Node) *graph.Node {
 	if x.Rank() < 2 {
 		return x

@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Plan says how the particle axis is cut into chunks, so that the activations of one chunk fit a budget. Its zero value
-// is of no use: make one with NewPlan.
+// Plan divides the particles into chunks, so that the activations of one chunk fit a budget. Make one with NewPlan: the
+// zero value is not usable.
 type Plan struct {
 	Particles  int   // J
 	Chunk      int   // particles per chunk; the last may be smaller
@@ -19,18 +19,18 @@ type Plan struct {
 	Concurrent int   // how many chunks may be evaluated at a time; 0 is 1
 	Devices    int   // that share each chunk; 0 is 1
 
-	chosen bool // Chunk is not what somebody asked for
+	chosen bool // Chunk was not set by the user
 }
 
 // The budget of one chunk's activations. On a CPU whose allocator keeps freed memory (see GOBNN_MALLOC), smaller
-// chunks, which fit the caches, are no faster, while each costs compilation, and larger ones only take more memory.
-// maxUnrolled bounds graphs that hold every chunk, where no loop over them can be compiled (see CanLoop).
+// chunks, which fit the caches, are no faster, and larger ones only take more memory. maxUnrolled bounds the number of
+// unrolled chunks if there can be no loop (see CanLoop).
 const (
 	chunkBudget = 32 << 20
 	maxUnrolled = 32
 )
 
-// NewPlan cuts particles so that a chunk's activations take at most 32 MiB, into equal chunks where that is possible.
+// NewPlan divides the particles so that a chunk's activations take at most 32 MiB, into equal chunks if possible.
 // bytesPerParticle estimates one particle's activations, forward and backward. chunk > 0 is taken as it is.
 func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	if particles < 1 || chunk < 0 {
@@ -47,8 +47,8 @@ func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle, chosen: chosen}, nil
 }
 
-// equalChunks is the size of at least `least` chunks, a multiple of some number of them, that have as many particles
-// each, if fewer than twice as many chunks can; else the last one is smaller.
+// equalChunks is the chunk size for at least `least` chunks, a multiple of `multiple` of them: equal ones if there are
+// such with fewer than twice as many chunks; else the last one is smaller.
 func equalChunks(particles, least, multiple int) int {
 	for count := least; count < 2*least; count += multiple {
 		if particles%count == 0 {
@@ -58,8 +58,7 @@ func equalChunks(particles, least, multiple int) int {
 	return (particles + least - 1) / least
 }
 
-// Unrolled is the plan for a graph that holds every chunk: with no more than 32, unless somebody asked for the chunk's
-// size.
+// Unrolled is the plan for a graph with unrolled chunks: with at most 32, unless the user has set the chunk size.
 func (p Plan) Unrolled() Plan {
 	if !p.chosen || p.Chunks() <= max(maxUnrolled, p.Concurrent) {
 		return p
@@ -95,15 +94,15 @@ func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 }
 
 // NewSharedPlan is a plan for particles that several devices share equally: one chunk, of which each device evaluates
-// its part. A chunk of consecutive particles would lie on one device, and leave the others idle: the number of devices
-// bounds the memory that each needs.
+// its part. Smaller chunks of consecutive particles would be on one device and leave the others idle; so more devices,
+// not chunks, reduce the memory that each needs.
 func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
 	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle,
 		Devices: devices}
 }
 
-// For is the plan for another number of particles, such as all of a sampler's where it was made for those that it
-// moves: in chunks as large, or one if there are fewer.
+// For is the plan for another number of particles, such as all of a sampler's if it was made for those that move: with
+// the same chunk size, or one chunk if there are fewer.
 func (p Plan) For(particles int) Plan {
 	if particles == p.Particles {
 		return p
@@ -117,11 +116,10 @@ func (p Plan) For(particles int) Plan {
 	return p
 }
 
-// Before is the chunk that must be finished before chunk i begins, counted from 0; -1: none. With Concurrent chunks at
-// a time it is the chunk i-Concurrent.
+// Before is the chunk that must be finished before chunk i begins, i-Concurrent, counted from 0; -1: none.
 func (p Plan) Before(i int) int { return max(i-max(p.Concurrent, 1), -1) }
 
-// Chunks is how many chunks there are.
+// Chunks is the number of chunks.
 func (p Plan) Chunks() int { return (p.Particles + p.Chunk - 1) / p.Chunk }
 
 // All yields the chunks' bounds: particles from (inclusive) to (exclusive).
@@ -135,24 +133,23 @@ func (p Plan) All() iter.Seq2[int, int] {
 	}
 }
 
-// String says what was chosen.
+// String describes the plan.
 func (p Plan) String() string {
 	return fmt.Sprintf("%d particles in %d chunks of %d, about %.1f MiB of activations each",
 		p.Particles, p.Chunks(), p.Chunk, float64(p.Bytes)/(1<<20))
 }
 
-// Barrier is x, but computed after `before`: it puts chunks into a chain, so that one's activations are freed before
-// the next one's are made. GoMLX's own barrier adds zero times the first element of what is waited for, which then must
-// be finite and may be computed before the others: here it waits for a finite scalar to which every element
-// contributes.
+// Barrier is x, but computed after `before`: it orders chunks, so that the activations of one are freed before those of
+// the next are allocated. GoMLX's own barrier waits for the first element only, which must be finite, since it adds
+// zero times it: here it waits for a finite scalar to which every element contributes.
 func Barrier(x, before *graph.Node) *graph.Node {
 	largest := graph.ReduceAllMax(graph.StopGradient(before))
 	return graph.SchedulingBarrier(x, graph.Where(graph.IsFinite(largest), largest, graph.ZerosLike(largest)))
 }
 
-// SIMDWidth is how many particles are to lie side by side (nn.Block), so that they fill a processor's SIMD registers
-// without much padding: 8 or 4. It is 1, no blocks, for fewer than 16 particles, whose matrix products are as fast, and
-// on other backends than XLA on a CPU.
+// SIMDWidth is the number of particles in a block (nn.Block), 8 or 4, such that blocks fill a processor's SIMD
+// registers without much padding. It is 1, no blocks, for fewer than 16 particles, whose matrix products are as fast,
+// and on other backends than XLA on a CPU.
 func SIMDWidth(backend compute.Backend, particles int) int {
 	if particles < 16 || backend.Name() != "xla" || !strings.Contains(strings.ToLower(backend.Description()), "cpu") {
 		return 1

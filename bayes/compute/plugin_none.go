@@ -8,7 +8,7 @@ import (
 	backends "github.com/gomlx/compute"
 )
 
-// withoutXLA says why this build has no XLA in it, and what mends that.
+// withoutXLA says why this build has no XLA, and the cure.
 func withoutXLA() string {
 	switch served := map[string]bool{"linux/amd64": true, "linux/arm64": true, "darwin/arm64": true}; {
 	case !served[runtime.GOOS+"/"+runtime.GOARCH]:

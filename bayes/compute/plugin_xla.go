@@ -18,12 +18,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// withoutXLA is of no use in a build with XLA in it.
+// withoutXLA is empty in a build with XLA.
 func withoutXLA() string { return "" }
 
-// openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless it is
-// told otherwise, where XLA would make it four, with a thread for each: on two processors they get into each other's
-// way. go-xla logs on standard error what its error says too: of a plugin that does not open, only the error is kept.
+// openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless
+// devices says otherwise; XLA's own default is four, whose threads would compete for few processors. go-xla also logs
+// its errors on standard error: for a plugin that does not open the log is dropped.
 func openXLA(argument string, devices int) (backend backends.Backend, err error) {
 	var logged bytes.Buffer
 	before := klog.CaptureState()
@@ -45,9 +45,9 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 // executablesLimit bounds the folder of compiled programs. One of them takes 100 kB to a few MB.
 const executablesLimit = 512 << 20
 
-// keepExecutables has what a CPU's plugin compiles kept in $GOBNN_EXECUTABLES, by default the folder "executables" in
-// CacheDir, unless that is "off". Where it cannot be kept, programs are compiled at each start. Accelerators are left
-// alone: what they compile depends on more than is looked at.
+// keepExecutables makes a CPU's plugin keep compiled programs in $GOBNN_EXECUTABLES, by default the folder
+// "executables" in CacheDir, unless that is "off". If it cannot, programs are compiled at each start. Those of
+// accelerators are not kept, since they depend on more than the key has.
 func keepExecutables(argument string) {
 	path, _, _ := strings.Cut(argument, ",")
 	folder := os.Getenv("GOBNN_EXECUTABLES")
@@ -64,7 +64,7 @@ func keepExecutables(argument string) {
 	_ = executables.Keep(path, &executables.Store{Folder: folder, Limit: executablesLimit}) // not kept: compiled
 }
 
-// installedPlugins lists the PJRT plugins to try, as absolute paths, accelerators first, then by where they were found.
+// installedPlugins lists the PJRT plugins to try, as absolute paths, accelerators first, then by folder.
 func installedPlugins() []string {
 	var found []string
 	add := func(pattern ...string) {

@@ -11,15 +11,15 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Nodes are a step's tensors while its graph is built, by the names that they have in the State.
+// Nodes are a step's tensors as nodes of its graph, by their names in the State.
 type Nodes map[string]*graph.Node
 
-// Step is what a Program compiles: from the state and the inputs of one call it builds the next state (only the entries
-// that change) and a record, a small vector for the host. It builds graph, and panics as GoMLX does.
+// Step is the function that a Program compiles: from the state and the inputs of one call it builds the next state
+// (only the entries that change) and a record, a small vector for the host. It builds graph, and panics as GoMLX does.
 type Step func(state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Node)
 
 // Program is a compiled step over a State. The state stays on the device: entries that the step replaces are donated,
-// so that the new value may take the old one's memory, and only the record comes to the host.
+// so that the new value can take the old one's memory, and only the record is copied to the host.
 type Program struct {
 	engine  *Engine
 	name    string
@@ -29,7 +29,7 @@ type Program struct {
 	layout  *layout // of the states that it is compiled for
 	called  bool    // layout is set
 	started bool    // a first call has compiled it
-	apart   bool    // it runs on another engine than the states that it fills
+	apart   bool    // it runs on another engine than that of the states that it fills
 }
 
 // NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may
@@ -62,14 +62,13 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 	return p, nil
 }
 
-// hostNumbers is how many numbers a program that begins a state may make and still be run by the Go backend: it draws a
-// million normals in half a second, where XLA takes as long to compile the draw.
+// hostNumbers is the most numbers in an initial state that the Go backend makes: for more, XLA is faster though it
+// compiles.
 const hostNumbers = 1 << 20
 
-// NewInitial prepares a step that makes entries of a state from its inputs alone, such as the first particles. It is a
-// Program that reads nothing, and that makes so many numbers. It runs once: where they are few it is run by GoMLX's Go
-// backend, which compiles nothing, whatever the state's engine is. Random numbers are the same there, but for the last
-// bits of normals (see package random).
+// NewInitial prepares a step that makes entries of a state from its inputs alone, such as the first particles; numbers
+// is how many it makes. As it runs once, few numbers are made by GoMLX's Go backend, which need not compile, whatever
+// the state's engine is. Random numbers are the same there up to the last bits of normals (see package random).
 func NewInitial(engine *Engine, name string, numbers int, updates []string, step Step) (*Program, error) {
 	if !engine.IsXLA() || numbers > hostNumbers {
 		return NewProgram(engine, name, nil, updates, step)
@@ -85,9 +84,9 @@ func NewInitial(engine *Engine, name string, numbers int, updates []string, step
 	return p, err
 }
 
-// Prepare compiles the program in the background for what the state holds now and for such inputs, so that the first
-// Run finds it compiled, or waits for the rest of it. Programs that are prepared one after another are compiled side by
-// side. Without what the program reads, or with several devices, it does nothing. What goes wrong, Run says.
+// Prepare compiles the program in the background for the state's current shapes and such inputs; the first Run waits
+// until it is compiled. Several programs are compiled concurrently. If the state lacks an entry that the program reads,
+// or with several devices, it does nothing. Errors are those of Run.
 func (p *Program) Prepare(state *State, inputs ...any) {
 	if p.apart || state.layout != nil {
 		return
@@ -112,12 +111,12 @@ func (p *Program) Prepare(state *State, inputs ...any) {
 		all = append(all, shape)
 	}
 	go func() {
-		defer func() { _ = recover() }() // Run meets it again
+		defer func() { _ = recover() }() // Run repeats it
 		_, _ = p.exec.Compile(all...)    // likewise
 	}()
 }
 
-// runApart makes the step on the program's own engine and puts what it gives into the state.
+// runApart makes the step on the program's own engine and copies the results into the state.
 func (p *Program) runApart(state *State, inputs []any) (record []float64, err error) {
 	own := NewState(p.engine)
 	defer own.Close()
@@ -134,8 +133,8 @@ func (p *Program) runApart(state *State, inputs []any) (record []float64, err er
 	return record, nil
 }
 
-// build calls step, and panics with an error where it panics with something else: GoMLX takes errors alone for faults
-// of a graph; at another value it would wait for the graph for ever when the program is closed.
+// build calls step, and turns a panic with another value into one with an error: after another value GoMLX would wait
+// for the graph forever when the program is closed.
 func build(step Step, state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Node) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -149,7 +148,7 @@ func build(step Step, state Nodes, inputs []*graph.Node) (next Nodes, record *gr
 }
 
 // Run makes one step and returns its record. Inputs are tensors or Go values of fixed shape. If it fails, entries that
-// the step replaces are lost: the state must be restored before it can go on.
+// the step replaces are lost: restore the state before another Run.
 func (p *Program) Run(state *State, inputs ...any) (record []float64, err error) {
 	if p.apart {
 		return p.runApart(state, inputs)
@@ -211,8 +210,8 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 	return record, nil
 }
 
-// call runs the step. Devices that wait for each other must meet in the same order, so of the programs that several
-// devices share one runs at a time.
+// call runs the step. Devices that wait for each other must run programs in the same order, so that programs on several
+// devices run one at a time.
 func (p *Program) call(args []any) ([]*tensors.Tensor, error) {
 	if p.layout != nil {
 		p.engine.together.Lock()
@@ -221,8 +220,8 @@ func (p *Program) call(args []any) ([]*tensors.Tensor, error) {
 	return p.exec.Call(args...)
 }
 
-// arguments appends what each device is called with, device after device: what the step reads, donated where it is
-// replaced, and the inputs.
+// arguments appends the arguments of each device, device after device: the entries that the step reads, donated if it
+// replaces them, and the inputs.
 func (p *Program) arguments(args []any, state *State, inputs []any) ([]any, error) {
 	for device := range p.layout.devices() {
 		for _, r := range p.reads {

@@ -5,9 +5,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// shortRow is the longest row whose sum is left to a reduction. XLA's CPU compiler evaluates all that a reduction over
-// the last axis is fused with number by number, and cuts long ones into windows, which are slower still; a product with
-// ones takes what is summed from memory, where it was computed in whole vectors.
+// shortRow is the longest row that is summed by a reduction. XLA's CPU compiler does not vectorise a reduction over the
+// last axis, nor the operations fused with it; longer rows are summed by a product with ones, whose operand is computed
+// by vectorised loops before.
 const shortRow = 8
 
 // RowSums is the sum of each row of x, [J, n], in a graph: [J].
@@ -21,7 +21,7 @@ func RowSums(x *graph.Node) *graph.Node {
 	return Einsum("jn,n->j", x, Ones(x.Graph(), ones))
 }
 
-// RowsAll says which rows of a table of truth values, [J, n], are true throughout: bool [J]. dtype is the type to count
+// RowsAll says for which rows of a boolean matrix, [J, n], all elements are true: bool [J]. dtype is the type to count
 // in.
 func RowsAll(x *graph.Node, dtype DType) *graph.Node {
 	n := x.Shape().Dim(1)

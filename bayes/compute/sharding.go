@@ -11,29 +11,29 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Sharding says how several devices share a State: entries with a particle axis are cut along it into parts of equal
-// size, one a device, all others are held whole by every device. The zero value is one device. Programs are written for
-// whole tensors in either case; XLA divides the work by where the particles lie, and puts in what the devices must tell
-// each other, such as sums over particles.
+// Sharding says how several devices share a State: entries with a particle axis are divided along it into parts of
+// equal size, one for each device; all others are whole on every device. The zero value is one device. Programs are
+// written for whole tensors in either case; XLA divides the work accordingly, and inserts the communication between
+// devices, such as for sums over particles.
 type Sharding struct {
 	Devices int // that share the particles, the engine's first ones; 0 and 1: one
-	// Particles names the entries whose first axis is the particles'. A name that ends in "/" stands for all that begin
-	// with it. Shapes cannot tell, since the number of particles may be that of something else too.
+	// Particles are the names of the entries whose first axis is the particles'. A name that ends in "/" stands for all
+	// that begin with it. (Shapes do not suffice, since other axes may have the same size.)
 	Particles []string
 }
 
-// cuts says whether the entry is cut over the devices.
+// cuts says whether the entry is divided between the devices.
 func (s Sharding) cuts(name string) bool {
 	return slices.ContainsFunc(s.Particles, func(p string) bool {
 		return p == name || strings.HasSuffix(p, "/") && strings.HasPrefix(name, p)
 	})
 }
 
-// Devices is how many devices the engine has, for Sharding: 1 on the Go backend, and on a CPU unless Open is told of
-// more, which share the processors that one of them would use alone: there they serve tests.
+// Devices is the number of the engine's devices, for Sharding: 1 on the Go backend, and on a CPU unless the
+// configuration asks for more, which is for tests, as they share the same processors.
 func (e *Engine) Devices() int { return max(1, int(e.backend.NumDevices())) }
 
-// CheckDevices returns an error unless so many of the engine's devices can share so many particles equally.
+// CheckDevices returns an error unless the engine has so many devices and they can share the particles equally.
 func (e *Engine) CheckDevices(devices, particles int) error {
 	if devices < 1 {
 		return fmt.Errorf("%d devices: there must be at least 1", devices)
@@ -80,7 +80,7 @@ func (l *layout) same(other *layout) bool {
 	return l.Devices == other.Devices && slices.Equal(l.Particles, other.Particles)
 }
 
-// devices is how many there are.
+// devices is the number of devices.
 func (l *layout) devices() int {
 	if l == nil {
 		return 1
@@ -95,8 +95,8 @@ func (l *layout) spec(name string) *distributed.ShardingSpec {
 	return l.whole
 }
 
-// configure tells an Exec how what it reads and gives lies on the devices. Its inputs behind what it reads, and its
-// last output, the record, are on all.
+// configure sets the sharding of an Exec's inputs and outputs. The inputs after the state's entries, and the last
+// output, the record, are whole on all devices.
 func (l *layout) configure(exec *graph.Exec, reads, updates []string) {
 	if l == nil {
 		return
@@ -106,12 +106,12 @@ func (l *layout) configure(exec *graph.Exec, reads, updates []string) {
 		for _, name := range names {
 			specs = append(specs, l.spec(name))
 		}
-		return append(specs, l.whole) // the last is taken for all that follow
+		return append(specs, l.whole) // the last holds for all that follow
 	}
 	exec.AutoSharding(l.mesh).WithInputShardingSpecs(specs(reads)...).WithOutputShardingSpecs(specs(updates)...)
 }
 
-// split makes what each device holds of a tensor. The tensor may be freed afterwards.
+// split makes each device's part of a tensor. The tensor may be freed afterwards.
 func (l *layout) split(name string, whole *tensors.Tensor) ([]*tensors.Tensor, error) {
 	shards := make([]*tensors.Tensor, l.Devices)
 	if !l.cuts(name) {

@@ -8,12 +8,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// State is a set of named tensors that live on the engine's devices between steps. Programs read and replace them.
+// State is a set of named tensors on the engine's devices, which Programs read and replace.
 type State struct {
 	engine  *Engine
 	layout  *layout                      // over several devices; nil: one
-	tensors map[string]*tensors.Tensor   // on one device; on several those that no program has read yet
-	shards  map[string][]*tensors.Tensor // on several devices: what each holds
+	tensors map[string]*tensors.Tensor   // on one device; with several devices, those that no program has read yet
+	shards  map[string][]*tensors.Tensor // with several devices: each one's part
 }
 
 // NewState is an empty state on the engine's first device.
@@ -36,19 +36,19 @@ func NewShardedState(engine *Engine, sharding Sharding) (*State, error) {
 	return s, err
 }
 
-// Set puts a whole tensor into the state, which from now on owns it.
+// Set puts a whole tensor into the state, which owns it from then on.
 func (s *State) Set(name string, t *tensors.Tensor) {
 	if old := s.tensors[name]; old != nil && old != t {
-		old.FinalizeAll() //nolint:errcheck // what is replaced may be gone already
+		old.FinalizeAll() //nolint:errcheck // it may be freed already
 	}
 	s.tensors[name] = t
 	s.freeShards(name)
 }
 
-// setShards puts in what each device holds.
+// setShards puts each device's part into the state.
 func (s *State) setShards(name string, shards []*tensors.Tensor) {
 	if old := s.tensors[name]; old != nil {
-		old.FinalizeAll() //nolint:errcheck // what is replaced may be gone already
+		old.FinalizeAll() //nolint:errcheck // it may be freed already
 		delete(s.tensors, name)
 	}
 	s.freeShards(name)
@@ -57,7 +57,7 @@ func (s *State) setShards(name string, shards []*tensors.Tensor) {
 
 func (s *State) freeShards(name string) {
 	for _, shard := range s.shards[name] {
-		shard.FinalizeAll() //nolint:errcheck // what is replaced may be gone already
+		shard.FinalizeAll() //nolint:errcheck // it may be freed already
 	}
 	delete(s.shards, name)
 }
@@ -65,8 +65,8 @@ func (s *State) freeShards(name string) {
 // has says whether there is such an entry.
 func (s *State) has(name string) bool { return s.tensors[name] != nil || s.shards[name] != nil }
 
-// Get returns a tensor of the state, nil if there is none; of one that devices share, what the first holds. The state
-// owns it still, and the next step may consume it: copy out what must last.
+// Get returns a tensor of the state, nil if there is none; with several devices the first one's part. The state still
+// owns it, and the next step may free it: make a copy to keep it.
 func (s *State) Get(name string) *tensors.Tensor {
 	if shards := s.shards[name]; shards != nil {
 		return shards[0]
@@ -74,8 +74,7 @@ func (s *State) Get(name string) *tensors.Tensor {
 	return s.tensors[name]
 }
 
-// Shards are what each device holds of an entry: on one device the tensor itself. The state owns them still, as with
-// Get.
+// Shards are each device's part of an entry: on one device the tensor itself. The state still owns them, as with Get.
 func (s *State) Shards(name string) ([]*tensors.Tensor, error) {
 	if !s.has(name) {
 		return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())
@@ -116,7 +115,7 @@ func (s *State) NamesWithout(prefixes ...string) []string {
 // Close frees the tensors.
 func (s *State) Close() {
 	for _, t := range s.tensors {
-		t.FinalizeAll() //nolint:errcheck // a tensor consumed by a failed step is gone already
+		t.FinalizeAll() //nolint:errcheck // a tensor donated to a failed step is freed already
 	}
 	clear(s.tensors)
 	for name := range s.shards {
