@@ -5,8 +5,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Posterior is a Target at fixed shared parameters and a fixed batch: a log-density of particles, as the kernels of
-// package mcmc move them.
+// Posterior is a Target at fixed shared parameters and a fixed batch: an mcmc.Target, for the kernels of package mcmc.
 type LogPosterior struct {
 	target Target
 	psi    *Node // [W] or nil

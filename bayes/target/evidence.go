@@ -10,7 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Evidence is what one batch says about the model under weighted particles.
+// Evidence is the evidence of one batch under weighted particles, and its gradient.
 type Evidence struct {
 	// [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
 	LogLikelihood *graph.Node
@@ -26,27 +26,28 @@ func (l Likelihood) Evidence(phi, psi, logWeights *graph.Node, batch Batch) Evid
 	return Evidence{w.LogLikelihood, w.LogSum, w.Gradient}
 }
 
-// Potential says by what factor the weights of particles change, in logs, [c], from what was evaluated of them.
+// Potential is the factor by which particles' weights change (G of a Feynman-Kac model), in logs, [c], given their
+// log-likelihoods and gradients.
 type Potential struct {
 	Factor   func(e Evaluated) *graph.Node
 	Gradient bool // whether Factor needs Evaluated.Gradient
-	// Standalone says that Factor uses no nodes but those that Evaluated holds. Then a graph has a loop over chunks of
-	// particles; otherwise it has every chunk, which with some 10 000 particles and more takes long to compile.
+	// Standalone says that Factor uses no nodes but those of Evaluated. Then chunks of particles can be a loop; otherwise
+	// they are unrolled, which for 10 000 particles and more takes long to compile.
 	Standalone bool
 }
 
-// Evaluated is what is known of some particles, c of them, when they are weighed.
+// Evaluated are the evaluations of c particles from which their weights are computed.
 type Evaluated struct {
 	LogLikelihood *graph.Node // [c]: log p(y_batch | phi_j; psi), -Inf where not finite
-	Gradient      *graph.Node // [c, D]: of LogLikelihood with respect to phi; nil unless it was asked for
-	Batch         Batch       // the rows; without X, which the layers before the first stochastic one have seen already
+	Gradient      *graph.Node // [c, D]: of LogLikelihood with respect to phi; nil unless Potential.Gradient
+	Batch         Batch       // the rows, without X
 	particles     compute.Span
 }
 
-// Of are the rows of x, [J, ...], that belong to these particles.
+// Of are these particles' rows of x, [J, ...].
 func (e Evaluated) Of(x *graph.Node) *graph.Node { return e.particles.Of(x) }
 
-// LikelihoodPotential multiplies the weights by the likelihood; UnitPotential leaves them as they are.
+// LikelihoodPotential multiplies the weights by the likelihood; UnitPotential does not change them.
 var (
 	LikelihoodPotential = Potential{
 		Standalone: true, Factor: func(e Evaluated) *Node { return e.LogLikelihood },
@@ -67,8 +68,8 @@ type Reweighted struct {
 	Gradient *graph.Node
 }
 
-// Weigh evaluates the batch, gives the particles with logWeights, [J], new ones, and the gradient with respect to psi
-// under these, in one pass: chunks merge as running log-sum-exps do.
+// Reweight evaluates the batch and computes the new weights of particles with logWeights, [J], and the gradient with
+// respect to psi under these, in one pass: chunks are merged by a running log-sum-exp.
 func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
@@ -132,7 +133,7 @@ func (e *evaluation) gradient(c chunk, values *Node) *Node {
 	var leaves []*Node
 	for _, slot := range e.Model.Slots {
 		if slot.Stochastic {
-			leaves = append(leaves, c.leaves[slot.Name].Node)
+			leaves = append(leaves, c.params[slot.Name].Node)
 		}
 	}
 	flat := Gradient(ReduceAllSum(values), leaves...)
@@ -147,8 +148,8 @@ func (e *evaluation) gradient(c chunk, values *Node) *Node {
 	return nn.Unblock(together, c.Count)
 }
 
-// differentiated lists what a chunk's gradient is taken with respect to: the prefix's output, if the prefix has
-// parameters, under the name "", and the shared parameters behind the prefix.
+// differentiated are the nodes with respect to which a chunk's gradient is taken: the prefix's output, if the prefix
+// has parameters, under the name "", and the shared parameters after the prefix.
 func (e *evaluation) differentiated() (wrt []*Node, names []string) {
 	if len(e.prefix) > 0 {
 		wrt, names = append(wrt, e.input.Node), append(names, "")
@@ -161,8 +162,8 @@ func (e *evaluation) differentiated() (wrt []*Node, names []string) {
 	return wrt, names
 }
 
-// pack pulls the gradient with respect to the prefix's output back through the prefix, once, divides by the total
-// weight and lays all of it out as psi, [W].
+// pack propagates the gradient with respect to the prefix's output back through the prefix, once, divides by the total
+// weight and returns all in the layout of psi, [W].
 func (e *evaluation) pack(names []string, gradient []*Node, total, psi *Node) *Node {
 	if len(names) == 0 {
 		return nil

@@ -6,16 +6,16 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// pass is what is computed of each chunk of particles: compute.Pass of evaluations.
+// pass is a computation on each chunk of particles: a compute.Pass with an evaluation.
 type pass struct {
-	outer []*Node // what chunk uses beside the evaluation, such as [J] weights
-	rows  [][]int // the dims, behind the particles' axis, of what it gives for each particle, of phi's type
-	none  []*Node // the sums of no chunk
-	// chunk gives what there is for each particle, [c, ...], and sums over particles. It uses the evaluation and the
-	// outer nodes that it is given, and no others, since it may stand in a loop.
+	outer []*Node // further nodes for chunk, such as [J] weights
+	rows  [][]int // the dims, after the particles' axis, of each result per particle, of phi's type
+	none  []*Node // the sums over no particles
+	// chunk computes the results per particle, [c, ...], and sums over particles. It must use no other nodes than its
+	// arguments, since it may be the body of a loop.
 	chunk    func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node)
-	merge    func(a, b []*Node) []*Node // sums of two parts
-	captures bool                       // chunk uses other nodes nevertheless
+	merge    func(a, b []*Node) []*Node // merges the sums of two parts
+	captures bool                       // chunk uses other nodes: no loop
 }
 
 // over makes a pass over all particles: rows are [J, ...].
@@ -30,8 +30,8 @@ func (e *evaluation) over(p pass) (rows, sums []*Node) {
 	})
 }
 
-// used are all nodes that the evaluation of a chunk uses, and with is the evaluation with others in their place: those
-// that stand for them within a loop.
+// used are all nodes that the evaluation of a chunk uses; with is the evaluation with those nodes replaced, as within a
+// loop.
 func (e *evaluation) used() []*Node {
 	nodes := append([]*Node{e.input.Node, e.batch.Y}, e.common.Nodes()...)
 	if e.batch.Count != nil {

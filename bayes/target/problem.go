@@ -16,9 +16,9 @@ import (
 
 // Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d]
 // and y [N], or [N, K] for K targets, standardised, psi is [W], nil if nothing is shared, all of one type, which must
-// be the chains'. Chains begin uphill of draws from the prior (Climb). devices is how many share the
-// chains, as in mcmc.Settings (0: one): each then evaluates its own at once. What the layers before the first
-// stochastic one make of x is computed here, on the engine (nil: the default), and not again in each move.
+// be the chains'. Chains begin uphill of draws from the prior (Climb). devices is the number that share the chains, as
+// in mcmc.Settings (0: one). The output of the layers before the first stochastic one is computed here once, on the
+// engine (nil: the default), not in each move.
 func Problem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (mcmc.Problem, error) {
@@ -78,8 +78,8 @@ func Climb(bound *bayes.BoundModel) *mcmc.Climb {
 	return climb
 }
 
-// Features is Batch.Features of all rows x, [N, d]: what the layers before the first stochastic one make of them at
-// psi, [width, N].
+// Features is Batch.Features of all rows x, [N, d]: the output of the layers before the first stochastic one at psi,
+// [width, N].
 func Features(engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor) (*tensors.Tensor, error) {
 	engine, err := engine.Or()
 	if err != nil {

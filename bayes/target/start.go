@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
-// From is where chains go on from a trained posterior: psi, [W], in the given type, nil if nothing is shared, and the
-// beginnings of so many chains, [J, D], mcmc.Problem.Start: particles of the posterior, drawn by their weights, each at
-// most once while there are others.
+// From takes psi and the chains' starting points from a trained posterior: psi, [W], in the given type, nil if nothing
+// is shared, and starts, [J, D], for mcmc.Problem.Start: particles drawn by their weights, each at most once while
+// there are others.
 func ChainStarts(
 	trained *bayes.Posterior, dtype compute.DType, chains int, seed uint64,
 ) (psi, start *tensors.Tensor, err error) {
@@ -36,7 +36,7 @@ func ChainStarts(
 	var begin []float64
 	for range chains {
 		j, ok := by.Take()
-		if !ok { // fewer particles with a weight than chains: begin again
+		if !ok { // fewer particles of positive weight than chains: take all again
 			by.ReweightAll(trained.LogWeights().Weights())
 			j, _ = by.Take()
 		}

@@ -1,19 +1,18 @@
-// Package target evaluates what the samplers sample from: the log-posterior of all particles, its gradients, and the
+// Package target evaluates the targets of the samplers: the log-posterior of all particles, its gradients, and the
 // evidence.
 //
-// A likelihood over a mini-batch of n of N rows stands for the whole data only when it is multiplied by N/n. Which of
-// the two a number means is a matter of type here, not of a flag: Full takes a batch that holds all rows and never
-// scales; MiniBatch knows N and scales by N/n; Tempered is the posterior that so many points would give. A sampler that
-// needs the one cannot be given the other by accident.
+// The log-likelihood of a mini-batch of n of N rows estimates that of all data only if it is multiplied by N/n. Here
+// the type says which is meant, so that a sampler cannot be given the wrong one: Full takes a batch of all rows and
+// never scales; MiniBatch has N and scales by N/n; Tempered is the posterior that a number of points would give.
 //
-// Particles are evaluated in chunks (compute.Plan), in a chain: one chunk's activations are freed before the next
-// begins. Within a chunk they lie in blocks (nn.Block) where that is faster. The gradient with respect to the shared
-// parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's identity), and chunks
-// merge as running log-sum-exps do.
+// Particles are evaluated in chunks (compute.Plan), one after another: one chunk's activations are freed before the
+// next begins. Within a chunk they are in blocks (nn.Block) where that is faster. The gradient with respect to the
+// shared parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's identity), and
+// chunks are merged by a running log-sum-exp.
 //
-// One gate stands before everything: a log-likelihood that is NaN or infinite counts as -Inf, and a particle with a
-// coordinate that is not finite, or so large that its square overflows, is evaluated as zeros, with weight 0, so that
-// it cannot disturb the others' gradient.
+// Non-finite numbers are handled in one place: a log-likelihood that is NaN or infinite counts as -Inf, and a particle
+// with a coordinate that is not finite, or so large that its square overflows, is evaluated as zeros, with weight 0, so
+// that it does not affect the others' gradient.
 package target
 
 import (
@@ -34,8 +33,8 @@ type Batch struct {
 	X     *graph.Node // [B, d], standardised
 	Y     *graph.Node // [B]: the standardised target, or the index of the class; [B, K] for K targets
 	Count *graph.Node // scalar of X's type: how many rows are real; nil if all are
-	// Features are what the layers before the first stochastic one make of X, [width, B], where they are known already
-	// (see Likelihood.Features); X is then not looked at, and there is no gradient with respect to psi.
+	// Features are the output of the layers before the first stochastic one, [width, B], if computed before (see
+	// Likelihood.Features); X is then not used, and there is no gradient with respect to psi.
 	Features *graph.Node
 }
 
@@ -56,7 +55,7 @@ func (b Batch) count() *Node {
 	return ConstAs(b.Y, float64(b.rows()))
 }
 
-// rows is B.
+// rows is the number of rows B, padding included.
 func (b Batch) rows() int { return b.Y.Shape().Dim(0) }
 
 // Likelihood evaluates log p(y_batch | phi_j; psi), unscaled. Its methods build graph, and panic as GoMLX does.
@@ -68,7 +67,7 @@ type Likelihood struct {
 // chunk is a part of the particles in the network's suffix.
 type chunk struct {
 	compute.Span
-	leaves nn.Params // all parameters that the suffix and the likelihood use
+	params nn.Params // all parameters that the suffix and the likelihood use
 }
 
 // evaluation is a pass over all chunks.
@@ -77,11 +76,11 @@ type evaluation struct {
 	batch  Batch
 	phi    *Node
 	prefix nn.Params
-	common nn.Params // shared parameters behind the prefix
-	input  nn.Value  // what the prefix gives
+	common nn.Params // shared parameters after the prefix
+	input  nn.Value  // the prefix's output
 }
 
-// Features are a batch's: for evaluations again and again with the same psi.
+// Features is Batch.Features of a batch, for repeated evaluations with the same psi.
 func (l Likelihood) Features(psi *graph.Node, batch Batch) *graph.Node {
 	prefix := l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	return l.Model.Prefix(prefix, batch.X).Node
@@ -118,17 +117,17 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 // chunk builds the parameters of a chunk, with particles phi, [c, D].
 func (e *evaluation) chunk(s compute.Span, phi *Node) chunk {
 	block := e.block(phi.Graph(), s.Count, e.batch.rows())
-	leaves := e.Model.Unpack(nn.Block(phi, block), nil, func(s bayes.Slot) bool { return s.Stochastic })
-	maps.Copy(leaves, e.common)
-	return chunk{s, leaves}
+	params := e.Model.Unpack(nn.Block(phi, block), nil, func(s bayes.Slot) bool { return s.Stochastic })
+	maps.Copy(params, e.common)
+	return chunk{s, params}
 }
 
-// outputs are the network's.
-func (e *evaluation) outputs(c chunk) nn.Value { return e.Model.Suffix(c.leaves, e.input) }
+// outputs are the network's outputs.
+func (e *evaluation) outputs(c chunk) nn.Value { return e.Model.Suffix(c.params, e.input) }
 
 // rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.
 func (e *evaluation) rows(c chunk, outputs nn.Value) *Node {
-	density := e.Model.LogDensity(c.leaves, outputs, e.batch.Y)
+	density := e.Model.LogDensity(c.params, outputs, e.batch.Y)
 	if !outputs.PerParticle && density.Shape().Dim(0) != c.Count { // nothing in it is per particle
 		density = BroadcastToDims(density, c.Count, density.Shape().Dim(1), 1)
 	}
@@ -148,8 +147,8 @@ func (e *evaluation) sum(c chunk, outputs nn.Value) *Node {
 	return compute.Span{Count: c.Count}.Of(Reshape(ReduceSum(density, 1), blocks*block))
 }
 
-// only has zeros in the place of the outputs, and of the likelihood's own parameters, of the particles that are not
-// among the usable ones, [c]: where a density overflows, its gradient may be infinite, and weight 0 times that is NaN.
+// only replaces the outputs, and the likelihood's own parameters, of particles that are not usable, [c], by zeros:
+// where a density overflows its gradient may be infinite, and weight 0 times that is NaN.
 func (e *evaluation) only(usable *Node, c chunk, outputs nn.Value) (chunk, nn.Value) {
 	block := e.block(usable.Graph(), c.Count, e.batch.rows())
 	if missing := (block - c.Count%block) % block; missing > 0 {
@@ -168,10 +167,10 @@ func (e *evaluation) only(usable *Node, c chunk, outputs nn.Value) (chunk, nn.Va
 	if outputs.PerParticle {
 		outputs = zeroed(outputs)
 	}
-	c.leaves = maps.Clone(c.leaves)
+	c.params = maps.Clone(c.params)
 	for _, slot := range e.Model.Slots {
 		if slot.Stochastic && slot.Layer == 0 {
-			c.leaves[slot.Name] = zeroed(c.leaves[slot.Name])
+			c.params[slot.Name] = zeroed(c.params[slot.Name])
 		}
 	}
 	return c, outputs
@@ -211,8 +210,8 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch)
 	return density
 }
 
-// Rows is log p(y_b | phi_j; psi) for each particle and row, [J, B], and 0 for padding. What is not finite stands there
-// as it is: nothing is gated.
+// Rows is log p(y_b | phi_j; psi) for each particle and row, [J, B], and 0 for padding. Numbers that are not finite are
+// returned as they are.
 func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{batch.rows()}},
@@ -248,17 +247,17 @@ type MiniBatch struct {
 	Rows int // N
 }
 
-// Tempered is the posterior that so many points would give, known from batches of B of the data's N rows: log p(phi) +
-// (Points/B) log p(y_batch | phi; psi). By the mean over batches, or by one batch of all rows, it is the posterior with
-// the likelihood to the power Points/N, tempered.
+// Tempered is the posterior that a number of points would give, estimated from batches of B of the data's N rows: log
+// p(phi) + (Points/B) log p(y_batch | phi; psi). In the mean over batches, or by one batch of all rows, it is the
+// tempered posterior, with the likelihood to the power Points/N.
 type Tempered struct {
 	Likelihood
 	Points float64 // above 0
 }
 
-// Target is an unnormalised log-posterior of all particles: Full, MiniBatch or Points.
+// Target is an unnormalised log-posterior of all particles: Full, MiniBatch or Tempered.
 type Target interface {
-	// Scale is what the batch's log-likelihood is multiplied by, a scalar: 1, N/n or Points/B.
+	// Scale is the factor of the batch's log-likelihood, a scalar: 1, N/n or Points/B.
 	Scale(batch Batch) *graph.Node
 	// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
 	LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node

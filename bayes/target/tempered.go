@@ -10,8 +10,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Whole is the posterior of particles given all rows, at fixed shared parameters. It is known along two ways from the
-// prior to it, which SMC samplers go: by the power of the likelihood, and by the number of rows.
+// Whole is the posterior of particles given all rows, at fixed shared parameters. SMC samplers reach it from the prior
+// in two ways: by raising the likelihood's power, or by adding rows.
 type Whole struct {
 	LogPosterior
 	likelihood Likelihood
@@ -38,7 +38,7 @@ func (w Whole) Tempered(power *graph.Node) mcmc.Target {
 	return At(powered{w.likelihood, power}, w.psi, w.batch)
 }
 
-// Rows is how many rows there are.
+// Rows is the number of rows.
 func (w Whole) Rows() int { return w.batch.Y.Shape().Dim(0) }
 
 // FirstRows is the posterior given the first n rows, a scalar of phi's type.
@@ -48,12 +48,12 @@ func (w Whole) FirstRows(n *graph.Node) mcmc.Target {
 	return At(Full{w.likelihood}, w.psi, batch)
 }
 
-// LogLikelihoodOf is log p(y_from .. y_(from+rows-1) | phi; psi), [J]; rows past the end count nothing.
+// LogLikelihoodOf is log p(y_from .. y_(from+rows-1) | phi; psi), [J]; rows past the end do not count.
 func (w Whole) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node {
 	return w.likelihood.LogLikelihood(phi, w.psi, w.batch.some(from, rows, phi.DType()))
 }
 
-// some are consecutive rows, from a row on, an int32 scalar; what lies past the end is padding.
+// some are consecutive rows from a row on, an int32 scalar; rows past the end are padding.
 func (b Batch) some(from *Node, rows int, dtype dtypes.DType) Batch {
 	all := b.Y.Shape().Dim(0)
 	number := Add(Iota(from.Graph(), shapes.Make(dtypes.Int32, rows, 1), 0), BroadcastToDims(from, rows, 1))
