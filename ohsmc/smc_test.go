@@ -3,6 +3,7 @@ package ohsmc
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -169,5 +170,42 @@ func TestSMCSettings(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", fmt.Sprintf("%+v", c.algorithm), err)
 		}
+	}
+}
+
+// An evidence without a standard error, and one that few particles bias by scaling their own steps, are warned of, with
+// the cure; where there is no evidence, nothing is.
+func TestSMCWarnings(t *testing.T) {
+	known := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: .1}}
+	unknown := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: math.NaN()}}
+	for _, c := range []struct {
+		algorithm SMC
+		s         Settings
+		trace     []StepRecord
+		says      []string
+	}{
+		{SMC{}, Settings{Particles: 50, BatchSize: 9}, known, nil},
+		{SMC{Precondition: true}, Settings{Particles: 200, BatchSize: 9}, known, nil},
+		{SMC{Precondition: true}, Settings{Particles: 50, BatchSize: 5}, unknown, nil},
+		{SMC{Precondition: true}, Settings{Particles: 50, BatchSize: 9}, known, []string{
+			"the log evidence has a bias of the order of 1/J, since the steps of the 50 particles are scaled by themselves " +
+				"(.015 was measured with 50): take more Particles, or no Precondition"}},
+		{SMC{}, Settings{Particles: 500, BatchSize: 9, Resampler: smc.Stratified}, unknown, []string{
+			"the log evidence has no standard error, since the genealogy of stratified resampling does not tell it: take " +
+				"Settings.Resampler smc.Multinomial"}},
+	} {
+		if got := c.algorithm.Warnings(c.s, 9, c.trace); !slices.Equal(got, c.says) {
+			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.says)
+		}
+	}
+	result, err := Fit(t.Context(), bayesianLine(1), SMC{Moves: 1}, dataset.Parts{Train: linear(5)}, Settings{
+		Particles: 20, BatchSize: 5, Epochs: 1, Engine: computetest.Go(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := result.Posterior.Evidence(); math.IsNaN(e.StdErr) != strings.Contains(strings.Join(result.Warnings, " "),
+		"take Settings.Resampler smc.Multinomial") || !math.IsNaN(e.StdErr) {
+		t.Errorf("evidence %v with the warnings %q", e, result.Warnings)
 	}
 }

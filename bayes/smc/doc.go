@@ -34,19 +34,19 @@
 //
 // # Which kernel, how many particles
 //
-// Step sizes, the scales of the coordinates and the number of moves are found from the particles at each temperature, so
-// that kernels need no tuning: mcmc.HMC{Steps: 5} where there is a gradient, mcmc.RandomWalkMetropolis{} in a handful of dimensions,
-// mcmc.PreconditionedCrankNicolson where the prior is a Gaussian that the data change little. The error of the log
-// evidence falls as 1/sqrt(J), and so does that of Result.LogEvidenceStdErr's own. The number of temperatures grows
-// with what the data say, about as sqrt(D).
+// Step sizes, the scales of the coordinates and the number of moves are found from the particles at each temperature,
+// so that kernels need no tuning: mcmc.HMC{Steps: 5} where there is a gradient, mcmc.RandomWalkMetropolis{} in a
+// handful of dimensions, mcmc.PreconditionedCrankNicolson where the prior is a Gaussian that the data change little.
+// The error of the log evidence falls as 1/sqrt(J), and so does that of Result.LogEvidenceStdErr's own. The number of
+// temperatures grows with what the data say, about as sqrt(D).
 //
 // # Where it goes wrong
 //
 // Where moves do not mix, particles stay copies of few, and the evidence comes out too low in most runs and far too
 // high in few: look at Result.Warnings, at Correlation, Acceptance and First in the trace, and run twice. Of a network
-// with two tanh units and 2000 particles, three moves at each temperature gave the log evidence with a standard deviation
-// of .28, and as many as it took, 4 to 33, with one of .06 for four times the work. More temperatures, by a higher
-// Threshold, are no substitute: with .9 and three moves it was too low by .1, which is more than its error. A
+// with two tanh units and 2000 particles, three moves at each temperature gave the log evidence with a standard
+// deviation of .28, and as many as it took, 4 to 33, with one of .06 for four times the work. More temperatures, by a
+// higher Threshold, are no substitute: with .9 and three moves it was too low by .1, which is more than its error. A
 // mode that no particle has found at a low power is not found later: more particles help, more moves do not. The
 // prior must be normalised and be what Problem.Initial draws: the evidence is relative to it. A vague prior costs
 // temperatures, and an improper one has no evidence.

@@ -93,20 +93,20 @@ func TestSampleIsExact(t *testing.T) {
 		xla     bool // also on XLA: one of each kind of program
 		network bool
 	}{
-		{name: "random walk", kernel: rwm, s: smc.Settings{}, stdDev: .27},
-		{name: "ladder", kernel: rwm, s: smc.Settings{Ladder: []float64{.02, .1, .3, .6, 1}}, stdDev: .3},
+		{name: "random walk", kernel: rwm, s: smc.Settings{Correlation: .2}, stdDev: .27},
+		{name: "ladder", kernel: rwm, s: smc.Settings{Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5}, stdDev: .3},
 		{name: "HMC", kernel: hmc, s: smc.Settings{Moves: 2}, stdDev: .2, xla: true, network: true},
-		{name: "random walk, data", kernel: rwm, s: smc.Settings{Tempering: data}, stdDev: .4},
+		{name: "random walk, data", kernel: rwm, s: smc.Settings{Tempering: data, Moves: 5}, stdDev: .4},
 		{name: "HMC, data", kernel: hmc, s: smc.Settings{Tempering: data, Moves: 2, Block: 2}, stdDev: .34, network: true},
-		{name: "random walk, waste-free", kernel: rwm, s: smc.Settings{Particles: 2000, WasteFree: 10, Moves: 2},
-			stdDev: .18},
-		{name: "HMC, waste-free", kernel: hmc, s: smc.Settings{Particles: 2000, WasteFree: 5}, stdDev: .13, xla: true},
-		{name: "MALA, waste-free, data", kernel: mcmc.MALA{}, s: smc.Settings{Particles: 2000, WasteFree: 5, Tempering: data},
-			stdDev: .34, network: true},
+		{name: "random walk, waste-free", kernel: rwm, s: smc.Settings{Particles: 1000, WasteFree: 5, Moves: 2},
+			stdDev: .25},
+		{name: "HMC, waste-free", kernel: hmc, s: smc.Settings{Particles: 800, WasteFree: 4}, stdDev: .21, xla: true},
+		{name: "MALA, waste-free, data", kernel: mcmc.MALA{}, s: smc.Settings{Particles: 1000, WasteFree: 5, Tempering: data},
+			stdDev: .45, network: true},
 		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: smc.Settings{Moves: 6}, stdDev: .3},
 		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: smc.Settings{Particles: 200, Moves: 1}, stdDev: .3},
 		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: .35},
-			s: smc.Settings{Resampler: smc.Systematic, FixedScale: true}, stdDev: .3},
+			s: smc.Settings{Resampler: smc.Systematic, FixedScale: true, Moves: 5}, stdDev: .3},
 	} {
 		if testing.Short() && !c.xla {
 			continue
@@ -164,6 +164,49 @@ func harness(t *testing.T, problem mcmc.Problem, kernel mcmc.Kernel, s smc.Setti
 	t.Logf("standard deviation of the log evidence %.3f, stated %.3f", deviation, stated)
 	if ratio := deviation / stated; ratio < .7 || ratio > 1.45 { // false for NaN, of the quieter schemes
 		t.Errorf("the log evidence has a standard deviation of %.3f, but runs state %.3f", deviation, stated)
+	}
+}
+
+// Moves go on until the particles' correlation with where they were is small enough, and no further: a slow kernel
+// takes many, each of which alone leaves nearly all of it. A number that is given is kept, and too small a one is
+// warned of.
+func TestMovesUntilForgotten(t *testing.T) {
+	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{StepSize: .15}, mcmc.HMC{StepSize: .05, Steps: 2}} {
+		sampler := smc.Sampler{Problem: linear(check.Line()), Kernel: kernel}
+		defer sampler.Close()
+		sample := func(s smc.Settings) *smc.Result {
+			s.Particles, s.Engine, s.FixedScale, s.Ladder = 400, computetest.Go(t), true, []float64{.05, .3, 1}
+			result, err := sampler.Sample(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return result
+		}
+		enough := sample(smc.Settings{Correlation: .4, MostMoves: 1000})
+		if len(enough.Warnings) > 0 {
+			t.Errorf("%T: %q", kernel, enough.Warnings)
+		}
+		few := sample(smc.Settings{Correlation: .4, MostMoves: 3})
+		given := sample(smc.Settings{Moves: 2})
+		for i, r := range enough.Trace {
+			if r.Transitions < 6 || r.Transitions == 1000 || !(r.Correlation <= .4 && r.Correlation > .2) {
+				t.Errorf("%T: at %v %d transitions leave a correlation of %.3f, want at most .4 after some ten", kernel, r.Place,
+					r.Transitions, r.Correlation)
+			}
+			if r := few.Trace[i]; r.Transitions != 3 || r.Correlation < .6 {
+				t.Errorf("%T: at %v %d transitions leave a correlation of %.3f, want 3", kernel, r.Place, r.Transitions,
+					r.Correlation)
+			}
+			if r := given.Trace[i]; r.Transitions != 2 || r.Correlation < .6 {
+				t.Errorf("%T: at %v %d transitions leave a correlation of %.3f, want 2", kernel, r.Place, r.Transitions,
+					r.Correlation)
+			}
+		}
+		for _, r := range []*smc.Result{few, given} {
+			if !strings.Contains(strings.Join(r.Warnings, " "), "still correlated by") {
+				t.Errorf("%T: no warning of particles that have not moved: %q", kernel, r.Warnings)
+			}
+		}
 	}
 }
 

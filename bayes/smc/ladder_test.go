@@ -1,0 +1,163 @@
+package smc
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The step of the ladder is the largest at which the effective sample size is at least the threshold: held to a search
+// on the host, to the solver's 2^-15 of an octave and what float32 does to the effective sample size.
+func TestLadderStep(t *testing.T) {
+	const particles = 300
+	rng := rand.New(rand.NewPCG(1, 2))
+	normal := func(scale float64) []float64 {
+		v := make([]float64, particles)
+		for i := range v {
+			v[i] = scale * rng.NormFloat64()
+		}
+		return v
+	}
+	zero, weighted := make([]float64, particles), normal(.3)
+	half := normal(20)
+	for i := range particles / 10 {
+		half[10*i] = math.Inf(-1)
+	}
+	lost := normal(1) // nine tenths have no likelihood: no step is small enough
+	for i := range lost {
+		if i%10 > 0 {
+			lost[i] = math.Inf(-1)
+		}
+	}
+	cases := []struct {
+		name                string
+		threshold           float64
+		weights, likelihood []float64
+		fixed, most, want   float64 // want 0: by the search
+	}{
+		{"flat", .5, zero, normal(30), 0, 1, 0},
+		{"near the end", .5, zero, normal(30), 0, .01, .01},
+		{"huge", .5, zero, normal(1e6), 0, 1, 0},
+		{"small steps", .95, zero, normal(30), 0, .7, 0},
+		{"weighted", .7, weighted, normal(5), 0, 1, 0},
+		{"some lost", .5, zero, half, 0, 1, 0},
+		{"most lost", .5, zero, lost, 0, 1, math.Pow(2, -64)},
+		{"all alike", .5, zero, zero, 0, .3, .3},
+		{"given", .5, zero, normal(30), .25, 1, .25},
+	}
+	var weights, likelihoods []any
+	var wants []float64
+	for _, c := range cases {
+		w, err := NewLogWeights(c.weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		enough := func(step float64) bool {
+			moved := make([]float64, particles)
+			for i := range moved {
+				moved[i] = w.At(i) + step*c.likelihood[i]
+			}
+			next, err := NewLogWeights(moved)
+			return err == nil && next.EffectiveSampleSize() >= c.threshold*particles
+		}
+		low, high := 0., c.most
+		for range 100 {
+			if middle := (low + high) / 2; enough(middle) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		if c.want == 0 {
+			c.want = low
+		}
+		wants = append(wants, c.want)
+		weights, likelihoods = append(weights, c.weights), append(likelihoods, c.likelihood)
+	}
+	engine := computetest.Go(t) // compiling takes long elsewhere
+	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+		found := computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
+			var steps []*Node
+			for i, c := range cases {
+				stages := &Stages{Spec: Spec{Particles: particles, Threshold: c.threshold}}
+				w, _ := Normalise(ConvertDType(args[i], dtype))
+				likelihood := ConvertDType(args[len(cases)+i], dtype)
+				steps = append(steps, stages.step(w, likelihood, Scalar(g, compute.Float64, c.fixed),
+					Scalar(g, compute.Float64, c.most)))
+			}
+			return steps
+		}, append(slices.Clone(weights), likelihoods...)...)
+		for i, c := range cases {
+			if got, want := found[i][0], wants[i]; !(math.Abs(got/want-1) < 1e-4) {
+				t.Errorf("%s in %s: a step of %v, want %v", c.name, dtype, got, want)
+			}
+		}
+	}
+}
+
+// The correlations of columns, by hand: of (1, 2, 3) with (1, 3, 2), a half; none with what is the same for all; that
+// of a column with itself is 1, however large what is added to it; one that is not finite counts as 0.
+func TestCorrelations(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	out := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
+		return []*Node{correlations(args[0], args[1])}
+	}, [][]float32{{1, 5, 1e4 + 1, 1}, {2, 5, 1e4 + 2, float32(math.Inf(-1))}, {3, 5, 1e4 + 3, -1}},
+		[][]float32{{1, 1, 1e4 + 1, -1}, {3, 2, 1e4 + 2, 0}, {2, 3, 1e4 + 3, 1}})
+	computetest.Near(t, "correlations", out[0], []float64{.5, 0, 1, -1}, 1e-6)
+}
+
+// Each thing that makes a result doubtful is said, with what to do, and a sound run says nothing.
+func TestWarnings(t *testing.T) {
+	sound := func() *machine {
+		settings, err := Settings{Particles: 1000}.WithDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &machine{Settings: settings}
+		m.Genealogy = Genealogy{Before: 1}
+		m.Trace = []StepRecord{
+			{Place: .25, First: 1000, Transitions: 5, Acceptance: .8, Correlation: .1},
+			{Place: 1, First: 300, Transitions: 5, Acceptance: .7, Correlation: .1},
+		}
+		return m
+	}
+	if w := sound().warnings(); len(w) > 0 {
+		t.Errorf("a sound run warns: %q", w)
+	}
+	for _, c := range []struct {
+		change func(m *machine)
+		says   string
+	}{
+		{func(m *machine) { m.Trace[1].First = 7 },
+			"the particles descend from 7.0 of the first ones, effectively: the standard error of the log evidence rests on " +
+				"these few; take more particles"},
+		{func(m *machine) { m.WasteFree, m.Moves = 10, 1 }, "there are only 100 waste-free chains: from so few the " +
+			"standard error of the log evidence comes out too small, by a fifth with 100 of them; take more particles, or a smaller " +
+			"WasteFree"},
+		{func(m *machine) { m.Resampler = Systematic }, "the log evidence has no standard error, since the genealogy of " +
+			"systematic resampling does not tell it: take smc.Multinomial, or run it with several seeds"},
+		{func(m *machine) { m.Trace[0].Acceptance = .01 }, "moves were accepted with a mean probability of only 0.010 at " +
+			"power 0.25: copies of particles stay together; take a smaller step size, or more moves"},
+		{func(m *machine) { m.Trace[0].Correlation, m.Moves = .7, 5 }, "after the moves at power 0.25 the particles' log " +
+			"prior or log-likelihood is still correlated by 0.70 with that before: copies stay together, and the log evidence " +
+			"is too low in most such runs; take more Moves, or 0, which makes as many as it takes"},
+		{func(m *machine) { m.Trace[1].Correlation, m.Tempering, m.Trace[1].Place = .7, DataTempering, 40 },
+			"after the moves at rows 40 the particles' log prior or log-likelihood is still correlated by 0.70 with that " +
+				"before: copies stay together, and the log evidence is too low in most such runs; take a higher MostMoves, or " +
+				"another kernel"},
+		{func(m *machine) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that is " +
+			"not finite: check the target"},
+	} {
+		m := sound()
+		c.change(m)
+		if w := m.warnings(); len(w) != 1 || w[0] != c.says {
+			t.Errorf("warnings %q, want %q", w, c.says)
+		}
+	}
+}
