@@ -441,6 +441,13 @@ func TestLoadRefusesForged(t *testing.T) {
 			replace(f, from, to)
 		}
 	}
+	parameter := func(name string, value float64) func(*tensorfile.File) {
+		return func(f *tensorfile.File) {
+			if err := f.Tensors[name].MutableFlatData(func(flat any) { flat.([]float32)[1] = float32(value) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	const regression, binary, classes = 0, 2, 3
 	for _, c := range []struct {
 		name   string
@@ -465,6 +472,10 @@ func TestLoadRefusesForged(t *testing.T) {
 		{"weights in two axes", regression, func(f *tensorfile.File) {
 			f.Tensors["log_weights"] = tensors.FromFlatDataAndDimensions([]float64{0, math.Inf(-1), math.Inf(-1)}, 3, 1)
 		}, "2 axes"},
+		{"a parameter that is NaN", regression, parameter("layer2/weights", math.NaN()),
+			"layer2/weights\" holds NaN at 1 of"},
+		{"a parameter that is infinite", regression, parameter("layer1/biases", math.Inf(-1)),
+			"layer1/biases\" holds -Inf at 1"},
 		{"rows below 0", regression, text(`"rows":0`, `"rows":-5`), "-5 rows"},
 		{"rows of the run before below 0", regression, text(`"rows":0`, `"rows":0,"before":{"rows":-5}`), "-5 rows"},
 		{"a seed below 0", regression, text(`"seed":0`, `"seed":-1`), "seed"},

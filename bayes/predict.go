@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -67,6 +69,9 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 	if err != nil {
 		return err
 	}
+	if err := p.checkFloat32(x, scaled); err != nil {
+		return err
+	}
 	engine, err := p.origin.Engine.Or()
 	if err != nil {
 		return err
@@ -116,6 +121,24 @@ func (p *Posterior) checkFeatures(x *mat.Dense) error {
 		for k, v := range x.RawRowView(i) {
 			if !finite(v) {
 				return fmt.Errorf("bayes: x at row %d, %s is %v: replace or drop it", i, p.featureName(k), v)
+			}
+		}
+	}
+	return nil
+}
+
+// checkFloat32 is an error if a feature of x, standardised, is too large for a posterior in float32, in which it would
+// become infinite, or its square would.
+func (p *Posterior) checkFloat32(x, scaled *mat.Dense) error {
+	if p.phi.DType() != compute.Float32 {
+		return nil
+	}
+	total, _ := scaled.Dims()
+	for i := range total {
+		for k, v := range scaled.RawRowView(i) {
+			if !(math.Abs(v) <= limits.Float32) {
+				return fmt.Errorf("bayes: x at row %d, %s is %v, standardised %v: beyond %g its square overflows float32: replace "+
+					"it, or train in Float64", i, p.featureName(k), x.At(i, k), v, limits.Float32)
 			}
 		}
 	}

@@ -198,6 +198,9 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 			return nil, fmt.Errorf("tensor %q has shape %s, but the model needs %d numbers",
 				slot.Name, t.Shape(), rows*slot.Size())
 		}
+		if err := checkParameters(slot, t, logWeights); err != nil {
+			return nil, err
+		}
 		if *to == nil {
 			*to = tensors.FromShape(shapeOf(t, dims))
 		}
@@ -216,6 +219,25 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		TargetNames: head.TargetNames,
 		Classes:     head.Classes, Provenance: head.Provenance,
 	})
+}
+
+// checkParameters is an error if a shared parameter is not finite, or a stochastic one of a particle that has a weight.
+func checkParameters(slot Slot, t *tensors.Tensor, logWeights []float64) error {
+	values, err := compute.Float64s(t)
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", slot.Name, err)
+	}
+	for i, v := range values {
+		switch particle := i / slot.Size(); {
+		case finite(v):
+		case !slot.Stochastic:
+			return fmt.Errorf("tensor %q holds %v at %d: parameters must be finite", slot.Name, v, i)
+		case !math.IsInf(logWeights[particle], -1):
+			return fmt.Errorf("tensor %q holds %v at %d of particle %d: parameters of particles that have a weight must be "+
+				"finite", slot.Name, v, i%slot.Size(), particle)
+		}
+	}
+	return nil
 }
 
 // check is an error if something that Save always writes is missing. NewPosterior would not notice: without scalers it

@@ -65,16 +65,8 @@ func (s *State) freeShards(name string) {
 // has says whether there is such an entry.
 func (s *State) has(name string) bool { return s.tensors[name] != nil || s.shards[name] != nil }
 
-// Get returns a tensor of the state, nil if there is none; with several devices the first one's part. The state still
-// owns it, and the next step may free it: make a copy to keep it.
-func (s *State) Get(name string) *tensors.Tensor {
-	if shards := s.shards[name]; shards != nil {
-		return shards[0]
-	}
-	return s.tensors[name]
-}
-
-// Shards are each device's part of an entry: on one device the tensor itself. The state still owns them, as with Get.
+// Shards are each device's part of an entry: on one device the tensor itself. The state still owns them, and the next
+// step may free them: make copies to keep them.
 func (s *State) Shards(name string) ([]*tensors.Tensor, error) {
 	if !s.has(name) {
 		return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())

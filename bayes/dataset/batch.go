@@ -9,9 +9,8 @@ import (
 
 // Batch is one mini-batch of M places.
 type Batch struct {
-	Rows  []int32   // [M] rows of the training part; 0 where padded
-	Mask  []float32 // [M] 1 for a real row, 0 where padded
-	Count int       // the number of real rows; they come first
+	Rows  []int32 // [M] rows of the training part; 0 where padded
+	Count int     // the number of real rows; they come first
 }
 
 // Batches gives the mini-batch of each step. At depends on the seed and the step only, not on earlier calls.
@@ -115,11 +114,8 @@ func drawn(rng *rand.Rand, order []int32, size int) Batch {
 }
 
 func newBatch(rows []int32, size int) Batch {
-	b := Batch{Rows: make([]int32, size), Mask: make([]float32, size), Count: len(rows)}
+	b := Batch{Rows: make([]int32, size), Count: len(rows)}
 	copy(b.Rows, rows)
-	for i := range rows {
-		b.Mask[i] = 1
-	}
 	return b
 }
 

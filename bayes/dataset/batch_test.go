@@ -27,15 +27,15 @@ func sampled(t *testing.T, rows, size int, seed uint64) *SampledBatches {
 	return b
 }
 
-// wantPadding checks shape, mask and padding of a batch and gives its real rows.
+// wantPadding checks shape and padding of a batch and gives its real rows.
 func wantPadding(t *testing.T, b Batch, size int) []int32 {
 	t.Helper()
-	if len(b.Rows) != size || len(b.Mask) != size || b.Count < 1 || b.Count > size {
-		t.Fatalf("got %d rows, %d of mask, count %d, want size %d", len(b.Rows), len(b.Mask), b.Count, size)
+	if len(b.Rows) != size || b.Count < 1 || b.Count > size {
+		t.Fatalf("got %d rows, count %d, want size %d", len(b.Rows), b.Count, size)
 	}
-	for i, m := range b.Mask {
-		if real := i < b.Count; real && m != 1 || !real && (m != 0 || b.Rows[i] != 0) {
-			t.Fatalf("place %d of %d real ones: row %d, mask %v", i, b.Count, b.Rows[i], m)
+	for i, row := range b.Rows[b.Count:] {
+		if row != 0 {
+			t.Fatalf("padding %d after %d real ones is row %d, not 0", i, b.Count, row)
 		}
 	}
 	return b.Rows[:b.Count]

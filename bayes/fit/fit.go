@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/limits"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -181,19 +182,15 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 	return x, compute.Floats(dtype, target, shape...), nil
 }
 
-// maxFloat32 bounds standardised numbers in float32, whose largest is 3e38: a sum of a hundred squares of 1e18 is below
-// that, the square of 1e20 is infinite.
-const maxFloat32 = 1e18
-
 // checkFloat32 is an error if one of values, [N, names], is too large for float32. Standardised training data never
 // are; unscaled data may be, and so may other rows of a column that is constant in training.
 func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, values []float64) error {
 	for i, v := range values {
-		if !(math.Abs(v) <= maxFloat32) {
+		if !(math.Abs(v) <= limits.Float32) {
 			row, column := i/len(names), i%len(names)
 			return fmt.Errorf("%s: data %q: %s %q of row %d is %v after scaling: beyond %g its square overflows float32; "+
 				"standardise it (Model.Scaling), give it in another unit, or compute in Float64",
-				d.Owner, part.Name, what, names[column], part.OriginalRow(row), v, maxFloat32)
+				d.Owner, part.Name, what, names[column], part.OriginalRow(row), v, limits.Float32)
 		}
 	}
 	return nil

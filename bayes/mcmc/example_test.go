@@ -62,12 +62,12 @@ func ExampleSteps() {
 		}
 		if now.Draws == 50 {
 			result := now.Result()
-			fmt.Println(result.WarmUpMoves, "moves of warm-up,", result.Draws.PerChain, "draws of", result.Draws.Chains, "chains")
+			fmt.Println(result.WarmUpMoves, "moves of warm-up,", result.Draws.PerChain, "draws of a chain")
 			break
 		}
 	}
 	// Output:
-	// 100 moves of warm-up, 50 draws of 10 chains
+	// 100 moves of warm-up, 50 draws of a chain
 }
 
 // independence proposes from N(0, StdDev^2), wherever a particle is, and accepts by the ratio of Metropolis and

@@ -40,7 +40,8 @@ func TestSteps(t *testing.T) {
 		if (now.Stage == "warm-up") != (moves < want.WarmUpMoves) || now.Stage == "warm-up" && now.Draws > 0 {
 			t.Fatalf("move %d of the %s, %d draws", moves, now.Stage, now.Draws)
 		}
-		if last = now.Result(); last.Draws.PerChain != now.Draws || last.Status == "" != (moves < want.Moves+want.WarmUpMoves) {
+		last = now.Result()
+		if last.Draws.PerChain != now.Draws || last.Status == "" != (moves < want.Moves+want.WarmUpMoves) {
 			t.Fatalf("move %d: %d draws, %s; the result has %d", moves, now.Draws, last.Status, last.Draws.PerChain)
 		}
 	}

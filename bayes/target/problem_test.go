@@ -1,0 +1,77 @@
+package target_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Data of other shapes than the model's are refused with both shapes, those of one target and of several, and so are
+// shared parameters that are missing or of another number.
+func TestProblemRefuses(t *testing.T) {
+	of := func(dims ...int) *tensors.Tensor {
+		size := 1
+		for _, d := range dims {
+			size *= d
+		}
+		return compute.Floats(compute.Float64, make([]float64, size), dims...)
+	}
+	for _, c := range []struct {
+		targets   int
+		partial   bool
+		x, y, psi *tensors.Tensor
+		says      string // empty: it is right
+	}{
+		{1, false, of(5, 3), of(5), nil, ""},
+		{1, false, of(15), of(5), nil, "it must be [N, 3]"},
+		{1, false, of(5, 2), of(5), nil, "they must be [N, 3] and [N]"},
+		{1, false, of(5, 3), of(4), nil, "they must be [N, 3] and [N]"},
+		{1, false, of(5, 3), of(5, 1), nil, "they must be [N, 3] and [N]"},
+		{2, false, of(5, 3), of(5, 2), nil, ""},
+		{2, false, of(5, 3), of(5), nil, "they must be [N, 3] and [N, 2]"},
+		{2, false, of(5, 3), of(2, 5), nil, "they must be [N, 3] and [N, 2]"},
+		{1, true, of(5, 3), of(5), of(5), ""},
+		{1, true, of(5, 3), of(5), nil, "5 shared numbers"},
+		{1, true, of(5, 3), of(5), of(4), "5 shared numbers"},
+	} {
+		model := bayes.Model{Network: nn.MLP{Hidden: []int{4}}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}
+		if c.partial {
+			model.Stochastic = bayes.Layers(1) // the second layer, 4 weights and a bias, is shared
+		}
+		bound, err := model.Bind(3, c.targets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = target.Problem(computetest.Go(t), bound, c.x, c.y, c.psi, 4, 1)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%d targets, x %s, y %s: error %v, want %q", c.targets, c.x.Shape(), c.y.Shape(), err, c.says)
+		}
+	}
+}
+
+// Chains climb in all coordinates but the scales of a hierarchical prior.
+func TestClimbFixesScales(t *testing.T) {
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}}, Likelihood: bayes.Gaussian{Learn: true},
+		Prior: bayes.Hierarchical{}, Stochastic: bayes.All().And(bayes.Names("noise/log_scale"))}
+	bound, err := model.Bind(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []int
+	for _, slot := range bound.Slots {
+		if strings.HasPrefix(slot.Name, "prior/") {
+			want = append(want, slot.Offset)
+		}
+	}
+	if got := target.Climb(bound).Fixed; len(want) != 2 || !slices.Equal(got, want) {
+		t.Errorf("fixed are %v, the scales %v", got, want)
+	}
+}
