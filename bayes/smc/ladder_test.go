@@ -138,8 +138,8 @@ func TestWarnings(t *testing.T) {
 			"the particles descend from 7.0 of the first ones, effectively: the standard error of the log evidence rests on " +
 				"these few; take more particles"},
 		{func(m *machine) { m.WasteFree, m.Moves = 10, 1 }, "there are only 100 waste-free chains: from so few the " +
-			"standard error of the log evidence comes out too small, by a fifth with 100 of them; take more particles, or a smaller " +
-			"WasteFree"},
+			"standard error of the log evidence comes out too small, by a fifth with 100 of them; take more particles, or a " +
+			"smaller WasteFree"},
 		{func(m *machine) { m.Resampler = Systematic }, "the log evidence has no standard error, since the genealogy of " +
 			"systematic resampling does not tell it: take smc.Multinomial, or run it with several seeds"},
 		{func(m *machine) { m.Trace[0].Acceptance = .01 }, "moves were accepted with a mean probability of only 0.010 at " +

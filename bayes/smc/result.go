@@ -70,8 +70,14 @@ func recordOf(v []float64) StepRecord {
 	}
 }
 
+// evidence is the log evidence of what is taken in so far, with its standard error.
+func (m *machine) evidence() (value, stdErr float64) {
+	return m.LogEvidence, m.Genealogy.StdErr(m.Resampler, m.chains())
+}
+
 // result is what there is.
-func (m *machine) result(r *run.Run) (*Result, error) {
+func (m *machine) result() (*Result, error) {
+	status := m.session.Status()
 	host := m.kept
 	if m.state != nil {
 		var err error
@@ -89,7 +95,7 @@ func (m *machine) result(r *run.Run) (*Result, error) {
 	}
 	result := &Result{
 		Phi: host[phiName], LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Trace: m.Trace,
-		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Status: r.Status(), Elapsed: r.Elapsed(),
+		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Status: status, Elapsed: m.session.Elapsed(),
 		Evaluations: m.Evaluations,
 	}
 	if result.LogWeights, err = NewLogWeights(weights); err != nil {
@@ -99,11 +105,10 @@ func (m *machine) result(r *run.Run) (*Result, error) {
 		result.NonFinite += t.Rejected
 		result.Divergent += t.Divergent
 	}
-	if r.Status() != run.Completed {
+	if status != run.Completed {
 		return result, nil
 	}
-	result.LogEvidence = m.LogEvidence
-	result.LogEvidenceStdErr = m.Genealogy.StdErr(m.Resampler, m.chains())
+	result.LogEvidence, result.LogEvidenceStdErr = m.evidence()
 	result.Warnings = m.warnings()
 	return result, nil
 }

@@ -50,6 +50,24 @@ func (s *Sampler) Close() { s.compiled.Close() }
 
 // Sample is the function Sample with the sampler's problem and kernel.
 func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
+	m, err := s.newMachine(settings)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	err = m.session.Loop(ctx)
+	if m.session.Status() == "" {
+		return nil, err
+	}
+	result, failed := m.result()
+	if failed != nil {
+		return nil, failed
+	}
+	return result, err
+}
+
+// newMachine checks what it is given.
+func (s *Sampler) newMachine(settings Settings) (*machine, error) {
 	if err := checkSampled(s.Problem, s.Kernel); err != nil {
 		return nil, err
 	}
@@ -58,26 +76,18 @@ func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error
 		return nil, err
 	}
 	m := &machine{Settings: settings, sampler: s}
-	defer m.close()
-	r := run.New(m, run.Options{
+	m.session = run.New(m, run.Options{
 		Owner: "smc", Checkpoint: m.Checkpoint, Format: checkpointFormat, Every: m.CheckpointEvery, Replace: m.Replace,
 		Progress: m.Settings.Progress,
 	})
-	err = r.Loop(ctx)
-	if r.Status() == "" {
-		return nil, err
-	}
-	result, failed := m.result(r)
-	if failed != nil {
-		return nil, failed
-	}
-	return result, err
+	return m, nil
 }
 
 // machine is a sampling in progress: the compiled stages, the state on the device, and where it stands.
 type machine struct {
 	Settings
 	sampler  *Sampler
+	session  *run.Run
 	engine   *compute.Engine
 	stages   *Stages
 	giveBack func() // of the stages

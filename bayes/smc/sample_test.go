@@ -256,6 +256,53 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Steps yields after each temperature, with the evidence so far, and gives what Sample gives: as a whole, and left and
+// gone on with from its checkpoint. What is wrong is said, once.
+func TestSteps(t *testing.T) {
+	problem, kernel := linear(check.Line()), mcmc.HMC{Steps: 3}
+	settings := smc.Settings{Particles: 60, Seed: 3, Moves: 2, Ladder: []float64{.1, .3, 1}, Engine: computetest.Go(t)}
+	want, err := smc.Sample(t.Context(), problem, kernel, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Checkpoint = filepath.Join(t.TempDir(), "particles")
+	var got *smc.Result
+	sum, places := 0., []float64(nil)
+	for session := range 2 {
+		for now, err := range smc.Steps(t.Context(), problem, kernel, settings) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += now.LogEvidence
+			places = append(places, now.Place)
+			if math.Abs(now.Evidence-sum) > 1e-12 || now.Transitions != 2 {
+				t.Errorf("at %v: log evidence %v after increments of %v, %d transitions", now.Place, now.Evidence, sum,
+					now.Transitions)
+			}
+			if got, err = now.Result(); err != nil || got.LogWeights.Len() != 60 {
+				t.Fatal(got, err)
+			}
+			if session == 0 && now.Place > .2 {
+				break
+			}
+		}
+	}
+	if !slices.Equal(places, settings.Ladder) {
+		t.Errorf("it stood at %v, want %v", places, settings.Ladder)
+	}
+	same(t, got, want)
+	settings.Particles = 1
+	times := 0
+	for now, err := range smc.Steps(t.Context(), problem, kernel, settings) {
+		if times++; now != nil || err == nil || !strings.Contains(err.Error(), "Particles is 1") {
+			t.Errorf("%v, %v: want the error that Particles is 1", now, err)
+		}
+	}
+	if times != 1 {
+		t.Errorf("an error is said %d times", times)
+	}
+}
+
 // countdown is a context that ends when it was looked at so often.
 type countdown struct {
 	context.Context

@@ -1,0 +1,63 @@
+package smc
+
+import (
+	"context"
+	"iter"
+
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+)
+
+// Position is where particles stand on their way, of Steps. It is valid until the next.
+type Position struct {
+	run.Progress
+	StepRecord // of the last temperature, or block of rows; its LogEvidence is the increment
+	// Evidence is log p(y) of what is taken in so far, and EvidenceStdErr its standard error: with data tempering that of
+	// the first rows.
+	Evidence, EvidenceStdErr float64
+	machine                  *machine
+}
+
+// Result is what Sample would return if the run ended here: the particles of the distribution that is reached. Its
+// Status is empty, and its evidence NaN, before the end.
+func (p *Position) Result() (*Result, error) { return p.machine.result() }
+
+// Steps is Sample for a range loop of your own: it yields after each temperature, or block of rows, once the particles
+// were weighed, resampled and moved. Leaving the loop ends the run as a cancelled context does, after the checkpoint is
+// written, if one is set; Sample and Steps with the same settings go on from it, to the same bits. Errors are those of
+// Sample, yielded last, with a Position where there is a result beside them, and otherwise nil.
+func Steps(
+	ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings Settings,
+) iter.Seq2[*Position, error] {
+	return func(yield func(*Position, error) bool) {
+		sampler := Sampler{Problem: problem, Kernel: kernel}
+		defer sampler.Close()
+		sampler.Steps(ctx, settings)(yield)
+	}
+}
+
+// Steps is the function Steps with the sampler's problem and kernel.
+func (s *Sampler) Steps(ctx context.Context, settings Settings) iter.Seq2[*Position, error] {
+	return func(yield func(*Position, error) bool) {
+		m, err := s.newMachine(settings)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer m.close()
+		run.StepsAs(ctx, m.session, m.here)(func(p *Position, err error) bool {
+			onTheWay := err == nil && m.Next != toWeigh && m.Next != finished
+			return onTheWay || yield(p, err)
+		})
+	}
+}
+
+// here is where the particles stand.
+func (m *machine) here(p run.Progress) *Position {
+	out := &Position{Progress: p, machine: m}
+	out.Evidence, out.EvidenceStdErr = m.evidence()
+	if n := len(m.Trace); n > 0 {
+		out.StepRecord = m.Trace[n-1]
+	}
+	return out
+}
