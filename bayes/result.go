@@ -26,6 +26,7 @@ type Curve struct {
 const (
 	LossCurve       = "training loss"         // of each step: the training objective per row, on its batch
 	ValidationCurve = "validation NLPD"       // of each validation
+	BestScore       = "best validation NLPD"  // the lowest of them so far: a score of Progress, no curve
 	ESSCurve        = "effective sample size" // of each step, after weighing
 )
 

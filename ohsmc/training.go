@@ -249,7 +249,7 @@ func (r *training) Progress() run.Progress {
 
 // BestScore is the name of the score in Progress with the lowest NLPD of the validations so far. The other scores have
 // the names of the curves: bayes.LossCurve, bayes.ESSCurve and bayes.ValidationCurve.
-const BestScore = "best NLPD"
+const BestScore = bayes.BestScore
 
 // result makes the posterior of the best validation, or of the last step.
 func (r *training) result() (*Result, error) {

@@ -156,7 +156,7 @@ func (s Settings) Record() map[string]any {
 }
 
 // BestScore is the name in Progress of the best validation so far.
-const BestScore = "best validation NLPD"
+const BestScore = bayes.BestScore
 
 // ErrDiverged says that no member had a finite gradient. Fit wraps it.
 var ErrDiverged = errors.New("training diverged")

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -129,37 +130,28 @@ func (s Settings) withDefaults(p Problem, kernel Kernel) (Settings, error) {
 }
 
 func (s Settings) check(p Problem, kernel Kernel) error {
-	for _, c := range []struct {
-		ok    bool
-		name  string
-		value any
-		want  string
-	}{
-		{p.Dim >= 1, "Problem.Dim", p.Dim, "at least 1"},
-		{p.Target != nil, "Problem.Target", "nil", "a function that builds the log-density"},
-		{s.Chains >= 1, "Settings.Chains", s.Chains, "at least 1"},
-		{s.Draws >= 1, "Settings.Draws", s.Draws, "at least 1"},
-		{s.Thin >= 1, "Settings.Thin", s.Thin, "at least 1"},
-		{s.WarmUp >= 0, "Settings.WarmUp", s.WarmUp, "NoWarmUp, 0 (the default) or more"},
-		{
-			s.DType == compute.Float32 || s.DType == compute.Float64, "Settings.DType", s.DType,
-			"compute.Float32 or compute.Float64",
-		},
-		{s.Devices >= 1, "Settings.Devices", s.Devices, "at least 1 (0: the default, 1)"},
-		{s.ObserveEvery > 0, "Settings.ObserveEvery", s.ObserveEvery, "at least 1 (0: a tenth of Draws)"},
-		{s.CheckpointEvery > 0, "Settings.CheckpointEvery", s.CheckpointEvery, "positive"},
-		{
-			s.Tuned.StepSize >= 0 && !math.IsInf(s.Tuned.StepSize, 1), "Settings.Tuned.StepSize", s.Tuned.StepSize,
-			"positive and finite (0: the kernel's own)",
-		},
-		{
-			len(s.Tuned.Scale) == 0 || len(s.Tuned.Scale) == p.Dim, "the length of Settings.Tuned.Scale", len(s.Tuned.Scale),
-			fmt.Sprintf("0 or Problem.Dim, %d", p.Dim),
-		},
-	} {
-		if !c.ok {
-			return fmt.Errorf("mcmc: %s is %v: it must be %s", c.name, c.value, c.want)
-		}
+	if err := limits.Check("mcmc: Problem",
+		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
+		limits.Field("Target", "nil", p.Target != nil, "a function that builds the log-density"),
+	); err != nil {
+		return err
+	}
+	step, scales := s.Tuned.StepSize, len(s.Tuned.Scale)
+	if err := limits.Check("mcmc: Settings",
+		limits.Field("Chains", s.Chains, s.Chains >= 1, "at least 1"),
+		limits.Field("Draws", s.Draws, s.Draws >= 1, "at least 1"),
+		limits.Field("Thin", s.Thin, s.Thin >= 1, "at least 1"),
+		limits.Field("WarmUp", s.WarmUp, s.WarmUp >= 0, "NoWarmUp, 0 (the default) or more"),
+		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
+			"compute.Float32 or compute.Float64"),
+		limits.Field("Devices", s.Devices, s.Devices >= 1, "at least 1 (0: the default, 1)"),
+		limits.Field("ObserveEvery", s.ObserveEvery, s.ObserveEvery > 0, "at least 1 (0: a tenth of Draws)"),
+		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive"),
+		limits.Field("Tuned.StepSize", step, step >= 0 && !math.IsInf(step, 1), "positive and finite (0: the kernel's own)"),
+		limits.Field("Tuned.Scale", fmt.Sprintf("of length %d", scales), scales == 0 || scales == p.Dim,
+			fmt.Sprintf("empty or of length Problem.Dim, %d", p.Dim)),
+	); err != nil {
+		return err
 	}
 	for i, v := range s.Tuned.Scale {
 		if !(v > 0) || math.IsInf(v, 1) {
