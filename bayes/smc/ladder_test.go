@@ -112,6 +112,16 @@ func TestCorrelations(t *testing.T) {
 	computetest.Near(t, "correlations", out[0], []float64{.5, 0, 1, -1}, 1e-6)
 }
 
+// The relative variance of a mean of weights .1 to .4, by hand: with four particles (.6^2 + .2^2 + .2^2 + .6^2) / (4 3).
+// Of two waste-free chains, which have every second particle, the weights are .4 and .6: (.2^2 + .2^2) / (2 1).
+func TestRelativeVariance(t *testing.T) {
+	out := computetest.Run(t, computetest.Go(t), func(_ *Graph, args []*Node) []*Node {
+		four, two := &Stages{Spec: Spec{Particles: 4, Chains: 4}}, &Stages{Spec: Spec{Particles: 4, Chains: 2}}
+		return []*Node{four.relativeVariance(args[0]), two.relativeVariance(args[0])}
+	}, []float64{.1, .2, .3, .4})
+	computetest.Near(t, "relative variance", []float64{out[0][0], out[1][0]}, []float64{.8 / 12, .04}, 1e-12)
+}
+
 // Each thing that makes a result doubtful is said, with what to do, and a sound run says nothing.
 func TestWarnings(t *testing.T) {
 	sound := func() *machine {
