@@ -112,8 +112,8 @@ func TestCorrelations(t *testing.T) {
 	computetest.Near(t, "correlations", out[0], []float64{.5, 0, 1, -1}, 1e-6)
 }
 
-// The relative variance of a mean of weights .1 to .4, by hand: with four particles (.6^2 + .2^2 + .2^2 + .6^2) / (4 3).
-// Of two waste-free chains, which have every second particle, the weights are .4 and .6: (.2^2 + .2^2) / (2 1).
+// The relative variance of a mean of weights .1 to .4, by hand: with four particles (.6^2 + .2^2 + .2^2 + .6^2) / 12.
+// Of two waste-free chains, which have every second particle, the weights are .4 and .6: (.2^2 + .2^2) / 2.
 func TestRelativeVariance(t *testing.T) {
 	out := computetest.Run(t, computetest.Go(t), func(_ *Graph, args []*Node) []*Node {
 		four, two := &Stages{Spec: Spec{Particles: 4, Chains: 4}}, &Stages{Spec: Spec{Particles: 4, Chains: 2}}
