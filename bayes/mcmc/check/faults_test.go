@@ -68,7 +68,15 @@ func TestFaults(t *testing.T) {
 	for _, c := range faults {
 		for _, fault := range c.faults {
 			kernel := c.kernel(fault)
-			report, err := Run(kernel, Options{Engine: engine, Particles: 1000, Transitions: 80, Targets: few})
+			o := Options{Engine: engine, Particles: 1000, Transitions: 80, Targets: few}
+			if fault != "" { // the first target shows nearly all of them, and the others are then not run
+				o.Targets = few[:1]
+			}
+			report, err := Run(kernel, o)
+			if err == nil && fault != "" && len(report.Failures()) == 0 {
+				o.Targets = few[1:]
+				report, err = Run(kernel, o)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +84,7 @@ func TestFaults(t *testing.T) {
 			if (len(failed) > 0) != (fault != "") {
 				t.Errorf("%T, fault %q: %s", kernel, fault, report.Summary())
 			}
-			t.Logf("%T, fault %q: %d failed; %s", kernel, fault, len(failed), kinds(failed))
+			t.Logf("%T, fault %q, %d targets: %d failed; %s", kernel, fault, len(o.Targets), len(failed), kinds(failed))
 		}
 	}
 }

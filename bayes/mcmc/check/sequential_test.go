@@ -109,18 +109,19 @@ func (f filter) run(seed uint64) (SequentialRun, error) {
 
 func (f filter) logLikelihood(theta []float64, from, to int) float64 {
 	sum := 0.0
-	sd := f.NoiseStdDev
+	variance := f.NoiseStdDev * f.NoiseStdDev
 	for n := from; n < to; n++ {
 		e := f.Y[n]
 		for i, x := range f.X[n] {
 			e -= x * theta[i]
 		}
-		sum -= e*e/(2*sd*sd) + math.Log(2*math.Pi*sd*sd)/2
-		if f.fault == "likelihood without its constant" {
-			sum += math.Log(2*math.Pi) / 2
-		}
+		sum -= e * e / (2 * variance)
 	}
-	return sum
+	constant := math.Log(2*math.Pi*variance) / 2
+	if f.fault == "likelihood without its constant" {
+		constant = math.Log(variance) / 2
+	}
+	return sum - float64(to-from)*constant
 }
 
 // ancestors are drawn by stratified resampling.
