@@ -42,6 +42,18 @@ func posteriorOf(t *testing.T, data *dataset.Dataset, sd float64) *kalman {
 // but not so long that those of the random walk, and of the paper's form of Langevin, lose their variance (see
 // RandomWalk).
 func TestProposalsLeaveTheSameTarget(t *testing.T) {
+	leaveTheSameTarget(t, func(engine *compute.Engine, name string, _ bool) bool {
+		if testing.Short() { // one of each path, for the slow runs
+			return name == "Langevin" || name == "HMC, adapted and preconditioned"
+		}
+		return !engine.IsXLA() || name == "HMC, adapted and preconditioned" // compiles all that there is in the others
+	})
+}
+
+// leaveTheSameTarget takes the cases that are chosen by engine and name; compile is true for one of each proposal, with
+// all that can be switched on.
+func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name string, compile bool) bool) {
+	t.Helper()
 	const sd, runs = 3, 12
 	data := linear(30)
 	exact := posteriorOf(t, data, sd)
@@ -69,13 +81,10 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: optim.Constant(.3),
 			Precondition: true}, 0, true, bounds{"mean": .065, "variance": .077, "log constant": .07}},
 	} {
-		if testing.Short() && c.name != "Langevin" && c.name != "HMC, adapted and preconditioned" {
-			continue // one of each path, for the slow runs
-		}
 		t.Run(c.name, func(t *testing.T) {
 			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-				if engine.IsXLA() && !c.compile {
-					t.Skip("compiles long: another case has the proposal")
+				if !chosen(engine, c.name, c.compile) {
+					t.Skip("another case, or the long run, has the proposal")
 				}
 				trainer := NewTrainer(bayesianLine(sd))
 				defer trainer.Close()

@@ -469,7 +469,7 @@ func TestTasks(t *testing.T) {
 			Stochastic: bayes.Layers(2)}
 		computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 			if engine.IsXLA() && c.data.Name != "yacht" {
-				engine = computetest.Go(t) // package target compiles the others
+				t.Skip("package target compiles the others, in float32")
 			}
 			result, err := Fit(context.Background(), model, nil, parts,
 				Settings{Particles: 100, BatchSize: 20, Epochs: 20, Engine: engine, DType: dtype})

@@ -98,15 +98,15 @@ func (k seesBlurredInRounds) Move(
 // Barker's test leaves every target invariant, with noise that takes several rounds for most proposals.
 func TestBarkerInvariant(t *testing.T) {
 	t.Parallel()
-	for _, proposal := range Proposals() {
-		k := seesBlurredInRounds{barker{kernel{Proposal: proposal, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .9}},
-			1.2, 12}
-		check.Kernel(t, k, check.Options{Engine: computetest.Go(t), DType: compute.Float64, Particles: 300, Transitions: 12,
-			Slow: true, Targets: []check.Target{check.Skewed(), check.Conjugate()}})
-		if testing.Short() {
-			return
-		}
-	}
+	barkerInvariant(t, RandomWalk)
+}
+
+func barkerInvariant(t *testing.T, proposal Proposal) {
+	t.Helper()
+	k := seesBlurredInRounds{barker{kernel{Proposal: proposal, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .9}},
+		1.2, 12}
+	check.Kernel(t, k, check.Options{Engine: computetest.Go(t), DType: compute.Float64, Particles: 300, Transitions: 12,
+		Slow: true, Targets: []check.Target{check.Skewed(), check.Conjugate()}})
 }
 
 // On the conjugate regression, by the same test as the penalty.

@@ -270,19 +270,23 @@ func TestConfidenceIsExact(t *testing.T) {
 		t.Skip("long")
 	}
 	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		rows    int
-		sampler Confidence
-		share   float64 // of the rows that a step takes at most
-	}{
-		{"expected", 4000, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 1000, Error: .01,
-			StepSize: step(1.5, 2)}, .9},
-		{"full", rowsOfLine, Confidence{Target: TargetFull{}, BatchSize: 100, Error: .01, StepSize: step(1.2, rowsOfLine)},
-			1},
-		{"Langevin, expected", 200, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 100, Error: .01,
-			Proposal: Langevin, StepSize: step(1.2, 2)}, 1},
-	} {
+	confidenceIsExact(t,
+		confidenceCase{"full", rowsOfLine, Confidence{Target: TargetFull{}, BatchSize: 100, Error: .01,
+			StepSize: step(1.2, rowsOfLine)}, 1},
+		confidenceCase{"expected", 4000, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 1000, Error: .01,
+			StepSize: step(1.5, 2)}, .9})
+}
+
+type confidenceCase struct {
+	name    string
+	rows    int
+	sampler Confidence
+	share   float64 // of the rows that a step takes at most
+}
+
+func confidenceIsExact(t *testing.T, cases ...confidenceCase) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			data := line(c.rows)
 			mean, covariance := exact(data, c.sampler.Target.ForBatchSize(0).EffectivePoints(c.rows))

@@ -130,7 +130,7 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 		t.Run(fmt.Sprintf("%T, %T, %d targets", c.model.Likelihood, c.model.Prior, c.targets), func(t *testing.T) {
 			engine := computetest.Go(t)
 			prior := nlpdOf(t, priorOf(t, engine, c.model, parts), parts.Test)
-			for _, m := range few() {
+			for i, m := range few() {
 				result, err := m.fit(t.Context(), c.model, parts, shared{Seed: 3, Engine: engine})
 				if err != nil {
 					t.Errorf("%s: %v", m.name, err)
@@ -138,6 +138,9 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 				}
 				p := result.Common().Posterior
 				posterior := nlpdOf(t, p, parts.Test)
+				if i == 0 { // its particles have weights, as those of the next have
+					haveScores(t, p, parts.Test)
+				}
 				t.Logf("%s: NLPD %.3f, the prior's %.3f", m.name, posterior, prior)
 				if !(posterior < prior-.05) || math.IsInf(posterior, 0) {
 					t.Errorf("%s: NLPD %.3f is not better than the prior's, %.3f", m.name, posterior, prior)
@@ -195,8 +198,8 @@ func densities(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) []float64 {
 	return all
 }
 
-// nlpdOf also asks that all other scores of a regression can be had, of each target.
-func nlpdOf(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) float64 {
+// haveScores asks that all scores of a regression can be had, of each target.
+func haveScores(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 	t.Helper()
 	prediction, err := p.Predict(t.Context(), d.X)
 	if err != nil {
@@ -210,6 +213,14 @@ func nlpdOf(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) float64 {
 		if _, err := metric.Scores(one, d.TargetColumn(k)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func nlpdOf(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) float64 {
+	t.Helper()
+	prediction, err := p.Predict(t.Context(), d.X)
+	if err != nil {
+		t.Fatal(err)
 	}
 	nlpd, err := metric.NLPD(prediction, d.Y)
 	if err != nil {

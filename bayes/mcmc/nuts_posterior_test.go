@@ -123,47 +123,24 @@ func schools() Problem {
 	}}
 }
 
-// ar1 is a Gaussian in d dimensions with different means and scales and correlations rho^|i-k|.
-func ar1(d int, rho float64) (Problem, []moment) {
-	var m, s []float64
-	var moments []moment
-	for k := range d {
-		m, s = append(m, float64(k)/10-1), append(s, .5+float64(k%7))
-		moments = append(
-			moments, moment{fmt.Sprintf("coordinate %d", k), func(phi []float64) float64 { return phi[k] }, m[k], s[k]},
-		)
-		if k > 0 { // z_k + z_(k-1) has variance 2 (1 + rho)
-			moments = append(moments, moment{fmt.Sprintf("z%d + z%d", k-1, k), func(phi []float64) float64 {
-				return (phi[k]-m[k])/s[k] + (phi[k-1]-m[k-1])/s[k-1]
-			}, 0, math.Sqrt(2 * (1 + rho))})
-		}
+func TestNUTSPosteriors(t *testing.T) {
+	posteriorsByNUTS(t, onNUTS{schools(), schoolsMoments(), computetest.Go(t), compute.Float32})
+	if !testing.Short() {
+		posteriorsByNUTS(t, onNUTS{schools(), schoolsMoments(), computetest.Go(t), compute.Float64})
 	}
-	return Problem{Name: "AR(1)", Dim: d, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node {
-			z := Div(Sub(phi, row(phi, m)), row(phi, s))
-			innovations := Sub(Slice(z, AxisRange(), AxisRange(1)), MulScalar(Slice(z, AxisRange(), AxisRange(0, d-1)), rho))
-			begin := Squeeze(Slice(z, AxisRange(), AxisRange(0, 1)), 1)
-			return MulScalar(Add(Square(begin), MulScalar(ReduceSum(Square(innovations), 1), 1/(1-rho*rho))), -.5)
-		})
-	}}, moments
 }
 
-func TestNUTSPosteriors(t *testing.T) {
-	gaussian, gaussianMoments := ar1(50, .9)
-	for i, c := range []struct {
-		problem Problem
-		moments []moment
-		engine  *compute.Engine
-		dtype   compute.DType
-	}{
-		{schools(), schoolsMoments(), computetest.Go(t), compute.Float32},
-		{schools(), schoolsMoments(), computetest.Go(t), compute.Float64},
-		// long trajectories are what XLA is for; the other would only compile
-		{gaussian, gaussianMoments, computetest.Engines(t)[0], compute.Float64},
-	} {
-		if testing.Short() && i > 0 {
-			break // one posterior does
-		}
+// onNUTS is a posterior whose moments are known.
+type onNUTS struct {
+	problem Problem
+	moments []moment
+	engine  *compute.Engine
+	dtype   compute.DType
+}
+
+func posteriorsByNUTS(t *testing.T, cases ...onNUTS) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(fmt.Sprintf("%s/%s/%s", c.problem.Name, c.engine.Name(), c.dtype), func(t *testing.T) {
 			s := Settings{Chains: 60, Draws: 80, WarmUp: 100, Seed: 1, DType: c.dtype, Engine: c.engine}
 			if testing.Short() {

@@ -17,32 +17,32 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Every study of the paper is run, by chains that are too short: each method is in the figure's legend or titles and
-// has finite cells. A second run takes what is kept. Unknown methods and data are refused.
+// Studies of the paper are run, the others by TestPenaltyFiguresLong, by chains that are too short: each method is in
+// the figure's legend or titles and has finite cells. A second run takes what is kept. Unknown methods and data are
+// refused.
 func TestPenaltyFigures(t *testing.T) {
-	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
-	for id, c := range map[string]struct {
-		methods, datas []string // to run
-		names          []string // in the picture, with a cell each
-		metrics        []string
-		short          bool
-	}{
+	penaltyFigures(t, map[string]penaltyFigure{
 		"pbnn.fig1": {names: []string{"with penalty", "without penalty"},
 			metrics: []string{"epistemic std", "sigma^2"}, short: true},
-		"pbnn.fig2": {names: []string{penaltyFull.name, penaltyFive.name, penaltyNaive.name, penaltyTen.name},
-			metrics: []string{"epistemic std"}},
-		"pbnn.fig4": {names: []string{"SGLD n = 5 eta = 0.0001", "SGLD n = 5 eta = 1e-06", penaltyTempers.name,
-			penaltyFive.name}, metrics: []string{"epistemic std"}},
-		"pbnn.acceptance": {datas: []string{"gapped_wave, n = 10"},
-			names: []string{acceptanceTargets[0].name, acceptanceTargets[1].name}, metrics: []string{"sigma^2"}},
 		"pbnn.bias": {names: []string{"naive", "penalty", "penalty, corrected"},
 			metrics: []string{"acceptance", "sigma^2"}, short: true},
-		"pbnn.eta": {names: []string{"penalty random walk", "penalty Langevin", "SGLD", "Langevin, all rows"},
-			metrics: []string{"distance of means", "ratio of std"}},
 		"pbnn.passes": {names: []string{"penalty random walk", "penalty Langevin", "Barker, mini-batches",
 			"confidence sampler", "Metropolis, all rows", "MALA, all rows", "SGLD"},
 			metrics: []string{"ESS per pass", "error of the mean", "passes"}},
-	} {
+	})
+}
+
+type penaltyFigure struct {
+	methods, datas []string // to run
+	names          []string // in the picture, with a cell each
+	metrics        []string
+	short          bool
+}
+
+func penaltyFigures(t *testing.T, figures map[string]penaltyFigure) {
+	t.Helper()
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	for id, c := range figures {
 		t.Run(id, func(t *testing.T) {
 			if testing.Short() && !c.short {
 				t.Skip("long")

@@ -1,4 +1,11 @@
 // Package computetest runs a test on every backend and in every type that the library computes in.
+//
+// go test ./... is to take at most 4 minutes on two cores. What takes longer, and finds little that the tests beside it
+// do not find, is in files long_test.go, built with the tag long, in tests whose names end in Long:
+//
+//	go test -tags long -run 'Long$' -timeout 60m ./...
+//
+// makes these runs. CI makes them too, all but bayes/smc's TestEvidenceLong, which takes 20 minutes.
 package computetest
 
 import (

@@ -59,27 +59,31 @@ var kernels = []struct {
 	},
 }
 
-// Every kernel passes, on every backend and in both types. A step of float32 or of another backend differs in rounding
-// alone: fewer chains do for all but the first, and fewer targets where they must be compiled: the Go backend takes
-// all.
+// Every kernel passes, on XLA in float32 and on the Go backend in float64; TestKernelsLong has the other two pairs. A
+// step of float32 or of another backend differs in rounding alone: fewer chains do for it, and fewer targets where they
+// must be compiled: the Go backend takes all.
 func TestKernels(t *testing.T) {
 	t.Parallel()
+	computetest.Pair(t, passKernels)
+}
+
+func passKernels(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 	particles := 700
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		if testing.Short() {
-			particles = 300
-		}
-		for _, k := range kernels {
-			if k.second && engine.IsXLA() || testing.Short() && (k.second || dtype == compute.Float32) {
-				continue
-			}
-			o := k.options
-			o.Engine, o.DType, o.Particles = engine, dtype, particles
-			if o.Targets == nil && engine.IsXLA() {
-				o.Targets = []Target{Skewed(), Bounded(), Conjugate()}
-			}
-			Kernel(t, k.kernel, o)
-		}
+	if dtype == compute.Float32 {
 		particles = 400
-	})
+	}
+	if testing.Short() {
+		particles = 300
+	}
+	for _, k := range kernels {
+		if k.second && engine.IsXLA() || testing.Short() && (k.second || dtype == compute.Float32) {
+			continue
+		}
+		o := k.options
+		o.Engine, o.DType, o.Particles = engine, dtype, particles
+		if o.Targets == nil && engine.IsXLA() {
+			o.Targets = []Target{Skewed(), Bounded(), Conjugate()}
+		}
+		Kernel(t, k.kernel, o)
+	}
 }
