@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/smc"
 )
 
 // TestCrescentLong is TestCrescent's case of OHSMC: its random walk has variance 0.01, since with the paper's 0.001 psi
@@ -18,4 +19,14 @@ func TestCrescentLong(t *testing.T) {
 // TestProposalsLong has XLA compile each proposal.
 func TestProposalsLong(t *testing.T) {
 	leaveTheSameTarget(t, func(engine *compute.Engine, _ string, compile bool) bool { return engine.IsXLA() && compile })
+}
+
+// TestSMCIsExactLong is TestSMCIsExact with the other kernels and schemes of resampling.
+func TestSMCIsExactLong(t *testing.T) {
+	smcIsExact(t, []exactSMC{
+		{"preconditioned random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Moves: 2, Precondition: true},
+			smc.Systematic},
+		{"Crank-Nicolson", SMC{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .5}, Moves: 2}, smc.Stratified},
+		{"NUTS", SMC{Kernel: mcmc.NUTS{StepSize: .6, MaxDepth: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
+	})
 }

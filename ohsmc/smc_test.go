@@ -23,6 +23,22 @@ import (
 // thousand calls; the seeds are fixed. The standard deviation of the log evidence, .32 to .54 as measured, is held to
 // at most .6, so that wasted particles show.
 func TestSMCIsExact(t *testing.T) {
+	smcIsExact(t, []exactSMC{
+		{"random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3}, smc.Multinomial},
+		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Residual},
+		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
+	})
+}
+
+// exactSMC is SMC with a kernel and a scheme of resampling.
+type exactSMC struct {
+	name      string
+	algorithm SMC
+	resampler smc.Resampler
+}
+
+// smcIsExact calls the harness for each of the cases.
+func smcIsExact(t *testing.T, cases []exactSMC) {
 	problem := check.Line()
 	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, Target: "y", Y: problem.Y,
 		X: mat.NewDense(len(problem.Y), len(problem.X[0])-1, nil)}
@@ -32,19 +48,7 @@ func TestSMCIsExact(t *testing.T) {
 	for n, row := range problem.X {
 		data.X.SetRow(n, row[:data.Dims()]) // the last is the intercept's
 	}
-	for _, c := range []struct {
-		name      string
-		algorithm SMC
-		resampler smc.Resampler
-	}{
-		{"random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3}, smc.Multinomial},
-		{"preconditioned random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Moves: 2, Precondition: true},
-			smc.Systematic},
-		{"Crank-Nicolson", SMC{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .5}, Moves: 2}, smc.Stratified},
-		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Residual},
-		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
-		{"NUTS", SMC{Kernel: mcmc.NUTS{StepSize: .6, MaxDepth: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
-	} {
+	for _, c := range cases {
 		if testing.Short() && c.name != "random walk" && c.name != "HMC" {
 			continue // one of each path, for the slow runs
 		}

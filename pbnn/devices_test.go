@@ -13,28 +13,20 @@ import (
 // The draws do not depend on how many devices share the chains, beyond rounding. Mini-batches have as many rows as
 // there are chains, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
+	sameOnDevices(t, Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2},
+		Confidence{Target: TargetExpected{Points: 2}, BatchSize: 4, StepSize: .4})
+}
+
+// sameOnDevices runs samplers on one device and on two, which must give the same.
+func sameOnDevices(t *testing.T, samplers ...Sampler) {
 	engine := computetest.Several(t)
-	for _, c := range []struct {
-		sampler Sampler
-		long    bool
-	}{
-		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2}, false},
-		{Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, Proposal: Langevin, Estimate: WithinBatches,
-			StepSize: .2}, true},
-		{Barker{Target: TargetFull{}, BatchSize: 4, Batches: 4, StepSize: .2}, true},
-		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 4, StepSize: .4}, false},
-		{Unadjusted{Target: TargetFull{}, BatchSize: 4, Kernel: mcmc.SGLD{StepSize: .001}}, true},
-		{AllRows{Target: TargetTempered{Points: 5}, Kernel: mcmc.MALA{StepSize: .2}}, true},
-	} {
-		if c.long && testing.Short() {
-			continue
-		}
-		t.Run(strings.TrimPrefix(fmt.Sprintf("%T", c.sampler), "pbnn."), func(t *testing.T) {
+	for _, sampler := range samplers {
+		t.Run(strings.TrimPrefix(fmt.Sprintf("%T", sampler), "pbnn."), func(t *testing.T) {
 			var want []float64
 			for _, devices := range []int{1, 2} {
 				s := Settings{Sampling: mcmc.Settings{Chains: 4, Draws: 5, WarmUp: 2, Seed: 7, DType: compute.Float64,
 					Engine: engine, Devices: devices}}
-				r, err := fitLine(c.sampler, line(30), s)
+				r, err := fitLine(sampler, line(30), s)
 				if err != nil {
 					t.Fatal(err)
 				}

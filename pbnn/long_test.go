@@ -47,3 +47,13 @@ func TestBarkerInvariantLong(t *testing.T) {
 	t.Parallel()
 	barkerInvariant(t, Langevin)
 }
+
+// TestDevicesLong is TestDevices with the other samplers.
+func TestDevicesLong(t *testing.T) {
+	sameOnDevices(t,
+		Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, Proposal: Langevin, Estimate: WithinBatches,
+			StepSize: .2},
+		Barker{Target: TargetFull{}, BatchSize: 4, Batches: 4, StepSize: .2},
+		Unadjusted{Target: TargetFull{}, BatchSize: 4, Kernel: mcmc.SGLD{StepSize: .001}},
+		AllRows{Target: TargetTempered{Points: 5}, Kernel: mcmc.MALA{StepSize: .2}})
+}
