@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -116,15 +117,15 @@ const (
 func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
 	d = &dots{radius: 2.8, fill: withAlpha(vermillion, 0.72), edge: stroke(rgb(0x5A2700), 0.5)}
 	xs, ys, weights := rows[0], rows[1], rows[2]
-	heaviestRadius := vg.Length(6)
+	// A particle of the mean weight has a radius of 2.4, so that many of nearly equal weight leave the density in sight.
+	heaviest := slices.Max(weights)
+	heaviestRadius := vg.Length(min(6, 2.4*math.Sqrt(heaviest/stat.Mean(weights, nil))))
 	if merged = len(xs) > maxDots; merged {
 		xs, ys, weights = mergeParticles(rows, x, y)
 		heaviestRadius = 2.2 // about half a cell
 		d.radius, d.edge.Width = 1.8, 0
-	} else if slices.Min(weights) == slices.Max(weights) {
-		heaviestRadius = 2.4
+		heaviest = slices.Max(weights)
 	}
-	heaviest := slices.Max(weights)
 	for i, w := range weights {
 		if w > 0 {
 			d.xs, d.ys = append(d.xs, xs[i]), append(d.ys, ys[i])
