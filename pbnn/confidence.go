@@ -55,7 +55,7 @@ import (
 type Confidence struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n of a round, at least 2; default 100, or all rows if there are fewer
-	Growth    float64         `json:"growth"`     // gamma, above 1: factor of the number of rows from look to look; default 2
+	Growth    float64         `json:"growth"`     // gamma, above 1: by which the rows grow from look to look; default 2
 	Error     float64         `json:"error"`      // in (0, 1): largest probability of a wrong decision; default 0.05
 	// Lipschitz is such that |l_i| <= Lipschitz |theta' - theta| for all rows and places: for a Bernoulli likelihood
 	// without hidden layers the largest length of a row's standardised features with a 1 for the bias; for a
