@@ -130,7 +130,7 @@ func (m MAPHMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 
 // Fit implements Method.
 func (m HMC) Fit(ctx context.Context, j *Job) (*Result, error) {
-	whole, err := j.whole()
+	whole, err := j.Whole()
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -104,25 +103,13 @@ func (m Ensemble) Fit(ctx context.Context, j *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := j.whole()
+	whole, err := j.Whole()
 	if err != nil {
 		return nil, err
 	}
 	return j.Train(ctx, points, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
 		return j.posterior(whole, status, Particles{Phi: theta})
 	})
-}
-
-// whole is the data with a model whose every parameter is stochastic. The partition does not name the prior's
-// hyperparameters: the prior adds them.
-func (j *Job) whole() (*fit.Data, error) {
-	var all []string
-	for _, slot := range j.Bound.Slots {
-		if slot.Kind != nn.Hyper {
-			all = append(all, slot.Name)
-		}
-	}
-	return j.With(bayes.Names(all...))
 }
 
 // points is the learner of point estimates: theta_j of member j has all parameters in the order of the slots, [J, D +

@@ -79,7 +79,7 @@ type temperedKind struct {
 
 // Fit implements Method.
 func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
-	whole, err := j.whole()
+	whole, err := j.Whole()
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/limits"
+	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -153,6 +154,18 @@ func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
 	other := *d
 	other.Bound = bound
 	return &other, nil
+}
+
+// Whole is the data with a model whose every parameter is stochastic. The partition does not name the prior's
+// hyperparameters: the prior adds them.
+func (d *Data) Whole() (*Data, error) {
+	var all []string
+	for _, slot := range d.Bound.Slots {
+		if slot.Kind != nn.Hyper {
+			all = append(all, slot.Name)
+		}
+	}
+	return d.With(bayes.Names(all...))
 }
 
 // Tensors are a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They

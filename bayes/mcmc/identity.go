@@ -11,13 +11,22 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Identity are the parts of a problem and a kernel that must agree with a checkpoint's: the problem's name and
-// dimension, its data bit by bit, and the kernel's settings.
+// Identity are the parts of a problem and a kernel that must agree with a checkpoint's: those of the problem, and the
+// kernel's settings.
 func (p Problem) Identity(kernel Kernel) ([]run.Part, error) {
 	text, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", kernel), "settings": kernel})
 	if err != nil {
 		return nil, fmt.Errorf("%T cannot be written as JSON: %w", kernel, err)
 	}
+	parts, err := p.OwnIdentity()
+	if err != nil {
+		return nil, err
+	}
+	return append(parts, run.Part{Name: "kernel", Value: string(text)}), nil
+}
+
+// OwnIdentity are the parts of the problem alone: its name and dimension, and its data bit by bit.
+func (p Problem) OwnIdentity() ([]run.Part, error) {
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
 		t := p.Data[name]
@@ -29,6 +38,5 @@ func (p Problem) Identity(kernel Kernel) ([]run.Part, error) {
 	return []run.Part{
 		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", p.Name, p.Dim)},
 		{Name: "data", Value: hex.EncodeToString(digest.Sum(nil))},
-		{Name: "kernel", Value: string(text)},
 	}, nil
 }

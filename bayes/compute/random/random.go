@@ -177,6 +177,18 @@ func (s Stream) Categorical(weights *graph.Node, n int) *graph.Node {
 	return InverseCDF(cumulative, s.Uniform(dtypes.Float64, n))
 }
 
+// CategoricalEach draws an index for each of G sets of categories with the given weights, [G, K], which need not sum to
+// 1: int32 [G]. A category of weight 0 is never drawn; where all are 0, or one is NaN, the index means nothing.
+func (s Stream) CategoricalEach(weights *graph.Node) *graph.Node {
+	sets, size := weights.Shape().Dim(0), weights.Shape().Dim(1)
+	cumulative := CumSum(ConvertDType(weights, dtypes.Float64), 1)
+	total := Slice(cumulative, AxisRange(), AxisElem(size-1)) // [G, 1]
+	target := Mul(ExpandAxes(s.Uniform(dtypes.Float64, sets), 1), total)
+	// Categories that end at or before the target; the last one of weight above 0 ends at the total, never before it.
+	before := And(LessOrEqual(cumulative, target), LessThan(cumulative, total))
+	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), float64(size-1))
+}
+
 // InverseCDF gives for each u in (0, 1), [n], the category k, int32 [n], with C[k-1] <= u C[K-1] < C[k], where C,
 // float64 [K], are cumulative sums of weights. It is a binary search, unrolled: log2 K gathers.
 func InverseCDF(cumulative, u *graph.Node) *graph.Node {
