@@ -11,10 +11,11 @@ import (
 
 // lowRank keeps U, [M, D, R], and s^2, [M, D], of Sigma = U U^T + diag(s^2).
 //
-// An update approximates the matrix T = (1 - beta) Sigma + beta S of Algorithm 1 without writing it down: U U^T is
-// Nyström's approximation of it from the space that three steps of the power method find (Halko, Martinsson and Tropp
-// 2011, section 5.3), which is nowhere above T; so what it leaves of T's diagonal is positive, and is s^2. The variances
-// are T's, therefore, and of the correlations the strongest R directions.
+// An update approximates the matrix T = (1 - beta) Sigma + beta S of Algorithm 1 without writing it down. Divided by its
+// standard deviations, T has the R leading eigenvectors Q, which three steps of the power method find (Halko, Martinsson
+// and Tropp 2011, section 4.5), and U U^T = Q (Q^T T Q - v) Q^T, where v is the mean of the other eigenvalues, as in
+// probabilistic principal components (Tipping and Bishop 1999). What is left of T's diagonal is s^2: the variances are
+// T's.
 type lowRank struct{ rank int }
 
 // leastShare is how much of each coordinate's variance s^2 keeps at least: so Sigma stays well conditioned.
@@ -68,27 +69,32 @@ func (f lowRank) update(c compute.Nodes, s scatter) (compute.Nodes, *Node) {
 	old := c[varianceName]
 	m, d := old.Shape().Dim(0), old.Shape().Dim(1)
 	g, dtype := old.Graph(), old.DType()
-	matrix := func(x *Node) *Node { // T x
-		x = ConvertDType(x, dtype)
-		return wide(Add(Mul(timesLowRank(c, x), s.before), s.times(x)))
+	whole := Add(Mul(Add(old, ReduceSum(Square(c[factorName]), 2)), s.before), s.diagonal()) // T's diagonal
+	definite := positive(whole)
+	sd := Sqrt(Where(BroadcastToDims(ExpandAxes(definite, 1), m, d), whole, OnesLike(whole)))
+	matrix := func(x *Node) *Node { // T x, of the T with ones on its diagonal
+		x = Div(ConvertDType(x, dtype), ExpandAxes(sd, 2))
+		return wide(Div(Add(Mul(timesLowRank(c, x), s.before), s.times(x)), ExpandAxes(sd, 2)))
 	}
 	// Directions that favour none: cosines of unlike frequencies.
 	shape := shapes.Make(compute.Float64, m, d, f.rank)
 	frequency := AddScalar(MulScalar(Iota(g, shape, 2), 0.7548776662466927), 0.5698402909980532)
-	angle := Mul(AddScalar(Iota(g, shape, 1), 1), frequency)
-	q := orthonormal(Cos(angle))
+	q := orthonormal(Cos(Mul(AddScalar(Iota(g, shape, 1), 1), frequency)))
 	for range 3 {
 		q = orthonormal(matrix(q))
 	}
-	y := matrix(q)
-	inner := linalg.Cholesky(Einsum("mdr,mdq->mrq", q, y))
-	u := Einsum("mdr,mqr->mdq", y, inner.Inverse)
-	whole := Add(Mul(Add(old, ReduceSum(Square(c[factorName]), 2)), s.before), s.diagonal()) // T's diagonal
-	rest := Sub(wide(whole), ReduceSum(Square(u), 2))
-	rest = Max(rest, MulScalar(wide(whole), leastShare))
-	next := compute.Nodes{varianceName: ConvertDType(rest, dtype), factorName: ConvertDType(u, dtype)}
+	h := Einsum("mdr,mdq->mrq", q, matrix(q))
+	others := MulScalar(AddScalar(Neg(ReduceSum(linalg.DiagonalOf(h), 1)), float64(d)), 1/float64(max(d-f.rank, 1)))
+	others = MaxScalar(MulScalar(others, 1-leastShare), leastShare) // less a little, so that H less it is definite
+	inner := linalg.Cholesky(Sub(h, Mul(unit(h, m, f.rank), Reshape(others, m, 1, 1))))
+	u := Einsum("mdr,mrq->mdq", q, inner.Lower)
+	rest := MaxScalar(OneMinus(ReduceSum(Square(u), 2)), leastShare)
+	next := compute.Nodes{
+		varianceName: Mul(ConvertDType(rest, dtype), Square(sd)),
+		factorName:   Mul(ConvertDType(u, dtype), ExpandAxes(sd, 2)),
+	}
 	finite := LogicalAll(IsFinite(Reshape(next[factorName], m, d*f.rank)), 1)
-	return next, And(And(inner.Definite, finite), positive(next[varianceName]))
+	return next, And(And(inner.Definite, finite), definite)
 }
 
 // orthonormal has columns that span those of x, [M, D, R], float64.

@@ -6,6 +6,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/compute/dtypes"
@@ -50,6 +51,10 @@ type PMC struct {
 	// Noise is the standard deviation of what AroundMLE and AroundMAP add to each coordinate of each mean; default 1, as
 	// the authors take for their shallow networks (for deep ones .02).
 	Noise float64 `json:"noise"`
+	// Epochs, BatchSize and Optimiser are those of the training that finds the maximum: as of baseline.Settings.
+	Epochs    int        `json:"epochs"`
+	BatchSize int        `json:"batch_size"` // also of the mini-batches of Light; default 50, or all rows if fewer
+	Optimiser optim.Adam `json:"optimiser"`
 
 	// Weights are those by which proposals adapt and by which the posterior's draws count; default Honest.
 	Weights Weights `json:"weights"`
@@ -71,8 +76,7 @@ type PMC struct {
 	// Halvings is how often a step of the means is halved at most; default 20.
 	Halvings int `json:"halvings"`
 	// Light makes the means' step one epoch of mini-batch steps (PMCnet-light). It needs a Batched target.
-	Light     bool `json:"light"`
-	BatchSize int  `json:"batch_size"` // rows of a mini-batch of Light; default 50, or all rows if there are fewer
+	Light bool `json:"light"`
 
 	// Keep says which draws are the result's; default LastIteration.
 	Keep Keep `json:"keep"`

@@ -1,0 +1,245 @@
+package pmcnet
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The names of entries of the state: the data, the means, [M, D], the draws of the last iteration, [M K, D], and the
+// covariances as their family calls them.
+const (
+	dataPrefix = "data/"
+	meanName   = "mean"
+	phiName    = "phi"
+	startName  = "start" // where the means begin, [M, D] or [1, D], for as long as they have not
+)
+
+// kind is what programs depend on, beside the problem.
+type kind struct {
+	engine    *compute.Engine
+	dtype     compute.DType
+	algorithm string // as JSON
+	starts    int    // rows of the tensor that the means begin at; 0: there is none
+}
+
+// programs are what is compiled for one kind of run.
+type programs struct {
+	PMC
+	problem mcmc.Problem
+	dtype   compute.DType
+	starts  int
+
+	start, step *compute.Program
+	batch       *compute.Program // a mini-batch step of Light; nil without
+	batchSize   int
+	rows        int // of a Batched target
+}
+
+// Close frees the programs.
+func (p *programs) Close() {
+	for _, program := range []*compute.Program{p.start, p.step, p.batch} {
+		if program != nil {
+			program.Close()
+		}
+	}
+}
+
+// compiled prepares the programs, or finds those of an earlier run of the same kind.
+func (m *machine) compiled() (*programs, func(), error) {
+	text, err := json.Marshal(m.PMC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("pmcnet: %w", err)
+	}
+	starts := 0
+	if m.startAt != nil {
+		starts = m.startAt.Shape().Dim(0)
+	}
+	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), starts: starts}
+	return m.sampler.compiled.Take(key, func() (*programs, error) {
+		p := &programs{PMC: m.PMC, problem: m.Problem, dtype: m.DType, starts: starts}
+		return p, p.build(m.Engine)
+	})
+}
+
+func (p *programs) build(engine *compute.Engine) error {
+	if err := compute.Try(func() { p.probe(engine) }); err != nil {
+		return fmt.Errorf("pmcnet: %w", err)
+	}
+	var data, begin []string
+	for _, name := range slices.Sorted(maps.Keys(p.problem.Data)) {
+		data = append(data, dataPrefix+name)
+	}
+	if p.starts > 0 {
+		begin = []string{startName}
+	}
+	own := p.entries()
+	var err error
+	if p.start, err = compute.NewProgram(engine, "pmcnet start", begin, own, p.startStep); err != nil {
+		return err
+	}
+	proposals := own[:len(own)-1]
+	reads := append(slices.Clone(proposals), data...)
+	if p.step, err = compute.NewProgram(engine, "pmcnet iteration", reads, own, p.iterationStep); err != nil {
+		return err
+	}
+	if p.Light {
+		p.batch, err = compute.NewProgram(engine, "pmcnet mini-batch", reads, []string{meanName}, p.batchStep)
+	}
+	return err
+}
+
+// entries are the state's own: means, covariances, and the draws, last.
+func (p *programs) entries() []string {
+	return append(append([]string{meanName}, p.names()...), phiName)
+}
+
+// probe builds the target in a graph that is thrown away, to see whether it has mini-batches.
+func (p *programs) probe(engine *compute.Engine) {
+	if !p.Light {
+		return
+	}
+	g := graph.NewGraph(engine.Backend(), "pmcnet probe")
+	defer g.Finalize()
+	nodes := compute.Nodes{}
+	for name, t := range p.problem.Data {
+		nodes[dataPrefix+name] = graph.Parameter(g, dataPrefix+name, t.Shape())
+	}
+	p.rows = p.batched(nodes).Rows()
+	if p.batchSize = min(50, p.rows); p.BatchSize > 0 {
+		p.batchSize = p.BatchSize
+	}
+	if p.batchSize > p.rows {
+		panic(fmt.Errorf("PMC.BatchSize is %d: there are %d rows", p.batchSize, p.rows))
+	}
+}
+
+// target is the problem's.
+func (p *programs) target(nodes compute.Nodes) mcmc.Target {
+	data := compute.Nodes{}
+	for name, node := range nodes {
+		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
+			data[bare] = node
+		}
+	}
+	return p.problem.Target(data, nil)
+}
+
+func (p *programs) batched(nodes compute.Nodes) Batched {
+	target, ok := p.target(nodes).(Batched)
+	if !ok {
+		panic(fmt.Errorf("Problem.Target gives a %T, which is not pmcnet.Batched: PMC.Light takes mini-batches of rows",
+			p.target(nodes)))
+	}
+	return target
+}
+
+// Batched is a target of which parts of its rows can be had, for PMC.Light. Package target's posteriors of networks are.
+type Batched interface {
+	mcmc.Target
+	Rows() int // how many there are, N
+	// Batches is how many batches of so many rows make all of them, B.
+	Batches(rows int) int
+	// Batch is log p(phi) + B log p(y_from .. y_(from+rows-1) | phi): from is an int32 scalar, and rows past the end
+	// count nothing.
+	Batch(from *graph.Node, rows int) mcmc.Target
+}
+
+// proposals are those of the state.
+func (p *programs) proposals(nodes compute.Nodes) proposals {
+	q := proposals{mean: nodes[meanName], covariance: compute.Nodes{}, family: p.family()}
+	for _, name := range p.names() {
+		q.covariance[name] = nodes[name]
+	}
+	return q
+}
+
+// entriesOf are what the state has of proposals.
+func (q proposals) entriesOf() compute.Nodes {
+	next := compute.Nodes{meanName: q.mean}
+	maps.Copy(next, q.covariance)
+	return next
+}
+
+// startStep puts the means where they begin. Input: the seed.
+func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rng := random.FromSeed(inputs[0]).Named("pmcnet start")
+	m, d := p.Proposals, p.problem.Dim
+	q := proposals{family: p.family()}
+	switch start := nodes[startName]; {
+	case start == nil:
+		q.mean = p.problem.Initial(rng, p.dtype, m)
+		if want := shapes.Make(p.dtype, m, d); !q.mean.Shape().Equal(want) {
+			panic(fmt.Errorf("what Problem.Initial draws has shape %s: it must be %s", q.mean.Shape(), want))
+		}
+	case p.Start == FromPrior:
+		q.mean = start
+	default:
+		noise := MulScalar(rng.Normal(p.dtype, m, d), p.Noise)
+		q.mean = Add(BroadcastToDims(start, m, d), noise)
+	}
+	g := inputs[0].Graph()
+	q.covariance = q.family.initial(g, p.dtype, m, d, p.StdDev)
+	next := q.entriesOf()
+	next[phiName] = Zeros(g, shapes.Make(p.dtype, m*p.Draws, d))
+	return next, ConstAs(q.mean, []float64{0})
+}
+
+// The numbers of an iteration's record that come before the log-weights of the draws.
+const (
+	inDistinct = iota
+	inReplaced
+	inStalled
+	inHalvings
+	inStayed
+	inExponent
+	inNonFinite
+	recordHead
+)
+
+// iterationStep is an iteration. Inputs: its number, uint32 [1]; beta, eta and whether it resamples globally, [3]; the
+// seed. The record is recordHead numbers, the log-weights of the draws, honest ones, and those of the result.
+func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	input := func(i int) *Node { return Reshape(Slice(inputs[1], AxisElem(i))) }
+	n := now{
+		rng:    random.FromSeed(inputs[2]).Named("pmcnet").At(Reshape(inputs[0])),
+		beta:   ConvertDType(input(0), p.dtype),
+		eta:    ConvertDType(input(1), p.dtype),
+		global: GreaterThan(input(2), ConstAs(inputs[1], 0.5)),
+	}
+	if p.Shrinkage > 0 {
+		n.shrinkage = p.Shrinkage
+	}
+	next, w := p.iteration(p.proposals(nodes), p.target(nodes), n)
+	entries := next.entriesOf()
+	draws := p.Proposals * p.Draws
+	entries[phiName] = Reshape(w.theta, draws, p.problem.Dim)
+	record := make([]*Node, recordHead)
+	record[inDistinct], record[inReplaced], record[inStalled] = next.distinct, next.replaced, next.stalled
+	record[inHalvings], record[inStayed], record[inExponent] = next.halvings, next.stayed, w.exponent
+	record[inNonFinite] = ReduceAllSum(ConvertDType(LogicalNot(IsFinite(w.logPi)), p.dtype))
+	for i, v := range record {
+		record[i] = Reshape(wide(v), 1)
+	}
+	record = append(record, Reshape(w.honest, draws), Reshape(w.output, draws))
+	return entries, Concatenate(record, 0)
+}
+
+// batchStep is a step of PMCnet-light on a mini-batch: mu' = mu + (gamma/2) Sigma grad log pi_b(mu), where pi_b is the
+// prior to the power 1/B times the batch's likelihood, and Batch is B log pi_b. Input: the batch's first row.
+func (p *programs) batchStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	target := p.batched(nodes)
+	scale := 1 / (2 * float64(target.Batches(p.batchSize)))
+	mean, c := p.ascend(p.proposals(nodes), target.Batch(Reshape(inputs[0]), p.batchSize), scale)
+	return compute.Nodes{meanName: mean}, Stack([]*Node{c.halvings, c.stayed}, 0)
+}

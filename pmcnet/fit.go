@@ -1,0 +1,163 @@
+package pmcnet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil is PMC{}. Every
+// parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression, are
+// standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
+// keeps them and predicts in raw units. The evidence is that of the data as the model sees them. The validation part
+// plays a role where a maximum is found first, as of baseline.MLE.
+//
+// A cancelled context is no error: the result is that of the last whole iteration, with the status run.Cancelled; but
+// before the first iteration there is none, and the error wraps the context's. Where an error has stopped the run beside
+// the algorithm, such as a full disk, the result is returned with it. Errors wrap dataset.ErrMissingClass,
+// smc.ErrZeroWeights or baseline.ErrDiverged where these are at fault.
+func Fit(
+	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
+) (*Result, error) {
+	trainer := NewTrainer(model)
+	defer trainer.Close()
+	return trainer.Fit(ctx, algorithm, parts, settings)
+}
+
+// Trainer fits one model again and again, on other splits, with other algorithms and seeds, and compiles only once for
+// data of one size and algorithms of one kind. It may be used by several goroutines, one run at a time.
+type Trainer struct {
+	model    bayes.Model
+	mu       sync.Mutex
+	starts   *baseline.Trainer // of the model with every parameter stochastic; nil before its first use
+	samplers run.Cache[samplerKind, *Sampler]
+}
+
+// samplerKind is what a Sampler's problem depends on, beside its data.
+type samplerKind struct {
+	engine                *compute.Engine
+	dtype                 compute.DType
+	rows, inputs, outputs int
+	draws                 int // that are evaluated at once
+}
+
+// NewTrainer is a trainer of the model. Close it at the end.
+func NewTrainer(model bayes.Model) *Trainer { return &Trainer{model: model} }
+
+// Close frees what was compiled.
+func (t *Trainer) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.starts != nil {
+		t.starts.Close()
+		t.starts = nil
+	}
+	t.samplers.Close()
+}
+
+// Fit is the function Fit with the trainer's model.
+func (t *Trainer) Fit(
+	ctx context.Context, algorithm Algorithm, parts dataset.Parts, settings Settings,
+) (*Result, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	settings, err := settings.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	data, err := fit.New("pmcnet", t.model, parts)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = data.Whole(); err != nil {
+		return nil, err
+	}
+	if settings.Engine, err = settings.Engine.Or(); err != nil {
+		return nil, err
+	}
+	x, y, err := data.Tensors(settings.DType, parts.Train)
+	if err != nil {
+		return nil, err
+	}
+	const draws = 5000 // evaluated at once, or about: for how to cut them into chunks
+	job := &Job{Settings: settings, Data: data, trainer: t}
+	if job.Problem, err = target.Problem(settings.Engine, data.Bound, x, y, nil, draws, 1); err != nil {
+		return nil, fmt.Errorf("pmcnet: %w", err)
+	}
+	key := samplerKind{settings.Engine, settings.DType, data.Rows(), data.Bound.Inputs, data.Bound.Outputs, draws}
+	sampler, giveBack, err := t.samplers.Take(key, func() (*Sampler, error) { return &Sampler{}, nil })
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	job.sampler = sampler
+	result, err := job.run(ctx, algorithm)
+	if result == nil {
+		return nil, err
+	}
+	var failed error
+	if result.Posterior, failed = job.posterior(result); failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return result, err
+}
+
+// posterior joins a result's draws with the model and the data.
+func (j *Job) posterior(r *Result) (*bayes.Posterior, error) {
+	algorithm, err := json.Marshal(map[string]any{"algorithm": j.algorithm, "dtype": j.DType.String()})
+	if err != nil {
+		return nil, fmt.Errorf("pmcnet: %T cannot be written as JSON: %w", j.algorithm, err)
+	}
+	logWeights := make([]float64, r.LogWeights.Len())
+	for i := range logWeights {
+		logWeights[i] = r.LogWeights.At(i)
+	}
+	return j.Data.Posterior(bayes.Draws{
+		Phi: r.Phi, LogWeights: logWeights, Evidence: r.Evidence,
+		Diagnostics: map[string]float64{khatDiagnostic: r.KHat, essDiagnostic: r.ESS},
+	}, bayes.Provenance{
+		Algorithm: "pmcnet: " + j.algorithm.Title(), Status: string(r.Status), Seed: j.Seed, Settings: algorithm,
+	}, j.Engine)
+}
+
+// maximum is that of the likelihood, or of the posterior density, over all parameters, [1, D], by Adam.
+func (j *Job) maximum(ctx context.Context, a PMC) (*tensors.Tensor, error) {
+	settings := baseline.Settings{
+		Epochs: a.Epochs, BatchSize: a.BatchSize, Seed: j.Seed, Optimiser: a.Optimiser, DType: j.DType, Engine: j.Engine,
+		CheckpointEvery: j.CheckpointEvery, Replace: j.Replace, Progress: j.Progress,
+	}
+	if j.Checkpoint != "" {
+		settings.Checkpoint = j.Checkpoint + ".start"
+	}
+	var method baseline.Method = baseline.MLE{}
+	if a.Start == AroundMAP {
+		method = baseline.MAP{}
+	}
+	if j.trainer.starts == nil {
+		j.trainer.starts = baseline.NewTrainer(j.Data.Bound.Model)
+	}
+	result, err := j.trainer.starts.Fit(ctx, method, j.Data.Parts, settings)
+	if err != nil {
+		return nil, fmt.Errorf("pmcnet: finding the %s to begin at: %w", a.Start, err)
+	}
+	if err := result.Status.Err(); err != nil {
+		return nil, fmt.Errorf("pmcnet: finding the %s to begin at: %w", a.Start, err)
+	}
+	draws, err := result.Posterior.Draws()
+	if err != nil {
+		return nil, err
+	}
+	return draws.Phi, nil
+}

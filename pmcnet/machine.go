@@ -1,0 +1,386 @@
+package pmcnet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// machine is a run of PMC in progress: the compiled programs, the state on the device, and what its iterations left on
+// the host.
+type machine struct {
+	PMC
+	*Job
+	*programs
+	giveBack func() // of the programs
+	state    *compute.State
+	kept     map[string]*tensors.Tensor // of a checkpoint, until there is a state
+	startAt  *tensors.Tensor            // where the means begin, [M, D] or [1, D]; nil: as Problem.Initial draws
+
+	position
+	Trace []IterationRecord
+	draws []float64 // of the iterations before the last, [., D] flat, where all are kept
+	// Of the iterations that are kept: honest log-weights, and those of the result.
+	honest, output []float64
+}
+
+// position is where a run stands, but for the state on the device and the trace.
+type position struct {
+	Iteration  int     `json:"iteration"`   // made
+	LogSum     float64 `json:"log_sum"`     // of the honest weights of all iterations; -Inf is written as noWeight
+	LogSquares float64 `json:"log_squares"` // of their squares
+	Exponent   float64 `json:"exponent"`    // lambda of the last iteration
+}
+
+// Sample implements Algorithm.
+func (a PMC) Sample(ctx context.Context, job *Job) (*Result, error) {
+	m := &machine{PMC: a, Job: job}
+	m.LogSum, m.LogSquares = noWeight, noWeight
+	defer m.close()
+	r := run.New(m, run.Options{
+		Owner: "pmcnet", Checkpoint: m.Checkpoint, Format: "gobnn.pmcnet/1", Every: m.CheckpointEvery, Replace: m.Replace,
+		Progress: m.Settings.Progress,
+	})
+	err := r.Loop(ctx)
+	if r.Status() == "" {
+		return nil, err
+	}
+	result, failed := m.result(r.Status())
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	result.Elapsed = r.Elapsed()
+	return result, err
+}
+
+// noWeight is a log of 0 that JSON can write.
+const noWeight = -math.MaxFloat64
+
+// Begin prepares the programs, puts the data on the device, and the means where they begin unless a checkpoint has them.
+func (m *machine) Begin(ctx context.Context) error {
+	var err error
+	if m.kept == nil {
+		if m.startAt, err = m.begin(ctx); err != nil {
+			return err
+		}
+	}
+	if m.programs, m.giveBack, err = m.compiled(); err != nil {
+		return err
+	}
+	m.state = compute.NewState(m.Engine)
+	for name, t := range m.Problem.Data {
+		local, err := t.LocalClone() // the state owns what it holds, and frees it
+		if err != nil {
+			return fmt.Errorf("pmcnet: Problem.Data[%q]: %w", name, err)
+		}
+		m.state.Set(dataPrefix+name, local)
+	}
+	if m.kept != nil {
+		for _, name := range m.entries() {
+			if m.kept[name] == nil {
+				return fmt.Errorf("pmcnet: resuming from %s (delete the file to start anew): it has no tensor %q",
+					m.Checkpoint, name)
+			}
+			m.state.Set(name, m.kept[name])
+		}
+		m.kept = nil
+		return nil
+	}
+	if m.startAt != nil {
+		m.state.Set(startName, m.startAt)
+	}
+	_, err = m.start.Run(m.state, random.SeedWords(m.Seed))
+	return err
+}
+
+// begin is where the means begin: Problem.Start, or a maximum.
+func (m *machine) begin(ctx context.Context) (*tensors.Tensor, error) {
+	if m.Start != FromPrior {
+		return m.maximum(ctx, m.PMC)
+	}
+	start := m.Problem.Start
+	if start == nil {
+		return nil, nil
+	}
+	if want := shapes.Make(m.DType, m.Proposals, m.Problem.Dim); !start.Shape().Equal(want) {
+		return nil, fmt.Errorf("pmcnet: Problem.Start is %s: it must be %s, a mean for each proposal", start.Shape(), want)
+	}
+	return start.LocalClone()
+}
+
+// Step makes an iteration.
+func (m *machine) Step(ctx context.Context) error {
+	begun := time.Now()
+	t := m.Iteration + 1
+	isGlobal := 0.
+	if m.Resampling > 0 && t%int(m.Resampling) == 0 {
+		isGlobal = 1
+	}
+	if m.PMC.Keep == AllIterations && t > 1 {
+		last, err := m.lastDraws()
+		if err != nil {
+			return err
+		}
+		m.draws = append(m.draws, last...)
+	}
+	inputs := []float64{m.Forgetting, 1 / float64(t), isGlobal}
+	record, err := m.step.Run(m.state, []uint32{uint32(t)}, inputs, random.SeedWords(m.Seed))
+	if err != nil {
+		return fmt.Errorf("pmcnet: iteration %d: %w", t, err)
+	}
+	count := m.Proposals * m.Draws
+	honest, output := record[recordHead:recordHead+count], record[recordHead+count:]
+	r := IterationRecord{
+		Distinct: record[inDistinct] / float64(m.Proposals), Exponent: record[inExponent],
+		Replaced: int(record[inReplaced]), Stalled: int(record[inStalled]), Halvings: record[inHalvings],
+		Stayed: int(record[inStayed]), NonFinite: int(record[inNonFinite]),
+	}
+	w, err := smc.NewLogWeights(honest)
+	if err != nil {
+		return fmt.Errorf("pmcnet: iteration %d: %w: %d of %d draws have a log-density that is not finite; begin elsewhere "+
+			"(PMC.Start), or with another PMC.StdDev", t, err, r.NonFinite, count)
+	}
+	if m.Light {
+		if r.Halvings, r.Stayed, err = m.epoch(t); err != nil {
+			return fmt.Errorf("pmcnet: iteration %d: %w", t, err)
+		}
+	}
+	r.ESS = w.EffectiveSampleSize()
+	r.KHat = kHat(w)
+	r.LogEvidence, r.LogEvidenceStdErr = smc.LogEvidence(honest)
+	m.running(honest, &r)
+	if m.Iteration = t; m.PMC.Keep == LastIteration {
+		m.honest, m.output = nil, nil
+	}
+	m.honest, m.output = append(m.honest, honest...), append(m.output, output...)
+	m.Exponent = r.Exponent
+	r.Seconds = time.Since(begun).Seconds()
+	m.Trace = append(m.Trace, r)
+	return m.observe()
+}
+
+// epoch is PMCnet-light's step of the means: each mini-batch once, in an order drawn anew.
+func (m *machine) epoch(t int) (halvings float64, stayed int, err error) {
+	batches := (m.rows + m.batchSize - 1) / m.batchSize
+	for _, b := range rand.New(rand.NewPCG(m.Seed, uint64(t))).Perm(batches) {
+		record, err := m.batch.Run(m.state, []int32{int32(b * m.batchSize)})
+		if err != nil {
+			return 0, 0, err
+		}
+		halvings += record[0] / float64(batches)
+		stayed += int(record[1])
+	}
+	return halvings, stayed, nil
+}
+
+// running adds an iteration's weights to those before, and gives the evidence of all.
+func (m *machine) running(honest []float64, r *IterationRecord) {
+	for _, l := range honest {
+		if !math.IsInf(l, -1) {
+			m.LogSum, m.LogSquares = logAdd(m.LogSum, l), logAdd(m.LogSquares, 2*l)
+		}
+	}
+	n := float64(len(honest) * (m.Iteration + 1))
+	r.Running = m.LogSum - math.Log(n)
+	// The relative standard error of the mean weight, as of smc.LogEvidence.
+	r.RunningStdErr = math.Sqrt(max(0, n*math.Exp(m.LogSquares-2*m.LogSum)-1) / (n - 1))
+}
+
+// logAdd is log(exp a + exp b).
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+// kHat is that of weights; NaN where there is no tail to tell it from.
+func kHat(w smc.LogWeights) float64 {
+	s, err := diag.PSIS(w, 1)
+	if err != nil {
+		return math.NaN()
+	}
+	return s.KHat
+}
+
+// lastDraws are those of the last iteration, flat [M K, D].
+func (m *machine) lastDraws() ([]float64, error) {
+	kept := m.kept
+	if m.state != nil {
+		var err error
+		if kept, err = m.state.Host(phiName); err != nil {
+			return nil, fmt.Errorf("pmcnet: %w", err)
+		}
+	}
+	return compute.Float64s(kept[phiName])
+}
+
+// Status is run.Completed once all iterations are made.
+func (m *machine) Status() run.Status {
+	if m.Iteration == m.Iterations {
+		return run.Completed
+	}
+	return ""
+}
+
+// Progress is where the run stands.
+func (m *machine) Progress() run.Progress {
+	p := run.Progress{Step: m.Iteration, Steps: m.Iterations}
+	if n := len(m.Trace); n > 0 {
+		last := m.Trace[n-1]
+		p.Scores = []run.Score{
+			{Name: "ESS", Value: last.ESS}, {Name: "k-hat", Value: last.KHat}, {Name: "log evidence", Value: last.LogEvidence},
+		}
+	}
+	return p
+}
+
+// observe calls Settings.Observe where it is due.
+func (m *machine) observe() error {
+	if m.Observe == nil || m.Iteration%m.ObserveEvery != 0 {
+		return nil
+	}
+	result, err := m.result("")
+	if err != nil {
+		return err
+	}
+	var posterior *bayes.Posterior
+	if posterior, err = m.posterior(result); err != nil {
+		return err
+	}
+	if err := m.Observe(m.Iteration, posterior); err != nil {
+		return run.Stop(fmt.Errorf("pmcnet: Settings.Observe after iteration %d: %w", m.Iteration, err))
+	}
+	return nil
+}
+
+func (m *machine) close() {
+	if m.state != nil {
+		m.state.Close()
+	}
+	if m.giveBack != nil {
+		m.giveBack()
+	}
+}
+
+// The records' tensors in a checkpoint.
+const (
+	traceName   = "trace"
+	drawsName   = "draws"
+	weightsName = "log_weights"
+)
+
+// Identity is what must agree for a run to go on from a file.
+func (m *machine) Identity() ([]run.Part, error) {
+	parts, err := m.Problem.OwnIdentity()
+	if err != nil {
+		return nil, err
+	}
+	algorithm, err := json.Marshal(m.PMC)
+	if err != nil {
+		return nil, err
+	}
+	start := string(m.Start)
+	if m.Problem.Start != nil {
+		digest := sha256.New()
+		if err := m.Problem.Start.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
+			return nil, fmt.Errorf("Problem.Start: %w", err)
+		}
+		start = hex.EncodeToString(digest.Sum(nil))
+	}
+	return append(parts, run.Part{Name: "start", Value: start}, run.Part{Name: "algorithm", Value: string(algorithm)},
+		run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)}, run.Part{Name: "type", Value: m.DType.String()},
+		run.Part{Name: "backend", Value: m.Engine.Name()}), nil
+}
+
+// Keep is what a checkpoint holds: the state of the device but for the data, the trace and what is kept of iterations.
+func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
+	kept, err := m.state.Host(m.state.NamesWithout(dataPrefix, startName)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows, weights []float64
+	for _, r := range m.Trace {
+		rows = append(rows, r.values()...)
+	}
+	for i, l := range m.honest {
+		weights = append(weights, l, m.output[i])
+	}
+	kept[traceName], kept[weightsName] = run.Table(rows, recordWidth), run.Table(weights, 2)
+	kept[drawsName] = run.Table(m.draws, m.Problem.Dim)
+	return m.position, kept, nil
+}
+
+// Adopt takes over what Keep gave.
+func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var at position
+	if err := run.Decode(head, &at); err != nil {
+		return err
+	}
+	if at.Iteration < 0 || at.Iteration > m.Iterations {
+		return fmt.Errorf("no such run stands at iteration %d of %d", at.Iteration, m.Iterations)
+	}
+	trace, err := run.Rows(kept, traceName, at.Iteration, recordWidth)
+	if err != nil {
+		return err
+	}
+	count := m.Proposals * m.Draws
+	weighed, before := min(at.Iteration, 1)*count, 0
+	if m.PMC.Keep == AllIterations {
+		weighed, before = at.Iteration*count, max(0, at.Iteration-1)*count
+	}
+	weights, err := run.Rows(kept, weightsName, weighed, 2)
+	if err != nil {
+		return err
+	}
+	draws, err := run.Rows(kept, drawsName, before, m.Problem.Dim)
+	if err != nil {
+		return err
+	}
+	m.position = at
+	for _, w := range weights {
+		m.honest, m.output = append(m.honest, w[0]), append(m.output, w[1])
+	}
+	for _, d := range draws {
+		m.draws = append(m.draws, d...)
+	}
+	for name, dims := range m.PMC.shapes(m.Problem.Dim) {
+		if _, err := run.Tensor(kept, name, shapes.Make(m.DType, dims...)); err != nil {
+			return err
+		}
+	}
+	for _, v := range trace {
+		m.Trace = append(m.Trace, recordOf(v))
+	}
+	m.kept = kept
+	return nil
+}
+
+// shapes are the dims of the state's own entries.
+func (a PMC) shapes(d int) map[string][]int {
+	m := a.Proposals
+	all := map[string][]int{meanName: {m, d}, phiName: {m * a.Draws, d}}
+	for _, name := range a.names() {
+		all[name] = map[string][]int{
+			covarianceName: {m, d, d}, lowerName: {m, d, d}, inverseName: {m, d, d}, logDetName: {m},
+			varianceName: {m, d}, factorName: {m, d, a.Rank},
+		}[name]
+	}
+	return all
+}

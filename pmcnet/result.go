@@ -1,0 +1,191 @@
+package pmcnet
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Result of Fit and Sample.
+type Result struct {
+	// Result has the Posterior (nil of Sample), how the run ended and how long it took, and Warnings, for weights that
+	// cannot be trusted.
+	bayes.Result
+	Algorithm Algorithm // as it ran, with its defaults filled in
+	// Phi are the draws, [J, D], and LogWeights what they count: of the last iteration or of all, see PMC.Keep, by
+	// PMC.Weights.
+	Phi        *tensors.Tensor
+	LogWeights smc.LogWeights
+	// Evidence is the log of the mean of the honest weights of these draws, with its standard error; not known, NaN,
+	// where k-hat is above MaxKHat, and where the run was cancelled: such a mean is no estimate.
+	Evidence bayes.Evidence
+	KHat     float64 // of the honest weights of these draws; NaN where there is no tail to tell it from
+	ESS      float64 // effective sample size of these draws by their honest weights
+	// Exponent is lambda: the draws count by (pi/q)^lambda in the last iteration; 1 unless PMC.Weights tempers.
+	Exponent float64
+	Trace    []IterationRecord // one for each iteration
+	// Evaluations is how often the log-density of one particle was evaluated, with or without its gradient.
+	Evaluations int
+}
+
+// MaxKHat is the k-hat above which importance weights are not to be trusted, whatever the number of draws
+// (Vehtari et al. 2024).
+const MaxKHat = 0.7
+
+// IterationRecord is what an iteration leaves on the host. Weights are the honest ones.
+type IterationRecord struct {
+	LogEvidence, LogEvidenceStdErr float64 // log of the mean weight of the iteration's draws, by itself
+	Running, RunningStdErr         float64 // of all draws up to it
+	ESS                            float64 // effective sample size
+	KHat                           float64 // NaN where there is no tail to tell it from
+	Distinct                       float64 // share of different draws among the next means
+	Exponent                       float64 // lambda of the result's weights; 1 unless they are tempered
+	Halvings                       float64 // of a mean's step, on average over those that moved
+	Stayed                         int     // means that no step was good for; of PMC.Light summed over mini-batches
+	Replaced                       int     // covariances that were not positive definite: the last good ones stand for them
+	Stalled                        int     // proposals none of whose draws had any weight: they stay as they are
+	NonFinite                      int     // draws whose log-density is not finite: they have weight 0
+	Seconds                        float64
+}
+
+const recordWidth = 14
+
+func (r IterationRecord) values() []float64 {
+	return []float64{
+		r.LogEvidence, r.LogEvidenceStdErr, r.Running, r.RunningStdErr, r.ESS, r.KHat, r.Distinct, r.Exponent, r.Halvings,
+		float64(r.Stayed), float64(r.Replaced), float64(r.Stalled), float64(r.NonFinite), r.Seconds,
+	}
+}
+
+func recordOf(v []float64) IterationRecord {
+	return IterationRecord{
+		LogEvidence: v[0], LogEvidenceStdErr: v[1], Running: v[2], RunningStdErr: v[3], ESS: v[4], KHat: v[5],
+		Distinct: v[6], Exponent: v[7], Halvings: v[8], Stayed: int(v[9]), Replaced: int(v[10]), Stalled: int(v[11]),
+		NonFinite: int(v[12]), Seconds: v[13],
+	}
+}
+
+// The names of curves along the iterations, beside bayes.ESSCurve, and of the posterior's diagnostics.
+const (
+	KHatCurve        = "k-hat"
+	LogEvidenceCurve = "log evidence"
+	khatDiagnostic   = "k-hat"
+	essDiagnostic    = "effective sample size"
+)
+
+// result is what there is.
+func (m *machine) result(status run.Status) (*Result, error) {
+	if m.Iteration == 0 {
+		return nil, fmt.Errorf("pmcnet: the run ended before the first iteration: there are no draws: %w", status.Err())
+	}
+	last, err := m.lastDraws()
+	if err != nil {
+		return nil, err
+	}
+	phi := append(m.draws[:len(m.draws):len(m.draws)], last...)
+	d, count := m.Problem.Dim, m.Proposals*m.Draws
+	r := &Result{Phi: compute.Floats(m.DType, phi, len(phi)/d, d), Trace: m.Trace, Exponent: m.Exponent}
+	r.Status = status
+	honest, err := smc.NewLogWeights(m.honest)
+	if err != nil {
+		return nil, fmt.Errorf("pmcnet: %w", err)
+	}
+	r.KHat, r.ESS = kHat(honest), honest.EffectiveSampleSize()
+	if r.LogWeights = honest; m.Weights != Honest {
+		if r.LogWeights, err = smc.NewLogWeights(eachNormalised(m.output, count)); err != nil {
+			return nil, fmt.Errorf("pmcnet: %w", err)
+		}
+	}
+	unknown := bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+	if r.Evidence = unknown; status == run.Completed && r.trusted() {
+		r.Evidence.Value, r.Evidence.StdErr = smc.LogEvidence(m.honest)
+	}
+	r.Evaluations = m.Iteration * m.evaluations()
+	r.Curves = []bayes.Curve{
+		bayes.NewCurve(bayes.ESSCurve, m.Trace, func(r IterationRecord) float64 { return r.ESS }),
+		bayes.NewCurve(KHatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
+		bayes.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.LogEvidence }),
+	}
+	r.Warnings = m.warnings(r)
+	return r, nil
+}
+
+// eachNormalised are log-weights of iterations of so many draws, normalised within each.
+func eachNormalised(l []float64, count int) (out []float64) {
+	for from := 0; from < len(l); from += count {
+		w, err := smc.NewLogWeights(l[from : from+count])
+		for i := range count {
+			if err != nil {
+				out = append(out, math.Inf(-1))
+				continue
+			}
+			out = append(out, w.At(i))
+		}
+	}
+	return out
+}
+
+// evaluations of one particle's target in an iteration.
+func (m *machine) evaluations() int {
+	draws, ascent := m.Proposals*m.Draws, m.Proposals*(m.Halvings+2)
+	if m.GradientFree {
+		return draws
+	}
+	return draws + ascent // of Light: of all rows once, by batches
+}
+
+// trusted says whether the weights may be called an estimate of anything: k-hat at most MaxKHat, or weights that are all
+// the same, which have no tail.
+func (r *Result) trusted() bool {
+	return r.KHat <= MaxKHat || math.IsNaN(r.KHat) && r.ESS > .999*float64(r.LogWeights.Len())
+}
+
+// What makes a result doubtful.
+const (
+	fewDraws     = 100 // effective draws
+	manyReplaced = 0.1 // share of covariances, or of draws that are not finite
+)
+
+// warnings are what is doubtful about a run.
+func (m *machine) warnings(r *Result) (out []string) {
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	draws := r.LogWeights.Len()
+	switch {
+	case math.IsNaN(r.KHat) && !r.trusted():
+		warn("k-hat of the weights cannot be told from %d draws: no evidence is stated; take more draws", draws)
+	case !r.trusted():
+		warn("k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: the draws are not "+
+			"the posterior's, and no evidence is stated", r.KHat, MaxKHat, r.ESS, draws)
+	case r.ESS < fewDraws:
+		warn("the effective sample size is %.1f of %d draws: take more draws, or more iterations", r.ESS, draws)
+	}
+	switch {
+	case m.Weights == Clipped:
+		warn("the draws count by clipped weights: they are biased towards the proposals")
+	case r.Exponent < 1:
+		warn("the draws count by weights to the power %.3g: they are of a distribution between the proposals and the "+
+			"posterior", r.Exponent)
+	}
+	if m.Shrinkage > 0 && m.Draws <= m.Problem.Dim && m.Covariance == FullCovariance {
+		warn("%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was shrunk "+
+			"by %.2f (PMC.Shrinkage); take more Draws, or DiagonalCovariance", m.Draws, m.Draws-1, m.Problem.Dim, m.Shrinkage)
+	}
+	replaced, nonFinite, n := 0, 0, len(m.Trace)
+	for _, t := range m.Trace {
+		replaced, nonFinite = replaced+t.Replaced, nonFinite+t.NonFinite
+	}
+	if float64(replaced) > manyReplaced*float64(n*m.Proposals) {
+		warn("%d of %d covariances were not positive definite, and replaced by the ones before: take more Draws, or "+
+			"DiagonalCovariance", replaced, n*m.Proposals)
+	}
+	if float64(nonFinite) > manyReplaced*float64(n*m.Proposals*m.Draws) {
+		warn("%d of %d draws had a log-density that is not finite: check the target", nonFinite, n*m.Proposals*m.Draws)
+	}
+	return out
+}
