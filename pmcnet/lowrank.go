@@ -12,11 +12,14 @@ import (
 // lowRank keeps U, [M, D, R], and s^2, [M, D], of Sigma = U U^T + diag(s^2).
 //
 // An update approximates the matrix T = (1 - beta) Sigma + beta S of Algorithm 1 without writing it down. Divided by its
-// standard deviations, T has the R leading eigenvectors Q, which three steps of the power method find (Halko, Martinsson
+// standard deviations, T has the R leading eigenvectors Q, which some steps of the power method find (Halko, Martinsson
 // and Tropp 2011, section 4.5), and U U^T = Q (Q^T T Q - v) Q^T, where v is the mean of the other eigenvalues, as in
 // probabilistic principal components (Tipping and Bishop 1999). What is left of T's diagonal is s^2: the variances are
 // T's.
 type lowRank struct{ rank int }
+
+// powerSteps leave an error of (next eigenvalue / last one kept)^powerSteps.
+const powerSteps = 6
 
 // leastShare is how much of each coordinate's variance s^2 keeps at least: so Sigma stays well conditioned.
 const leastShare = 1e-3
@@ -80,7 +83,7 @@ func (f lowRank) update(c compute.Nodes, s scatter) (compute.Nodes, *Node) {
 	shape := shapes.Make(compute.Float64, m, d, f.rank)
 	frequency := AddScalar(MulScalar(Iota(g, shape, 2), 0.7548776662466927), 0.5698402909980532)
 	q := orthonormal(Cos(Mul(AddScalar(Iota(g, shape, 1), 1), frequency)))
-	for range 3 {
+	for range powerSteps {
 		q = orthonormal(matrix(q))
 	}
 	h := Einsum("mdr,mdq->mrq", q, matrix(q))

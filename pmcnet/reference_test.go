@@ -1,0 +1,376 @@
+package pmcnet
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/smc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// reference is steps b to d of Algorithm 1 in plain Go, on given draws and a given choice of means, without any of the
+// package's functions. It is wrong in one respect if fault names one.
+type reference struct {
+	PMC
+	mean, theta [][]float64 // [M][D], [M K][D]
+	sigma       [][]float64 // [M], flat [D, D]
+	chosen      []int       // of M K
+	eta         float64
+	fault       string
+}
+
+// target is a Gaussian with unlike scales; log pi has no constant.
+func logTarget(theta []float64) float64 {
+	sum := 0.
+	for i, v := range theta {
+		sum -= (v - .3) * (v - .3) * float64(i+1) / 2
+	}
+	return sum
+}
+
+// run gives log-weights, those to adapt by, those of the result, and the next covariances, flat.
+func (r reference) run(t *testing.T) (honest, adapt, output, next []float64) {
+	t.Helper()
+	m, k, d := r.Proposals, r.Draws, len(r.mean[0])
+	normals := make([]gaussianDensity, m)
+	for i := range m {
+		normals[i] = newGaussian(t, r.mean[i], r.sigma[i])
+	}
+	groups := m / r.Mixture
+	for j, theta := range r.theta {
+		var terms []float64
+		for i := j / k % groups; i < m; i += groups {
+			terms = append(terms, normals[i].LogProb(theta))
+		}
+		logQ := floats.LogSumExp(terms) - math.Log(float64(len(terms)))
+		switch r.fault {
+		case "mixture without 1/M":
+			logQ += math.Log(float64(len(terms)))
+		case "denominator of the draw's own proposal":
+			logQ = normals[j/k].LogProb(theta)
+		case "denominator of the first proposals":
+			logQ = floats.LogSumExp(terms[:1])
+		}
+		honest = append(honest, logTarget(theta)-logQ)
+	}
+	adapt, output = slices.Clone(honest), slices.Clone(honest)
+	temper := func(l []float64) {
+		lambda := exponent(l, r.ESS*float64(len(l)))
+		switch r.fault {
+		case "exponent squared":
+			lambda *= lambda
+		case "exponent inverted":
+			lambda = 1 / lambda
+		case "no exponent":
+			lambda = 1
+		}
+		floats.Scale(lambda, l)
+	}
+	switch r.Weights {
+	case Tempered, TemperedWithin:
+		if temper(output); r.Weights == Tempered {
+			copy(adapt, output)
+			break
+		}
+		for i := range m {
+			temper(adapt[i*k : i*k+k])
+		}
+	case Clipped:
+		r.clip(output)
+		copy(adapt, output)
+	}
+	var all [][]float64
+	for i := range m {
+		rows, w := mat.NewDense(k, d, nil), make([]float64, k)
+		for j := range k {
+			rows.SetRow(j, r.theta[i*k+j])
+		}
+		covariance := func(l []float64) *mat.SymDense {
+			for j, v := range l {
+				w[j] = math.Exp(v - floats.LogSumExp(l))
+			}
+			var c mat.SymDense
+			mean := make([]float64, d)
+			for p := range d {
+				mean[p] = stat.Mean(mat.Col(nil, p, rows), w)
+			}
+			c.ReuseAsSym(d)
+			for j := range k {
+				x := slices.Clone(r.theta[i*k+j])
+				floats.Sub(x, mean)
+				c.SymRankOne(&c, w[j], mat.NewVecDense(d, x))
+			}
+			return &c
+		}
+		own := adapt[i*k : i*k+k]
+		hat := covariance(own)
+		clipped := slices.Clone(own)
+		r.clip(clipped)
+		tilde := covariance(clipped)
+		var c []float64
+		for p := range d {
+			for q := range d {
+				c = append(c, (1-r.Forgetting)*r.sigma[i][p*d+q]+
+					r.Forgetting*((1-r.eta)*hat.At(p, q)+r.eta*tilde.At(p, q)))
+			}
+		}
+		all = append(all, c)
+	}
+	for i, chosen := range r.chosen {
+		parent := chosen / k
+		if r.fault == "the covariance stays with the slot" {
+			parent = i
+		}
+		next = append(next, all[parent]...)
+	}
+	return honest, adapt, output, next
+}
+
+// clip puts the sqrt(n) largest of n log-weights down to the next largest.
+func (r reference) clip(l []float64) {
+	sorted := slices.Sorted(slices.Values(l))
+	n := int(math.Sqrt(float64(len(l))))
+	switch r.fault {
+	case "clipped to the least of the clipped":
+		n--
+	case "nothing clipped":
+		n = 0
+	case "the largest only":
+		n = 1
+	}
+	bound := sorted[len(l)-1-n]
+	for i := range l {
+		l[i] = min(l[i], bound)
+	}
+}
+
+// gaussianDensity is log N(x; mean, Sigma).
+type gaussianDensity struct {
+	mean []float64
+	root mat.Cholesky
+}
+
+func newGaussian(t *testing.T, mean, sigma []float64) gaussianDensity {
+	t.Helper()
+	n := gaussianDensity{mean: mean}
+	if !n.root.Factorize(mat.NewSymDense(len(mean), slices.Clone(sigma))) {
+		t.Fatal("this tests nothing: a covariance is not definite")
+	}
+	return n
+}
+
+func (n gaussianDensity) LogProb(x []float64) float64 {
+	e := mat.NewVecDense(len(x), nil)
+	e.SubVec(mat.NewVecDense(len(x), x), mat.NewVecDense(len(x), n.mean))
+	var solved mat.VecDense
+	_ = n.root.SolveVecTo(&solved, e) // it is well conditioned
+	return -mat.Dot(e, &solved)/2 - n.root.LogDet()/2 - float64(len(x))*math.Log(2*math.Pi)/2
+}
+
+// exponent is the power of log-weights at which their effective sample size is as wanted, by bisection.
+func exponent(l []float64, wanted float64) float64 {
+	ess := func(power float64) float64 {
+		scaled := slices.Clone(l)
+		floats.Scale(power, scaled)
+		w, err := smc.NewLogWeights(scaled)
+		if err != nil {
+			return 0
+		}
+		return w.EffectiveSampleSize()
+	}
+	low, high := 0., 1.
+	if ess(1) >= wanted {
+		return 1
+	}
+	for range 100 {
+		if middle := (low + high) / 2; ess(middle) >= wanted {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// Weights and covariances are those of an independent implementation to 1e-9, with a global choice of means, for all
+// weights and for partial mixtures; and each fault that is put into that implementation is seen.
+func TestStep(t *testing.T) {
+	const d = 3
+	for _, c := range []struct {
+		name   string
+		a      PMC
+		faults []string
+	}{
+		{"honest", PMC{Mixture: 4}, []string{
+			"mixture without 1/M", "denominator of the draw's own proposal", "denominator of the first proposals",
+			"the covariance stays with the slot", "clipped to the least of the clipped", "nothing clipped", "the largest only",
+		}},
+		{"groups", PMC{Mixture: 2}, []string{"mixture without 1/M", "denominator of the draw's own proposal"}},
+		{"alone", PMC{Mixture: 1}, nil},
+		{"tempered", PMC{Mixture: 4, Weights: Tempered, ESS: .9},
+			[]string{"exponent squared", "exponent inverted", "no exponent"}},
+		{"tempered within", PMC{Mixture: 4, Weights: TemperedWithin, ESS: .9},
+			[]string{"exponent squared", "exponent inverted", "no exponent"}},
+		{"clipped", PMC{Mixture: 2, Weights: Clipped},
+			[]string{"clipped to the least of the clipped", "nothing clipped", "the largest only"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := c.a
+			a.Proposals, a.Draws, a.StdDev = 4, 7, .5
+			a, err := a.withDefaults(d, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(1, 2))
+			draw := func(n int, scale float64) (x [][]float64) {
+				for range n {
+					row := make([]float64, d)
+					for i := range row {
+						row[i] = scale * r.NormFloat64()
+					}
+					x = append(x, row)
+				}
+				return x
+			}
+			ref := reference{PMC: a, mean: draw(4, 1), theta: draw(28, 1), chosen: []int{9, 3, 9, 27}, eta: .4}
+			for range 4 {
+				root := mat.NewDense(d, d, flat2(draw(d, .6)))
+				var s mat.Dense
+				s.Mul(root, root.T())
+				for i := range d {
+					s.Set(i, i, s.At(i, i)+.3)
+				}
+				ref.sigma = append(ref.sigma, s.RawMatrix().Data)
+			}
+			got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
+				q := proposals{mean: args[0], family: full{}, covariance: fullOf(Reshape(args[1], 4, d, d))}
+				target := mcmc.Density(func(theta *Node) *Node {
+					scale := AddScalar(Iota(g, theta.Shape(), 1), 1)
+					return MulScalar(ReduceSum(Mul(Square(SubScalar(theta, .3)), scale), 1), -.5)
+				})
+				n := now{rng: random.New(g, 1), global: Const(g, true), beta: args[3], eta: args[4]}
+				w := a.weigh(q, Reshape(args[2], 4, 7, d), target, n)
+				next := a.adapt(q, w, args[5], n)
+				return []*Node{w.honest, w.adapt, w.output, next.covariance[covarianceName], next.mean, next.distinct}
+			}, ref.mean, flat2(ref.sigma), flat2(ref.theta), a.Forgetting, ref.eta, int32s(ref.chosen))
+			parts := []string{"honest weights", "weights to adapt by", "weights of the result", "covariances"}
+			honest, adapt, output, next := ref.run(t)
+			for i, want := range [][]float64{honest, adapt, output, next} {
+				computetest.Near(t, parts[i], got[i], want, 1e-9)
+			}
+			var means []float64
+			for _, j := range ref.chosen {
+				means = append(means, ref.theta[j]...)
+			}
+			computetest.Near(t, "means", got[4], means, 0)
+			computetest.Near(t, "different draws", got[5], []float64{3}, 0)
+			for _, fault := range c.faults {
+				ref.fault = fault
+				honest, adapt, output, next := ref.run(t)
+				seen := false
+				for i, wrong := range [][]float64{honest, adapt, output, next} {
+					seen = seen || floats.Distance(got[i], wrong, math.Inf(1)) > 1e-3
+				}
+				if !seen {
+					t.Errorf("the fault %q is not seen", fault)
+				}
+			}
+		})
+	}
+}
+
+// Low rank covariances: their density is that of the matrix that they stand for, and so is a product with a vector; an
+// update leaves a matrix as it is whose coordinates have the same variance and whose other eigenvalues are equal.
+func TestLowRank(t *testing.T) {
+	const m, d, rank, n = 2, 6, 2, 5
+	r := rand.New(rand.NewPCG(4, 2))
+	fill := func(n int, scale float64) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = scale * r.NormFloat64()
+		}
+		return x
+	}
+	mean, u, v, x := fill(m*d, 1), fill(m*d*rank, 1), fill(m*d, 1), fill(n*d, 1)
+	for row := range slices.Chunk(u, rank) { // the same variance in all coordinates
+		floats.Scale(1/floats.Norm(row, 2), row)
+	}
+	const variance = .5
+	matrix := func(i int) *mat.SymDense { // Sigma of proposal i
+		s := mat.NewSymDense(d, nil)
+		for p := range d {
+			s.SetSym(p, p, variance)
+		}
+		for q := range rank {
+			column := make([]float64, d)
+			for p := range d {
+				column[p] = u[(i*d+p)*rank+q]
+			}
+			s.SymRankOne(s, 1, mat.NewVecDense(d, column))
+		}
+		return s
+	}
+	var density, product, whole []float64
+	var rows []float64 // of a scatter whose matrix is Sigma: the columns of its root
+	for i := range m {
+		s := matrix(i)
+		normal := newGaussian(t, mean[i*d:i*d+d], mat.DenseCopyOf(s).RawMatrix().Data)
+		for j := range n {
+			density = append(density, normal.LogProb(x[j*d:j*d+d]))
+		}
+		var p mat.VecDense
+		p.MulVec(s, mat.NewVecDense(d, v[i*d:i*d+d]))
+		product = append(product, p.RawVector().Data...)
+		var c mat.Cholesky
+		c.Factorize(s)
+		lower := mat.NewTriDense(d, mat.Lower, nil)
+		c.LTo(lower)
+		for p := range d {
+			for q := range d {
+				rows = append(rows, lower.At(q, p))
+				whole = append(whole, s.At(p, q))
+			}
+		}
+	}
+	got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
+		f := lowRank{rank: rank}
+		c := compute.Nodes{
+			varianceName: AddScalar(ZerosLike(args[0]), variance), factorName: Reshape(args[1], m, d, rank),
+		}
+		s := scatter{
+			before: MulScalar(OnesLike(compute.First(args[0])), .25), rows: Reshape(args[4], m, d, d), less: ZerosLike(args[0]),
+			weights: AddScalar(ZerosLike(args[0]), .75),
+		}
+		next, definite := f.update(c, s)
+		one := unit(args[0], m, d)
+		return []*Node{
+			f.logDensities(c, args[0], Reshape(args[3], 1, n, d)), f.times(c, args[2]), timesLowRank(next, one),
+			ConvertDType(definite, compute.Float64),
+			f.spread(c, BroadcastToDims(ConstAs(args[0], 1.), m, 1, d+rank)),
+		}
+	}, shaped(mean, d), u, shaped(v, d), x, rows)
+	computetest.Near(t, "log-densities", got[0], density, 1e-10)
+	computetest.Near(t, "products", got[1], product, 1e-10)
+	computetest.Near(t, "the next covariances", got[2], whole, 5e-3) // power steps, and a thousandth left to s^2
+	computetest.Near(t, "definite", got[3], []float64{1, 1}, 0)
+	for i, v := range got[4] {
+		computetest.Near(t, "a draw", []float64{v}, []float64{math.Sqrt(variance) + u[i*rank] + u[i*rank+1]}, 1e-10)
+	}
+}
+
+func shaped(x []float64, d int) (rows [][]float64) {
+	for row := range slices.Chunk(x, d) {
+		rows = append(rows, row)
+	}
+	return rows
+}
