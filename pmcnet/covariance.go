@@ -218,10 +218,13 @@ func distances(variance, mean, x *Node) *Node {
 	mean, x = Sub(mean, center), Sub(x, ExpandAxes(center, 0))
 	precision := Reciprocal(variance)
 	scaled := Mul(mean, precision)
-	out := Sub(
-		Einsum("gnd,pgd->pgn", Square(x), byGroup(precision)),
-		MulScalar(Einsum("gnd,pgd->pgn", x, byGroup(scaled)), 2),
-	)
+	product := func(x, v *Node) *Node {
+		if groups == 1 { // one plain product
+			return Einsum("nd,pd->pn", Squeeze(x, 0), v)
+		}
+		return Einsum("gnd,pgd->pgn", x, byGroup(v))
+	}
+	out := Sub(product(Square(x), precision), MulScalar(product(x, scaled), 2))
 	out = Reshape(out, m, x.Shape().Dim(1))
 	return Add(out, ExpandAxes(ReduceSum(Mul(scaled, mean), 1), 1))
 }

@@ -132,6 +132,22 @@ func (j *Job) posterior(r *Result) (*bayes.Posterior, error) {
 	}, j.Engine)
 }
 
+// identified adds to what must agree with a checkpoint the model and its data, if Fit asks.
+func (j *Job) identified(parts []run.Part) ([]run.Part, error) {
+	if j.Data == nil {
+		return parts, nil
+	}
+	model, err := json.Marshal(j.Data.Bound.Model)
+	if err != nil {
+		return nil, fmt.Errorf("the model cannot be written as JSON: %w", err)
+	}
+	rows := j.Data.Parts.Train.Hash()
+	if part := j.Data.Parts.Validation; part != nil { // it decides where a training ends
+		rows += ", validation " + part.Hash()
+	}
+	return append(parts, run.Part{Name: "model", Value: string(model)}, run.Part{Name: "rows", Value: rows}), nil
+}
+
 // maximum is that of the likelihood, or of the posterior density, over all parameters, [1, D], by Adam.
 func (j *Job) maximum(ctx context.Context, a PMC) (*tensors.Tensor, error) {
 	settings := baseline.Settings{

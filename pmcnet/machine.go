@@ -292,6 +292,9 @@ func (m *machine) Identity() ([]run.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if parts, err = m.identified(parts); err != nil {
+		return nil, err
+	}
 	algorithm, err := json.Marshal(m.PMC)
 	if err != nil {
 		return nil, err

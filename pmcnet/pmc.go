@@ -235,7 +235,7 @@ func (a PMC) weights(honest *Node) (adapt, output, exponent *Node) {
 	one := ConstAs(honest, 1.)
 	// temper raises the rows of log-weights, [G, J], to the powers that leave an effective sample size of a share of J.
 	temper := func(l *Node) (tempered, powers *Node) {
-		powers = smc.LargestStep(ZerosLike(l), l, a.ESS*float64(l.Shape().Dim(1)), one, 10)
+		powers = exponents(l, a.ESS*float64(l.Shape().Dim(1)))
 		return power(l, ExpandAxes(powers, 1)), powers
 	}
 	switch a.Weights {

@@ -1,0 +1,356 @@
+package pmcnet_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+	"gobnn/pmcnet"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+)
+
+// line is the harness's regression as a dataset, and as a model: a network without hidden layers, part of which is
+// shared, which Fit does not heed.
+func line(t *testing.T) (bayes.Model, dataset.Parts, check.Linear) {
+	t.Helper()
+	l := check.Line()
+	d := len(l.X[0]) - 1 // the last is the intercept's
+	x := mat.NewDense(len(l.Y), d, nil)
+	for n, row := range l.X {
+		x.SetRow(n, row[:d])
+	}
+	data := &dataset.Dataset{
+		Name: "line", Task: bayes.Regression, X: x, Y: l.Y, Features: []string{"a", "b"}, Target: "y",
+	}
+	model := bayes.Model{
+		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: l.NoiseStdDev}, Prior: bayes.Normal{StdDev: 1},
+		Stochastic: bayes.All(),
+	}
+	return model, dataset.Parts{Train: data}, l
+}
+
+func goSettings(t *testing.T) pmcnet.Settings {
+	return pmcnet.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64}
+}
+
+func numbers(t *testing.T, p *bayes.Posterior) []float64 {
+	t.Helper()
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(phi, draws.LogWeights...)
+}
+
+// A network's posterior and evidence are the exact ones, from every start, with PMCnet-light, and after Save and Load;
+// and the posterior knows k-hat, ESS and its algorithm.
+func TestFit(t *testing.T) {
+	model, parts, l := line(t)
+	_, _, want := l.Posterior()
+	trainer := pmcnet.NewTrainer(model)
+	defer trainer.Close()
+	small := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 6, StdDev: .4, Epochs: 20}
+	for name, change := range map[string]func(a *pmcnet.PMC){
+		"MLE":   func(*pmcnet.PMC) {},
+		"MAP":   func(a *pmcnet.PMC) { a.Start, a.Noise = pmcnet.AroundMAP, .1 },
+		"prior": func(a *pmcnet.PMC) { a.Start = pmcnet.FromPrior },
+		"light": func(a *pmcnet.PMC) { a.Light, a.BatchSize = true, 5 },
+	} {
+		a := small
+		change(&a)
+		r, err := trainer.Fit(t.Context(), a, parts, goSettings(t))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		p := r.Posterior
+		e := p.Evidence()
+		if math.Abs(e.Value-want) > 5*e.StdErr || !(e.StdErr < .1) || r.Evidence != e || p.Bound().W != 0 {
+			t.Errorf("%s: evidence %+v, exact %.3f; %v", name, e, want, r.Warnings)
+		}
+		if d := p.Diagnostics(); d["k-hat"] != r.KHat || d["effective sample size"] != r.ESS || !(r.KHat < .7) {
+			t.Errorf("%s: diagnostics %v, ESS %v, k-hat %v", name, d, r.ESS, r.KHat)
+		}
+		if at := p.Provenance(); !strings.Contains(at.Algorithm, "PMCnet") || at.Seed != 2 || !strings.Contains(
+			string(at.Settings), "std_dev") {
+			t.Errorf("%s: provenance %+v", name, at)
+		}
+		file := filepath.Join(t.TempDir(), "posterior")
+		if err := p.Save(file); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := bayes.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(numbers(t, loaded), numbers(t, p)) || loaded.Evidence() != e {
+			t.Errorf("%s: a loaded posterior has other numbers", name)
+		}
+		scores, err := metric.Of(t.Context(), p, parts.Train)
+		if err != nil || !(scores[0].Value < 1.5) {
+			t.Errorf("%s: scores %v, %v", name, scores, err)
+		}
+	}
+}
+
+// A run that is cancelled has the draws of the iterations made; from its checkpoint it goes on to the bits of one that
+// was not, of the last iteration and of all; a finished one does nothing again; another's is refused.
+func TestResume(t *testing.T) {
+	model, parts, _ := line(t)
+	trainer := pmcnet.NewTrainer(model)
+	defer trainer.Close()
+	for _, keep := range []pmcnet.Keep{pmcnet.LastIteration, pmcnet.AllIterations} {
+		a := pmcnet.PMC{Proposals: 4, Draws: 30, Iterations: 5, Epochs: 5, Keep: keep, Resampling: pmcnet.GlocalEvery(2)}
+		settings := goSettings(t)
+		whole, err := trainer.Fit(t.Context(), a, parts, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		settings.Progress = func(p run.Progress) {
+			if p.Stage == "" && p.Step >= 1 {
+				cancel()
+			}
+		}
+		first, err := trainer.Fit(ctx, a, parts, settings)
+		if err != nil || first.Status != run.Cancelled || len(first.Trace) == 5 || first.Posterior.Evidence().Known() {
+			t.Fatalf("cancelled: %+v, %v", first, err)
+		}
+		for range 2 {
+			calls := 0
+			settings.Progress = func(run.Progress) { calls++ }
+			second, err := trainer.Fit(t.Context(), a, parts, settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range second.Trace {
+				second.Trace[i].Seconds, whole.Trace[i].Seconds = 0, 0
+			}
+			if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) ||
+				!reflect.DeepEqual(second.Trace, whole.Trace) || second.Status != run.Completed || second.KHat != whole.KHat {
+				t.Errorf("%s: the resumed run ends with other draws", keep)
+			}
+		}
+		for what, change := range map[string]func(a *pmcnet.PMC, s *pmcnet.Settings){
+			"seed":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.Seed++ },
+			"algorithm": func(a *pmcnet.PMC, _ *pmcnet.Settings) { a.GradientFree = true },
+			"data":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.DType = compute.Float32 },
+		} {
+			a, s := a, settings
+			change(&a, &s)
+			if _, err := trainer.Fit(t.Context(), a, parts, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(
+				err.Error(), what) {
+				t.Errorf("another %s: %v", what, err)
+			}
+		}
+		other := model
+		other.Prior = bayes.Normal{StdDev: 2}
+		if _, err := pmcnet.Fit(t.Context(), other, a, parts, settings); !errors.Is(err, run.ErrOtherRun) ||
+			!strings.Contains(err.Error(), "model") {
+			t.Errorf("another model's checkpoint: %v", err)
+		}
+	}
+}
+
+// Settings.Observe sees the posterior after each iteration, and its error ends the run with the draws made so far.
+func TestObserve(t *testing.T) {
+	model, parts, _ := line(t)
+	a := pmcnet.PMC{Proposals: 4, Draws: 30, Iterations: 5, Start: pmcnet.FromPrior}
+	settings := goSettings(t)
+	enough := errors.New("seen enough")
+	var seen []int
+	settings.Observe = func(step int, now *bayes.Posterior) error {
+		if seen = append(seen, step); now.Particles() != 120 {
+			t.Errorf("%d particles", now.Particles())
+		}
+		if step == 4 {
+			return enough
+		}
+		return nil
+	}
+	settings.ObserveEvery = 2
+	r, err := pmcnet.Fit(t.Context(), model, a, parts, settings)
+	if !errors.Is(err, enough) || r == nil || r.Status != run.Stopped || len(r.Trace) != 4 || !slices.Equal(seen,
+		[]int{2, 4}) {
+		t.Errorf("%v, seen %v, %+v", err, seen, r)
+	}
+}
+
+// unnormalised is a Gaussian likelihood without its constant.
+type unnormalised struct{ bayes.Gaussian }
+
+func (u unnormalised) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	return graph.AddScalar(u.Gaussian.LogDensity(params, outputs, y), 1)
+}
+
+// Settings that are out of bounds are refused by name, with what they must be.
+func TestBadInput(t *testing.T) {
+	model, parts, l := line(t)
+	good := problem(l)
+	for _, c := range []struct {
+		name string
+		a    pmcnet.PMC
+		says []string
+	}{
+		{"M", pmcnet.PMC{Proposals: -1}, []string{"PMC.Proposals", "-1", "at least 1"}},
+		{"K", pmcnet.PMC{Draws: -3}, []string{"PMC.Draws", "-3", "at least 1"}},
+		{"T", pmcnet.PMC{Iterations: -1}, []string{"PMC.Iterations", "-1"}},
+		{"sigma", pmcnet.PMC{StdDev: -.1}, []string{"PMC.StdDev", "-0.1", "positive"}},
+		{"sigma NaN", pmcnet.PMC{StdDev: math.NaN()}, []string{"PMC.StdDev", "NaN"}},
+		{"beta", pmcnet.PMC{Forgetting: 1.2}, []string{"PMC.Forgetting", "1.2"}},
+		{"ESS", pmcnet.PMC{ESS: 1.5}, []string{"PMC.ESS", "1.5"}},
+		{"noise", pmcnet.PMC{Noise: -1}, []string{"PMC.Noise", "-1"}},
+		{"more in a mixture than proposals", pmcnet.PMC{Proposals: 4, Mixture: 5}, []string{"PMC.Mixture", "5", "divisor of the 4"}},
+		{"no divisor", pmcnet.PMC{Proposals: 4, Mixture: 3}, []string{"PMC.Mixture", "3"}},
+		{"rank", pmcnet.PMC{Covariance: pmcnet.LowRankCovariance, Rank: 3}, []string{"PMC.Rank", "3", "below the 3"}},
+		{"covariance", pmcnet.PMC{Covariance: "round"}, []string{"PMC.Covariance", "round", "full"}},
+		{"weights", pmcnet.PMC{Weights: "heavy"}, []string{"PMC.Weights", "heavy", "honest"}},
+		{"keep", pmcnet.PMC{Keep: "none"}, []string{"PMC.Keep", "none"}},
+		{"resampling", pmcnet.PMC{Resampling: -2}, []string{"PMC.Resampling", "-2"}},
+		{"shrinkage", pmcnet.PMC{Shrinkage: 2}, []string{"PMC.Shrinkage", "2"}},
+		{"halvings", pmcnet.PMC{Halvings: -1}, []string{"PMC.Halvings", "-1"}},
+		{"light without gradient", pmcnet.PMC{Light: true, GradientFree: true}, []string{"PMC.Light", "GradientFree"}},
+		{"light without rows", pmcnet.PMC{Light: true}, []string{"Batched", "mini-batches"}},
+		{"MLE of a log-density", pmcnet.PMC{Start: pmcnet.AroundMLE}, []string{"PMC.Start", "Problem.Start"}},
+		{"scheme", pmcnet.PMC{Scheme: "lottery"}, []string{"lottery"}},
+	} {
+		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
+		says(t, c.name, err, c.says...)
+	}
+	for name, c := range map[string]struct {
+		change func(p *mcmc.Problem)
+		says   []string
+	}{
+		"no target":    {func(p *mcmc.Problem) { p.Target = nil }, []string{"Problem.Target"}},
+		"no prior":     {func(p *mcmc.Problem) { p.Initial = nil }, []string{"Problem.Initial"}},
+		"no dimension": {func(p *mcmc.Problem) { p.Dim = 0 }, []string{"Problem.Dim"}},
+		"inputs":       {func(p *mcmc.Problem) { p.Inputs = func(int) []any { return nil } }, []string{"Problem.Inputs"}},
+		"start": {func(p *mcmc.Problem) { p.Start = tensors.FromValue([][]float64{{1, 2, 3}}) },
+			[]string{"Problem.Start", "[50, 3]"}},
+	} {
+		p := good
+		c.change(&p)
+		_, err := pmcnet.Sample(t.Context(), p, nil, goSettings(t))
+		says(t, name, err, c.says...)
+	}
+	settings := goSettings(t)
+	settings.Observe = func(int, *bayes.Posterior) error { return nil }
+	_, err := pmcnet.Sample(t.Context(), good, nil, settings)
+	says(t, "observe", err, "Observe", "Fit")
+	_, err = pmcnet.Fit(t.Context(), model, pmcnet.PMC{Light: true, BatchSize: 99}, parts, goSettings(t))
+	says(t, "batch size", err, "BatchSize", "99")
+
+	// A likelihood without its normalising constant has no evidence: the model does not bind.
+	model.Likelihood = unnormalised{bayes.Gaussian{StdDev: .5}}
+	_, err = pmcnet.Fit(t.Context(), model, pmcnet.PMC{}, parts, goSettings(t))
+	says(t, "unnormalised", err, "unnormalised", "Predictive")
+}
+
+func says(t *testing.T, what string, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", what)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: the error %q does not say %q", what, err, w)
+		}
+	}
+}
+
+// holed is a problem whose density is nowhere above 0, or NaN beyond a bound.
+func holed(bound float64) mcmc.Problem {
+	return mcmc.Problem{
+		Dim: 2,
+		Initial: func(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
+			return rng.Normal(dtype, particles, 2)
+		},
+		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return mcmc.Density(func(phi *graph.Node) *graph.Node {
+				first := graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
+				beyond := graph.GreaterThan(first, graph.ConstAs(first, bound))
+				nan := graph.Sqrt(graph.AddScalar(graph.MulScalar(first, 0), -1))
+				return graph.Where(beyond, nan, graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5))
+			})
+		},
+	}
+}
+
+// Where no draw of the first iteration has any weight the run ends with an error that says so; where some have none,
+// they are counted, and the others are the posterior of what is left: half a Gaussian, of mean -sqrt(2/pi).
+func TestHoles(t *testing.T) {
+	_, err := pmcnet.Sample(t.Context(), holed(-1e3), pmcnet.PMC{Proposals: 3, Draws: 10}, goSettings(t))
+	if says(t, "no weight", err, "iteration 1", "30 of 30 draws"); !errors.Is(err, smc.ErrZeroWeights) {
+		t.Errorf("no weight: %v", err)
+	}
+	a := pmcnet.PMC{Proposals: 20, Draws: 100, Iterations: 8, StdDev: .7, Keep: pmcnet.AllIterations}
+	r, err := pmcnet.Sample(t.Context(), holed(0), a, goSettings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi, err := compute.Float64s(r.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := 0.
+	for j, w := range r.LogWeights.Weights() {
+		mean += w * phi[2*j]
+	}
+	if r.Trace[0].NonFinite < 100 || math.Abs(mean+math.Sqrt(2/math.Pi)) > .05 || math.Abs(
+		r.Evidence.Value-math.Log(math.Pi)) > .05 {
+		t.Errorf("mean %v, evidence %+v, %+v", mean, r.Evidence, r.Trace[0])
+	}
+}
+
+// Covariances that are not positive definite are replaced by the ones before, counted and warned of; K <= D with full
+// covariances is shrunk, which is said.
+func TestSingular(t *testing.T) {
+	l := regression(5, 30, 1)
+	a := pmcnet.PMC{Proposals: 6, Draws: 3, Iterations: 4, Forgetting: 1, Shrinkage: pmcnet.NoShrinkage}
+	r, err := pmcnet.Sample(t.Context(), problem(l), a, goSettings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, it := range r.Trace {
+		if it.Replaced != 6 {
+			t.Errorf("iteration %d: %d of 6 singular covariances were replaced", i+1, it.Replaced)
+		}
+	}
+	says(t, "singular", errors.New(strings.Join(r.Warnings, ";")), "24 of 24 covariances", "replaced")
+	if math.IsNaN(r.Trace[3].LogEvidence) {
+		t.Error("NaN came out of a singular covariance")
+	}
+	a.Shrinkage = 0
+	if r, err = pmcnet.Sample(t.Context(), problem(l), a, goSettings(t)); err != nil {
+		t.Fatal(err)
+	}
+	if r.Algorithm.(pmcnet.PMC).Shrinkage != 5./8 || r.Trace[0].Replaced > 0 {
+		t.Errorf("%+v", r.Algorithm)
+	}
+	says(t, "shrunk", errors.New(strings.Join(r.Warnings, ";")), "rank 2 in 5 dimensions", "shrunk by 0.62")
+}
