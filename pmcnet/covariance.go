@@ -2,6 +2,7 @@ package pmcnet
 
 import (
 	"math"
+	"runtime"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/linalg"
@@ -132,11 +133,17 @@ func (full) logDensities(c compute.Nodes, mean, x *Node) *Node {
 	groups, n := x.Shape().Dim(0), x.Shape().Dim(1)
 	squares := Zeros(g, shapes.Make(mean.DType(), m, n))
 	if compute.CanLoop(g) {
+		side := sideBySide(m)
 		outer := []*Node{c[inverseName], mean, x}
-		squares = compute.Loop(m, outer, []*Node{squares}, func(i *Node, outer, carried []*Node) []*Node {
+		squares = compute.Loop(m/side, outer, []*Node{squares}, func(turn *Node, outer, carried []*Node) []*Node {
 			at := func(x, i *Node) *Node { return Squeeze(compute.RowsFrom(x, i, 1), 0) }
-			z := whiten(at(outer[0], i), at(outer[1], i), at(outer[2], Mod(i, ConstAs(i, groups))))
-			return []*Node{compute.WithRowsFrom(carried[0], ExpandAxes(z, 0), i)}
+			rows := make([]*Node, side)
+			first := MulScalar(turn, float64(side))
+			for k := range rows {
+				i := AddScalar(first, float64(k))
+				rows[k] = whiten(at(outer[0], i), at(outer[1], i), at(outer[2], Mod(i, ConstAs(i, groups))))
+			}
+			return []*Node{compute.WithRowsFrom(carried[0], Stack(rows, 0), first)}
 		})[0]
 	} else {
 		rows := make([]*Node, m)
@@ -147,6 +154,17 @@ func (full) logDensities(c compute.Nodes, mean, x *Node) *Node {
 		squares = Stack(rows, 0)
 	}
 	return gaussian(squares, c[logDetName], d)
+}
+
+// sideBySide is how many proposals a turn of the loop evaluates: a product keeps to one processor, independent ones run
+// on several.
+func sideBySide(m int) int {
+	for k := min(runtime.GOMAXPROCS(0), 8); k > 1; k-- {
+		if m%k == 0 {
+			return k
+		}
+	}
+	return 1
 }
 
 // whiten is |L^-1 (x - mu)|^2 of each row of x, [N, D]: [N].

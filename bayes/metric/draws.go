@@ -1,0 +1,261 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gobnn/bayes"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/sampleuv"
+)
+
+// This file scores the draws of a posterior one by one: R of them are resampled by their weights, each predicts by
+// itself, and the scores' distribution over the R is what is reported (PMCnet, Algorithm 2). It says how good one draw
+// is, not how good the posterior's prediction is, which averages over draws and is better: for that, see [Scores].
+
+// DrawOptions say which draws are scored. The zero value works.
+type DrawOptions struct {
+	Draws int    // R, that are resampled by their weights; default 100
+	Seed  uint64 // of the resampling
+	// Positive is the class of a binary classification whose rows are to be found, for F1, precision, recall,
+	// specificity and the ROC; default 0, which the authors of PMCnet take. Of several classes each counts in turn.
+	Positive int
+	Points   int // of false positive rates, equally spaced from 0 to 1, at which ROCEnvelope looks; default 101
+}
+
+// The levels of the intervals that are reported.
+var drawLevels = []float64{.8, .95, .99}
+
+// DrawScore is a score of each of R draws.
+type DrawScore struct {
+	Name   string
+	Values []float64 // [R]
+}
+
+// Mean is that over the draws.
+func (s DrawScore) Mean() float64 { return stat.Mean(s.Values, nil) }
+
+// StdDev is that over the draws; NaN of one.
+func (s DrawScore) StdDev() float64 { return stat.StdDev(s.Values, nil) }
+
+// Interval holds the given share of the draws, as much below as above it.
+func (s DrawScore) Interval(level float64) (low, high float64) {
+	sorted := slices.Sorted(slices.Values(s.Values))
+	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
+	return at((1 - level) / 2), at((1 + level) / 2)
+}
+
+// String is "AUC 0.91 ± 0.02, 80 % [0.89, 0.93], 95 % ..., 99 % ...".
+func (s DrawScore) String() string {
+	out := fmt.Sprintf("%s %.4f ± %.4f", s.Name, s.Mean(), s.StdDev())
+	for _, level := range drawLevels {
+		low, high := s.Interval(level)
+		out += fmt.Sprintf(", %g %% [%.4f, %.4f]", 100*level, low, high)
+	}
+	return out
+}
+
+// ScoreDraws scores R draws, resampled by their weights, one by one. y are the rows' targets. Of a classification: AUC,
+// accuracy, F1, precision, recall and specificity, of the positive class, or of more than two classes the mean over
+// classes, each against the others (macro average), and NLPD; of a regression MSE and NLPD, in the prediction's units. A
+// precision or F1 of a class that no row is taken for is 0.
+func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, error) {
+	draws, o, err := o.resampled(p, y)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var all [][]float64 // scores of each draw
+	known := map[int][]float64{}
+	for _, j := range draws {
+		if known[j] == nil {
+			one, err := p.Particle(j)
+			if err != nil {
+				return nil, fmt.Errorf("metric: %w", err)
+			}
+			if names, known[j], err = o.scoresOf(one, y); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, known[j])
+	}
+	out := make([]DrawScore, len(names))
+	for i, name := range names {
+		out[i].Name = name
+		for _, scores := range all {
+			out[i].Values = append(out[i].Values, scores[i])
+		}
+	}
+	return out, nil
+}
+
+// Envelope is the distribution of R draws' ROC curves at each rate of false positives.
+type Envelope struct {
+	FalsePositive []float64 // [G]
+	Mean          []float64 // [G]: of the draws' rates of true positives
+	Bands         []Band    // 80, 95 and 99 %
+}
+
+// Band holds a share of the curves at each point.
+type Band struct {
+	Level     float64
+	Low, High []float64 // [G]
+}
+
+// ROCEnvelope are the pointwise intervals of the ROC curves of R draws, resampled by their weights, for classification:
+// of the positive class, against the others where there are several.
+func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, error) {
+	draws, o, err := o.resampled(p, y)
+	if err != nil {
+		return Envelope{}, err
+	}
+	curves := map[int]ROC{}
+	for _, j := range draws {
+		if _, ok := curves[j]; ok {
+			continue
+		}
+		one, err := p.Particle(j)
+		if err != nil {
+			return Envelope{}, fmt.Errorf("metric: %w", err)
+		}
+		if curves[j], err = ROCOf(one, y, o.Positive); err != nil {
+			return Envelope{}, err
+		}
+	}
+	var e Envelope
+	for _, level := range drawLevels {
+		e.Bands = append(e.Bands, Band{Level: level})
+	}
+	for g := range o.Points {
+		at := DrawScore{}
+		rate := float64(g) / float64(o.Points-1)
+		for _, j := range draws {
+			at.Values = append(at.Values, curves[j].At(rate))
+		}
+		e.FalsePositive, e.Mean = append(e.FalsePositive, rate), append(e.Mean, at.Mean())
+		for i := range e.Bands {
+			b := &e.Bands[i]
+			low, high := at.Interval(b.Level)
+			b.Low, b.High = append(b.Low, low), append(b.High, high)
+		}
+	}
+	return e, nil
+}
+
+// resampled are R particles drawn by their weights, and the options with their defaults.
+func (o DrawOptions) resampled(p bayes.Prediction, y []float64) ([]int, DrawOptions, error) {
+	if o.Draws == 0 {
+		o.Draws = 100
+	}
+	if o.Points == 0 {
+		o.Points = 101
+	}
+	if o.Draws < 1 || o.Points < 2 {
+		return nil, o, fmt.Errorf("metric: DrawOptions has Draws %d and Points %d: they must be at least 1 and 2",
+			o.Draws, o.Points)
+	}
+	if err := errors.Join(p.Validate(), p.ValidateTarget(y)); err != nil {
+		return nil, o, fmt.Errorf("metric: %w", err)
+	}
+	if c := p.Classes(); p.Task() != bayes.Regression && (o.Positive < 0 || o.Positive >= c) {
+		return nil, o, fmt.Errorf("metric: DrawOptions.Positive is %d: there are %d classes, counted from 0", o.Positive, c)
+	}
+	by := sampleuv.NewWeighted(p.Weights, rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))
+	draws := make([]int, o.Draws)
+	for r := range draws {
+		j, _ := by.Take()
+		draws[r] = j
+		by.Reweight(j, p.Weights[j]) // with replacement
+	}
+	return draws, o, nil
+}
+
+// scoresOf are those of one draw's prediction.
+func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string, scores []float64, err error) {
+	logDensity, err := one.LogDensity(y)
+	if err != nil {
+		return nil, nil, fmt.Errorf("metric: %w", err)
+	}
+	nlpd := -stat.Mean(logDensity, nil)
+	if one.Task() == bayes.Regression {
+		mean, err := one.Mean()
+		if err != nil {
+			return nil, nil, fmt.Errorf("metric: %w", err)
+		}
+		d := floats.Distance(mean, y, 2)
+		return []string{"MSE", "NLPD"}, []float64{d * d / float64(len(y)), nlpd}, nil
+	}
+	probabilities, err := one.Probabilities()
+	if err != nil {
+		return nil, nil, fmt.Errorf("metric: %w", err)
+	}
+	classes := []int{o.Positive}
+	if one.Classes() > 2 {
+		classes = nil
+		for c := range one.Classes() {
+			classes = append(classes, c)
+		}
+	}
+	names = []string{"AUC", "accuracy", "F1", "precision", "recall", "specificity", "NLPD"}
+	scores = make([]float64, len(names))
+	scores[6] = nlpd
+	counted := 0. // classes that some rows have, and others have not
+	for _, class := range classes {
+		c, err := rocOf(probabilities, y, class)
+		if err != nil && len(classes) > 1 {
+			continue // a class without rows here
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		counted++
+		t := newConfusion(probabilities, y, class)
+		floats.Add(scores, []float64{c.AUC(), 0, t.f1(), t.precision(), t.recall(), t.specificity(), 0})
+	}
+	for i := range scores[:6] {
+		scores[i] /= counted
+	}
+	right := 0.
+	for n, p := range probabilities {
+		if floats.MaxIdx(p) == int(y[n]) {
+			right++
+		}
+	}
+	scores[1] = right / float64(len(y))
+	return names, scores, nil
+}
+
+// confusion counts rows by whether they are of a class and whether they are taken for it.
+type confusion struct{ truePositive, falsePositive, trueNegative, falseNegative float64 }
+
+func newConfusion(probabilities [][]float64, y []float64, class int) (c confusion) {
+	for n, p := range probabilities {
+		is, taken := int(y[n]) == class, floats.MaxIdx(p) == class
+		switch {
+		case is && taken:
+			c.truePositive++
+		case is:
+			c.falseNegative++
+		case taken:
+			c.falsePositive++
+		default:
+			c.trueNegative++
+		}
+	}
+	return c
+}
+
+// share is a over a + b, or 0 where there are none.
+func share(a, b float64) float64 { return a / math.Max(a+b, 1) }
+
+func (c confusion) precision() float64   { return share(c.truePositive, c.falsePositive) }
+func (c confusion) recall() float64      { return share(c.truePositive, c.falseNegative) }
+func (c confusion) specificity() float64 { return share(c.trueNegative, c.falsePositive) }
+func (c confusion) f1() float64 {
+	return share(2*c.truePositive, c.falsePositive+c.falseNegative)
+}

@@ -1,0 +1,177 @@
+package metric_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/metric"
+)
+
+// AUC is the share of pairs of a positive and a negative row in which the former scores more, ties by half; the curve
+// goes from (0, 0) to (1, 1), and is linear between its points.
+func TestROC(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var score []float64
+	var positive []bool
+	for range 60 {
+		score, positive = append(score, float64(r.IntN(12))), append(positive, r.IntN(3) == 0)
+	}
+	pairs, won := 0., 0.
+	for i := range score {
+		for j := range score {
+			if positive[i] && !positive[j] {
+				pairs++
+				switch {
+				case score[i] > score[j]:
+					won++
+				case score[i] == score[j]:
+					won += .5
+				}
+			}
+		}
+	}
+	c, err := metric.NewROC(score, positive)
+	if err != nil || math.Abs(c.AUC()-won/pairs) > 1e-12 {
+		t.Errorf("AUC %v, want %v (%v)", c.AUC(), won/pairs, err)
+	}
+	if c.At(1) != 1 || c.FalsePositive[0] != 0 || c.TruePositive[0] != 0 {
+		t.Errorf("the curve ends at %v and begins at %v", c.At(1), c.TruePositive[0])
+	}
+	c, err = metric.NewROC([]float64{.9, .8, .7, .1}, []bool{true, false, true, false})
+	if err != nil || c.AUC() != .75 || c.At(0) != .5 || c.At(.25) != .5 || c.At(.5) != 1 || c.At(.75) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, bad := range []struct {
+		score    []float64
+		positive []bool
+		says     string
+	}{
+		{[]float64{1, 2}, []bool{true, true}, "needs both"}, {[]float64{1}, []bool{true, false}, "1 scores and 2"},
+		{[]float64{1, math.NaN()}, []bool{true, false}, "number 1 is NaN"},
+	} {
+		if _, err := metric.NewROC(bad.score, bad.positive); err == nil || !strings.Contains(err.Error(), bad.says) {
+			t.Errorf("%v: error %v", bad, err)
+		}
+	}
+}
+
+// two is a binary classification of four rows by three particles, with logits, one of which has no weight.
+func two() (bayes.Prediction, []float64) {
+	return bayes.Prediction{
+		Likelihood: bayes.Bernoulli{}, Particles: 3, Rows: 4, Width: 1, Weights: []float64{.25, .75, 0},
+		Outputs: []float64{
+			2, 1, -1, -2, // rows 0 and 1 are taken for class 1
+			2, -1, 1, -2, // rows 0 and 2
+			9, 9, 9, 9,
+		},
+	}, []float64{1, 1, 0, 0}
+}
+
+// Scores of single draws, by hand: the first particle is right in all rows, the second in two of four. They are drawn by
+// their weights, and one without weight never.
+func TestScoreDraws(t *testing.T) {
+	p, y := two()
+	const draws = 4000
+	scores, err := metric.ScoreDraws(p, y, metric.DrawOptions{Draws: draws, Positive: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of the second particle: logits 2 and -1 are positive rows', 1 and -2 negative ones': 3 of 4 pairs are in order.
+	for i, want := range []struct {
+		name          string
+		first, second float64
+	}{
+		{"AUC", 1, .75}, {"accuracy", 1, .5}, {"F1", 1, .5}, {"precision", 1, .5}, {"recall", 1, .5}, {"specificity", 1, .5},
+		{"NLPD", nlpd(2, 1, 1, 2), nlpd(2, -1, -1, 2)},
+	} {
+		s := scores[i]
+		if s.Name != want.name || len(s.Values) != draws {
+			t.Fatalf("%s with %d values", s.Name, len(s.Values))
+		}
+		first := 0.
+		for _, v := range s.Values {
+			switch {
+			case math.Abs(v-want.first) < 1e-12:
+				first++
+			case math.Abs(v-want.second) > 1e-12:
+				t.Fatalf("%s: %v, want %v or %v", s.Name, v, want.first, want.second)
+			}
+		}
+		if share := first / draws; math.Abs(share-.25) > .04 { // six standard errors
+			t.Errorf("%s: the first particle was drawn with a share of %v, want .25", s.Name, share)
+		}
+		share := first / draws
+		mean := share*want.first + (1-share)*want.second
+		sd := math.Abs(want.first-want.second) * math.Sqrt(share*(1-share)*draws/(draws-1))
+		if math.Abs(s.Mean()-mean) > 1e-9 || math.Abs(s.StdDev()-sd) > 1e-9 {
+			t.Errorf("%s: %v ± %v, want %v ± %v", s.Name, s.Mean(), s.StdDev(), mean, sd)
+		}
+		low, high := s.Interval(.8) // 25 % of the draws are at one end
+		if low != min(want.first, want.second) && math.Abs(low-min(want.first, want.second)) > 1e-12 || math.Abs(
+			high-max(want.first, want.second)) > 1e-12 {
+			t.Errorf("%s: 80 %% in [%v, %v]", s.Name, low, high)
+		}
+		if !strings.HasPrefix(s.String(), s.Name+" ") || !strings.Contains(s.String(), "99 % [") {
+			t.Error(s)
+		}
+	}
+	e, err := metric.ROCEnvelope(p, y, metric.DrawOptions{Draws: draws, Positive: 1, Points: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first curve is 1 throughout, the second .5 up to a false positive rate of .5.
+	if len(e.Bands) != 3 || e.Bands[0].Low[1] != .5 || e.Bands[0].High[1] != 1 || e.Bands[2].Low[3] != 1 ||
+		math.Abs(e.Mean[1]-(.25+.75*.5)) > .02 || e.FalsePositive[4] != 1 {
+		t.Errorf("%+v", e)
+	}
+	for _, bad := range []struct {
+		o    metric.DrawOptions
+		says string
+	}{{metric.DrawOptions{Draws: -1}, "-1"}, {metric.DrawOptions{Positive: 2}, "Positive"}} {
+		if _, err := metric.ScoreDraws(p, y, bad.o); err == nil || !strings.Contains(err.Error(), bad.says) {
+			t.Errorf("%+v: error %v", bad.o, err)
+		}
+	}
+}
+
+// nlpd is the mean of log(1 + exp(-l)) over the logits of what came.
+func nlpd(logits ...float64) float64 {
+	sum := 0.
+	for _, l := range logits {
+		sum += math.Log1p(math.Exp(-l)) / float64(len(logits))
+	}
+	return sum
+}
+
+// Of several classes the scores are means over classes, each against the others; of a regression they are MSE and NLPD in
+// the target's units.
+func TestScoreDrawsOfOthers(t *testing.T) {
+	p := bayes.Prediction{
+		Likelihood: bayes.Categorical{}, Particles: 1, Rows: 3, Width: 3, Weights: []float64{1},
+		Outputs: []float64{3, 0, 0, 0, 3, 0, 0, 3, 0}, // the last row, of class 2, is taken for class 1
+	}
+	scores, err := metric.ScoreDraws(p, []float64{0, 1, 2}, metric.DrawOptions{Draws: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// AUC 1, 3/4 (a tie with the third row) and 1/2 (all rows tie); F1 1, 2/3, 0; precision 1, 1/2, 0; recall 1, 1, 0;
+	// specificity 1, 1/2, 1.
+	want := map[string]float64{"AUC": .75, "accuracy": 2. / 3, "F1": (1 + 2./3) / 3, "precision": .5,
+		"recall": 2. / 3, "specificity": 2.5 / 3}
+	for _, s := range scores[:6] {
+		if math.Abs(s.Mean()-want[s.Name]) > 1e-9 || s.StdDev() != 0 {
+			t.Errorf("%v, want %v", s, want[s.Name])
+		}
+	}
+	p = bayes.Prediction{
+		Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}, Outputs: []float64{1, 3},
+	}
+	scores, err = metric.ScoreDraws(p, []float64{0, 5}, metric.DrawOptions{})
+	if err != nil || len(scores) != 2 || scores[0].Name != "MSE" || math.Abs(scores[0].Mean()-2.5) > 1e-9 || math.Abs(
+		scores[1].Mean()-(math.Log(2*math.Pi)/2+2.5/2)) > 1e-9 {
+		t.Errorf("%v, %v", scores, err)
+	}
+}
