@@ -302,6 +302,16 @@ func (b *BoundModel) LargestOwnMatrix() int {
 	return largest
 }
 
+// FirstMatrix is the number of weights in the matrix of the first layer, whose input all particles share.
+func (b *BoundModel) FirstMatrix() int {
+	for _, slot := range b.Slots {
+		if slot.Kind == nn.Weights {
+			return slot.Size()
+		}
+	}
+	return 0
+}
+
 // SuffixWidth is the sum of the widths of the suffix's layers: the number of activations per particle and row.
 func (b *BoundModel) SuffixWidth() int {
 	width := b.Width

@@ -16,7 +16,8 @@ const (
 // The largest matrices of a particle, and the most rows of a batch, for which particles are evaluated in blocks of
 // several (nn.Block), as measured: networks 8-50-20-5-1 up to about 200 rows; narrower ones, such as 8-4-4-1, up to
 // 500, since the products of one particle are then too small for matrix products. Larger ones, such as 8-50-50-1, are
-// slower in blocks.
+// slower in blocks. In blocks the first layer's product with the rows that all particles share is no matrix product:
+// where it is most of the work, as in 33-5-1, they take ten times as long.
 const (
 	blockMatrix, blockRows   = 1500, 200
 	narrowMatrix, narrowRows = 60, 512
@@ -25,6 +26,9 @@ const (
 // inBlocks says whether blocks are faster.
 func inBlocks(bound *bayes.BoundModel, rows int) bool {
 	matrix := bound.LargestOwnMatrix()
+	if first := bound.FirstMatrix(); first > max(2*matrix, narrowMatrix) {
+		return false
+	}
 	return matrix > 0 && (matrix <= blockMatrix && rows <= blockRows || matrix <= narrowMatrix && rows <= narrowRows)
 }
 
