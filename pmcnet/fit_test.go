@@ -66,8 +66,16 @@ func numbers(t *testing.T, p *bayes.Posterior) []float64 {
 }
 
 // A network's posterior and evidence are the exact ones, from every start, with PMCnet-light, and after Save and Load;
-// and the posterior knows k-hat, ESS and its algorithm.
+// and the posterior knows k-hat, ESS and its algorithm. On XLA the programs have loops.
 func TestFit(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		settings := goSettings(t)
+		settings.Engine = engine
+		t.Run(engine.Name(), func(t *testing.T) { testFit(t, settings) })
+	}
+}
+
+func testFit(t *testing.T, settings pmcnet.Settings) {
 	model, parts, l := line(t)
 	_, _, want := l.Posterior()
 	trainer := pmcnet.NewTrainer(model)
@@ -81,7 +89,10 @@ func TestFit(t *testing.T) {
 	} {
 		a := small
 		change(&a)
-		r, err := trainer.Fit(t.Context(), a, parts, goSettings(t))
+		if name != "light" && settings.Engine.IsXLA() {
+			continue // each compiles for seconds
+		}
+		r, err := trainer.Fit(t.Context(), a, parts, settings)
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -148,7 +148,6 @@ const (
 
 // now is what an iteration takes from the host.
 type now struct {
-	t         *Node // uint32: the iteration's number, from 1
 	global    *Node // bool: whether resampling is global
 	beta, eta *Node // weights of this iteration's covariance, and of its clipped one within it
 	rng       random.Stream

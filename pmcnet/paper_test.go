@@ -1,0 +1,166 @@
+package pmcnet_test
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/pmcnet"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// control is the paper's control experiment with one network (3-3-1, D = 16): the first 400 rows test, the next ones
+// train; nuts is the predictive mean of a long NUTS run on so many rows.
+func control(t *testing.T, rows int) (train *dataset.Dataset, test *mat.Dense, nuts []float64) {
+	t.Helper()
+	file, err := os.Open("testdata/control_net2.csv.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := csv.NewReader(unzipped).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := map[string]int{}
+	for i, name := range table[0] {
+		column[name] = i
+	}
+	number := func(row int, name string) float64 {
+		v, err := strconv.ParseFloat(table[1+row][column[name]], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	features := func(from, to int) *mat.Dense {
+		x := mat.NewDense(to-from, 3, nil)
+		for i := from; i < to; i++ {
+			x.SetRow(i-from, []float64{number(i, "x1"), number(i, "x2"), number(i, "x3")})
+		}
+		return x
+	}
+	train = &dataset.Dataset{Name: "control", Task: bayes.BinaryClassification, X: features(400, 400+rows),
+		Features: []string{"x1", "x2", "x3"}, Classes: []string{"0", "1"}, Target: "y"}
+	for i := range rows {
+		train.Y = append(train.Y, number(400+i, "y"))
+	}
+	for i := range 400 {
+		nuts = append(nuts, number(i, "nuts"+strconv.Itoa(rows)))
+	}
+	return train, features(0, 400), nuts
+}
+
+// prior is the start, and what adapts best there: M draws of it, wide proposals, tempered weights, and global resampling
+// in every second iteration.
+var prior = pmcnet.PMC{
+	Start: pmcnet.FromPrior, StdDev: .5, Weights: pmcnet.Tempered, ESS: .1, Resampling: pmcnet.GlocalEvery(2),
+}
+
+func network(hidden int, sd float64, keep bool) bayes.Model {
+	return bayes.Model{
+		Network: nn.MLP{Hidden: []int{hidden}, Activation: nn.Tanh}, Likelihood: bayes.Bernoulli{},
+		Prior: bayes.Normal{StdDev: sd}, Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: keep},
+	}
+}
+
+func needsXLA(t *testing.T) {
+	t.Helper()
+	if testing.Short() || !computetest.Engines(t)[0].IsXLA() {
+		t.Skip("takes minutes on the Go backend")
+	}
+}
+
+// On the control network the predictive mean of the tempered draws is near NUTS's: a mean absolute difference of at most
+// .06, .03 and .06 for 50, 400 and 1600 rows.
+func TestControl(t *testing.T) {
+	needsXLA(t)
+	trainer := pmcnet.NewTrainer(network(3, 2, true))
+	defer trainer.Close()
+	for rows, most := range map[int]float64{50: .06, 400: .03, 1600: .06} {
+		train, test, nuts := control(t, rows)
+		r, err := trainer.Fit(t.Context(), prior, dataset.Parts{Train: train}, pmcnet.Settings{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prediction, err := r.Posterior.Predict(t.Context(), test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probabilities, err := prediction.Probabilities()
+		if err != nil {
+			t.Fatal(err)
+		}
+		difference := 0.
+		for i, p := range probabilities {
+			difference += math.Abs(p[1]-nuts[i]) / 400
+		}
+		t.Logf("%d rows: mean difference to NUTS %.4f, ESS %.1f, k-hat %.2f, lambda %.3f, %v", rows, difference, r.ESS,
+			r.KHat, r.Exponent, r.Elapsed)
+		if difference > most {
+			t.Errorf("%d rows: the predictive mean is off NUTS's by %.3f, at most %.3f", rows, difference, most)
+		}
+	}
+}
+
+// On Ionosphere (33-5-1, D = 176) diagonal proposals with tempered weights predict, if worse than NUTS (.9935, .958,
+// .174); and the paper's honest weights collapse from its start, which must be seen and said.
+func TestIonosphere(t *testing.T) {
+	needsXLA(t)
+	parts, err := dataset.Ionosphere().Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer := pmcnet.NewTrainer(network(5, 1, false))
+	defer trainer.Close()
+	a := prior
+	a.Covariance = pmcnet.DiagonalCovariance
+	var auc, accuracy, nlpd []float64
+	for seed := range uint64(3) {
+		r, err := trainer.Fit(t.Context(), a, parts, pmcnet.Settings{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prediction, err := r.Posterior.Predict(t.Context(), parts.Test.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		curve, err := metric.ROCOf(prediction, parts.Test.Y, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := metric.Scores(prediction, parts.Test.Y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		auc, nlpd, accuracy = append(auc, curve.AUC()), append(nlpd, scores[0].Value), append(accuracy, scores[1].Value)
+		t.Logf("AUC %.4f, accuracy %.3f, NLPD %.3f, ESS %.1f, k-hat %.2f, lambda %.3f, %v", auc[seed], accuracy[seed],
+			nlpd[seed], r.ESS, r.KHat, r.Exponent, r.Elapsed)
+	}
+	if a, b, c := stat.Mean(auc, nil), stat.Mean(accuracy, nil), stat.Mean(nlpd, nil); a < .94 || b < .88 || c > .28 {
+		t.Errorf("AUC %.3f, accuracy %.3f, NLPD %.3f: want .94, .88 and .28", a, b, c)
+	}
+	r, err := trainer.Fit(t.Context(), pmcnet.PMC{Covariance: pmcnet.DiagonalCovariance}, parts, pmcnet.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("honest: ESS %.2f, k-hat %.2f, %v", r.ESS, r.KHat, r.Elapsed)
+	if r.ESS > 5 || !(r.KHat > 2) || r.Evidence.Known() || !strings.Contains(strings.Join(r.Warnings, ";"), "k-hat") {
+		t.Errorf("the collapse is not said: ESS %.2f, k-hat %.2f, evidence %+v, %q", r.ESS, r.KHat, r.Evidence, r.Warnings)
+	}
+}
