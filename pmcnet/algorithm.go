@@ -8,8 +8,8 @@ import (
 )
 
 // Algorithm is a way to weighted draws of a posterior and to its evidence: PMC, or one of your own. It is a value that
-// holds settings. What is exported of its fields is what JSON writes into the provenance and compares when a run goes on
-// from a checkpoint.
+// holds settings. What is exported of its fields is what JSON writes into the provenance and compares when a run goes
+// on from a checkpoint.
 type Algorithm interface {
 	// Title says what it is and where it comes from, for a posterior's provenance.
 	Title() string

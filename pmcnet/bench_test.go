@@ -82,7 +82,8 @@ func BenchmarkIteration(b *testing.B) {
 }
 
 // BenchmarkMixture evaluates the densities of 50 proposals at 5000 draws in 176 dimensions. Full covariances take 50 x
-// 5000 x 176 x 176 / 2 multiplications and as many additions, 7.7 GFLOP, beside what blocks leave of the upper triangle.
+// 5000 x 176 x 176 / 2 multiplications and as many additions, 7.7 GFLOP, beside what blocks leave of the upper
+// triangle.
 func BenchmarkMixture(b *testing.B) {
 	const m, k, d = 50, 100, 176
 	for _, covariance := range []Covariance{FullCovariance, DiagonalCovariance, LowRankCovariance} {

@@ -144,7 +144,8 @@ func (p *programs) batched(nodes compute.Nodes) Batched {
 	return target
 }
 
-// Batched is a target of which parts of its rows can be had, for PMC.Light. Package target's posteriors of networks are.
+// Batched is a target of which parts of its rows can be had, for PMC.Light. Package target's posteriors of networks
+// are.
 type Batched interface {
 	mcmc.Target
 	Rows() int // how many there are, N

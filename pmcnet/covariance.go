@@ -64,7 +64,8 @@ const (
 )
 
 // scatter is the covariance that an iteration's draws give each proposal, beta ((1 - eta) S^ + eta S~), and the weight
-// of the one before, 1 - beta. S^ and S~ are about their own means, as the draws' weights and the clipped ones give them.
+// of the one before, 1 - beta. S^ and S~ are about their own means, as the draws' weights and the clipped ones give
+// them.
 type scatter struct {
 	before *Node // 1 - beta, a scalar
 	// Rows x_k, [M, K, D], weights of their products, [M, K], and a vector v, [M, D], such that the covariance is
@@ -178,7 +179,8 @@ func whiten(inverse, mean, x *Node) *Node {
 	var sum *Node
 	for p := range parts {
 		from, to := p*d/parts, (p+1)*d/parts
-		z := Einsum("nd,ed->ne", Slice(x, AxisRange(), AxisRange(0, to)), Slice(inverse, AxisRange(from, to), AxisRange(0, to)))
+		rows := Slice(inverse, AxisRange(from, to), AxisRange(0, to))
+		z := Einsum("nd,ed->ne", Slice(x, AxisRange(), AxisRange(0, to)), rows)
 		if part := compute.RowSums(Square(z)); sum == nil {
 			sum = part
 		} else {

@@ -38,9 +38,9 @@
 // of one draw (they shrink, to an eighth of the variance already on a Gaussian), and log p(y) comes out far too low.
 // The tests hold the sampler to both, the exactness and the flagged collapse.
 //
-// What helps adaptation is not to believe the weights too soon: Tempered and TemperedWithin raise them to the power that
-// leaves an effective sample size, Clipped cuts the largest; then the draws are of a distribution between q and the
-// posterior, which predicts well, and the evidence and k-hat, of the honest weights, still say that it is not the
+// What helps adaptation is not to believe the weights too soon: Tempered and TemperedWithin raise them to the power
+// that leaves an effective sample size, Clipped cuts the largest; then the draws are of a distribution between q and
+// the posterior, which predicts well, and the evidence and k-hat, of the honest weights, still say that it is not the
 // posterior. Begin with a StdDev that is too large rather than too small (.5 with a prior N(0, 1)), and resample
 // globally every second iteration (GlocalEvery(2), as the authors' program does).
 //

@@ -91,51 +91,37 @@ func rms(t *testing.T, r *pmcnet.Result, l check.Linear) float64 {
 	return math.Sqrt(sum)
 }
 
-// Conjugate regressions, with what an independent implementation reaches: five seeds in 5 dimensions; 20 dimensions with
-// 1000 draws of each proposal; with 500 and weights tempered within proposals; and with 100, where the sampler must
-// degenerate and say so.
+// conjugate is a way to run on conjugate regressions, and what it must reach.
+type conjugate struct {
+	name      string
+	d, seeds  int
+	a         pmcnet.PMC
+	rms, logZ float64 // at most: over the seeds, in posterior standard deviations; of each seed
+	ess, kHat float64 // at least; at most
+}
+
+// Conjugate regressions in 5 dimensions, with what an independent implementation reaches; TestConjugateLong has the
+// others.
 func TestConjugate(t *testing.T) {
 	engine := computetest.Engines(t)[0]
-	dtype := compute.Float64 // on the Go backend, so that both types run
-	if engine.IsXLA() {
-		dtype = compute.Float32
+	if testing.Short() && !engine.IsXLA() {
+		t.Skip("takes many seconds on the Go backend")
 	}
-	for _, c := range []struct {
-		name      string
-		d, seeds  int
-		long      bool
-		a         pmcnet.PMC
-		rms, logZ float64 // at most: over the seeds, in posterior standard deviations; of each seed
-		ess, kHat float64 // at least; at most
-	}{
+	testConjugate(t, engine, []conjugate{
 		{
 			name: "5 dimensions", d: 5, seeds: 5, a: pmcnet.PMC{Resampling: pmcnet.GlocalEvery(2)},
 			rms: .02, logZ: .015, ess: 4500, kHat: .4,
 		},
-		{
-			name: "20 dimensions, 1000 draws", d: 20, seeds: 2, long: true,
-			a: pmcnet.PMC{StdDev: .5, Draws: 1000}, rms: .02, logZ: .01, ess: 35000, kHat: .4,
-		},
-		{
-			name: "20 dimensions, tempered within", d: 20, seeds: 2, long: true,
-			a:   pmcnet.PMC{Proposals: 10, Draws: 500, Weights: pmcnet.TemperedWithin, ESS: .3},
-			rms: .04, logZ: .05, ess: 1000, kHat: .7,
-		},
-		{name: "diagonal", d: 5, seeds: 2, a: pmcnet.PMC{Covariance: pmcnet.DiagonalCovariance}, rms: .03, logZ: .02,
-			ess: 4000, kHat: .4},
-		{name: "low rank", d: 5, seeds: 2, a: pmcnet.PMC{Covariance: pmcnet.LowRankCovariance, Rank: 2}, rms: .03, logZ: .02,
-			ess: 4000, kHat: .5},
-		{name: "covariance-free", d: 5, seeds: 2, a: pmcnet.PMC{Covariance: pmcnet.FixedCovariance}, rms: .03, logZ: .02,
-			ess: 4000, kHat: .5},
-		{name: "gradient-free", d: 5, seeds: 2, rms: .03, logZ: .02, ess: 3000, kHat: .5,
-			a: pmcnet.PMC{GradientFree: true, StdDev: .5, Resampling: pmcnet.Global}},
-		{name: "groups of 10", d: 5, seeds: 2, a: pmcnet.PMC{StdDev: .5, Mixture: 10}, rms: .03, logZ: .03,
-			ess: 3000, kHat: .6},
-	} {
+	})
+}
+
+func testConjugate(t *testing.T, engine *compute.Engine, cases []conjugate) {
+	dtype := compute.Float64 // on the Go backend, so that both types run
+	if engine.IsXLA() {
+		dtype = compute.Float32
+	}
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && (c.long || !engine.IsXLA()) {
-				t.Skip("takes many seconds on the Go backend")
-			}
 			l := regression(c.d, 100, 1)
 			_, _, want := l.Posterior()
 			sampler := pmcnet.Sampler{Problem: problem(l)}

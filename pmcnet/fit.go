@@ -25,8 +25,8 @@ import (
 // plays a role where a maximum is found first, as of baseline.MLE.
 //
 // A cancelled context is no error: the result is that of the last whole iteration, with the status run.Cancelled; but
-// before the first iteration there is none, and the error wraps the context's. Where an error has stopped the run beside
-// the algorithm, such as a full disk, the result is returned with it. Errors wrap dataset.ErrMissingClass,
+// before the first iteration there is none, and the error wraps the context's. Where an error has stopped the run
+// beside the algorithm, such as a full disk, the result is returned with it. Errors wrap dataset.ErrMissingClass,
 // smc.ErrZeroWeights or baseline.ErrDiverged where these are at fault.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,

@@ -11,11 +11,11 @@ import (
 
 // lowRank keeps U, [M, D, R], and s^2, [M, D], of Sigma = U U^T + diag(s^2).
 //
-// An update approximates the matrix T = (1 - beta) Sigma + beta S of Algorithm 1 without writing it down. Divided by its
-// standard deviations, T has the R leading eigenvectors Q, which some steps of the power method find (Halko, Martinsson
-// and Tropp 2011, section 4.5), and U U^T = Q (Q^T T Q - v) Q^T, where v is the mean of the other eigenvalues, as in
-// probabilistic principal components (Tipping and Bishop 1999). What is left of T's diagonal is s^2: the variances are
-// T's.
+// An update approximates the matrix T = (1 - beta) Sigma + beta S of Algorithm 1 without writing it down. Divided by
+// its standard deviations, T has the R leading eigenvectors Q, which some steps of the power method find (Halko,
+// Martinsson and Tropp 2011, section 4.5), and U U^T = Q (Q^T T Q - v) Q^T, where v is the mean of the other
+// eigenvalues, as in probabilistic principal components (Tipping and Bishop 1999). What is left of T's diagonal is s^2:
+// the variances are T's.
 type lowRank struct{ rank int }
 
 // powerSteps leave an error of (next eigenvalue / last one kept)^powerSteps.

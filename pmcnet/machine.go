@@ -72,7 +72,8 @@ func (a PMC) Sample(ctx context.Context, job *Job) (*Result, error) {
 // noWeight is a log of 0 that JSON can write.
 const noWeight = -math.MaxFloat64
 
-// Begin prepares the programs, puts the data on the device, and the means where they begin unless a checkpoint has them.
+// Begin prepares the programs, puts the data on the device, and the means where they begin unless a checkpoint has
+// them.
 func (m *machine) Begin(ctx context.Context) error {
 	var err error
 	if m.kept == nil {

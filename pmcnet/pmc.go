@@ -319,9 +319,9 @@ func (a PMC) adapt(q proposals, w weighted, chosen *Node, n now) adapted {
 	return out
 }
 
-// ascend is step e: mu' = mu + gamma scale Sigma grad log pi(mu), where gamma is the largest of 1, 1/2, 1/4, ... at which
-// log pi does not decrease. All gammas of all M means are evaluated in one batch. Where none is good enough, or nothing
-// is finite, the mean stays.
+// ascend is step e: mu' = mu + gamma scale Sigma grad log pi(mu), where gamma is the largest of 1, 1/2, 1/4, ... at
+// which log pi does not decrease. All gammas of all M means are evaluated in one batch. Where none is good enough, or
+// nothing is finite, the mean stays.
 func (a PMC) ascend(q proposals, target mcmc.Target, scale float64) (mean *Node, c climb) {
 	m, d := q.mean.Shape().Dim(0), q.mean.Shape().Dim(1)
 	g, dtype := q.mean.Graph(), q.mean.DType()

@@ -48,7 +48,7 @@ type IterationRecord struct {
 	Exponent                       float64 // lambda of the result's weights; 1 unless they are tempered
 	Halvings                       float64 // of a mean's step, on average over those that moved
 	Stayed                         int     // means that no step was good for; of PMC.Light summed over mini-batches
-	Replaced                       int     // covariances that were not positive definite: the last good ones stand for them
+	Replaced                       int     // covariances that were not positive definite: the last good ones stand there
 	Stalled                        int     // proposals none of whose draws had any weight: they stay as they are
 	NonFinite                      int     // draws whose log-density is not finite: they have weight 0
 	Seconds                        float64
@@ -140,8 +140,8 @@ func (m *machine) evaluations() int {
 	return draws + ascent // of Light: of all rows once, by batches
 }
 
-// trusted says whether the weights may be called an estimate of anything: k-hat at most MaxKHat, or weights that are all
-// the same, which have no tail.
+// trusted says whether the weights may be called an estimate of anything: k-hat at most MaxKHat, or weights that are
+// all the same, which have no tail.
 func (r *Result) trusted() bool {
 	return r.KHat <= MaxKHat || math.IsNaN(r.KHat) && r.ESS > .999*float64(r.LogWeights.Len())
 }
@@ -160,8 +160,8 @@ func (m *machine) warnings(r *Result) (out []string) {
 	case math.IsNaN(r.KHat) && !r.trusted():
 		warn("k-hat of the weights cannot be told from %d draws: no evidence is stated; take more draws", draws)
 	case !r.trusted():
-		warn("k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: the draws are not "+
-			"the posterior's, and no evidence is stated", r.KHat, MaxKHat, r.ESS, draws)
+		warn("k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: the draws are "+
+			"not the posterior's, and no evidence is stated", r.KHat, MaxKHat, r.ESS, draws)
 	case r.ESS < fewDraws:
 		warn("the effective sample size is %.1f of %d draws: take more draws, or more iterations", r.ESS, draws)
 	}

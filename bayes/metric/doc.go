@@ -9,8 +9,8 @@
 // [Evaluate], which feeds several. The result is the same, bit for bit, however the rows are cut into batches. [Scores]
 // gives the usual scores of a task as a table.
 //
-// [ScoreDraws] scores draws of the posterior one by one instead, and [ROCEnvelope] has the intervals of their ROC curves:
-// how good a single draw is, as some papers report. [ROC] is the curve of any score.
+// [ScoreDraws] scores draws of the posterior one by one instead, and [ROCEnvelope] has the intervals of their ROC
+// curves: how good a single draw is, as some papers report. [ROC] is the curve of any score.
 //
 // # Two errors, and which is which
 //

@@ -62,8 +62,8 @@ func (s DrawScore) String() string {
 
 // ScoreDraws scores R draws, resampled by their weights, one by one. y are the rows' targets. Of a classification: AUC,
 // accuracy, F1, precision, recall and specificity, of the positive class, or of more than two classes the mean over
-// classes, each against the others (macro average), and NLPD; of a regression MSE and NLPD, in the prediction's units. A
-// precision or F1 of a class that no row is taken for is 0.
+// classes, each against the others (macro average), and NLPD; of a regression MSE and NLPD, in the prediction's units.
+// A precision or F1 of a class that no row is taken for is 0.
 func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, error) {
 	draws, o, err := o.resampled(p, y)
 	if err != nil {

@@ -70,8 +70,8 @@ func two() (bayes.Prediction, []float64) {
 	}, []float64{1, 1, 0, 0}
 }
 
-// Scores of single draws, by hand: the first particle is right in all rows, the second in two of four. They are drawn by
-// their weights, and one without weight never.
+// Scores of single draws, by hand: the first particle is right in all rows, the second in two of four. They are drawn
+// by their weights, and one without weight never.
 func TestScoreDraws(t *testing.T) {
 	p, y := two()
 	const draws = 4000
@@ -146,8 +146,8 @@ func nlpd(logits ...float64) float64 {
 	return sum
 }
 
-// Of several classes the scores are means over classes, each against the others; of a regression they are MSE and NLPD in
-// the target's units.
+// Of several classes the scores are means over classes, each against the others; of a regression they are MSE and NLPD
+// in the target's units.
 func TestScoreDrawsOfOthers(t *testing.T) {
 	p := bayes.Prediction{
 		Likelihood: bayes.Categorical{}, Particles: 1, Rows: 3, Width: 3, Weights: []float64{1},
@@ -167,7 +167,8 @@ func TestScoreDrawsOfOthers(t *testing.T) {
 		}
 	}
 	p = bayes.Prediction{
-		Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1}, Outputs: []float64{1, 3},
+		Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 1, Rows: 2, Width: 1, Weights: []float64{1},
+		Outputs: []float64{1, 3},
 	}
 	scores, err = metric.ScoreDraws(p, []float64{0, 5}, metric.DrawOptions{})
 	if err != nil || len(scores) != 2 || scores[0].Name != "MSE" || math.Abs(scores[0].Mean()-2.5) > 1e-9 || math.Abs(

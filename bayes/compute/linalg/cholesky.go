@@ -1,10 +1,10 @@
 // Package linalg has linear algebra of many small matrices at once, in a graph: the Cholesky factors of [M, D, D]
-// matrices, the inverses of these factors and log-determinants, which GoMLX does not have. Its functions build graph and
-// panic as GoMLX does.
+// matrices, the inverses of these factors and log-determinants, which GoMLX does not have. Its functions build graph
+// and panic as GoMLX does.
 //
-// A matrix is cut into halves, and these again, down to blocks of at most 24 rows: all but the blocks on the diagonal is
-// products of matrices, batched over M. Blocks on the diagonal go column by column, with the M matrices side by side as
-// the innermost axis; on XLA the columns are a loop, so that a graph does not grow with them.
+// A matrix is cut into halves, and these again, down to blocks of at most 24 rows: all but the blocks on the diagonal
+// is products of matrices, batched over M. Blocks on the diagonal go column by column, with the M matrices side by side
+// as the innermost axis; on XLA the columns are a loop, so that a graph does not grow with them.
 //
 // A matrix that is not positive definite, or not finite, is flagged and has the factor 1: it disturbs no other matrix,
 // and no NaN comes out.

@@ -39,8 +39,8 @@ func matrices(m, d int, seed uint64) []float64 {
 	return out
 }
 
-// factors runs Cholesky: lower, inverse, log-determinant and whether definite, and the solution for a right-hand side of
-// ones.
+// factors runs Cholesky: lower, inverse, log-determinant and whether definite, and the solution for a right-hand side
+// of ones.
 func factors(_ *graph.Graph, args []*graph.Node) []*graph.Node {
 	f := linalg.Cholesky(args[0])
 	m, d := args[0].Shape().Dim(0), args[0].Shape().Dim(1)

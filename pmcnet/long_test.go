@@ -1,3 +1,5 @@
+//go:build long
+
 package pmcnet_test
 
 import (
@@ -66,8 +68,8 @@ func control(t *testing.T, rows int) (train *dataset.Dataset, test *mat.Dense, n
 	return train, features(0, 400), nuts
 }
 
-// prior is the start, and what adapts best there: M draws of it, wide proposals, tempered weights, and global resampling
-// in every second iteration.
+// prior is the start, and what adapts best there: M draws of it, wide proposals, tempered weights, and global
+// resampling in every second iteration.
 var prior = pmcnet.PMC{
 	Start: pmcnet.FromPrior, StdDev: .5, Weights: pmcnet.Tempered, ESS: .1, Resampling: pmcnet.GlocalEvery(2),
 }
@@ -81,14 +83,14 @@ func network(hidden int, sd float64, keep bool) bayes.Model {
 
 func needsXLA(t *testing.T) {
 	t.Helper()
-	if testing.Short() || !computetest.Engines(t)[0].IsXLA() {
+	if !computetest.Engines(t)[0].IsXLA() {
 		t.Skip("takes minutes on the Go backend")
 	}
 }
 
-// On the control network the predictive mean of the tempered draws is near NUTS's: a mean absolute difference of at most
-// .06, .03 and .06 for 50, 400 and 1600 rows.
-func TestControl(t *testing.T) {
+// On the control network the predictive mean of the tempered draws is near NUTS's: a mean absolute difference of at
+// most .06, .03 and .06 for 50, 400 and 1600 rows.
+func TestControlLong(t *testing.T) {
 	needsXLA(t)
 	trainer := pmcnet.NewTrainer(network(3, 2, true))
 	defer trainer.Close()
@@ -120,7 +122,7 @@ func TestControl(t *testing.T) {
 
 // On Ionosphere (33-5-1, D = 176) diagonal proposals with tempered weights predict, if worse than NUTS (.9935, .958,
 // .174); and the paper's honest weights collapse from its start, which must be seen and said.
-func TestIonosphere(t *testing.T) {
+func TestIonosphereLong(t *testing.T) {
 	needsXLA(t)
 	parts, err := dataset.Ionosphere().Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
 	if err != nil {
@@ -163,4 +165,30 @@ func TestIonosphere(t *testing.T) {
 	if r.ESS > 5 || !(r.KHat > 2) || r.Evidence.Known() || !strings.Contains(strings.Join(r.Warnings, ";"), "k-hat") {
 		t.Errorf("the collapse is not said: ESS %.2f, k-hat %.2f, evidence %+v, %q", r.ESS, r.KHat, r.Evidence, r.Warnings)
 	}
+}
+
+// Conjugate regressions with all covariances and variants: in 20 dimensions with 1000 draws of each proposal, and with
+// 500 and weights tempered within proposals.
+func TestConjugateLong(t *testing.T) {
+	testConjugate(t, computetest.Engines(t)[0], []conjugate{
+		{
+			name: "20 dimensions, 1000 draws", d: 20, seeds: 2,
+			a: pmcnet.PMC{StdDev: .5, Draws: 1000}, rms: .02, logZ: .01, ess: 35000, kHat: .4,
+		},
+		{
+			name: "20 dimensions, tempered within", d: 20, seeds: 2,
+			a:   pmcnet.PMC{Proposals: 10, Draws: 500, Weights: pmcnet.TemperedWithin, ESS: .3},
+			rms: .04, logZ: .05, ess: 1000, kHat: .7,
+		},
+		{name: "diagonal", d: 5, seeds: 2, a: pmcnet.PMC{Covariance: pmcnet.DiagonalCovariance}, rms: .03, logZ: .02,
+			ess: 4000, kHat: .4},
+		{name: "low rank", d: 5, seeds: 2, a: pmcnet.PMC{Covariance: pmcnet.LowRankCovariance, Rank: 2}, rms: .03, logZ: .02,
+			ess: 4000, kHat: .5},
+		{name: "covariance-free", d: 5, seeds: 2, a: pmcnet.PMC{Covariance: pmcnet.FixedCovariance}, rms: .03, logZ: .02,
+			ess: 4000, kHat: .5},
+		{name: "gradient-free", d: 5, seeds: 2, rms: .03, logZ: .02, ess: 3000, kHat: .5,
+			a: pmcnet.PMC{GradientFree: true, StdDev: .5, Resampling: pmcnet.Global}},
+		{name: "groups of 10", d: 5, seeds: 2, a: pmcnet.PMC{StdDev: .5, Mixture: 10}, rms: .03, logZ: .03,
+			ess: 3000, kHat: .6},
+	})
 }
