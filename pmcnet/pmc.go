@@ -62,9 +62,10 @@ type PMC struct {
 	// most 1, default 0.1.
 	ESS float64 `json:"ess"`
 	// Mixture is how many proposals a weight's denominator mixes: those are the draw's own and others, chosen without
-	// looking at the draws; it divides Proposals. Default all M, which costs M^2 K densities an iteration; 1 is each
-	// proposal by itself. All choices are unbiased, more proposals have the smaller variance (Elvira, Martino, Luengo
-	// and Bugallo 2015, "Efficient multiple importance sampling estimators").
+	// looking at the draws; it divides Proposals. Default all M, which costs M^2 K densities an iteration, with full
+	// covariances in many dimensions most of its time; 1 is each proposal by itself. All choices are unbiased, more
+	// proposals have the smaller variance (Elvira, Martino, Luengo and Bugallo 2015, "Efficient multiple importance
+	// sampling estimators").
 	Mixture int `json:"mixture"`
 	// Resampling is where the next means come from; default Local.
 	Resampling Resampling `json:"resampling"`
@@ -253,7 +254,7 @@ func (a PMC) weights(honest *Node) (adapt, output, exponent *Node) {
 	return honest, honest, one
 }
 
-// power is l times a power above 0, where l = -Inf stays so.
+// power is l times a power, at least 0, where l = -Inf stays so.
 func power(l, p *Node) *Node {
 	return compute.Only(IsFinite(l), Mul(compute.Finite(l), BroadcastToShape(p, l.Shape())))
 }

@@ -222,3 +222,38 @@ func benchmarkKey(b *testing.B, engine *compute.Engine) {
 		})
 	}
 }
+
+// One draw for each of many sets has the frequencies of the set's weights, and never a category of weight 0: neither
+// before the first of those above it, nor between, nor behind the last. Sets of other scales stand beside each other.
+func TestCategoricalEach(t *testing.T) {
+	const sets = 40000
+	patterns := [][]float64{{0, 1, 0, 3, 0}, {2e-300, 0, 0, 0, 2e-300}, {0, 0, 7e100, 0, 0}}
+	weights := make([][]float64, sets)
+	for i := range weights {
+		weights[i] = patterns[i%len(patterns)]
+	}
+	for _, engine := range computetest.Engines(t) {
+		drawn := computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
+			return []*Node{New(g, 3).CategoricalEach(args[0])}
+		}, weights)[0]
+		counts := make([][]float64, len(patterns))
+		for p := range counts {
+			counts[p] = make([]float64, len(patterns[p]))
+		}
+		for i, k := range drawn {
+			counts[i%len(patterns)][int(k)]++
+		}
+		for p, weights := range patterns {
+			total, n := 0., 0.
+			for k, w := range weights {
+				total, n = total+w, n+counts[p][k]
+			}
+			for k, w := range weights {
+				want := w / total
+				if z := (counts[p][k]/n - want) / math.Sqrt(max(want*(1-want), 1e-12)/n); math.Abs(z) > 5 {
+					t.Errorf("%s: set %d, category %d: frequency %.4f, want %.4f", engine.Name(), p, k, counts[p][k]/n, want)
+				}
+			}
+		}
+	}
+}
