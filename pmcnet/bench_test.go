@@ -16,7 +16,7 @@ import (
 
 // BenchmarkIteration is an iteration on the paper's networks with 50 proposals of 100 draws each: Glass is 9-10-6 (D =
 // 166), Ionosphere 33-5-1 (D = 176). On two processors full covariances took 77 and 78 ms, of which the mixture is 55
-// and the Cholesky factors are 12, diagonal ones 25 and 26 ms.
+// and the Cholesky factors are 18, diagonal ones 25 and 26 ms.
 func BenchmarkIteration(b *testing.B) {
 	for _, c := range []struct {
 		name       string
