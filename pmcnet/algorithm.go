@@ -7,9 +7,9 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// Algorithm is a way to weighted draws of a posterior and to its evidence: PMC, or one of your own. It is a value that
-// holds settings. What is exported of its fields is what JSON writes into the provenance and compares when a run goes
-// on from a checkpoint.
+// Algorithm is a way to weighted draws of a posterior and to its evidence: Annealed, PMC, or one of your own. It is a
+// value that holds settings. What is exported of its fields is what JSON writes into the provenance and compares when a
+// run goes on from a checkpoint.
 type Algorithm interface {
 	// Title says what it is and where it comes from, for a posterior's provenance.
 	Title() string
@@ -35,7 +35,7 @@ type Job struct {
 }
 
 // byAlgorithmDefault is what nil means.
-func byAlgorithmDefault() Algorithm { return PMC{} }
+func byAlgorithmDefault() Algorithm { return Annealed{} }
 
 // Title implements Algorithm.
 func (a PMC) Title() string {

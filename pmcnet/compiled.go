@@ -73,13 +73,11 @@ func (m *machine) compiled() (*programs, func(), error) {
 }
 
 func (p *programs) build(engine *compute.Engine) error {
-	if err := compute.Try(func() { p.probe(engine) }); err != nil {
-		return fmt.Errorf("pmcnet: %w", err)
+	if err := p.probe(engine); err != nil {
+		return err
 	}
-	var data, begin []string
-	for _, name := range slices.Sorted(maps.Keys(p.problem.Data)) {
-		data = append(data, dataPrefix+name)
-	}
+	var begin []string
+	data := dataNames(p.problem)
 	if p.starts > 0 {
 		begin = []string{startName}
 	}
@@ -104,44 +102,94 @@ func (p *programs) entries() []string {
 	return append(append([]string{meanName}, p.names()...), phiName)
 }
 
-// probe builds the target in a graph that is thrown away, to see whether it has mini-batches.
-func (p *programs) probe(engine *compute.Engine) {
+// probe sees whether the target has mini-batches.
+func (p *programs) probe(engine *compute.Engine) error {
 	if !p.Light {
-		return
+		return nil
 	}
-	g := graph.NewGraph(engine.Backend(), "pmcnet probe")
-	defer g.Finalize()
-	nodes := compute.Nodes{}
-	for name, t := range p.problem.Data {
-		nodes[dataPrefix+name] = graph.Parameter(g, dataPrefix+name, t.Shape())
-	}
-	p.rows = p.batched(nodes).Rows()
-	if p.batchSize = min(50, p.rows); p.BatchSize > 0 {
-		p.batchSize = p.BatchSize
-	}
-	if p.batchSize > p.rows {
-		panic(fmt.Errorf("PMC.BatchSize is %d: there are %d rows", p.batchSize, p.rows))
-	}
+	return probe(engine, p.problem, func(target mcmc.Target) {
+		p.rows = batched(target).Rows()
+		if p.batchSize = min(50, p.rows); p.BatchSize > 0 {
+			p.batchSize = p.BatchSize
+		}
+		if p.batchSize > p.rows {
+			panic(fmt.Errorf("PMC.BatchSize is %d: there are %d rows", p.batchSize, p.rows))
+		}
+	})
 }
 
-// target is the problem's.
-func (p *programs) target(nodes compute.Nodes) mcmc.Target {
+// probe builds a problem's target in a graph that is thrown away, and looks at it.
+func probe(engine *compute.Engine, problem mcmc.Problem, look func(mcmc.Target)) error {
+	if err := compute.Try(func() {
+		g := graph.NewGraph(engine.Backend(), "pmcnet probe")
+		defer g.Finalize()
+		nodes := compute.Nodes{}
+		for name, t := range problem.Data {
+			nodes[dataPrefix+name] = graph.Parameter(g, dataPrefix+name, t.Shape())
+		}
+		look(targetOf(problem, nodes))
+	}); err != nil {
+		return fmt.Errorf("pmcnet: %w", err)
+	}
+	return nil
+}
+
+// targetOf is a problem's, of the state's data.
+func targetOf(problem mcmc.Problem, nodes compute.Nodes) mcmc.Target {
 	data := compute.Nodes{}
 	for name, node := range nodes {
 		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
 			data[bare] = node
 		}
 	}
-	return p.problem.Target(data, nil)
+	return problem.Target(data, nil)
 }
 
-func (p *programs) batched(nodes compute.Nodes) Batched {
-	target, ok := p.target(nodes).(Batched)
+// dataNames are the names of a problem's data in the state, in order.
+func dataNames(problem mcmc.Problem) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(problem.Data)) {
+		names = append(names, dataPrefix+name)
+	}
+	return names
+}
+
+// setData puts a problem's data into the state.
+func setData(state *compute.State, problem mcmc.Problem) error {
+	for name, t := range problem.Data {
+		local, err := t.LocalClone() // the state owns what it holds, and frees it
+		if err != nil {
+			return fmt.Errorf("pmcnet: Problem.Data[%q]: %w", name, err)
+		}
+		state.Set(dataPrefix+name, local)
+	}
+	return nil
+}
+
+// densityKind is what a compiled log-density depends on, beside the problem.
+type densityKind struct {
+	engine *compute.Engine
+	dtype  compute.DType
+	draws  int
+}
+
+// densities is the log-density of so many draws at once, [draws, D], as a program.
+func (j *Job) densities(draws int) (*compute.Program, func(), error) {
+	return j.sampler.densities.Take(densityKind{j.Engine, j.DType, draws}, func() (*compute.Program, error) {
+		problem := j.Problem
+		return compute.NewProgram(j.Engine, "pmcnet log-density", dataNames(problem), nil,
+			func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+				return nil, targetOf(problem, nodes).LogDensity(inputs[0])
+			})
+	})
+}
+
+func batched(target mcmc.Target) Batched {
+	b, ok := target.(Batched)
 	if !ok {
 		panic(fmt.Errorf("Problem.Target gives a %T, which is not pmcnet.Batched: PMC.Light takes mini-batches of rows",
-			p.target(nodes)))
+			target))
 	}
-	return target
+	return b
 }
 
 // Batched is a target of which parts of its rows can be had, for PMC.Light. Package target's posteriors of networks
@@ -221,7 +269,7 @@ func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.N
 	if p.Shrinkage > 0 {
 		n.shrinkage = p.Shrinkage
 	}
-	next, w := p.iteration(p.proposals(nodes), p.target(nodes), n)
+	next, w := p.iteration(p.proposals(nodes), targetOf(p.problem, nodes), n)
 	entries := next.entriesOf()
 	draws := p.Proposals * p.Draws
 	entries[phiName] = Reshape(w.theta, draws, p.problem.Dim)
@@ -239,7 +287,7 @@ func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.N
 // batchStep is a step of PMCnet-light on a mini-batch: mu' = mu + (gamma/2) Sigma grad log pi_b(mu), where pi_b is the
 // prior to the power 1/B times the batch's likelihood, and Batch is B log pi_b. Input: the batch's first row.
 func (p *programs) batchStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	target := p.batched(nodes)
+	target := batched(targetOf(p.problem, nodes))
 	scale := 1 / (2 * float64(target.Batches(p.batchSize)))
 	mean, c := p.ascend(p.proposals(nodes), target.Batch(Reshape(inputs[0]), p.batchSize), scale)
 	return compute.Nodes{meanName: mean}, Stack([]*Node{c.halvings, c.stayed}, 0)

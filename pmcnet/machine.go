@@ -85,12 +85,8 @@ func (m *machine) Begin(ctx context.Context) error {
 		return err
 	}
 	m.state = compute.NewState(m.Engine)
-	for name, t := range m.Problem.Data {
-		local, err := t.LocalClone() // the state owns what it holds, and frees it
-		if err != nil {
-			return fmt.Errorf("pmcnet: Problem.Data[%q]: %w", name, err)
-		}
-		m.state.Set(dataPrefix+name, local)
+	if err := setData(m.state, m.Problem); err != nil {
+		return err
 	}
 	if m.kept != nil {
 		for _, name := range m.entries() {

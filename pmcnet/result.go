@@ -19,17 +19,18 @@ type Result struct {
 	bayes.Result
 	Algorithm Algorithm // as it ran, with its defaults filled in
 	// Phi are the draws, [J, D], and LogWeights what they count: of the last iteration or of all, see PMC.Keep, by
-	// PMC.Weights.
+	// PMC.Weights. Those of Annealed are in canonical order, and their weights smoothed (diag.PSIS).
 	Phi        *tensors.Tensor
 	LogWeights smc.LogWeights
 	// Evidence is the log of the mean of the honest weights of these draws, with its standard error; not known, NaN,
 	// where k-hat is above MaxKHat, and where the run was cancelled: such a mean is no estimate.
 	Evidence bayes.Evidence
-	KHat     float64 // of the honest weights of these draws; NaN where there is no tail to tell it from
+	KHat     float64 // of the honest weights of these draws; NaN where there is no tail to tell it from, as of equal ones
 	ESS      float64 // effective sample size of these draws by their honest weights
 	// Exponent is lambda: the draws count by (pi/q)^lambda in the last iteration; 1 unless PMC.Weights tempers.
 	Exponent float64
-	Trace    []IterationRecord // one for each iteration
+	Trace    []IterationRecord // of PMC: one for each iteration
+	Annealed *Estimates        // of Annealed: what both of its estimators say; nil of others
 	// Evaluations is how often the log-density of one particle was evaluated, with or without its gradient.
 	Evaluations int
 }

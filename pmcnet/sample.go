@@ -5,20 +5,23 @@ import (
 	"errors"
 	"fmt"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 )
 
 // Sample runs an algorithm on a log-density: a problem as package mcmc's, whose Initial draws from the prior. nil is
-// PMC{}. The result has no Posterior, which belongs to a model: its draws are Phi and LogWeights. Proposals begin at
-// Problem.Start, [M, D], where that is set, else at draws by Problem.Initial.
+// Annealed{}, which needs a target that knows prior and likelihood apart, such as an smc.Posterior; for others there is
+// PMC. The result has no Posterior, which belongs to a model: its draws are Phi and LogWeights. Proposals of a PMC begin
+// at Problem.Start, [M, D], where that is set, else at draws by Problem.Initial.
 //
 // The evidence is the integral of the target's density: that of a model where the target is prior times likelihood,
 // each with its normalising constant.
 //
-// A cancelled context is no error: the result holds the draws of the last whole iteration, with the status
-// run.Cancelled. If no draw has any weight, the error wraps smc.ErrZeroWeights.
+// A cancelled context is no error: the result holds the draws of a PMC's last whole iteration, or the particles of
+// Annealed, with the status run.Cancelled; but before there are any the error wraps the context's. If no draw has any weight, the error wraps smc.ErrZeroWeights.
 func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
 	defer sampler.Close()
@@ -31,11 +34,17 @@ func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, sett
 type Sampler struct {
 	Problem mcmc.Problem
 
-	compiled run.Cache[kind, *programs]
+	compiled  run.Cache[kind, *programs]               // of PMC
+	annealed  run.Cache[annealedKind, *smc.Sampler]    // of Annealed
+	densities run.Cache[densityKind, *compute.Program] // likewise
 }
 
 // Close frees what was compiled.
-func (s *Sampler) Close() { s.compiled.Close() }
+func (s *Sampler) Close() {
+	s.compiled.Close()
+	s.annealed.Close()
+	s.densities.Close()
+}
 
 // Sample is the function Sample with the sampler's problem.
 func (s *Sampler) Sample(ctx context.Context, algorithm Algorithm, settings Settings) (*Result, error) {

@@ -23,18 +23,19 @@ type Settings struct {
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
 	// when the context is cancelled and at the end. If it exists, the run goes on from it, to the same bits as an
 	// uninterrupted one; a file of another problem, algorithm, seed or settings is an error. A training that comes
-	// before the first iteration keeps its own in a file beside, named Checkpoint and ".start".
+	// before the first iteration keeps its own in a file beside, named Checkpoint and ".start". That of Annealed is of
+	// its SMC; what follows is made again from the particles.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
 	Replace bool
 	// Observe, if set, is called after each ObserveEvery iterations (default 1) that this session makes, with the
 	// posterior that would be returned if the run ended there. An error ends the run, with the status run.Stopped.
-	// Fit only: Sample knows no posterior.
+	// Fit only: Sample knows no posterior. Annealed, which has none before its end, calls it there, as step 1.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after an iteration, at most ten times a second, and at the end. Scores are "ESS",
-	// "k-hat" and "log evidence", of the iteration.
+	// "k-hat" and "log evidence", of the iteration; those of Annealed are of its SMC.
 	Progress func(run.Progress)
 }
 

@@ -1,0 +1,597 @@
+package pmcnet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// This file is the form of adaptive importance sampling that works on networks, top to bottom: its settings, what it
+// says of itself, and its five steps in their order. Step 2's order of the units is in order.go, step 3's mixture in
+// student.go.
+
+// Annealed is importance sampling from a mixture that is fitted to the particles of tempered sequential Monte Carlo. It
+// is what nil means, and the zero value of every field works. Its five steps are
+//
+//  1. tempered SMC from the prior to the posterior (package smc), which gives particles, the evidence and its error;
+//  2. the particles are put into a canonical order: hidden units sorted, signs of tanh units flipped, so that a mixture
+//     does not see n! 2^n images of one posterior;
+//  3. a mixture of Student-t distributions is fitted to them, with a share of a wide one for what they have missed;
+//  4. new draws of the mixture, weighed against the true posterior: w = pi(theta) / q(theta) in the canonical region,
+//     0 outside, Pareto smoothed. The evidence is |G| times the mean of w, |G| = n! 2^n the number of images;
+//  5. where k-hat is at most MaxKHat and there are enough effective draws, the weighted draws and their evidence are the
+//     result: exact up to their stated error however the SMC fared, and a check of it. Otherwise the SMC's particles and
+//     evidence are.
+//
+// Result.Annealed says which, why, and what both estimators give. It needs a target whose prior and likelihood are known
+// apart (smc.Factored), as those of Fit are.
+//
+// Most of the time is the SMC's; the rest takes Draws evaluations, and in D dimensions J M D^2 multiplications for each
+// round of the fit to J particles.
+type Annealed struct {
+	Kernel mcmc.Kernel // of the SMC's moves; default mcmc.HMC{Steps: 5}, its step size adapted
+	// Sampling are the SMC's settings; default 2000 particles and at each temperature as many moves as it takes until
+	// they have forgotten where they were. Seed, DType, Engine, checkpoints and Progress are those of Settings.
+	Sampling smc.Settings
+
+	// Unordered leaves the particles in the order that they have.
+	Unordered bool
+	// Components is M, how many Student-t distributions are fitted; at most as many as there are particles. Default 0:
+	// of 1, 2, 4, 8 and 16 that number under which a fifth of the particles, left out of the fit, is most probable.
+	Components int
+	// Covariance of the components: FullCovariance or LowRankCovariance; default full where there are at least four
+	// particles a dimension.
+	Covariance Covariance
+	Rank       int // of LowRankCovariance; default 20, or D - 1 where that is less
+	// DoF are the degrees of freedom of the components; default 0: fitted too, one number for all, from 3 to 200.
+	DoF float64
+	// Defence is the share of draws of the wide component, which has the mean and Inflation^2 times the covariance of
+	// all particles, and 4 degrees of freedom; default 0.1, below 1. Inflation is at least 1, default 1.5.
+	Defence, Inflation float64
+	Draws              int // of the mixture, N; default 5000
+}
+
+var _ Algorithm = Annealed{}
+
+// The defensive component's degrees of freedom, and the most components that are tried.
+const (
+	wideDoF        = 4
+	mostComponents = 16
+)
+
+// Estimates are what both estimators of Annealed say, and which is the result.
+type Estimates struct {
+	// Importance says that the weighted draws of the mixture are the result, with their evidence; otherwise the SMC's
+	// particles are, with theirs. Why says why, with the numbers.
+	Importance bool
+	Why        string
+
+	SMC *smc.Result // step 1's, with its particles as they were before they were put into order
+	// SMCEvidence and ImportanceEvidence are the two estimates of the log evidence. The latter is not known, NaN, where
+	// the weights cannot be trusted.
+	SMCEvidence, ImportanceEvidence bayes.Evidence
+	KHat, ESS                       float64 // of the weights of the mixture's draws; NaN where there are none
+
+	// Order says why there is no canonical order; empty where there is one. LogImages is then log |G|.
+	Order     string
+	LogImages float64
+	// Outside is the share of draws that are not in canonical order; they have weight 0, as have those whose log-density
+	// is not finite, which NonFinite counts.
+	Outside   float64
+	NonFinite int
+
+	Components int     // of the mixture, without the wide one
+	Dropped    int     // components that were left with too few particles for a covariance
+	DoF        float64 // of the components
+}
+
+// Title implements Algorithm.
+func (Annealed) Title() string {
+	return "importance sampling from a mixture fitted to the particles of tempered sequential Monte Carlo"
+}
+
+// MarshalJSON writes what decides the draws.
+func (a Annealed) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"kernel": fmt.Sprintf("%T", a.Kernel), "kernel_settings": a.Kernel, "sampling": a.Sampling.Record(),
+		"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "rank": a.Rank, "dof": a.DoF,
+		"defence": a.Defence, "inflation": a.Inflation, "draws": a.Draws,
+	})
+}
+
+// Prepare implements Algorithm.
+func (a Annealed) Prepare(job *Job) (Algorithm, error) {
+	if a.Kernel == nil {
+		a.Kernel = mcmc.HMC{Steps: 5}
+	}
+	s := a.Sampling
+	elsewhere := func(field string, value any, unset bool) limits.Limit {
+		return limits.Field("Sampling."+field, value, unset,
+			fmt.Sprintf("left out: set Settings.%s, which holds for all of the algorithm", field))
+	}
+	if err := limits.Check("pmcnet: Annealed",
+		elsewhere("Seed", s.Seed, s.Seed == 0),
+		elsewhere("DType", s.DType, s.DType == 0),
+		elsewhere("Engine", s.Engine, s.Engine == nil),
+		elsewhere("Checkpoint", s.Checkpoint, s.Checkpoint == ""),
+		elsewhere("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery == 0),
+		elsewhere("Replace", s.Replace, !s.Replace),
+		elsewhere("Progress", "set", s.Progress == nil),
+	); err != nil {
+		return nil, err
+	}
+	byDefault(&s.Particles, 2000)
+	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = job.Seed, job.DType, job.Engine, job.CheckpointEvery,
+		job.Replace
+	s.Checkpoint, s.Progress = job.Checkpoint, job.Progress
+	var err error
+	if a.Sampling, err = s.WithDefaults(); err != nil {
+		return nil, fmt.Errorf("pmcnet: Annealed.Sampling: %w", err)
+	}
+	d := job.Problem.Dim
+	byDefault(&a.Draws, 5000)
+	byDefault(&a.Defence, 0.1)
+	byDefault(&a.Inflation, 1.5)
+	byDefault(&a.Rank, max(1, min(20, d-1)))
+	if a.Covariance == "" {
+		if a.Covariance = FullCovariance; a.Sampling.Particles < 4*d {
+			a.Covariance = LowRankCovariance
+		}
+	}
+	if err := a.check(job.Problem); err != nil {
+		return nil, err
+	}
+	return a, factored(job)
+}
+
+// check is an error that names a setting that is out of bounds, for a problem.
+func (a Annealed) check(p mcmc.Problem) error {
+	return limits.Check("pmcnet: Annealed",
+		limits.Field("Components", a.Components, a.Components >= 0 && a.Components <= a.Sampling.Particles,
+			fmt.Sprintf("from 1 to the %d Sampling.Particles that they are fitted to (0: chosen)", a.Sampling.Particles)),
+		limits.Field("Covariance", a.Covariance, a.Covariance == FullCovariance || a.Covariance == LowRankCovariance,
+			fmt.Sprintf("one of %q", []Covariance{FullCovariance, LowRankCovariance})),
+		limits.Field("Rank", a.Rank, a.Rank >= 1 && a.Rank <= max(1, p.Dim-1),
+			fmt.Sprintf("at least 1 and below the %d coordinates (0: 20)", p.Dim)),
+		limits.Field("DoF", a.DoF, a.DoF == 0 || a.DoF >= 2 && !math.IsInf(a.DoF, 1), "at least 2 and finite (0: fitted)"),
+		limits.Field("Defence", a.Defence, a.Defence > 0 && a.Defence < 1, "above 0 and below 1 (0: 0.1)"),
+		limits.Field("Inflation", a.Inflation, a.Inflation >= 1 && !math.IsInf(a.Inflation, 1),
+			"at least 1 and finite (0: 1.5)"),
+		limits.Field("Draws", a.Draws, a.Draws >= 100, "at least 100 (0: 5000)"),
+		limits.Field("Sampling.Tempering", a.Sampling.Tempering, a.Sampling.Tempering == smc.LikelihoodTempering,
+			"smc.LikelihoodTempering"),
+		limits.Field("Initial", "nil", p.Initial != nil,
+			"a function that draws from the prior, of which it begins; PMC{} can begin at Problem.Start"),
+		limits.Field("Start", "set", p.Start == nil,
+			"nil: Annealed begins at draws from the prior, by Problem.Initial; take PMC{} to begin at Problem.Start"),
+	)
+}
+
+// factored is an error where the job's target does not know prior and likelihood apart.
+func factored(job *Job) error {
+	var err error
+	failed := probe(job.Engine, job.Problem, func(target mcmc.Target) {
+		if _, ok := target.(smc.Factored); !ok {
+			err = fmt.Errorf("pmcnet: Problem.Target gives a %T, of which prior and likelihood are not known apart: Annealed, "+
+				"which nil means, tempers the likelihood; give the target as an smc.Posterior, or take pmcnet.PMC{}", target)
+		}
+	})
+	return cmp.Or(failed, err)
+}
+
+// annealing is a run of Annealed.
+type annealing struct {
+	Annealed
+	*Job
+	order order
+	said  Estimates
+	// evaluated is how many draws of the mixture were.
+	evaluated int
+}
+
+// Sample implements Algorithm.
+func (a Annealed) Sample(ctx context.Context, job *Job) (*Result, error) {
+	r := &annealing{Annealed: a, Job: job, order: order{why: "the problem is not known to be a network"}}
+	switch {
+	case a.Unordered:
+		r.order.why = "Annealed.Unordered is set"
+	case job.Data != nil:
+		r.order = newOrder(job.Data.Bound)
+	}
+	// (1)
+	particles, failed := r.temper(ctx)
+	if particles == nil {
+		return nil, failed
+	}
+	begun := time.Now()
+	result, err := r.weighed(ctx, particles)
+	if err != nil {
+		return nil, err
+	}
+	result.Elapsed = particles.Elapsed + time.Since(begun)
+	if r.Observe != nil && result.Status == run.Completed {
+		posterior, err := r.posterior(result)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Observe(1, posterior); err != nil {
+			result.Status, failed = run.Stopped, errors.Join(failed, fmt.Errorf("pmcnet: Settings.Observe: %w", err))
+		}
+	}
+	return result, failed
+}
+
+// weighed is steps 2 to 5. A cancelled context leaves the SMC's particles, without an evidence.
+func (r *annealing) weighed(ctx context.Context, particles *smc.Result) (*Result, error) {
+	flat, err := compute.Float64s(particles.Phi)
+	if err != nil {
+		return nil, fmt.Errorf("pmcnet: %w", err)
+	}
+	x := mat.NewDense(particles.LogWeights.Len(), r.Problem.Dim, flat)
+	r.order.learn(x) // (2)
+	r.said.Order, r.said.LogImages = r.order.why, r.order.logImages
+	q, err := r.fitted(ctx, x, particles.LogWeights.Weights()) // (3)
+	var theta *mat.Dense
+	var logWeights []float64
+	if err == nil && len(q) > 0 {
+		theta, logWeights, err = r.weigh(ctx, q) // (4)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return r.cancelled(particles)
+	case err != nil:
+		return nil, err
+	}
+	return r.choose(particles, x, theta, logWeights) // (5)
+}
+
+// temper is step 1: particles of the posterior by SMC through powers of the likelihood. A run that ends before the
+// posterior has no result.
+func (r *annealing) temper(ctx context.Context) (*smc.Result, error) {
+	key := annealedKind{
+		engine: r.Engine, dtype: r.DType, kernel: fmt.Sprintf("%#v", r.Kernel),
+	}
+	sampler, giveBack, err := r.sampler.annealed.Take(key, func() (*smc.Sampler, error) {
+		return &smc.Sampler{Kernel: r.Kernel}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	sampler.Problem = r.Problem
+	if sampler.Problem.Name, err = r.name(); err != nil {
+		return nil, err
+	}
+	particles, err := sampler.Sample(ctx, r.Sampling)
+	if err != nil {
+		err = fmt.Errorf("pmcnet: %w", err)
+	}
+	if particles == nil {
+		return nil, err
+	}
+	if particles.Status != run.Completed {
+		power := 0.
+		if n := len(particles.Trace); n > 0 {
+			power = particles.Trace[n-1].Place
+		}
+		return nil, errors.Join(err, fmt.Errorf("pmcnet: the run ended at power %.3g of the likelihood, on the way to the "+
+			"posterior, of which there are no draws yet: %w", power, cmp.Or(context.Cause(ctx), particles.Status.Err())))
+	}
+	r.said.SMC = particles
+	r.said.SMCEvidence = bayes.Evidence{Value: particles.LogEvidence, StdErr: particles.LogEvidenceStdErr}
+	return particles, err
+}
+
+// annealedKind is what a compiled SMC sampler depends on, beside the problem and its own settings.
+type annealedKind struct {
+	engine *compute.Engine
+	dtype  compute.DType
+	kernel string
+}
+
+// name is the problem's with all else that must agree with a checkpoint, which is the SMC's: steps 2 to 5 follow from
+// its particles and the seed, and are made again.
+func (r *annealing) name() (string, error) {
+	algorithm, err := json.Marshal(r.Annealed)
+	if err != nil {
+		return "", fmt.Errorf("pmcnet: %T cannot be written as JSON: %w", r.Kernel, err)
+	}
+	parts, err := r.identified([]run.Part{
+		{Name: "problem", Value: r.Problem.Name}, {Name: "algorithm", Value: string(algorithm)},
+	})
+	if err != nil {
+		return "", fmt.Errorf("pmcnet: %w", err)
+	}
+	name := "pmcnet: annealed"
+	for _, p := range parts {
+		name += fmt.Sprintf("; %s: %s", p.Name, p.Value)
+	}
+	return name, nil
+}
+
+// fitted is step 3: a mixture of t distributions fitted to particles, the rows of x, [J, D], with their weights, [J],
+// and a wide one; empty where none can be fitted.
+func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64) (mixture, error) {
+	rng := rand.New(rand.NewPCG(r.Seed, 0x66697474))
+	f := fitting{dof: r.DoF}
+	if r.Covariance == LowRankCovariance {
+		f.rank = r.Rank
+	}
+	wide, ok := f.component(x, weights, slices.Repeat([]float64{1}, len(weights)), wideDoF)
+	if !ok {
+		return nil, nil
+	}
+	n := r.Components
+	if n == 0 {
+		var err error
+		if n, err = f.components(ctx, x, weights, rng); err != nil {
+			return nil, err
+		}
+	}
+	q, err := f.fit(ctx, x, weights, n, rng)
+	if err != nil || len(q) == 0 {
+		return nil, err
+	}
+	r.said.Components, r.said.Dropped, r.said.DoF = len(q), n-len(q), q[0].dof
+	for k := range q {
+		q[k].share *= 1 - r.Defence
+	}
+	wide.share = r.Defence
+	wide.lower.ScaleTri(r.Inflation, wide.lower)
+	return append(q, wide), nil
+}
+
+// components is the number of components, 1, 2, 4, .., under which a fifth of the particles is most probable when the
+// mixture is fitted to the others; as soon as more of them are no better, it stops.
+func (f fitting) components(ctx context.Context, x *mat.Dense, weights []float64, rng *rand.Rand) (int, error) {
+	rows, d := x.Dims()
+	order := rng.Perm(rows)
+	part := func(of []int) (*mat.Dense, []float64) {
+		some, w := mat.NewDense(len(of), d, nil), make([]float64, len(of))
+		for i, j := range of {
+			some.SetRow(i, x.RawRowView(j))
+			w[i] = weights[j]
+		}
+		floats.Scale(1/floats.Sum(w), w)
+		return some, w
+	}
+	apart := max(1, rows/5)
+	if rows < 2 {
+		return 1, nil
+	}
+	held, ofHeld := part(order[:apart])
+	others, ofOthers := part(order[apart:])
+	best, chosen := math.Inf(-1), 1
+	for n := 1; n <= mostComponents; n *= 2 {
+		q, err := f.fit(ctx, others, ofOthers, n, rng)
+		if err != nil {
+			return 0, err
+		}
+		if len(q) < n {
+			break
+		}
+		score := floats.Dot(q.logDensity(held), ofHeld)
+		if score <= best {
+			break
+		}
+		best, chosen = score, n
+	}
+	return chosen, nil
+}
+
+// weigh is step 4: draws of the mixture, [N, D], so many of each component as its share says, and the logs of w = pi(theta)
+// / q(theta), [N]: -Inf outside the canonical region, and where pi is not finite.
+func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, logWeights []float64, err error) {
+	rng := rand.New(rand.NewPCG(r.Seed, 0x64726177))
+	theta = mat.NewDense(r.Draws, r.Problem.Dim, nil)
+	from := 0
+	for k, count := range q.counts(r.Draws) {
+		// The share in q is that of the draws: so the mean of w is unbiased.
+		if q[k].share = float64(count) / float64(r.Draws); count > 0 {
+			q[k].draw(rng, theta.Slice(from, from+count, 0, r.Problem.Dim).(*mat.Dense))
+			from += count
+		}
+	}
+	if r.DType == compute.Float32 { // draws are evaluated as they are kept
+		theta.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, theta)
+	}
+	logPi, err := r.logDensities(ctx, theta)
+	if err != nil {
+		return nil, nil, err
+	}
+	logWeights = q.logDensity(theta)
+	floats.SubTo(logWeights, logPi, logWeights)
+	outside := 0
+	for j := range logWeights {
+		finite := !math.IsInf(logPi[j], 0) && !math.IsNaN(logPi[j])
+		inside := r.order.inside(theta.RawRowView(j))
+		if !finite || !inside {
+			logWeights[j] = math.Inf(-1)
+		}
+		if !finite {
+			r.said.NonFinite++
+		}
+		if !inside {
+			outside++
+		}
+	}
+	r.said.Outside = float64(outside) / float64(r.Draws)
+	return theta, logWeights, nil
+}
+
+// counts are how many of n draws are of each component: its share of n, rounded so that they sum to n (by the largest
+// remainders).
+func (m mixture) counts(n int) []int {
+	counts, rest := make([]int, len(m)), make([]float64, len(m))
+	left := n
+	for k, s := range m {
+		exact := s.share * float64(n)
+		counts[k] = int(exact)
+		rest[k] = float64(counts[k]) - exact
+		left -= counts[k]
+	}
+	order := make([]int, len(m))
+	floats.ArgsortStable(rest, order)
+	for i := range left {
+		counts[order[i%len(m)]]++
+	}
+	return counts
+}
+
+// logDensities are the target's at draws, [N, D]: evaluated in one compiled program, so many draws at a time.
+func (r *annealing) logDensities(ctx context.Context, theta *mat.Dense) ([]float64, error) {
+	rows, d := theta.Dims()
+	const most = 1000 // at a time
+	chunk := min(rows, most)
+	program, giveBack, err := r.densities(chunk)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	state := compute.NewState(r.Engine)
+	defer state.Close()
+	if err := setData(state, r.Problem); err != nil {
+		return nil, err
+	}
+	var out []float64
+	for from := 0; from < rows; from += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		part := make([]float64, chunk*d) // the last part is filled up with zeros
+		for i := range min(chunk, rows-from) {
+			copy(part[i*d:], theta.RawRowView(from+i))
+		}
+		values, err := program.Run(state, compute.Floats(r.DType, part, chunk, d))
+		if err != nil {
+			return nil, fmt.Errorf("pmcnet: the log-density of the mixture's draws: %w", err)
+		}
+		out = append(out, values[:min(chunk, rows-from)]...)
+		r.evaluated = len(out)
+		if r.Progress != nil {
+			r.Progress(run.Progress{Stage: "importance sampling", Step: len(out), Steps: rows})
+		}
+	}
+	return out, nil
+}
+
+// choose is step 5: the weighted draws, or the particles in canonical order, the rows of x.
+func (r *annealing) choose(
+	particles *smc.Result, x, theta *mat.Dense, logWeights []float64,
+) (*Result, error) {
+	unknown := bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+	said := &r.said
+	said.ImportanceEvidence, said.KHat, said.ESS = unknown, math.NaN(), math.NaN()
+	var warnings []string
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	var smoothed smc.LogWeights
+	switch honest, err := smc.NewLogWeights(logWeights); {
+	case theta == nil:
+		said.Why = fmt.Sprintf("no mixture could be fitted to %d particles in %d dimensions: their covariance is not positive "+
+			"definite, or they are too few", particles.LogWeights.Len(), r.Problem.Dim)
+	case err != nil:
+		said.ESS = 0
+		said.Why = fmt.Sprintf("none of %d draws of the mixture has any weight, with %.3g of them outside the canonical order "+
+			"and %d log-densities that are not finite", r.Draws, said.Outside, said.NonFinite)
+	default:
+		said.ESS = honest.EffectiveSampleSize()
+		s, err := diag.PSIS(honest, 1)
+		switch {
+		case err == nil:
+			said.KHat, smoothed = s.KHat, s.LogWeights
+		case !errors.Is(err, diag.ErrNoTail):
+			return nil, fmt.Errorf("pmcnet: %w", err)
+		}
+		switch {
+		case !(said.KHat <= MaxKHat):
+			said.Why = fmt.Sprintf("k-hat of the mixture's %d draws is %.2f, not at most %.1f (%.1f effective draws): the mixture "+
+				"does not fit the posterior", r.Draws, said.KHat, MaxKHat, said.ESS)
+		case said.ESS < fewDraws:
+			said.Why = fmt.Sprintf("the mixture's %d draws are %.1f effective ones, fewer than %d", r.Draws, said.ESS, fewDraws)
+		default:
+			said.Importance = true
+			said.Why = fmt.Sprintf("k-hat of the mixture's %d draws is %.2f, at most %.1f, with %.0f effective draws", r.Draws,
+				said.KHat, MaxKHat, said.ESS)
+		}
+		if said.KHat <= MaxKHat {
+			e := &said.ImportanceEvidence
+			e.Value, e.StdErr = smc.LogEvidence(logWeights)
+			e.Value += r.order.logImages
+		}
+	}
+	if a, b := said.SMCEvidence, said.ImportanceEvidence; a.Known() && b.Known() {
+		if e := math.Hypot(a.StdErr, b.StdErr); math.Abs(a.Value-b.Value) > 3*e {
+			warn("the log evidence is %.3f +- %.3f by SMC and %.3f +- %.3f by importance sampling, which differ by %.1f standard "+
+				"errors: one of them is wrong; take more particles", a.Value, a.StdErr, b.Value, b.StdErr,
+				math.Abs(a.Value-b.Value)/e)
+		}
+	}
+	result := r.of(particles, x)
+	if said.Importance {
+		result.Phi, result.LogWeights = r.rows(theta), smoothed
+		result.KHat, result.ESS, result.Evidence = said.KHat, said.ESS, said.ImportanceEvidence
+	} else {
+		warn("%s: the result is the SMC's particles and evidence", said.Why)
+	}
+	result.Warnings = append(slices.Clone(particles.Warnings), warnings...)
+	return result, nil
+}
+
+// cancelled is the result of a run that was cancelled once there were particles of the posterior.
+func (r *annealing) cancelled(particles *smc.Result) (*Result, error) {
+	nan := math.NaN()
+	unknown := bayes.Evidence{Value: nan, StdErr: nan}
+	r.said.ImportanceEvidence, r.said.KHat, r.said.ESS = unknown, nan, nan
+	r.said.Why = "the run was cancelled before the SMC's particles were checked"
+	flat, err := compute.Float64s(particles.Phi)
+	if err != nil {
+		return nil, fmt.Errorf("pmcnet: %w", err)
+	}
+	result := r.of(particles, mat.NewDense(particles.LogWeights.Len(), r.Problem.Dim, flat))
+	result.Status, result.Evidence = run.Cancelled, unknown
+	result.Warnings = append(slices.Clone(particles.Warnings), r.said.Why)
+	return result, nil
+}
+
+// of is the result that the SMC's particles are, the rows of x.
+func (r *annealing) of(particles *smc.Result, x *mat.Dense) *Result {
+	result := &Result{
+		Phi: r.rows(x), LogWeights: particles.LogWeights, Evidence: r.said.SMCEvidence, KHat: math.NaN(),
+		ESS: particles.LogWeights.EffectiveSampleSize(), Exponent: 1, Annealed: &r.said,
+		Evaluations: particles.Evaluations + r.evaluated,
+	}
+	result.Status = particles.Status
+	sum := 0.
+	result.Curves = []bayes.Curve{
+		bayes.NewCurve(bayes.ESSCurve, particles.Trace, func(t smc.StepRecord) float64 { return t.ESS }),
+		bayes.NewCurve(LogEvidenceCurve, particles.Trace, func(t smc.StepRecord) float64 {
+			sum += t.LogEvidence
+			return sum
+		}),
+	}
+	return result
+}
+
+// rows are those of x as a tensor, [J, D].
+func (r *annealing) rows(x *mat.Dense) *tensors.Tensor {
+	rows, d := x.Dims()
+	return compute.Floats(r.DType, x.RawMatrix().Data, rows, d)
+}

@@ -1,0 +1,211 @@
+package pmcnet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes"
+	"gobnn/bayes/nn"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// order is a canonical order of the units of a multilayer perceptron. Exchanging two hidden units of a layer, with all
+// their weights, changes neither the network's function nor a prior under which the exchanged weights are alike and
+// independent; nor, where the activation is odd and the prior symmetric, does changing the signs of all weights into and
+// out of a unit. So a posterior consists of |G| = prod_layers n! (times 2^n of an odd activation) images of its part in
+// a region R, of which each particle has exactly one image in it: there the units of each layer are sorted, by key'u
+// descending, and of a unit and its mirror image the one is there with sign'u >= 0, where u are the unit's weights.
+//
+// Which sign and which key makes no difference to any result, but to how well R cuts between the images: they are taken
+// from the particles (learn). Layers are put into order from the inputs on, so that the weights into a layer come from
+// units already in order.
+type order struct {
+	layers []orderedLayer
+	// LogImages is log |G|.
+	logImages float64
+	why       string // there is none; empty if there is one
+}
+
+// orderedLayer is a hidden layer of n units.
+type orderedLayer struct {
+	n, inputs, outputs int
+	in, bias, out      int       // offsets in phi of the weights into the units, [n, inputs], biases, [n], and the weights
+	last               bool      // out of them, [outputs, n]; and whether these lead to the outputs
+	mirrored           bool      // the activation is odd
+	sign, key          []float64 // directions in the space of a unit's weights
+}
+
+// newOrder is the order of a bound model, every parameter of which is stochastic; without layers where there is none.
+func newOrder(bound *bayes.BoundModel) order {
+	network, ok := bound.Model.Network.(nn.MLP)
+	if !ok {
+		return order{why: fmt.Sprintf("a %T is not an nn.MLP, whose symmetries are known", bound.Model.Network)}
+	}
+	switch bound.Model.Prior.(type) {
+	case bayes.Normal, bayes.Laplace, bayes.StudentTPrior, bayes.Horseshoe, bayes.Hierarchical:
+	default:
+		return order{why: fmt.Sprintf("of the prior %T it is not known whether it is the same for exchanged units",
+			bound.Model.Prior)}
+	}
+	if len(network.Hidden) == 0 {
+		return order{why: "there are no hidden units"}
+	}
+	at := map[string]bayes.Slot{}
+	for _, slot := range bound.Slots {
+		at[slot.Name] = slot
+	}
+	o := order{}
+	for l, n := range network.Hidden {
+		into, bias := at[fmt.Sprintf("layer%d/weights", l+1)], at[fmt.Sprintf("layer%d/biases", l+1)]
+		out := at[fmt.Sprintf("layer%d/weights", l+2)]
+		layer := orderedLayer{
+			n: n, inputs: into.Shape[1], outputs: out.Shape[0], in: into.Offset, bias: bias.Offset, out: out.Offset,
+			last: l == len(network.Hidden)-1, mirrored: network.Activation == nn.Tanh,
+		}
+		o.layers = append(o.layers, layer)
+		permutations, _ := math.Lgamma(float64(n) + 1)
+		if o.logImages += permutations; layer.mirrored {
+			o.logImages += float64(n) * math.Ln2
+		}
+	}
+	return o
+}
+
+// learn takes the directions of sign and key from particles, the rows of x, [J, D], and puts these into order. The sign
+// is along the direction of the units' largest second moment, in which few lie near 0; the key along that of their
+// largest variance once the signs are right.
+func (o order) learn(x *mat.Dense) {
+	rows, _ := x.Dims()
+	for l := range o.layers {
+		layer := &o.layers[l]
+		layer.sign, layer.key = nil, nil
+		units := mat.NewDense(rows*layer.n, layer.width(), nil)
+		for j := range rows {
+			for i := range layer.n {
+				layer.unit(x.RawRowView(j), i, units.RawRowView(j*layer.n+i))
+			}
+		}
+		if layer.mirrored {
+			layer.sign = leading(units, false)
+			for k := range rows * layer.n {
+				if u := units.RawRowView(k); floats.Dot(layer.sign, u) < 0 {
+					floats.Scale(-1, u)
+				}
+			}
+		}
+		layer.key = leading(units, true)
+		for j := range rows {
+			layer.apply(x.RawRowView(j))
+		}
+	}
+}
+
+// leading is the direction of the largest second moment of the rows of x, about their mean if centred.
+func leading(x *mat.Dense, centred bool) []float64 {
+	rows, d := x.Dims()
+	mean := make([]float64, d)
+	if centred {
+		for k := range rows {
+			floats.AddScaled(mean, 1/float64(rows), x.RawRowView(k))
+		}
+	}
+	moment, row := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
+	for k := range rows {
+		floats.SubTo(row.RawVector().Data, x.RawRowView(k), mean)
+		moment.SymRankOne(moment, 1/float64(rows), row)
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(moment, true) { // of numbers that are not finite: any direction will do
+		first := make([]float64, d)
+		first[0] = 1
+		return first
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	return mat.Col(nil, d-1, &vectors)
+}
+
+// width is how many numbers tell a unit: the weights into it, its bias and, of the last hidden layer, the weights out of
+// it. Those into a next hidden layer are left out, as its units are not in order yet.
+func (l orderedLayer) width() int {
+	if l.last {
+		return l.inputs + 1 + l.outputs
+	}
+	return l.inputs + 1
+}
+
+// unit puts the numbers of a unit of phi, [D], into u.
+func (l orderedLayer) unit(phi []float64, i int, u []float64) {
+	copy(u, phi[l.in+i*l.inputs:l.in+(i+1)*l.inputs])
+	u[l.inputs] = phi[l.bias+i]
+	if l.last {
+		for k := range l.outputs {
+			u[l.inputs+1+k] = phi[l.out+k*l.n+i]
+		}
+	}
+}
+
+// places are the signs of the units, 1 or -1, and the keys of the units with these signs.
+func (l orderedLayer) places(phi []float64) (signs, keys []float64) {
+	signs, keys = make([]float64, l.n), make([]float64, l.n)
+	u := make([]float64, l.width())
+	for i := range l.n {
+		l.unit(phi, i, u)
+		if signs[i] = 1; l.mirrored && floats.Dot(l.sign, u) < 0 {
+			signs[i] = -1
+		}
+		keys[i] = signs[i] * floats.Dot(l.key, u)
+	}
+	return signs, keys
+}
+
+// apply puts the layer's units into order, in place.
+func (l orderedLayer) apply(phi []float64) {
+	signs, keys := l.places(phi)
+	from := make([]int, l.n)
+	for i := range from {
+		from[i] = i
+	}
+	slices.SortStableFunc(from, func(a, b int) int {
+		switch {
+		case keys[a] > keys[b]:
+			return -1
+		case keys[a] < keys[b]:
+			return 1
+		}
+		return 0
+	})
+	before := slices.Clone(phi)
+	for i, k := range from {
+		for c := range l.inputs {
+			phi[l.in+i*l.inputs+c] = signs[k] * before[l.in+k*l.inputs+c]
+		}
+		phi[l.bias+i] = signs[k] * before[l.bias+k]
+		for c := range l.outputs {
+			phi[l.out+c*l.n+i] = signs[k] * before[l.out+c*l.n+k]
+		}
+	}
+}
+
+// apply puts a particle, [D], into canonical order, in place. The network's function stays the same.
+func (o order) apply(phi []float64) {
+	for _, layer := range o.layers {
+		layer.apply(phi)
+	}
+}
+
+// inside says whether a particle, [D], is in canonical order.
+func (o order) inside(phi []float64) bool {
+	for _, layer := range o.layers {
+		signs, keys := layer.places(phi)
+		for i := range keys {
+			if signs[i] < 0 || i > 0 && keys[i] > keys[i-1] {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,391 @@
+package pmcnet
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
+)
+
+// This file has mixtures of multivariate Student-t distributions on the host, in float64: their densities, draws, and
+// their fit to particles by expectation-maximisation (Peel and McLachlan 2000, "Robust mixture modelling using the t
+// distribution").
+
+// student is a t distribution of DoF nu: mean + L z / sqrt(chi^2_nu / nu), z a vector of D normals.
+type student struct {
+	share float64 // of the mixture
+	dof   float64
+	mean  []float64     // [D]
+	lower *mat.TriDense // L, [D, D]
+}
+
+// mixture of Student-t distributions, whose shares sum to 1.
+type mixture []student
+
+// distances are (x_j - mean)' (L L')^-1 (x_j - mean), for the rows of x, [J, D]: [J].
+func (s student) distances(x *mat.Dense) []float64 {
+	j, d := x.Dims()
+	z := mat.NewDense(j, d, nil)
+	for i := range j {
+		floats.SubTo(z.RawRowView(i), x.RawRowView(i), s.mean)
+	}
+	blas64.Trsm(blas.Right, blas.Trans, 1, s.lower.RawTriangular(), z.RawMatrix()) // z' = L^-1 (x - mean)'
+	out := make([]float64, j)
+	for i := range out {
+		out[i] = floats.Dot(z.RawRowView(i), z.RawRowView(i))
+	}
+	return out
+}
+
+// logDensity is that of draws at so squared a distance, without the share.
+func (s student) logDensity(distances []float64) []float64 {
+	d, nu := float64(len(s.mean)), s.dof
+	a, _ := math.Lgamma((nu + d) / 2)
+	b, _ := math.Lgamma(nu / 2)
+	constant := a - b - d/2*math.Log(nu*math.Pi)
+	for i := range s.mean {
+		constant -= math.Log(s.lower.At(i, i))
+	}
+	out := make([]float64, len(distances))
+	for j, v := range distances {
+		out[j] = constant - (nu+d)/2*math.Log1p(v/nu)
+	}
+	return out
+}
+
+// logDensity of the rows of x, [J, D]: [J].
+func (m mixture) logDensity(x *mat.Dense) []float64 {
+	rows, _ := x.Dims()
+	each := make([][]float64, len(m))
+	for k, s := range m {
+		each[k] = s.logDensity(s.distances(x))
+		floats.AddConst(math.Log(s.share), each[k])
+	}
+	out, terms := make([]float64, rows), make([]float64, len(m))
+	for j := range out {
+		for k := range m {
+			terms[k] = each[k][j]
+		}
+		out[j] = floats.LogSumExp(terms)
+	}
+	return out
+}
+
+// draw puts draws into the rows of x, [n, D].
+func (s student) draw(rng *rand.Rand, x *mat.Dense) {
+	n, _ := x.Dims()
+	for i := range n {
+		row := x.RawRowView(i)
+		for c := range row {
+			row[c] = rng.NormFloat64()
+		}
+	}
+	blas64.Trmm(blas.Right, blas.Trans, 1, s.lower.RawTriangular(), x.RawMatrix()) // x' = L z'
+	for i := range n {
+		row := x.RawRowView(i)
+		floats.Scale(math.Sqrt(s.dof/chiSquared(rng, s.dof)), row)
+		floats.Add(row, s.mean)
+	}
+}
+
+// chiSquared is a draw of the chi-squared distribution with nu degrees of freedom, nu >= 2 (Marsaglia and Tsang 2000).
+func chiSquared(rng *rand.Rand, nu float64) float64 {
+	d := nu/2 - 1./3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		z := rng.NormFloat64()
+		v := 1 + c*z
+		if v = v * v * v; v > 0 && math.Log(rng.Float64()) < z*z/2+d-d*v+d*math.Log(v) {
+			return 2 * d * v
+		}
+	}
+}
+
+// fitting is how a mixture is fitted.
+type fitting struct {
+	rank int     // of low rank + diagonal; 0: full
+	dof  float64 // of all components; 0: found, from leastDoF to mostDoF
+}
+
+// The degrees of freedom of components: below the least a draw's variance is all but infinite, above the most it is a
+// Gaussian's.
+const (
+	leastDoF, mostDoF = 3, 200
+	mostRounds        = 100  // of expectation-maximisation
+	littleGain        = 1e-4 // of the mean log-density in a round, where it ends
+)
+
+// fit fits n components to particles, the rows of x, [J, D], with weights [J] that sum to 1. It begins at centres by
+// k-means++. Components that are left with too few particles for a covariance are dropped: so there may be fewer, or
+// none.
+func (f fitting) fit(
+	ctx context.Context, x *mat.Dense, weights []float64, n int, rng *rand.Rand,
+) (m mixture, err error) {
+	rows, _ := x.Dims()
+	dof := f.dof
+	if dof == 0 {
+		dof = 10
+	}
+	ones := make([]float64, rows)
+	floats.AddConst(1, ones)
+	for _, r := range nearest(x, weights, n, rng) {
+		if s, ok := f.component(x, r, ones, dof); ok {
+			m = append(m, s)
+		}
+	}
+	before := math.Inf(-1)
+	for range mostRounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(m) == 0 {
+			return nil, nil
+		}
+		m.normalise()
+		// E: the probabilities r_jk that particle j is of component k, times its weight, and the weights u_jk that its
+		// component's tails give it.
+		r, u := make([][]float64, len(m)), make([][]float64, len(m))
+		for k, s := range m {
+			u[k] = s.distances(x)
+			r[k] = s.logDensity(u[k])
+			floats.AddConst(math.Log(s.share), r[k])
+			for j, v := range u[k] {
+				u[k][j] = (dof + float64(len(s.mean))) / (dof + v)
+			}
+		}
+		now, terms := 0., make([]float64, len(m))
+		for j, w := range weights {
+			for k := range m {
+				terms[k] = r[k][j]
+			}
+			sum := floats.LogSumExp(terms)
+			now += w * sum
+			for k := range m {
+				r[k][j] = w * math.Exp(r[k][j]-sum)
+			}
+		}
+		if now-before < littleGain {
+			return m, nil
+		}
+		before = now
+		// M: means, covariances, shares, and one nu for all.
+		if f.dof == 0 {
+			dof = bestDoF(r, u, dof, float64(len(m[0].mean)))
+		}
+		m = m[:0:0]
+		for k := range r {
+			if s, ok := f.component(x, r[k], u[k], dof); ok {
+				m = append(m, s)
+			} else {
+				before = math.Inf(-1) // with a component less the density may fall
+			}
+		}
+	}
+	m.normalise()
+	return m, nil
+}
+
+// normalise makes the shares sum to 1.
+func (m mixture) normalise() {
+	sum := 0.
+	for _, s := range m {
+		sum += s.share
+	}
+	for k := range m {
+		m[k].share /= sum
+	}
+}
+
+// component is the one that particles with responsibilities r, [J], and tail weights u, [J], make: the mean is weighted
+// by r u, L L' = sum_j r_j u_j (x_j - mean) (x_j - mean)' / sum_j r_j. It is not ok where the particles are effectively
+// too few, or their covariance is not positive definite.
+func (f fitting) component(x *mat.Dense, r, u []float64, dof float64) (s student, ok bool) {
+	rows, d := x.Dims()
+	sum := floats.Sum(r)
+	needed := float64(d + 2)
+	if f.rank > 0 {
+		needed = float64(f.rank + 2)
+	}
+	if !(sum*sum >= needed*floats.Dot(r, r)) || sum == 0 {
+		return s, false
+	}
+	s = student{share: sum, dof: dof, mean: make([]float64, d)}
+	total := floats.Dot(r, u)
+	for j := range rows {
+		floats.AddScaled(s.mean, r[j]*u[j]/total, x.RawRowView(j))
+	}
+	centred := mat.NewDense(rows, d, nil)
+	for j := range rows {
+		row := centred.RawRowView(j)
+		floats.SubTo(row, x.RawRowView(j), s.mean)
+		floats.Scale(math.Sqrt(r[j]*u[j]/sum), row)
+	}
+	covariance := mat.NewSymDense(d, nil)
+	covariance.SymOuterK(1, centred.T())
+	if f.rank > 0 && !lowRankPlusDiagonal(covariance, f.rank) {
+		return s, false
+	}
+	s.lower, ok = lowerOf(covariance)
+	return s, ok
+}
+
+// lowerOf is the Cholesky factor of a symmetric matrix; not ok where it is not positive definite, or so nearly not that
+// a pivot is below the rounding error.
+func lowerOf(a *mat.SymDense) (lower *mat.TriDense, ok bool) {
+	d := a.SymmetricDim()
+	var factor mat.Cholesky
+	if !factor.Factorize(a) {
+		return nil, false
+	}
+	lower = mat.NewTriDense(d, mat.Lower, nil)
+	factor.LTo(lower)
+	for i := range d {
+		if v := lower.At(i, i); !(v*v > 1e-12*a.At(i, i)) {
+			return nil, false
+		}
+	}
+	return lower, true
+}
+
+// lowRankPlusDiagonal keeps of a covariance its diagonal and, of the correlations, what the leading eigenvectors make
+// beyond the noise level, the mean of the other eigenvalues (Tipping and Bishop 1999, eq. 7-8).
+func lowRankPlusDiagonal(a *mat.SymDense, rank int) (ok bool) {
+	d := a.SymmetricDim()
+	sd := make([]float64, d)
+	for i := range sd {
+		if sd[i] = math.Sqrt(a.At(i, i)); !(sd[i] > 0) {
+			return false
+		}
+	}
+	correlation := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := range i + 1 {
+			correlation.SetSym(i, j, a.At(i, j)/(sd[i]*sd[j]))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(correlation, true) {
+		return false
+	}
+	values := eigen.Values(nil) // ascending
+	rank = min(rank, d-1)
+	noise := floats.Sum(values[:d-rank]) / float64(d-rank)
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	low := mat.NewSymDense(d, nil)
+	for i := d - rank; i < d; i++ {
+		low.SymRankOne(low, max(0, values[i]-noise), vectors.ColView(i))
+	}
+	for i := range d {
+		for j := range i {
+			a.SetSym(i, j, low.At(i, j)*sd[i]*sd[j])
+		}
+	}
+	return true
+}
+
+// bestDoF is the nu at which the expected log-density is greatest, given responsibilities and tail weights at the nu
+// before (Peel and McLachlan 2000, eq. 30), by bisection in its logarithm.
+func bestDoF(r, u [][]float64, before, d float64) float64 {
+	mean, total := 0., 0.
+	for k := range r {
+		for j, w := range r[k] {
+			mean += w * (math.Log(u[k][j]) - u[k][j])
+			total += w
+		}
+	}
+	mean /= total
+	half := (before + d) / 2
+	slope := func(nu float64) float64 {
+		return math.Log(nu/2) - mathext.Digamma(nu/2) + 1 + mean + mathext.Digamma(half) - math.Log(half)
+	}
+	low, high := math.Log(leastDoF), math.Log(mostDoF)
+	for range 50 {
+		if mid := (low + high) / 2; slope(math.Exp(mid)) > 0 {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return math.Exp(low)
+}
+
+// nearest are responsibilities to begin with: each particle is of the nearest of n centres, which are particles drawn
+// one after another with probabilities proportional to the squared distance to the nearest so far (k-means++: Arthur and
+// Vassilvitskii 2007), in units of the coordinates' standard deviations, and moved by ten rounds of Lloyd's.
+func nearest(x *mat.Dense, weights []float64, n int, rng *rand.Rand) [][]float64 {
+	rows, d := x.Dims()
+	z := mat.NewDense(rows, d, nil)
+	for c := range d {
+		column := mat.Col(nil, c, x)
+		mean := floats.Dot(column, weights)
+		floats.AddConst(-mean, column)
+		square := 0.
+		for j, v := range column {
+			square += weights[j] * v * v
+		}
+		if square > 0 {
+			floats.Scale(1/math.Sqrt(square), column)
+		}
+		z.SetCol(c, column)
+	}
+	draw := func(p []float64) int {
+		at := rng.Float64() * floats.Sum(p)
+		for j, v := range p {
+			if at -= v; at < 0 {
+				return j
+			}
+		}
+		return len(p) - 1
+	}
+	distance := func(j int, centre []float64) float64 {
+		v := floats.Distance(z.RawRowView(j), centre, 2)
+		return v * v
+	}
+	var centres [][]float64
+	chance := append([]float64{}, weights...)
+	closest := make([]float64, rows)
+	floats.AddConst(math.Inf(1), closest)
+	for range n {
+		centre := append([]float64{}, z.RawRowView(draw(chance))...)
+		centres = append(centres, centre)
+		for j := range rows {
+			closest[j] = min(closest[j], distance(j, centre))
+			chance[j] = weights[j] * closest[j]
+		}
+	}
+	var r [][]float64
+	for range 10 {
+		r = make([][]float64, n)
+		for k := range r {
+			r[k] = make([]float64, rows)
+		}
+		for j, w := range weights {
+			best, at := math.Inf(1), 0
+			for k, centre := range centres {
+				if v := distance(j, centre); v < best {
+					best, at = v, k
+				}
+			}
+			r[at][j] = w
+		}
+		for k, centre := range centres {
+			sum := floats.Sum(r[k])
+			if sum == 0 {
+				continue
+			}
+			clear(centre)
+			for j, w := range r[k] {
+				if w > 0 {
+					floats.AddScaled(centre, w/sum, z.RawRowView(j))
+				}
+			}
+		}
+	}
+	return r
+}
