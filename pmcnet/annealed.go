@@ -64,7 +64,7 @@ type Annealed struct {
 	// DoF are the degrees of freedom of the components; default 0: fitted too, one number for all, from 3 to 200.
 	DoF float64
 	// Defence is the share of draws of the wide component, which has the mean and Inflation^2 times the covariance of
-	// all particles, and 4 degrees of freedom; default 0.1, below 1. Inflation is at least 1, default 1.5.
+	// all particles, and 4 degrees of freedom; default 0.1, below 1. Inflation is at least 1, default 1.2.
 	Defence, Inflation float64
 	Draws              int // of the mixture, N; default 5000
 }
@@ -149,7 +149,7 @@ func (a Annealed) Prepare(job *Job) (Algorithm, error) {
 	d := job.Problem.Dim
 	byDefault(&a.Draws, 5000)
 	byDefault(&a.Defence, 0.1)
-	byDefault(&a.Inflation, 1.5)
+	byDefault(&a.Inflation, 1.2)
 	byDefault(&a.Rank, max(1, min(20, d-1)))
 	if a.Covariance == "" {
 		if a.Covariance = FullCovariance; a.Sampling.Particles < 4*d {
@@ -174,7 +174,7 @@ func (a Annealed) check(p mcmc.Problem) error {
 		limits.Field("DoF", a.DoF, a.DoF == 0 || a.DoF >= 2 && !math.IsInf(a.DoF, 1), "at least 2 and finite (0: fitted)"),
 		limits.Field("Defence", a.Defence, a.Defence > 0 && a.Defence < 1, "above 0 and below 1 (0: 0.1)"),
 		limits.Field("Inflation", a.Inflation, a.Inflation >= 1 && !math.IsInf(a.Inflation, 1),
-			"at least 1 and finite (0: 1.5)"),
+			"at least 1 and finite (0: 1.2)"),
 		limits.Field("Draws", a.Draws, a.Draws >= 100, "at least 100 (0: 5000)"),
 		limits.Field("Sampling.Tempering", a.Sampling.Tempering, a.Sampling.Tempering == smc.LikelihoodTempering,
 			"smc.LikelihoodTempering"),

@@ -1,26 +1,36 @@
 package pmcnet_test
 
 import (
+	"context"
+	"errors"
 	"math"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
 // few are settings of small problems.
-var few = pmcnet.Annealed{Sampling: smc.Settings{Particles: 400}, Draws: 1000}
+var few = pmcnet.Annealed{Sampling: smc.Settings{Particles: 300}, Draws: 1000}
 
-// On a conjugate regression both estimators of the evidence are unbiased for all that 60 seeds can tell, their standard
+// On a conjugate regression both estimators of the evidence are unbiased for all that 30 seeds can tell, their standard
 // errors are those of the runs, and the weighted draws have the exact means and covariances: the harness, with its false
 // alarms in 1 of 1000 runs.
 func TestAnnealedExact(t *testing.T) {
@@ -47,7 +57,7 @@ func TestAnnealedExact(t *testing.T) {
 			out.LogWeights = append(out.LogWeights, r.LogWeights.At(j))
 		}
 		return out, nil
-	}, check.SequentialOptions{Problem: &line, Runs: 60, StdDev: .05})
+	}, check.SequentialOptions{Problem: &line, Runs: 30, StdDev: .05})
 }
 
 // In 5 dimensions both estimators lie within their errors of the exact log evidence: over 10 seeds the sums of squared
@@ -70,7 +80,7 @@ func TestAnnealedRegression(t *testing.T) {
 		bySMC += math.Pow((b.Value-want)/b.StdErr, 2)
 		t.Logf("importance %.4f +- %.4f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, %d components of DoF %.0f, %v",
 			a.Value-want, a.StdErr, b.Value-want, b.StdErr, r.KHat, r.ESS, r.Annealed.Components, r.Annealed.DoF, r.Elapsed)
-		if !(a.StdErr < .03 && b.StdErr < .2) || r.KHat > .5 || r.ESS < 500 || rms(t, r, l) > .2 {
+		if !(a.StdErr < .03 && b.StdErr < .3) || r.KHat > .5 || r.ESS < 500 || rms(t, r, l) > .2 {
 			t.Errorf("seed %d: importance %+v, SMC %+v, ESS %.0f, rms %.2f", seed, a, b, r.ESS, rms(t, r, l))
 		}
 	}
@@ -172,6 +182,9 @@ func waveEvidence(f func(float64) float64, h float64) float64 {
 // and by SMC: |G| is 8 with tanh and 2 with ReLU, so that the log evidence would be off by 2.1 or .7 if |G| were
 // forgotten, and by 1.4 if ReLU's units had images with other signs. Beyond 4 standard errors is 1 of 15000.
 func TestAnnealedNetwork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s")
+	}
 	for _, c := range []struct {
 		activation nn.Activation
 		f          func(float64) float64
@@ -184,7 +197,7 @@ func TestAnnealedNetwork(t *testing.T) {
 		trainer := pmcnet.NewTrainer(waveModel(c.activation))
 		defer trainer.Close()
 		for _, unordered := range []bool{false, true} {
-			a := pmcnet.Annealed{Sampling: smc.Settings{Particles: 1000}, Draws: 5000, Unordered: unordered}
+			a := pmcnet.Annealed{Unordered: unordered, Components: 16}
 			r, err := trainer.Fit(t.Context(), a, wave(), goSettings(t))
 			if err != nil {
 				t.Fatal(err)
@@ -209,5 +222,189 @@ func TestAnnealedNetwork(t *testing.T) {
 				t.Errorf("%s, unordered %v: %+v", c.activation, unordered, said)
 			}
 		}
+	}
+}
+
+// funnel is Neal's (2003), with an observation of the logarithm of its width: v ~ N(0, 9), x_i ~ N(0, exp(v/2)^2) for nine i, y = 0 ~ N(v, 25). Its
+// evidence is that of y ~ N(0, 34).
+func funnel() (problem mcmc.Problem, logEvidence float64) {
+	const d = 10
+	part := func(phi *graph.Node) (v, x *graph.Node) { // [J], [J, 9]
+		v = graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
+		return v, graph.Slice(phi, graph.AxisRange(), graph.AxisRange(1))
+	}
+	normal := func(x *graph.Node, variance float64) *graph.Node {
+		return graph.AddScalar(graph.MulScalar(graph.Square(x), -.5/variance), -math.Log(2*math.Pi*variance)/2)
+	}
+	posterior := smc.Posterior{
+		Prior: func(phi *graph.Node) *graph.Node {
+			v, x := part(phi)
+			square := graph.Mul(graph.ReduceSum(graph.Square(x), 1), graph.Exp(graph.Neg(v)))
+			ofX := graph.AddScalar(graph.MulScalar(graph.Add(square, graph.MulScalar(v, d-1)), -.5),
+				-(d-1)*math.Log(2*math.Pi)/2)
+			return graph.Add(normal(v, 9), ofX)
+		},
+		Likelihood: func(phi *graph.Node) *graph.Node {
+			v, _ := part(phi)
+			return normal(v, 25)
+		},
+	}
+	return mcmc.Problem{
+		Name: "funnel", Dim: d,
+		Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return posterior },
+		Initial: func(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
+			z := rng.Normal(dtype, particles, d)
+			first := graph.MulScalar(graph.Slice(z, graph.AxisRange(), graph.AxisElem(0)), 3)
+			others := graph.Mul(graph.Slice(z, graph.AxisRange(), graph.AxisRange(1)), graph.Exp(graph.MulScalar(first, .5)))
+			return graph.Concatenate([]*graph.Node{first, others}, 1)
+		},
+	}, -math.Log(2*math.Pi*34) / 2
+}
+
+// Where the mixture does not fit, k-hat says so: the particles and the evidence are the SMC's, no number of the
+// importance sampling is called evidence, and the reason is given, in the result and as a warning. The same holds where
+// no mixture can be fitted at all.
+func TestAnnealedWithoutFit(t *testing.T) {
+	neck, want := funnel()
+	a := pmcnet.Annealed{Components: 1, Sampling: smc.Settings{Particles: 500, Moves: 5}, Draws: 2000}
+	r, err := pmcnet.Sample(t.Context(), neck, a, goSettings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := r.Annealed
+	if said.Importance || !(said.KHat > pmcnet.MaxKHat) || said.ImportanceEvidence.Known() || r.Evidence !=
+		said.SMCEvidence || r.Phi.Shape().Dim(0) != 500 || r.ESS < 499.9 || !math.IsNaN(r.KHat) {
+		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
+	}
+	if e := r.Evidence; math.Abs(e.Value-want) > 4*e.StdErr {
+		t.Errorf("evidence %+v, exact %.3f", e, want)
+	}
+	for _, text := range []string{said.Why, strings.Join(r.Warnings, ";")} {
+		says(t, "the funnel's mixture", errors.New(text), "k-hat", "does not fit")
+	}
+	says(t, "the funnel's warning", errors.New(strings.Join(r.Warnings, ";")), "the SMC's particles and evidence")
+
+	a = pmcnet.Annealed{Sampling: smc.Settings{Particles: 4, Moves: 1}}
+	if r, err = pmcnet.Sample(t.Context(), problem(regression(5, 20, 1)), a, goSettings(t)); err != nil {
+		t.Fatal(err)
+	}
+	if r.Annealed.Importance || r.LogWeights.Len() != 4 || r.Annealed.ImportanceEvidence.Known() {
+		t.Errorf("%+v", r.Annealed)
+	}
+	says(t, "4 particles", errors.New(r.Annealed.Why), "no mixture", "4 particles in 5 dimensions")
+}
+
+// Settings that are out of bounds are refused by name, targets whose likelihood is not known apart with what to take
+// instead.
+func TestAnnealedBadInput(t *testing.T) {
+	good := problem(check.Line())
+	for _, c := range []struct {
+		name string
+		a    pmcnet.Annealed
+		says []string
+	}{
+		{"components", pmcnet.Annealed{Components: 2001}, []string{"Annealed.Components", "2001", "the 2000 Sampling.Particles"}},
+		{"covariance", pmcnet.Annealed{Covariance: pmcnet.DiagonalCovariance}, []string{"Covariance", "diagonal", "full"}},
+		{"rank", pmcnet.Annealed{Rank: 3}, []string{"Annealed.Rank", "3", "below the 3"}},
+		{"DoF", pmcnet.Annealed{DoF: 1}, []string{"Annealed.DoF", "1", "at least 2"}},
+		{"defence", pmcnet.Annealed{Defence: 1}, []string{"Annealed.Defence", "1", "below 1"}},
+		{"inflation", pmcnet.Annealed{Inflation: .5}, []string{"Annealed.Inflation", "0.5", "at least 1"}},
+		{"draws", pmcnet.Annealed{Draws: 10}, []string{"Annealed.Draws", "10", "at least 100"}},
+		{"seed", pmcnet.Annealed{Sampling: smc.Settings{Seed: 1}}, []string{"Sampling.Seed", "Settings.Seed"}},
+		{"rows", pmcnet.Annealed{Sampling: smc.Settings{Tempering: smc.DataTempering}}, []string{"Tempering", "data"}},
+		{"particles", pmcnet.Annealed{Sampling: smc.Settings{Particles: -1}}, []string{"Sampling", "Particles", "-1"}},
+	} {
+		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
+		says(t, c.name, err, c.says...)
+	}
+	_, err := pmcnet.Sample(t.Context(), holed(0), nil, goSettings(t))
+	says(t, "a density alone", err, "mcmc.Density", "smc.Posterior", "pmcnet.PMC{}")
+	good.Start = tensors.FromValue([][]float64{{1, 2, 3}})
+	_, err = pmcnet.Sample(t.Context(), good, nil, goSettings(t))
+	says(t, "start", err, "Annealed.Start", "PMC{}")
+}
+
+// A run that is cancelled on the way has no draws, and says where it was; from its checkpoint it goes on to the bits of
+// one that was not, and so does one that was cancelled once the particles were there, or is finished; checkpoints of
+// others are refused.
+func TestAnnealedResume(t *testing.T) {
+	model, parts, _ := line(t)
+	trainer := pmcnet.NewTrainer(model)
+	defer trainer.Close()
+	settings := goSettings(t)
+	whole, err := trainer.Fit(t.Context(), few, parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+	until := func(stage string, step int) (*pmcnet.Result, error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := settings
+		s.Progress = func(p run.Progress) {
+			if strings.Contains(p.Stage, stage) && p.Step >= step {
+				cancel()
+			}
+		}
+		return trainer.Fit(ctx, few, parts, s)
+	}
+	_, err = until("tempering", 1)
+	if says(t, "cancelled", err, "power", "no draws"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	r, err := until("tempering", 1<<30) // goes on to the end
+	for range 2 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(numbers(t, r.Posterior), numbers(t, whole.Posterior)) || r.Evidence != whole.Evidence ||
+			r.Status != run.Completed {
+			t.Errorf("the resumed run ends with other draws: %+v, %+v", r.Evidence, whole.Evidence)
+		}
+		r, err = trainer.Fit(t.Context(), few, parts, settings)
+	}
+	late := few
+	late.Draws = 3000
+	s := settings
+	s.Checkpoint = ""
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.Progress = func(p run.Progress) {
+		if p.Stage == "importance sampling" {
+			cancel()
+		}
+	}
+	if r, err = trainer.Fit(ctx, late, parts, s); err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != run.Cancelled || r.Evidence.Known() || r.Posterior.Particles() != 300 || len(r.Warnings) == 0 {
+		t.Errorf("cancelled while draws were weighed: %+v", r)
+	}
+	for what, change := range map[string]func(a *pmcnet.Annealed, s *pmcnet.Settings){
+		"seed":     func(_ *pmcnet.Annealed, s *pmcnet.Settings) { s.Seed++ },
+		"problem":  func(a *pmcnet.Annealed, _ *pmcnet.Settings) { a.Defence = .2 },
+		"data":     func(_ *pmcnet.Annealed, s *pmcnet.Settings) { s.DType = compute.Float32 },
+		"settings": func(a *pmcnet.Annealed, _ *pmcnet.Settings) { a.Sampling.Particles++ },
+	} {
+		a, s := few, settings
+		change(&a, &s)
+		if _, err := trainer.Fit(t.Context(), a, parts, s); !errors.Is(err, run.ErrOtherRun) {
+			t.Errorf("another %s: %v", what, err)
+		}
+	}
+	other := model
+	other.Prior = bayes.Normal{StdDev: 2}
+	if _, err := pmcnet.Fit(t.Context(), other, few, parts, settings); !errors.Is(err, run.ErrOtherRun) {
+		t.Errorf("another model's checkpoint: %v", err)
+	}
+	enough := errors.New("seen enough")
+	seen := 0
+	settings.Observe = func(_ int, now *bayes.Posterior) error {
+		seen = now.Particles()
+		return enough
+	}
+	if r, err = trainer.Fit(t.Context(), few, parts, settings); !errors.Is(err, enough) || r == nil || r.Status !=
+		run.Stopped || seen != 1000 {
+		t.Errorf("%v, seen %d particles", err, seen)
 	}
 }

@@ -7,78 +7,65 @@ import (
 	"math"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/mcmc"
-	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 
-	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
 )
 
-// Kinds of glass by PMCnet: predictions by the weighted draws, and scores of
-// single draws as the paper reports them. The result's warnings say whether the draws are the posterior's.
+// Twelve points of a curve that bends: is a straight line enough? The evidence of a linear model and that of a network
+// with two hidden units say how probable each is, given the data. With no algorithm set, each run has two estimates of
+// the evidence, and says which it takes.
 func ExampleFit() {
-	ctx := context.Background()
-	data := dataset.Glass()
-	parts, err := data.Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
-	if err != nil {
-		log.Fatal(err)
+	const n = 12
+	x, y := mat.NewDense(n, 1, nil), make([]float64, n)
+	for i := range n {
+		v := -2 + 4*float64(i)/(n-1)
+		x.Set(i, 0, v)
+		y[i] = math.Sin(2 * v)
 	}
-	model := bayes.Model{
-		Network:    nn.MLP{Hidden: []int{10}, Activation: nn.Tanh},
-		Likelihood: bayes.Categorical{}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All(),
+	data := &dataset.Dataset{Name: "curve", Task: bayes.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y"}
+	var logEvidence []float64
+	for _, hidden := range [][]int{nil, {2}} {
+		model := bayes.Model{
+			Network:    nn.MLP{Hidden: hidden, Activation: nn.Tanh},
+			Likelihood: bayes.Gaussian{StdDev: .3},
+			Prior:      bayes.Normal{StdDev: 2},
+			Stochastic: bayes.All(),
+		}
+		result, err := pmcnet.Fit(context.Background(), model, nil, dataset.Parts{Train: data}, pmcnet.Settings{Seed: 1})
+		if err != nil {
+			log.Fatal(err)
+		}
+		said := result.Annealed // both estimates, and why one of them is the result
+		evidence := result.Posterior.Evidence()
+		fmt.Println(result.Status, "with a standard error below .2:", evidence.StdErr < .2)
+		apart := math.Abs(evidence.Value - said.SMCEvidence.Value)
+		fmt.Println("the SMC's is the same within errors:", apart < 4*math.Hypot(evidence.StdErr, said.SMCEvidence.StdErr))
+		logEvidence = append(logEvidence, evidence.Value)
 	}
-	algorithm := pmcnet.PMC{
-		Covariance: pmcnet.DiagonalCovariance, Weights: pmcnet.Tempered, Resampling: pmcnet.GlocalEvery(2),
-		Start: pmcnet.FromPrior, StdDev: .5,
-	}
-	result, err := pmcnet.Fit(ctx, model, algorithm, parts, pmcnet.Settings{Seed: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	prediction, err := result.Posterior.Predict(ctx, parts.Test.X)
-	if err != nil {
-		log.Fatal(err)
-	}
-	nlpd, err := metric.NLPD(prediction, parts.Test.Y) // of the weighted predictive mean
-	if err != nil {
-		log.Fatal(err)
-	}
-	scores, err := metric.ScoreDraws(prediction, parts.Test.Y, metric.DrawOptions{Seed: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("NLPD", nlpd)
-	fmt.Println(scores[0])
-	fmt.Println(result.Warnings)
+	fmt.Println("the network is more probable by a factor above 1000:", logEvidence[1]-logEvidence[0] > math.Log(1000))
+	// Output:
+	// completed with a standard error below .2: true
+	// the SMC's is the same within errors: true
+	// completed with a standard error below .2: true
+	// the SMC's is the same within errors: true
+	// the network is more probable by a factor above 1000: true
 }
 
-// A log-density of one's own, here two independent Gaussians with the mass exp(1.5): the evidence is its integral.
-func ExampleSample() {
-	problem := mcmc.Problem{
-		Dim: 2,
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-			return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, 2] to [J]
-				square := graph.ReduceSum(graph.Square(graph.AddScalar(phi, -1)), 1)
-				return graph.AddScalar(graph.MulScalar(square, -.5), 1.5-math.Log(2*math.Pi))
-			})
-		},
-		Initial: func(rng random.Stream, dtype compute.DType, proposals int) *graph.Node { // where the means begin
-			return rng.Normal(dtype, proposals, 2)
-		},
-	}
-	algorithm := pmcnet.PMC{Proposals: 20, StdDev: 1, Iterations: 10}
-	result, err := pmcnet.Sample(context.Background(), problem, algorithm, pmcnet.Settings{Seed: 1})
+// An algorithm's settings are fields, of which the zero values work: here fewer particles, of which each tempering step
+// keeps four places of a chain.
+func ExampleAnnealed() {
+	algorithm := pmcnet.Annealed{Sampling: smc.Settings{Particles: 800, WasteFree: 4}, Draws: 2000}
+	settings := pmcnet.Settings{Seed: 1}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
+	data := dataset.Parts{Train: dataset.Yacht()}
+	result, err := pmcnet.Fit(context.Background(), model, algorithm, data, settings)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("log evidence %.1f, k-hat below .7: %v\n", result.Evidence.Value, result.KHat < pmcnet.MaxKHat)
-	fmt.Printf("%d warnings, more than half of the %d draws count: %v\n", len(result.Warnings), result.LogWeights.Len(),
-		result.ESS > 1000)
-	// Output:
-	// log evidence 1.5, k-hat below .7: true
-	// 0 warnings, more than half of the 2000 draws count: true
+	fmt.Println(result.Posterior.Particles(), "weighted draws:", result.Annealed.Importance)
+	// Output: 2000 weighted draws: true
 }

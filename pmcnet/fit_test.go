@@ -266,7 +266,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		p := good
 		c.change(&p)
-		_, err := pmcnet.Sample(t.Context(), p, nil, goSettings(t))
+		_, err := pmcnet.Sample(t.Context(), p, pmcnet.PMC{}, goSettings(t))
 		says(t, name, err, c.says...)
 	}
 	settings := goSettings(t)
