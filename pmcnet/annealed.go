@@ -37,12 +37,12 @@ import (
 //  3. a mixture of Student-t distributions is fitted to them, with a share of a wide one for what they have missed;
 //  4. new draws of the mixture, weighed against the true posterior: w = pi(theta) / q(theta) in the canonical region,
 //     0 outside, Pareto smoothed. The evidence is |G| times the mean of w, |G| = n! 2^n the number of images;
-//  5. where k-hat is at most MaxKHat and there are enough effective draws, the weighted draws and their evidence are the
-//     result: exact up to their stated error however the SMC fared, and a check of it. Otherwise the SMC's particles and
-//     evidence are.
+//  5. where k-hat is at most MaxKHat and there are enough effective draws, the weighted draws and their evidence are
+//     the result: exact up to their stated error however the SMC fared, and a check of it. Otherwise the SMC's particles
+//     and evidence are.
 //
-// Result.Annealed says which, why, and what both estimators give. It needs a target whose prior and likelihood are known
-// apart (smc.Factored), as those of Fit are.
+// Result.Annealed says which, why, and what both estimators give. It needs a target whose prior and likelihood are
+// known apart (smc.Factored), as those of Fit are.
 //
 // Most of the time is the SMC's; the rest takes Draws evaluations, and in D dimensions J M D^2 multiplications for each
 // round of the fit to J particles.
@@ -397,8 +397,8 @@ func (f fitting) components(ctx context.Context, x *mat.Dense, weights []float64
 	return chosen, nil
 }
 
-// weigh is step 4: draws of the mixture, [N, D], so many of each component as its share says, and the logs of w = pi(theta)
-// / q(theta), [N]: -Inf outside the canonical region, and where pi is not finite.
+// weigh is step 4: draws of the mixture, [N, D], so many of each component as its share says, and the logs of w =
+// pi(theta) / q(theta), [N]: -Inf outside the canonical region, and where pi is not finite.
 func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, logWeights []float64, err error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x64726177))
 	theta = mat.NewDense(r.Draws, r.Problem.Dim, nil)
@@ -505,12 +505,12 @@ func (r *annealing) choose(
 	var smoothed smc.LogWeights
 	switch honest, err := smc.NewLogWeights(logWeights); {
 	case theta == nil:
-		said.Why = fmt.Sprintf("no mixture could be fitted to %d particles in %d dimensions: their covariance is not positive "+
-			"definite, or they are too few", particles.LogWeights.Len(), r.Problem.Dim)
+		said.Why = fmt.Sprintf("no mixture could be fitted to %d particles in %d dimensions: their covariance is not "+
+			"positive definite, or they are too few", particles.LogWeights.Len(), r.Problem.Dim)
 	case err != nil:
 		said.ESS = 0
-		said.Why = fmt.Sprintf("none of %d draws of the mixture has any weight, with %.3g of them outside the canonical order "+
-			"and %d log-densities that are not finite", r.Draws, said.Outside, said.NonFinite)
+		said.Why = fmt.Sprintf("none of %d draws of the mixture has any weight, with %.3g of them outside the canonical "+
+			"order and %d log-densities that are not finite", r.Draws, said.Outside, said.NonFinite)
 	default:
 		said.ESS = honest.EffectiveSampleSize()
 		s, err := diag.PSIS(honest, 1)
@@ -522,8 +522,8 @@ func (r *annealing) choose(
 		}
 		switch {
 		case !(said.KHat <= MaxKHat):
-			said.Why = fmt.Sprintf("k-hat of the mixture's %d draws is %.2f, not at most %.1f (%.1f effective draws): the mixture "+
-				"does not fit the posterior", r.Draws, said.KHat, MaxKHat, said.ESS)
+			said.Why = fmt.Sprintf("k-hat of the mixture's %d draws is %.2f, not at most %.1f (%.1f effective draws): the "+
+				"mixture does not fit the posterior", r.Draws, said.KHat, MaxKHat, said.ESS)
 		case said.ESS < fewDraws:
 			said.Why = fmt.Sprintf("the mixture's %d draws are %.1f effective ones, fewer than %d", r.Draws, said.ESS, fewDraws)
 		default:
@@ -539,8 +539,8 @@ func (r *annealing) choose(
 	}
 	if a, b := said.SMCEvidence, said.ImportanceEvidence; a.Known() && b.Known() {
 		if e := math.Hypot(a.StdErr, b.StdErr); math.Abs(a.Value-b.Value) > 3*e {
-			warn("the log evidence is %.3f +- %.3f by SMC and %.3f +- %.3f by importance sampling, which differ by %.1f standard "+
-				"errors: one of them is wrong; take more particles", a.Value, a.StdErr, b.Value, b.StdErr,
+			warn("the log evidence is %.3f +- %.3f by SMC and %.3f +- %.3f by importance sampling, which differ by %.1f "+
+				"standard errors: one of them is wrong; take more particles", a.Value, a.StdErr, b.Value, b.StdErr,
 				math.Abs(a.Value-b.Value)/e)
 		}
 	}

@@ -31,9 +31,9 @@ import (
 // few are settings of small problems.
 var few = pmcnet.Annealed{Sampling: smc.Settings{Particles: 300}, Draws: 1000}
 
-// On a conjugate regression both estimators of the evidence are unbiased for all that 30 seeds can tell, their standard
-// errors are those of the runs, and the weighted draws have the exact means and covariances: the harness, with its false
-// alarms in 1 of 1000 runs.
+// On a conjugate regression both estimators of the evidence are unbiased for all that 30 seeds can tell, their
+// standard errors are those of the runs, and the weighted draws have the exact means and covariances: the harness,
+// with its false alarms in 1 of 1000 runs.
 func TestAnnealedExact(t *testing.T) {
 	line := check.Line()
 	sampler := pmcnet.Sampler{Problem: problem(line)}
@@ -116,10 +116,10 @@ func waveModel(activation nn.Activation) bayes.Model {
 	}
 }
 
-// waveEvidence is log p(y) of a network 1-2-1 with prior N(0, 1): given the weights w and biases b into the units, those
-// out of them are those of a linear model, so y ~ N(0, sigma^2 + F F') with F the units and 1; over w and b of both
-// units, which may be exchanged, it is a sum over a grid of spacing h, which for integrands that are smooth and fall
-// like Gaussians converges faster than any power of h.
+// waveEvidence is log p(y) of a network 1-2-1 with prior N(0, 1): given the weights w and biases b into the units,
+// those out of them are those of a linear model, so y ~ N(0, sigma^2 + F F') with F the units and 1; over w and b of
+// both units, which may be exchanged, it is a sum over a grid of spacing h, which for integrands that are smooth and
+// fall like Gaussians converges faster than any power of h.
 func waveEvidence(data *dataset.Dataset, noise float64, f func(float64) float64, h float64) float64 {
 	n := len(data.Y)
 	type unit struct {
@@ -211,7 +211,8 @@ func TestAnnealedFindsBias(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := r.Annealed
-	t.Logf("exact %.3f, importance %+v, SMC %+v, %s, %v", want, said.ImportanceEvidence, said.SMCEvidence, said.Why, r.Elapsed)
+	t.Logf("exact %.3f, importance %+v, SMC %+v, %s, %v", want, said.ImportanceEvidence, said.SMCEvidence, said.Why,
+		r.Elapsed)
 	if e := r.Evidence; !said.Importance || math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .1) {
 		t.Errorf("evidence %+v, exact %.3f: %s", e, want, said.Why)
 	}
@@ -225,9 +226,6 @@ func TestAnnealedFindsBias(t *testing.T) {
 // and by SMC: |G| is 8 with tanh and 2 with ReLU, so that the log evidence would be off by 2.1 or .7 if |G| were
 // forgotten, and by 1.4 if ReLU's units had images with other signs. Beyond 4 standard errors is 1 of 15000.
 func TestAnnealedNetwork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 10 s")
-	}
 	for _, c := range []struct {
 		activation nn.Activation
 		f          func(float64) float64
@@ -246,8 +244,8 @@ func TestAnnealedNetwork(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := r.Annealed
-			t.Logf("%s: exact %.3f, importance %.3f +- %.3f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, %.2f outside, %d components "+
-				"of DoF %.0f, %v", c.activation, want, said.ImportanceEvidence.Value, said.ImportanceEvidence.StdErr,
+			t.Logf("%s: exact %.3f, importance %.3f +- %.3f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, %.2f outside, "+
+				"%d components of DoF %.0f, %v", c.activation, want, said.ImportanceEvidence.Value, said.ImportanceEvidence.StdErr,
 				said.SMCEvidence.Value, said.SMCEvidence.StdErr, said.KHat, said.ESS, said.Outside, said.Components, said.DoF,
 				r.Elapsed)
 			for _, e := range []bayes.Evidence{said.ImportanceEvidence, said.SMCEvidence} {
@@ -268,8 +266,8 @@ func TestAnnealedNetwork(t *testing.T) {
 	}
 }
 
-// funnel is Neal's (2003), with an observation of the logarithm of its width: v ~ N(0, 9), x_i ~ N(0, exp(v/2)^2) for nine i, y = 0 ~ N(v, 25). Its
-// evidence is that of y ~ N(0, 34).
+// funnel is Neal's (2003), with an observation of the logarithm of its width: v ~ N(0, 9), x_i ~ N(0, exp(v/2)^2) for
+// nine i, y = 0 ~ N(v, 25). Its evidence is that of y ~ N(0, 34).
 func funnel() (problem mcmc.Problem, logEvidence float64) {
 	const d = 10
 	part := func(phi *graph.Node) (v, x *graph.Node) { // [J], [J, 9]
@@ -346,7 +344,8 @@ func TestAnnealedBadInput(t *testing.T) {
 		a    pmcnet.Annealed
 		says []string
 	}{
-		{"components", pmcnet.Annealed{Components: 2001}, []string{"Annealed.Components", "2001", "the 2000 Sampling.Particles"}},
+		{"components", pmcnet.Annealed{Components: 2001},
+			[]string{"Annealed.Components", "2001", "the 2000 Sampling.Particles"}},
 		{"covariance", pmcnet.Annealed{Covariance: pmcnet.DiagonalCovariance}, []string{"Covariance", "diagonal", "full"}},
 		{"rank", pmcnet.Annealed{Rank: 3}, []string{"Annealed.Rank", "3", "below the 3"}},
 		{"DoF", pmcnet.Annealed{DoF: 1}, []string{"Annealed.DoF", "1", "at least 2"}},

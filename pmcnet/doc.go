@@ -27,36 +27,37 @@
 //
 // # Annealed
 //
-// Of what nothing is known, q cannot be right: in D dimensions its scales must be right within sqrt(1/(2D)). So Annealed,
-// which is what nil means, does not begin with a proposal but with the prior, and goes to the posterior through powers of
-// the likelihood, by sequential Monte Carlo (package smc). Only then it fits q, a mixture of Student-t distributions, to
-// where the particles have come, and weighs new draws of it. What it gains is a second opinion: two estimates of the
-// evidence that go wrong for different reasons, the SMC's where its moves do not mix, the mixture's where it does not
-// cover the posterior, which k-hat shows. Result.Annealed has both.
+// Of what nothing is known, q cannot be right: in D dimensions its scales must be right within sqrt(1/(2D)). So
+// Annealed, which is what nil means, does not begin with a proposal but with the prior, and goes to the posterior
+// through powers of the likelihood, by sequential Monte Carlo (package smc). Only then it fits q, a mixture of
+// Student-t distributions, to where the particles have come, and weighs new draws of it. What it gains is a second
+// opinion: two estimates of the evidence that go wrong for different reasons, the SMC's where its moves do not mix,
+// the mixture's where it does not cover the posterior, which k-hat shows. Result.Annealed has both.
 //
-// A network's posterior has many images: exchange two hidden units, or change the signs of all weights into and out of a
-// tanh unit, and the function is the same. With n units in a layer there are n! of them, times 2^n, and a mixture would
-// need components for each. So the particles are put into a canonical order first, and q is fitted to one image, in a
-// region R. A draw outside R has weight 0; those inside say what the integral over R is, and by symmetry the evidence is
-// |G| times that, with |G| the number of images: log p(y) = log |G| + log mean w. With four tanh units log |G| is 5.95.
-// Draws come out in that order, which makes no difference to predictions. There is an order for an nn.MLP with one of this
-// library's priors; without one |G| is 1, and Estimates.Order says why.
+// A network's posterior has many images: exchange two hidden units, or change the signs of all weights into and out
+// of a tanh unit, and the function is the same. With n units in a layer there are n! of them, times 2^n, and a
+// mixture would need components for each. So the particles are put into a canonical order first, and q is fitted to
+// one image, in a region R. A draw outside R has weight 0; those inside say what the integral over R is, and by
+// symmetry the evidence is |G| times that, with |G| the number of images: log p(y) = log |G| + log mean w. With four
+// tanh units log |G| is 5.95. Draws come out in that order, which makes no difference to predictions. There is an
+// order for an nn.MLP with one of this library's priors; without one |G| is 1, and Estimates.Order says why.
 //
 // # Where it works, and where it does not
 //
-// Annealed takes the weighted draws where k-hat is at most .7 and at least 100 draws are effective, otherwise the SMC's
-// particles and evidence. On a linear model of 14 dimensions, 253 rows of boston, 4400 of 5000 draws are effective and
-// log p(y) is known to .005, where 2000 particles give it to .09. With two hidden units, 31 dimensions, it stands on the
-// brink: 261 effective draws and .06 with ReLU, k-hat .57 to .76 with tanh. With four, 61 dimensions, k-hat is 1.8 and the
-// result is the SMC's. It earns its place where the SMC is wrong and does not know: on a network 1-2-1 with 12 points,
-// whose log p(y) is -34.93 by quadrature, 2000 particles and as many moves as seem to be enough gave -35.26 +- .07, -35.28
-// and -35.07 in three runs, the weighted draws -34.93 +- .01, -34.90 and -34.91. Where the two differ by more than three
-// standard errors, Result.Warnings says so; that the weights have a good k-hat does not prove that no mode was missed,
-// which no draw has seen. More particles to fit to help; more components than the particles can tell make it worse.
+// Annealed takes the weighted draws where k-hat is at most .7 and at least 100 draws are effective, otherwise the
+// SMC's particles and evidence. On a linear model of 14 dimensions, 253 rows of boston, 4400 of 5000 draws are
+// effective and log p(y) is known to .005, where 2000 particles give it to .09. With two hidden units, 31 dimensions,
+// it stands on the brink: 261 effective draws and .06 with ReLU, k-hat .57 to .76 with tanh. With four, 61
+// dimensions, k-hat is 1.8 and the result is the SMC's. It earns its place where the SMC is wrong and does not know:
+// on a network 1-2-1 with 12 points, whose log p(y) is -34.93 by quadrature, 2000 particles and as many moves as seem
+// to be enough gave -35.26 +- .07, -35.28 and -35.07 in three runs, the weighted draws -34.93 +- .01, -34.90 and
+// -34.91. Where the two differ by more than three standard errors, Result.Warnings says so; that the weights have a
+// good k-hat does not prove that no mode was missed, which no draw has seen. More particles to fit to help; more
+// components than the particles can tell make it worse.
 //
-// PMC has nothing but its weights. Effective sample size and k-hat (diag.PSIS) tell: above a k-hat of .7 importance weights are no estimate of anything,
-// however many draws there are, the Result says so in its Warnings, and its Evidence is not known. Look at them before
-// anything else.
+// PMC has nothing but its weights. Effective sample size and k-hat (diag.PSIS) tell: above a k-hat of .7 importance
+// weights are no estimate of anything, however many draws there are, the Result says so in its Warnings, and its
+// Evidence is not known. Look at them before anything else.
 //
 // A Gaussian in D dimensions whose scale is wrong by a factor 1 + e has weights whose log varies by about e sqrt(2 D):
 // e must be below sqrt(1/(2D)). On conjugate regressions the proposals get there: 50 proposals of 100 draws have 4500

@@ -18,11 +18,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil is Annealed{}. Every
-// parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression, are
-// standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
-// keeps them and predicts in raw units. The evidence is that of the data as the model sees them. The validation part
-// plays a role where a maximum is found first, as of baseline.MLE.
+// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil is Annealed{}.
+// Every parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression,
+// are standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the
+// posterior keeps them and predicts in raw units. The evidence is that of the data as the model sees them. The
+// validation part plays a role where a maximum is found first, as of baseline.MLE.
 //
 // A cancelled context is no error: the result is that of a PMC's last whole iteration, or the particles of Annealed,
 // with the status run.Cancelled; but before there are any the error wraps the context's. Where an error has stopped the

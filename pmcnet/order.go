@@ -12,12 +12,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// order is a canonical order of the units of a multilayer perceptron. Exchanging two hidden units of a layer, with all
-// their weights, changes neither the network's function nor a prior under which the exchanged weights are alike and
-// independent; nor, where the activation is odd and the prior symmetric, does changing the signs of all weights into and
-// out of a unit. So a posterior consists of |G| = prod_layers n! (times 2^n of an odd activation) images of its part in
-// a region R, of which each particle has exactly one image in it: there the units of each layer are sorted, by key'u
-// descending, and of a unit and its mirror image the one is there with sign'u >= 0, where u are the unit's weights.
+// order is a canonical order of the units of a multilayer perceptron. Exchanging two hidden units of a layer, with
+// all their weights, changes neither the network's function nor a prior under which the exchanged weights are alike
+// and independent; nor, where the activation is odd and the prior symmetric, does changing the signs of all weights
+// into and out of a unit. So a posterior consists of |G| = prod_layers n! (times 2^n of an odd activation) images of
+// its part in a region R, of which each particle has exactly one image in it: there the units of each layer are
+// sorted, by key'u descending, and of a unit and its mirror image the one is there with sign'u >= 0, where u are the
+// unit's weights.
 //
 // Which sign and which key makes no difference to any result, but to how well R cuts between the images: they are taken
 // from the particles (learn). Layers are put into order from the inputs on, so that the weights into a layer come from
@@ -128,8 +129,8 @@ func leading(x *mat.Dense, centred bool) []float64 {
 	return mat.Col(nil, d-1, &vectors)
 }
 
-// width is how many numbers tell a unit: the weights into it, its bias and, of the last hidden layer, the weights out of
-// it. Those into a next hidden layer are left out, as its units are not in order yet.
+// width is how many numbers tell a unit: the weights into it, its bias and, of the last hidden layer, the weights out
+// of it. Those into a next hidden layer are left out, as its units are not in order yet.
 func (l orderedLayer) width() int {
 	if l.last {
 		return l.inputs + 1 + l.outputs

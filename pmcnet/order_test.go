@@ -101,8 +101,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// images calls f with each image of phi under exchanges and, where mirrored, changes of sign of the units of layers from
-// l on.
+// images calls f with each image of phi under exchanges and, where mirrored, changes of sign of the units of layers
+// from l on.
 func images(o order, l int, phi []float64, f func([]float64)) {
 	if l == len(o.layers) {
 		f(slices.Clone(phi))

@@ -13,15 +13,16 @@ import (
 )
 
 // Sample runs an algorithm on a log-density: a problem as package mcmc's, whose Initial draws from the prior. nil is
-// Annealed{}, which needs a target that knows prior and likelihood apart, such as an smc.Posterior; for others there is
-// PMC. The result has no Posterior, which belongs to a model: its draws are Phi and LogWeights. Proposals of a PMC begin
-// at Problem.Start, [M, D], where that is set, else at draws by Problem.Initial.
+// Annealed{}, which needs a target that knows prior and likelihood apart, such as an smc.Posterior; for others there
+// is PMC. The result has no Posterior, which belongs to a model: its draws are Phi and LogWeights. Proposals of a PMC
+// begin at Problem.Start, [M, D], where that is set, else at draws by Problem.Initial.
 //
 // The evidence is the integral of the target's density: that of a model where the target is prior times likelihood,
 // each with its normalising constant.
 //
 // A cancelled context is no error: the result holds the draws of a PMC's last whole iteration, or the particles of
-// Annealed, with the status run.Cancelled; but before there are any the error wraps the context's. If no draw has any weight, the error wraps smc.ErrZeroWeights.
+// Annealed, with the status run.Cancelled; but before there are any the error wraps the context's. If no draw has any
+// weight, the error wraps smc.ErrZeroWeights.
 func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
 	defer sampler.Close()

@@ -316,8 +316,8 @@ func bestDoF(r, u [][]float64, before, d float64) float64 {
 }
 
 // nearest are responsibilities to begin with: each particle is of the nearest of n centres, which are particles drawn
-// one after another with probabilities proportional to the squared distance to the nearest so far (k-means++: Arthur and
-// Vassilvitskii 2007), in units of the coordinates' standard deviations, and moved by ten rounds of Lloyd's.
+// one after another with probabilities proportional to the squared distance to the nearest so far (k-means++: Arthur
+// and Vassilvitskii 2007), in units of the coordinates' standard deviations, and moved by ten rounds of Lloyd's.
 func nearest(x *mat.Dense, weights []float64, n int, rng *rand.Rand) [][]float64 {
 	rows, d := x.Dims()
 	z := mat.NewDense(rows, d, nil)

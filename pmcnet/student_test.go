@@ -80,8 +80,8 @@ func TestStudent(t *testing.T) {
 	computetest.Near(t, "variance", []float64{square}, []float64{want}, .15*want)
 }
 
-// The fit to draws of a known mixture is the mixture: means, scales, shares, degrees of freedom, and the log-density, from
-// particles and from weighted ones.
+// The fit to draws of a known mixture is the mixture: means, scales, shares, degrees of freedom, and the log-density,
+// from particles and from weighted ones.
 func TestFitMixture(t *testing.T) {
 	truth := known(5)
 	rng := rand.New(rand.NewPCG(3, 1))
