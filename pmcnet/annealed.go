@@ -38,8 +38,8 @@ import (
 //  4. new draws of the mixture, weighed against the true posterior: w = pi(theta) / q(theta) in the canonical region,
 //     0 outside, Pareto smoothed. The evidence is |G| times the mean of w, |G| = n! 2^n the number of images;
 //  5. where k-hat is at most MaxKHat and there are enough effective draws, the weighted draws and their evidence are
-//     the result: exact up to their stated error however the SMC fared, and a check of it. Otherwise the SMC's particles
-//     and evidence are.
+//     the result, which does not rest on the SMC's moves, and so checks it. Otherwise the SMC's particles and evidence
+//     are.
 //
 // Result.Annealed says which, why, and what both estimators give. It needs a target whose prior and likelihood are
 // known apart (smc.Factored), as those of Fit are.

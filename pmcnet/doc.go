@@ -49,8 +49,7 @@
 // effective and log p(y) is known to .005, where 2000 particles give it to .09. It earns its place where the SMC is
 // wrong and does not know: on a network 1-2-1 with 12 points, whose log p(y) is -34.93 by quadrature, 2000 particles
 // and as many moves as seem to be enough gave -35.26 +- .07, -35.28 and -35.07 in three runs, the weighted draws
-// -34.93 +- .01,
-// -34.90 and -34.91.
+// -34.93 +- .01, -34.90 and -34.91.
 //
 // In 31 dimensions, with two hidden units on boston, it stands on the brink: k-hat is .75 and .94 in two runs with
 // tanh, so that the result is the SMC's; with ReLU .48 and .58, of 264 effective draws and of 33. There the draws
