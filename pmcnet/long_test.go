@@ -186,7 +186,9 @@ func TestConjugateLong(t *testing.T) {
 			ess: 4000, kHat: .5},
 		{name: "covariance-free", d: 5, seeds: 2, a: pmcnet.PMC{Covariance: pmcnet.FixedCovariance}, rms: .03, logZ: .02,
 			ess: 4000, kHat: .5},
-		{name: "gradient-free", d: 5, seeds: 2, rms: .03, logZ: .02, ess: 3000, kHat: .5,
+		// Means that are draws of the posterior, with covariances near its own, make the mixture sqrt(2) times too wide:
+		// then (sqrt(3)/2)^5 of the draws are effective, 2436 of 5000.
+		{name: "gradient-free", d: 5, seeds: 2, rms: .03, logZ: .02, ess: 1500, kHat: .5,
 			a: pmcnet.PMC{GradientFree: true, StdDev: .5, Resampling: pmcnet.Global}},
 		{name: "groups of 10", d: 5, seeds: 2, a: pmcnet.PMC{StdDev: .5, Mixture: 10}, rms: .03, logZ: .03,
 			ess: 3000, kHat: .6},
