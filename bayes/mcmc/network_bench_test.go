@@ -45,6 +45,7 @@ func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 	if err != nil {
 		b.Fatal(err)
 	}
+	problem.Climb = nil // the transitions alone are measured
 	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 		return graph.MulScalar(bound.SamplePrior(rng, dtype, chains), .5)
 	}
