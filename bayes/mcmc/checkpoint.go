@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.mcmc/4"
+const checkpointFormat = "gobnn.mcmc/5"
 
 // Identity implements run.Machine.
 func (r *sampling) Identity() ([]run.Part, error) {
@@ -88,8 +88,9 @@ func (r *sampling) checkPosition(at position) error {
 	}
 	for chain, t := range at.Tallies {
 		counts := []int{
-			t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Noises, t.Skews, t.Errors, t.Energies,
-			t.Standing, t.Standstill - t.Standing, t.Transitions - t.Standstill,
+			t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Full, t.FullGradients, t.Partial,
+			t.PartialGradients, t.Noises, t.Skews, t.Errors, t.Energies, t.Standing,
+			t.Standstill - t.Standing, t.Transitions - t.Standstill,
 		}
 		for _, sum := range t.Extra {
 			counts = append(counts, sum.Count)

@@ -130,6 +130,7 @@ type ChainStats struct {
 	Divergences int     // transitions
 	NonFinite   int     // proposals
 	Gradients   int     // evaluated in the transitions
+	Evaluations Evaluations
 	// mean estimated variance of the log-ratio, over the transitions where it is finite; 0 if the kernel knows the
 	// ratio
 	Noise float64
@@ -155,10 +156,16 @@ type tally struct {
 	Divergences int     `json:"divergences"`
 	NonFinite   int     `json:"non_finite"`
 	Gradients   int     `json:"gradients"`
-	Noises      int     `json:"noises"` // variances of the log-ratio that are finite
-	SumNoise    float64 `json:"sum_noise"`
-	Skews       int     `json:"skews"` // squared skewnesses that are finite
-	SumSkew     float64 `json:"sum_skew"`
+	// of Evaluations
+	Full             int `json:"full"`
+	FullGradients    int `json:"full_gradients"`
+	Partial          int `json:"partial"`
+	PartialGradients int `json:"partial_gradients"`
+
+	Noises   int     `json:"noises"` // variances of the log-ratio that are finite
+	SumNoise float64 `json:"sum_noise"`
+	Skews    int     `json:"skews"` // squared skewnesses that are finite
+	SumSkew  float64 `json:"sum_skew"`
 
 	Errors       int     `json:"errors"` // energy errors that are finite
 	MaxError     float64 `json:"max_error"`
@@ -199,7 +206,18 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	}
 	t.Standstill = max(t.Standstill, t.Standing)
 	t.Divergences += int(outcome.of(infoDivergent, chain, 0))
-	t.Gradients += int(outcome.of(infoLength, chain, each))
+	gradients := int(outcome.of(infoLength, chain, each))
+	t.Gradients += gradients
+	if carries == CarriesGradient {
+		t.FullGradients += gradients
+	}
+	once := 0.0
+	if carries == CarriesLogDensity && !outcome.moves.reports(infoComplete) {
+		once = 1
+	}
+	t.Full += int(outcome.of(infoFull, chain, once))
+	t.Partial += int(outcome.of(infoPartial, chain, 0))
+	t.PartialGradients += int(outcome.of(infoPartialGradients, chain, 0))
 	if v := outcome.of(infoNoise, chain, math.NaN()); finite(v) {
 		t.Noises++
 		t.SumNoise += v
@@ -237,11 +255,12 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	return true
 }
 
-// stats are the chain's statistics; acceptance says whether the kernel reports it.
-func (t *tally) stats(acceptance bool) ChainStats {
+// stats are the chain's statistics; acceptance says whether the kernel reports it, share is Evaluations.PartialShare.
+func (t *tally) stats(acceptance bool, share float64) ChainStats {
 	s := ChainStats{
 		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Standstill: t.Standstill,
 		Divergences: t.Divergences, NonFinite: t.NonFinite, Gradients: t.Gradients,
+		Evaluations:    Evaluations{t.Full, t.FullGradients, t.Partial, t.PartialGradients, share},
 		MaxEnergyError: math.NaN(), MeanEnergyError: math.NaN(), EnergyBFMI: math.NaN(),
 	}
 	if acceptance && t.Transitions > 0 {

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -13,6 +14,9 @@ var (
 	_ Stateful = HMC{}
 	_ Tunable  = HMC{}
 	_ Exact    = HMC{}
+
+	_ Reversible   = HMC{}
+	_ SeveralMoves = HMC{}
 )
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and
@@ -40,6 +44,12 @@ func (k HMC) UsesTarget() bool { return true }
 
 // Exact implements Exact: it accepts and rejects.
 func (k HMC) Exact() bool { return true }
+
+// Reversible implements Reversible.
+func (k HMC) Reversible() bool { return true }
+
+// MostMoves implements SeveralMoves.
+func (k HMC) MostMoves() int { return k.length() + k.spread() }
 
 // Check implements Kernel.
 func (k HMC) Check(int) error {
@@ -127,14 +137,16 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	}
 }
 
+// length is L.
+func (k HMC) length() int { return cmp.Or(k.Steps, 10) }
+
+// spread is the most steps by which Jitter changes L.
+func (k HMC) spread() int { return int(math.Floor(k.Jitter * float64(k.length()))) }
+
 // steps draws the number of leapfrog steps of a transition, [J].
 func (k HMC) steps(rng random.Stream, s State) *Node {
-	steps := k.Steps
-	if steps == 0 {
-		steps = 10
-	}
-	spread := int(math.Floor(k.Jitter * float64(steps)))
-	mean := BroadcastToShape(ConstAs(s.Phi, float64(steps)), s.PerParticle())
+	spread := k.spread()
+	mean := BroadcastToShape(ConstAs(s.Phi, float64(k.length())), s.PerParticle())
 	if spread == 0 {
 		return mean
 	}

@@ -6,6 +6,9 @@
 // and RandomWalk have no target: the first leaves a Gaussian invariant, such as the prior, the second nothing; they are
 // for the particles of package ohsmc. Each kernel's comment says what it leaves invariant; tests check it.
 //
+// DelayedAcceptance makes any of the former cheaper: it moves on a cheap target, and asks the target itself once for
+// several moves.
+//
 // Sample runs chains of a kernel on a Problem. Take NUTS if there is a gradient and you don't know which.
 //
 // # Moves and transitions
@@ -131,6 +134,12 @@ type Info struct {
 	// Length is the number of gradients that the transition took, or of moves for kernels that take no gradients but
 	// several moves; nil for kernels that take one a move, or none.
 	Length *graph.Node
+	// Full is the number of log-densities of the target, without a gradient, that the transition took; nil: one for
+	// kernels that carry the log-density alone and make a transition in each move, else none.
+	Full *graph.Node
+	// Partial and PartialGradients are the numbers of log-densities, and of gradients, of a cheap target or of a part of
+	// the data that the transition took; nil: none.
+	Partial, PartialGradients *graph.Node
 	// Noise is the estimated variance of the log-ratio that accepts or rejects; nil for kernels that know the ratio.
 	Noise *graph.Node
 	// SquaredSkewness is that of the sample which estimates the log-ratio, m3^2/m2^3 of its central moments; nil for
@@ -177,6 +186,19 @@ type Exact interface {
 	Exact() bool
 }
 
+// Reversible is a Kernel that says whether its transitions are in detailed balance with its target: p(phi) P(phi, phi')
+// is symmetric, if auxiliary variables are drawn anew before each transition. DelayedAcceptance takes no other.
+type Reversible interface {
+	Kernel
+	Reversible() bool
+}
+
+// SeveralMoves is a Kernel that says how many moves a transition takes at most, if that is more than one.
+type SeveralMoves interface {
+	Kernel
+	MostMoves() int
+}
+
 // LeavesInvariant says whether a kernel is Exact, and says that it leaves its target invariant.
 func LeavesInvariant(kernel Kernel) bool {
 	exact, ok := kernel.(Exact)
@@ -210,10 +232,23 @@ func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target Target) Sta
 	case CarriesGradient:
 		s.LogDensity, s.Gradient = evaluate(target, phi)
 	}
-	if starter, ok := kernel.(Stateful); ok {
-		s = starter.Start(rng, s)
+	return withAuxiliary(kernel, rng, s, target)
+}
+
+// withAuxiliary is a state with the kernel's auxiliary variables, as before its first move.
+func withAuxiliary(kernel Kernel, rng random.Stream, s State, target Target) State {
+	switch starter := kernel.(type) {
+	case startsByTarget:
+		return starter.startBy(rng, s, target)
+	case Stateful:
+		return starter.Start(rng, s)
 	}
 	return s
+}
+
+// startsByTarget is a kernel with auxiliary variables that depend on the target, in place of Stateful.
+type startsByTarget interface {
+	startBy(rng random.Stream, s State, target Target) State
 }
 
 // evaluate is the target's log-density and gradient, but -Inf and 0 where either is not finite, so that such places are

@@ -33,6 +33,9 @@ func (k MALA) UsesTarget() bool { return true }
 // Exact implements Exact: it accepts and rejects.
 func (k MALA) Exact() bool { return true }
 
+// Reversible implements Reversible.
+func (k MALA) Reversible() bool { return true }
+
 // Check implements Kernel.
 func (k MALA) Check(int) error { return nonNegative("MALA.StepSize", zeroWarmUp, k.StepSize) }
 

@@ -34,6 +34,9 @@ func (k RandomWalkMetropolis) UsesTarget() bool { return true }
 // Exact implements Exact: it accepts and rejects.
 func (k RandomWalkMetropolis) Exact() bool { return true }
 
+// Reversible implements Reversible.
+func (k RandomWalkMetropolis) Reversible() bool { return true }
+
 // Check implements Kernel.
 func (k RandomWalkMetropolis) Check(int) error {
 	return nonNegative("RandomWalkMetropolis.StepSize", zeroWarmUp, k.StepSize)
@@ -69,6 +72,9 @@ func (k PreconditionedCrankNicolson) UsesTarget() bool { return true }
 
 // Exact implements Exact: it accepts and rejects.
 func (k PreconditionedCrankNicolson) Exact() bool { return true }
+
+// Reversible implements Reversible.
+func (k PreconditionedCrankNicolson) Reversible() bool { return true }
 
 // Check implements Kernel.
 func (k PreconditionedCrankNicolson) Check(d int) error {

@@ -43,6 +43,9 @@ const (
 	infoEnergyError
 	infoEnergy
 	infoLength
+	infoFull
+	infoPartial
+	infoPartialGradients
 	infoNoise
 	infoSquaredSkewness
 	infoFields
@@ -53,14 +56,14 @@ const extraPrefix = "Extra/"
 
 // infoNames are those of Info's fields.
 var infoNames = [infoFields]string{
-	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Noise",
-	"SquaredSkewness",
+	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Full",
+	"Partial", "PartialGradients", "Noise", "SquaredSkewness",
 }
 
 func (i Info) field(f info) *Node {
 	return [infoFields]*Node{
-		i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Noise,
-		i.SquaredSkewness,
+		i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Full,
+		i.Partial, i.PartialGradients, i.Noise, i.SquaredSkewness,
 	}[f]
 }
 

@@ -14,6 +14,9 @@ var (
 	_ Tunable  = NUTS{}
 	_ Stateful = NUTS{}
 	_ Exact    = NUTS{}
+
+	_ Reversible   = NUTS{}
+	_ SeveralMoves = NUTS{}
 )
 
 // NUTS is the no-U-turn sampler (Hoffman and Gelman 2014): Hamiltonian Monte Carlo that follows each trajectory until
@@ -61,6 +64,14 @@ func (k NUTS) UsesTarget() bool { return true }
 
 // Exact implements Exact: it draws from each trajectory in detailed balance.
 func (k NUTS) Exact() bool { return true }
+
+// Reversible implements Reversible. A tree is built with the same probability from any of its leaves; of two leaves
+// that first share a subtree of weight a + b, b that of the later half, one is left for the other with probability
+// min(1/a, 1/b) times the other's weight, and both are kept with the same probability above it.
+func (k NUTS) Reversible() bool { return true }
+
+// MostMoves implements SeveralMoves.
+func (k NUTS) MostMoves() int { return 1<<k.maxDepth() - 1 }
 
 // Check implements Kernel.
 func (k NUTS) Check(int) error {

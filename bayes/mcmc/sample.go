@@ -36,6 +36,8 @@ type Result struct {
 	// Gradients is the number of gradients of all chains' transitions, without the warm-up, or the sum of Info.Length; 0
 	// for kernels that report neither.
 	Gradients int
+	// Evaluations counts those of all chains' transitions, without the warm-up, of the target and of what is cheaper.
+	Evaluations Evaluations
 	// Moves is the number of moves of all chains together after the warm-up; WarmUpMoves that in it. Gradients / (Moves
 	// Chains) is the share of the evaluations that belongs to the draws' transitions.
 	Moves, WarmUpMoves int
@@ -364,6 +366,18 @@ func (r *sampling) tunable() bool {
 	return ok
 }
 
+// stats are those of each chain.
+func (r *sampling) stats() (stats []ChainStats) {
+	share := 0.0
+	if c, ok := r.kernel.(costs); ok {
+		share = c.PartialShare()
+	}
+	for _, t := range r.Tallies {
+		stats = append(stats, t.stats(r.reports(infoAcceptance), share))
+	}
+	return stats
+}
+
 // result keeps as many draws of each chain as all have.
 func (r *sampling) result() *Result {
 	result := &Result{
@@ -376,9 +390,10 @@ func (r *sampling) result() *Result {
 	if !r.tunable() {
 		result.Tuned.StepSize = 0
 	}
-	for _, t := range r.Tallies {
-		result.Stats = append(result.Stats, t.stats(r.reports(infoAcceptance)))
-		result.Gradients += t.Gradients
+	result.Stats = r.stats()
+	for chain, c := range result.Stats {
+		result.Gradients += r.Tallies[chain].Gradients
+		result.Evaluations = result.Evaluations.plus(c.Evaluations)
 	}
 	result.warn()
 	return result

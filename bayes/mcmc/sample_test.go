@@ -448,9 +448,10 @@ func TestTally(t *testing.T) {
 			}
 		}
 	}
-	got := sum.stats(true)
+	got := sum.stats(true, 0)
 	want := ChainStats{
 		Transitions: 4, Acceptance: .65, Accepted: 2, Standstill: 1, Divergences: 1, NonFinite: 4, Gradients: 16,
+		Evaluations:    Evaluations{FullGradients: 16},
 		MaxEnergyError: 1.5, MeanEnergyError: .75,
 		EnergyBFMI: (4 + 1 + 16) / (3 * stat.Variance(energies, nil)),
 	}

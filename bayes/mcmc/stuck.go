@@ -24,12 +24,21 @@ func (r *sampling) stuck() error {
 			noise += t.SumNoise
 			noises += t.Noises
 		}
-		return &StuckError{
+		stuck := &StuckError{
 			Transitions: transitions, Accepted: moved, Divergences: divergences, NonFinite: nonFinite,
 			StepSize: r.position.Tuned.StepSize, Noise: noise / math.Max(1, float64(noises)),
 		}
+		if k, ok := r.kernel.(explainsStuck); ok {
+			stuck.Why = k.stuckBy(r.stats())
+		}
+		return stuck
 	}
 	return nil
+}
+
+// explainsStuck is a kernel that says more of what has kept its chains where they are.
+type explainsStuck interface {
+	stuckBy(stats []ChainStats) string
 }
 
 // warn says what of the chains makes the draws doubtful.
@@ -73,6 +82,7 @@ type StuckError struct {
 	StepSize                                      float64 // 0 for kernels that are not Tunable
 	// Noise is the mean estimated variance of the log-ratio; 0 if the kernel knows the ratio.
 	Noise float64
+	Why   string // what the kernel knows of it, with its numbers; empty for most
 }
 
 // Error implements error.
@@ -81,6 +91,9 @@ func (e *StuckError) Error() string {
 		ErrStuck, e.Transitions, e.Accepted, e.Divergences, e.NonFinite)
 	if e.Noise > 0 {
 		text += fmt.Sprintf("the log-ratio has an estimated variance of %.3g; ", e.Noise)
+	}
+	if e.Why != "" {
+		return text + e.Why
 	}
 	return text + fmt.Sprintf("the step size is %.3g: use a smaller one or a warm-up, and check the target for NaN and "+
 		"its gradient for a wrong sign", e.StepSize)

@@ -1,0 +1,70 @@
+package check
+
+import (
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// surrogates are cheap targets of every quality. Each has mass wherever the targets have.
+var surrogates = []struct {
+	name string
+	slow bool // too bad to be reached from far
+	of   func(target mcmc.Target) mcmc.Target
+}{
+	{"right", false, func(target mcmc.Target) mcmc.Target { return target }},
+	{"wrong", false, func(target mcmc.Target) mcmc.Target { // wider, and its mean elsewhere
+		return mcmc.Density(func(phi *Node) *Node {
+			tilt := ReduceSum(Mul(phi, row(phi, []float64{.4, -.3})), 1)
+			return Add(MulScalar(target.LogDensity(phi), .7), tilt)
+		})
+	}},
+	{"useless", true, func(mcmc.Target) mcmc.Target {
+		return mcmc.Density(func(phi *Node) *Node { return halfSquares(DivScalar(phi, 3)) })
+	}},
+	{"stuck", true, func(mcmc.Target) mcmc.Target { // far from every target, and narrow
+		return mcmc.Density(func(phi *Node) *Node { return halfSquares(DivScalar(AddScalar(phi, 20), .3)) })
+	}},
+}
+
+// Delayed acceptance leaves every target invariant, by whatever surrogate.
+func TestDelayedAcceptance(t *testing.T) {
+	t.Parallel()
+	engine := computetest.Go(t)
+	for i, s := range surrogates {
+		inner := []mcmc.Kernel{
+			mcmc.RandomWalkMetropolis{StepSize: 1}, mcmc.HMC{StepSize: .5, Steps: 2, Jitter: .5}, mcmc.MALA{StepSize: .7},
+			mcmc.DelayedAcceptance{
+				Inner: mcmc.PreconditionedCrankNicolson{Beta: .6, StdDev: []float64{1.5, 1.5}}, Cheap: surrogates[1].of,
+			},
+		}[i]
+		t.Run(s.name, func(t *testing.T) {
+			o := Options{Engine: engine, DType: compute.Float64, Particles: 400, Transitions: 40, Slow: s.slow}
+			Kernel(t, mcmc.DelayedAcceptance{Inner: inner, Transitions: 1 + i%3, Cheap: s.of, Share: .1}, o)
+		})
+	}
+}
+
+// The inner kernel alone, on the surrogate: the harness finds that its draws are not of the target.
+func TestWithoutSecondStage(t *testing.T) {
+	t.Parallel()
+	o := Options{
+		Engine: computetest.Go(t), DType: compute.Float64, Particles: 400, Transitions: 30,
+		Targets: []Target{Gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}})},
+	}
+	wrong := o.Targets[0].LogDensity
+	o.Targets[0].LogDensity = func(phi, data *Node) *Node {
+		return surrogates[1].of(mcmc.Density(func(x *Node) *Node { return wrong(x, data) })).LogDensity(phi)
+	}
+	report, err := Run(mcmc.HMC{StepSize: .5, Steps: 3}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Failures()) == 0 {
+		t.Error("the harness does not tell the surrogate from the target")
+	}
+}

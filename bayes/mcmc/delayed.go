@@ -1,0 +1,283 @@
+package mcmc
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+var (
+	_ Exact      = DelayedAcceptance{}
+	_ Reversible = DelayedAcceptance{}
+)
+
+// Surrogated is a Target that brings a cheap one in its place, such as an emulator, the posterior given a part of the
+// rows, or its Laplace approximation. A DelayedAcceptance without Cheap moves on it.
+type Surrogated interface {
+	Target
+	// Surrogate is the cheap target. It must have mass wherever the target has.
+	Surrogate() Target
+}
+
+// DelayedAcceptance makes J transitions of any reversible kernel on a cheap target p*, and then accepts or rejects
+// where they have led by one evaluation of the target p (Christen and Fox 2005, "Markov chain Monte Carlo using an
+// approximation"; with J above 1 the surrogate transition of Liu 2001, section 9.4.3, and the step of multilevel
+// ladders), with probability
+//
+//	min(1, exp[(log p(phi') - log p(phi)) - (log p*(phi') - log p*(phi))])
+//
+// It leaves p invariant, whatever p* is: J transitions that are reversible with respect to p* propose as often from
+// phi to phi' as p*(phi')/p*(phi) says. A bad surrogate costs acceptance, and nothing else; but where p* is 0 no
+// chain goes, so that p* must have mass wherever p has.
+//
+// A Move is a whole transition: one log-density of the target, J transitions of Inner on the cheap one, unrolled in the
+// graph. Inner's auxiliary variables, such as momenta, are drawn anew in each. Its step size must be set: sample the
+// cheap target by itself with a warm-up, and take the Tuned of that result.
+//
+// Info.Acceptance is that of the second stage, 0 where the inner transitions have not moved; Extra tells the stages
+// apart: "inner acceptance", and over the transitions in which the inner ones moved "second-stage acceptance" and
+// "second-stage log-ratio".
+type DelayedAcceptance struct {
+	Inner       Kernel // on the cheap target: must be Exact and Reversible, with a step size
+	Transitions int    // J, of Inner; default 1
+	// Cheap makes the cheap target of the user's own; nil: the target is Surrogated. What it captures is not in a
+	// checkpoint's identity, nor in the kernel's part of a Samplers' key: Problem.Name and the kind must tell it.
+	Cheap func(target Target) Target `json:"-"`
+	// Share is the cost of the cheap target's evaluation as a share of the target's, for Evaluations; 0: unknown.
+	Share float64
+}
+
+// delayedUnrolled is the most inner moves of one Move, each of which is a part of its graph.
+const delayedUnrolled = 1024
+
+// Carries implements Kernel: the log-density.
+func (k DelayedAcceptance) Carries() Carries { return CarriesLogDensity }
+
+// UsesTarget implements Kernel.
+func (k DelayedAcceptance) UsesTarget() bool { return true }
+
+// Exact implements Exact: it accepts and rejects by the target.
+func (k DelayedAcceptance) Exact() bool { return true }
+
+// Reversible implements Reversible.
+func (k DelayedAcceptance) Reversible() bool { return true }
+
+// PartialShare is the cost of the cheap target's evaluation as a share of the target's.
+func (k DelayedAcceptance) PartialShare() float64 { return k.Share }
+
+// Check implements Kernel.
+func (k DelayedAcceptance) Check(d int) error {
+	if k.Transitions < 0 {
+		return fmt.Errorf("mcmc: DelayedAcceptance.Transitions is %d: it must be at least 1 (0: the default, 1)",
+			k.Transitions)
+	}
+	if !(k.Share >= 0 && k.Share <= 1) {
+		return fmt.Errorf("mcmc: DelayedAcceptance.Share is %v: it must be from 0 (unknown) to 1", k.Share)
+	}
+	if k.Inner == nil {
+		return errors.New("mcmc: DelayedAcceptance.Inner is nil: set a kernel, such as " +
+			"mcmc.RandomWalkMetropolis{StepSize: 0.1}")
+	}
+	if err := Check(k.Inner, d, false); err != nil {
+		return fmt.Errorf("mcmc: DelayedAcceptance.Inner, whose step size no warm-up chooses: %w", err)
+	}
+	if r, ok := k.Inner.(Reversible); !LeavesInvariant(k.Inner) || !ok || !r.Reversible() {
+		return fmt.Errorf("mcmc: DelayedAcceptance.Inner is %T, which does not say that it is Exact and Reversible: its "+
+			"proposals would not be corrected by the ratio of the densities; take mcmc.RandomWalkMetropolis, "+
+			"mcmc.PreconditionedCrankNicolson, mcmc.MALA, mcmc.HMC or mcmc.NUTS", k.Inner)
+	}
+	if moves := k.innerMoves() * cmp.Or(k.Transitions, 1); moves > delayedUnrolled {
+		return fmt.Errorf("mcmc: DelayedAcceptance makes up to %d moves of %T in one transition: take at most %d, by fewer "+
+			"Transitions or shorter trajectories", moves, k.Inner, delayedUnrolled)
+	}
+	return nil
+}
+
+// innerMoves is how many moves a transition of Inner takes at most.
+func (k DelayedAcceptance) innerMoves() int {
+	if several, ok := k.Inner.(SeveralMoves); ok {
+		return several.MostMoves()
+	}
+	return 1
+}
+
+// MarshalJSON tells checkpoints Inner's type, beside all settings.
+func (k DelayedAcceptance) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"inner": fmt.Sprintf("%T", k.Inner), "settings": k.Inner, "transitions": cmp.Or(k.Transitions, 1),
+		"own_cheap": k.Cheap != nil,
+	})
+}
+
+// The entries that DelayedAcceptance carries: the cheap target's log-density at phi, and its gradient if Inner carries
+// it.
+const (
+	delayedCheap    = "cheap_log_density"
+	delayedGradient = "cheap_gradient"
+)
+
+// cheap is the cheap target.
+func (k DelayedAcceptance) cheap(target Target) Target {
+	if k.Cheap != nil {
+		return k.Cheap(target)
+	}
+	if s, ok := target.(Surrogated); ok {
+		return s.Surrogate()
+	}
+	panic(fmt.Errorf("DelayedAcceptance has no cheap target: set Cheap, or give the target, %T, a method Surrogate",
+		target))
+}
+
+// startBy evaluates the cheap target where the particles begin.
+func (k DelayedAcceptance) startBy(_ random.Stream, s State, target Target) State {
+	s.Auxiliary = map[string]*Node{}
+	if cheap := k.cheap(target); k.Inner.Carries() == CarriesGradient {
+		s.Auxiliary[delayedCheap], s.Auxiliary[delayedGradient] = evaluate(cheap, s.Phi)
+	} else {
+		s.Auxiliary[delayedCheap] = compute.Gate(cheap.LogDensity(s.Phi))
+	}
+	return s
+}
+
+// Move implements Kernel.
+func (k DelayedAcceptance) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	cheap := k.cheap(target)
+	at := State{Phi: s.Phi, LogDensity: s.Auxiliary[delayedCheap], Gradient: s.Auxiliary[delayedGradient]}
+
+	// J transitions on the cheap target, each from auxiliary variables of its own.
+	end, inner := at, innerInfo{}
+	for j := range cmp.Or(k.Transitions, 1) {
+		end = k.innerTransition(rng.Named(fmt.Sprint("inner ", j)), end, cheap, tuning, &inner)
+	}
+
+	// One evaluation of the target accepts or rejects their end.
+	proposal := State{Phi: end.Phi, LogDensity: compute.Gate(target.LogDensity(end.Phi))}
+	onTarget := Sub(proposal.LogDensity, s.LogDensity)
+	onCheap := Sub(end.LogDensity, at.LogDensity)
+	logRatio := Sub(onTarget, onCheap)
+	finite := And(IsFinite(proposal.LogDensity), And(IsFinite(end.LogDensity), IsFinite(at.LogDensity)))
+	accepted, info := Accept(rng, logRatio, finite)
+
+	moved := Not(compute.RowsAll(Equal(end.Phi, s.Phi), s.Phi.DType())) // also where phi is NaN
+	accepted = And(accepted, moved)
+	next := State{
+		Phi: Choose(accepted, end.Phi, s.Phi), LogDensity: Where(accepted, proposal.LogDensity, s.LogDensity),
+		Auxiliary: map[string]*Node{delayedCheap: Where(accepted, end.LogDensity, at.LogDensity)},
+	}
+	if at.Gradient != nil {
+		next.Auxiliary[delayedGradient] = Choose(accepted, end.Gradient, at.Gradient)
+	}
+	none := fillAs(logRatio, math.NaN())
+	info.Extra = map[string]*Node{
+		"second-stage acceptance": Where(moved, info.Acceptance, none),
+		"second-stage log-ratio":  Where(And(moved, finite), logRatio, none),
+	}
+	if inner.acceptance != nil {
+		info.Extra["inner acceptance"] = DivScalar(inner.acceptance, float64(cmp.Or(k.Transitions, 1)))
+	}
+	info.Acceptance = Where(moved, info.Acceptance, ZerosLike(logRatio))
+	info.Accepted = ConvertDType(accepted, s.Phi.DType())
+	info.Full, info.Partial, info.PartialGradients = OnesLike(logRatio), inner.logDensities, inner.gradients
+	return next, info
+}
+
+// innerInfo sums up what the inner transitions report, [J] each.
+type innerInfo struct{ acceptance, logDensities, gradients *Node }
+
+// innerTransition makes one transition of Inner by every particle: those that have completed theirs wait for the
+// others.
+func (k DelayedAcceptance) innerTransition(
+	rng random.Stream, s State, cheap Target, tuning Tuning, sum *innerInfo,
+) State {
+	s = withAuxiliary(k.Inner, rng.Named("start"), s, cheap)
+	add := func(sum **Node, x *Node) {
+		if *sum != nil {
+			x = Add(*sum, x)
+		}
+		*sum = x
+	}
+	var waits, acceptance *Node // bool [J], those of the moves before; nil: none
+	for i := range k.innerMoves() {
+		next, info := k.Inner.Move(rng.Named(fmt.Sprint("move ", i)), s, cheap, tuning)
+		gradients, logDensities := evaluated(k.Inner, info, s)
+		if waits != nil {
+			next = chooseState(waits, s, next)
+			gradients, logDensities = zeroWhere(waits, gradients), zeroWhere(waits, logDensities)
+			if info.Acceptance != nil {
+				info.Acceptance = Where(waits, acceptance, info.Acceptance)
+			}
+		}
+		s, acceptance = next, info.Acceptance
+		if info.Complete != nil { // a transition tells at its end what it has cost
+			if _, ok := k.Inner.(SeveralMoves); !ok {
+				panic(fmt.Errorf("a transition of %T takes several moves: it needs a method MostMoves, as SeveralMoves has it",
+					k.Inner))
+			}
+			complete := GreaterThan(info.Complete, ZerosLike(info.Complete))
+			gradients, logDensities = zeroWhere(Not(complete), gradients), zeroWhere(Not(complete), logDensities)
+			if waits != nil {
+				complete = Or(waits, complete)
+			}
+			waits = complete
+		}
+		add(&sum.gradients, gradients)
+		add(&sum.logDensities, logDensities)
+	}
+	if acceptance != nil {
+		add(&sum.acceptance, acceptance)
+	}
+	s.Auxiliary = nil
+	return s
+}
+
+// chooseState is a's particles where condition, bool [J], is true, and else b's.
+func chooseState(condition *Node, a, b State) State {
+	choose := func(a, b *Node) *Node {
+		if a == nil {
+			return nil
+		}
+		return Choose(condition, a, b)
+	}
+	chosen := State{
+		Phi: choose(a.Phi, b.Phi), LogDensity: choose(a.LogDensity, b.LogDensity), Gradient: choose(a.Gradient, b.Gradient),
+	}
+	for name := range a.Auxiliary {
+		if chosen.Auxiliary == nil {
+			chosen.Auxiliary = map[string]*Node{}
+		}
+		chosen.Auxiliary[name] = Choose(condition, a.Auxiliary[name], b.Auxiliary[name])
+	}
+	return chosen
+}
+
+// zeroWhere is x, [J], with 0 where condition is true.
+func zeroWhere(condition, x *Node) *Node { return Where(condition, ZerosLike(x), x) }
+
+// stuckBy says what has kept a run without an accepted transition where it is.
+func (k DelayedAcceptance) stuckBy(stats []ChainStats) string {
+	transitions := 0
+	means := map[string]float64{"second-stage log-ratio": 0, "inner acceptance": 0}
+	for _, c := range stats {
+		transitions += c.Transitions
+	}
+	for name := range means {
+		n := 0.0
+		for _, c := range stats {
+			if v, ok := c.Extra[name]; ok && finite(v) {
+				means[name], n = means[name]+v, n+1
+			}
+		}
+		means[name] /= n
+	}
+	return fmt.Sprintf("delayed acceptance: the inner kernel accepted %.3g of its own transitions on the cheap target, "+
+		"and of %d ends the target refused all, at a mean log-ratio of %.3g: the cheap target is too far from the target; "+
+		"make it better where the chains are, or shorten the inner transitions (Transitions, the inner step size)",
+		means["inner acceptance"], transitions, means["second-stage log-ratio"])
+}

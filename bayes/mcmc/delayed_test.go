@@ -1,0 +1,105 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// normalAt is the density of N(mean, sd^2) in each coordinate.
+func normalAt(mean, sd float64) Density {
+	return func(phi *Node) *Node {
+		return MulScalar(ReduceSum(Square(DivScalar(AddScalar(phi, -mean), sd)), 1), -.5)
+	}
+}
+
+// bringing is a target with its surrogate.
+type bringing struct{ Target }
+
+func (bringing) Surrogate() Target { return normalAt(.2, 1.2) }
+
+func delayedProblem(target Target) Problem {
+	return Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return target }}
+}
+
+// The target's own surrogate is taken, and what each stage evaluates is counted: of a hundred transitions of three
+// inner ones of two steps each, 100 log-densities of the target and 600 gradients of the surrogate.
+func TestDelayedCounts(t *testing.T) {
+	kernel := DelayedAcceptance{Inner: HMC{StepSize: .6, Steps: 2}, Transitions: 3, Share: .01}
+	problem := delayedProblem(bringing{normalAt(0, 1)})
+	result, err := Sample(context.Background(), problem, kernel,
+		Settings{Chains: 2, Draws: 100, WarmUp: 10, Engine: computetest.Go(t), DType: compute.Float64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Evaluations{Full: 200, PartialGradients: 1200, PartialShare: .01}
+	if got := result.Evaluations; got != want {
+		t.Errorf("evaluations: %+v, want %+v", got, want)
+	}
+	if got := result.Evaluations.Forwards(); math.Abs(got-236) > 1e-9 {
+		t.Errorf("%v forwards, want 200 and 3 x 12", got)
+	}
+	for _, c := range result.Stats {
+		if c.Acceptance < .5 || c.Extra["inner acceptance"] < .5 || c.Extra["second-stage acceptance"] < c.Acceptance {
+			t.Errorf("acceptance %.3f, of the stages %v", c.Acceptance, c.Extra)
+		}
+	}
+	walk, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), RandomWalkMetropolis{StepSize: 1},
+		Settings{Chains: 2, Draws: 50, WarmUp: NoWarmUp, Engine: computetest.Go(t)})
+	if err != nil || walk.Evaluations != (Evaluations{Full: 100}) {
+		t.Errorf("a random walk: %+v, %v", walk.Evaluations, err)
+	}
+	hmc, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), HMC{StepSize: .5, Steps: 3},
+		Settings{Chains: 2, Draws: 50, WarmUp: NoWarmUp, Engine: computetest.Go(t)})
+	if err != nil || hmc.Evaluations != (Evaluations{FullGradients: 300}) {
+		t.Errorf("HMC: %+v, %v", hmc.Evaluations, err)
+	}
+}
+
+// A second stage that never accepts ends the run, and the error has the numbers of both stages.
+func TestDelayedNeverAccepts(t *testing.T) {
+	kernel := DelayedAcceptance{
+		Inner: RandomWalkMetropolis{StepSize: 2}, Transitions: 4,
+		Cheap: func(Target) Target { return normalAt(300, 1) },
+	}
+	problem := delayedProblem(normalAt(0, .001))
+	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
+		return Zeros(rng.Graph(), shapes.Make(dtype, chains, 2))
+	}
+	_, err := Sample(context.Background(), problem, kernel,
+		Settings{Chains: 4, Draws: 1000, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64})
+	var stuck *StuckError
+	if !errors.Is(err, ErrStuck) || !errors.As(err, &stuck) || stuck.Transitions != 1000 || stuck.Accepted != 0 ||
+		!strings.Contains(err.Error(), "of 1000 ends the target refused all, at a mean log-ratio of -") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDelayedBadInput(t *testing.T) {
+	for want, kernel := range map[string]DelayedAcceptance{
+		"Inner is nil":                          {},
+		"Transitions is -1":                     {Inner: MALA{StepSize: 1}, Transitions: -1},
+		"Share is 1.5":                          {Inner: MALA{StepSize: 1}, Share: 1.5},
+		"MALA.StepSize is 0":                    {Inner: MALA{}},
+		"is mcmc.ULA, which does not say":       {Inner: ULA{StepSize: .1}},
+		"is mcmc.SGHMC, which does not say":     {Inner: SGHMC{LearningRate: .1}},
+		"is mcmc.OrnsteinUhlenbeck, which does": {Inner: OrnsteinUhlenbeck{}},
+		"up to 2046 moves of mcmc.NUTS":         {Inner: NUTS{StepSize: .1}, Transitions: 2},
+		"no cheap target: set Cheap, or give the target, mcmc.Density, a method": {Inner: MALA{StepSize: .1}},
+	} {
+		_, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), kernel,
+			Settings{Chains: 2, Draws: 5, WarmUp: 5, Engine: computetest.Go(t)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", kernel, err, want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package mcmc
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Evaluations counts what the transitions after the warm-up have evaluated: of the target on all data, and of what is
+// cheaper, such as a surrogate or a part of the rows. A number that a kernel does not report is 0: kernels for
+// mini-batches report none.
+type Evaluations struct {
+	Full             int // log-densities of the target, without a gradient
+	FullGradients    int // gradients of the target, with its log-density
+	Partial          int // log-densities of the cheap target
+	PartialGradients int // gradients of the cheap target
+	// PartialShare is what one of the cheap target costs of one of the target's, 0 to 1; 0: unknown.
+	PartialShare float64
+}
+
+// gradientForwards is the cost of a gradient in reverse mode: the forward pass, and twice as much backwards.
+const gradientForwards = 3
+
+// Forwards is the cost in full forwards: 1 for a log-density of the target, 3 for a gradient, and those of the cheap
+// target in proportion.
+func (e Evaluations) Forwards() float64 {
+	return float64(e.Full+gradientForwards*e.FullGradients) +
+		e.PartialShare*float64(e.Partial+gradientForwards*e.PartialGradients)
+}
+
+// plus adds the counts of b, of the same kernel.
+func (e Evaluations) plus(b Evaluations) Evaluations {
+	e.Full, e.FullGradients = e.Full+b.Full, e.FullGradients+b.FullGradients
+	e.Partial, e.PartialGradients = e.Partial+b.Partial, e.PartialGradients+b.PartialGradients
+	e.PartialShare = b.PartialShare
+	return e
+}
+
+// costs is a kernel that knows the cost of its partial evaluations, as Evaluations.PartialShare.
+type costs interface{ PartialShare() float64 }
+
+// evaluated are the log-densities and the gradients of its target that a transition of a kernel took, [J] each, as its
+// info tells them where it is complete; s is any of its states.
+func evaluated(kernel Kernel, info Info, s State) (gradients, logDensities *Node) {
+	none := Zeros(s.Phi.Graph(), s.PerParticle())
+	gradients, logDensities = none, none
+	switch {
+	case kernel.Carries() == CarriesGradient && info.Length != nil:
+		gradients = info.Length
+	case kernel.Carries() == CarriesGradient && info.Complete == nil:
+		gradients = OnesLike(none)
+	}
+	switch {
+	case info.Full != nil:
+		logDensities = info.Full
+	case kernel.Carries() == CarriesLogDensity && info.Complete == nil:
+		logDensities = OnesLike(none)
+	}
+	return gradients, logDensities
+}
