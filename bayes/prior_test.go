@@ -2,6 +2,8 @@ package bayes_test
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -11,6 +13,7 @@ import (
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -155,5 +158,77 @@ func TestHierarchical(t *testing.T) {
 	}
 	if full.W != 0 || full.D != 4 || full.Slots[2].Name != "prior/layer1/log_scale" {
 		t.Errorf("the layout is\n%s", full.Summary())
+	}
+}
+
+// LearntPrecision's density is that of Student's t of all weights, or biases, of a layer, or of the logarithm of a
+// precision of the noise; its draws have the marginal distributions, and weights of a layer share their precision.
+func TestLearntPrecision(t *testing.T) {
+	const b, particles, hidden = .5, 20000, 3
+	model := bayes.Model{
+		Network: nn.MLP{Hidden: []int{hidden}}, Likelihood: bayes.Gaussian{Learn: true},
+		Prior:      bayes.LearntPrecision{Rate: b, ByWidth: true},
+		Stochastic: bayes.All().And(bayes.Names("noise/log_scale")),
+	}
+	bound, err := model.Bind(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{hidden * 2, hidden, hidden, 1, 1} // weights and biases of two layers, noise
+	rates := []float64{b, b, b / hidden, b, b}
+	phi := wave(2*bound.D, 1.9)
+	var want []float64
+	for j := range 2 {
+		x, density := phi[j*bound.D:(j+1)*bound.D], 0.
+		for g, n := range sizes[:4] {
+			// By quadrature over u = log lambda, whose integrand is 0 at both ends.
+			var terms []float64
+			for u := -40.; u < 20; u += .01 {
+				of := math.Log(rates[g]) + u - rates[g]*math.Exp(u)
+				for _, v := range x[:n] {
+					of += distuv.Normal{Sigma: math.Exp(-u / 2)}.LogProb(v)
+				}
+				terms = append(terms, of)
+			}
+			density, x = density+floats.LogSumExp(terms)+math.Log(.01), x[n:]
+		}
+		// of t, where 2 exp(-2t) is |d lambda / dt|
+		density += distuv.Exponential{Rate: b}.LogProb(math.Exp(-2*x[0])) + math.Log(2) - 2*x[0]
+		want = append(want, density)
+	}
+	results := computetest.Run(t, computetest.Go(t), func(g *graph.Graph, args []*graph.Node) []*graph.Node {
+		return []*graph.Node{bound.LogPrior(args[0]), bound.SamplePrior(random.New(g, 5), compute.Float64, particles)}
+	}, compute.Floats(compute.Float64, phi, 2, bound.D))
+	computetest.Near(t, "log-density", results[0], want, 1e-9)
+
+	columns := make([][]float64, bound.D)
+	for i, v := range results[1] {
+		columns[i%bound.D] = append(columns[i%bound.D], v)
+	}
+	at := 0
+	for g, n := range sizes[:4] {
+		student := distuv.StudentsT{Sigma: math.Sqrt(rates[g]), Nu: 2} // of each weight alone
+		if p := computetest.Kolmogorov(columns[at], student.CDF); p < 1e-4 {
+			t.Errorf("draws of group %d are not of their distribution, p %.2g", g, p)
+		}
+		if n > 1 { // the ratio of two with one precision is a Cauchy's
+			ratio := slices.Clone(columns[at])
+			floats.Div(ratio, columns[at+1])
+			if p := computetest.Kolmogorov(ratio, distuv.StudentsT{Sigma: 1, Nu: 1}.CDF); p < 1e-4 {
+				t.Errorf("two weights of group %d have not one precision, p %.2g", g, p)
+			}
+		}
+		at += n
+	}
+	var precisions []float64
+	for _, v := range columns[at] {
+		precisions = append(precisions, math.Exp(-2*v))
+	}
+	if p := computetest.Kolmogorov(precisions, distuv.Exponential{Rate: b}.CDF); p < 1e-4 {
+		t.Errorf("precisions of the noise are not of their distribution, p %.2g", p)
+	}
+	if _, err := (bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All(),
+		Prior: bayes.LearntPrecision{Rate: -1}}).Bind(2, 1); err == nil || !strings.Contains(err.Error(), "Rate is -1") {
+		t.Errorf("error %v", err)
 	}
 }

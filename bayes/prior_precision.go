@@ -1,0 +1,115 @@
+package bayes
+
+import (
+	"math"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// LearntPrecision is N(0, 1/lambda) with a precision lambda of each layer's weights and another of its biases, each of
+// the Gamma distribution with shape 1 and rate b (the priors of Javid, Handley, Hobson and Lasenby 2020). lambda is
+// integrated out, so that phi has no hyperparameters: the n numbers x of one precision have the density
+//
+//	p(x) = b Gamma(1 + n/2) / ((2 pi)^(n/2) (b + |x|^2/2)^(1 + n/2))
+//
+// a multivariate Student's t with 2 degrees of freedom. The evidence is that of the model with the precisions in phi,
+// and the funnel, where weights and the scale of all of them go to 0 together, is not there to be sampled.
+//
+// The noise of a likelihood that learns one, such as Gaussian{Learn: true}, has a precision too: exp(-2t) of its t,
+// named "noise/log_scale", is of the same distribution, and is not integrated out.
+type LearntPrecision struct {
+	Rate float64 `json:"rate"` // b; default 1
+	// ByWidth divides the rate of the weights of the second layer, and of those after it, by how many inputs the layer
+	// has: then the mean precision grows with the width, and what a layer gives does not.
+	ByWidth bool `json:"by_width,omitempty"`
+}
+
+// Scale implements Prior: sqrt(b), the factor of Student's t; of a learnt noise 1/2, which is about the standard
+// deviation of t.
+func (l LearntPrecision) Scale(p nn.Parameter) float64 {
+	if p.Kind == nn.Noise {
+		return .5
+	}
+	return math.Sqrt(l.rate(p))
+}
+
+// rate is that of a parameter's precision.
+func (l LearntPrecision) rate(p nn.Parameter) float64 {
+	b := orDefault(l.Rate, 1)
+	if l.ByWidth && p.Kind == nn.Weights && p.Layer > 1 {
+		b /= float64(p.FanIn)
+	}
+	return b
+}
+
+// Check implements Prior.
+func (l LearntPrecision) Check() error { return checkPositive("LearntPrecision.Rate", l.Rate, 1) }
+
+// LogDensity implements Prior: of one coordinate alone, Student's t with 2 degrees of freedom.
+func (l LearntPrecision) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
+	return StudentTPrior{DoF: 2}.LogDensity(phi, scales)
+}
+
+// Sample implements Prior: of one coordinate alone.
+func (l LearntPrecision) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
+	return StudentTPrior{DoF: 2}.Sample(rng, dtype, particles, scales)
+}
+
+// Hyperparameters implements HierarchicalPrior: the precisions are integrated out.
+func (LearntPrecision) Hyperparameters([]nn.Parameter) []nn.Parameter { return nil }
+
+// LogJoint implements HierarchicalPrior.
+func (l LearntPrecision) LogJoint(phi *graph.Node, slots []Slot) *graph.Node {
+	var density *graph.Node
+	for _, s := range slots {
+		x, b := s.of(phi), l.rate(s.Parameter) // [J, size]
+		var term *graph.Node
+		if s.Kind == nn.Noise { // of t: log b + log lambda - b lambda + log 2, where lambda = exp(-2t)
+			logPrecision := graph.MulScalar(x, -2)
+			each := graph.Sub(logPrecision, graph.MulScalar(graph.Exp(logPrecision), b))
+			term = compute.RowSums(graph.AddScalar(each, math.Log(2*b)))
+		} else {
+			shape := 1 + float64(s.Size())/2
+			constant, _ := math.Lgamma(shape)
+			constant += math.Log(b) - float64(s.Size())/2*math.Log(2*math.Pi)
+			rate := graph.AddScalar(graph.MulScalar(compute.RowSums(graph.Square(x)), .5), b)
+			term = graph.AddScalar(graph.MulScalar(graph.Log(rate), -shape), constant)
+		}
+		if density == nil {
+			density = term
+		} else {
+			density = graph.Add(density, term)
+		}
+	}
+	return density
+}
+
+// SampleJoint implements HierarchicalPrior.
+func (l LearntPrecision) SampleJoint(
+	rng random.Stream, dtype compute.DType, particles int, slots []Slot,
+) *graph.Node {
+	var parts []*graph.Node
+	for _, s := range slots {
+		each := 1 // precisions
+		if s.Kind == nn.Noise {
+			each = s.Size()
+		}
+		u := rng.Named(s.Name+"/precision").Uniform(dtype, particles, each)
+		precision := graph.DivScalar(graph.Neg(graph.Log(u)), l.rate(s.Parameter)) // by inversion
+		if s.Kind == nn.Noise {
+			parts = append(parts, graph.MulScalar(graph.Log(precision), -.5))
+			continue
+		}
+		z := rng.Named(s.Name).Normal(dtype, particles, s.Size())
+		parts = append(parts, graph.Div(z, graph.Sqrt(precision)))
+	}
+	return graph.Concatenate(parts, 1)
+}
+
+func init() { Register(LearntPrecision{}) }
+
+var _ HierarchicalPrior = LearntPrecision{}
