@@ -81,6 +81,8 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	hidden := flags.String("hidden", "", "of pmcnet.evidence: a network with these hidden `units`, with commas between, "+
 		"instead of the study's own")
 	activation := flags.String("activation", "", "of -hidden: tanh or relu (default: tanh)")
+	precisions := flags.Bool("precisions", false, "of pmcnet.evidence: networks whose precisions, of weights, biases and "+
+		"noise, have Gamma priors instead of being 1")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
 	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; "+
@@ -108,7 +110,7 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 	if err != nil {
 		return err
 	}
-	options := study.Options{Hidden: units, Activation: *activation,
+	options := study.Options{Hidden: units, Activation: *activation, Precisions: *precisions,
 		Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods),
 		FigureDir: *figures, Fresh: *fresh,
 		Progress: func(line string) { fmt.Fprintln(progress, line) }}
@@ -117,8 +119,8 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 		if studies[i], err = study.Find(id); err != nil {
 			return err
 		}
-		if (*hidden != "" || *activation != "") && !studies[i].AnyNetwork {
-			return fmt.Errorf("-hidden and -activation: %s has networks of its own; leave them out", id)
+		if (*hidden != "" || *activation != "" || *precisions) && !studies[i].AnyNetwork {
+			return fmt.Errorf("-hidden, -activation and -precisions: %s has networks of its own; leave them out", id)
 		}
 		if studies[i].Run == nil {
 			return fmt.Errorf("%s (%s): %s", id, studies[i].Title, study.NotYet)

@@ -2,16 +2,20 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
@@ -24,22 +28,31 @@ import (
 
 // The benchmark of Javid, Handley, Hobson and Lasenby ("Compromise-free Bayesian neural networks", arXiv 2004.12211,
 // 2020): ten halves of boston, features and target standardised by the training half, a Gaussian likelihood of variance
-// 1 and the prior N(0, 1) for every weight and bias. They give, by nested sampling, the log of the mean of Z over the
-// ten splits, and the test mean squared error of the posterior's mean. Their order of biases does not change Z.
+// 1 and the prior N(0, 1) for every weight and bias; or precisions of all of these with Gamma priors. They give, by
+// nested sampling, the log of the mean of Z over the ten splits, and the test mean squared error of the posterior's
+// mean. Their order of biases does not change Z.
 
 // evidenceRow is a network, and what they publish of it.
 type evidenceRow struct {
 	name    string
 	network nn.MLP
+	learnt  bool // the precisions
 	logZ    Reported
 	loss    float64
 }
 
 func row(name string, activation nn.Activation, logZ, se, loss float64, hidden ...int) evidenceRow {
-	return evidenceRow{name, nn.MLP{Hidden: hidden, Activation: activation}, Reported{logZ, se}, loss}
+	return evidenceRow{name, nn.MLP{Hidden: hidden, Activation: activation}, false, Reported{logZ, se}, loss}
 }
 
-// evidenceRows are the fixed-variance rows; linear is the analytic one.
+func learntRow(name string, logZ, se, loss float64, hidden ...int) evidenceRow {
+	r := row(name+learntName, nn.Tanh, logZ, se, loss, hidden...)
+	r.learnt = true
+	return r
+}
+
+// evidenceRows are their rows: linear is the analytic one. Of those with learnt precisions they have several priors;
+// these have two for each layer, one of its weights and one of its biases.
 var evidenceRows = []evidenceRow{
 	row(linearRow, nn.Tanh, -294.16, .11, .3415),
 	row("tanh 2", nn.Tanh, -286.75, .12, .2746, 2),
@@ -54,11 +67,19 @@ var evidenceRows = []evidenceRow{
 	row("ReLU 2-2-2", nn.ReLU, -280.53, .15, .2558, 2, 2, 2),
 	row("ReLU 2-2-2-2", nn.ReLU, -281.74, .13, .2589, 2, 2, 2, 2),
 	row("ReLU 4-4-4-4", nn.ReLU, -282.29, .14, .2387, 4, 4, 4, 4),
+	learntRow(linearRow, -202.12, .14, .3418),
+	learntRow("tanh 2", -141.35, .33, .2090, 2),
+	learntRow("tanh 4", -121.86, 1.06, .1982, 4),
+	learntRow("tanh 2-2", -130.96, .48, .2042, 2, 2),
+	learntRow("tanh 4-4", -115.37, 1.74, .1791, 4, 4),
 }
 
-const linearRow = "linear"
+const (
+	linearRow  = "linear"
+	learntName = ", learnt" // ends the names of rows with learnt precisions
+)
 
-// evidenceFew are the rows that are computed unless -full, -data or -hidden asks for others.
+// evidenceFew are the rows that are computed unless -full, -precisions, -data or -hidden asks for others.
 var evidenceFew = []string{linearRow, "tanh 2", "ReLU 2"}
 
 // The estimators, which stand beside each other: tempered SMC from the prior, weighted draws of a mixture fitted to its
@@ -72,14 +93,16 @@ const (
 
 var evidenceMethods = []string{byTempering, byImportance, byBridge}
 
-const evidenceNote = "not in the paper; the log of the mean of Z over ten splits, by 1000 particles a split (-full: " +
-	"3000), ± the standard error that the run states, with -reps that over runs; importance sampling has no value " +
-	"where k-hat is above .7, or fewer than 100 draws are effective, in a split; three networks of thirteen (-full: " +
-	"all; -data names some; -hidden 4,4 -activation relu: any other)"
+const evidenceNote = "not in the paper; the log of the mean of Z over ten splits ± the standard error that the runs " +
+	"state, with -reps that over repetitions: splits that decide the mean have so many runs that it is at most 0.05, " +
+	"or 0.2 with precisions that have Gamma priors (\"learnt\"), of the better of SMC and bridge, and at most twice " +
+	"that of the other; importance sampling has no value where k-hat is above .7, or fewer than 100 draws are " +
+	"effective, in a split; three networks (-full: the thirteen of fixed precisions, -precisions: the five of learnt " +
+	"ones; -data names some; -hidden 4,4 -activation relu: any other)"
 
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const evidenceVersion = 1
+const evidenceVersion = 2
 
 // splits of the benchmark.
 const evidenceSplits = 10
@@ -103,22 +126,34 @@ func evidenceAsked(o Options) ([]evidenceRow, error) {
 			}
 			name += strconv.Itoa(n)
 		}
+		if o.Precisions {
+			name += learntName
+		}
 		for _, r := range evidenceRows {
 			if r.name == name {
 				return []evidenceRow{r}, nil
 			}
 		}
-		return []evidenceRow{{name: name, network: nn.MLP{Hidden: o.Hidden, Activation: activation}}}, nil
+		return []evidenceRow{{name: name, network: nn.MLP{Hidden: o.Hidden, Activation: activation},
+			learnt: o.Precisions}}, nil
 	}
 	if o.Activation != "" {
 		return nil, fmt.Errorf("-activation %q: it is that of -hidden, which is not there", o.Activation)
 	}
 	var known []string
 	for _, r := range evidenceRows {
-		known = append(known, r.name)
+		if r.learnt == o.Precisions {
+			known = append(known, r.name)
+		}
 	}
-	if len(o.Data) == 0 && !o.Full {
+	if len(o.Data) == 0 && !o.Full && !o.Precisions {
 		o.Data = evidenceFew
+	}
+	for i, name := range o.Data {
+		if o.Precisions && !strings.HasSuffix(name, learntName) {
+			o.Data = slices.Clone(o.Data)
+			o.Data[i] += learntName
+		}
 	}
 	names, err := o.Select(known)
 	return slices.DeleteFunc(slices.Clone(evidenceRows), func(r evidenceRow) bool {
@@ -126,7 +161,8 @@ func evidenceAsked(o Options) ([]evidenceRow, error) {
 	}), err
 }
 
-// runEvidence is the table: each split is a repetition that is kept.
+// runEvidence is the table: each run on a split is kept. Rows are computed side by side, as many as there are
+// processors, since a small network leaves most of them idle.
 func runEvidence(ctx context.Context, o Options) ([]Cell, error) {
 	if o.Epochs > 0 || len(o.Methods) > 0 {
 		return nil, fmt.Errorf("pmcnet.evidence trains nothing and has one method: leave out -epochs and -methods")
@@ -135,67 +171,178 @@ func runEvidence(ctx context.Context, o Options) ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
+	var lines sync.Mutex
+	if progress := o.Progress; progress != nil {
+		o.Progress = func(line string) {
+			lines.Lock()
+			defer lines.Unlock()
+			progress(line)
+		}
+	}
 	store, err := OpenStore(o)
 	if err != nil {
 		return nil, err
 	}
-	particles := 1000
-	if o.Full {
-		particles = 3000
+	found, failed := make([][]Cell, len(rows)), make([]error, len(rows))
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var group sync.WaitGroup
+	for i, r := range rows {
+		turns <- struct{}{}
+		group.Go(func() {
+			found[i], failed[i] = r.run(ctx, o, store)
+			<-turns
+		})
 	}
-	var cells []Cell
-	for _, r := range rows {
-		more, err := r.run(ctx, o, store, particles)
-		cells = append(cells, more...)
-		if err != nil {
-			return cells, err
-		}
-	}
-	return cells, nil
+	group.Wait()
+	return slices.Concat(found...), errors.Join(failed...)
 }
 
-func evidenceModel(network nn.MLP) bayes.Model {
-	return bayes.Model{Network: network, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{StdDev: 1},
+// model is the row's.
+func (r evidenceRow) model() bayes.Model {
+	m := bayes.Model{Network: r.network, Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{StdDev: 1},
 		Stochastic: bayes.All()}
+	if r.learnt {
+		m.Likelihood, m.Prior = bayes.Gaussian{StdDev: 1, Learn: true}, bayes.LearntPrecision{ByWidth: true}
+		m.Stochastic = m.Stochastic.And(bayes.Names("noise/log_scale"))
+	}
+	return m
 }
 
-// estimate is the log of the mean of Z over the splits, with its standard error.
+// algorithms are what runs are made of, quick ones that tell which splits decide the mean, without a bridge, and whole
+// ones. Waste-free chains are quickest; where the noise is learnt a posterior is narrow, and trajectories are longer. A
+// mixture of a fixed number of components is one compilation of the bridge.
+func (r evidenceRow) algorithms() (quick, whole pmcnet.Annealed) {
+	whole = pmcnet.Annealed{
+		Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 6000, WasteFree: 20}, Components: 2,
+		Bridge: pmcnet.BridgeAlways,
+	}
+	if r.learnt {
+		whole.Kernel = mcmc.HMC{Steps: 10}
+	}
+	quick = whole
+	quick.Bridge, quick.Draws = pmcnet.NoBridge, 100
+	quick.Sampling.Particles, quick.Sampling.WasteFree = 2000, 10
+	return quick, whole
+}
+
+// within is the standard error of a row that is enough of the better of SMC and bridge; twice that is of the other.
+func (r evidenceRow) within() float64 {
+	if r.learnt {
+		return .2
+	}
+	return .05
+}
+
+// estimate is a log evidence, of a split or of the mean over them, with its standard error.
 type estimate struct{ value, se float64 }
 
+// mostEvidenceRuns is how many whole runs a row may have before it is left with the standard error that it has.
+const mostEvidenceRuns = 100
+
+// smallShare is how much of the mean of Z a split may have, if its quick run is four standard errors too low, and have
+// no whole run.
+const smallShare = .02
+
+// evidenceRuns are the runs of a row on each split: a quick one, and whole ones, which replace it.
+type evidenceRuns struct {
+	quick [evidenceSplits]Result
+	whole [evidenceSplits][]Result
+}
+
+// of is an estimator's log of the mean over splits of the mean of Z over a split's runs, with its standard error by the
+// delta method from those that the runs state, and by how much another whole run on each split would lower its
+// variance. Of a split without a whole run it is SMC's.
+func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]float64) {
+	var splits []estimate
+	for k, some := range runs.whole {
+		if len(some) == 0 {
+			splits = append(splits, estimateOf(runs.quick[k], byTempering))
+			continue
+		}
+		var all []estimate
+		variance := 0.
+		for _, one := range some {
+			e := estimateOf(one, method)
+			all, variance = append(all, e), variance+e.se*e.se
+		}
+		// All runs have the same error: so each counts the same, also one that happens to be high.
+		splits = append(splits, estimate{meanEvidence(all).value, math.Sqrt(variance) / float64(len(some))})
+	}
+	e = meanEvidence(splits)
+	for k, s := range splits {
+		part := math.Exp(s.value-e.value) / evidenceSplits * s.se
+		gain[k] = part * part / float64(len(runs.whole[k])+1)
+	}
+	return e, gain
+}
+
+func estimateOf(r Result, method string) estimate {
+	return estimate{r.Values[method], r.Values[method+" error"]}
+}
+
+// next is the split that is to have another whole run: first those that may have more than a small share of the mean,
+// then, while the row's error is too large, where it helps most; none where it is small enough.
+func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool) {
+	var optimistic, values []float64
+	for _, r := range runs.quick {
+		e := estimateOf(r, byTempering)
+		values, optimistic = append(values, e.value), append(optimistic, e.value+4*e.se)
+	}
+	total := floats.LogSumExp(values)
+	for k, v := range optimistic {
+		if len(runs.whole[k]) == 0 && !(v-total < math.Log(smallShare)) {
+			return k, math.NaN(), true
+		}
+	}
+	smc, bySMC := runs.of(byTempering)
+	bridge, byBridge := runs.of(byBridge)
+	better, worse := smc, bridge
+	gain := bySMC
+	if bridge.se < smc.se {
+		better, worse, gain = bridge, smc, byBridge
+	}
+	se = better.se
+	if !(se > within) {
+		if se, gain = worse.se, bySMC; better == smc {
+			gain = byBridge
+		}
+		if !(se > 2*within) {
+			return 0, se, false
+		}
+	}
+	return floats.MaxIdx(gain[:]), se, true
+}
+
 // run estimates a row.
-func (r evidenceRow) run(ctx context.Context, o Options, store *Store, particles int) ([]Cell, error) {
-	model := evidenceModel(r.network)
-	algorithm := pmcnet.Annealed{Sampling: smc.Settings{Particles: particles}, Bridge: pmcnet.BridgeAlways}
-	trainer := pmcnet.NewTrainer(model)
+func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, error) {
+	trainer := pmcnet.NewTrainer(r.model())
 	defer trainer.Close()
 	found := map[string][]estimate{}
 	var losses, khats, seconds []float64
-	for attempt := range max(1, o.Reps) {
-		key := Key{Study: "pmcnet.evidence", Data: r.name, Method: "annealed", Settings: map[string]any{
-			"version": evidenceVersion, "model": model, "settings": algorithm, "run": attempt,
-		}}
-		results, err := store.Repeat(ctx, key, evidenceSplits, func(ctx context.Context, split int) (Result, error) {
-			return evidenceOf(ctx, trainer, algorithm, split, uint64(100*attempt+split), o.say)
-		})
+	for repetition := range max(1, o.Reps) {
+		runs, took, err := r.repeat(ctx, o, store, trainer, repetition)
 		if err != nil {
 			return nil, err
 		}
 		for _, method := range evidenceMethods {
-			var all []estimate
-			for _, one := range results {
-				all = append(all, estimate{one.Values[method], one.Values[method+" error"]})
+			e, _ := runs.of(method)
+			found[method] = append(found[method], e)
+		}
+		for k, some := range runs.whole {
+			if len(some) == 0 {
+				some = []Result{runs.quick[k]}
 			}
-			found[method] = append(found[method], meanEvidence(all))
+			loss := 0.
+			for _, one := range some {
+				loss += one.Values["loss"] / float64(len(some))
+				khats = append(khats, one.Values["k-hat"])
+			}
+			losses = append(losses, loss)
 		}
-		total := 0.
-		for _, one := range results {
-			losses, khats = append(losses, one.Values["loss"]), append(khats, one.Values["k-hat"])
-			total += one.Seconds
-		}
-		seconds = append(seconds, total)
+		seconds = append(seconds, took)
 	}
 	if len(r.network.Hidden) == 0 {
-		exact, err := exactEvidence(model)
+		exact, err := r.exact()
 		if err != nil {
 			return nil, err
 		}
@@ -203,6 +350,53 @@ func (r evidenceRow) run(ctx context.Context, o Options, store *Store, particles
 		found[byCholesky] = []estimate{exact}
 	}
 	return r.cells(found, losses, khats, seconds), nil
+}
+
+// repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one, and
+// then the one where it helps most another, until the standard errors are small enough.
+func (r evidenceRow) repeat(
+	ctx context.Context, o Options, store *Store, trainer *pmcnet.Trainer, repetition int,
+) (runs *evidenceRuns, seconds float64, err error) {
+	quick, whole := r.algorithms()
+	fit := func(kind string, algorithm pmcnet.Annealed, split, number int) (Result, error) {
+		key := Key{Study: "pmcnet.evidence", Data: r.name,
+			Method: fmt.Sprintf("split %d, %s run %d of repetition %d", split+1, kind, number+1, repetition+1),
+			Settings: map[string]any{
+				"version": evidenceVersion, "model": r.model(), "settings": algorithm,
+			}}
+		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
+			seed := uint64(100000*repetition + 1000*split + number)
+			return evidenceOf(ctx, trainer, algorithm, split, seed, func(format string, args ...any) {
+				o.say("%s, split %d: %s", r.name, split+1, fmt.Sprintf(format, args...))
+			})
+		})
+		if err != nil {
+			return Result{}, err
+		}
+		seconds += results[0].Seconds
+		return results[0], nil
+	}
+	runs = &evidenceRuns{}
+	for split := range evidenceSplits {
+		if runs.quick[split], err = fit("quick", quick, split, 0); err != nil {
+			return nil, 0, err
+		}
+	}
+	for count := 0; ; count++ {
+		split, se, more := runs.next(r.within())
+		if !more {
+			return runs, seconds, nil
+		}
+		if count == mostEvidenceRuns {
+			o.say("%s: after %d whole runs a standard error is still %.3f", r.name, count, se)
+			return runs, seconds, nil
+		}
+		one, err := fit("whole", whole, split, len(runs.whole[split]))
+		if err != nil {
+			return nil, 0, err
+		}
+		runs.whole[split] = append(runs.whole[split], one)
+	}
 }
 
 // evidenceOf is one split: both estimates of log Z with their errors, NaN where there is none, k-hat and the test loss.
@@ -219,7 +413,7 @@ func evidenceOf(
 		return Result{}, err
 	}
 	for _, w := range result.Warnings {
-		say("split %d: %s", split+1, w)
+		say("%s", w)
 	}
 	p, err := result.Posterior.Predict(ctx, parts.Test.X)
 	if err != nil {
@@ -236,7 +430,7 @@ func evidenceOf(
 		importance = unknown
 	}
 	if said.NoBridge != "" {
-		say("split %d: no bridge: %s", split+1, said.NoBridge)
+		say("no bridge: %s", said.NoBridge)
 	}
 	return Result{Values: map[string]float64{
 		byTempering: said.SMCEvidence.Value, byTempering + " error": said.SMCEvidence.StdErr,
@@ -260,6 +454,9 @@ func meanEvidence(splits []estimate) estimate {
 	}
 	return estimate{total - math.Log(float64(len(splits))), math.Sqrt(variance)}
 }
+
+// bothApart is a metric that only rows have whose two estimates both contradict the published one.
+const bothApart = "log Z less the published one, where SMC and bridge are both more than 3 combined errors off"
 
 // cells are both estimates beside the published one, and how far apart they are in combined standard errors.
 func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds []float64) (cells []Cell) {
@@ -292,12 +489,30 @@ func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds [
 		if !math.IsNaN(e.value) {
 			add(method, "log Z", e.value, e.se, len(all), &r.logZ)
 		}
+		if len(all) > 1 {
+			stated := 0.
+			for _, one := range all {
+				stated += one.se * one.se / float64(len(all))
+			}
+			add(method, "standard deviation of log Z over the repetitions", e.se*math.Sqrt(float64(len(all))), math.NaN(),
+				len(all), nil)
+			add(method, "standard error of log Z that a repetition states", math.Sqrt(stated), math.NaN(), len(all), nil)
+		}
 	}
 	apart := func(a, b estimate) float64 { return (a.value - b.value) / math.Hypot(a.se, b.se) }
 	published := estimate{r.logZ.Value, r.logZ.SE}
 	for _, method := range evidenceMethods {
 		if d := apart(mean[method], published); !math.IsNaN(d) && r.logZ.Value != 0 {
 			add(method, "difference to the published log Z [combined errors]", d, math.NaN(), len(found[method]), nil)
+		}
+	}
+	both := []string{byTempering, byBridge}
+	if r.logZ.Value != 0 && !slices.ContainsFunc(both, func(method string) bool {
+		return !(math.Abs(apart(mean[method], published)) > 3)
+	}) {
+		for _, method := range both {
+			add(method, bothApart, mean[method].value-published.value, math.Hypot(mean[method].se, published.se),
+				len(found[method]), nil)
 		}
 	}
 	for _, method := range evidenceMethods[1:] {
@@ -311,15 +526,17 @@ func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds [
 	return cells
 }
 
-// exactEvidence is that of the linear model, log N(y; 0, 1 + X X' + 1 1'), by Cholesky.
-func exactEvidence(model bayes.Model) (estimate, error) {
+// exact is the log of the mean of Z of a linear row. With X's singular values s and a = U'y, and since features and
+// target are centred, y is independent in the directions of U, in that of the constant, and in all others, given the
+// precisions of the noise, t, of the weights, w, and of the bias, b: of variance 1/t + s^2/w, 1/t + n/b and 1/t.
+func (r evidenceRow) exact() (estimate, error) {
 	var all []estimate
 	for split := range evidenceSplits {
 		parts, err := dataset.Boston().PublishedSplit(dataset.Javid, split)
 		if err != nil {
 			return estimate{}, err
 		}
-		data, err := fit.New("study", model, dataset.Parts{Train: parts.Train})
+		data, err := fit.New("study", r.model(), dataset.Parts{Train: parts.Train})
 		if err != nil {
 			return estimate{}, err
 		}
@@ -336,24 +553,66 @@ func exactEvidence(model bayes.Model) (estimate, error) {
 			return estimate{}, err
 		}
 		n := len(targets)
-		var design mat.Dense
-		design.Augment(mat.NewDense(n, len(flat)/n, flat), mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)))
-		var covariance mat.SymDense
-		covariance.SymOuterK(1, &design)
-		for i := range n {
-			covariance.SetSym(i, i, covariance.At(i, i)+1)
+		var svd mat.SVD
+		if !svd.Factorize(mat.NewDense(n, len(flat)/n, flat), mat.SVDThin) {
+			return estimate{}, fmt.Errorf("split %d: the features have no singular values", split)
 		}
-		var root mat.Cholesky
-		if !root.Factorize(&covariance) {
-			return estimate{}, fmt.Errorf("split %d: the marginal covariance is not positive definite", split)
+		var u mat.Dense
+		svd.UTo(&u)
+		var along mat.VecDense
+		along.MulVec(u.T(), mat.NewVecDense(n, targets))
+		l := linearModel{s: svd.Values(nil), along: along.RawVector().Data, n: float64(n),
+			square: floats.Dot(targets, targets)}
+		value := l.given(1, 1, 1)
+		if r.learnt {
+			value = l.learnt()
 		}
-		target := mat.NewVecDense(n, targets)
-		var solved mat.VecDense
-		if err := root.SolveVecTo(&solved, target); err != nil {
-			return estimate{}, fmt.Errorf("split %d: %w", split, err)
-		}
-		square := mat.Dot(target, &solved)
-		all = append(all, estimate{-.5 * (square + root.LogDet() + float64(n)*math.Log(2*math.Pi)), 0})
+		all = append(all, estimate{value, 0})
 	}
 	return meanEvidence(all), nil
+}
+
+// linearModel are centred data as exact sees them: singular values, U'y, |y|^2, and their number.
+type linearModel struct {
+	s, along  []float64
+	square, n float64
+}
+
+// weights is the log-density of y in the directions of U less that of the noise alone.
+func (l linearModel) weights(t, w float64) float64 {
+	sum := 0.
+	for i, s := range l.s {
+		ratio := 1 + t*s*s/w
+		sum -= .5 * (math.Log(ratio) + t*l.along[i]*l.along[i]*(1/ratio-1))
+	}
+	return sum
+}
+
+// bias is the same in the direction of the constant, where y has nothing.
+func (l linearModel) bias(t, b float64) float64 { return -.5 * math.Log1p(t*l.n/b) }
+
+// noise is the log-density of y if it were all noise.
+func (l linearModel) noise(t float64) float64 { return .5*l.n*math.Log(t/(2*math.Pi)) - .5*t*l.square }
+
+// given is the log evidence given the precisions.
+func (l linearModel) given(t, w, b float64) float64 {
+	return l.noise(t) + l.weights(t, w) + l.bias(t, b)
+}
+
+// learnt is the log evidence where each precision is of the Gamma distribution of shape 1 and rate 1: by the trapezoid
+// rule over their logarithms, whose integrand is smooth and 0 at the ends.
+func (l linearModel) learnt() float64 {
+	const from, to, step = -14., 6., .125
+	integral := func(f func(precision float64) float64) float64 {
+		var terms []float64
+		for u := from; u <= to; u += step {
+			precision := math.Exp(u)
+			terms = append(terms, f(precision)+u-precision)
+		}
+		return floats.LogSumExp(terms) + math.Log(step)
+	}
+	return integral(func(t float64) float64 {
+		return l.noise(t) + integral(func(w float64) float64 { return l.weights(t, w) }) +
+			integral(func(b float64) float64 { return l.bias(t, b) })
+	})
 }

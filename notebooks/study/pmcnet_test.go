@@ -168,11 +168,66 @@ func TestMeanEvidence(t *testing.T) {
 	}
 }
 
-// The exact log evidence of the linear row is the analytic one of the benchmark's files, -294.1646.
+// The exact log evidence of the linear row is the analytic one of the benchmark's files, -294.1646, and with learnt
+// precisions that of a quadrature on another grid, by the marginal covariance's determinant, which is within one error
+// of the published one.
 func TestExactEvidence(t *testing.T) {
-	got, err := exactEvidence(evidenceModel(evidenceRows[0].network))
-	if err != nil || math.Abs(got.value+294.1646) > 1e-3 {
-		t.Errorf("%+v, %v; want -294.1646", got, err)
+	for _, r := range evidenceRows {
+		if len(r.network.Hidden) > 0 {
+			continue
+		}
+		want := -294.1646
+		if r.learnt {
+			want = -202.2180
+		}
+		got, err := r.exact()
+		if err != nil || math.Abs(got.value-want) > 1e-3 || math.Abs(got.value-r.logZ.Value) > r.logZ.SE {
+			t.Errorf("%s: %+v, %v; want %.4f", r.name, got, err, want)
+		}
+	}
+}
+
+// A row's estimate is the mean of Z of all runs, each split's first. The next run is on a split that may count and has
+// no whole run, and then where it lowers the error most, until that of both estimators is small enough.
+func TestEvidenceRuns(t *testing.T) {
+	one := func(value, se, bridge, bridgeSE float64) Result {
+		return Result{Values: map[string]float64{
+			byTempering: value, byTempering + " error": se, byBridge: bridge, byBridge + " error": bridgeSE,
+		}}
+	}
+	none := math.NaN()
+	runs := &evidenceRuns{}
+	for k := range runs.quick {
+		runs.quick[k] = one(-1000, 5, none, none)
+	}
+	runs.quick[1] = one(-304.4, .5, none, none)
+	runs.quick[3] = one(-300, .5, none, none)
+	runs.quick[7] = one(-299, .5, none, none)
+	for _, want := range []int{1, 3, 7} { // a share of .003, which might be .02
+		if k, _, more := runs.next(.05); k != want || !more {
+			t.Fatalf("the next run is on split %d, %v; want %d", k, more, want)
+		}
+		runs.whole[want] = []Result{one(-1000, .1, -1000, .1)}
+	}
+	runs.whole[3] = []Result{one(-300, .3, -300, .1), one(-300+math.Log(3), .3, -300, .1)} // mean exp(-300) 2
+	runs.whole[7] = []Result{one(-300+math.Log(6), .1, -300+math.Log(6), .02)}
+	got, gain := runs.of(byTempering)
+	want := math.Sqrt(.25*.25*.09/2 + .75*.75*.01)
+	if math.Abs(got.value-(-300+math.Log(.8))) > 1e-12 || math.Abs(got.se-want) > 1e-12 {
+		t.Errorf("%+v, want %v and %v", got, -300+math.Log(.8), want)
+	}
+	if math.Abs(gain[7]-.75*.75*.01/2) > 1e-12 || math.Abs(gain[3]-.25*.25*.045/3) > 1e-12 {
+		t.Errorf("another run would gain %v", gain)
+	}
+	// Bridge: .0201; SMC: .0919.
+	for _, c := range []struct {
+		within float64
+		split  int
+		more   bool
+	}{{.05, 0, false}, {.045, 7, true}, {.019, 7, true}} {
+		if k, _, more := runs.next(c.within); more != c.more || more && k != c.split {
+			t.Errorf("within %v: split %d, %v", c.within, k, more)
+		}
 	}
 }
 
@@ -197,12 +252,16 @@ func TestEvidenceAsked(t *testing.T) {
 		"tanh 50: [50] 0.00":       {Hidden: []int{50}},
 		"tanh 4-4: [4 4] -289.18":  {Hidden: []int{4, 4}, Activation: "Tanh"},
 		"ReLU 3-2-1: [3 2 1] 0.00": {Hidden: []int{3, 2, 1}, Activation: "ReLU"},
+		"linear, learnt: [] -202.12; tanh 2, learnt: [2] -141.35; tanh 4, learnt: [4] -121.86; " +
+			"tanh 2-2, learnt: [2 2] -130.96; tanh 4-4, learnt: [4 4] -115.37": {Precisions: true},
+		"tanh 2, learnt: [2] -141.35": {Precisions: true, Data: []string{"tanh 2"}},
+		"tanh 3, learnt: [3] 0.00":    {Precisions: true, Hidden: []int{3}},
 	} {
 		if got := names(o); got != want {
 			t.Errorf("%+v: %s, want %s", o, got, want)
 		}
 	}
-	if all, err := evidenceAsked(Options{Full: true}); err != nil || len(all) != len(evidenceRows) {
+	if all, err := evidenceAsked(Options{Full: true}); err != nil || len(all) != 13 {
 		t.Errorf("-full: %d rows, %v", len(all), err)
 	}
 	for says, o := range map[string]Options{
@@ -242,6 +301,20 @@ func TestEvidenceCells(t *testing.T) {
 	}
 	if len(got) > 0 {
 		t.Errorf("cells that should not be: %v", got)
+	}
+	// Where both are far from it, the table says by how much; of repetitions it has what they state and how they differ.
+	found = map[string][]estimate{byTempering: {{-288, .01}, {-288.02, .03}}, byBridge: {{-287.8, .1}}}
+	for _, c := range r.cells(found, []float64{.27}, []float64{1}, []float64{7}) {
+		got[c.Method+" "+c.Metric] = c
+	}
+	for name, want := range map[string]float64{
+		"SMC " + bothApart: -1.26, "bridge " + bothApart: -1.05,
+		"SMC standard deviation of log Z over the repetitions": .02 / math.Sqrt2,
+		"SMC standard error of log Z that a repetition states": math.Sqrt(.0005),
+	} {
+		if c, ok := got[name]; !ok || math.Abs(c.Ours-want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, c.Ours, want)
+		}
 	}
 }
 

@@ -65,6 +65,7 @@ type Options struct {
 	Methods    []string          // methods; empty: all of the study's
 	Hidden     []int             // units of the network's hidden layers, in studies of any network; empty: the study's own
 	Activation string            // of these: tanh or relu; empty: tanh
+	Precisions bool              // of weights, biases and noise are learnt, where a study has both
 	Fresh      bool              // ignore kept results
 	FigureDir  string            // where figures are saved; empty: "figures" in compute.CacheDir
 	CacheDir   string            // where repetitions are kept; empty: "results" in compute.CacheDir
@@ -133,7 +134,7 @@ type Study struct {
 	Title string // what it shows
 	State State
 	Note  string // details of the state; may be empty
-	// AnyNetwork says that the study takes Options.Hidden and Activation.
+	// AnyNetwork says that the study takes Options.Hidden, Activation and Precisions.
 	AnyNetwork bool
 	// Run computes the study's cells. When the context ends it returns the cells so far, with the context's error. Nil:
 	// not implemented.
