@@ -1,14 +1,12 @@
 package pbnn
 
 import (
-	"context"
 	"math"
 	"testing"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 
@@ -107,30 +105,4 @@ func barkerInvariant(t *testing.T, proposal Proposal) {
 		1.2, 12}
 	check.Kernel(t, k, check.Options{Engine: computetest.Go(t), DType: compute.Float64, Particles: 300, Transitions: 12,
 		Slow: true, Targets: []check.Target{check.Skewed(), check.Conjugate()}})
-}
-
-// On the conjugate regression, by the same test as the penalty.
-func TestBarkerIsExact(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
-	t.Parallel()
-	data := line(rowsOfLine)
-	mean, covariance := exact(data, rowsOfLine)
-	s := Settings{Sampling: mcmc.Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
-		Engine: computetest.Go(t)}}
-	result, err := FitFrom(context.Background(), atExact(t, mean, covariance, 8),
-		Barker{Target: TargetFull{}, BatchSize: 10, StepSize: step(.6, rowsOfLine)}, dataset.Parts{Train: data}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, what := worst(result.Chains.Draws, mean, covariance)
-	t.Logf("p %.2g: %s; s %.2f, acceptance %.2f, %.0f passes, %d moves", p, what, result.Noise, result.Acceptance,
-		result.Passes, result.Chains.Moves)
-	if p < 1e-3 {
-		t.Errorf("%s, p %.2g", what, p)
-	}
-	if result.Noise > 1 || result.Chains.Moves < 4300 {
-		t.Errorf("proposals were judged at s %.2f, after %d rounds for 4000", result.Noise, result.Chains.Moves)
-	}
 }

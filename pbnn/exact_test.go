@@ -152,14 +152,10 @@ var exactCases = []exactCase{
 	{name: "penalised MALA, expected",
 		sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(1, 10)},
 		long:    true},
-	{name: "penalty, one batch", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 15,
-		Estimate: OneBatch, StepSize: step(.4, 10)}, long: true},
 	{name: "Metropolis", sampler: AllRows{Target: TargetFullData{},
 		Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine)}}, long: true},
 	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive,
 		StepSize: step(.5, rowsOfLine)}, biased: true},
-	{name: "SGLD, large steps", sampler: Unadjusted{Target: TargetFull{}, BatchSize: 10,
-		Kernel: mcmc.SGLD{StepSize: math.Pow(step(.6, rowsOfLine), 2)}}, biased: true, long: true},
 }
 
 // Samplers that claim a distribution have its means, variances and predictive bands; the naive one and unadjusted ones

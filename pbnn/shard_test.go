@@ -226,37 +226,6 @@ func TestShardsInProcesses(t *testing.T) {
 	}
 }
 
-// Chains over shards have the distribution of the whole data: the same test as TestExactOnALine's.
-func TestShardsAreExact(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
-	t.Parallel()
-	shardsAreExact(t, RandomWalk)
-}
-
-func shardsAreExact(t *testing.T, proposal Proposal) {
-	t.Helper()
-	data := line(140)
-	sampler, settings := overShards(t)
-	sampler.Proposal, sampler.StepSize = proposal, step(1, 16)
-	settings.Sampling.Chains, settings.Sampling.Draws, settings.Sampling.Thin, settings.Sampling.WarmUp = 8, 2000, 2, 400
-	if proposal == Langevin { // a step takes twice the moves, and goes further
-		settings.Sampling.Thin = 1
-	}
-	result, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean, covariance := exact(data, 16)
-	p, what := worst(result.Chains.Draws, mean, covariance)
-	t.Logf("%s: p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %s", proposal, p, what, result.Noise, result.Acceptance,
-		result.Chains.Elapsed)
-	if p < 1e-3 {
-		t.Errorf("%s: %s, p %.2g", proposal, what, p)
-	}
-}
-
 func TestShardBadInput(t *testing.T) {
 	good, settings := overShards(t)
 	with := func(change func(*Metropolis)) Metropolis { m := good; change(&m); return m }

@@ -29,14 +29,12 @@ func normals(seed uint64, particles int) *tensors.Tensor {
 // Particles that begin at Problem.Start, given draws of the prior, have the exact posterior and evidence; all programs
 // are compiled once, and a kernel that carries the log-density begins with that of these draws.
 func TestStart(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		s      smc.Settings
-		stdDev float64
-	}{
-		{"all", smc.Settings{Particles: 400}, .3},
-		{"waste-free", smc.Settings{Particles: 400, WasteFree: 4, Moves: 3}, .5},
-	} {
+	startsAreExact(t, exactSampler{name: "all", s: smc.Settings{Particles: 400}, stdDev: .3})
+}
+
+// startsAreExact calls the harness for each sampler.
+func startsAreExact(t *testing.T, samplers ...exactSampler) {
+	for _, c := range samplers {
 		t.Run(c.name, func(t *testing.T) {
 			line := check.Line()
 			problem := linear(line)

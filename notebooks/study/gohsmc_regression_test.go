@@ -142,36 +142,6 @@ func TestRegressionTables(t *testing.T) {
 	}
 }
 
-// The others get the seconds of the random walk, whatever their epochs.
-func TestEqualSeconds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("samples")
-	}
-	tiny(t)
-	regressions[0].batches = []int{50}
-	o := Options{CacheDir: t.TempDir(), Methods: []string{"exact Langevin", "NUTS"}, Reps: 1, Epochs: 60}
-	runs, err := equalSeconds(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Methods = []string{"Random Walk"}
-	walks, err := equalSeconds(t.Context(), o)
-	if err != nil || len(walks) != 1 || len(runs) != 2 {
-		t.Fatalf("%d runs, %d random walks, %v: want two methods and the walk", len(runs), len(walks), err)
-	}
-	budget := walks[0].results[0].Values["seconds"]
-	for _, r := range runs {
-		got := r.results[0].Values
-		if got["seconds"] > budget+1 || got["seconds"] < budget/2-.5 || got["epochs"] == 60 {
-			t.Errorf("%s, %s: %.2f s and %v epochs, want about the %.2f s of the random walk", r.key.Data, r.key.Method,
-				got["seconds"], got["epochs"], budget)
-		}
-		if (len(r.results[0].Series["loss"]) == 0) != (r.key.Method == "NUTS") {
-			t.Errorf("%s: %d validations", r.key.Method, len(r.results[0].Series["loss"]))
-		}
-	}
-}
-
 // A cancelled repetition is an error, not a result of the seconds it had.
 func TestEqualSecondsCancelled(t *testing.T) {
 	tiny(t)

@@ -13,7 +13,37 @@ func TestPenaltyFiguresLong(t *testing.T) {
 			penaltyFive.name}, metrics: []string{"epistemic std"}},
 		"pbnn.acceptance": {datas: []string{"gapped_wave, n = 10"},
 			names: []string{acceptanceTargets[0].name, acceptanceTargets[1].name}, metrics: []string{"sigma^2"}},
+		"pbnn.passes": {names: []string{"penalty random walk", "penalty Langevin", "Barker, mini-batches",
+			"confidence sampler", "Metropolis, all rows", "MALA, all rows", "SGLD"},
+			metrics: []string{"ESS per pass", "error of the mean", "passes"}},
 		"pbnn.eta": {names: []string{"penalty random walk", "penalty Langevin", "SGLD", "Langevin, all rows"},
 			metrics: []string{"distance of means", "ratio of std"}},
 	})
+}
+
+// The others get the seconds of the random walk, whatever their epochs.
+func TestEqualSecondsLong(t *testing.T) {
+	tiny(t)
+	regressions[0].batches = []int{50}
+	o := Options{CacheDir: t.TempDir(), Methods: []string{"exact Langevin", "NUTS"}, Reps: 1, Epochs: 60}
+	runs, err := equalSeconds(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Methods = []string{"Random Walk"}
+	walks, err := equalSeconds(t.Context(), o)
+	if err != nil || len(walks) != 1 || len(runs) != 2 {
+		t.Fatalf("%d runs, %d random walks, %v: want two methods and the walk", len(runs), len(walks), err)
+	}
+	budget := walks[0].results[0].Values["seconds"]
+	for _, r := range runs {
+		got := r.results[0].Values
+		if got["seconds"] > budget+1 || got["seconds"] < budget/2-.5 || got["epochs"] == 60 {
+			t.Errorf("%s, %s: %.2f s and %v epochs, want about the %.2f s of the random walk", r.key.Data, r.key.Method,
+				got["seconds"], got["epochs"], budget)
+		}
+		if (len(r.results[0].Series["loss"]) == 0) != (r.key.Method == "NUTS") {
+			t.Errorf("%s: %d validations", r.key.Method, len(r.results[0].Series["loss"]))
+		}
+	}
 }

@@ -26,9 +26,6 @@ func TestPenaltyFigures(t *testing.T) {
 			metrics: []string{"epistemic std", "sigma^2"}, short: true},
 		"pbnn.bias": {names: []string{"naive", "penalty", "penalty, corrected"},
 			metrics: []string{"acceptance", "sigma^2"}, short: true},
-		"pbnn.passes": {names: []string{"penalty random walk", "penalty Langevin", "Barker, mini-batches",
-			"confidence sampler", "Metropolis, all rows", "MALA, all rows", "SGLD"},
-			metrics: []string{"ESS per pass", "error of the mean", "passes"}},
 	})
 }
 

@@ -220,33 +220,6 @@ func TestSequentialFaults(t *testing.T) {
 	Sequential(t, filter{l, 500, ""}.run, SequentialOptions{Problem: &l})
 }
 
-// An evidence that is a factor of 1.4 wrong is found by about 95 calls of 100, however few Runs the call begins with:
-// 60 runs of 200 particles find it by 10 calls of 20, if too large, and the runs that are added, 45 of them, by 19.
-func TestSequentialPower(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a thousand runs")
-	}
-	t.Parallel()
-	found, runs := 0, 0
-	for call := range uint64(10) {
-		sampler := filter{Line(), 200, "evidence a factor of 1.4 too large"}
-		report, err := RunSequential(func(seed uint64) (SequentialRun, error) {
-			runs++
-			return sampler.run(seed)
-		}, SequentialOptions{Runs: 60, Seed: 1 + 1000*call})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.ContainsFunc(report.Failures(), func(f Test) bool { return f.Target == "evidence" }) {
-			found++
-		}
-	}
-	t.Logf("found by %d calls of 10, of %d runs together", found, runs)
-	if found < 8 || runs > 1500 {
-		t.Errorf("found by %d calls of 10, of %d runs together", found, runs)
-	}
-}
-
 // A sampler whose estimates say nothing of the evidence fails, though nothing in them can be told from what is right.
 func TestSequentialImprecise(t *testing.T) {
 	l := Line()
