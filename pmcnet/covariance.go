@@ -2,7 +2,6 @@ package pmcnet
 
 import (
 	"math"
-	"runtime"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/linalg"
@@ -21,7 +20,7 @@ type family interface {
 	// spread takes standard normals z, [M, K, normals], to draws of N(0, Sigma_m), [M, K, D].
 	spread(c compute.Nodes, z *Node) *Node
 	// logDensities are log N(x; mu_m, Sigma_m) for proposal m at the draws of group m mod G, float64 [M, N]: x is
-	// [G, N, D], mean [M, D].
+	// [G, N, D], the K draws of each of the M/G proposals of a group after one another, mean [M, D].
 	logDensities(c compute.Nodes, mean, x *Node) *Node
 	// times is Sigma_m v_m, [M, D].
 	times(c compute.Nodes, v *Node) *Node
@@ -126,68 +125,79 @@ func (full) normals(d int) int { return d }
 
 func (full) spread(c compute.Nodes, z *Node) *Node { return Einsum("mde,mke->mkd", c[lowerName], z) }
 
-// logDensities goes over the proposals, M products of [N, D] and [D, D], of which the part above the diagonal is left
-// out by quarters.
+// logDensities goes over the proposals, some at a time. With c the mean of a proposal's K draws, L^-1 (x - mu) is L^-1
+// (x - c) + L^-1 (c - mu): the first is one product of the draws with the L^-1 of several proposals side by side, and
+// the second is the same for K draws. Both differences are taken before they are multiplied, so that proposals that are
+// narrow beside what lies between them lose no digits.
 func (full) logDensities(c compute.Nodes, mean, x *Node) *Node {
 	g := mean.Graph()
 	m, d := mean.Shape().Dim(0), mean.Shape().Dim(1)
 	groups, n := x.Shape().Dim(0), x.Shape().Dim(1)
-	squares := Zeros(g, shapes.Make(mean.DType(), m, n))
+	p := m / groups
+	k := n / p
+	draws := Reshape(x, groups, p, k, d)
+	center := ReduceAndKeep(draws, ReduceMean, 2)                                         // [G, P, 1, D]
+	inverse := Reshape(Transpose(Reshape(c[inverseName], p, groups, d*d), 0, 1), m, d, d) // by groups
+	apart := Sub(Reshape(center, groups, 1, p, d), Reshape(Transpose(Reshape(mean, p, groups, d), 0, 1), groups, p, 1, d))
+	shift := Einsum("mbd,med->mbe", Reshape(apart, m, p, d), inverse)
+	draws = Reshape(Sub(draws, center), groups, n, d)
+
+	side := sideBySide(p)
+	squares := Zeros(g, shapes.Make(mean.DType(), m/side, n, side))
 	if compute.CanLoop(g) {
-		side := sideBySide(m)
-		outer := []*Node{c[inverseName], mean, x}
+		outer := []*Node{inverse, shift, draws}
 		squares = compute.Loop(m/side, outer, []*Node{squares}, func(turn *Node, outer, carried []*Node) []*Node {
-			at := func(x, i *Node) *Node { return Squeeze(compute.RowsFrom(x, i, 1), 0) }
-			rows := make([]*Node, side)
 			first := MulScalar(turn, float64(side))
-			for k := range rows {
-				i := AddScalar(first, float64(k))
-				rows[k] = whiten(at(outer[0], i), at(outer[1], i), at(outer[2], Mod(i, ConstAs(i, groups))))
-			}
-			return []*Node{compute.WithRowsFrom(carried[0], Stack(rows, 0), first)}
+			x := Squeeze(compute.RowsFrom(outer[2], Div(first, ConstAs(first, p)), 1), 0)
+			out := whiten(compute.RowsFrom(outer[0], first, side), compute.RowsFrom(outer[1], first, side), x)
+			return []*Node{compute.WithRowsFrom(carried[0], ExpandAxes(out, 0), turn)}
 		})[0]
 	} else {
-		rows := make([]*Node, m)
-		at := func(x *Node, i int) *Node { return Squeeze(Slice(x, AxisElem(i)), 0) }
-		for i := range rows {
-			rows[i] = whiten(at(c[inverseName], i), at(mean, i), at(x, i%groups))
+		turns := make([]*Node, m/side)
+		for i := range turns {
+			some := AxisRange(i*side, (i+1)*side)
+			turns[i] = whiten(Slice(inverse, some), Slice(shift, some), Squeeze(Slice(draws, AxisElem(i*side/p)), 0))
 		}
-		squares = Stack(rows, 0)
+		squares = Stack(turns, 0)
 	}
-	return gaussian(squares, c[logDetName], d)
+	squares = Reshape(Transpose(squares, 1, 2), groups, p, n)
+	return gaussian(Reshape(Transpose(squares, 0, 1), m, n), c[logDetName], d)
 }
 
-// sideBySide is how many proposals a turn of the loop evaluates: a product keeps to one processor, independent ones run
-// on several.
-func sideBySide(m int) int {
-	for k := min(runtime.GOMAXPROCS(0), 8); k > 1; k-- {
-		if m%k == 0 {
+// sideBySide is how many of p proposals a turn of the loop evaluates: more make larger products, until what these give
+// no longer fits the cache.
+func sideBySide(p int) int {
+	for k := min(p, 10); ; k-- {
+		if p%k == 0 {
 			return k
 		}
 	}
-	return 1
 }
 
-// whiten is |L^-1 (x - mu)|^2 of each row of x, [N, D]: [N].
-func whiten(inverse, mean, x *Node) *Node {
-	d := mean.Shape().Dim(0)
-	x = Sub(x, ExpandAxes(mean, 0))
-	const parts = 4
+// whiten is |L_s^-1 x + shift_sb|^2 for each row of x, [N, D], of which B blocks of as many rows follow each other: [N,
+// S], of inverses, [S, D, D], and shifts, [S, B, D]. What of L^-1 is above the diagonal is left out by quarters: four
+// products, which several processors share.
+func whiten(inverse, shift, x *Node) *Node {
+	s, d, n, blocks := inverse.Shape().Dim(0), inverse.Shape().Dim(1), x.Shape().Dim(0), shift.Shape().Dim(1)
+	shift = ExpandAxes(Transpose(shift, 0, 1), 1) // [B, 1, S, D]
+	parts := 4
 	if d < 16*parts {
-		return compute.RowSums(Square(Einsum("nd,ed->ne", x, inverse)))
+		parts = 1
 	}
 	var sum *Node
 	for p := range parts {
 		from, to := p*d/parts, (p+1)*d/parts
-		rows := Slice(inverse, AxisRange(from, to), AxisRange(0, to))
-		z := Einsum("nd,ed->ne", Slice(x, AxisRange(), AxisRange(0, to)), rows)
-		if part := compute.RowSums(Square(z)); sum == nil {
+		rows := Reshape(Slice(inverse, AxisRange(), AxisRange(from, to), AxisRange(0, to)), s*(to-from), to)
+		z := Einsum("nd,qd->nq", Slice(x, AxisRange(), AxisRange(0, to)), rows)
+		z = Add(Reshape(z, blocks, n/blocks, s, to-from),
+			Slice(shift, AxisRange(), AxisRange(), AxisRange(), AxisRange(from, to)))
+		if part := compute.RowSums(Reshape(Square(z), n*s, to-from)); sum == nil {
 			sum = part
 		} else {
 			sum = Add(sum, part)
 		}
 	}
-	return sum
+	return Reshape(sum, n, s)
 }
 
 // gaussian is the log-density of squared distances, [M, N], given log-determinants, [M]: float64.

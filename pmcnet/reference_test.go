@@ -1,6 +1,7 @@
 package pmcnet
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -374,4 +375,68 @@ func shaped(x []float64, d int) (rows [][]float64) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// Densities of full covariances are gonum's, for proposals that lie ten thousand standard deviations apart and for ones
+// that overlap, in mixtures of all and in groups: what is left of the rounding is that of the distance itself.
+func TestFullDensities(t *testing.T) {
+	const m, k, d = 6, 3, 65
+	r := rand.New(rand.NewPCG(8, 2))
+	short := func(v float64) float64 { return float64(float32(v)) } // what both types hold
+	var mean, inverse, logDet, x []float64
+	var normals []gaussianDensity
+	for i := range m {
+		own := make([]float64, d)
+		for p := range own {
+			own[p] = short(100*float64(i/2) + .01*r.NormFloat64())
+		}
+		s := make([]float64, d*d)
+		for p := range d {
+			for q := range d {
+				if s[p*d+q] = short(1e-5 / (1 + math.Abs(float64(p-q)))); p == q {
+					s[p*d+q] = short(1e-4 * (1 + .01*float64(p+i)))
+				}
+			}
+		}
+		normal := newGaussian(t, own, s)
+		mean, normals, logDet = append(mean, own...), append(normals, normal), append(logDet, normal.root.LogDet())
+		lower := mat.NewTriDense(d, mat.Lower, nil)
+		normal.root.LTo(lower)
+		if err := lower.InverseTri(lower); err != nil {
+			t.Fatal(err)
+		}
+		inverse = append(inverse, mat.DenseCopyOf(lower).RawMatrix().Data...)
+		for range k {
+			for p := range d {
+				x = append(x, short(own[p]+.01*r.NormFloat64()))
+			}
+		}
+	}
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		tolerance := 1e-9
+		if dtype == compute.Float32 {
+			tolerance = 1e-4
+		}
+		groups := []int{m, 2}
+		got := computetest.Run(t, engine, func(_ *Graph, args []*Node) (out []*Node) {
+			c := compute.Nodes{inverseName: args[1], logDetName: Reshape(args[3], m)}
+			q := proposals{mean: args[0], family: full{}, covariance: c}
+			for _, p := range groups {
+				out = append(out, q.logMixture(args[2], p))
+			}
+			return out
+		}, compute.Floats(dtype, mean, m, d), compute.Floats(dtype, inverse, m, d, d), compute.Floats(dtype, x, m, k, d),
+			compute.Floats(dtype, logDet, m, 1))
+		for i, p := range groups {
+			var want []float64
+			for j := range m * k {
+				var terms []float64
+				for n := j / k % (m / p); n < m; n += m / p {
+					terms = append(terms, normals[n].LogProb(x[j*d:j*d+d]))
+				}
+				want = append(want, floats.LogSumExp(terms)-math.Log(float64(len(terms))))
+			}
+			computetest.Near(t, fmt.Sprint("a mixture of ", p), got[i], want, tolerance)
+		}
+	})
 }
