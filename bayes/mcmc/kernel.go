@@ -6,6 +6,7 @@
 // and RandomWalk have no target: the first leaves a Gaussian invariant, such as the prior, the second nothing; they are
 // for the particles of package ohsmc. Each kernel's comment says what it leaves invariant; tests check it.
 //
+// SplitHMC is HMC for posteriors near a mode, in whitened coordinates, with the target's gradient or a surrogate's;
 // DelayedAcceptance makes any of the former cheaper: it moves on a cheap target, and asks the target itself once for
 // several moves.
 //

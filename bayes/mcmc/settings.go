@@ -39,6 +39,10 @@ type Problem struct {
 	// Start, if not nil, are the starting points instead of Initial: [J, D], of the chains' type. For a Sampler they may
 	// differ from run to run.
 	Start *tensors.Tensor
+	// Part, if set, is the target estimated from so many rows, at most Rows, for surrogates about a mode, [D]: see
+	// Whitening.WithSurrogate. It is not called for sampling.
+	Part func(rows int, mode []float64) (Part, error)
+	Rows int // N, the number of rows of the data behind the target; 0: none
 }
 
 // HostInputs computes a target's inputs for each move if they depend on the chains' state.

@@ -58,6 +58,10 @@ func Problem(
 			return bound.SamplePrior(rng, dtype, chains)
 		},
 		Climb: Climb(bound),
+		Rows:  x.Shape().Dim(0),
+		Part: func(rows int, mode []float64) (mcmc.Part, error) {
+			return part(engine, bound, data, rows, mode, chains, devices)
+		},
 	}, nil
 }
 

@@ -1,0 +1,229 @@
+package mcmc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// ErrNoMode says that a search for a mode has not come to one.
+var ErrNoMode = errors.New("mcmc: no mode was found")
+
+// places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type: a mode
+// and differences of gradients need it.
+type places struct {
+	dim     int
+	state   *compute.State
+	program *compute.Program
+	forward *compute.Program
+	ctx     context.Context
+
+	Forwards, Gradients int // evaluated so far
+}
+
+// newPlaces puts the problem's data on the device, floats as float64.
+func newPlaces(ctx context.Context, engine *compute.Engine, problem Problem) (*places, error) {
+	if problem.Inputs != nil || problem.HostInputs != nil {
+		return nil, errors.New("mcmc: the target takes new inputs at each move, so it has no mode: give it all rows")
+	}
+	engine, err := engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	p := &places{dim: problem.Dim, state: compute.NewState(engine), ctx: ctx}
+	var reads []string
+	for _, name := range slices.Sorted(maps.Keys(problem.Data)) {
+		wide, err := widened(problem.Data[name])
+		if err != nil {
+			p.Close()
+			return nil, fmt.Errorf("mcmc: Problem.Data[%q]: %w", name, err)
+		}
+		p.state.Set(dataPrefix+name, wide)
+		reads = append(reads, dataPrefix+name)
+	}
+	m := &moves{problem: problem, kernel: MALA{}, dtype: compute.Float64}
+	if p.program, err = compute.NewProgram(engine, "mcmc gradients", reads, nil,
+		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			value, gradient := m.target(nodes, nil).Gradient(inputs[0])
+			return nil, Concatenate([]*Node{value, Reshape(gradient, gradient.Shape().Size())}, 0)
+		}); err != nil {
+		return nil, err
+	}
+	p.forward, err = compute.NewProgram(engine, "mcmc log-densities", reads, nil,
+		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			return nil, m.target(nodes, nil).LogDensity(inputs[0])
+		})
+	return p, err
+}
+
+// widened is a copy of a tensor, in float64 if it holds floats.
+func widened(t *tensors.Tensor) (*tensors.Tensor, error) {
+	if t.DType() != compute.Float32 {
+		return t.LocalClone()
+	}
+	values, err := compute.Float64s(t)
+	if err != nil {
+		return nil, err
+	}
+	return compute.Floats(compute.Float64, values, t.Shape().Dimensions...), nil
+}
+
+// Close frees the programs and the data.
+func (p *places) Close() {
+	for _, program := range []*compute.Program{p.program, p.forward} {
+		if program != nil {
+			program.Close()
+		}
+	}
+	p.state.Close()
+}
+
+// gradients are the log-densities at points, [J], and their gradients, [J, D] flat.
+func (p *places) gradients(points []float64) (values, gradients []float64, err error) {
+	n := len(points) / p.dim
+	record, err := p.run(p.program, points)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Gradients += n
+	return record[:n], record[n:], nil
+}
+
+// logDensities are those at points, [J].
+func (p *places) logDensities(points []float64) ([]float64, error) {
+	p.Forwards += len(points) / p.dim
+	return p.run(p.forward, points)
+}
+
+func (p *places) run(program *compute.Program, points []float64) ([]float64, error) {
+	if err := context.Cause(p.ctx); err != nil {
+		return nil, fmt.Errorf("mcmc: cancelled before the chains begin: %w", err)
+	}
+	record, err := program.Run(p.state, compute.Floats(compute.Float64, points, len(points)/p.dim, p.dim))
+	if err != nil {
+		return nil, fmt.Errorf("mcmc: evaluating the target: %w", err)
+	}
+	return record, nil
+}
+
+// ModeSettings of FindMode. The zero value works.
+type ModeSettings struct {
+	Start []float64 // [D]; default: the first row of Problem.Start, else a draw of Problem.Initial
+	Seed  uint64    // of that draw
+	// Iterations of L-BFGS at most; default 2000.
+	Iterations int
+	Engine     *compute.Engine // default compute.Default
+}
+
+// FindMode climbs to a local maximum of a problem's log-density, by L-BFGS in float64 (Nocedal 1980), and returns it,
+// [D]. It ends where the log-density rises no more, which NewWhitening judges in units of the posterior's standard
+// deviations. The error wraps ErrNoMode where it ends at a place without a finite density or gradient.
+func FindMode(ctx context.Context, problem Problem, s ModeSettings) ([]float64, error) {
+	p, err := newPlaces(ctx, s.Engine, problem)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.climb(problem, s)
+}
+
+// start is where the search begins.
+func (p *places) start(problem Problem, s ModeSettings) ([]float64, error) {
+	switch {
+	case len(s.Start) == p.dim:
+		return s.Start, nil
+	case len(s.Start) != 0:
+		return nil, fmt.Errorf("mcmc: ModeSettings.Start has %d numbers: the problem's dimension is %d", len(s.Start), p.dim)
+	case problem.Start != nil:
+		all, err := compute.Float64s(problem.Start)
+		if err != nil || len(all) < p.dim {
+			return nil, fmt.Errorf("mcmc: Problem.Start has shape %s: it must be [J, %d] %w", problem.Start.Shape(), p.dim, err)
+		}
+		return all[:p.dim], nil
+	}
+	engine, err := s.Engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	m := &moves{problem: problem, chains: 1, dtype: compute.Float64}
+	program, err := compute.NewProgram(engine, "mcmc initial", nil, nil,
+		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			return nil, Reshape(m.initial(random.FromSeed(inputs[0]).Named("initial"), nil), p.dim)
+		})
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	return program.Run(p.state, random.SeedWords(s.Seed))
+}
+
+// climb goes from the start to a local maximum.
+func (p *places) climb(problem Problem, s ModeSettings) ([]float64, error) {
+	at, err := p.start(problem, s)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	known := struct { // the last place, whose value and gradient L-BFGS asks for separately
+		at, gradient []float64
+		value        float64
+	}{}
+	evaluate := func(x []float64) {
+		if known.at != nil && floats.Equal(known.at, x) {
+			return
+		}
+		values, gradient, err := p.gradients(x)
+		if err != nil {
+			failed = cmp.Or(failed, err)
+			values, gradient = []float64{math.Inf(-1)}, make([]float64, p.dim)
+		}
+		floats.Scale(-1, gradient)
+		known.at, known.value, known.gradient = slices.Clone(x), -values[0], gradient
+		if math.IsNaN(known.value) {
+			known.value = math.Inf(1)
+		}
+	}
+	evaluate(at)
+	if failed != nil {
+		return nil, failed
+	}
+	if !finite(known.value) || !finite(floats.Sum(known.gradient)) {
+		return nil, fmt.Errorf("%w: the search begins where the log-density is %v or its gradient is not finite", ErrNoMode,
+			-known.value)
+	}
+	best, lowest := slices.Clone(at), known.value
+	_, err = optimize.Minimize(optimize.Problem{
+		Func: func(x []float64) float64 {
+			evaluate(x)
+			if known.value < lowest {
+				best, lowest = slices.Clone(x), known.value
+			}
+			return known.value
+		},
+		Grad:   func(gradient, x []float64) { evaluate(x); copy(gradient, known.gradient) },
+		Status: func() (optimize.Status, error) { return optimize.NotTerminated, failed },
+	}, at, &optimize.Settings{
+		MajorIterations: cmp.Or(s.Iterations, 2000), GradientThreshold: 1e-9,
+		Converger: &optimize.FunctionConverge{Absolute: 1e-9, Relative: 1e-15, Iterations: 20},
+	}, &optimize.LBFGS{Store: 30})
+	if failed != nil {
+		return nil, failed
+	}
+	// a line search that finds nothing lower ends where rounding hides the slope: NewWhitening judges the place
+	if err != nil && !(lowest < math.Inf(1)) {
+		return nil, fmt.Errorf("%w: %w", ErrNoMode, err)
+	}
+	return best, nil
+}

@@ -1,0 +1,219 @@
+package mcmc
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+var (
+	_ Exact      = SplitHMC{}
+	_ Reversible = SplitHMC{}
+)
+
+// SplitHMC is Hamiltonian Monte Carlo in the whitened coordinates z of a mode c (see Whitening), which splits off the
+// Gaussian part of the potential U = -log p and solves it exactly (Shahbaba, Lan, Johnson and Neal 2014, "Split
+// Hamiltonian Monte Carlo"):
+//
+//	theta = c + W z,  phi(z) = U(theta) - U(c) - |z|^2/2
+//
+// A transition draws a momentum p ~ N(0, I), makes Steps steps
+//
+//	p <- p - h/2 grad phi(z);  (z, p) <- (z cos h + p sin h, p cos h - z sin h);  p <- p - h/2 grad phi(z)
+//
+// and accepts the end by the energy U(theta) + |p|^2/2. Where the posterior is the Gaussian, phi is 0, every step is
+// accepted, and one of h = pi/2 forgets where it began. It leaves the target invariant, whatever c and W are. For any
+// posterior that has a mode, and near one: chains do not change modes.
+//
+// With OnSurrogate the steps follow the gradient of a surrogate, grad phi~, and the end is accepted by the target's own
+// U, which is then evaluated once in a transition, without a gradient. It leaves the target invariant too, for any
+// field that depends on z alone, since the map remains reversible and preserves volume (Neal 2011, section 5.5;
+// Rasmussen 2003): a bad surrogate costs acceptance, and nothing else. It pays where surrogates of a few rows have the
+// right gradient: see NewPilot, which measures it.
+//
+// The target must bring its whitening, and its surrogate, as those of Whitening.On and WithSurrogate do; or Whitening,
+// and Cheap, give them. A Move is a whole transition.
+type SplitHMC struct {
+	StepSize float64 // h, an angle; default 0.75, at most pi/2
+	Steps    int     // L; default 2. On a surrogate L h is at most 1.5: longer trajectories leave its domain
+	// Jitter draws each transition's step uniformly from h (1 - Jitter) to h (1 + Jitter), at most the bounds above;
+	// default 0: none.
+	Jitter      float64
+	OnSurrogate bool
+	// Whitening of targets that do not bring their own, as constants of the graph: for small D.
+	Whitening *Whitening `json:",omitempty"`
+	// Cheap makes the surrogate of targets that are not Surrogated, as for DelayedAcceptance.
+	Cheap func(target Target) Target `json:"-"`
+	Share float64                    // the cost of the surrogate's evaluation, as a share of the target's; 0: unknown
+}
+
+// The bounds of a trajectory, and of its steps.
+const (
+	mostSurrogateAngle = 1.5
+	mostAngle          = math.Pi / 2
+)
+
+// Carries implements Kernel: the gradient, or the log-density alone on a surrogate.
+func (k SplitHMC) Carries() Carries {
+	if k.OnSurrogate {
+		return CarriesLogDensity
+	}
+	return CarriesGradient
+}
+
+// UsesTarget implements Kernel.
+func (k SplitHMC) UsesTarget() bool { return true }
+
+// Exact implements Exact: it accepts and rejects by the target.
+func (k SplitHMC) Exact() bool { return true }
+
+// Reversible implements Reversible.
+func (k SplitHMC) Reversible() bool { return true }
+
+// PartialShare is the cost of a surrogate's evaluation as a share of the target's.
+func (k SplitHMC) PartialShare() float64 { return k.Share }
+
+// withDefaults fills in what is zero.
+func (k SplitHMC) withDefaults() SplitHMC {
+	k.StepSize, k.Steps = cmp.Or(k.StepSize, .75), cmp.Or(k.Steps, 2)
+	return k
+}
+
+// Check implements Kernel.
+func (k SplitHMC) Check(d int) error {
+	k = k.withDefaults()
+	if !(k.StepSize > 0 && k.StepSize <= mostAngle+1e-3) {
+		return fmt.Errorf("mcmc: SplitHMC.StepSize is %v: it is an angle above 0 and at most pi/2 (0: the default, 0.75)",
+			k.StepSize)
+	}
+	if k.Steps < 1 || k.Steps > 100 {
+		return fmt.Errorf("mcmc: SplitHMC.Steps is %d: it must be from 1 to 100 (0: the default, 2)", k.Steps)
+	}
+	if !(k.Jitter >= 0 && k.Jitter < 1) {
+		return fmt.Errorf("mcmc: SplitHMC.Jitter is %v: it must be from 0 (none) to below 1", k.Jitter)
+	}
+	if !(k.Share >= 0 && k.Share <= 1) {
+		return fmt.Errorf("mcmc: SplitHMC.Share is %v: it must be from 0 (unknown) to 1", k.Share)
+	}
+	if angle := k.StepSize * float64(k.Steps); k.OnSurrogate && angle > mostSurrogateAngle+1e-9 {
+		return fmt.Errorf("mcmc: SplitHMC makes %d steps of %v on a surrogate, an angle of %.3g: it must be at most %v, "+
+			"since a surrogate need not be a density, and longer trajectories can run away on it", k.Steps, k.StepSize, angle,
+			mostSurrogateAngle)
+	}
+	if w := k.Whitening; w != nil && len(w.Mode) != d {
+		return fmt.Errorf("mcmc: SplitHMC.Whitening is of dimension %d, the particles of %d", len(w.Mode), d)
+	}
+	return nil
+}
+
+// The entries that SplitHMC carries beside phi: z, and on a surrogate grad phi~ there.
+const (
+	splitZ     = "z"
+	splitField = "field"
+)
+
+// at is the whitening of a target.
+func (k SplitHMC) at(target Target, like *Node) whitening {
+	if t, ok := target.(interface{ whitening() whitening }); ok {
+		return t.whitening()
+	}
+	if k.Whitening == nil {
+		panic(fmt.Errorf("SplitHMC has no whitening: sample the problem of Whitening.On, or set SplitHMC.Whitening"))
+	}
+	return k.Whitening.constants(like)
+}
+
+// surrogate is the target that the steps follow with OnSurrogate.
+func (k SplitHMC) surrogate(target Target) Target {
+	return DelayedAcceptance{Cheap: k.Cheap}.cheap(target)
+}
+
+// startBy evaluates what the first move needs.
+func (k SplitHMC) startBy(_ random.Stream, s State, target Target) State {
+	at := k.at(target, s.Phi)
+	z := at.z(s.Phi)
+	s.Auxiliary = map[string]*Node{splitZ: z}
+	if k.OnSurrogate {
+		_, gradient := evaluate(k.surrogate(target), s.Phi)
+		s.Auxiliary[splitField] = field(at, gradient, z)
+	}
+	return s
+}
+
+// field is grad phi(z), [J, D], given the gradient of log p with respect to theta: W' grad U - z.
+func field(at whitening, gradient, z *Node) *Node { return Neg(Add(at.pull(gradient), z)) }
+
+// Move implements Kernel.
+func (k SplitHMC) Move(rng random.Stream, s State, target Target, _ Tuning) (State, Info) {
+	k = k.withDefaults()
+	at := k.at(target, s.Phi)
+	h := k.angle(rng.Named("step"), s)
+	each := func(x *Node) *Node { return overCoordinates(x, s.Phi) }
+	cos, sin, half := each(Cos(h)), each(Sin(h)), each(MulScalar(h, .5))
+	follows := target
+	if k.OnSurrogate {
+		follows = k.surrogate(target)
+	}
+
+	// The trajectory.
+	start := compute.Materialise(normal(rng.Named("momentum"), s.Phi), s.Phi)
+	z, p := s.Auxiliary[splitZ], start
+	gradPhi, end := s.Auxiliary[splitField], State{}
+	if !k.OnSurrogate {
+		gradPhi = field(at, s.Gradient, z)
+	}
+	for range k.Steps {
+		p = Sub(p, Mul(half, gradPhi))
+		z, p = Add(Mul(z, cos), Mul(p, sin)), Sub(Mul(p, cos), Mul(z, sin))
+		end = State{Phi: at.theta(z)}
+		end.LogDensity, end.Gradient = evaluate(follows, end.Phi)
+		gradPhi = field(at, end.Gradient, z)
+		p = Sub(p, Mul(half, gradPhi))
+	}
+
+	// Accept its end by the target.
+	if k.OnSurrogate {
+		end.LogDensity, end.Gradient = compute.Gate(target.LogDensity(end.Phi)), nil
+	}
+	energy := Sub(Kinetic(start), s.LogDensity)
+	energyError := Sub(Sub(Kinetic(p), end.LogDensity), energy)
+	accepted, info := Accept(rng, Neg(energyError), IsFinite(end.LogDensity))
+	next := State{
+		Phi: Choose(accepted, end.Phi, s.Phi), LogDensity: Where(accepted, end.LogDensity, s.LogDensity),
+		Auxiliary: map[string]*Node{splitZ: Choose(accepted, z, s.Auxiliary[splitZ])},
+	}
+	info.Energy, info.EnergyError = energy, energyError
+	steps := MulScalar(OnesLike(energy), float64(k.Steps))
+	if k.OnSurrogate {
+		next.Auxiliary[splitField] = Choose(accepted, gradPhi, s.Auxiliary[splitField])
+		info.Full, info.PartialGradients = OnesLike(energy), steps
+	} else {
+		next.Gradient = Choose(accepted, end.Gradient, s.Gradient)
+		info.Length = steps
+	}
+	return next, info
+}
+
+// angle is each particle's h in this transition, [J].
+func (k SplitHMC) angle(rng random.Stream, s State) *Node {
+	h := BroadcastToShape(ConstAs(s.Phi, k.StepSize), s.PerParticle())
+	if k.Jitter == 0 {
+		return h
+	}
+	u := rng.Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0))
+	h = Mul(h, AddScalar(MulScalar(u, 2*k.Jitter), 1-k.Jitter))
+	return MinScalar(h, k.mostStep())
+}
+
+// mostStep is the longest step.
+func (k SplitHMC) mostStep() float64 {
+	if k.OnSurrogate {
+		return math.Max(k.StepSize, mostSurrogateAngle/float64(k.Steps))
+	}
+	return math.Max(k.StepSize, mostAngle)
+}

@@ -1,0 +1,160 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Part is a target estimated from m of the N rows of the data, for surrogates: T(theta) = log p(theta) + N/m log
+// p(y_S | theta) for a fixed subset S. Only its remainder of third order about the mode enters a surrogate, so that
+// y_S may be replaced by the mode's own predictions, which takes the observation noise out of it.
+type Part struct {
+	Rows, Of int    // m, N
+	Name     string // of the kind, such as "2n", for messages
+	// Data are tensors for the target, in the chains' type.
+	Data map[string]*tensors.Tensor
+	// Target builds T from the data, by their names.
+	Target func(data compute.Nodes) Target
+}
+
+// WithSurrogate is On with a surrogate, which SplitHMC follows with OnSurrogate and DelayedAcceptance moves on: the
+// control variate of second order of a part of the rows about the mode c (with T and H as of Part and Whitening),
+//
+//	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
+//
+// with b = W' grad U(c), g = W' grad T(c) and K = -W' T”(c) W, so that grad phi~ = -(N/m) sum over S of [grad log p_i
+// (theta) - grad log p_i (c) - (d^2 log p_i)(c) d]. Where S is all rows it is the target itself. K takes D gradients of
+// T, in float64.
+func (w *Whitening) WithSurrogate(
+	ctx context.Context, engine *compute.Engine, problem Problem, part Part, chains int, dtype compute.DType, seed uint64,
+) (Problem, error) {
+	c, err := w.expand(ctx, engine, problem, part)
+	if err != nil {
+		return Problem{}, err
+	}
+	if problem.Start == nil {
+		problem.Start = w.starts(chains, dtype, seed)
+	}
+	return c.on(problem, dtype), nil
+}
+
+// control is a control variate: the numbers of the surrogate of a part.
+type control struct {
+	w    *Whitening
+	part Part
+	// linear are g + b, [D], curvature K, [D, D], and constant T(c).
+	linear, curvature []float64
+	constant          float64
+}
+
+// partPrefix begins the names of a part's data, and surrogatePrefix those of the control variate's numbers.
+const (
+	partPrefix      = "part/"
+	surrogatePrefix = "surrogate/"
+)
+
+// expand evaluates a part about the mode.
+func (w *Whitening) expand(
+	ctx context.Context, engine *compute.Engine, problem Problem, part Part,
+) (*control, error) {
+	d := len(w.Mode)
+	switch {
+	case d != problem.Dim:
+		return nil, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", d, problem.Dim)
+	case part.Rows < 1 || part.Rows > part.Of:
+		return nil, fmt.Errorf("mcmc: a surrogate of %d rows: the data have %d, take from 1 to that", part.Rows, part.Of)
+	case part.Target == nil:
+		return nil, fmt.Errorf("mcmc: Part.Target is nil: it must build the target of the %d rows", part.Rows)
+	case w.Structure != Dense:
+		return nil, fmt.Errorf("mcmc: a surrogate needs the part's Hessian, of %d x %d: it is for a whitening that is %s, "+
+			"not %s", d, d, Dense, w.Structure)
+	}
+	p, err := newPlaces(ctx, engine, Problem{
+		Dim: d, Data: part.Data, Target: func(data compute.Nodes, _ []*graph.Node) Target { return part.Target(data) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	values, gradient, err := p.gradients(w.Mode)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.hessianTimes(w.Mode, gradient, w.ToTheta, 1) // row k is -T''(c) W e_k
+	if err != nil {
+		return nil, fmt.Errorf("the surrogate of %d rows: %w", part.Rows, err)
+	}
+	c := &control{w: w, part: part, constant: values[0], linear: w.pull(gradient), curvature: make([]float64, 0, d*d)}
+	floats.Add(c.linear, w.Offset)
+	for k := range d {
+		c.curvature = append(c.curvature, w.pull(rows[k*d:(k+1)*d])...)
+	}
+	for i := range d {
+		for k := range i {
+			mean := (c.curvature[i*d+k] + c.curvature[k*d+i]) / 2
+			c.curvature[i*d+k], c.curvature[k*d+i] = mean, mean
+		}
+	}
+	return c, nil
+}
+
+// on is a problem with the whitening and this surrogate.
+func (c *control) on(problem Problem, dtype compute.DType) Problem {
+	d := len(c.w.Mode)
+	data := map[string]*tensors.Tensor{
+		surrogatePrefix + "linear":    compute.Floats(dtype, c.linear, 1, d),
+		surrogatePrefix + "curvature": compute.Floats(dtype, c.curvature, d, d),
+		surrogatePrefix + "constant":  compute.Floats(dtype, []float64{c.constant}, 1),
+	}
+	for name, t := range c.part.Data {
+		data[partPrefix+name] = t
+	}
+	return c.w.on(problem, dtype, data, func(_ Target, at whitening, data compute.Nodes) Target {
+		own := compute.Nodes{}
+		for name := range c.part.Data {
+			own[name] = data[partPrefix+name]
+		}
+		return controlled{
+			Target: c.part.Target(own), at: at, linear: data[surrogatePrefix+"linear"],
+			curvature: data[surrogatePrefix+"curvature"], constant: data[surrogatePrefix+"constant"],
+		}
+	})
+}
+
+// controlled is the surrogate in a graph: the part's target T with the control variate.
+type controlled struct {
+	Target
+	at                          whitening
+	linear, curvature, constant *Node
+}
+
+// quadratic is what is added to T, [J], and its gradient with respect to z, [J, D].
+func (t controlled) quadratic(phi *Node) (value, gradient *Node) {
+	z := t.at.z(phi)
+	kz := Dot(z, t.curvature).Product()
+	linear := wide(t.linear, z)
+	// z' (K z - z)/2 - (g + b).z - T(c)
+	value = compute.RowSums(Mul(z, Sub(MulScalar(Sub(kz, z), .5), linear)))
+	value = Sub(value, BroadcastToShape(t.constant, value.Shape()))
+	return value, Sub(Sub(kz, z), linear)
+}
+
+// LogDensity implements Target.
+func (t controlled) LogDensity(phi *graph.Node) *graph.Node {
+	value, _ := t.quadratic(phi)
+	return Add(t.Target.LogDensity(phi), value)
+}
+
+// Gradient implements Target.
+func (t controlled) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	value, inZ := t.quadratic(phi)
+	logDensity, gradient = t.Target.Gradient(phi)
+	return Add(logDensity, value), Add(gradient, t.at.push(inZ))
+}

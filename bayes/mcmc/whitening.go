@@ -1,0 +1,672 @@
+package mcmc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Whitening are coordinates z in which a posterior looks like a standard normal near a mode c:
+//
+//	theta = c + W z,  W' H W = I
+//
+// with H the Hessian of the potential U = -log p at c. For H = L L' that is W = L^-T. SplitHMC moves in them. Any mode
+// and any W leave its draws exact: they decide how well it mixes.
+type Whitening struct {
+	Mode []float64 // c, [D]
+	// LogDensity is that of the target at c, as it is computed: U(c) = -LogDensity.
+	LogDensity float64
+	// Structure is what W is made of.
+	Structure Structure
+	// ToZ is L of a Dense whitening and ToTheta its inverse, [D, D] row by row: z = d L and d = z ToTheta as rows, with
+	// d = theta - c.
+	ToZ, ToTheta []float64
+	// Of a LowRank whitening, H is S^-1 (I + V diag(Roots^2 - 1) V') S^-1: S, [D], and V, [D, r] with orthonormal columns.
+	Scale, Vectors, Roots []float64
+	// Offset is the gradient of U at c in the coordinates z, [D]: 0 at a mode. Decrement is its length, the distance
+	// from c to the minimum of the quadratic in standard deviations.
+	Offset    []float64
+	Decrement float64
+	// Negative is the number of eigenvalues of H that are not positive. Their directions take the absolute value, at least
+	// a millionth of the largest.
+	Negative  int
+	Gradients int           // evaluated for H
+	Elapsed   time.Duration // spent on H
+	Notes     []string      // what was done that a user should know
+}
+
+// Structure of a Whitening.
+type Structure string
+
+// The structures.
+const (
+	Dense   Structure = "dense"               // the full Hessian: D gradients and a Cholesky factor
+	LowRank Structure = "low rank + diagonal" // the eigenvectors in which the data say most, beside a diagonal
+)
+
+// WhiteningSettings of NewWhitening. The zero value works.
+type WhiteningSettings struct {
+	// Structure of W; default: Dense up to D = 1500, above it LowRank.
+	Structure Structure
+	// Rank of a LowRank; default 100, at most D/4.
+	Rank int
+	// Scale are the standard deviations that LowRank starts from, [D], such as the prior's; default: 1.
+	Scale  []float64
+	Engine *compute.Engine // default compute.Default
+}
+
+// mostDense is the largest D of a dense whitening by default: a transition multiplies with W for each gradient, which
+// above costs more than the network.
+const mostDense = 1500
+
+// mostDecrement is how far the quadratic's minimum may be from a mode, in standard deviations. A hundredth changes
+// nothing of a sampler's acceptance; from half of one on the place is none.
+const mostDecrement = .3
+
+// NewWhitening evaluates the Hessian of -log p at a mode, [D], by differences of gradients in float64, and makes
+// coordinates of it. The gradients are taken for many columns at once, as the problem's target divides particles; none
+// is kept.
+//
+// It is an error, which wraps ErrNoMode, if the gradient is not small there: if a Newton step would go .3 standard
+// deviations or more after three such steps; and an error if the gradient has no derivative there, as with a Laplace
+// likelihood.
+func NewWhitening(ctx context.Context, problem Problem, mode []float64, s WhiteningSettings) (*Whitening, error) {
+	p, err := newPlaces(ctx, s.Engine, problem)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.whiten(mode, s)
+}
+
+func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error) {
+	began, before := time.Now(), p.Gradients
+	d := p.dim
+	if s.Structure == "" {
+		s.Structure = Dense
+		if d > mostDense {
+			s.Structure = LowRank
+		}
+	}
+	s.Rank = min(cmp.Or(s.Rank, 100), max(1, d/4))
+	switch {
+	case len(mode) != d:
+		return nil, fmt.Errorf("mcmc: the mode has %d coordinates: the problem's dimension is %d", len(mode), d)
+	case s.Structure != Dense && s.Structure != LowRank:
+		return nil, fmt.Errorf("mcmc: WhiteningSettings.Structure is %q: it must be %q or %q", s.Structure, Dense, LowRank)
+	case s.Rank < 1:
+		return nil, fmt.Errorf("mcmc: WhiteningSettings.Rank is %d: it must be at least 1 (0: the default, 100)", s.Rank)
+	case len(s.Scale) != 0 && len(s.Scale) != d:
+		return nil, fmt.Errorf("mcmc: WhiteningSettings.Scale has %d numbers: the problem's dimension is %d", len(s.Scale), d)
+	}
+	w := &Whitening{Mode: slices.Clone(mode), Structure: s.Structure}
+	for range 4 {
+		values, gradient, err := p.gradients(w.Mode)
+		if err != nil {
+			return nil, err
+		}
+		w.LogDensity = values[0]
+		if !finite(w.LogDensity) || !finite(floats.Sum(gradient)) {
+			return nil, fmt.Errorf("%w: the log-density at the given place is %v, or its gradient is not finite", ErrNoMode,
+				w.LogDensity)
+		}
+		if err := p.smooth(w.Mode, gradient); err != nil {
+			return nil, err
+		}
+		if s.Structure == Dense {
+			err = w.dense(p, gradient)
+		} else {
+			err = w.lowRank(p, gradient, s)
+		}
+		if err != nil {
+			return nil, err
+		}
+		floats.Scale(-1, gradient)
+		w.Offset = w.pull(gradient)
+		w.Decrement = floats.Norm(w.Offset, 2)
+		if w.Decrement <= mostDecrement/10 || w.Structure == LowRank && w.Decrement <= mostDecrement {
+			w.Gradients, w.Elapsed = p.Gradients-before, time.Since(began)
+			w.note()
+			return w, nil
+		}
+		if err := p.newton(w); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: at the given place the gradient is not small: the quadratic's minimum is %.3g standard "+
+		"deviations away, after three Newton steps; search the mode longer (ModeSettings.Iterations) or from elsewhere "+
+		"(Start), or take mcmc.NUTS, which needs none", ErrNoMode, w.Decrement)
+}
+
+// newton goes to the minimum of the quadratic, or as far towards it as the density rises.
+func (p *places) newton(w *Whitening) error {
+	for share := 1.0; share > 1e-3; share /= 2 {
+		z := slices.Clone(w.Offset)
+		floats.Scale(-share, z)
+		next := w.theta(z)
+		values, err := p.logDensities(next)
+		if err != nil {
+			return err
+		}
+		if values[0] > w.LogDensity {
+			w.Mode = next
+			return nil
+		}
+	}
+	return nil
+}
+
+// note says what a user should know.
+func (w *Whitening) note() {
+	if w.Negative > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("the Hessian at the mode has %d of %d eigenvalues that are not positive: it "+
+			"is a saddle or flat there; these directions are scaled by the absolute value", w.Negative, len(w.Mode)))
+	}
+}
+
+// difference is the step of the differences of gradients in a coordinate, relative to 1 + |c|: small beside any scale
+// of a nonlinearity, large beside rounding in float64.
+const difference = 1e-7
+
+// blockSize is the number of points whose gradients are evaluated in one call.
+const blockSize = 128
+
+// hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, with the largest coordinate of e v
+// as `difference` has it times step. gradient is that of log p at c.
+func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64, error) {
+	d := p.dim
+	n := len(v) / d
+	out := make([]float64, 0, n*d)
+	for from := 0; from < n; from += blockSize {
+		rows := min(blockSize, n-from)
+		if n > blockSize {
+			rows = blockSize // one compiled program: the last block is padded
+		}
+		points, steps := make([]float64, rows*d), make([]float64, rows)
+		for i := range rows {
+			copy(points[i*d:], c)
+			if from+i >= n {
+				continue
+			}
+			of := v[(from+i)*d : (from+i+1)*d]
+			largest := 0.0
+			for k, x := range of {
+				largest = math.Max(largest, math.Abs(x)/(1+math.Abs(c[k])))
+			}
+			if largest == 0 {
+				continue
+			}
+			steps[i] = step * difference / largest
+			floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
+		}
+		_, moved, err := p.gradients(points)
+		if err != nil {
+			return nil, err
+		}
+		for i := range min(rows, n-from) {
+			row := moved[i*d : (i+1)*d]
+			floats.Sub(row, gradient)
+			if steps[i] > 0 {
+				floats.Scale(-1/steps[i], row)
+			}
+			out = append(out, row...)
+		}
+	}
+	if bad := len(out) - countFinite(out); bad > 0 {
+		return nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", ErrNoMode, bad, len(out))
+	}
+	return out, nil
+}
+
+func countFinite(x []float64) (n int) {
+	for _, v := range x {
+		if finite(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// smooth is an error if the gradient has no derivative at c: if its differences along three directions, with a step and
+// with one a hundred times as long, disagree by more than a tenth.
+func (p *places) smooth(c, gradient []float64) error {
+	const directions = 3
+	v := make([]float64, directions*p.dim)
+	for i := range v { // directions without a relation to the coordinates
+		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662) * (1 + math.Abs(c[i%p.dim]))
+	}
+	short, err := p.hessianTimes(c, gradient, v, 1)
+	if err != nil {
+		return err
+	}
+	long, err := p.hessianTimes(c, gradient, v, 100)
+	if err != nil {
+		return err
+	}
+	size := floats.Norm(long, 2)
+	if floats.Sub(short, long); floats.Norm(short, 2) > .1*math.Max(size, 1e-3) {
+		return fmt.Errorf("mcmc: the gradient of the log-density has no derivative at the mode: its differences with two "+
+			"steps disagree by %.0f %%, so that there is no Hessian to whiten by (as with a Laplace likelihood); take "+
+			"mcmc.NUTS, or give SplitHMC a Whitening of a smooth likelihood", 100*floats.Norm(short, 2)/size)
+	}
+	return nil
+}
+
+// dense sets W by the full Hessian.
+func (w *Whitening) dense(p *places, gradient []float64) error {
+	d := p.dim
+	unit := make([]float64, d*d)
+	for k := range d {
+		unit[k*d+k] = 1
+	}
+	h, err := p.hessianTimes(w.Mode, gradient, unit, 1)
+	if err != nil {
+		return err
+	}
+	hessian := mat.NewSymDense(d, nil)
+	for i := range d {
+		for k := range i + 1 {
+			hessian.SetSym(i, k, (h[i*d+k]+h[k*d+i])/2)
+		}
+	}
+	w.Negative = 0
+	var cholesky mat.Cholesky
+	if cholesky.Factorize(hessian) {
+		var lower, inverse mat.TriDense
+		cholesky.LTo(&lower)
+		if err := inverse.InverseTri(&lower); err != nil {
+			var ill mat.Condition
+			if !errors.As(err, &ill) {
+				return fmt.Errorf("mcmc: the Hessian at the mode: %w", err)
+			}
+		}
+		w.ToZ, w.ToTheta = rowByRow(&lower), rowByRow(&inverse)
+		return nil
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(hessian, true) {
+		return errors.New("mcmc: the Hessian at the mode has no eigenvalues in floating point")
+	}
+	values := eigen.Values(nil)
+	var q mat.Dense
+	eigen.VectorsTo(&q)
+	floor := 1e-6 * math.Max(math.Abs(values[0]), math.Abs(values[d-1]))
+	if floor == 0 {
+		return fmt.Errorf("%w: the Hessian is 0: the density is flat", ErrNoMode)
+	}
+	forth, back := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil) // L = Q sqrt(Lambda), and its inverse
+	for k, v := range values {
+		if v <= 0 {
+			w.Negative++
+		}
+		root := math.Sqrt(math.Max(math.Abs(v), floor))
+		for i := range d {
+			forth.Set(i, k, q.At(i, k)*root)
+			back.Set(k, i, q.At(i, k)/root)
+		}
+	}
+	w.ToZ, w.ToTheta = rowByRow(forth), rowByRow(back)
+	return nil
+}
+
+// rowByRow are the numbers of a matrix.
+func rowByRow(m mat.Matrix) []float64 {
+	rows, columns := m.Dims()
+	all := make([]float64, 0, rows*columns)
+	for i := range rows {
+		for k := range columns {
+			all = append(all, m.At(i, k))
+		}
+	}
+	return all
+}
+
+// lowRank sets W by the eigenvectors of S H S with the largest eigenvalues, found by subspace iteration (Halko,
+// Martinsson and Tropp 2011, algorithm 4.4) with ten vectors more than the rank; in the other directions S H S is taken
+// as its mean there.
+func (w *Whitening) lowRank(p *places, gradient []float64, s WhiteningSettings) error {
+	d := p.dim
+	w.Scale = slices.Clone(s.Scale)
+	if len(w.Scale) == 0 {
+		w.Scale = slices.Repeat([]float64{1}, d)
+	}
+	n := min(s.Rank+10, d)
+	scaled := func(v []float64) []float64 { // rows times S
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] *= w.Scale[i%d]
+		}
+		return out
+	}
+	times := func(v []float64) ([]float64, error) { // S H S v, for rows v
+		h, err := p.hessianTimes(w.Mode, gradient, scaled(v), 1)
+		if err != nil {
+			return nil, err
+		}
+		return scaled(h), nil
+	}
+	v := make([]float64, n*d)
+	for i := range v {
+		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662 + float64(i))
+	}
+	for range 3 {
+		orthonormal(v, n, d)
+		var err error
+		if v, err = times(v); err != nil {
+			return err
+		}
+	}
+	orthonormal(v, n, d)
+	hv, err := times(v)
+	if err != nil {
+		return err
+	}
+	small := mat.NewSymDense(n, nil) // the Rayleigh quotient
+	for i := range n {
+		for k := range i + 1 {
+			a := floats.Dot(v[i*d:(i+1)*d], hv[k*d:(k+1)*d])
+			b := floats.Dot(v[k*d:(k+1)*d], hv[i*d:(i+1)*d])
+			small.SetSym(i, k, (a+b)/2)
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(small, true) {
+		return errors.New("mcmc: the Hessian at the mode has no eigenvalues in floating point")
+	}
+	values := eigen.Values(nil)
+	var q mat.Dense
+	eigen.VectorsTo(&q)
+	rest, err := w.restOf(p, gradient, v, n, scaled)
+	if err != nil {
+		return err
+	}
+	if rest <= 0 {
+		w.Notes = append(w.Notes, "outside the directions of the low rank the Hessian's mean curvature is not positive: "+
+			"it is taken as the scales have it")
+		rest = 1
+	}
+	w.Negative, w.Vectors, w.Roots = 0, nil, nil
+	for i := range w.Scale { // the diagonal takes up the mean of the rest
+		w.Scale[i] /= math.Sqrt(rest)
+	}
+	for _, value := range values {
+		if value <= 0 {
+			w.Negative++
+		}
+	}
+	rank := min(s.Rank, n)
+	columns := mat.NewDense(d, rank, nil)
+	for r := range rank {
+		k := n - 1 - r
+		w.Roots = append(w.Roots, math.Sqrt(math.Max(math.Abs(values[k]), 1e-6*math.Abs(values[n-1]))/rest))
+		for j := range n {
+			for i := range d {
+				columns.Set(i, r, columns.At(i, r)+q.At(j, k)*v[j*d+i])
+			}
+		}
+	}
+	w.Vectors = rowByRow(columns)
+	return nil
+}
+
+// restOf is the mean of u' S H S u over unit vectors u orthogonal to the n rows of v, estimated by eight.
+func (w *Whitening) restOf(
+	p *places, gradient, v []float64, n int, scaled func([]float64) []float64,
+) (float64, error) {
+	d := p.dim
+	if n >= d {
+		return 1, nil
+	}
+	const probes = 8
+	u := make([]float64, probes*d)
+	for i := range u {
+		u[i] = math.Sin(float64(3+i)*float64(1+i)*.5698402910 + 1)
+	}
+	for i := range probes {
+		row := u[i*d : (i+1)*d]
+		for range 2 {
+			for k := range n {
+				floats.AddScaled(row, -floats.Dot(row, v[k*d:(k+1)*d]), v[k*d:(k+1)*d])
+			}
+		}
+		floats.Scale(1/floats.Norm(row, 2), row)
+	}
+	h, err := p.hessianTimes(w.Mode, gradient, scaled(u), 1)
+	if err != nil {
+		return 0, err
+	}
+	return floats.Dot(u, scaled(h)) / probes, nil
+}
+
+// orthonormal makes n rows of length d orthonormal, by Gram and Schmidt twice.
+func orthonormal(v []float64, n, d int) {
+	for i := range n {
+		row := v[i*d : (i+1)*d]
+		for range 2 {
+			for k := range i {
+				floats.AddScaled(row, -floats.Dot(row, v[k*d:(k+1)*d]), v[k*d:(k+1)*d])
+			}
+		}
+		if norm := floats.Norm(row, 2); norm > 0 {
+			floats.Scale(1/norm, row)
+		}
+	}
+}
+
+// pull is W' g, of a gradient in theta, [D]: that in z.
+func (w *Whitening) pull(g []float64) []float64 {
+	d := len(g)
+	out := make([]float64, d)
+	if w.Structure == Dense { // g ToTheta' as a row
+		for i := range d {
+			out[i] = floats.Dot(w.ToTheta[i*d:(i+1)*d], g)
+		}
+		return out
+	}
+	floats.MulTo(out, g, w.Scale)
+	w.stretch(out, func(root float64) float64 { return 1/root - 1 })
+	return out
+}
+
+// theta is c + W z.
+func (w *Whitening) theta(z []float64) []float64 {
+	d := len(z)
+	out := make([]float64, d)
+	if w.Structure == Dense {
+		for i := range d {
+			floats.AddScaled(out, z[i], w.ToTheta[i*d:(i+1)*d])
+		}
+	} else {
+		copy(out, z)
+		w.stretch(out, func(root float64) float64 { return 1/root - 1 })
+		floats.Mul(out, w.Scale)
+	}
+	floats.Add(out, w.Mode)
+	return out
+}
+
+// stretch adds V diag(by(Roots)) V' x to x.
+func (w *Whitening) stretch(x []float64, by func(root float64) float64) {
+	r := len(w.Roots)
+	inner := make([]float64, r)
+	for i, v := range x {
+		floats.AddScaled(inner, v, w.Vectors[i*r:(i+1)*r])
+	}
+	for k, root := range w.Roots {
+		inner[k] *= by(root)
+	}
+	for i := range x {
+		x[i] += floats.Dot(inner, w.Vectors[i*r:(i+1)*r])
+	}
+}
+
+// whitening is a Whitening in a graph, whose numbers are entries of a problem's data, or constants.
+type whitening struct {
+	structure                                           Structure
+	mode, toZ, toTheta, scale, vectors, stretch, shrink *Node
+}
+
+// whiteningPrefix begins the names of a Whitening's tensors among a problem's data.
+const whiteningPrefix = "whitening/"
+
+// tensors are the whitening's numbers by their names.
+func (w *Whitening) tensors(dtype compute.DType) map[string]*tensors.Tensor {
+	d := len(w.Mode)
+	all := map[string]*tensors.Tensor{whiteningPrefix + "mode": compute.Floats(dtype, w.Mode, 1, d)}
+	if w.Structure == Dense {
+		all[whiteningPrefix+"to_z"] = compute.Floats(dtype, w.ToZ, d, d)
+		all[whiteningPrefix+"to_theta"] = compute.Floats(dtype, w.ToTheta, d, d)
+		return all
+	}
+	r := len(w.Roots)
+	stretch, shrink := make([]float64, r), make([]float64, r)
+	for k, root := range w.Roots {
+		stretch[k], shrink[k] = root-1, 1/root-1
+	}
+	all[whiteningPrefix+"scale"] = compute.Floats(dtype, w.Scale, 1, d)
+	all[whiteningPrefix+"vectors"] = compute.Floats(dtype, w.Vectors, d, r)
+	all[whiteningPrefix+"stretch"] = compute.Floats(dtype, stretch, 1, r)
+	all[whiteningPrefix+"shrink"] = compute.Floats(dtype, shrink, 1, r)
+	return all
+}
+
+// of takes the whitening's numbers from nodes by their names.
+func (w *Whitening) of(node func(name string) *Node) whitening {
+	g := whitening{structure: w.Structure, mode: node("mode")}
+	if w.Structure == Dense {
+		g.toZ, g.toTheta = node("to_z"), node("to_theta")
+		return g
+	}
+	g.scale, g.vectors, g.stretch, g.shrink = node("scale"), node("vectors"), node("stretch"), node("shrink")
+	return g
+}
+
+// constants is the whitening with its numbers as constants of the graph, of like's type.
+func (w *Whitening) constants(like *Node) whitening {
+	all := w.tensors(like.DType())
+	return w.of(func(name string) *Node { return ConstTensor(like.Graph(), all[whiteningPrefix+name]) })
+}
+
+// wide is x, [1, n], for each of like's rows.
+func wide(x, like *Node) *Node {
+	return BroadcastToDims(x, like.Shape().Dim(0), x.Shape().Dim(1))
+}
+
+// z are the coordinates of theta, [J, D].
+func (w whitening) z(theta *Node) *Node {
+	d := Sub(theta, wide(w.mode, theta))
+	if w.structure == Dense {
+		return Dot(d, w.toZ).Product()
+	}
+	d = Div(d, wide(w.scale, d))
+	return w.stretched(d, w.stretch)
+}
+
+// theta are the places of z, [J, D].
+func (w whitening) theta(z *Node) *Node {
+	if w.structure == Dense {
+		return Add(wide(w.mode, z), Dot(z, w.toTheta).Product())
+	}
+	return Add(wide(w.mode, z), Mul(w.stretched(z, w.shrink), wide(w.scale, z)))
+}
+
+// pull is W' g of gradients with respect to theta, [J, D]: those with respect to z.
+func (w whitening) pull(g *Node) *Node {
+	if w.structure == Dense {
+		return Einsum("jd,kd->jk", g, w.toTheta)
+	}
+	return w.stretched(Mul(g, wide(w.scale, g)), w.shrink)
+}
+
+// push is W^-T q of gradients with respect to z, [J, D]: those with respect to theta.
+func (w whitening) push(q *Node) *Node {
+	if w.structure == Dense {
+		return Einsum("jk,dk->jd", q, w.toZ)
+	}
+	return Div(w.stretched(q, w.stretch), wide(w.scale, q))
+}
+
+// stretched is x + V diag(by) V' x for each row.
+func (w whitening) stretched(x, by *Node) *Node {
+	inner := Mul(Einsum("jd,dr->jr", x, w.vectors), wide(by, x))
+	return Add(x, Einsum("jr,dr->jd", inner, w.vectors))
+}
+
+// On is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the given
+// number and type. Unless Problem.Start says where, chains begin about the mode, at z ~ N(0, 1/4) by the seed.
+func (w *Whitening) On(problem Problem, chains int, dtype compute.DType, seed uint64) (Problem, error) {
+	if len(w.Mode) != problem.Dim {
+		return Problem{}, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", len(w.Mode), problem.Dim)
+	}
+	if problem.Start == nil {
+		problem.Start = w.starts(chains, dtype, seed)
+	}
+	return w.on(problem, dtype, nil, nil), nil
+}
+
+// starts are the places of z ~ N(0, 1/4), [chains, D].
+func (w *Whitening) starts(chains int, dtype compute.DType, seed uint64) *tensors.Tensor {
+	r := rand.New(rand.NewPCG(seed, 0x7768697465))
+	var all []float64
+	for range chains {
+		z := make([]float64, len(w.Mode))
+		for i := range z {
+			z[i] = r.NormFloat64() / 2
+		}
+		all = append(all, w.theta(z)...)
+	}
+	return compute.Floats(dtype, all, chains, len(w.Mode))
+}
+
+// on adds the whitening's data, and others, to a problem's, and wraps its target with them.
+func (w *Whitening) on(
+	problem Problem, dtype compute.DType, more map[string]*tensors.Tensor,
+	cheap func(target Target, at whitening, data compute.Nodes) Target,
+) Problem {
+	data := w.tensors(dtype)
+	for _, others := range []map[string]*tensors.Tensor{more, problem.Data} {
+		for name, t := range others {
+			data[name] = t
+		}
+	}
+	own := problem.Target
+	problem.Data = data
+	problem.Target = func(data compute.Nodes, inputs []*graph.Node) Target {
+		t := whitened{own(data, inputs), w.of(func(name string) *Node { return data[whiteningPrefix+name] })}
+		if cheap == nil {
+			return t
+		}
+		return surrogated{t, cheap(t.Target, t.at, data)}
+	}
+	return problem
+}
+
+// whitened is a target with its whitening.
+type whitened struct {
+	Target
+	at whitening
+}
+
+func (t whitened) whitening() whitening { return t.at }
+
+// surrogated is a whitened target with a surrogate.
+type surrogated struct {
+	whitened
+	cheap Target
+}
+
+// Surrogate implements Surrogated.
+func (t surrogated) Surrogate() Target { return t.cheap }

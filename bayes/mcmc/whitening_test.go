@@ -1,0 +1,163 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// illScaled is N(m, P^-1) in four dimensions, with the precision P of scales from 1/10 to 100.
+func illScaled() (Density, [][]float64) {
+	precision := [][]float64{{9, 3, 0, 1}, {3, 2, 0, .5}, {0, 0, 10_000, 20}, {1, .5, 20, .4}}
+	return func(phi *Node) *Node {
+		d := Sub(phi, row(phi, []float64{1, -2, .5, 3}))
+		flat := ConvertDType(Const(phi.Graph(), precision), phi.DType())
+		return MulScalar(ReduceSum(Mul(d, Dot(d, flat).Product()), 1), -.5)
+	}, precision
+}
+
+func problemOf(d int, target Target) Problem {
+	return Problem{Dim: d, Target: func(compute.Nodes, []*Node) Target { return target }}
+}
+
+// Of a Gaussian the mode is its mean, W' H W = I, and one step of a quarter turn is always accepted and independent of
+// where it began.
+func TestWhitening(t *testing.T) {
+	ctx, engine := context.Background(), computetest.Go(t)
+	density, precision := illScaled()
+	problem := problemOf(4, density)
+	mode, err := FindMode(ctx, problem, ModeSettings{Engine: engine, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, structure := range []Structure{Dense, LowRank} {
+		w, err := NewWhitening(ctx, problem, mode, WhiteningSettings{Structure: structure, Rank: 1, Engine: engine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		computetest.Near(t, "the mode", w.Mode, []float64{1, -2, .5, 3}, 1e-4)
+		unit := make([]float64, 16) // W' H W
+		for i := range 4 {
+			e := make([]float64, 4)
+			e[i] = 1
+			column := w.theta(e)
+			for k := range column {
+				column[k] -= w.Mode[k]
+			}
+			h := make([]float64, 4)
+			for k := range h {
+				for l, x := range column {
+					h[k] += precision[k][l] * x
+				}
+			}
+			copy(unit[i*4:], w.pull(h))
+		}
+		if structure == Dense {
+			computetest.Near(t, "W' H W", unit, []float64{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1e-5)
+		} else if steep := unit[2*4+2]; steep < .5 || steep > 2 { // the direction of 10 000 is the one it knows
+			t.Errorf("low rank: curvature %v in the steepest direction", steep)
+		}
+		on, err := w.On(problem, 4, compute.Float64, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Sample(ctx, on, SplitHMC{StepSize: math.Pi / 2, Steps: 1}, Settings{
+			Chains: 4, Draws: 500, WarmUp: 10, Engine: engine, DType: compute.Float64,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if structure == Dense && r.Stats[0].Acceptance < .9999 {
+			t.Errorf("acceptance %v", r.Stats[0].Acceptance)
+		}
+		sum, squares, lag := 0.0, 0.0, 0.0
+		for _, chain := range r.Draws.Coordinate(2) {
+			for i, x := range chain {
+				z := (x - .5) / .01 * math.Sqrt(1-400/(10_000*.4)) // sd of the third coordinate, but for the fourth's share
+				sum, squares = sum+z, squares+z*z
+				if i > 0 {
+					lag += z * (chain[i-1] - .5) / .01
+				}
+			}
+		}
+		if structure == Dense && (math.Abs(sum/2000) > .15 || math.Abs(lag/2000) > .15) {
+			t.Errorf("mean %v, lag-1 covariance %v", sum/2000, lag/2000)
+		}
+	}
+}
+
+func TestWhiteningBadInput(t *testing.T) {
+	ctx, engine := context.Background(), computetest.Go(t)
+	first := func(phi *Node) *Node { return Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1) }
+	well := Density(func(phi *Node) *Node { // two modes, at -1 and 1 of the first coordinate
+		x := first(phi)
+		rest := Sub(Square(x), ReduceSum(Square(phi), 1))
+		return Sub(rest, Square(AddScalar(Square(x), -1)))
+	})
+	runsOff := func(x *Node) *Node { return Log(Sigmoid(first(x))) }
+	kinked := func(x *Node) *Node { return Neg(ReduceSum(Abs(x), 1)) }
+	for want, c := range map[string]struct {
+		target Density
+		mode   []float64
+		none   bool
+	}{
+		"the mode has 1 coordinates":             {normalAt(0, 1), []float64{0}, false},
+		"gradient is not finite":                 {normalAt(0, 1), []float64{math.NaN(), 0}, true},
+		"the gradient is not small":              {runsOff, []float64{0, 0}, true},
+		"the density is flat":                    {func(x *Node) *Node { return first(x) }, []float64{0, 0}, true},
+		"the gradient of the log-density has no": {kinked, []float64{0, 1e-6}, false},
+	} {
+		_, err := NewWhitening(ctx, problemOf(2, c.target), c.mode, WhiteningSettings{Engine: engine})
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrNoMode) != c.none {
+			t.Errorf("%v: %v, want %q", c.mode, err, want)
+		}
+	}
+	w, err := NewWhitening(ctx, problemOf(2, well), []float64{0, 0}, WhiteningSettings{Engine: engine})
+	if err != nil || w.Negative != 1 || len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "1 of 2 eigenvalues") {
+		t.Errorf("a saddle: %v, %+v", err, w)
+	}
+	nowhere := Density(func(phi *Node) *Node { return Log(AddScalar(Neg(Square(first(phi))), -1)) })
+	if _, err := FindMode(ctx, problemOf(2, nowhere), ModeSettings{Engine: engine}); !errors.Is(err, ErrNoMode) {
+		t.Errorf("a density that is nowhere finite: %v", err)
+	}
+	drawn := problemOf(2, normalAt(0, 1))
+	drawn.Inputs = func(int) []any { return nil }
+	if _, err := FindMode(ctx, drawn, ModeSettings{Engine: engine}); err == nil {
+		t.Error("a target that changes from move to move has no mode")
+	}
+}
+
+func TestSplitHMCBadInput(t *testing.T) {
+	for want, kernel := range map[string]SplitHMC{
+		"StepSize is 2":                  {StepSize: 2},
+		"Steps is -1":                    {Steps: -1},
+		"Jitter is 1":                    {Jitter: 1},
+		"Share is -1":                    {Share: -1},
+		"an angle of 2.25":               {Steps: 3, OnSurrogate: true},
+		"SplitHMC has no whitening":      {},
+		"Whitening is of dimension 1, t": {Whitening: &Whitening{Mode: []float64{1}}},
+		"no cheap target": {OnSurrogate: true, Whitening: &Whitening{
+			Mode: []float64{0, 0}, Structure: Dense, ToZ: []float64{1, 0, 0, 1}, ToTheta: []float64{1, 0, 0, 1},
+		}},
+	} {
+		_, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), kernel,
+			Settings{Chains: 2, Draws: 5, WarmUp: 5, Engine: computetest.Go(t)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", kernel, err, want)
+		}
+	}
+	w := Whitening{Mode: []float64{0, 0}, Structure: Dense}
+	part := Part{Rows: 11, Of: 10, Target: func(compute.Nodes) Target { return normalAt(0, 1) }}
+	_, err := w.WithSurrogate(context.Background(), computetest.Go(t), delayedProblem(normalAt(0, 1)), part, 1,
+		compute.Float64, 1)
+	if err == nil || !strings.Contains(err.Error(), "a surrogate of 11 rows: the data have 10") {
+		t.Errorf("more rows than there are: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package target
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// part is mcmc.Problem.Part of a posterior with the given data: m of the N rows, the first of a permutation that
+// depends on N alone, so that a larger part holds a smaller one. For a Gaussian likelihood of a known noise their
+// targets are the predictions of the network at the mode (the surrogate "2n"), else they are their own (order 2).
+func part(
+	engine *compute.Engine, bound *bayes.BoundModel, data map[string]*tensors.Tensor, m int, mode []float64,
+	chains, devices int,
+) (mcmc.Part, error) {
+	features, y, psi := data["features"], data["y"], data["psi"]
+	n := y.Shape().Dim(0)
+	if m < 1 || m > n {
+		return mcmc.Part{}, fmt.Errorf("target: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
+	}
+	if len(mode) != bound.D {
+		return mcmc.Part{}, fmt.Errorf("target: the mode has %d coordinates, the model %d", len(mode), bound.D)
+	}
+	rows := rand.New(rand.NewPCG(uint64(n), 0x70617274)).Perm(n)[:m]
+	slices.Sort(rows)
+	x, err := columnsOf(features, rows)
+	if err != nil {
+		return mcmc.Part{}, err
+	}
+	own, err := rowsOf(y, rows)
+	if err != nil {
+		return mcmc.Part{}, err
+	}
+	p := mcmc.Part{Rows: m, Of: n, Name: "order 2", Data: map[string]*tensors.Tensor{"features": x, "y": own}}
+	if psi != nil {
+		p.Data["psi"] = psi
+	}
+	plan, err := NewPlan(bound, y.DType(), Workload{Particles: chains, Rows: m, Devices: devices})
+	if err != nil {
+		return mcmc.Part{}, err
+	}
+	batches := MiniBatch{Likelihood{Model: bound, Plan: plan}, n}
+	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn {
+		p.Name = "2n"
+		if p.Data["y"], err = batches.predicted(engine, mode, psi, x, own); err != nil {
+			return mcmc.Part{}, err
+		}
+	}
+	p.Target = func(data compute.Nodes) mcmc.Target {
+		return At(batches, data["psi"], Batch{Features: data["features"], Y: data["y"]})
+	}
+	return p, nil
+}
+
+// predicted are the network's outputs at one phi, in y's shape and type.
+func (l Likelihood) predicted(
+	engine *compute.Engine, phi []float64, psi, features, y *tensors.Tensor,
+) (*tensors.Tensor, error) {
+	engine, err := engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	inputs := []any{compute.Floats(y.DType(), phi, 1, len(phi)), features, y}
+	if psi != nil {
+		inputs = append(inputs, psi)
+	}
+	outputs, err := graph.CallOnce(engine.Backend(), func(inputs []*graph.Node) *graph.Node {
+		var psi *graph.Node
+		if len(inputs) > 3 {
+			psi = inputs[3]
+		}
+		e := l.begin(inputs[0], psi, Batch{Features: inputs[1], Y: inputs[2]})
+		full := e.outputs(e.chunk(compute.Span{Count: 1}, inputs[0])).Full() // [1, K, B, 1]
+		k, b := full.Shape().Dim(1), full.Shape().Dim(2)
+		return graph.Reshape(graph.Transpose(graph.Reshape(full, k, b), 0, 1), inputs[2].Shape().Dimensions...)
+	}, inputs...)
+	if err != nil {
+		return nil, fmt.Errorf("target: the network's outputs at the mode: %w", err)
+	}
+	return outputs, nil
+}
+
+// rowsOf are some rows of a tensor, [N] or [N, K].
+func rowsOf(t *tensors.Tensor, rows []int) (*tensors.Tensor, error) {
+	values, err := compute.Float64s(t)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	dims := slices.Clone(t.Shape().Dimensions)
+	width := len(values) / dims[0]
+	some := make([]float64, 0, len(rows)*width)
+	for _, row := range rows {
+		some = append(some, values[row*width:(row+1)*width]...)
+	}
+	dims[0] = len(rows)
+	return compute.Floats(t.DType(), some, dims...), nil
+}
+
+// columnsOf are some columns of a tensor, [width, N].
+func columnsOf(t *tensors.Tensor, columns []int) (*tensors.Tensor, error) {
+	values, err := compute.Float64s(t)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	width, n := t.Shape().Dim(0), t.Shape().Dim(1)
+	some := make([]float64, 0, len(columns)*width)
+	for i := range width {
+		for _, column := range columns {
+			some = append(some, values[i*n+column])
+		}
+	}
+	return compute.Floats(t.DType(), some, width, len(columns)), nil
+}

@@ -1,0 +1,154 @@
+package target_test
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// simulated is y = f(x) + .3 eps with a network 10-10-1, x ~ N(0, I): a posterior that some thousands of rows identify.
+type simulated struct {
+	bound *bayes.BoundModel
+	x, y  *tensors.Tensor // [N, 10], [N]
+	test  *tensors.Tensor // [50, 10]
+	truth []float64       // [121], the network that made the data
+}
+
+func readSimulated(t testing.TB, path string) simulated {
+	t.Helper()
+	read := safetensors(t, path)
+	model := bayes.Model{
+		Network:    nn.MLP{Hidden: []int{10}, Activation: nn.Tanh},
+		Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All(),
+	}
+	bound, err := model.Bind(10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth, err := compute.Float64s(read("theta_true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return simulated{bound, read("x"), read("y"), read("x_test"), truth}
+}
+
+// safetensors reads tensors of a file that Python wrote, which has no digest as package tensorfile wants it.
+func safetensors(t testing.TB, path string) func(name string) *tensors.Tensor {
+	t.Helper()
+	all, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	length := binary.LittleEndian.Uint64(all)
+	var header map[string]struct {
+		DType   string `json:"dtype"`
+		Shape   []int  `json:"shape"`
+		Offsets [2]int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(all[8:8+length], &header); err != nil {
+		t.Fatal(err)
+	}
+	return func(name string) *tensors.Tensor {
+		h, ok := header[name]
+		if !ok {
+			t.Fatalf("%s has no tensor %q", path, name)
+		}
+		dtype := map[string]compute.DType{"F32": compute.Float32, "F64": compute.Float64}[h.DType]
+		of := tensors.FromShape(shapes.Make(dtype, h.Shape...))
+		of.MutableBytes(func(to []byte) { copy(to, all[8+int(length)+h.Offsets[0]:8+int(length)+h.Offsets[1]]) })
+		return of
+	}
+}
+
+func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcmc.Problem {
+	t.Helper()
+	problem, err := target.Problem(engine, s.bound, s.x, s.y, nil, chains, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problem
+}
+
+// At 10 000 rows the mode is the reference's, which L-BFGS in JAX found: U there, without normalising constants, is
+// 5061.7248. The acceptances are as measured there: .42 of one step of 1.2 by the target's gradient, between .15 and .3
+// on a surrogate of 100 rows, and .55 to .75 on one of 1000.
+func TestSplitHMC(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds with XLA, minutes on the Go backend")
+	}
+	t.Parallel()
+	engine := computetest.Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("10 000 rows are slow on the Go backend")
+	}
+	ctx := context.Background()
+	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
+	problem := s.problem(t, engine, 4)
+	mode, err := mcmc.FindMode(ctx, problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := mcmc.NewWhitening(ctx, problem, mode, mcmc.WhiteningSettings{Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := s.potential(w.LogDensity); math.Abs(u-5061.7248) > 1e-3 || w.Decrement > .01 || w.Negative != 0 {
+		t.Errorf("U(c) = %v, the minimum %v standard deviations away, %d eigenvalues not positive", u, w.Decrement,
+			w.Negative)
+	}
+	for _, c := range []struct {
+		rows        int // 0: the target's gradient
+		least, most float64
+	}{{0, .36, .48}, {100, .13, .32}, {1000, .55, .75}} {
+		kernel := mcmc.SplitHMC{StepSize: 1.2, Steps: 1}
+		on, err := w.On(problem, 4, compute.Float32, 1)
+		if c.rows > 0 {
+			kernel = mcmc.SplitHMC{Jitter: .1, OnSurrogate: true, Share: float64(c.rows) / 10_000}
+			part, partErr := problem.Part(c.rows, mode)
+			if partErr != nil {
+				t.Fatal(partErr)
+			}
+			on, err = w.WithSurrogate(ctx, engine, problem, part, 4, compute.Float32, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := mcmc.Sample(ctx, on, kernel, mcmc.Settings{Draws: 200, WarmUp: 50, Engine: engine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := 0.0
+		for _, c := range r.Stats {
+			mean += c.Acceptance / 4
+		}
+		if mean < c.least || mean > c.most {
+			t.Errorf("%d rows: acceptance %.3f, want %v to %v", c.rows, mean, c.least, c.most)
+		}
+		want := mcmc.Evaluations{FullGradients: 800}
+		if c.rows > 0 {
+			want = mcmc.Evaluations{Full: 800, PartialGradients: 1600, PartialShare: kernel.Share}
+		}
+		if r.Evaluations != want {
+			t.Errorf("%d rows: evaluations %+v, want %+v", c.rows, r.Evaluations, want)
+		}
+	}
+}
+
+// potential is U without normalising constants, as the reference has it.
+func (s simulated) potential(logDensity float64) float64 {
+	n, d := float64(s.x.Shape().Dim(0)), float64(s.bound.D)
+	return -logDensity - n*(math.Log(.3)+math.Log(2*math.Pi)/2) - d*math.Log(2*math.Pi)/2
+}
