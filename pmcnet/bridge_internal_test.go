@@ -211,3 +211,25 @@ func TestBridgeRegion(t *testing.T) {
 		}
 	}
 }
+
+// Weighted draws are the result where k-hat is surely low enough for weights to have a variance: not where it may be so
+// by chance, as in four of 100 runs on boston whose evidence was too low. Then a bridge is built, and is the result.
+func TestSureKHat(t *testing.T) {
+	for _, c := range []struct {
+		khat float64
+		want Estimator
+	}{{.2, ByImportance}, {.39, ByImportance}, {.42, ByBridge}, {.5, ByBridge}, {math.NaN(), ByBridge}} {
+		said := Estimates{
+			KHat: c.khat, KHatStdErr: .1, ESS: 200, Bridge: &smc.Result{},
+			SMCEvidence:        bayes.Evidence{Value: -285.04, StdErr: .088},
+			ImportanceEvidence: bayes.Evidence{Value: -285.2, StdErr: .06},
+			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
+		}
+		said.decide(true)
+		r := &annealing{Annealed: Annealed{Bridge: BridgeIfNeeded}, said: said}
+		needed := r.bridges(true, weightedDraws{theta: mat.NewDense(1, 1, nil)})
+		if said.Source != c.want || needed != (c.want == ByBridge) {
+			t.Errorf("k-hat %v: the result is by %s, a bridge is needed: %v; want %s", c.khat, said.Source, needed, c.want)
+		}
+	}
+}

@@ -367,6 +367,9 @@ func (r evidenceRow) repeat(
 		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
 			seed := uint64(100000*repetition + 1000*split + number)
 			return evidenceOf(ctx, trainer, algorithm, split, seed, func(format string, args ...any) {
+				if algorithm.Bridge == pmcnet.NoBridge {
+					return // which is as rough as it is quick
+				}
 				o.say("%s, split %d: %s", r.name, split+1, fmt.Sprintf(format, args...))
 			})
 		})
