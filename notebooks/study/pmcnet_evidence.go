@@ -236,8 +236,13 @@ func (r evidenceRow) within() float64 {
 // estimate is a log evidence, of a split or of the mean over them, with its standard error.
 type estimate struct{ value, se float64 }
 
-// mostEvidenceRuns is how many whole runs a row may have before it is left with the standard error that it has.
-const mostEvidenceRuns = 100
+// mostEvidenceRuns is how many whole runs a row may have before it is left with the standard error that it has, and
+// mostForOther how many before the worse of the two estimators is: where no mixture fits, as with four layers, a bridge
+// is as long as the way from the prior, and doubtful.
+const (
+	mostEvidenceRuns = 40
+	mostForOther     = 12
+)
 
 // smallShare is how much of the mean of Z a split may have, if its quick run is four standard errors too low, and have
 // no whole run.
@@ -281,8 +286,12 @@ func estimateOf(r Result, method string) estimate {
 }
 
 // next is the split that is to have another whole run: first those that may have more than a small share of the mean,
-// then, while the row's error is too large, where it helps most; none where it is small enough.
+// then, while the row's error is too large, where it helps most; none where it is small enough, or there were too many.
 func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool) {
+	count := 0
+	for _, some := range runs.whole {
+		count += len(some)
+	}
 	var optimistic, values []float64
 	for _, r := range runs.quick {
 		e := estimateOf(r, byTempering)
@@ -306,9 +315,12 @@ func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool
 		if se, gain = worse.se, bySMC; better == smc {
 			gain = byBridge
 		}
-		if !(se > 2*within) {
+		if !(se > 2*within) || count >= mostForOther {
 			return 0, se, false
 		}
+	}
+	if count >= mostEvidenceRuns {
+		return 0, se, false
 	}
 	return floats.MaxIdx(gain[:]), se, true
 }
@@ -385,13 +397,12 @@ func (r evidenceRow) repeat(
 			return nil, 0, err
 		}
 	}
-	for count := 0; ; count++ {
+	for {
 		split, se, more := runs.next(r.within())
 		if !more {
-			return runs, seconds, nil
-		}
-		if count == mostEvidenceRuns {
-			o.say("%s: after %d whole runs a standard error is still %.3f", r.name, count, se)
+			if se > r.within() {
+				o.say("%s: a standard error is still %.3f, with the whole runs that a row may have", r.name, se)
+			}
 			return runs, seconds, nil
 		}
 		one, err := fit("whole", whole, split, len(runs.whole[split]))
