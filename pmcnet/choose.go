@@ -106,8 +106,8 @@ func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weighte
 	case said.ESS < fewDraws:
 		said.Why = fmt.Sprintf("%s, fewer than %d", verdict, fewDraws)
 	case !said.haveVariance():
-		said.Why = fmt.Sprintf("%s: with its standard error, %.2f, that is above %.1f, where weights have no variance and the "+
-			"evidence is more often too low than its error says", verdict, said.KHatStdErr, safeKHat)
+		said.Why = fmt.Sprintf("%s: with its standard error, %.2f, that is above %.1f, where weights have no variance and "+
+			"the evidence is more often too low than its error says", verdict, said.KHatStdErr, safeKHat)
 		draws = weightedDraws{theta, s.LogWeights}
 	default:
 		said.Why = verdict
