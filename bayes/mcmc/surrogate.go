@@ -83,15 +83,11 @@ func (w *Whitening) expand(
 		return nil, err
 	}
 	defer p.Close()
-	values, gradient, err := p.gradients(w.Mode)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := p.hessianTimes(w.Mode, gradient, w.ToTheta, 1) // row k is -T''(c) W e_k
+	value, gradient, rows, err := p.about(w.Mode, nil, w.ToTheta, 1) // row k is -T''(c) W e_k
 	if err != nil {
 		return nil, fmt.Errorf("the surrogate of %d rows: %w", part.Rows, err)
 	}
-	c := &control{w: w, part: part, constant: values[0], linear: w.pull(gradient), curvature: make([]float64, 0, d*d)}
+	c := &control{w: w, part: part, constant: value, linear: w.pull(gradient), curvature: make([]float64, 0, d*d)}
 	floats.Add(c.linear, w.Offset)
 	for k := range d {
 		c.curvature = append(c.curvature, w.pull(rows[k*d:(k+1)*d])...)
@@ -105,8 +101,8 @@ func (w *Whitening) expand(
 	return c, nil
 }
 
-// on is a problem with the whitening and this surrogate.
-func (c *control) on(problem Problem, dtype compute.DType) Problem {
+// data are the surrogate's numbers, and the part's data, by their names.
+func (c *control) data(dtype compute.DType) map[string]*tensors.Tensor {
 	d := len(c.w.Mode)
 	data := map[string]*tensors.Tensor{
 		surrogatePrefix + "linear":    compute.Floats(dtype, c.linear, 1, d),
@@ -116,16 +112,24 @@ func (c *control) on(problem Problem, dtype compute.DType) Problem {
 	for name, t := range c.part.Data {
 		data[partPrefix+name] = t
 	}
-	return c.w.on(problem, dtype, data, func(_ Target, at whitening, data compute.Nodes) Target {
-		own := compute.Nodes{}
-		for name := range c.part.Data {
-			own[name] = data[partPrefix+name]
-		}
-		return controlled{
-			Target: c.part.Target(own), at: at, linear: data[surrogatePrefix+"linear"],
-			curvature: data[surrogatePrefix+"curvature"], constant: data[surrogatePrefix+"constant"],
-		}
-	})
+	return data
+}
+
+// target is the surrogate, of its data.
+func (c *control) target(at whitening, data compute.Nodes) Target {
+	own := compute.Nodes{}
+	for name := range c.part.Data {
+		own[name] = data[partPrefix+name]
+	}
+	return controlled{
+		Target: c.part.Target(own), at: at, linear: data[surrogatePrefix+"linear"],
+		curvature: data[surrogatePrefix+"curvature"], constant: data[surrogatePrefix+"constant"],
+	}
+}
+
+// on is a problem with the whitening and this surrogate.
+func (c *control) on(problem Problem, dtype compute.DType) Problem {
+	return c.w.on(problem, dtype, c.data(dtype), c.target)
 }
 
 // controlled is the surrogate in a graph: the part's target T with the control variate.

@@ -185,11 +185,19 @@ const difference = 1e-7
 const blockSize = 128
 
 // hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, with the largest coordinate of e v
-// as `difference` has it times step. gradient is that of log p at c.
+// as `difference` has it times step. gradient is that of log p at c; nil: it is evaluated with the others.
 func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64, error) {
-	d := p.dim
+	_, _, h, err := p.about(c, gradient, v, step)
+	return h, err
+}
+
+// about is hessianTimes, with the log-density and the gradient at c if they were evaluated.
+func (p *places) about(c, gradient, v []float64, step float64) (value float64, at, h []float64, err error) {
+	d, at := p.dim, gradient
+	if gradient == nil {
+		v = slices.Concat(make([]float64, d), v)
+	}
 	n := len(v) / d
-	out := make([]float64, 0, n*d)
 	for from := 0; from < n; from += blockSize {
 		rows := min(blockSize, n-from)
 		if n > blockSize {
@@ -206,29 +214,34 @@ func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64
 			for k, x := range of {
 				largest = math.Max(largest, math.Abs(x)/(1+math.Abs(c[k])))
 			}
-			if largest == 0 {
-				continue
+			if largest > 0 {
+				steps[i] = step * difference / largest
+				floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
 			}
-			steps[i] = step * difference / largest
-			floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
 		}
-		_, moved, err := p.gradients(points)
+		values, moved, err := p.gradients(points)
 		if err != nil {
-			return nil, err
+			return 0, nil, nil, err
+		}
+		if at == nil {
+			value, at = values[0], slices.Clone(moved[:d])
 		}
 		for i := range min(rows, n-from) {
 			row := moved[i*d : (i+1)*d]
-			floats.Sub(row, gradient)
+			floats.Sub(row, at)
 			if steps[i] > 0 {
 				floats.Scale(-1/steps[i], row)
 			}
-			out = append(out, row...)
+			h = append(h, row...)
 		}
 	}
-	if bad := len(out) - countFinite(out); bad > 0 {
-		return nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", ErrNoMode, bad, len(out))
+	if gradient == nil {
+		h = h[d:]
 	}
-	return out, nil
+	if bad := len(h) - countFinite(h); bad > 0 {
+		return 0, nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", ErrNoMode, bad, len(h))
+	}
+	return value, at, h, nil
 }
 
 func countFinite(x []float64) (n int) {
@@ -481,6 +494,23 @@ func (w *Whitening) pull(g []float64) []float64 {
 	return out
 }
 
+// zOf are the coordinates of theta.
+func (w *Whitening) zOf(theta []float64) []float64 {
+	d := len(theta)
+	delta := slices.Clone(theta)
+	floats.Sub(delta, w.Mode)
+	if w.Structure == LowRank {
+		floats.Div(delta, w.Scale)
+		w.stretch(delta, func(root float64) float64 { return root - 1 })
+		return delta
+	}
+	z := make([]float64, d)
+	for i, x := range delta {
+		floats.AddScaled(z, x, w.ToZ[i*d:(i+1)*d])
+	}
+	return z
+}
+
 // theta is c + W z.
 func (w *Whitening) theta(z []float64) []float64 {
 	d := len(z)
@@ -634,7 +664,7 @@ func (w *Whitening) starts(chains int, dtype compute.DType, seed uint64) *tensor
 // on adds the whitening's data, and others, to a problem's, and wraps its target with them.
 func (w *Whitening) on(
 	problem Problem, dtype compute.DType, more map[string]*tensors.Tensor,
-	cheap func(target Target, at whitening, data compute.Nodes) Target,
+	cheap func(at whitening, data compute.Nodes) Target,
 ) Problem {
 	data := w.tensors(dtype)
 	for _, others := range []map[string]*tensors.Tensor{more, problem.Data} {
@@ -649,7 +679,7 @@ func (w *Whitening) on(
 		if cheap == nil {
 			return t
 		}
-		return surrogated{t, cheap(t.Target, t.at, data)}
+		return surrogated{t, cheap(t.at, data)}
 	}
 	return problem
 }

@@ -1,0 +1,336 @@
+package mcmc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// The bounds of a pilot's decision, as measured on networks of 121 and 1071 parameters: a surrogate whose log-density
+// is off by a standard deviation of .35 is accepted with probability .8, one of 1.2 with .4; where the chain leaves
+// the ball of the Laplace approximation, as posteriors of weakly identified networks do, every surrogate is refused.
+const (
+	pilotWanted      = .35
+	pilotMost        = 1.2
+	pilotLeastGain   = 1.3
+	pilotLeastSpread = .7
+	pilotMostSpread  = 1.4
+)
+
+// PilotSettings of NewPilot. The zero value works.
+type PilotSettings struct {
+	States int // at which surrogates are judged, of all chains together; default 200, at least 100
+	Chains int // default 4
+	// Shares are the m/N that are tried, ascending; default .001, .003, .01, .03 and .1.
+	Shares []float64
+	Seed   uint64
+	DType  compute.DType   // of the chains; default compute.Float32
+	Engine *compute.Engine // default compute.Default
+}
+
+// Pilot says whether a surrogate pays for a posterior, as a short chain of SplitHMC with the target's own gradient
+// measures it: never draws of the Laplace approximation, on which surrogates look far better than on the posterior.
+type Pilot struct {
+	States int     // that were looked at
+	Spread float64 // mean of |z|^2/D: 1 where the posterior is the Gaussian of its mode
+	// Target is the kernel that moved by the target's gradient: of the steps 1.2, .75, .5, .25 and .1 the first that is
+	// accepted with a mean probability of .35. Acceptance is its own.
+	Target     SplitHMC
+	Acceptance float64
+	Tried      []PilotTrial // by m; none where the spread has decided
+	Rows       int          // m that was chosen; 0: no surrogate
+	Reason     string       // what has decided, with the numbers, in one line
+	// Cost is what the pilot has evaluated, and Elapsed how long it took.
+	Cost    Evaluations
+	Elapsed time.Duration
+
+	ends    *tensors.Tensor // [Chains, D], where the chains stand
+	chosen  *control
+	problem Problem
+}
+
+// PilotTrial is a surrogate of m rows.
+type PilotTrial struct {
+	Rows, Of int
+	Name     string  // of the surrogate, as Part has it
+	SD       float64 // s, standard deviation over the states of log p less the surrogate's
+	// Predicted is the acceptance of trajectories on it, 2 Phi(-s/sqrt 2), and Gain the effective draws a forward pass
+	// over those of the target's own gradient, both with the effective draws of a chain that is accepted with
+	// probability a and else stays, a/(2 - a).
+	Predicted, Gain float64
+}
+
+// String is the decision in one line.
+func (p *Pilot) String() string { return p.Reason }
+
+// pilotSteps are the kernels that are tried in turn on the target's gradient.
+var pilotSteps = []SplitHMC{
+	{StepSize: 1.2, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3}, {StepSize: .25, Steps: 4},
+	{StepSize: .1, Steps: 6},
+}
+
+// onSurrogate is the kernel on a surrogate of m of N rows.
+func onSurrogate(m, n int) SplitHMC {
+	return SplitHMC{StepSize: .75 / 1.1, Steps: 2, Jitter: .1, OnSurrogate: true, Share: float64(m) / float64(n)}
+}
+
+// NewPilot measures on a short chain whether a surrogate of a part of the rows pays, and chooses m: the smallest of
+// the shares of N whose log-density is off by a standard deviation of at most .35, else the one with the largest
+// predicted gain. It chooses none where the gain is below 1.3, the standard deviation above 1.2, or the mean of
+// |z|^2/D outside .7 to 1.4. The problem must have Part, as target.Problem's have.
+func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSettings) (*Pilot, error) {
+	began := time.Now()
+	s.States, s.Chains = cmp.Or(s.States, 200), cmp.Or(s.Chains, 4)
+	if len(s.Shares) == 0 {
+		s.Shares = []float64{.001, .003, .01, .03, .1}
+	}
+	if s.States < 100 || s.Chains < 1 {
+		return nil, fmt.Errorf("mcmc: PilotSettings has %d states of %d chains: it takes at least 100, and 1 chain", s.States,
+			s.Chains)
+	}
+	if !slices.IsSorted(s.Shares) || !(s.Shares[0] > 0) || !(s.Shares[len(s.Shares)-1] <= 1) {
+		return nil, fmt.Errorf("mcmc: PilotSettings.Shares is %v: they must ascend, above 0 and at most 1", s.Shares)
+	}
+	if problem.Part == nil || problem.Rows < 1 {
+		return nil, fmt.Errorf("mcmc: the problem has no Part: a pilot needs surrogates of a part of its rows")
+	}
+	p := &Pilot{problem: problem}
+	states, err := p.walk(ctx, w, s)
+	if err != nil {
+		return nil, err
+	}
+	if p.Spread < pilotLeastSpread || p.Spread > pilotMostSpread {
+		p.decide(-1)
+	} else if err := p.try(ctx, w, s, states); err != nil {
+		return nil, err
+	}
+	p.Elapsed = time.Since(began)
+	return p, nil
+}
+
+// walk runs the short chains, and returns their states, [States, D] flat.
+func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings) (states []float64, err error) {
+	on, err := w.On(p.problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	each := (s.States + s.Chains - 1) / s.Chains
+	var last *Result
+	for i, kernel := range pilotSteps {
+		r, err := Sample(ctx, on, kernel, Settings{
+			Chains: s.Chains, Draws: each, WarmUp: 30, Seed: s.Seed + uint64(i), DType: s.DType, Engine: s.Engine,
+		})
+		if err := r.Unusable(ctx, err); err != nil {
+			if i+1 < len(pilotSteps) && last == nil && context.Cause(ctx) == nil {
+				continue // too long a step
+			}
+			return nil, fmt.Errorf("the pilot's chains with the target's gradient: %w", err)
+		}
+		acceptance := 0.0
+		for _, c := range r.Stats {
+			acceptance += c.Acceptance / float64(s.Chains)
+		}
+		last, p.Target, p.Acceptance = r, kernel, acceptance
+		p.Cost = p.Cost.plus(r.Evaluations)
+		p.ends = endsOf(r.Draws, cmp.Or(s.DType, compute.Float32))
+		on.Start = p.ends
+		if acceptance >= .35 {
+			break
+		}
+	}
+	p.States = each * s.Chains
+	for chain := range s.Chains {
+		for draw := range each {
+			at := last.Draws.At(chain, draw)
+			states = append(states, at...)
+			z := w.zOf(at)
+			p.Spread += floats.Dot(z, z) / float64(len(z)*p.States)
+		}
+	}
+	return states, nil
+}
+
+// endsOf are the chains' last draws, [J, D].
+func endsOf(d *Draws, dtype compute.DType) *tensors.Tensor {
+	var ends []float64
+	for chain := range d.Chains {
+		ends = append(ends, d.At(chain, d.PerChain-1)...)
+	}
+	return compute.Floats(dtype, ends, d.Chains, d.Dim)
+}
+
+// try measures surrogates of the shares, until one is good.
+func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states []float64) error {
+	truth, err := densitiesAt(ctx, s.Engine, p.problem, states)
+	if err != nil {
+		return err
+	}
+	p.Cost.Full += p.States
+	best, rows := -1, 0
+	var controls []*control
+	for _, share := range s.Shares {
+		m := max(1, int(math.Round(share*float64(p.problem.Rows))))
+		if m <= rows {
+			continue // the same for a small N
+		}
+		rows = m
+		part, err := p.problem.Part(m, w.Mode)
+		if err != nil {
+			return err
+		}
+		c, err := w.expand(ctx, s.Engine, p.problem, part)
+		if err != nil {
+			return err
+		}
+		cheap, err := densitiesAt(ctx, s.Engine, c.alone(), states)
+		if err != nil {
+			return err
+		}
+		trial := p.trial(part, truth, cheap)
+		p.Tried, controls = append(p.Tried, trial), append(controls, c)
+		if best < 0 || trial.SD <= pilotWanted || trial.Gain > p.Tried[best].Gain {
+			best = len(p.Tried) - 1
+		}
+		if trial.SD <= pilotWanted {
+			break
+		}
+	}
+	p.decide(best)
+	if p.Rows > 0 {
+		p.chosen = controls[best]
+	}
+	return nil
+}
+
+// trial is the judgement on a surrogate with these log-densities at the states.
+func (p *Pilot) trial(part Part, truth, cheap []float64) PilotTrial {
+	off := make([]float64, len(truth))
+	floats.SubTo(off, truth, cheap)
+	t := PilotTrial{Rows: part.Rows, Of: part.Of, Name: part.Name, SD: stat.StdDev(off, nil)}
+	if !finite(t.SD) {
+		t.SD = math.Inf(1)
+	}
+	t.Predicted = math.Erfc(t.SD / 2) // 2 Phi(-s/sqrt 2)
+	draws := func(a float64) float64 { return a / (2 - a) }
+	kernel := onSurrogate(part.Rows, part.Of)
+	cost := 1 + gradientForwards*float64(kernel.Steps)*kernel.Share
+	t.Gain = draws(t.Predicted) / cost / (draws(p.Acceptance) / float64(gradientForwards*p.Target.Steps))
+	return t
+}
+
+// decide chooses a trial, or none, and says why.
+func (p *Pilot) decide(best int) {
+	spread := fmt.Sprintf("|z|^2/D is %.3g over %d states", p.Spread, p.States)
+	if best < 0 {
+		p.Reason = fmt.Sprintf("surrogate off: %s, outside %v to %v: the posterior is not near the Gaussian of its mode",
+			spread, pilotLeastSpread, pilotMostSpread)
+		return
+	}
+	t := p.Tried[best]
+	numbers := fmt.Sprintf("%s with %d of %d rows: s %.3g, predicted acceptance %.2g, gain %.2g; %s", t.Name, t.Rows, t.Of,
+		t.SD, t.Predicted, t.Gain, spread)
+	switch {
+	case t.SD > pilotMost:
+		p.Reason = fmt.Sprintf("surrogate off: s above %v: %s", pilotMost, numbers)
+	case !(t.Gain >= pilotLeastGain):
+		p.Reason = fmt.Sprintf("surrogate off: gain below %v: %s", pilotLeastGain, numbers)
+	default:
+		p.Rows, p.Reason = t.Rows, "surrogate on: "+numbers
+	}
+}
+
+// densitiesAt are the log-densities of a problem at places, [S, D] flat, in float64.
+func densitiesAt(
+	ctx context.Context, engine *compute.Engine, problem Problem, states []float64,
+) (all []float64, err error) {
+	p, err := newPlaces(ctx, engine, problem)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	for block := range slices.Chunk(states, blockSize*p.dim) {
+		n := len(block) / p.dim
+		if len(states) > blockSize*p.dim { // one compiled program: the last block is padded
+			block = slices.Concat(block, make([]float64, blockSize*p.dim-len(block)))
+		}
+		values, err := p.logDensities(block)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, values[:n]...)
+	}
+	return all, nil
+}
+
+// alone is the surrogate as a problem.
+func (c *control) alone() Problem {
+	data := c.data(compute.Float64)
+	for name, t := range c.w.tensors(compute.Float64) {
+		data[name] = t
+	}
+	return Problem{
+		Dim: len(c.w.Mode), Data: data, Target: func(data compute.Nodes, _ []*graph.Node) Target {
+			return c.target(c.w.of(func(name string) *graph.Node { return data[whiteningPrefix+name] }), data)
+		},
+	}
+}
+
+// Problem is the problem that the pilot has decided for, with its kernel: it begins where the pilot's chains stand.
+func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (Problem, SplitHMC) {
+	problem := p.problem
+	problem.Start = p.ends
+	if p.chosen != nil {
+		return p.chosen.on(problem, dtype), onSurrogate(p.Rows, problem.Rows)
+	}
+	return w.on(problem, dtype, nil, nil), p.Target
+}
+
+// Sticky says what of a run on the surrogate does not keep what the pilot promised, so that its draws are doubtful:
+// acceptance under half the prediction, more than 30 refusals in a row, or, given the effective sample sizes of
+// predictions or parameters (nil: not looked at), a smallest one under a quarter of the median. Empty if nothing does,
+// or if no surrogate was used.
+func (p *Pilot) Sticky(r *Result, ess []float64) (warnings []string) {
+	if p.chosen == nil {
+		return nil
+	}
+	predicted := 0.0
+	for _, t := range p.Tried {
+		if t.Rows == p.Rows {
+			predicted = t.Predicted
+		}
+	}
+	acceptance, standing := 0.0, 0
+	for _, c := range r.Stats {
+		acceptance += c.Acceptance / float64(len(r.Stats))
+		standing = max(standing, c.Standstill)
+	}
+	var why []string
+	if acceptance < predicted/2 {
+		why = append(why, fmt.Sprintf("acceptance is %.2g, and %.2g was predicted", acceptance, predicted))
+	}
+	if standing > 30 {
+		why = append(why, fmt.Sprintf("a chain stood still for %d trajectories", standing))
+	}
+	if len(ess) > 1 {
+		sorted := slices.Sorted(slices.Values(ess))
+		if middle := median(sorted); sorted[0] < middle/4 {
+			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", sorted[0], middle))
+		}
+	}
+	if len(why) > 0 {
+		warnings = append(warnings, "sticky: on the surrogate "+strings.Join(why, "; ")+": the chain has found places where "+
+			"the surrogate is wrong; take more rows, or the target's gradient")
+	}
+	return warnings
+}
