@@ -140,26 +140,26 @@ func (e *evaluator) compile(rows int) (program, error) {
 		if e.linearised {
 			return linearisedOutputs(e.bound, x, phi, psi, args[len(args)-1])
 		}
-		return networkOutputs(e.bound, plan, x, phi, psi)
+		return e.bound.NetworkOutputs(plan, x, phi, psi)
 	})
 	return program{exec}, err
 }
 
-// networkOutputs evaluates the network at x, [rows, d], for each particle of phi, [A, D], in the plan's chunks of
-// particles: [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
-func networkOutputs(bound *BoundModel, plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
-	prefix := bound.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
-	features := bound.Prefix(prefix, x)
-	shared := bound.Unpack(nil, psi, func(s Slot) bool { return !s.InPrefix && !s.Stochastic })
+// NetworkOutputs evaluates the network at standardised x, [rows, d], for each particle of phi, [A, D], in the plan's
+// chunks of particles: [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
+func (b *BoundModel) NetworkOutputs(plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
+	prefix := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
+	features := b.Prefix(prefix, x)
+	shared := b.Unpack(nil, psi, func(s Slot) bool { return !s.InPrefix && !s.Stochastic })
 	outputs, _ := plan.Over(phi, compute.Pass{
 		Outer: append([]*graph.Node{features.Node}, shared.Nodes()...),
-		Rows:  [][]int{{bound.Width, x.Shape().Dim(0)}},
+		Rows:  [][]int{{b.Width, x.Shape().Dim(0)}},
 		Chunk: func(s compute.Span, phi *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
 			features := features
 			features.Node = outer[0]
-			params := bound.Unpack(nn.Block(phi, 1), nil, func(s Slot) bool { return s.Stochastic })
+			params := b.Unpack(nn.Block(phi, 1), nil, func(s Slot) bool { return s.Stochastic })
 			maps.Copy(params, shared.With(outer[1:]))
-			out := bound.Suffix(params, features)
+			out := b.Suffix(params, features)
 			if out.PerParticle {
 				return []*graph.Node{graph.Squeeze(out.Node, -1)}, nil
 			}

@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -145,30 +144,17 @@ func (j *Job) byMiniBatches(psi []float64, s mcmc.Settings) (mcmc.Problem, error
 	if err != nil {
 		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
 	}
-	work := target.Workload{Particles: s.Chains, Rows: j.BatchSize, Devices: s.Devices}
-	posterior, err := j.miniBatch(j.Bound, work)
-	if err != nil {
-		return mcmc.Problem{}, err
-	}
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
-	data := map[string]*tensors.Tensor{"x": x, "y": y}
+	var shared *tensors.Tensor
 	if j.Bound.W > 0 {
-		data["psi"] = compute.Floats(j.DType, psi, j.Bound.W)
+		shared = compute.Floats(j.DType, psi, j.Bound.W)
 	}
-	return mcmc.Problem{
-		Name: "posterior of a network, from mini-batches", Dim: j.Bound.D, Data: data,
-		Target: func(data compute.Nodes, inputs []*Node) mcmc.Target {
-			rows := ExpandAxes(inputs[0], -1)
-			count := ConvertDType(inputs[1], j.DType)
-			batch := target.Batch{X: Gather(data["x"], rows), Y: Gather(data["y"], rows), Count: count}
-			return target.At(posterior, data["psi"], batch)
-		},
-		Inputs: func(move int) []any {
-			batch := batches.At(move)
-			return []any{batch.Rows, float64(batch.Count)}
-		},
-	}, nil
+	problem, err := target.ProblemByBatches(j.Bound, x, y, shared, batches, s.Chains, s.Devices)
+	if err != nil {
+		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
+	}
+	return problem, nil
 }

@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
@@ -61,6 +62,37 @@ func Problem(
 		Rows:  x.Shape().Dim(0),
 		Part: func(rows int, mode []float64) (mcmc.Part, error) {
 			return part(engine, bound, data, rows, mode, chains, devices)
+		},
+	}, nil
+}
+
+// ProblemByBatches is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of
+// the batches of the rows.
+func ProblemByBatches(
+	bound *bayes.BoundModel, x, y, psi *tensors.Tensor, batches dataset.Batches, chains, devices int,
+) (mcmc.Problem, error) {
+	rows := x.Shape().Dim(0)
+	work := Workload{Particles: chains, Rows: len(batches.At(0).Rows), Devices: devices}
+	plan, err := NewPlan(bound, x.DType(), work)
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: rows}
+	data := map[string]*tensors.Tensor{"x": x, "y": y}
+	if bound.W > 0 {
+		data["psi"] = psi
+	}
+	return mcmc.Problem{
+		Name: "posterior of a network, from mini-batches", Dim: bound.D, Data: data,
+		Target: func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+			rows := graph.ExpandAxes(inputs[0], -1)
+			count := graph.ConvertDType(inputs[1], data["x"].DType())
+			batch := Batch{X: graph.Gather(data["x"], rows), Y: graph.Gather(data["y"], rows), Count: count}
+			return At(posterior, data["psi"], batch)
+		},
+		Inputs: func(move int) []any {
+			batch := batches.At(move)
+			return []any{batch.Rows, float64(batch.Count)}
 		},
 	}, nil
 }

@@ -1,0 +1,202 @@
+package fbnn_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/fbnn"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// constant predicts the same number whatever theta is.
+type constant struct{ NaN bool }
+
+func (constant) Title() string                         { return "a constant" }
+func (c constant) Prepare(int) (fbnn.Regressor, error) { return c, nil }
+func (c constant) Learn(_ context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
+	_, rank := l.Scores.Dims()
+	value := 0.
+	if c.NaN {
+		value = math.NaN()
+	}
+	return &fbnn.Learnt{Predict: func(_ compute.Nodes, theta *graph.Node) *graph.Node {
+		zero := graph.MulScalar(graph.Slice(theta, graph.AxisRange(), graph.AxisRange(0, 1)), 0)
+		return graph.AddScalar(graph.BroadcastToDims(zero, theta.Shape().Dim(0), rank), value)
+	}}, nil
+}
+
+// quick are settings of a short run.
+func quick(a fbnn.CES) fbnn.CES {
+	a.PairsThin, a.PairsWarmUp = max(a.PairsThin, 1), 20
+	if a.Pairs == 0 {
+		a.Pairs = 50
+	}
+	if a.Regressor == nil {
+		a.Regressor = fbnn.Linear{}
+	}
+	return a
+}
+
+// Settings and inputs that cannot work are refused, with what is wrong and what to do.
+func TestBadInput(t *testing.T) {
+	model, parts, _ := regression()
+	for name, c := range map[string]struct {
+		a    fbnn.CES
+		is   error
+		says []string
+	}{
+		"few pairs": {a: fbnn.CES{Pairs: 9}, says: []string{"fbnn: CES.Pairs is 9", "at least 10"}},
+		"beta of the sampling": {
+			a:    fbnn.CES{Sampling: mcmc.PreconditionedCrankNicolson{Beta: 1.5}},
+			says: []string{"fbnn: CES.Sampling", "Beta is 1.5", "at most 1"},
+		},
+		"beta of the calibration": {
+			a:    fbnn.CES{Calibration: mcmc.PreconditionedCrankNicolson{Beta: 2}},
+			says: []string{"fbnn: CES.Calibration", "Beta is 2", "at most 1"},
+		},
+		"all alike": {
+			a:  fbnn.CES{Calibration: mcmc.PreconditionedCrankNicolson{Beta: 1e-12}},
+			is: fbnn.ErrPairs, says: []string{"the first 40 of 50 are all alike", "CES.PairsThin"},
+		},
+		"NaN": {
+			a: fbnn.CES{Regressor: constant{NaN: true}}, is: fbnn.ErrEmulator,
+			says: []string{"not finite at 10 of 10 held-out pairs", "CES.Regressor"},
+		},
+		"never accepted": {
+			a: fbnn.CES{
+				Regressor: constant{}, Sampling: mcmc.RandomWalkMetropolis{StepSize: 3}, Transitions: 2, Draws: 2000,
+			},
+			is: mcmc.ErrStuck, says: []string{"fbnn: sampling", "accepted", "of 1000 ends the target refused all", "log-ratio"},
+		},
+		"SGHMC is not corrected": {
+			a: fbnn.CES{Sampling: mcmc.SGHMC{}}, says: []string{"CES.Sampling", "CES.Uncorrected", "mcmc.SGHMC", "mcmc.HMC"},
+		},
+		"transitions":   {a: fbnn.CES{Uncorrected: true, Transitions: 2}, says: []string{"CES.Transitions is 2", "CES.Thin"}},
+		"few checks":    {a: fbnn.CES{Check: 10}, says: []string{"CES.Check is 10", "at least 100"}},
+		"batch":         {a: fbnn.CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "30 rows"}},
+		"what":          {a: fbnn.CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
+		"paper's mode":  {a: fbnn.CES{Emulates: fbnn.LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
+		"no activation": {a: fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{"cosine"}}}, says: []string{"cosine"}},
+		"dropout":       {a: fbnn.CES{Regressor: fbnn.Network{Dropout: 1}}, says: []string{"Network.Dropout is 1"}},
+		"layer":         {a: fbnn.CES{Regressor: fbnn.Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden[1] is 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := fbnn.Fit(t.Context(), model, quick(c.a), parts, fbnn.Settings{Engine: computetest.Go(t)})
+			if err == nil || c.is != nil && !errors.Is(err, c.is) {
+				t.Fatalf("error %v, want %v", err, c.is)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("error %q does not say %q", err, s)
+				}
+			}
+		})
+	}
+}
+
+// An emulator that knows nothing has the chain sample the prior, far from the pairs: the result says so, and what the
+// numbers are.
+func TestSamplesThePrior(t *testing.T) {
+	model, parts, _ := regression()
+	a := quick(fbnn.CES{
+		Regressor: constant{}, Uncorrected: true, Sampling: mcmc.RandomWalkMetropolis{StepSize: .5}, Draws: 400,
+	})
+	r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(r.Truth.True > .5*r.Truth.Prior && r.Truth.RMS > 3 && r.Distance.MostMahalanobis > 5) {
+		t.Errorf("%+v, %+v", r.Truth, r.Distance)
+	}
+	says(t, r, "the chain samples the prior, where Phi is", "has left the emulator's domain")
+}
+
+// Steps that are too short for the posterior leave the chain where it is, and the result says so.
+func TestStandsStill(t *testing.T) {
+	model, parts, _ := regression()
+	a := quick(fbnn.CES{Sampling: mcmc.PreconditionedCrankNicolson{Beta: 1e-4}, Draws: 200})
+	r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, r, "the chain stands still")
+	// A longer step than the true chain's is cut to that.
+	a.Sampling = mcmc.PreconditionedCrankNicolson{Beta: 1}
+	if r, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)}); err != nil {
+		t.Fatal(err)
+	}
+	says(t, r, "CES.Sampling.Beta is 1, but the true chain needs")
+	if r.Beta != r.TrueBeta || r.Beta > .5 {
+		t.Errorf("beta %v, of the true chain %v", r.Beta, r.TrueBeta)
+	}
+	if acceptance := r.Sampling.Stats[0].Acceptance; math.Abs(acceptance-.3) > .12 {
+		t.Errorf("the true chain accepts %.3f of its proposals, not .3", acceptance)
+	}
+}
+
+func says(t *testing.T, r *fbnn.Result, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) }) {
+			t.Errorf("no warning of %q says %q", r.Warnings, text)
+		}
+	}
+}
+
+// A run that is cancelled in any of its steps goes on from its files to the same bits.
+func TestResume(t *testing.T) {
+	model, parts, _ := regression()
+	a := quick(fbnn.CES{
+		Regressor: fbnn.Network{Hidden: []int{4}, Activations: []nn.Activation{nn.ReLU, nn.Tanh}, Epochs: 20}, Draws: 50,
+	})
+	settings := fbnn.Settings{Engine: computetest.Go(t), Seed: 7}
+	want, err := fbnn.Fit(t.Context(), model, a, parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Checkpoint, settings.CheckpointEvery = filepath.Join(t.TempDir(), "run"), 1
+	var got *fbnn.Result
+	for _, step := range []string{"calibration", "emulation", "sampling", "none"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		settings.Progress = func(p run.Progress) {
+			if strings.HasPrefix(p.Stage, step) {
+				cancel()
+			}
+		}
+		got, err = fbnn.Fit(ctx, model, a, parts, settings)
+		cancel()
+		switch {
+		case step == "none" && err != nil:
+			t.Fatal(err)
+		case step != "none" && err == nil && got.Status != run.Cancelled:
+			t.Fatalf("cancelled in the %s: %v", step, got.Status)
+		case err != nil && !errors.Is(err, context.Canceled):
+			t.Fatalf("cancelled in the %s: %v", step, err)
+		}
+	}
+	if !want.Phi.Equal(got.Phi) {
+		t.Error("the draws of a resumed run differ")
+	}
+	if got.Emulator.HeldOut != want.Emulator.HeldOut || got.Truth != want.Truth {
+		t.Errorf("%+v, %+v; want %+v, %+v", got.Emulator, got.Truth, want.Emulator, want.Truth)
+	}
+	settings.Seed = 8
+	if _, err := fbnn.Fit(t.Context(), model, a, parts, settings); !errors.Is(err, run.ErrOtherRun) {
+		t.Errorf("another seed: %v", err)
+	}
+	if files, err := os.ReadDir(filepath.Dir(settings.Checkpoint)); err != nil || len(files) != 4 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}

@@ -1,0 +1,573 @@
+package fbnn
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// This file is the paper's Algorithm 3 top to bottom: its settings, what it says of itself, and its three steps.
+
+// CES is calibrate, emulate, sample (Moslemi, Meng, Lan and Shahbaba 2024, Algorithm 3; Cleary et al. 2021). It is what
+// nil means, and the zero value of every field works. FBNN(A-B) of the paper is CES{Calibration: A, Sampling: B}.
+type CES struct {
+	// Calibration is the kernel of the first step, on the true posterior; default mcmc.SGHMC on mini-batches with the
+	// rate .001/N, or that of its LearningRate. Of an mcmc.PreconditionedCrankNicolson the StdDev are the prior's scales
+	// and a Beta of 0 is the one that is accepted with probability .3. Kernels that carry no log-density take
+	// mini-batches, others all rows.
+	Calibration mcmc.Kernel
+	Pairs       int // J, that are kept; default 200, at least 10
+	PairsThin   int // transitions from one to the next; default 10
+	PairsWarmUp int // transitions before the first; default 1000, mcmc.NoWarmUp: none
+	BatchSize   int // rows of a mini-batch; default 50, or all rows if there are fewer
+
+	Emulates  Emulated  // default Outputs
+	Rank      int       // the most principal components of the outputs; default: as many as the pairs have
+	Regressor Regressor // default Network{}
+
+	// Sampling is the kernel of the third step, on the emulated posterior from the last pair; default
+	// mcmc.PreconditionedCrankNicolson with the prior's scales. Its Beta, 0 or larger than what the true chain accepts
+	// with a probability of .3, is set to that.
+	Sampling    mcmc.Kernel
+	Chains      int // default 1; all begin at the last pair
+	Draws       int // of each chain; default 2000
+	Thin        int // transitions from one to the next; default 1
+	Transitions int // of Sampling, between two evaluations of the true posterior; default 1
+	// Uncorrected samples the emulated posterior as it is; by default each draw is accepted or rejected by the true
+	// posterior once more (mcmc.DelayedAcceptance), which makes the draws exact, and takes an evaluation of all rows for
+	// each.
+	Uncorrected bool
+	// PaperMode does what reproduces the paper's tables, and is wrong: draws are of the emulated posterior, with a Beta at
+	// which the emulated chain is accepted with a probability of .3 whatever the true one needs, and Result.Predict
+	// predicts by the emulator's outputs in the network's place.
+	PaperMode bool
+	Check     int // states at which the true Phi is taken; default 100, which is the least
+}
+
+// wanted is the acceptance that a Beta is chosen for.
+const wanted = .3
+
+// Title implements Algorithm.
+func (a CES) Title() string {
+	name := fmt.Sprintf("FBNN(%s-%s)", kernelName(a.Calibration), kernelName(a.Sampling))
+	switch {
+	case a.PaperMode:
+		name += ", in the paper's mode"
+	case a.Uncorrected:
+		name += ", uncorrected"
+	default:
+		name += ", with delayed acceptance"
+	}
+	return name + ": calibration, emulation, sampling (Algorithm 3)"
+}
+
+func kernelName(k mcmc.Kernel) string {
+	switch k.(type) {
+	case mcmc.SGHMC:
+		return "SGHMC"
+	case mcmc.PreconditionedCrankNicolson:
+		return "pCN"
+	}
+	return fmt.Sprintf("%T", k)
+}
+
+// MarshalJSON writes what decides the draws.
+func (a CES) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"calibration": fmt.Sprintf("%T", a.Calibration), "calibration_settings": a.Calibration, "pairs": a.Pairs,
+		"pairs_thin": a.PairsThin, "pairs_warm_up": a.PairsWarmUp, "batch_size": a.BatchSize, "emulates": a.Emulates,
+		"rank": a.Rank, "regressor": fmt.Sprintf("%T", a.Regressor), "regressor_settings": a.Regressor,
+		"sampling": fmt.Sprintf("%T", a.Sampling), "sampling_settings": a.Sampling, "chains": a.Chains, "draws": a.Draws,
+		"thin": a.Thin, "transitions": a.Transitions, "uncorrected": a.Uncorrected, "paper_mode": a.PaperMode,
+		"check": a.Check,
+	})
+}
+
+func byDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// Prepare implements Algorithm.
+func (a CES) Prepare(job *Job) (Algorithm, error) {
+	rows, d := job.Data.Rows(), job.Data.Bound.D
+	byDefault(&a.Pairs, 200)
+	byDefault(&a.PairsThin, 10)
+	byDefault(&a.PairsWarmUp, 1000)
+	byDefault(&a.BatchSize, min(50, rows))
+	byDefault(&a.Emulates, Outputs)
+	byDefault(&a.Rank, max(1, a.Pairs-1))
+	byDefault(&a.Chains, 1)
+	byDefault(&a.Draws, 2000)
+	byDefault(&a.Thin, 1)
+	byDefault(&a.Transitions, 1)
+	byDefault(&a.Check, 100)
+	if a.Regressor == nil {
+		a.Regressor = Network{}
+	}
+	if a.Calibration == nil {
+		a.Calibration = mcmc.SGHMC{}
+	}
+	if a.Sampling == nil {
+		a.Sampling = mcmc.PreconditionedCrankNicolson{}
+	}
+	if s, ok := a.Calibration.(mcmc.SGHMC); ok && s.LearningRate == 0 {
+		s.LearningRate = .001 / float64(rows)
+		a.Calibration = s
+	}
+	if s, ok := a.Sampling.(mcmc.SGHMC); ok && s.LearningRate == 0 {
+		s.LearningRate = .001 / float64(rows)
+		a.Sampling = s
+	}
+	a.Calibration, a.Sampling = byPrior(a.Calibration, job), byPrior(a.Sampling, job)
+	if err := a.check(rows); err != nil {
+		return nil, err
+	}
+	if err := mcmc.Check(a.Calibration, d, a.PairsWarmUp > 0); err != nil {
+		return nil, fmt.Errorf("fbnn: CES.Calibration: %w", err)
+	}
+	if err := mcmc.Check(a.Sampling, d, false); err != nil {
+		return nil, fmt.Errorf("fbnn: CES.Sampling: %w", err)
+	}
+	if a.corrected() {
+		if err := a.delayed(a.Sampling, nil, 0).Check(d); err != nil {
+			return nil, fmt.Errorf("fbnn: CES.Sampling cannot be corrected by the true posterior: set CES.Uncorrected, or "+
+				"take another kernel: %w", err)
+		}
+	}
+	var err error
+	a.Regressor, err = a.Regressor.Prepare(d)
+	return a, err
+}
+
+// byPrior gives a pCN the prior's scales, where it has none.
+func byPrior(k mcmc.Kernel, job *Job) mcmc.Kernel {
+	if p, ok := k.(mcmc.PreconditionedCrankNicolson); ok && len(p.StdDev) == 0 {
+		p.StdDev = job.Data.Bound.Scales()
+		return p
+	}
+	return k
+}
+
+// check is an error that names a setting that is out of bounds.
+func (a CES) check(rows int) error {
+	return limits.Check("fbnn: CES",
+		limits.Field("Pairs", a.Pairs, a.Pairs >= fewestPairs, fmt.Sprintf("at least %d (0: 200)", fewestPairs)),
+		limits.Field("PairsThin", a.PairsThin, a.PairsThin >= 1, "at least 1 (0: 10)"),
+		limits.Field("PairsWarmUp", a.PairsWarmUp, a.PairsWarmUp >= 1 || a.PairsWarmUp == mcmc.NoWarmUp,
+			"at least 1, or mcmc.NoWarmUp (0: 1000)"),
+		limits.Field("BatchSize", a.BatchSize, a.BatchSize >= 1 && a.BatchSize <= rows,
+			fmt.Sprintf("from 1 to the %d rows of the training part (0: 50)", rows)),
+		limits.Field("Emulates", a.Emulates, a.Emulates == Outputs || a.Emulates == LogLikelihood,
+			fmt.Sprintf("one of %q", []Emulated{Outputs, LogLikelihood})),
+		limits.Field("Rank", a.Rank, a.Rank >= 1, "at least 1 (0: all)"),
+		limits.Field("Chains", a.Chains, a.Chains >= 1, "at least 1 (0: 1)"),
+		limits.Field("Draws", a.Draws, a.Draws >= 4, "at least 4 (0: 2000)"),
+		limits.Field("Thin", a.Thin, a.Thin >= 1, "at least 1 (0: 1)"),
+		limits.Field("Transitions", a.Transitions, a.Transitions >= 1, "at least 1 (0: 1)"),
+		limits.Field("Transitions", a.Transitions, a.Transitions == 1 || a.corrected(),
+			"left out where nothing is corrected: take CES.Thin"),
+		limits.Field("Check", a.Check, a.Check >= 100, "at least 100 (0: 100)"),
+		limits.Field("Check", a.Check, a.Check <= max(100, a.Chains*a.Draws), "at most the draws"),
+		limits.Field("PaperMode", a.PaperMode, !a.PaperMode || a.Emulates == Outputs,
+			"left out with CES.Emulates of the log-likelihood, which has no outputs to predict by"),
+	)
+}
+
+// corrected says whether draws are accepted or rejected by the true posterior.
+func (a CES) corrected() bool { return !a.Uncorrected && !a.PaperMode }
+
+// delayed is the sampling kernel with its correction.
+func (a CES) delayed(inner mcmc.Kernel, cheap func(mcmc.Target) mcmc.Target, share float64) mcmc.DelayedAcceptance {
+	return mcmc.DelayedAcceptance{Inner: inner, Transitions: a.Transitions, Cheap: cheap, Share: share}
+}
+
+// ces is a run of CES.
+type ces struct {
+	CES
+	*Job
+	truth  *evaluator // of the true posterior
+	name   string
+	result *Result
+	pairs  *pairs
+	spent  mcmc.Evaluations // beside the chains'
+}
+
+// Sample implements Algorithm.
+func (a CES) Sample(ctx context.Context, job *Job) (*Result, error) {
+	r := &ces{CES: a, Job: job, result: &Result{Chains: a.Chains, SecondStage: math.NaN()}}
+	var err error
+	if r.name, err = job.name(); err != nil {
+		return nil, err
+	}
+	if r.truth, err = newEvaluator(job, job.Problem); err != nil {
+		return nil, err
+	}
+	defer r.truth.Close()
+	// Step 1: pairs of theta and G(X; theta), by a short run on the true posterior.
+	if err := r.calibrate(ctx); err != nil {
+		return nil, err
+	}
+	// Step 2: the emulator.
+	cheap, outputs, err := r.emulate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Step 3: draws of the emulated posterior, corrected by the true one.
+	stopped := r.sample(ctx, cheap)
+	if r.result.Phi == nil {
+		return nil, stopped
+	}
+	return r.result, errors.Join(stopped, r.compare(ctx, cheap, outputs))
+}
+
+// calibrate makes the pairs.
+func (r *ces) calibrate(ctx context.Context) error {
+	problem, kernel, err := r.calibration(ctx)
+	if err != nil {
+		return err
+	}
+	problem.Name = r.name
+	chain, err := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
+		Chains: 1, Draws: r.Pairs, Thin: r.PairsThin, WarmUp: r.PairsWarmUp, FixedScale: true, Seed: r.Seed, DType: r.DType,
+		Engine: r.Engine, Checkpoint: r.file("calibration"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
+		Progress: r.progress("calibration"),
+	})
+	if chain == nil || chain.Status.Err() != nil {
+		if chain != nil {
+			err = errors.Join(err, chain.Status.Err(), context.Cause(ctx))
+		}
+		return fmt.Errorf("fbnn: calibration: %w", err)
+	}
+	r.result.Calibration = chain
+	theta, err := matrixOf(chain.Draws.Tensor())
+	if err != nil {
+		return err
+	}
+	phi, err := r.truth.potential(ctx, theta)
+	if err != nil {
+		return err
+	}
+	r.spent.Full += r.Pairs
+	if r.pairs, err = newPairs(theta, phi); err != nil {
+		return err
+	}
+	r.result.Pairs, err = r.posterior(chain.Draws.Tensor(), 1, "calibration of "+string(chain.Status))
+	return err
+}
+
+// calibration is what the first step samples, and by what.
+func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error) {
+	if r.Calibration.Carries() == mcmc.CarriesNothing {
+		x, y, err := r.Data.Tensors(r.DType, r.Data.Parts.Train)
+		if err != nil {
+			return mcmc.Problem{}, nil, err
+		}
+		batches, err := dataset.NewEpochBatches(r.Data.Rows(), r.BatchSize, r.Seed)
+		if err != nil {
+			return mcmc.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
+		}
+		problem, err := target.ProblemByBatches(r.Data.Bound, x, y, nil, batches, 1, 1)
+		if err != nil {
+			return mcmc.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
+		}
+		problem.Initial, problem.Climb = r.Problem.Initial, r.Problem.Climb
+		return problem, r.Calibration, nil
+	}
+	pcn, ok := r.Calibration.(mcmc.PreconditionedCrankNicolson)
+	if !ok || pcn.Beta > 0 {
+		return r.Problem, r.Calibration, nil
+	}
+	// A chain that begins where the climb ends, with the step that is accepted there.
+	problem := r.Problem
+	problem.Name = r.name
+	climbed, err := mcmc.Sample(ctx, problem, mcmc.ULA{StepSize: 1e-6}, mcmc.Settings{
+		Chains: 1, Draws: 1, WarmUp: mcmc.NoWarmUp, Seed: r.Seed, DType: r.DType, Engine: r.Engine,
+		Checkpoint: r.file("start"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
+	})
+	if climbed == nil || climbed.Status.Err() != nil {
+		return problem, nil, fmt.Errorf("fbnn: calibration: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	r.spent.FullGradients += problem.ClimbSteps()
+	problem.Start = climbed.Draws.Tensor()
+	start, err := matrixOf(climbed.Draws.Tensor())
+	if err != nil {
+		return problem, nil, err
+	}
+	pcn.Beta, err = r.acceptedBeta(ctx, r.truth, start, pcn)
+	return problem, pcn, err
+}
+
+// emulate trains the emulator, and gives the problem of sampling the emulated posterior.
+func (r *ces) emulate(ctx context.Context) (cheap mcmc.Problem, outputs *outputsHead, err error) {
+	h, outputs, err := r.newHead(ctx, r.Job, r.pairs)
+	if err != nil {
+		return cheap, nil, err
+	}
+	if outputs != nil {
+		r.spent.Full += r.Pairs
+		if knownNoise(r.Data.Bound) == 0 {
+			r.spent.Full += r.Pairs // a second pass
+		}
+	}
+	judge, err := r.newJudge(ctx, h)
+	if err != nil {
+		return cheap, nil, err
+	}
+	lesson := &Lesson{
+		Settings: r.Settings, Theta: r.pairs.standardised(r.pairs.theta), Scores: h.scores(), Learn: r.pairs.learnt,
+		Judge: judge.errors, Checkpoint: r.file("emulator"), Identity: r.name,
+	}
+	lesson.Progress = r.progress("emulation")
+	learnt, err := r.Regressor.Learn(ctx, lesson)
+	if err != nil {
+		return cheap, nil, err
+	}
+	if learnt == nil || learnt.Predict == nil {
+		return cheap, nil, fmt.Errorf("%w: %T.Learn gives none", ErrEmulator, r.Regressor)
+	}
+	found, err := judge.errors(ctx, learnt)
+	if err != nil {
+		return cheap, nil, err
+	}
+	r.result.Emulator = EmulatorReport{
+		Of: string(r.Emulates), By: r.Regressor.Title(), Activation: learnt.Activation, Tried: learnt.Tried, Rank: h.rank(),
+		Learnt: r.pairs.learnt, HeldOut: found,
+	}
+	if outputs != nil {
+		r.result.Emulator.Left = outputs.left
+	}
+	return r.emulatedProblem(h, learnt), outputs, nil
+}
+
+// emulatedProblem is the emulated posterior, with the data of its emulator.
+func (r *ces) emulatedProblem(h head, learnt *Learnt) mcmc.Problem {
+	p, d := r.pairs, r.Data.Bound.D
+	data := map[string]*tensors.Tensor{
+		centerName: compute.Floats(r.DType, p.center, 1, d), scaleName: compute.Floats(r.DType, p.scale, 1, d),
+	}
+	for name, t := range h.data() {
+		data[headPrefix+name] = t
+	}
+	for name, t := range learnt.Data {
+		data[learntPrefix+name] = t
+	}
+	return mcmc.Problem{
+		Name: r.name, Dim: d, Data: data,
+		Target: func(nodes compute.Nodes, _ []*graph.Node) mcmc.Target {
+			return emulated{bound: r.Data.Bound, head: h, learnt: learnt, nodes: nodes}
+		},
+	}
+}
+
+// sample makes the draws.
+func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
+	kernel, err := r.stepped(ctx, cheap)
+	if err != nil {
+		return err
+	}
+	problem := cheap
+	if r.corrected() {
+		problem = r.withTruth(cheap)
+		kernel = r.delayed(kernel, func(t mcmc.Target) mcmc.Target { return t.(corrected).cheap }, r.share(cheap))
+	}
+	last := r.pairs.theta.RawRowView(r.Pairs - 1)
+	var start []float64
+	for range r.Chains {
+		start = append(start, last...)
+	}
+	problem.Start = compute.Floats(r.DType, start, r.Chains, len(last))
+	chain, stopped := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
+		Chains: r.Chains, Draws: r.Draws, Thin: r.Thin, WarmUp: mcmc.NoWarmUp, Seed: r.Seed + 1, DType: r.DType,
+		Engine: r.Engine, Checkpoint: r.file("sampling"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
+		Progress: r.progress("sampling"),
+	})
+	if err := chain.Unusable(ctx, stopped); err != nil {
+		return fmt.Errorf("fbnn: sampling: %w", err)
+	}
+	if stopped != nil {
+		stopped = fmt.Errorf("fbnn: sampling: %w", stopped)
+	}
+	out := r.result
+	out.Sampling, out.Phi, out.Status = chain, chain.Draws.Tensor(), chain.Status
+	out.Elapsed = out.Calibration.Elapsed + chain.Elapsed
+	out.Warnings = append(out.Warnings, chain.Warnings...)
+	for _, c := range chain.Stats {
+		if v, ok := c.Extra["second-stage acceptance"]; ok {
+			if math.IsNaN(out.SecondStage) {
+				out.SecondStage = 0
+			}
+			out.SecondStage += v / float64(len(chain.Stats))
+		}
+	}
+	return stopped
+}
+
+// stepped is the sampling kernel; a pCN has at most the step that the true chain accepts, where there is no PaperMode.
+func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, error) {
+	pcn, ok := r.Sampling.(mcmc.PreconditionedCrankNicolson)
+	if !ok {
+		return r.Sampling, nil
+	}
+	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
+	var err error
+	if r.result.TrueBeta, err = r.acceptedBeta(ctx, r.truth, begin, pcn); err != nil {
+		return nil, err
+	}
+	limit := r.result.TrueBeta
+	if r.PaperMode {
+		emulator, err := newEvaluator(r.Job, cheap)
+		if err != nil {
+			return nil, err
+		}
+		defer emulator.Close()
+		if limit, err = r.acceptedBeta(ctx, emulator, begin, pcn); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case pcn.Beta == 0:
+		pcn.Beta = limit
+	case pcn.Beta > limit && !r.PaperMode:
+		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
+			"to be accepted with probability %.1f: that was taken", pcn.Beta, limit, wanted))
+		pcn.Beta = limit
+	}
+	r.result.Beta = pcn.Beta
+	return pcn, nil
+}
+
+// acceptedBeta is the step of a pCN, at most 1, at which proposals from rows of begin, [n, D], are accepted with a mean
+// probability of .3: by bisection on its logarithm.
+func (r *ces) acceptedBeta(
+	ctx context.Context, e *evaluator, begin mat.Matrix, k mcmc.PreconditionedCrankNicolson,
+) (float64, error) {
+	n, d := begin.Dims()
+	mean := k.Mean
+	if len(mean) == 0 {
+		mean = make([]float64, d)
+	}
+	from, noise := mat.NewDense(atOnce, d, nil), mat.NewDense(atOnce, d, nil)
+	rng := rand.New(rand.NewPCG(r.Seed, 0x62657461))
+	for i := range atOnce {
+		mat.Row(from.RawRowView(i), i%n, begin)
+		for c, s := range k.StdDev {
+			noise.Set(i, c, s*rng.NormFloat64())
+		}
+	}
+	// The log-density relative to the normal distribution that the proposals leave invariant.
+	beyond := func(theta *mat.Dense) ([]float64, error) {
+		density, err := e.logDensity(ctx, theta)
+		if err != nil {
+			return nil, err
+		}
+		for i := range density {
+			for c, v := range theta.RawRowView(i) {
+				z := (v - mean[c]) / k.StdDev[c]
+				density[i] += z * z / 2
+			}
+		}
+		return density, nil
+	}
+	before, err := beyond(from)
+	if err != nil {
+		return 0, err
+	}
+	evaluated := atOnce
+	proposal := mat.NewDense(atOnce, d, nil)
+	low, high := math.Log(1e-7), 0. // of log beta
+	for range 12 {
+		beta := math.Exp((low + high) / 2)
+		keep := math.Sqrt(1 - beta*beta)
+		for i := range atOnce {
+			row := proposal.RawRowView(i)
+			floats.AddScaledTo(row, mean, beta, noise.RawRowView(i))
+			floats.AddScaled(row, keep, from.RawRowView(i))
+			floats.AddScaled(row, -keep, mean)
+		}
+		after, err := beyond(proposal)
+		if err != nil {
+			return 0, err
+		}
+		evaluated += atOnce
+		accepted := 0.
+		for i := range after {
+			if ratio := math.Exp(after[i] - before[i]); ratio > 0 { // not NaN
+				accepted += min(1, ratio) / float64(atOnce)
+			}
+		}
+		if accepted > wanted {
+			low = math.Log(beta)
+		} else {
+			high = math.Log(beta)
+		}
+	}
+	if e == r.truth {
+		r.spent.Full += evaluated
+	} else {
+		r.spent.Partial += evaluated
+	}
+	return math.Exp((low + high) / 2), nil
+}
+
+// corrected is the true posterior with the emulated one as its surrogate.
+type corrected struct {
+	mcmc.Target
+	cheap emulated
+}
+
+// The true posterior's data have names that begin with this where the emulator's stand beside them.
+const truthPrefix = "truth/"
+
+// withTruth is the true posterior, with the emulated one as its surrogate.
+func (r *ces) withTruth(cheap mcmc.Problem) mcmc.Problem {
+	problem := r.Problem
+	problem.Name, problem.Data = cheap.Name, map[string]*tensors.Tensor{}
+	for name, t := range r.Problem.Data {
+		problem.Data[truthPrefix+name] = t
+	}
+	for name, t := range cheap.Data {
+		problem.Data[name] = t
+	}
+	problem.Target = func(nodes compute.Nodes, inputs []*graph.Node) mcmc.Target {
+		return corrected{
+			Target: r.Problem.Target(within(nodes, truthPrefix), inputs), cheap: cheap.Target(nodes, inputs).(emulated),
+		}
+	}
+	return problem
+}
+
+// share is about what an evaluation of the emulator costs of one of the network: the numbers that each multiplies by.
+func (r *ces) share(cheap mcmc.Problem) float64 {
+	numbers := 0
+	for _, t := range cheap.Data {
+		numbers += t.Size()
+	}
+	return min(1, float64(numbers)/(float64(r.Data.Rows())*float64(r.Data.Bound.D)))
+}
+
+// matrixOf copies a tensor, [n, D].
+func matrixOf(t *tensors.Tensor) (*mat.Dense, error) {
+	flat, err := compute.Float64s(t)
+	if err != nil {
+		return nil, fmt.Errorf("fbnn: %w", err)
+	}
+	return mat.NewDense(t.Shape().Dim(0), cmp.Or(t.Shape().Dim(1), 1), flat), nil
+}

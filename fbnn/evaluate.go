@@ -1,0 +1,127 @@
+package fbnn
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
+// evaluator evaluates functions of theta at many places: of a problem's data and target.
+type evaluator struct {
+	job      *Job
+	state    *compute.State
+	names    []string // of the data
+	programs map[string]*compute.Program
+	target   func(nodes compute.Nodes) mcmc.Target
+}
+
+// atOnce is how many places are evaluated in one call.
+const atOnce = 50
+
+// newEvaluator puts a problem's data on the device.
+func newEvaluator(job *Job, problem mcmc.Problem) (*evaluator, error) {
+	e := &evaluator{
+		job: job, state: compute.NewState(job.Engine), names: slices.Sorted(maps.Keys(problem.Data)),
+		programs: map[string]*compute.Program{},
+		target:   func(nodes compute.Nodes) mcmc.Target { return problem.Target(nodes, nil) },
+	}
+	for name, t := range problem.Data {
+		local, err := t.LocalClone() // the state owns what it holds, and frees it
+		if err != nil {
+			e.Close()
+			return nil, fmt.Errorf("fbnn: data %q: %w", name, err)
+		}
+		e.state.Set(name, local)
+	}
+	return e, nil
+}
+
+// Close frees programs and data.
+func (e *evaluator) Close() {
+	for _, p := range e.programs {
+		p.Close()
+	}
+	e.state.Close()
+}
+
+// at evaluates a function, by its name, at each row of theta, [n, D]: f takes [c, D] to [c, width], and results are [n,
+// width].
+func (e *evaluator) at(
+	ctx context.Context, name string, theta *mat.Dense, f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
+) (*mat.Dense, error) {
+	program := e.programs[name]
+	if program == nil {
+		var err error
+		program, err = compute.NewProgram(e.job.Engine, "fbnn "+name, e.names, nil,
+			func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+				out := f(nodes, inputs[0])
+				return nil, Reshape(out, out.Shape().Size())
+			})
+		if err != nil {
+			return nil, fmt.Errorf("fbnn: %w", err)
+		}
+		e.programs[name] = program
+	}
+	rows, d := theta.Dims()
+	var out []float64
+	for from := 0; from < rows; from += atOnce {
+		if err := context.Cause(ctx); err != nil {
+			return nil, fmt.Errorf("fbnn: %s: %w", name, err)
+		}
+		count := min(atOnce, rows-from)
+		part := make([]float64, atOnce*d) // the last part is filled up with the last row
+		for i := range atOnce {
+			copy(part[i*d:], theta.RawRowView(min(from+i, rows-1)))
+		}
+		values, err := program.Run(e.state, compute.Floats(e.job.DType, part, atOnce, d))
+		if err != nil {
+			return nil, fmt.Errorf("fbnn: %s: %w", name, err)
+		}
+		out = append(out, values[:count*len(values)/atOnce]...)
+	}
+	return mat.NewDense(rows, len(out)/rows, out), nil
+}
+
+// posterior is a target of which prior and likelihood are known apart: the network's and the emulated one.
+type posterior interface {
+	mcmc.Target
+	LogLikelihood(phi *graph.Node) *graph.Node
+}
+
+// potential is Phi = -log p(y | theta) at each row of theta.
+func (e *evaluator) potential(ctx context.Context, theta *mat.Dense) ([]float64, error) {
+	out, err := e.at(ctx, "log-likelihood", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
+		return Neg(e.target(nodes).(posterior).LogLikelihood(theta))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.RawMatrix().Data, nil
+}
+
+// logDensity is that of the posterior at each row of theta.
+func (e *evaluator) logDensity(ctx context.Context, theta *mat.Dense) ([]float64, error) {
+	out, err := e.at(ctx, "log-posterior", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
+		return e.target(nodes).LogDensity(theta)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.RawMatrix().Data, nil
+}
+
+// gradient is that of the log-likelihood at each row of theta, [n, D].
+func (e *evaluator) gradient(ctx context.Context, theta *mat.Dense) (*mat.Dense, error) {
+	return e.at(ctx, "gradient of the log-likelihood", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
+		_, gradient := mcmc.Density(e.target(nodes).(posterior).LogLikelihood).Gradient(theta)
+		return gradient
+	})
+}

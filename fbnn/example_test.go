@@ -1,0 +1,57 @@
+package fbnn_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+	"gobnn/fbnn"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A straight line through 20 points has two parameters, of which a Gaussian process learns the log-likelihood. Each
+// draw is accepted or rejected by the network once more, which says how good the emulator is: nearly all are
+// accepted.
+func ExampleFit() {
+	const n = 20
+	x, y := mat.NewDense(n, 1, nil), make([]float64, n)
+	for i := range n {
+		v := -2 + 4*float64(i)/(n-1)
+		x.Set(i, 0, v)
+		y[i] = 1 + .5*v + .2*math.Sin(40*v)
+	}
+	data := &dataset.Dataset{Name: "line", Task: bayes.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y"}
+	model := bayes.Model{
+		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: 1},
+		Stochastic: bayes.All(),
+	}
+	algorithm := fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Draws: 1000}
+	result, err := fbnn.Fit(context.Background(), model, algorithm, dataset.Parts{Train: data},
+		fbnn.Settings{DType: compute.Float64})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the emulator's error of the log-likelihood is below .1:", result.Truth.RMS < .1)
+	fmt.Println("the second stage accepts more than 95 %:", result.SecondStage > .95)
+	fmt.Println("warnings:", len(result.Warnings))
+	prediction, err := result.Predict(context.Background(), mat.NewDense(1, 1, []float64{1}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	mean, err := prediction.Mean()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the mean at 1 is near 1.5:", math.Abs(mean[0]-1.5) < .1)
+	// Output:
+	// the emulator's error of the log-likelihood is below .1: true
+	// the second stage accepts more than 95 %: true
+	// warnings: 0
+	// the mean at 1 is near 1.5: true
+}

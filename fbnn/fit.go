@@ -1,0 +1,106 @@
+package fbnn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil is CES{}. Every
+// parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression, are
+// standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
+// keeps them and predicts in raw units.
+//
+// A cancelled context is no error if there are draws: the result has those that all chains have made, with the status
+// run.Cancelled; before there are any the error wraps the context's, and Settings.Checkpoint resumes. Where an error
+// has stopped the run beside the algorithm, such as a full disk, the result is returned with it. Errors wrap
+// mcmc.ErrStuck where chains do not move, ErrPairs where there is nothing to learn from the pairs, ErrEmulator where
+// the emulator is of no use, or dataset.ErrMissingClass.
+func Fit(
+	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
+) (*Result, error) {
+	job, err := newJob(model, parts, settings)
+	if err != nil {
+		return nil, err
+	}
+	if algorithm == nil {
+		algorithm = CES{}
+	}
+	if job.algorithm, err = algorithm.Prepare(job); err != nil {
+		return nil, err
+	}
+	result, err := job.algorithm.Sample(ctx, job)
+	if result == nil {
+		if err == nil {
+			err = fmt.Errorf("fbnn: %T gives neither a result nor an error", algorithm)
+		}
+		return nil, err
+	}
+	result.Algorithm = job.algorithm
+	var failed error
+	if result.Posterior, failed = job.posterior(result.Phi, result.Chains, string(result.Status)); failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return result, err
+}
+
+// newJob joins a model, all of whose parameters become stochastic, with its data.
+func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, error) {
+	settings, err := settings.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	data, err := fit.New("fbnn", model, parts)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = data.Whole(); err != nil {
+		return nil, err
+	}
+	if settings.Engine, err = settings.Engine.Or(); err != nil {
+		return nil, err
+	}
+	x, y, err := data.Tensors(settings.DType, parts.Train)
+	if err != nil {
+		return nil, err
+	}
+	job := &Job{Settings: settings, Data: data}
+	if job.Problem, err = target.Problem(settings.Engine, data.Bound, x, y, nil, atOnce, 1); err != nil {
+		return nil, fmt.Errorf("fbnn: %w", err)
+	}
+	return job, nil
+}
+
+// posterior is that of draws phi, [J, D], of so many chains.
+func (j *Job) posterior(phi *tensors.Tensor, chains int, status string) (*bayes.Posterior, error) {
+	algorithm, err := json.Marshal(map[string]any{"algorithm": j.algorithm, "dtype": j.DType.String()})
+	if err != nil {
+		return nil, fmt.Errorf("fbnn: %T cannot be written as JSON: %w", j.algorithm, err)
+	}
+	return j.Data.Posterior(bayes.Draws{
+		Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: chains,
+	}, bayes.Provenance{
+		Algorithm: "fbnn: " + j.algorithm.Title(), Status: status, Seed: j.Seed, Settings: algorithm,
+	}, j.Engine)
+}
+
+// name is the problem's with all else that must agree with a checkpoint.
+func (j *Job) name() (string, error) {
+	model, err := json.Marshal(j.Data.Bound.Model)
+	if err != nil {
+		return "", fmt.Errorf("fbnn: the model cannot be written as JSON: %w", err)
+	}
+	algorithm, err := json.Marshal(j.algorithm)
+	if err != nil {
+		return "", fmt.Errorf("fbnn: %T cannot be written as JSON: %w", j.algorithm, err)
+	}
+	return fmt.Sprintf("fbnn; model: %s; rows: %s; algorithm: %s", model, j.Data.Parts.Train.Hash(), algorithm), nil
+}

@@ -1,0 +1,256 @@
+package fbnn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Emulated is what an emulator predicts.
+type Emulated string
+
+// What can be emulated.
+const (
+	// Outputs are G(X; theta), the network's outputs on all rows: by the leading principal components of the pairs'
+	// outputs. Outputs that a network predicts from a last linear layer lie in a plane anyway, and what squared errors
+	// make of it is a part of that of the pairs.
+	Outputs Emulated = "outputs"
+	// LogLikelihood is log p(y | theta), one number, at a cost that does not grow with the data.
+	LogLikelihood Emulated = "log-likelihood"
+)
+
+// head is what stands between the numbers that a regressor predicts and the log-likelihood. Its numbers for theta are
+// size times those that the regressor learns, [R].
+type head interface {
+	rank() int
+	// scores are what the regressor is to predict at each pair, [J, R].
+	scores() *mat.Dense
+	// missed is the squared error that is there already, at pair j, and variance that of all held-out pairs, in the
+	// units of scores.
+	missed(j int) float64
+	data() map[string]*tensors.Tensor
+	// logLikelihood is [J] for theta, [J, D], at predicted scores z, [J, R].
+	logLikelihood(data compute.Nodes, theta, z *Node) *Node
+}
+
+// likelihoodHead emulates the log-likelihood itself.
+type likelihoodHead struct {
+	mean, stdDev float64
+	phi          []float64
+	dtype        compute.DType
+}
+
+func newLikelihoodHead(p *pairs, dtype compute.DType) (*likelihoodHead, error) {
+	h := &likelihoodHead{phi: p.phi, dtype: dtype}
+	h.mean, h.stdDev = stat.PopMeanStdDev(p.phi[:p.learnt], nil)
+	if !(h.stdDev > 1e-12*math.Abs(h.mean)) {
+		return nil, fmt.Errorf("%w: the log-likelihood is %.6g at all of them", ErrPairs, -h.mean)
+	}
+	return h, nil
+}
+
+func (h *likelihoodHead) rank() int          { return 1 }
+func (h *likelihoodHead) missed(int) float64 { return 0 }
+
+func (h *likelihoodHead) scores() *mat.Dense {
+	out := mat.NewDense(len(h.phi), 1, nil)
+	for j, v := range h.phi {
+		out.Set(j, 0, (v-h.mean)/h.stdDev)
+	}
+	return out
+}
+
+func (h *likelihoodHead) data() map[string]*tensors.Tensor {
+	return map[string]*tensors.Tensor{"head": compute.Floats(h.dtype, []float64{h.mean, h.stdDev}, 2)}
+}
+
+func (h *likelihoodHead) logLikelihood(data compute.Nodes, _, z *Node) *Node {
+	phi := Add(compute.Element(data["head"], 0), Mul(Reshape(z, z.Shape().Dim(0)), compute.Element(data["head"], 1)))
+	return Neg(phi)
+}
+
+// outputsHead emulates the outputs: size times a score is what a component contributes.
+type outputsHead struct {
+	*components
+	size  float64
+	dtype compute.DType
+}
+
+func (h *outputsHead) rank() int            { _, r := h.combine.Dims(); return r }
+func (h *outputsHead) missed(j int) float64 { return h.rest[j] / (h.size * h.size) }
+
+func (h *outputsHead) scores() *mat.Dense {
+	out := mat.DenseCopyOf(h.components.scores)
+	out.Scale(1/h.size, out)
+	return out
+}
+
+// regressionHead is the log-likelihood of a regression with known noise s, in which N outputs need not be there: with
+// r = y - mean, b = V'r and orthonormal V,
+//
+//	log p(y | theta) = -(|r|^2 - 2 b'z + |z|^2) / (2 s^2) - N log(s sqrt(2 pi))
+type regressionHead struct {
+	*outputsHead
+	b         []float64 // [R]
+	residual2 float64
+	stdDev    float64
+	numbers   int // N, targets counted
+}
+
+// regressionNumbers are |r|^2, s^2 and the constant, in the data's entry.
+func (h *regressionHead) data() map[string]*tensors.Tensor {
+	// |r - V z|^2 = |r|^2 - |b|^2 + |b - z|^2: the differences are small where the sums are large.
+	rest := max(0, h.residual2-floats.Dot(h.b, h.b))
+	constant := -rest/(2*h.stdDev*h.stdDev) - float64(h.numbers)*(math.Log(h.stdDev)+math.Log(2*math.Pi)/2)
+	return map[string]*tensors.Tensor{
+		"head": compute.Floats(h.dtype, []float64{constant, .5 / (h.stdDev * h.stdDev), h.size}, 3),
+		"b":    compute.Floats(h.dtype, h.b, 1, len(h.b)),
+	}
+}
+
+func (h *regressionHead) logLikelihood(data compute.Nodes, _, z *Node) *Node {
+	number := func(i int) *Node { return compute.Element(data["head"], i) }
+	away := compute.RowSums(Square(Sub(Mul(z, number(2)), data["b"])))
+	return Sub(number(0), Mul(away, number(1)))
+}
+
+// anyHead is the log-likelihood of any other model: the outputs of all rows are there, for each chain, and the basis,
+// [R, W N].
+type anyHead struct {
+	*outputsHead
+	bound       *bayes.BoundModel
+	basis, mean []float64
+	y           *tensors.Tensor
+}
+
+func (h *anyHead) data() map[string]*tensors.Tensor {
+	n := len(h.mean)
+	return map[string]*tensors.Tensor{
+		"head": compute.Floats(h.dtype, []float64{h.size}, 1), "y": h.y,
+		"basis": compute.Floats(h.dtype, h.basis, h.rank(), n), "mean": compute.Floats(h.dtype, h.mean, 1, n),
+	}
+}
+
+func (h *anyHead) logLikelihood(data compute.Nodes, theta, z *Node) *Node {
+	j, n := theta.Shape().Dim(0), len(h.mean)/h.bound.Width
+	z = Mul(z, compute.Element(data["head"], 0))
+	out := Add(Einsum("jr,rn->jn", z, data["basis"]), data["mean"])
+	own := h.bound.Unpack(nn.Block(theta, 1), nil, func(s bayes.Slot) bool { return s.Layer == 0 && s.Kind != nn.Hyper })
+	density := h.bound.LogDensity(own, nn.Value{Node: Reshape(out, j, h.bound.Width, n, 1), PerParticle: true}, data["y"])
+	return compute.RowSums(Reshape(density, j, n))
+}
+
+// newHead prepares what is to be emulated from the pairs.
+func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHead, error) {
+	if a.Emulates == LogLikelihood {
+		h, err := newLikelihoodHead(p, job.DType)
+		return h, nil, err
+	}
+	sums, err := p.outputs(ctx, job)
+	if err != nil {
+		return nil, nil, err
+	}
+	tolerance := 1e-6 // rounding of float32
+	if job.DType == compute.Float64 {
+		tolerance = 1e-13
+	}
+	c, err := newComponents(sums.gram, p.learnt, tolerance, a.Rank)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &outputsHead{components: c, size: math.Sqrt(c.total / float64(p.learnt)), dtype: job.DType}
+	if s := knownNoise(job.Data.Bound); s > 0 {
+		b := mat.NewVecDense(h.rank(), nil)
+		b.MulVec(c.combine.T(), mat.NewVecDense(p.learnt, sums.residual[:p.learnt]))
+		numbers := len(job.Data.Parts.Train.Y)
+		return &regressionHead{h, b.RawVector().Data, sums.residual2, s, numbers}, h, nil
+	}
+	all, err := p.basis(ctx, job, h)
+	return all, h, err
+}
+
+// basis makes the components themselves, in a second pass over the rows.
+func (p *pairs) basis(ctx context.Context, job *Job, h *outputsHead) (*anyHead, error) {
+	bound, rows := job.Data.Bound, job.Data.Rows()
+	width, rank := bound.Width, h.rank()
+	out := &anyHead{
+		outputsHead: h, bound: bound, basis: make([]float64, rank*width*rows), mean: make([]float64, width*rows),
+	}
+	var err error
+	if _, out.y, err = job.Data.Tensors(job.DType, job.Data.Parts.Train); err != nil {
+		return nil, err
+	}
+	combine := compute.Floats(job.DType, h.combine.RawMatrix().Data, p.learnt, rank)
+	from := 0
+	err = p.blocks(ctx, job, "components of the outputs", func(centred, mean, _ *Node) *Node {
+		first := Slice(centred, AxisRange(0, p.learnt))
+		basis := Einsum("jr,jwb->rwb", ConvertDType(Const(centred.Graph(), combine), job.DType), first)
+		return Concatenate([]*Node{ExpandAxes(mean, 0), basis}, 0)
+	}, func(values []float64, count int) {
+		block := len(values) / ((rank + 1) * width)
+		for r := range rank + 1 {
+			for w := range width {
+				part := values[(r*width+w)*block:][:count]
+				if r == 0 {
+					copy(out.mean[w*rows+from:], part)
+				} else {
+					copy(out.basis[((r-1)*width+w)*rows+from:], part)
+				}
+			}
+		}
+		from += count
+	})
+	return out, err
+}
+
+// emulated is the emulated posterior: the prior times the likelihood that the emulator predicts.
+type emulated struct {
+	bound  *bayes.BoundModel
+	head   head
+	learnt *Learnt
+	nodes  compute.Nodes
+}
+
+var _ posterior = emulated{}
+
+// The names of a sampling problem's data begin with these, beside the network's own.
+const (
+	headPrefix   = "head/"
+	learntPrefix = "emulator/"
+	centerName   = "center" // [1, D]
+	scaleName    = "scale"  // [1, D]
+)
+
+// LogLikelihood is the emulated log p(y | theta), [J].
+func (e emulated) LogLikelihood(theta *graph.Node) *graph.Node {
+	u := Div(Sub(theta, e.nodes[centerName]), e.nodes[scaleName])
+	return e.head.logLikelihood(within(e.nodes, headPrefix), theta, e.learnt.Predict(within(e.nodes, learntPrefix), u))
+}
+
+// LogDensity implements mcmc.Target.
+func (e emulated) LogDensity(theta *graph.Node) *graph.Node {
+	return compute.Gate(Add(e.bound.LogPrior(theta), e.LogLikelihood(theta)))
+}
+
+// Gradient implements mcmc.Target.
+func (e emulated) Gradient(theta *graph.Node) (logDensity, gradient *graph.Node) {
+	logDensity = Add(e.bound.LogPrior(theta), e.LogLikelihood(theta))
+	return compute.Gate(logDensity), Gradient(ReduceAllSum(logDensity), theta)[0]
+}
+
+// scoresAt are the predicted scores at theta, [J, R].
+func (e emulated) scoresAt(theta *graph.Node) *graph.Node {
+	u := Div(Sub(theta, e.nodes[centerName]), e.nodes[scaleName])
+	return e.learnt.Predict(within(e.nodes, learntPrefix), u)
+}

@@ -1,0 +1,239 @@
+package fbnn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/ascent"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
+	"gobnn/bayes/target"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Network is the paper's emulator (section 3.3): a dense network from theta to the scores, trained by Adam on squared
+// errors with early stopping by the held-out pairs, one for each of the Activations; that is taken whose values and
+// gradients are nearest to the true ones on the held-out pairs.
+type Network struct {
+	Hidden      []int           // widths; default 32, 32. The paper has 3, 32 to 8, 64, 32 (Table 2)
+	Activations []nn.Activation // tried; default ReLU, Tanh and Swish. The paper ends at ReLU everywhere
+	// Dropout is the probability with which an input, and a unit of the first hidden layer, is set to 0 in training;
+	// default 0. The paper has .5 and .7, which shrinks what is predicted towards the mean of the pairs.
+	Dropout   float64
+	Epochs    int        // passes over the pairs; default 1000
+	BatchSize int        // default 50, or all if there are fewer
+	Optimiser optim.Adam // default Adam with a rate of .01 that falls to .0001
+}
+
+// Title implements Regressor.
+func (Network) Title() string { return "dense network" }
+
+// Prepare implements Regressor.
+func (n Network) Prepare(int) (Regressor, error) {
+	if n.Hidden == nil {
+		n.Hidden = []int{32, 32}
+	}
+	if n.Activations == nil {
+		n.Activations = []nn.Activation{nn.ReLU, nn.Tanh, nn.Swish}
+	}
+	if n.Epochs == 0 {
+		n.Epochs = 1000
+	}
+	for i, width := range n.Hidden {
+		if width < 1 {
+			return nil, fmt.Errorf("fbnn: Network.Hidden[%d] is %d: a layer has at least 1 unit", i, width)
+		}
+	}
+	known := []nn.Activation{nn.ReLU, nn.Tanh, nn.GELU, nn.Sigmoid, nn.Softplus, nn.Swish}
+	for i, a := range n.Activations {
+		if !slices.Contains(known, a) {
+			return nil, fmt.Errorf("fbnn: Network.Activations[%d] is %q: it must be one of %q", i, a, known)
+		}
+	}
+	if err := n.Optimiser.Check(); err != nil {
+		return nil, fmt.Errorf("fbnn: Network: %w", err)
+	}
+	return n, limits.Check("fbnn: Network",
+		limits.Field("Activations", n.Activations, len(n.Activations) > 0, "at least one (nil: relu, tanh, swish)"),
+		limits.Field("Dropout", n.Dropout, n.Dropout >= 0 && n.Dropout < 1, "from 0 to below 1"),
+		limits.Field("Epochs", n.Epochs, n.Epochs >= 1, "at least 1 (0: 1000)"),
+		limits.Field("BatchSize", n.BatchSize, n.BatchSize >= 0, "positive (0: 50)"),
+	)
+}
+
+// Learn implements Regressor: it trains a network for each activation, and takes the one of least error, which is the
+// share of what is emulated that is not explained and the relative error of the gradients.
+func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
+	var best *Learnt
+	least := math.Inf(1)
+	var tried []Tried
+	var trainer ascent.Trainer
+	defer trainer.Close()
+	for _, activation := range n.Activations {
+		candidate, err := n.train(ctx, &trainer, lesson, activation)
+		if errors.Is(err, ascent.ErrDiverged) {
+			err = fmt.Errorf("%w: %w", ErrEmulator, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := lesson.Judge(ctx, candidate)
+		if err != nil {
+			return nil, err
+		}
+		tried = append(tried, Tried{activation, found})
+		if loss := (1 - found.R2) + found.Gradient; loss < least || best == nil {
+			best, least = candidate, loss
+		}
+	}
+	best.Tried = tried
+	return best, nil
+}
+
+// train trains a network with an activation.
+func (n Network) train(
+	ctx context.Context, trainer *ascent.Trainer, lesson *Lesson, activation nn.Activation,
+) (*Learnt, error) {
+	rows, d := lesson.Theta.Dims()
+	_, rank := lesson.Scores.Dims()
+	learner := emulatorLearner{
+		widths: append(append([]int{d}, n.Hidden...), rank), activation: activation, dropout: n.Dropout,
+		rows: lesson.Learn, dtype: lesson.DType,
+	}
+	part := func(from, to int) ascent.Rows {
+		return ascent.Rows{Count: to - from, Tensors: func() (x, y *tensors.Tensor, err error) {
+			x = compute.Floats(lesson.DType, lesson.Theta.RawMatrix().Data[from*d:to*d], to-from, d)
+			return x, compute.Floats(lesson.DType, lesson.Scores.RawMatrix().Data[from*rank:to*rank], to-from, rank), nil
+		}}
+	}
+	settings := ascent.Settings{
+		Epochs: n.Epochs, BatchSize: min(n.BatchSize, lesson.Learn), Seed: lesson.Seed, Optimiser: n.Optimiser,
+		DType: lesson.DType, Engine: lesson.Engine, Owner: "fbnn", Stage: string(activation),
+		CheckpointEvery: lesson.CheckpointEvery, Replace: lesson.Replace, Progress: lesson.Progress,
+	}
+	if lesson.Checkpoint != "" {
+		settings.Checkpoint = lesson.Checkpoint + "." + string(activation)
+	}
+	if settings.Optimiser == (optim.Adam{}) {
+		size := settings.BatchSize
+		if size == 0 {
+			size = min(50, lesson.Learn)
+		}
+		settings.Optimiser.Schedule = optim.Exponential(.01, .01, n.Epochs*((lesson.Learn+size-1)/size))
+	}
+	trained, err := trainer.Fit(ctx, ascent.Task{
+		Learner: learner, Train: part(0, lesson.Learn), Validation: part(lesson.Learn, rows),
+		Identity: []run.Part{{Name: "pairs", Value: lesson.Identity}},
+	}, settings)
+	if err != nil {
+		return nil, err
+	}
+	if trained.Status.Err() != nil {
+		return nil, fmt.Errorf("fbnn: the training of the emulator ended at step %d: %w", trained.Steps,
+			errors.Join(trained.Status.Err(), context.Cause(ctx)))
+	}
+	return &Learnt{
+		Data: map[string]*tensors.Tensor{"theta": compute.Floats(lesson.DType, trained.Theta, len(trained.Theta))},
+		Predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
+			return learner.predict(data["theta"], theta, nil)
+		},
+		Activation: activation,
+	}, nil
+}
+
+// emulatorLearner is a network for package ascent: one member, whose flat weights are those of each layer, [in, out],
+// and its biases, [out], in turn.
+type emulatorLearner struct {
+	widths     []int
+	activation nn.Activation
+	dropout    float64
+	rows       int
+	dtype      compute.DType
+}
+
+var _ ascent.Learner = emulatorLearner{}
+
+// Kind implements ascent.Learner.
+func (l emulatorLearner) Kind() string { return fmt.Sprintf("%+v", l) }
+
+// Size implements ascent.Learner.
+func (l emulatorLearner) Size() (members, width int) {
+	for i := range len(l.widths) - 1 {
+		width += (l.widths[i] + 1) * l.widths[i+1]
+	}
+	return 1, width
+}
+
+// Initial implements ascent.Learner: weights N(0, 2/in) before hidden layers and N(0, 1/in) before the scores, biases
+// 0.
+func (l emulatorLearner) Initial(rng random.Stream) *graph.Node {
+	var parts []*Node
+	for i := range len(l.widths) - 1 {
+		in, out := l.widths[i], l.widths[i+1]
+		gain := 2.
+		if i == len(l.widths)-2 {
+			gain = 1
+		}
+		weights := MulScalar(rng.Named(fmt.Sprint("layer ", i)).Normal(l.dtype, in*out), math.Sqrt(gain/float64(in)))
+		parts = append(parts, weights, ZerosLike(Slice(weights, AxisRange(0, 1))))
+		if out > 1 {
+			parts[len(parts)-1] = BroadcastToDims(parts[len(parts)-1], out)
+		}
+	}
+	return ExpandAxes(Concatenate(parts, 0), 0)
+}
+
+// predict is the network's output, [B, R], at x, [B, D]; with a stream units are dropped.
+func (l emulatorLearner) predict(theta, x *Node, rng *random.Stream) *Node {
+	from, h := 0, x
+	take := func(n int) *Node {
+		from += n
+		return Slice(theta, AxisRange(from-n, from))
+	}
+	for i := range len(l.widths) - 1 {
+		in, out := l.widths[i], l.widths[i+1]
+		if rng != nil && l.dropout > 0 && i < 2 {
+			u := rng.Named(fmt.Sprint("dropout ", i)).Uniform(l.dtype, h.Shape().Dimensions...)
+			kept := MulScalar(ConvertDType(GreaterThan(u, ConstAs(u, l.dropout)), l.dtype), 1/(1-l.dropout))
+			h = Mul(h, kept)
+		}
+		w := Reshape(take(in*out), in, out)
+		h = Add(Einsum("bi,io->bo", h, w), Reshape(take(out), 1, out))
+		if i < len(l.widths)-2 {
+			h = l.activation.Apply(nil, nn.Value{Node: h}).Node
+		}
+	}
+	return h
+}
+
+// Objective implements ascent.Learner: minus half the sum of squared errors.
+func (l emulatorLearner) Objective(
+	theta *graph.Node, batch target.Batch, rng random.Stream,
+) (value, gradient *graph.Node) {
+	flat := Reshape(theta, theta.Shape().Size())
+	squares := ReduceSum(Square(Sub(l.predict(flat, batch.X, &rng), batch.Y)), 1)
+	if batch.Count != nil {
+		row := Iota(squares.Graph(), squares.Shape(), 0)
+		squares = Where(LessThan(row, batch.Count), squares, ZerosLike(squares))
+	}
+	scale := Div(ConstAs(theta, float64(l.rows)), batch.Count)
+	value = Reshape(Mul(MulScalar(ReduceAllSum(squares), -.5), scale), 1)
+	return value, Gradient(ReduceAllSum(value), theta)[0]
+}
+
+// Score implements ascent.Learner: the mean squared error.
+func (l emulatorLearner) Score(theta *graph.Node, batch target.Batch, _ random.Stream) *graph.Node {
+	flat := Reshape(theta, theta.Shape().Size())
+	squares := Square(Sub(l.predict(flat, batch.X, nil), batch.Y))
+	return Reshape(DivScalar(ReduceAllSum(squares), float64(batch.Y.Shape().Dim(0))), 1)
+}

@@ -1,0 +1,255 @@
+package fbnn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// pairs are what an emulator learns from: draws of the calibration in the order of their chain, theta_1 .. theta_J, of
+// which the first are learnt from and the last fifth is held out, with Phi at each.
+type pairs struct {
+	theta  *mat.Dense // [J, D]
+	phi    []float64  // [J]
+	learnt int        // T
+
+	center, scale []float64 // [D]: mean and standard deviation of the learnt ones; 1 where they are all the same
+}
+
+// fewestPairs is what must be left to learn from and to be held out.
+const fewestPairs = 10
+
+func newPairs(theta *mat.Dense, phi []float64) (*pairs, error) {
+	rows, d := theta.Dims()
+	if rows < fewestPairs {
+		return nil, fmt.Errorf("%w: there are %d, of which a fifth is held out: take at least %d", ErrPairs, rows,
+			fewestPairs)
+	}
+	for i, v := range phi {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %v: the calibration has left the region of "+
+				"finite density; take a smaller step", ErrPairs, i, rows, -v)
+		}
+	}
+	p := &pairs{theta: theta, phi: phi, learnt: rows - rows/5, center: make([]float64, d), scale: make([]float64, d)}
+	column, moved := make([]float64, p.learnt), 0
+	for i := range d {
+		for j := range column {
+			column[j] = theta.At(j, i)
+		}
+		p.center[i], p.scale[i] = stat.PopMeanStdDev(column, nil)
+		if p.scale[i] > 1e-7*math.Abs(p.center[i]) && p.scale[i] > 1e-30 {
+			moved++
+		} else {
+			p.scale[i] = 1
+		}
+	}
+	if moved == 0 {
+		return nil, fmt.Errorf("%w: the first %d of %d are all alike: the calibration stands still; take a larger step, or "+
+			"more transitions between pairs (CES.PairsThin)", ErrPairs, p.learnt, rows)
+	}
+	return p, nil
+}
+
+// standardised are rows of theta less the centre, over the scale.
+func (p *pairs) standardised(theta mat.Matrix) *mat.Dense {
+	out := mat.DenseCopyOf(theta)
+	rows, _ := out.Dims()
+	for j := range rows {
+		row := out.RawRowView(j)
+		floats.Sub(row, p.center)
+		floats.Div(row, p.scale)
+	}
+	return out
+}
+
+// components are the leading principal components of rows about the mean of the first ones, from their inner products:
+// row j is the mean plus sum_r scores_jr v_r, and something that is orthogonal to all v. Of the rows, which may be
+// millions of numbers long, nothing else is needed: v_r = sum_j combine_jr (row_j - mean), over the first ones.
+type components struct {
+	scores  *mat.Dense // [J, R]
+	combine *mat.Dense // [T, R]
+	sizes   []float64  // [R], of the components: sums of squared scores over the first rows
+	rest    []float64  // [J], squared distance of each row from the plane
+	left    float64    // share of the first rows' variance that is in no component
+	total   float64    // sum of squared distances of the first rows from their mean
+}
+
+// newComponents decomposes rows by their inner products about the mean of the first `learnt`, gram, [J, J]. Components
+// are taken until a share of at most tolerance of the variance is left, and at most `most`.
+func newComponents(gram *mat.SymDense, learnt int, tolerance float64, most int) (*components, error) {
+	rows := gram.SymmetricDim()
+	var eigen mat.EigenSym
+	if ok := eigen.Factorize(gram.SliceSym(0, learnt), true); !ok {
+		return nil, fmt.Errorf("%w: the eigenvalues of their inner products cannot be computed", ErrPairs)
+	}
+	values := eigen.Values(nil) // ascending
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	c := &components{total: mat.Trace(gram.SliceSym(0, learnt))}
+	if !(c.total > 0) || math.IsInf(c.total, 1) {
+		return nil, fmt.Errorf("%w: the variance of what the pairs hold is %v", ErrPairs, c.total)
+	}
+	rank, kept := 0, 0.
+	for rank < min(most, learnt-1) && 1-kept/c.total > tolerance {
+		v := values[learnt-1-rank]
+		if v <= 1e-15*values[learnt-1] {
+			break
+		}
+		kept += v
+		rank++
+	}
+	c.left = max(0, 1-kept/c.total)
+	c.combine = mat.NewDense(learnt, rank, nil)
+	for r := range rank {
+		v := values[learnt-1-r]
+		c.sizes = append(c.sizes, v)
+		for j := range learnt {
+			c.combine.Set(j, r, vectors.At(j, learnt-1-r)/math.Sqrt(v))
+		}
+	}
+	var scores mat.Dense
+	scores.Mul(gram, onto(c.combine, rows))
+	c.scores = &scores
+	for j := range rows {
+		row := c.scores.RawRowView(j)
+		c.rest = append(c.rest, max(0, gram.At(j, j)-floats.Dot(row, row)))
+	}
+	return c, nil
+}
+
+// onto is x, [T, R], with rows of zeros below: [J, R].
+func onto(x *mat.Dense, rows int) *mat.Dense {
+	_, width := x.Dims()
+	out := mat.NewDense(rows, width, nil)
+	out.Copy(x)
+	return out
+}
+
+// outputs are the inner products of the pairs' network outputs about their mean over the learnt pairs, summed over the
+// rows of the data block by block, so that no more than a block of them is ever in memory; and, for the likelihood of a
+// regression with known noise, those with the targets.
+type outputs struct {
+	gram      *mat.SymDense // [J, J]
+	residual  []float64     // [J]: (g_j - mean)' (y - mean)
+	residual2 float64       // |y - mean|^2
+}
+
+// blockRows is how many rows of the data are evaluated at once for the pairs' outputs.
+func blockRows(rows, pairs, width int) int {
+	const numbers = 1 << 22 // of one layer, for all pairs
+	return max(1, min(rows, numbers/max(1, pairs*width)))
+}
+
+// blocks evaluates f on all rows of the data, a block at a time: outputs of the network for all pairs less their mean
+// over the learnt ones, [J, W, B], that mean, [W, B], and the standardised target, [W, B] or, of classes, [1, B]; all 0
+// where the block is padded. What f makes is given to each, flat, with the number of the block's rows.
+func (p *pairs) blocks(
+	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node, each func(values []float64, rows int),
+) error {
+	x, y, err := job.Data.Tensors(job.DType, job.Data.Parts.Train)
+	if err != nil {
+		return err
+	}
+	flatX, err := compute.Float64s(x)
+	if err != nil {
+		return fmt.Errorf("fbnn: %w", err)
+	}
+	flatY, err := compute.Float64s(y)
+	if err != nil {
+		return fmt.Errorf("fbnn: %w", err)
+	}
+	bound := job.Data.Bound
+	all, d := p.theta.Dims()
+	rows, inputs := job.Data.Rows(), bound.Inputs
+	targets := len(flatY) / rows
+	block := blockRows(rows, all, bound.SuffixWidth())
+	plan, err := compute.NewPlan(all, int64(2*bound.SuffixWidth()*block)*int64(job.DType.Size()), 0)
+	if err != nil {
+		return fmt.Errorf("fbnn: %w", err)
+	}
+	program, err := compute.NewProgram(job.Engine, "fbnn "+name, nil, nil,
+		func(_ compute.Nodes, in []*Node) (compute.Nodes, *Node) {
+			g := bound.NetworkOutputs(plan, in[1], in[0], nil)
+			mean := ReduceMean(Slice(g, AxisRange(0, p.learnt)), 0)
+			real := ConvertDType(LessThan(Iota(g.Graph(), mean.Shape(), 1), ConvertDType(in[3], job.DType)), job.DType)
+			centred := Mul(Sub(g, ExpandAxes(mean, 0)), ExpandAxes(real, 0))
+			out := f(centred, Mul(mean, real), Transpose(in[2], 0, 1))
+			return nil, Reshape(out, out.Shape().Size())
+		})
+	if err != nil {
+		return fmt.Errorf("fbnn: %w", err)
+	}
+	defer program.Close()
+	state := compute.NewState(job.Engine)
+	defer state.Close()
+	theta := compute.Floats(job.DType, p.theta.RawMatrix().Data, all, d)
+	for from := 0; from < rows; from += block {
+		if err := context.Cause(ctx); err != nil {
+			return fmt.Errorf("fbnn: %s: %w", name, err)
+		}
+		count := min(block, rows-from)
+		partX, partY := make([]float64, block*inputs), make([]float64, block*targets)
+		copy(partX, flatX[from*inputs:(from+count)*inputs])
+		copy(partY, flatY[from*targets:(from+count)*targets])
+		values, err := program.Run(state, theta, compute.Floats(job.DType, partX, block, inputs),
+			compute.Floats(job.DType, partY, block, targets), float64(count))
+		if err != nil {
+			return fmt.Errorf("fbnn: %s: %w", name, err)
+		}
+		each(values, count)
+	}
+	return nil
+}
+
+// outputs sums the inner products of the pairs' outputs over all rows.
+func (p *pairs) outputs(ctx context.Context, job *Job) (*outputs, error) {
+	all, _ := p.theta.Dims()
+	sum := make([]float64, all*all+all+1)
+	regression := knownNoise(job.Data.Bound) > 0
+	err := p.blocks(ctx, job, "outputs of the pairs", func(centred, mean, y *Node) *Node {
+		size := mean.Shape().Size()
+		flat := ConvertDType(Reshape(centred, all, size), compute.Float64)
+		r := Zeros(flat.Graph(), shapes.Make(compute.Float64, size, 1))
+		if regression {
+			r = ConvertDType(Reshape(Sub(y, mean), size, 1), compute.Float64)
+		}
+		gram, residual := Einsum("ik,jk->ij", flat, flat), Einsum("ik,kl->il", flat, r)
+		return Concatenate([]*Node{Reshape(gram, all*all), Reshape(residual, all), Reshape(ReduceAllSum(Square(r)), 1)}, 0)
+	}, func(values []float64, _ int) { floats.Add(sum, values) })
+	if err != nil {
+		return nil, err
+	}
+	o := &outputs{gram: mat.NewSymDense(all, nil), residual: sum[all*all : all*all+all], residual2: sum[all*all+all]}
+	for i := range all {
+		for j := range i + 1 {
+			v := (sum[i*all+j] + sum[j*all+i]) / 2
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("%w: the network's outputs at pair %d are not finite", ErrPairs, i)
+			}
+			o.gram.SetSym(i, j, v)
+		}
+	}
+	return o, nil
+}
+
+// knownNoise is the standard deviation of a regression's noise, where it is known and the same everywhere; else 0.
+func knownNoise(bound *bayes.BoundModel) float64 {
+	g, ok := bound.Model.Likelihood.(bayes.Gaussian)
+	switch {
+	case !ok || g.Learn:
+		return 0
+	case g.StdDev == 0:
+		return 1
+	}
+	return g.StdDev
+}

@@ -1,0 +1,68 @@
+package fbnn
+
+import (
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/run"
+)
+
+// Settings of Fit: those of a run, whatever the algorithm. The zero value of every field works.
+type Settings struct {
+	Seed uint64 // of everything random
+
+	DType  compute.DType   // default compute.Float32
+	Engine *compute.Engine // default compute.Default
+
+	// Checkpoint begins the names of the files that hold the state of each stage: of CES Checkpoint and ".start",
+	// ".calibration", ".emulator" (one for each activation that is tried) and ".sampling". They are written every
+	// CheckpointEvery (default 30 s), when the context is cancelled and at a stage's end. A run whose files exist goes on
+	// from them, to the same bits as an uninterrupted one; files of another model, data, algorithm or seed are an error.
+	Checkpoint      string
+	CheckpointEvery time.Duration
+	// Replace begins anew where a checkpoint is of another run, of an older format or damaged, and writes over it.
+	Replace bool
+	// Progress, if set, is called at most ten times a second, and at each stage's end. The stage's name begins with that
+	// of the step: "calibration", "emulation", "sampling".
+	Progress func(run.Progress)
+}
+
+// withDefaults fills in what is zero and checks the rest.
+func (s Settings) withDefaults() (Settings, error) {
+	if s.DType == 0 {
+		s.DType = compute.Float32
+	}
+	if s.CheckpointEvery == 0 {
+		s.CheckpointEvery = 30 * time.Second
+	}
+	return s, limits.Check("fbnn: Settings",
+		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
+			"compute.Float32 or compute.Float64"),
+		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive (0: 30 s)"),
+	)
+}
+
+// file is the checkpoint of a stage; empty without checkpoints.
+func (s Settings) file(stage string) string {
+	if s.Checkpoint == "" {
+		return ""
+	}
+	return s.Checkpoint + "." + stage
+}
+
+// progress passes on a stage's progress under the step's name; nil if nobody watches.
+func (s Settings) progress(step string) func(run.Progress) {
+	if s.Progress == nil {
+		return nil
+	}
+	return func(p run.Progress) {
+		if p.Stage != "" {
+			step := step + ": " + p.Stage
+			p.Stage = step
+		} else {
+			p.Stage = step
+		}
+		s.Progress(p)
+	}
+}

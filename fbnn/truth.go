@@ -1,0 +1,376 @@
+package fbnn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// This file compares the emulator with the truth: on the held-out pairs before the sampling, and at emulated states
+// after it.
+
+// judge finds a candidate's errors on the held-out pairs.
+type judge struct {
+	*ces
+	head     head
+	held     *mat.Dense // [H, D]
+	scores   *mat.Dense // [H, R]
+	gradient *mat.Dense // [H, D], of the true log-likelihood
+}
+
+func (r *ces) newJudge(ctx context.Context, h head) (*judge, error) {
+	from := r.pairs.learnt
+	j := &judge{ces: r, head: h}
+	j.held = mat.DenseCopyOf(r.pairs.theta.Slice(from, r.Pairs, 0, r.Data.Bound.D))
+	j.scores = mat.DenseCopyOf(h.scores().Slice(from, r.Pairs, 0, h.rank()))
+	var err error
+	if j.gradient, err = r.truth.gradient(ctx, j.held); err != nil {
+		return nil, err
+	}
+	r.spent.FullGradients += r.Pairs - from
+	return j, nil
+}
+
+// errors are a candidate's.
+func (j *judge) errors(ctx context.Context, candidate *Learnt) (Errors, error) {
+	e, err := newEvaluator(j.Job, j.emulatedProblem(j.head, candidate))
+	if err != nil {
+		return Errors{}, err
+	}
+	defer e.Close()
+	predicted, err := e.at(ctx, "emulated scores", j.held, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
+		return e.target(nodes).(emulated).scoresAt(theta)
+	})
+	if err != nil {
+		return Errors{}, err
+	}
+	phi, err := e.potential(ctx, j.held)
+	if err != nil {
+		return Errors{}, err
+	}
+	gradient, err := e.gradient(ctx, j.held)
+	if err != nil {
+		return Errors{}, err
+	}
+	bad := 0
+	for i, v := range phi {
+		if !finite(v) || slices.ContainsFunc(predicted.RawRowView(i), func(v float64) bool { return !finite(v) }) {
+			bad++
+		}
+	}
+	if bad > 0 {
+		return Errors{}, fmt.Errorf("%w: what it predicts is not finite at %d of %d held-out pairs: look at its settings "+
+			"(CES.Regressor)", ErrEmulator, bad, len(phi))
+	}
+	return j.compare(predicted, phi, gradient), nil
+}
+
+// compare is the errors of predictions.
+func (j *judge) compare(predicted *mat.Dense, phi []float64, gradient *mat.Dense) Errors {
+	count, rank := predicted.Dims()
+	missed, spread, mean := 0., 0., make([]float64, rank)
+	for i := range count {
+		floats.AddScaled(mean, 1/float64(count), j.scores.RawRowView(i))
+	}
+	for i := range count {
+		rest := j.head.missed(j.pairs.learnt + i)
+		missed += rest + square(floats.Distance(predicted.RawRowView(i), j.scores.RawRowView(i), 2))
+		spread += rest + square(floats.Distance(mean, j.scores.RawRowView(i), 2))
+	}
+	off := floats.Distance(phi, j.pairs.phi[j.pairs.learnt:], 2) / math.Sqrt(float64(count))
+	return Errors{
+		R2: 1 - missed/spread, Phi: off,
+		Gradient: floats.Distance(gradient.RawMatrix().Data, j.gradient.RawMatrix().Data, 2) /
+			floats.Norm(j.gradient.RawMatrix().Data, 2),
+	}
+}
+
+func square(x float64) float64 { return x * x }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// priorDraws is how many draws tell what Phi is under the prior.
+const priorDraws = 100
+
+// compare takes the true Phi at emulated states, and says in the result what is doubtful.
+func (r *ces) compare(ctx context.Context, cheap mcmc.Problem, outputs *outputsHead) error {
+	ctx = context.WithoutCancel(ctx) // a cancelled run's draws are judged too
+	draws := r.result.Sampling.Draws
+	all := draws.Chains * draws.PerChain
+	count := min(all, r.Check)
+	states := mat.NewDense(count, draws.Dim, nil)
+	for i := range count {
+		at := ((2*i + 1) * all) / (2 * count)
+		states.SetRow(i, draws.At(at/draws.PerChain, at%draws.PerChain))
+	}
+	emulator, err := newEvaluator(r.Job, cheap)
+	if err != nil {
+		return err
+	}
+	defer emulator.Close()
+	t := &r.result.Truth
+	truth, err := r.truth.potential(ctx, states)
+	if err != nil {
+		return err
+	}
+	said, err := emulator.potential(ctx, states)
+	if err != nil {
+		return err
+	}
+	var trues, emulateds []float64
+	for i := range truth {
+		if finite(truth[i]) && finite(said[i]) {
+			trues, emulateds = append(trues, truth[i]), append(emulateds, said[i])
+		} else {
+			t.NonFinite++
+		}
+	}
+	t.States = count
+	t.True, t.Emulated = stat.Mean(trues, nil), stat.Mean(emulateds, nil)
+	t.RMS = floats.Distance(trues, emulateds, 2) / math.Sqrt(float64(len(trues)))
+	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(r.pairs.phi, nil)
+	if t.Prior, err = r.priorPotential(ctx); err != nil {
+		return err
+	}
+	r.result.Distance = r.pairs.distance(states)
+	if err := r.ess(draws); err != nil {
+		return err
+	}
+	r.spent.Full += count + priorDraws
+	r.spent.Partial += count
+	r.account()
+	if r.PaperMode {
+		if r.result.emulated, err = r.paperPrediction(ctx, emulator, outputs); err != nil {
+			return err
+		}
+	}
+	r.warn()
+	return nil
+}
+
+// priorPotential is the median of Phi over draws from the prior.
+func (r *ces) priorPotential(ctx context.Context) (float64, error) {
+	problem := r.Problem
+	drawn, err := initial(r.Job, problem, priorDraws)
+	if err != nil {
+		return 0, err
+	}
+	phi, err := r.truth.potential(ctx, drawn)
+	if err != nil {
+		return 0, err
+	}
+	slices.Sort(phi)
+	return stat.Quantile(.5, stat.Empirical, phi, nil), nil
+}
+
+// account sums up the evaluations of all steps.
+func (r *ces) account() {
+	e := r.spent
+	for _, chain := range []*mcmc.Result{r.result.Calibration, r.result.Sampling} {
+		e.Partial += chain.Evaluations.Partial
+		e.PartialGradients += chain.Evaluations.PartialGradients
+	}
+	e.PartialShare = r.result.Sampling.Evaluations.PartialShare
+	c := r.result.Calibration
+	moves := c.Moves + c.WarmUpMoves
+	perMove := 1.
+	climb := r.Problem.ClimbSteps()
+	if r.Calibration.Carries() == mcmc.CarriesNothing {
+		perMove = float64(r.BatchSize) / float64(r.Data.Rows())
+		e.FullGradients += int(math.Ceil(perMove * float64(moves+climb)))
+	} else {
+		if r.Calibration.Carries() == mcmc.CarriesGradient {
+			e.FullGradients += moves
+		} else {
+			e.Full += moves
+		}
+		if p, ok := r.Calibration.(mcmc.PreconditionedCrankNicolson); !ok || p.Beta > 0 {
+			e.FullGradients += climb
+		}
+	}
+	if s := r.result.Sampling.Evaluations; r.corrected() {
+		e.Full += s.Full
+		e.FullGradients += s.FullGradients
+	} else { // its target is the emulator
+		e.Partial += s.Full
+		e.PartialGradients += s.FullGradients
+	}
+	r.result.Evaluations = e
+}
+
+// ess are the effective sample sizes of at most 200 coordinates' means, evenly spaced.
+func (r *ces) ess(draws *mcmc.Draws) error {
+	t := &r.result.Truth
+	t.MedianESS, t.MinESS = math.NaN(), math.NaN()
+	if draws.PerChain < 4 {
+		return nil
+	}
+	count := min(200, draws.Dim)
+	values := make([]float64, 0, count*draws.Chains*draws.PerChain)
+	for chain := range draws.Chains {
+		for draw := range draws.PerChain {
+			all := draws.At(chain, draw)
+			for i := range count {
+				values = append(values, all[i*draws.Dim/count])
+			}
+		}
+	}
+	chains, err := diag.New(diag.Sample{
+		Values: values, Chains: draws.Chains, Draws: draws.PerChain, Parameters: count,
+	})
+	if err != nil {
+		return fmt.Errorf("fbnn: %w", err)
+	}
+	var ess []float64
+	for i := range count {
+		v, err := chains.ESS(i, diag.Bulk)
+		if err != nil {
+			return fmt.Errorf("fbnn: %w", err)
+		}
+		if finite(v) {
+			ess = append(ess, v)
+		}
+	}
+	if slices.Sort(ess); len(ess) > 0 {
+		t.MinESS, t.MedianESS = ess[0], stat.Quantile(.5, stat.Empirical, ess, nil)
+	}
+	return nil
+}
+
+// distance is that of states from the learnt pairs, in the plane that they span and to it; u are standardised.
+func (p *pairs) distance(states *mat.Dense) (out Distance) {
+	all, d := p.theta.Dims()
+	u := p.standardised(p.theta)
+	var gram mat.SymDense
+	gram.SymOuterK(1, u)
+	c, err := newComponents(&gram, p.learnt, 1e-9, all)
+	if err != nil {
+		return Distance{math.NaN(), math.NaN(), math.NaN(), math.NaN(), 0}
+	}
+	_, out.Dimension = c.combine.Dims()
+	var plane mat.Dense // [R, D], orthonormal
+	plane.Mul(c.combine.T(), u.Slice(0, p.learnt, 0, d))
+	radius := math.Sqrt(c.total / float64(p.learnt))
+	at := p.standardised(states)
+	count, _ := at.Dims()
+	for i := range count {
+		var in mat.VecDense
+		row := at.RowView(i)
+		in.MulVec(&plane, row)
+		mahalanobis := 0.
+		for r, size := range c.sizes {
+			mahalanobis += square(in.AtVec(r)) / (size / float64(p.learnt))
+		}
+		mahalanobis = math.Sqrt(mahalanobis / float64(out.Dimension))
+		off := math.Sqrt(max(0, mat.Dot(row, row)-mat.Dot(&in, &in))) / radius
+		out.Mahalanobis += mahalanobis / float64(count)
+		out.OffPlane += off / float64(count)
+		out.MostMahalanobis, out.MostOffPlane = max(out.MostMahalanobis, mahalanobis), max(out.MostOffPlane, off)
+	}
+	return out
+}
+
+// What makes a result doubtful.
+const (
+	mostRMS       = 3.  // root mean square of Phi - Phi^e
+	manyDeviation = 5.  // standard deviations of the calibration's Phi
+	fewESS        = 10. // of the median coordinate
+	farFromPairs  = 5.  // in units of the pairs' own spread, in their plane
+	farFromPlane  = 3.  // in units of the pairs' radius
+)
+
+// warn says what is doubtful.
+func (r *ces) warn() {
+	out, t, dist := r.result, r.result.Truth, r.result.Distance
+	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
+	if t.NonFinite > 0 {
+		warn("at %d of %d states the true or the emulated potential is not finite", t.NonFinite, t.States)
+	}
+	if r.PaperMode {
+		warn("CES.PaperMode: Predict gives the emulator's outputs, not the network's: they carry no uncertainty of the " +
+			"network's weights where the emulator does not know them; Posterior.Predict gives the network's")
+	}
+	still := t.MedianESS < fewESS
+	limit := t.Calibration + manyDeviation*t.CalibrationStdDev
+	excess := t.True > limit
+	wrong := t.RMS > mostRMS && !r.corrected() // corrected draws are exact, however wrong the emulator is
+	if excess || wrong {
+		why := "the emulator is wrong where the chain is: take more pairs, or leave CES.Uncorrected and PaperMode out"
+		switch {
+		case t.True > (t.Calibration+t.Prior)/2 || t.True > .75*t.Prior:
+			why = fmt.Sprintf("the chain samples the prior, where Phi is %.4g: the emulator knows no more than the %d "+
+				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.Dimension,
+				r.Data.Bound.D)
+		case still:
+			why = fmt.Sprintf("the chain stands still: half of the coordinates have fewer than %.3g effective draws",
+				t.MedianESS)
+		}
+		warn("at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root mean square of "+
+			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.States, t.True, t.Emulated, t.RMS, t.Calibration,
+			t.CalibrationStdDev, why)
+	} else if still {
+		warn("the chain stands still: half of the coordinates have fewer than %.3g effective draws of %d; with steps that the "+
+			"true posterior accepts %d directions take longer: more Draws or Thin, or another sampler (mcmc.NUTS by "+
+			"baseline.HMC)", t.MedianESS, out.Phi.Shape().Dim(0), r.Data.Bound.D)
+	}
+	if dist.MostMahalanobis > farFromPairs || dist.MostOffPlane > farFromPlane {
+		warn("the chain has left the emulator's domain: its draws are up to %.3g times as far from the pairs' mean as these, "+
+			"in the %d dimensions of their plane, and up to %.3g times their radius away from it", dist.MostMahalanobis,
+			dist.Dimension, dist.MostOffPlane)
+	}
+}
+
+// paperPrediction are the weights of the pairs' outputs in the emulator's, at each draw: with z = size * scores, row =
+// mean + sum_r z_r sum_j combine_jr (row_j - mean).
+func (r *ces) paperPrediction(
+	ctx context.Context, e *evaluator, outputs *outputsHead,
+) (*emulatedPrediction, error) {
+	theta, err := matrixOf(r.result.Phi)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := e.at(ctx, "emulated scores", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
+		return e.target(nodes).(emulated).scoresAt(theta)
+	})
+	if err != nil {
+		return nil, err
+	}
+	draws, _ := scores.Dims()
+	learnt := r.pairs.learnt
+	var some mat.Dense
+	some.Mul(scores, outputs.combine.T()) // [S, T]
+	weights := mat.NewDense(draws, r.Pairs, nil)
+	for s := range draws {
+		row := some.RawRowView(s)
+		floats.Scale(outputs.size, row)
+		floats.AddConst((1-floats.Sum(row))/float64(learnt), row)
+		copy(weights.RawRowView(s), row)
+	}
+	return &emulatedPrediction{pairs: r.result.Pairs, weights: weights, chains: r.Chains}, nil
+}
+
+// initial are draws from the prior, [n, D].
+func initial(job *Job, problem mcmc.Problem, n int) (*mat.Dense, error) {
+	drawn, err := graph.CallOnce(job.Engine.Backend(), func(g *graph.Graph) *graph.Node {
+		return problem.Initial(random.New(g, job.Seed).Named("prior"), job.DType, n)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fbnn: draws from the prior: %w", err)
+	}
+	defer finalize(drawn)
+	return matrixOf(drawn)
+}
+
+func finalize(t *tensors.Tensor) { t.FinalizeAll() } //nolint:errcheck // freeing a tensor that was read
