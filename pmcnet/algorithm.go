@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 )
 
@@ -55,5 +56,10 @@ func (a PMC) Title() string {
 
 // Prepare implements Algorithm.
 func (a PMC) Prepare(job *Job) (Algorithm, error) {
+	if err := limits.Check("pmcnet: Settings", limits.Field("Devices", job.Devices, job.Devices == 1,
+		"1 (0: the default) for PMC, which evaluates on one device; Annealed shares its particles among several"),
+	); err != nil {
+		return nil, err
+	}
 	return a.withDefaults(job.Problem.Dim, job.Data != nil)
 }

@@ -51,7 +51,7 @@ import (
 type Annealed struct {
 	Kernel mcmc.Kernel // of the SMC's moves; default mcmc.HMC{Steps: 5}, its step size adapted
 	// Sampling are the SMC's settings; default 2000 particles and at each temperature as many moves as it takes until
-	// they have forgotten where they were. Seed, DType, Engine, checkpoints and Progress are those of Settings.
+	// they have forgotten where they were. Seed, DType, Engine, Devices, checkpoints and Progress are those of Settings.
 	Sampling smc.Settings
 
 	// Unordered leaves the particles in the order that they have.
@@ -101,7 +101,12 @@ func (a Annealed) Prepare(job *Job) (Algorithm, error) {
 		a.Kernel = mcmc.HMC{Steps: 5}
 	}
 	byDefault(&a.Sampling.Particles, 2000)
-	var err error
+	err := limits.Check("pmcnet: Annealed", limits.Field("Sampling.Devices", a.Sampling.Devices, a.Sampling.Devices == 0,
+		"left out: set Settings.Devices, which holds for all of the algorithm"))
+	if err != nil {
+		return nil, err
+	}
+	a.Sampling.Devices = job.Devices
 	if a.Sampling, err = a.Sampling.Within("pmcnet: Annealed", smc.Settings{
 		Seed: job.Seed, DType: job.DType, Engine: job.Engine, Progress: job.Progress,
 		Checkpoint: job.Checkpoint, CheckpointEvery: job.CheckpointEvery, Replace: job.Replace,

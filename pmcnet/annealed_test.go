@@ -366,6 +366,7 @@ func TestAnnealedBadInput(t *testing.T) {
 		{"bridge", pmcnet.Annealed{Bridge: "perhaps"}, []string{"Annealed.Bridge", "perhaps", "if needed", "always"}},
 		{"seed", pmcnet.Annealed{Sampling: smc.Settings{Seed: 1}}, []string{"Sampling.Seed", "Settings.Seed"}},
 		{"rows", pmcnet.Annealed{Sampling: smc.Settings{Tempering: smc.DataTempering}}, []string{"Tempering", "data"}},
+		{"devices", pmcnet.Annealed{Sampling: smc.Settings{Devices: 2}}, []string{"Sampling.Devices", "Settings.Devices"}},
 		{"particles", pmcnet.Annealed{Sampling: smc.Settings{Particles: -1}}, []string{"Sampling", "Particles", "-1"}},
 	} {
 		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
@@ -376,6 +377,37 @@ func TestAnnealedBadInput(t *testing.T) {
 	good.Start = tensors.FromValue([][]float64{{1, 2, 3}})
 	_, err = pmcnet.Sample(t.Context(), good, nil, goSettings(t))
 	says(t, "start", err, "Annealed.Start", "PMC{}")
+}
+
+// Several devices share the particles of Annealed, whose evidence is the exact one within 5 standard errors; PMC refuses
+// them, and so does an engine that has fewer.
+func TestDevices(t *testing.T) {
+	engine := computetest.Several(t)
+	l := regression(5, 50, 1)
+	_, _, want := l.Posterior()
+	settings := pmcnet.Settings{Seed: 1, Engine: engine, DType: compute.Float64, Devices: 4}
+	a := few
+	a.Kernel, a.Bridge = mcmc.MALA{}, pmcnet.NoBridge // compiled sooner
+	r, err := pmcnet.Sample(t.Context(), problem(l), a, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []bayes.Evidence{r.Annealed.SMCEvidence, r.Evidence} {
+		if !(math.Abs(e.Value-want) < 5*e.StdErr && e.StdErr < .3) {
+			t.Errorf("evidence %+v, exact %.3f", e, want)
+		}
+	}
+	if used := r.Algorithm.(pmcnet.Annealed).Sampling.Devices; used != 4 {
+		t.Errorf("the SMC was given %d devices of 4", used)
+	}
+	_, err = pmcnet.Sample(t.Context(), problem(l), pmcnet.PMC{}, settings)
+	says(t, "PMC", err, "Settings.Devices is 4", "1 (0: the default) for PMC")
+	settings.Devices = engine.Devices() + 1
+	_, err = pmcnet.Sample(t.Context(), problem(l), pmcnet.Annealed{Sampling: smc.Settings{Particles: 60}}, settings)
+	says(t, "too many", err, "devices")
+	settings.Devices = -1
+	_, err = pmcnet.Sample(t.Context(), problem(l), few, settings)
+	says(t, "none", err, "Settings.Devices is -1", "at least 1")
 }
 
 // A ladder that stalls, here at a likelihood that is all cliffs, ends the run with an error that says so and where.

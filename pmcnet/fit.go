@@ -51,6 +51,7 @@ type samplerKind struct {
 	dtype                 compute.DType
 	rows, inputs, outputs int
 	draws                 int // that are evaluated at once
+	devices               int
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.
@@ -110,10 +111,11 @@ func (t *Trainer) job(parts dataset.Parts, settings Settings) (job *Job, giveBac
 	}
 	const draws = 5000 // evaluated at once, or about: for how to cut them into chunks
 	job = &Job{Settings: settings, Data: data, trainer: t}
-	if job.Problem, err = target.Problem(settings.Engine, data.Bound, x, y, nil, draws, 1); err != nil {
+	if job.Problem, err = target.Problem(settings.Engine, data.Bound, x, y, nil, draws, settings.Devices); err != nil {
 		return nil, nil, fmt.Errorf("pmcnet: %w", err)
 	}
-	key := samplerKind{settings.Engine, settings.DType, data.Rows(), data.Bound.Inputs, data.Bound.Outputs, draws}
+	key := samplerKind{settings.Engine, settings.DType, data.Rows(), data.Bound.Inputs, data.Bound.Outputs, draws,
+		settings.Devices}
 	sampler, giveBack, err := t.samplers.Take(key, func() (*Sampler, error) { return &Sampler{}, nil })
 	if err != nil {
 		return nil, nil, err

@@ -19,6 +19,10 @@ type Settings struct {
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
+	// Devices is how many of the engine's devices share the particles of Annealed's SMC, in parts of equal size, and those
+	// of its bridge; default 1. The result depends on it by rounding only, until a rounding decides whether a proposal is
+	// accepted. PMC evaluates on one device, and takes no other number.
+	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
 	// when the context is cancelled and at the end. If it exists, the run goes on from it, to the same bits as an
@@ -47,12 +51,12 @@ func (s Settings) withDefaults() (Settings, error) {
 	if s.CheckpointEvery == 0 {
 		s.CheckpointEvery = 30 * time.Second
 	}
-	if s.ObserveEvery == 0 {
-		s.ObserveEvery = 1
-	}
+	byDefault(&s.Devices, 1)
+	byDefault(&s.ObserveEvery, 1)
 	return s, limits.Check("pmcnet: Settings",
 		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
 			"compute.Float32 or compute.Float64"),
+		limits.Field("Devices", s.Devices, s.Devices >= 1, "at least 1 (0: the default, 1)"),
 		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive (0: 30 s)"),
 		limits.Field("ObserveEvery", s.ObserveEvery, s.ObserveEvery >= 1, "at least 1 (0: 1)"),
 	)
