@@ -153,11 +153,8 @@ func testConjugate(t *testing.T, engine *compute.Engine, cases []conjugate) {
 func TestCollapse(t *testing.T) {
 	l := regression(20, 100, 1)
 	_, _, want := l.Posterior()
-	a := pmcnet.PMC{Iterations: 12}
-	if testing.Short() {
-		a.Proposals, a.Iterations = 20, 8
-	}
-	r, err := pmcnet.Sample(t.Context(), problem(l), a, pmcnet.Settings{Seed: 1, DType: compute.Float64})
+	a := pmcnet.PMC{Proposals: 20, Iterations: 8} // TestCollapseLong has the paper's numbers
+	r, err := pmcnet.Sample(t.Context(), problem(l), a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}

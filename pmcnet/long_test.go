@@ -310,6 +310,25 @@ func TestConjugateLong(t *testing.T) {
 	})
 }
 
+// Four devices share the particles of Annealed's SMC and bridge, and its draws and evidence are those of one device but
+// for rounding.
+func TestDevicesLong(t *testing.T) {
+	settings := pmcnet.Settings{Seed: 1, Engine: computetest.Several(t), DType: compute.Float64}
+	a := few
+	a.Bridge = pmcnet.BridgeAlways
+	var evidence []float64
+	for _, settings.Devices = range []int{1, 4} {
+		r, err := pmcnet.Fit(t.Context(), waveModel(nn.Tanh), a, wave(), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := r.Annealed
+		t.Logf("%d devices: SMC %+v, bridge %+v, %v", settings.Devices, said.SMCEvidence, said.BridgeEvidence, r.Elapsed)
+		evidence = append(evidence, said.SMCEvidence.Value, said.BridgeEvidence.Value)
+	}
+	computetest.Near(t, "evidence", evidence[2:], evidence[:2], 1e-6)
+}
+
 // With the paper's 100 draws and honest weights all five seeds degenerate in 20 dimensions, and are flagged.
 func TestCollapseLong(t *testing.T) {
 	l := regression(20, 100, 1)

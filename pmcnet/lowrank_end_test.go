@@ -14,10 +14,10 @@ import (
 )
 
 // With low rank + diagonal components, the default where particles are fewer than four a dimension, the bridge's
-// evidence is the exact one on a regression in 12 dimensions, and so is that of the weighted draws where these are the
-// result: over 4 seeds the squared errors, in standard errors, sum to less than 23.5, a false alarm of 1e-4.
+// evidence is the exact one on a regression in 8 dimensions, and so is that of the weighted draws where these are the
+// result: over 3 seeds the squared errors, in standard errors, sum to less than 21.1, a false alarm of 1e-4.
 func TestAnnealedLowRank(t *testing.T) {
-	l := regression(12, 60, 2)
+	l := regression(8, 40, 2)
 	_, _, want := l.Posterior()
 	sampler := pmcnet.Sampler{Problem: problem(l)}
 	defer sampler.Close()
@@ -27,7 +27,7 @@ func TestAnnealedLowRank(t *testing.T) {
 		Bridge: pmcnet.BridgeAlways,
 	}
 	byBridge, results := 0., 0.
-	for seed := range uint64(4) {
+	for seed := range uint64(3) {
 		settings.Seed = seed
 		r, err := sampler.Sample(t.Context(), a, settings)
 		if err != nil {
@@ -42,18 +42,18 @@ func TestAnnealedLowRank(t *testing.T) {
 			t.Errorf("seed %d: bridge %+v, rms %.2f", seed, e, rms(t, r, l))
 		}
 	}
-	if byBridge > 23.5 || results > 23.5 {
-		t.Errorf("over 4 seeds the squared errors sum to %.1f (bridge) and %.1f (result) squared standard errors", byBridge,
+	if byBridge > 21.1 || results > 21.1 {
+		t.Errorf("over 3 seeds the squared errors sum to %.1f (bridge) and %.1f (result) squared standard errors", byBridge,
 			results)
 	}
 	few := a
-	few.Covariance, few.Rank, few.Sampling.Particles = "", 0, 40 // below four a dimension
+	few.Covariance, few.Rank, few.Sampling.Particles, few.Bridge = "", 0, 30, pmcnet.NoBridge // below four a dimension
 	r, err := sampler.Sample(t.Context(), few, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used := r.Algorithm.(pmcnet.Annealed); used.Covariance != pmcnet.LowRankCovariance || used.Rank != 11 {
-		t.Errorf("with 40 particles in 12 dimensions: %s of rank %d", used.Covariance, used.Rank)
+	if used := r.Algorithm.(pmcnet.Annealed); used.Covariance != pmcnet.LowRankCovariance || used.Rank != 7 {
+		t.Errorf("with 30 particles in 8 dimensions: %s of rank %d", used.Covariance, used.Rank)
 	}
 }
 
