@@ -94,11 +94,11 @@
 // globally every second iteration (GlocalEvery(2), as the authors' program does).
 //
 // Locations that Hamiltonian Monte Carlo moves between iterations, with proposals around them (HAIS, arXiv 2209.13716;
-// HPMC, arXiv 2412.19576), are no option, because they do not earn it. At their best they are draws of the posterior. So
+// HPMC, arXiv 2412.19576), are no option: they do not earn it. At their best they are draws of the posterior. So
 // PMC was given 50 and 500 draws of a long NUTS run as Problem.Start, and drew 5000 around them, with fixed sigma from
 // .05 to 1.2: the least k-hat was 1.8 and 1.5 on a control network with 400 rows (D = 16), with effective sample sizes
-// of 1 to 8, and 4.5 and 4.5 on Ionosphere (D = 176). Diagonal covariances that adapt over 5 iterations had 1.5 and 1.7,
-// and 4.4 and 4.7. So better locations alone do not help; full covariances were not tried there.
+// of 1 to 8, and 4.5 and 4.5 on Ionosphere (D = 176). Diagonal covariances that adapt over 5 iterations had 1.5 and
+// 1.7, and 4.4 and 4.7. So better locations alone do not help; full covariances were not tried there.
 //
 // The authors' program computes its weights as exp(log pi - log q) + 1e-50 without subtracting the largest: beyond some
 // 20 dimensions all are 1e-50, and the sampler adapts by equal weights. That is no option here.
