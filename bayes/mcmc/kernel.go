@@ -10,7 +10,9 @@
 // DelayedAcceptance makes any of the former cheaper: it moves on a cheap target, and asks the target itself once for
 // several moves.
 //
-// Sample runs chains of a kernel on a Problem. Take NUTS if there is a gradient and you don't know which.
+// Sample runs chains of a kernel on a Problem, and SampleSplit those of SplitHMC with all that they need: the mode,
+// the coordinates, and a surrogate where a pilot finds that it pays. Take NUTS if there is a gradient and you don't
+// know which.
 //
 // # Moves and transitions
 //

@@ -3,6 +3,7 @@ package mcmc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +27,8 @@ const (
 	pilotLeastGain   = 1.3
 	pilotLeastSpread = .7
 	pilotMostSpread  = 1.4
+	// the acceptance from which a step is taken: the refusals of shorter ones would cost less than their gradients
+	pilotStepAcceptance = .6
 )
 
 // PilotSettings of NewPilot. The zero value works.
@@ -44,8 +47,8 @@ type PilotSettings struct {
 type Pilot struct {
 	States int     // that were looked at
 	Spread float64 // mean of |z|^2/D: 1 where the posterior is the Gaussian of its mode
-	// Target is the kernel that moved by the target's gradient: of the steps 1.2, .75, .5, .25 and .1 the first that is
-	// accepted with a mean probability of .35. Acceptance is its own.
+	// Target is the kernel that moved by the target's gradient: of the steps pi/2, .75, .5, .25 and .1 the first that is
+	// accepted with a mean probability of .6. Acceptance is its own.
 	Target     SplitHMC
 	Acceptance float64
 	Tried      []PilotTrial // by m; none where the spread has decided
@@ -76,7 +79,7 @@ func (p *Pilot) String() string { return p.Reason }
 
 // pilotSteps are the kernels that are tried in turn on the target's gradient.
 var pilotSteps = []SplitHMC{
-	{StepSize: 1.2, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3}, {StepSize: .25, Steps: 4},
+	{StepSize: mostAngle, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3}, {StepSize: .25, Steps: 4},
 	{StepSize: .1, Steps: 6},
 }
 
@@ -91,10 +94,7 @@ func onSurrogate(m, n int) SplitHMC {
 // |z|^2/D outside .7 to 1.4. The problem must have Part, as target.Problem's have.
 func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSettings) (*Pilot, error) {
 	began := time.Now()
-	s.States, s.Chains = cmp.Or(s.States, 200), cmp.Or(s.Chains, 4)
-	if len(s.Shares) == 0 {
-		s.Shares = []float64{.001, .003, .01, .03, .1}
-	}
+	s = s.withDefaults()
 	if s.States < 100 || s.Chains < 1 {
 		return nil, fmt.Errorf("mcmc: PilotSettings has %d states of %d chains: it takes at least 100, and 1 chain", s.States,
 			s.Chains)
@@ -110,13 +110,25 @@ func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSetting
 	if err != nil {
 		return nil, err
 	}
-	if p.Spread < pilotLeastSpread || p.Spread > pilotMostSpread {
+	if near := p.Spread >= pilotLeastSpread && p.Spread <= pilotMostSpread; !near {
 		p.decide(-1)
+	} else if w.Structure != Dense {
+		p.Reason = fmt.Sprintf("surrogate off: it takes a part's Hessian, and so a whitening that is %s, not %s; |z|^2/D is "+
+			"%.3g over %d states", Dense, w.Structure, p.Spread, p.States)
 	} else if err := p.try(ctx, w, s, states); err != nil {
 		return nil, err
 	}
 	p.Elapsed = time.Since(began)
 	return p, nil
+}
+
+// withDefaults fills in what is zero.
+func (s PilotSettings) withDefaults() PilotSettings {
+	s.States, s.Chains = cmp.Or(s.States, 200), cmp.Or(s.Chains, 4)
+	if len(s.Shares) == 0 {
+		s.Shares = []float64{.001, .003, .01, .03, .1}
+	}
+	return s
 }
 
 // walk runs the short chains, and returns their states, [States, D] flat.
@@ -126,28 +138,32 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings) (states
 		return nil, err
 	}
 	each := (s.States + s.Chains - 1) / s.Chains
-	var last *Result
-	for i, kernel := range pilotSteps {
+	sample := func(kernel SplitHMC, draws int) (*Result, error) {
 		r, err := Sample(ctx, on, kernel, Settings{
-			Chains: s.Chains, Draws: each, WarmUp: 30, Seed: s.Seed + uint64(i), DType: s.DType, Engine: s.Engine,
+			Chains: s.Chains, Draws: draws, WarmUp: 10, Seed: s.Seed, DType: s.DType, Engine: s.Engine,
 		})
 		if err := r.Unusable(ctx, err); err != nil {
-			if i+1 < len(pilotSteps) && last == nil && context.Cause(ctx) == nil {
-				continue // too long a step
-			}
 			return nil, fmt.Errorf("the pilot's chains with the target's gradient: %w", err)
 		}
-		acceptance := 0.0
+		p.Target, p.Acceptance = kernel, 0
 		for _, c := range r.Stats {
-			acceptance += c.Acceptance / float64(s.Chains)
+			p.Acceptance += c.Acceptance / float64(s.Chains)
 		}
-		last, p.Target, p.Acceptance = r, kernel, acceptance
 		p.Cost = p.Cost.plus(r.Evaluations)
 		p.ends = endsOf(r.Draws, cmp.Or(s.DType, compute.Float32))
 		on.Start = p.ends
-		if acceptance >= .35 {
+		return r, nil
+	}
+	for i, kernel := range pilotSteps {
+		if _, err := sample(kernel, 10); err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, ErrStuck)) {
+			return nil, err
+		} else if err == nil && p.Acceptance >= pilotStepAcceptance {
 			break
 		}
+	}
+	last, err := sample(p.Target, each)
+	if err != nil {
+		return nil, err
 	}
 	p.States = each * s.Chains
 	for chain := range s.Chains {

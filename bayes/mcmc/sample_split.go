@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/run"
 )
 
 // NoSurrogate as SplitSettings.Rows means none.
@@ -41,8 +42,9 @@ type SplitResult struct {
 // Start is where the mode is searched from, and not where chains begin: they begin about the mode, or where the pilot
 // has come to.
 //
-// The result's warnings have the pilot's line if it decided against the surrogate because the posterior is not near the
-// Gaussian, what NewWhitening notes, and Pilot.Sticky. Errors are those of FindMode, NewWhitening, NewPilot and Sample.
+// Progress has the stages "mode", "Hessian" and "pilot" before those of Sample. The result's warnings have the
+// pilot's line if it decided against the surrogate because the posterior is not near the Gaussian, what NewWhitening
+// notes, and Pilot.Sticky. Errors are those of FindMode, NewWhitening, NewPilot and Sample.
 func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitResult, error) {
 	began := time.Now()
 	engine, err := s.Engine.Or()
@@ -65,11 +67,18 @@ func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitR
 	if err != nil {
 		return nil, err
 	}
+	tell := func(stage string) {
+		if s.Progress != nil {
+			s.Progress(run.Progress{Stage: stage, Elapsed: time.Since(began)})
+		}
+	}
 	mode := s.Mode
 	if mode == nil {
+		tell("mode")
 		mode, err = p.climb(problem, s.Search)
 	}
 	if err == nil {
+		tell("Hessian")
 		result.Whitening, err = p.whiten(mode, s.Whitening)
 	}
 	result.SetUpGradients = p.Gradients
@@ -78,6 +87,7 @@ func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitR
 		return nil, err
 	}
 	problem.Start = nil
+	tell("pilot")
 	on, err := result.prepare(ctx, problem, s)
 	if err != nil {
 		return nil, err
@@ -112,8 +122,12 @@ func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSetti
 		r.Kernel = onSurrogate(part.Rows, part.Of)
 		return r.Whitening.WithSurrogate(ctx, s.Engine, problem, part, chains, dtype, s.Seed)
 	case s.Rows == NoSurrogate || problem.Part == nil:
-		r.Kernel = pilotSteps[0]
-		return r.Whitening.On(problem, chains, dtype, s.Seed)
+		walk := &Pilot{problem: problem} // for the step
+		if _, err := walk.walk(ctx, r.Whitening, s.Pilot.withDefaults()); err != nil {
+			return Problem{}, err
+		}
+		on, r.Kernel = walk.Problem(r.Whitening, dtype)
+		return on, nil
 	}
 	if r.Pilot, err = NewPilot(ctx, problem, r.Whitening, s.Pilot); err != nil {
 		return Problem{}, err

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -93,6 +95,34 @@ func TestWhitening(t *testing.T) {
 	}
 }
 
+// A low rank finds the directions in which the curvature is large, and takes the others as their mean: of curvatures
+// 1e4 in five of sixty coordinates and 2 in the others W makes 1. Coordinates and back are inverse.
+func TestLowRank(t *testing.T) {
+	const d = 60
+	curvature := slices.Repeat([]float64{2}, d)
+	for _, k := range []int{3, 17, 31, 40, 59} {
+		curvature[k] = 1e4
+	}
+	density := Density(func(phi *Node) *Node {
+		return MulScalar(ReduceSum(Mul(Square(phi), row(phi, curvature)), 1), -.5)
+	})
+	w, err := NewWhitening(context.Background(), problemOf(d, density), make([]float64, d),
+		WhiteningSettings{Structure: LowRank, Rank: 15, Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range d {
+		e := make([]float64, d)
+		e[k] = 1
+		theta := w.theta(e)
+		computetest.Near(t, "there and back", w.zOf(theta), e, 1e-9)
+		for i, v := range curvature {
+			theta[i] *= v
+		}
+		computetest.Near(t, "W' H W", w.pull(theta), e, 1e-4)
+	}
+}
+
 func TestWhiteningBadInput(t *testing.T) {
 	ctx, engine := context.Background(), computetest.Go(t)
 	first := func(phi *Node) *Node { return Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1) }
@@ -159,5 +189,78 @@ func TestSplitHMCBadInput(t *testing.T) {
 		compute.Float64, 1)
 	if err == nil || !strings.Contains(err.Error(), "a surrogate of 11 rows: the data have 10") {
 		t.Errorf("more rows than there are: %v", err)
+	}
+}
+
+// SampleSplit of a problem without rows: a chain of the target's own gradient at steps that are accepted, on a density
+// that is no Gaussian: exp(-x^4/4 - x^2/2 + x/2) in each coordinate, whose moments are sums over a grid.
+func TestSampleSplit(t *testing.T) {
+	density := Density(func(phi *Node) *Node {
+		square := Square(phi)
+		return ReduceSum(Sub(MulScalar(Sub(phi, square), .5), MulScalar(Square(square), .25)), 1)
+	})
+	mass, wantMean, wantSquare := 0.0, 0.0, 0.0
+	for x := -6.0; x < 6; x += .001 {
+		weight := math.Exp(-x*x*x*x/4 - x*x/2 + x/2)
+		mass, wantMean, wantSquare = mass+weight, wantMean+weight*x, wantSquare+weight*x*x
+	}
+	wantMean, wantSquare = wantMean/mass, wantSquare/mass
+	var stages []string
+	s := SplitSettings{Settings: Settings{
+		Draws: 2000, WarmUp: 50, Engine: computetest.Go(t), DType: compute.Float64, Seed: 7,
+		Progress: func(p run.Progress) {
+			if !slices.Contains(stages, p.Stage) {
+				stages = append(stages, p.Stage)
+			}
+		},
+	}}
+	r, err := SampleSplit(context.Background(), problemOf(2, density), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the real root of x^3 + x = 1/2
+	computetest.Near(t, "the mode", r.Whitening.Mode, []float64{.4238537990697837, .4238537990697837}, 1e-4)
+	if r.Kernel.OnSurrogate || r.Pilot != nil || r.Stats[0].Acceptance < .35 || r.SetUpGradients == 0 ||
+		strings.Join(stages, ",") != "mode,Hessian,pilot,warm-up,draws" {
+		t.Errorf("kernel %+v, pilot %v, acceptance %v, stages %q", r.Kernel, r.Pilot, r.Stats[0].Acceptance, stages)
+	}
+	mean, square := 0.0, 0.0
+	for k := range 2 {
+		for _, chain := range r.Draws.Coordinate(k) {
+			for _, x := range chain {
+				mean, square = mean+x/16_000, square+x*x/16_000
+			}
+		}
+	}
+	// 16 000 numbers of standard deviation .6, four of them at least as good as one: five standard errors
+	if math.Abs(mean-wantMean) > .05 || math.Abs(square-wantSquare) > .05 {
+		t.Errorf("mean %.3f, want %.3f; mean square %.3f, want %.3f", mean, wantMean, square, wantSquare)
+	}
+	s.Rows = 5
+	if _, err := SampleSplit(context.Background(), problemOf(2, density), s); err == nil ||
+		!strings.Contains(err.Error(), "Rows is 5: the data have 0") {
+		t.Errorf("rows of a problem without rows: %v", err)
+	}
+}
+
+// A run that stands still on a surrogate is called sticky, with the numbers.
+func TestSticky(t *testing.T) {
+	p := &Pilot{Rows: 10, Tried: []PilotTrial{{Rows: 3}, {Rows: 10, Predicted: .8}}, chosen: &control{}}
+	good := &Result{Stats: []ChainStats{{Acceptance: .7, Standstill: 6}}}
+	if warnings := p.Sticky(good, []float64{100, 120, 90}); len(warnings) != 0 {
+		t.Errorf("%q", warnings)
+	}
+	bad := &Result{Stats: []ChainStats{{Acceptance: .5, Standstill: 31}, {Acceptance: .2}}}
+	warnings := strings.Join(p.Sticky(bad, []float64{100, 120, 20}), "")
+	for _, want := range []string{
+		"sticky", "acceptance is 0.35, and 0.8 was", "for 31 traj", "size is 20, the median 100",
+	} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("%q, want %q", warnings, want)
+		}
+	}
+	p.chosen = nil
+	if warnings := p.Sticky(bad, nil); warnings != nil {
+		t.Errorf("without a surrogate: %q", warnings)
 	}
 }

@@ -1,0 +1,49 @@
+package diag
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Efficiency is what draws are worth for what they cost: the effective sample size (ESS) for each full evaluation of
+// the target. It compares samplers of one target, such as with and without a surrogate, at equal cost.
+type Efficiency struct {
+	Least, Median float64 // over the parameters, of their ESS for each evaluation
+	Unknown       int     // parameters whose ESS is NaN, which are left out
+}
+
+// PerEvaluation is the ESS of the parameters for each full evaluation, given how many the draws took: in full
+// forwards, as mcmc.Evaluations.Forwards counts them, with partial ones in proportion. A parameter's ESS is here the
+// smaller one of its bulk and its tail, and at most the number of draws, so that antithetic chains do not count for
+// more than independent draws. In function space (NewForPrediction) it is that of predictions, as samplers of
+// networks should be compared.
+func (s Summary) PerEvaluation(evaluations float64) (Efficiency, error) {
+	if !(evaluations > 0) || math.IsInf(evaluations, 1) {
+		return Efficiency{}, fmt.Errorf("diag: %v full evaluations: it must be positive and finite", evaluations)
+	}
+	var all []float64
+	e := Efficiency{Least: math.NaN(), Median: math.NaN()}
+	for _, r := range s.Rows {
+		ess := min(r.BulkESS, r.TailESS, float64(s.Chains*s.Draws)) // NaN if one is
+		if math.IsNaN(ess) {
+			e.Unknown++
+			continue
+		}
+		all = append(all, ess/evaluations)
+	}
+	if len(all) > 0 {
+		slices.Sort(all)
+		e.Least, e.Median = all[0], (all[(len(all)-1)/2]+all[len(all)/2])/2
+	}
+	return e, nil
+}
+
+// String is a line for people.
+func (e Efficiency) String() string {
+	text := fmt.Sprintf("ESS a full evaluation: least %.3g, median %.3g", e.Least, e.Median)
+	if e.Unknown > 0 {
+		text += fmt.Sprintf(" (%d unknown)", e.Unknown)
+	}
+	return text
+}

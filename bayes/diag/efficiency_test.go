@@ -1,0 +1,30 @@
+package diag
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// The ESS that counts is the smaller of bulk and tail, at most the draws; what is NaN is counted and left out.
+func TestPerEvaluation(t *testing.T) {
+	s := Summary{Chains: 4, Draws: 100, Rows: []Row{
+		{BulkESS: 300, TailESS: 200}, {BulkESS: 900, TailESS: 700}, {BulkESS: 100, TailESS: 350},
+		{BulkESS: math.NaN(), TailESS: 100},
+	}}
+	e, err := s.PerEvaluation(1000)
+	if err != nil || e.Least != .1 || e.Median != .2 || e.Unknown != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if text := e.String(); !strings.Contains(text, "least 0.1") || !strings.Contains(text, "1 unknown") {
+		t.Error(text)
+	}
+	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := s.PerEvaluation(bad); err == nil {
+			t.Errorf("%v evaluations are taken", bad)
+		}
+	}
+	if e, err := (Summary{}).PerEvaluation(1); err != nil || !math.IsNaN(e.Least) {
+		t.Errorf("no parameters: %+v, %v", e, err)
+	}
+}
