@@ -83,14 +83,19 @@ func TestBadInput(t *testing.T) {
 		"SGHMC is not corrected": {
 			a: fbnn.CES{Sampling: mcmc.SGHMC{}}, says: []string{"CES.Sampling", "CES.Uncorrected", "mcmc.SGHMC", "mcmc.HMC"},
 		},
-		"transitions":   {a: fbnn.CES{Uncorrected: true, Transitions: 2}, says: []string{"CES.Transitions is 2", "CES.Thin"}},
-		"few checks":    {a: fbnn.CES{Check: 10}, says: []string{"CES.Check is 10", "at least 100"}},
-		"batch":         {a: fbnn.CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "30 rows"}},
-		"what":          {a: fbnn.CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
-		"paper's mode":  {a: fbnn.CES{Emulates: fbnn.LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
-		"no activation": {a: fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{"cosine"}}}, says: []string{"cosine"}},
-		"dropout":       {a: fbnn.CES{Regressor: fbnn.Network{Dropout: 1}}, says: []string{"Network.Dropout is 1"}},
-		"layer":         {a: fbnn.CES{Regressor: fbnn.Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden[1] is 0"}},
+		"transitions":  {a: fbnn.CES{Uncorrected: true, Transitions: 2}, says: []string{"CES.Transitions is 2", "CES.Thin"}},
+		"few checks":   {a: fbnn.CES{Check: 10}, says: []string{"CES.Check is 10", "at least 100"}},
+		"batch":        {a: fbnn.CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "30 rows"}},
+		"what":         {a: fbnn.CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
+		"paper's mode": {a: fbnn.CES{Emulates: fbnn.LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
+		"no activation": {
+			a: fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{"cosine"}}}, says: []string{"cosine"},
+		},
+		"dropout": {a: fbnn.CES{Regressor: fbnn.Network{Dropout: 1}}, says: []string{"Network.Dropout is 1"}},
+		"layer": {
+			a: fbnn.CES{Regressor: fbnn.Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden[1] is 0"},
+		},
+		"units": {a: fbnn.CES{Regressor: fbnn.RandomNetwork{Units: -1}}, says: []string{"RandomNetwork.Units is -1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := fbnn.Fit(t.Context(), model, quick(c.a), parts, fbnn.Settings{Engine: computetest.Go(t)})

@@ -29,8 +29,8 @@
 // log-likelihood, and nothing grows with N.
 //
 // Network is the paper's regressor, of which that activation is taken whose values and gradients are nearest to the
-// true ones on the held-out pairs; GaussianProcess is the classical one, for few dimensions (Cleary et al. 2021), and
-// Linear is exact for linear models.
+// true ones on the held-out pairs; RandomNetwork makes CES the RNS-HMC of its baselines, GaussianProcess is the
+// classical one, for few dimensions (Cleary et al. 2021), and Linear is exact for linear models.
 //
 // # Where it works, and where it does not
 //
@@ -53,13 +53,13 @@
 //
 //   - a pCN has at most the step that the true chain accepts with probability .3, which is measured;
 //   - each draw is accepted or rejected by the true posterior once more (mcmc.DelayedAcceptance), so that the draws are
-//     exact for any emulator, at one pass over the data each; Result.SecondStage is the share that is accepted. A second
-//     stage that never accepts ends the run, with its numbers;
+//     exact for any emulator, at one pass over the data each; Result.SecondStage is the share that is accepted. A
+//     second stage that never accepts ends the run, with its numbers;
 //   - predictions are the network's. PaperMode is the paper's algorithm with the emulator's predictions, to reproduce
 //     its tables;
-//   - Phi is taken at 100 draws at least, and compared with the emulated one (Result.Truth); Result.Distance says how far
-//     the draws are from the pairs. Result.Warnings says in words if the chain samples the prior, stands still or has left
-//     the emulator's domain. Look at them before anything else.
+//   - Phi is taken at 100 draws at least, and compared with the emulated one (Result.Truth); Result.Distance says how
+//     far the draws are from the pairs. Result.Warnings says in words if the chain samples the prior, stands still or
+//     has left the emulator's domain. Look at them before anything else.
 //
 // In few dimensions, where the pairs span all directions, the emulator can be right: on a linear regression of 4
 // coefficients a linear emulator is exact to rounding, and a Gaussian process of the log-likelihood is right within

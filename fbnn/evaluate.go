@@ -93,6 +93,7 @@ func (e *evaluator) at(
 // posterior is a target of which prior and likelihood are known apart: the network's and the emulated one.
 type posterior interface {
 	mcmc.Target
+	LogPrior(phi *graph.Node) *graph.Node
 	LogLikelihood(phi *graph.Node) *graph.Node
 }
 
@@ -121,7 +122,9 @@ func (e *evaluator) logDensity(ctx context.Context, theta *mat.Dense) ([]float64
 // gradient is that of the log-likelihood at each row of theta, [n, D].
 func (e *evaluator) gradient(ctx context.Context, theta *mat.Dense) (*mat.Dense, error) {
 	return e.at(ctx, "gradient of the log-likelihood", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
-		_, gradient := mcmc.Density(e.target(nodes).(posterior).LogLikelihood).Gradient(theta)
-		return gradient
+		target := e.target(nodes).(posterior)
+		_, gradient := target.Gradient(theta) // by the target, which evaluates rows and particles in parts
+		_, prior := mcmc.Density(target.LogPrior).Gradient(theta)
+		return Sub(gradient, prior)
 	})
 }

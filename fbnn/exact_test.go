@@ -108,6 +108,11 @@ func TestExact(t *testing.T) {
 				Calibration: mcmc.PreconditionedCrankNicolson{}, Sampling: mcmc.HMC{StepSize: .05, Steps: 3},
 			}, false,
 		},
+		{
+			"RNS-HMC", fbnn.CES{
+				Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Sampling: mcmc.HMC{StepSize: .05, Steps: 3},
+			}, false,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.a.Chains, c.a.Draws = 4, 4000

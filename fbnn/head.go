@@ -238,6 +238,9 @@ func (e emulated) LogLikelihood(theta *graph.Node) *graph.Node {
 	return e.head.logLikelihood(within(e.nodes, headPrefix), theta, e.learnt.Predict(within(e.nodes, learntPrefix), u))
 }
 
+// LogPrior is log p(theta), [J].
+func (e emulated) LogPrior(theta *graph.Node) *graph.Node { return e.bound.LogPrior(theta) }
+
 // LogDensity implements mcmc.Target.
 func (e emulated) LogDensity(theta *graph.Node) *graph.Node {
 	return compute.Gate(Add(e.bound.LogPrior(theta), e.LogLikelihood(theta)))

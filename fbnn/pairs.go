@@ -146,7 +146,7 @@ type outputs struct {
 
 // blockRows is how many rows of the data are evaluated at once for the pairs' outputs.
 func blockRows(rows, pairs, width int) int {
-	const numbers = 1 << 22 // of one layer, for all pairs
+	const numbers = 1 << 21 // of one layer, for all pairs
 	return max(1, min(rows, numbers/max(1, pairs*width)))
 }
 
@@ -154,7 +154,8 @@ func blockRows(rows, pairs, width int) int {
 // over the learnt ones, [J, W, B], that mean, [W, B], and the standardised target, [W, B] or, of classes, [1, B]; all 0
 // where the block is padded. What f makes is given to each, flat, with the number of the block's rows.
 func (p *pairs) blocks(
-	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node, each func(values []float64, rows int),
+	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node,
+	each func(values []float64, rows int),
 ) error {
 	x, y, err := job.Data.Tensors(job.DType, job.Data.Parts.Train)
 	if err != nil {

@@ -121,8 +121,8 @@ func (r *Result) Predict(ctx context.Context, x *mat.Dense) (bayes.Prediction, e
 		return p, fmt.Errorf("fbnn: %w", err)
 	}
 	if len(p.Own) > 0 {
-		return p, errors.New("fbnn: an emulator's outputs are no prediction where the likelihood has parameters of its own, " +
-			"such as a learnt noise: leave CES.PaperMode out")
+		return p, errors.New("fbnn: an emulator's outputs are no prediction where the likelihood has parameters of its " +
+			"own, such as a learnt noise: leave CES.PaperMode out")
 	}
 	draws, pairs := e.weights.Dims()
 	if pairs != p.Particles {

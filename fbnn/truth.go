@@ -321,13 +321,13 @@ func (r *ces) warn() {
 			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.States, t.True, t.Emulated, t.RMS, t.Calibration,
 			t.CalibrationStdDev, why)
 	} else if still {
-		warn("the chain stands still: half of the coordinates have fewer than %.3g effective draws of %d; with steps that the "+
-			"true posterior accepts %d directions take longer: more Draws or Thin, or another sampler (mcmc.NUTS by "+
+		warn("the chain stands still: half of the coordinates have fewer than %.3g effective draws of %d; with steps that "+
+			"the true posterior accepts %d directions take longer: more Draws or Thin, or another sampler (mcmc.NUTS by "+
 			"baseline.HMC)", t.MedianESS, out.Phi.Shape().Dim(0), r.Data.Bound.D)
 	}
 	if dist.MostMahalanobis > farFromPairs || dist.MostOffPlane > farFromPlane {
-		warn("the chain has left the emulator's domain: its draws are up to %.3g times as far from the pairs' mean as these, "+
-			"in the %d dimensions of their plane, and up to %.3g times their radius away from it", dist.MostMahalanobis,
+		warn("the chain has left the emulator's domain: its draws are up to %.3g times as far from the pairs' mean as "+
+			"these, in the %d dimensions of their plane, and up to %.3g times their radius away from it", dist.MostMahalanobis,
 			dist.Dimension, dist.MostOffPlane)
 	}
 }

@@ -1,0 +1,77 @@
+package fbnn_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+	"gobnn/fbnn"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// The outputs of a linear network are linear in its weights, so that a linear emulator of the outputs gives the exact
+// log-likelihood, whatever the likelihood makes of them: with noise that is a weight itself, several targets, classes,
+// and more rows than are evaluated at once.
+func TestLikelihoods(t *testing.T) {
+	const regression, binary, classification = bayes.Regression, bayes.BinaryClassification, bayes.Classification
+	for _, c := range []struct {
+		name       string
+		likelihood bayes.Likelihood
+		task       bayes.Task
+		rows       int
+		targets    int // or classes
+	}{
+		{"several targets", bayes.Gaussian{StdDev: .5}, regression, 40, 2},
+		{"learnt noise", bayes.Gaussian{Learn: true}, regression, 40, 2},
+		{"two classes", bayes.Bernoulli{}, binary, 40, 2},
+		{"three classes", bayes.Categorical{}, classification, 40, 3},
+		{"blocks of rows", bayes.Gaussian{StdDev: 20}, regression, 70_000, 1},
+		{"blocks of rows of classes", bayes.Bernoulli{}, binary, 70_000, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			data := &dataset.Dataset{
+				Name: c.name, Task: c.task, X: mat.NewDense(c.rows, 2, nil), Features: []string{"a", "b"},
+			}
+			for i := range c.rows {
+				data.X.SetRow(i, []float64{rng.NormFloat64(), rng.NormFloat64()})
+				if c.task != regression {
+					data.Y = append(data.Y, float64(i%c.targets))
+					continue
+				}
+				for k := range c.targets {
+					data.Y = append(data.Y, data.X.At(i, 0)-float64(k)+rng.NormFloat64())
+				}
+			}
+			for k := range c.targets {
+				switch {
+				case c.task != regression:
+					data.Classes = append(data.Classes, string(rune('a'+k)))
+				case c.targets > 1:
+					data.Targets = append(data.Targets, string(rune('y'+k)))
+				default:
+					data.Target = "y"
+				}
+			}
+			model := bayes.Model{
+				Network: nn.MLP{}, Likelihood: c.likelihood, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All(),
+			}
+			a := quick(fbnn.CES{Uncorrected: true, Draws: 20})
+			r, err := fbnn.Fit(t.Context(), model, a, dataset.Parts{Train: data},
+				fbnn.Settings{Engine: computetest.Engines(t)[0], DType: compute.Float64})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := r.Emulator.HeldOut
+			if !(1-held.R2 < 1e-9 && held.Gradient < 1e-6 && held.Phi < 1e-6*(1+r.Truth.Calibration) &&
+				r.Truth.RMS < 1e-6*(1+r.Truth.Calibration)) {
+				t.Errorf("errors %+v; at emulated states %+v", held, r.Truth)
+			}
+		})
+	}
+}

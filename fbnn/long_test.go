@@ -1,0 +1,37 @@
+//go:build long
+
+package fbnn_test
+
+import (
+	"math"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/fbnn"
+)
+
+// Means of pCN on a posterior that a linear emulator knows exactly are within .01 posterior standard deviations, and so
+// are those of a wrong emulator that is corrected. 400 chains of 10 000 draws have some 200 000 effective ones: .01 is
+// more than four of their errors.
+func TestConjugateLong(t *testing.T) {
+	model, parts, l := regression()
+	for name, a := range map[string]fbnn.CES{
+		"linear, uncorrected": {Regressor: fbnn.Linear{}, Uncorrected: true},
+		"wrong, corrected":    {Regressor: shifted{By: .3}},
+	} {
+		a.Chains, a.Draws = 400, 10_000
+		r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{
+			Engine: computetest.Engines(t)[0], DType: compute.Float64, Seed: 5,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(name, off(t, r, l), r.Truth.MinESS)
+		for i, e := range off(t, r, l) {
+			if !(math.Abs(e) < .01) {
+				t.Errorf("%s: the mean of coordinate %d is off by %.4f standard deviations", name, i, e)
+			}
+		}
+	}
+}

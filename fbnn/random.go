@@ -1,0 +1,98 @@
+package fbnn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+)
+
+// RandomNetwork is the surrogate of RNS-HMC (Zhang, Shahbaba and Zhao 2017; a baseline of the paper, section 2.3): a
+// network of one hidden layer whose own weights are random and stay so, sum_k v_k tanh(w_k'u + b_k), and of which v is
+// found by least squares with a ridge, the one of least error on the held-out pairs. RNS-HMC is
+//
+//	CES{Emulates: LogLikelihood, Regressor: RandomNetwork{}, Sampling: mcmc.HMC{StepSize: .01, Steps: 10}}
+//
+// with trajectories on the surrogate, whose ends the true posterior accepts or rejects. (There an end is accepted once,
+// by the true energy; here twice, which leaves the same posterior invariant.)
+type RandomNetwork struct {
+	Units int // default 1000
+}
+
+var _ Regressor = RandomNetwork{}
+
+// Title implements Regressor.
+func (RandomNetwork) Title() string { return "random network" }
+
+// Prepare implements Regressor.
+func (n RandomNetwork) Prepare(int) (Regressor, error) {
+	n.Units = cmp.Or(n.Units, 1000)
+	return n, limits.Check("fbnn: RandomNetwork", limits.Field("Units", n.Units, n.Units >= 1, "at least 1 (0: 1000)"))
+}
+
+// Learn implements Regressor. With F the units at the pairs, [n, Units], v = F' (F F' + r I)^-1 y: there are as many
+// equations as pairs, however many units there are.
+func (n RandomNetwork) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
+	rows, d := lesson.Theta.Dims()
+	_, rank := lesson.Scores.Dims()
+	rng := rand.New(rand.NewPCG(lesson.Seed, 0x726e73))
+	w, b := mat.NewDense(d, n.Units, nil), make([]float64, n.Units)
+	for k := range n.Units {
+		b[k] = rng.NormFloat64()
+		for i := range d {
+			w.Set(i, k, rng.NormFloat64()/math.Sqrt(float64(d)))
+		}
+	}
+	var units mat.Dense // [J, Units]
+	units.Mul(lesson.Theta, w)
+	units.Apply(func(_, k int, v float64) float64 { return math.Tanh(v + b[k]) }, &units)
+	learn, held := units.Slice(0, lesson.Learn, 0, n.Units), units.Slice(lesson.Learn, rows, 0, n.Units)
+	y, ofHeld := lesson.Scores.Slice(0, lesson.Learn, 0, rank), lesson.Scores.Slice(lesson.Learn, rows, 0, rank)
+	var gram mat.SymDense
+	gram.SymOuterK(1, mat.DenseCopyOf(learn))
+	mean := mat.Trace(&gram) / float64(lesson.Learn)
+	var best mat.Dense
+	least := math.Inf(1)
+	for exponent := -8; exponent <= 1; exponent++ {
+		ridged := mat.NewSymDense(lesson.Learn, nil)
+		ridged.CopySym(&gram)
+		for i := range lesson.Learn {
+			ridged.SetSym(i, i, gram.At(i, i)+mean*math.Pow(10, float64(exponent)))
+		}
+		var c mat.Cholesky
+		var solved, v, off mat.Dense
+		if !c.Factorize(ridged) || c.SolveTo(&solved, y) != nil {
+			continue
+		}
+		v.Mul(learn.T(), &solved)
+		off.Mul(held, &v)
+		off.Sub(&off, ofHeld)
+		if e := mat.Norm(&off, 2); e < least {
+			least = e
+			best.CloneFrom(&v)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return nil, fmt.Errorf("%w: no ridge makes the equations of %d random units solvable", ErrEmulator, n.Units)
+	}
+	return &Learnt{
+		Data: map[string]*tensors.Tensor{
+			"w": compute.Floats(lesson.DType, w.RawMatrix().Data, d, n.Units),
+			"b": compute.Floats(lesson.DType, b, 1, n.Units),
+			"v": compute.Floats(lesson.DType, best.RawMatrix().Data, n.Units, rank),
+		},
+		Predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
+			units := Tanh(Add(Einsum("jd,dk->jk", theta, data["w"]), data["b"]))
+			return Einsum("jk,kr->jr", units, data["v"])
+		},
+	}, nil
+}
