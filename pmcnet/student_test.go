@@ -240,3 +240,33 @@ func TestEstimatesDiffer(t *testing.T) {
 		}
 	}
 }
+
+// The leading eigenvalues and vectors of a large matrix, by subspace iteration, are those of its whole spectrum.
+func TestLeadingPairs(t *testing.T) {
+	const d, n = wholeSpectrum + 40, 3
+	rng := rand.New(rand.NewPCG(3, 4))
+	a := mat.NewSymDense(d, nil)
+	for i := range d {
+		a.SetSym(i, i, 1+rng.Float64())
+	}
+	for k := range n { // three directions that stand out
+		x := make([]float64, d)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+		}
+		a.SymRankOne(a, .1*float64(k+1), mat.NewVecDense(d, x))
+	}
+	values, vectors, ok := leadingPairs(a, n)
+	var whole mat.EigenSym
+	if !ok || !whole.Factorize(a, false) {
+		t.Fatal("no eigenvalues")
+	}
+	computetest.Near(t, "eigenvalues", values, whole.Values(nil)[d-n:], 1e-9)
+	var residual, scaled mat.Dense
+	residual.Mul(a, vectors)
+	scaled.Mul(vectors, mat.NewDiagDense(n, values))
+	residual.Sub(&residual, &scaled)
+	if norm := mat.Norm(&residual, 2); !(norm < 1e-6) {
+		t.Errorf("a v is %g from lambda v", norm)
+	}
+}
