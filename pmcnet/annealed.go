@@ -49,7 +49,7 @@ import (
 // to J particles, and the bridge, where it is built: on boston half the SMC's evaluations with two hidden units,
 // three times as many with 4, 4.
 type Annealed struct {
-	Kernel mcmc.Kernel // of the SMC's moves; default mcmc.HMC{Steps: 5}, its step size adapted
+	Kernel mcmc.Kernel // of the SMC's moves; default smc.DefaultKernel()
 	// Sampling are the SMC's settings; default 2000 particles and at each temperature as many moves as it takes until
 	// they have forgotten where they were. Seed, DType, Engine, Devices, checkpoints and Progress are those of Settings.
 	Sampling smc.Settings
@@ -98,7 +98,7 @@ func (a Annealed) MarshalJSON() ([]byte, error) {
 // Prepare implements Algorithm.
 func (a Annealed) Prepare(job *Job) (Algorithm, error) {
 	if a.Kernel == nil {
-		a.Kernel = mcmc.HMC{Steps: 5}
+		a.Kernel = smc.DefaultKernel()
 	}
 	byDefault(&a.Sampling.Particles, 2000)
 	err := limits.Check("pmcnet: Annealed", limits.Field("Sampling.Devices", a.Sampling.Devices, a.Sampling.Devices == 0,

@@ -21,7 +21,7 @@ import (
 // Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has particles of a
 // tempered distribution, and so no posterior; with a checkpoint it can be resumed.
 type SMC struct {
-	Kernel mcmc.Kernel // leaves the posterior invariant; default mcmc.HMC{Steps: 5} with an adapted step size
+	Kernel mcmc.Kernel // leaves the posterior invariant; default smc.DefaultKernel()
 	// Sampling are the settings of package smc; default 1000 particles and 5 moves at each temperature.
 	Sampling smc.Settings
 }
@@ -46,7 +46,7 @@ func (m SMC) MarshalJSON() ([]byte, error) {
 // Prepare implements Method.
 func (m SMC) Prepare(j *Job) (Method, error) {
 	if m.Kernel == nil {
-		m.Kernel = mcmc.HMC{Steps: 5}
+		m.Kernel = smc.DefaultKernel()
 	}
 	var err error
 	if m.Sampling, err = m.Sampling.Within("baseline: SMC", smc.Settings{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -13,6 +14,7 @@ import (
 var (
 	_ Stateful = HMC{}
 	_ Tunable  = HMC{}
+	_ Steered  = HMC{}
 	_ Exact    = HMC{}
 
 	_ Reversible   = HMC{}
@@ -29,7 +31,7 @@ var (
 // practically never accepted.
 type HMC struct {
 	StepSize float64 `json:"step_size"` // h; 0: a warm-up chooses
-	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; default 10
+	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; 0: a sampler may choose, else 10
 	// Jitter draws the number of steps of each transition uniformly from L - k to L + k with k = Jitter L, rounded down,
 	// so that trajectories do not resonate with a period of the dynamics (Neal 2011, section 3.2). Default 0: none; below
 	// 1.
@@ -67,6 +69,9 @@ func (k HMC) Check(int) error {
 // Girolami 2014).
 func (k HMC) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
 
+// Length implements Steered.
+func (k HMC) Length() int { return k.Steps }
+
 // The state that HMC carries: the momentum, the number of steps that the transition takes and has taken, and the state
 // and energy at its start. The next momentum is drawn at the end of a transition, not at the beginning: XLA would
 // compile the random number generator into every loop that uses it directly, which is slower.
@@ -101,10 +106,12 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 		Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient),
 	}
 	energy := at(hmcEnergy, Sub(Kinetic(momentum), s.LogDensity))
-	planned := at(hmcPlanned, k.steps(rng.Named("steps"), s))
+	planned := at(hmcPlanned, k.steps(rng.Named("steps"), s, tuning))
 
 	// One leapfrog step.
-	end, momentum := Leapfrog(target, s, momentum, tuning.Step(s.Phi, k.StepSize), tuning.Scale)
+	stepSize := tuning.Step(s.Phi, k.StepSize)
+	end, momentumAtEnd := Leapfrog(target, s, momentum, stepSize, tuning.Scale)
+	momentum = momentumAtEnd
 	taken := AddScalar(s.Auxiliary[hmcTaken], 1)
 	energyError := Sub(Sub(Kinetic(momentum), end.LogDensity), energy)
 	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, maxEnergyError))) // also where it is NaN
@@ -125,7 +132,9 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 			hmcPhi: start.Phi, hmcLogDensity: start.LogDensity, hmcGradient: start.Gradient, hmcEnergy: energy,
 		},
 	}
+	squaredJump, growth := jump(start.Phi, end.Phi, momentumAtEnd, stepSize, taken, tuning)
 	return next, Info{
+		SquaredJump: Mul(probability, squaredJump), JumpGrowth: Mul(probability, growth),
 		Complete:    ConvertDType(complete, dtype),
 		Acceptance:  probability,
 		Accepted:    ConvertDType(accepted, dtype),
@@ -143,13 +152,29 @@ func (k HMC) length() int { return cmp.Or(k.Steps, 10) }
 // spread is the most steps by which Jitter changes L.
 func (k HMC) spread() int { return int(math.Floor(k.Jitter * float64(k.length()))) }
 
+// jump is the squared distance, [J], between the ends of trajectories in units of the scales, and the derivative of it
+// by the logarithm of their time: 2 t delta . p.
+func jump(start, end, momentum, stepSize, taken *Node, tuning Tuning) (squared, growth *Node) {
+	delta := Sub(end, start)
+	if tuning.Scale != nil {
+		delta = Div(delta, BroadcastToShape(ExpandAxes(ConvertDType(tuning.Scale, delta.DType()), 0), delta.Shape()))
+	}
+	time := Mul(taken, BroadcastToShape(Squeeze(stepSize), taken.Shape()))
+	return compute.RowSums(Square(delta)), Mul(MulScalar(time, 2), compute.RowSums(Mul(delta, momentum)))
+}
+
 // steps draws the number of leapfrog steps of a transition, [J].
-func (k HMC) steps(rng random.Stream, s State) *Node {
-	spread := k.spread()
-	mean := BroadcastToShape(ConstAs(s.Phi, float64(k.length())), s.PerParticle())
-	if spread == 0 {
-		return mean
+func (k HMC) steps(rng random.Stream, s State, tuning Tuning) *Node {
+	mean, spread := ConstAs(s.Phi, float64(k.length())), ConstAs(s.Phi, float64(k.spread()))
+	if k.Steps == 0 && tuning.Steps != nil {
+		mean = ConvertDType(tuning.Steps, s.Phi.DType())
+		spread = Floor(MulScalar(mean, k.Jitter))
+	}
+	all := BroadcastToShape(mean, s.PerParticle())
+	if k.Jitter == 0 {
+		return all
 	}
 	u := rng.Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0))
-	return Add(mean, SubScalar(Floor(MulScalar(u, float64(2*spread+1))), float64(spread)))
+	drawn := Floor(Mul(u, BroadcastToShape(AddScalar(MulScalar(spread, 2), 1), u.Shape())))
+	return Add(all, Sub(drawn, BroadcastToShape(spread, u.Shape())))
 }

@@ -26,9 +26,9 @@
 // A Kernel has four methods. Carries and UsesTarget say which of its target's values it keeps and whether it evaluates
 // one, Check refuses wrong settings, and Move builds the graph of one move, from one State to the next, with
 // diagnostics in Info. Build moves from MetropolisHastings, Accept, Choose and Leapfrog; the example of Kernel is
-// complete. Three optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step
-// size, and Exact says that the target is left invariant. A kernel is given the user's own Target value, and may assert
-// it to an interface with more methods. Package check tests a kernel.
+// complete. Four optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step
+// size and Steered the length of a trajectory, and Exact says that the target is left invariant. A kernel is given the
+// user's own Target value, and may assert it to an interface with more methods. Package check tests a kernel.
 package mcmc
 
 import (
@@ -113,6 +113,7 @@ type Tuning struct {
 	// StepSize is a scalar, or [J], a step size for each particle; nil: the kernel's own. Step reads it.
 	StepSize *graph.Node
 	Scale    *graph.Node // [D], the scales of phi's coordinates under the target: step sizes are in units of them; nil: 1
+	Steps    *graph.Node // of a trajectory, a scalar, for a Steered kernel; nil: the kernel's own
 }
 
 // Info are the diagnostics of a move. All are [J], of phi's type.
@@ -143,6 +144,9 @@ type Info struct {
 	// Partial and PartialGradients are the numbers of log-densities, and of gradients, of a cheap target or of a part of
 	// the data that the transition took; nil: none.
 	Partial, PartialGradients *graph.Node
+	// SquaredJump is the squared length of the transition, in units of Tuning.Scale, times Acceptance, and JumpGrowth its
+	// derivative by the logarithm of the trajectory's length; nil for kernels that are not Steered.
+	SquaredJump, JumpGrowth *graph.Node
 	// Noise is the estimated variance of the log-ratio that accepts or rejects; nil for kernels that know the ratio.
 	Noise *graph.Node
 	// SquaredSkewness is that of the sample which estimates the log-ratio, m3^2/m2^3 of its central moments; nil for
@@ -178,6 +182,14 @@ type Tunable interface {
 	// Tune gives the step size that is set, 0 if none is, and the mean acceptance at which the kernel mixes best in
 	// many dimensions.
 	Tune() (stepSize, acceptance float64)
+}
+
+// Steered is a Kernel that follows trajectories whose length a sampler can choose, by Tuning.Steps, from what the moves
+// report as Info.SquaredJump and Info.JumpGrowth.
+type Steered interface {
+	Kernel
+	// Length is the number of steps of a trajectory that is set, 0 if none is.
+	Length() int
 }
 
 // Exact is a Kernel that says whether it leaves its target invariant exactly. Samplers whose draws or weights are exact

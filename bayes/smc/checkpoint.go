@@ -13,21 +13,22 @@ import (
 
 // position is where a run stands, but for the state on the device and the trace.
 type position struct {
-	Next        stage     `json:"next"`         // what the next call does
-	Place       float64   `json:"place"`        // that is reached
-	Rung        int       `json:"rung"`         // how many of the ladder's powers are reached
-	Calls       uint32    `json:"calls"`        // made: what counts the random numbers
-	Transition  int       `json:"transition"`   // made since the last resampling
-	Halfway     float64   `json:"halfway"`      // correlation when about half of them were made
-	Going       bool      `json:"going"`        // a transition goes on
-	Slot        int       `json:"slot"`         // of the chains' places that are kept
-	StepSize    float64   `json:"step_size"`    // now
-	LogEvidence float64   `json:"log_evidence"` // so far
-	Genealogy   Genealogy `json:"genealogy"`    // what is known of its error
-	Drift       Drift     `json:"drift"`        // and of what the moves changed
-	Evaluations int       `json:"evaluations"`  // of one particle's likelihood
-	Records     int       `json:"records"`      // of the trace
-	Sum         float64   `json:"sum"`          // of the acceptance of the transitions that go on
+	Next        stage      `json:"next"`         // what the next call does
+	Place       float64    `json:"place"`        // that is reached
+	Rung        int        `json:"rung"`         // how many of the ladder's powers are reached
+	Calls       uint32     `json:"calls"`        // made: what counts the random numbers
+	Transition  int        `json:"transition"`   // made since the last resampling
+	Halfway     float64    `json:"halfway"`      // correlation when about half of them were made
+	Going       bool       `json:"going"`        // a transition goes on
+	Slot        int        `json:"slot"`         // of the chains' places that are kept
+	StepSize    float64    `json:"step_size"`    // now
+	Trajectory  trajectory `json:"trajectory"`   // of a Steered kernel
+	LogEvidence float64    `json:"log_evidence"` // so far
+	Genealogy   Genealogy  `json:"genealogy"`    // what is known of its error
+	Drift       Drift      `json:"drift"`        // and of what the moves changed
+	Evaluations int        `json:"evaluations"`  // of one particle's likelihood
+	Records     int        `json:"records"`      // of the trace
+	Sum         float64    `json:"sum"`          // of the acceptance of the transitions that go on
 }
 
 // adopt puts what a checkpoint held on the device.
@@ -54,7 +55,7 @@ func (m *machine) wrongFile(format string, args ...any) error {
 		append([]any{m.Checkpoint}, args...)...)
 }
 
-const checkpointFormat = "gobnn.smc/3"
+const checkpointFormat = "gobnn.smc/4"
 
 // Identity is what must agree for a run to go on from a file.
 func (m *machine) Identity() ([]run.Part, error) {
@@ -106,7 +107,8 @@ func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 	}
 	known := slices.Contains([]stage{toWeigh, toRestart, toMove, finished}, at.Next)
 	if !known || !(at.Place >= 0) || at.Rung < 0 || at.Transition < 0 || at.Records < 0 || at.Genealogy.Before < 0 ||
-		!(at.StepSize >= 0) || at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) ||
+		!(at.StepSize >= 0) || m.steers() && !(at.Trajectory.Length >= 1) ||
+		at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) ||
 		at.Next != toWeigh && at.Records == 0 {
 		return fmt.Errorf("no such run stands at %+v", at)
 	}

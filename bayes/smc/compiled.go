@@ -116,7 +116,7 @@ func (m *machine) spec(perCall int) Spec {
 	s := Spec{
 		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,
 		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale,
-		Tuned: m.tunes(), Watched: true,
+		Tuned: m.tunes(), Steered: m.steers(), Watched: true,
 		Probe: func(g *graph.Graph) mcmc.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
 		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)

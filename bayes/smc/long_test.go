@@ -43,14 +43,15 @@ func TestSampleIsExactLong(t *testing.T) {
 
 // Where moves find a region only while it grows, the log evidence is too low, by quadrature of four dimensions, the
 // other three being those of a linear model: and the runs say so. The sum of their squared errors is chi-squared if
-// errors are those that they state: above 26.1 once in a thousand. By the genealogy alone it was 45.
+// errors are those that they state: above 26.1 once in a thousand. With 20 steps it is 24;
+// trajectories whose length is chosen, which is shorter here, miss more: see the package's comment.
 func TestStatesWhatIsMissingLong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if testing.Short() || strings.HasPrefix(engine.Name(), "go") {
 		t.Skip("long without a compiler")
 	}
 	const particles, runs, exact = 1000, 8, -34.927
-	sampler := smc.Sampler{Kernel: mcmc.HMC{Steps: 5}, Problem: bostonProblem(t, engine, curve(t), particles)}
+	sampler := smc.Sampler{Kernel: mcmc.HMC{Steps: 20}, Problem: bostonProblem(t, engine, curve(t), particles)}
 	defer sampler.Close()
 	square, warned := 0., 0
 	for seed := range uint64(runs) {

@@ -49,19 +49,20 @@ type StepRecord struct {
 	Acceptance  float64 // their mean acceptance; NaN if there were none
 	Correlation float64 // after them, of log prior or log-likelihood with those before: see Settings.Correlation
 	StepSize    float64 // of the last of them; 0 for kernels that are not Tunable
+	Steps       int     // of a trajectory, where they are chosen (mcmc.Steered); else 0
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
 	Divergent   int     // trajectories that left the level set of their energy
 	Drift       float64 // sum of Drift, of the steps before: 0 with DataTempering
 	Seconds     float64
 }
 
-const recordWidth = 15
+const recordWidth = 16
 
 func (r StepRecord) values() []float64 {
 	return []float64{
 		r.Place, r.LogEvidence, r.ESS, r.Ancestors, r.First, flag(r.Resampled), float64(r.NonFinite), float64(r.Transitions),
 		r.Acceptance, r.StepSize, float64(r.Rejected), float64(r.Divergent), r.Seconds, r.Correlation,
-		r.Drift,
+		r.Drift, float64(r.Steps),
 	}
 }
 
@@ -69,7 +70,7 @@ func recordOf(v []float64) StepRecord {
 	return StepRecord{
 		Place: v[0], LogEvidence: v[1], ESS: v[2], Ancestors: v[3], First: v[4], Resampled: v[5] != 0,
 		NonFinite: int(v[6]), Transitions: int(v[7]), Acceptance: v[8], StepSize: v[9], Rejected: int(v[10]),
-		Divergent: int(v[11]), Seconds: v[12], Correlation: v[13], Drift: v[14],
+		Divergent: int(v[11]), Seconds: v[12], Correlation: v[13], Drift: v[14], Steps: int(v[15]),
 	}
 }
 

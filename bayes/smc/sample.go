@@ -162,6 +162,9 @@ func (m *machine) Begin(context.Context) error {
 		own, _ := m.sampler.Kernel.(mcmc.Tunable).Tune()
 		m.position.StepSize = cmp.Or(own, m.Settings.StepSize, 2.38/math.Sqrt(float64(m.sampler.Problem.Dim)))
 	}
+	if m.steers() {
+		m.Trajectory.Length = shortest
+	}
 	m.Next = toWeigh
 	if err := m.stages.Start(m.state, m.counter(1), m.Seed); err != nil {
 		return fmt.Errorf("smc: %w", err)
@@ -276,7 +279,7 @@ func (m *machine) move() error {
 	made := m.stages.PerCall
 	moved, err := m.stages.Move(m.state, Moves{
 		Place: m.Place, Begin: !m.Going, First: last.Transitions == 0 && !m.Going, Slot: m.Slot,
-		StepSize: m.position.StepSize,
+		StepSize: m.position.StepSize, Steps: m.Trajectory.steps(last.Transitions),
 	}, m.counter(made), m.Seed)
 	if err != nil {
 		return err
@@ -285,12 +288,15 @@ func (m *machine) move() error {
 	last.Rejected += moved.NonFinite
 	last.Divergent += moved.Divergent
 	m.Sum += moved.Acceptance
+	m.Trajectory.Jump += moved.SquaredJump
+	m.Trajectory.Growth += moved.JumpGrowth
 	if m.Going = moved.Unfinished > 0; m.Going {
 		return nil
 	}
 	last.Acceptance = (last.Acceptance*float64(last.Transitions) + m.Sum) / float64(last.Transitions+made)
 	last.Transitions += made
 	last.StepSize, last.Correlation = m.position.StepSize, moved.Correlation
+	last.Steps = int(math.Round(m.Trajectory.Length))
 	if m.adapts() {
 		m.position.StepSize *= math.Exp(gain * (m.Sum/float64(made) - m.wanted()))
 	}
@@ -302,11 +308,51 @@ func (m *machine) move() error {
 	if m.Slot++; m.Slot < m.WasteFree {
 		return nil
 	}
+	if m.steers() {
+		m.Trajectory.adapt()
+	}
 	m.Next = toWeigh
 	if m.Place == m.end {
 		m.Next = finished
 	}
 	return nil
+}
+
+// trajectory is how long the trajectories of a Steered kernel are: as long as the expected squared jump for each
+// gradient is largest (Pasarica and Gelman 2010; within SMC: Buchholz, Chopin and Jacob 2021), which is where a
+// trajectory that is longer by a percent jumps farther, in the square, by a percent. It is chosen from temperature to
+// temperature, so that it depends on earlier ones only, and moves leave theirs invariant.
+type trajectory struct {
+	Length float64 `json:"length"` // in steps, not rounded
+	Jump   float64 `json:"jump"`   // sum of the squared jumps at this temperature
+	Growth float64 `json:"growth"` // and of their derivatives by the logarithm of the length
+}
+
+// Trajectories are this many steps at first, and at least and at most. Jumps say nothing of a region that no particle
+// has found yet. With trajectories down to 3 steps the log evidence of TestStatesWhatIsMissingLong's curve was .36
+// too low with 1000 particles, with at least 15 it was .13, for a quarter more gradients.
+const shortest, longest = 15, 100
+
+// steps are those of the transition of a number: they go through a range about Length evenly, so that trajectories do
+// not resonate with a period of the dynamics, all of the particles' at once, so that none waits for another.
+func (t trajectory) steps(transition int) int {
+	_, part := math.Modf(float64(transition) * golden)
+	return int(math.Round(t.Length * (1 + jitter*(2*part-1))))
+}
+
+const (
+	jitter = 0.3
+	golden = math.Phi - 1 // whose multiples are even modulo 1
+)
+
+// adapt chooses the length for the next temperature. On a round Gaussian the ratio of growth and jump falls by 1.2 of
+// log length where it is 1: so its square root settles at once, where the ratio itself would swing.
+func (t *trajectory) adapt() {
+	longer := 1.
+	if t.Jump > 0 {
+		longer = math.Sqrt(max(.25, min(4, t.Growth/t.Jump)))
+	}
+	*t = trajectory{Length: max(shortest, min(longest, t.Length*longer))}
 }
 
 // What is held for a plateau of the correlation: less than a tenth gained while the transitions doubled, from 20 on.
@@ -345,6 +391,12 @@ func (m *machine) counter(draws int) Counter {
 func (m *machine) tunes() bool {
 	_, ok := m.sampler.Kernel.(mcmc.Tunable)
 	return ok
+}
+
+// steers says whether the sampler chooses how long trajectories are.
+func (m *machine) steers() bool {
+	k, ok := m.sampler.Kernel.(mcmc.Steered)
+	return ok && k.Length() == 0
 }
 
 func (m *machine) adapts() bool {

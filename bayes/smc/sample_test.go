@@ -86,6 +86,7 @@ func TestSampleIsExact(t *testing.T) {
 	samplesAreExact(t, []exactSampler{
 		{name: "random walk", kernel: mcmc.RandomWalkMetropolis{}, s: smc.Settings{Correlation: .2}, stdDev: .27},
 		{name: "HMC", kernel: mcmc.HMC{Steps: 3}, s: smc.Settings{Moves: 2}, stdDev: .2, xla: true, network: true},
+		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: smc.Settings{Moves: 1}, stdDev: .2},
 		{name: "HMC, data", kernel: mcmc.HMC{Steps: 3}, s: smc.Settings{Tempering: smc.DataTempering, Moves: 2, Block: 2},
 			stdDev: .34, network: true},
 		{name: "HMC, waste-free", kernel: mcmc.HMC{Steps: 3}, s: smc.Settings{Particles: 800, WasteFree: 4}, stdDev: .21,
@@ -209,6 +210,71 @@ func TestMovesUntilForgotten(t *testing.T) {
 			if !strings.Contains(strings.Join(r.Warnings, " "), "still correlated by") {
 				t.Errorf("%T: no warning of particles that have not moved: %q", kernel, r.Warnings)
 			}
+		}
+	}
+}
+
+// Modes that are a hundred times narrower than they lie apart, beside a coordinate that is wide in each: scales are
+// those within a mode, so that one step size suits both coordinates and a few trajectories forget where they were. With
+// the standard deviations over both modes the wide coordinate is forgotten after hundreds. The evidence is exact.
+func TestScalesWithinModes(t *testing.T) {
+	const width, apart = .02, 2.
+	component := func(x *graph.Node, mean float64) *graph.Node {
+		return graph.MulScalar(graph.Square(graph.DivScalar(graph.AddScalar(x, -mean), width)), -.5)
+	}
+	problem := mcmc.Problem{Name: "two modes", Dim: 2, Initial: drawNormal(2),
+		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
+				x := graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
+				return graph.LogAddExp(component(x, apart), component(x, -apart))
+			}}
+		}}
+	result, err := smc.Sample(t.Context(), problem, mcmc.HMC{Steps: 5},
+		smc.Settings{Particles: 2000, Seed: 1, Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := result.Tuned.Scale
+	if math.Abs(scale[0]/width-1) > .1 || math.Abs(scale[1]-1) > .1 {
+		t.Errorf("scales are %.3g, want %g and 1", scale, width)
+	}
+	for _, r := range result.Trace {
+		if r.Transitions > 12 {
+			t.Errorf("at %.3g it took %d transitions to forget", r.Place, r.Transitions)
+		}
+	}
+	// the integral of N(x; 0, 1) exp(-(x -+ apart)^2 / (2 width^2)) over x, for both modes
+	within := 1 + width*width
+	exact := math.Log(2*width/math.Sqrt(within)) - apart*apart/(2*within)
+	if off := math.Abs(result.LogEvidence - exact); !(off < 4*result.LogEvidenceStdErr) {
+		t.Errorf("log evidence %.3f +- %.3f, exact %.3f", result.LogEvidence, result.LogEvidenceStdErr, exact)
+	}
+}
+
+// Trajectories grow where coordinates are correlated, which no scales mend, and not on a round Gaussian.
+func TestTrajectoriesGrow(t *testing.T) {
+	const d = 6
+	for name, c := range map[string]struct {
+		precision   float64 // of the likelihood, of differences of neighbours
+		least, most int     // of the steps at the end
+	}{"round": {0, 15, 18}, "ill-conditioned": {1e4, 40, 100}} {
+		problem := mcmc.Problem{Name: name, Dim: d, Initial: drawNormal(d),
+			Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+				return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
+					left := graph.Slice(phi, graph.AxisRange(), graph.AxisRange(0, d-1))
+					right := graph.Slice(phi, graph.AxisRange(), graph.AxisRange(1, d))
+					apart := graph.ReduceSum(graph.Square(graph.Sub(left, right)), 1)
+					all := graph.ReduceSum(graph.Square(phi), 1)
+					return graph.Sub(graph.MulScalar(apart, -c.precision/2), graph.MulScalar(all, 4))
+				}}
+			}}
+		result, err := smc.Sample(t.Context(), problem, mcmc.HMC{},
+			smc.Settings{Particles: 200, Seed: 1, Engine: computetest.Go(t), MostMoves: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := result.Trace[len(result.Trace)-1].Steps; got < c.least || got > c.most {
+			t.Errorf("%s: %d steps at the end, want %d to %d", name, got, c.least, c.most)
 		}
 	}
 }

@@ -57,8 +57,9 @@ type Settings struct {
 	MostMoves   int
 	// StepSize is where the step size of a Tunable kernel begins whose own is 0, in units of the scales; default
 	// 2.38/sqrt(D). It is then adapted towards the kernel's acceptance from move to move. A kernel's own step size
-	// stays. Scales are the weighted particles' standard deviations at each temperature, unless FixedScale keeps them
-	// at 1.
+	// stays. Scales are found at each temperature, unless FixedScale keeps them at 1: of kernels that carry a gradient,
+	// how wide the distribution is about a particle, see LocalScale; of others the weighted particles' standard
+	// deviations.
 	StepSize   float64
 	FixedScale bool
 
@@ -79,6 +80,10 @@ type Settings struct {
 	// "rows", "ESS", "acceptance" and "log evidence".
 	Progress func(run.Progress) `json:"-"`
 }
+
+// DefaultKernel is what moves particles where there is a gradient and nothing else is asked for: HMC whose step size,
+// scales and trajectories are found from the particles.
+func DefaultKernel() mcmc.Kernel { return mcmc.HMC{} }
 
 // WithDefaults fills in what is zero and checks the rest, but for what depends on the problem or the kernel.
 func (s Settings) WithDefaults() (Settings, error) {

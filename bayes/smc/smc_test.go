@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -59,6 +60,34 @@ func TestGraphWeights(t *testing.T) {
 		computetest.Near(t, "dead weights", out[3], []float64{0, 0}, 0)
 		if !math.IsInf(out[4][0], -1) {
 			t.Errorf("log-sum of no weights = %v, want -Inf", out[4][0])
+		}
+	})
+}
+
+// The local scale is a Gaussian's standard deviation given the other coordinates, and the width of one of two modes,
+// however far apart they lie. Where the density is flat, or its gradient beyond all numbers, it stays a scale.
+func TestLocalScale(t *testing.T) {
+	const n, rho, width, apart = 4000, .8, .02, 3
+	rng := rand.New(rand.NewPCG(1, 2))
+	var gradients []float64
+	for range n {
+		a, b := rng.NormFloat64(), rng.NormFloat64()
+		b = rho*a + math.Sqrt(1-rho*rho)*b
+		gradients = append(gradients, -(a-rho*b)/(1-rho*rho), -(b-rho*a)/(1-rho*rho), rng.NormFloat64()/width, 0, 1e30)
+	}
+	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		out := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
+			all := Reshape(ConvertDType(args[1], dtype), n, 5)
+			return []*Node{LocalScale(ConvertDType(args[0], dtype), all)}
+		}, []float64{1, 1, apart, 2, 1}, gradients)[0]
+		given := math.Sqrt(1 - rho*rho)
+		for i, want := range []float64{given, given, width, 2} {
+			if math.Abs(out[i]/want-1) > .05 { // four standard errors of a mean of 4000
+				t.Errorf("scale %d is %.4g, want %.4g", i, out[i], want)
+			}
+		}
+		if !(out[4] > 0 && out[4] < 1e-29) {
+			t.Errorf("the scale of gradients of 1e30 is %v", out[4])
 		}
 	})
 }

@@ -32,8 +32,9 @@ type Spec struct {
 	PerCall    int
 	Resampler  Resampler
 	Threshold  float64 // of the effective sample size, over J: Weigh resamples at or below it
-	FixedScale bool    // step sizes are in units of 1, not of the particles' standard deviations
+	FixedScale bool    // step sizes are in units of 1, not of the particles' scales
 	Tuned      bool    // Move takes the step size; else it is the kernel's own
+	Steered    bool    // Move takes the number of steps of a trajectory; else it is the kernel's own
 	Tempered   bool    // what Potential gives counts times the step that Weigh takes, or finds; else once
 	Watched    bool    // Move tells how far particles have come: see Moved.Correlation
 
@@ -115,7 +116,7 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	}{
 		{&s.start, "smc start", nil, started, s.startStep},
 		{&s.weigh, "smc weigh", population, weighed, s.weighStep},
-		{&s.restart, "smc kernel start", moved[:1], restarted, s.restartStep},
+		{&s.restart, "smc kernel start", []string{moved[0], s.scale()}, append(restarted, s.scale()), s.restartStep},
 		{&s.move, "smc move", append(slices.Clone(moved), s.scale()), moved, s.moveStep},
 	} {
 		reads := append(slices.Clone(p.reads), s.Reads...)
@@ -331,6 +332,7 @@ func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	phi := nodes[s.carrier.Phi()]
 	rng := s.stream(inputs[2], inputs[1]).Named("start")
 	next := s.carrier.Start(rng, phi, s.Target(nodes, ConvertDType(inputs[0], s.DType)))
+	next[s.scale()] = s.scales(nodes[s.scale()], next[s.carrier.Gradient()])
 	delete(next, s.carrier.Phi())
 	if s.wasteFree() {
 		next[s.phi()] = s.tile(phi)
@@ -347,6 +349,8 @@ type Moved struct {
 	// Correlation is that of the chains' log prior, or log-likelihood, with what they had before the first of the
 	// moves, the larger of the two: 1 where nothing has moved. 0 unless Spec.Watched.
 	Correlation float64
+	// SquaredJump and JumpGrowth are sums over the transitions of mcmc.Info's; 0 unless Spec.Steered.
+	SquaredJump, JumpGrowth float64
 }
 
 // Moves says which moves Move makes.
@@ -356,19 +360,22 @@ type Moves struct {
 	First    bool    // it is the first since the chains were drawn
 	Slot     int     // where a transition ends is this number, from 1, among the particles of a waste-free chain
 	StepSize float64 // counts if Spec.Tuned
+	Steps    int     // of a trajectory; counts if Spec.Steered
 }
 
 // Move makes Spec.PerCall transitions of all chains under the distribution at a place; of a kernel whose transitions
 // take several moves it makes one move of those that have not ended theirs, or of all if a transition begins.
 func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64) (Moved, error) {
-	inputs := []float64{moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First)}
+	inputs := []float64{
+		moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First), float64(moves.Steps),
+	}
 	record, err := s.move.Run(state, inputs, at.words(), random.SeedWords(seed))
 	if err != nil {
 		return Moved{}, err
 	}
 	return Moved{
 		Acceptance: record[0], Unfinished: int(record[1]), NonFinite: int(record[2]), Divergent: int(record[3]),
-		Correlation: record[4],
+		Correlation: record[4], SquaredJump: record[5], JumpGrowth: record[6],
 	}, nil
 }
 
@@ -385,10 +392,14 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	if s.Tuned {
 		tuning.StepSize = input(3)
 	}
+	if s.Steered {
+		tuning.Steps = input(5)
+	}
 	unfinished := Max(nodes[s.unfinished()], BroadcastToDims(input(1), s.Chains))
 	number, call := element(inputs[1], 0), element(inputs[1], 1)
 	next, ended := nodes, unfinished
 	acceptance, nonFinite, divergent := ConstAs(ended, 0.0), ConstAs(ended, 0.0), ConstAs(ended, 0.0)
+	squaredJump, jumpGrowth := ConstAs(ended, 0.0), ConstAs(ended, 0.0)
 	for i := range s.PerCall {
 		rng := random.FromSeed(inputs[2]).Named("sequence").At(number).At(AddScalar(call, float64(i)))
 		var info mcmc.Info
@@ -405,6 +416,14 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			return Add(sum, ReduceAllSum(Mul(of, ended)))
 		}
 		nonFinite, divergent = count(nonFinite, info.NonFinite), count(divergent, info.Divergent)
+		if s.Steered {
+			if info.SquaredJump == nil || info.JumpGrowth == nil {
+				panic(fmt.Errorf("%T is mcmc.Steered, and reports no Info.SquaredJump and JumpGrowth to choose a length by",
+					s.Kernel))
+			}
+			squaredJump = count(squaredJump, compute.Finite(info.SquaredJump))
+			jumpGrowth = count(jumpGrowth, compute.Finite(info.JumpGrowth))
+		}
 	}
 	if s.wasteFree() {
 		next[s.phi()] = s.keep(nodes[s.phi()], next[s.carrier.Phi()], ended, input(2))
@@ -418,7 +437,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		next[s.before()] = before
 		correlation = ReduceAllMax(correlations(before, s.potentials(nodes, next, distribution)))
 	}
-	return next, Stack([]*Node{acceptance, left, nonFinite, divergent, correlation}, 0)
+	return next, Stack([]*Node{acceptance, left, nonFinite, divergent, correlation, squaredJump, jumpGrowth}, 0)
 }
 
 // potentials are the log prior and, times the power, the log-likelihood of the chains whose entries are given, [M, 2].
@@ -484,6 +503,15 @@ func (s *Stages) stdDev(phi, logWeights *Node) *Node {
 	return WeightedStdDev(phi, logWeights)
 }
 
+// scales are what step sizes are in units of, [D], once the gradients at the chains' starts are known, [M, D], nil for
+// a kernel that carries none.
+func (s *Stages) scales(stdDev, gradient *Node) *Node {
+	if s.FixedScale || gradient == nil {
+		return Identity(stdDev)
+	}
+	return LocalScale(stdDev, gradient)
+}
+
 // stream is that of a call's counters, uint32 [2].
 func (s *Stages) stream(seed, counters *Node) random.Stream {
 	return random.FromSeed(seed).Named("sequence").At(element(counters, 0)).At(element(counters, 1))
@@ -497,6 +525,18 @@ func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
 	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)
 	ess := EffectiveSampleSize(logWeights)
 	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
+}
+
+// LocalScale is how wide a distribution is in each coordinate, [D], about a particle, by the gradients of its
+// log-density at all particles, [J, D]: 1/sqrt(E g_i^2), at most their standard deviation, [D]. Of a Gaussian with
+// covariance S it is 1/sqrt((S^-1)_ii), the standard deviation given the other coordinates; of a distribution with many
+// modes it is that within one, while standard deviations say how far modes lie apart.
+func LocalScale(stdDev, gradient *graph.Node) *graph.Node {
+	largest := ReduceAndKeep(Abs(gradient), ReduceMax, 0) // its square may be beyond all numbers
+	largest = Where(GreaterThan(largest, ZerosLike(largest)), largest, OnesLike(largest))
+	relative := Div(gradient, BroadcastToShape(largest, gradient.Shape()))
+	steepness := Mul(Squeeze(largest, 0), Sqrt(ReduceMean(Square(relative), 0)))
+	return Min(Reciprocal(steepness), stdDev)
 }
 
 // element is one of a vector's elements, a scalar.
