@@ -161,9 +161,8 @@ func (s simulated) potential(logDensity float64) float64 {
 	return -logDensity - n*(math.Log(.3)+math.Log(2*math.Pi)/2) - d*math.Log(2*math.Pi)/2
 }
 
-// The pilot at 10 000 rows: with all shares it finds surrogates of a tenth good enough, as the study did; of .003 alone
-// s is between 2 and 5, and it says no. Of the wider network, whose posterior leaves the ball of the Laplace
-// approximation, it says no at once.
+// The pilot at 10 000 rows: of shares of a hundredth and a tenth it finds the latter good enough, as the study did; of
+// .003 alone s is between 2 and 5, and it says no.
 func TestPilot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds with XLA, minutes on the Go backend")
@@ -177,6 +176,7 @@ func TestPilot(t *testing.T) {
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, 4)
 	settings := mcmc.SplitSettings{Search: mcmc.ModeSettings{Start: s.truth}}
+	settings.Pilot.Shares = []float64{.01, .1}
 	settings.Engine, settings.Draws, settings.WarmUp, settings.Seed = engine, 100, 20, 2
 	r, err := mcmc.SampleSplit(ctx, problem, settings)
 	if err != nil {
@@ -184,7 +184,8 @@ func TestPilot(t *testing.T) {
 	}
 	t.Log(r.Pilot, r.Pilot.Elapsed, r.SetUp)
 	tried := r.Pilot.Tried
-	if len(tried) != 5 || r.Pilot.Rows != 1000 || tried[4].SD < .4 || tried[4].SD > .9 || len(r.Warnings) != 0 ||
+	if len(tried) != 2 || r.Pilot.Rows != 1000 || tried[0].SD < 1.2 || tried[1].SD < .4 || tried[1].SD > .9 ||
+		len(r.Warnings) != 0 ||
 		!r.Kernel.OnSurrogate || r.Pilot.Spread < .9 || r.Pilot.Spread > 1.25 {
 		t.Errorf("%v, of %+v; warnings %q", r.Pilot, tried, r.Warnings)
 	}
@@ -192,7 +193,7 @@ func TestPilot(t *testing.T) {
 	for _, c := range r.Stats {
 		acceptance += c.Acceptance / 4
 	}
-	if predicted := tried[4].Predicted; math.Abs(acceptance-predicted) > .12 {
+	if predicted := tried[1].Predicted; math.Abs(acceptance-predicted) > .12 {
 		t.Errorf("acceptance %.3f, predicted %.3f", acceptance, predicted)
 	}
 	small := mcmc.PilotSettings{Shares: []float64{.003}, Engine: engine, Seed: 2}
