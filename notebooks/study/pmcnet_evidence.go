@@ -297,7 +297,8 @@ func estimateOf(r Result, method string) estimate {
 }
 
 // next is the split that is to have another whole run: first those that may have more than a small share of the mean,
-// then, while the row's error is too large, where it helps most; none where it is small enough, or there were too many.
+// then, while the row's error is too large, where it helps most; none where it is small enough, and then se is 0, or
+// there were too many, and then se is the error that is left.
 func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool) {
 	count := 0
 	for _, some := range runs.whole {
@@ -326,7 +327,10 @@ func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool
 		if se, gain = worse.se, bySMC; better == smc {
 			gain = byBridge
 		}
-		if !(se > 2*within) || count >= mostForOther {
+		if !(se > 2*within) {
+			return 0, 0, false
+		}
+		if count >= mostForOther {
 			return 0, se, false
 		}
 	}
@@ -411,7 +415,7 @@ func (r evidenceRow) repeat(
 	for {
 		split, se, more := runs.next(r.within())
 		if !more {
-			if se > r.within() {
+			if se > 0 {
 				o.say("%s: a standard error is still %.3f, with the whole runs that a row may have", r.name, se)
 			}
 			return runs, seconds, nil
