@@ -50,17 +50,34 @@ func (p *Progress) Show(now run.Progress) {
 	p.Update(now.Step, now.Steps, strings.Join(notes, ", "))
 }
 
-// Update shows that done of total steps are made, and a note beside it.
+// Update shows that done of total steps are made, and a note beside it; a total of 0 is not known, and not shown.
 func (p *Progress) Update(done, total int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.out == nil {
-		gonbui.UpdateHTML(p.id, fmt.Sprintf(`%s <progress value="%d" max="%d"></progress> %d of %d: %s`,
-			html.EscapeString(p.title), done, total, done, total, html.EscapeString(note)))
+		gonbui.UpdateHTML(p.id, bar(p.title, done, total, note))
 		return
 	}
-	fmt.Fprintf(p.out, "\r\x1b[K%s: %d of %d: %s", p.title, done, total, note)
-	if done >= total {
+	fmt.Fprintf(p.out, "\r\x1b[K%s: %s: %s", p.title, steps(done, total), note)
+	if total > 0 && done >= total {
 		fmt.Fprintln(p.out)
 	}
+}
+
+// bar is the HTML of a bar, which has no length where the total is not known.
+func bar(title string, done, total int, note string) string {
+	length := ""
+	if total > 0 {
+		length = fmt.Sprintf(` value="%d" max="%d"`, done, total)
+	}
+	return fmt.Sprintf(`%s <progress%s></progress> %s: %s`, html.EscapeString(title), length, steps(done, total),
+		html.EscapeString(note))
+}
+
+// steps are how many are made, of how many where that is known.
+func steps(done, total int) string {
+	if total <= 0 {
+		return fmt.Sprint(done)
+	}
+	return fmt.Sprintf("%d of %d", done, total)
 }

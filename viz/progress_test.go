@@ -21,6 +21,24 @@ func TestProgressOutsideNotebook(t *testing.T) {
 	}
 }
 
+// A run that does not know how many steps it takes, such as up a ladder that is found on the way, shows no total, and
+// its line does not end with each of them.
+func TestProgressWithoutTotal(t *testing.T) {
+	var out strings.Builder
+	p := NewProgress("bridge")
+	p.out = &out
+	p.Update(4, 0, "power 0.5")
+	if got := out.String(); !strings.HasSuffix(got, "bridge: 4: power 0.5") {
+		t.Errorf("got %q", got)
+	}
+	if got := bar("bridge", 4, 0, "<"); got != "bridge <progress></progress> 4: &lt;" {
+		t.Errorf("in a notebook %q", got)
+	}
+	if got := bar("bridge", 4, 8, ""); got != `bridge <progress value="4" max="8"></progress> 4 of 8: ` {
+		t.Errorf("in a notebook %q", got)
+	}
+}
+
 func TestShow(t *testing.T) {
 	var out strings.Builder
 	p := NewProgress("sampling")

@@ -38,7 +38,7 @@ func (s Status) Err() error {
 // Progress is the progress of a run.
 type Progress struct {
 	Stage       string // such as "warm-up"; empty if the run has one stage only
-	Step, Steps int    // steps made, and in all, of the stage
+	Step, Steps int    // steps made, and in all, of the stage; Steps is 0 where that is not known
 	Elapsed     time.Duration
 	Remaining   time.Duration // of the stage, at the speed so far; 0: not known yet, or none
 	Scores      []Score       // numbers to watch, such as the effective sample size
