@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
@@ -148,6 +149,19 @@ func TestStandsStill(t *testing.T) {
 	}
 	if acceptance := r.Sampling.Stats[0].Acceptance; math.Abs(acceptance-.3) > .12 {
 		t.Errorf("the true chain accepts %.3f of its proposals, not .3", acceptance)
+	}
+}
+
+// Where the data say nothing the posterior is the prior, and a pCN whose every proposal is a draw from it is accepted.
+func TestBetaOfThePrior(t *testing.T) {
+	model, parts, _ := regression()
+	model.Likelihood = bayes.Gaussian{StdDev: 1000}
+	r, err := fbnn.Fit(t.Context(), model, quick(fbnn.CES{Draws: 100}), parts, fbnn.Settings{Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.TrueBeta < .99 || r.Sampling.Stats[0].Acceptance < .95 {
+		t.Errorf("beta %v, accepted with %v", r.TrueBeta, r.Sampling.Stats[0].Acceptance)
 	}
 }
 
