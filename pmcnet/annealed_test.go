@@ -29,8 +29,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// few are settings of small problems.
-var few = pmcnet.Annealed{Sampling: smc.Settings{Particles: 300}, Draws: 1000}
+// few are settings of small problems, short their moves, which cost half of the default's.
+var (
+	short = mcmc.HMC{Steps: 5}
+	few   = pmcnet.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 300}, Draws: 1000}
+)
 
 // On a conjugate regression both estimators of the evidence are unbiased for all that 30 seeds can tell, their
 // standard errors are those of the runs, and the weighted draws have the exact means and covariances: the harness,
@@ -46,9 +49,12 @@ func TestAnnealedExact(t *testing.T) {
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		if said := r.Annealed; said.Source != pmcnet.ByImportance || r.Evidence != said.ImportanceEvidence ||
-			r.KHat != said.KHat || len(r.Warnings) > 0 || r.Phi.Shape().Dim(0) != 1000 {
-			t.Errorf("seed %d: %+v, %q", seed, r.Annealed, r.Warnings)
+		said := r.Annealed
+		weighted := said.Source == pmcnet.ByImportance && r.Evidence == said.ImportanceEvidence && r.KHat == said.KHat &&
+			r.Phi.Shape().Dim(0) == 1000
+		bridged := said.Source == pmcnet.ByBridge && r.Evidence == said.BridgeEvidence && said.KHat+said.KHatStdErr > .5
+		if !weighted && !bridged || len(r.Warnings) > 0 {
+			t.Errorf("seed %d: %+v, %q", seed, said, r.Warnings)
 		}
 		phi, err := compute.Float64s(r.Phi)
 		if err != nil {
@@ -228,14 +234,14 @@ func curve() dataset.Parts {
 	return dataset.Parts{Train: data}
 }
 
-// The second estimator finds what is wrong with the first: with three moves at each temperature the SMC is far from the
-// evidence that quadrature gives, the weighted draws of the mixture that was fitted to its particles are not, and the
-// difference is warned of with both numbers.
+// The second estimator finds what is wrong with the first: with two short trajectories at each temperature the SMC is
+// far from the evidence that quadrature gives, the weighted draws of the mixture that was fitted to its particles are
+// not, and the difference is warned of with both numbers.
 func TestAnnealedFindsBias(t *testing.T) {
 	model := waveModel(nn.Tanh)
 	model.Likelihood = bayes.Gaussian{StdDev: .3}
 	want := waveEvidence(curve().Train, .3, math.Tanh, .125)
-	a := pmcnet.Annealed{Sampling: smc.Settings{Particles: 1000, Moves: 3}}
+	a := pmcnet.Annealed{Kernel: mcmc.HMC{Steps: 10}, Sampling: smc.Settings{Particles: 1000, Moves: 2}}
 	r, err := pmcnet.Fit(t.Context(), model, a, curve(), goSettings(t))
 	if err != nil {
 		t.Fatal(err)
@@ -274,8 +280,8 @@ func TestAnnealedNetwork(t *testing.T) {
 			if unordered && c.images == 2 {
 				continue // all eight images of tanh say more
 			}
-			a := pmcnet.Annealed{Sampling: smc.Settings{Particles: c.particles}, Unordered: unordered, Components: 16,
-				Bridge: c.bridge}
+			a := pmcnet.Annealed{Kernel: short, Sampling: smc.Settings{Particles: c.particles}, Unordered: unordered,
+				Components: 16, Bridge: c.bridge}
 			r, err := trainer.Fit(t.Context(), a, wave(), goSettings(t))
 			if err != nil {
 				t.Fatal(err)

@@ -181,7 +181,8 @@ func TestBridgeRegion(t *testing.T) {
 		}
 		job := &Job{Settings: settings, Problem: problem, sampler: &Sampler{}}
 		defer job.sampler.Close()
-		several := Annealed{Sampling: smc.Settings{Particles: 1000, Threshold: .95}} // powers on the way
+		several := Annealed{Kernel: mcmc.HMC{Steps: 5},
+			Sampling: smc.Settings{Particles: 1000, Threshold: .95}} // powers on the way
 		prepared, err := several.Prepare(job)
 		if err != nil {
 			t.Fatal(err)

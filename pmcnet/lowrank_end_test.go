@@ -67,7 +67,7 @@ func TestAnnealedManyUnits(t *testing.T) {
 	model.Network = nn.MLP{Hidden: []int{16}, Activation: nn.Tanh}
 	model.Prior = bayes.Normal{StdDev: .3}
 	settings := goSettings(t)
-	a := pmcnet.Annealed{Sampling: smc.Settings{Particles: 400}, Draws: 1000}
+	a := pmcnet.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 400}, Draws: 1000}
 	r, err := pmcnet.Fit(t.Context(), model, a, wave(), settings)
 	if err != nil {
 		t.Fatal(err)

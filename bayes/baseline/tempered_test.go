@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -36,7 +37,7 @@ func TestSMCIsExact(t *testing.T) {
 	var found [4][]float64 // log evidence, and the parameters' means
 	stated := 0.
 	for seed := range uint64(20) {
-		method := SMC{Sampling: smc.Settings{Particles: 400, Moves: 3}}
+		method := SMC{Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 400, Moves: 3}}
 		result, err := trainer.Fit(t.Context(), method, dataset.Parts{Train: data},
 			Settings{Engine: goEngine(t), DType: compute.Float64, Seed: seed})
 		if err != nil {
