@@ -155,7 +155,7 @@ var exactCases = []exactCase{
 	{name: "Metropolis", sampler: AllRows{Target: TargetFullData{},
 		Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine)}}, long: true},
 	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive,
-		StepSize: step(.5, rowsOfLine)}, biased: true},
+		StepSize: step(.5, rowsOfLine)}, biased: true, long: true},
 }
 
 // Samplers that claim a distribution have its means, variances and predictive bands; the naive one and unadjusted ones
