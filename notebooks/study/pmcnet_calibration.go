@@ -47,7 +47,7 @@ type frontMethod struct {
 // frontMethods are all of them, trained for so many epochs where they are trained; full has as many moves and particles
 // of SMC as is the default.
 func frontMethods(epochs int, full bool) []frontMethod {
-	sampling := smc.Settings{Particles: 500, MostMoves: 20}
+	sampling := smc.Settings{Particles: 200, MostMoves: 5}
 	if full {
 		sampling = smc.Settings{Particles: 2000}
 	}
