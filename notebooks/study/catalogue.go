@@ -15,9 +15,9 @@ var built = map[string]Study{
 	"pmcnet.evidence": {State: Reduced, Run: runEvidence, Note: evidenceNote, AnyNetwork: true},
 	"pmcnet.calibration": figure("pmcnet.calibration", "not in the paper; Gal's first two splits (-full: all 20), a "+
 		"network of 10 tanh units whose noise is learnt, SMC with 200 particles and at most 5 moves a temperature (-full: "+
-		"2000 and 100) and no bridge, with which it has not converged where it warns; NLPD in the target's units; seconds of a fit that "+
-		"is compiled; OHSMC's first layer is stochastic; \"on the front\" is 1 where no other method is at once faster "+
-		"and better", frontFigure),
+		"2000 and 100) and no bridge, with which it has not converged where it warns; NLPD in the target's units; seconds "+
+		"of a fit that is compiled; OHSMC's first layer is stochastic; \"on the front\" is 1 where no other method is at "+
+		"once faster and better", frontFigure),
 	"pmcnet.fig1": pmcnetFigure("pmcnet.fig1", "of the first network; "+controlNote, pmcControls,
 		[]string{pmcPaper, pmcTempered}, rocMetrics, 2, drawEnvelopes),
 	"pmcnet.fig2": pmcnetFigure("pmcnet.fig2", "of the first network; "+controlNote, pmcControls[2:], pmcVariants,
