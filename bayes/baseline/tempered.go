@@ -49,13 +49,18 @@ func (m SMC) Prepare(j *Job) (Method, error) {
 		m.Kernel = smc.DefaultKernel()
 	}
 	var err error
-	if m.Sampling, err = m.Sampling.Within("baseline: SMC", smc.Settings{
-		Seed: j.Seed, DType: j.DType, Engine: j.Engine, Progress: j.Progress,
-		Checkpoint: j.file(sampling), CheckpointEvery: j.CheckpointEvery, Replace: j.Replace,
-	}); err != nil {
+	if m.Sampling, err = m.Sampling.Within("baseline: SMC", j.outer()); err != nil {
 		return nil, err
 	}
 	return m, checkExact("SMC", m.Kernel, j.Bound.D+j.Bound.W)
+}
+
+// outer are the job's settings that hold for its sampler.
+func (j *Job) outer() smc.Settings {
+	return smc.Settings{
+		Seed: j.Seed, DType: j.DType, Engine: j.Engine, Progress: j.Progress,
+		Checkpoint: j.file(sampling), CheckpointEvery: j.CheckpointEvery, Replace: j.Replace,
+	}
 }
 
 // temperedKind identifies what a compiled SMC sampler depends on besides its sizes.

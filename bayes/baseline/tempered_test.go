@@ -73,9 +73,16 @@ func TestSMCIsExact(t *testing.T) {
 
 // A run that is cancelled has no posterior, and says where it stood; from its checkpoint it goes on to the bits of one
 // that was not, and a finished one does nothing again.
-func TestSMCResumes(t *testing.T) {
+func TestTemperedResume(t *testing.T) {
+	exchange := smc.ExchangeSettings{Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 3, Sweeps: 4}
+	t.Run("SMC", func(t *testing.T) { resumes(t, SMC{Sampling: smc.Settings{Particles: 40, Moves: 2}}, "place") })
+	t.Run("replica exchange", func(t *testing.T) {
+		resumes(t, ReplicaExchange{Kernel: mcmc.HMC{Steps: 2}, Sampling: exchange}, "sweeps")
+	})
+}
+
+func resumes(t *testing.T, method Method, where string) {
 	parts := dataset.Parts{Train: line(rows)}
-	method := SMC{Sampling: smc.Settings{Particles: 40, Moves: 2}}
 	settings := Settings{Seed: 4, Engine: goEngine(t)}
 	whole := fitted(t, small, method, parts, settings)
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
@@ -87,7 +94,7 @@ func TestSMCResumes(t *testing.T) {
 		}
 	}
 	first, err := Fit(ctx, small, method, parts, settings)
-	if first != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "place") {
+	if first != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), where) {
 		t.Fatalf("cancelled: %v, %v", first, err)
 	}
 	calls := 0
@@ -106,5 +113,11 @@ func TestSMCResumes(t *testing.T) {
 	if _, err := Fit(t.Context(), small, method, parts, settings); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("another seed: %v", err)
 	}
-	computetest.Near(t, "evidence", []float64{whole.Posterior.Evidence().Value}, []float64{whole.SMC.LogEvidence}, 0)
+	sampled := 0.
+	if whole.SMC != nil {
+		sampled = whole.SMC.LogEvidence
+	} else {
+		sampled = whole.Exchange.LogEvidence
+	}
+	computetest.Near(t, "evidence", []float64{whole.Posterior.Evidence().Value}, []float64{sampled}, 0)
 }

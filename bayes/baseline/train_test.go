@@ -102,6 +102,7 @@ func TestMethods(t *testing.T) {
 			100}, {MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
 		{SGHMC{}, 100}, {HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10},
 		{SMC{Sampling: smc.Settings{Particles: 30, Moves: 1}}, 30},
+		{ReplicaExchange{Sampling: smc.ExchangeSettings{Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 2, Sweeps: 5}}, 20},
 	} {
 		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {
 			model := small
@@ -115,7 +116,7 @@ func TestMethods(t *testing.T) {
 				if result.Status != run.Completed || result.Posterior.Particles() != c.particles {
 					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
 				}
-				if sampled := slices.Contains([]string{"HMC", "SMC"}, c.method.Name()); !sampled &&
+				if sampled := slices.Contains([]string{"HMC", "SMC", "replica exchange"}, c.method.Name()); !sampled &&
 					(len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 ||
 						math.IsNaN(result.Best[0].NLPD)) {
 					t.Errorf("%d steps, %d records, %d validations, best %v",

@@ -65,6 +65,10 @@ func every() []method {
 		case baseline.SMC:
 			sampler.Sampling = smc.Settings{Particles: 400, Moves: 2}
 			m, trains, observed = sampler, false, false
+		case baseline.ReplicaExchange:
+			sampler.Kernel = mcmc.HMC{Steps: 5}
+			sampler.Sampling = smc.ExchangeSettings{Ladder: []float64{.005, .03, .15, .5, 1}, Sets: 8, WarmUp: 60, Sweeps: 60}
+			m, trains, observed = sampler, false, false
 		case baseline.SGLD, baseline.SGHMC:
 			chains = true
 		case baseline.Dropout:

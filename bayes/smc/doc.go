@@ -69,9 +69,19 @@
 // mcmc.HMC{}, 8 runs were .19 too low in the mean, and up to .35; their squared errors, in units of those stated,
 // summed to 32, where 8 are expected. Longer trajectories mend it: with HMC{Steps: 20} it was 24, and more particles
 // do not: with 2000, which state a smaller error, it was 48. A mode that no particle and no move finds is still not
-// known: package pmcnet has an estimate that is independent of it. The prior must be normalised and be what
-// Problem.Initial draws: the evidence is relative to it. A vague prior costs temperatures, and an improper one has no
-// evidence.
+// known: package pmcnet has an estimate that is independent of it, and so has ReplicaExchange. The prior must be
+// normalised and be what Problem.Initial draws: the evidence is relative to it. A vague prior costs temperatures, and
+// an improper one has no evidence.
+//
+// # Replica exchange
+//
+// ReplicaExchange goes the same way with replicas that stay at their powers and change places (Geyer 1991). What
+// Sample meets once, each replica meets again and again, so that a region which only moves lead to has its share in
+// the end. On the curve above 6 runs with 13 powers and HMC{Steps: 10} gave -34.97 to -34.87, errors .05 to .06
+// stated and found, 4 s of two processors each; the exact value is -34.927. On boston's seventh split, a network of
+// four layers of four tanh units had -289.64 ± .04 in 70 s, where Sample gives -289.7 ± .2, and a mixture fitted to
+// its particles misleads. Take Sample to get particles quickly, and ReplicaExchange to be sure of an evidence or of
+// the shares of modes.
 //
 // The package is held to a benchmark of networks' evidences: see TestEvidenceLong, which the build tag long adds.
 //

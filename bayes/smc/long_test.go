@@ -71,6 +71,33 @@ func TestStatesWhatIsMissingLong(t *testing.T) {
 	}
 }
 
+// Replica exchange finds that region, and states its error: the squared errors of 6 runs sum to at most 22.5, which
+// chance exceeds once in a thousand.
+func TestReplicaExchangeMissesNothingLong(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if testing.Short() || strings.HasPrefix(engine.Name(), "go") {
+		t.Skip("long without a compiler")
+	}
+	const runs, exact = 6, -34.927
+	exchanger := smc.Exchanger{Kernel: mcmc.HMC{Steps: 10}, Problem: bostonProblem(t, engine, curve(t), 500)}
+	defer exchanger.Close()
+	square := 0.
+	for seed := range uint64(runs) {
+		r, err := exchanger.Sample(t.Context(), smc.ExchangeSettings{
+			Seed: seed, Engine: engine, Ladder: []float64{.0005, .002, .006, .015, .03, .06, .1, .17, .27, .4, .6, .8, 1},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := (r.LogEvidence - exact) / r.LogEvidenceStdErr
+		t.Logf("%.3f +- %.3f, z %.2f, %d arrivals; %q", r.LogEvidence, r.LogEvidenceStdErr, z, r.Arrivals, r.Warnings)
+		square += z * z
+	}
+	if square > 22.5 {
+		t.Errorf("squared errors of %d runs sum to %.1f", runs, square)
+	}
+}
+
 // curve are twelve points of two waves, standardised, which two tanh units fit in a region that the prior hardly knows.
 func curve(t *testing.T) *fit.Data {
 	t.Helper()
@@ -96,4 +123,10 @@ func curve(t *testing.T) *fit.Data {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// Replica exchange with a kernel of one move, without gradients and scales.
+func TestReplicaExchangeIsExactLong(t *testing.T) {
+	engines := computetest.Engines(t)
+	exchangeIsExact(t, engines[len(engines)-1], mcmc.RandomWalkMetropolis{}, 60, .25)
 }

@@ -195,14 +195,22 @@ func (s Settings) check() error {
 	); err != nil {
 		return err
 	}
+	if err := checkLadder("smc: Settings.Ladder", s.Ladder); err != nil {
+		return err
+	}
+	return s.Resampler.Check()
+}
+
+// checkLadder is an error where powers do not ascend to 1.
+func checkLadder(name string, ladder []float64) error {
 	before := 0.
-	for i, power := range s.Ladder {
-		if !(power > before && power <= 1) || i == len(s.Ladder)-1 && power != 1 {
-			return fmt.Errorf("smc: Settings.Ladder[%d] is %v: powers ascend from above 0, and the last is 1", i, power)
+	for i, power := range ladder {
+		if !(power > before && power <= 1) || i == len(ladder)-1 && power != 1 {
+			return fmt.Errorf("%s[%d] is %v: powers ascend from above 0, and the last is 1", name, i, power)
 		}
 		before = power
 	}
-	return s.Resampler.Check()
+	return nil
 }
 
 // chains is how many particles are moved.

@@ -530,12 +530,14 @@ func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
 // LocalScale is how wide a distribution is in each coordinate, [D], about a particle, by the gradients of its
 // log-density at all particles, [J, D]: 1/sqrt(E g_i^2), at most their standard deviation, [D]. Of a Gaussian with
 // covariance S it is 1/sqrt((S^-1)_ii), the standard deviation given the other coordinates; of a distribution with many
-// modes it is that within one, while standard deviations say how far modes lie apart.
+// modes it is that within one, while standard deviations say how far modes lie apart. Of several distributions at once
+// gradients are [T, J, D] and standard deviations [T, D].
 func LocalScale(stdDev, gradient *graph.Node) *graph.Node {
-	largest := ReduceAndKeep(Abs(gradient), ReduceMax, 0) // its square may be beyond all numbers
+	particles := gradient.Rank() - 2
+	largest := ReduceAndKeep(Abs(gradient), ReduceMax, particles) // its square may be beyond all numbers
 	largest = Where(GreaterThan(largest, ZerosLike(largest)), largest, OnesLike(largest))
 	relative := Div(gradient, BroadcastToShape(largest, gradient.Shape()))
-	steepness := Mul(Squeeze(largest, 0), Sqrt(ReduceMean(Square(relative), 0)))
+	steepness := Mul(Squeeze(largest, particles), Sqrt(ReduceMean(Square(relative), particles)))
 	return Min(Reciprocal(steepness), stdDev)
 }
 

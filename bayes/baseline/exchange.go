@@ -1,0 +1,105 @@
+package baseline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+)
+
+// ReplicaExchange samples all parameters of the network, given all rows, by replicas at every power of the likelihood
+// from the prior to the posterior, which change places (parallel tempering: Geyer 1991; see smc.ReplicaExchange).
+// Every parameter has the model's prior, whatever the Model's partition, and the posterior's evidence is the model's, as
+// of SMC, with which it shares no particle and no estimator. It costs more where moves mix, and is right where they do
+// not leave a mode. The particles are draws of the posterior, all of the same weight.
+//
+// Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has no posterior; with a
+// checkpoint it can be resumed.
+type ReplicaExchange struct {
+	Kernel mcmc.Kernel // leaves the posterior invariant; default mcmc.HMC{Steps: 10}
+	// Sampling are the settings of package smc; default 32 sets of replicas, 300 sweeps of warm-up and 500 that count.
+	Sampling smc.ExchangeSettings
+}
+
+var _ Method = ReplicaExchange{}
+
+// Name implements Method.
+func (ReplicaExchange) Name() string { return "replica exchange" }
+
+// Source implements Method.
+func (ReplicaExchange) Source() string { return "replica exchange for all parameters (Geyer 1991)" }
+
+// MarshalJSON writes what decides the draws.
+func (m ReplicaExchange) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"kernel": fmt.Sprintf("%T", m.Kernel), "settings": m.Kernel, "sampling": m.Sampling.Record(),
+	})
+}
+
+// Prepare implements Method.
+func (m ReplicaExchange) Prepare(j *Job) (Method, error) {
+	if m.Kernel == nil {
+		m.Kernel = mcmc.HMC{Steps: 10}
+	}
+	var err error
+	if m.Sampling, err = m.Sampling.Within("baseline: ReplicaExchange", j.outer()); err != nil {
+		return nil, err
+	}
+	return m, checkExact("ReplicaExchange", m.Kernel, j.Bound.D+j.Bound.W)
+}
+
+// exchangeKind identifies what a compiled Exchanger depends on besides its own settings.
+type exchangeKind struct {
+	chainsKind
+	kernel string
+}
+
+// Fit implements Method.
+func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
+	whole, err := j.Whole()
+	if err != nil {
+		return nil, err
+	}
+	// The plan of the work is for all replicas on the ladders of usual networks.
+	problem, err := j.allRows(whole, nil, usualPowers*m.Sampling.Sets, 1)
+	if err != nil {
+		return nil, err
+	}
+	kind := exchangeKind{j.kindOf(whole), fmt.Sprintf("%#v", m.Kernel)}
+	exchanger, giveBack, err := j.trainer.exchanged.Take(kind, func() (*smc.Exchanger, error) {
+		return &smc.Exchanger{Kernel: m.Kernel}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	exchanger.Problem = problem
+	drawn, err := exchanger.Sample(ctx, m.Sampling)
+	if err != nil {
+		err = fmt.Errorf("baseline: %w", err)
+	}
+	if drawn == nil {
+		return nil, err
+	}
+	if drawn.Status != run.Completed {
+		return nil, errors.Join(err, cancelled(ctx, drawn.Status, "among its sweeps"))
+	}
+	phi, failed := compute.Float64s(drawn.Phi)
+	if failed != nil {
+		return nil, errors.Join(err, fmt.Errorf("baseline: %w", failed))
+	}
+	result := &Result{Exchange: drawn}
+	result.Status, result.Warnings = drawn.Status, drawn.Warnings
+	result.Posterior, failed = j.posterior(whole, drawn.Status, Particles{
+		Phi: phi, Evidence: bayes.Evidence{Value: drawn.LogEvidence, StdErr: drawn.LogEvidenceStdErr},
+	})
+	return result, errors.Join(err, failed)
+}
+
+const usualPowers = 15

@@ -1,0 +1,404 @@
+package smc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// This file is replica exchange, top to bottom: its settings, its result, and a sweep. The evidence that it gives is in
+// exchange_evidence.go, the run around it in exchange_run.go.
+
+// ExchangeSettings are those of ReplicaExchange. The zero value of every field works.
+type ExchangeSettings struct {
+	// Ladder are the powers of the likelihood, ascending, the last 1; the prior, of power 0, comes before them. Empty:
+	// that which a short run of Sample finds.
+	Ladder []float64
+	// Sets is how many sets of replicas there are, R, each with a replica at every power. They know nothing of each
+	// other, and their spread is the standard error of the evidence: at least 4, default 32.
+	Sets int
+	// WarmUp is how many sweeps are made before those that count, in which step sizes and scales are found; default 300.
+	WarmUp int
+	// Sweeps is how many count; default 500.
+	Sweeps int
+	// Thin keeps the draws of the posterior after every so many sweeps; default: as many sweeps as leave about 2000 draws.
+	Thin int
+	Seed uint64 // of everything random
+
+	DType  compute.DType   // default compute.Float32
+	Engine *compute.Engine // default compute.Default
+
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
+	// when the context is cancelled and at the end. If it exists, the run goes on from it, to the same bits as an
+	// uninterrupted one; a file of another problem, kernel, seed or settings is an error.
+	Checkpoint      string
+	CheckpointEvery time.Duration
+	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	Replace bool
+	// Progress, if set, is called after a sweep, at most ten times a second, and at the end. Scores are "acceptance",
+	// "exchanged" and "arrivals".
+	Progress func(run.Progress) `json:"-"`
+}
+
+// ExchangeResult is what ReplicaExchange gives.
+type ExchangeResult struct {
+	// Phi are draws of the posterior, [S R, D]: of all sets after one sweep, then after the next that is kept; nil where
+	// none was.
+	Phi *tensors.Tensor
+	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its standard
+	// error, from the spread over the sets. NaN where the run was cancelled.
+	LogEvidence, LogEvidenceStdErr float64
+	Powers                         []PowerRecord // the prior's first, the posterior's last
+	// Arrivals is how many replicas that had been at the prior since came to the posterior, over all sets: the number of
+	// draws that owe nothing to each other.
+	Arrivals  int
+	Status    run.Status
+	Elapsed   time.Duration // over all sessions
+	NonFinite int           // proposals that were rejected since their log-density, or its gradient, was not finite
+	// Evaluations is how often the log-likelihood of one replica was evaluated, with or without its gradient.
+	Evaluations int
+	Warnings    []string // what makes the result doubtful; empty: nothing was seen
+}
+
+// PowerRecord is what the sweeps that count leave of one power.
+type PowerRecord struct {
+	Power         float64
+	Acceptance    float64 // mean, of the kernel's moves
+	StepSize      float64 // 0 for kernels that are not Tunable
+	Exchanged     float64 // mean probability of an exchange with the next power; NaN for the last
+	LogEvidence   float64 // of the step to the next power; NaN for the last
+	LogLikelihood float64 // mean
+}
+
+// ReplicaExchange samples a problem's target by replica exchange (parallel tempering: Geyer 1991; Hukushima and Nemoto
+// 1996), and estimates its evidence, independently of Sample. Each of R sets has a replica at every power of the
+// likelihood, from the prior to the posterior. In a sweep
+//
+//	move:      every replica by the kernel, which leaves p(phi) p(y | phi)^power invariant; at power 0 a new draw of
+//	           the prior takes its place
+//	exchange:  neighbours at powers a < b swap places with probability
+//	           min(1, (p(y | phi_a) / p(y | phi_b))^(b - a)), the even pairs in one sweep, the odd ones in the next
+//
+// A replica that is held by one mode goes up to small powers, where modes join, and comes down in another one: where
+// moves alone never leave a mode, the share of each is right in the end. It takes as many sweeps as replicas need to
+// come down from the prior often, see ExchangeResult.Arrivals; SMC visits each power once, so it is quicker where moves
+// mix, and this is the check where they do not.
+//
+// The evidence is the product of the ratios of neighbours, each by Bennett's estimator from the replicas of both (1976;
+// the geometric bridge of Meng and Wong 1996 with the best power): thermodynamic integration without its error of
+// discretisation.
+//
+// The kernel leaves its target invariant. Where the sampler is to choose the length of trajectories (mcmc.HMC{}) they
+// have 20 steps, more or less by a third. A cancelled context is no error: the result holds the draws so far, with the
+// status run.Cancelled, and no evidence.
+func ReplicaExchange(
+	ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings ExchangeSettings,
+) (*ExchangeResult, error) {
+	exchanger := Exchanger{Problem: problem, Kernel: kernel}
+	defer exchanger.Close()
+	return exchanger.Sample(ctx, settings)
+}
+
+// WithDefaults fills in what is zero and checks the rest.
+func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
+	byDefault := func(value *int, v int) {
+		if *value == 0 {
+			*value = v
+		}
+	}
+	byDefault(&s.Sets, 32)
+	byDefault(&s.WarmUp, 300)
+	byDefault(&s.Sweeps, 500)
+	byDefault(&s.Thin, max(1, s.Sweeps*s.Sets/2000))
+	if s.DType == 0 {
+		s.DType = compute.Float32
+	}
+	if err := limits.Check("smc: ExchangeSettings",
+		limits.Field("Sets", s.Sets, s.Sets >= 4, "at least 4, whose spread is the standard error (0: 32)"),
+		limits.Field("WarmUp", s.WarmUp, s.WarmUp >= 1, "at least 1 (0: 300)"),
+		limits.Field("Sweeps", s.Sweeps, s.Sweeps >= 2, "at least 2 (0: 500)"),
+		limits.Field("Thin", s.Thin, s.Thin >= 1 && s.Thin <= s.Sweeps,
+			fmt.Sprintf("at least 1 and at most the %d Sweeps (0: chosen)", s.Sweeps)),
+		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
+			"compute.Float32 or compute.Float64"),
+		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery >= 0, "positive (0: 30 s)"),
+	); err != nil {
+		return s, err
+	}
+	return s, checkLadder("smc: ExchangeSettings.Ladder", s.Ladder)
+}
+
+// answerOf is how strongly log step sizes answer in the warm-up to a lack of acceptance: less than in Sample, since a
+// power has few replicas, and more sweeps.
+const answerOf = 0.3
+
+// exchangeSteps is how many steps a trajectory has whose kernel names no number.
+const exchangeSteps = 20
+
+// Within are the settings of a replica exchange that is a part of an algorithm, as Settings.Within.
+func (s ExchangeSettings) Within(owner string, outer Settings) (ExchangeSettings, error) {
+	own, err := Settings{
+		Seed: s.Seed, DType: s.DType, Engine: s.Engine, Progress: s.Progress,
+		Checkpoint: s.Checkpoint, CheckpointEvery: s.CheckpointEvery, Replace: s.Replace,
+	}.Within(owner, outer)
+	if err != nil {
+		return s, err
+	}
+	s.Seed, s.DType, s.Engine, s.Progress = own.Seed, own.DType, own.Engine, own.Progress
+	s.Checkpoint, s.CheckpointEvery, s.Replace = own.Checkpoint, own.CheckpointEvery, own.Replace
+	if s, err = s.WithDefaults(); err != nil {
+		return s, fmt.Errorf("%s.Sampling: %w", owner, err)
+	}
+	return s, nil
+}
+
+// Record is what of the settings, but for the seed, decides the result.
+func (s ExchangeSettings) Record() map[string]any {
+	return map[string]any{
+		"ladder": s.Ladder, "sets": s.Sets, "warm_up": s.WarmUp, "sweeps": s.Sweeps, "thin": s.Thin,
+		"dtype": s.DType.String(),
+	}
+}
+
+// sweep is the graph of a sweep. Replica t R + r is that of set r at power t.
+type sweep struct {
+	carrier   *mcmc.Carrier
+	powers    []float64 // from 0 to 1
+	sets, dim int
+	dtype     compute.DType
+	// tuned says that step sizes are found, aiming at an acceptance; scaled that scales are; steered that trajectories
+	// have no length of their own.
+	tuned, scaled, steered bool
+	acceptance, stepSize   float64 // wanted; the first
+	factored               func(nodes compute.Nodes) Factored
+	initial                func(rng random.Stream) *graph.Node // draws of the prior, [R, D]
+}
+
+// The entries of its state: replicas, [T R, D]; 1 for each that has been at the prior since it was at the posterior, [T
+// R]; step sizes, [T], and scales, [T, D]. Within a sweep there are what the kernel carries, of phi over its scales;
+// 1 for each transition that goes on, [T R]; the acceptance of those that have ended, [T R]; and a number of
+// transitions that were not finite.
+const (
+	replicasName   = "replicas"
+	descendName    = "descending"
+	stepsName      = "step_sizes"
+	scalesName     = "scales"
+	unfinishedName = "unfinished"
+	acceptedName   = "accepted"
+	nonFiniteName  = "non_finite"
+)
+
+// entries are those between sweeps, and within those of a sweep.
+func (s *sweep) entries() []string { return []string{replicasName, descendName, stepsName, scalesName} }
+
+func (s *sweep) within() []string {
+	return append(s.carrier.Names(), unfinishedName, acceptedName, nonFiniteName)
+}
+
+func (s *sweep) replicas() int { return len(s.powers) * s.sets }
+
+// first draws all replicas from the prior.
+func (s *sweep) first(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rng, g := random.FromSeed(inputs[0]).Named("exchange begins"), inputs[0].Graph()
+	var all []*Node
+	for t := range s.powers {
+		all = append(all, s.initial(rng.At(Const(g, uint32(t)))))
+	}
+	phi := Concatenate(all, 0)
+	if want := shapes.Make(s.dtype, s.replicas(), s.dim); !phi.Shape().Equal(want) {
+		panic(fmt.Errorf("Problem.Initial draws %s for %d replicas: it must be [%d, %d]", all[0].Shape(), s.sets, s.sets,
+			s.dim))
+	}
+	next := compute.Nodes{
+		replicasName: phi,
+		descendName:  Zeros(g, shapes.Make(s.dtype, s.replicas())),
+		scalesName:   Ones(g, shapes.Make(s.dtype, len(s.powers), s.dim)),
+		stepsName:    AddScalar(Zeros(g, shapes.Make(s.dtype, len(s.powers))), s.stepSize),
+	}
+	return next, Const(g, []float64{0})
+}
+
+// transition begins one of each replica.
+func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rng := random.FromSeed(inputs[0]).Named("transition").At(inputs[1])
+	scale := s.each(nodes[scalesName])
+	next := s.carrier.Start(rng, Div(nodes[replicasName], scale), s.target(nodes, scale))
+	none := Zeros(scale.Graph(), shapes.Make(s.dtype, s.replicas()))
+	next[unfinishedName], next[acceptedName], next[nonFiniteName] = OnesLike(none), none, none
+	return next, ConstAs(scale, []float64{0})
+}
+
+// moves makes a move of those that have not ended their transitions. Its record is how many are left.
+func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rng := random.FromSeed(inputs[0]).Named("move").At(inputs[1]).At(inputs[2])
+	tuning := mcmc.Tuning{}
+	if s.tuned {
+		tuning.StepSize = s.each(nodes[stepsName])
+	}
+	if s.steered {
+		tuning.Steps = ConvertDType(inputs[3], s.dtype)
+	}
+	unfinished := nodes[unfinishedName]
+	distribution := s.target(nodes, s.each(nodes[scalesName]))
+	next, ended, info := s.carrier.MoveUnfinished(rng, nodes, unfinished, distribution, tuning)
+	next[unfinishedName] = Sub(unfinished, ended)
+	next[acceptedName], next[nonFiniteName] = Add(nodes[acceptedName], ended), Identity(nodes[nonFiniteName])
+	if info.Acceptance != nil {
+		next[acceptedName] = Add(nodes[acceptedName], Mul(ended, compute.Finite(info.Acceptance)))
+	}
+	if info.NonFinite != nil {
+		next[nonFiniteName] = Add(nodes[nonFiniteName], Mul(ended, info.NonFinite))
+	}
+	return next, Reshape(ReduceAllSum(next[unfinishedName]), 1)
+}
+
+// exchange puts new draws at the prior, and exchanges neighbours. Where it adapts, step sizes and scales answer to
+// the moves. Its record is the log-likelihoods before the exchange, [T R], the kernel's mean acceptance at each
+// power, [T], the mean probability of exchange of each pair, [T - 1], 0 where it was not tried, how many replicas
+// arrived, how many transitions were not finite, and the posterior's replicas, [R D].
+func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rng := random.FromSeed(inputs[0]).Named("exchange").At(inputs[1])
+	adapts, parity := GreaterThan(inputs[2], ZerosLike(inputs[2])), ConvertDType(inputs[3], s.dtype)
+	moved := Mul(nodes[s.carrier.Phi()], s.each(nodes[scalesName]))
+	phi := Concatenate([]*Node{s.initial(rng.Named("prior")), Slice(moved, AxisRangeToEnd(s.sets))}, 0)
+	logLikelihood := s.factored(nodes).LogLikelihood(phi)
+
+	acceptance := ReduceMean(s.byPower(nodes[acceptedName]), 1)
+	next := compute.Nodes{stepsName: Identity(nodes[stepsName]), scalesName: Identity(nodes[scalesName])}
+	adapt := func(name string, to *Node) {
+		next[name] = Where(BroadcastToDims(adapts, to.Shape().Dimensions...), to, nodes[name])
+	}
+	if s.tuned {
+		adapt(stepsName, Mul(nodes[stepsName], Exp(MulScalar(AddScalar(acceptance, -s.acceptance), answerOf))))
+	}
+	if s.scaled {
+		adapt(scalesName, s.rescaled(nodes, moved))
+	}
+	swapped, descending, odds := s.swap(rng.Named("pairs"), phi, s.descend(nodes[descendName]), logLikelihood, parity)
+	posterior := AxisRangeToEnd(s.replicas() - s.sets)
+	arrived := Slice(descending, posterior)
+	next[replicasName] = swapped
+	next[descendName] = Concatenate([]*Node{
+		Slice(descending, AxisRange(0, s.replicas()-s.sets)), ZerosLike(arrived),
+	}, 0)
+
+	var record []*Node
+	for _, v := range []*Node{
+		logLikelihood, acceptance, odds, ReduceAllSum(arrived),
+		ReduceAllSum(Slice(nodes[nonFiniteName], AxisRangeToEnd(s.sets))), Slice(swapped, posterior),
+	} {
+		record = append(record, Reshape(ConvertDType(v, compute.Float64), v.Shape().Size()))
+	}
+	return next, Concatenate(record, 0)
+}
+
+// rescaled are scales that go a tenth of the way to what the replicas of a power say now, where they have moved, see
+// LocalScale.
+func (s *sweep) rescaled(nodes compute.Nodes, moved *Node) *Node {
+	// What the kernel carries is the gradient of phi over its scales.
+	gradient := s.byPower(Div(nodes[s.carrier.Gradient()], s.each(nodes[scalesName])))
+	phi := s.byPower(moved)
+	stdDev := Sqrt(AddScalar(ReduceMean(Square(Sub(phi, ReduceAndKeep(phi, ReduceMean, 1))), 1), 1e-12))
+	return Add(MulScalar(nodes[scalesName], .9), MulScalar(LocalScale(stdDev, compute.Finite(gradient)), .1))
+}
+
+// swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. : replicas, [T R, D],
+// and which of them descend, [T R]. odds is the mean probability of each pair that was tried, [T - 1], and 0.
+func (s *sweep) swap(
+	rng random.Stream, phi, descending, logLikelihood, parity *Node,
+) (swapped, descends, odds *Node) {
+	g, pairs := phi.Graph(), len(s.powers)-1
+	steps, lower := make([]float64, pairs), make([]float64, pairs)
+	for t := range steps {
+		steps[t], lower[t] = s.powers[t+1]-s.powers[t], float64(t%2)
+	}
+	column := func(v []float64) *Node {
+		return BroadcastToDims(ExpandAxes(ConvertDType(Const(g, v), s.dtype), 1), pairs, s.sets)
+	}
+	l := s.byPower(logLikelihood)
+	gain := Sub(Slice(l, AxisRange(0, pairs)), Slice(l, AxisRangeToEnd(1)))
+	probability := compute.Finite(Exp(MinScalar(Mul(column(steps), gain), 0)))
+	tried := Equal(column(lower), BroadcastToDims(parity, pairs, s.sets))
+	probability = Where(tried, probability, ZerosLike(probability))
+	swaps := ConvertDType(LessThan(rng.Uniform(s.dtype, pairs, s.sets), probability), s.dtype)
+
+	none := Zeros(g, shapes.Make(s.dtype, 1, s.sets))
+	up := Concatenate([]*Node{swaps, none}, 0)   // takes the place of the next
+	down := Concatenate([]*Node{none, swaps}, 0) // and of the one before
+	taken := func(x *Node) *Node {
+		x = s.byPower(x)
+		dims := x.Shape().Dimensions
+		takes := func(which *Node) *Node {
+			which = GreaterThan(which, ZerosLike(which))
+			return BroadcastToDims(Reshape(which, append([]int{dims[0], dims[1]}, slices.Repeat([]int{1}, len(dims)-2)...)...),
+				dims...)
+		}
+		next := Concatenate([]*Node{Slice(x, AxisRangeToEnd(1)), Slice(x, AxisRange(pairs))}, 0)
+		before := Concatenate([]*Node{Slice(x, AxisRange(0, 1)), Slice(x, AxisRange(0, pairs))}, 0)
+		x = Where(takes(up), next, Where(takes(down), before, x))
+		return Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...)
+	}
+	return taken(phi), taken(descending), ReduceMean(probability, 1)
+}
+
+// descend marks the replicas at the prior.
+func (s *sweep) descend(descending *Node) *Node {
+	return Concatenate([]*Node{
+		Ones(descending.Graph(), shapes.Make(s.dtype, s.sets)), Slice(descending, AxisRangeToEnd(s.sets)),
+	}, 0)
+}
+
+// byPower is x, [T R, ...], with an axis for powers and one for sets.
+func (s *sweep) byPower(x *Node) *Node {
+	return Reshape(x, append([]int{len(s.powers), s.sets}, x.Shape().Dimensions[1:]...)...)
+}
+
+// each repeats x, [T, ...], for each set: [T R, ...].
+func (s *sweep) each(x *Node) *Node {
+	dims := x.Shape().Dimensions
+	all := BroadcastToDims(ExpandAxes(x, 1), append([]int{dims[0], s.sets}, dims[1:]...)...)
+	return Reshape(all, append([]int{s.replicas()}, dims[1:]...)...)
+}
+
+// target is log p(phi) + power log p(y | phi), each replica with its power, as a function of phi over its scales.
+func (s *sweep) target(nodes compute.Nodes, scale *Node) mcmc.Target {
+	powers := ConvertDType(Const(scale.Graph(), s.powers), s.dtype)
+	return powered{target: s.factored(nodes), power: s.each(powers), scale: scale}
+}
+
+// powered is a target whose replicas have powers, [J], and scales, [J, D], of their own.
+type powered struct {
+	target       Factored
+	power, scale *Node
+}
+
+// LogDensity implements mcmc.Target.
+func (p powered) LogDensity(z *graph.Node) *graph.Node {
+	phi := Mul(z, p.scale)
+	prior := p.target.LogPrior(phi)
+	return compute.Gate(Add(prior, Mul(p.power, p.target.LogLikelihood(phi))))
+}
+
+// Gradient implements mcmc.Target. The posterior's gradient has a reverse pass of its own, in parts that fit a cache:
+// the likelihood's is that less the prior's.
+func (p powered) Gradient(z *graph.Node) (logDensity, gradient *graph.Node) {
+	phi := Mul(z, p.scale)
+	prior, ofPrior := mcmc.Density(p.target.LogPrior).Gradient(phi)
+	whole, ofWhole := p.target.Gradient(phi)
+	power := BroadcastToShape(ExpandAxes(p.power, 1), phi.Shape())
+	logDensity = Add(prior, Mul(p.power, Sub(whole, prior)))
+	gradient = Add(ofPrior, Mul(power, Sub(ofWhole, ofPrior)))
+	return compute.Gate(logDensity), Mul(gradient, p.scale)
+}

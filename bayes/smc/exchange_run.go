@@ -1,0 +1,505 @@
+package smc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Exchanger makes replica exchanges again and again, with other seeds and settings, and with other Problem.Data of the
+// same names and shapes, and compiles only once for settings of one kind, where ExchangeSettings.Ladder is set. Nothing
+// else of the problem may change after the first run. Close it at the end.
+type Exchanger struct {
+	Problem mcmc.Problem
+	Kernel  mcmc.Kernel
+
+	compiled run.Cache[exchangeKind, *sweeps]
+}
+
+// Close frees what was compiled.
+func (e *Exchanger) Close() { e.compiled.Close() }
+
+// Sample is ReplicaExchange with the problem and kernel of the Exchanger.
+func (e *Exchanger) Sample(ctx context.Context, settings ExchangeSettings) (*ExchangeResult, error) {
+	m, err := e.newExchange(settings)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	err = m.session.Loop(ctx)
+	if m.session.Status() == "" {
+		return nil, err
+	}
+	result, failed := m.result()
+	return result, cmp.Or(failed, err)
+}
+
+// exchangeKind is what sweeps are compiled for, beside the problem and the kernel.
+type exchangeKind struct {
+	engine *compute.Engine
+	dtype  compute.DType
+	sets   int
+	powers string
+}
+
+// sweeps are the programs of a sweep.
+type sweeps struct {
+	*sweep
+	begin, start, move, end *compute.Program
+}
+
+// Close frees the programs.
+func (s *sweeps) Close() {
+	for _, p := range []*compute.Program{s.begin, s.start, s.move, s.end} {
+		p.Close()
+	}
+}
+
+// exchange is a replica exchange in progress.
+type exchange struct {
+	ExchangeSettings
+	owner    *Exchanger
+	session  *run.Run
+	engine   *compute.Engine
+	sweeps   *sweeps
+	giveBack func() // of the sweeps
+	state    *compute.State
+
+	kept map[string]*tensors.Tensor // of a checkpoint, until there is a state
+	exchangePosition
+	logLikelihood, accepted, odds, draws [][]float64 // a row for each sweep that counts; draws for each that is kept
+}
+
+// exchangePosition is where a run stands, but for the replicas and what the sweeps have left.
+type exchangePosition struct {
+	Powers    []float64 `json:"powers"` // from 0
+	Made      int       `json:"made"`   // sweeps, those of the warm-up included
+	Arrivals  int       `json:"arrivals"`
+	NonFinite int       `json:"non_finite"`
+	Moves     int       `json:"moves"`  // of one replica, each an evaluation
+	Search    int       `json:"search"` // evaluations that it took to find the ladder
+}
+
+// newExchange checks what it is given.
+func (e *Exchanger) newExchange(settings ExchangeSettings) (*exchange, error) {
+	if err := checkSampled(e.Problem, e.Kernel); err != nil {
+		return nil, err
+	}
+	if e.Problem.Initial == nil {
+		return nil, fmt.Errorf("smc: Problem.Initial is nil: replica exchange draws from the prior in every sweep")
+	}
+	if e.Problem.Start != nil {
+		return nil, fmt.Errorf("smc: Problem.Start is set: replica exchange begins at draws of Problem.Initial, leave it out")
+	}
+	settings, err := settings.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m := &exchange{ExchangeSettings: settings, owner: e}
+	m.session = run.New(m, run.Options{
+		Owner: "smc", Checkpoint: m.Checkpoint, Format: "gobnn.exchange/1", Every: m.CheckpointEvery, Replace: m.Replace,
+		Progress: m.ExchangeSettings.Progress,
+	})
+	return m, nil
+}
+
+// Begin finds the ladder, compiles the sweep, and draws all replicas from the prior unless a checkpoint has some.
+func (m *exchange) Begin(ctx context.Context) error {
+	var err error
+	if m.engine, err = m.Engine.Or(); err != nil {
+		return err
+	}
+	if m.Powers == nil {
+		if m.Powers, err = m.ladder(ctx); err != nil {
+			return err
+		}
+	}
+	if err := m.compile(); err != nil {
+		return fmt.Errorf("smc: replica exchange: %w", err)
+	}
+	m.state = compute.NewState(m.engine)
+	for name, t := range m.owner.Problem.Data {
+		local, err := t.LocalClone() // the state owns what it holds, and frees it
+		if err != nil {
+			return fmt.Errorf("smc: Problem.Data[%q]: %w", name, err)
+		}
+		m.state.Set(dataPrefix+name, local)
+	}
+	if m.kept != nil {
+		for _, name := range m.sweeps.entries() {
+			m.state.Set(name, m.kept[name])
+		}
+		m.kept = nil
+		return nil
+	}
+	if _, err := m.sweeps.begin.Run(m.state, random.SeedWords(m.Seed)); err != nil {
+		return fmt.Errorf("smc: replica exchange: %w", err)
+	}
+	return nil
+}
+
+// ladder is the one that is set, or that of a short SMC run, with 0 before it.
+func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
+	ladder := m.Ladder
+	if len(ladder) == 0 {
+		found, err := Sample(ctx, m.owner.Problem, m.owner.Kernel, Settings{
+			Particles: 300, Moves: 5, Seed: m.Seed, DType: m.DType, Engine: m.Engine,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("smc: looking for a ladder of powers (or set ExchangeSettings.Ladder): %w", err)
+		}
+		if found.Status != run.Completed {
+			return nil, fmt.Errorf("smc: looking for a ladder of powers: %w", context.Cause(ctx))
+		}
+		for _, r := range found.Trace {
+			ladder = append(ladder, r.Place)
+		}
+		m.Search = found.Evaluations
+	}
+	return append([]float64{0}, ladder...), nil
+}
+
+// compile prepares the sweeps, or finds those of an earlier run of the same kind.
+func (m *exchange) compile() error {
+	own := &machine{Settings: Settings{Tempering: LikelihoodTempering, DType: m.DType}, engine: m.engine,
+		sampler: &Sampler{Problem: m.owner.Problem, Kernel: m.owner.Kernel}}
+	if err := compute.Try(own.probe); err != nil {
+		return err
+	}
+	var err error
+	key := exchangeKind{engine: m.engine, dtype: m.DType, sets: m.Sets, powers: fmt.Sprint(m.Powers)}
+	m.sweeps, m.giveBack, err = m.owner.compiled.Take(key, func() (*sweeps, error) { return m.newSweeps(own) })
+	return err
+}
+
+// newSweeps learns from a machine of Sample what the kernel takes and carries, and prepares the programs, each of which
+// is compiled at its first call.
+func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
+	problem, engine, sets := m.owner.Problem, m.engine, m.Sets
+	s := &sweep{
+		powers: m.Powers, sets: m.Sets, dim: problem.Dim, dtype: m.DType, tuned: own.adapts(), steered: own.steers(),
+		factored: own.factored,
+		initial:  func(rng random.Stream) *graph.Node { return problem.Initial(rng, own.DType, sets) },
+	}
+	if own.adapts() {
+		s.acceptance, s.stepSize = own.wanted(), 1/math.Sqrt(float64(problem.Dim))
+	}
+	s.scaled = s.tuned && m.owner.Kernel.Carries() == mcmc.CarriesGradient
+	replicas := shapes.Make(m.DType, s.replicas(), problem.Dim)
+	var err error
+	s.carrier, err = mcmc.NewCarrier(engine, m.owner.Kernel, replicas, func(g *graph.Graph) mcmc.Target {
+		return own.factored(own.parameters(g)).Tempered(graph.Scalar(g, own.DType, 0.5))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var data []string
+	for _, name := range slices.Sorted(maps.Keys(problem.Data)) {
+		data = append(data, dataPrefix+name)
+	}
+	all := &sweeps{sweep: s}
+	for _, p := range []struct {
+		program        **compute.Program
+		name           string
+		reads, updates []string
+		step           compute.Step
+	}{
+		{&all.begin, "exchange begin", nil, s.entries(), s.first},
+		{&all.start, "exchange start", []string{replicasName, scalesName}, s.within(), s.transition},
+		{&all.move, "exchange move", append(s.within(), stepsName, scalesName), s.within(), s.moves},
+		{&all.end, "exchange", append(s.within(), descendName, stepsName, scalesName), s.entries(), s.exchange},
+	} {
+		*p.program, err = compute.NewProgram(engine, p.name, append(p.reads, data...), p.updates, p.step)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Step makes a sweep.
+func (m *exchange) Step(context.Context) error {
+	counts := m.Made >= m.WarmUp
+	record, err := m.sweepOnce(flag(!counts))
+	if err != nil {
+		return fmt.Errorf("smc: replica exchange, sweep %d: %w", m.Made+1, err)
+	}
+	m.Made++
+	if !counts {
+		return nil
+	}
+	take := func(n int) []float64 {
+		part := record[:n]
+		record = record[n:]
+		return part
+	}
+	t := len(m.Powers)
+	m.logLikelihood = append(m.logLikelihood, take(m.sweeps.replicas()))
+	m.accepted, m.odds = append(m.accepted, take(t)), append(m.odds, take(t-1))
+	m.Arrivals += int(take(1)[0])
+	m.NonFinite += int(take(1)[0])
+	if (m.Made-m.WarmUp)%m.Thin == 0 {
+		m.draws = append(m.draws, record)
+	}
+	return nil
+}
+
+// sweepOnce is the sweep, and its record.
+func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
+	seed, number := random.SeedWords(m.Seed), uint32(m.Made)
+	if _, err := m.sweeps.start.Run(m.state, seed, number); err != nil {
+		return nil, err
+	}
+	steps := float64(trajectory{Length: exchangeSteps}.steps(m.Made))
+	for call := uint32(0); ; call++ {
+		left, err := m.sweeps.move.Run(m.state, seed, number, call, steps)
+		if err != nil {
+			return nil, err
+		}
+		m.Moves += m.sweeps.replicas()
+		if left[0] == 0 {
+			break
+		}
+	}
+	return m.sweeps.end.Run(m.state, seed, number, adapts, float64(m.Made%2))
+}
+
+// Status is run.Completed once all sweeps are made.
+func (m *exchange) Status() run.Status {
+	if m.Made == m.WarmUp+m.Sweeps {
+		return run.Completed
+	}
+	return ""
+}
+
+// Progress is where the run stands.
+func (m *exchange) Progress() run.Progress {
+	p := run.Progress{Stage: "replica exchange", Step: m.Made, Steps: m.WarmUp + m.Sweeps}
+	if m.Made < m.WarmUp {
+		p.Stage = "warm-up"
+	}
+	if n := len(m.accepted); n > 0 {
+		p.Scores = []run.Score{{Name: "acceptance", Value: stat.Mean(m.accepted[n-1][1:], nil)},
+			{Name: "exchanged", Value: 2 * stat.Mean(m.odds[n-1], nil)}, {Name: "arrivals", Value: float64(m.Arrivals)}}
+	}
+	return p
+}
+
+// result is what there is.
+func (m *exchange) result() (*ExchangeResult, error) {
+	sweeps := len(m.logLikelihood)
+	result := &ExchangeResult{
+		LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Arrivals: m.Arrivals, NonFinite: m.NonFinite,
+		Status: m.session.Status(), Elapsed: m.session.Elapsed(),
+		Evaluations: m.Search + m.Moves + 2*m.Made*len(m.Powers)*m.Sets,
+	}
+	if flat := slices.Concat(m.draws...); len(flat) > 0 {
+		result.Phi = compute.Floats(m.DType, flat, len(flat)/m.owner.Problem.Dim, m.owner.Problem.Dim)
+	}
+	step, err := m.stepSizes()
+	if err != nil {
+		return nil, err
+	}
+	for t, power := range m.Powers {
+		r := PowerRecord{Power: power, StepSize: step[t], Exchanged: math.NaN(), LogEvidence: math.NaN()}
+		for i := range sweeps {
+			r.Acceptance += m.accepted[i][t] / float64(sweeps)
+			r.LogLikelihood += stat.Mean(m.logLikelihood[i][t*m.Sets:(t+1)*m.Sets], nil) / float64(sweeps)
+		}
+		if t < len(m.Powers)-1 {
+			r.Exchanged = m.exchanges(t)
+		}
+		result.Powers = append(result.Powers, r)
+	}
+	if result.Status != run.Completed {
+		return result, nil
+	}
+	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
+	var steps []float64
+	result.LogEvidence, result.LogEvidenceStdErr, steps = all.evidence()
+	for t, v := range steps {
+		result.Powers[t].LogEvidence = v
+	}
+	result.Warnings = m.warnings(result)
+	return result, nil
+}
+
+// exchanges is the mean probability of an exchange with the next power, over the sweeps in which it was tried.
+func (m *exchange) exchanges(t int) float64 {
+	sum, tried := 0., 0
+	for i, row := range m.odds {
+		if (m.WarmUp+i)%2 == t%2 {
+			sum, tried = sum+row[t], tried+1
+		}
+	}
+	return sum / float64(tried)
+}
+
+// What makes a result doubtful.
+const (
+	fewArrivals  = 5   // a set, below which its posterior owes much to where it began
+	lowExchanged = 0.1 // of the pairs of powers
+	apartHalves  = 4   // standard errors of the evidence between both halves of the sweeps
+)
+
+// warnings are what is doubtful about a finished run.
+func (m *exchange) warnings(r *ExchangeResult) (out []string) {
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if r.Arrivals < fewArrivals*m.Sets {
+		warn("replicas came down from the prior to the posterior %d times, in %d sets: each set's posterior owes much to "+
+			"where it began; take more Sweeps and WarmUp, or a finer Ladder", r.Arrivals, m.Sets)
+	}
+	for _, p := range r.Powers[:len(r.Powers)-1] {
+		if p.Exchanged < lowExchanged {
+			warn("replicas at power %.4g and the next one changed places with a mean probability of only %.3f; take a finer "+
+				"Ladder", p.Power, p.Exchanged)
+		}
+	}
+	for _, p := range r.Powers[1:] {
+		if p.Acceptance < lowAcceptance {
+			warn("moves at power %.4g were accepted with a mean probability of only %.3f; take a smaller step size, or a "+
+				"longer WarmUp", p.Power, p.Acceptance)
+		}
+	}
+	half := len(m.logLikelihood) / 2
+	first, e1, _ := exchanged{m.Powers, m.Sets, m.logLikelihood[:half]}.evidence()
+	second, e2, _ := exchanged{m.Powers, m.Sets, m.logLikelihood[half:]}.evidence()
+	if math.Abs(first-second) > apartHalves*math.Hypot(e1, e2) {
+		warn("the log evidence of the first half of the sweeps is %.2f and of the second %.2f, standard errors %.2f and "+
+			"%.2f: replicas were still on their way; take a longer WarmUp", first, second, e1, e2)
+	}
+	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > manyRejected*float64(proposals) {
+		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target", m.NonFinite,
+			proposals)
+	}
+	return out
+}
+
+// stepSizes are those of the moves, one for each power.
+func (m *exchange) stepSizes() ([]float64, error) {
+	if k, ok := m.owner.Kernel.(mcmc.Tunable); !ok {
+		return make([]float64, len(m.Powers)), nil
+	} else if own, _ := k.Tune(); own > 0 {
+		return slices.Repeat([]float64{own}, len(m.Powers)), nil
+	}
+	host := m.kept
+	if m.state != nil {
+		var err error
+		if host, err = m.state.Host(stepsName); err != nil {
+			return nil, fmt.Errorf("smc: %w", err)
+		}
+	}
+	return compute.Float64s(host[stepsName])
+}
+
+// Identity is what must agree for a run to go on from a file.
+func (m *exchange) Identity() ([]run.Part, error) {
+	parts, err := m.owner.Problem.Identity(m.owner.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := m.Engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := json.Marshal(m.ExchangeSettings.Record())
+	return append(parts, run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
+		run.Part{Name: "settings", Value: string(settings)}, run.Part{Name: "backend", Value: engine.Name()}), err
+}
+
+// The tables of a checkpoint, beside the replicas.
+const (
+	likelihoodTable = "log_likelihoods"
+	acceptedTable   = "accepted"
+	oddsTable       = "exchanged"
+	drawsTable      = "draws"
+)
+
+// table is what sweeps leave, a row each, and how wide a row is.
+type table struct {
+	rows  *[][]float64
+	width int
+}
+
+func (m *exchange) tables() map[string]table {
+	t := len(m.Powers)
+	return map[string]table{
+		likelihoodTable: {&m.logLikelihood, t * m.Sets}, acceptedTable: {&m.accepted, t}, oddsTable: {&m.odds, t - 1},
+		drawsTable: {&m.draws, m.Sets * m.owner.Problem.Dim},
+	}
+}
+
+// Keep is what a checkpoint holds.
+func (m *exchange) Keep() (any, map[string]*tensors.Tensor, error) {
+	kept, err := m.state.Host(m.sweeps.entries()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, table := range m.tables() {
+		kept[name] = run.Table(slices.Concat(*table.rows...), table.width)
+	}
+	return m.exchangePosition, kept, nil
+}
+
+// Adopt takes over what Keep gave.
+func (m *exchange) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var at exchangePosition
+	if err := run.Decode(head, &at); err != nil {
+		return err
+	}
+	n := len(at.Powers)
+	if n < 2 || at.Powers[0] != 0 || at.Made < 0 || at.Made > m.WarmUp+m.Sweeps || at.Arrivals < 0 || at.NonFinite < 0 ||
+		at.Moves < 0 || at.Search < 0 || len(m.Ladder) > 0 && !slices.Equal(m.Ladder, at.Powers[1:]) {
+		return fmt.Errorf("no such run stands at %+v", at)
+	}
+	if err := checkLadder("its ladder", at.Powers[1:]); err != nil {
+		return err
+	}
+	m.exchangePosition = at
+	counted := max(0, at.Made-m.WarmUp)
+	for name, table := range m.tables() {
+		rows := counted
+		if name == drawsTable {
+			rows = counted / m.Thin
+		}
+		var err error
+		if *table.rows, err = run.Rows(kept, name, rows, table.width); err != nil {
+			return err
+		}
+		delete(kept, name)
+	}
+	for name, dims := range map[string][]int{
+		replicasName: {n * m.Sets, m.owner.Problem.Dim}, descendName: {n * m.Sets}, stepsName: {n},
+		scalesName: {n, m.owner.Problem.Dim},
+	} {
+		if _, err := run.Tensor(kept, name, shapes.Make(m.DType, dims...)); err != nil {
+			return err
+		}
+	}
+	m.kept = kept
+	return nil
+}
+
+func (m *exchange) close() {
+	if m.giveBack != nil {
+		m.giveBack()
+	}
+	if m.state != nil {
+		m.state.Close()
+	}
+}

@@ -1,0 +1,202 @@
+package smc_test
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Replica exchange gives the exact posterior and evidence, and the standard error that it states: one call of the
+// harness, as for Sample. The mean of exp(log Z) is too high by half of its variance, some hundredths, which the
+// harness does not see.
+func TestReplicaExchangeIsExact(t *testing.T) {
+	exchangeIsExact(t, computetest.Engines(t)[0], mcmc.HMC{Steps: 3}, 20, .15)
+}
+
+func exchangeIsExact(t *testing.T, engine *compute.Engine, kernel mcmc.Kernel, warmUp int, most float64) {
+	line := check.Line()
+	exchanger := smc.Exchanger{Problem: linear(line), Kernel: kernel}
+	defer exchanger.Close()
+	s := smc.ExchangeSettings{
+		Ladder: []float64{.004, .03, .15, .45, 1}, Sets: 16, WarmUp: warmUp, Sweeps: 2 * warmUp, Engine: engine,
+	}
+	var evidences, variances []float64
+	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
+		s.Seed = seed
+		result, err := exchanger.Sample(t.Context(), s)
+		if err != nil {
+			return check.SequentialRun{}, err
+		}
+		evidences = append(evidences, result.LogEvidence)
+		variances = append(variances, result.LogEvidenceStdErr*result.LogEvidenceStdErr)
+		phi, err := compute.Float64s(result.Phi)
+		return check.SequentialRun{Phi: phi, LogEvidence: result.LogEvidence}, err
+	}, check.SequentialOptions{Problem: &line, Runs: 60, StdDev: most})
+	deviation, stated := stat.StdDev(evidences, nil), math.Sqrt(stat.Mean(variances, nil))
+	t.Logf("standard deviation of the log evidence %.3f, stated %.3f", deviation, stated)
+	if ratio := deviation / stated; !(ratio > .7 && ratio < 1.4) { // 60 runs tell it to 9 %
+		t.Errorf("the log evidence has a standard deviation of %.3f, but runs state %.3f", deviation, stated)
+	}
+}
+
+// Two modes 40 standard deviations apart, which moves never leave, of weights .2 and .8, in 3 dimensions: exchange
+// gives each its share, and the evidence, which is exact by convolution. The share's standard error is measured over
+// sets.
+func TestReplicaExchangeFindsModes(t *testing.T) {
+	const width, place, share, d = .1, 2., .2, 3
+	mode := func(phi *graph.Node, at, weight float64) *graph.Node {
+		square := graph.ReduceSum(graph.Square(graph.AddScalar(phi, -at)), 1)
+		return graph.AddScalar(graph.MulScalar(square, -.5/(width*width)), math.Log(weight))
+	}
+	problem := mcmc.Problem{Name: "two modes", Dim: d, Initial: drawNormal(d),
+		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
+				a, b := mode(phi, -place, share), mode(phi, place, 1-share)
+				top := graph.StopGradient(graph.Max(a, b))
+				return graph.Add(top, graph.Log(graph.Add(graph.Exp(graph.Sub(a, top)), graph.Exp(graph.Sub(b, top)))))
+			}}
+		}}
+	const sets = 24
+	result, err := smc.ReplicaExchange(t.Context(), problem, mcmc.HMC{Steps: 4}, smc.ExchangeSettings{
+		Ladder: []float64{.001, .003, .008, .02, .05, .12, .3, .6, 1}, Sets: sets, WarmUp: 200, Sweeps: 500, Thin: 5, Seed: 1,
+		Engine: computetest.Engines(t)[0],
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 1 + width*width // the marginal variance of each coordinate
+	exact := d * (math.Log(width) - .5*math.Log(total) - .5*place*place/total)
+	if z := (result.LogEvidence - exact) / result.LogEvidenceStdErr; math.Abs(z) > 4 || result.LogEvidenceStdErr > .1 {
+		t.Errorf("log evidence %.3f ± %.3f, exact %.3f", result.LogEvidence, result.LogEvidenceStdErr, exact)
+	}
+	phi, err := compute.Float64s(result.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(phi) != 100*sets*d {
+		t.Fatalf("%d numbers of draws, want %d", len(phi), 100*sets*d)
+	}
+	left := make([]float64, sets)
+	for i := 0; i < len(phi); i += d {
+		if phi[i] < 0 {
+			left[i/d%sets] += 1. / 100
+		}
+	}
+	mean, se := stat.Mean(left, nil), stat.StdDev(left, nil)/math.Sqrt(sets)
+	t.Logf("log evidence %.3f ± %.3f, exact %.3f; share %.3f ± %.3f; %d arrivals", result.LogEvidence,
+		result.LogEvidenceStdErr, exact, mean, se, result.Arrivals)
+	if math.Abs(mean-share) > 4*se || se > .05 {
+		t.Errorf("the left mode has a share of %.3f ± %.3f, it is %v", mean, se, share)
+	}
+}
+
+// A run that was cancelled anywhere goes on from its checkpoint to the same bits, and a finished one is read.
+func TestReplicaExchangeResumes(t *testing.T) {
+	exchanger := smc.Exchanger{Problem: linear(check.Line()), Kernel: mcmc.HMC{Steps: 2, Jitter: .5}}
+	defer exchanger.Close()
+	s := smc.ExchangeSettings{Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 2, Sweeps: 4, Seed: 3, Engine: computetest.Go(t)}
+	whole, err := exchanger.Sample(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stop := 1; ; stop++ {
+		s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+		part, err := exchanger.Sample(&countdown{Context: t.Context(), left: stop}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part.Status == run.Completed {
+			if stop < 5 {
+				t.Fatalf("it looked at the context %d times only", stop)
+			}
+			break
+		}
+		if part.Status != run.Cancelled || !math.IsNaN(part.LogEvidence) {
+			t.Fatalf("cancelled at look %d: %s, log evidence %v", stop, part.Status, part.LogEvidence)
+		}
+		for range 2 { // the second finds it finished
+			again, err := exchanger.Sample(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.LogEvidence != whole.LogEvidence || again.LogEvidenceStdErr != whole.LogEvidenceStdErr ||
+				again.Arrivals != whole.Arrivals || again.Evaluations != whole.Evaluations || !again.Phi.Equal(whole.Phi) ||
+				again.Powers[1] != whole.Powers[1] {
+				t.Fatalf("cancelled at look %d, it gives %+v, not %+v", stop, again, whole)
+			}
+		}
+	}
+	s.Seed++
+	if _, err := exchanger.Sample(t.Context(), s); !errors.Is(err, run.ErrOtherRun) {
+		t.Errorf("the checkpoint of another seed: %v", err)
+	}
+}
+
+// Doubtful runs say so: too few sweeps for replicas to come down, powers too far apart.
+func TestReplicaExchangeWarns(t *testing.T) {
+	result, err := smc.ReplicaExchange(t.Context(), linear(check.Line()), mcmc.HMC{Steps: 2}, smc.ExchangeSettings{
+		Ladder: []float64{1}, Sets: 4, WarmUp: 5, Sweeps: 6, Engine: computetest.Go(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(result.Warnings, "; ")
+	for _, want := range []string{"came down from the prior", "finer Ladder"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no warning says %q: %q", want, all)
+		}
+	}
+}
+
+func TestReplicaExchangeRefuses(t *testing.T) {
+	good := linear(check.Line())
+	with := func(f func(p *mcmc.Problem)) mcmc.Problem {
+		p := good
+		f(&p)
+		return p
+	}
+	hmc := mcmc.HMC{}
+	for _, c := range []struct {
+		problem mcmc.Problem
+		kernel  mcmc.Kernel
+		s       smc.ExchangeSettings
+		says    string
+	}{
+		{good, hmc, smc.ExchangeSettings{Sets: 3}, "Sets is 3: it must be at least 4"},
+		{good, hmc, smc.ExchangeSettings{Sweeps: 1}, "Sweeps is 1"},
+		{good, hmc, smc.ExchangeSettings{Sweeps: 10, Thin: 11}, "Thin is 11"},
+		{good, hmc, smc.ExchangeSettings{WarmUp: -1}, "WarmUp is -1"},
+		{good, hmc, smc.ExchangeSettings{Ladder: []float64{.5, .4, 1}}, "Ladder[1] is 0.4"},
+		{good, hmc, smc.ExchangeSettings{Ladder: []float64{.5}}, "Ladder[0] is 0.5"},
+		{good, mcmc.ULA{StepSize: .1}, smc.ExchangeSettings{}, "leaves no target invariant"},
+		{with(func(p *mcmc.Problem) { p.Initial = nil }), hmc, smc.ExchangeSettings{}, "Problem.Initial is nil"},
+		{with(func(p *mcmc.Problem) { p.Start = tensors.FromValue([][]float64{{1, 1, 1}}) }), hmc, smc.ExchangeSettings{},
+			"Problem.Start is set"},
+		{with(func(p *mcmc.Problem) {
+			p.Target = func(compute.Nodes, []*graph.Node) mcmc.Target { return mcmc.Density(logNormal) }
+		}), hmc, smc.ExchangeSettings{Ladder: []float64{1}}, "not smc.Factored"},
+		{with(func(p *mcmc.Problem) {
+			p.Initial = func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, 2) }
+		}), hmc, smc.ExchangeSettings{Ladder: []float64{1}}, "it must be [32, 3]"},
+	} {
+		c.s.Engine = computetest.Go(t)
+		if _, err := smc.ReplicaExchange(t.Context(), c.problem, c.kernel, c.s); err == nil ||
+			!strings.Contains(err.Error(), c.says) {
+			t.Errorf("it says %v, not %q", err, c.says)
+		}
+	}
+}
