@@ -33,8 +33,8 @@
 //   - HMC samples all parameters, exactly, given all rows: the reference where its cost allows.
 //   - SMC samples all parameters along a ladder of tempered likelihoods from the prior on (package smc), and estimates
 //     the model's evidence with a standard error: take it to compare models, and where modes lie apart.
-//   - ReplicaExchange samples all parameters at every power of the likelihood at once (Geyer 1991): the check of SMC, and
-//     of its evidence, which it shares nothing with.
+//   - ReplicaExchange samples all parameters at every power of the likelihood at once (Geyer 1991): the check of SMC,
+//     and of its evidence, which it shares nothing with.
 //
 // # How it is computed
 //

@@ -15,9 +15,9 @@ import (
 
 // ReplicaExchange samples all parameters of the network, given all rows, by replicas at every power of the likelihood
 // from the prior to the posterior, which change places (parallel tempering: Geyer 1991; see smc.ReplicaExchange).
-// Every parameter has the model's prior, whatever the Model's partition, and the posterior's evidence is the model's, as
-// of SMC, with which it shares no particle and no estimator. It costs more where moves mix, and is right where they do
-// not leave a mode. The particles are draws of the posterior, all of the same weight.
+// Every parameter has the model's prior, whatever the Model's partition, and the posterior's evidence is the model's,
+// as of SMC, with which it shares no particle and no estimator. It costs more where moves mix, and is right where they
+// do not leave a mode. The particles are draws of the posterior, all of the same weight.
 //
 // Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has no posterior; with a
 // checkpoint it can be resumed.

@@ -17,7 +17,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-
 	"gonum.org/v1/gonum/stat"
 )
 
