@@ -172,12 +172,11 @@ func (s ExchangeSettings) Record() map[string]any {
 	}
 }
 
-// sweep is the graph of a sweep. Replica t R + r is that of set r at power t.
+// sweep is the graph of a sweep. Replica t R + r is that of set r at power t, of T.
 type sweep struct {
-	carrier   *mcmc.Carrier
-	powers    []float64 // from 0 to 1
-	sets, dim int
-	dtype     compute.DType
+	carrier           *mcmc.Carrier
+	powers, sets, dim int // T, R and D
+	dtype             compute.DType
 	// tuned says that step sizes are found, aiming at an acceptance; scaled that scales are; steered that trajectories
 	// have no length of their own.
 	tuned, scaled, steered bool
@@ -186,11 +185,12 @@ type sweep struct {
 	initial                func(rng random.Stream) *graph.Node // draws of the prior, [R, D]
 }
 
-// The entries of its state: replicas, [T R, D]; 1 for each that has been at the prior since it was at the posterior, [T
-// R]; step sizes, [T], and scales, [T, D]. Within a sweep there are what the kernel carries, of phi over its scales;
-// 1 for each transition that goes on, [T R]; the acceptance of those that have ended, [T R]; and a number of
-// transitions that were not finite.
+// The entries of its state: the powers, from 0 to 1, [T], which no sweep changes; replicas, [T R, D]; 1 for each that
+// has been at the prior since it was at the posterior, [T R]; step sizes, [T], and scales, [T, D]. Within a sweep
+// there are what the kernel carries, of phi over its scales; 1 for each transition that goes on, [T R]; the acceptance
+// of those that have ended, [T R]; and which transitions were not finite, [T R].
 const (
+	powersName     = "powers"
 	replicasName   = "replicas"
 	descendName    = "descending"
 	stepsName      = "step_sizes"
@@ -207,7 +207,7 @@ func (s *sweep) within() []string {
 	return append(s.carrier.Names(), unfinishedName, acceptedName, nonFiniteName)
 }
 
-func (s *sweep) replicas() int { return len(s.powers) * s.sets }
+func (s *sweep) replicas() int { return s.powers * s.sets }
 
 // first draws all replicas from the prior.
 func (s *sweep) first(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
@@ -224,8 +224,8 @@ func (s *sweep) first(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	next := compute.Nodes{
 		replicasName: phi,
 		descendName:  Zeros(g, shapes.Make(s.dtype, s.replicas())),
-		scalesName:   Ones(g, shapes.Make(s.dtype, len(s.powers), s.dim)),
-		stepsName:    AddScalar(Zeros(g, shapes.Make(s.dtype, len(s.powers))), s.stepSize),
+		scalesName:   Ones(g, shapes.Make(s.dtype, s.powers, s.dim)),
+		stepsName:    AddScalar(Zeros(g, shapes.Make(s.dtype, s.powers)), s.stepSize),
 	}
 	return next, Const(g, []float64{0})
 }
@@ -286,7 +286,7 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	if s.scaled {
 		adapt(scalesName, s.rescaled(nodes, moved))
 	}
-	swapped, descending, odds := s.swap(rng.Named("pairs"), phi, s.descend(nodes[descendName]), logLikelihood, parity)
+	swapped, descending, odds := s.swap(rng.Named("pairs"), nodes, phi, logLikelihood, parity)
 	posterior := AxisRangeToEnd(s.replicas() - s.sets)
 	arrived := Slice(descending, posterior)
 	next[replicasName] = swapped
@@ -315,22 +315,22 @@ func (s *sweep) rescaled(nodes compute.Nodes, moved *Node) *Node {
 }
 
 // swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. : replicas, [T R, D],
-// and which of them descend, [T R]. odds is the mean probability of each pair that was tried, [T - 1], and 0.
+// and which of them descend, [T R], those at the prior included. odds is the mean probability of each pair that was
+// tried, [T - 1], and 0.
 func (s *sweep) swap(
-	rng random.Stream, phi, descending, logLikelihood, parity *Node,
+	rng random.Stream, nodes compute.Nodes, phi, logLikelihood, parity *Node,
 ) (swapped, descends, odds *Node) {
-	g, pairs := phi.Graph(), len(s.powers)-1
-	steps, lower := make([]float64, pairs), make([]float64, pairs)
-	for t := range steps {
-		steps[t], lower[t] = s.powers[t+1]-s.powers[t], float64(t%2)
+	g, pairs := phi.Graph(), s.powers-1
+	lower := make([]float64, pairs)
+	for t := range lower {
+		lower[t] = float64(t % 2)
 	}
-	column := func(v []float64) *Node {
-		return BroadcastToDims(ExpandAxes(ConvertDType(Const(g, v), s.dtype), 1), pairs, s.sets)
-	}
-	l := s.byPower(logLikelihood)
+	column := func(v *Node) *Node { return BroadcastToDims(ExpandAxes(v, 1), pairs, s.sets) }
+	powers, l := nodes[powersName], s.byPower(logLikelihood)
+	steps := Sub(Slice(powers, AxisRangeToEnd(1)), Slice(powers, AxisRange(0, pairs)))
 	gain := Sub(Slice(l, AxisRange(0, pairs)), Slice(l, AxisRangeToEnd(1)))
 	probability := compute.Finite(Exp(MinScalar(Mul(column(steps), gain), 0)))
-	tried := Equal(column(lower), BroadcastToDims(parity, pairs, s.sets))
+	tried := Equal(column(ConvertDType(Const(g, lower), s.dtype)), BroadcastToDims(parity, pairs, s.sets))
 	probability = Where(tried, probability, ZerosLike(probability))
 	swaps := ConvertDType(LessThan(rng.Uniform(s.dtype, pairs, s.sets), probability), s.dtype)
 
@@ -350,7 +350,7 @@ func (s *sweep) swap(
 		x = Where(takes(up), next, Where(takes(down), before, x))
 		return Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...)
 	}
-	return taken(phi), taken(descending), ReduceMean(probability, 1)
+	return taken(phi), taken(s.descend(nodes[descendName])), ReduceMean(probability, 1)
 }
 
 // descend marks the replicas at the prior.
@@ -362,7 +362,7 @@ func (s *sweep) descend(descending *Node) *Node {
 
 // byPower is x, [T R, ...], with an axis for powers and one for sets.
 func (s *sweep) byPower(x *Node) *Node {
-	return Reshape(x, append([]int{len(s.powers), s.sets}, x.Shape().Dimensions[1:]...)...)
+	return Reshape(x, append([]int{s.powers, s.sets}, x.Shape().Dimensions[1:]...)...)
 }
 
 // each repeats x, [T, ...], for each set: [T R, ...].
@@ -374,8 +374,7 @@ func (s *sweep) each(x *Node) *Node {
 
 // target is log p(phi) + power log p(y | phi), each replica with its power, as a function of phi over its scales.
 func (s *sweep) target(nodes compute.Nodes, scale *Node) mcmc.Target {
-	powers := ConvertDType(Const(scale.Graph(), s.powers), s.dtype)
-	return powered{target: s.factored(nodes), power: s.each(powers), scale: scale}
+	return powered{target: s.factored(nodes), power: s.each(nodes[powersName]), scale: scale}
 }
 
 // powered is a target whose replicas have powers, [J], and scales, [J, D], of their own.

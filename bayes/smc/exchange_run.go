@@ -21,17 +21,21 @@ import (
 )
 
 // Exchanger makes replica exchanges again and again, with other seeds and settings, and with other Problem.Data of the
-// same names and shapes, and compiles only once for settings of one kind, where ExchangeSettings.Ladder is set. Nothing
-// else of the problem may change after the first run. Close it at the end.
+// same names and shapes, and compiles only once for settings of one kind and ladders of one length. Nothing else of
+// the problem may change after the first run. Close it at the end.
 type Exchanger struct {
 	Problem mcmc.Problem
 	Kernel  mcmc.Kernel
 
 	compiled run.Cache[exchangeKind, *sweeps]
+	searcher Sampler // looks for ladders
 }
 
 // Close frees what was compiled.
-func (e *Exchanger) Close() { e.compiled.Close() }
+func (e *Exchanger) Close() {
+	e.compiled.Close()
+	e.searcher.Close()
+}
 
 // Sample is ReplicaExchange with the problem and kernel of the Exchanger.
 func (e *Exchanger) Sample(ctx context.Context, settings ExchangeSettings) (*ExchangeResult, error) {
@@ -50,10 +54,9 @@ func (e *Exchanger) Sample(ctx context.Context, settings ExchangeSettings) (*Exc
 
 // exchangeKind is what sweeps are compiled for, beside the problem and the kernel.
 type exchangeKind struct {
-	engine *compute.Engine
-	dtype  compute.DType
-	sets   int
-	powers string
+	engine       *compute.Engine
+	dtype        compute.DType
+	sets, powers int
 }
 
 // sweeps are the programs of a sweep.
@@ -139,6 +142,7 @@ func (m *exchange) Begin(ctx context.Context) error {
 		}
 		m.state.Set(dataPrefix+name, local)
 	}
+	m.state.Set(powersName, compute.Floats(m.DType, m.Powers, len(m.Powers)))
 	if m.kept != nil {
 		for _, name := range m.sweeps.entries() {
 			m.state.Set(name, m.kept[name])
@@ -156,7 +160,9 @@ func (m *exchange) Begin(ctx context.Context) error {
 func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 	ladder := m.Ladder
 	if len(ladder) == 0 {
-		found, err := Sample(ctx, m.owner.Problem, m.owner.Kernel, Settings{
+		search := &m.owner.searcher
+		search.Problem, search.Kernel = m.owner.Problem, m.owner.Kernel
+		found, err := search.Sample(ctx, Settings{
 			Particles: 300, Moves: 5, Seed: m.Seed, DType: m.DType, Engine: m.Engine,
 		})
 		if err != nil {
@@ -181,7 +187,7 @@ func (m *exchange) compile() error {
 		return err
 	}
 	var err error
-	key := exchangeKind{engine: m.engine, dtype: m.DType, sets: m.Sets, powers: fmt.Sprint(m.Powers)}
+	key := exchangeKind{engine: m.engine, dtype: m.DType, sets: m.Sets, powers: len(m.Powers)}
 	m.sweeps, m.giveBack, err = m.owner.compiled.Take(key, func() (*sweeps, error) { return m.newSweeps(own) })
 	return err
 }
@@ -191,7 +197,7 @@ func (m *exchange) compile() error {
 func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	problem, engine, sets := m.owner.Problem, m.engine, m.Sets
 	s := &sweep{
-		powers: m.Powers, sets: m.Sets, dim: problem.Dim, dtype: m.DType, tuned: own.adapts(), steered: own.steers(),
+		powers: len(m.Powers), sets: m.Sets, dim: problem.Dim, dtype: m.DType, tuned: own.adapts(), steered: own.steers(),
 		factored: own.factored,
 		initial:  func(rng random.Stream) *graph.Node { return problem.Initial(rng, own.DType, sets) },
 	}
@@ -207,7 +213,7 @@ func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	if err != nil {
 		return nil, err
 	}
-	var data []string
+	data := []string{powersName}
 	for _, name := range slices.Sorted(maps.Keys(problem.Data)) {
 		data = append(data, dataPrefix+name)
 	}

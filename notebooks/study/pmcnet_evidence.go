@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"gobnn/bayes"
+	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
@@ -83,26 +84,29 @@ const (
 var evidenceFew = []string{linearRow, "tanh 2", "ReLU 2"}
 
 // The estimators, which stand beside each other: tempered SMC from the prior, weighted draws of a mixture fitted to its
-// particles, SMC from that mixture, and for the linear model the exact value.
+// particles, SMC from that mixture, replica exchange, and for the linear model the exact value. Replica exchange shares
+// nothing with the others.
 const (
 	byTempering  = string(pmcnet.BySMC)
 	byImportance = string(pmcnet.ByImportance)
 	byBridge     = string(pmcnet.ByBridge)
+	byExchange   = "replica exchange"
 	byCholesky   = "exact"
 )
 
-var evidenceMethods = []string{byTempering, byImportance, byBridge}
+var evidenceMethods = []string{byTempering, byImportance, byBridge, byExchange}
 
 const evidenceNote = "not in the paper; the log of the mean of Z over ten splits ± the standard error that the runs " +
-	"state, with -reps that over repetitions: splits that decide the mean have so many runs that it is at most 0.05, " +
-	"or 0.2 with precisions that have Gamma priors (\"learnt\"), of the better of SMC and bridge, and at most twice " +
-	"that of the other; importance sampling has no value where k-hat is above .7, or fewer than 100 draws are " +
-	"effective, in a split; three networks (-full: the thirteen of fixed precisions, -precisions: the five of learnt " +
-	"ones; -data names some; -hidden 4,4 -activation relu: any other)"
+	"state, with -reps that over repetitions: splits that decide the mean have so many runs that it is at most 0.05 of " +
+	"replica exchange, or 0.2 with precisions that have Gamma priors (\"learnt\"), and at most twice that of SMC, with " +
+	"which it shares nothing; importance sampling has no value where k-hat is above .7, or fewer than 100 draws are " +
+	"effective, in a split; networks of more than one hidden layer have no bridge, since no mixture fits; three " +
+	"networks (-full: the thirteen of fixed precisions, -precisions: the five of learnt ones; -data names some; -hidden " +
+	"4,4 -activation relu: any other)"
 
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const evidenceVersion = 2
+const evidenceVersion = 3
 
 // splits of the benchmark.
 const evidenceSplits = 10
@@ -216,11 +220,14 @@ const manyUnits = 20
 // whole ones. Waste-free chains are quickest. Where the noise is learnt a posterior is narrow, and 20 places of a
 // chain do not forget where it began: two runs of two tanh units differed by 2 in their bridges and by 7 in a quick
 // one, 8 of its errors; there particles are moved until they forget. A mixture of a fixed number of components is one
-// compilation of the bridge.
-func (r evidenceRow) algorithms() (quick, whole pmcnet.Annealed) {
+// compilation of the bridge. Of networks with several hidden layers no mixture fits, and bridges were up to 3 too low.
+func (r evidenceRow) algorithms() (quick, whole pmcnet.Annealed, exchange baseline.ReplicaExchange) {
 	whole = pmcnet.Annealed{
 		Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 6000, WasteFree: 20}, Components: 2,
 		Bridge: pmcnet.BridgeAlways,
+	}
+	if len(r.network.Hidden) > 1 {
+		whole.Bridge = pmcnet.NoBridge
 	}
 	if slices.ContainsFunc(r.network.Hidden, func(n int) bool { return n >= manyUnits }) {
 		whole.Components, whole.Covariance = 1, pmcnet.LowRankCovariance
@@ -229,14 +236,17 @@ func (r evidenceRow) algorithms() (quick, whole pmcnet.Annealed) {
 	quick = whole
 	quick.Bridge, quick.Draws = pmcnet.NoBridge, 100
 	quick.Sampling.Particles, quick.Sampling.WasteFree = 2000, 10
+	exchange = baseline.ReplicaExchange{Kernel: mcmc.HMC{Steps: 10},
+		Sampling: smc.ExchangeSettings{Sets: 32, WarmUp: 200, Sweeps: 400}}
 	if r.learnt {
 		whole.Kernel, whole.Sampling = mcmc.HMC{Steps: 10}, smc.Settings{Particles: 4000}
 		quick.Kernel, quick.Sampling = whole.Kernel, smc.Settings{Particles: 500}
+		exchange.Sampling.WarmUp, exchange.Sampling.Sweeps = 600, 1200
 	}
-	return quick, whole
+	return quick, whole, exchange
 }
 
-// within is the standard error of a row that is enough of the better of SMC and bridge; twice that is of the other.
+// within is the standard error of a row that is enough of replica exchange; twice that is of SMC.
 func (r evidenceRow) within() float64 {
 	if r.learnt {
 		return .2
@@ -247,30 +257,44 @@ func (r evidenceRow) within() float64 {
 // estimate is a log evidence, of a split or of the mean over them, with its standard error.
 type estimate struct{ value, se float64 }
 
-// mostEvidenceRuns is how many whole runs a row may have before it is left with the standard error that it has, and
-// mostForOther how many before the worse of the two estimators is: where no mixture fits, as with four layers, a bridge
-// is as long as the way from the prior, and doubtful.
-const (
-	mostEvidenceRuns = 40
-	mostForOther     = 12
-)
+// mostEvidenceRuns is how many whole runs, and how many replica exchanges, a row may have before it is left with the
+// standard error that it has.
+const mostEvidenceRuns = 20
 
 // smallShare is how much of the mean of Z a split may have, if its quick run is four standard errors too low, and have
 // no whole run.
 const smallShare = .02
 
-// evidenceRuns are the runs of a row on each split: a quick one, and whole ones, which replace it.
+// evidenceRuns are the runs of a row on each split: a quick one, and whole ones and replica exchanges, which replace
+// it.
 type evidenceRuns struct {
-	quick [evidenceSplits]Result
-	whole [evidenceSplits][]Result
+	quick            [evidenceSplits]Result
+	whole, exchanged [evidenceSplits][]Result
+}
+
+// evidenceKind is which of the runs.
+type evidenceKind string
+
+const (
+	quickRun    evidenceKind = "quick run"
+	wholeRun    evidenceKind = "whole run"
+	exchangeRun evidenceKind = byExchange
+)
+
+// some are the runs that an estimator has.
+func (runs *evidenceRuns) some(method string) *[evidenceSplits][]Result {
+	if method == byExchange {
+		return &runs.exchanged
+	}
+	return &runs.whole
 }
 
 // of is an estimator's log of the mean over splits of the mean of Z over a split's runs, with its standard error by the
-// delta method from those that the runs state, and by how much another whole run on each split would lower its
+// delta method from those that the runs state, and by how much another run on each split would lower its
 // variance. Of a split without a whole run it is SMC's.
 func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]float64) {
 	var splits []estimate
-	for k, some := range runs.whole {
+	for k, some := range runs.some(method) {
 		if len(some) == 0 {
 			splits = append(splits, estimateOf(runs.quick[k], byTempering))
 			continue
@@ -287,7 +311,7 @@ func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]fl
 	e = meanEvidence(splits)
 	for k, s := range splits {
 		part := math.Exp(s.value-e.value) / evidenceSplits * s.se
-		gain[k] = part * part / float64(len(runs.whole[k])+1)
+		gain[k] = part * part / float64(len(runs.some(method)[k])+1)
 	}
 	return e, gain
 }
@@ -296,58 +320,48 @@ func estimateOf(r Result, method string) estimate {
 	return estimate{r.Values[method], r.Values[method+" error"]}
 }
 
-// next is the split that is to have another whole run: first those that may have more than a small share of the mean,
-// then, while the row's error is too large, where it helps most; none where it is small enough, and then se is 0, or
+// next is the run that is to be made: first those of splits that may have more than a small share of the mean, then,
+// while a standard error is too large, where it helps most; none where they are small enough, and then se is 0, or
 // there were too many, and then se is the error that is left.
-func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool) {
-	count := 0
-	for _, some := range runs.whole {
-		count += len(some)
-	}
+func (runs *evidenceRuns) next(within float64) (kind evidenceKind, split int, se float64, more bool) {
 	var optimistic, values []float64
 	for _, r := range runs.quick {
 		e := estimateOf(r, byTempering)
 		values, optimistic = append(values, e.value), append(optimistic, e.value+4*e.se)
 	}
 	total := floats.LogSumExp(values)
-	for k, v := range optimistic {
-		if len(runs.whole[k]) == 0 && !(v-total < math.Log(smallShare)) {
-			return k, math.NaN(), true
+	for _, c := range []struct {
+		kind   evidenceKind
+		method string
+		enough float64
+	}{{wholeRun, byTempering, 2 * within}, {exchangeRun, byExchange, within}} {
+		some, count := runs.some(c.method), 0
+		for k, v := range optimistic {
+			count += len(some[k])
+			if len(some[k]) == 0 && !(v-total < math.Log(smallShare)) {
+				return c.kind, k, math.NaN(), true
+			}
 		}
-	}
-	smc, bySMC := runs.of(byTempering)
-	bridge, byBridge := runs.of(byBridge)
-	better, worse := smc, bridge
-	gain := bySMC
-	if bridge.se < smc.se {
-		better, worse, gain = bridge, smc, byBridge
-	}
-	se = better.se
-	if !(se > within) {
-		if se, gain = worse.se, bySMC; better == smc {
-			gain = byBridge
+		e, gain := runs.of(c.method)
+		if e.se <= c.enough {
+			continue
 		}
-		if !(se > 2*within) {
-			return 0, 0, false
+		if count < mostEvidenceRuns {
+			return c.kind, floats.MaxIdx(gain[:]), e.se, true
 		}
-		if count >= mostForOther {
-			return 0, se, false
-		}
+		se = max(se, e.se)
 	}
-	if count >= mostEvidenceRuns {
-		return 0, se, false
-	}
-	return floats.MaxIdx(gain[:]), se, true
+	return "", 0, se, false
 }
 
 // run estimates a row.
 func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, error) {
-	trainer := pmcnet.NewTrainer(r.model())
-	defer trainer.Close()
+	trainers := newPMCnetTrainers(r.model())
+	defer trainers.close()
 	found := map[string][]estimate{}
 	var losses, khats, seconds []float64
 	for repetition := range max(1, o.Reps) {
-		runs, took, err := r.repeat(ctx, o, store, trainer, repetition)
+		runs, took, err := r.repeat(ctx, o, store, trainers, repetition)
 		if err != nil {
 			return nil, err
 		}
@@ -379,26 +393,31 @@ func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, 
 	return r.cells(found, losses, khats, seconds), nil
 }
 
-// repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one, and
-// then the one where it helps most another, until the standard errors are small enough.
+// repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one and a
+// replica exchange, and then those where it helps most others, until the standard errors are small enough.
 func (r evidenceRow) repeat(
-	ctx context.Context, o Options, store *Store, trainer *pmcnet.Trainer, repetition int,
+	ctx context.Context, o Options, store *Store, trainers pmcnetTrainers, repetition int,
 ) (runs *evidenceRuns, seconds float64, err error) {
-	quick, whole := r.algorithms()
-	fit := func(kind string, algorithm pmcnet.Annealed, split, number int) (Result, error) {
+	quick, whole, exchange := r.algorithms()
+	once := func(kind evidenceKind, split, number int) (Result, error) {
+		settings := map[evidenceKind]any{quickRun: quick, wholeRun: whole, exchangeRun: exchange}[kind]
 		key := Key{Study: "pmcnet.evidence", Data: r.name,
-			Method: fmt.Sprintf("split %d, %s run %d of repetition %d", split+1, kind, number+1, repetition+1),
+			Method: fmt.Sprintf("split %d, %s %d of repetition %d", split+1, kind, number+1, repetition+1),
 			Settings: map[string]any{
-				"version": evidenceVersion, "model": r.model(), "settings": algorithm,
+				"version": evidenceVersion, "model": r.model(), "settings": settings,
 			}}
 		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
-			seed := uint64(100000*repetition + 1000*split + number)
-			return evidenceOf(ctx, trainer, algorithm, split, seed, func(format string, args ...any) {
-				if algorithm.Bridge == pmcnet.NoBridge {
-					return // which is as rough as it is quick
-				}
-				o.say("%s, split %d: %s", r.name, split+1, fmt.Sprintf(format, args...))
-			})
+			one := evidenceRun{split, uint64(100000*repetition + 1000*split + number), func(warning string) {
+				o.say("%s, split %d, %s: %s", r.name, split+1, kind, warning)
+			}}
+			switch kind {
+			case quickRun: // which is as rough as it is quick
+				one.say = func(string) {}
+				return one.annealed(ctx, trainers.own, quick)
+			case wholeRun:
+				return one.annealed(ctx, trainers.own, whole)
+			}
+			return one.exchanged(ctx, trainers.rivals, exchange)
 		})
 		if err != nil {
 			return Result{}, err
@@ -408,47 +427,51 @@ func (r evidenceRow) repeat(
 	}
 	runs = &evidenceRuns{}
 	for split := range evidenceSplits {
-		if runs.quick[split], err = fit("quick", quick, split, 0); err != nil {
+		if runs.quick[split], err = once(quickRun, split, 0); err != nil {
 			return nil, 0, err
 		}
 	}
 	for {
-		split, se, more := runs.next(r.within())
+		kind, split, se, more := runs.next(r.within())
 		if !more {
 			if se > 0 {
-				o.say("%s: a standard error is still %.3f, with the whole runs that a row may have", r.name, se)
+				o.say("%s: a standard error is still %.3f, with the runs that a row may have", r.name, se)
 			}
 			return runs, seconds, nil
 		}
-		one, err := fit("whole", whole, split, len(runs.whole[split]))
+		some := &runs.whole[split]
+		if kind == exchangeRun {
+			some = &runs.exchanged[split]
+		}
+		one, err := once(kind, split, len(*some))
 		if err != nil {
 			return nil, 0, err
 		}
-		runs.whole[split] = append(runs.whole[split], one)
+		*some = append(*some, one)
 	}
 }
 
-// evidenceOf is one split: both estimates of log Z with their errors, NaN where there is none, k-hat and the test loss.
-func evidenceOf(
-	ctx context.Context, trainer *pmcnet.Trainer, algorithm pmcnet.Annealed, split int, seed uint64,
-	say func(format string, args ...any),
+// evidenceRun is a run on a split.
+type evidenceRun struct {
+	split int
+	seed  uint64
+	say   func(warning string)
+}
+
+// annealed are log Z by SMC, importance sampling and the bridge with their errors, NaN where there is none, k-hat and
+// the test loss.
+func (r evidenceRun) annealed(
+	ctx context.Context, trainer *pmcnet.Trainer, algorithm pmcnet.Annealed,
 ) (Result, error) {
-	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, split)
+	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, r.split)
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := trainer.Fit(ctx, algorithm, dataset.Parts{Train: parts.Train}, pmcnet.Settings{Seed: seed})
+	result, err := trainer.Fit(ctx, algorithm, dataset.Parts{Train: parts.Train}, pmcnet.Settings{Seed: r.seed})
 	if err := ended(ctx, err); err != nil {
 		return Result{}, err
 	}
-	for _, w := range result.Warnings {
-		say("%s", w)
-	}
-	p, err := result.Posterior.Predict(ctx, parts.Test.X)
-	if err != nil {
-		return Result{}, err
-	}
-	loss, err := metric.MSE(p.Standardised(), p.StandardiseTarget(parts.Test.Y))
+	loss, err := r.loss(ctx, result.Result, parts)
 	if err != nil {
 		return Result{}, err
 	}
@@ -459,14 +482,47 @@ func evidenceOf(
 		importance = unknown
 	}
 	if said.NoBridge != "" {
-		say("no bridge: %s", said.NoBridge)
+		r.say("no bridge: " + said.NoBridge)
 	}
 	return Result{Values: map[string]float64{
 		byTempering: said.SMCEvidence.Value, byTempering + " error": said.SMCEvidence.StdErr,
 		byImportance: importance.Value, byImportance + " error": importance.StdErr,
 		byBridge: said.BridgeEvidence.Value, byBridge + " error": said.BridgeEvidence.StdErr,
-		"k-hat": said.KHat, "loss": loss.Value,
+		"k-hat": said.KHat, "loss": loss,
 	}}, nil
+}
+
+// exchanged is log Z by replica exchange with its error, how many replicas came down from the prior, and the test loss.
+func (r evidenceRun) exchanged(
+	ctx context.Context, trainer *baseline.Trainer, method baseline.ReplicaExchange,
+) (Result, error) {
+	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, r.split)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := trainer.Fit(ctx, method, dataset.Parts{Train: parts.Train}, baseline.Settings{Seed: r.seed})
+	if err := ended(ctx, err); err != nil {
+		return Result{}, err
+	}
+	loss, err := r.loss(ctx, result.Result, parts)
+	return Result{Values: map[string]float64{
+		byExchange: result.Exchange.LogEvidence, byExchange + " error": result.Exchange.LogEvidenceStdErr,
+		"arrivals": float64(result.Exchange.Arrivals), "loss": loss,
+	}}, err
+}
+
+// loss is the mean squared error of the posterior's mean on the test half, standardised; it says what makes the
+// posterior doubtful.
+func (r evidenceRun) loss(ctx context.Context, result bayes.Result, parts dataset.Parts) (float64, error) {
+	for _, w := range result.Warnings {
+		r.say(w)
+	}
+	p, err := result.Posterior.Predict(ctx, parts.Test.X)
+	if err != nil {
+		return 0, err
+	}
+	loss, err := metric.MSE(p.Standardised(), p.StandardiseTarget(parts.Test.Y))
+	return loss.Value, err
 }
 
 // meanEvidence is the log of the mean of Z over splits, with its standard error by the delta method; NaN where a split
@@ -485,7 +541,7 @@ func meanEvidence(splits []estimate) estimate {
 }
 
 // bothApart is a metric that only rows have whose two estimates both contradict the published one.
-const bothApart = "log Z less the published one, where SMC and bridge are both more than 3 combined errors off"
+const bothApart = "log Z less the published one, where SMC and replica exchange are both more than 3 combined errors off"
 
 // cells are both estimates beside the published one, and how far apart they are in combined standard errors.
 func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds []float64) (cells []Cell) {
@@ -501,6 +557,9 @@ func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds [
 		cells = append(cells, c)
 	}
 	mean := map[string]estimate{}
+	for _, method := range evidenceMethods {
+		mean[method] = estimate{math.NaN(), math.NaN()}
+	}
 	for _, method := range append(slices.Clone(evidenceMethods), byCholesky) {
 		all := found[method]
 		if len(all) == 0 {
@@ -535,7 +594,7 @@ func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds [
 			add(method, "difference to the published log Z [combined errors]", d, math.NaN(), len(found[method]), nil)
 		}
 	}
-	both := []string{byTempering, byBridge}
+	both := []string{byTempering, byExchange}
 	if r.logZ.Value != 0 && !slices.ContainsFunc(both, func(method string) bool {
 		return !(math.Abs(apart(mean[method], published)) > 3)
 	}) {

@@ -188,46 +188,62 @@ func TestExactEvidence(t *testing.T) {
 }
 
 // A row's estimate is the mean of Z of all runs, each split's first. The next run is on a split that may count and has
-// no whole run, and then where it lowers the error most, until that of both estimators is small enough.
+// no run of the kind, and then where it lowers the error most, until those of SMC and replica exchange are small enough.
 func TestEvidenceRuns(t *testing.T) {
-	one := func(value, se, bridge, bridgeSE float64) Result {
-		return Result{Values: map[string]float64{
-			byTempering: value, byTempering + " error": se, byBridge: bridge, byBridge + " error": bridgeSE,
-		}}
+	one := func(method string, value, se float64) Result {
+		return Result{Values: map[string]float64{method: value, method + " error": se}}
 	}
-	none := math.NaN()
 	runs := &evidenceRuns{}
 	for k := range runs.quick {
-		runs.quick[k] = one(-1000, 5, none, none)
+		runs.quick[k] = one(byTempering, -1000, 5)
 	}
-	runs.quick[1] = one(-304.4, .5, none, none)
-	runs.quick[3] = one(-300, .5, none, none)
-	runs.quick[7] = one(-299, .5, none, none)
+	runs.quick[1] = one(byTempering, -304.4, .5)
+	runs.quick[3] = one(byTempering, -300, .5)
+	runs.quick[7] = one(byTempering, -299, .5)
 	for _, want := range []int{1, 3, 7} { // a share of .003, which might be .02
-		if k, _, more := runs.next(.05); k != want || !more {
-			t.Fatalf("the next run is on split %d, %v; want %d", k, more, want)
+		if kind, k, _, more := runs.next(.05); kind != wholeRun || k != want || !more {
+			t.Fatalf("the next run is %s of split %d, %v; want %d", kind, k, more, want)
 		}
-		runs.whole[want] = []Result{one(-1000, .1, -1000, .1)}
+		runs.whole[want] = []Result{one(byTempering, -1000, .1)}
 	}
-	runs.whole[3] = []Result{one(-300, .3, -300, .1), one(-300+math.Log(3), .3, -300, .1)} // mean exp(-300) 2
-	runs.whole[7] = []Result{one(-300+math.Log(6), .1, -300+math.Log(6), .02)}
+	runs.whole[3] = []Result{one(byTempering, -300, .3), one(byTempering, -300+math.Log(3), .3)} // mean exp(-300) 2
+	runs.whole[7] = []Result{one(byTempering, -300+math.Log(6), .1)}
 	got, gain := runs.of(byTempering)
-	want := math.Sqrt(.25*.25*.09/2 + .75*.75*.01)
+	want := math.Sqrt(.25*.25*.09/2 + .75*.75*.01) // .0919
 	if math.Abs(got.value-(-300+math.Log(.8))) > 1e-12 || math.Abs(got.se-want) > 1e-12 {
 		t.Errorf("%+v, want %v and %v", got, -300+math.Log(.8), want)
 	}
 	if math.Abs(gain[7]-.75*.75*.01/2) > 1e-12 || math.Abs(gain[3]-.25*.25*.045/3) > 1e-12 {
 		t.Errorf("another run would gain %v", gain)
 	}
-	// Bridge: .0201; SMC: .0919.
+	for _, want := range []int{1, 3, 7} {
+		if kind, k, _, more := runs.next(.05); kind != exchangeRun || k != want || !more {
+			t.Fatalf("the next run is %s of split %d, %v; want %d", kind, k, more, want)
+		}
+		runs.exchanged[want] = []Result{one(byExchange, -1000, .1)}
+	}
+	runs.exchanged[3] = []Result{one(byExchange, -300+math.Log(2), .1)}
+	runs.exchanged[7] = []Result{one(byExchange, -300+math.Log(6), .02)} // together .029
 	for _, c := range []struct {
 		within float64
+		kind   evidenceKind
 		split  int
 		more   bool
-	}{{.05, 0, false}, {.045, 7, true}, {.019, 7, true}} {
-		if k, _, more := runs.next(c.within); more != c.more || more && k != c.split {
-			t.Errorf("within %v: split %d, %v", c.within, k, more)
+	}{{.05, "", 0, false}, {.045, wholeRun, 7, true}} {
+		kind, k, _, more := runs.next(c.within)
+		if kind != c.kind || more != c.more || more && k != c.split {
+			t.Errorf("within %v: %s of split %d, %v", c.within, kind, k, more)
 		}
+	}
+	runs.whole[3], runs.whole[7] = []Result{one(byTempering, -300, .01)}, []Result{one(byTempering, -299, .01)}
+	if kind, k, se, more := runs.next(.025); kind != exchangeRun || k != 3 || !more || math.Abs(se-.0291) > 1e-4 {
+		t.Errorf("within .025: %s of split %d, %v, error %v", kind, k, more, se)
+	}
+	for range mostEvidenceRuns {
+		runs.exchanged[1] = append(runs.exchanged[1], one(byExchange, -1000, .1))
+	}
+	if _, _, se, more := runs.next(.025); more || math.Abs(se-.0291) > 1e-4 {
+		t.Errorf("after %d runs: %v, error %v", mostEvidenceRuns, more, se)
 	}
 }
 
@@ -281,16 +297,16 @@ func TestEvidenceAsked(t *testing.T) {
 func TestEvidenceCells(t *testing.T) {
 	r := evidenceRow{name: "tanh 2", logZ: Reported{-286.75, .12}, loss: .27}
 	found := map[string][]estimate{byTempering: {{-287.25, .05}}, byImportance: {{math.NaN(), math.NaN()}},
-		byBridge: {{-287, .12}}}
+		byExchange: {{-287, .12}}}
 	got := map[string]Cell{}
 	for _, c := range r.cells(found, []float64{.27, .29}, []float64{.4, 1.2}, []float64{7}) {
 		got[c.Method+" "+c.Metric] = c
 	}
 	for name, want := range map[string]float64{
-		"SMC log Z": -287.25, "bridge log Z": -287,
-		"SMC difference to the published log Z [combined errors]":    -.5 / .13,
-		"bridge difference to the published log Z [combined errors]": -.25 / math.Hypot(.12, .12),
-		"bridge difference to SMC [combined errors]":                 .25 / .13,
+		"SMC log Z": -287.25, "replica exchange log Z": -287,
+		"SMC difference to the published log Z [combined errors]":              -.5 / .13,
+		"replica exchange difference to the published log Z [combined errors]": -.25 / math.Hypot(.12, .12),
+		"replica exchange difference to SMC [combined errors]":                 .25 / .13,
 		"SMC loss": .28,
 		"importance sampling k-hat, largest of the splits": 1.2,
 	} {
@@ -303,12 +319,12 @@ func TestEvidenceCells(t *testing.T) {
 		t.Errorf("cells that should not be: %v", got)
 	}
 	// Where both are far from it, the table says by how much; of repetitions it has what they state and how they differ.
-	found = map[string][]estimate{byTempering: {{-288, .01}, {-288.02, .03}}, byBridge: {{-287.8, .1}}}
+	found = map[string][]estimate{byTempering: {{-288, .01}, {-288.02, .03}}, byExchange: {{-287.8, .1}}}
 	for _, c := range r.cells(found, []float64{.27}, []float64{1}, []float64{7}) {
 		got[c.Method+" "+c.Metric] = c
 	}
 	for name, want := range map[string]float64{
-		"SMC " + bothApart: -1.26, "bridge " + bothApart: -1.05,
+		"SMC " + bothApart: -1.26, "replica exchange " + bothApart: -1.05,
 		"SMC standard deviation of log Z over the repetitions": .02 / math.Sqrt2,
 		"SMC standard error of log Z that a repetition states": math.Sqrt(.0005),
 	} {
