@@ -541,7 +541,7 @@ func meanEvidence(splits []estimate) estimate {
 }
 
 // bothApart is a metric that only rows have whose two estimates both contradict the published one.
-const bothApart = "log Z less the published one, where SMC and replica exchange are both more than 3 combined errors off"
+const bothApart = "log Z less the published one, where SMC and replica exchange both are over 3 combined errors off"
 
 // cells are both estimates beside the published one, and how far apart they are in combined standard errors.
 func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds []float64) (cells []Cell) {

@@ -188,7 +188,8 @@ func TestExactEvidence(t *testing.T) {
 }
 
 // A row's estimate is the mean of Z of all runs, each split's first. The next run is on a split that may count and has
-// no run of the kind, and then where it lowers the error most, until those of SMC and replica exchange are small enough.
+// no run of the kind, and then where it lowers the error most, until those of SMC and replica exchange are small
+// enough.
 func TestEvidenceRuns(t *testing.T) {
 	one := func(method string, value, se float64) Result {
 		return Result{Values: map[string]float64{method: value, method + " error": se}}
