@@ -178,10 +178,8 @@ func (r *ces) priorPotential(ctx context.Context) (float64, error) {
 // account sums up the evaluations of all steps.
 func (r *ces) account() {
 	e := r.spent
-	for _, chain := range []*mcmc.Result{r.result.Calibration, r.result.Sampling} {
-		e.Partial += chain.Evaluations.Partial
-		e.PartialGradients += chain.Evaluations.PartialGradients
-	}
+	e.Partial += r.result.Sampling.Evaluations.Partial
+	e.PartialGradients += r.result.Sampling.Evaluations.PartialGradients
 	e.PartialShare = r.result.Sampling.Evaluations.PartialShare
 	c := r.result.Calibration
 	moves := c.Moves + c.WarmUpMoves

@@ -133,15 +133,16 @@ func (k barker) Move(
 	for name, node := range map[string]*graph.Node{"mean": mean, "squares": squares, "count": total} {
 		next.Auxiliary[name] = graph.Where(done, zero, node)
 	}
-	probability := graph.Sigmoid(logRatio)
-	return next, mcmc.Info{
+	probability, rounds := graph.Sigmoid(logRatio), graph.DivScalar(total, m)
+	return next, k.gradients(mcmc.Info{
 		Complete:   graph.ConvertDType(done, dtype),
 		Acceptance: graph.Where(finite, probability, zero),
 		Accepted:   graph.ConvertDType(accepted, dtype),
 		NonFinite:  graph.ConvertDType(graph.Not(finite), dtype),
 		Noise:      noise,
-		Length:     graph.DivScalar(total, m),
-	}
+		Length:     rounds,
+		Partial:    graph.MulScalar(rounds, 2), // at both places, in each round
+	})
 }
 
 // The grid of X_corr's distribution: correctionCells cells of width correctionWidth, centred at 0.

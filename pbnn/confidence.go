@@ -286,11 +286,12 @@ func (k confident) Move(
 		"rounds": graph.Where(graph.And(open, graph.Not(done)), rounds, zero),
 	}
 	moved := graph.ConvertDType(accepted, dtype)
-	return next, mcmc.Info{
+	return next, k.gradients(mcmc.Info{
 		Complete:   graph.ConvertDType(done, dtype),
 		Acceptance: moved, // the probability itself would need all rows
 		Accepted:   moved,
 		NonFinite:  graph.ConvertDType(graph.And(done, graph.Not(finite)), dtype),
 		Length:     rounds,
-	}
+		Partial:    graph.MulScalar(rounds, 2), // at both places, in each round
+	})
 }

@@ -100,6 +100,7 @@ func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (mcmc.Problem,
 		return problem, err
 	}
 	problem.Name += fmt.Sprintf(", %d mini-batches of %d rows", batches, size)
+	problem.BatchShare = float64(size*batches) / float64(d.rows)
 	rows, points := d.rows, of.EffectivePoints(d.rows)
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
 		return miniBatches{

@@ -266,6 +266,7 @@ func (f *federation) problem(d *Data) mcmc.Problem {
 		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s",
 			f.sampler.Target, f.rows, f.hashes, f.sampler.Batches, f.sampler.BatchSize, f.model),
 		Dim: d.Bound.D, Initial: d.Bound.SamplePrior, Start: d.start,
+		BatchShare: float64(len(f.shards)*f.sampler.Batches*f.sampler.BatchSize) / float64(d.rows),
 		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
 			t := shardTarget{bound: d.Bound, answers: inputs[0]}
 			if len(inputs) > 1 {

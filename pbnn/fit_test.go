@@ -240,6 +240,9 @@ func TestResult(t *testing.T) {
 		if r.Target != c.target || !strings.Contains(r.Posterior.Provenance().Algorithm, c.target.String()) {
 			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance().Algorithm, c.target)
 		}
+		if got, want := r.Chains.Evaluations, evaluations(r); got != want {
+			t.Errorf("%T: evaluations %+v, want %+v", c.sampler, got, want)
+		}
 		perMove := float64(r.Sampler.RowsPerMove(60))
 		switch passes, warmUp := 20*c.step/60, 10*c.step/60+c.start+climbSteps*c.climb/60; {
 		case c.step > 0 && (math.Abs(r.RowsPerStep-c.step) > 1e-9 || math.Abs(r.Passes-passes) > 1e-9 ||
@@ -269,6 +272,37 @@ func TestResult(t *testing.T) {
 			t.Errorf("%T: prediction: %v", c.sampler, err)
 		}
 	}
+}
+
+// evaluations are those that a result must count: a transition by mini-batches takes two differences of log-densities
+// in each of its rounds, and Langevin's two gradients; of kernels that judge by all rows the numbers of passes say it.
+func evaluations(r *Result) mcmc.Evaluations {
+	transitions, rounds := 0, 0
+	for _, c := range r.Chains.Stats {
+		transitions, rounds = transitions+c.Transitions, rounds+c.Gradients
+	}
+	byMiniBatches := func(size int, of Proposal, rounds int) mcmc.Evaluations {
+		e := mcmc.Evaluations{Partial: 2 * rounds, PartialShare: float64(size) / 60}
+		if of == Langevin {
+			e.PartialGradients = 2 * rounds
+		}
+		return e
+	}
+	switch s := r.Sampler.(type) {
+	case Metropolis:
+		return byMiniBatches(s.BatchSize*s.Batches, s.Proposal, transitions)
+	case Barker:
+		return byMiniBatches(s.BatchSize*s.Batches, s.Proposal, rounds)
+	case Confidence:
+		return byMiniBatches(s.BatchSize, s.Proposal, rounds)
+	case Unadjusted:
+		return mcmc.Evaluations{PartialGradients: transitions, PartialShare: float64(s.BatchSize) / 60}
+	case AllRows:
+		if s.Kernel == (mcmc.Kernel)(mcmc.RandomWalkMetropolis{StepSize: .1}) {
+			return mcmc.Evaluations{Full: transitions}
+		}
+	}
+	return mcmc.Evaluations{FullGradients: rounds}
 }
 
 // The last layer only: the shared layers' features, computed once, give the same draws as the rows sent through them at

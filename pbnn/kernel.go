@@ -70,7 +70,16 @@ func (k kernel) Move(
 ) (mcmc.State, mcmc.Info) {
 	losses := byMiniBatches(target)
 	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning) // (a)
-	return Judge(rng, s, proposal, logRatio, losses, k.Estimate, k.Rule)
+	next, info := Judge(rng, s, proposal, logRatio, losses, k.Estimate, k.Rule)
+	return next, k.gradients(info)
+}
+
+// gradients fills in Langevin's gradients by mini-batches, as many as the log-densities: at the same places.
+func (k kernel) gradients(info mcmc.Info) mcmc.Info {
+	if k.Proposal == Langevin {
+		info.PartialGradients = info.Partial
+	}
+	return info
 }
 
 // Judge accepts or rejects a proposal by mini-batches: steps (b) to (f) of Algorithm 1, for kernels that propose in
@@ -101,6 +110,7 @@ func (r Rule) judge(
 	finite := graph.And(arrives, graph.And(graph.IsFinite(noise.delta), graph.IsFinite(logRatio)))
 	accepted, info := mcmc.Accept(rng, logRatio, finite) // (e), (f)
 	info.Noise, info.SquaredSkewness = noise.variance, noise.skewness
+	info.Partial = graph.MulScalar(graph.OnesLike(logRatio), 2) // at both places
 	next := s
 	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)
 	return next, info

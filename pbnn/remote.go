@@ -83,6 +83,7 @@ func (k remoteLangevin) Move(
 	info.Complete = s.Auxiliary["proposed"]
 	info.NonFinite = graph.Where(proposed, info.NonFinite, zero)
 	info.Length = graph.AddScalar(zero, 2)
+	info.PartialGradients = info.Partial
 	return next, info
 }
 

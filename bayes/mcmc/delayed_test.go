@@ -63,6 +63,21 @@ func TestDelayedCounts(t *testing.T) {
 	if err != nil || hmc.Evaluations != (Evaluations{FullGradients: 300}) {
 		t.Errorf("HMC: %+v, %v", hmc.Evaluations, err)
 	}
+	for kernel, share := range map[Kernel]float64{
+		ULA{StepSize: .1}: 0, SGLD{StepSize: .1}: .25, SGHMC{LearningRate: .01}: .25,
+	} {
+		problem := delayedProblem(normalAt(0, 1))
+		problem.BatchShare = share
+		want := Evaluations{PartialGradients: 100, PartialShare: share}
+		if share == 0 {
+			want = Evaluations{FullGradients: 100}
+		}
+		r, err := Sample(context.Background(), problem, kernel,
+			Settings{Chains: 2, Draws: 50, WarmUp: NoWarmUp, Engine: computetest.Go(t)})
+		if err != nil || r.Evaluations != want {
+			t.Errorf("%T: %+v, want %+v, %v", kernel, r.Evaluations, want, err)
+		}
+	}
 }
 
 // A second stage that never accepts ends the run, and the error has the numbers of both stages.

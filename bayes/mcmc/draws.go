@@ -191,8 +191,8 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 		return false
 	}
 	t.NonFinite += int(outcome.of(infoNonFinite, chain, 0))
-	each := 0.0
-	if carries == CarriesGradient && !outcome.moves.reports(infoComplete) {
+	each, several := 0.0, outcome.moves.reports(infoComplete)
+	if carries == CarriesGradient && !several {
 		each = 1
 	}
 	if outcome.of(infoComplete, chain, 1) == 0 {
@@ -208,11 +208,11 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	t.Divergences += int(outcome.of(infoDivergent, chain, 0))
 	gradients := int(outcome.of(infoLength, chain, each))
 	t.Gradients += gradients
-	if carries == CarriesGradient {
+	if carries == CarriesGradient || carries == CarriesNothing && !several { // else Length counts moves
 		t.FullGradients += gradients
 	}
 	once := 0.0
-	if carries == CarriesLogDensity && !outcome.moves.reports(infoComplete) {
+	if carries == CarriesLogDensity && !several {
 		once = 1
 	}
 	t.Full += int(outcome.of(infoFull, chain, once))

@@ -5,14 +5,13 @@ import (
 )
 
 // Evaluations counts what the transitions after the warm-up have evaluated: of the target on all data, and of what is
-// cheaper, such as a surrogate or a part of the rows. A number that a kernel does not report is 0: kernels for
-// mini-batches report none.
+// cheaper, such as a surrogate or mini-batches (Problem.BatchShare). A number that a kernel does not report is 0.
 type Evaluations struct {
 	Full             int // log-densities of the target, without a gradient
 	FullGradients    int // gradients of the target, with its log-density
 	Partial          int // log-densities of the cheap target
 	PartialGradients int // gradients of the cheap target
-	// PartialShare is what one of the cheap target costs of one of the target's, 0 to 1; 0: unknown.
+	// PartialShare is what one of the cheap target costs of one of the target's; 0: unknown.
 	PartialShare float64
 }
 
@@ -32,6 +31,13 @@ func (e Evaluations) plus(b Evaluations) Evaluations {
 	e.Partial, e.PartialGradients = e.Partial+b.Partial, e.PartialGradients+b.PartialGradients
 	e.PartialShare = b.PartialShare
 	return e
+}
+
+// ofMiniBatches are the counts of a target that takes a share of the rows: none of them is of all rows.
+func (e Evaluations) ofMiniBatches(share float64) Evaluations {
+	return Evaluations{
+		Partial: e.Full + e.Partial, PartialGradients: e.FullGradients + e.PartialGradients, PartialShare: share,
+	}
 }
 
 // costs is a kernel that knows the cost of its partial evaluations, as Evaluations.PartialShare.

@@ -373,7 +373,11 @@ func (r *sampling) stats() (stats []ChainStats) {
 		share = c.PartialShare()
 	}
 	for _, t := range r.Tallies {
-		stats = append(stats, t.stats(r.reports(infoAcceptance), share))
+		s := t.stats(r.reports(infoAcceptance), share)
+		if of := r.problem.BatchShare; of > 0 {
+			s.Evaluations = s.Evaluations.ofMiniBatches(of)
+		}
+		stats = append(stats, s)
 	}
 	return stats
 }

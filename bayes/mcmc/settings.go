@@ -43,6 +43,9 @@ type Problem struct {
 	// Whitening.WithSurrogate. It is not called for sampling.
 	Part func(rows int, mode []float64) (Part, error)
 	Rows int // N, the number of rows of the data behind the target; 0: none
+	// BatchShare is, for Evaluations, the rows that an evaluation of the target takes where it is of mini-batches, as a
+	// share of all: n/N. 0: it is of all rows.
+	BatchShare float64
 }
 
 // HostInputs computes a target's inputs for each move if they depend on the chains' state.

@@ -94,6 +94,7 @@ func ProblemByBatches(
 			batch := batches.At(move)
 			return []any{batch.Rows, float64(batch.Count)}
 		},
+		Rows: rows, BatchShare: float64(work.Rows) / float64(rows),
 	}, nil
 }
 
