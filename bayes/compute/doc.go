@@ -20,10 +20,12 @@
 //
 // # Environment
 //
-//   - GOMLX_BACKEND is the backend to use, and no other: xla:/path/to/plugin.so, or go:ops_sequential. By default it is
-//     an XLA plugin that is installed, such as that of `go run ./notebooks setup`, else GoMLX's own Go backend, which
-//     needs nothing and is 10 to 20 times slower. A CPU is one device, which uses all cores: ",cpu_devices=4" behind
-//     the plugin makes it four, which gains little.
+//   - GOMLX_BACKEND is the backend to use, and no other: xla:cuda, xla:tpu or xla:cpu, xla:/path/to/plugin.so, or
+//     "go:ops_sequential". By default it is an XLA plugin that is installed, such as that of `go run ./notebooks
+//     setup`, an accelerator's first (setup -cuda, setup -tpu), else GoMLX's own Go backend, which needs nothing and is
+//     10 to 20 times slower. "xla:cuda,visible_devices=1" is one of several GPUs; CUDA_VISIBLE_DEVICES works too.
+//     Products of float32 are float32 on a GPU: ",tf32=true" makes them faster and coarser. A CPU is one device, which
+//     uses all cores: ",cpu_devices=4" behind the plugin makes it four, which gains little.
 //   - GOBNN_CACHE is where the notebooks' environment, results and checkpoints are kept; by default "gobnn" in the
 //     user's cache folder.
 //   - GOBNN_EXECUTABLES is the folder for what XLA compiled for this machine's processor, at most 512 MiB; by default

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"gobnn/bayes/compute/accelerator"
+
 	backends "github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend" // registers "go"
@@ -44,7 +46,8 @@ const setupCommand = "go run ./notebooks setup"
 type Engine struct {
 	backend  backends.Backend
 	config   string
-	together sync.Mutex // held while several devices run a program
+	gpus     []accelerator.GPU // that it computes on
+	together sync.Mutex        // held while several devices run a program
 }
 
 var (
@@ -56,9 +59,12 @@ var (
 // Default opens the backend that the policy chooses and shares it:
 //
 //  1. $GOMLX_BACKEND, where it is set: exactly that, or an error that names it;
-//  2. else the best installed XLA plugin, accelerators before CPU, in the project's own environment (environment.Dir),
-//     in $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
+//  2. else the best installed XLA plugin that works here, accelerators before CPU, in the project's own folders
+//     (environment.Dir, environment.Accelerator), in $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
 //  3. else GoMLX's Go backend, with one line on standard error that names the command that installs XLA.
+//
+// A plugin that is passed over, such as that for CUDA where no GPU is, is told of on standard error. Device says what
+// the engine computes on.
 //
 // Nothing is downloaded.
 func Default() (*Engine, error) {
@@ -70,19 +76,25 @@ func Default() (*Engine, error) {
 		return engine, nil
 	}
 	var failures []error
+	notice := func(on string) {
+		noticeOne.Do(func() {
+			for _, err := range failures {
+				fmt.Fprintf(os.Stderr, "gobnn: %v\n", err)
+			}
+			fmt.Fprintf(os.Stderr, "gobnn: computing on %s\n", on)
+		})
+	}
 	for _, plugin := range installedPlugins() {
 		engine, err := Open("xla:" + plugin)
 		if err == nil {
+			if len(failures) > 0 {
+				notice(engine.Device())
+			}
 			return engine, nil
 		}
 		failures = append(failures, err)
 	}
-	noticeOne.Do(func() {
-		for _, err := range failures {
-			fmt.Fprintf(os.Stderr, "gobnn: %v\n", err)
-		}
-		fmt.Fprintf(os.Stderr, "gobnn: computing on the slow Go backend: %s\n", goBackendReason())
-	})
+	notice("the slow Go backend: " + goBackendReason())
 	return Open(GoBackend)
 }
 
@@ -97,10 +109,12 @@ func goBackendReason() string {
 // devicesOption is the option of a configuration for the number of devices of a CPU.
 const devicesOption = "cpu_devices"
 
-// Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend. A configuration
-// that is open already is shared. With XLA a CPU is one device, which uses all processors;
-// "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to test programs for several. The errors wrap
-// ErrUnknownBackend, ErrNoPlugin or ErrPluginLoad and name the cure.
+// Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend; "xla:cuda",
+// "xla:tpu" and "xla:cpu" are the installed plugin of that kind. A configuration that is open already is shared.
+// "xla:cuda,visible_devices=1" takes the second GPU of those that nvidia-smi lists, "visible_devices=0;1" two. With
+// XLA a CPU is one device, which uses all processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to test
+// programs for several. The errors wrap ErrUnknownBackend, ErrNoPlugin, ErrPluginLoad or one of package
+// accelerator's, and name the cure.
 func Open(config string) (*Engine, error) {
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
@@ -111,13 +125,23 @@ func Open(config string) (*Engine, error) {
 		return nil, err
 	}
 	devices := 0
+	var gpus []accelerator.GPU
 	if name == "xla" {
-		var err error
+		resolved, err := resolve(argument)
+		if err != nil {
+			return nil, err
+		}
+		if resolved != argument {
+			config, argument = name+":"+resolved, resolved
+		}
 		if argument, devices, err = cutDevices(argument); err != nil {
 			return nil, fmt.Errorf("backend %q: %w", config, err)
 		}
 		if path, _, _ := strings.Cut(argument, ","); filepath.IsAbs(path) {
 			if err := checkLibrary(path); err != nil {
+				return nil, err
+			}
+			if gpus, err = checkGPUs(argument); err != nil {
 				return nil, err
 			}
 		}
@@ -145,7 +169,10 @@ func Open(config string) (*Engine, error) {
 		}
 		return nil, fmt.Errorf("backend %q: %w", config, err)
 	}
-	engine := &Engine{backend: backend, config: config}
+	engine := &Engine{backend: backend, config: config, gpus: gpus}
+	if limit := engine.Memory(); limit > 0 {
+		limits.Store(backend, limit)
+	}
 	engines[config] = engine
 	return engine, nil
 }
@@ -227,6 +254,7 @@ func (e *Engine) Close() {
 		return // closed before
 	}
 	delete(engines, e.config)
+	limits.Delete(e.backend)
 	e.backend.Finalize()
 }
 
@@ -258,6 +286,9 @@ func Try(fn func()) (err error) {
 
 // explain recognises a backend's message that it is out of memory, and wraps ErrOutOfMemory.
 func explain(err error) error {
+	if errors.Is(err, ErrOutOfMemory) {
+		return err // found before the backend was asked
+	}
 	text := err.Error()
 	for _, sign := range []string{"RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "OOM"} {
 		if strings.Contains(text, sign) {

@@ -287,7 +287,7 @@ func TestDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("a whole environment", "xla:"+own)
-	accelerator := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_cuda_plugin.so") // by its name only
+	accelerator := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_tpu_plugin.so") // by its name only
 	is("an accelerator", "xla:"+accelerator)
 
 	broken := filepath.Join(cache, "env", "lib", "python3.11", "site-packages", "libtpu", "libtpu.so")

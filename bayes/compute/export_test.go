@@ -1,7 +1,23 @@
 package compute
 
+import (
+	"sync"
+
+	"gobnn/bayes/compute/accelerator"
+)
+
 // Barrier is barrier, for tests.
 var Barrier = barrier
 
 // InFewChunks is inFewChunks, for tests.
 func (p Plan) InFewChunks() Plan { return p.inFewChunks() }
+
+// SetMachine makes m the machine whose GPUs are looked for; the function that it returns undoes it.
+func SetMachine(m accelerator.Machine) (restore func()) {
+	before := machine
+	machine = m
+	return func() { machine = before }
+}
+
+// NoticeAgain makes Default say again what it says once.
+func NoticeAgain() { noticeOne = sync.Once{} }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"gobnn/bayes/compute/accelerator"
 	"gobnn/bayes/compute/environment"
 	"gobnn/bayes/internal/executables"
 
@@ -39,6 +40,11 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 	if isCPU(argument) {
 		options["cpu_device_count"] = int64(max(1, devices))
 		keepExecutables(argument)
+	}
+	if accelerator.IsCUDA(strings.Split(argument, ",")[0]) {
+		if argument, err = prepareCUDA(argument); err != nil {
+			return nil, err
+		}
 	}
 	return xla.NewWithOptions(argument, options)
 }
@@ -85,6 +91,16 @@ func installedPlugins() []string {
 			add(packages, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so")
 			add(packages, "libtpu", "libtpu.so")
 			add(packages, "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
+		}
+	}
+	for kind, pattern := range map[string]string{
+		"cuda": filepath.Join("jax_plugins", "xla_cuda*", "xla_cuda_plugin.so"),
+		"tpu":  filepath.Join("libtpu", "libtpu.so"),
+	} {
+		if dir, err := environment.Accelerator(kind); err == nil {
+			if _, err := os.Stat(filepath.Join(dir, environment.Stamp)); err == nil {
+				add(dir, pattern)
+			}
 		}
 	}
 	folders := filepath.SplitList(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"))

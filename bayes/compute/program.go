@@ -175,6 +175,11 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 		return nil, fmt.Errorf("program %q: its first state was shared by %d devices, this one by %d, or in another way: "+
 			"make another program", p.name, p.layout.devices(), state.layout.devices())
 	}
+	if !p.started {
+		if err := p.checkMemory(state, inputs); err != nil {
+			return nil, fmt.Errorf("program %q: %w", p.name, err)
+		}
+	}
 	devices := p.layout.devices()
 	args := make([]any, 0, devices*(len(p.reads)+len(inputs)))
 	if args, err = p.arguments(args, state, inputs); err != nil {

@@ -1,0 +1,298 @@
+// Package accelerator says which NVIDIA GPUs a machine has, and whether a PJRT plugin of XLA's can work on them: before
+// the plugin is loaded, whose own messages name neither the cause nor the cure. It reads files and asks nvidia-smi; it
+// links neither GoMLX nor XLA, so that set-up can use it too.
+package accelerator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Errors of Check; test for them with errors.Is. Each message names the cure.
+var (
+	ErrNone   = errors.New("no GPU")
+	ErrDevice = errors.New("no such GPU")
+	ErrDriver = errors.New("NVIDIA's driver is too old")
+	ErrWheels = errors.New("the plugin and its libraries do not fit together")
+)
+
+// SetupCommand installs the plugin for CUDA.
+const SetupCommand = "go run ./notebooks setup -cuda"
+
+// Machine is where GPUs are looked for.
+type Machine struct {
+	Root   string                   // of the file system; empty: "/"
+	SMI    func() (string, error)   // nvidia-smi's answer to smiQuery; nil: it is run
+	Getenv func(name string) string // nil: os.Getenv
+}
+
+// GPU is one NVIDIA GPU.
+type GPU struct {
+	UUID   string
+	Name   string // such as NVIDIA H200
+	Driver string // its version, such as 580.95.05
+	Memory int64  // bytes; 0: unknown
+	Free   int64  // bytes that other processes leave; 0: unknown
+}
+
+// String describes the GPU.
+func (g GPU) String() string {
+	text := g.Name
+	if g.Memory > 0 {
+		text += fmt.Sprintf(", %.0f of %.0f GiB free", float64(g.Free)/(1<<30), float64(g.Memory)/(1<<30))
+	}
+	return text + ", driver " + g.Driver
+}
+
+const smiQuery = "--query-gpu=uuid,name,driver_version,memory.total,memory.free"
+
+// GPUs are the machine's GPUs in the order in which CUDA numbers them: those that CUDA_VISIBLE_DEVICES leaves.
+// nvidia-smi is asked; where it is missing, as in some containers, the driver's files tell all but the memory.
+func (m Machine) GPUs() ([]GPU, error) {
+	ask := m.SMI
+	if ask == nil {
+		ask = func() (string, error) {
+			out, err := exec.Command("nvidia-smi", smiQuery, "--format=csv,noheader,nounits").Output()
+			return string(out), err
+		}
+	}
+	gpus := m.driverFiles()
+	if text, err := ask(); err == nil {
+		told, err := parse(text)
+		if err != nil {
+			return nil, err
+		}
+		gpus = told
+	}
+	if visible := m.getenv("CUDA_VISIBLE_DEVICES"); visible != "" {
+		gpus = choose(gpus, visible)
+	}
+	return gpus, nil
+}
+
+func (m Machine) getenv(name string) string {
+	if m.Getenv != nil {
+		return m.Getenv(name)
+	}
+	return os.Getenv(name)
+}
+
+// parse reads nvidia-smi's answer, a line for each GPU. Memory that it does not tell ("[N/A]", on GPUs that share the
+// machine's) is 0.
+func parse(text string) ([]GPU, error) {
+	var gpus []GPU
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		fields := strings.Split(line, ", ")
+		if len(fields) != 5 {
+			return nil, fmt.Errorf("nvidia-smi says %q where five values were asked for: does it work by itself?", line)
+		}
+		gpu := GPU{UUID: fields[0], Name: fields[1], Driver: fields[2]}
+		for i, to := range []*int64{&gpu.Memory, &gpu.Free} {
+			if mebibytes, err := strconv.ParseInt(fields[3+i], 10, 64); err == nil {
+				*to = mebibytes << 20
+			}
+		}
+		gpus = append(gpus, gpu)
+	}
+	return gpus, nil
+}
+
+var driverVersion = regexp.MustCompile(`Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s`)
+
+// driverFiles are the GPUs that the driver's files in /proc tell of.
+func (m Machine) driverFiles() []GPU {
+	folder := filepath.Join("/", m.Root, "proc", "driver", "nvidia")
+	text, err := os.ReadFile(filepath.Join(folder, "version"))
+	if err != nil {
+		return nil
+	}
+	var driver string
+	if match := driverVersion.FindSubmatch(text); match != nil {
+		driver = string(match[1])
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "gpus", "*", "information")) // a constant pattern: no error
+	slices.Sort(files)
+	var gpus []GPU
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		gpu := GPU{Driver: driver}
+		for line := range strings.Lines(string(text)) {
+			switch name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) {
+			case "Model":
+				gpu.Name = strings.TrimSpace(value)
+			case "GPU UUID":
+				gpu.UUID = strings.TrimSpace(value)
+			}
+		}
+		gpus = append(gpus, gpu)
+	}
+	return gpus
+}
+
+// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by number or by the beginning of their UUID: up to the first
+// that does not exist, as CUDA does.
+func choose(gpus []GPU, names string) []GPU {
+	var chosen []GPU
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		at, err := strconv.Atoi(name)
+		if err != nil {
+			at = slices.IndexFunc(gpus, func(g GPU) bool { return name != "" && strings.HasPrefix(g.UUID, name) })
+		}
+		if at < 0 || at >= len(gpus) {
+			break
+		}
+		chosen = append(chosen, gpus[at])
+	}
+	return chosen
+}
+
+// oldest is the first driver that works with a version of CUDA.
+var oldest = map[string]int{"12": 525, "13": 580}
+
+// needed are the libraries by which a plugin's wheels are recognised, relative to site-packages.
+var needed = map[string][]string{
+	"12": {"nvidia/cublas/lib/libcublas.so.12", "nvidia/cudnn/lib/libcudnn.so.9"},
+	"13": {"nvidia/cu13/lib/libcublas.so.13", "nvidia/cudnn/lib/libcudnn.so.9"},
+}
+
+var cudaPlugin = regexp.MustCompile(`^(.*)/jax_plugins/xla_cuda(\d+)/xla_cuda_plugin\.so$`)
+
+// IsCUDA says by its name whether a plugin is one for NVIDIA's GPUs.
+func IsCUDA(plugin string) bool {
+	return strings.Contains(strings.ToLower(filepath.Base(plugin)), "cuda")
+}
+
+// Check says whether a plugin for CUDA can work on the GPUs of these numbers, all if there are none, and returns these
+// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver or ErrWheels. The files of a plugin that does not lie as in JAX's
+// wheels are not checked.
+func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
+	version := ""
+	if match := cudaPlugin.FindStringSubmatch(plugin); match != nil {
+		version = match[2]
+		if err := m.checkWheels(match[1], version); err != nil {
+			return nil, err
+		}
+	}
+	gpus, err := m.GPUs()
+	if err != nil {
+		return nil, err
+	}
+	if len(gpus) == 0 {
+		if all := m.getenv("CUDA_VISIBLE_DEVICES"); all != "" {
+			return nil, fmt.Errorf("%w that CUDA_VISIBLE_DEVICES=%s leaves: unset it, or name a GPU that `nvidia-smi -L` lists",
+				ErrNone, all)
+		}
+		return nil, fmt.Errorf("%w is visible here: `nvidia-smi -L` must list one (without it, install NVIDIA's driver; in "+
+			"a container, start it with --gpus all)", ErrNone)
+	}
+	if len(numbers) > 0 {
+		var chosen []GPU
+		for _, n := range numbers {
+			if n < 0 || n >= len(gpus) {
+				return nil, fmt.Errorf("%w: number %d is asked for, there are %d, counted from 0: %s", ErrDevice, n, len(gpus),
+					list(gpus))
+			}
+			chosen = append(chosen, gpus[n])
+		}
+		gpus = chosen
+	}
+	if least := oldest[version]; least > 0 {
+		major, _, _ := strings.Cut(gpus[0].Driver, ".")
+		if have, err := strconv.Atoi(major); err == nil && have < least {
+			return nil, fmt.Errorf("%w: it is %s, and CUDA %s needs %d or later: update the driver", ErrDriver,
+				gpus[0].Driver, version, least)
+		}
+	}
+	return gpus, nil
+}
+
+func list(gpus []GPU) string {
+	var texts []string
+	for i, g := range gpus {
+		texts = append(texts, fmt.Sprintf("%d: %s", i, g.Name))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// checkWheels checks that the NVIDIA libraries beside a plugin are those of its version of CUDA, and that all wheels
+// are of the versions that set-up pinned, where it installed them. Libraries that are not beside it may be where the
+// system's loader looks.
+func (m Machine) checkWheels(packages, version string) error {
+	for _, library := range needed[version] {
+		if exists(filepath.Join(packages, library)) || m.loaderHas(filepath.Base(library)) {
+			continue
+		}
+		found := "none"
+		for other, files := range needed {
+			if other != version && exists(filepath.Join(packages, files[0])) {
+				found = "those of CUDA " + other
+			}
+		}
+		return fmt.Errorf("%w: the plugin in %s is for CUDA %s, but %s is missing (NVIDIA libraries beside it: %s); `%s` "+
+			"installs both", ErrWheels, packages, version, library, found, SetupCommand)
+	}
+	pinned, err := os.ReadFile(filepath.Join(packages, "requirements.txt"))
+	if err != nil {
+		return nil // not set-up's
+	}
+	for _, match := range pin.FindAllSubmatch(pinned, -1) {
+		name, want := strings.ReplaceAll(string(match[1]), "-", "_"), string(match[2])
+		if exists(filepath.Join(packages, name+"-"+want+".dist-info")) {
+			continue
+		}
+		have := "missing"
+		if others, _ := filepath.Glob(filepath.Join(packages, name+"-*.dist-info")); len(others) > 0 {
+			have = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(others[0]), name+"-"), ".dist-info")
+		}
+		return fmt.Errorf("%w: %s in %s is %s, and %s was tested together with the others; remove the folder and run `%s`",
+			ErrWheels, match[1], packages, have, want, SetupCommand)
+	}
+	return nil
+}
+
+// pin is a requirement: its groups are the name and the version.
+var pin = regexp.MustCompile(`(?m)^([a-z0-9-]+)==([0-9][0-9a-z.]*)`)
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// loaderHas says whether a library is in LD_LIBRARY_PATH or where CUDA's own installer puts it.
+func (m Machine) loaderHas(library string) bool {
+	folders := filepath.SplitList(m.getenv("LD_LIBRARY_PATH"))
+	for _, pattern := range []string{"usr/local/cuda*/lib64", "usr/lib/*-linux-gnu", "usr/lib64"} {
+		found, _ := filepath.Glob(filepath.Join("/", m.Root, pattern)) // constant patterns: no error
+		folders = append(folders, found...)
+	}
+	return slices.ContainsFunc(folders, func(folder string) bool { return exists(filepath.Join(folder, library)) })
+}
+
+// DataFolder is the folder in which XLA finds ptxas and libdevice, which it compiles with, in a plugin's wheels; empty:
+// there is none, and XLA looks where CUDA's own installer puts them.
+func DataFolder(plugin string) string {
+	match := cudaPlugin.FindStringSubmatch(plugin)
+	if match == nil {
+		return ""
+	}
+	for _, folder := range []string{"nvidia/cu" + match[2], "nvidia/cuda_nvcc"} {
+		if folder = filepath.Join(match[1], folder); exists(filepath.Join(folder, "nvvm", "libdevice")) {
+			return folder
+		}
+	}
+	return ""
+}

@@ -1,0 +1,234 @@
+package compute_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/accelerator"
+	"gobnn/bayes/compute/environment"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// gpus makes this a machine with such GPUs, in nvidia-smi's words, and with an environment for CUDA whose plugin is
+// the one for CPUs under another name: what is tested is which device is chosen, not what it computes.
+func gpus(t *testing.T, smi string) (plugin string) {
+	t.Helper()
+	cpu := xlaPlugin(t)
+	cache := nothingInstalled(t)
+	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "GOPJRT_CUDA_CHECKS", "XLA_FLAGS"} {
+		t.Setenv(name, "") // what an engine sets is undone
+	}
+	t.Cleanup(compute.SetMachine(accelerator.Machine{Root: t.TempDir(), SMI: func() (string, error) {
+		if smi == "" {
+			return "", errors.New("nvidia-smi: not found")
+		}
+		return smi, nil
+	}}))
+	place := func(parts ...string) string {
+		path := filepath.Join(append([]string{cache}, parts...)...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plugin = place("cuda", "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
+	onCPU := place("env", "lib", "python3.13", "site-packages", "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
+	for _, link := range []string{plugin, onCPU} {
+		if err := os.Symlink(cpu, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{place("cuda", environment.Stamp), place("env", environment.Stamp),
+		place("cuda", "nvidia", "cu13", "lib", "libcublas.so.13"), place("cuda", "nvidia", "cudnn", "lib", "libcudnn.so.9"),
+		place("cuda", "nvidia", "cu13", "nvvm", "libdevice", "libdevice.10.bc")} {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return plugin
+}
+
+func open(t *testing.T, config string) *compute.Engine {
+	t.Helper()
+	engine, err := compute.Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(engine.Close)
+	return engine
+}
+
+const (
+	big   = "GPU-1, NVIDIA H200, 580.95.05, 143771, 143000\n"
+	small = "GPU-2, NVIDIA T1000, 580.95.05, 4096, 16\n"
+)
+
+func TestGPUs(t *testing.T) {
+	for _, c := range []struct {
+		smi, options string
+		device       string // "": an error
+		memory       int64
+		err          error
+		says         string
+	}{
+		{big, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143000 << 20, nil, ""},
+		{big + small, ",visible_devices=1", "NVIDIA T1000, 0 of 4 GiB free, driver 580.95.05", 16 << 20, nil, ""},
+		{big + small, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05; NVIDIA T1000, 0 of 4 GiB free, driver " +
+			"580.95.05", 16 << 20, nil, ""},
+		{big, ",visible_devices=1", "", 0, accelerator.ErrDevice, "number 1 is asked for, there are 1"},
+		{big, ",visible_devices=first", "", 0, nil, `visible_devices is "first"`},
+		{strings.Replace(big, "580.95.05", "550.54", 1), "", "", 0, accelerator.ErrDriver, "550.54"},
+		{"", "", "", 0, accelerator.ErrNone, "nvidia-smi -L"},
+	} {
+		name := strings.ReplaceAll(fmt.Sprintf("%d GPUs%s", strings.Count(c.smi, "\n"), c.options), ",", " ")
+		t.Run(name, func(t *testing.T) {
+			plugin := gpus(t, c.smi)
+			if c.device == "" {
+				for _, config := range []string{"xla:cuda", "xla:" + plugin} {
+					engine, err := compute.Open(config + c.options)
+					if err == nil || c.err != nil && !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
+						t.Errorf("Open(%q): %v, %v; want an error that is %v and says %q", config+c.options, engine, err, c.err,
+							c.says)
+					}
+				}
+				t.Setenv("GOMLX_BACKEND", "xla:cuda"+c.options)
+				if engine, err := compute.Default(); err == nil || c.err != nil && !errors.Is(err, c.err) {
+					t.Errorf("asked for by GOMLX_BACKEND: %v, %v", engine, err)
+				}
+				return
+			}
+			engine := open(t, "xla:cuda"+c.options)
+			if got := engine.Device(); got != c.device || engine.Memory() != c.memory {
+				t.Errorf("computes on %q with %d bytes, want %q with %d", got, engine.Memory(), c.device, c.memory)
+			}
+			if got, want := engine.String(), "xla:"+plugin+c.options; got != want {
+				t.Errorf("the engine is %s, want %s", got, want)
+			}
+			if by := open(t, "xla:"+plugin+c.options); by != engine {
+				t.Error("the plugin by its name and by its path are two engines")
+			}
+			data := "--xla_gpu_cuda_data_dir=" + filepath.Join(filepath.Dir(plugin), "..", "..", "nvidia", "cu13")
+			if got := os.Getenv("XLA_FLAGS"); got != data {
+				t.Errorf("XLA_FLAGS=%s, want %s", got, data)
+			}
+			if got := os.Getenv("CUDA_DEVICE_ORDER"); got != "PCI_BUS_ID" {
+				t.Errorf("CUDA_DEVICE_ORDER=%s", got)
+			}
+		})
+	}
+}
+
+// Where a plugin for CUDA is installed and no GPU is, Default computes on the CPU and says why.
+func TestPassedOver(t *testing.T) {
+	gpus(t, "")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = write
+	compute.NoticeAgain()
+	engine, openErr := compute.Default()
+	os.Stderr = stderr
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(read)
+	if err != nil || openErr != nil {
+		t.Fatal(err, openErr)
+	}
+	t.Cleanup(engine.Close)
+	if !strings.HasPrefix(engine.Device(), "CPU, ") || engine.Memory() != 0 {
+		t.Errorf("computes on %s", engine.Device())
+	}
+	for _, want := range []string{"no GPU", "--gpus all", "computing on CPU, "} {
+		if !strings.Contains(string(said), want) {
+			t.Errorf("it says %q, not %q", said, want)
+		}
+	}
+}
+
+// What does not fit a GPU's memory is refused before anything is computed, with what would fit.
+func TestTooLittleMemory(t *testing.T) {
+	gpus(t, small) // 16 MiB free
+	engine := open(t, "xla:cuda")
+	over := func(plan compute.Plan) error {
+		exec, err := NewExec(engine.Backend(), func(phi *Node) *Node {
+			_, sums := plan.Over(phi, compute.Pass{
+				Chunk: func(_ compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
+					return nil, []*Node{ReduceAllSum(phi)}
+				},
+				Merge: func(a, b []*Node) []*Node { return []*Node{Add(a[0], b[0])} },
+			})
+			return sums[0]
+		})
+		if err != nil {
+			return err
+		}
+		defer exec.Finalize()
+		_, err = exec.Call([][]float32{{1}})
+		return err
+	}
+	plan := func(particles int, bytes int64, chunk int) compute.Plan {
+		t.Helper()
+		p, err := compute.NewPlan(particles, bytes, chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, c := range []struct {
+		plan compute.Plan
+		says string
+	}{
+		{plan(100, 1<<20, 50), "50 particles at a time take about 0.049 GiB, the device has 0.016 GiB free: a Chunk of at " +
+			"most 16 would fit"},
+		{plan(4, 40<<20, 0), "a batch of at most 1/3 of the rows would fit"},
+		{compute.NewSharedPlan(100, 2, 1<<20), "8 devices, or 1/4 of the particles, would do"},
+	} {
+		if err := over(c.plan); !errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: error %v, want ErrOutOfMemory that says %q", c.plan, err, c.says)
+		}
+	}
+
+	program, err := compute.NewProgram(engine, "state", []string{"x", "y"}, []string{"x"},
+		func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+			return compute.Nodes{"x": OnePlus(s["x"])}, ReduceAllSum(s["y"])
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	state := compute.NewState(engine)
+	defer state.Close()
+	state.Set("y", compute.Floats(compute.Float32, make([]float64, 1), 1))
+	state.Set("x", compute.Floats(compute.Float32, make([]float64, 5<<20), 5, 1<<20)) // 20 MiB
+	if _, err := program.Run(state); !errors.Is(err, compute.ErrOutOfMemory) ||
+		!strings.Contains(err.Error(), `most of it "x"`) || !strings.Contains(err.Error(), "at most 1/2 of the particles") {
+		t.Errorf("a state of 20 MiB: error %v", err)
+	}
+	state.Set("x", compute.Floats(compute.Float32, make([]float64, 1<<20), 1, 1<<20)) // 4 MiB
+	if record, err := program.Run(state); err != nil || record[0] != 0 {
+		t.Errorf("a state of 4 MiB: %v, %v", record, err)
+	}
+}
+
+// Names that are no plugin's stay what they were, and one that is not installed names the command that installs it.
+func TestPluginNames(t *testing.T) {
+	needsXLA(t)
+	nothingInstalled(t)
+	for config, command := range map[string]string{"xla:cuda": "setup -cuda`", "xla:tpu": "setup -tpu`",
+		"xla:cpu": "setup`", "xla:cuda,visible_devices=0": "setup -cuda`"} {
+		if _, err := compute.Open(config); !errors.Is(err, compute.ErrNoPlugin) ||
+			!strings.Contains(err.Error(), "`go run ./notebooks "+command) {
+			t.Errorf("Open(%q): error %v, want ErrNoPlugin with %s", config, err, command)
+		}
+	}
+}
