@@ -98,12 +98,16 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 	flags := flag.NewFlagSet("setup", flag.ContinueOnError)
 	s := setup.Setup{Root: root, Out: os.Stdout}
 	environmentFlags(flags, &s)
+	kinds := map[string]*bool{
+		"cuda": flags.Bool("cuda", false, "install the plugin for NVIDIA's GPUs too, and NVIDIA's libraries for it: 4 GB"),
+		"tpu":  flags.Bool("tpu", false, "install the plugin for Google's TPUs too"),
+	}
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks setup [flags]
 
 Makes the private environment in the user's cache folder ($GOBNN_CACHE, if set): a Python venv with JupyterLab and the
 XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module; and compiles the library
 once. Needs Python 3.10 or later with venv, a C compiler and the network. Run again, it does nothing unless what is
-pinned has changed.
+pinned has changed. With -cuda or -tpu programs then compute on the GPU or TPU, where there is one.
 `, args)
 	if err != nil {
 		return err
@@ -121,6 +125,13 @@ pinned has changed.
 	}
 	if ready {
 		fmt.Fprintf(os.Stdout, "gobnn: set up in %s\n", env)
+	}
+	for _, kind := range []string{"cuda", "tpu"} {
+		if *kinds[kind] {
+			if err := s.EnsureAccelerator(ctx, kind); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -164,16 +164,21 @@ func (s *Setup) room(ctx context.Context, cache string) (uint64, error) {
 		on[device] = dir
 	}
 	for device, dir := range on {
-		free, err := s.freeBytes(dir)
-		if err != nil {
+		if err := s.roomFor(dir, need[device]); err != nil {
 			return 0, err
-		}
-		if float64(free) < need[device] {
-			return 0, fmt.Errorf("%w: the disk of %s has %s free, set-up needs %s\n%s", ErrDiskFull, dir,
-				megabytes(int64(free)), megabytes(int64(need[device])), signs[0].mend)
 		}
 	}
 	return s.freeBytes(existing(cache))
+}
+
+// roomFor checks that the disk of dir has so many bytes free.
+func (s *Setup) roomFor(dir string, need float64) error {
+	free, err := s.freeBytes(existing(dir))
+	if err == nil && float64(free) < need {
+		err = fmt.Errorf("%w: the disk of %s has %s free, set-up needs %s\n%s", ErrDiskFull, dir,
+			megabytes(int64(free)), megabytes(int64(need)), signs[0].mend)
+	}
+	return err
 }
 
 // existing is dir, or the nearest folder above it that exists.

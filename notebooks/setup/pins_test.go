@@ -4,29 +4,52 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
 // TestRequirements: what pip installs is pinned, hashed and comes from where the user's pip says.
 func TestRequirements(t *testing.T) {
+	names := pinned(t, requirements)
+	for _, name := range []string{"jupyterlab", "nbclient", "nbconvert", "nbformat", "xla-cpu-pjrt"} {
+		if _, ok := names[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if marker := names["xla-cpu-pjrt"]; marker != " ; sys_platform == 'linux'" {
+		t.Errorf("the plugin is there for Linux only: %s", marker)
+	}
+	if _, ok := names["ipykernel"]; ok {
+		t.Error("ipykernel is there: it brings a kernel that is not the project's")
+	}
+	cuda := pinned(t, cudaRequirements)
+	for _, name := range []string{"jax-cuda13-pjrt", "nvidia-cublas", "nvidia-cudnn-cu13", "nvidia-cuda-nvcc"} {
+		if _, ok := cuda[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if _, ok := pinned(t, tpuRequirements)["libtpu"]; !ok {
+		t.Error("libtpu is missing")
+	}
+}
+
+// pinned checks that all packages of a list are pinned and have hashes, and returns their markers by their names.
+func pinned(t *testing.T, list string) map[string]string {
+	t.Helper()
 	pin := regexp.MustCompile(`^([a-z0-9-]+)==[0-9][0-9a-z.]*( ; .+)? \\$`)
 	hash := regexp.MustCompile(`^    --hash=sha256:[0-9a-f]{64}( \\)?$`)
-	var names []string
-	hashes := 1
-	for i, line := range strings.Split(strings.TrimSpace(requirements), "\n") {
+	markers := map[string]string{}
+	last, hashes := "", 1
+	for i, line := range strings.Split(strings.TrimSpace(list), "\n") {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		if match := pin.FindStringSubmatch(line); match != nil {
 			if hashes == 0 {
-				t.Errorf("line %d: %s has no hash", i, names[len(names)-1])
+				t.Errorf("line %d: %s has no hash", i, last)
 			}
-			names, hashes = append(names, match[1]), 0
-			if match[1] == "xla-cpu-pjrt" && match[2] != " ; sys_platform == 'linux'" {
-				t.Errorf("line %d: the plugin is there for Linux only: %s", i+1, line)
-			}
+			last, hashes = match[1], 0
+			markers[last] = match[2]
 		} else if hash.MatchString(line) {
 			hashes++
 		} else {
@@ -34,16 +57,9 @@ func TestRequirements(t *testing.T) {
 		}
 	}
 	if hashes == 0 {
-		t.Errorf("%s has no hash", names[len(names)-1])
+		t.Errorf("%s has no hash", last)
 	}
-	for _, name := range []string{"jupyterlab", "nbclient", "nbconvert", "nbformat", "xla-cpu-pjrt"} {
-		if !slices.Contains(names, name) {
-			t.Errorf("%s is missing", name)
-		}
-	}
-	if slices.Contains(names, "ipykernel") {
-		t.Error("ipykernel is there: it brings a kernel that is not the project's")
-	}
+	return markers
 }
 
 func TestEnviron(t *testing.T) {

@@ -73,12 +73,7 @@ func Ready(root string) (bool, error) {
 
 // build makes the environment, under the cache folder's lock.
 func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
-	err := os.MkdirAll(cache, 0o755)
-	if err != nil {
-		return unwritable(cache, err)
-	}
-	s.lock, err = lock(ctx, cache, func(line string) { fmt.Fprintln(s.Out, "gobnn: "+line) })
-	if err != nil {
+	if err := s.hold(ctx, cache); err != nil {
 		return err
 	}
 	defer s.lock.Close()
@@ -102,10 +97,20 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 	if err := setLink(env, target); err != nil {
 		return err
 	}
-	removeStale(cache, target)
+	removeStale(env, target)
 	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(),
 		megabytes(sizeOf(target)), target)
 	return nil
+}
+
+// hold makes the cache folder and takes its lock.
+func (s *Setup) hold(ctx context.Context, cache string) error {
+	err := os.MkdirAll(cache, 0o755)
+	if err != nil {
+		return unwritable(cache, err)
+	}
+	s.lock, err = lock(ctx, cache, func(line string) { fmt.Fprintln(s.Out, "gobnn: "+line) })
+	return err
 }
 
 // fill empties target, builds the environment in it, and stamps it.
@@ -121,11 +126,8 @@ func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
 	p.update("Python %s, %s, %s, %s free", m.pythonVersion, m.compiler, goVersion(), megabytes(int64(m.free)))
 	p.done()
 
-	if err := os.RemoveAll(target); err != nil { // remains of a killed set-up
-		return unwritable(cache, err)
-	}
-	if err := os.Mkdir(target, 0o755); err != nil {
-		return unwritable(cache, err)
+	if err := emptied(target); err != nil {
+		return err
 	}
 	for _, step := range []struct {
 		name string
@@ -144,7 +146,23 @@ func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
 		}
 		p.done()
 	}
-	if err := os.WriteFile(filepath.Join(target, environment.Stamp), []byte(pins+"\n"), 0o644); err != nil {
+	return stamp(target, pins)
+}
+
+// emptied makes a folder anew, without the remains of a killed set-up.
+func emptied(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return unwritable(filepath.Dir(dir), err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return unwritable(filepath.Dir(dir), err)
+	}
+	return nil
+}
+
+// stamp says that the folder is whole.
+func stamp(dir, pins string) error {
+	if err := os.WriteFile(filepath.Join(dir, environment.Stamp), []byte(pins+"\n"), 0o644); err != nil {
 		return explain(fmt.Errorf("stamp: %w", err))
 	}
 	return nil
@@ -165,15 +183,17 @@ func setLink(link, target string) error {
 	return nil
 }
 
-// removeStale removes the environments beside target: those of older pins, and remains of killed set-ups. Failures are
-// ignored, as they only cost disk space.
-func removeStale(cache, target string) {
-	entries, err := os.ReadDir(cache)
+// removeStale removes the folders beside target that link may have pointed to: those of older pins, and remains of
+// killed set-ups. Failures are ignored, as they only cost disk space.
+func removeStale(link, target string) {
+	entries, err := os.ReadDir(filepath.Dir(link))
 	if err != nil {
 		return
 	}
+	prefix := filepath.Base(link) + "-"
 	for _, entry := range entries {
-		if path := filepath.Join(cache, entry.Name()); strings.HasPrefix(entry.Name(), "env-") && path != target {
+		path := filepath.Join(filepath.Dir(link), entry.Name())
+		if strings.HasPrefix(entry.Name(), prefix) && path != target {
 			_ = os.RemoveAll(path)
 		}
 	}

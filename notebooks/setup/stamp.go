@@ -37,8 +37,7 @@ func pins(root string) (string, error) {
 
 // whole says whether the environment in dir was completed with these pins and still has its programs.
 func whole(dir, pins string) bool {
-	stamp, err := os.ReadFile(filepath.Join(dir, environment.Stamp))
-	if err != nil || strings.TrimSpace(string(stamp)) != pins {
+	if !stamped(dir, pins) {
 		return false
 	}
 	for _, program := range []string{"python", "gonb", "goimports"} { // a venv breaks when its Python is uninstalled
@@ -47,6 +46,12 @@ func whole(dir, pins string) bool {
 		}
 	}
 	return true
+}
+
+// stamped says whether the folder was completed with these pins.
+func stamped(dir, pins string) bool {
+	stamp, err := os.ReadFile(filepath.Join(dir, environment.Stamp))
+	return err == nil && strings.TrimSpace(string(stamp)) == pins
 }
 
 // Root is the project's folder: the one at or above dir whose go.mod is module gobnn.

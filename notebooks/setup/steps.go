@@ -32,24 +32,7 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 	if err := os.WriteFile(list, []byte(requirements), 0o644); err != nil {
 		return err
 	}
-	var packages int
-	var bytes float64
-	line := func(line string) {
-		if strings.HasPrefix(line, "Collecting ") {
-			packages++
-		}
-		bytes += downloadSize(line)
-		p.update("%d packages, %s downloaded", packages, megabytes(int64(bytes)))
-		if strings.HasPrefix(line, "Installing collected") {
-			p.update("%d packages, %s downloaded, installing", packages, megabytes(int64(bytes)))
-		}
-	}
-	err := process.Run(ctx, process.Command{
-		Args: []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--require-hashes", "--no-deps",
-			"--only-binary=:all:",
-			"--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "-r", list},
-		Env: s.environ(nil), Hold: s.lock, Line: line,
-	})
+	packages, bytes, err := s.pip(ctx, dir, list, p)
 	if err != nil {
 		return err
 	}
@@ -70,6 +53,27 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 		Args: []string{"go", "run", "./cpuplugin", filepath.Join(dir, "plugin")},
 		Dir:  s.tools(), Env: s.environ(nil), Hold: s.lock, Line: func(line string) { p.update("XLA plugin: %s", line) },
 	})
+}
+
+// pip installs a list of requirements with the pip of the environment in env, which checks every file's hash, and says
+// how many packages and bytes it downloaded. more are further arguments.
+func (s *Setup) pip(
+	ctx context.Context, env, list string, p *progress, more ...string,
+) (packages int, bytes float64, err error) {
+	line := func(line string) {
+		if strings.HasPrefix(line, "Collecting ") {
+			packages++
+		}
+		bytes += downloadSize(line)
+		p.update("%d packages, %s downloaded", packages, megabytes(int64(bytes)))
+		if strings.HasPrefix(line, "Installing collected") {
+			p.update("%d packages, %s downloaded, installing", packages, megabytes(int64(bytes)))
+		}
+	}
+	args := []string{filepath.Join(env, "bin", "python"), "-m", "pip", "install", "--require-hashes", "--no-deps",
+		"--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "-r", list}
+	err = process.Run(ctx, process.Command{Args: append(args, more...), Env: s.environ(nil), Hold: s.lock, Line: line})
+	return packages, bytes, err
 }
 
 // downloadSize is the bytes of the file that a line of pip's says it downloads, else 0.

@@ -1,0 +1,145 @@
+package setup
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"gobnn/bayes/compute/accelerator"
+	"gobnn/bayes/compute/environment"
+)
+
+// ErrPlatform is an accelerator whose plugin does not exist for this system. Test for it with errors.Is.
+var ErrPlatform = errors.New("no such plugin for this system")
+
+var (
+	//go:embed requirements-cuda.txt
+	cudaRequirements string
+	//go:embed requirements-tpu.txt
+	tpuRequirements string
+)
+
+// accelerators are the plugins beside the CPU's, by their flags.
+var accelerators = map[string]struct {
+	what         string
+	requirements string
+	systems      []string // GOOS/GOARCH
+	bytes        float64  // installed, and while pip unpacks the largest wheel
+	python       string   // what a plugin without a build for a Python says
+}{
+	"cuda": {"plugin for CUDA", cudaRequirements, []string{"linux/amd64", "linux/arm64"}, 5.5e9, ""},
+	"tpu": {"plugin for TPUs", tpuRequirements, []string{"linux/amd64"}, 1.2e9,
+		"; it has builds for Python 3.11 and later"},
+}
+
+// EnsureAccelerator installs the plugin for GPUs ("cuda") or TPUs ("tpu") with its libraries, from pinned and hashed
+// wheels, in a folder of its own beside the environment, unless it is there with the same pins. The environment must
+// exist; see Ensure. It does not need the GPU: what speaks against one is told of.
+func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
+	a, ok := accelerators[kind]
+	if !ok {
+		return fmt.Errorf("unknown accelerator %q: there are cuda and tpu", kind)
+	}
+	if err := servedBy(a.what, a.systems, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
+		return err
+	}
+	if s.freeBytes == nil {
+		s.freeBytes = diskFree
+	}
+	env, err := environment.Dir()
+	if err != nil {
+		return err
+	}
+	link, err := environment.Accelerator(kind)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(a.requirements))
+	pins := hex.EncodeToString(sum[:])[:12]
+	if stamped(link, pins) {
+		fmt.Fprintf(s.Out, "gobnn: the %s is in %s\n", a.what, link)
+	} else if err := s.installAccelerator(ctx, env, link, pins, kind); err != nil {
+		return err
+	}
+	if kind == "cuda" {
+		s.sayGPUs(accelerator.Machine{}, link)
+	}
+	return nil
+}
+
+// servedBy is an ErrPlatform unless the system is among those that a plugin is built for.
+func servedBy(what string, systems []string, system string) error {
+	for _, served := range systems {
+		if served == system {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the %s is built for %v, not for %s", ErrPlatform, what, systems, system)
+}
+
+// installAccelerator fills the folder that link is to point to, under the cache folder's lock.
+func (s *Setup) installAccelerator(ctx context.Context, env, link, pins, kind string) error {
+	a, cache := accelerators[kind], filepath.Dir(link)
+	if err := s.hold(ctx, cache); err != nil {
+		return err
+	}
+	defer s.lock.Close()
+	if stamped(link, pins) { // another set-up made it while this one waited
+		return nil
+	}
+	if err := s.roomFor(cache, a.bytes); err != nil {
+		return err
+	}
+	start, target := time.Now(), link+"-"+pins
+	p := newProgress(s.Out, 1)
+	defer p.fail()
+	p.begin(a.what)
+	fill := func() error {
+		if err := emptied(target); err != nil {
+			return err
+		}
+		list := filepath.Join(target, "requirements.txt") // with which package accelerator compares the wheels
+		if err := os.WriteFile(list, []byte(a.requirements), 0o644); err != nil {
+			return explain(err)
+		}
+		if _, _, err := s.pip(ctx, env, list, p, "--no-cache-dir", "--target", target); err != nil {
+			if err = explain(err); errors.Is(err, ErrPython) {
+				err = fmt.Errorf("%w%s", err, a.python)
+			}
+			return fmt.Errorf("%s: %w", a.what, err)
+		}
+		return stamp(target, pins)
+	}
+	if err := fill(); err != nil {
+		return errors.Join(err, os.RemoveAll(target))
+	}
+	p.done()
+	if err := setLink(link, target); err != nil {
+		return err
+	}
+	removeStale(link, target)
+	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(), megabytes(sizeOf(target)), target)
+	return nil
+}
+
+// sayGPUs says which GPUs the plugin for CUDA in dir will compute on, or why it cannot.
+func (s *Setup) sayGPUs(m accelerator.Machine, dir string) {
+	// The pattern is a constant: no error.
+	plugins, _ := filepath.Glob(filepath.Join(dir, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so"))
+	for _, plugin := range plugins {
+		gpus, err := m.Check(plugin, nil)
+		if err != nil {
+			fmt.Fprintf(s.Out, "gobnn: programs go on computing on the CPU: %v\n", err)
+		}
+		for i, gpu := range gpus {
+			fmt.Fprintf(s.Out, "gobnn: GPU %d: %s\n", i, gpu)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute/accelerator"
+	"gobnn/bayes/compute/environment"
+)
+
+// needsAccelerators skips where plugins for accelerators do not exist.
+func needsAccelerators(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("there is no plugin for TPUs for this system")
+	}
+}
+
+func TestAccelerators(t *testing.T) {
+	needsAccelerators(t)
+	ctx := context.Background()
+	for kind := range accelerators {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t)
+			var out bytes.Buffer
+			w.setup.Out = &out
+			w.mustBeWhole(t)
+			link := filepath.Join(w.cache, kind)
+			write(t, link+"-older/half", "of older pins, or of a killed set-up")
+			for range 2 {
+				if err := w.setup.EnsureAccelerator(ctx, kind); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if count := strings.Count(strings.Join(w.did(t), " "), "pip"); count != 2 { // the environment's, and this one
+				t.Errorf("pip ran %d times, want twice", count)
+			}
+			if !strings.Contains(out.String(), accelerators[kind].what+" is in "+link) {
+				t.Errorf("the second set-up does not say that there was nothing to do:\n%s", out.String())
+			}
+			for _, file := range []string{environment.Stamp, "requirements.txt"} {
+				if _, err := os.Stat(filepath.Join(link, file)); err != nil {
+					t.Error(err)
+				}
+			}
+			if found, err := filepath.Glob(link + "*"); err != nil || len(found) != 2 {
+				t.Errorf("the cache folder has %q (%v), want one folder and the link to it", found, err)
+			}
+			w.mustBeWhole(t) // a later set-up leaves it
+			if _, err := os.Stat(filepath.Join(link, environment.Stamp)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAcceleratorFaults(t *testing.T) {
+	needsAccelerators(t)
+	ctx := context.Background()
+	for _, c := range []struct {
+		name, kind, pip string
+		room            uint64
+		want            error
+		says            string
+	}{
+		{"unknown", "rocm", "", 1e12, nil, `"rocm": there are cuda and tpu`},
+		{"altered wheel", "cuda", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", 1e12, ErrHash,
+			"nothing of it was installed"},
+		{"no network", "cuda", "Failed to establish a new connection", 1e12, ErrNetwork, "PIP_INDEX_URL"},
+		{"disk fills up", "cuda", "OSError: [Errno 28] No space left on device", 1e12, ErrDiskFull, "GOBNN_CACHE"},
+		{"too little room", "cuda", "", 2e9, ErrDiskFull, "2.0 GB free"},
+		{"no build for this Python", "tpu", "ERROR: No matching distribution found for libtpu==0.0.42.1", 1e12, ErrPython,
+			"Python 3.11 and later"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.mustBeWhole(t)
+			t.Setenv("FAKE_PIP", c.pip)
+			w.setup.freeBytes = func(string) (uint64, error) { return c.room, nil }
+			err := w.setup.EnsureAccelerator(ctx, c.kind)
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want one that is %v and says %q", err, c.want, c.says)
+			}
+			if found, _ := filepath.Glob(filepath.Join(w.cache, c.kind+"*")); len(found) > 0 {
+				t.Errorf("left behind: %q", found)
+			}
+		})
+	}
+	if err := servedBy("plugin for TPUs", accelerators["tpu"].systems, "darwin/arm64"); !errors.Is(err, ErrPlatform) ||
+		!strings.Contains(err.Error(), "[linux/amd64], not for darwin/arm64") {
+		t.Errorf("a plugin that does not exist for a system: %v", err)
+	}
+}
+
+// What set-up says at its end: the GPUs, or why it goes on on the CPU.
+func TestSayGPUs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "jax_plugins/xla_cuda13/xla_cuda_plugin.so"), "")
+	for _, file := range []string{"nvidia/cu13/lib/libcublas.so.13", "nvidia/cudnn/lib/libcudnn.so.9"} {
+		write(t, filepath.Join(dir, file), "")
+	}
+	for smi, want := range map[string]string{
+		"GPU-1, NVIDIA H200, 580.95.05, 143771, 143000\n": "GPU 0: NVIDIA H200, 140 of 140 GiB free, driver 580.95.05",
+		"GPU-1, Tesla T4, 535.1.0, 15360, 15000\n":        "go on computing on the CPU: NVIDIA's driver is too old",
+		"": "go on computing on the CPU: no GPU",
+	} {
+		var out bytes.Buffer
+		s := Setup{Out: &out}
+		s.sayGPUs(accelerator.Machine{Root: t.TempDir(), Getenv: func(string) string { return "" },
+			SMI: func() (string, error) {
+				if smi == "" {
+					return "", errors.New("none")
+				}
+				return smi, nil
+			}}, dir)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("nvidia-smi says %q: set-up says %q, want %q", smi, out.String(), want)
+		}
+	}
+}
