@@ -16,7 +16,7 @@ import (
 // labVerb replaces this process by JupyterLab, which so has the terminal, Ctrl-C and the exit status.
 func labVerb(ctx context.Context, root string, args []string) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
-	s := setup.Setup{Root: root, Out: os.Stdout}
+	s := setup.Setup{Root: root, Out: os.Stdout, Help: true}
 	environmentFlags(flags, &s)
 	port := flags.Int("port", 0, "the port to listen on (default: JupyterLab's, 8888 or the next free one)")
 	noBrowser := flags.Bool("no-browser", false, "do not open a browser: print the address only")

@@ -96,7 +96,7 @@ func environmentFlags(flags *flag.FlagSet, s *setup.Setup) {
 
 func setupVerb(ctx context.Context, root string, args []string) error {
 	flags := flag.NewFlagSet("setup", flag.ContinueOnError)
-	s := setup.Setup{Root: root, Out: os.Stdout}
+	s := setup.Setup{Root: root, Out: os.Stdout, Help: true}
 	environmentFlags(flags, &s)
 	kinds := map[string]*bool{
 		"cuda": flags.Bool("cuda", false, "install the plugin for NVIDIA's GPUs too, and NVIDIA's libraries for it: 4 GB"),
@@ -105,9 +105,9 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks setup [flags]
 
 Makes the private environment in the user's cache folder ($GOBNN_CACHE, if set): a Python venv with JupyterLab and the
-XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module; and compiles the library
-once. Needs Python 3.10 or later with venv, a C compiler and the network. Run again, it does nothing unless what is
-pinned has changed. With -cuda or -tpu programs then compute on the GPU or TPU, where there is one.
+XLA plugin from pinned and hashed requirements, GoNB, goimports and gopls from pinned tool modules; and compiles the
+library once. Needs Python 3.10 or later with venv, a C compiler and the network. Run again, it does nothing unless what
+is pinned has changed. With -cuda or -tpu programs then compute on the GPU or TPU, where there is one.
 `, args)
 	if err != nil {
 		return err

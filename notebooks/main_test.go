@@ -58,7 +58,7 @@ func TestKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"gonb"`, `"-go_work={resource_dir}/../../.."`, `"Go (gobnn)"`} {
+	for _, want := range []string{`"gobnn-kernel"`, `"-go_work={resource_dir}/../../.."`, `"Go (gobnn)"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("kernel.json does not have %s", want)
 		}

@@ -56,7 +56,8 @@ that is set, else what is installed.
 		return err
 	}
 	runner := execute.Runner{
-		Python: filepath.Join(env, "bin", "python"), Env: s.JupyterEnviron(env), Folder: folder,
+		Python: filepath.Join(env, "bin", "python"), Env: append(s.JupyterEnviron(env), "GOBNN_HEADLESS=1"),
+		Folder: folder,
 		Failed: filepath.Join(cache, "failed"), Timeout: *timeout,
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gobnn/notebooks/goflags"
 )
 
 // isFault says whether an error wraps one that explain names.
@@ -38,15 +40,8 @@ func (s *Setup) environ(more []string) []string {
 		if slices.Contains(drops, name) {
 			continue
 		}
-		if name == "GOFLAGS" { // -mod and -modfile conflict with the workspace that cells are compiled in
-			var flags []string
-			for _, flag := range strings.Fields(value) {
-				if !strings.HasPrefix(strings.TrimLeft(flag, "-"), "mod=") &&
-					!strings.HasPrefix(strings.TrimLeft(flag, "-"), "modfile=") {
-					flags = append(flags, flag)
-				}
-			}
-			pair = "GOFLAGS=" + strings.Join(flags, " ")
+		if name == "GOFLAGS" {
+			pair = "GOFLAGS=" + goflags.InWorkspace(value)
 		}
 		env = append(env, pair)
 	}

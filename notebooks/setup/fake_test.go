@@ -35,7 +35,12 @@ case "$1 $2" in
 "install "*)
 	echo "install $2" >> "$FAKE_LOG"
 	[ -z "$FAKE_INSTALL" ] || { echo "$FAKE_INSTALL"; exit 1; }
-	echo tool > "$GOBIN/${2##*/}" ;;
+	/bin/mkdir -p "$GOBIN" && echo tool > "$GOBIN/${2##*/}" ;;
+"build -o") echo tool > "$3" ;;
+"build -ldflags=-s -linkmode=internal")
+	echo link >> "$FAKE_LOG"
+	[ -z "$FAKE_LINK" ] || { echo "$FAKE_LINK"; exit 1; }
+	echo program > "$4" ;;
 "build ./...") echo build >> "$FAKE_LOG"; [ -z "$FAKE_BUILD" ] || { echo "$FAKE_BUILD"; exit 1; } ;;
 *) echo "unexpected: go $*"; exit 9 ;;
 esac
@@ -58,10 +63,12 @@ func newWorld(t *testing.T) *world {
 	w := &world{cache: filepath.Join(t.TempDir(), "cache"), bin: t.TempDir(), log: filepath.Join(t.TempDir(), "log")}
 	root := t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), "module gobnn\n")
-	for _, name := range []string{"go.mod", "go.sum", "cpuplugin/main.go"} {
-		write(t, filepath.Join(root, "notebooks", "tools", name), "pinned "+name)
+	for _, name := range []string{"tools/go.mod", "tools/go.sum", "tools/cpuplugin/main.go", "tools/gopls/go.mod",
+		"tools/gopls/go.sum", "cells/main.go",
+		"goflags/goflags.go"} {
+		write(t, filepath.Join(root, "notebooks", name), "pinned "+name)
 	}
-	w.setup = Setup{Root: root, Out: io.Discard, freeBytes: func(string) (uint64, error) { return 1e12, nil }}
+	w.setup = Setup{Root: root, Out: io.Discard, Help: true, freeBytes: func(string) (uint64, error) { return 1e12, nil }}
 	for name, script := range map[string]string{"python3": fakePython, "go": fakeGo, "cc": fakeCompiler} {
 		write(t, filepath.Join(w.bin, name), script)
 	}
@@ -114,7 +121,7 @@ func (w *world) mustBeWhole(t *testing.T) {
 		t.Errorf("environment in %s, want %s", env, want)
 	}
 	for _, file := range []string{"bin/python", "bin/gonb", "bin/goimports",
-		environment.Stamp, "share/jupyter/lab/settings/overrides.json"} {
+		"bin/gobnn-kernel", "cells/go", "cells/ldflags", environment.Stamp, "share/jupyter/lab/settings/overrides.json"} {
 		if _, err := os.Stat(filepath.Join(env, file)); err != nil {
 			t.Error(err)
 		}

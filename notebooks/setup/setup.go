@@ -1,6 +1,6 @@
 // Package setup makes the private environment that the notebooks run in, once: a Python venv with JupyterLab, nbclient
-// and the XLA plugin from pinned and hashed requirements, GoNB and goimports from a pinned tool module, and a warm
-// build cache.
+// and the XLA plugin from pinned and hashed requirements, GoNB, goimports and (for JupyterLab) gopls from
+// pinned tool modules, the program that starts the kernel, and a warm build cache.
 //
 // An environment is built in a folder of its own, named by a hash of the pins; its stamp is written last, and then the
 // link environment.Dir is set to it. So the environment in use is always complete, the next set-up removes the remains
@@ -26,6 +26,7 @@ type Setup struct {
 	Out    io.Writer // where progress goes
 	Python string    // the Python to make the venv with; empty: the first suitable one on PATH
 	Plugin string    // a PJRT plugin to prefer to the pinned one: a file, or "default" for none; empty: unchanged
+	Help   bool      // also what helps while typing, in JupyterLab
 
 	freeBytes func(dir string) (uint64, error) // nil: the disk's
 	lock      *os.File                         // while it builds
@@ -53,6 +54,11 @@ func (s *Setup) Ensure(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
+	if s.Help && !complete(env) {
+		if err := s.addHelp(ctx, cache, env); err != nil {
+			return "", err
+		}
+	}
 	if s.Plugin != "" {
 		if err := choosePlugin(env, s.Plugin); err != nil {
 			return "", err
@@ -61,14 +67,14 @@ func (s *Setup) Ensure(ctx context.Context) (string, error) {
 	return env, nil
 }
 
-// Ready says whether the environment is complete, so that Ensure would do nothing.
+// Ready says whether the environment is complete, so that Ensure would do nothing, with Help or without.
 func Ready(root string) (bool, error) {
 	env, err := environment.Dir()
 	if err != nil {
 		return false, err
 	}
 	pins, err := pins(root)
-	return err == nil && whole(env, pins), err
+	return err == nil && whole(env, pins) && complete(env), err
 }
 
 // build makes the environment, under the cache folder's lock.

@@ -83,7 +83,7 @@ func TestOnlyOnce(t *testing.T) {
 	w.setup.Out = &out
 	w.mustBeWhole(t)
 	if got, want := strings.Join(w.did(t), " "), "pip install:github.com/janpfeifer/gonb "+
-		"install:golang.org/x/tools/cmd/goimports build"; got != want {
+		"install:golang.org/x/tools/cmd/goimports build link install:golang.org/x/tools/gopls"; got != want {
 		t.Errorf("did %q, want %q", got, want)
 	}
 	for _, want := range []string{"[1/5] this machine: Python 3.12.1", "1 packages, 12 MB downloaded", "[5/5]",
@@ -157,7 +157,7 @@ func TestTwoAtOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 2 {
 		wait.Go(func() {
-			own := Setup{Root: w.setup.Root, Out: w.setup.Out, freeBytes: w.setup.freeBytes}
+			own := Setup{Root: w.setup.Root, Out: w.setup.Out, Help: true, freeBytes: w.setup.freeBytes}
 			if _, err := own.Ensure(context.Background()); err != nil {
 				t.Error(err)
 			}
@@ -235,5 +235,41 @@ func TestPlugin(t *testing.T) {
 		if links, err := pluginLinks(env); err != nil || len(links) != c.links {
 			t.Errorf("-plugin %q: links %q (%v), want %d", c.choice, links, err, c.links)
 		}
+	}
+}
+
+// Cells are linked by Go's own linker where that works, and else only without symbols.
+func TestLinker(t *testing.T) {
+	for fault, want := range map[string]string{"": "-s -linkmode=internal\n", "relocation target not defined": "-s\n"} {
+		w := newWorld(t)
+		t.Setenv("FAKE_LINK", fault)
+		w.mustBeWhole(t)
+		text, err := os.ReadFile(filepath.Join(w.cache, "env", "cells", "ldflags"))
+		if err != nil || string(text) != want {
+			t.Errorf("linking says %q: flags %q (%v), want %q", fault, text, err, want)
+		}
+	}
+}
+
+// A notebook that runs by itself does not wait for gopls; JupyterLab adds it to the same environment.
+func TestHelp(t *testing.T) {
+	w := newWorld(t)
+	w.setup.Help = false
+	env, err := w.setup.Ensure(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(env, "lab")); err == nil {
+		t.Error("gopls is there")
+	}
+	w.setup.Help = true
+	t.Setenv("FAKE_INSTALL", "dial tcp: lookup x: no such host")
+	if _, err := w.setup.Ensure(context.Background()); !errors.Is(err, ErrNetwork) {
+		t.Errorf("error %v, want ErrNetwork", err)
+	}
+	t.Setenv("FAKE_INSTALL", "")
+	w.mustBeWhole(t)
+	if got := w.did(t); strings.Count(strings.Join(got, " "), "pip") != 1 {
+		t.Errorf("did %q, want one pip", got)
 	}
 }

@@ -19,16 +19,19 @@ import (
 var requirements string
 
 // layout is the version of the environment's structure: another one makes every old environment stale.
-const layout = 1
+const layout = 2
 
-// pins is a hash of what is pinned: the Python packages, the tool module and the layout.
+// pins is a hash of what an environment is made of: the Python packages, the tool module, the kernel's own program and
+// the layout.
 func pins(root string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d %s %s\n%s", layout, runtime.GOOS, runtime.GOARCH, requirements)
-	for _, name := range []string{"go.mod", "go.sum", filepath.Join("cpuplugin", "main.go")} {
-		text, err := os.ReadFile(filepath.Join(root, "notebooks", "tools", name))
+	for _, name := range []string{"tools/go.mod", "tools/go.sum", "tools/cpuplugin/main.go", "tools/gopls/go.mod",
+		"tools/gopls/go.sum", "cells/main.go",
+		"goflags/goflags.go"} {
+		text, err := os.ReadFile(filepath.Join(root, "notebooks", filepath.FromSlash(name)))
 		if err != nil {
-			return "", fmt.Errorf("the pinned tool module: %w", err)
+			return "", fmt.Errorf("the programs that set-up builds: %w", err)
 		}
 		sum.Write(text)
 	}
@@ -40,7 +43,8 @@ func whole(dir, pins string) bool {
 	if !stamped(dir, pins) {
 		return false
 	}
-	for _, program := range []string{"python", "gonb", "goimports"} { // a venv breaks when its Python is uninstalled
+	// A venv breaks when its Python is uninstalled.
+	for _, program := range []string{"python", "gonb", "goimports", launcher} {
 		if _, err := os.Stat(filepath.Join(dir, "bin", program)); err != nil {
 			return false
 		}

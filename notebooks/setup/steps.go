@@ -100,7 +100,89 @@ func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error
 			return err
 		}
 	}
-	p.update("gonb, goimports")
+	p.update("gobnn-kernel")
+	err := process.Run(ctx, process.Command{
+		Args: []string{"go", "build", "-o", filepath.Join(bin, launcher), "./notebooks/cells"}, Dir: s.Root,
+		Env: s.environ([]string{"CGO_ENABLED=0"}), Hold: s.lock,
+	})
+	if err != nil {
+		return err
+	}
+	cells := filepath.Join(dir, "cells")
+	if err := os.MkdirAll(cells, 0o755); err != nil {
+		return err
+	}
+	if err := os.Symlink(filepath.Join("..", "bin", launcher), filepath.Join(cells, "go")); err != nil {
+		return err
+	}
+	p.update("gonb, goimports, %s", launcher)
+	return nil
+}
+
+// launcher is the program that starts the kernel, of package notebooks/cells.
+const launcher = "gobnn-kernel"
+
+// The linker's flags for cells: without symbols and DWARF, which panics do not need to name their lines, linking takes
+// half the time; by Go's own linker, where that can link cgo on this machine, half of that.
+const (
+	stripped = "-s"
+	internal = "-s -linkmode=internal"
+)
+
+// chooseLinker finds the linker's flags that work here and writes them where the kernel reads them.
+func (s *Setup) chooseLinker(ctx context.Context, dir string) error {
+	cells := filepath.Join(dir, "cells")
+	flags := internal
+	err := process.Run(ctx, process.Command{
+		Args: []string{"go", "build", "-ldflags=" + internal, "-o", filepath.Join(cells, "tried"),
+			"./notebooks/reproduce"},
+		Dir: s.Root, Env: s.environ(nil), Hold: s.lock,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		flags = stripped
+	} else if err := os.Remove(filepath.Join(cells, "tried")); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(cells, "ldflags"), []byte(flags+"\n"), 0o644)
+}
+
+// complete says whether the environment in dir has what help while typing needs.
+func complete(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "lab", "gopls"))
+	return err == nil
+}
+
+// addHelp builds gopls, by which Tab completes in JupyterLab. It takes a minute of processor time, which a notebook
+// that runs by itself does not wait for.
+func (s *Setup) addHelp(ctx context.Context, cache, dir string) (err error) {
+	if s.lock, err = lock(ctx, cache, func(line string) { fmt.Fprintln(s.Out, "gobnn: "+line) }); err != nil {
+		return err
+	}
+	defer s.lock.Close()
+	if complete(dir) { // another set-up made it while this one waited
+		return nil
+	}
+	p := newProgress(s.Out, 1)
+	defer p.fail()
+	p.begin("gopls, for help while typing (once)")
+	// Beside its place first: a killed build leaves no half program.
+	making := filepath.Join(dir, "lab.next")
+	if err := os.RemoveAll(making); err != nil {
+		return unwritable(dir, err)
+	}
+	err = process.Run(ctx, process.Command{Args: []string{"go", "install", "golang.org/x/tools/gopls"},
+		Dir: filepath.Join(s.tools(), "gopls"),
+		Env: s.environ([]string{"GOBIN=" + making}), Hold: s.lock})
+	if err == nil {
+		err = os.Rename(making, filepath.Join(dir, "lab"))
+	}
+	if err != nil {
+		return fmt.Errorf("gopls: %w", explain(err))
+	}
+	p.done()
 	return nil
 }
 
@@ -117,12 +199,14 @@ func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 			}
 		},
 	})
-	if err = explain(err); err == nil || ctx.Err() != nil || isFault(err) {
+	if err = explain(err); ctx.Err() != nil || isFault(err) {
 		return err
 	}
-	p.update("it does not build")
-	fmt.Fprintf(s.Out, "\ngobnn: the notebooks will fail until the library builds: %v\n", err)
-	return nil
+	if err != nil {
+		p.update("it does not build")
+		fmt.Fprintf(s.Out, "\ngobnn: the notebooks will fail until the library builds: %v\n", err)
+	}
+	return s.chooseLinker(ctx, dir)
 }
 
 // tools is the folder of the tool module.

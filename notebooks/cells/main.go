@@ -1,0 +1,131 @@
+// Command cells starts GoNB, the kernel that runs a notebook's cells, so that a cell takes a second: it links without
+// what only a debugger reads, without a second linker, and asks no proxy for packages. Set-up installs it in the
+// environment's folder bin, as gobnn-kernel, and as the go command in the folder cells, where GoNB finds it first.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"gobnn/notebooks/goflags"
+)
+
+// goVariable names the variable with the path of the real go command.
+const goVariable = "GOBNN_GO"
+
+// headlessVariable says, when set, that nobody types: GoNB then starts no gopls, which would use a processor for some
+// seconds.
+const headlessVariable = "GOBNN_HEADLESS"
+
+func main() {
+	if filepath.Base(os.Args[0]) == "go" {
+		os.Exit(command(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = start(filepath.Dir(filepath.Dir(self)), os.Args[1:])
+	}
+	fmt.Fprintln(os.Stderr, "gobnn-kernel:", err)
+	os.Exit(1)
+}
+
+// start replaces this program by GoNB; env is the environment's folder.
+func start(env string, args []string) error {
+	goPath, err := exec.LookPath("go")
+	if err != nil {
+		return fmt.Errorf("no go on PATH: %w", err)
+	}
+	gonb := filepath.Join(env, "bin", "gonb")
+	linker, err := os.ReadFile(filepath.Join(env, "cells", "ldflags"))
+	if err != nil {
+		return fmt.Errorf("flags of the linker, which set-up writes: %w", err)
+	}
+	path := filepath.Join(env, "cells") + string(os.PathListSeparator)
+	if os.Getenv(headlessVariable) == "" {
+		path += filepath.Join(env, "lab") + string(os.PathListSeparator)
+	}
+	path += filepath.Join(env, "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
+	for name, value := range map[string]string{
+		goVariable: goPath,
+		"PATH":     path,
+		"GOFLAGS": goflags.Linking(goflags.InWorkspace(os.Getenv("GOFLAGS")),
+			strings.TrimSpace(string(linker))),
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", gonb, syscall.Exec(gonb, append([]string{gonb}, args...), os.Environ()))
+}
+
+// howToAdd follows Go's message about a package that a cell imports and no module has.
+const howToAdd = `
+A cell fetches nothing by itself. To add a package, run a cell with the line
+	!*go get %s
+which needs the network once, and then this one again.
+`
+
+// command is the go command as GoNB calls it. "go get" without a package, by which GoNB asks the proxy for some 25
+// lists before every cell, does nothing in its folder; a build that fails for want of a package says how to add it.
+func command(args []string, stdout, stderr io.Writer) int {
+	goPath := os.Getenv(goVariable)
+	if goPath == "" {
+		fmt.Fprintf(stderr, "go: %s is not set: this go command is for the notebooks' kernel\n", goVariable)
+		return 1
+	}
+	if inCells() && (len(args) == 1 && args[0] == "get" || len(args) == 2 && args[0] == "get" && args[1] == "-t") {
+		return 0
+	}
+	if !inCells() || len(args) == 0 || args[0] != "build" && args[0] != "test" {
+		err := syscall.Exec(goPath, append([]string{goPath}, args...), os.Environ())
+		fmt.Fprintf(stderr, "%s: %v\n", goPath, err)
+		return 1
+	}
+	var said bytes.Buffer
+	build := exec.Command(goPath, args...)
+	build.Stdin, build.Stdout, build.Stderr = os.Stdin, stdout, io.MultiWriter(stderr, &said)
+	err := build.Run()
+	if err == nil {
+		return 0
+	}
+	if path := wanted(said.String()); path != "" {
+		fmt.Fprintf(stderr, howToAdd, path)
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return exit.ExitCode()
+	}
+	return 1
+}
+
+// inCells says whether the working folder is that in which GoNB compiles cells.
+func inCells() bool {
+	here, err := os.Getwd()
+	if err != nil {
+		return false
+	}
+	cells, err := filepath.EvalSymlinks(os.Getenv("GONB_TMP_DIR"))
+	if err != nil {
+		return false
+	}
+	here, err = filepath.EvalSymlinks(here)
+	return err == nil && here == cells
+}
+
+// wanted is the package that Go's message says no module provides; empty: another message.
+func wanted(message string) string {
+	for _, before := range []string{"no required module provides package ", "cannot find module providing package "} {
+		if _, rest, found := strings.Cut(message, before); found {
+			path, _, _ := strings.Cut(rest, "\n")
+			path, _, _ = strings.Cut(path, " ")
+			return strings.TrimRight(path, ":;,")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// folder is a folder of GoNB's, with a space in its path, in which the go command is the real one.
+func folder(t *testing.T) string {
+	t.Helper()
+	goPath, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "a b")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	t.Setenv("GONB_TMP_DIR", dir)
+	t.Setenv(goVariable, goPath)
+	t.Setenv("GOPROXY", "off") // no network
+	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOWORK", "off")
+	return dir
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPackageThatIsNotThere(t *testing.T) {
+	folder(t)
+	write(t, "go.mod", "module x\n\ngo 1.26\n")
+	write(t, "main.go", "package main\n\nimport _ \"example.com/no/such\"\n\nfunc main() {}\n")
+	var out, said bytes.Buffer
+	if status := command([]string{"get"}, &out, &said); status != 0 || out.Len()+said.Len() > 0 {
+		t.Errorf("go get: status %d, says %q", status, said.String())
+	}
+	status := command([]string{"build", "-o", "program"}, &out, &said)
+	if status == 0 || !strings.Contains(said.String(), "!*go get example.com/no/such\n") {
+		t.Errorf("build: status %d, says %q", status, said.String())
+	}
+	said.Reset()
+	write(t, "main.go", "package main\n\nfunc main() { return 1 }\n")
+	if status := command([]string{"build", "-o", "program"}, &out, &said); status == 0 ||
+		!strings.Contains(said.String(), "main.go:3") || strings.Contains(said.String(), "go get") {
+		t.Errorf("another fault: status %d, says %q", status, said.String())
+	}
+	write(t, "main.go", "package main\n\nfunc main() { println() }\n")
+	if status := command([]string{"build", "-o", "program"}, &out, &said); status != 0 {
+		t.Errorf("build: status %d, says %q", status, said.String())
+	}
+}
+
+func TestWanted(t *testing.T) {
+	for message, want := range map[string]string{
+		"main.go:3:8: no required module provides package a.b/c; to add it:\n\tgo get a.b/c": "a.b/c",
+		"main.go:3:8: cannot find module providing package a.b/c: module lookup disabled":    "a.b/c",
+		"no required module provides package ":                                               "",
+		"main.go:3:8: undefined: x":                                                          "",
+	} {
+		if got := wanted(message); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
+}
+
+// As the kernel's program it gives GoNB its own go command, a user's GOFLAGS after the linker's flags, and gopls unless
+// nobody types; as the go command it hands on what is not for it.
+func TestStart(t *testing.T) {
+	source, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t)
+	env := filepath.Join(dir, "env")
+	for _, name := range []string{"bin", "cells"} {
+		if err := os.MkdirAll(filepath.Join(env, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(env, "bin", "gobnn-kernel")
+	build := exec.Command("go", "build", "-o", program, "gobnn/notebooks/cells")
+	build.Env = append(os.Environ(), "GOWORK=", "CGO_ENABLED=0")
+	build.Dir = source
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.Symlink("../bin/gobnn-kernel", filepath.Join(env, "cells", "go")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(env, "bin", "gonb"),
+		"#!/bin/sh\necho \"$1|$GOFLAGS|$PATH\"\ngo version\ngo env GOWORK\ngo get\n")
+	kernel := exec.Command(program, "--kernel")
+	kernel.Env = append(os.Environ(), `GOFLAGS="-ldflags=-X 'a.b=c d'" -mod=mod`)
+	if out, err := kernel.CombinedOutput(); err == nil || !strings.Contains(string(out), "ldflags") {
+		t.Errorf("without the file of set-up: %v, says %q", err, out)
+	}
+	write(t, filepath.Join(env, "cells", "ldflags"), "-s\n")
+	for headless, lab := range map[string]bool{"": true, "1": false} {
+		kernel := exec.Command(program, "--kernel")
+		kernel.Env = append(os.Environ(), `GOFLAGS="-ldflags=-X 'a.b=c d'" -mod=mod`, headlessVariable+"="+headless)
+		out, err := kernel.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		lines := strings.Split(string(out), "\n")
+		if want := `--kernel|"-ldflags=-s -X 'a.b=c d'"|` + filepath.Join(env, "cells") + ":"; !strings.HasPrefix(lines[0],
+			want) {
+			t.Errorf("%q, want it to begin with %q", lines[0], want)
+		}
+		if strings.Contains(lines[0], filepath.Join(env, "lab")+":") != lab {
+			t.Errorf("headless %q: PATH %q", headless, lines[0])
+		}
+		if !strings.HasPrefix(lines[1], "go version go") || lines[2] != "off" {
+			t.Errorf("the go command says %q", lines[1:])
+		}
+	}
+}
