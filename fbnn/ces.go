@@ -230,6 +230,7 @@ func (a CES) Sample(ctx context.Context, job *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.result.job, r.result.cheap = job, cheap
 	// Step 3: draws of the emulated posterior, corrected by the true one.
 	stopped := r.sample(ctx, cheap)
 	if r.result.Phi == nil {

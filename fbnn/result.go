@@ -44,6 +44,8 @@ type Result struct {
 	Evaluations mcmc.Evaluations
 
 	emulated *emulatedPrediction // of CES.PaperMode; nil else
+	job      *Job                // for Potentials
+	cheap    mcmc.Problem        // the emulated posterior; its Target is nil where there is none
 }
 
 // EmulatorReport says what the emulator is, and how far it is off on the pairs that it has not learnt from: the last

@@ -181,6 +181,23 @@ func (r *ces) account() {
 	e.Partial += r.result.Sampling.Evaluations.Partial
 	e.PartialGradients += r.result.Sampling.Evaluations.PartialGradients
 	e.PartialShare = r.result.Sampling.Evaluations.PartialShare
+	c := r.calibrationCost()
+	e.Full, e.FullGradients = e.Full+c.Full, e.FullGradients+c.FullGradients
+	if s := r.result.Sampling.Evaluations; r.corrected() {
+		e.Full += s.Full
+		e.FullGradients += s.FullGradients
+	} else { // its target is the emulator
+		e.Partial += s.Full
+		e.PartialGradients += s.FullGradients
+		if r.Sampling.Carries() == mcmc.CarriesNothing { // such a kernel reports none: each move takes a gradient
+			e.PartialGradients += r.result.Sampling.Moves * r.Chains
+		}
+	}
+	r.result.Evaluations = e
+}
+
+// calibrationCost is what the calibration's chain has evaluated of the network on all rows, and its climb.
+func (r *ces) calibrationCost() (e mcmc.Evaluations) {
 	c := r.result.Calibration
 	moves := c.Moves + c.WarmUpMoves
 	perMove := 1.
@@ -198,14 +215,7 @@ func (r *ces) account() {
 			e.FullGradients += climb
 		}
 	}
-	if s := r.result.Sampling.Evaluations; r.corrected() {
-		e.Full += s.Full
-		e.FullGradients += s.FullGradients
-	} else { // its target is the emulator
-		e.Partial += s.Full
-		e.PartialGradients += s.FullGradients
-	}
-	r.result.Evaluations = e
+	return e
 }
 
 // ess are the effective sample sizes of at most 200 coordinates' means, evenly spaced.

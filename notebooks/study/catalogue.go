@@ -38,6 +38,8 @@ var built = map[string]Study{
 		drawErrors),
 	"pmcnet.fig11": pmcnetFigure("pmcnet.fig11", deepNote, []string{"naval"}, pmcDeep, []string{"MSE of the mean"}, 1,
 		drawErrors),
+	"fbnn.tableA1": fbnnTable("fbnn.tableA1", fbnnNoteA1, true),
+	"fbnn.tableA2": fbnnTable("fbnn.tableA2", fbnnNoteA2, false),
 	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC " +
 		"and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, " +
 		"and are not tuned, unless -full asks for all of it"},

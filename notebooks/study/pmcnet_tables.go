@@ -125,17 +125,22 @@ func pmcnetTable(id, note string, sets, methods, metrics []string) Study {
 	return Study{State: Reduced, Note: note, Run: func(ctx context.Context, o Options) ([]Cell, error) {
 		var cells []Cell
 		err := eachOfPMCnet(ctx, o, id, sets, methods, func(d pmcnetData, method string, key Key, results []Result) error {
-			all := Cells(key, results, pmcnetPaper[d.name][method].reported())
-			for _, name := range metrics {
-				i := slices.IndexFunc(all, func(c Cell) bool { return c.Metric == name })
-				if i >= 0 && !math.IsNaN(all[i].Ours) { // k-hat of particles without weights is none
-					cells = append(cells, all[i])
-				}
-			}
+			cells = append(cells, only(Cells(key, results, pmcnetPaper[d.name][method].reported()), metrics)...)
 			return nil
 		})
 		return cells, err
 	}}
+}
+
+// only are the cells of these metrics, in their order, that have a value: k-hat of particles without weights is none.
+func only(cells []Cell, metrics []string) (some []Cell) {
+	for _, name := range metrics {
+		i := slices.IndexFunc(cells, func(c Cell) bool { return c.Metric == name })
+		if i >= 0 && !math.IsNaN(cells[i].Ours) {
+			some = append(some, cells[i])
+		}
+	}
+	return some
 }
 
 // pmcnetSeconds is table 11: a method is fitted twice, and the second fit, for which all is compiled, is timed, and its

@@ -1,0 +1,111 @@
+package fbnn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"gobnn/bayes/mcmc"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Chain samples the true posterior by one chain of a kernel, without an emulator: BNN-SGHMC and BNN-pCN, which the
+// paper compares CES with. It is the first step of CES with more draws. A cancelled context is an error here, and
+// Settings.Checkpoint resumes.
+type Chain struct {
+	Kernel    mcmc.Kernel // as CES.Calibration; default mcmc.SGHMC
+	Draws     int         // default 2000, at least 10
+	Thin      int         // transitions from one to the next; default 10
+	WarmUp    int         // transitions before the first; default 1000, mcmc.NoWarmUp: none
+	BatchSize int         // rows of a mini-batch; default 50, or all rows if there are fewer
+}
+
+var _ Algorithm = Chain{}
+
+// Title implements Algorithm.
+func (c Chain) Title() string { return fmt.Sprintf("a chain of %T on the true posterior", c.Kernel) }
+
+// MarshalJSON writes what decides the draws.
+func (c Chain) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"kernel": fmt.Sprintf("%T", c.Kernel), "kernel_settings": c.Kernel, "draws": c.Draws, "thin": c.Thin,
+		"warm_up": c.WarmUp, "batch_size": c.BatchSize,
+	})
+}
+
+// calibration is the first step of CES that makes these draws.
+func (c Chain) calibration() CES {
+	return CES{Calibration: c.Kernel, Pairs: c.Draws, PairsThin: c.Thin, PairsWarmUp: c.WarmUp, BatchSize: c.BatchSize}
+}
+
+// Prepare implements Algorithm.
+func (c Chain) Prepare(job *Job) (Algorithm, error) {
+	byDefault(&c.Draws, 2000)
+	prepared, err := c.calibration().Prepare(job)
+	if err != nil {
+		return nil, err
+	}
+	a := prepared.(CES)
+	return Chain{Kernel: a.Calibration, Draws: a.Pairs, Thin: a.PairsThin, WarmUp: a.PairsWarmUp,
+		BatchSize: a.BatchSize}, nil
+}
+
+// Sample implements Algorithm.
+func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
+	r := &ces{CES: c.calibration(), Job: job, result: &Result{Chains: 1, SecondStage: math.NaN()}}
+	var err error
+	if r.name, err = job.name(); err != nil {
+		return nil, err
+	}
+	if r.truth, err = newEvaluator(job, job.Problem); err != nil {
+		return nil, err
+	}
+	defer r.truth.Close()
+	if err := r.calibrate(ctx); err != nil {
+		return nil, err
+	}
+	out := r.result
+	chain := out.Calibration
+	out.Evaluations = r.calibrationCost()
+	out.Evaluations.Full += r.spent.Full - r.Pairs // Phi at the draws is a report, and none of the chain's cost
+	out.Evaluations.FullGradients += r.spent.FullGradients
+	out.Sampling, out.Phi, out.Status, out.Elapsed = chain, chain.Draws.Tensor(), chain.Status, chain.Elapsed
+	out.Warnings, out.job = chain.Warnings, job
+	t := &out.Truth
+	t.States, t.Emulated, t.RMS = c.Draws, math.NaN(), math.NaN()
+	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(r.pairs.phi, nil)
+	t.True = t.Calibration
+	if t.Prior, err = r.priorPotential(ctx); err != nil {
+		return nil, err
+	}
+	return out, r.ess(chain.Draws)
+}
+
+// Potentials are the true potential Phi = -log p(y | theta) and the emulated one at theta, [n, D], n numbers each:
+// where the emulator is right, and where not. There is no emulated one after a Chain: it is nil.
+func (r *Result) Potentials(ctx context.Context, theta *mat.Dense) (truth, emulated []float64, err error) {
+	if r.job == nil {
+		return nil, nil, fmt.Errorf("fbnn: %T does not say what is emulated", r.Algorithm)
+	}
+	if n, d := theta.Dims(); d != r.job.Problem.Dim {
+		return nil, nil, fmt.Errorf("fbnn: theta is [%d, %d], and there are %d parameters", n, d, r.job.Problem.Dim)
+	}
+	if truth, err = potentialsOf(ctx, r.job, r.job.Problem, theta); err != nil || r.cheap.Target == nil {
+		return truth, nil, err
+	}
+	emulated, err = potentialsOf(ctx, r.job, r.cheap, theta)
+	return truth, emulated, err
+}
+
+// potentialsOf are Phi of a problem at theta.
+func potentialsOf(ctx context.Context, job *Job, problem mcmc.Problem, theta *mat.Dense) ([]float64, error) {
+	e, err := newEvaluator(job, problem)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	return e.potential(ctx, theta)
+}

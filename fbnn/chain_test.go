@@ -1,0 +1,88 @@
+package fbnn_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
+	"gobnn/fbnn"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A chain of pCN on the true posterior has the regression's means: of 4000 draws some 600 are effective, so that .25 is
+// six of their errors. Its potentials are those of the likelihood by hand, and a linear emulator's are the same.
+func TestChain(t *testing.T) {
+	model, parts, l := regression()
+	settings := fbnn.Settings{Engine: computetest.Engines(t)[0], DType: compute.Float64, Seed: 3}
+	c := fbnn.Chain{Kernel: mcmc.PreconditionedCrankNicolson{}, Draws: 4000, Thin: 3, WarmUp: 200}
+	r, err := fbnn.Fit(t.Context(), model, c, parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range off(t, r, l) {
+		if !(math.Abs(e) < .25) {
+			t.Errorf("the mean of coordinate %d is off by %.3f standard deviations", i, e)
+		}
+	}
+	if r.Truth.MinESS < 100 || r.Posterior.Chains() != 1 || r.Calibration != r.Sampling {
+		t.Errorf("least ESS %v of %d chains", r.Truth.MinESS, r.Posterior.Chains())
+	}
+	// 4000 draws of 3 transitions and 200 of warm-up, and what finds the step; no gradients but the climb's.
+	if e := r.Evaluations; e.Full < 12_200 || e.Full > 13_500 || e.Partial != 0 || e.FullGradients > 300 {
+		t.Errorf("%+v", e)
+	}
+	emulated, err := fbnn.Fit(t.Context(), model, quick(fbnn.CES{Uncorrected: true, Draws: 100}), parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := mat.NewDense(2, 4, []float64{1, -.5, .2, .3, -.3, .1, 0, 1})
+	for _, result := range []*fbnn.Result{r, emulated} {
+		truth, said, err := result.Potentials(t.Context(), theta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range 2 {
+			want := 0.
+			for i, x := range l.X {
+				f := 0.
+				for k, v := range x {
+					f += v * theta.At(j, k)
+				}
+				want += math.Pow((l.Y[i]-f)/l.NoiseStdDev, 2)/2 + math.Log(l.NoiseStdDev*math.Sqrt(2*math.Pi))
+			}
+			if math.Abs(truth[j]-want) > 1e-6 {
+				t.Errorf("Phi is %v, want %v", truth[j], want)
+			}
+			if result == emulated && math.Abs(said[j]-want) > 1e-4*want {
+				t.Errorf("the emulated Phi is %v, want %v", said[j], want)
+			}
+		}
+		if (said == nil) != (result == r) {
+			t.Errorf("emulated %v", said)
+		}
+	}
+	if mean := r.Truth.True; math.Abs(mean-r.Truth.Calibration) > 0 || mean > r.Truth.Prior {
+		t.Errorf("Phi is %v, over the prior %v", mean, r.Truth.Prior)
+	}
+	if _, _, err := r.Potentials(t.Context(), mat.NewDense(1, 3, nil)); err == nil ||
+		!strings.Contains(err.Error(), "theta is [1, 3]") {
+		t.Errorf("theta of another dimension: %v", err)
+	}
+	// SGHMC of the emulated posterior takes an emulated gradient in each move.
+	sghmc, err := fbnn.Fit(t.Context(), model,
+		quick(fbnn.CES{Uncorrected: true, Sampling: mcmc.SGHMC{}, Draws: 50, Thin: 2}), parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := sghmc.Evaluations; e.PartialGradients != 100 {
+		t.Errorf("%+v, want 100 emulated gradients", e)
+	}
+	few := fbnn.Chain{Draws: 5}
+	if _, err := fbnn.Fit(t.Context(), model, few, parts, settings); err == nil || !strings.Contains(err.Error(), "is 5") {
+		t.Errorf("five draws: %v", err)
+	}
+}

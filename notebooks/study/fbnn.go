@@ -1,0 +1,484 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/fbnn"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// The experiments of Moslemi, Meng, Lan and Shahbaba 2024 (section 4). Tables A1 and A2 and figures 2 to 4, 6 and 7 are
+// made of the same repetitions.
+//
+// Where the paper is silent or cannot be followed:
+//
+//   - It gives the number of each network's weights, and neither widths nor priors nor noise. Ours are 13-64-32-1,
+//     11-10-10-1 and 14-60-30-1 of ReLU units, which have the paper's 3009, 241 and 2761, with the prior N(0, 0.3^2)
+//     and a fixed noise, of standardised targets, of .25 (Boston) and .8 (wine). MNIST's 3961 are 784-5-5-1, of one
+//     output, and of no network 784-a-b-10 with an a above 4; ours is 784-5-10, of 3985.
+//   - Splits are Gal's of Boston and red wine. Adult has its 14 columns as numbers, of categories their number; it and
+//     MNIST have the first rows of the official training part, and the simulated sets are drawn anew for each
+//     repetition.
+//   - BNN-SGHMC has 2000 draws, every tenth step of a mini-batch, BNN-pCN keeps each step on all rows.
+
+// fbnnSet is a data set of the paper.
+type fbnnSet struct {
+	name       string
+	network    nn.MLP
+	likelihood bayes.Likelihood
+	raw        bool // features are not standardised
+	parts      func(repetition int, full bool) (dataset.Parts, error)
+	bigger     bool   // with -full there are more rows
+	needs      string // what a user would have to bring; empty: nothing
+}
+
+// regression says which table a data set is of.
+func (d fbnnSet) regression() bool { return d.likelihood.Task() == bayes.Regression }
+
+// fbnnSets are all of them, in the paper's order.
+func fbnnSets() []fbnnSet {
+	relu := func(units ...int) nn.MLP { return nn.MLP{Hidden: units, Activation: nn.ReLU} }
+	gal := func(load func() *dataset.Dataset) func(int, bool) (dataset.Parts, error) {
+		return func(repetition int, _ bool) (dataset.Parts, error) {
+			return load().PublishedSplit(dataset.Gal, repetition)
+		}
+	}
+	brought := func(name, file, what string, task bayes.Likelihood) fbnnSet {
+		return fbnnSet{name: name, network: relu(64, 32), likelihood: task, bigger: true, needs: what,
+			parts: broughtParts(name, file, what, task.Task())}
+	}
+	nacc := "the data of the National Alzheimer's Coordinating Center, on request from naccdata.org"
+	return []fbnnSet{
+		{name: "simulated regression", network: relu(20, 10), likelihood: bayes.Gaussian{StdDev: .3}, bigger: true,
+			parts: simulatedParts(simulateRegression)},
+		{name: "wine", network: relu(10, 10), likelihood: bayes.Gaussian{StdDev: .8}, parts: gal(dataset.WineRed)},
+		{name: "boston", network: relu(64, 32), likelihood: bayes.Gaussian{StdDev: .25}, parts: gal(dataset.Boston)},
+		brought("NACC", "nacc_volume.csv", nacc, bayes.Gaussian{StdDev: .5}),
+		brought("YearPredictionMSD", "year.csv", "UCI's table of 515 345 songs", bayes.Gaussian{StdDev: .8}),
+		{name: "simulated classification", network: relu(20, 10), likelihood: bayes.Bernoulli{}, bigger: true,
+			parts: simulatedParts(simulateClasses)},
+		{name: "adult", network: relu(60, 30), likelihood: bayes.Bernoulli{}, bigger: true, parts: adultParts},
+		{name: "MNIST", network: relu(5), likelihood: bayes.Categorical{}, raw: true, bigger: true, parts: digitParts},
+		brought("NACC diagnosis", "nacc_diagnosis.csv", nacc, bayes.Bernoulli{}),
+		brought("CelebA", "celeba.csv", "the 39 attributes of its 202 599 pictures, and whether the hair is blond",
+			bayes.Bernoulli{}),
+		brought("SVHN", "svhn.csv", "the pixels of its 630 420 pictures", bayes.Categorical{}),
+	}
+}
+
+// fbnnNames are the names of the sets of a table, without those that a user would have to bring, or all.
+func fbnnNames(regression, all bool) (names []string) {
+	for _, d := range fbnnSets() {
+		if d.regression() == regression && (all || d.needs == "") {
+			names = append(names, d.name)
+		}
+	}
+	return names
+}
+
+func (d fbnnSet) model() bayes.Model {
+	return bayes.Model{Network: d.network, Likelihood: d.likelihood, Prior: bayes.Normal{StdDev: .3},
+		Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: d.raw}}
+}
+
+// The kinds of FBNN that a row can be of: the paper's, in which what is called a prediction is the emulator's output;
+// what the library does by itself; and where that cannot be, since SGHMC is accepted by nothing, the emulated posterior
+// with predictions of the network.
+const (
+	inPaper     = ", paper mode"
+	byLibrary   = ", default"
+	uncorrected = ", uncorrected"
+)
+
+// fbnnMethod is a row of the tables.
+type fbnnMethod struct {
+	name      string
+	algorithm any         // a baseline.Method or an fbnn.Algorithm
+	prior     bayes.Prior // nil: the model's
+}
+
+// The baseline that the paper's speed-ups are of.
+const fbnnBaseline = "BNN-SGHMC"
+
+// fbnnMethods are the rows, with so many draws.
+func fbnnMethods(draws, epochs int) []fbnnMethod {
+	sghmc, pcn := mcmc.SGHMC{}, mcmc.PreconditionedCrankNicolson{}
+	kernels := map[string]mcmc.Kernel{"SGHMC": sghmc, "pCN": pcn}
+	all := []fbnnMethod{
+		{"DNN", baseline.MLE{}, nil}, {"Ensemble-DNN", baseline.Ensemble{Members: 5, Likelihood: true}, nil},
+		{"BNN-VI", baseline.VI{}, nil}, {"BNN-Lasso", baseline.MAP{}, bayes.Laplace{B: .2}},
+		{"BNN-MC-Dropout", baseline.Dropout{}, nil}, {"SWAG", baseline.SWAG{}, nil},
+		{fbnnBaseline, fbnn.Chain{Kernel: sghmc, Draws: fbnnPaperDraws}, nil},
+		{"BNN-SGHMC (first 200)", fbnn.Chain{Kernel: sghmc, Draws: 200}, nil},
+		{"BNN-pCN", fbnn.Chain{Kernel: pcn, Draws: draws, Thin: 1}, nil},
+		{"BNN-RNS-HMC", fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Draws: draws,
+			Sampling: mcmc.HMC{StepSize: .01, Steps: 10}}, nil},
+	}
+	for _, pair := range [][2]string{{"pCN", "SGHMC"}, {"pCN", "pCN"}, {"SGHMC", "SGHMC"}, {"SGHMC", "pCN"}} {
+		name := fmt.Sprintf("FBNN (%s-%s)", pair[0], pair[1])
+		a := fbnn.CES{Calibration: kernels[pair[0]], Sampling: kernels[pair[1]], Draws: draws}
+		a.Regressor = fbnn.Network{Epochs: epochs}
+		paper, own := a, fbnnMethod{name + byLibrary, a, nil}
+		paper.PaperMode, paper.Regressor = true, fbnn.Network{Hidden: []int{3, 32}, Activations: []nn.Activation{nn.ReLU},
+			Epochs: epochs}
+		if pair[1] == "SGHMC" {
+			a.Uncorrected = true
+			own = fbnnMethod{name + uncorrected, a, nil}
+		}
+		all = append(all, fbnnMethod{name + inPaper, paper, nil}, own)
+	}
+	return all
+}
+
+func fbnnMethodNames() (names []string) {
+	for _, m := range fbnnMethods(1, 1) {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// fbnnVersion is part of the key of kept results: it changes when the code gives other numbers for the same settings.
+const fbnnVersion = 1
+
+// The draws of each chain, and the epochs of all training: of a run as it is, and of the paper's.
+const (
+	fbnnDraws, fbnnPaperDraws   = 400, 2000
+	fbnnEpochs, fbnnPaperEpochs = 200, 1000
+)
+
+// fbnnVisit is called with the repetitions of a data set and method.
+type fbnnVisit func(d fbnnSet, method string, key Key, results []Result) error
+
+// eachOfFBNN runs the repetitions of data sets and methods that a study has and that are asked for, unless they are
+// kept. When the context ends or a repetition fails, it visits those that are done and returns the error.
+func eachOfFBNN(ctx context.Context, o Options, study string, sets, methods []string, visit fbnnVisit) error {
+	if len(o.Data) == 0 { // what a user would have to bring is left out unless it is asked for
+		o.Data = slices.DeleteFunc(slices.Clone(sets), func(name string) bool {
+			return !slices.Contains(fbnnNames(true, false), name) &&
+				!slices.Contains(fbnnNames(false, false), name)
+		})
+	}
+	names, methods, store, err := o.open(sets, methods)
+	if err != nil {
+		return err
+	}
+	e := o.extent(extent{1, fbnnEpochs}, extent{3, fbnnPaperEpochs})
+	draws := fbnnDraws
+	if o.Full {
+		draws = fbnnPaperDraws
+	}
+	for _, d := range fbnnSets() {
+		if !slices.Contains(names, d.name) {
+			continue
+		}
+		for _, m := range fbnnMethods(draws, e.epochs) {
+			if !slices.Contains(methods, m.name) {
+				continue
+			}
+			key := Key{Study: "fbnn", Data: d.name, Method: m.name, Settings: map[string]any{
+				"version": fbnnVersion, "model": d.model(), "method": fmt.Sprintf("%T", m.algorithm), "settings": m.algorithm,
+				"prior": m.prior, "epochs": e.epochs, "more rows": o.Full && d.bigger,
+			}}
+			results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
+				parts, err := d.parts(repetition, o.Full)
+				if err != nil {
+					return Result{}, err
+				}
+				r := fbnnRun{fbnnSet: d, method: m, epochs: e.epochs, seed: uint64(repetition), parts: parts, say: o.say}
+				return r.repetition(ctx)
+			})
+			key.Study = study
+			if failed := visit(d, m.name, key, results); failed != nil {
+				return failed
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fbnnRun is one repetition.
+type fbnnRun struct {
+	fbnnSet
+	method fbnnMethod
+	epochs int
+	seed   uint64
+	parts  dataset.Parts
+	say    func(format string, args ...any)
+}
+
+// fbnnFit is what a method gave.
+type fbnnFit struct {
+	posterior *bayes.Posterior
+	predict   func(ctx context.Context, x *mat.Dense) (bayes.Prediction, error)
+	own       *fbnn.Result // nil of a baseline
+	warnings  []string
+	seconds   float64
+}
+
+// fit runs the method.
+func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
+	model := r.model()
+	if r.method.prior != nil {
+		model.Prior = r.method.prior
+	}
+	train := dataset.Parts{Train: r.parts.Train}
+	begun := time.Now()
+	f := &fbnnFit{}
+	switch a := r.method.algorithm.(type) {
+	case fbnn.Algorithm:
+		result, err := fbnn.Fit(ctx, model, a, train, fbnn.Settings{Seed: r.seed})
+		if err := ended(ctx, err); err != nil {
+			return nil, err
+		}
+		f.own, f.posterior, f.predict, f.warnings = result, result.Posterior, result.Predict, result.Warnings
+	case baseline.Method:
+		result, err := baseline.Fit(ctx, model, a, train, baseline.Settings{Seed: r.seed, Epochs: r.epochs})
+		if err := ended(ctx, err); err != nil {
+			return nil, err
+		}
+		f.posterior, f.predict, f.warnings = result.Posterior, result.Posterior.Predict, result.Warnings
+	default:
+		return nil, fmt.Errorf("study: %T is neither an fbnn.Algorithm nor a baseline.Method", a)
+	}
+	f.seconds = time.Since(begun).Seconds()
+	return f, nil
+}
+
+// repetition fits the method and scores it. A method that cannot go on, such as delayed acceptance that never accepts,
+// has the NLPD of no prediction, and says why.
+func (r fbnnRun) repetition(ctx context.Context) (Result, error) {
+	f, err := r.fit(ctx)
+	if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, mcmc.ErrStuck) || errors.Is(err, fbnn.ErrEmulator) {
+		r.say("%s, %s, repetition %d: %v", r.name, r.method.name, r.seed+1, err)
+		return diverged(), nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	for _, w := range f.warnings {
+		r.say("%s, %s, repetition %d: %s", r.name, r.method.name, r.seed+1, w)
+	}
+	out := Result{Values: map[string]float64{"seconds of a fit": f.seconds, "warnings": float64(len(f.warnings))},
+		Series: map[string][]float64{}}
+	p, err := f.predict(ctx, r.parts.Test.X)
+	if err != nil {
+		return out, err
+	}
+	if err := r.score(p, out, ""); err != nil {
+		return out, err
+	}
+	if err := r.outline(p, out); err != nil {
+		return out, err
+	}
+	if strings.HasSuffix(r.method.name, inPaper) {
+		of, err := f.posterior.Predict(ctx, r.parts.Test.X)
+		if err != nil {
+			return out, err
+		}
+		if err := r.score(of, out, ofNetwork); err != nil {
+			return out, err
+		}
+	}
+	if f.own == nil {
+		return out, r.potential(ctx, f, out)
+	}
+	return out, r.chain(f.own, p, out)
+}
+
+// ofNetwork ends the names of scores of the network's own predictions, where "the prediction" is the emulator's.
+const ofNetwork = " of the network"
+
+// score adds the scores of a prediction of the test part.
+func (r fbnnRun) score(p bayes.Prediction, out Result, suffix string) error {
+	y := r.parts.Test.Y
+	scores := map[string]func(bayes.Prediction, []float64) (metric.Estimate, error){"NLPD": metric.NLPD}
+	if r.regression() {
+		scores["MSE"] = metric.MSE
+		scores["coverage of y"] = func(p bayes.Prediction, y []float64) (metric.Estimate, error) {
+			return metric.Coverage(p, y, .95)
+		}
+		share, err := coveredByMeans(p, y, .95)
+		if err != nil {
+			return err
+		}
+		out.Values["coverage of f"+suffix] = share
+	} else {
+		scores["accuracy"] = metric.Accuracy
+		scores["ECE"] = func(p bayes.Prediction, y []float64) (metric.Estimate, error) { return metric.ECE(p, y, 0) }
+	}
+	for name, score := range scores {
+		e, err := score(p, y)
+		if err != nil {
+			return err
+		}
+		out.Values[name+suffix] = e.Value
+	}
+	return nil
+}
+
+// coveredByMeans is the share of targets within the central interval of the particles' means, without the noise: what
+// the paper's coverage probability is of, as its numbers show.
+func coveredByMeans(p bayes.Prediction, y []float64, level float64) (float64, error) {
+	lower, upper, err := meanInterval(p, level)
+	if err != nil {
+		return 0, err
+	}
+	covered := 0.
+	for n, v := range y {
+		if v >= lower[n] && v <= upper[n] {
+			covered += 1 / float64(len(y))
+		}
+	}
+	return covered, nil
+}
+
+// meanInterval is the central interval of the particles' means, for each row.
+func meanInterval(p bayes.Prediction, level float64) (lower, upper []float64, err error) {
+	means := make([][]float64, p.Rows)
+	for j := range p.Particles {
+		one, err := p.ParticleMeans(j)
+		if err != nil {
+			return nil, nil, err
+		}
+		for n, v := range one {
+			means[n] = append(means[n], v)
+		}
+	}
+	for _, m := range means {
+		slices.Sort(m)
+		lower = append(lower, stat.Quantile((1-level)/2, stat.Empirical, m, nil))
+		upper = append(upper, stat.Quantile((1+level)/2, stat.Empirical, m, nil))
+	}
+	return lower, upper, nil
+}
+
+// outline keeps what figures 6 and 7 draw: of a regression the means and the intervals of f by row, of two classes the
+// probability of class 1, and the gap that the paper's ECE seems to be.
+func (r fbnnRun) outline(p bayes.Prediction, out Result) (err error) {
+	if r.regression() {
+		if out.Series["mean"], err = p.Mean(); err == nil {
+			out.Series["lower"], out.Series["upper"], err = meanInterval(p, .95)
+		}
+		return err
+	}
+	if p.Classes() != 2 {
+		return nil
+	}
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		return err
+	}
+	for _, v := range probabilities {
+		out.Series["probability"] = append(out.Series["probability"], v[1])
+	}
+	out.Values["gap to P(y = 1)"] = gapToProbability(out.Series["probability"], r.parts.Test.Y)
+	return nil
+}
+
+// gapToProbability is the mean of |accuracy - mean P(y = 1)| over ten bins of equal width, weighted by their rows: an
+// ECE that takes the probability of class 1 for the confidence in the class that is predicted.
+func gapToProbability(probability, y []float64) float64 {
+	const bins = 10
+	var right, sum, count [bins]float64
+	for n, v := range probability {
+		k := min(int(v*bins), bins-1)
+		count[k]++
+		sum[k] += v
+		if (v > .5) == (y[n] == 1) {
+			right[k]++
+		}
+	}
+	gap := 0.
+	for k := range bins {
+		gap += math.Abs(right[k]-sum[k]) / float64(len(y))
+	}
+	return gap
+}
+
+// potential adds Phi of a baseline's particles: the mean of -log p(y | theta) over at most 100 of them.
+func (r fbnnRun) potential(ctx context.Context, f *fbnnFit, out Result) error {
+	p, err := f.posterior.Predict(ctx, r.parts.Train.X)
+	if err != nil {
+		return err
+	}
+	p, y := p.Standardised(), p.StandardiseTarget(r.parts.Train.Y)
+	draws, err := metric.ScoreDraws(p, y, metric.DrawOptions{Seed: 1})
+	if err != nil {
+		return err
+	}
+	for _, s := range draws {
+		if s.Name == "NLPD" {
+			out.Values["Phi"] = s.Mean() * float64(len(y))
+		}
+	}
+	return nil
+}
+
+// chain adds what is known of draws of a chain: effective sizes, the true potential, evaluations.
+func (r fbnnRun) chain(result *fbnn.Result, p bayes.Prediction, out Result) error {
+	v := out.Values
+	v["Phi"], v["Phi of the prior"] = result.Truth.True, result.Truth.Prior
+	e := result.Evaluations
+	v["full evaluations"] = float64(e.Full) + 3*float64(e.FullGradients)
+	v["emulated evaluations"] = float64(e.Partial) + 3*float64(e.PartialGradients)
+	if !math.IsNaN(result.SecondStage) {
+		v["second stage"] = result.SecondStage
+	}
+	if !math.IsNaN(result.Truth.Emulated) {
+		v["emulated Phi"] = result.Truth.Emulated
+	}
+	weights, err := diag.NewForPosterior(result.Posterior)
+	if err != nil {
+		return err
+	}
+	if v["ESS, least"], v["ESS, median"], v["ESS, most"], err = effective(weights); err != nil {
+		return err
+	}
+	functions, err := diag.NewForPrediction(p)
+	if err != nil {
+		return err
+	}
+	if v["ESS of f, least"], v["ESS of f, median"], _, err = effective(functions); err != nil {
+		return err
+	}
+	v["least ESS a second"] = v["ESS, least"] / v["seconds of a fit"]
+	v["least ESS in 1000 full evaluations"] = 1000 * v["ESS, least"] / v["full evaluations"]
+	return nil
+}
+
+// effective are the least, the median and the largest rank-normalised effective sample size.
+func effective(c *diag.Chains) (least, median, most float64, err error) {
+	var all []float64
+	for i := range c.Parameters() {
+		v, err := c.ESS(i, diag.Bulk)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		if !math.IsNaN(v) {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return math.NaN(), math.NaN(), math.NaN(), nil
+	}
+	slices.Sort(all)
+	return all[0], stat.Quantile(.5, stat.Empirical, all, nil), all[len(all)-1], nil
+}

@@ -1,0 +1,180 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/fbnn"
+)
+
+// fbnnSetOf is the paper's data set of that name.
+func fbnnSetOf(t *testing.T, name string) fbnnSet {
+	t.Helper()
+	all := fbnnSets()
+	i := slices.IndexFunc(all, func(d fbnnSet) bool { return d.name == name })
+	if i < 0 {
+		t.Fatalf("no data set %q", name)
+	}
+	return all[i]
+}
+
+// tinyCES is FBNN with far too few pairs.
+func tinyCES() fbnn.CES {
+	return fbnn.CES{Pairs: 20, PairsThin: 1, PairsWarmUp: 10, Draws: 20, Regressor: fbnn.Linear{}}
+}
+
+// A repetition of each kind of row has the scores that its table prints, each within its bounds. The emulator's outputs
+// and the network's own predictions are scored apart in paper mode, and Phi of a baseline is of the same likelihood as
+// that of a chain.
+func TestFBNNRepetition(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	paper := tinyCES()
+	paper.PaperMode = true
+	chain := fbnn.Chain{Draws: 20, Thin: 1, WarmUp: 10}
+	for _, c := range []struct {
+		set    string
+		method fbnnMethod
+		values []string
+	}{
+		{"wine", fbnnMethod{"FBNN (SGHMC-pCN)" + inPaper, paper, nil}, slices.DeleteFunc(slices.Clone(regressionMetrics),
+			func(s string) bool { return s == speedUp || s == "second stage" })},
+		{"wine", fbnnMethod{fbnnBaseline, chain, nil}, append(slices.Clone(regressionMetrics[:4]), "Phi",
+			"full evaluations")},
+		{"wine", fbnnMethod{"DNN", baseline.MLE{}, nil}, append(slices.Clone(regressionMetrics[:4]), "Phi")},
+		{"simulated classification", fbnnMethod{fbnnBaseline, chain, nil}, append(slices.Clone(classMetrics[:4]), "Phi")},
+	} {
+		t.Run(c.set+" "+c.method.name, func(t *testing.T) {
+			d := fbnnSetOf(t, c.set)
+			parts, err := d.parts(0, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range []**dataset.Dataset{&parts.Train, &parts.Test} {
+				if *part, err = firstOf(*part, 100); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := fbnnRun{fbnnSet: d, method: c.method, epochs: 2, parts: parts, say: func(string, ...any) {}}
+			out, err := r.repetition(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range c.values {
+				v, ok := out.Values[name]
+				if !ok {
+					t.Errorf("there is no %q", name)
+				}
+				share := strings.HasPrefix(name, "coverage") || strings.HasPrefix(name, "accuracy")
+				if math.IsNaN(v) || share && (v < 0 || v > 1) {
+					t.Errorf("%s is %v", name, v)
+				}
+			}
+			if ratio := out.Values["Phi of the prior"] / out.Values["Phi"]; c.method.name == fbnnBaseline && ratio < 1 {
+				t.Errorf("Phi is %v, over the prior %v", out.Values["Phi"], out.Values["Phi of the prior"])
+			}
+			if c.method.name != fbnnBaseline {
+				return
+			}
+			// The same Phi by the predictions of the training part, as of a baseline.
+			f, err := r.fit(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := Result{Values: map[string]float64{}}
+			if err := r.potential(t.Context(), f, other); err != nil {
+				t.Fatal(err)
+			}
+			if a, b := out.Values["Phi"], other.Values["Phi"]; math.Abs(a-b) > .05*math.Abs(a) {
+				t.Errorf("Phi is %v of the chain, %v of its predictions", a, b)
+			}
+		})
+	}
+}
+
+// The networks have as many weights as the paper's, or as its own comment says; Adult has the 14 columns of the
+// original, of which a category's is its number; what a user would have to bring is refused with where to put it.
+func TestFBNNSets(t *testing.T) {
+	for name, want := range map[string]int{"wine": 241, "boston": 3009, "adult": 2761} {
+		d := fbnnSetOf(t, name)
+		parts, err := d.parts(0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound, err := d.model().Bind(parts.Train.Dims(), 1)
+		if err != nil || bound.D != want {
+			t.Errorf("%s: %d weights of %d features, want %d: %v", name, bound.D, parts.Train.Dims(), want, err)
+		}
+	}
+	adult, err := dataset.Adult().Subset([]int{0, 1, 2, 3, 4, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := numbered(adult)
+	k := slices.Index(adult.Features, "workclass=Private")
+	for i := range adult.Rows() {
+		if age := adult.X.At(i, 0); short.X.At(i, 0) != age {
+			t.Errorf("age of row %d: %v, want %v", i, short.X.At(i, 0), age)
+		}
+		if private := adult.X.At(i, k) == 1; private != (short.X.At(i, 1) == float64(k-1)) {
+			t.Errorf("row %d: workclass %v", i, short.X.At(i, 1))
+		}
+	}
+	t.Setenv("GOBNN_DATA", t.TempDir())
+	_, err = fbnnTable("fbnn.tableA1", "", true).Run(t.Context(), Options{Data: []string{"YearPredictionMSD"},
+		CacheDir: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "year.csv") {
+		t.Errorf("a set that is not part of the project: %v", err)
+	}
+}
+
+// The paper's numbers are of methods and metrics that there are, and as printed; a speed-up is a ratio to BNN-SGHMC's.
+func TestFBNNPaper(t *testing.T) {
+	known := fbnnMethodNames()
+	for data := range fbnnPrinted {
+		rows := fbnnReported(data)
+		if len(rows) != 14 {
+			t.Errorf("%s: %d rows, want 14", data, len(rows))
+		}
+		for method, metrics := range rows {
+			if !slices.Contains(known, method) {
+				t.Errorf("%s: no method %q", data, method)
+			}
+			for name := range metrics {
+				if !slices.Contains(regressionMetrics, name) && !slices.Contains(classMetrics, name) {
+					t.Errorf("%s, %s: no metric %q", data, method, name)
+				}
+			}
+		}
+	}
+	boston := fbnnReported("boston")["FBNN (SGHMC-pCN)"+inPaper]
+	adult := fbnnReported("adult")[fbnnBaseline]
+	for _, c := range []struct{ got, want float64 }{
+		{boston["MSE"].Value, 3.82}, {boston["coverage of f"].Value, .811}, {boston[speedUp].Value, 11.94},
+		{adult["accuracy"].Value, .83}, {adult["ECE"].Value, .574}, {adult["ESS, median"].Value, 202},
+	} {
+		if math.Abs(c.got-c.want) > 1e-9 {
+			t.Errorf("%v, want %v", c.got, c.want)
+		}
+	}
+	row := func(method string, v float64) fbnnRow {
+		return fbnnRow{method, []Cell{{Metric: "least ESS a second", Ours: v}}}
+	}
+	rows := []fbnnRow{row("DNN", math.NaN()), row(fbnnBaseline, .5), row("BNN-pCN", 2)}
+	withSpeedUp(rows, fbnnReported("boston"))
+	if got := rows[2].value(speedUp); got != 4 {
+		t.Errorf("a speed-up of %v, want 4", got)
+	}
+}
+
+// Two rows of class 0 that are sure of it are at a gap of .95 to their P(y = 1) = .05, two of class 1 at one of .05:
+// that is what makes an ECE large that takes P(y = 1) for the confidence.
+func TestGapToProbability(t *testing.T) {
+	probability, y := []float64{.05, .05, .95, .95}, []float64{0, 0, 1, 1}
+	if got := gapToProbability(probability, y); math.Abs(got-(.95+.05)/2) > 1e-12 {
+		t.Errorf("%v, want .5", got)
+	}
+}
