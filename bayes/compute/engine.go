@@ -141,7 +141,7 @@ func Open(config string) (*Engine, error) {
 			if err := checkLibrary(path); err != nil {
 				return nil, err
 			}
-			if gpus, err = checkGPUs(argument); err != nil {
+			if gpus, err = checkAccelerator(argument); err != nil {
 				return nil, err
 			}
 		}

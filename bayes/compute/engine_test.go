@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/accelerator"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/environment"
 
@@ -287,8 +288,19 @@ func TestDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("a whole environment", "xla:"+own)
-	accelerator := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_tpu_plugin.so") // by its name only
-	is("an accelerator", "xla:"+accelerator)
+	tpu := t.TempDir()
+	for file, text := range map[string]string{"vendor": "0x1ae0\n", "device": "0x0063\n"} {
+		device := filepath.Join(tpu, "sys", "bus", "pci", "devices", "0000:00:05.0")
+		if err := os.MkdirAll(device, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(device, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(compute.SetMachine(accelerator.Machine{Root: tpu}))
+	onTPU := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_tpu_plugin.so") // by its name only
+	is("an accelerator", "xla:"+onTPU)
 
 	broken := filepath.Join(cache, "env", "lib", "python3.11", "site-packages", "libtpu", "libtpu.so")
 	if err := os.MkdirAll(filepath.Dir(broken), 0o700); err != nil {
@@ -297,7 +309,7 @@ func TestDefault(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	is("the first plugin does not load", "xla:"+accelerator)
+	is("the first plugin does not load", "xla:"+onTPU)
 }
 
 func TestTry(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// machine is where GPUs are looked for; tests replace it.
+// machine is where GPUs and TPUs are looked for; tests replace it.
 var machine accelerator.Machine
 
 // visibleOption is go-xla's option of a configuration for the numbers of the GPUs to use, such as "0;2".
@@ -55,10 +55,15 @@ func option(argument, name string) (value string, set bool) {
 	return "", false
 }
 
-// checkGPUs checks that a plugin for CUDA can work here, before it is loaded, and returns the GPUs that it is to use;
-// nil for other plugins. See accelerator.Machine.Check for the errors.
-func checkGPUs(argument string) ([]accelerator.GPU, error) {
+// checkAccelerator checks that a plugin for CUDA or TPUs can work here, before it is loaded, and returns the GPUs that
+// it is to use; nil for other plugins. See accelerator.Machine.Check for the errors.
+func checkAccelerator(argument string) ([]accelerator.GPU, error) {
 	plugin, _, _ := strings.Cut(argument, ",")
+	if accelerator.IsTPU(plugin) {
+		if err := machine.CheckTPU(); err != nil {
+			return nil, fmt.Errorf("backend \"xla:%s\": %w", argument, err)
+		}
+	}
 	if !accelerator.IsCUDA(plugin) {
 		return nil, nil
 	}

@@ -125,9 +125,10 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// Where a plugin for CUDA is installed and no GPU is, Default computes on the CPU and says why.
+// Where a plugin for CUDA is installed and no GPU is, Default computes on the CPU and says why; one that is asked for is
+// an error.
 func TestPassedOver(t *testing.T) {
-	gpus(t, "")
+	plugin := gpus(t, "")
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +146,13 @@ func TestPassedOver(t *testing.T) {
 		t.Fatal(err, openErr)
 	}
 	t.Cleanup(engine.Close)
+	t.Setenv("GOMLX_BACKEND", "xla:"+strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1))
+	if err := os.Rename(plugin, strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := compute.Default(); !errors.Is(err, accelerator.ErrNoTPU) {
+		t.Errorf("a TPU asked for where none is: %v", err)
+	}
 	if !strings.HasPrefix(engine.Device(), "CPU, ") || engine.Memory() != 0 {
 		t.Errorf("computes on %s", engine.Device())
 	}

@@ -68,7 +68,9 @@ func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
 	} else if err := s.installAccelerator(ctx, env, link, pins, kind); err != nil {
 		return err
 	}
-	if kind == "cuda" {
+	if kind == "tpu" {
+		s.sayTPU(accelerator.Machine{})
+	} else {
 		s.sayGPUs(accelerator.Machine{}, link)
 	}
 	return nil
@@ -136,10 +138,21 @@ func (s *Setup) sayGPUs(m accelerator.Machine, dir string) {
 	for _, plugin := range plugins {
 		gpus, err := m.Check(plugin, nil)
 		if err != nil {
-			fmt.Fprintf(s.Out, "gobnn: programs go on computing on the CPU: %v\n", err)
+			s.sayCPU(err)
 		}
 		for i, gpu := range gpus {
 			fmt.Fprintf(s.Out, "gobnn: GPU %d: %s\n", i, gpu)
 		}
 	}
+}
+
+// sayTPU says why programs cannot compute on a TPU, if they cannot.
+func (s *Setup) sayTPU(m accelerator.Machine) {
+	if err := m.CheckTPU(); err != nil {
+		s.sayCPU(err)
+	}
+}
+
+func (s *Setup) sayCPU(err error) {
+	fmt.Fprintf(s.Out, "gobnn: programs go on computing on the CPU: %v\n", err)
 }

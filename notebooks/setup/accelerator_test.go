@@ -123,4 +123,9 @@ func TestSayGPUs(t *testing.T) {
 			t.Errorf("nvidia-smi says %q: set-up says %q, want %q", smi, out.String(), want)
 		}
 	}
+	var out bytes.Buffer
+	(&Setup{Out: &out}).sayTPU(accelerator.Machine{Root: t.TempDir()})
+	if !strings.Contains(out.String(), "go on computing on the CPU: no TPU") {
+		t.Errorf("without a TPU set-up says %q", out.String())
+	}
 }

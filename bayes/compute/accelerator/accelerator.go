@@ -1,6 +1,7 @@
-// Package accelerator says which NVIDIA GPUs a machine has, and whether a PJRT plugin of XLA's can work on them: before
-// the plugin is loaded, whose own messages name neither the cause nor the cure. It reads files and asks nvidia-smi; it
-// links neither GoMLX nor XLA, so that set-up can use it too.
+// Package accelerator says which NVIDIA GPUs a machine has, or whether it has a TPU, and whether a PJRT plugin of XLA's
+// can work there: before the plugin is loaded, which would name neither the cause nor the cure, or, for TPUs, ask the
+// network for minutes. It reads files and asks nvidia-smi; it links neither GoMLX nor XLA, so that set-up can use it
+// too.
 package accelerator
 
 import (
@@ -15,9 +16,10 @@ import (
 	"strings"
 )
 
-// Errors of Check; test for them with errors.Is. Each message names the cure.
+// Errors of Check and CheckTPU; test for them with errors.Is. Each message names the cure.
 var (
 	ErrNone   = errors.New("no GPU")
+	ErrNoTPU  = errors.New("no TPU")
 	ErrDevice = errors.New("no such GPU")
 	ErrDriver = errors.New("NVIDIA's driver is too old")
 	ErrWheels = errors.New("the plugin and its libraries do not fit together")
@@ -218,6 +220,34 @@ func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 		}
 	}
 	return gpus, nil
+}
+
+// IsTPU says by its name whether a plugin is one for Google's TPUs.
+func IsTPU(plugin string) bool {
+	return strings.Contains(strings.ToLower(filepath.Base(plugin)), "tpu")
+}
+
+// Google's PCI devices are its TPUs, and in its virtual machines the network and the disks.
+const (
+	googleVendor  = "0x1ae0"
+	googleNetwork = "0x0042"
+	googleDisk    = "0x001f"
+)
+
+// CheckTPU says whether the machine has a TPU. The error wraps ErrNoTPU.
+func (m Machine) CheckTPU() error {
+	devices, _ := filepath.Glob(filepath.Join("/", m.Root, "sys", "bus", "pci", "devices", "*")) // a constant pattern
+	for _, device := range devices {
+		vendor, err := os.ReadFile(filepath.Join(device, "vendor"))
+		if err != nil || strings.TrimSpace(string(vendor)) != googleVendor {
+			continue
+		}
+		kind, err := os.ReadFile(filepath.Join(device, "device"))
+		if name := strings.TrimSpace(string(kind)); err == nil && name != googleNetwork && name != googleDisk {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w is attached here: in a container, start it with --privileged on a TPU's host", ErrNoTPU)
 }
 
 func list(gpus []GPU) string {

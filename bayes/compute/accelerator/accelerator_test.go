@@ -168,6 +168,24 @@ func TestGPU(t *testing.T) {
 	}
 }
 
+// A TPU is one of Google's PCI devices that is neither network nor disk.
+func TestTPU(t *testing.T) {
+	for want, ids := range map[bool][][2]string{
+		true:  {{"0x1ae0", "0x0063"}, {"0x1ae0", "0x9999"}},
+		false: {{"0x1ae0", "0x0042"}, {"0x1ae0", "0x001f"}, {"0x10de", "0x0063"}},
+	} {
+		for _, id := range ids {
+			m := Machine{Root: t.TempDir()}
+			for file, text := range map[string]string{"vendor": id[0], "device": id[1]} {
+				write(t, filepath.Join(m.Root, "sys", "bus", "pci", "devices", "0000:00:05.0", file), text+"\n")
+			}
+			if err := m.CheckTPU(); (err == nil) != want || err != nil && !errors.Is(err, ErrNoTPU) {
+				t.Errorf("device %q: %v", id, err)
+			}
+		}
+	}
+}
+
 // The data folder is in the wheels, or nowhere for a plugin that is not in wheels.
 func TestDataFolder(t *testing.T) {
 	_, packages := tree(t, twoGPUs, nil)
