@@ -211,8 +211,8 @@ func (p *Program) checkMemory(state *State, inputs []any) error {
 	if need <= limit {
 		return nil
 	}
-	return fmt.Errorf("%w before the start: the state takes %s, most of it %q, the device has %s free: use at most 1/%d of "+
-		"the particles, or more devices", ErrOutOfMemory, gibibytes(need), largest, gibibytes(limit), (need+limit-1)/limit)
+	return fmt.Errorf("%w before the start: the state takes %s, most of it %q, the device has %s free: use at most 1/%d "+
+		"of the particles, or more devices", ErrOutOfMemory, gibibytes(need), largest, gibibytes(limit), (need+limit-1)/limit)
 }
 
 func gibibytes(bytes int64) string { return fmt.Sprintf("%.2g GiB", float64(bytes)/(1<<30)) }

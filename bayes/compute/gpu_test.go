@@ -125,8 +125,8 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// Where a plugin for CUDA is installed and no GPU is, Default computes on the CPU and says why; one that is asked for is
-// an error.
+// Where a plugin for CUDA is installed and no GPU is, Default computes on the CPU and says why; one asked for is an
+// error.
 func TestPassedOver(t *testing.T) {
 	plugin := gpus(t, "")
 	read, write, err := os.Pipe()

@@ -127,7 +127,8 @@ func (s *Setup) installAccelerator(ctx context.Context, env, link, pins, kind st
 		return err
 	}
 	removeStale(link, target)
-	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(), megabytes(sizeOf(target)), target)
+	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(), megabytes(sizeOf(target)),
+		target)
 	return nil
 }
 
