@@ -12,6 +12,9 @@
 //   - MNIST: package mnist, below this one. It reads other sets of pictures in MNIST's format, too.
 //   - Your own table: [OpenCSV] or [ReadCSV].
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
+//   - More rows than memory holds: a [Source] gives them block by block, such as [Simulated]; [Standardise] reads it
+//     once for the scalers. target.ProblemBySource makes it a problem for mini-batch kernels, and for the mode and the
+//     Hessian by all rows.
 //
 // # Which split
 //

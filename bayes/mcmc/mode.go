@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -13,110 +12,12 @@ import (
 	"gobnn/bayes/compute/random"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 )
 
 // ErrNoMode says that a search for a mode has not come to one.
 var ErrNoMode = errors.New("mcmc: no mode was found")
-
-// places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type: a mode
-// and differences of gradients need it.
-type places struct {
-	dim     int
-	state   *compute.State
-	program *compute.Program
-	forward *compute.Program
-	ctx     context.Context
-
-	Forwards, Gradients int // evaluated so far
-}
-
-// newPlaces puts the problem's data on the device, floats as float64.
-func newPlaces(ctx context.Context, engine *compute.Engine, problem Problem) (*places, error) {
-	if problem.Inputs != nil || problem.HostInputs != nil {
-		return nil, errors.New("mcmc: the target takes new inputs at each move, so it has no mode: give it all rows")
-	}
-	engine, err := engine.Or()
-	if err != nil {
-		return nil, err
-	}
-	p := &places{dim: problem.Dim, state: compute.NewState(engine), ctx: ctx}
-	var reads []string
-	for _, name := range slices.Sorted(maps.Keys(problem.Data)) {
-		wide, err := widened(problem.Data[name])
-		if err != nil {
-			p.Close()
-			return nil, fmt.Errorf("mcmc: Problem.Data[%q]: %w", name, err)
-		}
-		p.state.Set(dataPrefix+name, wide)
-		reads = append(reads, dataPrefix+name)
-	}
-	m := &moves{problem: problem, kernel: MALA{}, dtype: compute.Float64}
-	if p.program, err = compute.NewProgram(engine, "mcmc gradients", reads, nil,
-		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-			value, gradient := m.target(nodes, nil).Gradient(inputs[0])
-			return nil, Concatenate([]*Node{value, Reshape(gradient, gradient.Shape().Size())}, 0)
-		}); err != nil {
-		return nil, err
-	}
-	p.forward, err = compute.NewProgram(engine, "mcmc log-densities", reads, nil,
-		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-			return nil, m.target(nodes, nil).LogDensity(inputs[0])
-		})
-	return p, err
-}
-
-// widened is a copy of a tensor, in float64 if it holds floats.
-func widened(t *tensors.Tensor) (*tensors.Tensor, error) {
-	if t.DType() != compute.Float32 {
-		return t.LocalClone()
-	}
-	values, err := compute.Float64s(t)
-	if err != nil {
-		return nil, err
-	}
-	return compute.Floats(compute.Float64, values, t.Shape().Dimensions...), nil
-}
-
-// Close frees the programs and the data.
-func (p *places) Close() {
-	for _, program := range []*compute.Program{p.program, p.forward} {
-		if program != nil {
-			program.Close()
-		}
-	}
-	p.state.Close()
-}
-
-// gradients are the log-densities at points, [J], and their gradients, [J, D] flat.
-func (p *places) gradients(points []float64) (values, gradients []float64, err error) {
-	n := len(points) / p.dim
-	record, err := p.run(p.program, points)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.Gradients += n
-	return record[:n], record[n:], nil
-}
-
-// logDensities are those at points, [J].
-func (p *places) logDensities(points []float64) ([]float64, error) {
-	p.Forwards += len(points) / p.dim
-	return p.run(p.forward, points)
-}
-
-func (p *places) run(program *compute.Program, points []float64) ([]float64, error) {
-	if err := context.Cause(p.ctx); err != nil {
-		return nil, fmt.Errorf("mcmc: cancelled before the chains begin: %w", err)
-	}
-	record, err := program.Run(p.state, compute.Floats(compute.Float64, points, len(points)/p.dim, p.dim))
-	if err != nil {
-		return nil, fmt.Errorf("mcmc: evaluating the target: %w", err)
-	}
-	return record, nil
-}
 
 // ModeSettings of FindMode. The zero value works.
 type ModeSettings struct {
@@ -166,7 +67,9 @@ func (p *places) start(problem Problem, s ModeSettings) ([]float64, error) {
 		return nil, err
 	}
 	defer program.Close()
-	return program.Run(p.state, random.SeedWords(s.Seed))
+	state := compute.NewState(engine)
+	defer state.Close()
+	return program.Run(state, random.SeedWords(s.Seed))
 }
 
 // climb goes from the start to a local maximum.

@@ -43,6 +43,8 @@ type Problem struct {
 	// Whitening.WithSurrogate. It is not called for sampling.
 	Part func(rows int, mode []float64) (Part, error)
 	Rows int // N, the number of rows of the data behind the target; 0: none
+	// Blocks, if set, are the rows in blocks, for the mode and the Hessian. They are not evaluated for sampling.
+	Blocks *Blocks
 	// BatchShare is, for Evaluations, the rows that an evaluation of the target takes where it is of mini-batches, as a
 	// share of all: n/N. 0: it is of all rows.
 	BatchShare float64

@@ -18,10 +18,20 @@ import (
 type Part struct {
 	Rows, Of int    // m, N
 	Name     string // of the kind, such as "2n", for messages
+	// GaussNewton says that y_S are the mode's own predictions, so that the Hessian of -T at the mode is that of Gauss and
+	// Newton, which is positive.
+	GaussNewton bool
 	// Data are tensors for the target, in the chains' type.
 	Data map[string]*tensors.Tensor
 	// Target builds T from the data, by their names.
 	Target func(data compute.Nodes) Target
+}
+
+// alone is T as a problem of D dimensions.
+func (p Part) alone(d int) Problem {
+	return Problem{
+		Dim: d, Data: p.Data, Target: func(data compute.Nodes, _ []*graph.Node) Target { return p.Target(data) },
+	}
 }
 
 // WithSurrogate is On with a surrogate, which SplitHMC follows with OnSurrogate and DelayedAcceptance moves on: the
@@ -76,9 +86,7 @@ func (w *Whitening) expand(
 		return nil, fmt.Errorf("mcmc: a surrogate needs the part's Hessian, of %d x %d: it is for a whitening that is %s, "+
 			"not %s", d, d, Dense, w.Structure)
 	}
-	p, err := newPlaces(ctx, engine, Problem{
-		Dim: d, Data: part.Data, Target: func(data compute.Nodes, _ []*graph.Node) Target { return part.Target(data) },
-	})
+	p, err := newPlaces(ctx, engine, part.alone(d))
 	if err != nil {
 		return nil, err
 	}

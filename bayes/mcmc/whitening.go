@@ -40,12 +40,14 @@ type Whitening struct {
 	// from c to the minimum of the quadratic in standard deviations.
 	Offset    []float64
 	Decrement float64
-	// Negative is the number of eigenvalues of H that are not positive. Their directions take the absolute value, at least
-	// a millionth of the largest.
-	Negative  int
-	Gradients int           // evaluated for H
-	Elapsed   time.Duration // spent on H
-	Notes     []string      // what was done that a user should know
+	// Negative is the number of eigenvalues of H that are not positive. Of a Dense whitening H is then that of Gauss and
+	// Newton, if GaussNewton says so, which has none; else their directions take the absolute value, at least a
+	// millionth of the largest.
+	Negative    int
+	GaussNewton bool
+	Gradients   int           // evaluated for H
+	Elapsed     time.Duration // spent on H
+	Notes       []string      // what was done that a user should know
 }
 
 // Structure of a Whitening.
@@ -172,8 +174,12 @@ func (p *places) newton(w *Whitening) error {
 // note says what a user should know.
 func (w *Whitening) note() {
 	if w.Negative > 0 {
+		instead := "these directions are scaled by the absolute value"
+		if w.GaussNewton {
+			instead = "the Hessian of Gauss and Newton is taken, which has none"
+		}
 		w.Notes = append(w.Notes, fmt.Sprintf("the Hessian at the mode has %d of %d eigenvalues that are not positive: it "+
-			"is a saddle or flat there; these directions are scaled by the absolute value", w.Negative, len(w.Mode)))
+			"is a saddle or flat there; %s", w.Negative, len(w.Mode), instead))
 	}
 }
 
@@ -278,16 +284,16 @@ func (p *places) smooth(c, gradient []float64) error {
 	return nil
 }
 
-// dense sets W by the full Hessian.
-func (w *Whitening) dense(p *places, gradient []float64) error {
+// hessian is that of -log p at c, symmetric; gradient as of about.
+func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
 	d := p.dim
 	unit := make([]float64, d*d)
 	for k := range d {
 		unit[k*d+k] = 1
 	}
-	h, err := p.hessianTimes(w.Mode, gradient, unit, 1)
+	h, err := p.hessianTimes(c, gradient, unit, 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	hessian := mat.NewSymDense(d, nil)
 	for i := range d {
@@ -295,19 +301,58 @@ func (w *Whitening) dense(p *places, gradient []float64) error {
 			hessian.SetSym(i, k, (h[i*d+k]+h[k*d+i])/2)
 		}
 	}
-	w.Negative = 0
+	return hessian, nil
+}
+
+// gaussNewton is the Hessian of Gauss and Newton at c, that of the rows with the network's own predictions as their
+// targets; nil if the problem has none.
+func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
+	if p.problem.Part == nil || p.problem.Rows < 1 {
+		return nil, nil
+	}
+	part, err := p.problem.Part(p.problem.Rows, c)
+	if err != nil || !part.GaussNewton {
+		return nil, err
+	}
+	all, err := newPlaces(p.ctx, p.engine, part.alone(p.dim))
+	if err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	hessian, err := all.hessian(c, nil)
+	p.Gradients += all.Gradients
+	return hessian, err
+}
+
+// factor sets W by a Cholesky factor of H, if there is one.
+func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
 	var cholesky mat.Cholesky
-	if cholesky.Factorize(hessian) {
-		var lower, inverse mat.TriDense
-		cholesky.LTo(&lower)
-		if err := inverse.InverseTri(&lower); err != nil {
-			var ill mat.Condition
-			if !errors.As(err, &ill) {
-				return fmt.Errorf("mcmc: the Hessian at the mode: %w", err)
-			}
+	if !cholesky.Factorize(hessian) {
+		return false, nil
+	}
+	var lower, inverse mat.TriDense
+	cholesky.LTo(&lower)
+	if err := inverse.InverseTri(&lower); err != nil {
+		var ill mat.Condition
+		if !errors.As(err, &ill) {
+			return false, fmt.Errorf("mcmc: the Hessian at the mode: %w", err)
 		}
-		w.ToZ, w.ToTheta = rowByRow(&lower), rowByRow(&inverse)
-		return nil
+	}
+	w.ToZ, w.ToTheta = rowByRow(&lower), rowByRow(&inverse)
+	return true, nil
+}
+
+// dense sets W by the full Hessian; where it is not positive, by that of Gauss and Newton if there is one, else by
+// absolute values of its eigenvalues.
+func (w *Whitening) dense(p *places, gradient []float64) error {
+	d := p.dim
+	hessian, err := p.hessian(w.Mode, gradient)
+	if err != nil {
+		return err
+	}
+	w.Negative, w.GaussNewton = 0, false
+	if ok, err := w.factor(hessian); ok || err != nil {
+		return err
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(hessian, true) {
@@ -321,10 +366,21 @@ func (w *Whitening) dense(p *places, gradient []float64) error {
 		return fmt.Errorf("%w: the Hessian is 0: the density is flat", ErrNoMode)
 	}
 	forth, back := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil) // L = Q sqrt(Lambda), and its inverse
-	for k, v := range values {
+	for _, v := range values {
 		if v <= 0 {
 			w.Negative++
 		}
+	}
+	positive, err := p.gaussNewton(w.Mode)
+	if err != nil {
+		return fmt.Errorf("mcmc: the Hessian of Gauss and Newton: %w", err)
+	}
+	if positive != nil {
+		if w.GaussNewton, err = w.factor(positive); w.GaussNewton || err != nil {
+			return err
+		}
+	}
+	for k, v := range values {
 		root := math.Sqrt(math.Max(math.Abs(v), floor))
 		for i := range d {
 			forth.Set(i, k, q.At(i, k)*root)

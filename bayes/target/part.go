@@ -1,7 +1,9 @@
 package target
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -48,7 +50,7 @@ func part(
 	}
 	batches := MiniBatch{Likelihood{Model: bound, Plan: plan}, n}
 	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn {
-		p.Name = "2n"
+		p.Name, p.GaussNewton = "2n", true
 		if p.Data["y"], err = batches.predicted(engine, mode, psi, x, own); err != nil {
 			return mcmc.Part{}, err
 		}
@@ -89,32 +91,50 @@ func (l Likelihood) predicted(
 
 // rowsOf are some rows of a tensor, [N] or [N, K].
 func rowsOf(t *tensors.Tensor, rows []int) (*tensors.Tensor, error) {
-	values, err := compute.Float64s(t)
-	if err != nil {
-		return nil, fmt.Errorf("target: %w", err)
-	}
 	dims := slices.Clone(t.Shape().Dimensions)
-	width := len(values) / dims[0]
-	some := make([]float64, 0, len(rows)*width)
-	for _, row := range rows {
-		some = append(some, values[row*width:(row+1)*width]...)
-	}
+	width := t.Size() / dims[0]
 	dims[0] = len(rows)
-	return compute.Floats(t.DType(), some, dims...), nil
+	return picked(t, dims, func(yield func(from, to int) bool) {
+		for _, row := range rows {
+			if !yield(row*width, (row+1)*width) {
+				return
+			}
+		}
+	})
 }
 
 // columnsOf are some columns of a tensor, [width, N].
 func columnsOf(t *tensors.Tensor, columns []int) (*tensors.Tensor, error) {
-	values, err := compute.Float64s(t)
-	if err != nil {
-		return nil, fmt.Errorf("target: %w", err)
-	}
 	width, n := t.Shape().Dim(0), t.Shape().Dim(1)
-	some := make([]float64, 0, len(columns)*width)
-	for i := range width {
-		for _, column := range columns {
-			some = append(some, values[i*n+column])
+	return picked(t, []int{width, len(columns)}, func(yield func(from, to int) bool) {
+		for i := range width {
+			for _, column := range columns {
+				if !yield(i*n+column, i*n+column+1) {
+					return
+				}
+			}
 		}
+	})
+}
+
+// picked is a tensor of the numbers in parts of another, one part after the other.
+func picked(t *tensors.Tensor, dims []int, parts iter.Seq2[int, int]) (some *tensors.Tensor, err error) {
+	wrong := t.ConstFlatData(func(flat any) {
+		switch flat := flat.(type) {
+		case []float32:
+			some = tensors.FromFlatDataAndDimensions(concatenated(flat, parts), dims...)
+		case []float64:
+			some = tensors.FromFlatDataAndDimensions(concatenated(flat, parts), dims...)
+		default:
+			err = fmt.Errorf("target: rows of %s where float32 or float64 was expected", t.DType())
+		}
+	})
+	return some, errors.Join(wrong, err)
+}
+
+func concatenated[F float32 | float64](flat []F, parts iter.Seq2[int, int]) (some []F) {
+	for from, to := range parts {
+		some = append(some, flat[from:to]...)
 	}
-	return compute.Floats(t.DType(), some, width, len(columns)), nil
+	return some
 }

@@ -58,8 +58,9 @@ func Problem(
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
 		},
-		Climb: Climb(bound),
-		Rows:  x.Shape().Dim(0),
+		Climb:  Climb(bound),
+		Rows:   x.Shape().Dim(0),
+		Blocks: inMemory(bound, data),
 		Part: func(rows int, mode []float64) (mcmc.Part, error) {
 			return part(engine, bound, data, rows, mode, chains, devices)
 		},

@@ -1,0 +1,233 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// Source gives the rows of a data set that memory does not hold, some at a time: of a file, a data base or a generator.
+// Simulated is one, and so is a Dataset by RowsOf. Its rows should be in random order: mini-batches are made of rows
+// that are near each other.
+type Source interface {
+	// Rows is the number of rows N, Dims that of features d and Targets that of numbers of y in a row, K.
+	Rows() int
+	Dims() int
+	Targets() int
+	// Read fills x, [n, d], and y, [n, K], both row-major, with the n rows from the given one on: the same at each call.
+	// It may be called by several goroutines at once.
+	Read(ctx context.Context, from int, x, y []float64) error
+}
+
+var (
+	_ Source = Simulated{}
+	_ Source = datasetRows{}
+	_ Source = standardised{}
+)
+
+// Simulated is a linear regression with many features, as scikit-learn's make_regression draws it: x ~ N(0, I), y = sum
+// over Informative of the features of w x + N(0, Noise^2) with w ~ U(0, 100), in units of its standard deviation, so
+// that x and y are standardised. It draws rows when they are read.
+type Simulated struct {
+	N, Features int
+	Informative int     // default 10, or all if there are fewer; they come first
+	Noise       float64 // in units of y's standard deviation without it; default 0
+	Seed        uint64
+}
+
+// Rows implements Source.
+func (s Simulated) Rows() int { return s.N }
+
+// Dims implements Source.
+func (s Simulated) Dims() int { return s.Features }
+
+// Targets implements Source: 1.
+func (s Simulated) Targets() int { return 1 }
+
+// Weights are those of the Informative features, in units of y's standard deviation.
+func (s Simulated) Weights() []float64 {
+	count := s.Informative
+	if count == 0 {
+		count = 10
+	}
+	w, squares := make([]float64, min(count, s.Features)), 0.0
+	rng := newRand("simulated", s.Seed, math.MaxUint64)
+	for i := range w {
+		w[i] = rng.Float64()
+		squares += w[i] * w[i]
+	}
+	for i := range w {
+		w[i] /= math.Sqrt(squares * (1 + s.Noise*s.Noise))
+	}
+	return w
+}
+
+// simulatedRows are drawn by one generator: those before the first that is asked for are drawn and left out.
+const simulatedRows = 64
+
+// Read implements Source.
+func (s Simulated) Read(ctx context.Context, from int, x, y []float64) error {
+	if s.N < 1 || s.Features < 1 || s.Informative < 0 || !(s.Noise >= 0) || math.IsInf(s.Noise, 0) {
+		return fmt.Errorf("dataset: Simulated has %d rows of %d features, %d Informative, and Noise %v: there must be at "+
+			"least 1 row and 1 feature, and Noise be finite and not negative", s.N, s.Features, s.Informative, s.Noise)
+	}
+	if err := checkRead(s, from, x, y); err != nil {
+		return err
+	}
+	weights := s.Weights()
+	noise := s.Noise / math.Sqrt(1+s.Noise*s.Noise)
+	row := make([]float64, s.Features)
+	for group := from / simulatedRows; group*simulatedRows < from+len(y); group++ {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		rng := newRand("simulated", s.Seed, uint64(group))
+		for i := range simulatedRows {
+			at := group*simulatedRows + i - from
+			if at >= len(y) {
+				break
+			}
+			to := row
+			if at >= 0 {
+				to = x[at*s.Features : (at+1)*s.Features]
+			}
+			for k := range to {
+				to[k] = rng.NormFloat64()
+			}
+			sum := noise * rng.NormFloat64()
+			for k, w := range weights {
+				sum += w * to[k]
+			}
+			if at >= 0 {
+				y[at] = sum
+			}
+		}
+	}
+	return nil
+}
+
+// checkRead is an error if rows are asked for that are not there, or x and y are not of the same number of rows.
+func checkRead(s Source, from int, x, y []float64) error {
+	n := len(y) / max(1, s.Targets())
+	if from < 0 || n < 1 || from+n > s.Rows() || len(x) != n*s.Dims() || len(y) != n*s.Targets() {
+		return fmt.Errorf("dataset: %d numbers of x and %d of y from row %d on, of %d rows of %d and %d", len(x), len(y),
+			from, s.Rows(), s.Dims(), s.Targets())
+	}
+	return nil
+}
+
+// RowsOf is a Dataset's rows as a Source.
+func RowsOf(d *Dataset) Source { return datasetRows{d} }
+
+type datasetRows struct{ *Dataset }
+
+func (r datasetRows) Targets() int { return len(r.TargetNames()) }
+
+func (r datasetRows) Read(_ context.Context, from int, x, y []float64) error {
+	if err := checkRead(r, from, x, y); err != nil {
+		return err
+	}
+	for i := range len(y) / r.Targets() {
+		copy(x[i*r.Dims():(i+1)*r.Dims()], r.X.RawRowView(from+i))
+	}
+	copy(y, r.Y[from*r.Targets():])
+	return nil
+}
+
+// Standardise reads a source once, and gives it with standardised features and, if regression, targets: as Scaler does
+// it, from means and squared deviations that blocks of rows are merged into (Chan, Golub and LeVeque 1983).
+func Standardise(ctx context.Context, s Source, regression bool) (of Source, features, targets Scaler, err error) {
+	const rows = 4096
+	d, k := s.Dims(), s.Targets()
+	if s.Rows() < 1 || d < 1 || k < 1 {
+		return nil, features, targets, fmt.Errorf("dataset: a source of %d rows of %d features and %d targets: there must "+
+			"be at least 1 of each", s.Rows(), d, k)
+	}
+	byColumn := [2]moments{newMoments(d), newMoments(k)}
+	for from := 0; from < s.Rows(); from += rows {
+		n := min(rows, s.Rows()-from)
+		x, y := make([]float64, n*d), make([]float64, n*k)
+		if err := s.Read(ctx, from, x, y); err != nil {
+			return nil, features, targets, fmt.Errorf("dataset: rows %d to %d of the source: %w", from, from+n-1, err)
+		}
+		for i, values := range [][]float64{x, y} {
+			if err := byColumn[i].add(values, from); err != nil {
+				return nil, features, targets, err
+			}
+		}
+	}
+	features, targets = byColumn[0].scaler(), byColumn[1].scaler()
+	if !regression {
+		targets = NoScaler(k)
+	}
+	return standardised{s, features, targets}, features, targets, nil
+}
+
+// moments are the means and the sums of squared deviations of columns.
+type moments struct {
+	count         float64
+	mean, squares []float64
+	first         []float64
+	varies        []bool
+}
+
+func newMoments(columns int) moments {
+	return moments{
+		mean: make([]float64, columns), squares: make([]float64, columns), first: make([]float64, columns),
+		varies: make([]bool, columns),
+	}
+}
+
+// add merges rows, flat, of which the first has the given number.
+func (m *moments) add(values []float64, row int) error {
+	columns := len(m.mean)
+	n := float64(len(values) / columns)
+	mean, squares := make([]float64, columns), make([]float64, columns)
+	for i, v := range values {
+		if err := checkNumber(v); err != nil {
+			return fmt.Errorf("dataset: the source's row %d, column %d, %w", row+i/columns, i%columns, err)
+		}
+		mean[i%columns] += v / n
+		if m.count == 0 && i < columns {
+			m.first[i] = v
+		}
+		m.varies[i%columns] = m.varies[i%columns] || v != m.first[i%columns]
+	}
+	for i, v := range values {
+		squares[i%columns] += (v - mean[i%columns]) * (v - mean[i%columns])
+	}
+	total := m.count + n
+	for c := range mean {
+		apart := mean[c] - m.mean[c]
+		m.mean[c] += apart * n / total
+		m.squares[c] += squares[c] + apart*apart*m.count*n/total
+	}
+	m.count = total
+	return nil
+}
+
+func (m *moments) scaler() Scaler {
+	s := Scaler{Mean: m.mean, StdDev: make([]float64, len(m.mean))}
+	for c := range s.StdDev {
+		s.StdDev[c] = math.Sqrt(m.squares[c] / m.count)
+		if !m.varies[c] || s.StdDev[c] == 0 { // as of a constant column
+			s.StdDev[c] = 1
+		}
+	}
+	return s
+}
+
+// standardised is a source with its scalers.
+type standardised struct {
+	Source
+	features, targets Scaler
+}
+
+func (s standardised) Read(ctx context.Context, from int, x, y []float64) error {
+	if err := s.Source.Read(ctx, from, x, y); err != nil {
+		return err
+	}
+	copy(x, s.features.ApplyFlat(x))
+	copy(y, s.targets.ApplyFlat(y))
+	return nil
+}

@@ -1,0 +1,93 @@
+package dataset
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Rows do not depend on how many are read at once; y is the features' sum with the Weights, with the noise that was
+// asked for, and of variance 1, all within five standard errors.
+func TestSimulated(t *testing.T) {
+	const n, d = 4000, 12
+	s := Simulated{N: n, Features: d, Informative: 3, Noise: .5, Seed: 4}
+	ctx := context.Background()
+	x, y := make([]float64, n*d), make([]float64, n)
+	if err := s.Read(ctx, 0, x, y); err != nil {
+		t.Fatal(err)
+	}
+	someX, someY := make([]float64, 100*d), make([]float64, 100)
+	if err := s.Read(ctx, 1037, someX, someY); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(someX, x[1037*d:1137*d]) || !slices.Equal(someY, y[1037:1137]) {
+		t.Error("rows differ with where reading begins")
+	}
+	noise, w := 0.0, s.Weights()
+	for i, v := range y {
+		for k := range w {
+			v -= w[k] * x[i*d+k]
+		}
+		noise += v * v / n
+	}
+	if want := .25 / 1.25; math.Abs(noise/want-1) > 5*math.Sqrt(2./n) || len(w) != 3 {
+		t.Errorf("noise's variance %.4f, want %.4f; %d weights", noise, want, len(w))
+	}
+	if v := stat.Variance(y, nil); math.Abs(v-1) > 5*math.Sqrt(2./n) {
+		t.Errorf("y's variance %.4f, want 1", v)
+	}
+	one := make([]float64, 1)
+	for want, err := range map[string]error{
+		"Noise NaN":       Simulated{N: 1, Features: 1, Noise: math.NaN()}.Read(ctx, 0, one, one),
+		"0 rows":          Simulated{Features: 1}.Read(ctx, 0, nil, nil),
+		"from row 3999":   s.Read(ctx, 3999, make([]float64, 2*d), make([]float64, 2)),
+		"24 numbers of x": s.Read(ctx, 0, make([]float64, 2*d), make([]float64, 3)),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Standardise has the mean and the standard deviation of Scaler, over several blocks of rows, with a mean that is large
+// beside the deviations and a constant column; and it names the row of a number that is none.
+func TestStandardise(t *testing.T) {
+	const n = 9000
+	d := &Dataset{Target: "y", X: mat.NewDense(n, 3, nil), Y: make([]float64, n)}
+	for i := range n {
+		d.X.SetRow(i, []float64{1e6 + math.Sin(float64(i*i)), .1, float64(i)})
+		d.Y[i] = math.Cos(float64(i * i))
+	}
+	ctx := context.Background()
+	s, features, targets, err := Standardise(ctx, RowsOf(d), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range []Scaler{FitScaler(d.X), FitTargetScaler(d.Y, 1)} {
+		got := []Scaler{features, targets}[k]
+		for i := range want.Mean {
+			if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-12*(1+math.Abs(want.Mean[i])) ||
+				math.Abs(got.StdDev[i]/want.StdDev[i]-1) > 1e-9 {
+				t.Errorf("column %d: %v and %v, want %v and %v", i, got.Mean[i], got.StdDev[i], want.Mean[i], want.StdDev[i])
+			}
+		}
+	}
+	x, y := make([]float64, 6), make([]float64, 2)
+	if err := s.Read(ctx, 8000, x, y); err != nil || math.Abs(x[1]) > 1e-12 ||
+		y[0] != targets.ApplyFlat(d.Y[8000:8001])[0] {
+		t.Errorf("%v %v %v", x, y, err)
+	}
+	if _, _, classes, err := Standardise(ctx, RowsOf(d), false); err != nil || classes.StdDev[0] != 1 {
+		t.Errorf("targets of a classification: %v, %v", classes, err)
+	}
+	d.X.Set(5000, 2, math.NaN())
+	_, _, _, err = Standardise(ctx, RowsOf(d), true)
+	if err == nil || !strings.Contains(err.Error(), "row 5000, column 2") {
+		t.Errorf("NaN: %v", err)
+	}
+}

@@ -1,0 +1,211 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Blocks are the rows behind a target in blocks, for what is evaluated outside of the chains: the mode, the Hessian and
+// the log-densities that a pilot compares. They are evaluated one after another and summed up, so that memory holds one
+// block of rows that are more than it holds together; and the activations of a block stay in a processor's cache.
+type Blocks struct {
+	Count int
+	// Data are a block's tensors for Target, of the same names and shapes for all blocks; those of a number are the same
+	// at each call.
+	Data func(block int) (map[string]*tensors.Tensor, error)
+	// Target builds the log-density of one block. Their sum over the blocks is that of the problem: the prior is divided
+	// among them.
+	Target func(data compute.Nodes) Target
+	// Kept says that all blocks fit into memory: each is put on the device once. Else each is asked for at each
+	// evaluation.
+	Kept bool
+}
+
+// places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type: a mode
+// and differences of gradients need it.
+type places struct {
+	dim     int
+	problem Problem
+	engine  *compute.Engine
+	blocks  Blocks
+	kept    []*compute.State // of the blocks that are kept
+	program *compute.Program
+	forward *compute.Program
+	ctx     context.Context
+
+	Forwards, Gradients int // evaluated so far
+}
+
+// newPlaces puts the problem's data on the device, floats as float64, or those of its blocks.
+func newPlaces(ctx context.Context, engine *compute.Engine, problem Problem) (*places, error) {
+	if problem.Blocks == nil && (problem.Inputs != nil || problem.HostInputs != nil) {
+		return nil, errors.New("mcmc: the target takes new inputs at each move, so it has no mode: give it all rows, or " +
+			"Problem.Blocks of them")
+	}
+	engine, err := engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	p := &places{dim: problem.Dim, problem: problem, engine: engine, ctx: ctx, blocks: Blocks{
+		Count: 1, Kept: true,
+		Data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
+		Target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
+	}}
+	if problem.Blocks != nil {
+		p.blocks = *problem.Blocks
+	}
+	if p.blocks.Count < 1 || p.blocks.Data == nil || p.blocks.Target == nil {
+		return nil, fmt.Errorf("mcmc: Problem.Blocks has Count %d: it must be at least 1, and Data and Target be set",
+			p.blocks.Count)
+	}
+	for i := range p.blocks.Count {
+		if !p.blocks.Kept {
+			break
+		}
+		state, err := p.load(i)
+		if err != nil {
+			p.Close()
+			return nil, err
+		}
+		p.kept = append(p.kept, state)
+	}
+	if err := p.compile(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// compile prepares the programs of a block.
+func (p *places) compile() error {
+	first, err := p.blocks.Data(0)
+	if err != nil {
+		return fmt.Errorf("mcmc: block 0 of the rows: %w", err)
+	}
+	var reads []string
+	for _, name := range slices.Sorted(maps.Keys(first)) {
+		reads = append(reads, dataPrefix+name)
+	}
+	of := Problem{Target: func(data compute.Nodes, _ []*graph.Node) Target { return p.blocks.Target(data) }}
+	m := &moves{problem: of, kernel: MALA{}, dtype: compute.Float64}
+	if p.program, err = compute.NewProgram(p.engine, "mcmc gradients", reads, nil,
+		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
+			value, gradient := m.target(nodes, nil).Gradient(inputs[0])
+			flat := graph.Reshape(gradient, gradient.Shape().Size())
+			return nil, graph.Concatenate([]*graph.Node{value, flat}, 0)
+		}); err != nil {
+		return err
+	}
+	p.forward, err = compute.NewProgram(p.engine, "mcmc log-densities", reads, nil,
+		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
+			return nil, m.target(nodes, nil).LogDensity(inputs[0])
+		})
+	return err
+}
+
+// load puts a block on the device.
+func (p *places) load(block int) (*compute.State, error) {
+	data, err := p.blocks.Data(block)
+	if err != nil {
+		return nil, fmt.Errorf("mcmc: block %d of the rows: %w", block, err)
+	}
+	state := compute.NewState(p.engine)
+	for name, t := range data {
+		wide, err := widened(t)
+		if err != nil {
+			state.Close()
+			return nil, fmt.Errorf("mcmc: Problem.Data[%q]: %w", name, err)
+		}
+		state.Set(dataPrefix+name, wide)
+	}
+	return state, nil
+}
+
+// widened is a copy of a tensor, in float64 if it holds floats.
+func widened(t *tensors.Tensor) (*tensors.Tensor, error) {
+	if t.DType() != compute.Float32 {
+		return t.LocalClone()
+	}
+	values, err := compute.Float64s(t)
+	if err != nil {
+		return nil, err
+	}
+	return compute.Floats(compute.Float64, values, t.Shape().Dimensions...), nil
+}
+
+// Close frees the programs and the data.
+func (p *places) Close() {
+	for _, program := range []*compute.Program{p.program, p.forward} {
+		if program != nil {
+			program.Close()
+		}
+	}
+	for _, state := range p.kept {
+		state.Close()
+	}
+}
+
+// gradients are the log-densities at points, [J], and their gradients, [J, D] flat.
+func (p *places) gradients(points []float64) (values, gradients []float64, err error) {
+	n := len(points) / p.dim
+	record, err := p.run(p.program, points)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Gradients += n
+	return record[:n], record[n:], nil
+}
+
+// logDensities are those at points, [J].
+func (p *places) logDensities(points []float64) ([]float64, error) {
+	p.Forwards += len(points) / p.dim
+	return p.run(p.forward, points)
+}
+
+// run sums up a program's records over the blocks.
+func (p *places) run(program *compute.Program, points []float64) (sum []float64, err error) {
+	at := compute.Floats(compute.Float64, points, len(points)/p.dim, p.dim)
+	for block := range p.blocks.Count {
+		if err := context.Cause(p.ctx); err != nil {
+			return nil, fmt.Errorf("mcmc: cancelled before the chains begin: %w", err)
+		}
+		record, err := p.runBlock(program, block, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case sum == nil:
+			sum = record
+		default:
+			floats.Add(sum, record)
+		}
+	}
+	return sum, nil
+}
+
+// runBlock is a program's record for one block.
+func (p *places) runBlock(program *compute.Program, block int, at *tensors.Tensor) ([]float64, error) {
+	var state *compute.State
+	if p.blocks.Kept {
+		state = p.kept[block]
+	} else {
+		var err error
+		if state, err = p.load(block); err != nil {
+			return nil, err
+		}
+		defer state.Close()
+	}
+	record, err := program.Run(state, at)
+	if err != nil {
+		return nil, fmt.Errorf("mcmc: evaluating the target: %w", err)
+	}
+	return record, nil
+}

@@ -1,0 +1,89 @@
+package target
+
+import (
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// rowsOfBlock are the rows of a block of data in memory, and placesAtOnce the places whose activations are planned for:
+// see BenchmarkHessian.
+const (
+	rowsOfBlock  = 8192
+	placesAtOnce = 128
+)
+
+// inMemory are the blocks of a problem's data: its features, [width, N], and y. nil for few rows.
+func inMemory(bound *bayes.BoundModel, data map[string]*tensors.Tensor) *mcmc.Blocks {
+	rows := data["y"].Shape().Dim(0)
+	if rows < 2*rowsOfBlock {
+		return nil
+	}
+	return blocks(bound, rows, rowsOfBlock, true, func(from, count int) (map[string]*tensors.Tensor, error) {
+		these := make([]int, rowsOfBlock)
+		for i := range count {
+			these[i] = from + i
+		}
+		own, err := rowsOf(data["y"], these)
+		if err != nil {
+			return nil, err
+		}
+		features, err := columnsOf(data["features"], these)
+		of := map[string]*tensors.Tensor{"features": features, "y": own}
+		if data["psi"] != nil {
+			of["psi"] = data["psi"]
+		}
+		return of, err
+	})
+}
+
+// blocks are those of N rows in parts of size, of which read gives the features, y and psi: count rows from the given
+// one on, with padding to size.
+func blocks(
+	bound *bayes.BoundModel, rows, size int, kept bool, read func(from, count int) (map[string]*tensors.Tensor, error),
+) *mcmc.Blocks {
+	return &mcmc.Blocks{
+		Count: (rows + size - 1) / size, Kept: kept,
+		Data: func(block int) (map[string]*tensors.Tensor, error) {
+			from := block * size
+			count := min(size, rows-from)
+			data, err := read(from, count)
+			if err != nil {
+				return nil, err
+			}
+			data["count"] = compute.Floats(data["y"].DType(), []float64{float64(count)}, 1)
+			return data, nil
+		},
+		Target: func(data compute.Nodes) mcmc.Target {
+			plan, err := NewPlan(bound, data["y"].DType(), Workload{Particles: placesAtOnce, Rows: size})
+			if err != nil {
+				panic(err)
+			}
+			count := graph.Reshape(data["count"])
+			batch := Batch{X: data["x"], Features: data["features"], Y: data["y"], Count: count}
+			estimate := At(MiniBatch{Likelihood{Model: bound, Plan: plan}, rows}, data["psi"], batch)
+			return ofBlock{estimate, graph.DivScalar(count, float64(rows))}
+		},
+	}
+}
+
+// ofBlock is what n of N rows add to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi), the estimate by
+// them as a mini-batch times n/N.
+type ofBlock struct {
+	estimate mcmc.Target
+	share    *graph.Node
+}
+
+// LogDensity implements mcmc.Target.
+func (b ofBlock) LogDensity(phi *graph.Node) *graph.Node {
+	return graph.Mul(b.estimate.LogDensity(phi), b.share)
+}
+
+// Gradient implements mcmc.Target.
+func (b ofBlock) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	logDensity, gradient = b.estimate.Gradient(phi)
+	return graph.Mul(logDensity, b.share), graph.Mul(gradient, b.share)
+}

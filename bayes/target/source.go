@@ -1,0 +1,181 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// SourceSettings of ProblemBySource. The zero value works.
+type SourceSettings struct {
+	BatchSize int           // n, rows of a mini-batch; default 50, or all if there are fewer
+	BlockRows int           // that are read at once; default 8192, or all if there are fewer; at least BatchSize
+	Chains    int           // default 4
+	DType     compute.DType // of the chains; default Float32
+	Seed      uint64        // of the order of the rows
+}
+
+// ProblemBySource is ProblemByBatches of standardised rows that memory does not hold: a block of them is read at a
+// time. Each move estimates the posterior from a mini-batch of one block; an epoch goes through all blocks, and the
+// rows of each, in an order drawn anew. Its Blocks are the source's, so that mcmc.FindMode and mcmc.NewWhitening
+// take it too, with all rows. An error in reading stops a run, which a checkpoint resumes. psi is [W], nil if nothing
+// is shared.
+func ProblemBySource(
+	bound *bayes.BoundModel, source dataset.Source, psi *tensors.Tensor, s SourceSettings,
+) (mcmc.Problem, error) {
+	n := source.Rows()
+	if n < 1 || source.Dims() != bound.Inputs || source.Targets() != bound.Targets() {
+		return mcmc.Problem{}, fmt.Errorf("target: the source has %d rows of %d features and %d targets: the model has %d "+
+			"and %d", n, source.Dims(), source.Targets(), bound.Inputs, bound.Targets())
+	}
+	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
+	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
+	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
+		return mcmc.Problem{}, fmt.Errorf("target: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
+			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows, s.Chains, n)
+	}
+	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
+		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)
+	}
+	plan, err := NewPlan(bound, s.DType, Workload{Particles: s.Chains, Rows: s.BatchSize})
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	r := &reader{SourceSettings: s, source: source, epoch: -1, block: -1}
+	data := map[string]*tensors.Tensor{}
+	if bound.W > 0 {
+		data["psi"] = psi
+	}
+	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: n}
+	return mcmc.Problem{
+		Name: "posterior of a network, from mini-batches of a source", Dim: bound.D, Data: data,
+		Target: func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+			return At(posterior, data["psi"], Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
+		},
+		HostInputs: &mcmc.HostInputs{
+			Blank: r.inputs(make([]float64, s.BatchSize*source.Dims()), make([]float64, s.BatchSize*source.Targets()), 0),
+			Inputs: func(ctx context.Context, move int, _ map[string]*tensors.Tensor) ([]any, error) {
+				return r.batch(ctx, move)
+			},
+		},
+		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
+			return bound.SamplePrior(rng, dtype, chains)
+		},
+		Rows: n, BatchShare: float64(s.BatchSize) / float64(n),
+		Blocks: blocks(bound, n, s.BlockRows, false, func(from, count int) (map[string]*tensors.Tensor, error) {
+			x, y, err := r.read(context.Background(), from, count)
+			if err != nil {
+				return nil, err
+			}
+			pad := s.BlockRows - count
+			x = append(x, make([]float64, pad*source.Dims())...)
+			y = append(y, make([]float64, pad*source.Targets())...)
+			of := map[string]*tensors.Tensor{
+				"x": compute.Floats(s.DType, x, s.BlockRows, source.Dims()),
+				"y": compute.Floats(s.DType, y, r.targetDims(s.BlockRows)...),
+			}
+			if bound.W > 0 {
+				of["psi"] = psi
+			}
+			return of, nil
+		}),
+	}, nil
+}
+
+// reader makes mini-batches of a source: of the block that it holds, until all of its rows have been in one.
+type reader struct {
+	SourceSettings
+	source dataset.Source
+
+	epoch  int
+	blocks []int // their order in the epoch
+	block  int   // that is held, its place in that order
+	order  []int // of the rows of the block
+	x, y   []float64
+}
+
+// read reads rows.
+func (r *reader) read(ctx context.Context, from, count int) (x, y []float64, err error) {
+	x, y = make([]float64, count*r.source.Dims()), make([]float64, count*r.source.Targets())
+	if err := r.source.Read(ctx, from, x, y); err != nil {
+		return nil, nil, fmt.Errorf("target: rows %d to %d of the source: %w", from, from+count-1, err)
+	}
+	for _, values := range [][]float64{x, y} {
+		if i := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); i >= 0 { // NaN or infinite
+			return nil, nil, fmt.Errorf("target: row %d of the source holds %v: all numbers must be finite",
+				from+i*count/len(values), values[i])
+		}
+	}
+	return x, y, nil
+}
+
+// targetDims are y's dims for so many rows.
+func (r *reader) targetDims(rows int) []int {
+	if k := r.source.Targets(); k > 1 {
+		return []int{rows, k}
+	}
+	return []int{rows}
+}
+
+// inputs are those of a move, with count real rows.
+func (r *reader) inputs(x, y []float64, count int) []any {
+	return []any{
+		compute.Floats(r.DType, x, r.BatchSize, r.source.Dims()),
+		compute.Floats(r.DType, y, r.targetDims(r.BatchSize)...),
+		compute.Floats(r.DType, []float64{float64(count)}),
+	}
+}
+
+// batch is the mini-batch of a move, a function of the seed and the move's number alone. All but the last block have as
+// many mini-batches as their rows divided by BatchSize, rounded up; so has the last, of fewer rows.
+func (r *reader) batch(ctx context.Context, move int) ([]any, error) {
+	rows, size := r.source.Rows(), r.BlockRows
+	each := (size + r.BatchSize - 1) / r.BatchSize // mini-batches of a full block
+	full := rows / size
+	last := (rows%size + r.BatchSize - 1) / r.BatchSize
+	epoch, at := move/(full*each+last), move%(full*each+last)
+	if epoch != r.epoch {
+		r.blocks = rand.New(rand.NewPCG(r.Seed, uint64(epoch))).Perm((rows + size - 1) / size)
+		r.epoch, r.block = epoch, -1
+	}
+	place := 0
+	for ; ; place++ { // the block that the mini-batch is of
+		of := each
+		if r.blocks[place] == full {
+			of = last
+		}
+		if at < of {
+			break
+		}
+		at -= of
+	}
+	number := r.blocks[place]
+	count := min(size, rows-number*size)
+	if place != r.block {
+		var err error
+		if r.x, r.y, err = r.read(ctx, number*size, count); err != nil {
+			return nil, err
+		}
+		r.order = rand.New(rand.NewPCG(r.Seed^0x626c6f636b, uint64(epoch)<<32|uint64(number))).Perm(count)
+		r.block = place
+	}
+	d, k := r.source.Dims(), r.source.Targets()
+	x, y := make([]float64, r.BatchSize*d), make([]float64, r.BatchSize*k)
+	these := r.order[at*r.BatchSize : min((at+1)*r.BatchSize, count)]
+	for i, row := range these {
+		copy(x[i*d:], r.x[row*d:(row+1)*d])
+		copy(y[i*k:], r.y[row*k:(row+1)*k])
+	}
+	return r.inputs(x, y, len(these)), nil
+}
