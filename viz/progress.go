@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ type Progress struct {
 	id string
 }
 
-// NewProgress is a bar with a title; it is drawn at the first Update.
+// NewProgress is a bar with a title. It is drawn at once, as "compiling": a run's first step needs a program first,
+// which can take longer than the steps.
 func NewProgress(title string) *Progress {
 	p := &Progress{title: title}
 	if gonbui.IsNotebook {
@@ -32,17 +34,24 @@ func NewProgress(title string) *Progress {
 	} else {
 		p.out = os.Stderr
 	}
+	p.Update(0, 0, "compiling")
 	return p
 }
 
-// Show shows where a run stands: its stage, steps and scores, and the time that is left.
+// Show shows where a run stands: its stage, steps and scores, the time so far and the time that is left.
 func (p *Progress) Show(now run.Progress) {
 	var notes []string
 	if now.Stage != "" {
 		notes = append(notes, now.Stage)
 	}
 	for _, score := range now.Scores {
+		if math.IsNaN(score.Value) {
+			continue // not known yet
+		}
 		notes = append(notes, fmt.Sprintf("%s %.4g", score.Name, score.Value))
+	}
+	if now.Elapsed >= time.Second {
+		notes = append(notes, fmt.Sprintf("%v so far", now.Elapsed.Round(time.Second)))
 	}
 	if now.Remaining > 0 {
 		notes = append(notes, fmt.Sprintf("%v left", now.Remaining.Round(time.Second)))
@@ -58,7 +67,7 @@ func (p *Progress) Update(done, total int, note string) {
 		gonbui.UpdateHTML(p.id, bar(p.title, done, total, note))
 		return
 	}
-	fmt.Fprintf(p.out, "\r\x1b[K%s: %s: %s", p.title, steps(done, total), note)
+	fmt.Fprintf(p.out, "\r\x1b[K%s: %s%s", p.title, steps(done, total), note)
 	if total > 0 && done >= total {
 		fmt.Fprintln(p.out)
 	}
@@ -70,14 +79,17 @@ func bar(title string, done, total int, note string) string {
 	if total > 0 {
 		length = fmt.Sprintf(` value="%d" max="%d"`, done, total)
 	}
-	return fmt.Sprintf(`%s <progress%s></progress> %s: %s`, html.EscapeString(title), length, steps(done, total),
+	return fmt.Sprintf(`%s <progress%s></progress> %s%s`, html.EscapeString(title), length, steps(done, total),
 		html.EscapeString(note))
 }
 
-// steps are how many are made, of how many where that is known.
+// steps are how many are made, of how many where that is known; empty before the first.
 func steps(done, total int) string {
-	if total <= 0 {
-		return fmt.Sprint(done)
+	switch {
+	case total > 0:
+		return fmt.Sprintf("%d of %d: ", done, total)
+	case done > 0:
+		return fmt.Sprintf("%d: ", done)
 	}
-	return fmt.Sprintf("%d of %d", done, total)
+	return ""
 }

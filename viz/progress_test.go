@@ -2,6 +2,7 @@ package viz
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,9 @@ func TestProgressWithoutTotal(t *testing.T) {
 	if got := bar("bridge", 4, 0, "<"); got != "bridge <progress></progress> 4: &lt;" {
 		t.Errorf("in a notebook %q", got)
 	}
+	if got := bar("bridge", 0, 0, "compiling"); got != "bridge <progress></progress> compiling" {
+		t.Errorf("in a notebook %q before the first step", got)
+	}
 	if got := bar("bridge", 4, 8, ""); got != `bridge <progress value="4" max="8"></progress> 4 of 8: ` {
 		t.Errorf("in a notebook %q", got)
 	}
@@ -43,10 +47,12 @@ func TestShow(t *testing.T) {
 	var out strings.Builder
 	p := NewProgress("sampling")
 	p.out = &out
-	scores := []run.Score{{Name: "acceptance", Value: .65}, {Name: "step size", Value: .01}}
-	p.Show(run.Progress{Stage: "draws", Step: 3, Steps: 9, Remaining: 61600 * time.Millisecond, Scores: scores})
-	if want := "sampling: 3 of 9: draws, acceptance 0.65, step size 0.01, 1m2s left"; !strings.Contains(out.String(),
-		want) {
+	scores := []run.Score{{Name: "acceptance", Value: .65}, {Name: "step size", Value: .01},
+		{Name: "R-hat", Value: math.NaN()}}
+	p.Show(run.Progress{Stage: "draws", Step: 3, Steps: 9, Elapsed: 5400 * time.Millisecond,
+		Remaining: 61600 * time.Millisecond, Scores: scores})
+	if want := "sampling: 3 of 9: draws, acceptance 0.65, step size 0.01, 5s so far, 1m2s left"; !strings.Contains(
+		out.String(), want) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

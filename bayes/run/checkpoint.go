@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -66,6 +68,24 @@ func (r *Run) write() error {
 	}
 	file := tensorfile.File{Metadata: map[string]string{metadataKey: string(text)}, Tensors: kept}
 	return tensorfile.Write(r.Checkpoint, file)
+}
+
+// name replaces the * in the checkpoint's name.
+func (r *Run) name() error {
+	before, after, star := strings.Cut(filepath.Base(r.Checkpoint), "*")
+	if r.Checkpoint == "" || !star {
+		return nil
+	}
+	identity, err := r.machine.Identity()
+	if err != nil {
+		return fmt.Errorf("%s: checkpoint: %w", r.Owner, err)
+	}
+	sum := sha256.New()
+	for _, part := range identity {
+		fmt.Fprintf(sum, "%q %q\n", part.Name, part.Value)
+	}
+	r.Checkpoint = filepath.Join(filepath.Dir(r.Checkpoint), before+hex.EncodeToString(sum.Sum(nil))[:12]+after)
+	return nil
 }
 
 // resume restores the machine from the checkpoint, if there is one.

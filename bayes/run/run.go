@@ -68,7 +68,9 @@ type Part struct{ Name, Value string }
 type Options struct {
 	Owner string // the package, with which errors begin, such as "mcmc"
 
-	Checkpoint string        // file that holds the whole state; empty: none
+	// Checkpoint is the file that holds the whole state; empty: none. A * in its name is replaced by a hash of what the
+	// run is (its data, model, settings and seed), so that runs with other settings are kept beside it.
+	Checkpoint string
 	Format     string        // of the file, with its version, such as "gobnn.mcmc/3"; needed with a Checkpoint
 	Every      time.Duration // between checkpoints; default 30 s
 	Replace    bool          // begin anew if the file is of another run, of an older format or damaged
@@ -181,6 +183,9 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 // open reads the checkpoint, and begins the session unless it is of a finished run.
 func (r *Run) open(ctx context.Context) (finished bool, err error) {
 	if !r.opened {
+		if err := r.name(); err != nil {
+			return false, err
+		}
 		if r.adopted, err = r.resume(); err != nil {
 			return false, err
 		}
