@@ -21,7 +21,7 @@ import (
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
-	for _, particles := range []int{100, 1000, 10_000, 200_000} {
+	for _, particles := range []int{100, 1000, 10_000, 100_000, 200_000} {
 		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
 			r := benchmarkRun(b, nil, Settings{Particles: particles}, false)
 			for b.Loop() {

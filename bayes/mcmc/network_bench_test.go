@@ -2,6 +2,7 @@ package mcmc_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -52,28 +53,31 @@ func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 	return problem
 }
 
-// BenchmarkHMC is full-batch HMC with 100 chains and 10 leapfrog steps on a network's posterior: one operation is a
-// transition of all chains. It reports useful gradients per second.
+// BenchmarkHMC is full-batch HMC with 100 or 1000 chains and 10 leapfrog steps on a network's posterior: one operation
+// is a transition of all chains. It reports useful gradients per second.
 func BenchmarkHMC(b *testing.B) { computetest.Bench(b, benchmarkHMC) }
 
 func benchmarkHMC(b *testing.B, _ *compute.Engine) {
-	const chains = 100
-	problem := network(b, 927, chains, 50, 50)
-	sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.HMC{StepSize: .003, Steps: 10}}
-	defer sampler.Close()
-	sample := func(draws int) *mcmc.Result {
-		result, err := sampler.Sample(
-			context.Background(), mcmc.Settings{Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp},
-		)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return result
+	for _, chains := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
+			problem := network(b, 927, chains, 50, 50)
+			sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.HMC{StepSize: .003, Steps: 10}}
+			defer sampler.Close()
+			sample := func(draws int) *mcmc.Result {
+				result, err := sampler.Sample(
+					context.Background(), mcmc.Settings{Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp},
+				)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return result
+			}
+			sample(1) // compiles
+			b.ResetTimer()
+			result := sample(b.N)
+			b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
+		})
 	}
-	sample(1) // compiles
-	b.ResetTimer()
-	result := sample(b.N)
-	b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
 }
 
 // BenchmarkRandomWalk is random-walk Metropolis with one chain on the posterior of a network 8-64-64-1 given 20 000

@@ -30,7 +30,8 @@ type recorded struct {
 	Remarks []remark       `json:"remarks,omitempty"`
 }
 
-// recordedCell is a Cell without its study. Nil is unknown or not finite.
+// recordedCell is a Cell without its study. Nil is unknown or not finite. No repetitions: it was not measured, since
+// there was nothing to measure it on.
 type recordedCell struct {
 	Data    string   `json:"data"`
 	Method  string   `json:"method"`
@@ -214,6 +215,7 @@ func (s recorded) behind() string {
 			return c.Data != data || from != "" && origin(c) != from
 		}), method)
 	}
+	s.Cells = slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool { return c.Reps == 0 })
 	origins := distinct(s.Cells, origin)
 	if len(origins) == 1 {
 		return origins[0]

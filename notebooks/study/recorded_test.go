@@ -22,7 +22,7 @@ func TestResultsAreRendered(t *testing.T) {
 			t.Errorf("%s: neither in the catalogue nor with a title", s.Study)
 		}
 		for _, c := range s.Cells {
-			if len(c.Commit) < 7 || c.Reps < 1 {
+			if measured := c.Reps != 0 || c.Ours != nil || c.Commit != ""; measured && (len(c.Commit) < 7 || c.Reps < 1) {
 				t.Errorf("%s, %s, %s, %s: %d repetitions, at commit %q", s.Study, c.Data, c.Method, c.Metric, c.Reps, c.Commit)
 			}
 		}
@@ -88,5 +88,21 @@ func TestRecord(t *testing.T) {
 	}
 	if _, err := OpenRecords(root); err == nil || !strings.Contains(err.Error(), "other.json") {
 		t.Errorf("error %v for a file of another study, want one that names it", err)
+	}
+}
+
+// What there was nothing to measure on is said to be so, with the paper's number, and has no commit below the table.
+func TestNotMeasured(t *testing.T) {
+	ours, paper := 1.4, .8
+	s := recorded{Study: "speed.devices", Cells: []recordedCell{
+		{Data: "a step", Method: "CPU", Metric: "milliseconds", Ours: &ours, Reps: 1, Commit: "0000000"},
+		{Data: "a step", Method: "GPU", Metric: "milliseconds", Paper: &paper},
+	}}
+	var out strings.Builder
+	s.markdown(&out, "")
+	for _, want := range []string{"| a step | 1.400 | not measured (0.80) |", "\nOne repetition, at `0000000`.\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, out.String())
+		}
 	}
 }

@@ -137,7 +137,7 @@ func TestMatrix(t *testing.T) {
 		{Data: "yacht", Method: "a|b", Metric: "NLPD", Ours: .9241, SE: .0012, Paper: &paper}, {Data: "yacht", Method: "a|b",
 			Metric: "RMSE", Ours: 7},
 		{Data: "yacht", Method: "VB", Metric: "NLPD", Ours: .5, SE: math.NaN()}, {Data: "glass", Method: "VB", Metric: "NLPD",
-			Ours: math.Inf(1), SE: math.NaN()}, {Data: "none", Method: "VB", Metric: "RMSE"},
+			Ours: math.Inf(1), SE: math.NaN(), Reps: 1}, {Data: "none", Method: "VB", Metric: "RMSE"},
 		{Data: "boston", Method: "VB", Metric: "NLPD", Ours: -294.16456, SE: .0957},
 		{Data: "boston", Method: "a|b", Metric: "NLPD", Ours: -294.16456, SE: math.NaN(), Paper: &large},
 		{Data: "wine", Method: "VB", Metric: "NLPD", Ours: 5000, SE: 0},

@@ -73,15 +73,17 @@ func Markdown(cells []Cell) string {
 }
 
 // Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in
-// the order in which they come: ours ± its standard error, or "diverged" where it is not finite, and the paper's number
-// in brackets where it has one. Data sets without the metric are left out.
+// the order in which they come: ours ± its standard error, "diverged" where it is not finite, or "not measured" where
+// there are no repetitions, and the paper's number in brackets where it has one. Data sets without the metric are left out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
 	at := map[[2]string]string{}
 	for _, c := range cells {
 		text := "diverged"
-		if finite(&c.Ours) != nil {
+		if c.Reps == 0 && finite(&c.Ours) == nil {
+			text = "not measured"
+		} else if finite(&c.Ours) != nil {
 			format := c.decimals()
 			text = fmt.Sprintf(format, c.Ours)
 			if finite(&c.SE) != nil {
