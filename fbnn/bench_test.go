@@ -12,8 +12,9 @@ import (
 )
 
 // BenchmarkEmulated is 2000 steps of pCN by 100 chains on an emulated posterior of 3009 weights (Boston, 13-64-32-1),
-// of which every hundredth is kept: 5.8 s on two processors, 2.9 ms a step. The 300 000 normals of a step's proposals
-// are about 1 ms of it.
+// of which every hundredth is kept: 3.2 s on two processors, 1.6 ms a step, of which the 300 000 normals of the
+// proposals are .6 ms and a call of any program .15 ms. The same steps in JAX 0.10.2, measured in turn, take 2.0 to 2.5
+// s one call a step, and 1.9 s in one lax.scan, where its normals alone are .98 ms a call.
 func BenchmarkEmulated(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
 		parts, err := dataset.Boston().PublishedSplit(dataset.Gal, 0)

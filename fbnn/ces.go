@@ -398,7 +398,7 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 	chain, stopped := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
 		Chains: r.Chains, Draws: r.Draws, Thin: r.Thin, WarmUp: mcmc.NoWarmUp, Seed: r.Seed + 1, DType: r.DType,
 		Engine: r.Engine, Checkpoint: r.file("sampling"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
-		Progress: r.progress("sampling"),
+		Progress: r.progress("sampling"), ObserveEvery: r.ObserveEvery, Observe: r.observe(),
 	})
 	if err := chain.Unusable(ctx, stopped); err != nil {
 		return fmt.Errorf("fbnn: sampling: %w", err)
@@ -419,6 +419,20 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 		}
 	}
 	return stopped
+}
+
+// observe gives Settings.Observe the posterior of the draws so far; nil if nobody looks.
+func (r *ces) observe() func(int, *mcmc.Draws) error {
+	if r.Observe == nil {
+		return nil
+	}
+	return func(step int, now *mcmc.Draws) error {
+		posterior, err := r.posterior(now.Tensor(), now.Chains, "observed")
+		if err != nil {
+			return err
+		}
+		return r.Observe(step, posterior)
+	}
 }
 
 // stepped is the sampling kernel; a pCN has at most the step that the true chain accepts, where there is no PaperMode.

@@ -3,6 +3,7 @@ package fbnn
 import (
 	"time"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
@@ -26,6 +27,11 @@ type Settings struct {
 	// Progress, if set, is called at most ten times a second, and at each stage's end. The stage's name begins with that
 	// of the step: "calibration", "emulation", "sampling".
 	Progress func(run.Progress)
+	// Observe, if set, is called with the posterior of the draws so far each time that all chains of the sampling have
+	// ObserveEvery more of them (default: a tenth of CES.Draws); step is how many each has. It is the network's posterior,
+	// whatever CES.PaperMode is. An error ends the run.
+	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
+	ObserveEvery int
 }
 
 // withDefaults fills in what is zero and checks the rest.
@@ -40,6 +46,7 @@ func (s Settings) withDefaults() (Settings, error) {
 		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
 			"compute.Float32 or compute.Float64"),
 		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive (0: 30 s)"),
+		limits.Field("ObserveEvery", s.ObserveEvery, s.ObserveEvery >= 0, "0 (a tenth of the draws) or more"),
 	)
 }
 

@@ -43,7 +43,8 @@ func ProblemBySource(
 	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
 	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
 		return mcmc.Problem{}, fmt.Errorf("target: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
-			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows, s.Chains, n)
+			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows,
+			s.Chains, n)
 	}
 	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
 		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)

@@ -1,0 +1,78 @@
+//go:build long
+
+package target_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/target"
+)
+
+// Five million rows of 1000 features, 20 GB in float32, are drawn and go through mini-batches once, and a sixteenth of
+// them through the gradients of a search, in less than 2 GiB of memory.
+func TestMoreRowsThanMemoryLong(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("minutes with XLA, hours on the Go backend")
+	}
+	bound, err := bayes.Model{
+		Network: nn.MLP{Hidden: []int{8}}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1},
+		Stochastic: bayes.All(),
+	}.Bind(1000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := dataset.Simulated{N: 5_000_000, Features: 1000, Noise: .5, Seed: 1}
+	problem, err := target.ProblemBySource(bound, source, nil, target.SourceSettings{BatchSize: 8192, Chains: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	r, err := mcmc.Sample(t.Context(), problem, mcmc.SGLD{StepSize: 1e-4}, mcmc.Settings{
+		Chains: 1, Draws: 611, WarmUp: mcmc.NoWarmUp, Engine: engine,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("an epoch of 611 mini-batches in %v: %+v, %s", time.Since(began), r.Evaluations, peak(t))
+	problem.Blocks.Count = 38
+	began = time.Now()
+	start := mcmc.ModeSettings{Start: make([]float64, bound.D), Iterations: 1, Engine: engine}
+	if _, err := mcmc.FindMode(t.Context(), problem, start); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("an iteration of L-BFGS over 38 blocks in %v, %s", time.Since(began), peak(t))
+	if memory := peak(t); memory > 2<<20 {
+		t.Errorf("%s, want at most 2 GiB", memory)
+	}
+}
+
+// kibibytes of memory.
+type kibibytes int
+
+func (k kibibytes) String() string {
+	return fmt.Sprintf("%.2f GiB of memory at most", float64(k)/(1<<20))
+}
+
+// peak is the most memory that this process has had.
+func peak(t *testing.T) (memory kibibytes) {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	if _, err := fmt.Sscan(rest, &memory); err != nil {
+		t.Fatal(err)
+	}
+	return memory
+}
