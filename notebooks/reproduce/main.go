@@ -78,11 +78,13 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		"large data sets tuned like the others: hours, or days")
 	data := flags.String("data", "", "only these data `sets`, with commas between (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, with commas between (default: all of the study's)")
-	hidden := flags.String("hidden", "", "of pmcnet.evidence: a network with these hidden `units`, with commas between, "+
-		"instead of the study's own")
+	hidden := flags.String("hidden", "", "of pmcnet.evidence and fbnn.surrogates: a network with these hidden `units`, "+
+		"with commas between, instead of the study's own")
 	activation := flags.String("activation", "", "of -hidden: tanh or relu (default: tanh)")
 	precisions := flags.Bool("precisions", false, "of pmcnet.evidence: networks whose precisions, of weights, biases and "+
 		"noise, have Gamma priors instead of being 1")
+	rows := flags.Int("rows", 0, "of fbnn.surrogates: so many `rows` of data (default: 10000)")
+	seed := flags.Uint64("seed", 0, "of fbnn.surrogates: the `seed` of its data (default: 18)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
 	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; "+
@@ -110,7 +112,10 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 	if err != nil {
 		return err
 	}
-	options := study.Options{Hidden: units, Activation: *activation, Precisions: *precisions,
+	if *rows < 0 {
+		return fmt.Errorf("-rows %d: must not be negative", *rows)
+	}
+	options := study.Options{Rows: *rows, Seed: *seed, Hidden: units, Activation: *activation, Precisions: *precisions,
 		Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods),
 		FigureDir: *figures, Fresh: *fresh,
 		Progress: func(line string) { fmt.Fprintln(progress, line) }}
@@ -121,6 +126,9 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 		}
 		if (*hidden != "" || *activation != "" || *precisions) && !studies[i].AnyNetwork {
 			return fmt.Errorf("-hidden, -activation and -precisions: %s has networks of its own; leave them out", id)
+		}
+		if (*rows != 0 || *seed != 0) && !studies[i].AnyData {
+			return fmt.Errorf("-rows and -seed: %s has data of its own; leave them out", id)
 		}
 		if studies[i].Run == nil {
 			return fmt.Errorf("%s (%s): %s", id, studies[i].Title, study.NotYet)

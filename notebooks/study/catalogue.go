@@ -38,8 +38,9 @@ var built = map[string]Study{
 		drawErrors),
 	"pmcnet.fig11": pmcnetFigure("pmcnet.fig11", deepNote, []string{"naval"}, pmcDeep, []string{"MSE of the mean"}, 1,
 		drawErrors),
-	"fbnn.tableA1": fbnnTable("fbnn.tableA1", fbnnNoteA1, true),
-	"fbnn.tableA2": fbnnTable("fbnn.tableA2", fbnnNoteA2, false),
+	"fbnn.tableA1":    fbnnTable("fbnn.tableA1", fbnnNoteA1, true),
+	"fbnn.surrogates": {State: Reduced, Run: runSurrogates, Note: surrogatesNote, AnyNetwork: true, AnyData: true},
+	"fbnn.tableA2":    fbnnTable("fbnn.tableA2", fbnnNoteA2, false),
 	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC " +
 		"and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, " +
 		"and are not tuned, unless -full asks for all of it"},
@@ -178,6 +179,8 @@ var catalogue = []Study{
 	{ID: "fbnn.tableA1", Title: "regression: MSE, coverage, seconds, ESS and speed-up of all methods", Note: wantsFBNN},
 	{ID: "fbnn.tableA2", Title: "classification: accuracy, ECE, seconds, ESS and speed-up of all methods",
 		Note: wantsFBNN},
+	{ID: "fbnn.surrogates",
+		Title: "samplers of one posterior at equal evaluations: what surrogates buy that keep it exact (not in the paper)"},
 	{ID: "fbnn.fig1", Title: "mixture of 25 Gaussians: the target, SGHMC and pCN"},
 	{ID: "fbnn.fig2", Title: "regression: MSE by method and data set", Note: wantsFBNN},
 	{ID: "fbnn.fig3", Title: "classification: accuracy by method and data set", Note: wantsFBNN},

@@ -112,14 +112,18 @@ type fbnnMethod struct {
 	prior     bayes.Prior // nil: the model's
 }
 
-// The baseline that the paper's speed-ups are of.
-const fbnnBaseline = "BNN-SGHMC"
+// The baseline that the paper's speed-ups are of, and draws of the prior, for comparison.
+const (
+	fbnnBaseline = "BNN-SGHMC"
+	priorRow     = "the prior"
+)
 
 // fbnnMethods are the rows, with so many draws.
 func fbnnMethods(draws, epochs int) []fbnnMethod {
 	sghmc, pcn := mcmc.SGHMC{}, mcmc.PreconditionedCrankNicolson{}
 	kernels := map[string]mcmc.Kernel{"SGHMC": sghmc, "pCN": pcn}
 	all := []fbnnMethod{
+		{priorRow, fbnn.Chain{Kernel: mcmc.OrnsteinUhlenbeck{Time: 20}, Draws: draws, Thin: 1, WarmUp: 1}, nil},
 		{"DNN", baseline.MLE{}, nil}, {"Ensemble-DNN", baseline.Ensemble{Members: 5, Likelihood: true}, nil},
 		{"BNN-VI", baseline.VI{}, nil}, {"BNN-Lasso", baseline.MAP{}, bayes.Laplace{B: .2}},
 		{"BNN-MC-Dropout", baseline.Dropout{}, nil}, {"SWAG", baseline.SWAG{}, nil},
@@ -449,14 +453,14 @@ func (r fbnnRun) chain(result *fbnn.Result, p bayes.Prediction, out Result) erro
 	if err != nil {
 		return err
 	}
-	if v["ESS, least"], v["ESS, median"], v["ESS, most"], err = effective(weights); err != nil {
+	if v["ESS, least"], v["ESS, median"], v["ESS, most"], err = effective(weights, nil); err != nil {
 		return err
 	}
 	functions, err := diag.NewForPrediction(p)
 	if err != nil {
 		return err
 	}
-	if v["ESS of f, least"], v["ESS of f, median"], _, err = effective(functions); err != nil {
+	if v["ESS of f, least"], v["ESS of f, median"], _, err = effective(functions, p.Outputs); err != nil {
 		return err
 	}
 	v["least ESS a second"] = v["ESS, least"] / v["seconds of a fit"]
@@ -464,10 +468,17 @@ func (r fbnnRun) chain(result *fbnn.Result, p bayes.Prediction, out Result) erro
 	return nil
 }
 
-// effective are the least, the median and the largest rank-normalised effective sample size.
-func effective(c *diag.Chains) (least, median, most float64, err error) {
+// effective are the least, the median and the largest rank-normalised effective sample size. What is the same in all
+// draws, [draws, parameters], such as the output of an emulator whose units are dead, has none, where package diag
+// counts all.
+func effective(c *diag.Chains, draws []float64) (least, median, most float64, err error) {
 	var all []float64
-	for i := range c.Parameters() {
+	count := c.Parameters()
+	for i := range count {
+		if len(draws) == count*c.Chains()*c.Draws() && constant(draws, i, count) {
+			all = append(all, 0)
+			continue
+		}
 		v, err := c.ESS(i, diag.Bulk)
 		if err != nil {
 			return 0, 0, 0, err
@@ -481,4 +492,14 @@ func effective(c *diag.Chains) (least, median, most float64, err error) {
 	}
 	slices.Sort(all)
 	return all[0], stat.Quantile(.5, stat.Empirical, all, nil), all[len(all)-1], nil
+}
+
+// constant says whether column i of so many is the same in all rows.
+func constant(values []float64, i, columns int) bool {
+	for k := i; k < len(values); k += columns {
+		if values[k] != values[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -38,10 +38,9 @@ func fbnnTable(id, note string, regression bool) Study {
 			})
 		var cells []Cell
 		for _, name := range order {
-			withSpeedUp(rows[name], fbnnReported(name))
-			for _, r := range rows[name] {
-				cells = append(cells, only(r.cells, metrics)...)
-			}
+			// The least effective size a second over that of BNN-SGHMC, as the paper has it.
+			withRatio(rows[name], fbnnBaseline, "least ESS a second", speedUp, fbnnReported(name))
+			cells = append(cells, cellsOf(rows[name], metrics)...)
 		}
 		return cells, err
 	}}
@@ -62,26 +61,33 @@ func (r fbnnRow) value(metric string) float64 {
 	return r.cells[i].Ours
 }
 
-// withSpeedUp adds the least effective size a second over that of BNN-SGHMC, as the paper has it.
-func withSpeedUp(rows []fbnnRow, paper map[string]map[string]Reported) {
-	const of = "least ESS a second"
-	i := slices.IndexFunc(rows, func(r fbnnRow) bool { return r.method == fbnnBaseline })
+// withRatio adds a metric's ratio to that of a row, by the given name; paper has the paper's of it, by method.
+func withRatio(rows []fbnnRow, base, of, name string, paper map[string]map[string]Reported) {
+	i := slices.IndexFunc(rows, func(r fbnnRow) bool { return r.method == base })
 	if i < 0 {
 		return
 	}
-	base := rows[i].value(of)
+	one := rows[i].value(of)
 	for i, r := range rows {
 		k := slices.IndexFunc(r.cells, func(c Cell) bool { return c.Metric == of })
 		if k < 0 {
 			continue
 		}
 		c := r.cells[k]
-		c.Metric, c.Ours, c.SE, c.Paper, c.PaperSE = speedUp, c.Ours/base, math.NaN(), nil, nil
-		if p, ok := paper[r.method][speedUp]; ok {
+		c.Metric, c.Ours, c.SE, c.Paper, c.PaperSE = name, c.Ours/one, math.NaN(), nil, nil
+		if p, ok := paper[r.method][name]; ok {
 			c.Paper = &p.Value
 		}
 		rows[i].cells = append(rows[i].cells, c)
 	}
+}
+
+// cellsOf are the cells of these metrics, row by row.
+func cellsOf(rows []fbnnRow, metrics []string) (cells []Cell) {
+	for _, r := range rows {
+		cells = append(cells, only(r.cells, metrics)...)
+	}
+	return cells
 }
 
 // The notes of what differs from the paper, and of what in it cannot be right.

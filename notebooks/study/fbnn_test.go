@@ -164,7 +164,7 @@ func TestFBNNPaper(t *testing.T) {
 		return fbnnRow{method, []Cell{{Metric: "least ESS a second", Ours: v}}}
 	}
 	rows := []fbnnRow{row("DNN", math.NaN()), row(fbnnBaseline, .5), row("BNN-pCN", 2)}
-	withSpeedUp(rows, fbnnReported("boston"))
+	withRatio(rows, fbnnBaseline, "least ESS a second", speedUp, fbnnReported("boston"))
 	if got := rows[2].value(speedUp); got != 4 {
 		t.Errorf("a speed-up of %v, want 4", got)
 	}

@@ -2,7 +2,11 @@
 
 package study
 
-import "testing"
+import (
+	"testing"
+
+	"gobnn/bayes/nn"
+)
 
 // TestPenaltyFiguresLong has the studies that TestPenaltyFigures has not.
 func TestPenaltyFiguresLong(t *testing.T) {
@@ -44,6 +48,27 @@ func TestEqualSecondsLong(t *testing.T) {
 		}
 		if (len(r.results[0].Series["loss"]) == 0) != (r.key.Method == "NUTS") {
 			t.Errorf("%s: %d validations", r.key.Method, len(r.results[0].Series["loss"]))
+		}
+	}
+}
+
+// All samplers run on a small case, with their scores; the exact ones accept.
+func TestSurrogateRunLong(t *testing.T) {
+	run := &surrogateRun{surrogateCase: surrogateCase{[]int{2}, nn.Tanh, 200, 18}, budget: 2400,
+		say: func(string, ...any) {}}
+	for _, m := range []string{whitenedSplit, onSurrogate, delayedCheap, rawNUTS} {
+		out, err := run.repetition(t.Context(), m, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := out.Values
+		if f := v["forwards"]; !(f > 1000 && f < 3500) || !(v["draws"] > 50) {
+			t.Errorf("%s: %v forwards for %v draws", m, f, v["draws"])
+		}
+		for _, name := range []string{essOfEvaluations, essOfSeconds, "acceptance"} {
+			if !(v[name] > 0) {
+				t.Errorf("%s: %s is %v", m, name, v[name])
+			}
 		}
 	}
 }

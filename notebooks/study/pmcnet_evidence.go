@@ -118,10 +118,9 @@ func evidenceAsked(o Options) ([]evidenceRow, error) {
 			return nil, fmt.Errorf("-data %s and -hidden %v: name the network by one of them", strings.Join(o.Data, ","),
 				o.Hidden)
 		}
-		byName := map[string]nn.Activation{"": nn.Tanh, "tanh": nn.Tanh, "relu": nn.ReLU}
-		activation, ok := byName[strings.ToLower(o.Activation)]
-		if !ok {
-			return nil, fmt.Errorf("-activation %q: it is tanh or relu", o.Activation)
+		activation, err := activationNamed(o.Activation)
+		if err != nil {
+			return nil, err
 		}
 		name := map[nn.Activation]string{nn.Tanh: "tanh ", nn.ReLU: "ReLU "}[activation]
 		for i, n := range o.Hidden {
@@ -163,6 +162,15 @@ func evidenceAsked(o Options) ([]evidenceRow, error) {
 	return slices.DeleteFunc(slices.Clone(evidenceRows), func(r evidenceRow) bool {
 		return !slices.Contains(names, r.name)
 	}), err
+}
+
+// activationNamed is that of -activation.
+func activationNamed(name string) (nn.Activation, error) {
+	byName := map[string]nn.Activation{"": nn.Tanh, "tanh": nn.Tanh, "relu": nn.ReLU}
+	if a, ok := byName[strings.ToLower(name)]; ok {
+		return a, nil
+	}
+	return "", fmt.Errorf("-activation %q: it is tanh or relu", name)
 }
 
 // runEvidence is the table: each run on a split is kept. Rows are computed side by side, as many as there are

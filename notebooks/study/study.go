@@ -66,6 +66,8 @@ type Options struct {
 	Hidden     []int             // units of the network's hidden layers, in studies of any network; empty: the study's own
 	Activation string            // of these: tanh or relu; empty: tanh
 	Precisions bool              // of weights, biases and noise are learnt, where a study has both
+	Rows       int               // of the data, in studies that make their own of any size; 0: the study's own
+	Seed       uint64            // of those data; 0: the study's own
 	Fresh      bool              // ignore kept results
 	FigureDir  string            // where figures are saved; empty: "figures" in compute.CacheDir
 	CacheDir   string            // where repetitions are kept; empty: "results" in compute.CacheDir
@@ -134,8 +136,8 @@ type Study struct {
 	Title string // what it shows
 	State State
 	Note  string // details of the state; may be empty
-	// AnyNetwork says that the study takes Options.Hidden, Activation and Precisions.
-	AnyNetwork bool
+	// AnyNetwork says that the study takes Options.Hidden, Activation and Precisions, AnyData that it takes Rows and Seed.
+	AnyNetwork, AnyData bool
 	// Run computes the study's cells. When the context ends it returns the cells so far, with the context's error. Nil:
 	// not implemented.
 	Run func(ctx context.Context, o Options) ([]Cell, error)
@@ -159,7 +161,8 @@ func All() []Study {
 		s.Paper, _, _ = strings.Cut(s.ID, ".")
 		s.State = NotYet
 		if b, ok := built[s.ID]; ok {
-			s.State, s.Note, s.Run, s.Draw, s.AnyNetwork = b.State, b.Note, b.Run, b.Draw, b.AnyNetwork
+			s.State, s.Note, s.Run, s.Draw, s.AnyNetwork, s.AnyData = b.State, b.Note, b.Run, b.Draw, b.AnyNetwork,
+				b.AnyData
 		}
 		all[i] = s
 	}
