@@ -10,12 +10,12 @@ fail() { say "$@"; exit 1; }
 if [[ $(id -u) == 0 ]]; then
 	[[ $NB_UID =~ ^[0-9]+$ && $NB_GID =~ ^[0-9]+$ ]] || fail "NB_UID=$NB_UID, NB_GID=$NB_GID: must be numbers"
 	[[ $NB_UID != 0 ]] || fail 'NB_UID=0: JupyterLab does not run as root'
-	chown "$NB_UID:$NB_GID" /home/jovyan /home/jovyan/work 2>/dev/null || true
+	chown "$NB_UID:$NB_GID" /home/jovyan "${GOBNN_WORK:-/home/jovyan/work}" 2>/dev/null || true
 	exec setpriv --reuid "$NB_UID" --regid "$NB_GID" --groups 100 --inh-caps=-all "$0" "$@"
 fi
 
 umask 002
-home=/home/jovyan work=/home/jovyan/work user="$(id -u):$(id -g)"
+home=/home/jovyan work=${GOBNN_WORK:-/home/jovyan/work} user="$(id -u):$(id -g)"
 
 # writable FOLDER: whether a file can be made there. (A folder's mode does not tell: its disk may be full or read-only.)
 writable() { mkdir -p "$1" 2>/dev/null && (probe=$(mktemp "$1/.gobnn.XXXXXX") && rm "$probe") 2>/dev/null; }

@@ -74,7 +74,8 @@ func Markdown(cells []Cell) string {
 
 // Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in
 // the order in which they come: ours ± its standard error, "diverged" where it is not finite, or "not measured" where
-// there are no repetitions, and the paper's number in brackets where it has one. Data sets without the metric are left out.
+// there are no repetitions, and the paper's number in brackets where it has one. Data sets without the metric are left
+// out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
