@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -120,6 +121,12 @@ func TestGPUs(t *testing.T) {
 			}
 			if got := os.Getenv("CUDA_DEVICE_ORDER"); got != "PCI_BUS_ID" {
 				t.Errorf("CUDA_DEVICE_ORDER=%s", got)
+			}
+			for engine, want := range map[*compute.Engine]bool{engine: false, open(t, "xla:cuda,tf32=true"+c.options): true} {
+				coarse := reflect.ValueOf(engine.Backend()).Elem().FieldByName("DotGeneralUseTF32") // of go-xla's
+				if coarse.Bool() != want {
+					t.Errorf("%s: products in TensorFloat-32: %v", engine, !want)
+				}
 			}
 		})
 	}
