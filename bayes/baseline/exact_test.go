@@ -106,6 +106,50 @@ func TestPointsAreExact(t *testing.T) {
 	})
 }
 
+// MAP with a Laplace prior is the lasso (Tibshirani 1996): at two scales, at which some weights are 0 and some are not,
+// what coordinate descent by soft thresholds finds, with an intercept that is not penalised.
+func TestLasso(t *testing.T) {
+	data := line(rows)
+	engine := goEngine(t)
+	zeros := 0
+	for _, scale := range []float64{.02, .005} {
+		want := []float64{0, 0, 0}
+		for range 1000 {
+			for k := range want {
+				inner, square := 0., 0.
+				for n, y := range data.Y {
+					x := []float64{data.X.At(n, 0), data.X.At(n, 1), 1}
+					rest := y
+					for l := range want {
+						if l != k {
+							rest -= want[l] * x[l]
+						}
+					}
+					inner, square = inner+x[k]*rest, square+x[k]*x[k]
+				}
+				threshold := sd * sd / scale
+				if k == 2 {
+					threshold = 0
+				}
+				want[k] = math.Copysign(max(0, math.Abs(inner)-threshold), inner) / square
+			}
+		}
+		for _, w := range want[:2] {
+			if w == 0 {
+				zeros++
+			}
+		}
+		model := lineModel
+		model.Prior = bayes.Laplace{B: scale}
+		w, b := parameters(t, fitted(t, model, MAP{}, dataset.Parts{Train: data},
+			converging(engine, compute.Float64)).Posterior)
+		computetest.Near(t, "lasso", append(w, b...), want, tolerance(compute.Float64))
+	}
+	if zeros == 0 || zeros == 4 {
+		t.Errorf("%d of 4 weights are 0: the scales do not tell the lasso from ridge regression", zeros)
+	}
+}
+
 // From mini-batches of a quarter of the rows MAP comes to the same ridge solution, up to noise that falls with the
 // learning rate: without the factor N/n the prior would count four times as much, which moves w by more than .1.
 func TestMiniBatchesStandForAllRows(t *testing.T) {
