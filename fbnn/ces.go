@@ -157,20 +157,11 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 	return a, err
 }
 
-// byPrior gives a kernel whose steps are the prior's the scales of that, where it has none: pCN, and of a Chain that
-// draws from the prior, Ornstein-Uhlenbeck.
+// byPrior gives a pCN the prior's scales, where it has none.
 func byPrior(k mcmc.Kernel, job *Job) mcmc.Kernel {
-	switch k := k.(type) {
-	case mcmc.PreconditionedCrankNicolson:
-		if len(k.StdDev) == 0 {
-			k.StdDev = job.Data.Bound.Scales()
-		}
-		return k
-	case mcmc.OrnsteinUhlenbeck:
-		if len(k.StdDev) == 0 {
-			k.StdDev = job.Data.Bound.Scales()
-		}
-		return k
+	if p, ok := k.(mcmc.PreconditionedCrankNicolson); ok && len(p.StdDev) == 0 {
+		p.StdDev = job.Data.Bound.Scales()
+		return p
 	}
 	return k
 }

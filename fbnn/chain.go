@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
+	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -82,6 +86,45 @@ func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
 		return nil, err
 	}
 	return out, r.ess(chain.Draws)
+}
+
+// Prior draws from the prior, which knows nothing of the data: what a chain is compared with that may sample no more.
+type Prior struct {
+	Draws int // default 2000, at least 10
+}
+
+var _ Algorithm = Prior{}
+
+// Title implements Algorithm.
+func (Prior) Title() string { return "draws of the prior" }
+
+// Prepare implements Algorithm.
+func (p Prior) Prepare(*Job) (Algorithm, error) {
+	byDefault(&p.Draws, 2000)
+	return p, limits.Check("fbnn: Prior", limits.Field("Draws", p.Draws, p.Draws >= fewestPairs,
+		fmt.Sprintf("at least %d (0: 2000)", fewestPairs)))
+}
+
+// Sample implements Algorithm.
+func (p Prior) Sample(ctx context.Context, job *Job) (*Result, error) {
+	theta, err := initial(job, job.Problem, p.Draws)
+	if err != nil {
+		return nil, err
+	}
+	phi, err := potentialsOf(ctx, job, job.Problem, theta)
+	if err != nil {
+		return nil, err
+	}
+	out := &Result{Chains: 1, SecondStage: math.NaN(), job: job}
+	out.Phi = compute.Floats(job.DType, theta.RawMatrix().Data, p.Draws, job.Problem.Dim)
+	out.Status = run.Completed
+	t := &out.Truth
+	t.States, t.True, t.Emulated, t.RMS = p.Draws, stat.Mean(phi, nil), math.NaN(), math.NaN()
+	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(phi, nil)
+	slices.Sort(phi)
+	t.Prior = stat.Quantile(.5, stat.Empirical, phi, nil)
+	t.MinESS, t.MedianESS = float64(p.Draws), float64(p.Draws)
+	return out, nil
 }
 
 // Potentials are the true potential Phi = -log p(y | theta) and the emulated one at theta, [n, D], n numbers each:

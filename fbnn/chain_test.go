@@ -11,6 +11,7 @@ import (
 	"gobnn/fbnn"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // A chain of pCN on the true posterior has the regression's means: of 4000 draws some 600 are effective, so that .25 is
@@ -80,6 +81,19 @@ func TestChain(t *testing.T) {
 	}
 	if e := sghmc.Evaluations; e.PartialGradients != 100 {
 		t.Errorf("%+v, want 100 emulated gradients", e)
+	}
+	// Draws of the prior are N(0, 1): 5000 have means within five of their errors of 0.
+	prior, err := fbnn.Fit(t.Context(), model, fbnn.Prior{Draws: 5000}, parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := compute.Float64s(prior.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mean, sd := stat.MeanStdDev(drawn, nil); math.Abs(mean) > .036 || math.Abs(sd-1) > .03 ||
+		math.Abs(prior.Truth.Prior/r.Truth.Prior-1) > .5 || prior.Truth.True < r.Truth.True {
+		t.Errorf("mean %v and standard deviation %v, %+v", mean, sd, prior.Truth)
 	}
 	few := fbnn.Chain{Draws: 5}
 	if _, err := fbnn.Fit(t.Context(), model, few, parts, settings); err == nil || !strings.Contains(err.Error(), "is 5") {

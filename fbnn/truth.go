@@ -189,9 +189,6 @@ func (r *ces) account() {
 	} else { // its target is the emulator
 		e.Partial += s.Full
 		e.PartialGradients += s.FullGradients
-		if r.Sampling.Carries() == mcmc.CarriesNothing { // such a kernel reports none: each move takes a gradient
-			e.PartialGradients += r.result.Sampling.Moves * r.Chains
-		}
 	}
 	r.result.Evaluations = e
 }

@@ -123,7 +123,7 @@ func fbnnMethods(draws, epochs int) []fbnnMethod {
 	sghmc, pcn := mcmc.SGHMC{}, mcmc.PreconditionedCrankNicolson{}
 	kernels := map[string]mcmc.Kernel{"SGHMC": sghmc, "pCN": pcn}
 	all := []fbnnMethod{
-		{priorRow, fbnn.Chain{Kernel: mcmc.OrnsteinUhlenbeck{Time: 20}, Draws: draws, Thin: 1, WarmUp: 1}, nil},
+		{priorRow, fbnn.Prior{Draws: draws}, nil},
 		{"DNN", baseline.MLE{}, nil}, {"Ensemble-DNN", baseline.Ensemble{Members: 5, Likelihood: true}, nil},
 		{"BNN-VI", baseline.VI{}, nil}, {"BNN-Lasso", baseline.MAP{}, bayes.Laplace{B: .2}},
 		{"BNN-MC-Dropout", baseline.Dropout{}, nil}, {"SWAG", baseline.SWAG{}, nil},
@@ -464,7 +464,9 @@ func (r fbnnRun) chain(result *fbnn.Result, p bayes.Prediction, out Result) erro
 		return err
 	}
 	v["least ESS a second"] = v["ESS, least"] / v["seconds of a fit"]
-	v["least ESS in 1000 full evaluations"] = 1000 * v["ESS, least"] / v["full evaluations"]
+	if spent := v["full evaluations"]; spent > 0 {
+		v["least ESS in 1000 full evaluations"] = 1000 * v["ESS, least"] / spent
+	}
 	return nil
 }
 
