@@ -24,6 +24,9 @@ import (
 // harness, as for Sample. The mean of exp(log Z) is too high by half of its variance, some hundredths, which the
 // harness does not see.
 func TestReplicaExchangeIsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sixty runs take long without a compiler")
+	}
 	exchangeIsExact(t, computetest.Engines(t)[0], mcmc.HMC{Steps: 3}, 20, .15)
 }
 
@@ -57,6 +60,9 @@ func exchangeIsExact(t *testing.T, engine *compute.Engine, kernel mcmc.Kernel, w
 // gives each its share, and the evidence, which is exact by convolution. The share's standard error is measured over
 // sets.
 func TestReplicaExchangeFindsModes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("five hundred sweeps take long without a compiler")
+	}
 	const width, place, share, d = .1, 2., .2, 3
 	mode := func(phi *graph.Node, at, weight float64) *graph.Node {
 		square := graph.ReduceSum(graph.Square(graph.AddScalar(phi, -at)), 1)
