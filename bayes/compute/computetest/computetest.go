@@ -6,7 +6,7 @@
 //	go test -tags long -run 'Long$' -timeout 60m ./...
 //
 // makes these runs. CI makes them too, all but TestEvidenceLong of bayes/smc and TestEvidenceCoverageLong of pmcnet,
-// which take 20 minutes each, and TestMoreRowsThanMemoryLong of bayes/target, which takes five.
+// which take 20 minutes each, and TestMoreRowsThanMemoryLong and TestSurrogatesLong of bayes/target, which take five.
 package computetest
 
 import (
