@@ -90,18 +90,22 @@ func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Tar
 	beta := cmp.Or(k.Beta, 0.1)
 	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, k.Mean, k.StdDev)}
 	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
-	beyond := func(at State) *Node { return Sub(at.LogDensity, k.logReference(at.Phi)) }
-	return MetropolisHastings(rng, s, proposal, Sub(beyond(proposal), beyond(s)))
+	onReference := k.logReferenceRatio(s.Phi, proposal.Phi)
+	return MetropolisHastings(rng, s, proposal, Sub(Sub(proposal.LogDensity, s.LogDensity), onReference))
 }
 
-// logReference is log N(phi; m, s^2) up to a constant, [J].
-func (k PreconditionedCrankNicolson) logReference(phi *Node) *Node {
-	z := phi
+// logReferenceRatio is log N(to; m, s^2) - log N(from; m, s^2), [J], summed as one: (z' - z)(z' + z) of the coordinates.
+func (k PreconditionedCrankNicolson) logReferenceRatio(from, to *Node) *Node {
+	step, sum := Sub(to, from), Add(to, from)
 	if len(k.Mean) > 0 {
-		z = Sub(z, row(phi, k.Mean))
+		sum = Sub(sum, MulScalar(row(from, k.Mean), 2))
 	}
 	if len(k.StdDev) > 0 {
-		z = Div(z, row(phi, k.StdDev))
+		variance := make([]float64, len(k.StdDev))
+		for i, s := range k.StdDev {
+			variance[i] = s * s
+		}
+		sum = Div(sum, row(from, variance))
 	}
-	return MulScalar(compute.RowSums(Square(z)), -0.5)
+	return MulScalar(compute.RowSums(Mul(step, sum)), -0.5)
 }
