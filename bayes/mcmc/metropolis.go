@@ -94,7 +94,7 @@ func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Tar
 	return MetropolisHastings(rng, s, proposal, Sub(Sub(proposal.LogDensity, s.LogDensity), onReference))
 }
 
-// logReferenceRatio is log N(to; m, s^2) - log N(from; m, s^2), [J], summed as one: (z' - z)(z' + z) of the coordinates.
+// logReferenceRatio is log N(to; m, s^2) - log N(from; m, s^2), [J], of one sum, of (z' - z)(z' + z).
 func (k PreconditionedCrankNicolson) logReferenceRatio(from, to *Node) *Node {
 	step, sum := Sub(to, from), Add(to, from)
 	if len(k.Mean) > 0 {
