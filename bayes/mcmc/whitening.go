@@ -41,13 +41,18 @@ type Whitening struct {
 	Offset    []float64
 	Decrement float64
 	// Negative is the number of eigenvalues of H that are not positive. Of a Dense whitening H is then that of Gauss and
-	// Newton, if GaussNewton says so, which has none; else their directions take the absolute value, at least a
+	// Newton, which has none, if the problem has one; else their directions take the absolute value, at least a
 	// millionth of the largest.
-	Negative    int
+	Negative int
+	// GaussNewton says that H is the Hessian of Gauss and Newton, J' J / s^2 and the prior's, of the network's first
+	// derivatives J alone: because it was asked for, or the Hessian is not positive, or there is none, as of a network
+	// with ReLU.
 	GaussNewton bool
 	Gradients   int           // evaluated for H
 	Elapsed     time.Duration // spent on H
 	Notes       []string      // what was done that a user should know
+
+	rough bool // the gradient has no derivative at c
 }
 
 // Structure of a Whitening.
@@ -66,8 +71,11 @@ type WhiteningSettings struct {
 	// Rank of a LowRank; default 100, at most D/4.
 	Rank int
 	// Scale are the standard deviations that LowRank starts from, [D], such as the prior's; default: 1.
-	Scale  []float64
-	Engine *compute.Engine // default compute.Default
+	Scale []float64
+	// GaussNewton takes the Hessian of Gauss and Newton, for problems whose Part has it; default: where the gradient has
+	// no derivative, or the Hessian of a Dense whitening is not positive.
+	GaussNewton bool
+	Engine      *compute.Engine // default compute.Default
 }
 
 // mostDense is the largest D of a dense whitening by default: a transition multiplies with W for each gradient, which
@@ -75,7 +83,8 @@ type WhiteningSettings struct {
 const mostDense = 1500
 
 // mostDecrement is how far the quadratic's minimum may be from a mode, in standard deviations. A hundredth changes
-// nothing of a sampler's acceptance; from half of one on the place is none.
+// nothing of a sampler's acceptance; from half of one on the place is none. Where the gradient has no derivative, modes
+// lie where it jumps, so that it is not 0 in any direction: it is then the most in each, and sqrt(D) times that in all.
 const mostDecrement = .3
 
 // NewWhitening evaluates the Hessian of -log p at a mode, [D], by differences of gradients in float64, and makes
@@ -83,8 +92,9 @@ const mostDecrement = .3
 // is kept.
 //
 // It is an error, which wraps ErrNoMode, if the gradient is not small there: if a Newton step would go .3 standard
-// deviations or more after three such steps; and an error if the gradient has no derivative there, as with a Laplace
-// likelihood.
+// deviations or more after three such steps. Where the gradient has no derivative, as of a network with ReLU, the
+// Hessian is that of Gauss and Newton, which Notes says; for problems that have none, as with a Laplace likelihood, it
+// is an error.
 func NewWhitening(ctx context.Context, problem Problem, mode []float64, s WhiteningSettings) (*Whitening, error) {
 	p, err := newPlaces(ctx, s.Engine, problem)
 	if err != nil {
@@ -125,21 +135,13 @@ func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error)
 			return nil, fmt.Errorf("%w: the log-density at the given place is %v, or its gradient is not finite", ErrNoMode,
 				w.LogDensity)
 		}
-		if err := p.smooth(w.Mode, gradient); err != nil {
-			return nil, err
-		}
-		if s.Structure == Dense {
-			err = w.dense(p, gradient)
-		} else {
-			err = w.lowRank(p, gradient, s)
-		}
-		if err != nil {
+		if err := w.curved(p, gradient, s); err != nil {
 			return nil, err
 		}
 		floats.Scale(-1, gradient)
 		w.Offset = w.pull(gradient)
 		w.Decrement = floats.Norm(w.Offset, 2)
-		if w.Decrement <= mostDecrement/10 || w.Structure == LowRank && w.Decrement <= mostDecrement {
+		if w.Decrement <= w.enough() {
 			w.Gradients, w.Elapsed = p.Gradients-before, time.Since(began)
 			w.note()
 			return w, nil
@@ -151,6 +153,62 @@ func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error)
 	return nil, fmt.Errorf("%w: at the given place the gradient is not small: the quadratic's minimum is %.3g standard "+
 		"deviations away, after three Newton steps; search the mode longer (ModeSettings.Iterations) or from elsewhere "+
 		"(Start), or take mcmc.NUTS, which needs none", ErrNoMode, w.Decrement)
+}
+
+// enough is the decrement at which the search of the mode ends: Newton steps by an H that is not the Hessian need not
+// come closer.
+func (w *Whitening) enough() float64 {
+	switch {
+	case w.rough:
+		return mostDecrement * math.Sqrt(float64(len(w.Mode)))
+	case w.Structure == LowRank || w.GaussNewton:
+		return mostDecrement
+	}
+	return mostDecrement / 10
+}
+
+// curved sets W by the curvature at the mode; gradient is that of log p there.
+func (w *Whitening) curved(p *places, gradient []float64, s WhiteningSettings) error {
+	rough, err := p.roughness(w.Mode, gradient)
+	if err != nil {
+		return err
+	}
+	w.Notes, w.rough = nil, rough > mostRough
+	of, at := p, w.Mode
+	if w.rough || s.GaussNewton {
+		if w.rough {
+			at = beside(at)
+		}
+		linearised, err := p.linearised(at)
+		if err != nil {
+			return err
+		}
+		switch {
+		case linearised != nil:
+			defer func() { p.Gradients += linearised.Gradients; linearised.Close() }()
+			of, gradient = linearised, nil
+		case w.rough:
+			return fmt.Errorf("mcmc: the gradient of the log-density has no derivative at the mode: its differences with two "+
+				"steps disagree by %.0f %%, so that there is no Hessian to whiten by, and the problem has none of Gauss and "+
+				"Newton either (as with a Laplace likelihood); take mcmc.NUTS, or give SplitHMC a Whitening of a smooth "+
+				"likelihood", 100*rough)
+		default:
+			return errors.New("mcmc: WhiteningSettings.GaussNewton is set, but the problem has no such Hessian: its Part " +
+				"must give rows whose targets are the mode's own predictions, as target.Problem does for bayes.Gaussian of a " +
+				"known noise; leave it out")
+		}
+		if w.rough {
+			w.Notes = append(w.Notes, fmt.Sprintf("the gradient has no derivative at the mode (its differences with two "+
+				"steps disagree by %.0f %%): the Hessian of Gauss and Newton is taken, of first derivatives alone", 100*rough))
+		}
+	}
+	if s.Structure == Dense {
+		err = w.dense(of, at, gradient)
+	} else {
+		err = w.lowRank(of, at, gradient, s)
+	}
+	w.GaussNewton = w.GaussNewton || of != p
+	return err
 }
 
 // newton goes to the minimum of the quadratic, or as far towards it as the density rises.
@@ -259,9 +317,12 @@ func countFinite(x []float64) (n int) {
 	return n
 }
 
-// smooth is an error if the gradient has no derivative at c: if its differences along three directions, with a step and
-// with one a hundred times as long, disagree by more than a tenth.
-func (p *places) smooth(c, gradient []float64) error {
+// mostRough is the most that differences of a gradient with two steps may disagree, as a share of them.
+const mostRough = .1
+
+// roughness says by how much, as a share of them, differences of the gradient along three directions at c disagree
+// between a step and one a hundred times as long: from mostRough on the gradient has no derivative there.
+func (p *places) roughness(c, gradient []float64) (float64, error) {
 	const directions = 3
 	v := make([]float64, directions*p.dim)
 	for i := range v { // directions without a relation to the coordinates
@@ -269,19 +330,15 @@ func (p *places) smooth(c, gradient []float64) error {
 	}
 	short, err := p.hessianTimes(c, gradient, v, 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	long, err := p.hessianTimes(c, gradient, v, 100)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	size := floats.Norm(long, 2)
-	if floats.Sub(short, long); floats.Norm(short, 2) > .1*math.Max(size, 1e-3) {
-		return fmt.Errorf("mcmc: the gradient of the log-density has no derivative at the mode: its differences with two "+
-			"steps disagree by %.0f %%, so that there is no Hessian to whiten by (as with a Laplace likelihood); take "+
-			"mcmc.NUTS, or give SplitHMC a Whitening of a smooth likelihood", 100*floats.Norm(short, 2)/size)
-	}
-	return nil
+	floats.Sub(short, long)
+	return floats.Norm(short, 2) / math.Max(size, 1e-3), nil
 }
 
 // hessian is that of -log p at c, symmetric; gradient as of about.
@@ -304,9 +361,19 @@ func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
 	return hessian, nil
 }
 
-// gaussNewton is the Hessian of Gauss and Newton at c, that of the rows with the network's own predictions as their
-// targets; nil if the problem has none.
-func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
+// beside is a place a hundred thousandth from c in each coordinate: at a mode where units of a network bend, the
+// differences along some coordinates would take these units as on, and along others as off.
+func beside(c []float64) []float64 {
+	at := slices.Clone(c)
+	for i, x := range c {
+		at[i] += 1e-5 * (1 + math.Abs(x)) * math.Sin(float64(1+i)*float64(1+i)*.5698402910)
+	}
+	return at
+}
+
+// linearised evaluates the posterior with the network's own predictions at c as targets, whose Hessian at c is that of
+// Gauss and Newton; nil if the problem has none. Close it.
+func (p *places) linearised(c []float64) (*places, error) {
 	if p.problem.Part == nil || p.problem.Rows < 1 {
 		return nil, nil
 	}
@@ -314,8 +381,13 @@ func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
 	if err != nil || !part.GaussNewton {
 		return nil, err
 	}
-	all, err := newPlaces(p.ctx, p.engine, part.alone(p.dim))
-	if err != nil {
+	return newPlaces(p.ctx, p.engine, part.alone(p.dim))
+}
+
+// gaussNewton is the Hessian of Gauss and Newton at c; nil if the problem has none.
+func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
+	all, err := p.linearised(c)
+	if all == nil || err != nil {
 		return nil, err
 	}
 	defer all.Close()
@@ -344,9 +416,9 @@ func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
 
 // dense sets W by the full Hessian; where it is not positive, by that of Gauss and Newton if there is one, else by
 // absolute values of its eigenvalues.
-func (w *Whitening) dense(p *places, gradient []float64) error {
+func (w *Whitening) dense(p *places, c, gradient []float64) error {
 	d := p.dim
-	hessian, err := p.hessian(w.Mode, gradient)
+	hessian, err := p.hessian(c, gradient)
 	if err != nil {
 		return err
 	}
@@ -371,7 +443,7 @@ func (w *Whitening) dense(p *places, gradient []float64) error {
 			w.Negative++
 		}
 	}
-	positive, err := p.gaussNewton(w.Mode)
+	positive, err := p.gaussNewton(c)
 	if err != nil {
 		return fmt.Errorf("mcmc: the Hessian of Gauss and Newton: %w", err)
 	}
@@ -406,7 +478,7 @@ func rowByRow(m mat.Matrix) []float64 {
 // lowRank sets W by the eigenvectors of S H S with the largest eigenvalues, found by subspace iteration (Halko,
 // Martinsson and Tropp 2011, algorithm 4.4) with ten vectors more than the rank; in the other directions S H S is taken
 // as its mean there.
-func (w *Whitening) lowRank(p *places, gradient []float64, s WhiteningSettings) error {
+func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSettings) error {
 	d := p.dim
 	w.Scale = slices.Clone(s.Scale)
 	if len(w.Scale) == 0 {
@@ -421,7 +493,7 @@ func (w *Whitening) lowRank(p *places, gradient []float64, s WhiteningSettings) 
 		return out
 	}
 	times := func(v []float64) ([]float64, error) { // S H S v, for rows v
-		h, err := p.hessianTimes(w.Mode, gradient, scaled(v), 1)
+		h, err := p.hessianTimes(c, gradient, scaled(v), 1)
 		if err != nil {
 			return nil, err
 		}
@@ -458,7 +530,7 @@ func (w *Whitening) lowRank(p *places, gradient []float64, s WhiteningSettings) 
 	values := eigen.Values(nil)
 	var q mat.Dense
 	eigen.VectorsTo(&q)
-	rest, err := w.restOf(p, gradient, v, n, scaled)
+	rest, err := w.restOf(p, c, gradient, v, n, scaled)
 	if err != nil {
 		return err
 	}
@@ -493,7 +565,7 @@ func (w *Whitening) lowRank(p *places, gradient []float64, s WhiteningSettings) 
 
 // restOf is the mean of u' S H S u over unit vectors u orthogonal to the n rows of v, estimated by eight.
 func (w *Whitening) restOf(
-	p *places, gradient, v []float64, n int, scaled func([]float64) []float64,
+	p *places, c, gradient, v []float64, n int, scaled func([]float64) []float64,
 ) (float64, error) {
 	d := p.dim
 	if n >= d {
@@ -513,7 +585,7 @@ func (w *Whitening) restOf(
 		}
 		floats.Scale(1/floats.Norm(row, 2), row)
 	}
-	h, err := p.hessianTimes(w.Mode, gradient, scaled(u), 1)
+	h, err := p.hessianTimes(c, gradient, scaled(u), 1)
 	if err != nil {
 		return 0, err
 	}
