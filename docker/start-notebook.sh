@@ -1,10 +1,11 @@
 #!/bin/bash
-# Starts JupyterLab on the user's folder, into which the project's notebooks are copied, but for those already there.
+# Starts JupyterLab on the user's folder, into which the project's notebooks and a template are copied, but for those
+# already there.
 # Arguments go to JupyterLab, and so does NOTEBOOK_ARGS.
 set -euo pipefail
 
 work=${GOBNN_WORK:-/home/jovyan/work}
-for notebook in /opt/gobnn/notebooks/*.ipynb; do
+for notebook in /opt/gobnn/notebooks/*.ipynb /opt/gobnn/notebooks/work/template.ipynb; do
 	[[ -e $work/${notebook##*/} ]] || cp --no-preserve=mode "$notebook" "$work/" ||
 		echo "gobnn: $work/${notebook##*/} could not be written: the folder can be read only" >&2
 done

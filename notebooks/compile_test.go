@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gobnn/notebooks/work"
 )
 
 // The cells of every notebook compile against the packages as they are, each notebook as one package: declarations as
@@ -20,6 +22,7 @@ func TestNotebooksCompile(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("notebooks: %q, %v", paths, err)
 	}
+	paths = append(paths, filepath.Join("work", work.Template))
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +31,7 @@ func TestNotebooksCompile(t *testing.T) {
 	folder := t.TempDir()
 	var packages []string
 	for _, path := range paths {
-		name := strings.TrimSuffix(path, ".ipynb")
+		name := strings.TrimSuffix(filepath.Base(path), ".ipynb")
 		source, err := packageOf(path)
 		if err != nil {
 			t.Fatal(err)

@@ -4,13 +4,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/setup"
+	"gobnn/notebooks/work"
 )
 
 // labVerb replaces this process by JupyterLab, which so has the terminal, Ctrl-C and the exit status.
@@ -22,8 +25,9 @@ func labVerb(ctx context.Context, root string, args []string) error {
 	noBrowser := flags.Bool("no-browser", false, "do not open a browser: print the address only")
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks lab [flags] [-- JUPYTERLAB-FLAGS]
 
-Opens JupyterLab on the project's notebooks, with the Go kernel "Go (gobnn)". What stands after -- goes to JupyterLab
-as it is.
+Opens JupyterLab with the Go kernel "Go (gobnn)" on a folder of your own: $GOBNN_WORK, or gobnn in your home folder. It
+has a template to begin from and copies of the project's notebooks. Change or remove these as you like: a copy that you
+changed stays, and one that you removed comes again. What stands after -- goes to JupyterLab as it is.
 `, args)
 	if err != nil {
 		return err
@@ -31,12 +35,21 @@ as it is.
 	if *port < 0 || *port > 65535 {
 		return fmt.Errorf("-port %d: a port is a number from 1 to 65535", *port)
 	}
+	if *port != 0 {
+		if err := free(*port); err != nil {
+			return err
+		}
+	}
+	folder, err := workFolder(root)
+	if err != nil {
+		return err
+	}
 	env, err := s.Ensure(ctx)
 	if err != nil {
 		return err
 	}
 	python := filepath.Join(env, "bin", "python")
-	command := []string{python, "-m", "jupyterlab", "--ServerApp.root_dir=" + filepath.Join(root, "notebooks")}
+	command := []string{python, "-m", "jupyterlab", "--ServerApp.root_dir=" + folder}
 	if *port != 0 {
 		command = append(command, "--port="+strconv.Itoa(*port), "--port-retries=0")
 	}
@@ -47,9 +60,44 @@ as it is.
 		command = append(command, "--allow-root") // as in a container; JupyterLab would refuse
 	}
 	command = append(command, rest...)
-	if err := os.Chdir(filepath.Join(root, "notebooks")); err != nil {
+	if err := os.Chdir(folder); err != nil {
 		return err
 	}
 	err = syscall.Exec(python, command, s.JupyterEnviron(env))
 	return fmt.Errorf("start JupyterLab: %w", err)
+}
+
+// workFolder is the user's folder, with the project's notebooks. One within the source tree, as somebody has who works
+// on the notebooks themselves, gets no copies.
+func workFolder(root string) (string, error) {
+	folder, err := work.Dir()
+	if err != nil {
+		return "", err
+	}
+	if work.Inside(root, folder) {
+		if _, err := os.Stat(folder); err != nil {
+			return "", fmt.Errorf("%s=%s lies in the source tree, and is not there: %w", work.Variable, folder, err)
+		}
+		fmt.Printf("gobnn: %s lies in the source tree: what you save there changes it\n", folder)
+		return folder, nil
+	}
+	older, err := work.Fill(filepath.Join(root, "notebooks"), folder)
+	if err != nil {
+		return "", err
+	}
+	fmt.Printf("gobnn: your notebooks are in %s (%s names another folder)\n", folder, work.Variable)
+	if len(older) > 0 {
+		fmt.Printf("gobnn: changed by you, and so not brought up to date: %s; remove one to have it anew\n",
+			strings.Join(older, ", "))
+	}
+	return folder, nil
+}
+
+// free is an error if no server can listen on the port.
+func free(port int) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("-port %d: %w: name another one, or leave out -port, which takes a free one", port, err)
+	}
+	return listener.Close()
 }

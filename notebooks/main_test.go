@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/work"
 )
 
 func TestBadInput(t *testing.T) {
@@ -40,6 +43,73 @@ func TestBadInput(t *testing.T) {
 				t.Error("set-up began")
 			}
 		})
+	}
+}
+
+// A port in use, and a folder that cannot be written, are said before anything is set up.
+func TestLabBadInput(t *testing.T) {
+	t.Setenv("GOBNN_CACHE", t.TempDir())
+	t.Setenv(work.Variable, filepath.Join(t.TempDir(), "my work"))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	err = dispatch(context.Background(), []string{"lab", "-port", port})
+	if err == nil || !strings.Contains(err.Error(), "-port "+port) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("port in use: error %v", err)
+	}
+	for _, folder := range []string{"/proc/no/such", "nosuch"} { // the second within the source tree
+		t.Setenv(work.Variable, folder)
+		if err := dispatch(context.Background(), []string{"lab"}); err == nil ||
+			!strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), work.Variable+"=") {
+			t.Errorf("folder %s: error %v", folder, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(os.Getenv("GOBNN_CACHE"), "setup.lock")); err == nil {
+		t.Error("set-up began")
+	}
+}
+
+// The user's folder has the template and the project's notebooks, and the source tree, which may be one that can only
+// be read, stays as it is. One within the source tree gets no copies.
+func TestWorkFolder(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "my clone")
+	notebooks := filepath.Join(root, "notebooks")
+	if err := os.MkdirAll(notebooks, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(notebooks, "quickstart.ipynb"), []byte("{}"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(notebooks, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(t.TempDir(), "my work")
+	for folder, has := range map[string]string{own: work.Template, notebooks: "quickstart.ipynb"} {
+		t.Setenv(work.Variable, folder)
+		got, err := workFolder(root)
+		if err != nil || got != folder {
+			t.Errorf("%q, %v; want %q", got, err, folder)
+		}
+		if _, err := os.Stat(filepath.Join(folder, has)); err != nil {
+			t.Error(err)
+		}
+	}
+	copied := filepath.Join(own, "quickstart.ipynb")
+	if err := os.WriteFile(copied, []byte("changed"), 0o644); err != nil {
+		t.Errorf("a copy cannot be changed: %v", err)
+	}
+	if names, err := os.ReadDir(notebooks); err != nil || len(names) != 1 {
+		t.Errorf("in the source tree: %v, %v", names, err)
+	}
+	if os.Geteuid() == 0 {
+		return // who may write everywhere
+	}
+	if err := runVerb(context.Background(), root, []string{"quickstart"}); err == nil ||
+		!strings.Contains(err.Error(), "notebooks lab") {
+		t.Errorf("run in a read-only source tree: error %v", err)
 	}
 }
 

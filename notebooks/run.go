@@ -13,6 +13,7 @@ import (
 	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/execute"
 	"gobnn/notebooks/setup"
+	"gobnn/notebooks/work"
 )
 
 // runVerb executes notebooks headless, one after another, and stops at the first that fails.
@@ -46,6 +47,10 @@ that is set, else what is installed.
 	}
 	if err := execute.Check(folder, names); err != nil {
 		return err
+	}
+	if err := work.Writable(folder); err != nil {
+		return fmt.Errorf("run keeps the executed notebooks where they lie: %w\nclone the project into a folder that you "+
+			"can write; `go run ./notebooks lab` runs copies of the notebooks from here", err)
 	}
 	cache, err := environment.CacheDir()
 	if err != nil {

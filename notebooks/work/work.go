@@ -1,0 +1,163 @@
+// Package work makes the folder that JupyterLab opens on: the user's own, outside the source tree, with a template to
+// begin from and copies of the project's notebooks.
+package work
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// Variable names the environment variable with the user's folder.
+const Variable = "GOBNN_WORK"
+
+// Template is the name of the notebook to begin from.
+const Template = "template.ipynb"
+
+//go:embed template.ipynb
+var template []byte
+
+// sums is the file, in the format of sha256sum, that says what the copies were when they were made: a copy that is no
+// longer that has been changed by the user, and stays.
+const sums = ".gobnn-copies"
+
+// Dir is the user's folder: $GOBNN_WORK, or else gobnn in the home folder.
+func Dir() (string, error) {
+	if dir := os.Getenv(Variable); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("a folder for your notebooks: %w; set %s to one", err, Variable)
+	}
+	return filepath.Join(home, "gobnn"), nil
+}
+
+// Inside says whether dir lies in root, or is root, symbolic links followed.
+func Inside(root, dir string) bool {
+	rest, err := filepath.Rel(followed(root), followed(dir))
+	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
+}
+
+// followed is a path without symbolic links, as far as it exists.
+func followed(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(followed(parent), filepath.Base(path))
+	}
+	return path
+}
+
+// Fill makes the folder dir, and puts into it the template and copies of the notebooks in folder. A file that is there
+// is left alone, unless it is a copy that nobody has changed: that follows the project's. Fill returns the names of
+// copies that were changed and are older than the project's notebooks.
+func Fill(folder, dir string) (older []string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, unwritable(dir, err)
+	}
+	contents := map[string][]byte{Template: template}
+	files, err := filepath.Glob(filepath.Join(quoted(folder), "*.ipynb"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if contents[filepath.Base(file)], err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	before := copies(dir)
+	now := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		path, sum := filepath.Join(dir, name), sumOf(contents[name])
+		there, err := os.ReadFile(path)
+		switch {
+		case err == nil && sumOf(there) == sum:
+		case err == nil && sumOf(there) != before[name]:
+			if before[name] != "" {
+				now[name] = before[name]
+			}
+			if before[name] != sum {
+				older = append(older, name)
+			}
+			continue
+		case err == nil || errors.Is(err, fs.ErrNotExist):
+			if err := write(path, contents[name]); err != nil {
+				return nil, unwritable(dir, err)
+			}
+		default:
+			return nil, fmt.Errorf("your notebook %s: %w", path, err)
+		}
+		now[name] = sum
+	}
+	if maps.Equal(before, now) {
+		return older, nil
+	}
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		fmt.Fprintf(&lines, "%s  %s\n", now[name], name)
+	}
+	if err := write(filepath.Join(dir, sums), []byte(lines.String())); err != nil {
+		return nil, unwritable(dir, err)
+	}
+	return older, nil
+}
+
+// copies are the sums by name as they were last noted; a file that cannot be read notes nothing.
+func copies(dir string) map[string]string {
+	noted := map[string]string{}
+	data, err := os.ReadFile(filepath.Join(dir, sums))
+	if err != nil {
+		return noted
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		if sum, name, ok := strings.Cut(lines.Text(), "  "); ok {
+			noted[name] = sum
+		}
+	}
+	return noted
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// write makes a file whole or not at all.
+func write(path string, data []byte) error {
+	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+}
+
+// Writable is an error unless a file can be made in dir.
+func Writable(dir string) error {
+	probe, err := os.CreateTemp(dir, ".gobnn-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// unwritable is the error for a folder of the user's that cannot be filled.
+func unwritable(dir string, err error) error {
+	return fmt.Errorf("the folder for your notebooks, %s: %w; name another one: %s=%s", dir, err, Variable,
+		filepath.Join(os.TempDir(), filepath.Base(dir)))
+}
+
+// quoted is a folder's path in which no character is a pattern to filepath.Glob.
+func quoted(folder string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
+}
