@@ -8,6 +8,7 @@
 //	How far off are predictions, do their intervals cover?            PredictedVsTrue
 //	Is the confidence of a classifier to be believed?                 Reliability
 //	Are the intervals of a regression to be believed, at all levels?  CalibrationCurve
+//	How do methods compare in one number?                             Bars
 //	Do the particles represent the density they should?               ParticleScatter
 //
 // Each takes plain slices, or, where its name ends in Of, the [bayes.Prediction] of a posterior, and an options struct

@@ -45,6 +45,8 @@ func gallery() []specimen {
 			"perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
 		{"confusion", confusion, []string{"Confusion", "predicted class", "true class", "oak", "fir", "41", "7", "3.5"},
 			nil},
+		{"bars", barsOfThree, []string{"mean squared error", "oak", "fir", "elm", "published", "not finite", "2.25"},
+			[]uint32{vermillion}},
 		{"calibration", calibration, []string{"nominal level", "observed coverage", "95 % of calibrated models, 308 rows"},
 			[]uint32{blue}},
 		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass",
@@ -186,6 +188,12 @@ func reliability() (*viz.Figure, error) {
 		bins = append(bins, b)
 	}
 	return viz.Reliability(bins, viz.ReliabilityOptions{})
+}
+
+func barsOfThree() (*viz.Figure, error) {
+	return viz.Bars([]string{"oak", "fir", "elm"}, []float64{2.25, 140, math.Inf(1)}, viz.BarOptions{
+		Frame: viz.Frame{XLabel: "mean squared error"}, Marks: []float64{3, math.NaN(), 1}, MarkName: "published", Most: 5,
+	})
 }
 
 func confusion() (*viz.Figure, error) {

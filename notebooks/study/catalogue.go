@@ -38,7 +38,19 @@ var built = map[string]Study{
 		drawErrors),
 	"pmcnet.fig11": pmcnetFigure("pmcnet.fig11", deepNote, []string{"naval"}, pmcDeep, []string{"MSE of the mean"}, 1,
 		drawErrors),
-	"fbnn.tableA1":    fbnnTable("fbnn.tableA1", fbnnNoteA1, true),
+	"fbnn.tableA1": fbnnTable("fbnn.tableA1", fbnnNoteA1, true),
+	"fbnn.fig1": figure("fbnn.fig1", "20 000 draws of a chain that begins in the middle (-full: the paper's 200 000), of "+
+		"which 2000 are drawn over the outlines of the mixture; pCN's prior is N(0, 3^2)", mixtureFigure),
+	"fbnn.fig2": fbnnBars("fbnn.fig2", fbnnBarsNote, "MSE", []bool{true}),
+	"fbnn.fig3": fbnnBars("fbnn.fig3", fbnnBarsNote, "accuracy", []bool{false}),
+	"fbnn.fig4": fbnnBars("fbnn.fig4", fbnnBarsNote, speedUp, []bool{true, false}),
+	"fbnn.fig5": figure("fbnn.fig5", "on boston (-data wine: another), not the simulated set, over the plane of "+
+		"the pairs' two leading components; below Phi = -log p(y | theta) along the emulated chain in paper mode and "+
+		"along the default's, which the paper does not show", emulatedPlane),
+	"fbnn.fig6": figure("fbnn.fig6", "the interval is of f, without the noise; all lines are running means over an "+
+		"eighth of the test rows; from the repetitions of fbnn.tableA1", alongFeature),
+	"fbnn.fig7": figure("fbnn.fig7", "from the repetitions of fbnn.tableA2, ten bins of as many rows",
+		equalFrequency),
 	"fbnn.surrogates": {State: Reduced, Run: runSurrogates, Note: surrogatesNote, AnyNetwork: true, AnyData: true},
 	"fbnn.tableA2":    fbnnTable("fbnn.tableA2", fbnnNoteA2, false),
 	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC " +

@@ -103,7 +103,8 @@ const (
 		"Speed-ups over the least ESS of 2000 correlated draws of some thousand weights, which is a handful and " +
 		"mostly noise; its 76 to 111 did not arise. ESS is here that of rank-normalised draws (Vehtari et al. 2021), " +
 		"of weights and of predictions f"
-	fbnnNoteA1 = fbnnNote + "; (3) Boston's ESS of BNN-pCN is that of BNN-SGHMC to the last digit. The coverage " +
+	fbnnBarsNote = "from the repetitions of the tables, reduced as those; the paper's number is a line across the bar"
+	fbnnNoteA1   = fbnnNote + "; (3) Boston's ESS of BNN-pCN is that of BNN-SGHMC to the last digit. The coverage " +
 		"probability is compared with that of f, without the noise: nothing else gives 50 % on wine"
 	fbnnNoteA2 = fbnnNote + "; (3) an ECE near .5 with 83 % right would need the wrong sixth of all rows to be " +
 		"certain and the right ones to be guesses: the mean gap between accuracy and P(y = 1) by bin gives such " +

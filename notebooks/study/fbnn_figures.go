@@ -1,0 +1,507 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/fbnn"
+	"gobnn/viz"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// fbnnBars is a figure with a panel for each data set of the tables: a bar of one metric for each method, and the
+// paper's number as a line across it.
+func fbnnBars(id, note, metricName string, regression []bool) Study {
+	return figure(id, note, func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+		var panels []*viz.Figure
+		var cells []Cell
+		asked := o.Data
+		for _, of := range regression {
+			o.Data = asked
+			if len(asked) > 0 {
+				o.Data = slices.DeleteFunc(slices.Clone(asked), func(name string) bool {
+					return slices.Contains(fbnnNames(!of, true), name)
+				})
+				if len(o.Data) == 0 {
+					continue
+				}
+			}
+			table, err := fbnnTable(id, note, of).Run(ctx, o)
+			if err != nil {
+				return nil, cells, err
+			}
+			some := slices.DeleteFunc(table, func(c Cell) bool { return c.Metric != metricName })
+			cells = append(cells, some...)
+			for _, data := range distinct(some, func(c Cell) string { return c.Data }) {
+				panel, err := barsOf(data, metricName, some)
+				if err != nil {
+					return nil, cells, err
+				}
+				panels = append(panels, panel)
+			}
+		}
+		if len(panels) == 0 {
+			return nil, cells, fmt.Errorf("%s: there is nothing to draw: no method has a %s", id, metricName)
+		}
+		columns := min(2, len(panels))
+		fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+		return fig, cells, err
+	})
+}
+
+// barsOf is the panel of a data set.
+func barsOf(data, metricName string, cells []Cell) (*viz.Figure, error) {
+	var names []string
+	var values, marks []float64
+	for _, c := range cells {
+		if c.Data != data {
+			continue
+		}
+		names, values = append(names, shortName(c.Method)), append(values, c.Ours)
+		marks = append(marks, known(c.Paper))
+	}
+	// Draws of the prior may be a thousand times as far off as all others, and would leave these no length.
+	usual := slices.DeleteFunc(slices.Concat(values, marks), func(v float64) bool { return finite(&v) == nil })
+	slices.Sort(usual)
+	most := 0.
+	if len(usual) > 0 && usual[len(usual)-1] > 4*stat.Quantile(.75, stat.Empirical, usual, nil) {
+		most = 2.5 * stat.Quantile(.75, stat.Empirical, usual, nil)
+	}
+	return viz.Bars(names, values, viz.BarOptions{Marks: marks, MarkName: "the paper's", Most: most,
+		Frame: viz.Frame{Title: data, XLabel: metricName, Width: 410, Height: 100 + 24*len(names)}})
+}
+
+// shortName is a method's on an axis.
+func shortName(method string) string {
+	return strings.NewReplacer("FBNN ", "", "BNN-", "", inPaper, " paper", uncorrected, " uncorr.", byLibrary,
+		" default").Replace(method)
+}
+
+// The mixture of figure 1: 25 normals of equal weight, on a lattice.
+const (
+	mixtureSide  = 5
+	mixtureStep  = 2.
+	mixtureSigma = .35
+)
+
+// mixtureDensity is the log-density of the mixture, [J], without constants.
+func mixtureDensity(phi *graph.Node) *graph.Node {
+	var all []*graph.Node
+	for i := range mixtureSide {
+		for k := range mixtureSide {
+			x, y := mixtureStep*float64(i-mixtureSide/2), mixtureStep*float64(k-mixtureSide/2)
+			at := Const(phi.Graph(), [][]float64{{x, y}})
+			off := Sub(phi, BroadcastToDims(ConvertDType(at, phi.DType()), phi.Shape().Dimensions...))
+			all = append(all, MulScalar(ReduceSum(Square(off), 1), -.5/(mixtureSigma*mixtureSigma)))
+		}
+	}
+	return Squeeze(compute.LogSumExp(Stack(all, 1), 1), 1)
+}
+
+// mixtureFigure draws the mixture with draws of SGHMC and of pCN, whose prior is as wide as the mixture.
+func mixtureFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	kernels := []struct {
+		name   string
+		kernel mcmc.Kernel
+	}{
+		{"SGHMC", mcmc.SGHMC{LearningRate: .01, Friction: .1}},
+		{"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3, StdDev: []float64{3, 3}}},
+	}
+	var names []string
+	for _, k := range kernels {
+		names = append(names, k.name)
+	}
+	_, chosen, store, err := o.open([]string{"mixture"}, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	draws := 20_000
+	if o.Full {
+		draws = 200_000
+	}
+	lattice, err := viz.NewLattice(-5.5, 5.5, 111, -5.5, 5.5, 111)
+	if err != nil {
+		return nil, nil, err
+	}
+	density := lattice.Fill(func(x, y float64) float64 {
+		sum := 0.
+		for i := range mixtureSide {
+			for k := range mixtureSide {
+				dx, dy := x-mixtureStep*float64(i-mixtureSide/2), y-mixtureStep*float64(k-mixtureSide/2)
+				sum += math.Exp(-(dx*dx + dy*dy) / (2 * mixtureSigma * mixtureSigma))
+			}
+		}
+		return sum
+	})
+	var panels []*viz.Figure
+	var cells []Cell
+	for _, k := range kernels {
+		if !slices.Contains(chosen, k.name) {
+			continue
+		}
+		key := Key{Study: "fbnn.fig1", Data: "mixture", Method: k.name, Settings: map[string]any{"draws": draws,
+			"kernel": k.kernel, "version": 1}}
+		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
+			return sampleMixture(ctx, k.kernel, draws)
+		})
+		cells = append(cells, Cells(key, results, nil)...)
+		if err != nil {
+			return nil, cells, err
+		}
+		fig, err := viz.ParticleScatter(results[0].Series["x"], results[0].Series["y"], viz.ParticleOptions{
+			Density: density, Masses: []float64{.9},
+			Frame: viz.Frame{Title: k.name, XLabel: "u1", YLabel: "u2", Width: 410, Height: 440}})
+		if err != nil {
+			return nil, cells, err
+		}
+		panels = append(panels, fig)
+	}
+	fig, err := viz.Grid(1, len(panels), panels...)
+	return fig, cells, err
+}
+
+// mixtureKept is how many draws are kept to be drawn.
+const mixtureKept = 2000
+
+// sampleMixture is one chain from the middle, and how much of the mixture it has seen.
+func sampleMixture(ctx context.Context, kernel mcmc.Kernel, draws int) (Result, error) {
+	out := Result{Values: map[string]float64{}, Series: map[string][]float64{}}
+	target := func(compute.Nodes, []*graph.Node) mcmc.Target { return mcmc.Density(mixtureDensity) }
+	r, err := mcmc.Sample(ctx, mcmc.Problem{Name: "mixture of 25 normals", Dim: 2, Target: target}, kernel, mcmc.Settings{
+		Chains: 1, Draws: draws, WarmUp: mcmc.NoWarmUp, Seed: 1})
+	if err != nil {
+		return out, err
+	}
+	var share [mixtureSide][mixtureSide]float64
+	for i := range draws {
+		at := r.Draws.At(0, i)
+		place := func(v float64) int {
+			return min(mixtureSide-1, max(0, int(math.Round(v/mixtureStep))+mixtureSide/2))
+		}
+		share[place(at[0])][place(at[1])] += 1 / float64(draws)
+		if i%(draws/mixtureKept) == 0 {
+			out.Series["x"], out.Series["y"] = append(out.Series["x"], at[0]), append(out.Series["y"], at[1])
+		}
+	}
+	visited, off := 0., 0.
+	for _, row := range share {
+		for _, v := range row {
+			off += math.Abs(v-1./(mixtureSide*mixtureSide)) / 2
+			if v > 0 {
+				visited++
+			}
+		}
+	}
+	out.Values["modes visited"], out.Values["distance of the shares"] = visited, off
+	return out, ended(ctx, nil)
+}
+
+// emulatedPlane is figure 5: true and emulated log-likelihood over the plane of the two leading principal components of
+// the pairs, about their mean, with the pairs; and along the draws, where the failure shows.
+func emulatedPlane(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	names, _, store, err := o.open([]string{"boston", "simulated regression", "wine"}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(o.Data) == 0 {
+		names = []string{"boston"}
+	}
+	var panels []*viz.Figure
+	var cells []Cell
+	for _, d := range fbnnSets() {
+		if !slices.Contains(names, d.name) {
+			continue
+		}
+		all := fbnnMethods(fbnnDraws, fbnnEpochs)
+		named := func(name string) fbnnMethod {
+			return all[slices.IndexFunc(all, func(m fbnnMethod) bool { return m.name == name })]
+		}
+		m, other := named("FBNN (SGHMC-pCN)"+inPaper), named("FBNN (SGHMC-pCN)"+byLibrary)
+		key := Key{Study: "fbnn.fig5", Data: d.name, Method: m.name, Settings: map[string]any{"version": fbnnVersion,
+			"model": d.model(), "settings": m.algorithm, "other": other.algorithm}}
+		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, repetition int) (Result, error) {
+			parts, err := d.parts(repetition, false)
+			if err != nil {
+				return Result{}, err
+			}
+			r := fbnnRun{fbnnSet: d, method: m, parts: parts, say: o.say}
+			return r.plane(ctx, other)
+		})
+		cells = append(cells, Cells(key, results, nil)...)
+		if err != nil {
+			return nil, cells, err
+		}
+		some, err := drawPlane(d.name, results[0])
+		if err != nil {
+			return nil, cells, err
+		}
+		panels = append(panels, some...)
+	}
+	fig, err := viz.Grid((len(panels)+1)/2, 2, panels...)
+	return fig, cells, err
+}
+
+// planeSide is the number of points of a side of the lattice.
+const planeSide = 21
+
+// plane evaluates both potentials over the plane, and along the draws.
+func (r fbnnRun) plane(ctx context.Context, other fbnnMethod) (Result, error) {
+	f, err := r.fit(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result := f.own
+	pairs := result.Calibration.Draws
+	theta := mat.NewDense(pairs.PerChain, pairs.Dim, nil)
+	for i := range pairs.PerChain {
+		theta.SetRow(i, pairs.At(0, i))
+	}
+	mean, axes, scores := principal(theta)
+	out := Result{Values: map[string]float64{}, Series: map[string][]float64{"u1": scores[0], "u2": scores[1]}}
+	across := func(u []float64) []float64 {
+		lo, hi := floats.Min(u), floats.Max(u)
+		return floats.Span(make([]float64, planeSide), lo-.25*(hi-lo), hi+.25*(hi-lo))
+	}
+	out.Series["x"], out.Series["y"] = across(scores[0]), across(scores[1])
+	points := mat.NewDense(planeSide*planeSide, pairs.Dim, nil)
+	for i, y := range out.Series["y"] {
+		for k, x := range out.Series["x"] {
+			row := points.RawRowView(i*planeSide + k)
+			copy(row, mean)
+			floats.AddScaled(row, x, axes[0])
+			floats.AddScaled(row, y, axes[1])
+		}
+	}
+	if out.Series["true"], out.Series["emulated"], err = result.Potentials(ctx, points); err != nil {
+		return out, err
+	}
+	if err := along(ctx, f.own, out, inPaper); err != nil {
+		return out, err
+	}
+	own := r
+	own.method = other
+	if f, err = own.fit(ctx); err != nil {
+		return out, err
+	}
+	if err := along(ctx, f.own, out, byLibrary); err != nil {
+		return out, err
+	}
+	t := result.Truth
+	out.Values["Phi"], out.Values["emulated Phi"], out.Values["Phi of the prior"] = t.True, t.Emulated, t.Prior
+	out.Values["Phi of the pairs"] = t.Calibration
+	out.Values["R2 of held-out pairs"] = result.Emulator.HeldOut.R2
+	return out, nil
+}
+
+// along keeps both potentials at draws of a chain, in their order.
+func along(ctx context.Context, result *fbnn.Result, out Result, suffix string) (err error) {
+	chain := result.Sampling.Draws
+	theta := mat.NewDense(min(200, chain.PerChain), chain.Dim, nil)
+	for i := range theta.RawMatrix().Rows {
+		theta.SetRow(i, chain.At(0, i*chain.PerChain/theta.RawMatrix().Rows))
+	}
+	out.Series["true Phi"+suffix], out.Series["emulated Phi"+suffix], err = result.Potentials(ctx, theta)
+	return err
+}
+
+// principal are the mean of rows, the two leading axes, of length one, and the rows' scores along these.
+func principal(rows *mat.Dense) (mean []float64, axes, scores [][]float64) {
+	n, d := rows.Dims()
+	mean = make([]float64, d)
+	for i := range n {
+		floats.AddScaled(mean, 1/float64(n), rows.RawRowView(i))
+	}
+	centred := mat.DenseCopyOf(rows)
+	for i := range n {
+		floats.Sub(centred.RawRowView(i), mean)
+	}
+	var svd mat.SVD
+	svd.Factorize(centred, mat.SVDThin)
+	var v mat.Dense
+	svd.VTo(&v)
+	for k := range 2 {
+		axis := mat.Col(nil, k, &v)
+		var along mat.VecDense
+		along.MulVec(centred, mat.NewVecDense(d, axis))
+		axes, scores = append(axes, axis), append(scores, slices.Clone(along.RawVector().Data))
+	}
+	return mean, axes, scores
+}
+
+// drawPlane are the panels of a data set: the two log-likelihoods over the plane with the pairs, and both along the
+// draws of paper mode and of the default.
+func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
+	least := min(floats.Min(r.Series["true"]), floats.Min(r.Series["emulated"]))
+	most := math.Log10(1 + max(floats.Max(r.Series["true"]), floats.Max(r.Series["emulated"])) - least)
+	for _, kind := range []string{"true", "emulated"} {
+		values := make([]float64, len(r.Series[kind]))
+		for i, v := range r.Series[kind] {
+			values[i] = min(1, max(0, 1-math.Log10(1+v-least)/most))
+		}
+		fig, err := viz.DecisionMap(viz.Field{X: r.Series["x"], Y: r.Series["y"], Values: values}, viz.DecisionOptions{
+			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
+			ClassNames: []string{"pairs"}, ProbabilityLabel: "1 - log10(1 + Phi - least) / most",
+			Frame: viz.Frame{Title: name + ", " + kind, XLabel: "first component", YLabel: "second component", Width: 410,
+				Height: 450}})
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, fig)
+	}
+	for _, suffix := range []string{inPaper, byLibrary} {
+		var traces []viz.Trace
+		for _, kind := range []string{"true Phi", "emulated Phi"} {
+			t := viz.Trace{Name: kind}
+			for i, v := range r.Series[kind+suffix] {
+				t.Step, t.Value = append(t.Step, float64(i)), append(t.Value, math.Log10(1+v-least))
+			}
+			traces = append(traces, t)
+		}
+		fig, err := viz.Traces(traces, viz.TraceOptions{
+			Truth: math.Log10(1 + r.Values["Phi of the prior"] - least), TruthName: "prior's median",
+			Frame: viz.Frame{Title: name + suffix, XLabel: "draw", YLabel: "log10(1 + Phi - least)", Width: 410,
+				Height: 360}})
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, fig)
+	}
+	return panels, nil
+}
+
+// alongFeature is figure 6: along the first principal component of the features the targets, the predictive mean and
+// the 95 % interval of f, by BNN-SGHMC and by FBNN in paper mode.
+func alongFeature(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	methods := []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SGHMC-pCN)" + byLibrary}
+	var panels []*viz.Figure
+	var cells []Cell
+	err := eachOfFBNN(ctx, o, "fbnn.fig6", fbnnNames(true, true), methods,
+		func(d fbnnSet, method string, key Key, results []Result) error {
+			cells = append(cells, only(Cells(key, results, nil), []string{"MSE", "coverage of f"})...)
+			if len(results) == 0 {
+				return nil
+			}
+			parts, err := d.parts(0, o.Full)
+			if err != nil {
+				return err
+			}
+			fig, err := drawAlong(d.name+": "+shortName(method), parts.Test.X, parts.Test.Y, results[0])
+			panels = append(panels, fig)
+			return err
+		})
+	if err != nil {
+		return nil, cells, err
+	}
+	columns := min(len(methods), len(panels))
+	fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+	return fig, cells, err
+}
+
+// drawAlong are the running means over an eighth of the rows, in the order of the first principal component.
+func drawAlong(title string, x *mat.Dense, y []float64, r Result) (*viz.Figure, error) {
+	standard := mat.DenseCopyOf(x)
+	rows, features := x.Dims()
+	for k := range features {
+		column := mat.Col(nil, k, x)
+		mean, sd := stat.MeanStdDev(column, nil)
+		for i := range rows {
+			standard.Set(i, k, (column[i]-mean)/max(sd, 1e-9))
+		}
+	}
+	_, _, scores := principal(standard)
+	order := make([]int, rows)
+	at := slices.Clone(scores[0])
+	floats.Argsort(at, order)
+	window := max(3, rows/8)
+	smooth := func(values []float64) viz.Series {
+		var s viz.Series
+		for i := 0; i+window <= rows; i += max(1, window/8) {
+			sum, place := 0., 0.
+			for k := i; k < i+window; k++ {
+				sum += values[order[k]] / float64(window)
+				place += at[k] / float64(window)
+			}
+			s.Step, s.Value = append(s.Step, place), append(s.Value, sum)
+		}
+		return s
+	}
+	return viz.Traces([]viz.Trace{
+		{Name: "target", Series: smooth(y)}, {Name: "mean of f", Series: smooth(r.Series["mean"])},
+		{Name: "2.5 %", Series: smooth(r.Series["lower"])}, {Name: "97.5 %", Series: smooth(r.Series["upper"])},
+	}, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: "first principal component", YLabel: "smoothed",
+		Width: 275, Height: 330}, Outlines: true})
+}
+
+// equalFrequency is figure 7: reliability diagrams of the simulated classification, in bins of as many rows.
+func equalFrequency(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	methods := []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SGHMC-pCN)" + byLibrary, "Ensemble-DNN",
+		"BNN-VI", "BNN-pCN"}
+	if len(o.Data) == 0 {
+		o.Data = []string{"simulated classification"}
+	}
+	var panels []*viz.Figure
+	var cells []Cell
+	err := eachOfFBNN(ctx, o, "fbnn.fig7", []string{"simulated classification", "adult"}, methods,
+		func(d fbnnSet, method string, key Key, results []Result) error {
+			cells = append(cells, only(Cells(key, results, nil), []string{"accuracy", "ECE"})...)
+			if len(results) == 0 || len(results[0].Series["probability"]) == 0 {
+				return nil
+			}
+			parts, err := d.parts(0, o.Full)
+			if err != nil {
+				return err
+			}
+			fig, err := viz.Reliability(equalBins(results[0].Series["probability"], parts.Test.Y, 10),
+				viz.ReliabilityOptions{Frame: viz.Frame{Title: shortName(method), Width: 275, Height: 380}})
+			panels = append(panels, fig)
+			return err
+		})
+	if err != nil {
+		return nil, cells, err
+	}
+	columns := min(3, len(panels))
+	fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+	return fig, cells, err
+}
+
+// equalBins are bins of as many rows each, by the confidence in the class that is predicted. Rows of the same
+// confidence may make bins without a width, which are joined with the next.
+func equalBins(probability, y []float64, bins int) (out []metric.Bin) {
+	order := make([]int, len(y))
+	confidence := make([]float64, len(y))
+	for n, v := range probability {
+		confidence[n] = max(v, 1-v)
+	}
+	sorted := slices.Clone(confidence)
+	floats.Argsort(sorted, order)
+	from, lower := 0, sorted[0]-1e-9
+	for b := range bins {
+		to := (b + 1) * len(y) / bins
+		if to <= from || b < bins-1 && sorted[to-1] <= lower {
+			continue
+		}
+		one := metric.Bin{Lower: max(0, lower), Upper: min(1, sorted[to-1]), Count: to - from}
+		for _, n := range order[from:to] {
+			one.Confidence += confidence[n] / float64(one.Count)
+			if (probability[n] > .5) == (y[n] == 1) {
+				one.Accuracy += 1 / float64(one.Count)
+			}
+		}
+		if one.Upper > one.Lower {
+			out = append(out, one)
+			from, lower = to, one.Upper
+		}
+	}
+	return out
+}

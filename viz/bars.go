@@ -1,0 +1,102 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// BarOptions are the options of [Bars].
+type BarOptions struct {
+	Frame
+	// Marks are numbers to compare with, one for each bar, such as published ones; NaN: none. MarkName is what they are in
+	// the legend.
+	Marks    []float64
+	MarkName string
+	// Most is where the axis ends; longer bars are cut and keep their number. Default: the longest bar or mark.
+	Most float64
+}
+
+// Bars compares a number of several methods, one horizontal bar each, from the top, with its name beside it and its
+// value at its end. Values that are not finite have no bar and say so.
+func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
+	frame, err := opt.fill("Comparison", "value", "", 520, max(240, 90+24*len(names)))
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 || len(names) != len(values) {
+		return nil, fmt.Errorf("viz: %d names of %d values: each bar has one of both", len(names), len(values))
+	}
+	if opt.Marks != nil && len(opt.Marks) != len(values) {
+		return nil, fmt.Errorf("viz: %d Marks of %d bars", len(opt.Marks), len(values))
+	}
+	least, most := 0., opt.Most
+	for i, v := range values {
+		marked := math.NaN()
+		if opt.Marks != nil {
+			marked = opt.Marks[i]
+		}
+		for _, v := range []float64{v, marked} {
+			if finite(v) {
+				least = math.Min(least, v)
+				if opt.Most == 0 {
+					most = math.Max(most, v)
+				}
+			}
+		}
+	}
+	if !(most > least) {
+		return nil, fmt.Errorf("viz: no bar of %d has a length: nothing to draw", len(values))
+	}
+	p := &panel{title: frame.Title}
+	room := .22 * (most - least) // for the numbers
+	a := newAxes(frame.XLabel, frame.YLabel, span{least, most + room}, span{-.6, float64(len(names)) - .4})
+	var ticks []plot.Tick
+	lengths, marks := &bars{fill: tint(blue, .35)}, &bars{edge: stroke(vermillion, 2)}
+	a.add(gridLines{}, lengths, marks)
+	for i, name := range names {
+		at := float64(len(names) - 1 - i)
+		ticks = append(ticks, plot.Tick{Value: at, Label: name})
+		text, end := "not finite", 0.
+		if v := values[i]; finite(v) {
+			end = math.Min(v, most)
+			lengths.x0, lengths.x1 = append(lengths.x0, math.Min(0, end)), append(lengths.x1, math.Max(0, end))
+			lengths.y0, lengths.y1 = append(lengths.y0, at-.36), append(lengths.y1, at+.36)
+			text = strconv.FormatFloat(v, 'g', 3, 64)
+			if math.Abs(v) >= 100 && math.Abs(v) < 1e6 {
+				text = strconv.FormatFloat(v, 'f', 0, 64)
+			}
+		}
+		beside := math.Max(0, end)
+		if opt.Marks != nil && finite(opt.Marks[i]) {
+			m := math.Min(opt.Marks[i], most)
+			if m >= beside && m < beside+room { // the number stands beyond the mark
+				beside = m
+			}
+			marks.x0, marks.x1 = append(marks.x0, m), append(marks.x1, m)
+			marks.y0, marks.y1 = append(marks.y0, at-.44), append(marks.y1, at+.44)
+		}
+		a.add(&barText{cellText{x: beside, y: at, text: text}})
+	}
+	a.plot.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	if opt.MarkName != "" {
+		p.legend = append(p.legend, legendEntry{opt.MarkName, []plot.Thumbnailer{&line{style: marks.edge}}})
+	}
+	a.framed()
+	p.axes = []*axes{a}
+	return newFigure(frame, p)
+}
+
+// barText is a text that begins a little to the right of a point.
+type barText struct{ cellText }
+
+func (l *barText) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	style := textStyle(tickSize, black)
+	style.XAlign = draw.XLeft
+	c.FillText(style, vg.Point{X: x(l.x) + 4, Y: y(l.y)}, l.text)
+}
