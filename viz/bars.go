@@ -17,7 +17,8 @@ type BarOptions struct {
 	// the legend.
 	Marks    []float64
 	MarkName string
-	// Most is where the axis ends; longer bars are cut and keep their number. Default: the longest bar or mark.
+	// Most is where the axis ends; longer bars are cut, with an arrow before their number. Default: the longest bar or
+	// mark.
 	Most float64
 }
 
@@ -69,6 +70,9 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 			text = strconv.FormatFloat(v, 'g', 3, 64)
 			if math.Abs(v) >= 100 && math.Abs(v) < 1e6 {
 				text = strconv.FormatFloat(v, 'f', 0, 64)
+			}
+			if v > most { // the bar is cut
+				text = "→ " + text
 			}
 		}
 		beside := math.Max(0, end)

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -24,6 +25,8 @@ type DecisionOptions struct {
 	Draws [][]float64
 	// ProbabilityLabel of the colour bar; empty: "predicted probability of class 1".
 	ProbabilityLabel string
+	// Symbol of the probability, or of another quantity from 0 to 1, in the legend; empty: "p".
+	Symbol string
 }
 
 // maxClasses is how many classes have a shape and a colour of their own.
@@ -40,6 +43,7 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	symbol := cmp.Or(opt.Symbol, "p")
 	levels := append([]float64(nil), opt.Levels...)
 	if levels == nil {
 		levels = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
@@ -128,10 +132,10 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 		p.entry(name, d)
 	}
 	for _, d := range distances {
-		p.entry("p = "+strings.Join(members[d], ", "), plot.Thumbnailer(&paths{style: style(0.5 + d).style}))
+		p.entry(symbol+" = "+strings.Join(members[d], ", "), plot.Thumbnailer(&paths{style: style(0.5 + d).style}))
 	}
 	if len(opt.Draws) > 0 {
-		p.entry("p = 0.5 of single particles", plot.Thumbnailer(single))
+		p.entry(symbol+" = 0.5 of single particles", plot.Thumbnailer(single))
 	}
 	return newFigure(frame, p)
 }

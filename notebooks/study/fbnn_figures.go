@@ -351,7 +351,8 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 		}
 		fig, err := viz.DecisionMap(viz.Field{X: r.Series["x"], Y: r.Series["y"], Values: values}, viz.DecisionOptions{
 			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
-			ClassNames: []string{"pairs"}, ProbabilityLabel: "1 - log10(1 + Phi - least) / most",
+			ClassNames: []string{"pairs"}, Symbol: "s",
+			ProbabilityLabel: "s = 1 - log10(1 + Phi - least) / most; 1: the best fit",
 			Frame: viz.Frame{Title: name + ", " + kind, XLabel: "first component", YLabel: "second component", Width: 410,
 				Height: 450}})
 		if err != nil {
