@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
 	"gonum.org/v1/gonum/mat"
@@ -30,19 +31,19 @@ func someRows(d *dataset.Dataset, times int, rows ...int) *dataset.Dataset {
 
 // dense is G kron A of a block in the order of a layer's weights, row by row, and its biases, where they are
 // stochastic.
-func (f kroneckerFactor) dense() (coordinates []int, product *mat.Dense) {
+func denseOf(f mcmc.KroneckerFactor) (coordinates []int, product *mat.Dense) {
 	var p mat.Dense
-	p.Kronecker(f.outputs, f.inputs)
-	inputs := f.in
-	if f.biases >= 0 {
+	p.Kronecker(f.Outputs, f.Inputs)
+	inputs := f.In
+	if f.Biases >= 0 {
 		inputs--
 	}
-	for k := range f.out * f.in {
-		o, i := k/f.in, k%f.in
+	for k := range f.Out * f.In {
+		o, i := k/f.In, k%f.In
 		if i < inputs {
-			coordinates = append(coordinates, f.weights+o*inputs+i)
+			coordinates = append(coordinates, f.Weights+o*inputs+i)
 		} else {
-			coordinates = append(coordinates, f.biases+o)
+			coordinates = append(coordinates, f.Biases+o)
 		}
 	}
 	return coordinates, &p
@@ -76,9 +77,13 @@ func TestKroneckerFactors(t *testing.T) {
 				t.Fatal(err)
 			}
 			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
-			on := func(data *dataset.Dataset) []kroneckerFactor {
+			on := func(data *dataset.Dataset) []mcmc.KroneckerFactor {
 				j.Parts.Train = data
-				factors, err := j.kroneckerFactors(t.Context(), phi, psi)
+				of, err := j.rows()
+				if err != nil {
+					t.Fatal(err)
+				}
+				factors, err := of.Kronecker(t.Context(), phi, psi)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,9 +91,10 @@ func TestKroneckerFactors(t *testing.T) {
 			}
 			of := []int{0, 1, 4}
 			all := on(someRows(c.data, 50, of...))
-			sums := make([]kroneckerFactor, len(all))
+			sums := make([]mcmc.KroneckerFactor, len(all))
 			for i, f := range all {
-				sums[i] = kroneckerFactor{f.kroneckerBlock, mat.NewSymDense(f.in, nil), mat.NewSymDense(f.out, nil)}
+				sums[i] = f
+				sums[i].Inputs, sums[i].Outputs = mat.NewSymDense(f.In, nil), mat.NewSymDense(f.Out, nil)
 			}
 			d := j.Bound.D
 			for _, row := range of {
@@ -99,16 +105,16 @@ func TestKroneckerFactors(t *testing.T) {
 				}
 				blocks := 0
 				for i, f := range one {
-					sums[i].inputs.AddSym(sums[i].inputs, f.inputs)
-					sums[i].outputs.AddSym(sums[i].outputs, f.outputs)
-					coordinates, product := f.dense()
+					sums[i].Inputs.AddSym(sums[i].Inputs, f.Inputs)
+					sums[i].Outputs.AddSym(sums[i].Outputs, f.Outputs)
+					coordinates, product := denseOf(f)
 					blocks += len(coordinates)
 					var got, want []float64
 					for a, at := range coordinates {
 						for b, to := range coordinates {
 							v := product.At(a, b)
 							if a == b {
-								v += f.precision
+								v += f.Precision
 							}
 							got, want = append(got, v), append(want, flat[at*d+to])
 						}
@@ -120,10 +126,10 @@ func TestKroneckerFactors(t *testing.T) {
 				}
 			}
 			for i, f := range all {
-				sums[i].inputs.ScaleSym(1./3, sums[i].inputs)
-				sums[i].outputs.ScaleSym(50, sums[i].outputs)
-				computetest.Near(t, "A of all rows", entries(f.inputs), entries(sums[i].inputs), 1e-10)
-				computetest.Near(t, "G of all rows", entries(f.outputs), entries(sums[i].outputs), 1e-10)
+				sums[i].Inputs.ScaleSym(1./3, sums[i].Inputs)
+				sums[i].Outputs.ScaleSym(50, sums[i].Outputs)
+				computetest.Near(t, "A of all rows", entries(f.Inputs), entries(sums[i].Inputs), 1e-10)
+				computetest.Near(t, "G of all rows", entries(f.Outputs), entries(sums[i].Outputs), 1e-10)
 			}
 		})
 	}
@@ -135,18 +141,18 @@ func entries(m mat.Symmetric) []float64 { return mat.DenseCopyOf(m).RawMatrix().
 // Draws have the covariance (G kron A + I/s^2)^-1, in two blocks that are independent: every entry within 5 standard
 // errors.
 func TestKroneckerSampler(t *testing.T) {
-	factors := []kroneckerFactor{
-		{kroneckerBlock{out: 3, in: 3, weights: 4, biases: 1, precision: 2},
-			mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}), mat.NewSymDense(3,
-				[]float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},
-		{kroneckerBlock{out: 1, in: 1, weights: -1, biases: 0, precision: .5}, mat.NewSymDense(1, []float64{1}),
-			mat.NewSymDense(1, []float64{3})},
+	factors := []mcmc.KroneckerFactor{
+		{Out: 3, In: 3, Weights: 4, Biases: 1, Precision: 2,
+			Inputs:  mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}),
+			Outputs: mat.NewSymDense(3, []float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},
+		{Out: 1, In: 1, Weights: -1, Biases: 0, Precision: .5, Inputs: mat.NewSymDense(1, []float64{1}),
+			Outputs: mat.NewSymDense(1, []float64{3})},
 	}
 	covariance := mat.NewSymDense(10, nil)
 	for _, f := range factors {
-		coordinates, product := f.dense()
+		coordinates, product := denseOf(f)
 		for i := range coordinates {
-			product.Set(i, i, product.At(i, i)+f.precision)
+			product.Set(i, i, product.At(i, i)+f.Precision)
 		}
 		var inverse mat.Dense
 		if err := inverse.Inverse(product); err != nil {

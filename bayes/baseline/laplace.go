@@ -9,11 +9,11 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/curvature"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -95,11 +95,8 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 				"shared", slot.Name)
 		}
 	}
-	switch bound.Model.Likelihood.(type) {
-	case bayes.Gaussian, bayes.Bernoulli, bayes.Categorical:
-	default:
-		return nil, fmt.Errorf("baseline: Laplace knows the curvature of bayes.Gaussian, bayes.Bernoulli and "+
-			"bayes.Categorical, not of %T", bound.Model.Likelihood)
+	if err := curvature.Check(bound.Model.Likelihood); err != nil {
+		return nil, fmt.Errorf("baseline: Laplace: %w", err)
 	}
 	structures := []Structure{DiagonalPrecision, FullPrecision, LastLayerPrecision, KroneckerPrecision}
 	const known = "baseline.DiagonalPrecision, baseline.FullPrecision, baseline.LastLayerPrecision or " +
@@ -111,8 +108,11 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 		return nil, err
 	}
 	if m.Structure == KroneckerPrecision {
-		_, _, err := kroneckerBlocks(bound)
-		return m, err
+		if err := curvature.CheckLayers(bound); err != nil {
+			return nil, fmt.Errorf("baseline: Laplace.Structure is %q: %w; take baseline.DiagonalPrecision, or "+
+				"baseline.FullPrecision of few parameters", m.Structure, err)
+		}
+		return m, nil
 	}
 	free := m.free(bound)
 	if len(free) == 0 {
@@ -174,9 +174,13 @@ type drawer func(mode []float64, rng *rand.Rand) []float64
 // drawer evaluates the curvature at a mode.
 func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer, error) {
 	if m.Structure == KroneckerPrecision {
-		factors, err := j.kroneckerFactors(ctx, phi, psi)
+		of, err := j.rows()
 		if err != nil {
 			return nil, err
+		}
+		factors, err := of.Kronecker(ctx, phi, psi)
+		if err != nil {
+			return nil, fmt.Errorf("baseline: Laplace: %w", err)
 		}
 		return kroneckerSampler(factors)
 	}
@@ -187,17 +191,18 @@ func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer
 	return m.sampler(j.Bound, precision)
 }
 
-// curvatureRows is the number of rows whose Jacobians are evaluated at once.
-const curvatureRows = 128
-
 // precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
 func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]float64, error) {
 	free, scales := m.free(j.Bound), j.Bound.Scales()
-	precision, err := j.sumOverRows(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
+	of, err := j.rows()
+	if err != nil {
+		return nil, err
+	}
+	precision, err := of.Sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
 		return m.curvature(j, s, rows, count, free)
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("baseline: Laplace: %w", err)
 	}
 	step := 1 // from a diagonal element to the next
 	if m.Structure != DiagonalPrecision {
@@ -209,71 +214,23 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 	return precision, nil
 }
 
-// sumOverRows is the sum over the training part, in blocks of rows, of the vector that build makes of a block's first
-// count rows. Its entries are "x", standardised, [N, d], "phi", [1, D], and "psi", [W].
-func (j *Job) sumOverRows(
-	ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *Node) *Node,
-) ([]float64, error) {
-	rows := j.Rows()
-	size := min(rows, curvatureRows)
+// rows are the training part's, for its curvature.
+func (j *Job) rows() (curvature.Rows, error) {
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
-		return nil, err
+		return curvature.Rows{}, err
 	}
-	state := compute.NewState(j.Engine)
-	defer state.Close()
-	state.Set("x", x)
 	y.FinalizeAll() //nolint:errcheck // the curvature does not depend on the target
-	state.Set("phi", compute.Floats(j.DType, phi, 1, j.Bound.D))
-	reads := []string{"x", "phi"}
-	if j.Bound.W > 0 {
-		state.Set("psi", compute.Floats(j.DType, psi, j.Bound.W))
-		reads = append(reads, "psi")
-	}
-	step := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		return nil, build(s, inputs[0], inputs[1])
-	}
-	program, err := compute.NewProgram(j.Engine, "baseline curvature", reads, nil, step)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: %w", err)
-	}
-	defer program.Close()
-
-	var sum []float64
-	for from := 0; from < rows; from += size {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("baseline: cancelled before Laplace had the curvature of all %d rows: %w",
-				rows, context.Cause(ctx))
-		}
-		block := make([]int32, size)
-		count := min(size, rows-from)
-		for i := range count {
-			block[i] = int32(from + i)
-		}
-		outcome, err := program.Run(state, block, float64(count))
-		if err != nil {
-			return nil, fmt.Errorf("baseline: curvature of rows %d to %d: %w", from, from+count, err)
-		}
-		if sum == nil {
-			sum = make([]float64, len(outcome))
-		}
-		floats.Add(sum, outcome)
-	}
-	return sum, nil
-}
-
-// realRows is 1 for each of the first count rows, 0 for the others, [B].
-func realRows(rows, count, like *Node) *Node {
-	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
+	return curvature.Rows{Engine: j.Engine, Bound: j.Bound, X: x}, nil
 }
 
 // curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F] or its diagonal, [F].
 func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
-	real := realRows(rows, count, x)
+	real := curvature.RealRows(rows, count, x)
 	var total *Node
-	for _, factor := range factors(j.Bound, outputs, params) {
+	for _, factor := range curvature.Factors(j.Bound, outputs, params) {
 		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]
 		if len(free) < j.Bound.D {
 			own := AxisRange(free[0], free[len(free)-1]+1) // a layer's coordinates are neighbours
@@ -292,32 +249,6 @@ func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []in
 		}
 	}
 	return total
-}
-
-// factors are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
-func factors(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
-	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
-	switch likelihood := bound.Model.Likelihood.(type) {
-	case bayes.Gaussian: // L = 1/s^2
-		standard := DivScalar(column(outputs, 0), orOne(likelihood.StdDev))
-		for _, slot := range bound.Slots {
-			if slot.Kind == nn.Noise { // the logarithm of a factor of s, shared
-				standard = Mul(standard, Exp(Neg(params[slot.Name].Node)))
-			}
-		}
-		return []*Node{standard}
-	case bayes.Bernoulli: // L = p (1 - p)
-		p := StopGradient(Sigmoid(column(outputs, 0)))
-		return []*Node{Mul(column(outputs, 0), Sqrt(Mul(p, OneMinus(p))))}
-	default: // Categorical: L = diag p - p p' = sum_c p_c (e_c - p)(e_c - p)'
-		p := StopGradient(Softmax(outputs, 1))
-		mean := ReduceSum(Mul(p, outputs), 1)
-		var all []*Node
-		for c := range outputs.Shape().Dim(1) {
-			all = append(all, Mul(Sqrt(column(p, c)), Sub(column(outputs, c), mean)))
-		}
-		return all
-	}
 }
 
 // sampler draws phi, [D], around a mode: the mode plus P^(-1/2) z.
@@ -358,11 +289,4 @@ func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (drawer, 
 		}
 		return phi
 	}, nil
-}
-
-func orOne(v float64) float64 {
-	if v == 0 {
-		return 1
-	}
-	return v
 }

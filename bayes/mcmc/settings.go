@@ -42,7 +42,10 @@ type Problem struct {
 	// Part, if set, is the target estimated from so many rows, at most Rows, for surrogates about a mode, [D]: see
 	// Whitening.WithSurrogate. It is not called for sampling.
 	Part func(rows int, mode []float64) (Part, error)
-	Rows int // N, the number of rows of the data behind the target; 0: none
+	// Kronecker, if set, are the Kronecker factors of the posterior's curvature at a mode, [D], for networks of dense
+	// layers: see WhiteningSettings.Structure.
+	Kronecker func(ctx context.Context, mode []float64) ([]KroneckerFactor, error)
+	Rows      int // N, the number of rows of the data behind the target; 0: none
 	// Blocks, if set, are the rows in blocks, for the mode and the Hessian. They are not evaluated for sampling.
 	Blocks *Blocks
 	// BatchShare is, for Evaluations, the rows that an evaluation of the target takes where it is of mini-batches, as a

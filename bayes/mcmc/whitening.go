@@ -36,6 +36,8 @@ type Whitening struct {
 	ToZ, ToTheta []float64
 	// Of a LowRank whitening, H is S^-1 (I + V diag(Roots^2 - 1) V') S^-1: S, [D], and V, [D, r] with orthonormal columns.
 	Scale, Vectors, Roots []float64
+	// Blocks are those of a Kronecker whitening: z of a layer is U' d V times the roots of the eigenvalues.
+	Blocks []KroneckerEigen `json:",omitempty"`
 	// Offset is the gradient of U at c in the coordinates z, [D]: 0 at a mode. Decrement is its length, the distance
 	// from c to the minimum of the quadratic in standard deviations.
 	Offset    []float64
@@ -62,11 +64,18 @@ type Structure string
 const (
 	Dense   Structure = "dense"               // the full Hessian: D gradients and a Cholesky factor
 	LowRank Structure = "low rank + diagonal" // the eigenvectors in which the data say most, beside a diagonal
+	// Kronecker factors of each dense layer's block of the Hessian of Gauss and Newton: a pass over the rows for each
+	// output of the network, and no second derivatives.
+	Kronecker Structure = "Kronecker factors"
 )
 
 // WhiteningSettings of NewWhitening. The zero value works.
 type WhiteningSettings struct {
-	// Structure of W; default: Dense up to D = 1500, above it LowRank.
+	// Structure of W; default: Dense up to D = 1500, above it LowRank. They cost D gradients and products with D x D
+	// numbers in each step; and some 550 gradients, at rank 100, and products with D x 100. Kronecker, of problems that
+	// have layers, costs a gradient for each output of the network, and products with as many numbers as its widest layer
+	// is wide for each coordinate; it takes layers as independent, which posteriors are not. Whitening.Gradients and
+	// Elapsed are what it has cost.
 	Structure Structure
 	// Rank of a LowRank; default 100, at most D/4.
 	Rank int
@@ -117,8 +126,9 @@ func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error)
 	switch {
 	case len(mode) != d:
 		return nil, fmt.Errorf("mcmc: the mode has %d coordinates: the problem's dimension is %d", len(mode), d)
-	case s.Structure != Dense && s.Structure != LowRank:
-		return nil, fmt.Errorf("mcmc: WhiteningSettings.Structure is %q: it must be %q or %q", s.Structure, Dense, LowRank)
+	case !slices.Contains([]Structure{Dense, LowRank, Kronecker}, s.Structure):
+		return nil, fmt.Errorf("mcmc: WhiteningSettings.Structure is %q: it must be %q, %q or %q", s.Structure, Dense,
+			LowRank, Kronecker)
 	case s.Rank < 1:
 		return nil, fmt.Errorf("mcmc: WhiteningSettings.Rank is %d: it must be at least 1 (0: the default, 100)", s.Rank)
 	case len(s.Scale) != 0 && len(s.Scale) != d:
@@ -169,6 +179,9 @@ func (w *Whitening) enough() float64 {
 
 // curved sets W by the curvature at the mode; gradient is that of log p there.
 func (w *Whitening) curved(p *places, gradient []float64, s WhiteningSettings) error {
+	if s.Structure == Kronecker { // of first derivatives
+		return w.kronecker(p)
+	}
 	rough, err := p.roughness(w.Mode, gradient)
 	if err != nil {
 		return err
@@ -617,6 +630,9 @@ func (w *Whitening) pull(g []float64) []float64 {
 		}
 		return out
 	}
+	if w.Structure == Kronecker {
+		return w.byBlocks(g, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.scaled(e.Unrotate(m), -.5) })
+	}
 	floats.MulTo(out, g, w.Scale)
 	w.stretch(out, func(root float64) float64 { return 1/root - 1 })
 	return out
@@ -627,10 +643,13 @@ func (w *Whitening) zOf(theta []float64) []float64 {
 	d := len(theta)
 	delta := slices.Clone(theta)
 	floats.Sub(delta, w.Mode)
-	if w.Structure == LowRank {
+	switch w.Structure {
+	case LowRank:
 		floats.Div(delta, w.Scale)
 		w.stretch(delta, func(root float64) float64 { return root - 1 })
 		return delta
+	case Kronecker:
+		return w.byBlocks(delta, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.scaled(e.Unrotate(m), .5) })
 	}
 	z := make([]float64, d)
 	for i, x := range delta {
@@ -643,11 +662,14 @@ func (w *Whitening) zOf(theta []float64) []float64 {
 func (w *Whitening) theta(z []float64) []float64 {
 	d := len(z)
 	out := make([]float64, d)
-	if w.Structure == Dense {
+	switch w.Structure {
+	case Dense:
 		for i := range d {
 			floats.AddScaled(out, z[i], w.ToTheta[i*d:(i+1)*d])
 		}
-	} else {
+	case Kronecker:
+		out = w.byBlocks(z, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.Rotate(e.scaled(m, -.5)) })
+	default:
 		copy(out, z)
 		w.stretch(out, func(root float64) float64 { return 1/root - 1 })
 		floats.Mul(out, w.Scale)
@@ -675,6 +697,7 @@ func (w *Whitening) stretch(x []float64, by func(root float64) float64) {
 type whitening struct {
 	structure                                           Structure
 	mode, toZ, toTheta, scale, vectors, stretch, shrink *Node
+	blocks                                              []whiteningBlock
 }
 
 // whiteningPrefix begins the names of a Whitening's tensors among a problem's data.
@@ -687,6 +710,10 @@ func (w *Whitening) tensors(dtype compute.DType) map[string]*tensors.Tensor {
 	if w.Structure == Dense {
 		all[whiteningPrefix+"to_z"] = compute.Floats(dtype, w.ToZ, d, d)
 		all[whiteningPrefix+"to_theta"] = compute.Floats(dtype, w.ToTheta, d, d)
+		return all
+	}
+	if w.Structure == Kronecker {
+		w.blockTensors(all, dtype)
 		return all
 	}
 	r := len(w.Roots)
@@ -706,6 +733,13 @@ func (w *Whitening) of(node func(name string) *Node) whitening {
 	g := whitening{structure: w.Structure, mode: node("mode")}
 	if w.Structure == Dense {
 		g.toZ, g.toTheta = node("to_z"), node("to_theta")
+		return g
+	}
+	if w.Structure == Kronecker {
+		for b, e := range w.Blocks {
+			g.blocks = append(g.blocks, whiteningBlock{e.KroneckerFactor, node(blockName(b, "left")),
+				node(blockName(b, "right")), node(blockName(b, "roots"))})
+		}
 		return g
 	}
 	g.scale, g.vectors, g.stretch, g.shrink = node("scale"), node("vectors"), node("stretch"), node("shrink")
@@ -729,6 +763,12 @@ func (w whitening) z(theta *Node) *Node {
 	if w.structure == Dense {
 		return Dot(d, w.toZ).Product()
 	}
+	if w.structure == Kronecker {
+		return w.eachBlock(d, func(b whiteningBlock, m *Node) *Node {
+			m = b.unrotated(m)
+			return Mul(m, b.wideRoots(m))
+		})
+	}
 	d = Div(d, wide(w.scale, d))
 	return w.stretched(d, w.stretch)
 }
@@ -738,6 +778,11 @@ func (w whitening) theta(z *Node) *Node {
 	if w.structure == Dense {
 		return Add(wide(w.mode, z), Dot(z, w.toTheta).Product())
 	}
+	if w.structure == Kronecker {
+		return Add(wide(w.mode, z), w.eachBlock(z, func(b whiteningBlock, m *Node) *Node {
+			return b.rotated(Div(m, b.wideRoots(m)))
+		}))
+	}
 	return Add(wide(w.mode, z), Mul(w.stretched(z, w.shrink), wide(w.scale, z)))
 }
 
@@ -746,6 +791,12 @@ func (w whitening) pull(g *Node) *Node {
 	if w.structure == Dense {
 		return Einsum("jd,kd->jk", g, w.toTheta)
 	}
+	if w.structure == Kronecker {
+		return w.eachBlock(g, func(b whiteningBlock, m *Node) *Node {
+			m = b.unrotated(m)
+			return Div(m, b.wideRoots(m))
+		})
+	}
 	return w.stretched(Mul(g, wide(w.scale, g)), w.shrink)
 }
 
@@ -753,6 +804,9 @@ func (w whitening) pull(g *Node) *Node {
 func (w whitening) push(q *Node) *Node {
 	if w.structure == Dense {
 		return Einsum("jk,dk->jd", q, w.toZ)
+	}
+	if w.structure == Kronecker {
+		return w.eachBlock(q, func(b whiteningBlock, m *Node) *Node { return b.rotated(Mul(m, b.wideRoots(m))) })
 	}
 	return Div(w.stretched(q, w.stretch), wide(w.scale, q))
 }

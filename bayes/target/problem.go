@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/internal/curvature"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
@@ -64,7 +66,38 @@ func Problem(
 		Part: func(rows int, mode []float64) (mcmc.Part, error) {
 			return part(engine, bound, data, rows, mode, chains, devices)
 		},
+		Kronecker: func(ctx context.Context, mode []float64) ([]mcmc.KroneckerFactor, error) {
+			return kronecker(ctx, engine, bound, x, psi, mode)
+		},
 	}, nil
+}
+
+// kronecker are the Kronecker factors of the posterior at a mode, with a Normal prior's precision.
+func kronecker(
+	ctx context.Context, engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor, mode []float64,
+) ([]mcmc.KroneckerFactor, error) {
+	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
+		return nil, fmt.Errorf("target: Kronecker factors take the precision of a bayes.Normal prior, not of %T",
+			bound.Model.Prior)
+	}
+	if err := curvature.Check(bound.Model.Likelihood); err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	engine, err := engine.Or()
+	if err != nil {
+		return nil, err
+	}
+	var shared []float64
+	if psi != nil {
+		if shared, err = compute.Float64s(psi); err != nil {
+			return nil, err
+		}
+	}
+	factors, err := curvature.Rows{Engine: engine, Bound: bound, X: x}.Kronecker(ctx, mode, shared)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	return factors, nil
 }
 
 // ProblemByBatches is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of

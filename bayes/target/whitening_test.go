@@ -147,12 +147,81 @@ func TestGaussNewtonWhitening(t *testing.T) {
 		target mcmc.Density
 		asked  bool
 	}{
-		"the problem has none of Gauss and Newton": {target: func(phi *Node) *Node { return Neg(ReduceSum(Abs(phi), 1)) }},
-		"no such Hessian":                          {asked: true, target: func(phi *Node) *Node { return Neg(ReduceSum(Square(phi), 1)) }},
+		"none of Gauss and Newton": {target: func(phi *Node) *Node { return Neg(ReduceSum(Abs(phi), 1)) }},
+		"no such Hessian": {
+			asked: true, target: func(phi *Node) *Node { return Neg(ReduceSum(Square(phi), 1)) },
+		},
 	} {
 		bare := mcmc.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) mcmc.Target { return of.target }}
 		_, err := mcmc.NewWhitening(t.Context(), bare, []float64{0, 1e-6},
 			mcmc.WhiteningSettings{Engine: engine, GaussNewton: of.asked})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// A layer without hidden ones has the posterior N(mean, (X'X/s^2 + I/2^2)^-1), and its Kronecker factors are exact: a
+// quarter turn in their coordinates is always accepted. With a hidden layer it is not, but a shorter one mostly is.
+// Without layers, or with another prior, they are refused.
+func TestKroneckerWhitening(t *testing.T) {
+	engine := computetest.Go(t)
+	n, _ := newSmallNetwork()
+	problem := func(prior bayes.Prior, hidden ...int) mcmc.Problem {
+		bound, err := bayes.Model{Network: nn.MLP{Hidden: hidden, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: 2},
+			Prior: prior, Stochastic: bayes.All()}.Bind(smallInputs, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const few = 20
+		p, err := target.Problem(engine, bound, compute.Floats(compute.Float64, n.x[:few*smallInputs], few, smallInputs),
+			compute.Floats(compute.Float64, n.y[:few], few), nil, 4, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	acceptance := func(p mcmc.Problem, s mcmc.WhiteningSettings, step float64) float64 {
+		s.Engine = engine
+		mode, err := mcmc.FindMode(t.Context(), p, mcmc.ModeSettings{Engine: engine, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := mcmc.NewWhitening(t.Context(), p, mode, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, err := w.On(p, 4, compute.Float64, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := mcmc.Sample(t.Context(), on, mcmc.SplitHMC{StepSize: step, Steps: 1},
+			mcmc.Settings{Draws: 200, WarmUp: 20, Engine: engine, DType: compute.Float64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := 0.
+		for _, c := range r.Stats {
+			mean += c.Acceptance / 4
+		}
+		return mean
+	}
+	kronecker := mcmc.WhiteningSettings{Structure: mcmc.Kronecker}
+	if a := acceptance(problem(bayes.Normal{StdDev: 1.5}), kronecker, math.Pi/2); a < .99999 {
+		t.Errorf("one layer: acceptance %v of a quarter turn", a)
+	}
+	deep := problem(bayes.Normal{StdDev: .5}, 3)
+	if a := acceptance(deep, kronecker, .5); a < .6 {
+		t.Errorf("a hidden layer: acceptance %v", a)
+	}
+	none := deep
+	none.Kronecker = nil
+	for want, p := range map[string]mcmc.Problem{
+		"no layers to have factors of": none,
+		"precision of a bayes.Normal":  problem(bayes.Laplace{B: 1}),
+	} {
+		kronecker.Engine = engine
+		_, err := mcmc.NewWhitening(t.Context(), p, make([]float64, p.Dim), kronecker)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
 )
 
 // surrogates are cheap targets of every quality. Each has mass wherever the targets have.
@@ -70,7 +71,7 @@ func TestWithoutSecondStage(t *testing.T) {
 	}
 }
 
-// plane are whitened coordinates of no target in particular, of either structure.
+// plane are whitened coordinates of no target in particular, of each structure.
 func plane(structure mcmc.Structure) *mcmc.Whitening {
 	w := &mcmc.Whitening{
 		Mode: []float64{.3, -.4}, Structure: structure,
@@ -78,6 +79,13 @@ func plane(structure mcmc.Structure) *mcmc.Whitening {
 	}
 	if structure == mcmc.LowRank {
 		w.Scale, w.Vectors, w.Roots = []float64{1.1, .8}, []float64{.6, .8}, []float64{1.3}
+	}
+	if structure == mcmc.Kronecker { // a layer with one input and a bias, which comes first
+		w.Blocks = []mcmc.KroneckerEigen{{
+			KroneckerFactor: mcmc.KroneckerFactor{Out: 1, In: 2, Weights: 1, Biases: 0},
+			Left:            mat.NewDense(1, 1, []float64{-1}), Right: mat.NewDense(2, 2, []float64{.6, .8, -.8, .6}),
+			Values: []float64{.8, 1.6},
+		}}
 	}
 	return w
 }
@@ -96,7 +104,7 @@ func TestSplitHMC(t *testing.T) {
 			if i == 0 { // a single step goes less far
 				o.Transitions = 100
 			}
-			structure := []mcmc.Structure{mcmc.Dense, mcmc.LowRank}[i%2]
+			structure := []mcmc.Structure{mcmc.Dense, mcmc.LowRank, mcmc.Kronecker}[i%3]
 			Kernel(t, mcmc.SplitHMC{
 				StepSize: 1.3 / float64(1+i%3), Steps: 1 + i%3, Jitter: .1, OnSurrogate: true, Cheap: s.of,
 				Whitening: plane(structure),

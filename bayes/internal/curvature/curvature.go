@@ -1,0 +1,128 @@
+// Package curvature evaluates the curvature of a network's likelihood in its parameters, the generalised Gauss-Newton
+// matrix sum_n J_n' L_n J_n, and its Kronecker factors: for the Laplace approximation, and for coordinates in which a
+// posterior is sampled.
+package curvature
+
+import (
+	"context"
+	"fmt"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Check is an error for likelihoods whose curvature in the output is not known here.
+func Check(likelihood bayes.Likelihood) error {
+	switch likelihood.(type) {
+	case bayes.Gaussian, bayes.Bernoulli, bayes.Categorical:
+		return nil
+	}
+	return fmt.Errorf("the curvature of bayes.Gaussian, bayes.Bernoulli and bayes.Categorical is known, not of %T",
+		likelihood)
+}
+
+// blockRows is the number of rows whose Jacobians are evaluated at once.
+const blockRows = 128
+
+// Rows are the rows, standardised, and the network whose curvature is evaluated there.
+type Rows struct {
+	Engine *compute.Engine
+	Bound  *bayes.BoundModel
+	X      *tensors.Tensor // [N, d]
+}
+
+// Sum is the sum over the rows, in blocks of them, of the vector that build makes of a block's first count rows, at
+// phi, [D], and psi, [W]. Its entries are "x", [N, d], "phi", [1, D], and "psi", [W], of x's type.
+func (r Rows) Sum(
+	ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *graph.Node) *graph.Node,
+) ([]float64, error) {
+	rows, dtype := r.X.Shape().Dim(0), r.X.DType()
+	size := min(rows, blockRows)
+	state := compute.NewState(r.Engine)
+	defer state.Close()
+	x, err := r.X.LocalClone() // the state owns what it holds
+	if err != nil {
+		return nil, err
+	}
+	state.Set("x", x)
+	state.Set("phi", compute.Floats(dtype, phi, 1, r.Bound.D))
+	reads := []string{"x", "phi"}
+	if r.Bound.W > 0 {
+		state.Set("psi", compute.Floats(dtype, psi, r.Bound.W))
+		reads = append(reads, "psi")
+	}
+	step := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		return nil, build(s, inputs[0], inputs[1])
+	}
+	program, err := compute.NewProgram(r.Engine, "curvature", reads, nil, step)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+
+	var sum []float64
+	for from := 0; from < rows; from += size {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("cancelled before the curvature of all %d rows was there: %w",
+				rows, context.Cause(ctx))
+		}
+		block := make([]int32, size)
+		count := min(size, rows-from)
+		for i := range count {
+			block[i] = int32(from + i)
+		}
+		outcome, err := program.Run(state, block, float64(count))
+		if err != nil {
+			return nil, fmt.Errorf("curvature of rows %d to %d: %w", from, from+count, err)
+		}
+		if sum == nil {
+			sum = make([]float64, len(outcome))
+		}
+		floats.Add(sum, outcome)
+	}
+	return sum, nil
+}
+
+// RealRows is 1 for each of the first count rows, 0 for the others, [B].
+func RealRows(rows, count, like *Node) *Node {
+	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
+}
+
+// Factors are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
+func Factors(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
+	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
+	switch likelihood := bound.Model.Likelihood.(type) {
+	case bayes.Gaussian: // L = 1/s^2
+		standard := DivScalar(column(outputs, 0), orOne(likelihood.StdDev))
+		for _, slot := range bound.Slots {
+			if slot.Kind == nn.Noise { // the logarithm of a factor of s, shared
+				standard = Mul(standard, Exp(Neg(params[slot.Name].Node)))
+			}
+		}
+		return []*Node{standard}
+	case bayes.Bernoulli: // L = p (1 - p)
+		p := StopGradient(Sigmoid(column(outputs, 0)))
+		return []*Node{Mul(column(outputs, 0), Sqrt(Mul(p, OneMinus(p))))}
+	default: // Categorical: L = diag p - p p' = sum_c p_c (e_c - p)(e_c - p)'
+		p := StopGradient(Softmax(outputs, 1))
+		mean := ReduceSum(Mul(p, outputs), 1)
+		var all []*Node
+		for c := range outputs.Shape().Dim(1) {
+			all = append(all, Mul(Sqrt(column(p, c)), Sub(column(outputs, c), mean)))
+		}
+		return all
+	}
+}
+
+func orOne(v float64) float64 {
+	if v == 0 {
+		return 1
+	}
+	return v
+}
