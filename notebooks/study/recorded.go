@@ -76,8 +76,22 @@ func OpenRecords(root string) (*Records, error) {
 	return r, nil
 }
 
-// Record adds cells measured at a commit, in place of those with the same data set, method and metric.
+// Record puts in cells measured at a commit, in place of those with the same data set, method and metric. A metric that
+// a method no longer has on a data set, such as one that only some results have, goes.
 func (r *Records) Record(cells []Cell, commit string) {
+	type group struct{ study, data, method string }
+	metrics := map[group][]string{}
+	for _, c := range cells {
+		g := group{c.Study, c.Data, c.Method}
+		metrics[g] = append(metrics[g], c.Metric)
+	}
+	for i := range r.studies {
+		s := &r.studies[i]
+		s.Cells = slices.DeleteFunc(s.Cells, func(o recordedCell) bool {
+			now := metrics[group{s.Study, o.Data, o.Method}]
+			return len(now) > 0 && !slices.Contains(now, o.Metric)
+		})
+	}
 	for _, c := range cells {
 		cell := recordedCell{
 			Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: finite(&c.Ours), SE: finite(&c.SE), Reps: c.Reps,

@@ -34,7 +34,7 @@ func TestResultsAreRendered(t *testing.T) {
 	}
 }
 
-// Cells that are recorded again take the place of those before, others stay, and all come back from the files as they
+// Cells that are recorded again take the place of those before, others stay but metrics that are no longer there, and all come back from the files as they
 // were.
 func TestRecord(t *testing.T) {
 	root := t.TempDir()
@@ -47,7 +47,9 @@ func TestRecord(t *testing.T) {
 		return Cell{Study: "ohsmc.table8", Data: data, Method: method, Metric: "NLPD", Ours: ours, SE: se, Reps: reps,
 			Paper: &paper}
 	}
-	records.Record([]Cell{cell("boston", "OHSMC", 1, .5, 2), cell("boston", "VB", math.Inf(1), math.NaN(), 2),
+	old := cell("boston", "OHSMC", 7, .5, 2)
+	old.Metric = "of old"
+	records.Record([]Cell{old, cell("boston", "OHSMC", 1, .5, 2), cell("boston", "VB", math.Inf(1), math.NaN(), 2),
 		cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000")
 	if err := records.Save(); err != nil {
 		t.Fatal(err)
@@ -66,6 +68,9 @@ func TestRecord(t *testing.T) {
 		t.Error(err)
 	}
 	text := records.Markdown()
+	if strings.Contains(text, "of old") {
+		t.Error("a metric that is no longer there stays")
+	}
 	for _, want := range []string{
 		"### ohsmc.table8: UCI: ", "| boston | 2.000 ± 0.250 (1.10) | diverged (1.10) |", "| yacht | 3.000 (1.10) |",
 		"10 repetitions, at `1111111`: boston (OHSMC). 2 repetitions, at `0000000`: boston (VB). One repetition, at " +
