@@ -34,8 +34,8 @@ func TestResultsAreRendered(t *testing.T) {
 	}
 }
 
-// Cells that are recorded again take the place of those before, others stay but metrics that are no longer there, and all come back from the files as they
-// were.
+// Cells that are recorded again take the place of those before, with all metrics of their method, others stay, and all
+// come back from the files as they were.
 func TestRecord(t *testing.T) {
 	root := t.TempDir()
 	records, err := OpenRecords(root)
