@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/took"
 	"gobnn/notebooks/work"
 )
 
@@ -133,4 +134,40 @@ func TestKernel(t *testing.T) {
 			t.Errorf("kernel.json does not have %s", want)
 		}
 	}
+}
+
+// What takes an hour is said before it begins, unless it has been quick here.
+func TestForewarn(t *testing.T) {
+	t.Setenv("GOBNN_CACHE", t.TempDir())
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"results/ohsmc.table8.json": `{"study": "ohsmc.table8", "cells": [{"data": "a", "method": "m", "reps": 1,
+			"seconds": 7000}]}`,
+		"long.ipynb":  `{"cells": [{"cell_type": "code", "source": ["table(\"ohsmc.table8\")"]}]}`,
+		"short.ipynb": `{"cells": []}`,
+	} {
+		file := filepath.Join(root, "notebooks", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(name string, warns, wantAgain bool) {
+		t.Helper()
+		var out strings.Builder
+		again, err := forewarn(&out, root, name)
+		if err != nil || again != wantAgain || strings.Contains(out.String(), "117 min") != warns {
+			t.Errorf("%s: %v, %v, said %q", name, again, err, out.String())
+		}
+	}
+	says("short", false, false)
+	says("long", true, false)
+	for _, kept := range []bool{false, true} {
+		if err := took.Note("long.ipynb", 60, kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says("long", false, true)
 }

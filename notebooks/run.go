@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/execute"
 	"gobnn/notebooks/setup"
+	"gobnn/notebooks/took"
 	"gobnn/notebooks/work"
 )
 
@@ -67,12 +69,51 @@ that is set, else what is installed.
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },
 	}
 	for _, name := range names {
+		again, err := forewarn(os.Stdout, root, name)
+		if err != nil {
+			return err
+		}
 		fmt.Printf("gobnn: running notebooks/%s.ipynb\n", name)
 		start := time.Now()
 		if err := runner.Run(ctx, name); err != nil {
 			return err
 		}
-		fmt.Printf("gobnn: notebooks/%s.ipynb done in %.1f s\n", name, time.Since(start).Seconds())
+		seconds := time.Since(start).Seconds()
+		fmt.Printf("gobnn: notebooks/%s.ipynb done in %.1f s, with its figures; results are kept in %s\n", name, seconds,
+			cache)
+		if err := took.Note(name+".ipynb", seconds, again); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// forewarn says that a notebook will take an hour or more, as it did here or where its results were recorded, and
+// whether it has been run here before, so that its results are kept.
+func forewarn(out io.Writer, root, name string) (again bool, err error) {
+	here, err := took.Measured()
+	if err != nil {
+		return false, err
+	}
+	recorded, err := took.Recorded(root)
+	if err != nil {
+		return false, err
+	}
+	estimate, err := took.Notebook(recorded, filepath.Join(root, "notebooks", name+".ipynb"))
+	if err != nil {
+		return false, err
+	}
+	times, again := here[name+".ipynb"]
+	seconds := times.Nothing
+	switch {
+	case times.Kept > 0:
+		seconds = times.Kept
+	case !again:
+		seconds = estimate
+	}
+	if seconds >= time.Hour.Seconds() {
+		fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are kept\n",
+			name, took.Line(times, estimate))
+	}
+	return again, nil
 }

@@ -11,13 +11,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/execute"
 	"gobnn/notebooks/setup"
 	"gobnn/notebooks/study"
+	"gobnn/notebooks/took"
 
 	"github.com/google/renameio/v2"
 )
@@ -44,8 +48,10 @@ func list(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks list
 
-Lists every table and figure of results in the five papers: its ID, its state and what it shows. The states are
-"reproduced", "reduced" (to what, it says), "needs data" (which file, and where it goes) and "not yet".
+Lists every table and figure of results in the five papers: its ID, its state and what it shows, those first that can
+be run; and the notebooks. The states are "reproduced", "reduced" (to what, it says), "needs data" (which file, and
+where it goes) and "not yet". Times are those of this machine, with the default flags, where it has run them, from
+nothing or from kept results; else the sum of the seconds recorded with the committed results.
 `, args)
 	if err != nil {
 		return err
@@ -53,20 +59,112 @@ Lists every table and figure of results in the five papers: its ID, its state an
 	if len(rest) > 0 {
 		return fmt.Errorf("list takes no argument, got %q", rest)
 	}
-	studies := study.All()
-	for _, paper := range study.Papers {
-		fmt.Fprintf(out, "\n%s\n", paper.Title)
-		for _, s := range studies {
-			if s.Paper != paper.Name {
-				continue
-			}
-			fmt.Fprintf(out, "  %-15s  %-10s  %s\n", s.ID, s.State, s.Title)
-			if s.Note != "" {
-				fmt.Fprintf(out, "  %-15s  %-10s  (%s)\n", "", "", s.Note)
+	recorded, err := recordedTimes()
+	if err != nil {
+		return err
+	}
+	here, err := took.Measured()
+	if err != nil {
+		return err
+	}
+	groups := []struct {
+		title string
+		has   func(study.State) bool
+	}{
+		{"Can be run", func(s study.State) bool { return s == study.Reproduced || s == study.Reduced }},
+		{"Need data of yours", func(s study.State) bool { return s == study.NeedsData }},
+		{"Not yet", func(s study.State) bool { return s == study.NotYet }},
+	}
+	width := commandline.Width(out)
+	for _, group := range groups {
+		headed := false
+		for _, paper := range study.Papers {
+			named := false
+			for _, s := range study.All() {
+				if s.Paper != paper.Name || !group.has(s.State) {
+					continue
+				}
+				if !headed {
+					fmt.Fprintf(out, "\n%s\n", strings.ToUpper(group.title))
+					headed = true
+				}
+				if !named {
+					fmt.Fprintf(out, "\n%s\n", paper.Title)
+					named = true
+				}
+				entry(out, width, s.ID, string(s.State)+": "+s.Title, s.Note,
+					took.Line(here[s.ID], took.Study(recorded, s.ID)))
 			}
 		}
 	}
+	return listNotebooks(out, width, here, recorded)
+}
+
+// idColumns is the width of the column of names, with the space after it.
+const idColumns = 21
+
+// entry writes a name and, beside it, wrapped paragraphs; empty ones are left out.
+func entry(out io.Writer, width int, name string, paragraphs ...string) {
+	first := true
+	for _, text := range paragraphs {
+		if text == "" {
+			continue
+		}
+		for _, line := range commandline.Wrap(text, max(20, width-idColumns-1)) {
+			if !first {
+				name = ""
+			}
+			fmt.Fprintf(out, "  %-*s%s\n", idColumns-2, name, line)
+			first = false
+		}
+	}
+}
+
+// listNotebooks lists the project's notebooks with what is known of their times.
+func listNotebooks(
+	out io.Writer, width int, here map[string]took.Here, recorded map[took.Row]took.Cost,
+) error {
+	root, err := projectRoot()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(root, "notebooks")
+	names, err := execute.Names(folder)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, "\nNOTEBOOKS: go run ./notebooks run NAME\n\n")
+	for _, name := range names {
+		file := name + ".ipynb"
+		estimate, err := took.Notebook(recorded, filepath.Join(folder, file))
+		if err != nil {
+			return err
+		}
+		line := took.Line(here[file], estimate)
+		if line == "" {
+			line = "not timed yet"
+		}
+		entry(out, width, name, line)
+	}
 	return nil
+}
+
+// projectRoot is the folder of the clone that the command runs in.
+func projectRoot() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return setup.Root(folder)
+}
+
+// recordedTimes are those of the results committed with the project.
+func recordedTimes() (map[took.Row]took.Cost, error) {
+	root, err := projectRoot()
+	if err != nil {
+		return nil, err
+	}
+	return took.Recorded(root)
 }
 
 // reproduce runs studies and prints their tables.
@@ -117,8 +215,7 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 	}
 	options := study.Options{Rows: *rows, Seed: *seed, Hidden: units, Activation: *activation, Precisions: *precisions,
 		Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods),
-		FigureDir: *figures, Fresh: *fresh,
-		Progress: func(line string) { fmt.Fprintln(progress, line) }}
+		FigureDir: *figures, Fresh: *fresh}
 	studies := make([]study.Study, len(ids))
 	for i, id := range ids {
 		if studies[i], err = study.Find(id); err != nil {
@@ -148,10 +245,21 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 		}
 	}
 
+	recorded, err := recordedTimes()
+	if err != nil {
+		return err
+	}
+	shown := newStatus(progress, recorded)
+	options.Progress, options.Repetition = shown.say, shown.repetition
+
 	all := []study.Cell{} // not nil: an empty list, not null, in the file
 	for _, s := range studies {
 		start := time.Now()
+		stop := shown.tick()
 		cells, err := s.Run(ctx, options)
+		stop()
+		seconds := time.Since(start).Seconds()
+		computed, kept := shown.counted()
 		all = append(all, cells...)
 		fmt.Fprintf(out, "%s: %s\n", s.ID, s.Title)
 		if s.Note != "" {
@@ -159,7 +267,10 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 		}
 		fmt.Fprint(out, study.Text(cells))
 		fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n",
-			time.Since(start).Seconds())
+			seconds)
+		if whereErr := where(out, s, options); whereErr != nil {
+			return errors.Join(err, whereErr)
+		}
 		if writeErr := errors.Join(writeJSON(*file, all), records.take(cells)); writeErr != nil {
 			return errors.Join(err, writeErr)
 		}
@@ -170,8 +281,44 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.ID, err)
 		}
+		// A study that began with some repetitions kept took neither the one time nor the other.
+		if whole(flags) && (computed == 0 || kept == 0) {
+			if err := took.Note(s.ID, seconds, kept > 0); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// where says where the figure and the repetitions of a study lie.
+func where(out io.Writer, s study.Study, o study.Options) error {
+	if s.Draw != nil {
+		path, err := o.FigureFile(s.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(path); err == nil {
+			fmt.Fprintf(out, "figure: %s\n", path)
+		}
+	}
+	folder, err := o.ResultDir()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(folder); err == nil {
+		fmt.Fprintf(out, "kept results: %s\n", folder)
+	}
+	return nil
+}
+
+// whole says whether no flag was given that changes how much is computed.
+func whole(flags *flag.FlagSet) bool {
+	same := true
+	flags.Visit(func(f *flag.Flag) {
+		same = same && slices.Contains([]string{"figures", "json", "record", "fresh"}, f.Name)
+	})
+	return same
 }
 
 // recorder adds cells, with the commit that computed them, to the project's records. A nil recorder does nothing.

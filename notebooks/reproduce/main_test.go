@@ -15,20 +15,31 @@ import (
 )
 
 func TestList(t *testing.T) {
+	t.Setenv("GOBNN_CACHE", t.TempDir())
 	var out bytes.Buffer
 	if err := dispatch(context.Background(), []string{"list"}, &out, &out); err != nil {
 		t.Fatal(err)
 	}
+	for line := range strings.Lines(out.String()) {
+		if len([]rune(strings.TrimRight(line, "\n"))) > 100 {
+			t.Errorf("a line is wider than 100: %s", line)
+		}
+		if strings.Contains(line, "NaN") {
+			t.Errorf("%s", line)
+		}
+	}
+	words := strings.Join(strings.Fields(out.String()), " ")
 	for _, s := range study.All() {
-		found := false
-		for line := range strings.Lines(out.String()) {
-			if fields := strings.Fields(line); len(fields) > 1 && fields[0] == s.ID {
-				found = strings.Contains(line, string(s.State)) && strings.Contains(line, s.Title)
-			}
+		entry := s.ID + " " + string(s.State) + ": " + strings.Join(strings.Fields(s.Title), " ")
+		if !strings.Contains(words, entry) {
+			t.Errorf("%q is not listed", entry)
 		}
-		if !found {
-			t.Errorf("%s, %s, is not listed", s.ID, s.State)
-		}
+	}
+	if run, not := strings.Index(words, "CAN BE RUN"), strings.Index(words, "NOT YET"); run < 0 || not >= 0 && not < run {
+		t.Error("what can be run does not come first")
+	}
+	if _, notebook, _ := strings.Cut(words, "NOTEBOOKS"); !strings.Contains(notebook, "quickstart") {
+		t.Error("the notebooks are not listed")
 	}
 	if err := dispatch(context.Background(), []string{"list", "x"}, &out, &out); err == nil {
 		t.Error("list takes an argument")

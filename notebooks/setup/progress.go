@@ -3,9 +3,10 @@ package setup
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
+
+	"gobnn/notebooks/commandline"
 )
 
 // progress prints the steps of a set-up: a line when one ends and, while it runs, its state: rewritten in place on a
@@ -28,13 +29,7 @@ type progress struct {
 const quiet = 15 * time.Second
 
 func newProgress(out io.Writer, steps int) *progress {
-	p := &progress{out: out, steps: steps}
-	if file, ok := out.(*os.File); ok {
-		if info, err := file.Stat(); err == nil {
-			p.terminal = info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-		}
-	}
-	return p
+	return &progress{out: out, terminal: commandline.Terminal(out), steps: steps}
 }
 
 // begin starts the next step and keeps its line alive until done.

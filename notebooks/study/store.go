@@ -42,6 +42,16 @@ type Store struct {
 	dir   string
 	fresh bool
 	say   func(format string, args ...any)
+	tell  func(Repetition) // nil: none
+}
+
+// Repetition is where a study stands: at one repetition of a method on a data set.
+type Repetition struct {
+	Study, Data, Method string
+	Number, Of          int     // from 1
+	Done                bool    // it ended; else it begins
+	Kept                bool    // it was computed before
+	Seconds             float64 // that it took, where it is done
 }
 
 // open gives the data sets and methods that are asked for, and the store.
@@ -58,18 +68,26 @@ func (o Options) open(data, methods []string) (sets, chosen []string, store *Sto
 
 // OpenStore is the store that the options name.
 func OpenStore(o Options) (*Store, error) {
-	dir := o.CacheDir
-	if dir == "" {
-		cache, err := compute.CacheDir()
-		if err != nil {
-			return nil, err
-		}
-		dir = filepath.Join(cache, "results")
+	dir, err := o.ResultDir()
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder for results (set GOBNN_CACHE to a folder that can be written): %w", err)
 	}
-	return &Store{dir: dir, fresh: o.Fresh, say: o.say}, nil
+	return &Store{dir: dir, fresh: o.Fresh, say: o.say, tell: o.Repetition}, nil
+}
+
+// ResultDir is the folder where repetitions are kept.
+func (o Options) ResultDir() (string, error) {
+	if o.CacheDir != "" {
+		return o.CacheDir, nil
+	}
+	cache, err := compute.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "results"), nil
 }
 
 // Repeat runs those of repetitions 0 to reps-1 that are not kept, and keeps each; it fills in their Seconds. If run
@@ -81,18 +99,27 @@ func (s *Store) Repeat(
 		return nil, err
 	}
 	var results []Result
+	at := Repetition{Study: key.Study, Data: key.Data, Method: key.Method, Of: reps}
+	tell := func(done, kept bool, seconds float64) {
+		if at.Done, at.Kept, at.Seconds = done, kept, seconds; s.tell != nil {
+			s.tell(at)
+		}
+	}
 	for repetition := range reps {
+		at.Number = repetition + 1
 		result, kept, err := s.load(key, repetition)
 		if err != nil {
 			return results, err
 		}
 		if kept {
+			tell(true, true, result.Seconds)
 			results = append(results, result)
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return results, context.Cause(ctx)
 		}
+		tell(false, false, 0)
 		start := time.Now()
 		result, err = run(ctx, repetition)
 		if err != nil {
@@ -103,6 +130,7 @@ func (s *Store) Repeat(
 			return results, err
 		}
 		results = append(results, result)
+		tell(true, false, result.Seconds)
 		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, repetition+1, reps, result.Seconds)
 	}
 	return results, nil

@@ -72,6 +72,7 @@ type Options struct {
 	FigureDir  string            // where figures are saved; empty: "figures" in compute.CacheDir
 	CacheDir   string            // where repetitions are kept; empty: "results" in compute.CacheDir
 	Progress   func(line string) // called with lines of progress; nil: none
+	Repetition func(Repetition)  // called where a repetition begins and where one is done or was kept; nil: none
 }
 
 // extent are a number of repetitions and of epochs.

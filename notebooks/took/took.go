@@ -1,0 +1,203 @@
+// Package took knows how long studies and notebooks take: what was recorded with the committed results, and what was
+// measured on this machine. It links none of the samplers.
+package took
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gobnn/bayes/compute/environment"
+
+	"github.com/google/renameio/v2"
+)
+
+// Here is how long a study or a notebook took on this machine, in seconds; 0 is not known.
+type Here struct {
+	Nothing float64 `json:"from_nothing,omitempty"`
+	Kept    float64 `json:"from_kept,omitempty"`
+}
+
+// file is where the times of this machine lie.
+func file() (string, error) {
+	cache, err := environment.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "took.json"), nil
+}
+
+// Measured are this machine's times by name: a study's ID, or a notebook's name with .ipynb.
+func Measured() (map[string]Here, error) {
+	path, err := file()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]Here{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("times of this machine: %w", err)
+	}
+	times := map[string]Here{}
+	if err := json.Unmarshal(text, &times); err != nil {
+		return nil, fmt.Errorf("times of this machine: %s: %w: remove the file, which is made anew", path, err)
+	}
+	return times, nil
+}
+
+// Note keeps how long name took on this machine, from kept results or from nothing.
+func Note(name string, seconds float64, kept bool) error {
+	times, err := Measured()
+	if err != nil {
+		return err
+	}
+	here := times[name]
+	if kept {
+		here.Kept = seconds
+	} else {
+		here.Nothing = seconds
+	}
+	times[name] = here
+	path, err := file()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(times, "", " ")
+	if err != nil {
+		return fmt.Errorf("times of this machine: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("times of this machine: %w", err)
+	}
+	if err := renameio.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("times of this machine: %w", err)
+	}
+	return nil
+}
+
+// Row is one method on one data set of a study.
+type Row struct{ Study, Data, Method string }
+
+// Cost is how long a row's repetitions took together where they were recorded.
+type Cost struct {
+	Seconds     float64
+	Repetitions int
+}
+
+// Recorded are the rows of the results committed in the project's folder root.
+func Recorded(root string) (map[Row]Cost, error) {
+	paths, err := filepath.Glob(filepath.Join(quoted(root), "notebooks", "results", "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("recorded times: %w", err)
+	}
+	rows := map[Row]Cost{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("recorded times: %w", err)
+		}
+		var s struct {
+			Study string `json:"study"`
+			Cells []struct {
+				Data    string  `json:"data"`
+				Method  string  `json:"method"`
+				Reps    int     `json:"reps"`
+				Seconds float64 `json:"seconds"`
+			} `json:"cells"`
+		}
+		if err := json.Unmarshal(text, &s); err != nil {
+			return nil, fmt.Errorf("recorded times: %s: %w", path, err)
+		}
+		for _, c := range s.Cells {
+			if c.Seconds > 0 && c.Reps > 0 { // the cells of a row repeat its seconds
+				rows[Row{s.Study, c.Data, c.Method}] = Cost{c.Seconds, c.Reps}
+			}
+		}
+	}
+	return rows, nil
+}
+
+// Study is the sum over a study's rows; 0: nothing is recorded.
+func Study(rows map[Row]Cost, id string) (seconds float64) {
+	for row, cost := range rows {
+		if row.Study == id {
+			seconds += cost.Seconds
+		}
+	}
+	return seconds
+}
+
+var studyName = regexp.MustCompile(`"((?:pmcnet|ohsmc|gohsmc|fbnn|pbnn)\.[A-Za-z0-9.]+)\\?"`)
+
+// Notebook is the sum over the studies that a notebook's cells name, as they were recorded: an estimate of what it
+// takes from nothing, as a cell may ask for a part of a study, and does what no study does. 0: nothing is recorded.
+func Notebook(rows map[Row]Cost, path string) (seconds float64, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	var notebook struct {
+		Cells []struct {
+			Type   string   `json:"cell_type"`
+			Source []string `json:"source"`
+		} `json:"cells"`
+	}
+	if err := json.Unmarshal(text, &notebook); err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	var named []string
+	for _, c := range notebook.Cells {
+		if c.Type != "code" {
+			continue
+		}
+		for _, found := range studyName.FindAllStringSubmatch(strings.Join(c.Source, ""), -1) {
+			if !slices.Contains(named, found[1]) {
+				named = append(named, found[1])
+				seconds += Study(rows, found[1])
+			}
+		}
+	}
+	return seconds, nil
+}
+
+// Text is a time in words: to the second below two minutes, to the minute below two hours.
+func Text(seconds float64) string {
+	switch d := time.Duration(seconds * float64(time.Second)); {
+	case seconds < 10:
+		return fmt.Sprintf("%.1f s", seconds)
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", seconds)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	default:
+		return fmt.Sprintf("%.0f h", d.Hours())
+	}
+}
+
+// Line says what is known of a study's or a notebook's time; empty: nothing.
+func Line(here Here, recorded float64) string {
+	var known []string
+	if here.Nothing > 0 {
+		known = append(known, "here from nothing "+Text(here.Nothing))
+	} else if recorded > 0 {
+		known = append(known, "from nothing "+Text(recorded)+" where it was recorded")
+	}
+	if here.Kept > 0 {
+		known = append(known, "here from kept results "+Text(here.Kept))
+	}
+	return strings.Join(known, ", ")
+}
+
+// quoted is a folder's path in which no character is a pattern to filepath.Glob.
+func quoted(folder string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
+}
