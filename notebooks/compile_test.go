@@ -102,3 +102,21 @@ func packageOf(path string) (string, error) {
 	}
 	return "package cells\n\nimport (\n" + imports.String() + "\n)\n\n" + declared.String(), nil
 }
+
+// No notebook's file is larger than 3 MB: a larger one is slow to open, and each execution adds it to the clone.
+func TestNotebooksSize(t *testing.T) {
+	const limit = 3_000_000
+	paths, err := filepath.Glob("*.ipynb")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("notebooks: %q, %v", paths, err)
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() >= limit {
+			t.Errorf("%s has %d bytes, limit %d: make its figures smaller or split it", path, info.Size(), limit)
+		}
+	}
+}

@@ -112,8 +112,8 @@ func forewarn(out io.Writer, root, name string) (again bool, err error) {
 		seconds = estimate
 	}
 	if seconds >= time.Hour.Seconds() {
-		fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are kept\n",
-			name, took.Line(times, estimate))
+		fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are "+
+			"kept\n", name, took.Line(times, estimate))
 	}
 	return again, nil
 }

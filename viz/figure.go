@@ -16,7 +16,6 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
-	xdraw "golang.org/x/image/draw"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -116,13 +115,18 @@ func (f *Figure) PNG() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	canvas := vgimg.NewWith(vgimg.UseWH(points(f.width), points(f.height)), vgimg.UseDPI(pixelRatio*pixelsPerInch))
-	f.render(canvas)
 	var buf bytes.Buffer
-	if err := png.Encode(&buf, canvas.Image()); err != nil {
+	if err := png.Encode(&buf, f.picture()); err != nil {
 		return nil, fmt.Errorf("viz: encoding PNG: %w", err)
 	}
 	return buf.Bytes(), nil
+}
+
+// picture is the figure at 192 dots per inch.
+func (f *Figure) picture() image.Image {
+	canvas := vgimg.NewWith(vgimg.UseWH(points(f.width), points(f.height)), vgimg.UseDPI(pixelRatio*pixelsPerInch))
+	f.render(canvas)
+	return canvas.Image()
 }
 
 // SVG renders the figure as SVG. Text stays text, in Liberation Sans or what the viewer has of the same widths (Arial,
@@ -177,21 +181,20 @@ func (f *Figure) Save(path string) error {
 	return nil
 }
 
-// Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels. Anywhere else it
-// returns [ErrNotNotebook].
+// Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels, with at most 256
+// colours and 1660 pixels across (one for each CSS pixel of a wider one), since the notebook's file holds it. Anywhere
+// else it returns [ErrNotNotebook].
 func (f *Figure) Show() error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook
 	}
-	data, err := f.PNG()
-	if err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
-	return show(data, f.width, f.height)
+	return show(f.picture(), image.Pt(f.width, f.height))
 }
 
-// ShowFile displays a PNG written by [Figure.Save] as Show would; one wider than 1600 CSS pixels is shown with half of
-// its pixels in each direction.
+// ShowFile displays a PNG written by [Figure.Save] as Show would.
 func ShowFile(path string) error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook
@@ -204,37 +207,20 @@ func ShowFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("viz: %s is no PNG: %w", path, err)
 	}
-	size := picture.Bounds().Size().Div(pixelRatio)
-	if size.X > widest {
-		if data, err = shrunk(picture, size); err != nil {
-			return err
-		}
-	}
-	return show(data, size.X, size.Y)
+	return show(picture, picture.Bounds().Size().Div(pixelRatio))
 }
 
-// widest is the width, in CSS pixels, beyond which a notebook gets one pixel for each CSS pixel, not two: it scales
-// such a figure down anyway, and its file would grow by megabytes.
-const widest = 1600
-
-// shrunk is the PNG of a picture scaled to a size.
-func shrunk(picture image.Image, size image.Point) ([]byte, error) {
-	small := image.NewRGBA(image.Rectangle{Max: size})
-	xdraw.CatmullRom.Scale(small, small.Bounds(), picture, picture.Bounds(), xdraw.Src, nil)
-	var buf bytes.Buffer
-	if err := png.Encode(&buf, small); err != nil {
-		return nil, fmt.Errorf("viz: encoding PNG: %w", err)
+// show displays a picture at its size in CSS pixels.
+func show(picture image.Image, size image.Point) error {
+	data, err := inNotebook(picture, size)
+	if err != nil {
+		return err
 	}
-	return buf.Bytes(), nil
-}
-
-// show displays a PNG at its size in CSS pixels.
-func show(data []byte, width, height int) error {
 	// As gonbui.DisplayPng does, but with the size, without which a front-end shows the picture twice too large.
 	gonbui.SendData(&protocol.DisplayData{
 		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
 		Metadata: map[string]any{
-			string(protocol.MIMEImagePNG): map[string]int{"width": width, "height": height},
+			string(protocol.MIMEImagePNG): map[string]int{"width": size.X, "height": size.Y},
 		},
 	})
 	if err := syncNotebook(); err != nil {
