@@ -88,7 +88,9 @@ type WhiteningSettings struct {
 }
 
 // mostDense is the largest D of a dense whitening by default: a transition multiplies with W for each gradient, which
-// above costs more than the network.
+// above costs more than the network. Below it pays for all that it costs: of a network 10-10-1, D = 121, given 10 000
+// rows, 600 draws of SplitHMC have a mean effective size of 364 in dense coordinates, 27 in those of a low rank (30)
+// and 8 in those of Kronecker factors, which take layers as independent; so these are not chosen by default.
 const mostDense = 1500
 
 // mostDecrement is how far the quadratic's minimum may be from a mode, in standard deviations. A hundredth changes

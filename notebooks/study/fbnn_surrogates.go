@@ -318,7 +318,10 @@ func (r *surrogateRun) prepare(ctx context.Context) (err error) {
 	}
 	r.pilot, err = mcmc.NewPilot(ctx, r.problem, r.white, mcmc.PilotSettings{Engine: r.engine, Seed: 1})
 	r.setUp = time.Since(began)
-	if err == nil {
+	if errors.Is(err, mcmc.ErrStuck) { // as with ReLU, whose units' scales are free: the samplers show it
+		r.say("%s: surrogate off: %v", r.name(), err)
+		r.pilot, err = &mcmc.Pilot{Target: mcmc.SplitHMC{StepSize: .1, Steps: 6}}, nil
+	} else if err == nil {
 		r.say("%s: %v", r.name(), r.pilot)
 	}
 	return err
@@ -343,7 +346,10 @@ func (r *surrogateRun) repetition(ctx context.Context, method string, seed uint6
 	if err := r.prepare(ctx); err != nil {
 		return Result{}, err
 	}
-	out := Result{Values: map[string]float64{"|z|^2/D": r.pilot.Spread, "set-up [s]": r.setUp.Seconds()}}
+	out := Result{Values: map[string]float64{"set-up [s]": r.setUp.Seconds()}}
+	if r.pilot.States > 0 {
+		out.Values["|z|^2/D"] = r.pilot.Spread
+	}
 	out.Values["pays"] = 0
 	if r.pilot.Rows > 0 {
 		out.Values["pays"] = 1
