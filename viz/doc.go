@@ -12,8 +12,8 @@
 //	Do the particles represent the density they should?               ParticleScatter
 //
 // Each takes plain slices, or, where its name ends in Of, the [bayes.Prediction] of a posterior, and an options struct
-// whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as .png or .svg, and
-// PNG and SVG render to memory. [Grid] puts several side by side.
+// whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as .png, .svg or
+// .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side.
 //
 //	fig, err := viz.PredictiveBand(x, mean, stdDev, viz.BandOptions{TrainX: trainX, TrainY: trainY})
 //	if err != nil { ... }

@@ -11,14 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
+	"codeberg.org/go-pdf/fpdf"
 	"github.com/google/renameio/v2"
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
@@ -30,8 +33,8 @@ const (
 )
 
 // ErrNotNotebook is returned by [Figure.Show] in a program that no GoNB kernel runs.
-var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\") or " +
-	"Save(\"figure.svg\")")
+var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\"), " +
+	"Save(\"figure.svg\") or Save(\"figure.pdf\")")
 
 // Frame is what the options of all figures share. Empty fields take the defaults of the figure.
 type Frame struct {
@@ -150,8 +153,30 @@ var svgFixes = strings.NewReplacer(
 	"data:image/jpg;base64,", "data:image/png;base64,",
 )
 
-// Save writes the figure to a file, .png or .svg by the path's extension. The file appears whole or not at all: an
-// existing one is replaced in one step, and left as it was if anything fails.
+// fixedDates gives PDF files the same dates and order each time, since the library writes when they were made.
+var fixedDates = sync.OnceFunc(func() {
+	fpdf.SetDefaultCreationDate(time.Unix(0, 0).UTC())
+	fpdf.SetDefaultModificationDate(time.Unix(0, 0).UTC())
+	fpdf.SetDefaultCatalogSort(true)
+})
+
+// PDF renders the figure as one page of its size, with its fonts embedded.
+func (f *Figure) PDF() ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	fixedDates()
+	canvas := vgpdf.New(points(f.width), points(f.height))
+	f.render(canvas)
+	var buf bytes.Buffer
+	if _, err := canvas.WriteTo(&buf); err != nil {
+		return nil, fmt.Errorf("viz: writing PDF: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// Save writes the figure to a file, .png, .svg or .pdf by the path's extension. The file appears whole or not at all:
+// an existing one is replaced in one step, and left as it was if anything fails.
 func (f *Figure) Save(path string) error {
 	var encode func() ([]byte, error)
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -159,8 +184,10 @@ func (f *Figure) Save(path string) error {
 		encode = f.PNG
 	case ".svg":
 		encode = f.SVG
+	case ".pdf":
+		encode = f.PDF
 	default:
-		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png or .svg", path, ext)
+		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png, .svg or .pdf", path, ext)
 	}
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {

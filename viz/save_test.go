@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gobnn/viz"
 )
@@ -17,7 +18,7 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	for _, name := range []string{"a.png", "a.SVG"} {
+	for _, name := range []string{"a.png", "a.SVG", "a.pdf"} {
 		path := filepath.Join(folder, name)
 		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
@@ -29,22 +30,23 @@ func TestSave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.HasPrefix(data, []byte("\x89PNG")) && !bytes.HasPrefix(data, []byte("<?xml")) {
-			t.Errorf("%s starts with %q", name, data[:8])
+		want := map[string]string{".png": "\x89PNG", ".SVG": "<?xml", ".pdf": "%PDF-"}[filepath.Ext(name)]
+		if !bytes.HasPrefix(data, []byte(want)) {
+			t.Errorf("%s starts with %q, want %q", name, data[:8], want)
 		}
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 2 {
-		t.Errorf("folder has %d files after saving two: temporary files stay behind", len(entries))
+	if len(entries) != 3 {
+		t.Errorf("folder has %d files after saving three: temporary files stay behind", len(entries))
 	}
 
 	file := filepath.Join(folder, "a.png")
 	for path, wants := range map[string][]string{
-		filepath.Join(folder, "a.jpg"):         {`".jpg"`, ".png or .svg"},
-		filepath.Join(folder, "a"):             {`""`, ".png or .svg"},
+		filepath.Join(folder, "a.jpg"):         {`".jpg"`, ".png, .svg or .pdf"},
+		filepath.Join(folder, "a"):             {`""`, ".png, .svg or .pdf"},
 		filepath.Join(folder, "no", "fig.png"): {"does not exist", filepath.Join(folder, "no")},
 		filepath.Join(file, "fig.png"):         {"a.png"},
 	} {
@@ -89,6 +91,29 @@ func TestSaveUnwritable(t *testing.T) {
 	err = fig.Save(filepath.Join(closed, "a.png"))
 	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), closed) {
 		t.Errorf("saving into a read-only folder: error %v", err)
+	}
+}
+
+// A PDF is one page with its fonts, and has the same bytes each time.
+func TestPDF(t *testing.T) {
+	fig, err := calibration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := fig.PDF()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // dates in a PDF are in seconds
+	second, err := fig.PDF()
+	if err != nil || !bytes.Equal(first, second) {
+		t.Errorf("another PDF of the same figure (%v)", err)
+	}
+	if pages := bytes.Count(first, []byte("/Type /Page\n")); pages != 1 {
+		t.Errorf("%d pages, want 1", pages)
+	}
+	if !bytes.Contains(first, []byte("/FontFile2")) {
+		t.Error("no font is embedded")
 	}
 }
 
