@@ -181,9 +181,9 @@ FBNN (SGHMC-pCN): 96 0.223 1884 47 486 1533 0.024 14.99`,
 // coverage probability the coverage of f.
 func fbnnReported(data string) map[string]map[string]Reported {
 	out := map[string]map[string]Reported{}
-	quality, certainty, percent := "MSE", "coverage of f", [2]float64{1, .01}
+	quality, certainty, whole := "MSE", "coverage of f", [2]float64{1, 100}
 	if slices.Contains(fbnnNames(false, true), data) {
-		quality, certainty, percent = "accuracy", "ECE", [2]float64{.01, 1}
+		quality, certainty, whole = "accuracy", "ECE", [2]float64{100, 1}
 	}
 	metrics := []string{quality, certainty, "seconds of a fit", "ESS, least", "ESS, median", "ESS, most",
 		"least ESS a second", speedUp}
@@ -198,8 +198,8 @@ func fbnnReported(data string) map[string]map[string]Reported {
 		out[method] = map[string]Reported{}
 		for k, text := range strings.Fields(numbers) {
 			if v, err := strconv.ParseFloat(text, 64); err == nil { // "-" is none
-				if k < len(percent) {
-					v *= percent[k]
+				if k < len(whole) {
+					v /= whole[k] // of a percentage
 				}
 				out[method][metrics[k]] = Reported{Value: v}
 			}

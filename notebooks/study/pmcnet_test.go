@@ -230,7 +230,7 @@ func TestEvidenceRuns(t *testing.T) {
 		kind   evidenceKind
 		split  int
 		more   bool
-	}{{.05, "", 0, false}, {.045, wholeRun, 7, true}} {
+	}{{.05, "", 0, false}, {.03, wholeRun, 7, true}} {
 		kind, k, _, more := runs.next(c.within)
 		if kind != c.kind || more != c.more || more && k != c.split {
 			t.Errorf("within %v: %s of split %d, %v", c.within, kind, k, more)

@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -148,7 +149,14 @@ func TestMatrix(t *testing.T) {
 	if got := Matrix(cells, "NLPD"); got != want {
 		t.Errorf("Matrix:\n%s, want\n%s", got, want)
 	}
-
+	cells, want = nil, "| NLPD | yacht |\n| --- | ---: |\n"
+	for i := range mostColumns + 1 { // too wide: methods are rows
+		cells = append(cells, Cell{Data: "yacht", Method: fmt.Sprint("m", i), Metric: "NLPD", Ours: 2, SE: math.NaN()})
+		want += fmt.Sprintf("| m%d | 2.000 |\n", i)
+	}
+	if got := Matrix(cells, "NLPD"); got != want {
+		t.Errorf("Matrix:\n%s, want\n%s", got, want)
+	}
 }
 
 // What is asked for comes first, then, with Full, the paper's, then the study's own.

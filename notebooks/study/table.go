@@ -72,10 +72,13 @@ func Markdown(cells []Cell) string {
 	return out.String()
 }
 
+// mostColumns is how many methods fit side by side into a notebook's width.
+const mostColumns = 10
+
 // Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in
-// the order in which they come: ours ± its standard error, "diverged" where it is not finite, or "not measured" where
-// there are no repetitions, and the paper's number in brackets where it has one. Data sets without the metric are left
-// out.
+// the order in which they come, or the other way round where that would be too wide: ours ± its standard error,
+// "diverged" where it is not finite, or "not measured" where there are no repetitions, and the paper's number in
+// brackets where it has one. Data sets without the metric are left out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
@@ -96,16 +99,22 @@ func Matrix(cells []Cell, metric string) string {
 		}
 		at[[2]string{c.Data, c.Method}] = text
 	}
+	rows, columns := distinct(cells, func(c Cell) string { return c.Data }), methods
+	place := func(row, column string) string { return at[[2]string{row, column}] }
+	if len(methods) > max(mostColumns, len(rows)) {
+		rows, columns = methods, rows
+		place = func(row, column string) string { return at[[2]string{column, row}] }
+	}
 	var table [][]string
-	for _, d := range distinct(cells, func(c Cell) string { return c.Data }) {
-		row := []string{d}
-		for _, m := range methods {
-			row = append(row, at[[2]string{d, m}])
+	for _, r := range rows {
+		line := []string{r}
+		for _, c := range columns {
+			line = append(line, place(r, c))
 		}
-		table = append(table, row)
+		table = append(table, line)
 	}
 	var out strings.Builder
-	markdown(&out, append([]string{metric}, methods...), 1, table)
+	markdown(&out, append([]string{metric}, columns...), 1, table)
 	return out.String()
 }
 
