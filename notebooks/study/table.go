@@ -121,7 +121,7 @@ func Matrix(cells []Cell, metric string) string {
 // printed is a paper's number as papers print them: two decimals, or more if it has more; none if it is large and
 // whole.
 func printed(x float64) string {
-	text := strconv.FormatFloat(x, 'f', -1, 64)
+	text := strconv.FormatFloat(math.Round(x*1e10)/1e10, 'f', -1, 64) // 91.3 / 100 is .9129999999999999
 	_, fraction, _ := strings.Cut(text, ".")
 	if len(fraction) < 2 && (fraction != "" || math.Abs(x) < 10) {
 		return fmt.Sprintf("%.2f", x)
