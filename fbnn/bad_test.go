@@ -150,6 +150,19 @@ func TestStandsStill(t *testing.T) {
 	if acceptance := r.Sampling.Stats[0].Acceptance; math.Abs(acceptance-.3) > .12 {
 		t.Errorf("the true chain accepts %.3f of its proposals, not .3", acceptance)
 	}
+	// Of an HMC whose steps are too long for its correction the error says what chooses shorter ones.
+	a = quick(fbnn.CES{Sampling: mcmc.HMC{StepSize: 50, Steps: 3}, Draws: 200})
+	_, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	if !errors.Is(err, mcmc.ErrStuck) || !strings.Contains(err.Error(), "the steps of CES.Sampling are 50: with a StepSize of 0") {
+		t.Errorf("steps of 50: %v", err)
+	}
+	a.Sampling = mcmc.HMC{Steps: 3}
+	if r, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)}); err != nil {
+		t.Fatal(err)
+	}
+	if acceptance := r.Sampling.Stats[0].Acceptance; !(r.StepSize > 0 && r.StepSize < 1 && acceptance > .1) {
+		t.Errorf("the chosen step size %v is accepted with %v", r.StepSize, acceptance)
+	}
 }
 
 // Where the data say nothing the posterior is the prior, and a pCN whose every proposal is a draw from it is accepted.

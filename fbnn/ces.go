@@ -42,7 +42,8 @@ type CES struct {
 
 	// Sampling is the kernel of the third step, on the emulated posterior from the last pair; default
 	// mcmc.PreconditionedCrankNicolson with the prior's scales. Its Beta, 0 or larger than what the true chain accepts
-	// with a probability of .3, is set to that.
+	// with a probability of .3, is set to that. An mcmc.HMC that is corrected needs no StepSize: 0 is the one by which
+	// draws move furthest, where the true posterior accepts them.
 	Sampling    mcmc.Kernel
 	Chains      int // default 1; all begin at the last pair
 	Draws       int // of each chain; default 2000
@@ -143,11 +144,16 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 	if err := mcmc.Check(a.Calibration, d, a.PairsWarmUp > 0); err != nil {
 		return nil, fmt.Errorf("fbnn: CES.Calibration: %w", err)
 	}
-	if err := mcmc.Check(a.Sampling, d, false); err != nil {
+	sampling := a.Sampling
+	if k, ok := a.unstepped(); ok {
+		k.StepSize = largestStep // a step is chosen when there is an emulator
+		sampling = k
+	}
+	if err := mcmc.Check(sampling, d, false); err != nil {
 		return nil, fmt.Errorf("fbnn: CES.Sampling: %w", err)
 	}
 	if a.corrected() {
-		if err := a.delayed(a.Sampling, nil, 0).Check(d); err != nil {
+		if err := a.delayed(sampling, nil, 0).Check(d); err != nil {
 			return nil, fmt.Errorf("fbnn: CES.Sampling cannot be corrected by the true posterior: set CES.Uncorrected, or "+
 				"take another kernel: %w", err)
 		}
@@ -193,6 +199,12 @@ func (a CES) check(rows int) error {
 
 // corrected says whether draws are accepted or rejected by the true posterior.
 func (a CES) corrected() bool { return !a.Uncorrected && !a.PaperMode }
+
+// unstepped is the sampling's HMC, if its step size is to be chosen by what the true posterior accepts.
+func (a CES) unstepped() (mcmc.HMC, bool) {
+	k, ok := a.Sampling.(mcmc.HMC)
+	return k, ok && k.StepSize == 0 && a.corrected()
+}
 
 // delayed is the sampling kernel with its correction.
 func (a CES) delayed(inner mcmc.Kernel, cheap func(mcmc.Target) mcmc.Target, share float64) mcmc.DelayedAcceptance {
@@ -401,6 +413,10 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 		Progress: r.progress("sampling"), ObserveEvery: r.ObserveEvery, Observe: r.observe(),
 	})
 	if err := chain.Unusable(ctx, stopped); err != nil {
+		if k, ok := r.Sampling.(mcmc.HMC); ok && k.StepSize > 0 && r.corrected() && errors.Is(err, mcmc.ErrStuck) {
+			return fmt.Errorf("fbnn: sampling: %w; the steps of CES.Sampling are %.3g: with a StepSize of 0 they are chosen "+
+				"by what the true posterior accepts", err, k.StepSize)
+		}
 		return fmt.Errorf("fbnn: sampling: %w", err)
 	}
 	if stopped != nil {
@@ -435,14 +451,20 @@ func (r *ces) observe() func(int, *mcmc.Draws) error {
 	}
 }
 
-// stepped is the sampling kernel; a pCN has at most the step that the true chain accepts, where there is no PaperMode.
+// stepped is the sampling kernel; a pCN has at most the step that the true chain accepts, where there is no PaperMode,
+// and an HMC without a step has one that suits its correction.
 func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, error) {
+	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
+	var err error
+	if hmc, ok := r.unstepped(); ok {
+		hmc.StepSize, err = r.chosenStep(ctx, cheap, begin, hmc)
+		r.result.StepSize = hmc.StepSize
+		return hmc, err
+	}
 	pcn, ok := r.Sampling.(mcmc.PreconditionedCrankNicolson)
 	if !ok {
 		return r.Sampling, nil
 	}
-	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
-	var err error
 	if r.result.TrueBeta, err = r.acceptedBeta(ctx, r.truth, begin, pcn); err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func TestExact(t *testing.T) {
 		},
 		{
 			"RNS-HMC", fbnn.CES{
-				Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Sampling: mcmc.HMC{StepSize: .05, Steps: 3},
+				Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Sampling: mcmc.HMC{Steps: 3},
 			}, false,
 		},
 	} {
@@ -122,6 +122,9 @@ func TestExact(t *testing.T) {
 			}
 			t.Logf("%+v, %+v, second stage %.3g, %v", r.Emulator.HeldOut, r.Truth, r.SecondStage, r.Evaluations)
 			right(t, r, l)
+			if k, ok := c.a.Sampling.(mcmc.HMC); ok && (k.StepSize == 0) != (r.StepSize > 0) {
+				t.Errorf("the chosen step size is %v where %v was set", r.StepSize, k.StepSize)
+			}
 			if held := r.Emulator.HeldOut; c.exact && !(1-held.R2 < 1e-12 && held.Gradient < 1e-9 && r.Truth.RMS < 1e-9) {
 				t.Errorf("a linear emulator of a linear network: %+v, root mean square of Phi %.3g", held, r.Truth.RMS)
 			}

@@ -38,6 +38,8 @@ type Result struct {
 	// Beta is the step of the sampling's pCN, and TrueBeta the one at which the true chain would be accepted with a
 	// probability of .3; 0 of other kernels.
 	Beta, TrueBeta float64
+	// StepSize is the one that was chosen for the sampling's HMC; 0 where it was set, and of other kernels.
+	StepSize float64
 	// SecondStage is the mean acceptance of the delayed acceptance's second stage, by the true posterior; NaN without it.
 	SecondStage float64
 	// Evaluations are those of all steps: of the network on all rows (Full, FullGradients), and of the emulator.

@@ -131,7 +131,7 @@ func fbnnMethods(draws, epochs int) []fbnnMethod {
 		{"BNN-SGHMC (first 200)", fbnn.Chain{Kernel: sghmc, Draws: 200}, nil},
 		{"BNN-pCN", fbnn.Chain{Kernel: pcn, Draws: draws, Thin: 1}, nil},
 		{"BNN-RNS-HMC", fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Draws: draws,
-			Sampling: mcmc.HMC{StepSize: .01, Steps: 10}}, nil},
+			Sampling: mcmc.HMC{Steps: 10}}, nil},
 	}
 	for _, pair := range [][2]string{{"pCN", "SGHMC"}, {"pCN", "pCN"}, {"SGHMC", "SGHMC"}, {"SGHMC", "pCN"}} {
 		name := fmt.Sprintf("FBNN (%s-%s)", pair[0], pair[1])

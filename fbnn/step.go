@@ -1,0 +1,135 @@
+package fbnn
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"gobnn/bayes/mcmc"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The candidates of HMC's step size: halved from the largest, until nearly all ends are accepted, beyond which smaller
+// steps only lead less far.
+const (
+	largestStep   = 1.
+	mostHalvings  = 20
+	nearlyAll     = .9
+	leastAccepted = .15 // of atOnce ends: a mean over fewer is a matter of luck
+)
+
+// chosenStep is the step size of an HMC on the emulated posterior, of a correction by the true one: that of the largest
+// expected squared jump (Pasarica and Gelman 2010), over trajectories from rows of begin, [n, D], with the same momenta
+// for each step size. A step at which the emulated energy is kept may be far too large, since where the emulator knows
+// nothing of a direction the trajectory follows its momentum, and the true posterior refuses the end.
+func (r *ces) chosenStep(ctx context.Context, cheap mcmc.Problem, begin mat.Matrix, k mcmc.HMC) (float64, error) {
+	emulator, err := newEvaluator(r.Job, cheap)
+	if err != nil {
+		return 0, err
+	}
+	defer emulator.Close()
+	n, d := begin.Dims()
+	start := mat.NewDense(atOnce, d, nil)
+	for i := range atOnce {
+		mat.Row(start.RawRowView(i), i%n, begin)
+	}
+	trueAtStart, err := r.truth.logDensity(ctx, start)
+	if err != nil {
+		return 0, err
+	}
+	cheapAtStart, err := emulator.logDensity(ctx, start)
+	if err != nil {
+		return 0, err
+	}
+	r.spent.Full += atOnce
+	r.spent.Partial += atOnce
+	// Where no step is accepted the smallest is taken: the run then ends with mcmc.ErrStuck and its numbers.
+	best, furthest, step := largestStep*math.Pow(2, -mostHalvings), 0., largestStep
+	for range mostHalvings {
+		end, cheapAtEnd, err := r.transitions(ctx, emulator, start, cheapAtStart, k, step)
+		if err != nil {
+			return 0, err
+		}
+		trueAtEnd, err := r.truth.logDensity(ctx, end)
+		if err != nil {
+			return 0, err
+		}
+		r.spent.Full += atOnce
+		accepted, jump := 0., 0.
+		for i := range atOnce {
+			squared := square(floats.Distance(end.RawRowView(i), start.RawRowView(i), 2))
+			ratio := math.Exp(trueAtEnd[i] - trueAtStart[i] - cheapAtEnd[i] + cheapAtStart[i])
+			if squared > 0 && ratio > 0 { // not NaN
+				accepted += min(1, ratio) / atOnce
+				jump += min(1, ratio) * squared / atOnce
+			}
+		}
+		if accepted >= leastAccepted && jump > furthest {
+			best, furthest = step, jump
+		}
+		if accepted > nearlyAll {
+			break
+		}
+		step /= 2
+	}
+	return best, nil
+}
+
+// transitions are those of HMC on the emulated posterior between two evaluations of the true one, from each row of
+// start; cheapAtStart is the emulated log-density there. It returns the ends, with theirs.
+func (r *ces) transitions(
+	ctx context.Context, emulator *evaluator, start *mat.Dense, cheapAtStart []float64, k mcmc.HMC, step float64,
+) (*mat.Dense, []float64, error) {
+	rng := rand.New(rand.NewPCG(r.Seed, 0x73746570))
+	count, d := start.Dims()
+	steps := cmp.Or(k.Steps, 10)
+	from, density := mat.DenseCopyOf(start), append([]float64(nil), cheapAtStart...)
+	at, momentum := mat.NewDense(count, d, nil), mat.NewDense(count, d, nil)
+	var kick mat.Dense
+	for range r.Transitions {
+		at.Copy(from)
+		momentum.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, momentum)
+		before := kinetic(momentum)
+		for i := range steps + 1 { // half a kick at both ends
+			gradient, err := emulator.slope(ctx, at)
+			if err != nil {
+				return nil, nil, err
+			}
+			share := step
+			if i == 0 || i == steps {
+				share /= 2
+			}
+			kick.Scale(share, gradient)
+			momentum.Add(momentum, &kick)
+			if i < steps {
+				kick.Scale(step, momentum)
+				at.Add(at, &kick)
+			}
+		}
+		r.spent.PartialGradients += count * steps
+		after, err := emulator.logDensity(ctx, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, v := range kinetic(momentum) {
+			if rng.Float64() < math.Exp(after[i]-density[i]-v+before[i]) { // not where it is NaN
+				copy(from.RawRowView(i), at.RawRowView(i))
+				density[i] = after[i]
+			}
+		}
+	}
+	return from, density, nil
+}
+
+// kinetic is |p|^2 / 2 of each row.
+func kinetic(momentum *mat.Dense) []float64 {
+	count, _ := momentum.Dims()
+	energy := make([]float64, count)
+	for i := range energy {
+		energy[i] = floats.Dot(momentum.RawRowView(i), momentum.RawRowView(i)) / 2
+	}
+	return energy
+}
