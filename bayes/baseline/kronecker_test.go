@@ -83,7 +83,7 @@ func TestKroneckerFactors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				factors, err := of.Kronecker(t.Context(), phi, psi)
+				factors, _, err := of.Kronecker(t.Context(), phi, psi)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -178,7 +178,7 @@ func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer
 		if err != nil {
 			return nil, err
 		}
-		factors, err := of.Kronecker(ctx, phi, psi)
+		factors, _, err := of.Kronecker(ctx, phi, psi)
 		if err != nil {
 			return nil, fmt.Errorf("baseline: Laplace: %w", err)
 		}

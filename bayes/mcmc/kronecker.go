@@ -116,7 +116,8 @@ func (w *Whitening) kronecker(p *places) error {
 		return fmt.Errorf("mcmc: WhiteningSettings.Structure is %q, but the problem has no layers to have factors of "+
 			"(Problem.Kronecker): take %q or %q", Kronecker, Dense, LowRank)
 	}
-	factors, err := p.problem.Kronecker(p.ctx, w.Mode)
+	factors, gradients, err := p.problem.Kronecker(p.ctx, w.Mode)
+	p.Gradients += gradients
 	if err != nil {
 		return fmt.Errorf("mcmc: WhiteningSettings.Structure is %q: %w; take %q or %q", Kronecker, err, Dense, LowRank)
 	}

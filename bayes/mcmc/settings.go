@@ -43,8 +43,8 @@ type Problem struct {
 	// Whitening.WithSurrogate. It is not called for sampling.
 	Part func(rows int, mode []float64) (Part, error)
 	// Kronecker, if set, are the Kronecker factors of the posterior's curvature at a mode, [D], for networks of dense
-	// layers: see WhiteningSettings.Structure.
-	Kronecker func(ctx context.Context, mode []float64) ([]KroneckerFactor, error)
+	// layers (see WhiteningSettings.Structure), and the number of gradients on all rows that they took.
+	Kronecker func(ctx context.Context, mode []float64) (factors []KroneckerFactor, gradients int, err error)
 	Rows      int // N, the number of rows of the data behind the target; 0: none
 	// Blocks, if set, are the rows in blocks, for the mode and the Hessian. They are not evaluated for sampling.
 	Blocks *Blocks

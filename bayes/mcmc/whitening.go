@@ -50,7 +50,7 @@ type Whitening struct {
 	// derivatives J alone: because it was asked for, or the Hessian is not positive, or there is none, as of a network
 	// with ReLU.
 	GaussNewton bool
-	Gradients   int           // evaluated for H
+	Gradients   int           // of the log-density on all rows, evaluated for H
 	Elapsed     time.Duration // spent on H
 	Notes       []string      // what was done that a user should know
 

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
 )
 
 // illScaled is N(m, P^-1) in four dimensions, with the precision P of scales from 1/10 to 100.
@@ -161,6 +162,41 @@ func TestWhiteningBadInput(t *testing.T) {
 	drawn.Inputs = func(int) []any { return nil }
 	if _, err := FindMode(ctx, drawn, ModeSettings{Engine: engine}); err == nil {
 		t.Error("a target that changes from move to move has no mode")
+	}
+}
+
+// Kronecker factors must cover each coordinate once: one that is of no layer, such as a noise, would stay where it is.
+// Their gradients count, beside that at the mode.
+func TestKroneckerCover(t *testing.T) {
+	factor := func(weights, biases int) KroneckerFactor {
+		f := KroneckerFactor{Out: 1, In: 1, Weights: weights, Biases: biases, Precision: 1}
+		if weights >= 0 && biases >= 0 {
+			f.In = 2
+		}
+		f.Inputs, f.Outputs = mat.NewSymDense(f.In, nil), mat.NewSymDense(1, nil)
+		return f
+	}
+	whitened := func(factors ...KroneckerFactor) (*Whitening, error) {
+		problem := problemOf(3, normalAt(0, 1))
+		problem.Kronecker = func(context.Context, []float64) ([]KroneckerFactor, int, error) { return factors, 7, nil }
+		return NewWhitening(context.Background(), problem, make([]float64, 3),
+			WhiteningSettings{Structure: Kronecker, Engine: computetest.Go(t)})
+	}
+	w, err := whitened(factor(2, 0), factor(1, -1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Gradients != 8 {
+		t.Errorf("%d gradients, want 8", w.Gradients)
+	}
+	computetest.Near(t, "there and back", w.zOf(w.theta([]float64{1, 2, 3})), []float64{1, 2, 3}, 1e-12)
+	for want, factors := range map[string][]KroneckerFactor{
+		"coordinate 1 is in 0 of the 1 layers": {factor(2, 0)},
+		"coordinate 2 is in 2 of the 2 layers": {factor(2, 0), factor(1, 2)},
+	} {
+		if _, err := whitened(factors...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

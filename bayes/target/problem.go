@@ -66,38 +66,38 @@ func Problem(
 		Part: func(rows int, mode []float64) (mcmc.Part, error) {
 			return part(engine, bound, data, rows, mode, chains, devices)
 		},
-		Kronecker: func(ctx context.Context, mode []float64) ([]mcmc.KroneckerFactor, error) {
+		Kronecker: func(ctx context.Context, mode []float64) ([]mcmc.KroneckerFactor, int, error) {
 			return kronecker(ctx, engine, bound, x, psi, mode)
 		},
 	}, nil
 }
 
-// kronecker are the Kronecker factors of the posterior at a mode, with a Normal prior's precision.
+// kronecker are the Kronecker factors of the posterior at a mode, with a Normal prior's precision, and the gradients
+// that they took.
 func kronecker(
 	ctx context.Context, engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor, mode []float64,
-) ([]mcmc.KroneckerFactor, error) {
+) (factors []mcmc.KroneckerFactor, gradients int, err error) {
 	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
-		return nil, fmt.Errorf("target: Kronecker factors take the precision of a bayes.Normal prior, not of %T",
+		return nil, 0, fmt.Errorf("target: Kronecker factors take the precision of a bayes.Normal prior, not of %T",
 			bound.Model.Prior)
 	}
 	if err := curvature.Check(bound.Model.Likelihood); err != nil {
-		return nil, fmt.Errorf("target: %w", err)
+		return nil, 0, fmt.Errorf("target: %w", err)
 	}
-	engine, err := engine.Or()
-	if err != nil {
-		return nil, err
+	if engine, err = engine.Or(); err != nil {
+		return nil, 0, err
 	}
 	var shared []float64
 	if psi != nil {
 		if shared, err = compute.Float64s(psi); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	factors, err := curvature.Rows{Engine: engine, Bound: bound, X: x}.Kronecker(ctx, mode, shared)
+	factors, gradients, err = curvature.Rows{Engine: engine, Bound: bound, X: x}.Kronecker(ctx, mode, shared)
 	if err != nil {
-		return nil, fmt.Errorf("target: %w", err)
+		return nil, 0, fmt.Errorf("target: %w", err)
 	}
-	return factors, nil
+	return factors, gradients, nil
 }
 
 // ProblemByBatches is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of

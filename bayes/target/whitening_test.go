@@ -163,7 +163,7 @@ func TestGaussNewtonWhitening(t *testing.T) {
 
 // A layer without hidden ones has the posterior N(mean, (X'X/s^2 + I/2^2)^-1), and its Kronecker factors are exact: a
 // quarter turn in their coordinates is always accepted. With a hidden layer it is not, but a shorter one mostly is.
-// Without layers, or with another prior, they are refused.
+// Without layers, with a parameter that is of none, or with another prior, they are refused.
 func TestKroneckerWhitening(t *testing.T) {
 	engine := computetest.Go(t)
 	n, _ := newSmallNetwork()
@@ -216,9 +216,20 @@ func TestKroneckerWhitening(t *testing.T) {
 	}
 	none := deep
 	none.Kronecker = nil
+	noisy, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 2, Learn: true},
+		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All().And(bayes.Names("noise/log_scale"))}.Bind(smallInputs, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ownNoise, err := target.Problem(engine, noisy, compute.Floats(compute.Float64, n.x[:30], 10, smallInputs),
+		compute.Floats(compute.Float64, n.y[:10], 10), nil, 4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, p := range map[string]mcmc.Problem{
-		"no layers to have factors of": none,
-		"precision of a bayes.Normal":  problem(bayes.Laplace{B: 1}),
+		"no layers to have factors of":   none,
+		`"noise/log_scale" is stochasti`: ownNoise,
+		"precision of a bayes.Normal":    problem(bayes.Laplace{B: 1}),
 	} {
 		kronecker.Engine = engine
 		_, err := mcmc.NewWhitening(t.Context(), p, make([]float64, p.Dim), kronecker)

@@ -98,14 +98,19 @@ func RealRows(rows, count, like *Node) *Node {
 func Factors(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
 	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
 	switch likelihood := bound.Model.Likelihood.(type) {
-	case bayes.Gaussian: // L = 1/s^2
-		standard := DivScalar(column(outputs, 0), orOne(likelihood.StdDev))
+	case bayes.Gaussian: // L = 1/s^2 for each target
+		standard := DivScalar(outputs, orOne(likelihood.StdDev))
 		for _, slot := range bound.Slots {
-			if slot.Kind == nn.Noise { // the logarithm of a factor of s, shared
-				standard = Mul(standard, Exp(Neg(params[slot.Name].Node)))
+			if slot.Kind == nn.Noise { // the logarithms of factors of s, shared
+				scale := Exp(Neg(params[slot.Name].Node))
+				standard = Mul(standard, BroadcastToShape(Reshape(scale, 1, slot.Size()), standard.Shape()))
 			}
 		}
-		return []*Node{standard}
+		var all []*Node
+		for k := range outputs.Shape().Dim(1) {
+			all = append(all, column(standard, k))
+		}
+		return all
 	case bayes.Bernoulli: // L = p (1 - p)
 		p := StopGradient(Sigmoid(column(outputs, 0)))
 		return []*Node{Mul(column(outputs, 0), Sqrt(Mul(p, OneMinus(p))))}

@@ -79,20 +79,30 @@ func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err e
 		}
 		blocks = append(blocks, b)
 	}
+	for _, slot := range bound.Slots[at:] { // of the likelihood and the prior
+		if slot.Stochastic {
+			return nil, nil, fmt.Errorf("Kronecker factors are of a network's layers, but %q is stochastic and of none: make "+
+				"it shared", slot.Name)
+		}
+	}
 	return layers, blocks, nil
 }
 
-// Kronecker evaluates the factors of all layers, at phi, [D], and psi, [W].
-func (r Rows) Kronecker(ctx context.Context, phi, psi []float64) ([]mcmc.KroneckerFactor, error) {
+// Kronecker evaluates the factors of all layers, at phi, [D], and psi, [W]. It takes as many gradients, of all rows, as
+// the likelihood's curvature has factors (see Factors).
+func (r Rows) Kronecker(
+	ctx context.Context, phi, psi []float64,
+) (factors []mcmc.KroneckerFactor, gradients int, err error) {
 	layers, blocks, err := blocksOf(r.Bound)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	sums, err := r.Sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
-		return kroneckerSums(r.Bound, layers, blocks, s, rows, count)
+	sums, err := r.Sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) (sum *Node) {
+		sum, gradients = kroneckerSums(r.Bound, layers, blocks, s, rows, count)
+		return sum
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	take := func(n int, scale float64) *mat.SymDense {
 		m := mat.NewSymDense(n, slices.Clone(sums[:n*n]))
@@ -100,23 +110,22 @@ func (r Rows) Kronecker(ctx context.Context, phi, psi []float64) ([]mcmc.Kroneck
 		m.ScaleSym(scale, m)
 		return m
 	}
-	var factors []mcmc.KroneckerFactor
 	for _, b := range blocks {
 		f := b.KroneckerFactor
 		f.Inputs, f.Outputs = take(b.In, 1/float64(r.X.Shape().Dim(0))), take(b.Out, 1)
 		factors = append(factors, f)
 	}
-	return factors, nil
+	return factors, gradients, nil
 }
 
 // kroneckerSums is, for each block, sum_n a a' and sum_n sum_c g g' over the first count of the rows, one after another
-// in one vector.
+// in one vector; gradients is how many of a row that takes.
 //
 // Each row's g is the gradient with respect to a zero that is added to its z, so that one pass gives all rows'
 // gradients.
 func kroneckerSums(
 	bound *bayes.BoundModel, layers []nn.Layer, blocks []block, s compute.Nodes, rows, count *Node,
-) *Node {
+) (sum *Node, gradients int) {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	real := RealRows(rows, count, x)
 	leaves := nn.Params{}
@@ -151,7 +160,8 @@ func kroneckerSums(
 		h.Node = Add(h.Node, shift)
 	}
 	curvatures := make([]*Node, len(blocks))
-	for _, factor := range Factors(bound, Transpose(h.Node, 0, 1), leaves) {
+	factors := Factors(bound, Transpose(h.Node, 0, 1), leaves)
+	for _, factor := range factors {
 		for i, g := range Gradient(ReduceAllSum(Mul(factor, real)), shifts...) { // [out, B]
 			term := Reshape(Einsum("ob,pb->op", g, g), blocks[i].Out*blocks[i].Out)
 			if curvatures[i] != nil {
@@ -164,5 +174,5 @@ func kroneckerSums(
 	for i := range blocks {
 		all = append(all, sums[i], curvatures[i])
 	}
-	return Concatenate(all, 0)
+	return Concatenate(all, 0), len(factors)
 }
