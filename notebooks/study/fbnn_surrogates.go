@@ -156,7 +156,8 @@ const surrogatesNote = "not in the paper; the data of an independent study from 
 	"and a third case of 100 000 rows): a gradient counts 3, a part of the rows its share. S0 is the best of five " +
 	"steps. S1 takes the rows m that the pilot chooses, or where it says no the best that it tried, or a tenth; " +
 	"\"pays\" is 1 where it says yes. S2 makes one step on the same surrogate between two evaluations; FBNN is the " +
-	"default of the package. -rows 30000 -hidden 10 -seed 18: any other case"
+	"default of the package; there is no effective size where a chain has fewer than four draws. -rows 30000 -hidden " +
+	"10 -seed 18: any other case"
 
 // surrogateReported are the independent study's effective sizes of the median f in 1000 forwards, of 10-10-1.
 var surrogateReported = map[string]map[string]float64{
@@ -506,7 +507,10 @@ func (r *surrogateRun) emulated(ctx context.Context, seed uint64, values map[str
 	return r.judge(ctx, result.Posterior, result.Evaluations, time.Since(began), values)
 }
 
-// judge adds effective sizes of f at the test rows, for what they took.
+// fewestJudged are the draws of a chain that an effective size needs: it is cut into halves.
+const fewestJudged = 4
+
+// judge adds effective sizes of f at the test rows, for what they took, unless there are too few draws.
 func (r *surrogateRun) judge(
 	ctx context.Context, posterior *bayes.Posterior, spent mcmc.Evaluations, elapsed time.Duration,
 	values map[string]float64,
@@ -515,13 +519,18 @@ func (r *surrogateRun) judge(
 	if err != nil {
 		return err
 	}
+	forwards := spent.Forwards()
+	values["forwards"], values["draws"] = forwards, float64(p.Particles)
 	sizes, err := functionESS(p)
 	if err != nil {
 		return err
 	}
+	if sizes == nil {
+		r.say("%s: %d draws of %d chains for %.0f forwards: too few for an effective size, which is left out", r.name(),
+			p.Particles, p.Chains, forwards)
+		return nil
+	}
 	median := stat.Quantile(.5, stat.LinInterp, sizes, nil)
-	forwards := spent.Forwards()
-	values["forwards"], values["draws"] = forwards, float64(p.Particles)
 	values[essOfEvaluations] = 1000 * median / forwards
 	values["ESS of the least f in 1000 forwards"] = 1000 * sizes[0] / forwards
 	values[essOfSeconds] = median / elapsed.Seconds()
@@ -529,8 +538,11 @@ func (r *surrogateRun) judge(
 }
 
 // functionESS are, for each row in ascending order, the smaller ESS of q = f and of (q - mean)^2, at most the number of
-// draws.
+// draws; nil if the chains have too few draws.
 func functionESS(p bayes.Prediction) ([]float64, error) {
+	if p.Particles/p.Chains < fewestJudged {
+		return nil, nil
+	}
 	var sizes []float64
 	for row := range p.Rows {
 		q := make([]float64, p.Particles)

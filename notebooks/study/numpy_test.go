@@ -43,6 +43,8 @@ func TestSurrogateCases(t *testing.T) {
 		{Options{Rows: 500, Hidden: []int{4}, Seed: 7, Activation: "relu"}, "10-4-1 ReLU, N = 500, seed 7"},
 		{Options{Rows: 30_000}, "10-10-1, N = 30000"},
 		{Options{Data: []string{"10-10-1, N = 100000"}}, "10-10-1, N = 100000"},
+		{Options{Data: []string{"10-50-10-1", "N = 10000", "10-10-1", "N = 100000"}},
+			"10-10-1, N = 100000; 10-50-10-1, N = 10000"},
 	} {
 		cases, err := surrogatesAsked(c.o)
 		var names []string
@@ -71,7 +73,7 @@ func TestSurrogateCases(t *testing.T) {
 }
 
 // The effective size of f is the least of that of f and of its square about the mean, and at most the draws: draws that
-// step from side to side are good for the mean and not for the spread, draws that stand still are none.
+// step from side to side are good for the mean and not for the spread, draws that stand still are none. Of three draws a chain there is none.
 func TestFunctionESS(t *testing.T) {
 	const draws = 200
 	p := bayes.Prediction{Outputs: make([]float64, 2*draws), Particles: draws, Rows: 2, Width: 1, Chains: 1}
@@ -82,5 +84,9 @@ func TestFunctionESS(t *testing.T) {
 	sizes, err := functionESS(p)
 	if err != nil || sizes[0] != 0 || sizes[1] > 20 {
 		t.Errorf("%v, want none and few: %v", sizes, err)
+	}
+	p.Particles = 3
+	if sizes, err := functionESS(p); err != nil || sizes != nil {
+		t.Errorf("of three draws: %v, want nil: %v", sizes, err)
 	}
 }

@@ -102,6 +102,7 @@ func (o Options) SelectMethods(known []string) ([]string, error) {
 }
 
 func chosen(kind string, asked, known []string) ([]string, error) {
+	asked = rejoined(asked, known)
 	for _, name := range asked {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("no %s %q in this study; it has: %s", kind, name, strings.Join(known, ", "))
@@ -117,6 +118,20 @@ func chosen(kind string, asked, known []string) ([]string, error) {
 		}
 	}
 	return some, nil
+}
+
+// rejoined puts known names together again that have commas of their own, at which the command cut them.
+func rejoined(asked, known []string) (names []string) {
+	for len(asked) > 0 {
+		n := 1
+		for k := 2; k <= len(asked); k++ {
+			if slices.Contains(known, strings.Join(asked[:k], ", ")) {
+				n = k
+			}
+		}
+		names, asked = append(names, strings.Join(asked[:n], ", ")), asked[n:]
+	}
+	return names
 }
 
 // State is the state of a study's implementation.
