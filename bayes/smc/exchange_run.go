@@ -17,6 +17,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/interp"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -175,8 +176,40 @@ func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 			ladder = append(ladder, r.Place)
 		}
 		m.Search = found.Evaluations
+		ladder = rungs(ladder)
 	}
 	return append([]float64{0}, ladder...), nil
+}
+
+// atOnce is what the number of steps of a found ladder is a multiple of: ladders of about one length, as those of
+// several splits of the data, then need one compilation.
+const atOnce = 4
+
+// rungs lays a found ladder out anew in steps whose number is a multiple of atOnce, none longer than those found in its
+// place; of at most so many steps it stays. The last step of a search is as short as was left, which all now share.
+func rungs(found []float64) []float64 {
+	n := len(found)
+	if n <= atOnce {
+		return found
+	}
+	last := (found[n-1] - found[n-2]) / (found[n-2] - found[n-3]) // of a step, were it as long as the one before
+	length := float64(n-1) + min(1, last)
+	steps := atOnce * int(math.Ceil(length/atOnce))
+	places := make([]float64, n+1)
+	for i := range n {
+		places[i] = float64(i)
+	}
+	places[n] = length
+	var powerAt interp.PiecewiseLinear
+	if err := powerAt.Fit(places, append([]float64{0}, found...)); err != nil {
+		panic(err) // both ascend
+	}
+	ladder := make([]float64, steps)
+	for k := range ladder {
+		ladder[k] = powerAt.Predict(length * float64(k+1) / float64(steps))
+	}
+	ladder[steps-1] = found[n-1]
+	return ladder
 }
 
 // compile prepares the sweeps, or finds those of an earlier run of the same kind.

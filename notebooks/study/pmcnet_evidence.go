@@ -244,8 +244,8 @@ func (r evidenceRow) algorithms() (quick, whole pmcnet.Annealed, exchange baseli
 	quick = whole
 	quick.Bridge, quick.Draws = pmcnet.NoBridge, 100
 	quick.Sampling.Particles, quick.Sampling.WasteFree = 1000, 10
-	exchange = baseline.ReplicaExchange{Kernel: mcmc.HMC{Steps: 10},
-		Sampling: smc.ExchangeSettings{Sets: 32, WarmUp: 200, Sweeps: 800}}
+	exchange = baseline.ReplicaExchange{Kernel: mcmc.HMC{Steps: 5},
+		Sampling: smc.ExchangeSettings{Sets: 32, WarmUp: 150, Sweeps: 700}}
 	if r.learnt {
 		whole.Kernel, whole.Sampling = mcmc.HMC{Steps: 10}, smc.Settings{Particles: 2000}
 		quick.Kernel, quick.Sampling = whole.Kernel, smc.Settings{Particles: 500}
