@@ -249,7 +249,7 @@ func (r evidenceRow) algorithms() (quick, whole pmcnet.Annealed, exchange baseli
 	if r.learnt {
 		whole.Kernel, whole.Sampling = mcmc.HMC{Steps: 10}, smc.Settings{Particles: 2000}
 		quick.Kernel, quick.Sampling = whole.Kernel, smc.Settings{Particles: 500}
-		exchange.Sampling.WarmUp, exchange.Sampling.Sweeps = 600, 1200
+		exchange.Kernel, exchange.Sampling.WarmUp, exchange.Sampling.Sweeps = whole.Kernel, 600, 1200
 	}
 	return quick, whole, exchange
 }
