@@ -26,7 +26,7 @@ const usage = `The notebooks and the studies behind them.
 usage: go run ./notebooks VERB [flags]
 
   setup            make the private environment, once: Python packages, GoNB, the XLA plugin
-  run NAME...      execute notebooks (setting up if needed); they stay, with their outputs, in notebooks/
+  run NAME...      execute notebooks (setting up if needed); with their outputs they are then in a folder of yours
   lab              open JupyterLab on a folder of yours with copies of the notebooks (setting up if needed)
   list             every table and figure of the five papers, and its state
   reproduce ID...  run the study behind a table or figure and show ours beside the paper's

@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 }
 
 // A port in use, and a folder that cannot be written, are said before anything is set up.
-func TestLabBadInput(t *testing.T) {
+func TestFolders(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	t.Setenv(work.Variable, filepath.Join(t.TempDir(), "my work"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,11 +61,18 @@ func TestLabBadInput(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "-port "+port) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("port in use: error %v", err)
 	}
-	for _, folder := range []string{"/proc/no/such", "nosuch"} { // the second within the source tree
-		t.Setenv(work.Variable, folder)
-		if err := dispatch(context.Background(), []string{"lab"}); err == nil ||
-			!strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), work.Variable+"=") {
-			t.Errorf("folder %s: error %v", folder, err)
+	for _, c := range []struct {
+		args   []string
+		folder string
+	}{
+		{[]string{"lab"}, "/proc/no/such"},
+		{[]string{"lab"}, "nosuch"}, // within the source tree
+		{[]string{"run", "quickstart"}, "/proc/no/such"},
+	} {
+		t.Setenv(work.Variable, c.folder)
+		if err := dispatch(context.Background(), c.args); err == nil || !strings.Contains(err.Error(), c.folder) ||
+			!strings.Contains(err.Error(), work.Variable+"=") {
+			t.Errorf("%v with the folder %s: error %v", c.args, c.folder, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(os.Getenv("GOBNN_CACHE"), "setup.lock")); err == nil {
@@ -108,9 +115,9 @@ func TestWorkFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		return // who may write everywhere
 	}
-	if err := runVerb(context.Background(), root, []string{"quickstart"}); err == nil ||
-		!strings.Contains(err.Error(), "notebooks lab") {
-		t.Errorf("run in a read-only source tree: error %v", err)
+	if err := runVerb(context.Background(), root, []string{"quickstart", "-save"}); err == nil ||
+		!strings.Contains(err.Error(), "leave it out") {
+		t.Errorf("run -save in a read-only source tree: error %v", err)
 	}
 }
 

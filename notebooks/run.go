@@ -24,11 +24,13 @@ func runVerb(ctx context.Context, root string, args []string) error {
 	s := setup.Setup{Root: root, Out: os.Stdout}
 	environmentFlags(flags, &s)
 	timeout := flags.Duration("timeout", time.Hour, "the longest that one cell may take (0: no limit)")
+	save := flags.Bool("save", false, "replace the notebooks in the source tree by the executed ones")
 	names, err := commandline.Parse(flags, `usage: go run ./notebooks run NAME... [flags]
 
-Executes notebooks/NAME.ipynb headless, setting up first if needed. The notebook then holds its outputs, figures
-included. Where a cell fails it stays as it was, and the exit status is not 0. The backend is $GOMLX_BACKEND where
-that is set, else what is installed.
+Executes notebooks/NAME.ipynb headless, setting up first if needed. With its outputs, figures included, it is then
+NAME.ipynb in the folder executed of your own folder, which is $GOBNN_WORK, or gobnn in your home folder. Where a cell
+fails nothing is written there, and the exit status is not 0. The backend is $GOMLX_BACKEND where that is set, else
+what is installed.
 `, args)
 	if err != nil {
 		return err
@@ -50,9 +52,14 @@ that is set, else what is installed.
 	if err := execute.Check(folder, names); err != nil {
 		return err
 	}
-	if err := work.Writable(folder); err != nil {
-		return fmt.Errorf("run keeps the executed notebooks where they lie: %w\nclone the project into a folder that you "+
-			"can write; `go run ./notebooks lab` runs copies of the notebooks from here", err)
+	into := folder
+	if *save {
+		if err := work.Writable(folder); err != nil {
+			return fmt.Errorf("-save replaces the notebooks in the source tree: %w\nleave it out: the executed notebooks are "+
+				"then in a folder of your own", err)
+		}
+	} else if into, err = work.Executed(); err != nil {
+		return err
 	}
 	cache, err := environment.CacheDir()
 	if err != nil {
@@ -64,7 +71,7 @@ that is set, else what is installed.
 	}
 	runner := execute.Runner{
 		Python: filepath.Join(env, "bin", "python"), Env: append(s.JupyterEnviron(env), "GOBNN_HEADLESS=1"),
-		Folder: folder,
+		Folder: folder, Into: into,
 		Failed: filepath.Join(cache, "failed"), Timeout: *timeout,
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },
 	}
@@ -79,8 +86,8 @@ that is set, else what is installed.
 			return err
 		}
 		seconds := time.Since(start).Seconds()
-		fmt.Printf("gobnn: notebooks/%s.ipynb done in %.1f s, with its figures; results are kept in %s\n", name, seconds,
-			cache)
+		fmt.Printf("gobnn: done in %.1f s: with its figures it is %s; results are kept in %s\n", seconds,
+			filepath.Join(into, name+".ipynb"), cache)
 		if err := took.Note(name+".ipynb", seconds, again); err != nil {
 			return err
 		}

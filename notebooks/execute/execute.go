@@ -1,5 +1,5 @@
-// Package execute runs notebooks headless in the project's kernel. A notebook is replaced by its executed version only
-// if every cell succeeded, so that the committed one stays the same if a cell fails or the run is stopped.
+// Package execute runs notebooks headless in the project's kernel. The executed notebook is written only if every cell
+// succeeded, so that an earlier one stays the same if a cell fails or the run is stopped.
 package execute
 
 import (
@@ -36,7 +36,8 @@ var ErrCell = errors.New("a cell failed")
 type Runner struct {
 	Python  string                              // the environment's Python
 	Env     []string                            // the environment for Jupyter
-	Folder  string                              // of the notebooks, in which they run
+	Folder  string                              // of the notebooks
+	Into    string                              // folder for the executed notebooks, in which they run; it may be Folder
 	Failed  string                              // folder for the executed version of a failed notebook
 	Timeout time.Duration                       // the longest that a cell may take; 0: no limit
 	Cell    func(cell, cells int, took float64) // called after each cell, counted from 1, with its seconds; nil: none
@@ -78,7 +79,7 @@ type event struct {
 	Error   string  `json:"error"`
 }
 
-// Run executes the notebook called name. An error that wraps ErrCell has the failed cells and their output.
+// Run executes the notebook called name, and leaves it in Runner.Into. An error that wraps ErrCell has the failed cells and their output.
 func (r Runner) Run(ctx context.Context, name string) error {
 	work, err := os.MkdirTemp("", "gobnn-run-")
 	if err != nil {
@@ -89,13 +90,14 @@ func (r Runner) Run(ctx context.Context, name string) error {
 	if err := os.WriteFile(script, driver, 0o644); err != nil {
 		return err
 	}
-	notebook := filepath.Join(r.Folder, name+".ipynb")
+	kept := filepath.Join(r.Into, name+".ipynb")
 
 	cells := 0
 	var failed *event
 	ended := process.Run(ctx, process.Command{
-		Args: []string{r.Python, script, notebook, executed, r.Folder, strconv.FormatFloat(r.Timeout.Seconds(), 'f', -1, 64)},
-		Dir:  r.Folder, Env: r.Env, End: 15 * time.Second,
+		Args: []string{r.Python, script, filepath.Join(r.Folder, name+".ipynb"), executed, r.Into,
+			strconv.FormatFloat(r.Timeout.Seconds(), 'f', -1, 64)},
+		Dir: r.Into, Env: r.Env, End: 15 * time.Second,
 		Line: func(line string) {
 			var e event
 			if !strings.HasPrefix(line, mark) || json.Unmarshal([]byte(line[len(mark):]), &e) != nil {
@@ -130,10 +132,10 @@ func (r Runner) Run(ctx context.Context, name string) error {
 	if len(failures) > 0 {
 		return r.fail(name, data, failures)
 	}
-	if before, err := os.ReadFile(notebook); err == nil && bytes.Equal(before, data) {
+	if before, err := os.ReadFile(kept); err == nil && bytes.Equal(before, data) {
 		return nil
 	}
-	if err := renameio.WriteFile(notebook, data, 0o644); err != nil {
+	if err := renameio.WriteFile(kept, data, 0o644); err != nil {
 		return fmt.Errorf("keep the executed notebook: %w", err)
 	}
 	return nil
@@ -150,9 +152,9 @@ func (r Runner) fail(name string, data []byte, failures []Failure) error {
 		fmt.Fprintf(&said, "\n%s", tail(f.Message, 30))
 	}
 	kept := filepath.Join(r.Failed, name+".ipynb")
-	note := "\nthe notebook is as it was; with the outputs up to the failure: " + kept
+	note := "\nwith the outputs up to the failure: " + kept
 	if err := errors.Join(os.MkdirAll(r.Failed, 0o755), renameio.WriteFile(kept, data, 0o644)); err != nil {
-		note = "\nthe notebook is as it was"
+		note = ""
 	}
 	return fmt.Errorf("notebook %s: %w%s%s", name, ErrCell, said.String(), note)
 }

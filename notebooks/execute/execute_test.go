@@ -89,11 +89,12 @@ func runner(t *testing.T, script string) Runner {
 	if err := os.WriteFile(python, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := Runner{Python: python, Env: os.Environ(), Folder: t.TempDir(), Failed: filepath.Join(t.TempDir(), "failed"),
-		Timeout: time.Minute}
+	r := Runner{Python: python, Env: os.Environ(), Folder: t.TempDir(), Into: t.TempDir(),
+		Failed: filepath.Join(t.TempDir(), "failed"), Timeout: time.Minute}
 	save(t, filepath.Join(r.Folder, "story.ipynb"), code("%%\nprint()"))
-	save(t, filepath.Join(r.Folder, "done.ipynb.txt"), code("%%\nprint()", stream("stdout", "1\n")))
-	save(t, filepath.Join(r.Folder, "bad.ipynb.txt"), code("!false", stream("stderr", "exit status 1\n")))
+	save(t, filepath.Join(r.Into, "story.ipynb"), code("%%\nprint()", stream("stdout", "earlier\n")))
+	save(t, filepath.Join(r.Into, "done.ipynb.txt"), code("%%\nprint()", stream("stdout", "1\n")))
+	save(t, filepath.Join(r.Into, "bad.ipynb.txt"), code("!false", stream("stderr", "exit status 1\n")))
 	return r
 }
 
@@ -111,6 +112,7 @@ func TestRun(t *testing.T) {
 		`echo 'gobnn-event {"event": "end", "cell": 0, "seconds": 1.5}'` + "\n"
 	t.Run("works", func(t *testing.T) {
 		r := runner(t, start+end+`[ "$5" = 60 ] && cp "$4/done.ipynb.txt" "$3"`)
+		before := read(t, filepath.Join(r.Folder, "story.ipynb"))
 		var outcome int
 		r.Cell = func(cell, cells int, took float64) {
 			if cell != 1 || cells != 1 || took != 1.5 {
@@ -124,9 +126,12 @@ func TestRun(t *testing.T) {
 		if outcome != 1 {
 			t.Errorf("told %d times, want once", outcome)
 		}
-		if got, want := read(t, filepath.Join(r.Folder, "story.ipynb")),
-			read(t, filepath.Join(r.Folder, "done.ipynb.txt")); got != want {
-			t.Errorf("the notebook is %s, want %s", got, want)
+		if got, want := read(t, filepath.Join(r.Into, "story.ipynb")),
+			read(t, filepath.Join(r.Into, "done.ipynb.txt")); got != want {
+			t.Errorf("the executed notebook is %s, want %s", got, want)
+		}
+		if got := read(t, filepath.Join(r.Folder, "story.ipynb")); got != before {
+			t.Errorf("the notebook itself was changed to %s", got)
 		}
 	})
 	for name, c := range map[string]struct {
@@ -145,13 +150,13 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := runner(t, c.script)
-			before := read(t, filepath.Join(r.Folder, "story.ipynb"))
+			before := read(t, filepath.Join(r.Into, "story.ipynb"))
 			err := r.Run(context.Background(), "story")
 			if err == nil || errors.Is(err, ErrCell) != c.cell || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want one that says %q", err, c.says)
 			}
-			if got := read(t, filepath.Join(r.Folder, "story.ipynb")); got != before {
-				t.Errorf("the notebook was changed to %s", got)
+			if got := read(t, filepath.Join(r.Into, "story.ipynb")); got != before {
+				t.Errorf("the executed notebook was changed to %s", got)
 			}
 			if c.cell {
 				read(t, filepath.Join(r.Failed, "story.ipynb"))
@@ -160,14 +165,14 @@ func TestRun(t *testing.T) {
 	}
 	t.Run("stopped", func(t *testing.T) {
 		r := runner(t, start+"sleep 60")
-		before := read(t, filepath.Join(r.Folder, "story.ipynb"))
+		before := read(t, filepath.Join(r.Into, "story.ipynb"))
 		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		defer cancel()
 		if err := r.Run(ctx, "story"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("error %v, want the context's", err)
 		}
-		if got := read(t, filepath.Join(r.Folder, "story.ipynb")); got != before {
-			t.Errorf("the notebook was changed to %s", got)
+		if got := read(t, filepath.Join(r.Into, "story.ipynb")); got != before {
+			t.Errorf("the executed notebook was changed to %s", got)
 		}
 	})
 }

@@ -45,6 +45,22 @@ func Dir() (string, error) {
 	return filepath.Join(home, "gobnn"), nil
 }
 
+// Executed is the folder for executed notebooks, in the user's; it is made.
+func Executed() (string, error) {
+	dir, err := Dir()
+	if err != nil {
+		return "", err
+	}
+	into := filepath.Join(dir, "executed")
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return "", unwritable(dir, err)
+	}
+	if err := Writable(into); err != nil {
+		return "", unwritable(dir, err)
+	}
+	return into, nil
+}
+
 // Inside says whether dir lies in root, or is root, symbolic links followed.
 func Inside(root, dir string) bool {
 	rest, err := filepath.Rel(followed(root), followed(dir))
