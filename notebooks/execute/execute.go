@@ -79,7 +79,8 @@ type event struct {
 	Error   string  `json:"error"`
 }
 
-// Run executes the notebook called name, and leaves it in Runner.Into. An error that wraps ErrCell has the failed cells and their output.
+// Run executes the notebook called name, and leaves it in Runner.Into. An error that wraps ErrCell has the failed cells
+// and their output.
 func (r Runner) Run(ctx context.Context, name string) error {
 	work, err := os.MkdirTemp("", "gobnn-run-")
 	if err != nil {
@@ -154,7 +155,7 @@ func (r Runner) fail(name string, data []byte, failures []Failure) error {
 	kept := filepath.Join(r.Failed, name+".ipynb")
 	note := "\nwith the outputs up to the failure: " + kept
 	if err := errors.Join(os.MkdirAll(r.Failed, 0o755), renameio.WriteFile(kept, data, 0o644)); err != nil {
-		note = ""
+		note = "\nwith the outputs up to the failure it could not be kept: " + err.Error()
 	}
 	return fmt.Errorf("notebook %s: %w%s%s", name, ErrCell, said.String(), note)
 }
