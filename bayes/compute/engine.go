@@ -77,12 +77,7 @@ func Default() (*Engine, error) {
 	}
 	var failures []error
 	notice := func(on string) {
-		noticeOne.Do(func() {
-			for _, err := range failures {
-				fmt.Fprintf(os.Stderr, "gobnn: %v\n", err)
-			}
-			fmt.Fprintf(os.Stderr, "gobnn: computing on %s\n", on)
-		})
+		noticeOne.Do(func() { fmt.Fprint(os.Stderr, noticeOf(failures, on, terminal(os.Stderr))) })
 	}
 	for _, plugin := range installedPlugins() {
 		engine, err := Open("xla:" + plugin)
@@ -96,6 +91,26 @@ func Default() (*Engine, error) {
 	}
 	notice("the slow Go backend: " + goBackendReason())
 	return Open(GoBackend)
+}
+
+// noticeOf is what Default says once: what it passed over, and what it computes on. On a terminal the cursor may be at
+// the end of a progress line, which is written again in place: the notice takes that line, and the bar goes on below.
+func noticeOf(failures []error, on string, terminal bool) string {
+	var text strings.Builder
+	if terminal {
+		text.WriteString("\r\x1b[K") // to the line's beginning, and clear it
+	}
+	for _, err := range failures {
+		fmt.Fprintf(&text, "gobnn: %v\n", err)
+	}
+	fmt.Fprintf(&text, "gobnn: computing on %s\n", on)
+	return text.String()
+}
+
+// terminal says whether a file is a terminal that understands how a line is cleared.
+func terminal(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
 // goBackendReason says why Default opens the Go backend, and the cure.

@@ -380,3 +380,36 @@ func TestCPUDevices(t *testing.T) {
 		t.Errorf("the engine %s has %d devices, want 4", four, four.Devices())
 	}
 }
+
+// What Default says once has lines of its own on a terminal, also where a progress line is written in place; in a pipe
+// or a file it is text alone.
+func TestNotice(t *testing.T) {
+	failures := []error{errors.New("no GPU")}
+	const lines = "gobnn: no GPU\ngobnn: computing on the slow Go backend\n"
+	if got := compute.NoticeOf(failures, "the slow Go backend", false); got != lines {
+		t.Errorf("%q, want %q", got, lines)
+	}
+	screen := "training: compiling" + compute.NoticeOf(failures, "the slow Go backend", true)
+	if _, shown, cleared := strings.Cut(screen, "\r\x1b[K"); !cleared || shown != lines {
+		t.Errorf("after a progress line a terminal gets %q", screen)
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if compute.Terminal(file) {
+		t.Error("a file is taken for a terminal")
+	}
+	if tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0); err == nil { // where there are terminals
+		defer tty.Close()
+		t.Setenv("TERM", "xterm")
+		if !compute.Terminal(tty) {
+			t.Error("a terminal is taken for a file")
+		}
+		t.Setenv("TERM", "dumb")
+		if compute.Terminal(tty) {
+			t.Error("a dumb terminal is taken for one that clears lines")
+		}
+	}
+}

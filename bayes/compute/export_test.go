@@ -9,6 +9,12 @@ import (
 // Barrier is barrier, for tests.
 var Barrier = barrier
 
+// NoticeOf and Terminal are noticeOf and terminal, for tests.
+var (
+	NoticeOf = noticeOf
+	Terminal = terminal
+)
+
 // InFewChunks is inFewChunks, for tests.
 func (p Plan) InFewChunks() Plan { return p.inFewChunks() }
 

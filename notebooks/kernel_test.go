@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gobnn/bayes/compute/environment"
+	"gobnn/notebooks/setup"
+)
+
+// kernel runs testdata/kernel.py, which speaks to the kernel, in a folder of its own, and returns its standard output.
+// The test is skipped where the private environment is not set up.
+func kernel(t *testing.T, folder, input string, args ...string) []byte {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready, err := setup.Ready(root); err != nil || !ready {
+		t.Skipf("no kernel (%v): the environment is not set up; mend it with: go run ./notebooks setup", err)
+	}
+	env, err := environment.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs(filepath.Join("testdata", "kernel.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, filepath.Join(env, "bin", "python"), append([]string{script}, args...)...)
+	command.Dir, command.Stdin = folder, strings.NewReader(input)
+	command.Env = (&setup.Setup{Root: root}).JupyterEnviron(env)
+	var said bytes.Buffer
+	command.Stderr = &said
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("kernel.py %q: %v\n%s%s", args, err, out, said.Bytes())
+	}
+	return out
+}
+
+// Tab completes to the names of a package that the cell imports, and Shift-Tab shows their documentation.
+func TestCompletion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until gopls has read the modules")
+	}
+	out := kernel(t, t.TempDir(), "", "complete")
+	var answers struct {
+		Matches, Narrowed      []string
+		Documentation, Nothing map[string]string
+	}
+	if err := json.Unmarshal(out, &answers); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{"Layers", "Load", "Model"} {
+		if !slices.Contains(answers.Matches, want) {
+			t.Errorf("bayes. completes to %q, not to %s", answers.Matches, want)
+		}
+	}
+	if !slices.Contains(answers.Narrowed, "Layers") || slices.Contains(answers.Narrowed, "Model") {
+		t.Errorf("bayes.Lay completes to %q", answers.Narrowed)
+	}
+	shown := answers.Documentation["text/markdown"] + answers.Documentation["text/plain"]
+	for _, want := range []string{"func bayes.Layers(", "weights and biases of the numbered layers"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("of bayes.Layers it shows %q, without %q", answers.Documentation, want)
+		}
+	}
+	if shown := answers.Nothing["text/markdown"] + answers.Nothing["text/plain"]; strings.Contains(shown, "func ") {
+		t.Errorf("of an unknown name it shows %q", answers.Nothing)
+	}
+}
