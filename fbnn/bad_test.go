@@ -153,7 +153,8 @@ func TestStandsStill(t *testing.T) {
 	// Of an HMC whose steps are too long for its correction the error says what chooses shorter ones.
 	a = quick(fbnn.CES{Sampling: mcmc.HMC{StepSize: 50, Steps: 3}, Draws: 200})
 	_, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
-	if !errors.Is(err, mcmc.ErrStuck) || !strings.Contains(err.Error(), "the steps of CES.Sampling are 50: with a StepSize of 0") {
+	if cure := "the steps of CES.Sampling are 50: with a StepSize of 0"; !errors.Is(err, mcmc.ErrStuck) ||
+		!strings.Contains(err.Error(), cure) {
 		t.Errorf("steps of 50: %v", err)
 	}
 	a.Sampling = mcmc.HMC{Steps: 3}

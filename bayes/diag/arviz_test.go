@@ -30,6 +30,22 @@ type reference struct {
 	Versions string
 	Chains   []chainsCase
 	PSIS     []psisCase
+	LOO      []looCase
+
+	Comparison []struct {
+		Name                                     string
+		ELPD, SE, Difference, DSE, Worse, Weight number
+	}
+}
+
+type looCase struct {
+	Name          string
+	Rows          int
+	REff          float64  `json:"r_eff"`
+	LogLikelihood []number `json:"log_likelihood"`
+	ELPD, SE, P   number
+	Each          []number `json:"elpd_i"`
+	KHat          []number
 }
 
 type chainsCase struct {
@@ -77,8 +93,9 @@ func load(t testing.TB) reference {
 	if err := json.NewDecoder(text).Decode(&r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Chains) < 20 || len(r.PSIS) < 10 {
-		t.Fatalf("the test data holds %d sets of chains and %d of log-weights", len(r.Chains), len(r.PSIS))
+	if len(r.Chains) < 20 || len(r.PSIS) < 10 || len(r.LOO) < 4 || len(r.Comparison) < 3 {
+		t.Fatalf("the test data holds %d sets of chains, %d of log-weights, %d of log-likelihoods and %d models",
+			len(r.Chains), len(r.PSIS), len(r.LOO), len(r.Comparison))
 	}
 	return r
 }

@@ -39,6 +39,13 @@
 // fits it to both tails of plain draws: above 0.5 the parameter has no variance and the Monte Carlo error of its mean
 // no meaning, above 1 it has no mean.
 //
+// # Predictions of rows that were not seen
+//
+// [NewLOOForPosterior] estimates how well a posterior would predict each row that it was given, had it not been given
+// it: the expected log predictive density (ELPD) by leave-one-out cross-validation, without another fit. [Compare] puts
+// models side by side, with the standard errors of their differences and the weights of stacking. A k-hat for each row
+// says where leaving out is too much for weights. LOORow.PIT shows whether predictions are too wide or too narrow.
+//
 // # Parameters or functions
 //
 // The weights of a neural network are not identified: hidden units may change places and, with odd activations, signs.

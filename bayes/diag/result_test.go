@@ -8,9 +8,15 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // resultOf is a result of a posterior of a linear model with 2 stochastic weights: flat [J, 2].
@@ -100,5 +106,97 @@ func TestOf(t *testing.T) {
 	}
 	if _, err := diag.Of(&bayes.Result{}); err == nil {
 		t.Error("no posterior: no error")
+	}
+}
+
+// A linear regression of known noise, of which leaving out a row is exact algebra. The draws are of the posterior, and
+// once of a wider distribution with weights. With 4000 draws the Monte Carlo error of a row's ELPD is below .01 (k-hat
+// below .5), of their sum below .05.
+func TestLOOIsExact(t *testing.T) {
+	const rows, draws = 25, 4000
+	rng := rand.New(rand.NewPCG(1, 4))
+	x, y := mat.NewDense(rows, 2, normals(rng, 2*rows)), normals(rng, rows)
+	for n := range y {
+		y[n] += .3*x.At(n, 0) - x.At(n, 1)
+	}
+	// posterior is that of N(0, 1) weights given all rows but one, as mean and covariance.
+	posterior := func(without int) (*mat.VecDense, *mat.SymDense) {
+		precision, b := mat.NewSymDense(2, []float64{1, 0, 0, 1}), mat.NewVecDense(2, nil)
+		for n := range rows {
+			if n != without {
+				precision.SymRankOne(precision, 1, x.RowView(n))
+				b.AddScaledVec(b, y[n], x.RowView(n))
+			}
+		}
+		var root mat.Cholesky
+		var mean mat.VecDense
+		var covariance mat.SymDense
+		if !root.Factorize(precision) || root.SolveVecTo(&mean, b) != nil || root.InverseTo(&covariance) != nil {
+			t.Fatal("no posterior")
+		}
+		return &mean, &covariance
+	}
+	exact, pit := make([]float64, rows), make([]float64, rows)
+	for n := range rows {
+		mean, covariance := posterior(n)
+		row := mat.NewVecDense(2, x.RawRowView(n))
+		others := distuv.Normal{Mu: mat.Dot(row, mean), Sigma: math.Sqrt(1 + mat.Inner(row, covariance, row))}
+		exact[n], pit[n] = others.LogProb(y[n]), others.CDF(y[n])
+	}
+	mean, covariance := posterior(-1)
+	var root mat.Cholesky
+	root.Factorize(covariance)
+	var lower mat.TriDense
+	root.LTo(&lower)
+	for _, widen := range []float64{1, 1.3} {
+		logWeights, phi := make([]float64, draws), make([]float64, 0, 2*draws)
+		for j := range draws {
+			z := mat.NewVecDense(2, normals(rng, 2))
+			logWeights[j] = .5 * (1 - widen*widen) * mat.Dot(z, z)
+			var theta mat.VecDense
+			theta.MulVec(&lower, z)
+			theta.AddScaledVec(mean, widen, &theta)
+			phi = append(phi, theta.RawVector().Data...)
+		}
+		l, err := diag.NewLOOForPosterior(t.Context(), resultOf(t, phi, logWeights, 0, nil).Posterior,
+			&dataset.Dataset{Name: "plane", X: x, Y: y, Features: []string{"a", "b"}, Target: "y"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("draws %v times as wide: %v, exact %.3f", widen, l, floats.Sum(exact))
+		for n, r := range l.Rows {
+			if math.Abs(r.ELPD-exact[n]) > .04 || math.Abs(r.PIT[0]-pit[n]) > .02 {
+				t.Errorf("draws %v times as wide, row %d: ELPD %.3f and PIT %.3f, exact %.3f and %.3f", widen, n, r.ELPD, r.PIT[0],
+					exact[n], pit[n])
+			}
+		}
+		if math.Abs(l.ELPD-floats.Sum(exact)) > .05 || math.Abs(l.Parameters-2) > 1 ||
+			math.Abs(l.StdErr-math.Sqrt(rows*stat.Variance(exact, nil))) > .05 {
+			t.Errorf("draws %v times as wide: %+v, exact %.3f", widen, l, floats.Sum(exact))
+		}
+		if len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "1 of 3 parameters were trained") { // the bias
+			t.Errorf("warns %q", l.Warnings)
+		}
+	}
+}
+
+// Autocorrelated draws are worth less, which lengthens the tail that is smoothed, and few of them are warned of.
+func TestLOOOfChains(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 5))
+	x, y := mat.NewDense(8, 2, normals(rng, 16)), normals(rng, 8)
+	phi := make([]float64, 2*4*300)
+	for i := range phi {
+		phi[i] = .05 * rng.NormFloat64()
+		if i/2%300 > 0 {
+			phi[i] += .98 * phi[i-2]
+		}
+	}
+	l, err := diag.NewLOOForPosterior(t.Context(), resultOf(t, phi, bayes.EqualLogWeights(1200), 4, nil).Posterior,
+		&dataset.Dataset{Name: "plane", X: x, Y: y, Features: []string{"a", "b"}, Target: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(l.Warnings, "\n"); !strings.Contains(all, "of 1200 draws are effective") {
+		t.Errorf("warns %q", all)
 	}
 }

@@ -72,8 +72,9 @@ func TestSurrogateCases(t *testing.T) {
 	}
 }
 
-// The effective size of f is the least of that of f and of its square about the mean, and at most the draws: draws that
-// step from side to side are good for the mean and not for the spread, draws that stand still are none. Of three draws a chain there is none.
+// The effective size of f is the least of that of f and of its square about the mean, and at most the draws: draws
+// that step from side to side are good for the mean and not for the spread, draws that stand still are none. Of three
+// draws a chain there is none.
 func TestFunctionESS(t *testing.T) {
 	const draws = 200
 	p := bayes.Prediction{Outputs: make([]float64, 2*draws), Particles: draws, Rows: 2, Width: 1, Chains: 1}

@@ -1,7 +1,7 @@
-"""Writes arviz.json.gz: draws and log-weights, and what ArviZ makes of them, for the tests of package diag.
+"""Writes arviz.json.gz: draws, log-weights and log-likelihoods, and what ArviZ makes of them, for the tests of package diag.
 
     python3.13 -m venv venv
-    venv/bin/pip install arviz-stats==1.3.3 numpy==2.5.5 scipy==1.18.1
+    venv/bin/pip install arviz-stats[xarray]==1.3.3 numpy==2.5.5 scipy==1.18.1
     venv/bin/python arviz.py
 
 The seed is fixed, and so is the file, up to the versions of ArviZ, NumPy and SciPy that it names.
@@ -13,6 +13,7 @@ import math
 import pathlib
 import warnings
 
+import arviz_base
 import arviz_stats
 import numpy as np
 import scipy
@@ -160,8 +161,55 @@ psis = [
     psis_case("tail of two values", np.concatenate([short(rng.normal(size=60) - 5), np.zeros(8), [1.0, 1.0]])),
 ]
 
+def loo_case(name, log_likelihood, reff=1.0):
+    """log_likelihood is [draws, rows]."""
+    log_likelihood = np.asarray(log_likelihood, dtype=float)
+    data = arviz_base.from_dict({"log_likelihood": {"y": log_likelihood[None]}}, sample_dims=["chain", "draw"])
+    found = arviz_stats.loo(data, pointwise=True, reff=reff)
+    return found, {
+        "name": name,
+        "rows": log_likelihood.shape[1],
+        "r_eff": reff,
+        "log_likelihood": [number(v) for v in log_likelihood.ravel()],
+        "elpd": number(found.elpd),
+        "se": number(found.se),
+        "p": number(found.p),
+        "elpd_i": [number(v) for v in found.elpd_i.values],
+        "khat": [number(v) for v in found.pareto_k.values],
+    }
+
+
+def normal(y, f, sd):
+    return short(-0.5 * ((y - f) / sd) ** 2 - math.log(sd) - 0.5 * math.log(2 * math.pi))
+
+
+x = rng.normal(size=12)
+y = short(0.8 * x + 0.5 * rng.normal(size=12))
+y[3] += 2.2  # a row that decides
+slope = rng.normal(0.8, 0.2, size=(200, 1))
+found, loo = zip(
+    loo_case("slope", normal(y, slope * x, 0.5)),
+    loo_case("slope and constant", normal(y, slope * x + rng.normal(0.1, 0.2, size=(200, 1)), 0.6)),
+    loo_case("constant", normal(y, rng.normal(0.1, 0.3, size=(200, 1)) + 0 * x, 1.0)),
+)
+_, slow = loo_case("autocorrelated", normal(y, rng.normal(0.8, 0.2, size=(600, 1)) * x, 0.5)[:, :4], reff=0.5)
+table = arviz_stats.compare({c["name"]: f for c, f in zip(loo, found)}, method="stacking", round_to="none")
+comparison = [
+    {
+        "name": name,
+        "elpd": number(row["elpd"]),
+        "se": number(row["se"]),
+        "difference": number(row["elpd_diff"]),
+        "dse": number(row["dse"]),
+        "worse": number(row["p_worse"]),
+        "weight": number(row["weight"]),
+    }
+    for name, row in table.iterrows()
+]
+
 versions = f"arviz {arviz_stats.__version__} (arviz-stats), numpy {np.__version__}, scipy {scipy.__version__}"
-text = json.dumps({"made_by": "testdata/arviz.py", "versions": versions, "chains": chains, "psis": psis})
+text = json.dumps({"made_by": "testdata/arviz.py", "versions": versions, "chains": chains, "psis": psis, "loo": [*loo, slow],
+                   "comparison": comparison})
 path = pathlib.Path(__file__).with_name("arviz.json.gz")
 path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 print(versions, path.stat().st_size, "bytes")

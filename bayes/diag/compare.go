@@ -1,0 +1,234 @@
+package diag
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Comparison has a row for each model, the one of largest ELPD first.
+type Comparison []ComparisonRow
+
+// ComparisonRow is what is known of a model beside the best.
+type ComparisonRow struct {
+	Name string
+	LOO  LOO
+	// Difference is the model's ELPD less that of the best, 0 or below, and DifferenceStdErr its standard error, from the
+	// differences row by row; both are 0 of the best.
+	Difference, DifferenceStdErr float64
+	// Worse is the probability that the model predicts worse than the best, by a normal approximation; NaN of the best.
+	Worse float64
+	// Weight is the model's in the mixture of predictive distributions with the largest ELPD: stacking (Yao, Vehtari,
+	// Simpson and Gelman 2018, Bayesian Analysis 13(3)). They are at least 0 and sum to 1.
+	Weight float64
+	// Note says why the difference, or the ELPD, is not to be relied on; empty: nothing was seen.
+	Note string
+}
+
+// Of fewer rows, or of smaller differences, the normal approximation of a difference is not calibrated (Sivula,
+// Magnusson, Matamoros and Vehtari 2025, Uncertainty in Bayesian leave-one-out cross-validation).
+const (
+	fewRows         = 100
+	smallDifference = 4.
+)
+
+// Compare compares models, by name, by their leave-one-out predictions of the same rows. It is an error if they have
+// different numbers of rows or, where that is known, other targets.
+func Compare(models map[string]LOO) (Comparison, error) {
+	if len(models) < 2 {
+		return nil, fmt.Errorf("diag: Compare with %d models: it takes two or more", len(models))
+	}
+	var all Comparison
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		all = append(all, ComparisonRow{Name: name, LOO: models[name]})
+	}
+	slices.SortStableFunc(all, func(a, b ComparisonRow) int { return cmp.Compare(b.LOO.ELPD, a.LOO.ELPD) })
+	best := all[0].LOO
+	if len(best.Rows) == 0 {
+		return nil, fmt.Errorf("diag: Compare: %q has no rows: it must be of NewLOO", all[0].Name)
+	}
+	for i := range all {
+		if err := all[i].beside(all[0].Name, best); err != nil {
+			return nil, err
+		}
+	}
+	weights, err := stack(all)
+	for i, w := range weights {
+		all[i].Weight = w
+	}
+	return all, err
+}
+
+// beside fills in what the best model decides.
+func (r *ComparisonRow) beside(name string, best LOO) error {
+	if len(r.LOO.Rows) != len(best.Rows) {
+		return fmt.Errorf("diag: Compare: %q predicts %d rows and %q %d: they must be the same", r.Name, len(r.LOO.Rows),
+			name, len(best.Rows))
+	}
+	if r.LOO.targets != nil && best.targets != nil && !slices.Equal(r.LOO.targets, best.targets) {
+		return fmt.Errorf("diag: Compare: %q and %q predict other targets: they must be the same rows in the same order, in "+
+			"the same units", r.Name, name)
+	}
+	r.Worse = math.NaN()
+	if above := r.LOO.above(); above > 0 {
+		r.Note = fmt.Sprintf("k-hat > %.2f in %d rows", KHatThreshold(r.LOO.Draws), above)
+	}
+	if r.Name == name {
+		return nil
+	}
+	differences := make([]float64, len(best.Rows))
+	for n := range differences {
+		differences[n] = r.LOO.Rows[n].ELPD - best.Rows[n].ELPD
+	}
+	r.Difference = floats.Sum(differences)
+	r.DifferenceStdErr = math.Sqrt(float64(len(differences)) * stat.PopVariance(differences, nil)) // as ArviZ has it
+	if r.DifferenceStdErr > 0 {
+		r.Worse = distuv.UnitNormal.CDF(-r.Difference / r.DifferenceStdErr)
+	}
+	doubt := ""
+	switch {
+	case len(differences) < fewRows:
+		doubt = fmt.Sprintf("fewer than %d rows", fewRows)
+	case r.Difference > -smallDifference:
+		doubt = fmt.Sprintf("a difference below %v", smallDifference)
+	}
+	if doubt != "" && r.Note != "" {
+		doubt = "; " + doubt
+	}
+	r.Note += doubt
+	return nil
+}
+
+// above is in how many rows k-hat is too large.
+func (l LOO) above() (count int) {
+	threshold := KHatThreshold(l.Draws)
+	for _, r := range l.Rows {
+		if r.KHat > threshold {
+			count++
+		}
+	}
+	return count
+}
+
+// How the stacking is solved: the mean log density is known to barrier K nats, and each barrier's Newton steps end
+// where one gains less than a hundredth of that.
+const (
+	firstBarrier, lastBarrier = 1e-1, 1e-12
+	mostNewton                = 100
+)
+
+// stack are the weights of stacking: they maximise the mean over rows of log sum_k w_k p_k(y_n), which is concave, by
+// Newton steps with a barrier, mu sum_k log w_k, that is lowered tenfold until it counts for nothing.
+func stack(models Comparison) ([]float64, error) {
+	k, rows := len(models), len(models[0].LOO.Rows)
+	density := mat.NewDense(rows, k, nil) // over the largest of a row
+	for n := range rows {
+		largest := math.Inf(-1)
+		for _, m := range models {
+			largest = max(largest, m.LOO.Rows[n].ELPD)
+		}
+		for i, m := range models {
+			density.Set(n, i, math.Exp(m.LOO.Rows[n].ELPD-largest))
+		}
+	}
+	value := func(w []float64, barrier float64) float64 {
+		sum := 0.
+		for n := range rows {
+			sum += math.Log(floats.Dot(density.RawRowView(n), w)) / float64(rows)
+		}
+		for _, v := range w {
+			sum += barrier * math.Log(v)
+		}
+		return sum
+	}
+	w := slices.Repeat([]float64{1 / float64(k)}, k)
+	for barrier := firstBarrier; barrier >= lastBarrier; barrier /= 10 {
+		for range mostNewton {
+			step, gain, err := newton(density, w, barrier)
+			if err != nil {
+				return nil, fmt.Errorf("diag: stacking: %w", err)
+			}
+			if gain < barrier/100 {
+				break
+			}
+			now, length := value(w, barrier), 1.
+			next := make([]float64, k)
+			for ; length > 1e-12; length /= 2 {
+				floats.AddScaledTo(next, w, length, step)
+				if floats.Min(next) > 0 && value(next, barrier) >= now+1e-4*length*gain {
+					copy(w, next)
+					break
+				}
+			}
+			if length <= 1e-12 { // no step is seen in floating point
+				break
+			}
+		}
+	}
+	floats.Scale(1/floats.Sum(w), w)
+	return w, nil
+}
+
+// newton is the step that keeps the sum of the weights, and what it gains to first order.
+func newton(density *mat.Dense, w []float64, barrier float64) (step []float64, gain float64, err error) {
+	rows, k := density.Dims()
+	gradient := make([]float64, k+1) // with the multiplier of the sum
+	system := mat.NewDense(k+1, k+1, nil)
+	for n := range rows {
+		row := density.RawRowView(n)
+		mixed := floats.Dot(row, w)
+		for i, a := range row {
+			gradient[i] += a / mixed / float64(rows)
+			for j, b := range row {
+				system.Set(i, j, system.At(i, j)+a*b/(mixed*mixed*float64(rows)))
+			}
+		}
+	}
+	for i, v := range w {
+		gradient[i] += barrier / v
+		system.Set(i, i, system.At(i, i)+barrier/(v*v))
+		system.Set(i, k, 1)
+		system.Set(k, i, 1)
+	}
+	var solved mat.VecDense
+	var condition mat.Condition
+	if err := solved.SolveVec(system, mat.NewVecDense(k+1, gradient)); err != nil && !errors.As(err, &condition) {
+		return nil, 0, err
+	}
+	step = mat.Col(nil, 0, &solved)[:k]
+	return step, floats.Dot(gradient[:k], step), nil
+}
+
+// Table is the comparison as a table, one row a model; without notes where there are none.
+func (c Comparison) Table() Table {
+	t := Table{{"model", "ELPD", "±", "difference", "±", "worse", "parameters", "weight", "note"}}
+	noted := slices.ContainsFunc(c, func(r ComparisonRow) bool { return r.Note != "" })
+	for _, r := range c {
+		worse := "-"
+		if !math.IsNaN(r.Worse) {
+			worse = fmt.Sprintf("%.2f", r.Worse)
+		}
+		t = append(t, []string{
+			r.Name, fmt.Sprintf("%.2f", r.LOO.ELPD), fmt.Sprintf("%.2f", r.LOO.StdErr), fmt.Sprintf("%.2f", r.Difference),
+			fmt.Sprintf("%.2f", r.DifferenceStdErr), worse, fmt.Sprintf("%.1f", r.LOO.Parameters),
+			fmt.Sprintf("%.2f", r.Weight), r.Note,
+		})
+	}
+	if !noted {
+		for i, row := range t {
+			t[i] = row[:len(row)-1]
+		}
+	}
+	return t
+}
+
+// String is the table as text.
+func (c Comparison) String() string { return c.Table().String() }

@@ -1,0 +1,327 @@
+package diag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/smc"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// LOO is how well a model predicts rows that it has not seen, by leaving out one row after the other without fitting
+// again: leave-one-out cross-validation by Pareto smoothed importance sampling (Vehtari, Gelman and Gabry 2017,
+// Practical Bayesian model evaluation, Statistics and Computing 27). The posterior without row n is that of all rows,
+// with particle j's weight w_j divided by p(y_n | theta_j); [PSIS] smooths these weights row by row.
+type LOO struct {
+	// ELPD is the sum over rows of the log predictive density of a row given all others, in nats, and StdErr its standard
+	// error for rows drawn anew: sqrt(N) times the rows' standard deviation.
+	ELPD, StdErr float64
+	// Parameters is the effective number of parameters, p_loo: by how much the log density of rows that were seen is
+	// larger.
+	Parameters float64
+	Rows       []LOORow // of each row, in the order of the data
+	Draws      int      // how many had a weight
+
+	Warnings []string
+
+	targets []float64 // what was predicted, so that models of other rows are not compared; nil: not known
+}
+
+// LOORow is a row's part of a [LOO].
+type LOORow struct {
+	ELPD       float64 // log p(y_n | the other rows)
+	Parameters float64 // log p(y_n | all rows) less that
+	// KHat is the shape of the tail of the row's weights: above [KHatThreshold] the row decides so much of the posterior
+	// that its ELPD is not known. NaN where no tail can be fitted, as where all weights are equal.
+	KHat float64
+	// PIT is the probability of a smaller target given the other rows, by target: uniform over rows if the model is
+	// right. Of a count it is P(Y < y) + P(Y = y)/2. Nil for classifications, and where it was not asked for.
+	PIT []float64
+}
+
+// leastLOODraws have a tail of five.
+const leastLOODraws = 25
+
+// NewLOO is LOO of log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights; the zero value of
+// w is equal ones. relativeEfficiency is the draws' ESS over J, and 1 of independent ones, see [PSIS]. The error wraps
+// [ErrNonFinite] where a log-likelihood of a draw with weight is not finite.
+func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficiency float64) (LOO, error) {
+	return newLOO(logLikelihood, rows, w, relativeEfficiency, nil)
+}
+
+// NewLOOForPosterior is LOO of a posterior and the rows that it was given. Warnings say where it is not to be
+// believed: k-hat too large in some rows, few effective draws, and parameters that were trained, not drawn, which have
+// seen each row and stay as they are without it.
+func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset) (LOO, error) {
+	if p == nil || train == nil {
+		return LOO{}, errors.New("diag: NewLOOForPosterior needs a posterior and the rows that it was given")
+	}
+	prediction, err := p.Predict(ctx, train.X)
+	if err != nil {
+		return LOO{}, fmt.Errorf("diag: %w", err)
+	}
+	l, err := NewLOOForPrediction(prediction, train.Y)
+	if err != nil {
+		return LOO{}, err
+	}
+	trained, all := 0, 0
+	for _, s := range p.Bound().Slots {
+		all += s.Size()
+		if !s.Stochastic {
+			trained += s.Size()
+		}
+	}
+	if trained > 0 {
+		l.Warnings = append(l.Warnings, fmt.Sprintf("%d of %d parameters were trained, not drawn: they have seen each row "+
+			"and stay as they are without it, so that ELPD is too high; compare such models on rows held back", trained, all))
+	}
+	return l, nil
+}
+
+// NewLOOForPrediction is LOO of a prediction of the very rows that the posterior was given, and their targets y, [Rows,
+// Targets], with PIT for regressions. Of other rows metric.NLPD is a score already. If the particles are of Markov
+// chains, their relative efficiency is the mean over rows of the ESS of p(y_n | theta_j).
+func NewLOOForPrediction(p bayes.Prediction, y []float64) (LOO, error) {
+	if err := p.Validate(); err != nil {
+		return LOO{}, fmt.Errorf("diag: %w", err)
+	}
+	if err := p.ValidateTarget(y); err != nil {
+		return LOO{}, fmt.Errorf("diag: %w", err)
+	}
+	w, err := smc.NewLogWeights(logs(p.Weights))
+	if err != nil {
+		return LOO{}, fmt.Errorf("diag: %w", err)
+	}
+	logLikelihood := make([]float64, 0, p.Particles*p.Rows)
+	for j := range p.Particles {
+		own, err := p.Particle(j)
+		if err != nil {
+			return LOO{}, fmt.Errorf("diag: %w", err)
+		}
+		density, err := own.LogDensity(y)
+		if err != nil {
+			return LOO{}, fmt.Errorf("diag: %w", err)
+		}
+		logLikelihood = append(logLikelihood, density...)
+	}
+	efficiency := 1.
+	if p.Chains > 0 {
+		if efficiency, err = likelihoodEfficiency(logLikelihood, p); err != nil {
+			return LOO{}, err
+		}
+	}
+	var pit func(n int, weights []float64) []float64
+	if p.Task() == bayes.Regression {
+		pit = func(n int, weights []float64) []float64 { return pitOf(p, n, y, weights) }
+	}
+	l, err := newLOO(logLikelihood, p.Rows, w, efficiency, pit)
+	l.targets = slices.Clone(y)
+	return l, err
+}
+
+func logs(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Log(v)
+	}
+	return out
+}
+
+// likelihoodEfficiency is the mean over rows of the ESS of a row's likelihood, over the draws.
+func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64, error) {
+	draws, err := drawsOf(p.Weights, p.Chains)
+	if err != nil {
+		return 0, err
+	}
+	largest := slices.Repeat([]float64{math.Inf(-1)}, p.Rows)
+	for i, v := range logLikelihood {
+		largest[i%p.Rows] = max(largest[i%p.Rows], v)
+	}
+	values := make([]float64, len(logLikelihood))
+	for i, v := range logLikelihood {
+		values[i] = math.Exp(v - largest[i%p.Rows])
+	}
+	chains, err := New(Sample{Values: values, Chains: p.Chains, Draws: draws, Parameters: p.Rows})
+	if err != nil {
+		return 0, fmt.Errorf("diag: likelihoods of the rows: %w", err)
+	}
+	sum := 0.
+	for n := range p.Rows {
+		ess, err := chains.ESS(n, Mean)
+		if err != nil {
+			return 0, err
+		}
+		sum += ess / float64(p.Particles)
+	}
+	return sum / float64(p.Rows), nil
+}
+
+// pitOf is the weighted probability of a smaller target, by target.
+func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
+	supporter, ok := p.Likelihood.(bayes.Supporter)
+	counts := ok && supporter.Support() == bayes.Counts
+	targets := p.Columns()
+	pit := make([]float64, targets)
+	for k := range pit {
+		mean, stdDev := p.Scale(k)
+		value := (y[n*targets+k] - mean) / stdDev
+		for j, w := range weights {
+			if w == 0 {
+				continue
+			}
+			d := p.Distribution(j, n, k)
+			below := d.CDF(value)
+			if counts {
+				below = (below + d.CDF(value-1)) / 2
+			}
+			pit[k] += w * below
+		}
+	}
+	return pit
+}
+
+// newLOO is LOO, with the rows' PIT from their weights, where there is one.
+func newLOO(
+	logLikelihood []float64, rows int, w smc.LogWeights, efficiency float64, pit func(n int, weights []float64) []float64,
+) (LOO, error) {
+	if rows < 1 || len(logLikelihood) == 0 || len(logLikelihood)%rows != 0 {
+		return LOO{}, fmt.Errorf("diag: %d log-likelihoods are not those of draws of %d rows: they must be [J, rows]",
+			len(logLikelihood), rows)
+	}
+	draws := len(logLikelihood) / rows
+	if w.Len() == 0 {
+		var err error
+		if w, err = smc.NewLogWeights(make([]float64, draws)); err != nil {
+			return LOO{}, fmt.Errorf("diag: %w", err)
+		}
+	}
+	if w.Len() != draws {
+		return LOO{}, fmt.Errorf("diag: %d weights of %d draws", w.Len(), draws)
+	}
+	var alive []int
+	for j := range draws {
+		if w.At(j) > math.Inf(-1) {
+			alive = append(alive, j)
+		}
+	}
+	if len(alive) < leastLOODraws {
+		return LOO{}, fmt.Errorf("diag: LOO of %d draws with weight: a tail needs at least %d", len(alive), leastLOODraws)
+	}
+	bad, firstRow, firstDraw := 0, 0, 0
+	for _, j := range alive {
+		for n, v := range logLikelihood[j*rows : (j+1)*rows] {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				if bad++; bad == 1 {
+					firstRow, firstDraw = n, j
+				}
+			}
+		}
+	}
+	if bad > 0 {
+		return LOO{}, fmt.Errorf("%w: %d of %d log-likelihoods, the first that of row %d and draw %d, %v: a row that a draw "+
+			"holds for impossible cannot be left out by weights", ErrNonFinite, bad, len(alive)*rows, firstRow, firstDraw,
+			logLikelihood[firstDraw*rows+firstRow])
+	}
+	l := LOO{Rows: make([]LOORow, rows), Draws: len(alive)}
+	failed := make([]error, rows)
+	var group sync.WaitGroup
+	workers := min(rows, runtime.GOMAXPROCS(0))
+	for worker := range workers {
+		group.Go(func() {
+			for n := worker; n < rows; n += workers {
+				l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, alive, efficiency, pit)
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return LOO{}, err
+	}
+	each := make([]float64, rows)
+	for n, r := range l.Rows {
+		each[n] = r.ELPD
+		l.Parameters += r.Parameters
+	}
+	l.ELPD = floats.Sum(each)
+	l.StdErr = math.Sqrt(float64(rows) * stat.Variance(each, nil)) // NaN of one row
+	l.warn(efficiency)
+	return l, nil
+}
+
+// leaveOut is row n's part.
+func leaveOut(
+	n int, logLikelihood []float64, rows int, w smc.LogWeights, alive []int, efficiency float64,
+	pit func(n int, weights []float64) []float64,
+) (LOORow, error) {
+	ratios, seen, own := make([]float64, len(alive)), make([]float64, len(alive)), make([]float64, len(alive))
+	for i, j := range alive {
+		own[i] = logLikelihood[j*rows+n]
+		ratios[i], seen[i] = w.At(j)-own[i], w.At(j)+own[i]
+	}
+	raw, err := smc.NewLogWeights(ratios)
+	if err != nil {
+		return LOORow{}, fmt.Errorf("diag: row %d: %w", n, err)
+	}
+	smoothed, err := PSIS(raw, efficiency)
+	switch {
+	case errors.Is(err, ErrNoTail):
+		smoothed = Smoothed{KHat: math.NaN(), LogWeights: raw}
+	case err != nil:
+		return LOORow{}, fmt.Errorf("diag: row %d: %w", n, err)
+	}
+	for i := range own {
+		own[i] += smoothed.LogWeights.At(i)
+	}
+	r := LOORow{ELPD: floats.LogSumExp(own), KHat: smoothed.KHat}
+	r.Parameters = floats.LogSumExp(seen) - r.ELPD
+	if pit != nil {
+		all := make([]float64, w.Len())
+		for i, v := range smoothed.LogWeights.Weights() {
+			all[alive[i]] = v
+		}
+		r.PIT = pit(n, all)
+	}
+	return r, nil
+}
+
+// warn says what makes the result doubtful.
+func (l *LOO) warn(efficiency float64) {
+	threshold := KHatThreshold(l.Draws)
+	worst, none := 0, 0
+	for n, r := range l.Rows {
+		if math.IsNaN(r.KHat) {
+			none++
+		} else if !(l.Rows[worst].KHat >= r.KHat) {
+			worst = n
+		}
+	}
+	if above := l.above(); above > 0 {
+		l.Warnings = append(l.Warnings, fmt.Sprintf("k-hat is above %.2f in %d of %d rows, worst %.2f in row %d: their ELPD "+
+			"is not known, and mostly too high; fit again without them, or hold rows back", threshold, above, len(l.Rows),
+			l.Rows[worst].KHat, worst))
+	}
+	if none > 0 {
+		l.Warnings = append(l.Warnings, fmt.Sprintf("in %d of %d rows no tail of the weights can be fitted: few draws differ",
+			none, len(l.Rows)))
+	}
+	if ess := efficiency * float64(l.Draws); ess < 100 {
+		l.Warnings = append(l.Warnings, fmt.Sprintf("only %.0f of %d draws are effective: take more", ess, l.Draws))
+	}
+}
+
+// String is the estimate in a line, and the warnings.
+func (l LOO) String() string {
+	line := fmt.Sprintf("ELPD %.2f ± %.2f of %d rows, %.1f effective parameters, %d draws", l.ELPD, l.StdErr, len(l.Rows),
+		l.Parameters, l.Draws)
+	return strings.Join(append([]string{line}, l.Warnings...), "\n")
+}

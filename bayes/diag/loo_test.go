@@ -1,0 +1,147 @@
+package diag
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/smc"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+func TestLOOAgreesWithArviZ(t *testing.T) {
+	reference := load(t)
+	models := map[string]LOO{}
+	for _, c := range reference.LOO {
+		l, err := NewLOO(floats64(c.LogLikelihood), c.Rows, smc.LogWeights{}, c.REff)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !near(l.ELPD, c.ELPD) || !near(l.StdErr, c.SE) || !near(l.Parameters, c.P) {
+			t.Errorf("%s: %v ± %v with %v parameters, ArviZ says %v ± %v with %v", c.Name, l.ELPD, l.StdErr, l.Parameters,
+				c.ELPD, c.SE, c.P)
+		}
+		for n, r := range l.Rows {
+			if !near(r.ELPD, c.Each[n]) || !near(r.KHat, c.KHat[n]) {
+				t.Errorf("%s, row %d: %v with k-hat %v, ArviZ says %v with %v", c.Name, n, r.ELPD, r.KHat, c.Each[n], c.KHat[n])
+			}
+		}
+		if c.Name != "autocorrelated" { // of fewer rows
+			models[c.Name] = l
+		}
+	}
+	comparison, err := Compare(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + comparison.String())
+	ours, theirs := make([]float64, len(comparison)), make([]float64, len(comparison))
+	for i, r := range comparison {
+		c := reference.Comparison[i]
+		if r.Name != c.Name || !near(r.LOO.ELPD, c.ELPD) || !near(r.LOO.StdErr, c.SE) || !near(r.Difference, c.Difference) ||
+			!near(r.DifferenceStdErr, c.DSE) || !near(r.Worse, c.Worse) {
+			t.Errorf("place %d: %+v, ArviZ says %+v", i, r, c)
+		}
+		ours[i], theirs[i] = r.Weight, float64(c.Weight)
+	}
+	// Their optimiser stops where the sum changes by less than 1e-6: ours must be better, and near.
+	score := func(w []float64) (sum float64) {
+		for n := range comparison[0].LOO.Rows {
+			mixed := 0.
+			for i, r := range comparison {
+				mixed += w[i] * math.Exp(r.LOO.Rows[n].ELPD)
+			}
+			sum += math.Log(mixed)
+		}
+		return sum
+	}
+	if score(ours) < score(theirs)-1e-9 || !floats.EqualApprox(ours, theirs, 1e-3) {
+		t.Errorf("weights %v of log score %v, ArviZ's are %v of %v", ours, score(ours), theirs, score(theirs))
+	}
+}
+
+// Two models of which one is twice as good in some of 10 rows, and half as good in the others: weight w of the first
+// maximises a log(1 + w) + b log(1 - w/2), for a rows and b = 10 - a, at w = (2 a - b)/(a + b), or at 0 or 1 where that
+// lies beyond.
+func TestStackingIsExact(t *testing.T) {
+	for _, c := range []struct {
+		better int
+		want   float64
+	}{{3, 0}, {6, .8}, {9, 1}, {4, .2}} {
+		one, other := LOO{Draws: 1000}, LOO{Draws: 1000}
+		for n := range 10 {
+			gain := -math.Ln2
+			if n < c.better {
+				gain = math.Ln2
+			}
+			one.Rows = append(one.Rows, LOORow{ELPD: gain})
+			other.Rows = append(other.Rows, LOORow{})
+			one.ELPD += gain
+		}
+		comparison, err := Compare(map[string]LOO{"one": one, "other": other})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range comparison {
+			want := c.want
+			if r.Name == "other" {
+				want = 1 - c.want
+			}
+			if math.Abs(r.Weight-want) > 1e-9 {
+				t.Errorf("better in %d of 10 rows: %s has weight %.12f, want %v", c.better, r.Name, r.Weight, want)
+			}
+		}
+	}
+}
+
+func TestLOOBadInput(t *testing.T) {
+	good := slices.Repeat([]float64{-1, -2}, 30)
+	for i := range good {
+		good[i] += .01 * float64(i)
+	}
+	impossible := slices.Clone(good)
+	impossible[7] = math.Inf(-1)
+	few, err := smc.NewLogWeights(append(make([]float64, 20), slices.Repeat([]float64{math.Inf(-1)}, 10)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		values     []float64
+		rows       int
+		w          smc.LogWeights
+		efficiency float64
+		says       string
+	}{
+		{good, 0, smc.LogWeights{}, 1, "60 log-likelihoods"},
+		{good, 7, smc.LogWeights{}, 1, "60 log-likelihoods"},
+		{good[:20], 2, smc.LogWeights{}, 1, "10 draws"},
+		{good[:20], 2, few, 1, "30 weights of 10 draws"},
+		{good, 2, few, 1, "LOO of 20 draws with weight"},
+		{impossible, 2, smc.LogWeights{}, 1, "row 1 and draw 3, -Inf"},
+		{good, 2, smc.LogWeights{}, 0, "relative efficiency 0"},
+	} {
+		if _, err := NewLOO(c.values, c.rows, c.w, c.efficiency); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("error %v, want one that says %q", err, c.says)
+		}
+	}
+	two, err := NewLOO(good, 2, smc.LogWeights{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := NewLOO(good, 1, smc.LogWeights{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := two
+	two.targets, other.targets = []float64{1, 2}, []float64{1, 3}
+	for says, models := range map[string]map[string]LOO{
+		"with 1 models": {"a": two}, "predicts": {"a": two, "b": one}, "other targets": {"a": two, "b": other},
+		"no rows": {"a": {}, "b": {}},
+	} {
+		if _, err := Compare(models); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v, want one that says %q", err, says)
+		}
+	}
+}
