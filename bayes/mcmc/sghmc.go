@@ -74,21 +74,23 @@ func (k SGHMC) fresh(rng random.Stream, phi *Node) *Node {
 // Move implements Kernel.
 func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
 	alpha := cmp.Or(k.Friction, 0.1)
-	v, fresh := s.Auxiliary[velocity], k.fresh(rng, s.Phi)
+	v, noise := s.Auxiliary[velocity], normal(rng.Named("noise"), s.Phi)
 	var count *Node // of moves with this v
 	if k.Resample > 0 {
+		fresh := k.fresh(rng, s.Phi)
 		due := GreaterThan(s.Auxiliary[moved], ConstAs(s.Phi, float64(k.Resample)-0.5))
 		v = Choose(due, fresh, v)
 		count = AddScalar(Where(due, ZerosLike(s.Auxiliary[moved]), s.Auxiliary[moved]), 1)
 	}
 	v = MulScalar(v, 1-alpha)
-	v = Add(v, MulScalar(normal(rng.Named("noise"), s.Phi), math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
+	v = Add(v, MulScalar(noise, math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
 	next, info := moveSafely(rng, s, target, func(gradient *Node) *Node {
 		v = Add(v, MulScalar(tuning.Scaled(gradient), k.LearningRate))
 		return Add(s.Phi, tuning.Scaled(v))
 	})
 	undone := GreaterThan(info.NonFinite, ZerosLike(info.NonFinite))
-	next.Auxiliary[velocity] = Choose(undone, fresh, v)
+	// where the move is undone its noise is in nothing else
+	next.Auxiliary[velocity] = Choose(undone, MulScalar(noise, math.Sqrt(k.LearningRate)), v)
 	if k.Resample > 0 {
 		next.Auxiliary[moved] = count
 	}

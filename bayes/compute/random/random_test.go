@@ -1,6 +1,7 @@
 package random
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -207,19 +208,58 @@ func benchmarkKey(b *testing.B, engine *compute.Engine) {
 		"stored":   func(s Stream) *Node { return s.Normal(compute.Float32, dims...) },
 		"repeated": func(s Stream) *Node { return s.normal(compute.Float32, dims) },
 	} {
-		b.Run(name, func(b *testing.B) {
-			exec := MustNewExec(engine.Backend(), func(seed, step *Node) *Node {
-				return normal(FromSeed(seed).At(step).Named("move").Named("part"))
-			})
-			defer exec.Finalize()
-			call := func() {
-				exec.MustCall(SeedWords(1), uint32(1))[0].FinalizeAll() //nolint:errcheck // freeing a result
-			}
-			call() // compiles
-			for b.Loop() {
-				call()
-			}
+		b.Run(name, func(b *testing.B) { benchmarkDraw(b, engine, normal) })
+	}
+}
+
+// Columns that are filled up have the numbers that they have without.
+func TestFilled(t *testing.T) {
+	for _, engine := range computetest.Engines(t) {
+		got := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
+			s := New(g, 5).Named("filled")
+			few := func(x *Node) *Node { return Slice(x, AxisRange(), AxisRange(0, 1000)) }
+			return []*Node{few(s.Uniform(compute.Float64, 3, 1061)), s.Uniform(compute.Float64, 3, 1000),
+				few(s.Normal(compute.Float32, 3, 1061)), s.Normal(compute.Float32, 3, 1000)}
 		})
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("%s: uniforms depend on the number of columns", engine.Name())
+		}
+		computetest.Near(t, engine.Name()+": normals", got[2], got[3], 1e-6)
+	}
+}
+
+// BenchmarkOdd is what normals take whose number no number of threads divides, beside so many that it does.
+func BenchmarkOdd(b *testing.B) { computetest.Bench(b, benchmarkOdd) }
+
+func benchmarkOdd(b *testing.B, engine *compute.Engine) {
+	for _, columns := range []int{2761, 2816, 8191, 8192} {
+		for name, normal := range map[string]func(s Stream) *Node{
+			"filled": func(s Stream) *Node { return s.Normal(compute.Float32, 1, columns) },
+			"as they are": func(s Stream) *Node {
+				dims := []int{1, columns}
+				s = s.forMany(dims)
+				return compute.Materialise(s.normal(compute.Float32, dims), s.key0)
+			},
+		} {
+			b.Run(fmt.Sprintf("columns=%d/%s", columns, name), func(b *testing.B) {
+				benchmarkDraw(b, engine, func(s Stream) *Node { return AddScalar(MulScalar(normal(s), 3), 1) })
+			})
+		}
+	}
+}
+
+// benchmarkDraw runs a program that draws.
+func benchmarkDraw(b *testing.B, engine *compute.Engine, draw func(s Stream) *Node) {
+	exec := MustNewExec(engine.Backend(), func(seed, step *Node) *Node {
+		return draw(FromSeed(seed).At(step).Named("move").Named("part"))
+	})
+	defer exec.Finalize()
+	call := func() {
+		exec.MustCall(SeedWords(1), uint32(1))[0].FinalizeAll() //nolint:errcheck // freeing a result
+	}
+	call() // compiles
+	for b.Loop() {
+		call()
 	}
 }
 

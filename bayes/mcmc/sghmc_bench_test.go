@@ -1,0 +1,63 @@
+package mcmc_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/target"
+)
+
+// BenchmarkSGHMC is SGHMC on mini-batches of 50 of 40 434 rows with 14 features (Adult's size), with a network
+// 14-60-30-1 and ReLU: one operation is a move of all chains, of which every tenth is kept.
+func BenchmarkSGHMC(b *testing.B) { computetest.Bench(b, benchmarkSGHMC) }
+
+func benchmarkSGHMC(b *testing.B, _ *compute.Engine) {
+	const rows, inputs, batch = 40_434, 14, 50
+	bound, err := bayes.Model{Network: nn.MLP{Hidden: []int{60, 30}, Activation: nn.ReLU},
+		Likelihood: bayes.Bernoulli{}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}.Bind(inputs, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(0, 0))
+	x, y := make([]float64, rows*inputs), make([]float64, rows)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	for i := range y {
+		y[i] = float64(rng.IntN(2))
+	}
+	batches, err := dataset.NewEpochBatches(rows, batch, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, chains := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
+			problem, err := target.ProblemByBatches(bound, compute.Floats(compute.Float32, x, rows, inputs),
+				compute.Floats(compute.Float32, y, rows), nil, batches, chains, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.SGHMC{LearningRate: 1e-7}}
+			defer sampler.Close()
+			sample := func(draws int) *mcmc.Result {
+				result, err := sampler.Sample(b.Context(), mcmc.Settings{Chains: chains, Draws: draws, Thin: 10,
+					WarmUp: mcmc.NoWarmUp})
+				if err != nil {
+					b.Fatal(err)
+				}
+				return result
+			}
+			sample(1) // compiles
+			b.ResetTimer()
+			result := sample(max(1, b.N/10))
+			b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
+		})
+	}
+}
