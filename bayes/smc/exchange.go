@@ -58,7 +58,8 @@ type ExchangeResult struct {
 	// none was.
 	Phi *tensors.Tensor
 	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its standard
-	// error, from the spread over the sets. NaN where the run was cancelled.
+	// error, from the spread over the sets; where the halves of the sweeps contradict each other, of which a warning says,
+	// at least half of their difference. NaN where the run was cancelled.
 	LogEvidence, LogEvidenceStdErr float64
 	Powers                         []PowerRecord // the prior's first, the posterior's last
 	// Arrivals is how many replicas that had been at the prior since came to the posterior, over all sets: the number of

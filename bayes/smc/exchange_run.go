@@ -370,6 +370,9 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
 	var steps []float64
 	result.LogEvidence, result.LogEvidenceStdErr, steps = all.evidence()
+	if d := m.drift(); d.apart() {
+		result.LogEvidenceStdErr = max(result.LogEvidenceStdErr, math.Abs(d.first-d.second)/2)
+	}
 	for t, v := range steps {
 		result.Powers[t].LogEvidence = v
 	}
@@ -395,6 +398,21 @@ const (
 	apartHalves  = 4   // standard errors of the evidence between both halves of the sweeps
 )
 
+// drift is the log evidence by either half of the sweeps, with its standard errors.
+type drift struct{ first, firstErr, second, secondErr float64 }
+
+func (m *exchange) drift() (d drift) {
+	half := len(m.logLikelihood) / 2
+	d.first, d.firstErr, _ = exchanged{m.Powers, m.Sets, m.logLikelihood[:half]}.evidence()
+	d.second, d.secondErr, _ = exchanged{m.Powers, m.Sets, m.logLikelihood[half:]}.evidence()
+	return d
+}
+
+// apart says that the halves differ by more than chance.
+func (d drift) apart() bool {
+	return math.Abs(d.first-d.second) > apartHalves*math.Hypot(d.firstErr, d.secondErr)
+}
+
 // warnings are what is doubtful about a finished run.
 func (m *exchange) warnings(r *ExchangeResult) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -414,12 +432,10 @@ func (m *exchange) warnings(r *ExchangeResult) (out []string) {
 				"longer WarmUp", p.Power, p.Acceptance)
 		}
 	}
-	half := len(m.logLikelihood) / 2
-	first, e1, _ := exchanged{m.Powers, m.Sets, m.logLikelihood[:half]}.evidence()
-	second, e2, _ := exchanged{m.Powers, m.Sets, m.logLikelihood[half:]}.evidence()
-	if math.Abs(first-second) > apartHalves*math.Hypot(e1, e2) {
+	if drift := m.drift(); drift.apart() {
 		warn("the log evidence of the first half of the sweeps is %.2f and of the second %.2f, standard errors %.2f and "+
-			"%.2f: replicas were still on their way; take a longer WarmUp", first, second, e1, e2)
+			"%.2f: replicas were still on their way; take a longer WarmUp", drift.first, drift.second, drift.firstErr,
+			drift.secondErr)
 	}
 	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > manyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target", m.NonFinite,

@@ -168,6 +168,21 @@ func TestReplicaExchangeWarns(t *testing.T) {
 	}
 }
 
+// Where replicas creep from where they began all sets are wrong alike: their spread says nothing, the halves do.
+func TestReplicaExchangeDrifts(t *testing.T) {
+	line := check.Line()
+	result, err := smc.ReplicaExchange(t.Context(), linear(line), mcmc.HMC{StepSize: .003, Steps: 1}, smc.ExchangeSettings{
+		Ladder: []float64{.1, 1}, Sets: 16, WarmUp: 1, Sweeps: 40, Engine: computetest.Go(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(result.Warnings, "; "); !strings.Contains(all, "of the first half of the sweeps") ||
+		!(result.LogEvidenceStdErr > 4) { // the spread alone gives 1.5, where the halves differ by 10
+		t.Errorf("log evidence %.2f ± %.2f, with the warnings %q", result.LogEvidence, result.LogEvidenceStdErr, all)
+	}
+}
+
 func TestReplicaExchangeRefuses(t *testing.T) {
 	good := linear(check.Line())
 	with := func(f func(p *mcmc.Problem)) mcmc.Problem {
