@@ -33,9 +33,10 @@ func stoppedCell(file string) error {
 	return r.Status().Err()
 }
 
-// The stop button's SIGINT ends a cell's run as cancelled, with its checkpoint written: twenty times in a row it goes
-// on from the step that it had reached, and ends at the bits of a run that nobody stopped. Checkpoints are due every
-// hour only, so that a run that is killed without one would begin anew and never end.
+// The stop button ends a cell's run as cancelled, with its checkpoint written: twenty times in a row it goes on from the
+// step that it had reached, and ends at the bits of a run that nobody stopped. Checkpoints are due every hour only, so
+// that a run that is killed without one would begin anew and never end. One press sends SIGINT twice, by Jupyter and by
+// the kernel.
 func TestStopButton(t *testing.T) {
 	if file := os.Getenv(stopVariable); file != "" {
 		if err := stoppedCell(file); err != nil {
@@ -62,8 +63,11 @@ func TestStopButton(t *testing.T) {
 			n, err := out.Read(line)
 			said.Write(line[:n])
 			if !sent && stops < 20 && strings.Count(said.String(), "step") >= 2 {
-				if err := cell.Process.Signal(syscall.SIGINT); err != nil {
-					t.Fatal(err)
+				for range 2 {
+					if err := cell.Process.Signal(syscall.SIGINT); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Millisecond)
 				}
 				sent = true
 				stops++
@@ -88,6 +92,41 @@ func TestStopButton(t *testing.T) {
 			!strings.Contains(said.String(), string(Cancelled)) {
 			t.Fatalf("stopped: %v, says %q", ended, said.String())
 		}
+	}
+}
+
+// A program that does not end by itself is ended by a signal more than a second after the first.
+func TestSecondSignal(t *testing.T) {
+	if os.Getenv(stopVariable) != "" {
+		fmt.Println("waiting")
+		<-Context().Done()
+		time.Sleep(time.Minute)
+		return
+	}
+	program := exec.Command(os.Args[0], "-test.run=^TestSecondSignal$", "-test.v=false")
+	program.Env = append(os.Environ(), stopVariable+"=yes")
+	out, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // it says that it waits just before
+	began := time.Now()
+	for range 2 {
+		if err := program.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(onePress + 300*time.Millisecond)
+	}
+	err = program.Wait()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || time.Since(began) > 30*time.Second ||
+		exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+		t.Errorf("%v, after %v; want that the second signal ended it", err, time.Since(began))
 	}
 }
 
