@@ -197,7 +197,7 @@ func newBackend(config, argument string, devices int) (backend backends.Backend,
 	err = Try(func() {
 		var openErr error
 		if strings.HasPrefix(config, "xla") {
-			backend, openErr = openXLA(argument, devices)
+			withoutSignals(func() { backend, openErr = openXLA(argument, devices) })
 		} else {
 			backend, openErr = backends.NewWithConfig(config)
 		}

@@ -1,0 +1,60 @@
+//go:build cgo && linux
+
+package compute_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gobnn/bayes/compute/computetest"
+)
+
+// XLA's threads take no signals that are sent to the process.
+func TestThreadsWithoutSignals(t *testing.T) {
+	if !computetest.Engines(t)[0].IsXLA() {
+		t.Skip("no XLA")
+	}
+	files, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		var name, blocked string
+		for line := range strings.Lines(string(text)) {
+			if after, ok := strings.CutPrefix(line, "Name:"); ok {
+				name = strings.TrimSpace(after)
+			}
+			if after, ok := strings.CutPrefix(line, "SigBlk:"); ok {
+				blocked = strings.TrimSpace(after)
+			}
+		}
+		if !strings.HasPrefix(name, "tf_XLA") {
+			continue
+		}
+		threads++
+		mask, err := strconv.ParseUint(blocked, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGPROF, syscall.SIGURG, syscall.SIGTERM} {
+			if mask&(1<<(signal-1)) == 0 {
+				t.Errorf("%s takes %v: its mask is %s", name, signal, blocked)
+			}
+		}
+		if mask&(1<<(syscall.SIGSEGV-1)) != 0 {
+			t.Errorf("%s does not take its own faults: its mask is %s", name, blocked)
+		}
+	}
+	if threads == 0 {
+		t.Errorf("none of %d threads is named as XLA's", len(files))
+	}
+}
