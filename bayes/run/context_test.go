@@ -33,10 +33,10 @@ func stoppedCell(file string) error {
 	return r.Status().Err()
 }
 
-// The stop button ends a cell's run as cancelled, with its checkpoint written: twenty times in a row it goes on from the
-// step that it had reached, and ends at the bits of a run that nobody stopped. Checkpoints are due every hour only, so
-// that a run that is killed without one would begin anew and never end. One press sends SIGINT twice, by Jupyter and by
-// the kernel.
+// The stop button ends a cell's run as cancelled, with its checkpoint written: twenty times in a row it goes on from
+// the step that it had reached, and ends at the bits of a run that nobody stopped. Checkpoints are due every hour
+// only, so that a run that is killed without one would begin anew and never end. One press sends SIGINT twice, by
+// Jupyter and by the kernel.
 func TestStopButton(t *testing.T) {
 	if file := os.Getenv(stopVariable); file != "" {
 		if err := stoppedCell(file); err != nil {
