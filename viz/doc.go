@@ -10,6 +10,13 @@
 //	Are the intervals of a regression to be believed, at all levels?  CalibrationCurve
 //	How do methods compare in one number?                             Bars
 //	Do the particles represent the density they should?               ParticleScatter
+//	Where does one parameter lie, weighted draws too?                 Marginal
+//	Where do all lie, and which have not converged?                   Forest
+//	Do chains agree, and do their energies mix?                       TraceRank, Energy
+//	Are there enough draws?                                           ESSEvolution
+//	Do data drawn from the model look like those seen?                PredictiveCheck
+//	Is it right about rows that it has not seen?                      LOOPIT, PIT
+//	Which rows decide the posterior?                                  KHats
 //
 // Each takes plain slices, or, where its name ends in Of, the [bayes.Prediction] of a posterior, and an options struct
 // whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as .png, .svg or

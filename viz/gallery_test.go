@@ -2,13 +2,17 @@ package viz_test
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"gobnn/bayes"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/metric"
+	"gobnn/bayes/smc"
 	"gobnn/viz"
 )
 
@@ -52,6 +56,19 @@ func gallery() []specimen {
 		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass",
 			"coordinate 1"}, []uint32{0xD45D00}},
 		{"particles_many", particlesMany, []string{"100000 particles (merged, area: weight)"}, []uint32{0xD45D00}},
+		{"marginal", marginal, []string{"mean 2", "94 % HDI: ", "500 draws, ESS ", "truth", "weight [kg]"},
+			[]uint32{blue, vermillion}},
+		{"forest", forest, []string{"94 % interval", "47 %", "mean", "R-hat", "ESS", "1.050", "–", "hidden/bias[3]",
+			"weight"}, []uint32{blue, vermillion}},
+		{"trace_rank", traceRank, []string{"R-hat ", "chain 1", "chain 4", "if chains agree", "rank among all draws"},
+			[]uint32{blue, vermillion, green, orange}},
+		{"ess_evolution", essEvolution, []string{"bulk ESS", "tail ESS", "enough: 400", "draws of all chains"},
+			[]uint32{blue, vermillion}},
+		{"energy", energy, []string{"least E-BFMI", "3 divergent transitions"}, []uint32{vermillion}},
+		{"khats", kHats, []string{"Pareto k-hat", "198 rows", "2 rows above: not reliable", "threshold 0.7"},
+			[]uint32{blue, vermillion}},
+		{"pit", pit, []string{"300 rows, at most ", "95 % of calibrated models: ±0.07841"}, []uint32{blue}},
+		{"predictive_check", predictiveCheck, []string{"50 data sets drawn", "P(smaller mean) = ", "force [N]"}, nil},
 		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
 	}
 }
@@ -269,4 +286,106 @@ func TestGalleryFiles(t *testing.T) {
 			t.Logf("%s: %d kB", path, info.Size()/1000)
 		}
 	}
+}
+
+func marginal() (*viz.Figure, error) {
+	rng := source()
+	values, logs := make([]float64, 500), make([]float64, 500)
+	for j := range values { // twice as wide as the target, N(2, 0.5^2)
+		z := rng.NormFloat64()
+		values[j], logs[j] = 2+z, -.5*z*z*(4-1)
+	}
+	w, err := smc.NewLogWeights(logs)
+	if err != nil {
+		return nil, err
+	}
+	return viz.Marginal(values, viz.MarginalOptions{Frame: viz.Frame{XLabel: "weight [kg]"}, Weights: w, Truth: 2.3,
+		TruthName: "truth"})
+}
+
+func forest() (*viz.Figure, error) {
+	rng := source()
+	var rows []viz.ForestRow
+	for i := range 12 {
+		m := rng.NormFloat64()
+		r := viz.ForestRow{Name: fmt.Sprintf("hidden/bias[%d]", i), Group: "hidden", Mean: m, Lower: m - .9, Upper: m + 1.1,
+			LowerHalf: m - .3, UpperHalf: m + .4, RHat: 1 + .005*float64(i), ESS: 4000 / float64(i+1)}
+		if i == 10 {
+			r.RHat = 1.05
+		}
+		if i > 6 {
+			r.Name, r.Group = fmt.Sprintf("output/weights[%d,0]", i), "output"
+		}
+		if i == 11 {
+			r.RHat, r.ESS = math.NaN(), math.NaN()
+		}
+		rows = append(rows, r)
+	}
+	return viz.Forest(rows, viz.ForestOptions{Frame: viz.Frame{XLabel: "weight"}})
+}
+
+// chainsOf are four autocorrelated chains of 500 draws, of which the last is elsewhere.
+func chainsOf(shift float64) [][]float64 {
+	rng := source()
+	values := make([][]float64, 4)
+	for k := range values {
+		v := 0.
+		for range 500 {
+			v = .5*v + math.Sqrt(1-.25)*rng.NormFloat64()
+			values[k] = append(values[k], v)
+		}
+	}
+	for i := range values[3] {
+		values[3][i] += shift
+	}
+	return values
+}
+
+func traceRank() (*viz.Figure, error) { return viz.TraceRank(chainsOf(1), viz.Frame{YLabel: "weight"}) }
+
+func essEvolution() (*viz.Figure, error) { return viz.ESSEvolution(chainsOf(0), viz.Frame{}) }
+
+func energy() (*viz.Figure, error) {
+	divergent := make([][]bool, 4)
+	for k := range divergent {
+		divergent[k] = make([]bool, 500)
+	}
+	divergent[0][40], divergent[0][300], divergent[2][7] = true, true, true
+	return viz.Energy(chainsOf(0), divergent, viz.Frame{})
+}
+
+func kHats() (*viz.Figure, error) {
+	rng := source()
+	loo := diag.LOO{Draws: 4000}
+	for range 200 {
+		loo.Rows = append(loo.Rows, diag.LOORow{KHat: .1 + .1*rng.NormFloat64()})
+	}
+	loo.Rows[17].KHat, loo.Rows[140].KHat = .82, 1.1
+	return viz.KHats(loo, viz.Frame{})
+}
+
+func pit() (*viz.Figure, error) {
+	rng := source()
+	var values []float64
+	for range 300 { // predictions that are too narrow
+		values = append(values, .5+.5*math.Erf(1.5*rng.NormFloat64()/math.Sqrt2))
+	}
+	return viz.PIT(values, viz.Frame{})
+}
+
+func predictiveCheck() (*viz.Figure, error) {
+	rng := source()
+	p := bayes.Prediction{Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 20, Rows: 60, Width: 1}
+	var y []float64
+	for range p.Particles {
+		shift := .2 * rng.NormFloat64()
+		for n := range p.Rows {
+			p.Outputs = append(p.Outputs, shift+float64(n)/20)
+		}
+		p.Weights = append(p.Weights, 1./20)
+	}
+	for n := range p.Rows {
+		y = append(y, float64(n)/20+1.6*rng.NormFloat64())
+	}
+	return viz.PredictiveCheck(p, y, viz.PredictiveCheckOptions{Frame: viz.Frame{XLabel: "force [N]"}})
 }

@@ -1,0 +1,54 @@
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/smc"
+)
+
+// HDI is the highest-density interval of weighted draws, [J]: the shortest from one draw to another that holds at least
+// the given mass, within (0, 1). The zero value of w is equal weights. Of several modes it spans all that it needs.
+// (Kruschke 2015, Doing Bayesian data analysis, section 4.3.4; ArviZ takes one draw more where mass times J is whole.)
+// Draws of weight 0 do not count; of the others one that is not finite is an error that wraps [ErrNonFinite].
+func HDI(values []float64, w smc.LogWeights, mass float64) (lower, upper float64, err error) {
+	if !(mass > 0 && mass < 1) {
+		return 0, 0, fmt.Errorf("diag: HDI of mass %v: it must lie between 0 and 1", mass)
+	}
+	if len(values) == 0 || w.Len() > 0 && w.Len() != len(values) {
+		return 0, 0, fmt.Errorf("diag: HDI of %d draws with %d weights", len(values), w.Len())
+	}
+	type draw struct{ value, weight float64 }
+	var draws []draw
+	for j, v := range values {
+		weight := 1 / float64(len(values))
+		if w.Len() > 0 {
+			weight = math.Exp(w.At(j))
+		}
+		if weight == 0 {
+			continue
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return 0, 0, fmt.Errorf("%w: draw %d is %v, and its weight %v", ErrNonFinite, j, v, weight)
+		}
+		draws = append(draws, draw{v, weight})
+	}
+	slices.SortFunc(draws, func(a, b draw) int { return cmp.Compare(a.value, b.value) })
+	lower, upper = draws[0].value, draws[len(draws)-1].value
+	held, last := 0., 0 // held is the mass of the draws from i to last-1
+	for i, first := range draws {
+		for ; last < len(draws) && held < mass-1e-9; last++ {
+			held += draws[last].weight
+		}
+		if held < mass-1e-9 {
+			break
+		}
+		if end := draws[last-1].value; end-first.value < upper-lower {
+			lower, upper = first.value, end
+		}
+		held -= draws[i].weight
+	}
+	return lower, upper, nil
+}

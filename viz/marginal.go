@@ -1,0 +1,142 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/diag"
+	"gobnn/bayes/smc"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// MarginalOptions are the options of [Marginal].
+type MarginalOptions struct {
+	Frame
+	// Weights of the draws, such as bayes.Posterior.LogWeights; the zero value: equal.
+	Weights smc.LogWeights
+	// Mass of the highest-density interval, within (0, 1); 0: 0.94, ArviZ's.
+	Mass float64
+	// Truth is drawn as a line up where TruthName, its name in the legend, is not empty.
+	Truth     float64
+	TruthName string
+	// Bins of the histogram; 0: as many as the number of effective draws allows.
+	Bins int
+}
+
+const defaultMass = .94
+
+// Marginal shows the draws of one parameter, or of one prediction: a histogram whose area is 1, their mean, and their
+// highest-density interval ([diag.HDI]) as a bar at its foot. Weights count in all three.
+func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
+	frame, err := opt.fill("Posterior", "value", "density", 640, 420)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Mass == 0 {
+		opt.Mass = defaultMass
+	}
+	if opt.TruthName != "" && !finite(opt.Truth) {
+		return nil, fmt.Errorf("viz: Truth = %v: it must be finite", opt.Truth)
+	}
+	xs, weights, dropped, err := weighted(values, opt.Weights)
+	if err != nil {
+		return nil, err
+	}
+	logs := make([]float64, len(weights))
+	mean, squares := 0., 0.
+	for j, w := range weights {
+		logs[j] = math.Log(w)
+		mean += w * xs[j]
+		squares += w * w
+	}
+	kept, err := smc.NewLogWeights(logs)
+	if err != nil {
+		return nil, fmt.Errorf("viz: %w", err)
+	}
+	lower, upper, err := diag.HDI(xs, kept, opt.Mass)
+	if err != nil {
+		return nil, fmt.Errorf("viz: %w", err)
+	}
+	h, err := histogram(xs, weights, opt.Bins)
+	if err != nil {
+		return nil, err
+	}
+	h.fill, h.edge = tint(blue, .55), stroke(white, .4)
+	x := spanOf(h.x0, h.x1)
+	if opt.TruthName != "" {
+		x = spanOf(h.x0, h.x1, []float64{opt.Truth})
+	}
+	top := floats.Max(h.y1)
+	a := newAxes(frame.XLabel, frame.YLabel, x.widen(.02), span{-.06 * top, 1.06 * top})
+	foot := -.03 * top
+	bar := &line{xs: []float64{lower, upper}, ys: []float64{foot, foot}, style: stroke(black, 3.5)}
+	middle := &line{xs: []float64{mean, mean}, ys: []float64{0, 1.06 * top}, style: stroke(blue, 1.6)}
+	a.add(gridLines{}, h, bar, middle)
+	p := &panel{title: frame.Title, axes: []*axes{a}}
+	p.note(droppedNote(dropped))
+	draws := fmt.Sprintf("%d draws", len(xs))
+	if opt.Weights.Len() > 0 {
+		draws += ", ESS " + number(1/squares)
+	}
+	p.entry(draws, h)
+	p.entry("mean "+number(mean), middle)
+	p.entry(fmt.Sprintf("%s %% HDI: %s to %s", number(100*opt.Mass), number(lower), number(upper)), bar)
+	if opt.TruthName != "" {
+		truth := &line{xs: []float64{opt.Truth, opt.Truth}, ys: []float64{0, 1.06 * top},
+			style: stroke(vermillion, 1.6, dashed...)}
+		a.add(truth)
+		p.entry(opt.TruthName, truth)
+	}
+	return newFigure(frame, p)
+}
+
+// weighted are the finite values of positive weight, with their weights, which sum to 1, and how many other values of
+// positive weight there were.
+func weighted(values []float64, w smc.LogWeights) (xs, weights []float64, dropped int, err error) {
+	if len(values) == 0 {
+		return nil, nil, 0, fmt.Errorf("viz: no draws: nothing to draw")
+	}
+	if w.Len() > 0 && w.Len() != len(values) {
+		return nil, nil, 0, fmt.Errorf("viz: %d Weights of %d draws: each must have one", w.Len(), len(values))
+	}
+	for j, v := range values {
+		weight := 1.
+		if w.Len() > 0 {
+			weight = math.Exp(w.At(j))
+		}
+		switch {
+		case weight == 0:
+		case finite(v):
+			xs, weights = append(xs, v), append(weights, weight)
+		default:
+			dropped++
+		}
+	}
+	if len(xs) == 0 {
+		return nil, nil, 0, fmt.Errorf("viz: none of %d draws is finite and has a weight: nothing to draw", len(values))
+	}
+	floats.Scale(1/floats.Sum(weights), weights)
+	return xs, weights, dropped, nil
+}
+
+// histogram is one of weighted values, whose weights sum to 1, as a density. By default it has a bin for every cube
+// root of the effective number of draws, twice (Rice's rule), from 8 to 60.
+func histogram(xs, weights []float64, bins int) (*bars, error) {
+	if bins < 0 || bins > 1000 {
+		return nil, fmt.Errorf("viz: Bins = %d: a histogram has from 1 to 1000, and 0 chooses", bins)
+	}
+	if bins == 0 {
+		bins = int(min(60, max(8, 2*math.Cbrt(1/floats.Dot(weights, weights)))))
+	}
+	s := spanOf(xs)
+	width := (s.hi - s.lo) / float64(bins)
+	b := &bars{y0: make([]float64, bins), y1: make([]float64, bins)}
+	for i := range bins {
+		b.x0, b.x1 = append(b.x0, s.lo+float64(i)*width), append(b.x1, s.lo+float64(i+1)*width)
+	}
+	for j, v := range xs {
+		b.y1[min(bins-1, int((v-s.lo)/width))] += weights[j] / width
+	}
+	return b, nil
+}
