@@ -65,7 +65,7 @@ fmt.Printf("%s after %d steps: %x\n", result.Status, result.Steps, sum.Sum(nil))
 func TestStopAndKillInNotebookLong(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "run.safetensors")
-	out := string(kernel(t, folder, strings.ReplaceAll(cell, "FILE", strconv.Quote(file)), "stop", file))
+	out := string(kernel(t, false, folder, strings.ReplaceAll(cell, "FILE", strconv.Quote(file)), "stop", file))
 	t.Log("\n" + out)
 	for _, what := range []string{"\nstopped ", "\nkilled "} {
 		if got := strings.Count(out, what); got != 10 {

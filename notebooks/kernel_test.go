@@ -16,14 +16,14 @@ import (
 )
 
 // kernel runs testdata/kernel.py, which speaks to the kernel, in a folder of its own, and returns its standard output.
-// The test is skipped where the private environment is not set up.
-func kernel(t *testing.T, folder, input string, args ...string) []byte {
+// The test is skipped where the private environment, with what helps while typing or without, is not set up.
+func kernel(t *testing.T, help bool, folder, input string, args ...string) []byte {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ready, err := setup.Ready(root); err != nil || !ready {
+	if ready, err := setup.Ready(root, help); err != nil || !ready {
 		t.Skipf("no kernel (%v): the environment is not set up; mend it with: go run ./notebooks setup", err)
 	}
 	env, err := environment.Dir()
@@ -53,7 +53,7 @@ func TestCompletion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until gopls has read the modules")
 	}
-	out := kernel(t, t.TempDir(), "", "complete")
+	out := kernel(t, true, t.TempDir(), "", "complete")
 	var answers struct {
 		Matches, Narrowed      []string
 		Documentation, Nothing map[string]string

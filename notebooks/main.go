@@ -115,7 +115,7 @@ is pinned has changed. With -cuda or -tpu programs then compute on the GPU or TP
 	if err := noMore(flags, rest); err != nil {
 		return err
 	}
-	ready, err := setup.Ready(root)
+	ready, err := setup.Ready(root, true)
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func (w *world) mustBeWhole(t *testing.T) {
 	if found := w.environments(t); len(found) != 2 { // the link and its folder
 		t.Errorf("the cache folder has %q, want one environment and the link to it", found)
 	}
-	if ready, err := Ready(w.setup.Root); err != nil || !ready {
+	if ready, err := Ready(w.setup.Root, true); err != nil || !ready {
 		t.Errorf("Ready: %v, %v", ready, err)
 	}
 }

@@ -67,14 +67,14 @@ func (s *Setup) Ensure(ctx context.Context) (string, error) {
 	return env, nil
 }
 
-// Ready says whether the environment is complete, so that Ensure would do nothing, with Help or without.
-func Ready(root string) (bool, error) {
+// Ready says whether the environment is set up, with Help or without, so that Ensure would do nothing.
+func Ready(root string, help bool) (bool, error) {
 	env, err := environment.Dir()
 	if err != nil {
 		return false, err
 	}
 	pins, err := pins(root)
-	return err == nil && whole(env, pins) && complete(env), err
+	return err == nil && whole(env, pins) && (!help || complete(env)), err
 }
 
 // build makes the environment, under the cache folder's lock.

@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 			if found := w.environments(t); len(found) != 0 {
 				t.Errorf("left behind: %q", found)
 			}
-			if ready, err := Ready(w.setup.Root); err != nil || ready {
+			if ready, err := Ready(w.setup.Root, false); err != nil || ready {
 				t.Errorf("Ready: %v, %v after a fault", ready, err)
 			}
 		})
