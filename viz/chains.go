@@ -194,7 +194,7 @@ func Energy(values [][]float64, divergent [][]bool, frame Frame) (*Figure, error
 		if variance == 0 {
 			return nil, fmt.Errorf("viz: all energies of chain %d are %v: nothing to compare", k, c[0])
 		}
-		// As ArviZ: the mean of squared changes over the variance.
+		// As mcmc.ChainStats.EnergyBFMI: the mean of squared changes over the variance.
 		if bfmi := squares / float64(draws-1) / variance; k == 0 || bfmi < least {
 			least = bfmi
 		}

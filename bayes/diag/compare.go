@@ -61,10 +61,13 @@ func Compare(models map[string]LOO) (Comparison, error) {
 		}
 	}
 	weights, err := stack(all)
+	if err != nil {
+		return nil, err
+	}
 	for i, w := range weights {
 		all[i].Weight = w
 	}
-	return all, err
+	return all, nil
 }
 
 // beside fills in what the best model decides.

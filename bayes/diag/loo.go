@@ -49,8 +49,10 @@ type LOORow struct {
 	PIT []float64
 }
 
-// leastLOODraws have a tail of five.
-const leastLOODraws = 25
+const (
+	leastLOODraws = 25  // which have a tail of five
+	fewEffective  = 100 // draws: of fewer the result is doubtful
+)
 
 // NewLOO is LOO of log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights; the zero value of
 // w is equal ones. relativeEfficiency is the draws' ESS over J, and 1 of independent ones, see [PSIS]. The error wraps
@@ -254,7 +256,7 @@ func newLOO(
 	}
 	l.ELPD = floats.Sum(each)
 	l.StdErr = math.Sqrt(float64(rows) * stat.Variance(each, nil)) // NaN of one row
-	l.warn(efficiency)
+	l.warn(w, efficiency)
 	return l, nil
 }
 
@@ -295,7 +297,7 @@ func leaveOut(
 }
 
 // warn says what makes the result doubtful.
-func (l *LOO) warn(efficiency float64) {
+func (l *LOO) warn(w smc.LogWeights, efficiency float64) {
 	threshold := KHatThreshold(l.Draws)
 	worst, none := 0, 0
 	for n, r := range l.Rows {
@@ -314,7 +316,7 @@ func (l *LOO) warn(efficiency float64) {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("in %d of %d rows no tail of the weights can be fitted: few draws differ",
 			none, len(l.Rows)))
 	}
-	if ess := efficiency * float64(l.Draws); ess < 100 {
+	if ess := efficiency * w.EffectiveSampleSize(); ess < fewEffective {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("only %.0f of %d draws are effective: take more", ess, l.Draws))
 	}
 }

@@ -96,6 +96,33 @@ func TestStackingIsExact(t *testing.T) {
 	}
 }
 
+// Of 1000 draws of which 60 have nearly all of the weight, no more than these count.
+func TestLOOWarnsOfFewEffectiveDraws(t *testing.T) {
+	logWeights, logLikelihood := make([]float64, 1000), make([]float64, 1000)
+	for j := range logWeights {
+		logLikelihood[j] = -1 + .1*math.Sin(float64(j))
+		if j >= 60 {
+			logWeights[j] = -20
+		}
+	}
+	uneven, err := smc.NewLogWeights(logWeights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		w    smc.LogWeights
+		want bool
+	}{{uneven, true}, {smc.LogWeights{}, false}} {
+		l, err := NewLOO(logLikelihood, 1, c.w, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(l.String(), "only 60 of 1000 draws are effective"); got != c.want {
+			t.Errorf("warns of 60 draws: %t, want %t: %v", got, c.want, l)
+		}
+	}
+}
+
 func TestLOOBadInput(t *testing.T) {
 	good := slices.Repeat([]float64{-1, -2}, 30)
 	for i := range good {

@@ -370,13 +370,14 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
 	var steps []float64
 	result.LogEvidence, result.LogEvidenceStdErr, steps = all.evidence()
-	if d := m.drift(); d.apart() {
-		result.LogEvidenceStdErr = max(result.LogEvidenceStdErr, math.Abs(d.first-d.second)/2)
+	drift := m.drift()
+	if drift.apart() {
+		result.LogEvidenceStdErr = max(result.LogEvidenceStdErr, math.Abs(drift.first-drift.second)/2)
 	}
 	for t, v := range steps {
 		result.Powers[t].LogEvidence = v
 	}
-	result.Warnings = m.warnings(result)
+	result.Warnings = m.warnings(result, drift)
 	return result, nil
 }
 
@@ -414,7 +415,7 @@ func (d drift) apart() bool {
 }
 
 // warnings are what is doubtful about a finished run.
-func (m *exchange) warnings(r *ExchangeResult) (out []string) {
+func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if r.Arrivals < fewArrivals*m.Sets {
 		warn("replicas came down from the prior to the posterior %d times, in %d sets: each set's posterior owes much to "+
@@ -432,7 +433,7 @@ func (m *exchange) warnings(r *ExchangeResult) (out []string) {
 				"longer WarmUp", p.Power, p.Acceptance)
 		}
 	}
-	if drift := m.drift(); drift.apart() {
+	if drift.apart() {
 		warn("the log evidence of the first half of the sweeps is %.2f and of the second %.2f, standard errors %.2f and "+
 			"%.2f: replicas were still on their way; take a longer WarmUp", drift.first, drift.second, drift.firstErr,
 			drift.secondErr)
@@ -444,9 +445,9 @@ func (m *exchange) warnings(r *ExchangeResult) (out []string) {
 	return out
 }
 
-// stepSizes are those of the moves, one for each power.
+// stepSizes are those of the moves, one for each power; 0 where there are none, as before the first sweep.
 func (m *exchange) stepSizes() ([]float64, error) {
-	if k, ok := m.owner.Kernel.(mcmc.Tunable); !ok {
+	if k, ok := m.owner.Kernel.(mcmc.Tunable); !ok || m.state == nil && m.kept == nil {
 		return make([]float64, len(m.Powers)), nil
 	} else if own, _ := k.Tune(); own > 0 {
 		return slices.Repeat([]float64{own}, len(m.Powers)), nil

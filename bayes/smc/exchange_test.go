@@ -152,6 +152,17 @@ func TestReplicaExchangeResumes(t *testing.T) {
 	}
 }
 
+// A run that is cancelled while it looks for its ladder says so.
+func TestReplicaExchangeCancelledWithoutALadder(t *testing.T) {
+	for _, looks := range []int{1, 4} {
+		result, err := smc.ReplicaExchange(&countdown{Context: t.Context(), left: looks}, linear(check.Line()),
+			mcmc.HMC{Steps: 2}, smc.ExchangeSettings{Sets: 4, WarmUp: 2, Sweeps: 4, Engine: computetest.Go(t)})
+		if err != nil || result.Status != run.Cancelled || len(result.Powers) > 0 || !math.IsNaN(result.LogEvidence) {
+			t.Errorf("cancelled at look %d: %+v, error %v", looks, result, err)
+		}
+	}
+}
+
 // Doubtful runs say so: too few sweeps for replicas to come down, powers too far apart.
 func TestReplicaExchangeWarns(t *testing.T) {
 	result, err := smc.ReplicaExchange(t.Context(), linear(check.Line()), mcmc.HMC{Steps: 2}, smc.ExchangeSettings{

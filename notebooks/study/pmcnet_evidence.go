@@ -152,9 +152,9 @@ func evidenceAsked(o Options) ([]evidenceRow, error) {
 	if len(o.Data) == 0 && !o.Full && !o.Precisions {
 		o.Data = evidenceFew
 	}
+	o.Data = rejoined(o.Data, known)
 	for i, name := range o.Data {
 		if o.Precisions && !strings.HasSuffix(name, learntName) {
-			o.Data = slices.Clone(o.Data)
 			o.Data[i] += learntName
 		}
 	}

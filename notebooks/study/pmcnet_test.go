@@ -273,6 +273,8 @@ func TestEvidenceAsked(t *testing.T) {
 			"tanh 2-2, learnt: [2 2] -130.96; tanh 4-4, learnt: [4 4] -115.37": {Precisions: true},
 		"tanh 2, learnt: [2] -141.35": {Precisions: true, Data: []string{"tanh 2"}},
 		"tanh 3, learnt: [3] 0.00":    {Precisions: true, Hidden: []int{3}},
+		// as the command cuts "tanh 4, learnt"
+		"tanh 4, learnt: [4] -121.86": {Precisions: true, Data: []string{"tanh 4", "learnt"}},
 	} {
 		if got := names(o); got != want {
 			t.Errorf("%+v: %s, want %s", o, got, want)
