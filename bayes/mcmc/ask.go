@@ -16,14 +16,17 @@ func (r *sampling) inputs(ctx context.Context, first ...any) ([]any, error) {
 	case r.problem.Inputs != nil:
 		return append(first, r.problem.Inputs(r.Move)...), nil
 	case r.problem.HostInputs != nil:
-		copies, err := r.state.Host(r.carrier.Names()...)
-		if err != nil {
-			return nil, fmt.Errorf("mcmc: %w", err)
-		}
-		carried := map[string]*tensors.Tensor{}
-		for name, t := range copies {
-			carried[strings.TrimPrefix(name, ownPrefix)] = t
-			defer t.FinalizeAll() //nolint:errcheck // freeing a copy
+		var carried map[string]*tensors.Tensor
+		if !r.problem.HostInputs.OfMove {
+			copies, err := r.state.Host(r.carrier.Names()...)
+			if err != nil {
+				return nil, fmt.Errorf("mcmc: %w", err)
+			}
+			carried = map[string]*tensors.Tensor{}
+			for name, t := range copies {
+				carried[strings.TrimPrefix(name, ownPrefix)] = t
+				defer t.FinalizeAll() //nolint:errcheck // freeing a copy
+			}
 		}
 		asked, err := r.problem.HostInputs.Inputs(ctx, r.Move, carried)
 		if err != nil { // no chain has moved

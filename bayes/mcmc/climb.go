@@ -17,7 +17,7 @@ import (
 // it, before the warm-up. Draws from a prior can lie where the density is thousands of times steeper than where it has
 // its mass: no common step size suits them, and chains that begin there may stand still for ever. Chains that climb
 // from places of their own still come to modes of their own. A target whose inputs come from outside (HostInputs) must
-// have a gradient at the blank ones.
+// have a gradient at the blank ones, unless they are OfMove.
 type Climb struct {
 	Steps int // default 200
 	// Rate is Adam's learning rate at the first step, which falls to a hundredth of it by the last; default 0.1: a
@@ -120,14 +120,24 @@ func (r *sampling) climbUp(ctx context.Context) error {
 			return fmt.Errorf("mcmc: cancelled while the chains climbed to where they begin: %w", err)
 		}
 		inputs := []any{seed, uint32(step + 1), schedule.At(step)}
-		if r.problem.Inputs != nil {
-			inputs = append(inputs, r.problem.Inputs(step)...)
-		} else {
-			inputs = append(inputs, r.problem.blank()...)
+		own, err := r.problem.climbInputs(ctx, step)
+		if err != nil {
+			return fmt.Errorf("mcmc: step %d uphill could not be made: %w", step+1, err)
 		}
-		if _, err := r.moves.climb.Run(r.state, inputs...); err != nil {
+		if _, err := r.moves.climb.Run(r.state, append(inputs, own...)...); err != nil {
 			return fmt.Errorf("mcmc: step %d uphill, before the first move: %w", step+1, err)
 		}
 	}
 	return nil
+}
+
+// climbInputs are the problem's inputs for a step uphill.
+func (p Problem) climbInputs(ctx context.Context, step int) ([]any, error) {
+	switch {
+	case p.Inputs != nil:
+		return p.Inputs(step), nil
+	case p.HostInputs != nil && p.HostInputs.OfMove:
+		return p.HostInputs.Inputs(ctx, step, nil)
+	}
+	return p.blank(), nil
 }

@@ -52,13 +52,22 @@ type DelayedAcceptance struct {
 	Cheap func(target Target) Target `json:"-"`
 	// Share is the cost of the cheap target's evaluation as a share of the target's, for Evaluations; 0: unknown.
 	Share float64
+	// OnHost is for a target that is evaluated between the moves, on the host, as a problem of Hosted is, and makes the
+	// same draws: a move decides on what the one before has proposed, and the first decides on nothing.
+	OnHost bool
 }
 
 // delayedUnrolled is the most inner moves of one Move, each of which is a part of its graph.
 const delayedUnrolled = 1024
 
-// Carries implements Kernel: the log-density.
-func (k DelayedAcceptance) Carries() Carries { return CarriesLogDensity }
+// Carries implements Kernel: the log-density; nothing that the graph knows of where the target is evaluated on the
+// host.
+func (k DelayedAcceptance) Carries() Carries {
+	if k.OnHost {
+		return CarriesNothing
+	}
+	return CarriesLogDensity
+}
 
 // UsesTarget implements Kernel.
 func (k DelayedAcceptance) UsesTarget() bool { return true }
@@ -93,6 +102,10 @@ func (k DelayedAcceptance) Check(d int) error {
 			"proposals would not be corrected by the ratio of the densities; take mcmc.RandomWalkMetropolis, "+
 			"mcmc.PreconditionedCrankNicolson, mcmc.MALA, mcmc.HMC or mcmc.NUTS", k.Inner)
 	}
+	if d, ok := k.Inner.(DelayedAcceptance); ok && d.OnHost {
+		return errors.New("mcmc: DelayedAcceptance.Inner is a DelayedAcceptance with OnHost, whose target is not known " +
+			"within a move: set OnHost of the outer one alone")
+	}
 	if moves := k.innerMoves() * cmp.Or(k.Transitions, 1); moves > delayedUnrolled {
 		return fmt.Errorf("mcmc: DelayedAcceptance makes up to %d moves of %T in one transition: take at most %d, by fewer "+
 			"Transitions or shorter trajectories", moves, k.Inner, delayedUnrolled)
@@ -110,10 +123,14 @@ func (k DelayedAcceptance) innerMoves() int {
 
 // MarshalJSON tells checkpoints Inner's type, beside all settings.
 func (k DelayedAcceptance) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{
+	decides := map[string]any{
 		"inner": fmt.Sprintf("%T", k.Inner), "settings": k.Inner, "transitions": cmp.Or(k.Transitions, 1),
 		"own_cheap": k.Cheap != nil,
-	})
+	}
+	if k.OnHost {
+		decides["on_host"] = true
+	}
+	return json.Marshal(decides)
 }
 
 // The entries that DelayedAcceptance carries: the cheap target's log-density at phi, and its gradient if Inner carries
@@ -137,43 +154,76 @@ func (k DelayedAcceptance) cheap(target Target) Target {
 
 // startBy evaluates the cheap target where the particles begin.
 func (k DelayedAcceptance) startBy(_ random.Stream, s State, target Target) State {
-	s.Auxiliary = map[string]*Node{}
+	at := State{Phi: s.Phi}
+	if k.OnHost {
+		target = hostedOf(target)
+	}
 	if cheap := k.cheap(target); k.Inner.Carries() == CarriesGradient {
-		s.Auxiliary[delayedCheap], s.Auxiliary[delayedGradient] = evaluate(cheap, s.Phi)
+		at.LogDensity, at.Gradient = evaluate(cheap, s.Phi)
 	} else {
-		s.Auxiliary[delayedCheap] = compute.Gate(cheap.LogDensity(s.Phi))
+		at.LogDensity = compute.Gate(cheap.LogDensity(s.Phi))
+	}
+	s.Auxiliary = carriedCheap(at)
+	if k.OnHost {
+		k.startOnHost(s, at)
 	}
 	return s
 }
 
+// carriedCheap are the entries of the cheap target's values at a state.
+func carriedCheap(at State) map[string]*Node {
+	own := map[string]*Node{delayedCheap: at.LogDensity}
+	if at.Gradient != nil {
+		own[delayedGradient] = at.Gradient
+	}
+	return own
+}
+
 // Move implements Kernel.
 func (k DelayedAcceptance) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	cheap := k.cheap(target)
 	at := State{Phi: s.Phi, LogDensity: s.Auxiliary[delayedCheap], Gradient: s.Auxiliary[delayedGradient]}
+	if k.OnHost {
+		return k.moveOnHost(rng, s, at, target, tuning)
+	}
+	end, inner := k.propose(rng, at, k.cheap(target), tuning)
 
-	// J transitions on the cheap target, each from auxiliary variables of its own.
-	end, inner := at, innerInfo{}
+	// One evaluation of the target accepts or rejects their end.
+	density := compute.Gate(target.LogDensity(end.Phi))
+	accepted, next, info := k.decide(threshold(rng, s), at, end, density, Sub(density, s.LogDensity), inner)
+	next.LogDensity = Where(accepted, density, s.LogDensity)
+	return next, info
+}
+
+// propose makes J transitions on the cheap target, each from auxiliary variables of its own.
+func (k DelayedAcceptance) propose(
+	rng random.Stream, at State, cheap Target, tuning Tuning,
+) (end State, inner innerInfo) {
+	end = at
 	for j := range cmp.Or(k.Transitions, 1) {
 		end = k.innerTransition(rng.Named(fmt.Sprint("inner ", j)), end, cheap, tuning, &inner)
 	}
+	return end, inner
+}
 
-	// One evaluation of the target accepts or rejects their end.
-	proposal := State{Phi: end.Phi, LogDensity: compute.Gate(target.LogDensity(end.Phi))}
-	onTarget := Sub(proposal.LogDensity, s.LogDensity)
+// threshold is the logarithm of the uniform number that a ratio must exceed.
+func threshold(rng random.Stream, s State) *Node {
+	return Log(rng.Named("accept").Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0)))
+}
+
+// decide is the second stage: the target's log-density at the end, and how much larger it is than where the inner
+// transitions began. The next state has all but the target's log-density.
+func (k DelayedAcceptance) decide(
+	threshold *Node, at, end State, density, onTarget *Node, inner innerInfo,
+) (accepted *Node, next State, info Info) {
 	onCheap := Sub(end.LogDensity, at.LogDensity)
 	logRatio := Sub(onTarget, onCheap)
-	finite := And(IsFinite(proposal.LogDensity), And(IsFinite(end.LogDensity), IsFinite(at.LogDensity)))
-	accepted, info := Accept(rng, logRatio, finite)
+	finite := And(IsFinite(density), And(IsFinite(end.LogDensity), IsFinite(at.LogDensity)))
+	accepted, info = acceptAbove(threshold, logRatio, finite)
 
-	moved := Not(compute.RowsAll(Equal(end.Phi, s.Phi), s.Phi.DType())) // also where phi is NaN
+	moved := Not(compute.RowsAll(Equal(end.Phi, at.Phi), at.Phi.DType())) // also where phi is NaN
 	accepted = And(accepted, moved)
-	next := State{
-		Phi: Choose(accepted, end.Phi, s.Phi), LogDensity: Where(accepted, proposal.LogDensity, s.LogDensity),
-		Auxiliary: map[string]*Node{delayedCheap: Where(accepted, end.LogDensity, at.LogDensity)},
-	}
-	if at.Gradient != nil {
-		next.Auxiliary[delayedGradient] = Choose(accepted, end.Gradient, at.Gradient)
-	}
+	chosen := chooseState(accepted, end, at)
+	next = State{Phi: chosen.Phi, Auxiliary: carriedCheap(chosen)}
 	none := fillAs(logRatio, math.NaN())
 	info.Extra = map[string]*Node{
 		"second-stage acceptance": Where(moved, info.Acceptance, none),
@@ -183,9 +233,9 @@ func (k DelayedAcceptance) Move(rng random.Stream, s State, target Target, tunin
 		info.Extra["inner acceptance"] = DivScalar(inner.acceptance, float64(cmp.Or(k.Transitions, 1)))
 	}
 	info.Acceptance = Where(moved, info.Acceptance, ZerosLike(logRatio))
-	info.Accepted = ConvertDType(accepted, s.Phi.DType())
+	info.Accepted = ConvertDType(accepted, at.Phi.DType())
 	info.Full, info.Partial, info.PartialGradients = OnesLike(logRatio), inner.logDensities, inner.gradients
-	return next, info
+	return accepted, next, info
 }
 
 // innerInfo sums up what the inner transitions report, [J] each.

@@ -299,11 +299,16 @@ func MetropolisHastings(rng random.Stream, current, proposal State, logRatio *gr
 // Accept draws with probability min(1, exp(logRatio)), each particle for itself, true for those that accept, [J] like
 // logRatio; never where finite is false or the ratio is NaN. Info has the acceptance.
 func Accept(rng random.Stream, logRatio, finite *graph.Node) (accepted *graph.Node, info Info) {
+	u := rng.Named("accept").Uniform(logRatio.DType(), logRatio.Shape().Dim(0))
+	return acceptAbove(Log(u), logRatio, finite)
+}
+
+// acceptAbove is Accept by the logarithm of the uniform number.
+func acceptAbove(threshold, logRatio, finite *Node) (accepted *Node, info Info) {
 	finite = And(finite, Not(IsNaN(logRatio))) // NaN where the particle itself is NaN
 	logRatio = compute.Only(finite, logRatio)
 	dtype := logRatio.DType()
-	u := rng.Named("accept").Uniform(dtype, logRatio.Shape().Dim(0))
-	accepted = LessThan(Log(u), logRatio)
+	accepted = LessThan(threshold, logRatio)
 	probability := Exp(MinScalar(logRatio, 0))
 	return accepted, Info{
 		Acceptance: Where(IsFinite(probability), probability, ZerosLike(probability)),

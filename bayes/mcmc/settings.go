@@ -61,6 +61,9 @@ type HostInputs struct {
 	// and the kernel's State.Auxiliary by their names. It must not keep the tensors. An error ends the run before the
 	// move, with the status Stopped and the draws so far; a checkpoint resumes with the same move.
 	Inputs func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error)
+	// OfMove says that Inputs looks at the move's number alone: carried is then nil, which saves copies, and a Climb takes
+	// the inputs of the moves that its steps have the numbers of, in place of Blank.
+	OfMove bool
 }
 
 // NoWarmUp as Settings.WarmUp means none.

@@ -69,6 +69,7 @@ func ProblemBySource(
 			Inputs: func(ctx context.Context, move int, _ map[string]*tensors.Tensor) ([]any, error) {
 				return r.batch(ctx, move)
 			},
+			OfMove: true,
 		},
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)

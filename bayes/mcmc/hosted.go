@@ -1,0 +1,144 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Hosted is the problem of a target whose log-density a function on the host gives, such as a sum over blocks of rows
+// that memory does not hold, with a cheap problem in its place: for a DelayedAcceptance with OnHost, which asks for the
+// log-densities of all chains' proposals, [chains, D], once in a move. They are float64, and so are their differences,
+// whatever the chains' type. Those that are not finite count as -Inf; at the start they are an error, which wraps
+// ErrStart. The cheap problem must have no Inputs.
+func Hosted(
+	cheap Problem, chains int, logDensity func(ctx context.Context, phi *mat.Dense) ([]float64, error),
+) Problem {
+	problem := cheap
+	problem.Target = func(data compute.Nodes, inputs []*graph.Node) Target {
+		return hosted{cheap.Target(data, nil), inputs[0]}
+	}
+	problem.HostInputs = &HostInputs{
+		Blank: []any{compute.Floats(compute.Float64, make([]float64, chains), chains)},
+		Inputs: func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
+			proposal := carried[hostedProposal]
+			if proposal == nil {
+				return nil, errors.New("mcmc: no proposal to evaluate: a problem of Hosted is for a DelayedAcceptance with OnHost")
+			}
+			flat, err := compute.Float64s(proposal)
+			if err != nil {
+				return nil, err
+			}
+			values, err := logDensity(ctx, mat.NewDense(chains, cheap.Dim, flat))
+			if err != nil {
+				return nil, err
+			}
+			if len(values) != chains {
+				return nil, fmt.Errorf("mcmc: %d log-densities of %d proposals", len(values), chains)
+			}
+			if bad := slices.IndexFunc(values, func(v float64) bool { return !finite(v) }); bad >= 0 && move == 0 {
+				return nil, fmt.Errorf("%w: the log-density of chain %d is %v", ErrStart, bad, values[bad])
+			}
+			return []any{compute.Floats(compute.Float64, values, chains)}, nil
+		},
+	}
+	return problem
+}
+
+// hosted is a target whose log-density at the proposals of the move before is an input, float64 [J].
+type hosted struct {
+	cheap   Target
+	answers *Node
+}
+
+var _ Surrogated = hosted{}
+
+// Surrogate implements Surrogated.
+func (h hosted) Surrogate() Target { return h.cheap }
+
+// LogDensity implements Target: it panics.
+func (h hosted) LogDensity(*graph.Node) *graph.Node {
+	panic(errors.New("the target is evaluated on the host, between moves: take mcmc.DelayedAcceptance with OnHost"))
+}
+
+// Gradient implements Target: it panics.
+func (h hosted) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	return h.LogDensity(phi), nil
+}
+
+// The entries that a DelayedAcceptance on the host carries beside those of any: what was proposed, the cheap target's
+// values there, what is known of the inner transitions that led there, and the target's log-density at phi, float64,
+// NaN as long as it is not known.
+const (
+	hostedProposal   = "proposal"
+	hostedCheap      = "proposal_cheap_log_density"
+	hostedGradient   = "proposal_cheap_gradient"
+	hostedThreshold  = "threshold"
+	hostedDensity    = "log_density"
+	hostedAcceptance = "inner_acceptance"
+	hostedDensities  = "inner_log_densities"
+	hostedGradients  = "inner_gradients"
+)
+
+// startOnHost fills in a state that proposes to stay, so that the first answer is the log-density there.
+func (k DelayedAcceptance) startOnHost(s, at State) {
+	zero := ZerosLike(at.LogDensity)
+	carryProposal(s, at, zero, innerInfo{zero, zero, zero})
+	s.Auxiliary[hostedDensity] = fillAs(ConvertDType(zero, dtypes.Float64), math.NaN())
+}
+
+// hostedOf is a target of Hosted.
+func hostedOf(target Target) hosted {
+	on, ok := target.(hosted)
+	if !ok {
+		panic(fmt.Errorf("DelayedAcceptance.OnHost is set, but the target is %T: sample a problem of mcmc.Hosted", target))
+	}
+	return on
+}
+
+// carryProposal adds the end of inner transitions to a state's entries.
+func carryProposal(s, end State, threshold *Node, inner innerInfo) {
+	s.Auxiliary[hostedProposal], s.Auxiliary[hostedCheap] = end.Phi, end.LogDensity
+	if end.Gradient != nil {
+		s.Auxiliary[hostedGradient] = end.Gradient
+	}
+	if inner.acceptance == nil { // of a kernel that does not report it
+		inner.acceptance = fillAs(threshold, math.NaN())
+	}
+	s.Auxiliary[hostedThreshold], s.Auxiliary[hostedAcceptance] = threshold, inner.acceptance
+	s.Auxiliary[hostedDensities], s.Auxiliary[hostedGradients] = inner.logDensities, inner.gradients
+}
+
+// moveOnHost decides on what the move before has proposed, whose log-density the target brings, and proposes again.
+func (k DelayedAcceptance) moveOnHost(
+	rng random.Stream, s, at State, target Target, tuning Tuning,
+) (State, Info) {
+	on, own := hostedOf(target), s.Auxiliary
+	end := State{Phi: own[hostedProposal], LogDensity: own[hostedCheap], Gradient: own[hostedGradient]}
+	inner := innerInfo{own[hostedAcceptance], own[hostedDensities], own[hostedGradients]}
+	density := compute.Gate(on.answers)
+	onTarget := ConvertDType(Sub(density, own[hostedDensity]), s.Phi.DType())
+	accepted, next, info := k.decide(own[hostedThreshold], at, end, density, onTarget, inner)
+
+	// The first answer is that of the start.
+	first := IsNaN(own[hostedDensity])
+	info.Complete = ConvertDType(Not(first), s.Phi.DType())
+	info.NonFinite = zeroWhere(first, info.NonFinite)
+	next.Auxiliary[hostedDensity] = Where(Or(first, accepted), density, own[hostedDensity])
+
+	from := State{Phi: next.Phi, LogDensity: next.Auxiliary[delayedCheap], Gradient: next.Auxiliary[delayedGradient]}
+	end, inner = k.propose(rng, from, k.cheap(target), tuning)
+	carryProposal(next, end, threshold(rng, s), inner)
+	return next, info
+}

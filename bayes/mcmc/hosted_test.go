@@ -1,0 +1,130 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A target that the host evaluates between the moves gives the draws of the same target in the graph, bit by bit, and
+// the same numbers of what it took; one evaluation more is that of the start.
+func TestHosted(t *testing.T) {
+	const chains, draws = 3, 60
+	cheap := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return normalAt(.2, 1.2) }}
+	for _, inner := range []Kernel{HMC{StepSize: .6, Steps: 2, Jitter: .3}, RandomWalkMetropolis{StepSize: 1.5}} {
+		kernel := DelayedAcceptance{Inner: inner, Transitions: 2, Share: .01}
+		settings := Settings{
+			Chains: chains, Draws: draws, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64, Seed: 4,
+		}
+		want, err := Sample(t.Context(), delayedProblem(bringing{normalAt(0, .9)}), kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evaluated := 0
+		problem := Hosted(cheap, chains, func(_ context.Context, phi *mat.Dense) ([]float64, error) {
+			evaluated++
+			var out []float64
+			for j := range chains {
+				row := phi.RawRowView(j)
+				out = append(out, -.5*((row[0]/.9)*(row[0]/.9)+(row[1]/.9)*(row[1]/.9)))
+			}
+			return out, nil
+		})
+		kernel.OnHost = true
+		got, err := Sample(t.Context(), problem, kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Draws.wide, want.Draws.wide) {
+			t.Errorf("%T: other draws than of the target in the graph", inner)
+		}
+		if evaluated != draws+1 || got.Evaluations != want.Evaluations {
+			t.Errorf("%T: %d evaluations, %+v, want %+v", inner, evaluated, got.Evaluations, want.Evaluations)
+		}
+		for i, c := range got.Stats {
+			w := want.Stats[i]
+			if c.Accepted != w.Accepted || c.Transitions != draws || c.NonFinite != 0 ||
+				math.Abs(c.Acceptance-w.Acceptance) > 1e-9 {
+				t.Errorf("%T, chain %d: %+v, want %+v", inner, i, c, w)
+			}
+			for name, v := range w.Extra {
+				if math.Abs(c.Extra[name]-v) > 1e-9 {
+					t.Errorf("%T, chain %d: %s is %v, want %v", inner, i, name, c.Extra[name], v)
+				}
+			}
+		}
+	}
+}
+
+// Where the host's log-densities are large, float32 chains compare them in float64: a difference of .3 of a million.
+// A place where there is none is rejected, a start without one is an error, and so are the wrong kernels.
+func TestHostedBadInput(t *testing.T) {
+	cheap := Problem{Dim: 1, Target: func(compute.Nodes, []*Node) Target { return normalAt(0, 1) }}
+	settings := Settings{Chains: 2, Draws: 400, WarmUp: NoWarmUp, Engine: computetest.Go(t)}
+	kernel := DelayedAcceptance{Inner: RandomWalkMetropolis{StepSize: 2}, OnHost: true}
+	half := Hosted(cheap, 2, func(_ context.Context, phi *mat.Dense) (out []float64, err error) {
+		for j := range 2 {
+			v := phi.At(j, 0)
+			if v < 0 {
+				out = append(out, math.NaN())
+			} else {
+				out = append(out, 1e9-v*v/2)
+			}
+		}
+		return out, nil
+	})
+	half.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
+		return AddScalar(MulScalar(rng.Uniform(dtype, chains, 1), .1), .5)
+	}
+	r, err := Sample(t.Context(), half, kernel, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := 0.
+	for _, chain := range r.Draws.Coordinate(0) {
+		for _, v := range chain {
+			if v < 0 {
+				t.Fatalf("a draw at %v, where the density is 0", v)
+			}
+			mean += v / 800
+		}
+	}
+	// A half normal has the mean .798 and the standard deviation .603; some 100 of the 800 draws are effective.
+	if math.Abs(mean-.798) > .27 || r.Stats[0].NonFinite == 0 {
+		t.Errorf("mean %.3f, %+v", mean, r.Stats[0])
+	}
+
+	nowhere := Hosted(cheap, 2, func(context.Context, *mat.Dense) ([]float64, error) {
+		return []float64{0, math.Inf(-1)}, nil
+	})
+	if _, err := Sample(t.Context(), nowhere, kernel, settings); !errors.Is(err, ErrStart) ||
+		!strings.Contains(err.Error(), "chain 1 is -Inf") {
+		t.Errorf("no density at the start: %v", err)
+	}
+	within := DelayedAcceptance{Inner: kernel, OnHost: true}
+	for want, c := range map[string]struct {
+		problem Problem
+		kernel  Kernel
+	}{
+		"sample a problem of mcmc.Hosted":              {cheap, kernel},
+		"carries the log-density of the move before":   {half, DelayedAcceptance{Inner: kernel.Inner}},
+		"take mcmc.DelayedAcceptance with OnHost":      {half, ULA{StepSize: .1}},
+		"set OnHost of the outer one alone":            {half, within},
+		"takes new inputs at each move, but mcmc.HMC ": {half, HMC{StepSize: .1}},
+	} {
+		if _, err := Sample(t.Context(), c.problem, c.kernel, settings); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%T: %v, want %q", c.kernel, err, want)
+		}
+	}
+}
