@@ -35,10 +35,15 @@ func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler)
 	if !m.Scaling.KeepFeatures {
 		features = dataset.FitScaler(train.X)
 	}
-	if !m.Scaling.KeepTarget && train.Task == dataset.Regression && support(m.Likelihood) == Reals {
+	if train.Task == dataset.Regression && m.ScalesTarget() {
 		target = dataset.FitTargetScaler(train.Y, targets)
 	}
 	return features, target
+}
+
+// ScalesTarget says whether targets are standardised: those of a regression by real numbers, unless Scaling keeps them.
+func (m Model) ScalesTarget() bool {
+	return !m.Scaling.KeepTarget && m.Likelihood.Task() == dataset.Regression && support(m.Likelihood) == Reals
 }
 
 // Partition says which parameters are stochastic. Layers, Weights, Biases, Names and All make one; And joins two.

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -188,14 +189,28 @@ func says(t *testing.T, r *fbnn.Result, texts ...string) {
 	}
 }
 
-// A run that is cancelled in any of its steps goes on from its files to the same bits.
+// A run that is cancelled in any of its steps goes on from its files to the same bits, of rows in memory and in blocks.
 func TestResume(t *testing.T) {
 	model, parts, _ := regression()
+	for name, fit := range map[string]func(context.Context, fbnn.CES, fbnn.Settings) (*fbnn.Result, error){
+		"memory": func(ctx context.Context, a fbnn.CES, s fbnn.Settings) (*fbnn.Result, error) {
+			return fbnn.Fit(ctx, model, a, parts, s)
+		},
+		"blocks": func(ctx context.Context, a fbnn.CES, s fbnn.Settings) (*fbnn.Result, error) {
+			s.BlockRows = 11
+			return fbnn.FitSource(ctx, model, a, dataset.RowsOf(parts.Train), s)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { resumes(t, fit) })
+	}
+}
+
+func resumes(t *testing.T, fit func(context.Context, fbnn.CES, fbnn.Settings) (*fbnn.Result, error)) {
 	a := quick(fbnn.CES{
 		Regressor: fbnn.Network{Hidden: []int{4}, Activations: []nn.Activation{nn.ReLU, nn.Tanh}, Epochs: 20}, Draws: 50,
 	})
 	settings := fbnn.Settings{Engine: computetest.Go(t), Seed: 7}
-	want, err := fbnn.Fit(t.Context(), model, a, parts, settings)
+	want, err := fit(t.Context(), a, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +223,7 @@ func TestResume(t *testing.T) {
 				cancel()
 			}
 		}
-		got, err = fbnn.Fit(ctx, model, a, parts, settings)
+		got, err = fit(ctx, a, settings)
 		cancel()
 		switch {
 		case step == "none" && err != nil:
@@ -226,7 +241,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%+v, %+v; want %+v, %+v", got.Emulator, got.Truth, want.Emulator, want.Truth)
 	}
 	settings.Seed = 8
-	if _, err := fbnn.Fit(t.Context(), model, a, parts, settings); !errors.Is(err, run.ErrOtherRun) {
+	if _, err := fit(t.Context(), a, settings); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("another seed: %v", err)
 	}
 	if files, err := os.ReadDir(filepath.Dir(settings.Checkpoint)); err != nil || len(files) != 4 {

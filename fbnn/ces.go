@@ -112,7 +112,7 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 	byDefault(&a.Pairs, 200)
 	byDefault(&a.PairsThin, 10)
 	byDefault(&a.PairsWarmUp, 1000)
-	byDefault(&a.BatchSize, min(50, rows))
+	byDefault(&a.BatchSize, min(50, rows, job.mostBatch()))
 	byDefault(&a.Emulates, Outputs)
 	byDefault(&a.Rank, max(1, a.Pairs-1))
 	byDefault(&a.Chains, 1)
@@ -139,6 +139,9 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 	}
 	a.Calibration, a.Sampling = byPrior(a.Calibration, job), byPrior(a.Sampling, job)
 	if err := a.check(rows); err != nil {
+		return nil, err
+	}
+	if err := a.checkSource(job); err != nil {
 		return nil, err
 	}
 	if err := mcmc.Check(a.Calibration, d, a.PairsWarmUp > 0); err != nil {
@@ -288,6 +291,10 @@ func (r *ces) calibrate(ctx context.Context) error {
 
 // calibration is what the first step samples, and by what.
 func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error) {
+	if r.Data.Source != nil {
+		problem, err := r.byBatches(r.BatchSize, r.DType)
+		return problem, r.Calibration, err
+	}
 	if r.Calibration.Carries() == mcmc.CarriesNothing {
 		x, y, err := r.Data.Tensors(r.DType, r.Data.Parts.Train)
 		if err != nil {
@@ -397,7 +404,19 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 		return err
 	}
 	problem := cheap
-	if r.corrected() {
+	switch {
+	case r.corrected() && r.Data.Source != nil:
+		byChain, err := newEvaluator(r.Job, r.Problem)
+		if err != nil {
+			return err
+		}
+		defer byChain.Close()
+		byChain.atOnce = r.Chains
+		problem = mcmc.Hosted(cheap, r.Chains, byChain.logDensity)
+		delayed := r.delayed(kernel, nil, r.share(cheap))
+		delayed.OnHost = true
+		kernel = delayed
+	case r.corrected():
 		problem = r.withTruth(cheap)
 		kernel = r.delayed(kernel, func(t mcmc.Target) mcmc.Target { return t.(corrected).cheap }, r.share(cheap))
 	}

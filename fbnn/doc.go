@@ -32,6 +32,10 @@
 // true ones on the held-out pairs; RandomNetwork makes CES the RNS-HMC of its baselines, GaussianProcess is the
 // classical one, for few dimensions (Cleary et al. 2021), and Linear is exact for linear models.
 //
+// FitSource does all of this with rows that memory does not hold, block by block: the calibration by mini-batches of
+// the blocks; Phi, gradients, the pairs' inner products and the true posterior that corrects a draw as sums over
+// them.
+//
 // # Where it works, and where it does not
 //
 // 200 pairs know at most 199 of 3000 directions. In all others the emulator knows nothing, and there the emulated

@@ -3,22 +3,25 @@ package fbnn
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// evaluator evaluates functions of theta at many places: of a problem's data and target.
+// evaluator evaluates functions of theta at many places: of a problem's data and target. Rows that memory does not hold
+// it evaluates block by block, in float64, and sums up: the functions are sums over rows, and the prior's part of them
+// is divided among the blocks.
 type evaluator struct {
 	job      *Job
-	state    *compute.State
-	names    []string // of the data
+	dtype    compute.DType
+	atOnce   int
+	state    *compute.State // of the data in memory; nil with blocks
+	blocks   *mcmc.Blocks
 	programs map[string]*compute.Program
 	target   func(nodes compute.Nodes) mcmc.Target
 }
@@ -29,10 +32,14 @@ const atOnce = 50
 // newEvaluator puts a problem's data on the device.
 func newEvaluator(job *Job, problem mcmc.Problem) (*evaluator, error) {
 	e := &evaluator{
-		job: job, state: compute.NewState(job.Engine), names: slices.Sorted(maps.Keys(problem.Data)),
-		programs: map[string]*compute.Program{},
-		target:   func(nodes compute.Nodes) mcmc.Target { return problem.Target(nodes, nil) },
+		job: job, dtype: job.DType, atOnce: atOnce, programs: map[string]*compute.Program{},
+		target: func(nodes compute.Nodes) mcmc.Target { return problem.Target(nodes, nil) },
 	}
+	if problem.HostInputs != nil {
+		e.dtype, e.blocks, e.target = compute.Float64, problem.Blocks, problem.Blocks.Target
+		return e, nil
+	}
+	e.state = compute.NewState(job.Engine)
 	for name, t := range problem.Data {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
@@ -49,7 +56,9 @@ func (e *evaluator) Close() {
 	for _, p := range e.programs {
 		p.Close()
 	}
-	e.state.Close()
+	if e.state != nil {
+		e.state.Close()
+	}
 }
 
 // at evaluates a function, by its name, at each row of theta, [n, D]: f takes [c, D] to [c, width], and results are [n,
@@ -57,10 +66,58 @@ func (e *evaluator) Close() {
 func (e *evaluator) at(
 	ctx context.Context, name string, theta *mat.Dense, f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
 ) (*mat.Dense, error) {
+	rows, _ := theta.Dims()
+	if e.blocks == nil {
+		out, err := e.on(ctx, e.state, name, theta, f)
+		if err != nil {
+			return nil, err
+		}
+		return mat.NewDense(rows, len(out)/rows, out), nil
+	}
+	var sum []float64
+	for block := range e.blocks.Count {
+		out, err := e.onBlock(ctx, block, name, theta, f)
+		switch {
+		case err != nil:
+			return nil, err
+		case sum == nil:
+			sum = out
+		default:
+			floats.Add(sum, out)
+		}
+	}
+	return mat.NewDense(rows, len(sum)/rows, sum), nil
+}
+
+// onBlock is at, of one block.
+func (e *evaluator) onBlock(
+	ctx context.Context, block int, name string, theta *mat.Dense,
+	f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
+) ([]float64, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("fbnn: %s: %w", name, err)
+	}
+	data, err := e.blocks.Data(block)
+	if err != nil {
+		return nil, fmt.Errorf("fbnn: %s: %w", name, err)
+	}
+	state := compute.NewState(e.job.Engine)
+	defer state.Close()
+	for name, t := range data {
+		state.Set(name, t)
+	}
+	return e.on(ctx, state, name, theta, f)
+}
+
+// on is at, of the rows that are in a state.
+func (e *evaluator) on(
+	ctx context.Context, state *compute.State, name string, theta *mat.Dense,
+	f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
+) ([]float64, error) {
 	program := e.programs[name]
 	if program == nil {
 		var err error
-		program, err = compute.NewProgram(e.job.Engine, "fbnn "+name, e.names, nil,
+		program, err = compute.NewProgram(e.job.Engine, "fbnn "+name, state.Names(), nil,
 			func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 				out := f(nodes, inputs[0])
 				return nil, Reshape(out, out.Shape().Size())
@@ -72,22 +129,22 @@ func (e *evaluator) at(
 	}
 	rows, d := theta.Dims()
 	var out []float64
-	for from := 0; from < rows; from += atOnce {
+	for from := 0; from < rows; from += e.atOnce {
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("fbnn: %s: %w", name, err)
 		}
-		count := min(atOnce, rows-from)
-		part := make([]float64, atOnce*d) // the last part is filled up with the last row
-		for i := range atOnce {
+		count := min(e.atOnce, rows-from)
+		part := make([]float64, e.atOnce*d) // the last part is filled up with the last row
+		for i := range e.atOnce {
 			copy(part[i*d:], theta.RawRowView(min(from+i, rows-1)))
 		}
-		values, err := program.Run(e.state, compute.Floats(e.job.DType, part, atOnce, d))
+		values, err := program.Run(state, compute.Floats(e.dtype, part, e.atOnce, d))
 		if err != nil {
 			return nil, fmt.Errorf("fbnn: %s: %w", name, err)
 		}
-		out = append(out, values[:count*len(values)/atOnce]...)
+		out = append(out, values[:count*len(values)/e.atOnce]...)
 	}
-	return mat.NewDense(rows, len(out)/rows, out), nil
+	return out, nil
 }
 
 // posterior is a target of which prior and likelihood are known apart: the network's and the emulated one.

@@ -31,10 +31,19 @@ func Fit(
 	if err != nil {
 		return nil, err
 	}
+	return job.fit(ctx, algorithm)
+}
+
+// fit runs an algorithm on the job.
+func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err error) {
 	if algorithm == nil {
 		algorithm = CES{}
 	}
 	if job.algorithm, err = algorithm.Prepare(job); err != nil {
+		return nil, err
+	}
+	memory, err := job.checkMemory()
+	if err != nil {
 		return nil, err
 	}
 	result, err := job.algorithm.Sample(ctx, job)
@@ -44,7 +53,7 @@ func Fit(
 		}
 		return nil, err
 	}
-	result.Algorithm = job.algorithm
+	result.Algorithm, result.Memory = job.algorithm, memory
 	var failed error
 	if result.Posterior, failed = job.posterior(result.Phi, result.Chains, string(result.Status)); failed != nil {
 		return nil, errors.Join(err, failed)
@@ -102,5 +111,5 @@ func (j *Job) name() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fbnn: %T cannot be written as JSON: %w", j.algorithm, err)
 	}
-	return fmt.Sprintf("fbnn; model: %s; rows: %s; algorithm: %s", model, j.Data.Parts.Train.Hash(), algorithm), nil
+	return fmt.Sprintf("fbnn; model: %s; rows: %s; algorithm: %s", model, j.Data.Hash(), algorithm), nil
 }

@@ -173,7 +173,7 @@ func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHea
 	if s := knownNoise(job.Data.Bound); s > 0 {
 		b := mat.NewVecDense(h.rank(), nil)
 		b.MulVec(c.combine.T(), mat.NewVecDense(p.learnt, sums.residual[:p.learnt]))
-		numbers := len(job.Data.Parts.Train.Y)
+		numbers := job.Data.Rows() * job.Data.Bound.Targets()
 		return &regressionHead{h, b.RawVector().Data, sums.residual2, s, numbers}, h, nil
 	}
 	all, err := p.basis(ctx, job, h)
@@ -187,18 +187,16 @@ func (p *pairs) basis(ctx context.Context, job *Job, h *outputsHead) (*anyHead, 
 	out := &anyHead{
 		outputsHead: h, bound: bound, basis: make([]float64, rank*width*rows), mean: make([]float64, width*rows),
 	}
-	var err error
-	if _, out.y, err = job.Data.Tensors(job.DType, job.Data.Parts.Train); err != nil {
-		return nil, err
-	}
+	var targets []float64
 	combine := compute.Floats(job.DType, h.combine.RawMatrix().Data, p.learnt, rank)
 	from := 0
-	err = p.blocks(ctx, job, "components of the outputs", func(centred, mean, _ *Node) *Node {
+	err := p.blocks(ctx, job, "components of the outputs", func(centred, mean, _ *Node) *Node {
 		first := Slice(centred, AxisRange(0, p.learnt))
 		basis := Einsum("jr,jwb->rwb", ConvertDType(Const(centred.Graph(), combine), job.DType), first)
 		return Concatenate([]*Node{ExpandAxes(mean, 0), basis}, 0)
-	}, func(values []float64, count int) {
-		block := len(values) / ((rank + 1) * width)
+	}, func(values, y []float64) {
+		count, block := len(y)/bound.Targets(), len(values)/((rank+1)*width)
+		targets = append(targets, y...)
 		for r := range rank + 1 {
 			for w := range width {
 				part := values[(r*width+w)*block:][:count]
@@ -211,6 +209,13 @@ func (p *pairs) basis(ctx context.Context, job *Job, h *outputsHead) (*anyHead, 
 		}
 		from += count
 	})
+	shape := []int{rows}
+	if k := bound.Targets(); k > 1 {
+		shape = append(shape, k)
+	}
+	if err == nil {
+		out.y = compute.Floats(job.DType, targets, shape...)
+	}
 	return out, err
 }
 

@@ -146,34 +146,30 @@ type outputs struct {
 
 // blockRows is how many rows of the data are evaluated at once for the pairs' outputs.
 func blockRows(rows, pairs, width int) int {
-	const numbers = 1 << 21 // of one layer, for all pairs
-	return max(1, min(rows, numbers/max(1, pairs*width)))
+	return max(1, min(rows, mostOutputs/max(1, pairs*width)))
 }
+
+// mostOutputs are the numbers of a block's outputs, of one layer, for all pairs.
+const mostOutputs = 1 << 21
 
 // blocks evaluates f on all rows of the data, a block at a time: outputs of the network for all pairs less their mean
 // over the learnt ones, [J, W, B], that mean, [W, B], and the standardised target, [W, B] or, of classes, [1, B]; all 0
-// where the block is padded. What f makes is given to each, flat, with the number of the block's rows.
+// where the block is padded. What f makes is given to each, flat, with the targets of the block's rows.
 func (p *pairs) blocks(
 	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node,
-	each func(values []float64, rows int),
+	each func(values, y []float64),
 ) error {
-	x, y, err := job.Data.Tensors(job.DType, job.Data.Parts.Train)
+	read, err := job.reader()
 	if err != nil {
 		return err
 	}
-	flatX, err := compute.Float64s(x)
-	if err != nil {
-		return fmt.Errorf("fbnn: %w", err)
-	}
-	flatY, err := compute.Float64s(y)
-	if err != nil {
-		return fmt.Errorf("fbnn: %w", err)
-	}
 	bound := job.Data.Bound
 	all, d := p.theta.Dims()
-	rows, inputs := job.Data.Rows(), bound.Inputs
-	targets := len(flatY) / rows
+	rows, inputs, targets := job.Data.Rows(), bound.Inputs, bound.Targets()
 	block := blockRows(rows, all, bound.SuffixWidth())
+	if job.BlockRows > 0 {
+		block = min(block, job.BlockRows)
+	}
 	plan, err := compute.NewPlan(all, int64(2*bound.SuffixWidth()*block)*int64(job.DType.Size()), 0)
 	if err != nil {
 		return fmt.Errorf("fbnn: %w", err)
@@ -200,14 +196,15 @@ func (p *pairs) blocks(
 		}
 		count := min(block, rows-from)
 		partX, partY := make([]float64, block*inputs), make([]float64, block*targets)
-		copy(partX, flatX[from*inputs:(from+count)*inputs])
-		copy(partY, flatY[from*targets:(from+count)*targets])
+		if err := read(ctx, from, partX[:count*inputs], partY[:count*targets]); err != nil {
+			return fmt.Errorf("fbnn: %s: rows %d to %d: %w", name, from, from+count-1, err)
+		}
 		values, err := program.Run(state, theta, compute.Floats(job.DType, partX, block, inputs),
 			compute.Floats(job.DType, partY, block, targets), float64(count))
 		if err != nil {
 			return fmt.Errorf("fbnn: %s: %w", name, err)
 		}
-		each(values, count)
+		each(values, partY[:count*targets])
 	}
 	return nil
 }
@@ -226,7 +223,7 @@ func (p *pairs) outputs(ctx context.Context, job *Job) (*outputs, error) {
 		}
 		gram, residual := Einsum("ik,jk->ij", flat, flat), Einsum("ik,kl->il", flat, r)
 		return Concatenate([]*Node{Reshape(gram, all*all), Reshape(residual, all), Reshape(ReduceAllSum(Square(r)), 1)}, 0)
-	}, func(values []float64, _ int) { floats.Add(sum, values) })
+	}, func(values, _ []float64) { floats.Add(sum, values) })
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,8 @@ type Result struct {
 	StepSize float64
 	// SecondStage is the mean acceptance of the delayed acceptance's second stage, by the true posterior; NaN without it.
 	SecondStage float64
+	// Memory is what a run of FitSource was estimated to take at most, in bytes, with the program itself; 0 of Fit.
+	Memory int64
 	// Evaluations are those of all steps: of the network on all rows (Full, FullGradients), and of the emulator.
 	Evaluations mcmc.Evaluations
 

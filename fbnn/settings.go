@@ -32,7 +32,16 @@ type Settings struct {
 	// whatever CES.PaperMode is. An error ends the run.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
+
+	// BlockRows are, for FitSource, the most rows that are read at once; default 8192, or all if there are fewer.
+	BlockRows int
+	// Memory is, for FitSource, what a run may take, in bytes: where the estimate of Result.Memory is above it the run is
+	// refused before a row is read. Default 2 GiB.
+	Memory int64
 }
+
+// defaultMemory is Settings.Memory where it is 0.
+const defaultMemory = 2 << 30
 
 // withDefaults fills in what is zero and checks the rest.
 func (s Settings) withDefaults() (Settings, error) {
@@ -47,6 +56,8 @@ func (s Settings) withDefaults() (Settings, error) {
 			"compute.Float32 or compute.Float64"),
 		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive (0: 30 s)"),
 		limits.Field("ObserveEvery", s.ObserveEvery, s.ObserveEvery >= 0, "0 (a tenth of the draws) or more"),
+		limits.Field("BlockRows", s.BlockRows, s.BlockRows >= 0, "0 (8192) or more"),
+		limits.Field("Memory", s.Memory, s.Memory >= 0, "0 (2 GiB) or more, in bytes"),
 	)
 }
 

@@ -14,7 +14,7 @@
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //   - More rows than memory holds: a [Source] gives them block by block, such as [Simulated]; [Standardise] reads it
 //     once for the scalers. target.ProblemBySource makes it a problem for mini-batch kernels, and for the mode and the
-//     Hessian by all rows.
+//     Hessian by all rows; fbnn.FitSource calibrates, emulates and samples.
 //
 // # Which split
 //

@@ -65,11 +65,18 @@ func (s Scaler) Apply(x *mat.Dense) (*mat.Dense, error) {
 // ApplyFlat standardises values, [M, d] row-major, into a new slice.
 func (s Scaler) ApplyFlat(values []float64) []float64 {
 	out := make([]float64, len(values))
-	for i, v := range values {
-		j := i % len(s.Mean)
-		out[i] = (v - s.Mean[j]) / s.StdDev[j]
-	}
+	copy(out, values)
+	s.applyTo(out)
 	return out
+}
+
+// applyTo standardises values, [M, d] row-major, in place.
+func (s Scaler) applyTo(values []float64) {
+	for row := range slices.Chunk(values, max(1, len(s.Mean))) {
+		for j, v := range row {
+			row[j] = (v - s.Mean[j]) / s.StdDev[j]
+		}
+	}
 }
 
 // meanStdDev is the mean and the population standard deviation, in two passes. Constant values are found by comparison:

@@ -2,8 +2,11 @@ package dataset
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Source gives the rows of a data set that memory does not hold, some at a time: of a file, a data base or a generator.
@@ -134,33 +137,75 @@ func (r datasetRows) Read(_ context.Context, from int, x, y []float64) error {
 	return nil
 }
 
-// Standardise reads a source once, and gives it with standardised features and, if regression, targets: as Scaler does
-// it, from means and squared deviations that blocks of rows are merged into (Chan, Golub and LeVeque 1983).
-func Standardise(ctx context.Context, s Source, regression bool) (of Source, features, targets Scaler, err error) {
-	const rows = 4096
+// Examined is what one reading of a Source tells of it.
+type Examined struct {
+	Features, Targets Scaler // their means and standard deviations, as Scaler has them
+	Hash              string // SHA-256, in hex, over the shape and all numbers, bit by bit
+}
+
+// examinedRows are read at once by default.
+const examinedRows = 4096
+
+// Examine reads a source once, so many rows at a time (0: 4096). A number that is not finite or too large is an error,
+// as by [Dataset.Validate]. visit, if not nil, is shown each block, which it may not keep: the number of its first row,
+// x and y. The scalers are of means and squared deviations that blocks are merged into (Chan, Golub and LeVeque 1983).
+func Examine(
+	ctx context.Context, s Source, rows int, visit func(from int, x, y []float64) error,
+) (*Examined, error) {
+	if rows == 0 {
+		rows = examinedRows
+	}
 	d, k := s.Dims(), s.Targets()
-	if s.Rows() < 1 || d < 1 || k < 1 {
-		return nil, features, targets, fmt.Errorf("dataset: a source of %d rows of %d features and %d targets: there must "+
-			"be at least 1 of each", s.Rows(), d, k)
+	if s.Rows() < 1 || d < 1 || k < 1 || rows < 1 {
+		return nil, fmt.Errorf("dataset: a source of %d rows of %d features and %d targets, read by %d rows: there must be "+
+			"at least 1 of each", s.Rows(), d, k, rows)
 	}
 	byColumn := [2]moments{newMoments(d), newMoments(k)}
+	digest := sha256.New()
+	fmt.Fprintln(digest, s.Rows(), d, k)
+	var text []byte
+	block := min(rows, s.Rows())
+	x, y := make([]float64, block*d), make([]float64, block*k)
 	for from := 0; from < s.Rows(); from += rows {
 		n := min(rows, s.Rows()-from)
-		x, y := make([]float64, n*d), make([]float64, n*k)
-		if err := s.Read(ctx, from, x, y); err != nil {
-			return nil, features, targets, fmt.Errorf("dataset: rows %d to %d of the source: %w", from, from+n-1, err)
+		if err := context.Cause(ctx); err != nil {
+			return nil, fmt.Errorf("dataset: reading row %d of %d of the source: %w", from, s.Rows(), err)
 		}
-		for i, values := range [][]float64{x, y} {
+		if err := s.Read(ctx, from, x[:n*d], y[:n*k]); err != nil {
+			return nil, fmt.Errorf("dataset: rows %d to %d of the source: %w", from, from+n-1, err)
+		}
+		for i, values := range [][]float64{x[:n*d], y[:n*k]} {
 			if err := byColumn[i].add(values, from); err != nil {
-				return nil, features, targets, err
+				return nil, err
+			}
+		}
+		for i := range n { // row by row, so that the hash does not depend on how many are read at once
+			text = appendFloats(appendFloats(text[:0], x[i*d:(i+1)*d]), y[i*k:(i+1)*k])
+			digest.Write(text)
+		}
+		if visit != nil {
+			if err := visit(from, x[:n*d], y[:n*k]); err != nil {
+				return nil, err
 			}
 		}
 	}
-	features, targets = byColumn[0].scaler(), byColumn[1].scaler()
-	if !regression {
-		targets = NoScaler(k)
+	return &Examined{byColumn[0].scaler(), byColumn[1].scaler(), hex.EncodeToString(digest.Sum(nil))}, nil
+}
+
+// Scaled is a source with its features and targets standardised.
+func Scaled(s Source, features, targets Scaler) Source { return standardised{s, features, targets} }
+
+// Standardise reads a source once (see Examine), and gives it with standardised features and, if regression, targets.
+func Standardise(ctx context.Context, s Source, regression bool) (of Source, features, targets Scaler, err error) {
+	found, err := Examine(ctx, s, 0, nil)
+	if err != nil {
+		return nil, features, targets, err
 	}
-	return standardised{s, features, targets}, features, targets, nil
+	features, targets = found.Features, found.Targets
+	if !regression {
+		targets = NoScaler(s.Targets())
+	}
+	return Scaled(s, features, targets), features, targets, nil
 }
 
 // moments are the means and the sums of squared deviations of columns.
@@ -183,18 +228,24 @@ func (m *moments) add(values []float64, row int) error {
 	columns := len(m.mean)
 	n := float64(len(values) / columns)
 	mean, squares := make([]float64, columns), make([]float64, columns)
-	for i, v := range values {
-		if err := checkNumber(v); err != nil {
-			return fmt.Errorf("dataset: the source's row %d, column %d, %w", row+i/columns, i%columns, err)
-		}
-		mean[i%columns] += v / n
-		if m.count == 0 && i < columns {
-			m.first[i] = v
-		}
-		m.varies[i%columns] = m.varies[i%columns] || v != m.first[i%columns]
+	if m.count == 0 {
+		copy(m.first, values)
 	}
-	for i, v := range values {
-		squares[i%columns] += (v - mean[i%columns]) * (v - mean[i%columns])
+	i := 0
+	for of := range slices.Chunk(values, columns) {
+		for c, v := range of {
+			if err := checkNumber(v); err != nil {
+				return fmt.Errorf("dataset: the source's row %d, column %d, %w", row+i, c, err)
+			}
+			mean[c] += v / n
+			m.varies[c] = m.varies[c] || v != m.first[c]
+		}
+		i++
+	}
+	for of := range slices.Chunk(values, columns) {
+		for c, v := range of {
+			squares[c] += (v - mean[c]) * (v - mean[c])
+		}
 	}
 	total := m.count + n
 	for c := range mean {
@@ -227,7 +278,7 @@ func (s standardised) Read(ctx context.Context, from int, x, y []float64) error 
 	if err := s.Source.Read(ctx, from, x, y); err != nil {
 		return err
 	}
-	copy(x, s.features.ApplyFlat(x))
-	copy(y, s.targets.ApplyFlat(y))
+	s.features.applyTo(x)
+	s.targets.applyTo(y)
 	return nil
 }

@@ -2,8 +2,9 @@
 //
 // New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
 // scalers on the training part; Of does the same for a trained posterior and further data, with the posterior's
-// scalers. Tensors are the standardised data; Posterior makes a bayes.Posterior, with its provenance, of particles.
-// Packages ohsmc, baseline and pbnn use it, and a sampler of your own can.
+// scalers. Streamed is New of rows that memory does not hold. Tensors are the standardised data; Posterior makes a
+// bayes.Posterior, with its provenance, of particles. Packages ohsmc, baseline and pbnn use it, and a sampler of your
+// own can.
 package fit
 
 import (
@@ -23,13 +24,19 @@ import (
 type Data struct {
 	Owner string            // the package that fits, with which errors begin
 	Bound *bayes.BoundModel // the model with the data's widths
-	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held).
+	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held), or those of Source.
 	Parts dataset.Parts
+	// Source are the rows of a training part that memory does not hold, standardised once they are Examined (see
+	// Streamed); else nil.
+	Source dataset.Source
 	// Features and Target standardise the data: by the training part's means and standard deviations, or by those of
 	// Trained.
 	Features dataset.Scaler
 	Target   dataset.Scaler
 	Trained  *bayes.Posterior // the posterior that the fit continues from; nil if none
+
+	raw  dataset.Source // Source as it was given
+	hash string         // of its rows
 }
 
 // New joins a model with the data that it is to be trained on. The scalers are fitted on the training part alone, to
@@ -141,7 +148,20 @@ func (d *Data) checkTargets(data *dataset.Dataset) error {
 }
 
 // Rows is the number of rows of the training part, N.
-func (d *Data) Rows() int { return d.Parts.Train.Rows() }
+func (d *Data) Rows() int {
+	if d.Source != nil {
+		return d.Source.Rows()
+	}
+	return d.Parts.Train.Rows()
+}
+
+// Hash identifies the training part.
+func (d *Data) Hash() string {
+	if d.Source != nil {
+		return d.hash
+	}
+	return d.Parts.Train.Hash()
+}
 
 // With is the same data with another partition of the model, such as every parameter stochastic.
 func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
@@ -217,6 +237,9 @@ func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compu
 	if data := d.Parts.Train; data != nil {
 		origin.FeatureNames, origin.TargetNames, origin.Classes = data.Features, data.TargetNames(), data.Classes
 		from.Data, from.DataHash, from.Rows = data.Name, data.Hash(), data.Rows()
+	}
+	if d.Source != nil {
+		from.Data, from.DataHash, from.Rows = fmt.Sprintf("rows of %T", d.raw), d.hash, d.Rows()
 	}
 	if d.Trained != nil { // the names are the network's
 		before := d.Trained.Provenance()

@@ -64,8 +64,9 @@ func blocks(
 			}
 			count := graph.Reshape(data["count"])
 			batch := Batch{X: data["x"], Features: data["features"], Y: data["y"], Count: count}
-			estimate := At(MiniBatch{Likelihood{Model: bound, Plan: plan}, rows}, data["psi"], batch)
-			return ofBlock{estimate, graph.DivScalar(count, float64(rows))}
+			likelihood := Likelihood{Model: bound, Plan: plan}
+			estimate := At(MiniBatch{likelihood, rows}, data["psi"], batch)
+			return ofBlock{estimate, likelihood, graph.DivScalar(count, float64(rows))}
 		},
 	}
 }
@@ -73,8 +74,19 @@ func blocks(
 // ofBlock is what n of N rows add to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi), the estimate by
 // them as a mini-batch times n/N.
 type ofBlock struct {
-	estimate mcmc.Target
-	share    *graph.Node
+	estimate   LogPosterior
+	likelihood Likelihood
+	share      *graph.Node
+}
+
+// LogPrior is (n/N) log p(phi), [J]: over all blocks the prior's.
+func (b ofBlock) LogPrior(phi *graph.Node) *graph.Node {
+	return graph.Mul(b.likelihood.Model.LogPrior(phi), b.share)
+}
+
+// LogLikelihood is log p(y_block | phi; psi), [J].
+func (b ofBlock) LogLikelihood(phi *graph.Node) *graph.Node {
+	return b.likelihood.LogLikelihood(phi, b.estimate.psi, b.estimate.batch)
 }
 
 // LogDensity implements mcmc.Target.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -113,10 +115,15 @@ func (r *reader) read(ctx context.Context, from, count int) (x, y []float64, err
 	if err := r.source.Read(ctx, from, x, y); err != nil {
 		return nil, nil, fmt.Errorf("target: rows %d to %d of the source: %w", from, from+count-1, err)
 	}
+	largest, what := math.MaxFloat64, "finite"
+	if r.DType == compute.Float32 {
+		largest = limits.Float32
+		what = fmt.Sprintf("finite and at most %g, beyond which squares overflow float32", largest)
+	}
 	for _, values := range [][]float64{x, y} {
-		if i := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); i >= 0 { // NaN or infinite
-			return nil, nil, fmt.Errorf("target: row %d of the source holds %v: all numbers must be finite",
-				from+i*count/len(values), values[i])
+		if i := slices.IndexFunc(values, func(v float64) bool { return !(math.Abs(v) <= largest) }); i >= 0 {
+			return nil, nil, fmt.Errorf("target: row %d of the source holds %v: all numbers must be %s",
+				from+i*count/len(values), values[i], what)
 		}
 	}
 	return x, y, nil

@@ -1,0 +1,116 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+)
+
+// mostClasses is the most that the targets of a Source are taken to be: larger numbers are none of classes.
+const mostClasses = 10_000
+
+// Streamed joins a model with the rows of a Source, without reading any: Examined does. Until then nothing is scaled,
+// and a classification has two classes.
+func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, error) {
+	if source == nil {
+		return nil, fmt.Errorf("%s: there is no training part: the source is nil", owner)
+	}
+	outputs := source.Targets()
+	if l := model.Likelihood; l != nil && l.Task() == dataset.Classification {
+		outputs = 2
+	}
+	bound, err := model.Bind(source.Dims(), outputs)
+	if err != nil {
+		return nil, err
+	}
+	if task, k := model.Likelihood.Task(), source.Targets(); task != dataset.Regression && k != 1 {
+		return nil, fmt.Errorf("%s: likelihood %T is for %v, but the source has %d targets: there must be 1, the number of "+
+			"the class", owner, model.Likelihood, task, k)
+	}
+	return &Data{
+		Owner: owner, Bound: bound, Source: source, raw: source,
+		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
+	}, model.Registered()
+}
+
+// Examined is the data of Streamed after one reading of the source, so many rows at a time (0: 4096): for the scalers,
+// unless Model.Scaling keeps the numbers as they are, for faults, and to tell the data again. Of several classes there
+// are as many as the largest target says. Errors wrap dataset.ErrMissingClass if a class has no row.
+func (d *Data) Examined(ctx context.Context, rowsAtOnce int) (*Data, error) {
+	model := d.Bound.Model
+	rows := &targets{likelihood: model.Likelihood, each: d.Source.Targets()}
+	found, err := dataset.Examine(ctx, d.raw, rowsAtOnce, rows.visit)
+	if err == nil {
+		err = rows.missing()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Owner, err)
+	}
+	read := *d
+	if model.Likelihood.Task() == dataset.Classification {
+		if read.Bound, err = model.Bind(d.Bound.Inputs, len(rows.counts)); err != nil {
+			return nil, err
+		}
+	}
+	read.hash = found.Hash
+	if !model.Scaling.KeepFeatures {
+		read.Features = found.Features
+	}
+	if model.ScalesTarget() {
+		read.Target = found.Targets
+	}
+	read.Source = dataset.Scaled(d.raw, read.Features, read.Target)
+	return &read, nil
+}
+
+// targets checks the targets of a source, and counts the rows of classes.
+type targets struct {
+	likelihood bayes.Likelihood
+	each       int   // numbers of a row
+	counts     []int // by class
+}
+
+// visit checks those of a block.
+func (t *targets) visit(from int, _, y []float64) error {
+	task := t.likelihood.Task()
+	for i, v := range y {
+		if task == dataset.Regression {
+			if err := bayes.CheckTarget(t.likelihood, v); err != nil {
+				return fmt.Errorf("the source's target %d of row %d %w", i%t.each, from+i/t.each, err)
+			}
+			continue
+		}
+		most := mostClasses
+		if task == dataset.BinaryClassification {
+			most = 2
+		}
+		if v != math.Trunc(v) || v < 0 || v >= float64(most) {
+			return fmt.Errorf("the source's target of row %d is %v: for %v it must be the number of a class, from 0 to %d",
+				from+i, v, task, most-1)
+		}
+		for len(t.counts) <= int(v) {
+			t.counts = append(t.counts, 0)
+		}
+		t.counts[int(v)]++
+	}
+	return nil
+}
+
+// missing is an error if a class has no row.
+func (t *targets) missing() error {
+	if t.likelihood.Task() == dataset.Regression {
+		return nil
+	}
+	for len(t.counts) < 2 {
+		t.counts = append(t.counts, 0)
+	}
+	for class, count := range t.counts {
+		if count == 0 {
+			return fmt.Errorf("%w: the source has no row of class %d", dataset.ErrMissingClass, class)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package fbnn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+	"gobnn/bayes/target"
+)
+
+// This file is what differs where memory does not hold the rows.
+
+// FitSource is Fit of rows that memory does not hold, such as of a file or a dataset.Simulated: a block of at most
+// Settings.BlockRows is read at a time. The source is read once for the scalers and for faults (fit.Data.Examined);
+// the calibration takes mini-batches, of few blocks; Phi, gradients and the inner products of the pairs' outputs are
+// sums over all blocks, as is each evaluation of the true posterior that corrects a draw. Result.Memory is what that
+// takes at most; a run that would take more than Settings.Memory is refused before a row is read.
+//
+// The true posterior is evaluated in float64, whatever Settings.DType is: sums over millions of rows are compared.
+// Where a likelihood needs the outputs of all rows at once, as all but a regression with known noise do, the
+// emulator's must fit into Settings.Memory, or CES.Emulates be the LogLikelihood. The calibration must take
+// mini-batches (mcmc.SGHMC, mcmc.SGLD). The rows should be in random order. The posterior's features have no names,
+// and its classes are numbers.
+func FitSource(
+	ctx context.Context, model bayes.Model, algorithm Algorithm, source dataset.Source, settings Settings,
+) (*Result, error) {
+	settings, err := settings.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	settings.BlockRows = cmp.Or(settings.BlockRows, 8192)
+	settings.Memory = cmp.Or(settings.Memory, defaultMemory)
+	if source != nil && source.Rows() > 0 {
+		settings.BlockRows = min(settings.BlockRows, source.Rows())
+	}
+	data, err := fit.Streamed("fbnn", model, source)
+	if err != nil {
+		return nil, err
+	}
+	if settings.Engine, err = settings.Engine.Or(); err != nil {
+		return nil, err
+	}
+	if algorithm == nil {
+		algorithm = CES{}
+	}
+	job, err := newSourceJob(data, settings)
+	if err != nil {
+		return nil, err
+	}
+	if job.algorithm, err = algorithm.Prepare(job); err != nil { // what is wrong is said before hours of reading
+		return nil, err
+	}
+	memory, err := job.checkMemory()
+	if err != nil {
+		return nil, err
+	}
+	if settings.Progress != nil {
+		settings.Progress(run.Progress{
+			Stage: "reading", Scores: []run.Score{{Name: "GiB at most", Value: gibibytes(memory)}},
+		})
+	}
+	if data, err = data.Examined(ctx, settings.BlockRows); err != nil {
+		return nil, err
+	}
+	if job, err = newSourceJob(data, settings); err != nil {
+		return nil, err
+	}
+	return job.fit(ctx, algorithm)
+}
+
+// newSourceJob is the job of a model, all of whose parameters become stochastic, with the rows of a source.
+func newSourceJob(data *fit.Data, settings Settings) (*Job, error) {
+	data, err := data.Whole()
+	if err != nil {
+		return nil, err
+	}
+	job := &Job{Settings: settings, Data: data}
+	job.Problem, err = job.byBatches(1, compute.Float64)
+	return job, err
+}
+
+// byBatches is the posterior from mini-batches of a source, whose Blocks are all of its rows.
+func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, error) {
+	problem, err := target.ProblemBySource(j.Data.Bound, j.Data.Source, nil, target.SourceSettings{
+		BatchSize: size, BlockRows: j.BlockRows, Chains: 1, DType: dtype, Seed: j.Seed,
+	})
+	if err != nil {
+		return problem, fmt.Errorf("fbnn: %w", err)
+	}
+	problem.Climb = target.Climb(j.Data.Bound)
+	return problem, nil
+}
+
+// mostBatch is the most rows that a mini-batch can have.
+func (j *Job) mostBatch() int {
+	if j.Data.Source != nil {
+		return j.BlockRows
+	}
+	return j.Data.Rows()
+}
+
+// reader gives standardised rows from a number on: it fills x, [n, d], and y, [n, K].
+func (j *Job) reader() (func(ctx context.Context, from int, x, y []float64) error, error) {
+	if j.Data.Source != nil {
+		return j.Data.Source.Read, nil
+	}
+	xs, ys, err := j.Data.Tensors(j.DType, j.Data.Parts.Train)
+	if err != nil {
+		return nil, err
+	}
+	allX, err := compute.Float64s(xs)
+	if err != nil {
+		return nil, fmt.Errorf("fbnn: %w", err)
+	}
+	allY, err := compute.Float64s(ys)
+	if err != nil {
+		return nil, fmt.Errorf("fbnn: %w", err)
+	}
+	return func(_ context.Context, from int, x, y []float64) error {
+		copy(x, allX[from*j.Data.Bound.Inputs:])
+		copy(y, allY[from*j.Data.Bound.Targets():])
+		return nil
+	}, nil
+}
+
+// checkSource is an error if a setting cannot be had of rows that memory does not hold.
+func (a CES) checkSource(job *Job) error {
+	if job.Data.Source == nil {
+		return nil
+	}
+	if a.Calibration.Carries() != mcmc.CarriesNothing {
+		return fmt.Errorf("fbnn: CES.Calibration is %T, each move of which takes all %d rows: of a Source the calibration "+
+			"is by mini-batches: take mcmc.SGHMC or mcmc.SGLD", a.Calibration, job.Data.Rows())
+	}
+	if a.BatchSize > job.BlockRows {
+		return fmt.Errorf("fbnn: CES.BatchSize is %d: of a Source a mini-batch is of one block: take at most "+
+			"Settings.BlockRows, %d", a.BatchSize, job.BlockRows)
+	}
+	return nil
+}
+
+// share is a part of the memory that a run takes.
+type share struct {
+	of    string
+	bytes int64
+}
+
+// ofPrograms is what the process takes beside: the library, XLA, its compiler and compiled programs, and the
+// activations of a chunk of particles (compute.NewPlan).
+const ofPrograms = 640 << 20
+
+// needing is an Algorithm that says what memory a job takes of it.
+type needing interface{ memory(job *Job) []share }
+
+// checkMemory is what a run takes of rows that memory does not hold, and an error if that is more than it may.
+func (j *Job) checkMemory() (int64, error) {
+	if j.Data.Source == nil {
+		return 0, nil
+	}
+	const float = 8
+	row := int64(j.Data.Bound.Inputs + j.Data.Bound.Targets())
+	// A block as it is read, padded, as a tensor and on the device; one of the calibration; and one of what was before.
+	shares := []share{
+		{"the programs and their activations", ofPrograms},
+		{fmt.Sprintf("blocks of %d rows", j.BlockRows), 6 * float * row * int64(j.BlockRows)},
+	}
+	if a, ok := j.algorithm.(needing); ok {
+		shares = append(shares, a.memory(j)...)
+	}
+	total, parts := int64(0), []string{}
+	for _, s := range shares {
+		total += s.bytes
+		parts = append(parts, fmt.Sprintf("%.3g GiB for %s", gibibytes(s.bytes), s.of))
+	}
+	if total > j.Memory {
+		return total, fmt.Errorf("fbnn: the run would take %.3g GiB of memory, and Settings.Memory is %.3g GiB: %s; read "+
+			"fewer rows at once (Settings.BlockRows), keep fewer draws or pairs, or, where the outputs of all rows are the "+
+			"most, emulate the log-likelihood (CES.Emulates)", gibibytes(total), gibibytes(j.Memory),
+			strings.Join(parts, ", "))
+	}
+	return total, nil
+}
+
+func gibibytes(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+
+// memory implements needing.
+func (a CES) memory(job *Job) []share {
+	const float = 8
+	bound, size := job.Data.Bound, int64(job.DType.Size())
+	d, pairs, draws := int64(bound.D), int64(a.Pairs), int64(a.Chains)*int64(a.Draws)
+	shares := []share{
+		// theta, standardised, as the emulator learns it and as a Gaussian process keeps it; inner products
+		{fmt.Sprintf("%d pairs", pairs), float * pairs * (5*d + 6*pairs)},
+		{fmt.Sprintf("%d draws", draws), draws * d * (2*size + float)},
+	}
+	if a.Emulates == LogLikelihood {
+		return shares
+	}
+	shares = append(shares, share{"the pairs' outputs of some rows", 3 * (float + size) * mostOutputs})
+	if knownNoise(bound) == 0 { // see anyHead
+		outputs := int64(bound.Width) * int64(job.Data.Rows())
+		rank := min(int64(a.Rank), pairs-pairs/5-1)
+		shares = append(shares, share{
+			fmt.Sprintf("the components of the outputs of all %d rows, which this likelihood needs",
+				job.Data.Rows()),
+			outputs * ((rank+2)*(float+2*size) + 3*size*int64(max(a.Chains, atOnce))),
+		})
+	}
+	return shares
+}
+
+// memory implements needing.
+func (c Chain) memory(job *Job) []share {
+	a := c.calibration()
+	a.Emulates, a.Chains = LogLikelihood, 1
+	return a.memory(job)
+}

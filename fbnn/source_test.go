@@ -1,0 +1,176 @@
+package fbnn_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/fbnn"
+)
+
+// counted counts the rows that are read at once.
+type counted struct {
+	dataset.Source
+	most, read atomic.Int64
+}
+
+func (c *counted) Read(ctx context.Context, from int, x, y []float64) error {
+	n := int64(len(y) / c.Targets())
+	c.most.Store(max(n, c.most.Load()))
+	c.read.Add(n)
+	return c.Source.Read(ctx, from, x, y)
+}
+
+// The posterior of rows that are read in blocks is the exact one, whatever the emulator: by calibration on
+// mini-batches of the blocks, and with the true posterior summed over them; and never more rows are read at once than
+// were asked for.
+func TestSourceExact(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if testing.Short() && !engine.IsXLA() {
+		t.Skip("takes many seconds on the Go backend")
+	}
+	model, parts, l := regression()
+	for name, a := range map[string]fbnn.CES{
+		"a wrong emulator, corrected": {Regressor: shifted{By: .3}, Draws: 1500},
+		"linear, uncorrected":         {Regressor: fbnn.Linear{}, Uncorrected: true, Draws: 4000},
+	} {
+		source := &counted{Source: dataset.RowsOf(parts.Train)}
+		a.Chains = 8
+		a.BatchSize = 7
+		r, err := fbnn.FitSource(t.Context(), model, a, source,
+			fbnn.Settings{Engine: engine, DType: compute.Float64, Seed: 3, BlockRows: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		right(t, r, l)
+		if source.most.Load() != 8 {
+			t.Errorf("%s: %d rows were read at once, and 8 may be", name, source.most.Load())
+		}
+		if !a.Uncorrected && !(r.SecondStage > .2 && r.SecondStage < .9) || r.Memory < 1<<29 || r.Memory > 1<<30 {
+			t.Errorf("%s: the second stage accepts %.3f; %d bytes", name, r.SecondStage, r.Memory)
+		}
+		from := r.Posterior.Provenance()
+		if from.Rows != 30 || len(from.DataHash) != 64 {
+			t.Errorf("%s: %+v", name, from)
+		}
+		if p, err := r.Predict(t.Context(), parts.Train.X); err != nil || p.Rows != 30 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// unread is a source that must not be read.
+type unread struct {
+	dataset.Simulated
+	t *testing.T
+}
+
+func (u unread) Read(context.Context, int, []float64, []float64) error {
+	u.t.Error("a row is read before what is wrong is said")
+	return errors.New("read")
+}
+
+// twisted is a source with other targets, and a NaN.
+type twisted struct {
+	dataset.Simulated
+	y func(row int) float64
+	x int // row with a NaN; 0: none
+}
+
+func (s twisted) Read(ctx context.Context, from int, x, y []float64) error {
+	err := s.Simulated.Read(ctx, from, x, y)
+	for i := range y {
+		y[i] = s.y(from + i)
+		if s.x > 0 && from+i == s.x {
+			x[i*s.Features+1] = math.NaN()
+		}
+	}
+	return err
+}
+
+// What cannot be had of rows in blocks is refused before any is read, and what is wrong with them with its row.
+func TestSourceBadInput(t *testing.T) {
+	model := func(l bayes.Likelihood) bayes.Model {
+		return bayes.Model{Network: nn.MLP{Hidden: []int{3}}, Likelihood: l, Prior: bayes.Normal{StdDev: 1},
+			Stochastic: bayes.All()}
+	}
+	many := unread{dataset.Simulated{N: 5_000_000, Features: 40}, t}
+	few := dataset.Simulated{N: 100, Features: 4}
+	odd := func(row int) float64 { return float64(row % 2) }
+	for name, c := range map[string]struct {
+		likelihood bayes.Likelihood
+		a          fbnn.Algorithm
+		source     dataset.Source
+		settings   fbnn.Settings
+		is         error
+		says       []string
+	}{
+		"all rows in each move": {
+			a: fbnn.CES{Calibration: mcmc.PreconditionedCrankNicolson{}}, source: many,
+			says: []string{"CES.Calibration is mcmc.PreconditionedCrankNicolson", "5000000 rows", "mcmc.SGHMC"},
+		},
+		"a chain of all rows": {
+			a: fbnn.Chain{Kernel: mcmc.PreconditionedCrankNicolson{}}, source: many, says: []string{"by mini-batches"},
+		},
+		"a batch of several blocks": {
+			a: fbnn.CES{BatchSize: 60}, source: many, settings: fbnn.Settings{BlockRows: 50},
+			says: []string{"CES.BatchSize is 60", "Settings.BlockRows, 50"},
+		},
+		"outputs of all rows": {
+			likelihood: bayes.Bernoulli{}, source: many,
+			says: []string{"GiB of memory, and Settings.Memory is 2 GiB", "5000000 rows", "CES.Emulates"},
+		},
+		"large blocks": {
+			source: many, settings: fbnn.Settings{BlockRows: 5_000_000}, says: []string{"blocks of 5000000 rows"},
+		},
+		"little memory": {
+			source: many, settings: fbnn.Settings{Memory: 1 << 20}, says: []string{"Settings.Memory is 0.000977 GiB"},
+		},
+		"negative":      {source: many, settings: fbnn.Settings{Memory: -1}, says: []string{"Memory is -1"}},
+		"negative rows": {source: many, settings: fbnn.Settings{BlockRows: -1}, says: []string{"BlockRows is -1"}},
+		"nothing":       {says: []string{"the source is nil"}},
+		"no rows":       {source: dataset.Simulated{Features: 3}, says: []string{"0 rows"}},
+		"NaN":           {source: twisted{few, odd, 70}, says: []string{"row 70, column 1", "NaN"}},
+		"no class": {
+			likelihood: bayes.Bernoulli{}, source: twisted{few, func(int) float64 { return 0 }, 0},
+			is: dataset.ErrMissingClass, says: []string{"class 1"},
+		},
+		"a gap": {
+			likelihood: bayes.Categorical{}, source: twisted{few, func(row int) float64 { return 2 * odd(row) }, 0},
+			is: dataset.ErrMissingClass, says: []string{"class 1"},
+		},
+		"no number of a class": {
+			likelihood: bayes.Bernoulli{}, source: twisted{few, func(row int) float64 { return odd(row) * 2 }, 0},
+			says: []string{"target of row 1 is 2", "from 0 to 1"},
+		},
+		"no count": {
+			likelihood: bayes.Poisson{}, source: twisted{few, func(row int) float64 { return odd(row) / 2 }, 0},
+			says: []string{"target 0 of row 1", "counts"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.likelihood == nil {
+				c.likelihood = bayes.Gaussian{StdDev: .5}
+			}
+			c.settings.Engine = computetest.Go(t)
+			_, err := fbnn.FitSource(t.Context(), model(c.likelihood), c.a, c.source, c.settings)
+			if err == nil || c.is != nil && !errors.Is(err, c.is) {
+				t.Fatalf("error %v, want %v", err, c.is)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("error %q does not say %q", err, s)
+				}
+			}
+		})
+	}
+}
