@@ -45,6 +45,9 @@ type fbnnSet struct {
 	parts      func(repetition int, full bool) (dataset.Parts, error)
 	bigger     bool   // with -full there are more rows
 	needs      string // what a user would have to bring; empty: nothing
+	// streamed, if set, are the training rows where they are read in blocks; parts gives the others. Its rows are the
+	// study's Options.Rows.
+	streamed func(repetition, rows int) dataset.Source
 }
 
 // regression says which table a data set is of.
@@ -66,6 +69,8 @@ func fbnnSets() []fbnnSet {
 	return []fbnnSet{
 		{name: "simulated regression", network: relu(20, 10), likelihood: bayes.Gaussian{StdDev: .3}, bigger: true,
 			parts: simulatedParts(simulateRegression)},
+		{name: "simulated regression" + inBlocks, network: relu(20, 10), likelihood: bayes.Gaussian{StdDev: .3},
+			parts: streamedTest, streamed: streamedRows},
 		{name: "wine", network: relu(10, 10), likelihood: bayes.Gaussian{StdDev: .8}, parts: gal(dataset.WineRed)},
 		{name: "boston", network: relu(64, 32), likelihood: bayes.Gaussian{StdDev: .25}, parts: gal(dataset.Boston)},
 		brought("NACC", "nacc_volume.csv", nacc, bayes.Gaussian{StdDev: .5}),
@@ -81,10 +86,11 @@ func fbnnSets() []fbnnSet {
 	}
 }
 
-// fbnnNames are the names of the sets of a table, without those that a user would have to bring, or all.
+// fbnnNames are the names of the sets of a table, without those that a user would have to bring, or all; but not those
+// in blocks, on which the methods that need all rows in memory have no rows.
 func fbnnNames(regression, all bool) (names []string) {
 	for _, d := range fbnnSets() {
-		if d.regression() == regression && (all || d.needs == "") {
+		if d.regression() == regression && (all || d.needs == "") && d.streamed == nil {
 			names = append(names, d.name)
 		}
 	}
@@ -110,6 +116,23 @@ type fbnnMethod struct {
 	name      string
 	algorithm any         // a baseline.Method or an fbnn.Algorithm
 	prior     bayes.Prior // nil: the model's
+}
+
+// streams says whether a method reads its rows in blocks: those of fbnn that begin with mini-batches.
+func (m fbnnMethod) streams() bool {
+	kernel := mcmc.Kernel(mcmc.SGHMC{})
+	switch a := m.algorithm.(type) {
+	case fbnn.Prior:
+	case fbnn.Chain:
+		kernel = a.Kernel
+	case fbnn.CES:
+		if a.Calibration != nil {
+			kernel = a.Calibration
+		}
+	default:
+		return false
+	}
+	return kernel.Carries() == mcmc.CarriesNothing
 }
 
 // The baseline that the paper's speed-ups are of, and draws of the prior, for comparison.
@@ -172,10 +195,18 @@ type fbnnVisit func(d fbnnSet, method string, key Key, results []Result) error
 // kept. When the context ends or a repetition fails, it visits those that are done and returns the error.
 func eachOfFBNN(ctx context.Context, o Options, study string, sets, methods []string, visit fbnnVisit) error {
 	if len(o.Data) == 0 { // what a user would have to bring is left out unless it is asked for
-		o.Data = slices.DeleteFunc(slices.Clone(sets), func(name string) bool {
-			return !slices.Contains(fbnnNames(true, false), name) &&
-				!slices.Contains(fbnnNames(false, false), name)
-		})
+		for _, d := range fbnnSets() {
+			if slices.Contains(sets, d.name) && d.needs == "" {
+				o.Data = append(o.Data, d.name)
+			}
+		}
+	}
+	if o.Seed > 0 {
+		return fmt.Errorf("-seed %d: the repetitions of this study have the seeds 0, 1 and so on", o.Seed)
+	}
+	if o.Rows > 0 && !slices.Equal(o.Data, []string{"simulated regression" + inBlocks}) {
+		return fmt.Errorf("-rows %d is for -data %q alone: other sets have rows of their own", o.Rows,
+			"simulated regression"+inBlocks)
 	}
 	names, methods, store, err := o.open(sets, methods)
 	if err != nil {
@@ -191,19 +222,26 @@ func eachOfFBNN(ctx context.Context, o Options, study string, sets, methods []st
 			continue
 		}
 		for _, m := range fbnnMethods(draws, e.epochs) {
-			if !slices.Contains(methods, m.name) {
+			if !slices.Contains(methods, m.name) || d.streamed != nil && !m.streams() {
 				continue
 			}
-			key := Key{Study: "fbnn", Data: d.name, Method: m.name, Settings: map[string]any{
+			decides := map[string]any{
 				"version": fbnnVersion, "model": d.model(), "method": fmt.Sprintf("%T", m.algorithm), "settings": m.algorithm,
 				"prior": m.prior, "epochs": e.epochs, "more rows": o.Full && d.bigger,
-			}}
+			}
+			rows := 0
+			if d.streamed != nil {
+				rows = o.streamed()
+				decides["rows"] = rows
+			}
+			key := Key{Study: "fbnn", Data: d.name, Method: m.name, Settings: decides}
 			results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
 				parts, err := d.parts(repetition, o.Full)
 				if err != nil {
 					return Result{}, err
 				}
-				r := fbnnRun{fbnnSet: d, method: m, epochs: e.epochs, seed: uint64(repetition), parts: parts, say: o.say}
+				r := fbnnRun{fbnnSet: d, method: m, epochs: e.epochs, seed: uint64(repetition), parts: parts, rows: rows,
+					say: o.say}
 				return r.repetition(ctx)
 			})
 			key.Study = study
@@ -225,6 +263,7 @@ type fbnnRun struct {
 	epochs int
 	seed   uint64
 	parts  dataset.Parts
+	rows   int // of a set in blocks
 	say    func(format string, args ...any)
 }
 
@@ -248,7 +287,14 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 	f := &fbnnFit{}
 	switch a := r.method.algorithm.(type) {
 	case fbnn.Algorithm:
-		result, err := fbnn.Fit(ctx, model, a, train, fbnn.Settings{Seed: r.seed})
+		settings := fbnn.Settings{Seed: r.seed}
+		result, err := (*fbnn.Result)(nil), error(nil)
+		if r.streamed != nil {
+			settings.BlockRows = 4096 // which leaves the draws of BNN-SGHMC room in 2 GiB
+			result, err = fbnn.FitSource(ctx, model, a, r.streamed(int(r.seed), r.rows), settings)
+		} else {
+			result, err = fbnn.Fit(ctx, model, a, train, settings)
+		}
 		if err := ended(ctx, err); err != nil {
 			return nil, err
 		}

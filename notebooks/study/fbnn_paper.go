@@ -187,7 +187,7 @@ func fbnnReported(data string) map[string]map[string]Reported {
 	}
 	metrics := []string{quality, certainty, "seconds of a fit", "ESS, least", "ESS, median", "ESS, most",
 		"least ESS a second", speedUp}
-	for _, line := range strings.Split(strings.TrimSpace(fbnnPrinted[data]), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(fbnnPrinted[strings.TrimSuffix(data, inBlocks)]), "\n") {
 		method, numbers, found := strings.Cut(line, ": ")
 		if !found {
 			continue

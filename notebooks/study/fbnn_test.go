@@ -45,6 +45,8 @@ func TestFBNNRepetition(t *testing.T) {
 		{"wine", fbnnMethod{fbnnBaseline, chain, nil}, append(slices.Clone(regressionMetrics[:4]), "Phi",
 			"full evaluations")},
 		{"wine", fbnnMethod{"DNN", baseline.MLE{}, nil}, append(slices.Clone(regressionMetrics[:4]), "Phi")},
+		{"simulated regression" + inBlocks, fbnnMethod{priorRow, fbnn.Prior{Draws: 12}, nil},
+			append(slices.Clone(regressionMetrics[:4]), "Phi")},
 		{"simulated classification", fbnnMethod{fbnnBaseline, chain, nil}, append(slices.Clone(classMetrics[:4]), "Phi")},
 	} {
 		t.Run(c.set+" "+c.method.name, func(t *testing.T) {
@@ -54,11 +56,14 @@ func TestFBNNRepetition(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, part := range []**dataset.Dataset{&parts.Train, &parts.Test} {
+				if *part == nil { // in blocks
+					continue
+				}
 				if *part, err = firstOf(*part, 100); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r := fbnnRun{fbnnSet: d, method: c.method, epochs: 2, parts: parts, say: func(string, ...any) {}}
+			r := fbnnRun{fbnnSet: d, method: c.method, epochs: 2, parts: parts, rows: 60, say: func(string, ...any) {}}
 			out, err := r.repetition(t.Context())
 			if err != nil {
 				t.Fatal(err)
