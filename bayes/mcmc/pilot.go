@@ -54,7 +54,7 @@ type Pilot struct {
 	Tried      []PilotTrial // by m; none where the spread has decided
 	Rows       int          // m that was chosen; 0: no surrogate
 	Reason     string       // what has decided, with the numbers, in one line
-	// Cost is what the pilot has evaluated, and Elapsed how long it took.
+	// Cost is what the pilot has evaluated of the target, its chains' warm-ups counted, and Elapsed how long it took.
 	Cost    Evaluations
 	Elapsed time.Duration
 
@@ -91,7 +91,9 @@ func onSurrogate(m, n int) SplitHMC {
 // NewPilot measures on a short chain whether a surrogate of a part of the rows pays, and chooses m: the smallest of
 // the shares of N whose log-density is off by a standard deviation of at most .35, else the one with the largest
 // predicted gain. It chooses none where the gain is below 1.3, the standard deviation above 1.2, or the mean of
-// |z|^2/D outside .7 to 1.4. The problem must have Part, as target.Problem's have.
+// |z|^2/D outside .7 to 1.4. Where the chains that look for a step leave these bounds clearly, or the whitening is not
+// Dense, nothing that the rest would measure changes the answer, and the pilot ends there. The problem must have Part,
+// as target.Problem's have.
 func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSettings) (*Pilot, error) {
 	began := time.Now()
 	s = s.withDefaults()
@@ -106,11 +108,11 @@ func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSetting
 		return nil, fmt.Errorf("mcmc: the problem has no Part: a pilot needs surrogates of a part of its rows")
 	}
 	p := &Pilot{problem: problem}
-	states, err := p.walk(ctx, w, s)
+	states, err := p.walk(ctx, w, s, true)
 	if err != nil {
 		return nil, err
 	}
-	if near := p.Spread >= pilotLeastSpread && p.Spread <= pilotMostSpread; !near {
+	if !p.near(0) {
 		p.decide(-1)
 	} else if w.Structure != Dense {
 		p.Reason = fmt.Sprintf("surrogate off: it takes a part's Hessian, and so a whitening that is %s, not %s; |z|^2/D is "+
@@ -131,8 +133,15 @@ func (s PilotSettings) withDefaults() PilotSettings {
 	return s
 }
 
-// walk runs the short chains, and returns their states, [States, D] flat.
-func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings) (states []float64, err error) {
+// near says whether the mean of |z|^2/D is that of a posterior near the Gaussian of its mode, with bounds that are wider
+// by a share.
+func (p *Pilot) near(wider float64) bool {
+	return p.Spread >= pilotLeastSpread*(1-wider) && p.Spread <= pilotMostSpread*(1+wider)
+}
+
+// walk runs the short chains, and returns their states, [States, D] flat: with early those that looked for the step,
+// where they tell that no surrogate pays.
+func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early bool) (states []float64, err error) {
 	on, err := w.On(p.problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
 	if err != nil {
 		return nil, err
@@ -150,31 +159,46 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings) (states
 			p.Acceptance += c.Acceptance / float64(s.Chains)
 		}
 		p.Cost = p.Cost.plus(r.Evaluations)
+		p.Cost.FullGradients += r.WarmUpMoves * s.Chains * kernel.Steps
 		p.ends = endsOf(r.Draws, cmp.Or(s.DType, compute.Float32))
 		on.Start = p.ends
 		return r, nil
 	}
+	var trial *Result
 	for i, kernel := range pilotSteps {
-		if _, err := sample(kernel, 10); err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, ErrStuck)) {
+		r, err := sample(kernel, 10)
+		if err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, ErrStuck)) {
 			return nil, err
-		} else if err == nil && p.Acceptance >= pilotStepAcceptance {
+		} else if trial = r; err == nil && p.Acceptance >= pilotStepAcceptance {
 			break
+		}
+	}
+	if early {
+		states = p.look(w, trial)
+		// Of the Gaussian |z|^2/D has the variance 2/D, and a chain's states count as one here, however they hang together.
+		if clearly := 4 * math.Sqrt(2/float64(p.problem.Dim*s.Chains)); !p.near(clearly) || w.Structure != Dense {
+			return states, nil
 		}
 	}
 	last, err := sample(p.Target, each)
 	if err != nil {
 		return nil, err
 	}
-	p.States = each * s.Chains
-	for chain := range s.Chains {
-		for draw := range each {
-			at := last.Draws.At(chain, draw)
+	return p.look(w, last), nil
+}
+
+// look takes the spread of a run's states, and returns them.
+func (p *Pilot) look(w *Whitening, r *Result) (states []float64) {
+	p.States, p.Spread = r.Draws.Chains*r.Draws.PerChain, 0
+	for chain := range r.Draws.Chains {
+		for draw := range r.Draws.PerChain {
+			at := r.Draws.At(chain, draw)
 			states = append(states, at...)
 			z := w.zOf(at)
 			p.Spread += floats.Dot(z, z) / float64(len(z)*p.States)
 		}
 	}
-	return states, nil
+	return states
 }
 
 // endsOf are the chains' last draws, [J, D].

@@ -123,7 +123,7 @@ func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSetti
 		return r.Whitening.WithSurrogate(ctx, s.Engine, problem, part, chains, dtype, s.Seed)
 	case s.Rows == NoSurrogate || problem.Part == nil:
 		walk := &Pilot{problem: problem} // for the step
-		if _, err := walk.walk(ctx, r.Whitening, s.Pilot.withDefaults()); err != nil {
+		if _, err := walk.walk(ctx, r.Whitening, s.Pilot.withDefaults(), false); err != nil {
 			return Problem{}, err
 		}
 		on, r.Kernel = walk.Problem(r.Whitening, dtype)

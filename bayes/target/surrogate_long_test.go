@@ -128,8 +128,8 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 }
 
 // A network 10-50-10-1 of 1071 parameters, which 10 000 rows do not identify: its posterior leaves the ball of the
-// Laplace approximation, and the pilot says no before it has tried a surrogate. What it takes is at most a twentieth of
-// a run of 2000 trajectories with the target's gradient.
+// Laplace approximation, and the pilot says no before it has tried a surrogate. What it takes, its warm-ups counted, is
+// at most a thirtieth of a run of 2000 trajectories with the target's gradient.
 func TestPilotSaysNoLong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if !engine.IsXLA() {
@@ -197,7 +197,7 @@ func TestPilotSaysNoLong(t *testing.T) {
 		t.Errorf("a surrogate of %d rows: %v", pilot.Rows, pilot)
 	}
 	run := 2000 * chains * 3 * float64(pilot.Target.Steps)
-	if cost := pilot.Cost.Forwards(); cost > run/20 {
+	if cost := pilot.Cost.Forwards(); cost > run/30 {
 		t.Errorf("the pilot cost %v forwards, a run %v", cost, run)
 	}
 }

@@ -156,8 +156,9 @@ const surrogatesNote = "not in the paper; the data of an independent study from 
 	"and a third case of 100 000 rows): a gradient counts 3, a part of the rows its share. S0 is the best of five " +
 	"steps. S1 takes the rows m that the pilot chooses, or where it says no the best that it tried, or a tenth; " +
 	"\"pays\" is 1 where it says yes. S2 makes one step on the same surrogate between two evaluations; FBNN is the " +
-	"default of the package; there is no effective size where a chain has fewer than four draws. -rows 30000 -hidden " +
-	"10 -seed 18: any other case"
+	"default of the package; there is no effective size where a chain has fewer than four draws. \"Pilot's share\" is " +
+	"what the pilot costs of S0 with its steps at the defaults, 1000 draws of 4 chains after 1000 transitions. -rows " +
+	"30000 -hidden 10 -seed 18: any other case"
 
 // surrogateReported are the independent study's effective sizes of the median f in 1000 forwards, of 10-10-1.
 var surrogateReported = map[string]map[string]float64{
@@ -172,11 +173,12 @@ const (
 )
 
 var surrogateMetrics = []string{essOfEvaluations, "ratio to S0", "ESS of the least f in 1000 forwards", essOfSeconds,
-	"ratio to S0 in seconds", "acceptance", "forwards", "draws", "pays", "m/N", "s", "|z|^2/D", "set-up [s]"}
+	"ratio to S0 in seconds", "acceptance", "forwards", "draws", "pays", "m/N", "s", "|z|^2/D", "set-up [s]",
+	"pilot's share", "pilot's share of seconds"}
 
 // surrogateVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const surrogateVersion = 1
+const surrogateVersion = 2
 
 // surrogatesAsked are the cases that the options ask for.
 func surrogatesAsked(o Options) ([]surrogateCase, error) {
@@ -350,6 +352,7 @@ func (r *surrogateRun) repetition(ctx context.Context, method string, seed uint6
 	out := Result{Values: map[string]float64{"set-up [s]": r.setUp.Seconds()}}
 	if r.pilot.States > 0 {
 		out.Values["|z|^2/D"] = r.pilot.Spread
+		out.Values["pilot's share"] = r.pilot.Cost.Forwards() / float64(3*r.byDefault())
 	}
 	out.Values["pays"] = 0
 	if r.pilot.Rows > 0 {
@@ -405,6 +408,10 @@ func (r *surrogateRun) sample(ctx context.Context, method string, seed uint64, v
 	return r.chains(ctx, on, kernel, settings, values)
 }
 
+// byDefault is how many gradients S0 takes with the pilot's steps at the default numbers of chains, draws and
+// transitions before them.
+func (r *surrogateRun) byDefault() int { return (1000 + 1000) * surrogateChains * r.pilot.Target.Steps }
+
 // atMode is the posterior with chains that begin at its mode.
 func (r *surrogateRun) atMode() mcmc.Problem {
 	problem := r.problem
@@ -438,7 +445,12 @@ func (r *surrogateRun) best(ctx context.Context, settings mcmc.Settings, values 
 	}
 	r.say("%s, %s: steps of %.3g, %d a trajectory", r.name(), whitenedSplit, kernel.StepSize, kernel.Steps)
 	settings.Draws = r.budget / (3 * kernel.Steps * surrogateChains)
-	return r.chains(ctx, on, kernel, settings, values)
+	if err := r.chains(ctx, on, kernel, settings, values); err != nil || r.pilot.States == 0 {
+		return err
+	}
+	aGradient := values["seconds"] * 3 / values["forwards"]
+	values["pilot's share of seconds"] = r.pilot.Elapsed.Seconds() / (aGradient * float64(r.byDefault()))
+	return nil
 }
 
 // chains samples, for Draws, or where there are none for the budget, and judges the draws.
@@ -520,7 +532,7 @@ func (r *surrogateRun) judge(
 		return err
 	}
 	forwards := spent.Forwards()
-	values["forwards"], values["draws"] = forwards, float64(p.Particles)
+	values["forwards"], values["draws"], values["seconds"] = forwards, float64(p.Particles), elapsed.Seconds()
 	sizes, err := functionESS(p)
 	if err != nil {
 		return err

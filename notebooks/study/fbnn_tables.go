@@ -25,7 +25,7 @@ func fbnnTable(id, note string, regression bool) Study {
 	if regression {
 		metrics = regressionMetrics
 	}
-	return Study{State: Reduced, Note: note, AnyData: regression, Run: func(ctx context.Context, o Options) ([]Cell, error) {
+	run := func(ctx context.Context, o Options) ([]Cell, error) {
 		rows := map[string][]fbnnRow{}
 		var order []string
 		names := fbnnNames(regression, true)
@@ -47,7 +47,8 @@ func fbnnTable(id, note string, regression bool) Study {
 			cells = append(cells, cellsOf(rows[name], metrics)...)
 		}
 		return cells, err
-	}}
+	}
+	return Study{State: Reduced, Note: note, AnyData: regression, Run: run}
 }
 
 // fbnnRow is a method's part of a table.

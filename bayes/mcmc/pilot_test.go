@@ -1,0 +1,69 @@
+package mcmc
+
+import (
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Where the chains that look for a step are clearly outside the ball of the Laplace approximation the pilot ends there,
+// with what it would say after all states; where they are not it goes on. Its cost has the warm-ups. Student's t with 3
+// degrees of freedom has the curvature 4/3 at its mode and the variance 3, so that |z|^2/D is about 4.
+func TestPilotEndsEarly(t *testing.T) {
+	const d = 50
+	engine := computetest.Go(t)
+	student := Density(func(phi *Node) *Node {
+		return MulScalar(ReduceSum(Log(AddScalar(DivScalar(Square(phi), 3), 1)), 1), -2)
+	})
+	for name, c := range map[string]struct {
+		target    Target
+		structure Structure
+		states    int
+		reason    string
+	}{
+		"wide":     {student, Dense, 40, "surrogate off: |z|^2/D is"},
+		"low rank": {normalAt(0, 1), LowRank, 40, "surrogate off: it takes a part's Hessian"},
+		"Gaussian": {normalAt(0, 1), Dense, 200, "surrogate on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			problem := Problem{
+				Dim: d, Rows: 1000, Target: func(compute.Nodes, []*Node) Target { return c.target },
+				Part: func(rows int, _ []float64) (Part, error) {
+					return Part{
+						Rows: rows, Of: 1000, Name: "the same", Target: func(compute.Nodes) Target { return c.target },
+					}, nil
+				},
+			}
+			w, err := NewWhitening(t.Context(), problem, make([]float64, d),
+				WhiteningSettings{Engine: engine, Structure: c.structure})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := NewPilot(t.Context(), problem, w, PilotSettings{Engine: engine, Seed: 2, Shares: []float64{.1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.States != c.states || !strings.HasPrefix(p.Reason, c.reason) || (p.Rows > 0) != (c.states > 40) {
+				t.Errorf("%d states, %d rows: %s", p.States, p.Rows, p)
+			}
+			// Of each step that was tried 10 transitions of 4 chains and 10 before; of the last 50 more, and 10.
+			want := 0
+			for _, kernel := range pilotSteps {
+				want += 20 * 4 * kernel.Steps
+				if kernel.StepSize == p.Target.StepSize {
+					break
+				}
+			}
+			if c.states > 40 {
+				want += 60 * 4 * p.Target.Steps
+			}
+			if p.Cost.FullGradients != want {
+				t.Errorf("%d gradients, want %d: %+v", p.Cost.FullGradients, want, p.Target)
+			}
+		})
+	}
+}
