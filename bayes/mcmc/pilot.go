@@ -175,7 +175,8 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early b
 	}
 	if early {
 		states = p.look(w, trial)
-		// Of the Gaussian |z|^2/D has the variance 2/D, and a chain's states count as one here, however they hang together.
+		// Of the Gaussian |z|^2/D has the variance 2/D, and a chain's states count as one here, however they hang
+		// together.
 		if clearly := 4 * math.Sqrt(2/float64(p.problem.Dim*s.Chains)); !p.near(clearly) || w.Structure != Dense {
 			return states, nil
 		}
