@@ -145,7 +145,8 @@ func ESSEvolution(values [][]float64, frame Frame) (*Figure, error) {
 		totals, bulk, tail = append(totals, float64(len(first))), append(bulk, row.BulkESS), append(tail, row.TailESS)
 	}
 	var traces []Trace
-	for _, t := range []Trace{{"bulk ESS", Series{totals, bulk}}, {"tail ESS", Series{totals, tail}}} {
+	for _, t := range []Trace{{Name: "bulk ESS", Series: Series{totals, bulk}},
+		{Name: "tail ESS", Series: Series{totals, tail}}} {
 		if slices.ContainsFunc(t.Value, finite) {
 			traces = append(traces, t)
 		}

@@ -139,17 +139,26 @@ func (s span) widen(fraction float64) span {
 	return span{s.lo - d, s.hi + d}
 }
 
+// share is where v lies in the range, from 0 to 1.
+func (s span) share(v float64) float64 { return (v - s.lo) / (s.hi - s.lo) }
+
+// widenLog is widen on a logarithmic axis.
+func (s span) widenLog(fraction float64) span {
+	factor := math.Pow(s.hi/s.lo, fraction)
+	return span{s.lo / factor, s.hi * factor}
+}
+
 // thinColumns is how many columns a line is thinned to: about the pixels of a figure's width.
 const thinColumns = 800
 
 // thinLine keeps, of consecutive points in one pixel column, the first, the least, the greatest and the last: the line
-// looks the same and has at most four points a column.
-func thinLine(xs, ys []float64, x span) ([]float64, []float64) {
+// looks the same and has at most four points a column. Across is where an x lies, from 0 to 1.
+func thinLine(xs, ys []float64, across func(x float64) float64) ([]float64, []float64) {
 	if len(xs) <= 4*thinColumns {
 		return xs, ys
 	}
 	var tx, ty []float64
-	columnOf := func(i int) int { return int(thinColumns * (xs[i] - x.lo) / (x.hi - x.lo)) }
+	columnOf := func(i int) int { return int(thinColumns * across(xs[i])) }
 	for start := 0; start < len(xs); {
 		end, least, greatest := start, start, start
 		for ; end < len(xs) && columnOf(end) == columnOf(start); end++ {
@@ -176,11 +185,11 @@ const thinCells = 400
 
 // thinPoints gives the indices of points of which no two share a cell of a fine grid; the rest would be drawn on top of
 // them.
-func thinPoints(xs, ys []float64, x, y span) []int {
+func thinPoints(xs, ys []float64, across, up func(float64) float64) []int {
 	seen := make(map[[2]int]bool, len(xs))
 	var keep []int
 	for i := range xs {
-		cell := [2]int{int(thinCells * (xs[i] - x.lo) / (x.hi - x.lo)), int(thinCells * (ys[i] - y.lo) / (y.hi - y.lo))}
+		cell := [2]int{int(thinCells * across(xs[i])), int(thinCells * up(ys[i]))}
 		if !seen[cell] {
 			seen[cell] = true
 			keep = append(keep, i)

@@ -69,6 +69,8 @@ func gallery() []specimen {
 			[]uint32{blue, vermillion}},
 		{"pit", pit, []string{"300 rows, at most ", "95 % of calibrated models: ±0.07841"}, []uint32{blue}},
 		{"predictive_check", predictiveCheck, []string{"50 data sets drawn", "P(smaller mean) = ", "force [N]"}, nil},
+		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
+			[]uint32{blue, vermillion, green}},
 		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
 	}
 }
@@ -286,6 +288,22 @@ func TestGalleryFiles(t *testing.T) {
 			t.Logf("%s: %d kB", path, info.Size()/1000)
 		}
 	}
+}
+
+// tracesLog has three methods at the same places, of which the error bars of one reach below 0.
+func tracesLog() (*viz.Figure, error) {
+	var traces []viz.Trace
+	for k, name := range []string{"method a", "method b", "method c"} {
+		t := viz.Trace{Name: name}
+		for i := range 7 {
+			at := math.Pow(10, float64(i)/2)
+			v := math.Pow(10, -float64(i)/2+.2*float64(k))
+			t.Step, t.Value, t.Error = append(t.Step, at), append(t.Value, v), append(t.Error, (.3+.4*float64(k))*v)
+		}
+		traces = append(traces, t)
+	}
+	return viz.Traces(traces, viz.TraceOptions{LogX: true, LogY: true, Frame: viz.Frame{XLabel: "seconds of a fit",
+		YLabel: "error"}})
 }
 
 func marginal() (*viz.Figure, error) {

@@ -96,6 +96,36 @@ func TestNiceTicks(t *testing.T) {
 	}
 }
 
+// A logarithmic axis has powers of ten, and between them what fits.
+func TestLogTicks(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		count  int
+		want   string
+	}{
+		{.8, 120, 8, "1 2 5 10 20 50 100"},
+		{.8, 120, 4, "1 10 100"},
+		{1e-4, 1e4, 4, "1e-4 0.01 1 100 10000"},
+		{.0009, 2e6, 12, "0.001 0.01 0.1 1 10 100 1000 10000 1e5 1e6"},
+		{1, 3, 4, "1.0 1.5 2.0 2.5 3.0"},
+		{3, 20, 6, "5 10 20"},
+	} {
+		got := ""
+		last := 0.
+		for _, tick := range (logTicks{c.count}).Ticks(c.lo, c.hi) {
+			if tick.Value < c.lo || tick.Value > c.hi || tick.Value <= last {
+				t.Errorf("tick %v after %v, within [%v, %v]", tick.Value, last, c.lo, c.hi)
+			}
+			if last = tick.Value; tick.Label != "" {
+				got += " " + tick.Label
+			}
+		}
+		if want := " " + replaceMinus(c.want); replaceMinus(got) != want {
+			t.Errorf("ticks of [%v, %v]:%s, want%s", c.lo, c.hi, got, want)
+		}
+	}
+}
+
 func replaceMinus(s string) string {
 	out := ""
 	for _, r := range s {

@@ -60,6 +60,12 @@ func newAxes(xLabel, yLabel string, x, y span) *axes {
 	return &axes{plot: p, share: 1}
 }
 
+// logarithmic makes one of the axes logarithmic; its range must be above 0.
+func logarithmic(a *plot.Axis) {
+	a.Scale = plot.LogScale{}
+	a.Tick.Marker = logTicks{}
+}
+
 // framed adds the outline of the data area in place of the axes' lines; it is called after all marks are added.
 func (a *axes) framed() {
 	a.plot.X.LineStyle.Width, a.plot.Y.LineStyle.Width = 0, 0
@@ -76,12 +82,16 @@ func (a *axes) add(marks ...plot.Plotter) {
 // sized gives the plot with as many ticks as fit its canvas, unless its ticks are set.
 func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	p := *a.plot
-	if _, ok := p.X.Tick.Marker.(plot.DefaultTicks); ok {
-		p.X.Tick.Marker = niceTicks{max(2, int(c.Size().X/58))}
+	fit := func(axis *plot.Axis, count int) {
+		switch axis.Tick.Marker.(type) {
+		case plot.DefaultTicks:
+			axis.Tick.Marker = niceTicks{count}
+		case logTicks:
+			axis.Tick.Marker = logTicks{count}
+		}
 	}
-	if _, ok := p.Y.Tick.Marker.(plot.DefaultTicks); ok {
-		p.Y.Tick.Marker = niceTicks{max(2, int(c.Size().Y/32))}
-	}
+	fit(&p.X, max(2, int(c.Size().X/58)))
+	fit(&p.Y, max(2, int(c.Size().Y/32)))
 	return &p
 }
 

@@ -24,10 +24,14 @@ func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	sty := stroke(gridGrey, 0.6)
 	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
-		c.StrokeLine2(sty, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
+		if !t.IsMinor() {
+			c.StrokeLine2(sty, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
+		}
 	}
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		c.StrokeLine2(sty, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
+		if !t.IsMinor() {
+			c.StrokeLine2(sty, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
+		}
 	}
 }
 
@@ -47,7 +51,7 @@ type line struct {
 }
 
 func (l *line) Plot(c draw.Canvas, p *plot.Plot) {
-	xs, ys := thinLine(l.xs, l.ys, span{p.X.Min, p.X.Max})
+	xs, ys := thinLine(l.xs, l.ys, p.X.Norm)
 	c.StrokeLines(l.style, c.ClipLinesXY(pixels(c, p, xs, ys))...)
 }
 
@@ -77,9 +81,8 @@ type area struct {
 }
 
 func (a *area) Plot(c draw.Canvas, p *plot.Plot) {
-	x := span{p.X.Min, p.X.Max}
-	lx, ly := thinLine(a.xs, a.lower, x)
-	ux, uy := thinLine(a.xs, a.upper, x)
+	lx, ly := thinLine(a.xs, a.lower, p.X.Norm)
+	ux, uy := thinLine(a.xs, a.upper, p.X.Norm)
 	pts := pixels(c, p, lx, ly)
 	top := pixels(c, p, ux, uy)
 	for i := len(top) - 1; i >= 0; i-- {
@@ -173,7 +176,7 @@ func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 		indices[i] = i
 	}
 	if d.radii == nil {
-		indices = thinPoints(d.xs, d.ys, span{p.X.Min, p.X.Max}, span{p.Y.Min, p.Y.Max})
+		indices = thinPoints(d.xs, d.ys, p.X.Norm, p.Y.Norm)
 	}
 	x, y := p.Transforms(&c)
 	var joint vg.Path
@@ -236,8 +239,12 @@ type intervals struct {
 
 func (v *intervals) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
+	_, log := p.Y.Scale.(plot.LogScale)
 	for i := range v.xs {
-		lo, hi := max(y(v.lower[i]), c.Min.Y), min(y(v.upper[i]), c.Max.Y)
+		lo, hi := c.Min.Y, min(y(v.upper[i]), c.Max.Y)
+		if !log || v.lower[i] > 0 {
+			lo = max(y(v.lower[i]), c.Min.Y)
+		}
 		if px := x(v.xs[i]); lo < hi && c.ContainsX(px) {
 			c.StrokeLine2(v.style, px, lo, px, hi)
 		}
@@ -246,6 +253,19 @@ func (v *intervals) Plot(c draw.Canvas, p *plot.Plot) {
 
 func (v *intervals) Thumbnail(c *draw.Canvas) {
 	c.StrokeLine2(v.style, c.Center().X, c.Min.Y-1, c.Center().X, c.Max.Y+1)
+}
+
+// besides is a mark that is moved aside, so that it does not cover another one at the same x.
+type besides struct {
+	mark
+	by vg.Length
+}
+
+func (b besides) Plot(c draw.Canvas, p *plot.Plot) {
+	c.Push()
+	c.Translate(vg.Point{X: b.by})
+	b.mark.Plot(c, p)
+	c.Pop()
 }
 
 // paths are several lines of one style, such as the pieces of a level line.

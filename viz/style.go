@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -104,6 +105,46 @@ func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
 		ticks = append(ticks, plot.Tick{Value: v, Label: tickLabel(k*step, step, largest)})
 	}
 	return ticks
+}
+
+// logTicks marks powers of ten and, where they are few, 2 and 5 times these, at most about Count; smaller ticks without
+// a label stand between. A range of less than a factor of 4 has niceTicks.
+type logTicks struct{ Count int }
+
+var _ plot.Ticker = logTicks{}
+
+func (t logTicks) Ticks(lo, hi float64) []plot.Tick {
+	if hi < 4*lo {
+		return niceTicks(t).Ticks(lo, hi)
+	}
+	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
+	decades, count := math.Log10(hi/lo), float64(max(t.Count, 2))
+	every := int(math.Ceil(decades / count)) // decades from label to label
+	labelled := map[int]bool{1: true, 2: 3*decades <= count, 5: 2*decades <= count}
+	var ticks []plot.Tick
+	for d := first; d <= last; d++ {
+		power := math.Pow(10, float64(d))
+		for k := 1; k <= 9; k++ {
+			v := float64(k) * power
+			if v < lo*(1-1e-9) || v > hi*(1+1e-9) || k > 1 && every > 1 {
+				continue
+			}
+			tick := plot.Tick{Value: min(max(v, lo), hi)}
+			if labelled[k] && (d-first)%every == 0 {
+				tick.Label = powerLabel(k, d)
+			}
+			ticks = append(ticks, tick)
+		}
+	}
+	return ticks
+}
+
+// powerLabel writes k 10^d.
+func powerLabel(k, d int) string {
+	if d < -3 || d > 4 {
+		return strings.ReplaceAll(fmt.Sprintf("%de%d", k, d), "-", "−")
+	}
+	return strconv.FormatFloat(float64(k)*math.Pow(10, float64(d)), 'f', max(0, -d), 64)
 }
 
 // tickLabel writes v with as many decimals as the step needs, or as mantissa and exponent where that would be long.

@@ -1,11 +1,21 @@
 package viz
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
 
 // Trace is one curve of [Traces].
 type Trace struct {
 	Name string // for the legend
 	Series
+	// Error is half the length of an error bar at each point, such as two standard errors; 0: none. Points with bars have
+	// marks, and those of several traces stand a little beside each other. Nil: a curve without marks.
+	Error []float64
 }
 
 // TraceOptions are the options of [Traces].
@@ -16,7 +26,13 @@ type TraceOptions struct {
 	TruthName string
 	// Outlines lets steps go back: a trace is then the line through its points in their order, such as an outline.
 	Outlines bool
+	// LogX and LogY make an axis logarithmic: all of its values must be above 0. An error bar that reaches 0 ends at the
+	// frame.
+	LogX, LogY bool
 }
+
+// traceMarks are the shapes of points with error bars.
+var traceMarks = []shape{circle, triangle, square, diamond, circle, triangle, square, diamond}
 
 // Traces compares a quantity along several runs: a curve for each, at most eight.
 func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
@@ -24,51 +40,126 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	styles := []*line{
-		{style: stroke(blue, 1.8)}, {style: stroke(vermillion, 1.6, dashed...)}, {style: stroke(green, 1.8, dotted...)},
-		{style: stroke(orange, 1.6, dashDot...)}, {style: stroke(purple, 1.6)}, {style: stroke(skyBlue, 1.6, dashed...)},
-		{style: stroke(grey, 2.2)}, {style: stroke(black, 1.6, dotted...)},
-	}
+	styles := []draw.LineStyle{stroke(blue, 1.8), stroke(vermillion, 1.6, dashed...), stroke(green, 1.8, dotted...),
+		stroke(orange, 1.6, dashDot...), stroke(purple, 1.6), stroke(skyBlue, 1.6, dashed...), stroke(grey, 2.2),
+		stroke(black, 1.6, dotted...)}
 	if len(traces) == 0 || len(traces) > len(styles) {
 		return nil, fmt.Errorf("viz: %d traces: from 1 to %d can be told apart", len(traces), len(styles))
 	}
 	p := &panel{title: frame.Title}
-	var x, y [][]float64
+	var x, y [][]float64 // what the axes must hold
+	var marks []mark
 	dropped := 0
-	lines := styles[:len(traces)]
 	for i, t := range traces {
-		if len(t.Value) == 0 {
-			return nil, fmt.Errorf("viz: trace %q is empty: nothing to draw", t.Name)
-		}
-		of := t.rows
-		if opt.Outlines {
-			of = t.points
-		}
-		rows, bad, err := of(t.Name)
+		rows, bad, err := t.rows(opt)
 		if err != nil {
 			return nil, err
 		}
 		dropped += bad
-		lines[i].xs, lines[i].ys = rows[0], rows[1]
+		all := t.marks(rows, styles[i], traceMarks[i], vg.Length(2*i-len(traces)+1)/2*besideBy)
+		var thumbnails []plot.Thumbnailer
+		for _, m := range all {
+			thumbnails = append(thumbnails, m)
+		}
+		p.entry(t.Name, thumbnails...)
+		marks = append(marks, all...)
 		x, y = append(x, rows[0]), append(y, rows[1])
-		p.entry(t.Name, lines[i])
+		if t.Error != nil {
+			for k, half := range rows[2] {
+				y = append(y, []float64{rows[1][k] + half})
+				if low := rows[1][k] - half; !opt.LogY || low > 0 {
+					y = append(y, []float64{low})
+				}
+			}
+		}
 	}
 	p.note(droppedNote(dropped))
-	across := spanOf(x...).widen(0.015)
+	across := widened(x, .015, opt.LogX)
 	if opt.TruthName != "" {
-		if !finite(opt.Truth) {
-			return nil, fmt.Errorf("viz: Truth = %v: it must be finite", opt.Truth)
+		if !finite(opt.Truth) || opt.LogY && opt.Truth <= 0 {
+			return nil, fmt.Errorf("viz: Truth = %v: it must be finite, and above 0 with LogY", opt.Truth)
 		}
 		y = append(y, []float64{opt.Truth})
 		truth := level(opt.Truth, across, stroke(black, 1))
-		lines = append(lines, truth)
+		marks = append(marks, truth)
 		p.entry(opt.TruthName, truth)
 	}
-	a := newAxes(frame.XLabel, frame.YLabel, across, spanOf(y...).widen(0.05))
+	a := newAxes(frame.XLabel, frame.YLabel, across, widened(y, .05, opt.LogY))
+	if opt.LogX {
+		logarithmic(&a.plot.X)
+	}
+	if opt.LogY {
+		logarithmic(&a.plot.Y)
+	}
 	a.add(gridLines{})
-	for _, l := range lines {
-		a.add(l)
+	for _, m := range marks {
+		a.add(m)
 	}
 	p.axes = []*axes{a}
 	return newFigure(frame, p)
+}
+
+// besideBy is how far error bars of neighbouring traces stand apart, in points.
+const besideBy vg.Length = 3.5
+
+// widened is the range of all values with room at both ends.
+func widened(values [][]float64, fraction float64, log bool) span {
+	if !log {
+		return spanOf(values...).widen(fraction)
+	}
+	all := slices.Concat(values...)
+	s := span{slices.Min(all), slices.Max(all)}
+	if s.hi <= s.lo*(1+1e-9) {
+		s = span{s.lo / 2, s.hi * 2}
+	}
+	return s.widenLog(fraction)
+}
+
+// rows are the finite points, [steps, values], with halves of error bars where there are some.
+func (t Trace) rows(opt TraceOptions) (rows [][]float64, dropped int, err error) {
+	if len(t.Value) == 0 {
+		return nil, 0, fmt.Errorf("viz: trace %q is empty: nothing to draw", t.Name)
+	}
+	var more []column
+	if t.Error != nil {
+		more = []column{{t.Name + ".Error", t.Error}}
+	}
+	of := t.Series.rows
+	if opt.Outlines {
+		of = t.points
+	}
+	if rows, dropped, err = of(t.Name, more...); err != nil {
+		return nil, 0, err
+	}
+	for k, e := range t.Error {
+		if e < 0 {
+			return nil, 0, fmt.Errorf("viz: trace %q: Error[%d] = %v: it must not be negative", t.Name, k, e)
+		}
+	}
+	for k, axis := range []struct {
+		name string
+		log  bool
+	}{{"LogX", opt.LogX}, {"LogY", opt.LogY}} {
+		for _, v := range rows[k] {
+			if axis.log && v <= 0 {
+				return nil, 0, fmt.Errorf("viz: trace %q has %v, which %s cannot show: a logarithmic axis takes values above 0",
+					t.Name, v, axis.name)
+			}
+		}
+	}
+	return rows, dropped, nil
+}
+
+// marks are the line and, with error bars, the bars and points, moved aside.
+func (t Trace) marks(rows [][]float64, style draw.LineStyle, form shape, aside vg.Length) []mark {
+	curve := &line{xs: rows[0], ys: rows[1], style: style}
+	if t.Error == nil {
+		return []mark{curve}
+	}
+	bars := &intervals{xs: rows[0], style: stroke(style.Color, 1.2)}
+	for k, v := range rows[1] {
+		bars.lower, bars.upper = append(bars.lower, v-rows[2][k]), append(bars.upper, v+rows[2][k])
+	}
+	points := &dots{xs: rows[0], ys: rows[1], shape: form, radius: 2.8, fill: style.Color, edge: stroke(white, .6)}
+	return []mark{besides{curve, aside}, besides{bars, aside}, besides{points, aside}}
 }

@@ -38,7 +38,16 @@ func TestTraces(t *testing.T) {
 		"too many":  {make([]viz.Trace, 9), viz.TraceOptions{}, "9 traces"},
 		"empty one": {[]viz.Trace{one, {Name: "VB"}}, viz.TraceOptions{}, `"VB"`},
 		"back":      {back, viz.TraceOptions{}, "falls from 2 to 1"},
-		"truth":     {[]viz.Trace{one}, viz.TraceOptions{Truth: math.Inf(1), TruthName: "truth"}, "Truth = +Inf"},
+		"zero": {[]viz.Trace{one, {Name: "VB", Series: viz.Series{Step: []float64{0, 1}, Value: []float64{1, 2}}}},
+			viz.TraceOptions{LogX: true}, `"VB" has 0, which LogX`},
+		"negative": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, -2}}}}, viz.TraceOptions{LogY: true},
+			`"VB" has -2, which LogY`},
+		"negative error": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, 2}}, Error: []float64{1, -1}}},
+			viz.TraceOptions{}, `"VB": Error[1] = -1`},
+		"few errors": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, 2}}, Error: []float64{1}}},
+			viz.TraceOptions{}, "VB.Error has 1"},
+		"no log of the truth": {[]viz.Trace{one}, viz.TraceOptions{Truth: 0, TruthName: "truth", LogY: true}, "Truth = 0"},
+		"truth":               {[]viz.Trace{one}, viz.TraceOptions{Truth: math.Inf(1), TruthName: "truth"}, "Truth = +Inf"},
 	} {
 		if _, err := viz.Traces(c.traces, c.opt); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.says)

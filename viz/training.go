@@ -144,7 +144,7 @@ func SeriesOf(c bayes.Curve) Series {
 }
 
 // points gives the finite steps and values; both empty for an empty series.
-func (s Series) points(name string) (rows [][]float64, dropped int, err error) {
+func (s Series) points(name string, more ...column) (rows [][]float64, dropped int, err error) {
 	if len(s.Value) == 0 && len(s.Step) == 0 {
 		return [][]float64{nil, nil}, 0, nil
 	}
@@ -155,15 +155,12 @@ func (s Series) points(name string) (rows [][]float64, dropped int, err error) {
 			step[i] = float64(i + 1)
 		}
 	}
-	if rows, dropped, err = finiteRows(column{name + ".Step", step}, column{name + ".Value", s.Value}); err != nil {
-		return nil, 0, err
-	}
-	return rows, dropped, nil
+	return finiteRows(append([]column{{name + ".Step", step}, {name + ".Value", s.Value}}, more...)...)
 }
 
 // rows is points whose steps must not fall.
-func (s Series) rows(name string) (rows [][]float64, dropped int, err error) {
-	if rows, dropped, err = s.points(name); err != nil {
+func (s Series) rows(name string, more ...column) (rows [][]float64, dropped int, err error) {
+	if rows, dropped, err = s.points(name, more...); err != nil {
 		return nil, 0, err
 	}
 	for i := 1; i < len(rows[0]); i++ {

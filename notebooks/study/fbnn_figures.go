@@ -352,7 +352,7 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 		fig, err := viz.DecisionMap(viz.Field{X: r.Series["x"], Y: r.Series["y"], Values: values}, viz.DecisionOptions{
 			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
 			ClassNames: []string{"pairs"}, Symbol: "s",
-			ProbabilityLabel: "s = 1 - log10(1 + Phi - least) / most; 1: the best fit",
+			ProbabilityLabel: "s = 1 − log10(1 + Φ − least) / most; 1: the best fit",
 			Frame: viz.Frame{Title: name + ", " + kind, XLabel: "first component", YLabel: "second component", Width: 410,
 				Height: 450}})
 		if err != nil {
@@ -365,13 +365,13 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 		for _, kind := range []string{"true Phi", "emulated Phi"} {
 			t := viz.Trace{Name: kind}
 			for i, v := range r.Series[kind+suffix] {
-				t.Step, t.Value = append(t.Step, float64(i)), append(t.Value, math.Log10(1+v-least))
+				t.Step, t.Value = append(t.Step, float64(i)), append(t.Value, 1+v-least)
 			}
 			traces = append(traces, t)
 		}
 		fig, err := viz.Traces(traces, viz.TraceOptions{
-			Truth: math.Log10(1 + r.Values["Phi of the prior"] - least), TruthName: "prior's median",
-			Frame: viz.Frame{Title: name + suffix, XLabel: "draw", YLabel: "log10(1 + Phi - least)", Width: 410,
+			Truth: 1 + r.Values["Phi of the prior"] - least, TruthName: "prior's median", LogY: true,
+			Frame: viz.Frame{Title: name + suffix, XLabel: "draw", YLabel: "1 + Φ − least", Width: 410,
 				Height: 360}})
 		if err != nil {
 			return nil, err

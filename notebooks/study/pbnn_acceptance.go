@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"gobnn/bayes"
@@ -35,7 +34,7 @@ func acceptancePoints(o Options, data *dataset.Dataset, modes func(context.Conte
 		for _, t := range acceptanceTargets {
 			sampler := pbnn.Metropolis{Target: t.target(n), BatchSize: n, Batches: batches, StepSize: t.step}
 			points = append(points, point{
-				data: data.Name + ", " + along, method: t.name, setting: setting, at: math.Log10(at),
+				data: data.Name + ", " + along, method: t.name, setting: setting, at: at,
 				settings: []any{fmt.Sprintf("%#v", sampler), draws, penaltyWaveModel, data.Hash()},
 				run: func(ctx context.Context, repetition int) (Result, error) {
 					start, err := modes(ctx)
@@ -87,20 +86,17 @@ func penaltyAcceptance(ctx context.Context, o Options) (*viz.Figure, []Cell, err
 	}
 	var panels []*viz.Figure
 	for _, name := range datasOf(points) {
-		x := "log10 n"
+		x := "n"
 		if strings.HasSuffix(name, "n = 10") {
-			x = "log10 M"
+			x = "M"
 		}
 		rate, err := viz.Traces(curves(points, name, "acceptance", ""),
-			viz.TraceOptions{Frame: panelFrame(name, x, "acceptance")})
+			viz.TraceOptions{Frame: panelFrame(name, x, "acceptance"), LogX: true})
 		if err != nil {
 			return nil, cells, err
 		}
-		noise := curves(points, name, "sigma^2", "")
-		for i := range noise {
-			noise[i] = log10(noise[i])
-		}
-		variance, err := viz.Traces(noise, viz.TraceOptions{Frame: panelFrame(name, x, "log10 sigma^2")})
+		variance, err := viz.Traces(curves(points, name, "sigma^2", ""),
+			viz.TraceOptions{Frame: panelFrame(name, x, "σ²"), LogX: true, LogY: true})
 		if err != nil {
 			return nil, cells, err
 		}

@@ -96,8 +96,8 @@ func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			if len(traces) == 0 {
 				continue
 			}
-			panel, err := viz.Traces(traces,
-				viz.TraceOptions{Frame: panelFrame(data+": "+value.name, "log10 sigma^2", value.label), TruthName: "exact"})
+			panel, err := viz.Traces(traces, viz.TraceOptions{LogX: true,
+				Frame: panelFrame(data+": "+value.name, "σ²", value.label), TruthName: "exact"})
 			if err != nil {
 				return nil, cells, err
 			}

@@ -41,7 +41,7 @@ func etaRuns(o Options) []point {
 		h := widths * p.width(20)
 		for _, s := range etaSamplers(h) {
 			points = append(points, point{
-				data: p.data.Name, method: s.name, setting: fmt.Sprintf("eta = %.2g", h*h/2), at: math.Log10(h * h / 2),
+				data: p.data.Name, method: s.name, setting: fmt.Sprintf("eta = %.2g", h*h/2), at: h * h / 2,
 				settings: []any{fmt.Sprintf("%#v", s.sampler), settings.Chains, settings.Draws, settings.Thin, p.data.Hash()},
 				run: func(ctx context.Context, repetition int) (Result, error) {
 					settings := settings
@@ -106,15 +106,16 @@ func penaltyEta(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	if err != nil {
 		return nil, cells, err
 	}
-	const x = "log10 eta"
+	const x = "η"
 	means, err := viz.Traces(curves(points, points[0].data, "distance of means", ""), viz.TraceOptions{
-		Frame: panelFrame("predictive mean", x, "distance to the exact [its std]"), TruthName: "exact",
+		Frame: panelFrame("predictive mean", x, "distance to the exact [its std]"), TruthName: "exact", LogX: true,
 	})
 	if err != nil {
 		return nil, cells, err
 	}
 	spreads, err := viz.Traces(curves(points, points[0].data, "ratio of std", ""), viz.TraceOptions{
 		Frame: panelFrame("predictive standard deviation", x, "epistemic std / exact"), Truth: 1, TruthName: "exact",
+		LogX: true,
 	})
 	if err != nil {
 		return nil, cells, err

@@ -142,8 +142,7 @@ func (p plane) atPasses(ctx context.Context, sampler pbnn.Sampler, budget float6
 	return Result{Values: values, Series: series}, nil
 }
 
-// errorCurve is the logarithm of the error, root mean square over repetitions, against that of the passes, where all
-// repetitions have an error.
+// errorCurve is the error, root mean square over repetitions, against the passes, where all repetitions have an error.
 func errorCurve(results []Result) viz.Series {
 	squares, count := map[float64]float64{}, map[float64]int{}
 	for _, r := range results {
@@ -155,7 +154,7 @@ func errorCurve(results []Result) viz.Series {
 	var s viz.Series
 	for _, passes := range slices.Sorted(maps.Keys(squares)) {
 		if count[passes] == len(results) {
-			s.Step, s.Value = append(s.Step, math.Log10(passes)), append(s.Value, math.Log10(squares[passes])/2)
+			s.Step, s.Value = append(s.Step, passes), append(s.Value, math.Sqrt(squares[passes]))
 		}
 	}
 	return s
@@ -175,8 +174,8 @@ func penaltyPasses(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 				traces = append(traces, viz.Trace{Name: p.method, Series: errorCurve(p.results)})
 			}
 		}
-		panel, err := viz.Traces(traces,
-			viz.TraceOptions{Frame: panelFrame(data, "log10 passes over the data", "log10 error [posterior std]")})
+		panel, err := viz.Traces(traces, viz.TraceOptions{LogX: true, LogY: true,
+			Frame: panelFrame(data, "passes over the data", "error [posterior std]")})
 		if err != nil {
 			return nil, cells, err
 		}

@@ -186,8 +186,8 @@ func frontFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			points = append(points, newFrontPoint(m.name, some))
 		}
 		cells = append(cells, onFront(name, points)...)
-		fig, err := viz.Traces(frontTraces(points), viz.TraceOptions{Outlines: true, Frame: viz.Frame{Title: name,
-			XLabel: "log10 of the seconds of a fit", YLabel: "NLPD", Width: 410, Height: 400}})
+		fig, err := viz.Traces(frontTraces(points), viz.TraceOptions{Outlines: true, LogX: true, Frame: viz.Frame{Title: name,
+			XLabel: "seconds of a fit", YLabel: "NLPD", Width: 410, Height: 400}})
 		if err != nil {
 			return nil, cells, err
 		}
@@ -260,15 +260,13 @@ func onFront(data string, points []frontPoint) (cells []Cell) {
 func frontTraces(points []frontPoint) (traces []viz.Trace) {
 	ensembles := viz.Trace{Name: "ensembles of 1 to 50"}
 	for _, p := range points {
-		at := math.Log10(p.seconds)
-		bar := viz.Series{Step: []float64{at, at, at, at, at - .03, at + .03, at},
-			Value: []float64{p.nlpd, p.nlpd - 2*p.se, p.nlpd + 2*p.se, p.nlpd, p.nlpd, p.nlpd, p.nlpd}}
+		t := &ensembles
 		switch p.name {
 		case "pmcnet", "tempered SMC", "NUTS", "OHSMC":
-			traces = append(traces, viz.Trace{Name: p.name, Series: bar})
-		default:
-			ensembles.Step, ensembles.Value = append(ensembles.Step, bar.Step...), append(ensembles.Value, bar.Value...)
+			traces = append(traces, viz.Trace{Name: p.name})
+			t = &traces[len(traces)-1]
 		}
+		t.Step, t.Value, t.Error = append(t.Step, p.seconds), append(t.Value, p.nlpd), append(t.Error, 2*p.se)
 	}
 	if ensembles.Step != nil {
 		traces = append(traces, ensembles)

@@ -228,10 +228,15 @@ func drawErrors(d pmcnetData, methods []string, results map[string][]Result) ([]
 		for k, q := range quantiles {
 			logs[k] = math.Log10(max(q, 1e-12))
 		}
-		traces = append(traces, viz.Trace{Name: m, Series: violin(float64(i+1), logs)})
+		outline := violin(float64(i+1), logs)
+		for k, v := range outline.Value {
+			outline.Value[k] = math.Pow(10, v)
+		}
+		traces = append(traces, viz.Trace{Name: m, Series: outline})
 	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{Outlines: true, Frame: viz.Frame{Title: "squared errors, " + d.name,
-		XLabel: "method, in the legend's order", YLabel: "log10 of the squared error", Width: 800, Height: 460}})
+	fig, err := viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
+		Title: "squared errors, " + d.name, XLabel: "method, in the legend's order", YLabel: "squared error", Width: 800,
+		Height: 460}})
 	return []*viz.Figure{fig}, err
 }
 

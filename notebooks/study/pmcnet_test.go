@@ -347,7 +347,7 @@ func TestOnFront(t *testing.T) {
 	if !slices.Equal(got, []float64{1, 1, 0, 1}) {
 		t.Errorf("on the front: %v", got)
 	}
-	if traces := frontTraces(points); len(traces) != 2 || traces[0].Name != "NUTS" || len(traces[1].Value) != 21 {
+	if traces := frontTraces(points); len(traces) != 2 || traces[0].Name != "NUTS" || len(traces[1].Value) != 3 {
 		t.Errorf("traces %v", traces)
 	}
 }

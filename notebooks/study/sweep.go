@@ -55,7 +55,7 @@ func (p point) value(name string) (mean, se float64) {
 }
 
 // curve is a value at the points of a data set and method, with bars of two standard errors up and down, along the
-// varied setting or, if named, along the logarithm of another value.
+// varied setting or, if named, along another value.
 func curve(points []point, data, method, value, along string) viz.Trace {
 	t := viz.Trace{Name: method}
 	for _, p := range points {
@@ -65,15 +65,12 @@ func curve(points []point, data, method, value, along string) viz.Trace {
 		at := p.at
 		if along != "" {
 			at, _ = p.value(along)
-			at = math.Log10(at)
 		}
 		mean, se := p.value(value)
 		if math.IsNaN(se) {
 			se = 0
 		}
-		for _, y := range []float64{mean, mean + 2*se, mean - 2*se, mean} {
-			t.Step, t.Value = append(t.Step, at), append(t.Value, y)
-		}
+		t.Step, t.Value, t.Error = append(t.Step, at), append(t.Value, mean), append(t.Error, 2*se)
 	}
 	return t
 }
@@ -87,14 +84,6 @@ func curves(points []point, data, value, along string) []viz.Trace {
 		}
 	}
 	return traces
-}
-
-// log10 takes the logarithm of a trace's values.
-func log10(t viz.Trace) viz.Trace {
-	for i, v := range t.Value {
-		t.Value[i] = math.Log10(v)
-	}
-	return t
 }
 
 // datasOf are the data sets that have points, in order.
