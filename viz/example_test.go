@@ -65,7 +65,7 @@ func ExampleGrid() {
 		fmt.Println(err)
 		return
 	}
-	both, err := viz.Grid(1, 2, ess, curves)
+	both, err := viz.Grid(viz.GridOptions{Columns: 2}, ess, curves)
 	if err != nil {
 		fmt.Println(err)
 		return

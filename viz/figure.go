@@ -67,13 +67,18 @@ func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, err
 	return f, nil
 }
 
-// body draws a figure's content. The header is the height of title and legend, the same for neighbours in a grid; room
-// is the least height of the content below it.
+// body draws a figure's content. The header is the height of title and legend; room is the least height of the content
+// below it; left and bottom are what numbers and labels of the axes take in a body of a size.
 type body interface {
 	header(width vg.Length) vg.Length
 	room() vg.Length
-	draw(c draw.Canvas, header vg.Length)
+	left(size vg.Point) vg.Length
+	bottom(size vg.Point) vg.Length
+	draw(c draw.Canvas, in inset)
 }
+
+// inset is where the data area begins at least, so that neighbours in a grid are in line.
+type inset struct{ header, left, bottom vg.Length }
 
 // Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each
 // time.
@@ -102,7 +107,7 @@ func (f *Figure) render(canvas vg.CanvasSizer) {
 	c.SetColor(white)
 	c.Fill(c.Rectangle.Path())
 	inner := draw.Crop(c, margin, -margin, margin, -margin)
-	f.body.draw(inner, f.body.header(inner.Size().X))
+	f.body.draw(inner, inset{header: f.body.header(inner.Size().X)})
 }
 
 // check is an error for a nil or empty figure, as a call leaves it whose error was ignored.

@@ -71,6 +71,8 @@ func gallery() []specimen {
 		{"predictive_check", predictiveCheck, []string{"50 data sets drawn", "P(smaller mean) = ", "force [N]"}, nil},
 		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
 			[]uint32{blue, vermillion, green}},
+		{"grid_shared", gridShared, []string{"penalty", "naive", "heavy tails", "skewness", "passes"},
+			[]uint32{blue, vermillion}},
 		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
 	}
 }
@@ -254,6 +256,31 @@ func cloud(n int, weighted bool) (*viz.Figure, error) {
 	return viz.ParticleScatter(x, y, viz.ParticleOptions{Weights: w, Density: lattice.Fill(banana), LogDensity: true})
 }
 
+// gridShared has one legend, one range of each axis, and names of rows and columns.
+func gridShared() (*viz.Figure, error) {
+	var figures []*viz.Figure
+	rng := source()
+	for k := range 6 {
+		traces := []viz.Trace{{Name: "penalty"}, {Name: "naive"}}
+		for i := range 5 {
+			for m := range traces {
+				at := math.Pow(2, float64(i))
+				traces[m].Step = append(traces[m].Step, at)
+				traces[m].Value = append(traces[m].Value, (1+3*float64(m))/math.Sqrt(at)+.2*rng.NormFloat64()+.1*float64(k))
+				traces[m].Error = append(traces[m].Error, .3)
+			}
+		}
+		fig, err := viz.Traces(traces, viz.TraceOptions{LogX: true, Frame: viz.Frame{XLabel: "passes",
+			YLabel: "error [standard deviations]", Width: 460, Height: 360}})
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, fig)
+	}
+	return viz.Grid(viz.GridOptions{Columns: 3, SharedX: true, SharedY: true, RowNames: []string{"normal", "heavy tails"},
+		ColumnNames: []string{"mean", "variance", "skewness"}}, figures...)
+}
+
 func gridOfFour() (*viz.Figure, error) {
 	var figures []*viz.Figure
 	for _, f := range []func() (*viz.Figure, error){band, ess, training, calibration} {
@@ -263,7 +290,7 @@ func gridOfFour() (*viz.Figure, error) {
 		}
 		figures = append(figures, fig)
 	}
-	return viz.Grid(2, 2, figures...)
+	return viz.Grid(viz.GridOptions{Columns: 2}, figures...)
 }
 
 // TestGalleryFiles writes the gallery where -figures says.

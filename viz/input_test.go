@@ -111,9 +111,9 @@ func TestBadInput(t *testing.T) {
 			[]string{"Density.Values[1] = -1", "LogDensity"}},
 		{"particles mass", only(viz.ParticleScatter(two, two, viz.ParticleOptions{Density: field, Masses: []float64{95}})),
 			[]string{"Masses has 95"}},
-		{"grid size", only(viz.Grid(0, 2)), []string{"0 x 2"}},
-		{"grid full", only(viz.Grid(1, 1, &viz.Figure{}, &viz.Figure{})), []string{"2 figures", "1 x 1"}},
-		{"grid nil", only(viz.Grid(1, 1, nil)), []string{"figure 0", "nil"}},
+		{"grid of none", only(viz.Grid(viz.GridOptions{})), []string{"0 figures"}},
+		{"grid columns", only(viz.Grid(viz.GridOptions{Columns: -1}, &viz.Figure{})), []string{"-1 columns"}},
+		{"grid nil", only(viz.Grid(viz.GridOptions{}, nil)), []string{"figure 0", "nil"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -83,11 +83,18 @@ func (a *axes) add(marks ...plot.Plotter) {
 func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	p := *a.plot
 	fit := func(axis *plot.Axis, count int) {
-		switch axis.Tick.Marker.(type) {
+		ticks, quiet := axis.Tick.Marker, false
+		if s, ok := ticks.(silent); ok {
+			ticks, quiet = s.Ticker, true
+		}
+		switch ticks.(type) {
 		case plot.DefaultTicks:
-			axis.Tick.Marker = niceTicks{count}
+			ticks = niceTicks{count}
 		case logTicks:
-			axis.Tick.Marker = logTicks{count}
+			ticks = logTicks{count}
+		}
+		if axis.Tick.Marker = ticks; quiet {
+			axis.Tick.Marker = silent{ticks}
 		}
 	}
 	fit(&p.X, max(2, int(c.Size().X/58)))
@@ -224,19 +231,49 @@ func (p *panel) header(width vg.Length) vg.Length {
 // room is enough for labels and two ticks on each of the axes.
 func (p *panel) room() vg.Length { return 70 * vg.Length(len(p.axes)) }
 
-func (p *panel) draw(c draw.Canvas, header vg.Length) {
-	area := draw.Crop(c, 0, 0, 0, -header)
+// left is the widest of the axes' numbers and labels.
+func (p *panel) left(size vg.Point) (most vg.Length) {
+	for _, d := range p.dataOf(size) {
+		most = max(most, d.Min.X)
+	}
+	return most
+}
+
+// bottom is the height of the lowest axis's numbers and label.
+func (p *panel) bottom(size vg.Point) vg.Length {
+	all := p.dataOf(size)
+	return all[len(all)-1].Min.Y
+}
+
+// dataOf are the data areas of the axes, each on a canvas of that size.
+func (p *panel) dataOf(size vg.Point) (areas []vg.Rectangle) {
+	c := draw.Canvas{Canvas: nowhere{}, Rectangle: vg.Rectangle{Max: size}}
+	for _, a := range p.axes {
+		areas = append(areas, a.sized(c).DataCanvas(c).Rectangle)
+	}
+	return areas
+}
+
+// nowhere is a canvas on which nothing is drawn.
+type nowhere struct{ vg.Canvas }
+
+func (p *panel) draw(c draw.Canvas, in inset) {
+	area := draw.Crop(c, 0, 0, 0, -in.header)
 	if p.bar != nil {
 		area = draw.Crop(area, 0, -p.bar.width(), 0, 0)
 	}
-	data := p.drawAxes(area)
+	data := p.drawAxes(area, in)
 	if p.bar != nil {
 		bar := c
 		bar.Min.X, bar.Max.X = area.Max.X, c.Max.X
 		bar.Min.Y, bar.Max.Y = data.Min.Y, data.Max.Y
 		p.bar.draw(bar)
 	}
+	p.drawHeader(c, data)
+}
 
+// drawHeader draws title, notes and legend at the top of a canvas, over its data.
+func (p *panel) drawHeader(c draw.Canvas, data vg.Rectangle) {
 	// Centred over the data, moved as far as the canvas needs.
 	place := func(width vg.Length) vg.Length {
 		x := (data.Min.X+data.Max.X)/2 - width/2
@@ -268,7 +305,7 @@ func (p *panel) draw(c draw.Canvas, header vg.Length) {
 }
 
 // drawAxes draws the axes from top to bottom and gives the rectangle from the first one's data to the last one's.
-func (p *panel) drawAxes(area draw.Canvas) vg.Rectangle {
+func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 	var total float64
 	for _, a := range p.axes {
 		total += a.share
@@ -277,7 +314,7 @@ func (p *panel) drawAxes(area draw.Canvas) vg.Rectangle {
 	canvases := make([]draw.Canvas, len(p.axes))
 	plots := make([]*plot.Plot, len(p.axes))
 	top := area.Max.Y
-	left, right := area.Min.X, area.Max.X
+	left, right := area.Min.X+in.left, area.Max.X
 	for i, a := range p.axes {
 		canvases[i] = area
 		canvases[i].Max.Y = top
@@ -285,6 +322,9 @@ func (p *panel) drawAxes(area draw.Canvas) vg.Rectangle {
 		top = canvases[i].Min.Y - axesGap
 		plots[i] = a.sized(canvases[i])
 		d := plots[i].DataCanvas(canvases[i])
+		if i == len(p.axes)-1 {
+			canvases[i].Min.Y += max(0, in.bottom-(d.Min.Y-canvases[i].Min.Y))
+		}
 		left, right = max(left, d.Min.X), min(right, d.Max.X)
 	}
 	data := vg.Rectangle{Min: vg.Point{X: left}, Max: vg.Point{X: right}}

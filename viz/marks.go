@@ -23,16 +23,26 @@ type gridLines struct{}
 func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	sty := stroke(gridGrey, 0.6)
-	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+	for _, v := range majorTicks(p.X) {
+		c.StrokeLine2(sty, x(v), c.Min.Y, x(v), c.Max.Y)
+	}
+	for _, v := range majorTicks(p.Y) {
+		c.StrokeLine2(sty, c.Min.X, y(v), c.Max.X, y(v))
+	}
+}
+
+// majorTicks are the ticks that have a number, or would have one in a neighbour.
+func majorTicks(a plot.Axis) (values []float64) {
+	ticks := a.Tick.Marker
+	if s, ok := ticks.(silent); ok {
+		ticks = s.Ticker
+	}
+	for _, t := range ticks.Ticks(a.Min, a.Max) {
 		if !t.IsMinor() {
-			c.StrokeLine2(sty, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
+			values = append(values, t.Value)
 		}
 	}
-	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		if !t.IsMinor() {
-			c.StrokeLine2(sty, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
-		}
-	}
+	return values
 }
 
 // outline is the frame around the data.

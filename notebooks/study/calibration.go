@@ -143,7 +143,7 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 // drawCalibration has a row of panels with the coverage of the first methods, below it a row with their reliability,
 // and so on for the next methods. The last rows may be shorter.
 func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, error) {
-	const most = 7
+	const most = 3
 	columns := min(most, len(names))
 	var rows []*viz.Figure
 	for some := range slices.Chunk(names, columns) {
@@ -165,7 +165,7 @@ func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, err
 			if len(line) < len(some) { // not all methods were run on data of this kind
 				continue
 			}
-			row, err := viz.Grid(1, columns, line...)
+			row, err := viz.Grid(viz.GridOptions{Columns: columns}, line...)
 			if err != nil {
 				return nil, err
 			}
@@ -175,7 +175,7 @@ func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, err
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("calibration: every attempt of a method diverged: leave it out (-methods)")
 	}
-	return viz.Grid(len(rows), 1, rows...)
+	return viz.Grid(viz.GridOptions{Columns: 1}, rows...)
 }
 
 func drawCoverage(name string, p *pooled) (*viz.Figure, error) {

@@ -223,7 +223,7 @@ func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	fig, err := viz.Grid((len(panels)+2)/3, min(3, len(panels)), panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: min(3, len(panels))}, panels...)
 	return fig, nil, err
 }
 
@@ -261,6 +261,6 @@ func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	fig, err := viz.Grid((len(panels)+2)/3, min(3, len(panels)), panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: min(3, len(panels))}, panels...)
 	return fig, nil, err
 }

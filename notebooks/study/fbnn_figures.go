@@ -55,7 +55,7 @@ func fbnnBars(id, note, metricName string, regression []bool) Study {
 			return nil, cells, fmt.Errorf("%s: there is nothing to draw: no method has a %s", id, metricName)
 		}
 		columns := min(2, len(panels))
-		fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+		fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
 		return fig, cells, err
 	})
 }
@@ -167,7 +167,7 @@ func mixtureFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 		}
 		panels = append(panels, fig)
 	}
-	fig, err := viz.Grid(1, len(panels), panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: len(panels)}, panels...)
 	return fig, cells, err
 }
 
@@ -248,7 +248,7 @@ func emulatedPlane(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 		}
 		panels = append(panels, some...)
 	}
-	fig, err := viz.Grid((len(panels)+1)/2, 2, panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: 2}, panels...)
 	return fig, cells, err
 }
 
@@ -405,7 +405,7 @@ func alongFeature(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		return nil, cells, err
 	}
 	columns := min(len(methods), len(panels))
-	fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
 	return fig, cells, err
 }
 
@@ -472,7 +472,7 @@ func equalFrequency(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
 		return nil, cells, err
 	}
 	columns := min(3, len(panels))
-	fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
 	return fig, cells, err
 }
 

@@ -63,7 +63,7 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 		}
 		panels = append(panels, panel)
 	}
-	return viz.Grid(len(panels)/columns, columns, panels...)
+	return viz.Grid(viz.GridOptions{Columns: columns}, panels...)
 }
 
 // cutPeaks cuts values above twice the median of all, since a single bad mini-batch would squeeze the rest of a panel

@@ -259,11 +259,11 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
 			}
 		}
-		rows, columns := seeds, len(chosen)
+		columns := len(chosen)
 		if seeds == 1 {
-			rows, columns = (len(panels)+2)/3, min(3, len(panels))
+			columns = min(3, len(panels))
 		}
-		fig, err := viz.Grid(rows, columns, panels...)
+		fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
 		return fig, nil, err
 	}
 }

@@ -117,7 +117,7 @@ func penaltyPanels(
 	if len(panels) == 3 {
 		columns = 3
 	}
-	fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
 	return fig, cells, err
 }
 

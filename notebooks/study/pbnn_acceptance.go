@@ -102,6 +102,6 @@ func penaltyAcceptance(ctx context.Context, o Options) (*viz.Figure, []Cell, err
 		}
 		panels = append(panels, rate, variance)
 	}
-	fig, err := viz.Grid(len(panels)/2, 2, panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: 2}, panels...)
 	return fig, cells, err
 }

@@ -83,6 +83,7 @@ func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		return nil, cells, err
 	}
 	var panels []*viz.Figure
+	var names []string // of the columns
 	datas := datasOf(points)
 	for _, data := range datas {
 		for _, value := range []struct{ name, label string }{
@@ -102,8 +103,11 @@ func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 				return nil, cells, err
 			}
 			panels = append(panels, panel)
+			if data == datas[0] {
+				names = append(names, value.name)
+			}
 		}
 	}
-	fig, err := viz.Grid(len(datas), len(panels)/len(datas), panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: len(names), ColumnNames: names, RowNames: datas}, panels...)
 	return fig, cells, err
 }

@@ -120,6 +120,6 @@ func penaltyEta(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	if err != nil {
 		return nil, cells, err
 	}
-	fig, err := viz.Grid(1, 2, means, spreads)
+	fig, err := viz.Grid(viz.GridOptions{Columns: 2}, means, spreads)
 	return fig, cells, err
 }

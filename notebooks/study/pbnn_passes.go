@@ -181,6 +181,6 @@ func penaltyPasses(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 		}
 		panels = append(panels, panel)
 	}
-	fig, err := viz.Grid(1, len(panels), panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: len(panels), SharedX: true, SharedY: true}, panels...)
 	return fig, cells, err
 }

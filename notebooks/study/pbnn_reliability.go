@@ -280,7 +280,7 @@ func reliabilityFigure(ctx context.Context, o Options, lines ...reliabilityData)
 			return nil, cells, err
 		}
 	}
-	fig, err := viz.Grid(len(panels)/len(methods), len(methods), panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: len(methods)}, panels...)
 	return fig, cells, err
 }
 

@@ -193,7 +193,7 @@ func frontFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		}
 		panels = append(panels, fig)
 	}
-	fig, err := viz.Grid((len(panels)+1)/2, min(2, len(panels)), panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: min(2, len(panels)), SharedX: true}, panels...)
 	return fig, cells, err
 }
 

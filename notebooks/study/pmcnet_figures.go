@@ -53,7 +53,7 @@ func pmcnetFigure(
 			return nil, cells, fmt.Errorf("%s: there is nothing to draw: every repetition diverged", id)
 		}
 		columns := min(columns, len(panels))
-		fig, err := viz.Grid((len(panels)+columns-1)/columns, columns, panels...)
+		fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
 		return fig, cells, err
 	})
 }
