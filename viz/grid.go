@@ -65,7 +65,8 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 		return nil, err
 	}
 	rows := g.rows()
-	total := vg.Length(rows)*points(height) - sum(before) + sum(g.headers(points(width))) + g.header(points(g.cols*width))
+	total := vg.Length(rows)*points(height) - sum(before) + sum(g.headers(points(width)))
+	total += g.header(points(g.cols * width))
 	if need := g.header(points(g.cols*width)) + g.room() + 2*margin; total < need {
 		total = need
 	}

@@ -82,7 +82,10 @@ func (a *axes) add(marks ...plot.Plotter) {
 // sized gives the plot with as many ticks as fit its canvas, unless its ticks are set.
 func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	p := *a.plot
-	fit := func(axis *plot.Axis, count int) {
+	ticked := func(axis *plot.Axis, length vg.Length, each int) {
+		// A label that is longer than the data area, beside which the other axis has its own, would make it smaller.
+		axis.Label.TextStyle = fit(axis.Label.TextStyle, axis.Label.Text, length-44)
+		count := max(2, int(length)/each)
 		ticks, quiet := axis.Tick.Marker, false
 		if s, ok := ticks.(silent); ok {
 			ticks, quiet = s.Ticker, true
@@ -91,14 +94,14 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 		case plot.DefaultTicks:
 			ticks = niceTicks{count}
 		case logTicks:
-			ticks = logTicks{count}
+			ticks = logTicks{max(count, int(length)/36)} // short labels
 		}
 		if axis.Tick.Marker = ticks; quiet {
 			axis.Tick.Marker = silent{ticks}
 		}
 	}
-	fit(&p.X, max(2, int(c.Size().X/58)))
-	fit(&p.Y, max(2, int(c.Size().Y/32)))
+	ticked(&p.X, c.Size().X, 58)
+	ticked(&p.Y, c.Size().Y, 32)
 	return &p
 }
 

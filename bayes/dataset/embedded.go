@@ -41,6 +41,15 @@ func Names() []string {
 	return names
 }
 
+// Label is a data set's name for figures and tables: "red wine" for wine_red, and of others the name with spaces in place
+// of underscores.
+func Label(name string) string {
+	if name == "wine_red" {
+		return "red wine"
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
 // Load gives the embedded data set of that name, a fresh copy on each call. An unknown name is an error that lists the
 // known ones.
 func Load(name string) (*Dataset, error) {

@@ -232,3 +232,11 @@ func tableLine(text, file string) string {
 	}
 	return ""
 }
+
+func TestLabel(t *testing.T) {
+	for name, want := range map[string]string{"wine_red": "red wine", "wine": "wine", "breast_cancer": "breast cancer"} {
+		if got := Label(name); got != want {
+			t.Errorf("Label(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

@@ -145,7 +145,7 @@ func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.F
 		return nil, err
 	}
 	return viz.ParticleScatter(phi0, phi1, viz.ParticleOptions{
-		Frame:   viz.Frame{Title: title, XLabel: "phi_0", YLabel: "phi_1", Width: 420, Height: 380},
+		Frame:   viz.Frame{Title: title, XLabel: "φ₀", YLabel: "φ₁", Width: 420, Height: 380},
 		Weights: p.LogWeights().Weights(), Density: lattice.Fill(logPosterior(y, psi)), LogDensity: true,
 	})
 }
@@ -181,7 +181,7 @@ func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		if err != nil {
 			return err
 		}
-		fig, err := scatter(p, parts.Train.Y, 1, fmt.Sprintf("%s, psi %.2f", name, psi[0]+.1))
+		fig, err := scatter(p, parts.Train.Y, 1, fmt.Sprintf("%s, ψ = %.2f", name, psi[0]+.1))
 		panels = append(panels, fig)
 		o.say("%s: psi %.3f", name, psi[0]+.1)
 		return err
@@ -251,7 +251,7 @@ func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			return err
 		}
 		psi := value[0] + .1
-		fig, err := scatter(now, parts.Train.Y, psi, fmt.Sprintf("epoch %d, psi %.2f", step/perEpoch, psi))
+		fig, err := scatter(now, parts.Train.Y, psi, fmt.Sprintf("epoch %d, ψ = %.2f", step/perEpoch, psi))
 		panels = append(panels, fig)
 		return err
 	}

@@ -160,7 +160,7 @@ func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		}
 		cells = append(cells, Cells(Key{Study: "ohsmc.fig1", Data: crescentData, Method: r.name}, ends, nil)...)
 	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |psi|", XLabel: "epoch",
-		YLabel: "|psi|"}, Truth: 1, TruthName: "truth"})
+	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |ψ|", XLabel: "epoch",
+		YLabel: "|ψ|"}, Truth: 1, TruthName: "truth"})
 	return fig, cells, err
 }

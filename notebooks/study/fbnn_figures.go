@@ -79,7 +79,7 @@ func barsOf(data, metricName string, cells []Cell) (*viz.Figure, error) {
 		most = 2.5 * stat.Quantile(.75, stat.Empirical, usual, nil)
 	}
 	return viz.Bars(names, values, viz.BarOptions{Marks: marks, MarkName: "the paper's", Most: most,
-		Frame: viz.Frame{Title: data, XLabel: metricName, Width: 410, Height: 100 + 24*len(names)}})
+		Frame: viz.Frame{Title: shown(data), XLabel: metricName, Width: 410, Height: 100 + 24*len(names)}})
 }
 
 // shortName is a method's on an axis.
@@ -353,7 +353,7 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
 			ClassNames: []string{"pairs"}, Symbol: "s",
 			ProbabilityLabel: "s = 1 − log10(1 + Φ − least) / most; 1: the best fit",
-			Frame: viz.Frame{Title: name + ", " + kind, XLabel: "first component", YLabel: "second component", Width: 410,
+			Frame: viz.Frame{Title: shown(name) + ", " + kind, XLabel: "first component", YLabel: "second component", Width: 410,
 				Height: 450}})
 		if err != nil {
 			return nil, err
@@ -363,7 +363,7 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 	for _, suffix := range []string{inPaper, byLibrary} {
 		var traces []viz.Trace
 		for _, kind := range []string{"true Phi", "emulated Phi"} {
-			t := viz.Trace{Name: kind}
+			t := viz.Trace{Name: shown(kind)}
 			for i, v := range r.Series[kind+suffix] {
 				t.Step, t.Value = append(t.Step, float64(i)), append(t.Value, 1+v-least)
 			}
@@ -371,7 +371,7 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 		}
 		fig, err := viz.Traces(traces, viz.TraceOptions{
 			Truth: 1 + r.Values["Phi of the prior"] - least, TruthName: "prior's median", LogY: true,
-			Frame: viz.Frame{Title: name + suffix, XLabel: "draw", YLabel: "1 + Φ − least", Width: 410,
+			Frame: viz.Frame{Title: shown(name) + suffix, XLabel: "draw", YLabel: "1 + Φ − least", Width: 410,
 				Height: 360}})
 		if err != nil {
 			return nil, err

@@ -52,9 +52,9 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 			return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
 				"Walk, Langevin or others of -methods", data)
 		}
-		title := data
+		title := shown(data)
 		if highest := cutPeaks(traces); highest > 0 {
-			title = fmt.Sprintf("%s (peaks up to %.2g are cut)", data, highest)
+			title = fmt.Sprintf("%s (peaks up to %.2g are cut)", title, highest)
 		}
 		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: along,
 			YLabel: "validation loss", Width: 420, Height: 360}})

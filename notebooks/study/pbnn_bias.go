@@ -88,7 +88,7 @@ func penaltyBias(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	for _, data := range datas {
 		for _, value := range []struct{ name, label string }{
 			{"error of the mean", "error [standard deviations]"}, {"error of the variance", "error [of the variance]"},
-			{"Result.Bias", "logarithm of an acceptance ratio"},
+			{"Result.Bias", "log of an acceptance ratio"},
 		} {
 			traces := curves(points, data, value.name, "sigma^2")
 			if value.name == "Result.Bias" {

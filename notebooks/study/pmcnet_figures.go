@@ -77,7 +77,7 @@ func drawEnvelopes(d pmcnetData, methods []string, results map[string][]Result) 
 			traces = append(traces, viz.Trace{Name: level, Series: viz.Series{Step: append(falsePositives(), at...),
 				Value: slices.Concat(one.Series["ROC "+level+" low"], back)}})
 		}
-		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(m + ", " + d.name), Outlines: true})
+		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(m + ", " + shown(d.name)), Outlines: true})
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func drawIterations(d pmcnetData, methods []string, results map[string][]Result)
 				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Value: mean}})
 			}
 		}
-		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: score + ", " + d.name, XLabel: "iteration",
+		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: score + ", " + shown(d.name), XLabel: "iteration",
 			YLabel: score + ", mean over draws", Width: 410, Height: 380}})
 		if err != nil {
 			return nil, err
@@ -205,7 +205,7 @@ func drawConfusion(d pmcnetData, methods []string, results map[string][]Result) 
 		for row := range slices.Chunk(flat, int(math.Sqrt(float64(len(flat))))) {
 			counts = append(counts, row)
 		}
-		fig, err := viz.Confusion(counts, viz.ConfusionOptions{Frame: viz.Frame{Title: m + ", " + d.name, Width: 270,
+		fig, err := viz.Confusion(counts, viz.ConfusionOptions{Frame: viz.Frame{Title: m + ", " + shown(d.name), Width: 270,
 			Height: 280}})
 		if err != nil {
 			return nil, err
@@ -235,7 +235,7 @@ func drawErrors(d pmcnetData, methods []string, results map[string][]Result) ([]
 		traces = append(traces, viz.Trace{Name: m, Series: outline})
 	}
 	fig, err := viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
-		Title: "squared errors, " + d.name, XLabel: "method, in the legend's order", YLabel: "squared error", Width: 800,
+		Title: "squared errors, " + shown(d.name), XLabel: "method, in the legend's order", YLabel: "squared error", Width: 800,
 		Height: 460}})
 	return []*viz.Figure{fig}, err
 }

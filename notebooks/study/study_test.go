@@ -132,6 +132,22 @@ naval  OHSMC   MSE     9.90e-06       -     1       -       -   1234.6
 	}
 }
 
+// Readers see names and letters; what -data takes stays as it is in the text of a terminal.
+func TestShown(t *testing.T) {
+	cells := []Cell{{Data: "wine_red, M = 20", Method: "Langevin", Metric: "Phi of the prior", Ours: 1, Reps: 1}}
+	for text, wants := range map[string][]string{
+		Markdown(cells):                   {"red wine, M = 20", "Φ of the prior"},
+		Matrix(cells, "Phi of the prior"): {"red wine, M = 20", "Φ of the prior"},
+		Text(cells):                       {"wine_red, M = 20", "Phi of the prior"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is not in\n%s", want, text)
+			}
+		}
+	}
+}
+
 func TestMatrix(t *testing.T) {
 	paper, large := .92, -294.16
 	cells := []Cell{

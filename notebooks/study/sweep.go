@@ -93,5 +93,5 @@ func datasOf(points []point) []string {
 
 // panelFrame is a panel's, in a grid of two columns.
 func panelFrame(title, x, y string) viz.Frame {
-	return viz.Frame{Title: title, XLabel: x, YLabel: y, Width: 460, Height: 380}
+	return viz.Frame{Title: shown(title), XLabel: x, YLabel: y, Width: 460, Height: 380}
 }

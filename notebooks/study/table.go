@@ -3,10 +3,13 @@ package study
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"gobnn/bayes/dataset"
 )
 
 // columns of a printed table; the first three are text.
@@ -65,11 +68,32 @@ func Text(cells []Cell) string {
 	return out.String()
 }
 
-// Markdown is the cells as a table for a notebook.
+// Markdown is the cells as a table for a notebook, with names for readers.
 func Markdown(cells []Cell) string {
+	table := rows(cells)
+	for _, row := range table {
+		for i, text := range row[:textColumns] {
+			row[i] = shown(text)
+		}
+	}
 	var out strings.Builder
-	markdown(&out, slices.Clone(columns), textColumns, rows(cells))
+	markdown(&out, slices.Clone(columns), textColumns, table)
 	return out.String()
+}
+
+// letters are what names of parameters and losses are in figures and tables.
+var letters = map[string]string{"phi": "φ", "psi": "ψ", "Phi": "Φ", "theta": "θ", "sigma": "σ", "eta": "η"}
+
+var names = regexp.MustCompile(`[A-Za-z_0-9]+`)
+
+// shown is a name for readers: of data sets those of dataset.Label, and Greek letters.
+func shown(text string) string {
+	return names.ReplaceAllStringFunc(text, func(word string) string {
+		if letter, ok := letters[word]; ok {
+			return letter
+		}
+		return dataset.Label(word)
+	})
 }
 
 // mostColumns is how many methods fit side by side into a notebook's width.
@@ -107,14 +131,18 @@ func Matrix(cells []Cell, metric string) string {
 	}
 	var table [][]string
 	for _, r := range rows {
-		line := []string{r}
+		line := []string{shown(r)}
 		for _, c := range columns {
 			line = append(line, place(r, c))
 		}
 		table = append(table, line)
 	}
+	heads := []string{shown(metric)}
+	for _, c := range columns {
+		heads = append(heads, shown(c))
+	}
 	var out strings.Builder
-	markdown(&out, append([]string{metric}, columns...), 1, table)
+	markdown(&out, heads, 1, table)
 	return out.String()
 }
 
