@@ -133,8 +133,8 @@ func (s PilotSettings) withDefaults() PilotSettings {
 	return s
 }
 
-// near says whether the mean of |z|^2/D is that of a posterior near the Gaussian of its mode, with bounds that are wider
-// by a share.
+// near says whether the mean of |z|^2/D is that of a posterior near the Gaussian of its mode, with bounds that are
+// wider by a share.
 func (p *Pilot) near(wider float64) bool {
 	return p.Spread >= pilotLeastSpread*(1-wider) && p.Spread <= pilotMostSpread*(1+wider)
 }
