@@ -194,11 +194,12 @@ func gibibytes(bytes int64) float64 { return float64(bytes) / (1 << 30) }
 func (a CES) memory(job *Job) []share {
 	const float = 8
 	bound, size := job.Data.Bound, int64(job.DType.Size())
-	d, pairs, draws := int64(bound.D), int64(a.Pairs), int64(a.Chains)*int64(a.Draws)
+	d, pairs := int64(bound.D), int64(a.Pairs)
 	shares := []share{
 		// theta, standardised, as the emulator learns it and as a Gaussian process keeps it; inner products
 		{fmt.Sprintf("%d pairs", pairs), float * pairs * (5*d + 6*pairs)},
-		{fmt.Sprintf("%d draws", draws), draws * d * (2*size + float)},
+		drawn(job, a.Chains*a.Draws),
+		{"the emulator", a.ofRegressor(job.Data.Bound.D, size)},
 	}
 	if a.Emulates == LogLikelihood {
 		return shares
@@ -216,9 +217,32 @@ func (a CES) memory(job *Job) []share {
 	return shares
 }
 
+// ofRegressor is about what learning the emulator takes beside the pairs: its weights in float64, on the device before
+// and after a step, and Adam's moments. One of your own is taken to be like the default's.
+func (a CES) ofRegressor(d int, size int64) int64 {
+	width := int64(32)
+	switch r := a.Regressor.(type) {
+	case Network:
+		if len(r.Hidden) > 0 {
+			width = int64(r.Hidden[0])
+		}
+	case RandomNetwork:
+		width = int64(r.Units)
+	}
+	return int64(d) * width * (2*8 + 6*size)
+}
+
 // memory implements needing.
 func (c Chain) memory(job *Job) []share {
-	a := c.calibration()
-	a.Emulates, a.Chains = LogLikelihood, 1
-	return a.memory(job)
+	return []share{drawn(job, c.Draws)}
+}
+
+// memory implements needing.
+func (p Prior) memory(job *Job) []share { return []share{drawn(job, p.Draws)} }
+
+// drawn is what draws take: as the chains keep them, in the result, its two posteriors and on the way there, and once
+// in float64.
+func drawn(job *Job, draws int) share {
+	each := int64(draws) * int64(job.Data.Bound.D)
+	return share{fmt.Sprintf("%d draws", draws), each * (5*int64(job.DType.Size()) + 8)}
 }
