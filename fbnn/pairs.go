@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -35,9 +36,10 @@ func newPairs(theta *mat.Dense, phi []float64) (*pairs, error) {
 			fewestPairs)
 	}
 	for i, v := range phi {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %v: the calibration has left the region of "+
-				"finite density; take a smaller step", ErrPairs, i, rows, -v)
+		if !(math.Abs(v) <= limits.Float32) {
+			return nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %.3g: the calibration has left the region of "+
+				"finite density; take a smaller step (mcmc.SGHMC.LearningRate), or larger mini-batches (CES.BatchSize)", ErrPairs,
+				i, rows, -v)
 		}
 	}
 	p := &pairs{theta: theta, phi: phi, learnt: rows - rows/5, center: make([]float64, d), scale: make([]float64, d)}

@@ -86,6 +86,11 @@ func newSourceJob(data *fit.Data, settings Settings) (*Job, error) {
 	return job, err
 }
 
+// widest is the number of features from which on a climb takes shorter steps. Adam changes all weights of a unit by the
+// same length, so that its input changes by as much as there are features: of 1000, with the usual .1 by some 80, after
+// which all ReLU units were dead.
+const widest = 100.
+
 // byBatches is the posterior from mini-batches of a source, whose Blocks are all of its rows.
 func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, error) {
 	problem, err := target.ProblemBySource(j.Data.Bound, j.Data.Source, nil, target.SourceSettings{
@@ -95,6 +100,7 @@ func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, error) {
 		return problem, fmt.Errorf("fbnn: %w", err)
 	}
 	problem.Climb = target.Climb(j.Data.Bound)
+	problem.Climb.Rate = .1 * min(1, widest/float64(j.Data.Bound.Inputs))
 	return problem, nil
 }
 

@@ -3,9 +3,6 @@
 package target_test
 
 import (
-	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,36 +40,17 @@ func TestMoreRowsThanMemoryLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("an epoch of 611 mini-batches in %v: %+v, %s", time.Since(began), r.Evaluations, peak(t))
+	t.Logf("an epoch of 611 mini-batches in %v: %+v, %.2f GiB", time.Since(began), r.Evaluations,
+		computetest.PeakMemory(t))
 	problem.Blocks.Count = 38
 	began = time.Now()
 	start := mcmc.ModeSettings{Start: make([]float64, bound.D), Iterations: 1, Engine: engine}
 	if _, err := mcmc.FindMode(t.Context(), problem, start); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("an iteration of L-BFGS over 38 blocks in %v, %s", time.Since(began), peak(t))
-	if memory := peak(t); memory > 2<<20 {
-		t.Errorf("%s, want at most 2 GiB", memory)
+	memory := computetest.PeakMemory(t)
+	t.Logf("an iteration of L-BFGS over 38 blocks in %v, %.2f GiB", time.Since(began), memory)
+	if memory > 2 {
+		t.Errorf("%.2f GiB of memory, want at most 2", memory)
 	}
-}
-
-// kibibytes of memory.
-type kibibytes int
-
-func (k kibibytes) String() string {
-	return fmt.Sprintf("%.2f GiB of memory at most", float64(k)/(1<<20))
-}
-
-// peak is the most memory that this process has had.
-func peak(t *testing.T) (memory kibibytes) {
-	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Skip(err)
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	if _, err := fmt.Sscan(rest, &memory); err != nil {
-		t.Fatal(err)
-	}
-	return memory
 }

@@ -182,7 +182,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	precisions := flags.Bool("precisions", false, "of pmcnet.evidence: networks whose precisions, of weights, biases and "+
 		"noise, have Gamma priors instead of being 1")
 	rows := flags.Int("rows", 0, "of fbnn.surrogates: so many `rows` of data (default: 10000); "+
-		"of fbnn.tableA1 with -data \"simulated regression in blocks\": default 20000")
+		"of fbnn.tableA1 with -data \"simulated regression in blocks\": default 10000")
 	seed := flags.Uint64("seed", 0, "of fbnn.surrogates: the `seed` of its data (default: 18)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")

@@ -115,7 +115,7 @@ func blank(name string, rows int) *dataset.Dataset {
 // default there are fewer; -rows has any number.
 const (
 	inBlocks                 = " in blocks"
-	streamedFew, streamedAll = 20_000, 5_000_000
+	streamedFew, streamedAll = 10_000, 5_000_000
 	streamedFeatures         = 1000
 	streamedTests            = 2000    // rows of the test part, which come
 	streamedMost             = 1 << 40 // after all that a training part may have

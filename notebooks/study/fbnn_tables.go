@@ -112,7 +112,7 @@ const (
 	fbnnNoteA1   = fbnnNote + "; (3) Boston's ESS of BNN-pCN is that of BNN-SGHMC to the last digit. The coverage " +
 		"probability is compared with that of f, without the noise: nothing else gives 50 % on wine. The paper's " +
 		"simulated set of 1000 features is read in blocks, by the methods that need no more than some rows at a time: " +
-		"20 000 rows of its 5 000 000 (-full: all; -rows with -data: any number)"
+		"10 000 rows of its 5 000 000 (-full: all; -rows with -data: any number)"
 	fbnnNoteA2 = fbnnNote + "; (3) an ECE near .5 with 83 % right would need the wrong sixth of all rows to be " +
 		"certain and the right ones to be guesses: the mean gap between accuracy and P(y = 1) by bin gives such " +
 		"numbers, and stands beside the ECE; (4) four rows of SVHN are those of the simulated set, digit by digit; " +

@@ -1,0 +1,53 @@
+//go:build long
+
+package fbnn_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/fbnn"
+)
+
+// 600 000 rows of 1000 features, 4.8 GB, are calibrated on, emulated and sampled with the true posterior's
+// correction, in less than 2 GiB of memory, and than was estimated. GOBNN_ROWS has another number of rows: what is in
+// memory does not depend on it.
+func TestSourceMemoryLong(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("minutes with XLA, hours on the Go backend")
+	}
+	rows := 600_000
+	if text := os.Getenv("GOBNN_ROWS"); text != "" {
+		var err error
+		if rows, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	model := bayes.Model{
+		Network: nn.MLP{Hidden: []int{4}}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: .3},
+		Stochastic: bayes.All(),
+	}
+	began := time.Now()
+	a := fbnn.CES{
+		Pairs: 50, PairsThin: 5, Draws: 8, Regressor: fbnn.Linear{}, Sampling: mcmc.HMC{StepSize: 1e-5, Steps: 2},
+	}
+	r, err := fbnn.FitSource(t.Context(), model, a, dataset.Simulated{N: rows, Features: 1000, Noise: .3, Seed: 1},
+		fbnn.Settings{Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, estimate := computetest.PeakMemory(t), float64(r.Memory)/(1<<30)
+	t.Logf("%d rows in %v: %.2f GiB of memory, estimated %.2f; second stage %.2f, %+v", rows, time.Since(began), memory,
+		estimate, r.SecondStage, r.Truth)
+	if memory > 2 || memory > estimate {
+		t.Errorf("%.2f GiB of memory, estimated %.2f, want at most 2", memory, estimate)
+	}
+}
