@@ -38,7 +38,7 @@ func TestSourceMemoryLong(t *testing.T) {
 	began := time.Now()
 	a := fbnn.CES{
 		Pairs: 50, PairsThin: 5, PairsWarmUp: 200, BatchSize: 500, Draws: 8, Regressor: fbnn.Linear{},
-		Sampling: mcmc.HMC{StepSize: 1e-5, Steps: 2},
+		Sampling: mcmc.HMC{StepSize: 1e-8, Steps: 2},
 	}
 	r, err := fbnn.FitSource(t.Context(), model, a, dataset.Simulated{N: rows, Features: 1000, Noise: .3, Seed: 1},
 		fbnn.Settings{Engine: engine})
