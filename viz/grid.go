@@ -230,8 +230,8 @@ func shareAxes(all []*panel, name string, axis func(*axes) *plot.Axis) error {
 			return fmt.Errorf("viz: %s: figure %d of the grid has names on its axis, not numbers", name, i)
 		}
 		if fmt.Sprintf("%T", a.Scale) != fmt.Sprintf("%T", first.Scale) || a.Label.Text != first.Label.Text {
-			return fmt.Errorf("viz: %s: figure %d of the grid has the axis %q, and figure 0 %q: they must be the same, and both "+
-				"logarithmic or neither", name, i, a.Label.Text, first.Label.Text)
+			return fmt.Errorf("viz: %s: figure %d of the grid has the axis %q, and figure 0 %q: they must be the same, and "+
+				"both logarithmic or neither", name, i, a.Label.Text, first.Label.Text)
 		}
 		ends = append(ends, a.Min, a.Max)
 	}

@@ -41,8 +41,8 @@ func Names() []string {
 	return names
 }
 
-// Label is a data set's name for figures and tables: "red wine" for wine_red, and of others the name with spaces in place
-// of underscores.
+// Label is a data set's name for figures and tables: "red wine" for wine_red, and of others the name with spaces in
+// place of underscores.
 func Label(name string) string {
 	if name == "wine_red" {
 		return "red wine"

@@ -186,8 +186,8 @@ func frontFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			points = append(points, newFrontPoint(m.name, some))
 		}
 		cells = append(cells, onFront(name, points)...)
-		fig, err := viz.Traces(frontTraces(points), viz.TraceOptions{Outlines: true, LogX: true, Frame: viz.Frame{Title: shown(name),
-			XLabel: "seconds of a fit", YLabel: "NLPD", Width: 410, Height: 400}})
+		fig, err := viz.Traces(frontTraces(points), viz.TraceOptions{Outlines: true, LogX: true, Frame: viz.Frame{
+			Title: shown(name), XLabel: "seconds of a fit", YLabel: "NLPD", Width: 410, Height: 400}})
 		if err != nil {
 			return nil, cells, err
 		}

@@ -126,7 +126,8 @@ func drawIterations(d pmcnetData, methods []string, results map[string][]Result)
 				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Value: mean}})
 			}
 		}
-		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: score + ", " + shown(d.name), XLabel: "iteration",
+		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{
+			Title: score + ", " + shown(d.name), XLabel: "iteration",
 			YLabel: score + ", mean over draws", Width: 410, Height: 380}})
 		if err != nil {
 			return nil, err
@@ -235,8 +236,8 @@ func drawErrors(d pmcnetData, methods []string, results map[string][]Result) ([]
 		traces = append(traces, viz.Trace{Name: m, Series: outline})
 	}
 	fig, err := viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
-		Title: "squared errors, " + shown(d.name), XLabel: "method, in the legend's order", YLabel: "squared error", Width: 800,
-		Height: 460}})
+		Title: "squared errors, " + shown(d.name), XLabel: "method, in the legend's order", YLabel: "squared error",
+		Width: 800, Height: 460}})
 	return []*viz.Figure{fig}, err
 }
 
