@@ -112,7 +112,7 @@ func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSetting
 	if err != nil {
 		return nil, err
 	}
-	if !p.near(0) {
+	if !p.near() {
 		p.decide(-1)
 	} else if w.Structure != Dense {
 		p.Reason = fmt.Sprintf("surrogate off: it takes a part's Hessian, and so a whitening that is %s, not %s; |z|^2/D is "+
@@ -133,59 +133,88 @@ func (s PilotSettings) withDefaults() PilotSettings {
 	return s
 }
 
-// near says whether the mean of |z|^2/D is that of a posterior near the Gaussian of its mode, with bounds that are
-// wider by a share.
-func (p *Pilot) near(wider float64) bool {
-	return p.Spread >= pilotLeastSpread*(1-wider) && p.Spread <= pilotMostSpread*(1+wider)
+// near says whether the mean of |z|^2/D is that of a posterior near the Gaussian of its mode.
+func (p *Pilot) near() bool { return p.Spread >= pilotLeastSpread && p.Spread <= pilotMostSpread }
+
+// clearlyOutside says whether the chains, which come from within, are beyond the bound by more than chance explains: of
+// the Gaussian |z|^2/D has the variance 2/D, and a chain's states count as one here, however they hang together.
+func (p *Pilot) clearlyOutside(chains int) bool {
+	return p.Spread > pilotMostSpread*(1+4*math.Sqrt(2/float64(p.problem.Dim*chains)))
 }
 
-// walk runs the short chains, and returns their states, [States, D] flat: with early those that looked for the step,
-// where they tell that no surrogate pays.
+// pilotPortion is how many draws of a chain are looked at at a time.
+const pilotPortion = 10
+
+// walk runs the short chains, and returns their states, [States, D] flat: with early the last ones alone, once they tell
+// that no surrogate pays.
 func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early bool) (states []float64, err error) {
 	on, err := w.On(p.problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
 	if err != nil {
 		return nil, err
 	}
-	each := (s.States + s.Chains - 1) / s.Chains
-	sample := func(kernel SplitHMC, draws int) (*Result, error) {
-		r, err := Sample(ctx, on, kernel, Settings{
-			Chains: s.Chains, Draws: draws, WarmUp: 10, Seed: s.Seed, DType: s.DType, Engine: s.Engine,
+	var sampler *Sampler
+	defer func() { sampler.Close() }()
+	sample := func(kernel SplitHMC, warmUp, draws int, seed uint64) (*Result, error) {
+		sampler.Problem = on
+		r, err := sampler.Sample(ctx, Settings{
+			Chains: s.Chains, Draws: draws, WarmUp: warmUp, Seed: seed, DType: s.DType, Engine: s.Engine,
 		})
+		p.Cost.FullGradients += (max(0, warmUp) + draws) * s.Chains * kernel.Steps // also where none was accepted
 		if err := r.Unusable(ctx, err); err != nil {
 			return nil, fmt.Errorf("the pilot's chains with the target's gradient: %w", err)
 		}
-		p.Target, p.Acceptance = kernel, 0
-		for _, c := range r.Stats {
-			p.Acceptance += c.Acceptance / float64(s.Chains)
-		}
-		p.Cost = p.Cost.plus(r.Evaluations)
-		p.Cost.FullGradients += r.WarmUpMoves * s.Chains * kernel.Steps
 		p.ends = endsOf(r.Draws, cmp.Or(s.DType, compute.Float32))
 		on.Start = p.ends
 		return r, nil
 	}
-	var trial *Result
+	// The step.
 	for i, kernel := range pilotSteps {
-		r, err := sample(kernel, 10)
+		if sampler != nil {
+			sampler.Close()
+		}
+		sampler = &Sampler{Kernel: kernel}
+		r, err := sample(kernel, 10, pilotPortion, s.Seed)
 		if err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, ErrStuck)) {
 			return nil, err
-		} else if trial = r; err == nil && p.Acceptance >= pilotStepAcceptance {
+		} else if err != nil {
+			continue
+		}
+		p.Target, p.Acceptance = kernel, acceptanceOf(r)
+		if states = p.look(w, r); p.Acceptance >= pilotStepAcceptance {
 			break
 		}
 	}
-	if early {
-		states = p.look(w, trial)
-		// Of the Gaussian |z|^2/D has the variance 2/D, and a chain's states count as one here, however they hang
-		// together.
-		if clearly := 4 * math.Sqrt(2/float64(p.problem.Dim*s.Chains)); !p.near(clearly) || w.Structure != Dense {
-			return states, nil
+	if early && (p.clearlyOutside(s.Chains) || w.Structure != Dense) {
+		return states, nil
+	}
+	// The states.
+	each, acceptance := (s.States+s.Chains-1)/s.Chains, 0.
+	states = nil
+	spread := 0.
+	for drawn := 0; drawn < each; drawn += pilotPortion {
+		draws := min(pilotPortion, each-drawn)
+		r, err := sample(p.Target, NoWarmUp, draws, s.Seed+uint64(drawn)+1)
+		if err != nil {
+			return nil, err
 		}
+		some := p.look(w, r)
+		if early && p.clearlyOutside(s.Chains) {
+			return some, nil
+		}
+		states = append(states, some...)
+		spread += p.Spread * float64(draws) / float64(each)
+		acceptance += acceptanceOf(r) * float64(draws) / float64(each)
 	}
-	last, err := sample(p.Target, each)
-	if err != nil {
-		return nil, err
+	p.States, p.Spread, p.Acceptance = each*s.Chains, spread, acceptance
+	return states, nil
+}
+
+// acceptanceOf is the mean acceptance of a run's chains.
+func acceptanceOf(r *Result) (mean float64) {
+	for _, c := range r.Stats {
+		mean += c.Acceptance / float64(len(r.Stats))
 	}
-	return p.look(w, last), nil
+	return mean
 }
 
 // look takes the spread of a run's states, and returns them.

@@ -178,7 +178,7 @@ var surrogateMetrics = []string{essOfEvaluations, "ratio to S0", "ESS of the lea
 
 // surrogateVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const surrogateVersion = 2
+const surrogateVersion = 3
 
 // surrogatesAsked are the cases that the options ask for.
 func surrogatesAsked(o Options) ([]surrogateCase, error) {
