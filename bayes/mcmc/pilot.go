@@ -145,8 +145,8 @@ func (p *Pilot) clearlyOutside(chains int) bool {
 // pilotPortion is how many draws of a chain are looked at at a time.
 const pilotPortion = 10
 
-// walk runs the short chains, and returns their states, [States, D] flat: with early the last ones alone, once they tell
-// that no surrogate pays.
+// walk runs the short chains, and returns their states, [States, D] flat: with early the last ones alone, once they
+// tell that no surrogate pays.
 func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early bool) (states []float64, err error) {
 	on, err := w.On(p.problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
 	if err != nil {
