@@ -29,7 +29,7 @@ func fbnnTable(id, note string, regression bool) Study {
 		rows := map[string][]fbnnRow{}
 		var order []string
 		names := fbnnNames(regression, true)
-		if regression {
+		if regression && (o.Full || len(o.Data) > 0) { // its rows take minutes each
 			names = append(names, "simulated regression"+inBlocks)
 		}
 		err := eachOfFBNN(ctx, o, id, names, fbnnMethodNames(),
@@ -112,7 +112,8 @@ const (
 	fbnnNoteA1   = fbnnNote + "; (3) Boston's ESS of BNN-pCN is that of BNN-SGHMC to the last digit. The coverage " +
 		"probability is compared with that of f, without the noise: nothing else gives 50 % on wine. The paper's " +
 		"simulated set of 1000 features is read in blocks, by the methods that need no more than some rows at a time: " +
-		"10 000 rows of its 5 000 000 (-full: all; -rows with -data: any number)"
+		"where it is asked for: -data \"simulated regression in blocks\": 10 000 rows of its 5 000 000 (-rows: any " +
+		"number; -full: all)"
 	fbnnNoteA2 = fbnnNote + "; (3) an ECE near .5 with 83 % right would need the wrong sixth of all rows to be " +
 		"certain and the right ones to be guesses: the mean gap between accuracy and P(y = 1) by bin gives such " +
 		"numbers, and stands beside the ECE; (4) four rows of SVHN are those of the simulated set, digit by digit; " +
