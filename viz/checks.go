@@ -93,8 +93,9 @@ func PIT(values []float64, frame Frame) (*Figure, error) {
 	zero := level(0, x, stroke(black, 1, dashed...))
 	a.add(band, gridLines{}, zero, curve)
 	p := &panel{title: frame.Title, axes: []*axes{a}}
-	p.entry(fmt.Sprintf("%d rows, at most %s from uniform", len(sorted), number(most)), curve)
-	p.entry(fmt.Sprintf("95 %% of calibrated models: ±%s", number(half)), band)
+	told := numbers(most, half)
+	p.entry(fmt.Sprintf("%d rows, at most %s from uniform", len(sorted), told[0]), curve)
+	p.entry(fmt.Sprintf("95 %% of calibrated models: ±%s", told[1]), band)
 	return newFigure(frame, p)
 }
 

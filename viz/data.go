@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -199,6 +200,24 @@ func thinPoints(xs, ys []float64, across, up func(float64) float64) []int {
 }
 
 // number writes v with four significant digits, for titles and legends.
-func number(v float64) string {
-	return strings.ReplaceAll(fmt.Sprintf("%.4g", v), "-", "−")
+func number(v float64) string { return numbers(v)[0] }
+
+// numbers writes values that stand beside each other with four significant digits, or as many more as different values
+// need to look different.
+func numbers(values ...float64) []string {
+	out := make([]string, len(values))
+	for digits := 4; digits <= 17; digits++ { // of 17, no two numbers are alike
+		seen := map[string]float64{}
+		alike := false
+		for i, v := range values {
+			out[i] = strings.ReplaceAll(strconv.FormatFloat(v, 'g', digits, 64), "-", "−")
+			other, ok := seen[out[i]]
+			alike = alike || ok && other != v && !math.IsNaN(v)
+			seen[out[i]] = v
+		}
+		if !alike {
+			break
+		}
+	}
+	return out
 }

@@ -91,12 +91,13 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	// Levels equally far from 1/2 share a style: the colours say which is which.
 	var distances []float64
 	members := map[float64][]string{}
-	for _, l := range levels {
+	told := numbers(levels...)
+	for i, l := range levels {
 		d := math.Round(math.Abs(l-0.5)*1e6) / 1e6
 		if members[d] == nil {
 			distances = append(distances, d)
 		}
-		members[d] = append(members[d], number(l))
+		members[d] = append(members[d], told[i])
 	}
 	sort.Float64s(distances)
 	styles := []barLevel{{style: stroke(black, 1.7)}, {style: stroke(black, 1.0, dashed...)},

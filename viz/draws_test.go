@@ -36,6 +36,9 @@ func TestDrawsLegends(t *testing.T) {
 		{"marginal", func() (*viz.Figure, error) {
 			return viz.Marginal([]float64{0, 1, 2, 9, 5}, viz.MarginalOptions{Mass: .6})
 		}, []string{"5 draws<", "mean 3.4", "60 % HDI: 0 to 2"}},
+		{"ends of an interval that look alike in four digits", func() (*viz.Figure, error) {
+			return viz.Marginal([]float64{1000.01, 1000.02, 1000.03}, viz.MarginalOptions{Mass: .9})
+		}, []string{"HDI: 1000.01 to 1000.03"}},
 		// Energies 0, 1, 3, 2: changes 1, 2, -1, mean square 2; variance 5/3.
 		{"energy", func() (*viz.Figure, error) {
 			return viz.Energy([][]float64{{0, 1, 3, 2}}, [][]bool{{false, true, false, false}}, viz.Frame{})

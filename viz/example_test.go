@@ -3,9 +3,13 @@ package viz_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
+	"gobnn/bayes"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/smc"
 	"gobnn/viz"
 )
 
@@ -73,4 +77,92 @@ func ExampleGrid() {
 	fmt.Println(both.Show()) // in a notebook: the figure and <nil>
 	// Output:
 	// viz: this program does not run in a GoNB notebook: use Save("figure.png"), Save("figure.svg") or Save("figure.pdf")
+}
+
+// fourChains are draws of a standard normal, as a sampler would give them: [chains][draws].
+func fourChains() [][]float64 {
+	rng := rand.New(rand.NewPCG(1, 2))
+	chains := make([][]float64, 4)
+	for k := range chains {
+		for range 200 {
+			chains[k] = append(chains[k], rng.NormFloat64())
+		}
+	}
+	return chains
+}
+
+// save writes a figure to a folder that is thrown away.
+func save(fig *viz.Figure, err error) {
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	folder, err := os.MkdirTemp("", "figures")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	fmt.Println("saved, error:", fig.Save(filepath.Join(folder, "figure.pdf")))
+}
+
+func ExampleMarginal() {
+	weights, err := smc.NewLogWeights([]float64{math.Log(2), 0, 0, math.Log(4)}) // posterior.LogWeights()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	save(viz.Marginal([]float64{1.2, .7, 1.9, 1.4}, viz.MarginalOptions{
+		Frame: viz.Frame{Title: "Slope", XLabel: "slope [N/m]"}, Weights: weights, Truth: 1.3, TruthName: "truth",
+	}))
+	// Output:
+	// saved, error: <nil>
+}
+
+func ExampleForest() {
+	// Of a posterior, ForestOf does this.
+	save(viz.Forest([]viz.ForestRow{
+		{Name: "slope", Mean: 1.3, Lower: .8, Upper: 1.9, LowerHalf: 1.1, UpperHalf: 1.5, RHat: 1.002, ESS: 2100},
+		{Name: "offset", Mean: -.2, Lower: -.9, Upper: .4, LowerHalf: -.4, UpperHalf: 0, RHat: 1.08, ESS: 90},
+	}, viz.ForestOptions{}))
+	// Output:
+	// saved, error: <nil>
+}
+
+func ExampleTraceRank() {
+	save(viz.TraceRank(fourChains(), viz.Frame{YLabel: "slope [N/m]"}))
+	// Output:
+	// saved, error: <nil>
+}
+
+func ExampleEnergy() {
+	save(viz.Energy(fourChains(), nil, viz.Frame{}))
+	// Output:
+	// saved, error: <nil>
+}
+
+func ExampleKHats() {
+	loo := diag.LOO{Draws: 1000, Rows: []diag.LOORow{{KHat: .1}, {KHat: .9}, {KHat: .3}}} // diag.NewLOOForPosterior
+	save(viz.KHats(loo, viz.Frame{}))
+	// Output:
+	// saved, error: <nil>
+}
+
+func ExampleLOOPIT() {
+	loo := diag.LOO{Rows: []diag.LOORow{{PIT: []float64{.2}}, {PIT: []float64{.7}}, {PIT: []float64{.5}}}}
+	save(viz.LOOPIT(loo, viz.Frame{}))
+	// Output:
+	// saved, error: <nil>
+}
+
+func ExamplePredictiveCheck() {
+	prediction := bayes.Prediction{ // posterior.Predict gives it
+		Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 2, Rows: 3, Width: 1,
+		Outputs: []float64{0, 1, 2, .5, 1.5, 2.5}, Weights: []float64{.5, .5},
+	}
+	save(viz.PredictiveCheck(prediction, []float64{.3, 1.1, 2.6}, viz.PredictiveCheckOptions{
+		Frame: viz.Frame{XLabel: "force [N]"},
+	}))
+	// Output:
+	// saved, error: <nil>
 }

@@ -208,3 +208,22 @@ func TestColours(t *testing.T) {
 		t.Errorf("the diverging map's ends differ by %v in lightness: they should be equally heavy", ends)
 	}
 }
+
+// Numbers have four digits, and more where different ones would look alike.
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{[]float64{1, -2.5, 1e-9}, "[1 −2.5 1e−09]"},
+		{[]float64{12345.6, 2}, "[1.235e+04 2]"},
+		{[]float64{1000.01, 1000.04, 3}, "[1000.01 1000.04 3]"},
+		{[]float64{.5, .5}, "[0.5 0.5]"},
+		{[]float64{1, math.Nextafter(1, 2)}, "[1 1.0000000000000002]"},
+		{[]float64{.1, math.NaN(), math.NaN()}, "[0.1 NaN NaN]"},
+	} {
+		if got := fmt.Sprint(numbers(c.values...)); got != c.want {
+			t.Errorf("%v: %s, want %s", c.values, got, c.want)
+		}
+	}
+}

@@ -80,8 +80,9 @@ func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
 		draws += ", ESS " + number(1/squares)
 	}
 	p.entry(draws, h)
-	p.entry("mean "+number(mean), middle)
-	p.entry(fmt.Sprintf("%s %% HDI: %s to %s", number(100*opt.Mass), number(lower), number(upper)), bar)
+	told := numbers(mean, lower, upper)
+	p.entry("mean "+told[0], middle)
+	p.entry(fmt.Sprintf("%s %% HDI: %s to %s", number(100*opt.Mass), told[1], told[2]), bar)
 	if opt.TruthName != "" {
 		truth := &line{xs: []float64{opt.Truth, opt.Truth}, ys: []float64{0, 1.06 * top},
 			style: stroke(vermillion, 1.6, dashed...)}

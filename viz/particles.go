@@ -101,8 +101,12 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	}
 	a.framed()
 	p.entry(label, particles)
+	var masses []float64
 	for _, l := range density.levels {
-		p.entry(fmt.Sprintf("%s %% of the mass", number(100*l.mass)), l.paths)
+		masses = append(masses, 100*l.mass)
+	}
+	for i, told := range numbers(masses...) {
+		p.entry(told+" % of the mass", density.levels[i].paths)
 	}
 	return newFigure(frame, p)
 }
