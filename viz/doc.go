@@ -12,6 +12,7 @@
 //	Do the particles represent the density they should?               ParticleScatter
 //	Where does one parameter lie, weighted draws too?                 Marginal
 //	Where do all lie, and which have not converged?                   Forest
+//	How do parameters hang together?                                  Pairs
 //	Do chains agree, and do their energies mix?                       TraceRank, Energy
 //	Are there enough draws?                                           ESSEvolution
 //	Do data drawn from the model look like those seen?                PredictiveCheck

@@ -58,6 +58,14 @@ func ExampleNewLattice() {
 	// 6 points, error: <nil>
 }
 
+func ExamplePairs() {
+	slope, offset := []float64{1.9, 2, 2.1, 2.2}, []float64{.3, .2, .2, .1}
+	_, err := viz.Pairs([]string{"slope", "offset [m]"}, [][]float64{slope, offset}, viz.PairsOptions{})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+}
+
 func ExampleGrid() {
 	ess, err := viz.ESSCurve(viz.Series{Value: []float64{90, 70, 45, 95}}, viz.ESSOptions{Particles: 100, Threshold: 50})
 	if err != nil {

@@ -71,6 +71,7 @@ func gallery() []specimen {
 		{"predictive_check", predictiveCheck, []string{"50 data sets drawn", "P(smaller mean) = ", "force [N]"}, nil},
 		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
 			[]uint32{blue, vermillion, green}},
+		{"pairs", pairs, []string{"400 draws, ESS ", "2 divergent", "scale", "0.8"}, []uint32{vermillion}},
 		{"grid_shared", gridShared, []string{"penalty", "naive", "heavy tails", "skewness", "passes"},
 			[]uint32{blue, vermillion}},
 		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
@@ -254,6 +255,26 @@ func cloud(n int, weighted bool) (*viz.Figure, error) {
 		w = nil
 	}
 	return viz.ParticleScatter(x, y, viz.ParticleOptions{Weights: w, Density: lattice.Fill(banana), LogDensity: true})
+}
+
+// pairs are three parameters, of which the first two hang together, with weights.
+func pairs() (*viz.Figure, error) {
+	rng := source()
+	values := [][]float64{make([]float64, 400), make([]float64, 400), make([]float64, 400)}
+	logs, divergent := make([]float64, 400), make([]bool, 400)
+	for j := range 400 {
+		z := rng.NormFloat64()
+		values[0][j], values[1][j] = 1+z, 10*(.8*z+.6*rng.NormFloat64())
+		values[2][j] = math.Exp(.5 * rng.NormFloat64())
+		logs[j] = .3 * rng.NormFloat64()
+		divergent[j] = j == 7 || j == 100
+	}
+	w, err := smc.NewLogWeights(logs)
+	if err != nil {
+		return nil, err
+	}
+	return viz.Pairs([]string{"slope [m/s]", "offset [m]", "scale"}, values, viz.PairsOptions{Weights: w,
+		Divergent: divergent})
 }
 
 // gridShared has one legend, one range of each axis, and names of rows and columns.
