@@ -32,6 +32,14 @@ const (
 	maxPixels     = 8000
 )
 
+// Widths for [Frame] and [GridOptions], in CSS pixels. Text has 9 to 12 points in all of them: a figure for a journal
+// is made as wide as it is printed, and saved as .pdf.
+const (
+	NotebookWidth = 830 // of a cell's output in JupyterLab on a screen of 1280 pixels
+	ColumnWidth   = 336 // 3.5 inches, a column of a page of two
+	PageWidth     = 672 // 7 inches, both
+)
+
 // ErrNotNotebook is returned by [Figure.Show] in a program that no GoNB kernel runs.
 var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\"), " +
 	"Save(\"figure.svg\") or Save(\"figure.pdf\")")
@@ -39,8 +47,8 @@ var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebo
 // Frame is what the options of all figures share. Empty fields take the defaults of the figure.
 type Frame struct {
 	Title, XLabel, YLabel string
-	// Width and Height in CSS pixels, 240 to 8000; 0 is the figure's default (about 640 x 420). A PNG has twice as many
-	// pixels in each direction.
+	// Width and Height in CSS pixels, 240 to 8000, such as ColumnWidth; 0 is the figure's default (about 640 x 420). A
+	// PNG has twice as many pixels in each direction.
 	Width, Height int
 }
 

@@ -17,7 +17,7 @@ type GridOptions struct {
 	// Columns of the grid; 0: as many as fit into Width. Figures too wide for them are drawn narrower, and below 240
 	// pixels there are fewer columns.
 	Columns int
-	Width   int // the most CSS pixels; 0: 830, a notebook's
+	Width   int // the most CSS pixels; 0: NotebookWidth
 	// ColumnNames stand above the columns and RowNames left of the rows; nil: none. They are as many as columns or rows.
 	// Where there are both they take the place of the figures' titles.
 	ColumnNames, RowNames []string
@@ -25,14 +25,11 @@ type GridOptions struct {
 	SharedX, SharedY bool
 }
 
-// notebookWidth is that of a cell's output in JupyterLab on a screen of 1280 pixels.
-const notebookWidth = 830
-
 // Grid puts figures side by side, row by row, with the axes in line. A legend or a colour bar that all of them have
 // stands there once: a legend is one where a name has the same look in all figures and one of them has all names.
 func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 	if opt.Width == 0 {
-		opt.Width = notebookWidth
+		opt.Width = NotebookWidth
 	}
 	if len(figures) == 0 || opt.Columns < 0 || opt.Width < minPixels || opt.Width > maxPixels {
 		return nil, fmt.Errorf("viz: grid of %d figures in %d columns, %d pixels wide: there must be a figure, no negative "+
@@ -283,7 +280,7 @@ func (g *grid) header(width vg.Length) vg.Length {
 // room is what the rows need at least.
 func (g *grid) room() vg.Length {
 	h := vg.Length(g.rows()-1) * 2 * margin
-	for row, header := range g.headers(points(notebookWidth) / vg.Length(g.cols)) {
+	for row, header := range g.headers(points(NotebookWidth) / vg.Length(g.cols)) {
 		h += header + g.rowMax(row, func(b body) vg.Length { return b.room() })
 	}
 	return h

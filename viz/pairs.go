@@ -109,8 +109,8 @@ func Pairs(names []string, values [][]float64, opt PairsOptions) (*Figure, error
 		top.entry(fmt.Sprintf("%d divergent", len(crosses.xs)), crosses)
 	}
 	g.legend = top
-	height := notebookWidth + int(g.header(points(notebookWidth))*pixelsPerInch/vg.Inch)
-	return newFigure(Frame{Width: notebookWidth, Height: height}, g)
+	height := NotebookWidth + int(g.header(points(NotebookWidth))*pixelsPerInch/vg.Inch)
+	return newFigure(Frame{Width: NotebookWidth, Height: height}, g)
 }
 
 // pairRows are the draws that are finite and have a weight, [parameters], their weights, which sum to 1, and 1 where a

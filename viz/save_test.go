@@ -138,3 +138,23 @@ func TestShowOutsideNotebook(t *testing.T) {
 		t.Errorf("Show outside a notebook: error %v, want ErrNotNotebook with the way out", err)
 	}
 }
+
+// A figure of a column's width has it in print: 3.5 inches are 252 points.
+func TestColumnWidth(t *testing.T) {
+	for width, points := range map[int]string{viz.ColumnWidth: "252.00", viz.PageWidth: "504.00"} {
+		want := "/MediaBox [0 0 " + points + " "
+		fig, err := viz.Traces([]viz.Trace{{Name: "run", Series: viz.Series{Value: []float64{1, 2}}}},
+			viz.TraceOptions{Frame: viz.Frame{Width: width, Height: 280}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pdf, err := fig.PDF()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(pdf), want) {
+			at := max(0, strings.Index(string(pdf), "/MediaBox"))
+			t.Errorf("%d pixels: %.60s, want %s", width, pdf[at:], want)
+		}
+	}
+}
