@@ -203,14 +203,18 @@ func thinPoints(xs, ys []float64, across, up func(float64) float64) []int {
 func number(v float64) string { return numbers(v)[0] }
 
 // numbers writes values that stand beside each other with four significant digits, or as many more as different values
-// need to look different.
+// need to look different, and below a million without a power of ten.
 func numbers(values ...float64) []string {
 	out := make([]string, len(values))
 	for digits := 4; digits <= 17; digits++ { // of 17, no two numbers are alike
 		seen := map[string]float64{}
 		alike := false
 		for i, v := range values {
-			out[i] = strings.ReplaceAll(strconv.FormatFloat(v, 'g', digits, 64), "-", "−")
+			text := strconv.FormatFloat(v, 'g', digits, 64)
+			if size := math.Abs(v); size >= 1e4 && size < 1e6 { // a step, or a number of rows: no power of ten
+				text = strconv.FormatFloat(v, 'f', max(0, digits-6), 64)
+			}
+			out[i] = strings.ReplaceAll(text, "-", "−")
 			other, ok := seen[out[i]]
 			alike = alike || ok && other != v && !math.IsNaN(v)
 			seen[out[i]] = v
