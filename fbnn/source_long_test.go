@@ -18,7 +18,7 @@ import (
 
 // 600 000 rows of 1000 features, 4.8 GB, are calibrated on, emulated and sampled with the true posterior's
 // correction, in less than 2 GiB of memory, and than was estimated. GOBNN_ROWS has another number of rows: what is in
-// memory does not depend on it.
+// memory does not depend on it. It is of a process of its own: others' memory would count.
 func TestSourceMemoryLong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if !engine.IsXLA() {
