@@ -125,43 +125,160 @@ func (full) normals(d int) int { return d }
 
 func (full) spread(c compute.Nodes, z *Node) *Node { return Einsum("mde,mke->mkd", c[lowerName], z) }
 
-// logDensities goes over the proposals, some at a time. With c the mean of a proposal's K draws, L^-1 (x - mu) is L^-1
-// (x - c) + L^-1 (c - mu): the first is one product of the draws with the L^-1 of several proposals side by side, and
-// the second is the same for K draws. Both differences are taken before they are multiplied, so that proposals that are
-// narrow beside what lies between them lose no digits.
+// logDensities are by |L^-1 (x - mu)|^2. Each row of L^-1 makes it larger: so in many dimensions a part of the rows
+// tells of most pairs of a draw and a proposal that they do not count in the mixture, and they are left there.
 func (full) logDensities(c compute.Nodes, mean, x *Node) *Node {
-	g := mean.Graph()
 	m, d := mean.Shape().Dim(0), mean.Shape().Dim(1)
 	groups, n := x.Shape().Dim(0), x.Shape().Dim(1)
 	p := m / groups
-	k := n / p
-	draws := Reshape(x, groups, p, k, d)
+	w := newWhitening(c, mean, x)
+	all := Const(mean.Graph(), int32(m/w.side))
+	var squares *Node
+	if g := mean.Graph(); w.parts == 1 || !compute.CanLoop(g) || !compute.OnCPU(g.Backend()) {
+		squares = w.add(all, nil, 0, w.parts)
+	} else {
+		own, far := w.own(), w.far(Reshape(Transpose(Reshape(c[logDetName], p, groups), 0, 1), m))
+		squares = w.add(all, nil, 0, 1)
+		few := ConstAs(all, int32(fewPairs*float64(m*p)))
+		for part := 1; part < w.parts; part++ {
+			_, near := w.near(squares, own, far)
+			squares = w.add(Where(GreaterThan(near, few), all, ZerosLike(all)), squares, part, part+1)
+		}
+		squares = w.finish(squares, own, far, few)
+	}
+	squares = Reshape(Transpose(Reshape(squares, groups, p, n), 0, 1), m, n)
+	return gaussian(squares, c[logDetName], d)
+}
+
+// negligible is how far below the log-density of a draw's own proposal, the one that it was drawn from, that of another
+// is left out. It is then at most e^-50 of the mixture, or 2e-22; float64 can tell 2e-16.
+const negligible = 50
+
+// fewPairs is the largest share of pairs, of a proposal and the draws of another, that are finished one by one.
+// Products of several proposals take less for a pair, so where more pairs count all get another part of the rows.
+const fewPairs = .2
+
+// whitening is what L^-1 (x - mu) takes, for M proposals and the draws of their groups. All is sorted by groups:
+// proposals 0 to P-1 are those of group 0.
+type whitening struct {
+	inverse *Node // L^-1, [M, D, D]
+	// With c the mean of a proposal's K draws, L^-1 (x - mu) is L^-1 (x - c) + L^-1 (c - mu): the first is one product of
+	// the draws with the L^-1 of several proposals side by side, and the second the same for K draws. Both differences
+	// are taken before they are multiplied, so that proposals that are narrow beside what lies between them lose no
+	// digits.
+	draws *Node // x - c, [G, P K, D]
+	shift *Node // L_m^-1 (c_p - mu_m), [M, P, D]
+	side  int   // proposals side by side
+	parts int   // into which the rows of L^-1 are cut: what of it is above the diagonal is left out of each
+}
+
+func newWhitening(c compute.Nodes, mean, x *Node) whitening {
+	m, d := mean.Shape().Dim(0), mean.Shape().Dim(1)
+	groups, n := x.Shape().Dim(0), x.Shape().Dim(1)
+	p := m / groups
+	draws := Reshape(x, groups, p, n/p, d)
 	center := ReduceAndKeep(draws, ReduceMean, 2)                                         // [G, P, 1, D]
 	inverse := Reshape(Transpose(Reshape(c[inverseName], p, groups, d*d), 0, 1), m, d, d) // by groups
 	apart := Sub(Reshape(center, groups, 1, p, d), Reshape(Transpose(Reshape(mean, p, groups, d), 0, 1), groups, p, 1, d))
-	shift := Einsum("mbd,med->mbe", Reshape(apart, m, p, d), inverse)
-	draws = Reshape(Sub(draws, center), groups, n, d)
-
-	side := sideBySide(p)
-	squares := Zeros(g, shapes.Make(mean.DType(), m/side, n, side))
-	if compute.CanLoop(g) {
-		outer := []*Node{inverse, shift, draws}
-		squares = compute.Loop(m/side, outer, []*Node{squares}, func(turn *Node, outer, carried []*Node) []*Node {
-			first := MulScalar(turn, float64(side))
-			x := Squeeze(compute.RowsFrom(outer[2], Div(first, ConstAs(first, p)), 1), 0)
-			out := whiten(compute.RowsFrom(outer[0], first, side), compute.RowsFrom(outer[1], first, side), x)
-			return []*Node{compute.WithRowsFrom(carried[0], ExpandAxes(out, 0), turn)}
-		})[0]
-	} else {
-		turns := make([]*Node, m/side)
-		for i := range turns {
-			some := AxisRange(i*side, (i+1)*side)
-			turns[i] = whiten(Slice(inverse, some), Slice(shift, some), Squeeze(Slice(draws, AxisElem(i*side/p)), 0))
-		}
-		squares = Stack(turns, 0)
+	parts := 4
+	if d < 16*parts {
+		parts = 1
 	}
-	squares = Reshape(Transpose(squares, 1, 2), groups, p, n)
-	return gaussian(Reshape(Transpose(squares, 0, 1), m, n), c[logDetName], d)
+	return whitening{
+		inverse: inverse, draws: Reshape(Sub(draws, center), groups, n, d),
+		shift: Einsum("mbd,med->mbe", Reshape(apart, m, p, d), inverse), side: sideBySide(p), parts: parts,
+	}
+}
+
+// add is the squares, [M, N], or 0 where they are nil, with parts [from, to) of the rows added for all pairs, in so
+// many turns, of several proposals each: M/side, or none.
+func (w whitening) add(turns, squares *Node, from, to int) *Node {
+	m, p := w.inverse.Shape().Dim(0), w.shift.Shape().Dim(1)
+	first := squares == nil
+	if first {
+		squares = Zeros(w.inverse.Graph(), shapes.Make(w.inverse.DType(), m, w.draws.Shape().Dim(1)))
+	}
+	if !compute.CanLoop(w.inverse.Graph()) {
+		all := make([]*Node, m/w.side)
+		for i := range all {
+			some := AxisRange(i*w.side, (i+1)*w.side)
+			x := Squeeze(Slice(w.draws, AxisElem(i*w.side/p)), 0)
+			all[i] = Transpose(w.squares(Slice(w.inverse, some), Slice(w.shift, some), x, from, to), 0, 1)
+		}
+		return Add(squares, Concatenate(all, 0))
+	}
+	outer := []*Node{w.inverse, w.shift, w.draws}
+	return compute.LoopUpTo(turns, outer, []*Node{squares}, func(turn *Node, outer, carried []*Node) []*Node {
+		at := MulScalar(turn, float64(w.side))
+		x := Squeeze(compute.RowsFrom(outer[2], Div(at, ConstAs(at, p)), 1), 0)
+		out := w.squares(compute.RowsFrom(outer[0], at, w.side), compute.RowsFrom(outer[1], at, w.side), x, from, to)
+		if out = Transpose(out, 0, 1); !first {
+			out = Add(out, compute.RowsFrom(carried[0], at, w.side))
+		}
+		return []*Node{compute.WithRowsFrom(carried[0], out, at)}
+	})[0]
+}
+
+// own are the squared distances of draws to the proposals that they were drawn from, [M, K].
+func (w whitening) own() *Node {
+	m, p, d := w.inverse.Shape().Dim(0), w.shift.Shape().Dim(1), w.inverse.Shape().Dim(2)
+	mine := BroadcastToDims(w.isOwn(), m, p, d)
+	shift := ReduceSum(Where(mine, w.shift, ZerosLike(w.shift)), 1) // [M, D]
+	z := Einsum("mkd,med->mke", Reshape(w.draws, m, w.draws.Shape().Dim(1)/p, d), w.inverse)
+	return ReduceSum(Square(Add(z, ExpandAxes(shift, 1))), 2)
+}
+
+// isOwn says which of the M P pairs are a proposal and its own draws, bool [M, P, 1].
+func (w whitening) isOwn() *Node {
+	p := w.shift.Shape().Dim(1)
+	shape := shapes.Make(dtypes.Int32, w.inverse.Shape().Dim(0), p, 1)
+	row := Iota(w.inverse.Graph(), shape, 0)
+	return Equal(Mod(row, ConstAs(row, p)), Iota(w.inverse.Graph(), shape, 1))
+}
+
+// far is how much further from another proposal than from its own a squared distance must be not to count, by the
+// log-determinants, [M]: [G, P, P, 1] of each proposal and the draws of each of its group.
+func (w whitening) far(logDet *Node) *Node {
+	p := w.shift.Shape().Dim(1)
+	groups := logDet.Shape().Dim(0) / p
+	apart := Sub(Reshape(logDet, groups, 1, p), Reshape(logDet, groups, p, 1))
+	return ExpandAxes(AddScalar(apart, 2*negligible), 3)
+}
+
+// near says which pairs of a proposal and another's draws may count in the mixture of one of the draws, given squared
+// distances that may lack rows, [M, N]: bool [M P], and how many they are. NaN counts: it is to show in the result.
+func (w whitening) near(squares, own, far *Node) (which, count *Node) {
+	m, p := w.inverse.Shape().Dim(0), w.shift.Shape().Dim(1)
+	groups, k := m/p, own.Shape().Dim(1)
+	pairs := Reshape(squares, groups, p, p, k)
+	beyond := GreaterThan(pairs, Add(Reshape(own, groups, 1, p, k), far))
+	which = LogicalNot(Or(Reshape(LogicalAll(beyond, 3), m*p), Reshape(w.isOwn(), m*p)))
+	return which, ReduceAllSum(ConvertDType(which, dtypes.Int32))
+}
+
+// finish is the squares, [M, N], with all the rows where they count: of draws' own proposals, and of the pairs that are
+// near, if they are few; otherwise all rows are in already.
+func (w whitening) finish(squares, own, far, few *Node) *Node {
+	m, p, d := w.inverse.Shape().Dim(0), w.shift.Shape().Dim(1), w.inverse.Shape().Dim(2)
+	k, g := own.Shape().Dim(1), own.Graph()
+	near, count := w.near(squares, own, far)
+	index := Iota(g, shapes.Make(dtypes.Int32, m*p), 0)
+	list := Sort(Where(near, index, AddScalar(ZerosLike(index), float64(m*p))), 0, true)
+	turns := Where(LessOrEqual(count, few), count, ZerosLike(count))
+
+	outer := []*Node{list, w.inverse, Reshape(w.draws, m, k, d), Reshape(w.shift, m*p, d)}
+	carried := []*Node{Reshape(squares, m*p, k)}
+	squares = compute.LoopUpTo(turns, outer, carried, func(turn *Node, outer, carried []*Node) []*Node {
+		pair := Reshape(compute.RowsFrom(outer[0], turn, 1))
+		size := ConstAs(pair, p)
+		proposal := Div(pair, size)
+		drawn := Add(Mul(Div(proposal, size), size), Mod(pair, size)) // the proposal of the draws, in the same group
+		inverse, x := compute.RowsFrom(outer[1], proposal, 1), compute.RowsFrom(outer[2], drawn, 1)
+		z := Add(Einsum("kd,ed->ke", Squeeze(x, 0), Squeeze(inverse, 0)), compute.RowsFrom(outer[3], pair, 1))
+		return []*Node{compute.WithRowsFrom(carried[0], Reshape(ReduceSum(Square(z), 1), 1, k), pair)}
+	})[0]
+	mine := BroadcastToDims(w.isOwn(), m, p, k)
+	return Reshape(Where(mine, BroadcastToDims(ExpandAxes(own, 1), m, p, k), Reshape(squares, m, p, k)), m, p*k)
 }
 
 // sideBySide is how many of p proposals a turn of the loop evaluates: more make larger products, until what these give
@@ -174,27 +291,23 @@ func sideBySide(p int) int {
 	}
 }
 
-// whiten is |L_s^-1 x + shift_sb|^2 for each row of x, [N, D], of which B blocks of as many rows follow each other: [N,
-// S], of inverses, [S, D, D], and shifts, [S, B, D]. What of L^-1 is above the diagonal is left out by quarters: four
-// products, which several processors share.
-func whiten(inverse, shift, x *Node) *Node {
+// squares is |L_s^-1 x + shift_sb|^2 over parts [from, to) of the rows of L^-1, for each row of x, [N, D], of which B
+// blocks of as many rows follow each other: [N, S], of inverses, [S, D, D], and shifts, [S, B, D]. Each part is a
+// product, which several processors share.
+func (w whitening) squares(inverse, shift, x *Node, from, to int) *Node {
 	s, d, n, blocks := inverse.Shape().Dim(0), inverse.Shape().Dim(1), x.Shape().Dim(0), shift.Shape().Dim(1)
 	shift = ExpandAxes(Transpose(shift, 0, 1), 1) // [B, 1, S, D]
-	parts := 4
-	if d < 16*parts {
-		parts = 1
-	}
 	var sum *Node
-	for p := range parts {
-		from, to := p*d/parts, (p+1)*d/parts
-		rows := Reshape(Slice(inverse, AxisRange(), AxisRange(from, to), AxisRange(0, to)), s*(to-from), to)
-		z := Einsum("nd,qd->nq", Slice(x, AxisRange(), AxisRange(0, to)), rows)
-		z = Add(Reshape(z, blocks, n/blocks, s, to-from),
-			Slice(shift, AxisRange(), AxisRange(), AxisRange(), AxisRange(from, to)))
-		if part := compute.RowSums(Reshape(Square(z), n*s, to-from)); sum == nil {
-			sum = part
+	for part := from; part < to; part++ {
+		first, end := part*d/w.parts, (part+1)*d/w.parts
+		rows := Reshape(Slice(inverse, AxisRange(), AxisRange(first, end), AxisRange(0, end)), s*(end-first), end)
+		z := Einsum("nd,qd->nq", Slice(x, AxisRange(), AxisRange(0, end)), rows)
+		z = Add(Reshape(z, blocks, n/blocks, s, end-first),
+			Slice(shift, AxisRange(), AxisRange(), AxisRange(), AxisRange(first, end)))
+		if out := compute.RowSums(Reshape(Square(z), n*s, end-first)); sum == nil {
+			sum = out
 		} else {
-			sum = Add(sum, part)
+			sum = Add(sum, out)
 		}
 	}
 	return Reshape(sum, n, s)

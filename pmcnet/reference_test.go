@@ -378,65 +378,133 @@ func shaped(x []float64, d int) (rows [][]float64) {
 }
 
 // Densities of full covariances are gonum's, for proposals that lie ten thousand standard deviations apart and for ones
-// that overlap, in mixtures of all and in groups: what is left of the rounding is that of the distance itself.
+// that overlap, in mixtures of all and in groups: what is left of the rounding is that of the distance itself. All,
+// some or none of the pairs of a proposal and another's draws count, which a part of the rows tells, or half, or all.
 func TestFullDensities(t *testing.T) {
-	const m, k, d = 6, 3, 65
-	r := rand.New(rand.NewPCG(8, 2))
-	short := func(v float64) float64 { return float64(float32(v)) } // what both types hold
-	var mean, inverse, logDet, x []float64
-	var normals []gaussianDensity
-	for i := range m {
-		own := make([]float64, d)
-		for p := range own {
-			own[p] = short(100*float64(i/2) + .01*r.NormFloat64())
-		}
-		s := make([]float64, d*d)
-		for p := range d {
-			for q := range d {
-				if s[p*d+q] = short(1e-5 / (1 + math.Abs(float64(p-q)))); p == q {
-					s[p*d+q] = short(1e-4 * (1 + .01*float64(p+i)))
+	const m, k, d = 12, 3, 65
+	for _, c := range []struct {
+		name      string
+		places    int     // that the proposals lie in
+		apart     float64 // of places, in each coordinate from the first; a standard deviation is .01
+		first     int
+		leftOut   int     // of the 132 pairs of a proposal and another's draws, those whose distance is not finished
+		notFinite int     // of a mean's coordinates
+		astray    bool    // whether a draw of a proposal lies where another of its group is
+		wide      float64 // how much larger are the standard deviations of every other proposal
+	}{
+		{name: "in one place", places: 1},
+		{name: "in three places", places: 3, apart: 100}, // too many pairs count to be finished one by one
+		{name: "in six places", places: 6, apart: 20, leftOut: 120},
+		{name: "in twelve places", places: m, apart: 20, leftOut: 132},
+		{name: "half the rows tell", places: m, apart: 20, first: 17, leftOut: 132},
+		{name: "the last rows tell", places: m, apart: 20, first: 49},
+		{name: "neighbours count", places: m, apart: .0165, leftOut: 110},
+		{name: "near", places: m, apart: .003},
+		{name: "unlike widths", places: 3, apart: 20, wide: 2.5},
+		{name: "a draw astray", places: m, apart: 20, leftOut: 121, astray: true},
+		{name: "a mean that is not finite", places: m, apart: 20, leftOut: 110, notFinite: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(8, 2))
+			short := func(v float64) float64 { return float64(float32(v)) } // what both types hold
+			var mean, inverse, logDet, x []float64
+			var normals []gaussianDensity
+			for i := range m {
+				own := make([]float64, d)
+				for p := range own {
+					if own[p] = short(.0001 * r.NormFloat64()); p >= c.first {
+						own[p] = short(own[p] + c.apart*float64(i*c.places/m))
+					}
+				}
+				s := make([]float64, d*d)
+				for p := range d {
+					for q := range d {
+						variance := 1e-4
+						if c.wide > 0 && i%2 == 1 {
+							variance *= c.wide * c.wide
+						}
+						if s[p*d+q] = short(.1 * variance / (1 + math.Abs(float64(p-q)))); p == q {
+							s[p*d+q] = short(variance * (1 + .01*float64(p+i)))
+						}
+					}
+				}
+				normal := newGaussian(t, own, s)
+				mean, normals, logDet = append(mean, own...), append(normals, normal), append(logDet, normal.root.LogDet())
+				lower := mat.NewTriDense(d, mat.Lower, nil)
+				normal.root.LTo(lower)
+				if err := lower.InverseTri(lower); err != nil {
+					t.Fatal(err)
+				}
+				inverse = append(inverse, mat.DenseCopyOf(lower).RawMatrix().Data...)
+				for range k {
+					for p := range d {
+						x = append(x, short(own[p]+.01*r.NormFloat64()))
+					}
 				}
 			}
-		}
-		normal := newGaussian(t, own, s)
-		mean, normals, logDet = append(mean, own...), append(normals, normal), append(logDet, normal.root.LogDet())
-		lower := mat.NewTriDense(d, mat.Lower, nil)
-		normal.root.LTo(lower)
-		if err := lower.InverseTri(lower); err != nil {
-			t.Fatal(err)
-		}
-		inverse = append(inverse, mat.DenseCopyOf(lower).RawMatrix().Data...)
-		for range k {
-			for p := range d {
-				x = append(x, short(own[p]+.01*r.NormFloat64()))
+			if c.astray {
+				copy(x[4*k*d:(4*k+1)*d], x[10*k*d:])
 			}
-		}
+			for i := range c.notFinite {
+				mean[2*d+i] = math.NaN()
+			}
+			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+				tolerance := 1e-9
+				if dtype == compute.Float32 {
+					tolerance = 1e-4
+				}
+				groups := []int{m, 2}
+				onCPU := false
+				got := computetest.Run(t, engine, func(g *Graph, args []*Node) (out []*Node) {
+					onCPU = compute.OnCPU(g.Backend())
+					c := compute.Nodes{inverseName: args[1], logDetName: Reshape(args[3], m)}
+					q := proposals{mean: args[0], family: full{}, covariance: c}
+					for _, p := range groups {
+						out = append(out, q.logMixture(args[2], p))
+					}
+					return append(out, full{}.logDensities(c, q.mean, Reshape(args[2], 1, m*k, d)))
+				}, compute.Floats(dtype, mean, m, d), compute.Floats(dtype, inverse, m, d, d), compute.Floats(dtype, x, m, k, d),
+					compute.Floats(dtype, logDet, m, 1))
+				for i, p := range groups {
+					for j := range m * k {
+						var terms []float64
+						for n := j / k % (m / p); n < m; n += m / p {
+							terms = append(terms, normals[n].LogProb(x[j*d:j*d+d]))
+						}
+						want := floats.LogSumExp(terms) - math.Log(float64(len(terms)))
+						if c.notFinite > 0 && (p == m || j/k%(m/p) == 2) { // the group of the mean that is not finite
+							want = math.NaN()
+						}
+						if what := fmt.Sprintf("draw %d in a mixture of %d", j, p); math.IsNaN(want) != math.IsNaN(got[i][j]) {
+							t.Errorf("%s: %g, want %g", what, got[i][j], want)
+						} else if !math.IsNaN(want) {
+							computetest.Near(t, what, got[i][j:j+1], []float64{want}, tolerance)
+						}
+					}
+				}
+				leftOut := 0
+				for pair := range m * m {
+					larger := 0
+					for j := range k {
+						exact := normals[pair/m].LogProb(x[(pair%m*k+j)*d : (pair%m*k+j+1)*d])
+						if v := got[2][pair*k+j]; v > exact+1+.01*math.Abs(exact) {
+							larger++
+						}
+					}
+					if larger == k {
+						leftOut++
+					} else if larger > 0 {
+						t.Errorf("pair %d: %d of %d draws are left out", pair, larger, k)
+					}
+				}
+				want := c.leftOut
+				if !onCPU {
+					want = 0
+				}
+				if leftOut != want {
+					t.Errorf("%d pairs are left out, want %d", leftOut, want)
+				}
+			})
+		})
 	}
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		tolerance := 1e-9
-		if dtype == compute.Float32 {
-			tolerance = 1e-4
-		}
-		groups := []int{m, 2}
-		got := computetest.Run(t, engine, func(_ *Graph, args []*Node) (out []*Node) {
-			c := compute.Nodes{inverseName: args[1], logDetName: Reshape(args[3], m)}
-			q := proposals{mean: args[0], family: full{}, covariance: c}
-			for _, p := range groups {
-				out = append(out, q.logMixture(args[2], p))
-			}
-			return out
-		}, compute.Floats(dtype, mean, m, d), compute.Floats(dtype, inverse, m, d, d), compute.Floats(dtype, x, m, k, d),
-			compute.Floats(dtype, logDet, m, 1))
-		for i, p := range groups {
-			var want []float64
-			for j := range m * k {
-				var terms []float64
-				for n := j / k % (m / p); n < m; n += m / p {
-					terms = append(terms, normals[n].LogProb(x[j*d:j*d+d]))
-				}
-				want = append(want, floats.LogSumExp(terms)-math.Log(float64(len(terms))))
-			}
-			computetest.Near(t, fmt.Sprint("a mixture of ", p), got[i], want, tolerance)
-		}
-	})
 }

@@ -3,14 +3,22 @@ package compute
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"unsafe"
 
+	backends "github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
 // CanLoop says whether Loop works in a graph: with XLA, outside of closures.
 func CanLoop(g *graph.Graph) bool {
 	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
+}
+
+// OnCPU says whether a backend is XLA on the host's processors, where a turn of a loop costs next to nothing and many
+// small products take as long as a large one.
+func OnCPU(backend backends.Backend) bool {
+	return backend.Name() == "xla" && strings.Contains(strings.ToLower(backend.Description()), "cpu")
 }
 
 // Loop evaluates body for i = 0 to n-1, an int32 scalar, one after another, and returns the carried nodes after the
@@ -20,8 +28,25 @@ func CanLoop(g *graph.Graph) bool {
 func Loop(
 	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {
-	first := carried[0]
-	g := first.Graph()
+	g := carried[0].Graph()
+	turns := func(g *graph.Graph, _ *graph.Node) *graph.Node { return graph.Const(g, int32(n)) }
+	return loop(g, turns, outer, carried, body)
+}
+
+// LoopUpTo is Loop with a number of turns that the graph computes, an int32 scalar.
+func LoopUpTo(
+	n *graph.Node, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
+) []*graph.Node {
+	outer = append([]*graph.Node{n}, outer...)
+	inner := func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node { return body(i, outer[1:], carried) }
+	return loop(n.Graph(), func(_ *graph.Graph, first *graph.Node) *graph.Node { return first }, outer, carried, inner)
+}
+
+// loop is Loop where the number of turns may depend on the first of the outer nodes.
+func loop(
+	g *graph.Graph, turns func(g *graph.Graph, first *graph.Node) *graph.Node, outer, carried []*graph.Node,
+	body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
+) []*graph.Node {
 	if !CanLoop(g) {
 		panic(fmt.Errorf("compute: no loop in a graph of backend %q", g.Backend().Name()))
 	}
@@ -36,7 +61,7 @@ func Loop(
 	}
 	more := closure(g, func(g *graph.Graph) []*graph.Node {
 		p := parameters(g)
-		return []*graph.Node{graph.LessThan(p[0], graph.Const(g, int32(n)))}
+		return []*graph.Node{graph.LessThan(p[0], turns(g, p[1]))}
 	})
 	step := closure(g, func(g *graph.Graph) []*graph.Node {
 		p := parameters(g)

@@ -1,8 +1,6 @@
 package target
 
 import (
-	"strings"
-
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -107,7 +105,7 @@ func (l Likelihood) block(g *graph.Graph, particles, rows int) int {
 // registers without much padding. It is 1, no blocks, for fewer than 16 particles, whose matrix products are as fast,
 // and on other backends than XLA on a CPU.
 func simdWidth(backend backends.Backend, particles int) int {
-	if particles < 16 || backend.Name() != "xla" || !strings.Contains(strings.ToLower(backend.Description()), "cpu") {
+	if particles < 16 || !compute.OnCPU(backend) {
 		return 1
 	}
 	for _, width := range []int{8, 4} {

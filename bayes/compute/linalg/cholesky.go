@@ -2,7 +2,7 @@
 // matrices, the inverses of these factors and log-determinants, which GoMLX does not have. Its functions build graph
 // and panic as GoMLX does.
 //
-// A matrix is cut into halves, and these again, down to blocks of at most 24 rows: all but the blocks on the diagonal
+// A matrix is cut into halves, and these again, down to blocks of at most 12 rows: all but the blocks on the diagonal
 // is products of matrices, batched over M. Blocks on the diagonal go column by column, with the M matrices side by side
 // as the innermost axis; on XLA the columns are a loop, so that a graph does not grow with them.
 //
@@ -31,9 +31,9 @@ type Factors struct {
 	Definite *graph.Node
 }
 
-// largestBlock is how many rows a block on the diagonal may have: a half more takes longer by its columns than it saves
-// in products (BenchmarkCholesky).
-const largestBlock = 24
+// largestBlock is how many rows a block on the diagonal may have: twice as many take longer by their columns than they
+// save in products (BenchmarkCholesky).
+const largestBlock = 12
 
 // Cholesky factorises a, [M, D, D], of float32 or float64, of which only the part on and below the diagonal counts. It
 // takes M D^3 multiplications, half of them for the inverses.

@@ -51,7 +51,7 @@ func factors(_ *graph.Graph, args []*graph.Node) []*graph.Node {
 // Factors, inverses, log-determinants and solutions are gonum's, in one block, in two and in many.
 func TestCholesky(t *testing.T) {
 	tolerance := map[compute.DType]float64{compute.Float32: 2e-5, compute.Float64: 1e-12}
-	for _, d := range []int{1, 2, 9, 24, 25, 61} {
+	for _, d := range []int{1, 2, 9, 12, 13, 24, 25, 61} {
 		computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 			const m = 3
 			a := matrices(m, d, 7)
