@@ -357,20 +357,23 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 		if slot.Name != name {
 			continue
 		}
-		t, rows, width := p.psi, 1, p.bound.W
+		t := p.psi
 		if slot.Stochastic {
-			t, rows, width = p.phi, p.Particles(), p.bound.D
+			t = p.phi
 		}
-		flat, err := compute.Float64s(t)
-		if err != nil {
-			return nil, false, err
-		}
-		for j := range rows {
-			values = append(values, flat[j*width+slot.Offset:j*width+slot.Offset+slot.Size()]...)
-		}
-		return values, slot.Stochastic, nil
+		values, err = compute.Columns(t, slot.Offset, slot.Size())
+		return values, slot.Stochastic, err
 	}
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
+}
+
+// Coordinate copies coordinate k of phi, from 0 to D - 1, of each particle: [J]. That of a parameter's i-th number is its
+// Offset in Bound().Slots plus i.
+func (p *Posterior) Coordinate(k int) ([]float64, error) {
+	if k < 0 || k >= p.bound.D {
+		return nil, fmt.Errorf("bayes: coordinate %d: the model has %d stochastic numbers, counted from 0", k, p.bound.D)
+	}
+	return compute.Columns(p.phi, k, 1)
 }
 
 // own are the values of the likelihood's own parameters, those of a particle one after another: [J, P]; nil if it has

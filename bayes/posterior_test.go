@@ -168,6 +168,15 @@ func TestParameter(t *testing.T) {
 	if want := psi[12:16]; err != nil || stochastic || !slices.Equal(values, want) {
 		t.Errorf("layer1/biases: %v, %v, %v, want %v", values, stochastic, err, want)
 	}
+	values, err = p.Coordinate(13)
+	if want := []float64{phi[13], phi[28], phi[43]}; err != nil || !slices.Equal(values, want) {
+		t.Errorf("coordinate 13: %v, %v, want %v", values, err, want)
+	}
+	for _, k := range []int{-1, 15} {
+		if _, err := p.Coordinate(k); err == nil || !strings.Contains(err.Error(), "15 stochastic numbers") {
+			t.Errorf("coordinate %d: error %v", k, err)
+		}
+	}
 	if _, _, err := p.Parameter("layer9/biases"); err == nil || !strings.Contains(err.Error(), `"layer9/biases"`) ||
 		!strings.Contains(err.Error(), "layer3/biases") {
 		t.Errorf("layer9/biases: error %v", err)

@@ -272,15 +272,41 @@ func Floats(dtype DType, values []float64, dims ...int) *tensors.Tensor {
 
 // Float64s copies a float32 or float64 tensor to the host; other types are an error.
 func Float64s(t *tensors.Tensor) ([]float64, error) {
-	out := make([]float64, t.Size())
+	return columns(t, 0, t.Size(), t.Size())
+}
+
+// Columns copies columns first to first+count-1 of a float32 or float64 tensor, [..., width], to the host: [rows,
+// count], with a row for each of the tensor's. Columns that there are not, and other types, are an error. It takes no
+// more memory than these columns, where Float64s would take all.
+func Columns(t *tensors.Tensor, first, count int) ([]float64, error) {
+	shape := t.Shape()
+	if shape.Rank() == 0 {
+		return nil, fmt.Errorf("compute: a tensor of shape %s has no columns: take Float64s", shape)
+	}
+	if first < 0 || count < 0 || first+count > shape.Dim(-1) {
+		return nil, fmt.Errorf("compute: %d columns from %d on, of a tensor of shape %s: they must be among the columns "+
+			"that it has, %d", count, first, shape, shape.Dim(-1))
+	}
+	return columns(t, first, count, shape.Dim(-1))
+}
+
+// columns are Columns of a tensor as rows of the given width.
+func columns(t *tensors.Tensor, first, count, width int) ([]float64, error) {
+	rows := t.Size() / max(width, 1)
+	out := make([]float64, rows*count)
 	var wrong error
 	err := t.ConstFlatData(func(flat any) {
 		switch flat := flat.(type) {
 		case []float64:
-			copy(out, flat)
+			for i := range rows {
+				copy(out[i*count:][:count], flat[i*width+first:])
+			}
 		case []float32:
-			for i, v := range flat {
-				out[i] = float64(v)
+			for i := range rows {
+				to := out[i*count:][:count]
+				for k, v := range flat[i*width+first:][:count] {
+					to[k] = float64(v)
+				}
 			}
 		default:
 			wrong = fmt.Errorf("compute: a tensor of %s where float32 or float64 was expected", t.DType())

@@ -224,6 +224,17 @@ func TestFloats(t *testing.T) {
 		!strings.Contains(err.Error(), "Int32") {
 		t.Errorf("Float64s of an int32: %v, %v", v, err)
 	}
+	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+		x := compute.Floats(dtype, []float64{1, 2, 3, 4, 5, 6}, 2, 3)
+		if v, err := compute.Columns(x, 1, 2); err != nil || !slices.Equal(v, []float64{2, 3, 5, 6}) {
+			t.Errorf("columns 1 and 2 of %s: %v, %v", dtype, v, err)
+		}
+		for _, of := range [][2]int{{2, 2}, {-1, 1}, {0, -1}, {3, 1}} {
+			if v, err := compute.Columns(x, of[0], of[1]); err == nil || !strings.Contains(err.Error(), "columns that it has, 3") {
+				t.Errorf("%d columns from %d on: %v, %v", of[1], of[0], v, err)
+			}
+		}
+	}
 }
 
 // Chunks follow one another without gap or overlap, are equal but for the last, keep to the budget, and say so;

@@ -36,14 +36,18 @@ type Sample struct {
 // all draws are equal.) Chains that are each constant at values of their own have R-hat +Inf.
 type Chains struct {
 	sample Sample
-	scores func() []float64 // normal scores of ranks 1, 2, ..., index 0 unused
+	column func(parameter int) ([]float64, error) // its draws, [Chains, Draws], of a sample without Values; else nil
+	scores func() []float64                       // normal scores of ranks 1, 2, ..., index 0 unused
 }
 
 // New checks draws. They are not copied and must not change afterwards.
 //
 // There must be at least 1 chain, 4 draws and 1 parameter, and Chains x Draws x Parameters values. If any is not finite
 // the error wraps ErrNonFinite, counts them, and names the chain, draw and parameter of the first.
-func New(s Sample) (*Chains, error) {
+func New(s Sample) (*Chains, error) { return newChains(s, nil) }
+
+// newChains is New, of draws that column gives where it is not nil.
+func newChains(s Sample, column func(parameter int) ([]float64, error)) (*Chains, error) {
 	if s.Chains < 1 || s.Parameters < 1 {
 		return nil, fmt.Errorf("diag: Chains is %d and Parameters %d: there must be at least 1 of each",
 			s.Chains, s.Parameters)
@@ -52,7 +56,7 @@ func New(s Sample) (*Chains, error) {
 		return nil, fmt.Errorf("diag: %d draws a chain: there must be at least %d, for each chain is cut into halves",
 			s.Draws, minDraws)
 	}
-	if want := s.Chains * s.Draws * s.Parameters; len(s.Values) != want {
+	if want := s.Chains * s.Draws * s.Parameters; column == nil && len(s.Values) != want {
 		return nil, fmt.Errorf("diag: %d values, but Chains x Draws x Parameters = %d x %d x %d = %d",
 			len(s.Values), s.Chains, s.Draws, s.Parameters, want)
 	}
@@ -64,7 +68,7 @@ func New(s Sample) (*Chains, error) {
 			"together", len(s.Groups), s.Parameters)
 	}
 	s.Names, s.Groups = slices.Clone(s.Names), slices.Clone(s.Groups)
-	c := &Chains{sample: s}
+	c := &Chains{sample: s, column: column}
 	if err := c.checkFinite(); err != nil {
 		return nil, err
 	}
@@ -73,11 +77,25 @@ func New(s Sample) (*Chains, error) {
 }
 
 func (c *Chains) checkFinite() error {
-	bad, first := 0, -1
-	for i, v := range c.sample.Values {
+	bad, first, value := 0, -1, 0. // the first in Values' order
+	look := func(i int, v float64) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			if bad++; bad == 1 {
-				first = i
+			if bad++; bad == 1 || i < first {
+				first, value = i, v
+			}
+		}
+	}
+	for i, v := range c.sample.Values {
+		look(i, v)
+	}
+	if c.column != nil {
+		for parameter := range c.sample.Parameters {
+			draws, err := c.column(parameter)
+			if err != nil {
+				return fmt.Errorf("diag: %w", err)
+			}
+			for j, v := range draws {
+				look(j*c.sample.Parameters+parameter, v)
 			}
 		}
 	}
@@ -91,7 +109,7 @@ func (c *Chains) checkFinite() error {
 	}
 	return fmt.Errorf("%w: %d of %d values, the first %v at chain %d, draw %d, %s (counted from 0): the chain diverged, "+
 		"or its step is too large",
-		ErrNonFinite, bad, len(c.sample.Values), c.sample.Values[first], chain, draw, c.Name(parameter))
+		ErrNonFinite, bad, c.sample.Chains*c.sample.Draws*c.sample.Parameters, value, chain, draw, c.Name(parameter))
 }
 
 // Chains is the number of chains.
@@ -127,9 +145,16 @@ func (c *Chains) checkParameter(method string, parameter int) error {
 	return nil
 }
 
-// gather copies the draws of a parameter to dst, [Chains, Draws], and returns it.
+// gather copies the draws of a parameter, [Chains, Draws], to dst if it can.
 func (c *Chains) gather(parameter int, dst []float64) []float64 {
 	s := c.sample
+	if c.column != nil {
+		draws, err := c.column(parameter)
+		if err != nil { // checkFinite has had all of them
+			panic(fmt.Errorf("diag: the draws of %s are there no more: %w", c.Name(parameter), err))
+		}
+		return draws
+	}
 	chainStride, drawStride := s.Draws*s.Parameters, s.Parameters
 	if s.DrawsFirst {
 		chainStride, drawStride = s.Parameters, s.Chains*s.Parameters

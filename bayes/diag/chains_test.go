@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,15 @@ func TestNewForPosterior(t *testing.T) {
 			t.Errorf("group %d is %+v", i, got)
 		}
 	}
+	// Of numbers that are not finite the first is named, by draw and then by parameter.
+	finite := slices.Clone(phi)
+	phi[9*bound.D+1], phi[8*bound.D+5] = math.NaN(), math.Inf(-1)
+	_, err = diag.NewForPosterior(posterior(chains))
+	says(t, "not finite", err, "2 of 96 values", "the first -Inf at chain 1, draw 2, layer1/weights[1,2]")
+	if !errors.Is(err, diag.ErrNonFinite) {
+		t.Errorf("error %v, want ErrNonFinite", err)
+	}
+	copy(phi, finite)
 	_, err = diag.NewForPosterior(posterior(0))
 	says(t, "no chains", err, "12 particles", "no Markov chains", "PSIS")
 	_, err = diag.NewForPosterior(posterior(4))

@@ -17,6 +17,11 @@ func NewForModel(s Sample, bound *bayes.BoundModel) (*Chains, error) {
 		return nil, fmt.Errorf("diag: %d parameters, but the model has %d stochastic numbers:\n%s",
 			s.Parameters, bound.D, bound.Summary())
 	}
+	return New(named(s, bound))
+}
+
+// named fills in the names and groups of a model's stochastic parameters.
+func named(s Sample, bound *bayes.BoundModel) Sample {
 	s.Names, s.Groups = make([]string, bound.D), make([]string, bound.D)
 	for _, slot := range bound.Slots {
 		if !slot.Stochastic {
@@ -28,7 +33,7 @@ func NewForModel(s Sample, bound *bayes.BoundModel) (*Chains, error) {
 			s.Groups[slot.Offset+i] = layer
 		}
 	}
-	return New(s)
+	return s
 }
 
 // index is a place in a row-major tensor, such as "[2,0]".
@@ -42,27 +47,15 @@ func index(at int, shape []int) string {
 }
 
 // NewForPosterior is [New] for a posterior whose particles are of Markov chains, Posterior.Chains of them. Parameters
-// are named and grouped by layers. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean].
+// are named and grouped by layers. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean]. The draws
+// are not copied: the Chains hold the posterior.
 func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
 	if err != nil {
 		return nil, err
 	}
-	bound := p.Bound()
-	s := Sample{Values: make([]float64, p.Particles()*bound.D), Chains: p.Chains(), Draws: draws, Parameters: bound.D}
-	for _, slot := range bound.Slots {
-		if !slot.Stochastic {
-			continue
-		}
-		values, _, err := p.Parameter(slot.Name)
-		if err != nil {
-			return nil, fmt.Errorf("diag: %w", err)
-		}
-		for j := range p.Particles() {
-			copy(s.Values[j*bound.D+slot.Offset:], values[j*slot.Size():(j+1)*slot.Size()])
-		}
-	}
-	return NewForModel(s, bound)
+	s := named(Sample{Chains: p.Chains(), Draws: draws, Parameters: p.Bound().D}, p.Bound())
+	return newChains(s, p.Coordinate)
 }
 
 // NewForPrediction is [New] in function space: its parameters are the predictions of each particle for each row. These
