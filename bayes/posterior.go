@@ -367,8 +367,8 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
 }
 
-// Coordinate copies coordinate k of phi, from 0 to D - 1, of each particle: [J]. That of a parameter's i-th number is its
-// Offset in Bound().Slots plus i.
+// Coordinate copies coordinate k of phi, from 0 to D - 1, of each particle: [J]. That of a parameter's i-th number is
+// its Offset in Bound().Slots plus i.
 func (p *Posterior) Coordinate(k int) ([]float64, error) {
 	if k < 0 || k >= p.bound.D {
 		return nil, fmt.Errorf("bayes: coordinate %d: the model has %d stochastic numbers, counted from 0", k, p.bound.D)

@@ -59,8 +59,8 @@ func newConjugate(t *testing.T, engine *compute.Engine, places int) conjugate {
 		data.Y = append(data.Y, 2*rng.NormFloat64())
 	}
 	c := conjugate{
-		jobs: map[string]*Job{}, source: &asked{Source: dataset.RowsOf(data)}, x: x, y: data.Y, theta: mat.NewDense(places, d, nil),
-		gradient: mat.NewDense(places, d, nil), slope: mat.NewDense(places, d, nil),
+		jobs: map[string]*Job{}, source: &asked{Source: dataset.RowsOf(data)}, x: x, y: data.Y,
+		theta: mat.NewDense(places, d, nil), gradient: mat.NewDense(places, d, nil), slope: mat.NewDense(places, d, nil),
 	}
 	c.theta.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, c.theta)
 	for i := range places {
@@ -239,8 +239,8 @@ func TestCalibrationBatches(t *testing.T) {
 	}
 }
 
-// The inner products of the pairs' outputs g = X theta about their mean m over the learnt ones, (g_i - m)'(g_j - m), and
-// with the targets, (g_j - m)'(y - m) and |y - m|^2, are those of all rows, and of no padding.
+// The inner products of the pairs' outputs g = X theta about their mean m over the learnt ones, (g_i - m)'(g_j - m),
+// and with the targets, (g_j - m)'(y - m) and |y - m|^2, are those of all rows, and of no padding.
 func TestOutputsOfPairs(t *testing.T) {
 	const count = 13
 	for _, engine := range computetest.Engines(t) {

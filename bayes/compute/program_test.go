@@ -230,7 +230,8 @@ func TestFloats(t *testing.T) {
 			t.Errorf("columns 1 and 2 of %s: %v, %v", dtype, v, err)
 		}
 		for _, of := range [][2]int{{2, 2}, {-1, 1}, {0, -1}, {3, 1}} {
-			if v, err := compute.Columns(x, of[0], of[1]); err == nil || !strings.Contains(err.Error(), "columns that it has, 3") {
+			v, err := compute.Columns(x, of[0], of[1])
+			if err == nil || !strings.Contains(err.Error(), "columns that it has, 3") {
 				t.Errorf("%d columns from %d on: %v, %v", of[1], of[0], v, err)
 			}
 		}

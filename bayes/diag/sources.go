@@ -47,8 +47,8 @@ func index(at int, shape []int) string {
 }
 
 // NewForPosterior is [New] for a posterior whose particles are of Markov chains, Posterior.Chains of them. Parameters
-// are named and grouped by layers. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean]. The draws
-// are not copied: the Chains hold the posterior.
+// are named and grouped by layers. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean]. The
+// draws are not copied: the Chains hold the posterior.
 func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
 	if err != nil {
