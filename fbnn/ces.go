@@ -256,9 +256,23 @@ func (a CES) Sample(ctx context.Context, job *Job) (*Result, error) {
 
 // calibrate makes the pairs.
 func (r *ces) calibrate(ctx context.Context) error {
-	problem, kernel, err := r.calibration(ctx)
+	drawn, phi, err := r.drawn(ctx)
 	if err != nil {
 		return err
+	}
+	theta, err := matrixOf(drawn)
+	if err != nil {
+		return err
+	}
+	r.pairs, err = newPairs(theta, phi)
+	return err
+}
+
+// drawn are the draws of the calibration, [J, D], and Phi at each.
+func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, err error) {
+	problem, kernel, err := r.calibration(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	problem.Name = r.name
 	chain, err := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
@@ -270,23 +284,16 @@ func (r *ces) calibrate(ctx context.Context) error {
 		if chain != nil {
 			err = errors.Join(err, chain.Status.Err(), context.Cause(ctx))
 		}
-		return fmt.Errorf("fbnn: calibration: %w", err)
+		return nil, nil, fmt.Errorf("fbnn: calibration: %w", err)
 	}
 	r.result.Calibration = chain
-	theta, err := matrixOf(chain.Draws.Tensor())
-	if err != nil {
-		return err
-	}
-	phi, err := r.truth.potential(ctx, theta)
-	if err != nil {
-		return err
+	if phi, err = r.truth.potential(ctx, drawnPlaces{chain.Draws}); err != nil {
+		return nil, nil, err
 	}
 	r.spent.Full += r.Pairs
-	if r.pairs, err = newPairs(theta, phi); err != nil {
-		return err
-	}
-	r.result.Pairs, err = r.posterior(chain.Draws.Tensor(), 1, "calibration of "+string(chain.Status))
-	return err
+	theta = chain.Draws.Tensor()
+	r.result.Pairs, err = r.posterior(theta, 1, "calibration of "+string(chain.Status))
+	return theta, phi, err
 }
 
 // calibration is what the first step samples, and by what.

@@ -68,19 +68,24 @@ func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
 		return nil, err
 	}
 	defer r.truth.Close()
-	if err := r.calibrate(ctx); err != nil {
+	theta, phi, err := r.drawn(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out := r.result
 	chain := out.Calibration
+	coordinate := func(i int) []float64 { return chain.Draws.Coordinate(i)[0] }
+	if _, _, err := spread(phi, chain.Draws.Dim, c.Draws-c.Draws/5, coordinate); err != nil {
+		return nil, err
+	}
 	out.Evaluations = r.calibrationCost()
 	out.Evaluations.Full += r.spent.Full - r.Pairs // Phi at the draws is a report, and none of the chain's cost
 	out.Evaluations.FullGradients += r.spent.FullGradients
-	out.Sampling, out.Phi, out.Status, out.Elapsed = chain, chain.Draws.Tensor(), chain.Status, chain.Elapsed
+	out.Sampling, out.Phi, out.Status, out.Elapsed = chain, theta, chain.Status, chain.Elapsed
 	out.Warnings, out.job = chain.Warnings, job
 	t := &out.Truth
 	t.States, t.Emulated, t.RMS = c.Draws, math.NaN(), math.NaN()
-	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(r.pairs.phi, nil)
+	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(phi, nil)
 	t.True = t.Calibration
 	if t.Prior, err = r.priorPotential(ctx); err != nil {
 		return nil, err

@@ -61,10 +61,23 @@ func (e *evaluator) Close() {
 	}
 }
 
+// places are rows of theta, [n, D]: a *mat.Dense, or draws.
+type places interface {
+	Dims() (n, d int)
+	RawRowView(i int) []float64
+}
+
+// drawnPlaces are the draws of chains, chain after chain: in float64 no more than a row at a time.
+type drawnPlaces struct{ *mcmc.Draws }
+
+func (p drawnPlaces) Dims() (n, d int) { return p.Chains * p.PerChain, p.Dim }
+
+func (p drawnPlaces) RawRowView(i int) []float64 { return p.At(i/p.PerChain, i%p.PerChain) }
+
 // at evaluates a function, by its name, at each row of theta, [n, D]: f takes [c, D] to [c, width], and results are [n,
 // width].
 func (e *evaluator) at(
-	ctx context.Context, name string, theta *mat.Dense, f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
+	ctx context.Context, name string, theta places, f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
 ) (*mat.Dense, error) {
 	rows, _ := theta.Dims()
 	if e.blocks == nil {
@@ -91,7 +104,7 @@ func (e *evaluator) at(
 
 // onBlock is at, of one block.
 func (e *evaluator) onBlock(
-	ctx context.Context, block int, name string, theta *mat.Dense,
+	ctx context.Context, block int, name string, theta places,
 	f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
 ) ([]float64, error) {
 	if err := context.Cause(ctx); err != nil {
@@ -111,7 +124,7 @@ func (e *evaluator) onBlock(
 
 // on is at, of the rows that are in a state.
 func (e *evaluator) on(
-	ctx context.Context, state *compute.State, name string, theta *mat.Dense,
+	ctx context.Context, state *compute.State, name string, theta places,
 	f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
 ) ([]float64, error) {
 	program := e.programs[name]
@@ -129,13 +142,13 @@ func (e *evaluator) on(
 	}
 	rows, d := theta.Dims()
 	var out []float64
+	part := make([]float64, e.atOnce*d)
 	for from := 0; from < rows; from += e.atOnce {
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("fbnn: %s: %w", name, err)
 		}
 		count := min(e.atOnce, rows-from)
-		part := make([]float64, e.atOnce*d) // the last part is filled up with the last row
-		for i := range e.atOnce {
+		for i := range e.atOnce { // the last part is filled up with the last row
 			copy(part[i*d:], theta.RawRowView(min(from+i, rows-1)))
 		}
 		values, err := program.Run(state, compute.Floats(e.dtype, part, e.atOnce, d))
@@ -155,7 +168,7 @@ type posterior interface {
 }
 
 // potential is Phi = -log p(y | theta) at each row of theta.
-func (e *evaluator) potential(ctx context.Context, theta *mat.Dense) ([]float64, error) {
+func (e *evaluator) potential(ctx context.Context, theta places) ([]float64, error) {
 	out, err := e.at(ctx, "log-likelihood", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
 		return Neg(e.target(nodes).(posterior).LogLikelihood(theta))
 	})

@@ -31,35 +31,42 @@ const fewestPairs = 10
 
 func newPairs(theta *mat.Dense, phi []float64) (*pairs, error) {
 	rows, d := theta.Dims()
+	p := &pairs{theta: theta, phi: phi, learnt: rows - rows/5}
+	var err error
+	p.center, p.scale, err = spread(phi, d, p.learnt, func(i int) []float64 { return mat.Col(nil, i, theta) })
+	return p, err
+}
+
+// spread is the mean and the standard deviation of each of d coordinates over the first learnt draws, or 1 where these
+// are all the same, and an error if nothing can be made of the draws and Phi at them. column copies a coordinate.
+func spread(phi []float64, d, learnt int, column func(i int) []float64) (center, scale []float64, err error) {
+	rows := len(phi)
 	if rows < fewestPairs {
-		return nil, fmt.Errorf("%w: there are %d, of which a fifth is held out: take at least %d", ErrPairs, rows,
+		return nil, nil, fmt.Errorf("%w: there are %d, of which a fifth is held out: take at least %d", ErrPairs, rows,
 			fewestPairs)
 	}
 	for i, v := range phi {
 		if !(math.Abs(v) <= limits.Float32) {
-			return nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %.3g: the calibration has left the region of "+
+			return nil, nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %.3g: the calibration has left the region of "+
 				"finite density; take a smaller step (mcmc.SGHMC.LearningRate), or larger mini-batches (CES.BatchSize)", ErrPairs,
 				i, rows, -v)
 		}
 	}
-	p := &pairs{theta: theta, phi: phi, learnt: rows - rows/5, center: make([]float64, d), scale: make([]float64, d)}
-	column, moved := make([]float64, p.learnt), 0
+	center, scale = make([]float64, d), make([]float64, d)
+	moved := 0
 	for i := range d {
-		for j := range column {
-			column[j] = theta.At(j, i)
-		}
-		p.center[i], p.scale[i] = stat.PopMeanStdDev(column, nil)
-		if p.scale[i] > 1e-7*math.Abs(p.center[i]) && p.scale[i] > 1e-30 {
+		center[i], scale[i] = stat.PopMeanStdDev(column(i)[:learnt], nil)
+		if scale[i] > 1e-7*math.Abs(center[i]) && scale[i] > 1e-30 {
 			moved++
 		} else {
-			p.scale[i] = 1
+			scale[i] = 1
 		}
 	}
 	if moved == 0 {
-		return nil, fmt.Errorf("%w: the first %d of %d are all alike: the calibration stands still; take a larger step, or "+
-			"more transitions between pairs (CES.PairsThin)", ErrPairs, p.learnt, rows)
+		return nil, nil, fmt.Errorf("%w: the first %d of %d are all alike: the calibration stands still; take a larger step, or "+
+			"more transitions between pairs (CES.PairsThin)", ErrPairs, learnt, rows)
 	}
-	return p, nil
+	return center, scale, nil
 }
 
 // standardised are rows of theta less the centre, over the scale.

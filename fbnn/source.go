@@ -244,11 +244,15 @@ func (c Chain) memory(job *Job) []share {
 }
 
 // memory implements needing.
-func (p Prior) memory(job *Job) []share { return []share{drawn(job, p.Draws)} }
+func (p Prior) memory(job *Job) []share {
+	s := drawn(job, p.Draws)
+	s.bytes += 8 * int64(p.Draws) * int64(job.Data.Bound.D) // in float64
+	return []share{s}
+}
 
-// drawn is what draws take: as the chains keep them, in the result, its two posteriors and on the way there, and once
-// in float64.
+// drawn is what draws take: as the chains keep them and in the result, on the way there or to a checkpoint, and what of
+// them waits to be collected.
 func drawn(job *Job, draws int) share {
 	each := int64(draws) * int64(job.Data.Bound.D)
-	return share{fmt.Sprintf("%d draws", draws), each * (5*int64(job.DType.Size()) + 8)}
+	return share{fmt.Sprintf("%d draws", draws), each * 5 * int64(job.DType.Size())}
 }

@@ -12,10 +12,29 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/fbnn"
+
+	"gonum.org/v1/gonum/mat"
 )
+
+// alone says whether this is a process of the test's own; where it is not it runs one.
+func alone(t *testing.T) bool {
+	t.Helper()
+	const variable = "GOBNN_TEST_ALONE"
+	if os.Getenv(variable) != "" {
+		return true
+	}
+	own := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	own.Env = append(os.Environ(), variable+"=1")
+	said, err := own.CombinedOutput()
+	if t.Logf("%s", said); err != nil {
+		t.Error(err)
+	}
+	return false
+}
 
 // Rows of 1000 features are calibrated on, emulated and sampled with the true posterior's correction, in less than
 // 2 GiB of memory, and than was estimated. They are 60 000, .5 GB, or GOBNN_ROWS: what is in memory does not depend on
@@ -25,14 +44,7 @@ func TestSourceMemoryLong(t *testing.T) {
 	if !engine.IsXLA() {
 		t.Skip("minutes with XLA, hours on the Go backend")
 	}
-	const alone = "GOBNN_TEST_ALONE"
-	if os.Getenv(alone) == "" {
-		own := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSourceMemoryLong$", "-test.v")
-		own.Env = append(os.Environ(), alone+"=1")
-		said, err := own.CombinedOutput()
-		if t.Logf("%s", said); err != nil {
-			t.Error(err)
-		}
+	if !alone(t) {
 		return
 	}
 	rows := 60_000
@@ -61,5 +73,48 @@ func TestSourceMemoryLong(t *testing.T) {
 		estimate, r.SecondStage, r.Truth)
 	if memory > 2 || memory > estimate {
 		t.Errorf("%.2f GiB of memory, estimated %.2f, want at most 2", memory, estimate)
+	}
+}
+
+// BNN-SGHMC's 2000 draws of a network of 20 241 weights, .15 GiB in float32, take no more than was estimated, and with
+// their predictions and their effective sizes less than 2 GiB. Copies of all in float64 took 3.3.
+func TestDrawsMemoryLong(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("a minute with XLA, many on the Go backend")
+	}
+	if !alone(t) {
+		return
+	}
+	model := bayes.Model{
+		Network: nn.MLP{Hidden: []int{20, 10}}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: .3},
+		Stochastic: bayes.All(),
+	}
+	r, err := fbnn.FitSource(t.Context(), model, fbnn.Chain{Kernel: mcmc.SGHMC{}, Thin: 1, WarmUp: 100},
+		dataset.Simulated{N: 1500, Features: 1000, Noise: .3, Seed: 1}, fbnn.Settings{Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, estimate := computetest.PeakMemory(t), float64(r.Memory)/(1<<30)
+	t.Logf("the draws: %.2f GiB, estimated %.2f", memory, estimate)
+	if memory > estimate {
+		t.Errorf("%.2f GiB of memory, estimated %.2f", memory, estimate)
+	}
+	p, err := r.Predict(t.Context(), mat.NewDense(1000, 1000, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := diag.NewForPosterior(r.Posterior)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ess, err := chains.ESS(20_000, diag.Bulk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory = computetest.PeakMemory(t)
+	t.Logf("with %d predictions of %d rows and effective sizes such as %.1f: %.2f GiB", p.Particles, p.Rows, ess, memory)
+	if memory > 2 {
+		t.Errorf("%.2f GiB of memory, want at most 2", memory)
 	}
 }

@@ -223,12 +223,11 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 		return nil
 	}
 	count := min(200, draws.Dim)
-	values := make([]float64, 0, count*draws.Chains*draws.PerChain)
-	for chain := range draws.Chains {
-		for draw := range draws.PerChain {
-			all := draws.At(chain, draw)
-			for i := range count {
-				values = append(values, all[i*draws.Dim/count])
+	values := make([]float64, count*draws.Chains*draws.PerChain)
+	for i := range count {
+		for chain, column := range draws.Coordinate(i * draws.Dim / count) {
+			for draw, v := range column {
+				values[(chain*draws.PerChain+draw)*count+i] = v
 			}
 		}
 	}
@@ -342,10 +341,7 @@ func (r *ces) warn() {
 func (r *ces) paperPrediction(
 	ctx context.Context, e *evaluator, outputs *outputsHead,
 ) (*emulatedPrediction, error) {
-	theta, err := matrixOf(r.result.Phi)
-	if err != nil {
-		return nil, err
-	}
+	theta := drawnPlaces{r.result.Sampling.Draws}
 	scores, err := e.at(ctx, "emulated scores", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
 		return e.target(nodes).(emulated).scoresAt(theta)
 	})
