@@ -47,9 +47,9 @@ func spread(phi []float64, d, learnt int, column func(i int) []float64) (center,
 	}
 	for i, v := range phi {
 		if !(math.Abs(v) <= limits.Float32) {
-			return nil, nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %.3g: the calibration has left the region of "+
-				"finite density; take a smaller step (mcmc.SGHMC.LearningRate), or larger mini-batches (CES.BatchSize)", ErrPairs,
-				i, rows, -v)
+			return nil, nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %.3g: the calibration has left the region "+
+				"of finite density; take a smaller step (mcmc.SGHMC.LearningRate), or larger mini-batches (CES.BatchSize)",
+				ErrPairs, i, rows, -v)
 		}
 	}
 	center, scale = make([]float64, d), make([]float64, d)
@@ -63,8 +63,8 @@ func spread(phi []float64, d, learnt int, column func(i int) []float64) (center,
 		}
 	}
 	if moved == 0 {
-		return nil, nil, fmt.Errorf("%w: the first %d of %d are all alike: the calibration stands still; take a larger step, or "+
-			"more transitions between pairs (CES.PairsThin)", ErrPairs, learnt, rows)
+		return nil, nil, fmt.Errorf("%w: the first %d of %d are all alike: the calibration stands still; take a larger "+
+			"step, or more transitions between pairs (CES.PairsThin)", ErrPairs, learnt, rows)
 	}
 	return center, scale, nil
 }
