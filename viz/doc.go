@@ -21,7 +21,8 @@
 //
 // Each takes plain slices, or, where its name ends in Of, the [bayes.Prediction] of a posterior, and an options struct
 // whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as .png, .svg or
-// .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side.
+// .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side; [Figure.WithFontSize] makes text
+// larger or smaller.
 //
 //	fig, err := viz.PredictiveBand(x, mean, stdDev, viz.BandOptions{TrainX: trainX, TrainY: trainY})
 //	if err != nil { ... }

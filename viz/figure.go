@@ -32,8 +32,8 @@ const (
 	maxPixels     = 8000
 )
 
-// Widths for [Frame] and [GridOptions], in CSS pixels. Text has 9 to 12 points in all of them: a figure for a journal
-// is made as wide as it is printed, and saved as .pdf.
+// Widths for [Frame] and [GridOptions], in CSS pixels. Text has 9 to 12 points in all of them, or what
+// [Figure.WithFontSize] makes of it: a figure for a journal is made as wide as it is printed, and saved as .pdf.
 const (
 	NotebookWidth = 830 // of a cell's output in JupyterLab on a screen of 1280 pixels
 	ColumnWidth   = 336 // 3.5 inches, a column of a page of two
@@ -93,16 +93,45 @@ type inset struct{ header, left, bottom vg.Length }
 type Figure struct {
 	width, height int // CSS pixels
 	body          body
+	// zoom is how much larger all is drawn than the sizes in this package say, in as much less room; a whole number of
+	// 192ths, so that a PNG has a whole number of dots per inch.
+	zoom vg.Length
 }
 
 func newFigure(f Frame, b body) (*Figure, error) {
-	if need := b.header(points(f.Width)-2*margin) + b.room() + 2*margin; need > points(f.Height) {
-		return nil, fmt.Errorf("viz: figure of %d x %d pixels: its title, legend and axes need a height of %d: set "+
-			"Frame.Height or Frame.Width", f.Width, f.Height,
-			int(math.Ceil(float64(need/vg.Inch*pixelsPerInch))))
-	}
-	return &Figure{width: f.Width, height: f.Height, body: b}, nil
+	return (&Figure{width: f.Width, height: f.Height, body: b, zoom: 1}).fitting()
 }
+
+// fitting is the figure, or an error if its title, legend and axes do not fit.
+func (f *Figure) fitting() (*Figure, error) {
+	w, h := f.size()
+	if need := f.body.header(w-2*margin) + f.body.room() + 2*margin; need > h {
+		return nil, fmt.Errorf("viz: figure of %d x %d pixels: its title, legend and axes need a height of %d: set "+
+			"Frame.Height or Frame.Width", f.width, f.height, int(math.Ceil(float64(need*f.zoom/vg.Inch*pixelsPerInch))))
+	}
+	return f, nil
+}
+
+// size is what there is to draw on, before it is zoomed.
+func (f *Figure) size() (w, h vg.Length) { return points(f.width) / f.zoom, points(f.height) / f.zoom }
+
+// WithFontSize is the figure, of the same width and height, with text of another size: that of the numbers at its axes
+// in points, 6 to 24, by default 9.5. Titles and labels, lines, dots and the space between them grow or shrink with it.
+// In a grid all figures have one size: give it to the grid.
+func (f *Figure) WithFontSize(points float64) (*Figure, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if !(points >= minFont && points <= maxFont) {
+		return nil, fmt.Errorf("viz: a font size of %g points: it must be within %d and %d", points, minFont, maxFont)
+	}
+	other := *f
+	other.zoom = vg.Length(math.Round(points/tickSize*pixelRatio*pixelsPerInch) / (pixelRatio * pixelsPerInch))
+	return other.fitting()
+}
+
+// The font sizes that can be asked for, in points.
+const minFont, maxFont = 6, 24
 
 func points(pixels int) vg.Length { return vg.Length(pixels) * vg.Inch / pixelsPerInch }
 
@@ -110,8 +139,9 @@ func points(pixels int) vg.Length { return vg.Length(pixels) * vg.Inch / pixelsP
 const margin vg.Length = 6
 
 // render draws on a white ground.
-func (f *Figure) render(canvas vg.CanvasSizer) {
-	c := draw.New(canvas)
+func (f *Figure) render(canvas vg.Canvas) {
+	w, h := f.size()
+	c := draw.NewCanvas(canvas, w, h)
 	c.SetColor(white)
 	c.Fill(c.Rectangle.Path())
 	inner := draw.Crop(c, margin, -margin, margin, -margin)
@@ -140,7 +170,8 @@ func (f *Figure) PNG() ([]byte, error) {
 
 // picture is the figure at 192 dots per inch.
 func (f *Figure) picture() image.Image {
-	canvas := vgimg.NewWith(vgimg.UseWH(points(f.width), points(f.height)), vgimg.UseDPI(pixelRatio*pixelsPerInch))
+	dpi := int(math.Round(pixelRatio * pixelsPerInch * float64(f.zoom)))
+	canvas := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(dpi))
 	f.render(canvas)
 	return canvas.Image()
 }
@@ -152,6 +183,7 @@ func (f *Figure) SVG() ([]byte, error) {
 		return nil, err
 	}
 	canvas := vgsvg.New(points(f.width), points(f.height))
+	canvas.Scale(float64(f.zoom), float64(f.zoom))
 	f.render(canvas)
 	var buf bytes.Buffer
 	if _, err := canvas.WriteTo(&buf); err != nil {
@@ -173,13 +205,15 @@ var fixedDates = sync.OnceFunc(func() {
 	fpdf.SetDefaultCatalogSort(true)
 })
 
-// PDF renders the figure as one page of its size, with its fonts embedded.
+// PDF renders the figure as one page of its size, with its fonts embedded. Letters beyond ASCII are drawn, and cannot
+// be searched for.
 func (f *Figure) PDF() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
 	fixedDates()
-	canvas := vgpdf.New(points(f.width), points(f.height))
+	canvas := pdfCanvas{vgpdf.New(points(f.width), points(f.height))}
+	canvas.Scale(float64(f.zoom), float64(f.zoom))
 	f.render(canvas)
 	var buf bytes.Buffer
 	if _, err := canvas.WriteTo(&buf); err != nil {

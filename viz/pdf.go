@@ -1,0 +1,87 @@
+package viz
+
+import (
+	"image"
+	"unicode/utf8"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+	gonumfont "gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgpdf"
+)
+
+// pdfCanvas is gonum's PDF canvas with two faults of it mended: it puts pictures upside down, and what is not ASCII,
+// such as a minus sign or a Greek letter, comes out as other letters, since its fonts have 256 of them.
+type pdfCanvas struct{ *vgpdf.Canvas }
+
+var _ vg.Canvas = pdfCanvas{}
+
+// DrawImage draws a picture upright: the canvas has the origin of its library, at the upper left, turned over.
+func (c pdfCanvas) DrawImage(rect vg.Rectangle, picture image.Image) {
+	c.Push()
+	defer c.Pop()
+	c.Translate(vg.Point{X: rect.Min.X, Y: rect.Max.Y})
+	c.Scale(1, -1)
+	c.Canvas.DrawImage(vg.Rectangle{Max: rect.Size()}, picture)
+}
+
+// FillString writes ASCII as text, which can be searched and copied, and draws the outlines of other letters.
+func (c pdfCanvas) FillString(face gonumfont.Face, at vg.Point, text string) {
+	for rest := text; rest != ""; {
+		n := 0
+		ascii := rest[0] < utf8.RuneSelf
+		for n < len(rest) && rest[n] < utf8.RuneSelf == ascii {
+			n++
+		}
+		run := rest[:n]
+		start := vg.Point{X: at.X + face.Width(text[:len(text)-len(rest)]), Y: at.Y}
+		if rest = rest[n:]; ascii {
+			c.Canvas.FillString(face, start, run)
+		} else {
+			c.fillOutlines(face, start, run)
+		}
+	}
+}
+
+// fillOutlines draws letters by their outlines.
+func (c pdfCanvas) fillOutlines(face gonumfont.Face, at vg.Point, text string) {
+	var buffer sfnt.Buffer
+	units := face.Face.UnitsPerEm()
+	size := fixed.I(int(units)) // so that a number of an outline is one of the font's units
+	scale := face.Font.Size / vg.Length(size)
+	for _, letter := range text {
+		glyph, err := face.Face.GlyphIndex(&buffer, letter)
+		if err != nil {
+			continue // as for the other canvases: there is nothing to draw
+		}
+		segments, err := face.Face.LoadGlyph(&buffer, glyph, size, nil)
+		if err != nil {
+			continue
+		}
+		point := func(p fixed.Point26_6) vg.Point { // fonts count downwards
+			return vg.Point{X: at.X + vg.Length(p.X)*scale, Y: at.Y - vg.Length(p.Y)*scale}
+		}
+		var outline vg.Path
+		for _, s := range segments {
+			switch s.Op {
+			case sfnt.SegmentOpMoveTo:
+				outline.Move(point(s.Args[0]))
+			case sfnt.SegmentOpLineTo:
+				outline.Line(point(s.Args[0]))
+			case sfnt.SegmentOpQuadTo:
+				outline.QuadTo(point(s.Args[0]), point(s.Args[1]))
+			case sfnt.SegmentOpCubeTo:
+				outline.CubeTo(point(s.Args[0]), point(s.Args[1]), point(s.Args[2]))
+			}
+		}
+		if len(outline) > 0 {
+			outline.Close()
+			c.Fill(outline)
+		}
+		if advance, err := face.Face.GlyphAdvance(&buffer, glyph, size, font.HintingNone); err == nil {
+			at.X += vg.Length(advance) * scale
+		}
+	}
+}
