@@ -141,21 +141,25 @@ func (e *evaluator) on(
 		e.programs[name] = program
 	}
 	rows, d := theta.Dims()
+	size := e.atOnce
+	if e.blocks != nil { // to compile for fewer places takes less time than to evaluate 50 in all blocks
+		size = min(size, rows)
+	}
 	var out []float64
-	part := make([]float64, e.atOnce*d)
-	for from := 0; from < rows; from += e.atOnce {
+	part := make([]float64, size*d)
+	for from := 0; from < rows; from += size {
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("fbnn: %s: %w", name, err)
 		}
-		count := min(e.atOnce, rows-from)
-		for i := range e.atOnce { // the last part is filled up with the last row
+		count := min(size, rows-from)
+		for i := range size { // the last part is filled up with the last row
 			copy(part[i*d:], theta.RawRowView(min(from+i, rows-1)))
 		}
-		values, err := program.Run(state, compute.Floats(e.dtype, part, e.atOnce, d))
+		values, err := program.Run(state, compute.Floats(e.dtype, part, size, d))
 		if err != nil {
 			return nil, fmt.Errorf("fbnn: %s: %w", name, err)
 		}
-		out = append(out, values[:count*len(values)/e.atOnce]...)
+		out = append(out, values[:count*len(values)/size]...)
 	}
 	return out, nil
 }
