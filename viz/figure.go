@@ -192,8 +192,9 @@ func (f *Figure) SVG() ([]byte, error) {
 	return []byte(svgFixes.Replace(buf.String())), nil
 }
 
-// svgFixes names fonts to fall back on, and the true type of embedded images.
+// svgFixes names fonts to fall back on, the true type of embedded images, and that they fill what they are given.
 var svgFixes = strings.NewReplacer(
+	"<image ", `<image preserveAspectRatio="none" `,
 	"font-family:Liberation Sans;font-variant:normal", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif",
 	"data:image/jpg;base64,", "data:image/png;base64,",
 )

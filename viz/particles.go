@@ -117,17 +117,24 @@ const (
 	cloudCells = 110
 )
 
+// fewDots is how many dots hide nothing; more are smaller and more transparent, so that the density below is seen.
+const fewDots = 150
+
 // particleDots makes the area of a dot proportional to the weight, but not smaller than can be seen.
 func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
-	d = &dots{radius: 2.8, fill: withAlpha(vermillion, 0.72), edge: stroke(rgb(0x5A2700), 0.5)}
 	xs, ys, weights := rows[0], rows[1], rows[2]
-	// A particle of the mean weight has a radius of 2.4, so that many of nearly equal weight leave the density in sight.
+	crowd := min(1, fewDots/float64(len(xs)))
+	d = &dots{
+		radius: 2.8, fill: withAlpha(vermillion, max(.4, .72*math.Cbrt(crowd))),
+		edge: stroke(withAlpha(rgb(0x5A2700), max(.1, crowd)), 0.5),
+	}
 	heaviest := slices.Max(weights)
-	heaviestRadius := vg.Length(min(6, 2.4*math.Sqrt(heaviest/stat.Mean(weights, nil))))
+	ofMean := 2.4 * math.Cbrt(crowd)
+	heaviestRadius := vg.Length(min(6, ofMean*math.Sqrt(heaviest/stat.Mean(weights, nil))))
 	if merged = len(xs) > maxDots; merged {
 		xs, ys, weights = mergeParticles(rows, x, y)
-		heaviestRadius = 2.2 // about half a cell
-		d.radius, d.edge.Width = 1.8, 0
+		heaviestRadius = 2.2                                               // about half a cell
+		d.radius, d.edge.Width, d.fill = 1.8, 0, withAlpha(vermillion, .6) // they do not lie on each other
 		heaviest = slices.Max(weights)
 	}
 	for i, w := range weights {
