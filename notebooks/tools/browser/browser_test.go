@@ -67,9 +67,55 @@ func cache(t *testing.T) string {
 
 const token = "of-the-test"
 
-// lab starts JupyterLab on an empty folder of the user's and returns the folder, and the address without a path.
+// clone is a copy of the source tree whose path has a space, and the environment of a user whose home folder and flags
+// of the go command have some too.
+func clone(t *testing.T) (root string, environ []string) {
+	t.Helper()
+	from := filepath.Join("..", "..", "..")
+	folder := t.TempDir()
+	root = filepath.Join(folder, "my clone")
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		to := filepath.Join(root, e.Name())
+		switch {
+		case e.IsDir() && strings.HasPrefix(e.Name(), "."):
+			continue
+		case e.IsDir():
+			err = os.CopyFS(to, os.DirFS(filepath.Join(from, e.Name())))
+		default:
+			var data []byte
+			if data, err = os.ReadFile(filepath.Join(from, e.Name())); err == nil {
+				err = errors.Join(os.MkdirAll(root, 0o755), os.WriteFile(to, data, 0o644))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := filepath.Join(folder, "my home")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	environ = append(os.Environ(), "HOME="+home, "GOFLAGS='-ldflags=-X main.nothing=of -X main.importance=here'")
+	// What is downloaded and compiled lies in the old home folder.
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GONOSUMDB"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		environ = append(environ, name+"="+strings.TrimSpace(string(out)))
+	}
+	return root, environ
+}
+
+// lab starts JupyterLab from a clone on an empty folder of the user's, and returns the folder, and the address without
+// a path.
 func lab(t *testing.T) (work, address string) {
 	t.Helper()
+	root, environ := clone(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +127,8 @@ func lab(t *testing.T) (work, address string) {
 	work, address = filepath.Join(t.TempDir(), "my work"), "http://127.0.0.1:"+port
 	command := exec.Command("go", "run", "./notebooks", "lab", "-no-browser", "-port", port, "--",
 		"--IdentityProvider.token="+token)
-	command.Dir = filepath.Join("..", "..", "..")
-	command.Env = append(os.Environ(), "GOBNN_WORK="+work, "GOBNN_CACHE="+cache(t), "GOFLAGS=")
+	command.Dir = root
+	command.Env = append(environ, "GOBNN_WORK="+work, "GOBNN_CACHE="+cache(t))
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
