@@ -121,7 +121,8 @@ func (w *world) mustBeWhole(t *testing.T) {
 		t.Errorf("environment in %s, want %s", env, want)
 	}
 	for _, file := range []string{"bin/python", "bin/gonb", "bin/goimports",
-		"bin/gobnn-kernel", "cells/go", "cells/ldflags", environment.Stamp, "share/jupyter/lab/settings/overrides.json"} {
+		"bin/gobnn-kernel", "cells/go", "cells/ldflags", environment.Stamp, "share/jupyter/lab/settings/overrides.json",
+		"etc/jupyter/jupyter_server_config.py"} {
 		if _, err := os.Stat(filepath.Join(env, file)); err != nil {
 			t.Error(err)
 		}

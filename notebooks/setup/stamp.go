@@ -21,11 +21,11 @@ var requirements string
 // layout is the version of the environment's structure: another one makes every old environment stale.
 const layout = 2
 
-// pins is a hash of what an environment is made of: the Python packages, the tool module, the kernel's own program and
-// the layout.
+// pins is a hash of what an environment is made of: the Python packages and their settings, the tool module, the
+// kernel's own program and the layout.
 func pins(root string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%d %s %s\n%s", layout, runtime.GOOS, runtime.GOARCH, requirements)
+	fmt.Fprintf(sum, "%d %s %s\n%s%s%s", layout, runtime.GOOS, runtime.GOARCH, requirements, labSettings, serverSettings)
 	for _, name := range []string{"tools/go.mod", "tools/go.sum", "tools/cpuplugin/main.go", "tools/gopls/go.mod",
 		"tools/gopls/go.sum", "cells/main.go",
 		"goflags/goflags.go"} {

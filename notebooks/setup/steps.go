@@ -23,6 +23,17 @@ func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
 const labSettings = `{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}
 `
 
+// serverSettings are those of JupyterLab's server. Lab hears what the kernel does from messages of kinds that the
+// server tracks. Of the first two that Lab sends a new kernel, the server does not track the one and the kernel does
+// not answer the other: Lab did not know that the kernel was idle until it had run a cell, and could pass over that
+// cell.
+const serverSettings = `from jupyter_server.services.kernels.kernelmanager import MappingKernelManager as manager
+
+c.MappingKernelManager.untracked_message_types = [
+    kind for kind in manager.untracked_message_types.default() if kind != "kernel_info_request"
+]
+`
+
 // downloading is pip's line about a file: its size and unit are the groups.
 var downloading = regexp.MustCompile(`^\s*Downloading \S+ \(([0-9.]+) (kB|MB|GB)`)
 
@@ -36,12 +47,16 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(dir, "share", "jupyter", "lab", "settings")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "overrides.json"), []byte(labSettings), 0o644); err != nil {
-		return err
+	for path, text := range map[string]string{
+		"share/jupyter/lab/settings/overrides.json": labSettings, "etc/jupyter/jupyter_server_config.py": serverSettings,
+	} {
+		path = filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	p.update("%d packages, %s downloaded, %s installed", packages, megabytes(int64(bytes)), megabytes(sizeOf(dir)))
 	if runtime.GOOS != "darwin" {
