@@ -15,7 +15,7 @@ import (
 // GridOptions are the options of [Grid].
 type GridOptions struct {
 	// Columns of the grid; 0: as many as fit into Width. Figures too wide for them are drawn narrower, and below 240
-	// pixels there are fewer columns.
+	// pixels, or 140 with SharedY, there are fewer columns.
 	Columns int
 	Width   int // the most CSS pixels; 0: NotebookWidth
 	// ColumnNames stand above the columns and RowNames left of the rows; nil: none. They are as many as columns or rows.
@@ -53,12 +53,20 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 	if g.cols == 0 {
 		g.cols = min(len(figures), max(1, opt.Width/width))
 	}
-	g.cols = min(g.cols, opt.Width/minPixels)
+	least := minPixels
+	if opt.SharedY { // the numbers stand once
+		least = 140
+	}
+	g.cols = min(g.cols, opt.Width/least)
 	if err := g.named(opt); err != nil {
 		return nil, err
 	}
 	if cell := opt.Width / g.cols; cell < width { // narrower, and a little lower
-		height = int(float64(height) * max(.75, float64(cell)/float64(width)))
+		lowest := .75
+		if cell < minPixels {
+			lowest = .6
+		}
+		height = int(float64(height) * max(lowest, float64(cell)/float64(width)))
 		width = cell
 	}
 	before := g.headers(points(width))
@@ -206,7 +214,7 @@ func (g *grid) shareBar(all []*panel) {
 	first := all[0].bar
 	for _, p := range all {
 		if first == nil || p.bar == nil || p.bar.label != first.label || p.bar.values != first.values ||
-			p.bar.table != first.table || fmt.Sprint(p.bar.levels) != fmt.Sprint(first.levels) {
+			*p.bar.table != *first.table || fmt.Sprint(p.bar.levels) != fmt.Sprint(first.levels) {
 			return
 		}
 	}

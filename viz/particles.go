@@ -81,18 +81,21 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	if outside > 0 {
 		p.note(fmt.Sprintf("outside the lattice of the density: %d of %d particles", outside, len(rows[0])))
 	}
-	label := fmt.Sprintf("%d particles", len(rows[0]))
+	told := fmt.Sprintf("%d particles", len(rows[0]))
 	if opt.Weights != nil {
-		label += fmt.Sprintf(", ESS %s", number(sum*sum/squares))
+		told += fmt.Sprintf(", ESS %s", number(sum*sum/squares))
 	}
+	p.note(told)
+	label := "particles"
 	if merged {
 		label += " (merged, area: weight)"
 	} else if opt.Weights != nil {
 		label += " (area: weight)"
 	}
+	icon := &dots{radius: 2.8, fill: withAlpha(vermillion, .7), edge: stroke(withAlpha(rgb(0x5A2700), .8), .5)}
 	if density == nil {
 		a.add(gridLines{}, particles)
-		p.entry(label, particles)
+		p.entry(label, icon)
 		return newFigure(frame, p)
 	}
 	a.add(density.heat, particles)
@@ -100,7 +103,7 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 		a.add(l.paths)
 	}
 	a.framed()
-	p.entry(label, particles)
+	p.entry(label, icon)
 	var masses []float64
 	for _, l := range density.levels {
 		masses = append(masses, 100*l.mass)

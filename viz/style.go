@@ -78,7 +78,7 @@ func textStyle(size vg.Length, c color.Color) text.Style {
 	}
 }
 
-// niceTicks marks about Count round values (1, 2, 2.5 or 5 times a power of ten).
+// niceTicks marks about Count round values (1, 2, 2.5 or 5 times a power of ten), and more where it would be one.
 type niceTicks struct{ Count int }
 
 var _ plot.Ticker = niceTicks{}
@@ -98,6 +98,9 @@ func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
 	largest := math.Max(math.Abs(lo), math.Abs(hi))
 	if step < 1e-14*largest { // the span is at the resolution of the numbers
 		return []plot.Tick{{Value: lo, Label: tickLabel(lo, 0, largest)}}
+	}
+	if last-first < 1 && t.Count < 5 { // one says nothing of the scale
+		return niceTicks{t.Count + 1}.Ticks(lo, hi)
 	}
 	for i := range int(last-first) + 1 {
 		k := first + float64(i)

@@ -208,7 +208,7 @@ func TestLegendNumbers(t *testing.T) {
 	}
 	// ESS of weights 3 and 1: (3 + 1)^2 / (9 + 1)
 	fig, err = viz.ParticleScatter([]float64{0, 1}, []float64{0, 1}, viz.ParticleOptions{Weights: []float64{3, 1}})
-	if svg := svgOf(t, fig, err); !strings.Contains(svg, "2 particles, ESS 1.6 ") {
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "2 particles, ESS 1.6<") {
 		t.Error("ESS of weights 3 and 1 is not 1.6")
 	}
 }

@@ -223,8 +223,8 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 	return cells, nil
 }
 
-// figure is a row of panels for each of some seeds, or two rows for a single one, a panel for each method, by default
-// the paper's.
+// figure is a row of panels for each of some seeds, or rows of three for a single one, a panel for each method, by
+// default the paper's.
 func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	return func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		if _, err := o.Select([]string{s.data}); err != nil {
@@ -259,11 +259,17 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
 			}
 		}
-		columns := len(chosen)
-		if seeds == 1 {
-			columns = min(3, len(panels))
+		grid := viz.GridOptions{Columns: min(3, len(panels)), SharedX: true, SharedY: true}
+		if seeds > 1 {
+			grid.Columns = len(chosen)
+			for _, c := range chosen {
+				grid.ColumnNames = append(grid.ColumnNames, c.name)
+			}
+			for seed := range seeds {
+				grid.RowNames = append(grid.RowNames, fmt.Sprintf("seed %d", seed))
+			}
 		}
-		fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
+		fig, err := viz.Grid(grid, panels...)
 		return fig, nil, err
 	}
 }
