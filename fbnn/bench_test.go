@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkEmulated is 2000 steps of pCN by 100 chains on an emulated posterior of 3009 weights (Boston, 13-64-32-1),
-// of which every hundredth is kept: 2.45 s, a step .81 to .94 ms where it is fastest. The 300 000 normals of the
-// proposals are .6 ms of a step, the emulator .15 ms, and what is not XLA's .02 ms, so that several steps in one
+// of which every hundredth is kept: 2.05 to 2.08 s, a step .81 to .94 ms where it is fastest. The 300 000 normals of
+// the proposals are .6 ms of a step, the emulator .15 ms, and what is not XLA's .02 ms, so that several steps in one
 // program gain nothing. The same steps in JAX 0.10.2 take 2.0 to 2.5 s one call a step, and 1.9 s in one lax.scan,
 // where its normals alone are .98 ms a call.
 func BenchmarkEmulated(b *testing.B) {

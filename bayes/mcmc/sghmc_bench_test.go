@@ -15,11 +15,11 @@ import (
 )
 
 // BenchmarkSGHMC is SGHMC on mini-batches of 50 of 40 434 rows with 14 features (Adult's size), with a network
-// 14-60-30-1 and ReLU: one operation is a move of all chains, of which every tenth is kept. Beside a dozen other
-// processes on two processors, in turn with BlackJAX 1.7.1 on the same posterior: 2800 to 5100 gradients a second by
-// one chain, BlackJAX 2100 to 2500 one call a step and 2100 to 3200 in one scan; 12 000 to 21 000 by ten, BlackJAX
-// 6600 to 10 900 and 7700 to 10 400. Pinned to one processor (taskset) one chain made 4900 to 6000 where it made 2000
-// on two, before its normals were filled up: XLA shares loops among threads that are too small for it.
+// 14-60-30-1 and ReLU: one operation is a move of all chains, of which every tenth is kept. Gradients a second on two
+// quiet processors, in turn with BlackJAX 1.7.1 (JAX 0.10.2, ten steps a call on one mini-batch, which spares it nine
+// gathers), one call after another and in one scan: 7600 by one chain, BlackJAX 8700 and 9400; 30 800 by ten, 38 000
+// and 39 000; 49 500 by a hundred, 49 300 and 50 200. Pinned to one processor (taskset) one chain makes 12 300: XLA
+// shares two loops of a step between threads that are too small for it.
 func BenchmarkSGHMC(b *testing.B) { computetest.Bench(b, benchmarkSGHMC) }
 
 func benchmarkSGHMC(b *testing.B, _ *compute.Engine) {

@@ -20,6 +20,7 @@ package random
 import (
 	"hash/fnv"
 	"math"
+	"runtime"
 
 	"gobnn/bayes/compute"
 
@@ -108,17 +109,19 @@ func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *graph.Node {
 	return s.stored(dims, func(s Stream, dims []int) *Node { return s.uniform(dtype, dims) })
 }
 
-// XLA for CPUs shares a loop among its threads. Where their number does not divide that of the elements, each element
-// has a test whether it is one, and the loop has no vector instructions: 2761 normals took twice as long as 2816, 8191
-// three times as long as 8192. So from worthFilling columns on these are filled up to a multiple of fullColumns, which
-// the usual numbers of threads divide. See BenchmarkOdd.
+// XLA for CPUs shares a loop among its threads: the rows, and the columns too where there are fewer rows than threads.
+// Where the columns' parts are not equal each element has a test whether it is one, and the loop has no vector
+// instructions: 2761 normals took twice as long as 2816, 8191 three times as long as 8192. So from worthFilling columns
+// on these are filled up to a multiple of fullColumns, which the usual numbers of threads divide. With as many rows as
+// threads the columns stay whole, and taking them out of the filled ones would cost a third more. The numbers are the
+// same bits. See BenchmarkOdd.
 const worthFilling, fullColumns = 1024, 64
 
 // stored are many numbers, of which each is made once: as draw makes them, whatever their number.
 func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node {
 	s = s.forMany(dims)
 	last := len(dims) - 1
-	if len(dims) != 2 || dims[last] < worthFilling || dims[last]%fullColumns == 0 {
+	if len(dims) != 2 || dims[0] >= runtime.NumCPU() || dims[last] < worthFilling || dims[last]%fullColumns == 0 {
 		return compute.Materialise(draw(s, dims), s.key0)
 	}
 	full := []int{dims[0], (dims[last] + fullColumns - 1) / fullColumns * fullColumns}
