@@ -17,8 +17,9 @@ import (
 )
 
 // BenchmarkIteration is an iteration on the paper's networks with 50 proposals of 100 draws each: Glass is 9-10-6 (D
-// = 166), Ionosphere 33-5-1 (D = 176). On two processors full covariances take 41 and 47 ms, of which the Cholesky
-// factors are some 14 and the mixture 10 (BenchmarkMixture); diagonal ones took 25 and 26 ms.
+// = 166), Ionosphere 33-5-1 (D = 176). On two processors (Zen 4) full covariances take 50 to 55 and 60 to 72 ms: on
+// Glass the densities of 5000 networks take 14, the Cholesky factors 13, the mixture some 10 (BenchmarkMixture), products
+// with the covariances 9; diagonal ones take 35 and 25 ms.
 // On Ionosphere 7 s of processor time are spent before the second iteration, nearly all of them on compiling.
 func BenchmarkIteration(b *testing.B) {
 	for _, c := range []struct {
@@ -87,9 +88,10 @@ func BenchmarkIteration(b *testing.B) {
 
 // BenchmarkMixture evaluates the densities of 50 proposals at 5000 draws in 176 dimensions. Full covariances take 50 x
 // 5000 x 176 x 176 / 2 multiplications and as many additions, 7.7 GFLOP, beside what blocks leave of the upper
-// triangle: 9.7 with quarters. Proposals that all lie in one place take that, 41 ms on two processors; in five places
-// 34. Here proposals apart, as they begin, need half of the rows for most pairs of a proposal and another's draws, 19
-// ms; after the first iteration on Glass and Ionosphere a quarter does for nearly all.
+// triangle: 9.4 with the parts that the rows are cut into. Proposals that all lie in one place take that, 71 ms on two
+// processors (Zen 4); in five places 55. Here proposals apart, as they begin, need three eighths of the rows for most
+// pairs of a proposal and another's draws, 21 to 22 ms (29 to 31 with a half, of quarters); after the first iteration
+// on Glass and Ionosphere a quarter does for nearly all.
 func BenchmarkMixture(b *testing.B) {
 	const m, k, d = 50, 100, 176
 	for _, c := range []struct {

@@ -172,6 +172,11 @@ type whitening struct {
 	parts int   // into which the rows of L^-1 are cut: what of it is above the diagonal is left out of each
 }
 
+// cuts are where the parts of the rows end, in eighths of D. Proposals as wide as the posterior of a network need a
+// quarter of the rows to be told from each other, narrow ones that begin apart three eighths; small parts before that
+// have products too thin to be quick.
+var cuts = []int{2, 3, 4, 6, 8}
+
 func newWhitening(c compute.Nodes, mean, x *Node) whitening {
 	m, d := mean.Shape().Dim(0), mean.Shape().Dim(1)
 	groups, n := x.Shape().Dim(0), x.Shape().Dim(1)
@@ -180,9 +185,9 @@ func newWhitening(c compute.Nodes, mean, x *Node) whitening {
 	center := ReduceAndKeep(draws, ReduceMean, 2)                                         // [G, P, 1, D]
 	inverse := Reshape(Transpose(Reshape(c[inverseName], p, groups, d*d), 0, 1), m, d, d) // by groups
 	apart := Sub(Reshape(center, groups, 1, p, d), Reshape(Transpose(Reshape(mean, p, groups, d), 0, 1), groups, p, 1, d))
-	parts := 4
-	if d < 16*parts {
-		parts = 1
+	parts := 1
+	if d >= 64 {
+		parts = len(cuts)
 	}
 	return whitening{
 		inverse: inverse, draws: Reshape(Sub(draws, center), groups, n, d),
@@ -299,7 +304,7 @@ func (w whitening) squares(inverse, shift, x *Node, from, to int) *Node {
 	shift = ExpandAxes(Transpose(shift, 0, 1), 1) // [B, 1, S, D]
 	var sum *Node
 	for part := from; part < to; part++ {
-		first, end := part*d/w.parts, (part+1)*d/w.parts
+		first, end := w.end(part, d), w.end(part+1, d)
 		rows := Reshape(Slice(inverse, AxisRange(), AxisRange(first, end), AxisRange(0, end)), s*(end-first), end)
 		z := Einsum("nd,qd->nq", Slice(x, AxisRange(), AxisRange(0, end)), rows)
 		z = Add(Reshape(z, blocks, n/blocks, s, end-first),
@@ -311,6 +316,14 @@ func (w whitening) squares(inverse, shift, x *Node, from, to int) *Node {
 		}
 	}
 	return Reshape(sum, n, s)
+}
+
+// end is the row before which the first so many parts of D rows end.
+func (w whitening) end(parts, d int) int {
+	if parts == 0 {
+		return 0
+	}
+	return cuts[parts-1+len(cuts)-w.parts] * d / 8
 }
 
 // gaussian is the log-density of squared distances, [M, N], given log-determinants, [M]: float64.

@@ -398,7 +398,7 @@ func TestFullDensities(t *testing.T) {
 		{name: "in twelve places", places: m, apart: 20, leftOut: 132},
 		{name: "half the rows tell", places: m, apart: 20, first: 17, leftOut: 132},
 		{name: "the last rows tell", places: m, apart: 20, first: 49},
-		{name: "neighbours count", places: m, apart: .0165, leftOut: 110},
+		{name: "neighbours count", places: m, apart: .0178, leftOut: 110},
 		{name: "near", places: m, apart: .003},
 		{name: "unlike widths", places: 3, apart: 20, wide: 2.5},
 		{name: "a draw astray", places: m, apart: 20, leftOut: 121, astray: true},
