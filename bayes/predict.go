@@ -20,6 +20,8 @@ import (
 const predictRows = 1024
 
 // Predict evaluates every particle of positive weight on raw features x, [N, d], and returns all outputs, [A, N, C].
+// The columns of x stand in the order of Origin().FeatureNames, which a matrix cannot show:
+// dataset.Dataset.SelectFeatures puts those of another file into it.
 // Where these would not fit in memory, use PredictBatches. The first prediction of a number of rows compiles; the
 // posterior keeps what was compiled.
 func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {

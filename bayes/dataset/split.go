@@ -17,8 +17,8 @@ type Parts struct {
 var ErrMissingClass = errors.New("a class is absent from the training part")
 
 // Validate returns an error if the parts cannot be trained on: no training part, a part that [Dataset.Validate]
-// rejects, parts with other features or other outputs than the training part, a class without a row in it
-// (ErrMissingClass). It checks the training and the validation part only.
+// rejects, parts with other features or other outputs than the training part, or with the same in another order
+// (ErrOrder), a class without a row in it (ErrMissingClass). Of the test part it checks only the order.
 func (p Parts) Validate() error {
 	if p.Train == nil {
 		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")
@@ -33,6 +33,14 @@ func (p Parts) Validate() error {
 		if part.Dims() != p.Train.Dims() || part.Outputs() != p.Train.Outputs() {
 			return fmt.Errorf("the training part has shape [%d, %d] and %d outputs, the validation part [%d, %d] and %d",
 				p.Train.Rows(), p.Train.Dims(), p.Train.Outputs(), part.Rows(), part.Dims(), part.Outputs())
+		}
+	}
+	for _, part := range []*Dataset{p.Validation, p.Test} {
+		if part == nil {
+			continue
+		}
+		if err := part.SameOrder(p.Train.Features, p.Train.TargetNames(), p.Train.Classes); err != nil {
+			return err
 		}
 	}
 	return p.Train.checkClasses()

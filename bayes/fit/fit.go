@@ -94,7 +94,8 @@ func check(owner string, data *dataset.Dataset) error {
 }
 
 // Of joins a trained posterior's model, its shared parameters and its standardisation with data to continue on: those
-// that it was trained on, or others with the same features and classes. A class may have no row.
+// that it was trained on, or others with the same features and classes, in the same order (the error wraps
+// dataset.ErrOrder). A class may have no row.
 func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
 	if trained == nil {
 		return nil, fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
@@ -111,6 +112,10 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 		return nil, fmt.Errorf("%s: the posterior is of a network with %d features and %d outputs, but the data %q has "+
 			"%d and %d",
 			owner, d.Bound.Inputs, d.Bound.Outputs, data.Name, data.Dims(), data.Outputs())
+	}
+	o := trained.Origin()
+	if err := data.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
+		return nil, fmt.Errorf("%s: %w", owner, err)
 	}
 	return d, nil
 }

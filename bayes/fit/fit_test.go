@@ -182,6 +182,11 @@ func TestPosterior(t *testing.T) {
 		t.Errorf("it scales features by %v and target %q by %v", p.Features(), p.Origin().TargetNames, p.Target())
 	}
 
+	turned := rows(9)
+	turned.Features = []string{"b", "a"}
+	if _, err := fit.Of("mine", p, turned); !errors.Is(err, dataset.ErrOrder) {
+		t.Errorf("rows whose columns stand in another order: %v", err)
+	}
 	more := rows(9)
 	more.Features = []string{"other", "names"}
 	on, err := fit.Of("mine", p, more)

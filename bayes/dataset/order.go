@@ -1,0 +1,63 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// ErrOrder says that two tables have the same columns, or classes, in another order, which a matrix does not show.
+var ErrOrder = errors.New("in another order")
+
+// SameOrder is an error, which wraps ErrOrder, if a feature, a target or a class of d stands at another place among
+// those of a model, as where two files have the same columns in another order: the model would take one column for the
+// other. Names that the model does not know are no error, since a column may have been renamed.
+func (d *Dataset) SameOrder(features, targets, classes []string) error {
+	for _, c := range []struct {
+		what, cure  string
+		have, model []string
+	}{
+		{"feature", "put it into the model's order by its SelectFeatures", d.Features, features},
+		{"target", "name the targets in the model's order", d.TargetNames(), targets},
+		{"class", "number the classes as the model does, by CSVOptions.Classes", d.Classes, classes},
+	} {
+		for i, name := range c.have {
+			if at := slices.Index(c.model, name); at >= 0 && at != i && (i >= len(c.model) || c.model[i] != name) {
+				return fmt.Errorf("data set %q: its columns or classes stand %w than the model's: %s %q is number %d of %q, and "+
+					"number %d of the model's, %q: %s", d.Name, ErrOrder, c.what, name, i, c.have, at, c.model, c.cure)
+			}
+		}
+	}
+	return nil
+}
+
+// SelectFeatures is a copy of the data set with these features, in this order; others are left out. It is what puts
+// the columns of another file into the order of those that a model was trained on, bayes.Origin.FeatureNames. It is an
+// error to name a column that is not there, or one twice.
+func (d *Dataset) SelectFeatures(names ...string) (*Dataset, error) {
+	if err := d.validateShapes(); err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("dataset %s: no feature is selected: name at least one of %q", d.Name, d.Features)
+	}
+	rows := d.X.RawMatrix().Rows
+	out := *d
+	out.Features, out.X = slices.Clone(names), mat.NewDense(rows, len(names), nil)
+	out.Y, out.rows = slices.Clone(d.Y), slices.Clone(d.rows)
+	for to, name := range names {
+		from := slices.Index(d.Features, name)
+		if from < 0 {
+			return nil, fmt.Errorf("dataset %s: there is no feature %q to select: there are %q", d.Name, name, d.Features)
+		}
+		if slices.Index(names, name) != to {
+			return nil, fmt.Errorf("dataset %s: feature %q is selected twice", d.Name, name)
+		}
+		for i := range rows {
+			out.X.Set(i, to, d.X.At(i, from))
+		}
+	}
+	return &out, nil
+}

@@ -1,0 +1,88 @@
+package dataset_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/dataset"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	original  = "rooms,tax,price\n6,300,24\n5,250,21\n7,400,30\n"
+	reordered = "tax,price,rooms\n300,24,6\n250,21,5\n400,30,7\n"
+)
+
+func table(t *testing.T, text string) *dataset.Dataset {
+	t.Helper()
+	d, err := dataset.ReadCSV(strings.NewReader(text), dataset.CSVOptions{Name: "houses", Target: "price"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A file with the same columns in another order is refused beside the first, with the column and the cure, and has the
+// same numbers once its features are selected in the first one's order.
+func TestOrderOfColumns(t *testing.T) {
+	first, second := table(t, original), table(t, reordered)
+	for name, parts := range map[string]dataset.Parts{
+		"validation": {Train: first, Validation: second}, "test": {Train: first, Test: second},
+	} {
+		err := parts.Validate()
+		if !errors.Is(err, dataset.ErrOrder) || !strings.Contains(err.Error(), `feature "tax" is number 0`) ||
+			!strings.Contains(err.Error(), "SelectFeatures") {
+			t.Errorf("%s part with other columns: %v", name, err)
+		}
+	}
+	same, err := second.SelectFeatures(first.Features...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(same.X, first.X) || same.Hash() != first.Hash() {
+		t.Errorf("in the first one's order it is %v, want %v", mat.Formatted(same.X), mat.Formatted(first.X))
+	}
+	if err := (dataset.Parts{Train: first, Validation: same, Test: same}).Validate(); err != nil {
+		t.Error(err)
+	}
+	if second.X.At(0, 0) != 300 {
+		t.Error("SelectFeatures changed the data set that it copies")
+	}
+}
+
+// What stands at another place is an error; what is renamed, or not there, is none.
+func TestSameOrder(t *testing.T) {
+	d := &dataset.Dataset{Name: "d", Features: []string{"a", "b"}, Target: "y", Classes: []string{"no", "yes"}}
+	for _, c := range []struct {
+		features, targets, classes []string
+		says                       string // empty: no error
+	}{
+		{[]string{"a", "b"}, []string{"y"}, []string{"no", "yes"}, ""},
+		{nil, nil, nil, ""},
+		{[]string{"c", "d"}, []string{"z"}, []string{"0", "1"}, ""},
+		{[]string{"a", "c"}, nil, nil, ""},
+		{[]string{"b", "a"}, nil, nil, `feature "a"`},
+		{[]string{"c", "a"}, nil, nil, `feature "a"`},
+		{nil, []string{"x", "y"}, nil, `target "y"`},
+		{nil, nil, []string{"yes", "no"}, `class "no"`},
+	} {
+		err := d.SameOrder(c.features, c.targets, c.classes)
+		if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, dataset.ErrOrder) ||
+			!strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestSelectFeaturesErrors(t *testing.T) {
+	d := table(t, original)
+	for says, names := range map[string][]string{
+		`"age"`: {"rooms", "age"}, "twice": {"tax", "tax"}, "at least one": nil,
+	} {
+		if _, err := d.SelectFeatures(names...); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: error %v does not say %q", names, err, says)
+		}
+	}
+}
