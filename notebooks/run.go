@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -76,7 +77,7 @@ what is installed.
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },
 	}
 	for _, name := range names {
-		again, err := forewarn(os.Stdout, root, name)
+		kept, err := forewarn(os.Stdout, root, cache, name)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ what is installed.
 		seconds := time.Since(start).Seconds()
 		fmt.Printf("gobnn: done in %.1f s: with its figures it is %s; results are kept in %s\n", seconds,
 			filepath.Join(into, name+".ipynb"), cache)
-		if err := took.Note(name+".ipynb", seconds, again); err != nil {
+		if err := took.Note(name+".ipynb", seconds, kept); err != nil {
 			return err
 		}
 	}
@@ -96,8 +97,8 @@ what is installed.
 }
 
 // forewarn says that a notebook will take an hour or more, as it did here or where its results were recorded, and
-// whether it has been run here before, so that its results are kept.
-func forewarn(out io.Writer, root, name string) (again bool, err error) {
+// whether something that it needs is kept here already.
+func forewarn(out io.Writer, root, cache, name string) (kept bool, err error) {
 	here, err := took.Measured()
 	if err != nil {
 		return false, err
@@ -106,21 +107,22 @@ func forewarn(out io.Writer, root, name string) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	estimate, err := took.Notebook(recorded, filepath.Join(root, "notebooks", name+".ipynb"))
+	path := filepath.Join(root, "notebooks", name+".ipynb")
+	estimate, err := took.Notebook(recorded, path)
 	if err != nil {
 		return false, err
 	}
-	times, again := here[name+".ipynb"]
-	seconds := times.Nothing
-	switch {
-	case times.Kept > 0:
+	if kept, err = took.Kept(cache, path); err != nil {
+		return false, err
+	}
+	times := here[name+".ipynb"]
+	seconds := cmp.Or(times.Nothing, estimate)
+	if kept && times.Kept > 0 {
 		seconds = times.Kept
-	case !again:
-		seconds = estimate
 	}
 	if seconds >= time.Hour.Seconds() {
 		fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are "+
 			"kept\n", name, took.Line(times, estimate))
 	}
-	return again, nil
+	return kept, nil
 }

@@ -185,6 +185,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		"of fbnn.tableA1 with -data \"simulated regression in blocks\": default 10000")
 	seed := flags.Uint64("seed", 0, "of fbnn.surrogates: the `seed` of its data (default: 18)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
+	format := flags.String("format", "png", "`format` of the figures: png, svg or pdf")
 	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
 	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; "+
 		"without an ID: write RESULTS.md anew from what is there")
@@ -216,7 +217,10 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 	}
 	options := study.Options{Rows: *rows, Seed: *seed, Hidden: units, Activation: *activation, Precisions: *precisions,
 		Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods),
-		FigureDir: *figures, Fresh: *fresh}
+		FigureDir: *figures, FigureFormat: *format, Fresh: *fresh}
+	if _, err := options.FigureFile(""); err != nil {
+		return fmt.Errorf("-format: %w", err)
+	}
 	studies := make([]study.Study, len(ids))
 	for i, id := range ids {
 		if studies[i], err = study.Find(id); err != nil {
@@ -317,7 +321,7 @@ func where(out io.Writer, s study.Study, o study.Options) error {
 func whole(flags *flag.FlagSet) bool {
 	same := true
 	flags.Visit(func(f *flag.Flag) {
-		same = same && slices.Contains([]string{"figures", "json", "record", "fresh"}, f.Name)
+		same = same && slices.Contains([]string{"figures", "format", "json", "record", "fresh"}, f.Name)
 	})
 	return same
 }

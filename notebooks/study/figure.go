@@ -1,24 +1,27 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"gobnn/bayes/compute"
 	"gobnn/viz"
 )
 
-// figure is a study of a figure: its Run saves it as ID.png in Options.FigureDir.
+// figure is a study of a figure: its Run saves it by its ID in Options.FigureDir.
 func figure(id, note string, draw func(ctx context.Context, o Options) (*viz.Figure, []Cell, error)) Study {
 	return Study{ID: id, State: Reduced, Note: note, Draw: draw,
 		Run: func(ctx context.Context, o Options) ([]Cell, error) {
-			fig, cells, err := draw(ctx, o)
-			if err != nil {
-				return cells, err
-			}
 			path, err := o.FigureFile(id)
+			if err != nil {
+				return nil, err
+			}
+			fig, cells, err := draw(ctx, o)
 			if err != nil {
 				return cells, err
 			}
@@ -33,6 +36,9 @@ func figure(id, note string, draw func(ctx context.Context, o Options) (*viz.Fig
 		}}
 }
 
+// FigureFormats are those that figures can be saved in.
+var FigureFormats = []string{"png", "svg", "pdf"}
+
 // FigureFile is where the figure of the study called id is saved.
 func (o Options) FigureFile(id string) (string, error) {
 	dir := o.FigureDir
@@ -43,7 +49,11 @@ func (o Options) FigureFile(id string) (string, error) {
 		}
 		dir = filepath.Join(cache, "figures")
 	}
-	return filepath.Join(dir, id+".png"), nil
+	format := cmp.Or(o.FigureFormat, "png")
+	if !slices.Contains(FigureFormats, format) {
+		return "", fmt.Errorf("figures as %q: it must be one of %s", format, strings.Join(FigureFormats, ", "))
+	}
+	return filepath.Join(dir, id+"."+format), nil
 }
 
 // only checks the options of a study with one data set, and returns the chosen methods as a set.

@@ -61,18 +61,20 @@ type Options struct {
 	Epochs int // epochs of training; 0: the study's own
 	// the paper's repetitions and epochs, where the study's own are fewer, and large data sets tuned like the others
 	Full       bool
-	Data       []string          // data sets; empty: all of the study's
-	Methods    []string          // methods; empty: all of the study's
-	Hidden     []int             // units of the network's hidden layers, in studies of any network; empty: the study's own
-	Activation string            // of these: tanh or relu; empty: tanh
-	Precisions bool              // of weights, biases and noise are learnt, where a study has both
-	Rows       int               // of the data, in studies that make their own of any size; 0: the study's own
-	Seed       uint64            // of those data; 0: the study's own
-	Fresh      bool              // ignore kept results
-	FigureDir  string            // where figures are saved; empty: "figures" in compute.CacheDir
-	CacheDir   string            // where repetitions are kept; empty: "results" in compute.CacheDir
-	Progress   func(line string) // called with lines of progress; nil: none
-	Repetition func(Repetition)  // called where a repetition begins and where one is done or was kept; nil: none
+	Data       []string // data sets; empty: all of the study's
+	Methods    []string // methods; empty: all of the study's
+	Hidden     []int    // units of the network's hidden layers, in studies of any network; empty: the study's own
+	Activation string   // of these: tanh or relu; empty: tanh
+	Precisions bool     // of weights, biases and noise are learnt, where a study has both
+	Rows       int      // of the data, in studies that make their own of any size; 0: the study's own
+	Seed       uint64   // of those data; 0: the study's own
+	Fresh      bool     // ignore kept results
+	FigureDir  string   // where figures are saved; empty: "figures" in compute.CacheDir
+	// FigureFormat is one of FigureFormats; empty: png.
+	FigureFormat string
+	CacheDir     string            // where repetitions are kept; empty: "results" in compute.CacheDir
+	Progress     func(line string) // called with lines of progress; nil: none
+	Repetition   func(Repetition)  // called where a repetition begins and where one is done or was kept; nil: none
 }
 
 // extent are a number of repetitions and of epochs.

@@ -1,13 +1,19 @@
 package study
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"gobnn/viz"
 )
 
 // TestCatalogue: every table and figure of results that the papers have is there, once, in a state of the four.
@@ -195,5 +201,31 @@ func TestExtent(t *testing.T) {
 		if e := s.extent(Options{Full: true}); e != (extent{5, 200}) {
 			t.Errorf("%s: %+v", s.data, e)
 		}
+	}
+}
+
+// A figure is saved in the format that is asked for; another one is an error before anything is computed.
+func TestFigureFormat(t *testing.T) {
+	drawn := 0
+	s := figure("x.fig1", "", func(context.Context, Options) (*viz.Figure, []Cell, error) {
+		drawn++
+		f, err := viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: []float64{1, 2}}}}, viz.TraceOptions{})
+		return f, nil, err
+	})
+	dir := t.TempDir()
+	for _, format := range append([]string{""}, FigureFormats...) {
+		o := Options{FigureDir: dir, FigureFormat: format}
+		if _, err := s.Run(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		path, err := o.FigureFile("x.fig1")
+		if _, missing := os.Stat(path); err != nil || missing != nil || filepath.Ext(path) != "."+cmp.Or(format, "png") {
+			t.Errorf("as %q it is %s: %v, %v", format, path, err, missing)
+		}
+	}
+	before := drawn
+	if _, err := s.Run(t.Context(), Options{FigureDir: dir, FigureFormat: "jpeg"}); err == nil ||
+		!strings.Contains(err.Error(), "jpeg") || drawn != before {
+		t.Errorf("as jpeg: %v, drawn %d times more", err, drawn-before)
 	}
 }

@@ -141,9 +141,18 @@ var studyName = regexp.MustCompile(`"((?:pmcnet|ohsmc|gohsmc|fbnn|pbnn)\.[A-Za-z
 // Notebook is the sum over the studies that a notebook's cells name, as they were recorded: an estimate of what it
 // takes from nothing, as a cell may ask for a part of a study, and does what no study does. 0: nothing is recorded.
 func Notebook(rows map[Row]Cost, path string) (seconds float64, err error) {
+	named, err := studiesOf(path)
+	for _, id := range named {
+		seconds += Study(rows, id)
+	}
+	return seconds, err
+}
+
+// studiesOf are the studies that a notebook's cells name.
+func studiesOf(path string) (named []string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var notebook struct {
 		Cells []struct {
@@ -152,9 +161,8 @@ func Notebook(rows map[Row]Cost, path string) (seconds float64, err error) {
 		} `json:"cells"`
 	}
 	if err := json.Unmarshal(text, &notebook); err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	var named []string
 	for _, c := range notebook.Cells {
 		if c.Type != "code" {
 			continue
@@ -162,11 +170,34 @@ func Notebook(rows map[Row]Cost, path string) (seconds float64, err error) {
 		for _, found := range studyName.FindAllStringSubmatch(strings.Join(c.Source, ""), -1) {
 			if !slices.Contains(named, found[1]) {
 				named = append(named, found[1])
-				seconds += Study(rows, found[1])
 			}
 		}
 	}
-	return seconds, nil
+	return named, nil
+}
+
+// Kept says whether the cache folder has something that spares a notebook work: repetitions of a study of the papers
+// that its cells name, or runs of its own, as after an interrupted execution.
+func Kept(cache, path string) (bool, error) {
+	named, err := studiesOf(path)
+	if err != nil {
+		return false, err
+	}
+	patterns := []string{filepath.Join(quoted(cache), strings.TrimSuffix(filepath.Base(path), ".ipynb"), "*")}
+	for _, id := range named {
+		paper, _, _ := strings.Cut(id, ".")
+		patterns = append(patterns, filepath.Join(quoted(cache), "results", paper+".*", "*"))
+	}
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return false, fmt.Errorf("kept results: %w", err)
+		}
+		if len(found) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Text is a time in words: to the second below two minutes, to the minute below two hours.
