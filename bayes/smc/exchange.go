@@ -24,7 +24,7 @@ import (
 // ExchangeSettings are those of ReplicaExchange. The zero value of every field works.
 type ExchangeSettings struct {
 	// Ladder are the powers of the likelihood, ascending, the last 1; the prior, of power 0, comes before them. Empty:
-	// that which a short run of Sample finds.
+	// that which a short run of Sample finds. Who has run Sample before has one in its Trace, see ExchangeLadder.
 	Ladder []float64
 	// Sets is how many sets of replicas there are, R, each with a replica at every power. They know nothing of each
 	// other, and their spread is the standard error of the evidence: at least 4, default 32.

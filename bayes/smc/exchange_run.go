@@ -176,18 +176,19 @@ func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 			ladder = append(ladder, r.Place)
 		}
 		m.Search = found.Evaluations
-		ladder = rungs(ladder)
+		ladder = ExchangeLadder(ladder)
 	}
 	return append([]float64{0}, ladder...), nil
 }
 
-// atOnce is what the number of steps of a found ladder is a multiple of: ladders of about one length, as those of
-// several splits of the data, then need one compilation.
+// atOnce is what the number of steps of a found ladder is a multiple of.
 const atOnce = 4
 
-// rungs lays a found ladder out anew in steps whose number is a multiple of atOnce, none longer than those found in its
-// place; of at most so many steps it stays. The last step of a search is as short as was left, which all now share.
-func rungs(found []float64) []float64 {
+// ExchangeLadder lays out a ladder of powers that a run of Sample found, ascending and the last 1, anew for
+// ExchangeSettings.Ladder: in steps whose number is a multiple of four, none longer than those found in its place; of at
+// most four steps it stays. The last step of Sample is as short as was left, which all now share, and ladders of about
+// one length, as those of several splits of the data, then need one compilation.
+func ExchangeLadder(found []float64) []float64 {
 	n := len(found)
 	if n <= atOnce {
 		return found

@@ -58,6 +58,7 @@ var evidenceRows = []evidenceRow{
 	row(linearRow, nn.Tanh, -294.16, .11, .3415),
 	row("tanh 2", nn.Tanh, -286.75, .12, .2746, 2),
 	row("tanh 4", nn.Tanh, -287.61, .11, .2711, 4),
+	row("tanh 8", nn.Tanh, -291.26, .11, 0, 8), // whose loss is not known
 	row("tanh 2-2", nn.Tanh, -289.02, .13, .2773, 2, 2),
 	row("tanh 4-4", nn.Tanh, -289.18, .10, .2722, 4, 4),
 	row("tanh 2-2-2-2", nn.Tanh, -291.49, .13, .2749, 2, 2, 2, 2),
@@ -85,7 +86,8 @@ var evidenceFew = []string{linearRow, "tanh 2", "ReLU 2"}
 
 // The estimators, which stand beside each other: tempered SMC from the prior, weighted draws of a mixture fitted to its
 // particles, SMC from that mixture, replica exchange, and for the linear model the exact value. Replica exchange shares
-// nothing with the others.
+// no particle and no estimator with the others: it has the ladder of powers from SMC's quick run, and that run's value
+// for the splits that are too small to be run again, together a few hundredths of the mean.
 const (
 	byTempering  = string(pmcnet.BySMC)
 	byImportance = string(pmcnet.ByImportance)
@@ -99,14 +101,15 @@ var evidenceMethods = []string{byTempering, byImportance, byBridge, byExchange}
 const evidenceNote = "not in the paper; the log of the mean of Z over ten splits ± the standard error that the runs " +
 	"state, with -reps that over repetitions: splits that decide the mean have so many runs that it is at most 0.05 of " +
 	"replica exchange, or 0.2 with precisions that have Gamma priors (\"learnt\"), and at most three times that of SMC, " +
-	"with which it shares nothing; importance sampling has no value where k-hat is above .7, or fewer than 100 draws " +
-	"are effective, in a split; networks of more than one hidden layer have no bridge, since no mixture fits; three " +
-	"networks (-full: the thirteen of fixed precisions, -precisions: the five of learnt ones; -data names some; -hidden " +
+	"with which it shares the ladder of powers and the quick run's value of splits too small to count, but no particle; " +
+	"importance sampling has no value where k-hat is above .7, or fewer than 100 draws are effective, in a " +
+	"split; networks of more than one hidden layer have no bridge, since no mixture fits; three " +
+	"networks (-full: the fourteen of fixed precisions, -precisions: the five of learnt ones; -data names some; -hidden " +
 	"4,4 -activation relu: any other)"
 
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const evidenceVersion = 3
+const evidenceVersion = 4
 
 // splits of the benchmark.
 const evidenceSplits = 10
@@ -198,15 +201,28 @@ func runEvidence(ctx context.Context, o Options) ([]Cell, error) {
 	found, failed := make([][]Cell, len(rows)), make([]error, len(rows))
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var group sync.WaitGroup
-	for i, r := range rows {
+	for _, i := range largestFirst(rows) {
 		turns <- struct{}{}
 		group.Go(func() {
-			found[i], failed[i] = r.run(ctx, o, store)
+			found[i], failed[i] = rows[i].run(ctx, o, store)
 			<-turns
 		})
 	}
 	group.Wait()
 	return slices.Concat(found...), errors.Join(failed...)
+}
+
+// largestFirst are the numbers of the rows in an order in which no long row is left to the end.
+func largestFirst(rows []evidenceRow) []int {
+	units := make([]float64, len(rows))
+	order := make([]int, len(rows))
+	for i, r := range rows {
+		for _, n := range r.network.Hidden {
+			units[i] -= float64(n)
+		}
+	}
+	floats.ArgsortStable(units, order)
+	return order
 }
 
 // model is the row's.
@@ -271,8 +287,8 @@ type estimate struct{ value, se float64 }
 // standard error that it has.
 const mostEvidenceRuns = 20
 
-// smallShare is how much of the mean of Z a split may have, if its quick run is four standard errors too low, and have
-// no whole run.
+// smallShare is how much of the mean of Z a split may have, if what is known of it is four standard errors too low, and
+// have no whole run, or no replica exchange.
 const smallShare = .02
 
 // evidenceRuns are the runs of a row on each split: a quick one, and whole ones and replica exchanges, which replace
@@ -303,7 +319,17 @@ func (runs *evidenceRuns) some(method string) *[evidenceSplits][]Result {
 // delta method from those that the runs state, and by how much another run on each split would lower its
 // variance. Of a split without a whole run it is SMC's.
 func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]float64) {
-	var splits []estimate
+	splits := runs.splits(method)
+	e = meanEvidence(splits)
+	for k, s := range splits {
+		part := math.Exp(s.value-e.value) / evidenceSplits * s.se
+		gain[k] = part * part / float64(len(runs.some(method)[k])+1)
+	}
+	return e, gain
+}
+
+// splits are an estimator's log Z of each split; without a whole run it is that of the quick one, by SMC.
+func (runs *evidenceRuns) splits(method string) (splits []estimate) {
 	for k, some := range runs.some(method) {
 		if len(some) == 0 {
 			splits = append(splits, estimateOf(runs.quick[k], byTempering))
@@ -318,39 +344,44 @@ func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]fl
 		// All runs have the same error: so each counts the same, also one that happens to be high.
 		splits = append(splits, estimate{meanEvidence(all).value, math.Sqrt(variance) / float64(len(some))})
 	}
-	e = meanEvidence(splits)
-	for k, s := range splits {
-		part := math.Exp(s.value-e.value) / evidenceSplits * s.se
-		gain[k] = part * part / float64(len(runs.some(method)[k])+1)
+	return splits
+}
+
+// shares are how much of the mean of Z each split may have, as a logarithm: four standard errors above the least that
+// its quick run and its whole ones say.
+func (runs *evidenceRuns) shares() (most [evidenceSplits]float64) {
+	known := runs.splits(byTempering)
+	mean := meanEvidence(known).value + math.Log(evidenceSplits)
+	for k, e := range known {
+		quick := estimateOf(runs.quick[k], byTempering)
+		if most[k] = min(e.value+4*e.se, quick.value+4*quick.se) - mean; math.IsNaN(most[k]) {
+			most[k] = math.Inf(1) // it may be any
+		}
 	}
-	return e, gain
+	return most
 }
 
 func estimateOf(r Result, method string) estimate {
 	return estimate{r.Values[method], r.Values[method+" error"]}
 }
 
-// next is the run that is to be made: first those of splits that may have more than a small share of the mean, then,
-// while a standard error is too large, where it helps most; none where they are small enough, and then se is 0, or
-// there were too many, and then se is the error that is left.
+// next is the run that is to be made: first those of splits that may have more than a small share of the mean, the
+// largest first, then, while a standard error is too large, where it helps most; none where they are small enough, and
+// then se is 0, or there were too many, and then se is the error that is left.
 func (runs *evidenceRuns) next(within float64) (kind evidenceKind, split int, se float64, more bool) {
-	var optimistic, values []float64
-	for _, r := range runs.quick {
-		e := estimateOf(r, byTempering)
-		values, optimistic = append(values, e.value), append(optimistic, e.value+4*e.se)
-	}
-	total := floats.LogSumExp(values)
 	for _, c := range []struct {
 		kind   evidenceKind
 		method string
 		enough float64
 	}{{wholeRun, byTempering, 3 * within}, {exchangeRun, byExchange, within}} {
-		some, count := runs.some(c.method), 0
-		for k, v := range optimistic {
-			count += len(some[k])
-			if len(some[k]) == 0 && !(v-total < math.Log(smallShare)) {
-				return c.kind, k, math.NaN(), true
+		some, count, missing := runs.some(c.method), 0, runs.shares()
+		for k := range missing {
+			if count += len(some[k]); len(some[k]) > 0 {
+				missing[k] = math.Inf(-1)
 			}
+		}
+		if k := floats.MaxIdx(missing[:]); missing[k] >= math.Log(smallShare) {
+			return c.kind, k, math.NaN(), true
 		}
 		e, gain := runs.of(c.method)
 		if e.se <= c.enough {
@@ -409,7 +440,12 @@ func (r evidenceRow) repeat(
 	ctx context.Context, o Options, store *Store, trainers pmcnetTrainers, repetition int,
 ) (runs *evidenceRuns, seconds float64, err error) {
 	quick, whole, exchange := r.algorithms()
+	runs = &evidenceRuns{}
 	once := func(kind evidenceKind, split, number int) (Result, error) {
+		exchange := exchange
+		if kind == exchangeRun {
+			exchange.Sampling.Ladder = ladder(runs.quick[split])
+		}
 		settings := map[evidenceKind]any{quickRun: quick, wholeRun: whole, exchangeRun: exchange}[kind]
 		key := Key{Study: "pmcnet.evidence", Data: r.name,
 			Method: fmt.Sprintf("split %d, %s %d of repetition %d", split+1, kind, number+1, repetition+1),
@@ -435,7 +471,6 @@ func (r evidenceRow) repeat(
 		seconds += results[0].Seconds
 		return results[0], nil
 	}
-	runs = &evidenceRuns{}
 	for split := range evidenceSplits {
 		if runs.quick[split], err = once(quickRun, split, 0); err != nil {
 			return nil, 0, err
@@ -494,12 +529,31 @@ func (r evidenceRun) annealed(
 	if said.NoBridge != "" {
 		r.say("no bridge: " + said.NoBridge)
 	}
-	return Result{Values: map[string]float64{
+	out := Result{Values: map[string]float64{
 		byTempering: said.SMCEvidence.Value, byTempering + " error": said.SMCEvidence.StdErr,
 		byImportance: importance.Value, byImportance + " error": importance.StdErr,
 		byBridge: said.BridgeEvidence.Value, byBridge + " error": said.BridgeEvidence.StdErr,
 		"k-hat": said.KHat, "loss": loss,
-	}}, nil
+	}}
+	for i, r := range said.SMC.Trace {
+		out.Values[powerName(i)] = r.Place
+	}
+	return out, nil
+}
+
+// powerName is that of a power of an SMC run's ladder in its kept result.
+func powerName(i int) string { return fmt.Sprintf("power %03d", i+1) }
+
+// ladder is what the powers of an SMC run make of a replica exchange's.
+func ladder(r Result) []float64 {
+	var powers []float64
+	for i := 0; ; i++ {
+		power, ok := r.Values[powerName(i)]
+		if !ok {
+			return smc.ExchangeLadder(powers)
+		}
+		powers = append(powers, power)
+	}
 }
 
 // exchanged is log Z by replica exchange with its error, how many replicas came down from the prior, and the test loss.

@@ -201,7 +201,7 @@ func TestEvidenceRuns(t *testing.T) {
 	runs.quick[1] = one(byTempering, -304.4, .5)
 	runs.quick[3] = one(byTempering, -300, .5)
 	runs.quick[7] = one(byTempering, -299, .5)
-	for _, want := range []int{1, 3, 7} { // a share of .003, which might be .02
+	for _, want := range []int{7, 3, 1} { // the last has a share of .003, which might be .02
 		if kind, k, _, more := runs.next(.05); kind != wholeRun || k != want || !more {
 			t.Fatalf("the next run is %s of split %d, %v; want %d", kind, k, more, want)
 		}
@@ -217,7 +217,7 @@ func TestEvidenceRuns(t *testing.T) {
 	if math.Abs(gain[7]-.75*.75*.01/2) > 1e-12 || math.Abs(gain[3]-.25*.25*.045/3) > 1e-12 {
 		t.Errorf("another run would gain %v", gain)
 	}
-	for _, want := range []int{1, 3, 7} {
+	for _, want := range []int{7, 3} { // not 1, of which the whole run says that it counts nothing
 		if kind, k, _, more := runs.next(.05); kind != exchangeRun || k != want || !more {
 			t.Fatalf("the next run is %s of split %d, %v; want %d", kind, k, more, want)
 		}
@@ -240,6 +240,12 @@ func TestEvidenceRuns(t *testing.T) {
 	if kind, k, se, more := runs.next(.025); kind != exchangeRun || k != 3 || !more || math.Abs(se-.0291) > 1e-4 {
 		t.Errorf("within .025: %s of split %d, %v, error %v", kind, k, more, se)
 	}
+	quick := runs.quick[9]
+	runs.quick[9] = one(byTempering, math.NaN(), math.NaN())
+	if kind, k, _, more := runs.next(.05); kind != wholeRun || !more {
+		t.Errorf("with a split that has no estimate, %s of split %d, %v", kind, k, more)
+	}
+	runs.quick[9] = quick
 	for range mostEvidenceRuns {
 		runs.exchanged[1] = append(runs.exchanged[1], one(byExchange, -1000, .1))
 	}
@@ -280,7 +286,7 @@ func TestEvidenceAsked(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", o, got, want)
 		}
 	}
-	if all, err := evidenceAsked(Options{Full: true}); err != nil || len(all) != 13 {
+	if all, err := evidenceAsked(Options{Full: true}); err != nil || len(all) != 14 {
 		t.Errorf("-full: %d rows, %v", len(all), err)
 	}
 	for says, o := range map[string]Options{
