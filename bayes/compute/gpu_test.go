@@ -26,6 +26,9 @@ func gpus(t *testing.T, smi string) (plugin string) {
 	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "GOPJRT_CUDA_CHECKS", "XLA_FLAGS"} {
 		t.Setenv(name, "") // what an engine sets is undone
 	}
+	if err := os.Unsetenv("CUDA_VISIBLE_DEVICES"); err != nil { // set and empty it would hide them
+		t.Fatal(err)
+	}
 	t.Cleanup(compute.SetMachine(accelerator.Machine{Root: t.TempDir(), SMI: func() (string, error) {
 		if smi == "" {
 			return "", errors.New("nvidia-smi: not found")

@@ -112,7 +112,7 @@ func TestSayGPUs(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		s := Setup{Out: &out}
-		s.sayGPUs(accelerator.Machine{Root: t.TempDir(), Getenv: func(string) string { return "" },
+		s.sayGPUs(accelerator.Machine{Root: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
 			SMI: func() (string, error) {
 				if smi == "" {
 					return "", errors.New("none")

@@ -5,6 +5,7 @@
 package accelerator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Errors of Check and CheckTPU; test for them with errors.Is. Each message names the cure.
@@ -23,6 +25,7 @@ var (
 	ErrDevice = errors.New("no such GPU")
 	ErrDriver = errors.New("NVIDIA's driver is too old")
 	ErrWheels = errors.New("the plugin and its libraries do not fit together")
+	ErrSilent = errors.New("nvidia-smi does not answer")
 )
 
 // SetupCommand installs the plugin for CUDA.
@@ -30,9 +33,9 @@ const SetupCommand = "go run ./notebooks setup -cuda"
 
 // Machine is where GPUs are looked for.
 type Machine struct {
-	Root   string                   // of the file system; empty: "/"
-	SMI    func() (string, error)   // nvidia-smi's answer to smiQuery; nil: it is run
-	Getenv func(name string) string // nil: os.Getenv
+	Root      string                                       // of the file system; empty: "/"
+	SMI       func() (string, error)                       // nvidia-smi's answer to smiQuery; nil: it is run
+	LookupEnv func(name string) (value string, isSet bool) // nil: os.LookupEnv
 }
 
 // GPU is one NVIDIA GPU.
@@ -41,7 +44,7 @@ type GPU struct {
 	Name   string // such as NVIDIA H200
 	Driver string // its version, such as 580.95.05
 	Memory int64  // bytes; 0: unknown
-	Free   int64  // bytes that other processes leave; 0: unknown
+	Free   int64  // bytes of Memory that other processes leave, 0 if it is full; unknown where Memory is
 }
 
 // String describes the GPU.
@@ -55,39 +58,79 @@ func (g GPU) String() string {
 
 const smiQuery = "--query-gpu=uuid,name,driver_version,memory.total,memory.free"
 
+// patience is how long nvidia-smi may take, which on a machine with many GPUs is seconds.
+var patience = 10 * time.Second
+
 // GPUs are the machine's GPUs in the order in which CUDA numbers them: those that CUDA_VISIBLE_DEVICES leaves.
-// nvidia-smi is asked; where it is missing, as in some containers, the driver's files tell all but the memory.
+// nvidia-smi is asked; where it is missing, as in some containers, the driver's files tell all but the memory. It is an
+// ErrSilent where nvidia-smi hangs, as CUDA would.
 func (m Machine) GPUs() ([]GPU, error) {
-	ask := m.SMI
-	if ask == nil {
-		ask = func() (string, error) {
-			out, err := exec.Command("nvidia-smi", smiQuery, "--format=csv,noheader,nounits").Output()
+	gpus := m.driverFiles()
+	text, err := m.ask()
+	if errors.Is(err, ErrSilent) {
+		return nil, err
+	}
+	if err == nil {
+		if gpus, err = parse(text); err != nil {
+			return nil, err
+		}
+	}
+	numbered := m.numbered(gpus)
+	if visible, isSet := m.lookup("CUDA_VISIBLE_DEVICES"); isSet {
+		return choose(gpus, numbered, visible), nil
+	}
+	return numbered, nil
+}
+
+// ask is nvidia-smi's answer to smiQuery, or an ErrSilent after some patience. A process that waits for a driver that
+// hangs cannot be killed: it is left behind.
+func (m Machine) ask() (string, error) {
+	smi, limit := m.SMI, patience
+	if smi == nil {
+		smi = func() (string, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, "nvidia-smi", smiQuery, "--format=csv,noheader,nounits").Output()
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
 			return string(out), err
 		}
 	}
-	gpus := m.driverFiles()
-	if text, err := ask(); err == nil {
-		told, err := parse(text)
-		if err != nil {
-			return nil, err
+	type answer struct {
+		text string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := smi()
+		answers <- answer{text, err}
+	}()
+	select {
+	case a := <-answers:
+		if !errors.Is(a.err, context.DeadlineExceeded) {
+			return a.text, a.err
 		}
-		gpus = told
+	case <-time.After(limit):
 	}
-	if visible := m.getenv("CUDA_VISIBLE_DEVICES"); visible != "" {
-		gpus = choose(gpus, visible)
+	return "", fmt.Errorf("%w within %v: NVIDIA's driver hangs; if nvidia-smi hangs by itself too, start the machine anew",
+		ErrSilent, limit)
+}
+
+func (m Machine) lookup(name string) (value string, isSet bool) {
+	if m.LookupEnv != nil {
+		return m.LookupEnv(name)
 	}
-	return gpus, nil
+	return os.LookupEnv(name)
 }
 
 func (m Machine) getenv(name string) string {
-	if m.Getenv != nil {
-		return m.Getenv(name)
-	}
-	return os.Getenv(name)
+	value, _ := m.lookup(name)
+	return value
 }
 
 // parse reads nvidia-smi's answer, a line for each GPU. Memory that it does not tell ("[N/A]", on GPUs that share the
-// machine's) is 0.
+// machine's) is unknown.
 func parse(text string) ([]GPU, error) {
 	var gpus []GPU
 	for line := range strings.Lines(text) {
@@ -99,10 +142,10 @@ func parse(text string) ([]GPU, error) {
 			return nil, fmt.Errorf("nvidia-smi says %q where five values were asked for: does it work by itself?", line)
 		}
 		gpu := GPU{UUID: fields[0], Name: fields[1], Driver: fields[2]}
-		for i, to := range []*int64{&gpu.Memory, &gpu.Free} {
-			if mebibytes, err := strconv.ParseInt(fields[3+i], 10, 64); err == nil {
-				*to = mebibytes << 20
-			}
+		total, err := strconv.ParseInt(fields[3], 10, 64)
+		free, freeErr := strconv.ParseInt(fields[4], 10, 64)
+		if err == nil && freeErr == nil {
+			gpu.Memory, gpu.Free = total<<20, free<<20
 		}
 		gpus = append(gpus, gpu)
 	}
@@ -144,20 +187,42 @@ func (m Machine) driverFiles() []GPU {
 	return gpus
 }
 
-// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by number or by the beginning of their UUID: up to the first
-// that does not exist, as CUDA does.
-func choose(gpus []GPU, names string) []GPU {
+// numbered are the GPUs by CUDA's numbers. These are nvidia-smi's where CUDA_DEVICE_ORDER is PCI_BUS_ID, to which the
+// engine sets it where it is not set. By any other value CUDA sorts them by a speed of its own, and which of several
+// has a number is not known: neither its name nor its memory is.
+func (m Machine) numbered(gpus []GPU) []GPU {
+	order := m.getenv("CUDA_DEVICE_ORDER")
+	if order == "" || order == "PCI_BUS_ID" || len(gpus) < 2 {
+		return gpus
+	}
+	unknown := make([]GPU, len(gpus))
+	for i, gpu := range gpus {
+		unknown[i] = GPU{Name: "a GPU by CUDA_DEVICE_ORDER=" + order, Driver: gpu.Driver}
+	}
+	return unknown
+}
+
+// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by CUDA's number or by the beginning of their UUID: up to the
+// first that does not exist, as CUDA does; if it is set and empty, none. Parts of GPUs (MIG) are named by a UUID of
+// their own, which nvidia-smi's list does not have: nothing but the driver is known of them.
+func choose(gpus, numbered []GPU, names string) []GPU {
 	var chosen []GPU
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
+		if strings.HasPrefix(name, "MIG-") && len(gpus) > 0 {
+			chosen = append(chosen, GPU{UUID: name, Name: "MIG device " + name, Driver: gpus[0].Driver})
+			continue
+		}
+		from := numbered
 		at, err := strconv.Atoi(name)
 		if err != nil {
+			from = gpus
 			at = slices.IndexFunc(gpus, func(g GPU) bool { return name != "" && strings.HasPrefix(g.UUID, name) })
 		}
-		if at < 0 || at >= len(gpus) {
+		if at < 0 || at >= len(from) {
 			break
 		}
-		chosen = append(chosen, gpus[at])
+		chosen = append(chosen, from[at])
 	}
 	return chosen
 }
@@ -179,8 +244,8 @@ func IsCUDA(plugin string) bool {
 }
 
 // Check says whether a plugin for CUDA can work on the GPUs of these numbers, all if there are none, and returns these
-// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver or ErrWheels. The files of a plugin that does not lie as in JAX's
-// wheels are not checked.
+// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver, ErrWheels or ErrSilent. The files of a plugin that does not lie
+// as in JAX's wheels are not checked.
 func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 	version := ""
 	if match := cudaPlugin.FindStringSubmatch(plugin); match != nil {
@@ -194,8 +259,8 @@ func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 		return nil, err
 	}
 	if len(gpus) == 0 {
-		if all := m.getenv("CUDA_VISIBLE_DEVICES"); all != "" {
-			return nil, fmt.Errorf("%w that CUDA_VISIBLE_DEVICES=%s leaves: unset it, or name a GPU that `nvidia-smi -L` lists",
+		if all, isSet := m.lookup("CUDA_VISIBLE_DEVICES"); isSet {
+			return nil, fmt.Errorf("%w that CUDA_VISIBLE_DEVICES=%q leaves: unset it, or name a GPU that `nvidia-smi -L` lists",
 				ErrNone, all)
 		}
 		return nil, fmt.Errorf("%w is visible here: `nvidia-smi -L` must list one (without it, install NVIDIA's driver; in "+

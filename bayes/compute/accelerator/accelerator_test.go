@@ -2,16 +2,17 @@ package accelerator
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
-	twoGPUs = "GPU-aaaa1111, NVIDIA H200, 580.95.05, 143771, 143000\n" +
-		"GPU-bbbb2222, NVIDIA A100-SXM4-80GB, 580.95.05, 81920, 1024\n"
+	oneGPU     = "GPU-aaaa1111, NVIDIA H200, 580.95.05, 143771, 143000\n"
+	twoGPUs    = oneGPU + "GPU-bbbb2222, NVIDIA A100-SXM4-80GB, 580.95.05, 81920, 1024\n"
 	oldDriver  = "GPU-aaaa1111, Tesla T4, 535.183.01, 15360, 15000\n"
 	version    = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\nGCC: 12\n"
 	openModule = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.54.03  Release Build  (x@y)\n"
@@ -31,7 +32,11 @@ func tree(t *testing.T, smi string, env map[string]string) (m Machine, packages 
 	}
 	write(t, filepath.Join(packages, "requirements.txt"), "# pinned\njax-cuda13-pjrt==0.10.2 \\\n    --hash=sha256:00\n"+
 		"nvidia-cudnn-cu13==9.28.1.4 \\\n    --hash=sha256:00\n")
-	return Machine{Root: root, Getenv: func(name string) string { return env[name] }, SMI: func() (string, error) {
+	lookup := func(name string) (string, bool) {
+		value, isSet := env[name]
+		return value, isSet
+	}
+	return Machine{Root: root, LookupEnv: lookup, SMI: func() (string, error) {
 		if smi == "" {
 			return "", errors.New("nvidia-smi: not found")
 		}
@@ -63,6 +68,12 @@ func TestCheck(t *testing.T) {
 		return func(t *testing.T, m Machine, _ string) { write(t, filepath.Join(m.Root, name), text) }
 	}
 	visible := func(value string) map[string]string { return map[string]string{"CUDA_VISIBLE_DEVICES": value} }
+	fastest := func(more map[string]string) map[string]string {
+		env := map[string]string{"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+		maps.Copy(env, more)
+		return env
+	}
+	const unknown = "a GPU by CUDA_DEVICE_ORDER=FASTEST_FIRST"
 	for _, c := range []struct {
 		name    string
 		smi     string
@@ -84,7 +95,21 @@ func TestCheck(t *testing.T) {
 		{name: "by UUID", smi: twoGPUs, env: visible("GPU-bbbb"), gpus: "NVIDIA A100-SXM4-80GB"},
 		{name: "none after one that does not exist", smi: twoGPUs, env: visible("0,7,1"), gpus: "NVIDIA H200"},
 		{name: "none left by the variable", smi: twoGPUs, env: visible("-1"), err: ErrNone,
-			says: []string{"CUDA_VISIBLE_DEVICES=-1", "unset it"}},
+			says: []string{`CUDA_VISIBLE_DEVICES="-1"`, "unset it"}},
+		{name: "none by an empty variable", smi: twoGPUs, env: visible(""), err: ErrNone,
+			says: []string{`CUDA_VISIBLE_DEVICES=""`, "unset it"}},
+		{name: "part of a GPU", smi: twoGPUs, env: visible("MIG-c6d4f1ef"), gpus: "MIG device MIG-c6d4f1ef"},
+		{name: "two parts and a GPU", smi: twoGPUs, env: visible("MIG-GPU-aaaa/1/0, MIG-2,1"),
+			gpus: "MIG device MIG-GPU-aaaa/1/0|MIG device MIG-2|NVIDIA A100-SXM4-80GB"},
+		{name: "part of a GPU where none is", env: visible("MIG-c6d4f1ef"), err: ErrNone},
+		{name: "part of a GPU, an old driver", smi: oldDriver, env: visible("MIG-c6d4f1ef"), err: ErrDriver},
+		{name: "fastest first", smi: twoGPUs, env: fastest(nil), numbers: []int{1}, gpus: unknown},
+		{name: "fastest first by the variable", smi: twoGPUs, env: fastest(visible("1,GPU-bbbb")),
+			gpus: unknown + "|NVIDIA A100-SXM4-80GB"},
+		{name: "fastest first, too many", smi: twoGPUs, env: fastest(nil), numbers: []int{2}, err: ErrDevice},
+		{name: "fastest first of one", smi: oneGPU, env: fastest(nil), gpus: "NVIDIA H200"},
+		{name: "in nvidia-smi's order", smi: twoGPUs, env: map[string]string{"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
+			numbers: []int{1}, gpus: "NVIDIA A100-SXM4-80GB"},
 		{name: "asked for where none is", err: ErrNone, says: []string{"nvidia-smi -L", "driver", "--gpus all"}},
 		{name: "a driver without a GPU", change: file("proc/driver/nvidia/version", version), err: ErrNone},
 		{name: "no nvidia-smi", gpus: "NVIDIA L4", change: func(t *testing.T, m Machine, packages string) {
@@ -118,8 +143,14 @@ func TestCheck(t *testing.T) {
 				remove("nvidia_cudnn_cu13-9.28.1.4.dist-info")(t, m, packages)
 				write(t, filepath.Join(packages, "nvidia_cudnn_cu13-9.1.0.dist-info", "METADATA"), "")
 			}},
-		{name: "a plugin of another version", smi: twoGPUs, err: ErrWheels, says: []string{"jax-cuda13-pjrt", "missing"},
-			change: remove("jax_cuda13_pjrt-0.10.2.dist-info")},
+		{name: "a plugin of another version than its wheels", smi: twoGPUs, err: ErrWheels,
+			says: []string{"jax-cuda13-pjrt", "is 0.9.0", "0.10.2 was tested", SetupCommand},
+			change: func(t *testing.T, m Machine, packages string) {
+				remove("jax_cuda13_pjrt-0.10.2.dist-info")(t, m, packages)
+				write(t, filepath.Join(packages, "jax_cuda13_pjrt-0.9.0.dist-info", "METADATA"), "")
+			}},
+		{name: "a plugin without its wheel's record", smi: twoGPUs, err: ErrWheels,
+			says: []string{"jax-cuda13-pjrt", "is missing"}, change: remove("jax_cuda13_pjrt-0.10.2.dist-info")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, packages := tree(t, c.smi, c.env)
@@ -130,7 +161,7 @@ func TestCheck(t *testing.T) {
 			if (err != nil) != (c.gpus == "") || c.err != nil && !errors.Is(err, c.err) {
 				t.Fatalf("%v, %v; want %q or an error that is %v", gpus, err, c.gpus, c.err)
 			}
-			for _, kind := range []error{ErrNone, ErrDevice, ErrDriver, ErrWheels} {
+			for _, kind := range []error{ErrNone, ErrDevice, ErrDriver, ErrWheels, ErrSilent} {
 				if errors.Is(err, kind) != (kind == c.err) {
 					t.Errorf("errors.Is(%v, %v) is %v", err, kind, kind != c.err)
 				}
@@ -152,19 +183,64 @@ func TestCheck(t *testing.T) {
 }
 
 func TestGPU(t *testing.T) {
-	m, _ := tree(t, twoGPUs+"GPU-cccc, NVIDIA GB10, 580.1, [N/A], [N/A]\n", nil)
+	m, _ := tree(t, twoGPUs+"GPU-cccc, NVIDIA GB10, 580.1, [N/A], [N/A]\nGPU-dddd, Full, 580.1, 4096, 0\n"+
+		"GPU-eeee, Half, 580.1, 4096, [N/A]\n", nil)
 	gpus, err := m.GPUs()
-	if err != nil || len(gpus) != 3 {
+	if err != nil || len(gpus) != 5 {
 		t.Fatalf("%v, %v", gpus, err)
 	}
 	for i, want := range []string{"NVIDIA H200, 140 of 140 GiB free, driver 580.95.05",
-		"NVIDIA A100-SXM4-80GB, 1 of 80 GiB free, driver 580.95.05", "NVIDIA GB10, driver 580.1"} {
+		"NVIDIA A100-SXM4-80GB, 1 of 80 GiB free, driver 580.95.05", "NVIDIA GB10, driver 580.1",
+		"Full, 0 of 4 GiB free, driver 580.1", "Half, driver 580.1"} {
 		if got := gpus[i].String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	if gpus[1].Memory != 80<<30 || gpus[1].Free != 1<<30 || gpus[2].Memory != 0 {
 		t.Errorf("memory %v", gpus)
+	}
+}
+
+// A GPU that is named by its UUID is known whatever CUDA's order; one that is named by a number has no memory then.
+func TestUnknownMemory(t *testing.T) {
+	for visible, want := range map[string]int64{"GPU-bbbb": 80 << 30, "1": 0, "MIG-1": 0} {
+		m, _ := tree(t, twoGPUs, map[string]string{"CUDA_DEVICE_ORDER": "FASTEST_FIRST", "CUDA_VISIBLE_DEVICES": visible})
+		gpus, err := m.GPUs()
+		if err != nil || len(gpus) != 1 || gpus[0].Memory != want || gpus[0].Driver != "580.95.05" {
+			t.Errorf("%s: %v, %v; want memory %d", visible, gpus, err, want)
+		}
+	}
+}
+
+// An nvidia-smi that hangs is waited for, but not forever: one in a driver that hangs, and a process.
+func TestSilent(t *testing.T) {
+	before := patience
+	patience = 50 * time.Millisecond
+	t.Cleanup(func() { patience = before })
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "nvidia-smi"), "#!/bin/sh\nexec sleep 60\n")
+	if err := os.Chmod(filepath.Join(bin, "nvidia-smi"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	end := make(chan bool)
+	t.Cleanup(func() { close(end) })
+	for name, smi := range map[string]func() (string, error){
+		"driver":  func() (string, error) { <-end; return "", nil },
+		"process": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, packages := tree(t, "", nil)
+			m.SMI = smi
+			start := time.Now()
+			gpus, err := m.Check(filepath.Join(packages, "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so"), nil)
+			if !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), "within 50ms: NVIDIA's driver hangs") {
+				t.Errorf("%v, %v; want ErrSilent", gpus, err)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
 	}
 }
 
@@ -211,7 +287,7 @@ func TestHere(t *testing.T) {
 	}
 	for i := range all {
 		one, err := Machine{}.Check("/no/such/pjrt_c_api_cuda_plugin.so", []int{i})
-		if err != nil || !slices.Equal(one, all[i:i+1]) {
+		if err != nil || len(one) != 1 || one[0].UUID != all[i].UUID {
 			t.Errorf("%d: %v, %v; want %v", i, one, err, all[i])
 		}
 	}
