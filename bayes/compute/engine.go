@@ -140,7 +140,6 @@ func Open(config string) (*Engine, error) {
 		return nil, err
 	}
 	devices := 0
-	var gpus []accelerator.GPU
 	if name == "xla" {
 		resolved, err := resolve(argument)
 		if err != nil {
@@ -152,8 +151,18 @@ func Open(config string) (*Engine, error) {
 		if argument, devices, err = cutDevices(argument); err != nil {
 			return nil, fmt.Errorf("backend %q: %w", config, err)
 		}
+	}
+
+	enginesMu.Lock()
+	defer enginesMu.Unlock()
+	if engine, ok := engines[config]; ok {
+		return engine, nil
+	}
+	var gpus []accelerator.GPU
+	if name == "xla" {
 		if path, _, _ := strings.Cut(argument, ","); filepath.IsAbs(path) {
-			if err := checkLibrary(path); err != nil {
+			err := checkLibrary(path)
+			if err != nil {
 				return nil, err
 			}
 			if gpus, err = checkAccelerator(argument); err != nil {
@@ -163,12 +172,6 @@ func Open(config string) (*Engine, error) {
 		if os.Getenv("GOBNN_MALLOC") != "system" {
 			keepFreedMemory()
 		}
-	}
-
-	enginesMu.Lock()
-	defer enginesMu.Unlock()
-	if engine, ok := engines[config]; ok {
-		return engine, nil
 	}
 	backend, err := newBackend(config, argument, devices)
 	if err != nil {
@@ -185,7 +188,7 @@ func Open(config string) (*Engine, error) {
 		return nil, fmt.Errorf("backend %q: %w", config, err)
 	}
 	engine := &Engine{backend: backend, config: config, gpus: gpus}
-	if limit := engine.Memory(); limit > 0 {
+	if limit, known := engine.Memory(); known {
 		limits.Store(backend, limit)
 	}
 	engines[config] = engine
@@ -255,6 +258,12 @@ func (e *Engine) Name() string {
 		return name + ":" + filepath.Base(argument)
 	}
 	return name
+}
+
+// OnCPU says whether the engine computes on the machine's processors, not on an accelerator.
+func (e *Engine) OnCPU() bool {
+	_, argument, _ := strings.Cut(e.config, ":")
+	return !e.IsXLA() || isCPU(argument)
 }
 
 // IsXLA says whether the engine compiles with XLA.

@@ -18,12 +18,24 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// xlaPlugin is the path of the plugin that Default found; the test is skipped where there is none.
+// cpuPlugin is the path of the XLA plugin for CPUs; empty: there is none, or Default does not choose XLA.
+func cpuPlugin(t *testing.T) string {
+	t.Helper()
+	cpu := computetest.CPU(t)
+	if cpu == nil {
+		return ""
+	}
+	_, argument, _ := strings.Cut(cpu.String(), ":")
+	path, _, _ := strings.Cut(argument, ",")
+	return path
+}
+
+// xlaPlugin is cpuPlugin; the test is skipped where there is none.
 func xlaPlugin(t *testing.T) string {
 	t.Helper()
-	_, path, _ := strings.Cut(computetest.Engines(t)[0].String(), ":")
-	if !computetest.Engines(t)[0].IsXLA() || !filepath.IsAbs(path) {
-		t.Skip("no XLA plugin is installed")
+	path := cpuPlugin(t)
+	if path == "" {
+		t.Skip("no XLA plugin for CPUs is installed")
 	}
 	return path
 }
@@ -172,9 +184,9 @@ func TestNothingIsLogged(t *testing.T) {
 // works.
 func TestSharedAndClosed(t *testing.T) {
 	configs := []string{"go:ops_sequential,parallelism=1"}
-	if computetest.Engines(t)[0].IsXLA() {
+	if plugin := cpuPlugin(t); plugin != "" {
 		link := filepath.Join(t.TempDir(), "another.so")
-		if err := os.Symlink(xlaPlugin(t), link); err != nil {
+		if err := os.Symlink(plugin, link); err != nil {
 			t.Fatal(err)
 		}
 		configs = append(configs, "xla:"+link)
@@ -243,10 +255,7 @@ func TestNames(t *testing.T) {
 // Default takes the best plugin of a whole environment, of PJRT_PLUGIN_LIBRARY_PATH and of the home folder, and the Go
 // backend where there is none.
 func TestDefault(t *testing.T) {
-	var plugin string
-	if computetest.Engines(t)[0].IsXLA() {
-		plugin = xlaPlugin(t)
-	}
+	plugin := cpuPlugin(t)
 	cache := nothingInstalled(t)
 	is := func(what, config string) {
 		t.Helper()
@@ -370,14 +379,14 @@ func TestOutOfMemory(t *testing.T) {
 
 // A CPU is one device, or as many as the configuration says.
 func TestCPUDevices(t *testing.T) {
-	if !strings.Contains(filepath.Base(xlaPlugin(t)), "cpu") {
-		t.Skip("the plugin is none for CPUs")
-	}
-	if one := computetest.Engines(t)[0]; one.Devices() != 1 {
+	xlaPlugin(t)
+	one := computetest.CPU(t)
+	if one.Devices() != 1 || !one.OnCPU() {
 		t.Errorf("the engine %s has %d devices", one, one.Devices())
 	}
-	if four := computetest.Several(t); four.Devices() != 4 || four.Backend() == computetest.Engines(t)[0].Backend() {
-		t.Errorf("the engine %s has %d devices, want 4", four, four.Devices())
+	if four, err := compute.Open(one.String() + ",cpu_devices=4"); err != nil || four.Devices() != 4 ||
+		four.Backend() == one.Backend() {
+		t.Errorf("the engine %v has not 4 devices of its own, %v", four, err)
 	}
 }
 

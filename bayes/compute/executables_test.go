@@ -11,17 +11,20 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/internal/executables"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // runKept is what TestExecutables runs in processes of its own: steps of a walk with a sort, a product and a reduction,
-// on one device and on four. It prints the numbers to the bit, and how many programs were loaded and compiled.
+// on one device and on four of the plugin that $GOBNN_TEST_EXECUTABLES names. It prints the numbers to the bit, and how
+// many programs were loaded and compiled.
 func runKept(t *testing.T) {
 	for _, devices := range []int{1, 4} {
-		engine := computetest.Several(t)
+		engine, err := compute.Open("xla:" + os.Getenv("GOBNN_TEST_EXECUTABLES") + ",cpu_devices=4")
+		if err != nil {
+			t.Fatal(err)
+		}
 		program, err := compute.NewProgram(engine, "kept", []string{"x"}, []string{"x"},
 			func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 				x := Add(s["x"], Sin(Einsum("ab,cb->ac", s["x"], s["x"])))
@@ -60,7 +63,7 @@ func TestExecutables(t *testing.T) {
 		runKept(t)
 		return
 	}
-	xlaPlugin(t)
+	plugin := xlaPlugin(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("executables are kept on Linux")
 	}
@@ -68,7 +71,7 @@ func TestExecutables(t *testing.T) {
 	run := func(what, folder, counts string, more ...string) []byte {
 		t.Helper()
 		command := exec.Command(os.Args[0], "-test.run=^TestExecutables$")
-		command.Env = append(append(os.Environ(), "GOBNN_TEST_EXECUTABLES=1", "GOBNN_EXECUTABLES="+folder), more...)
+		command.Env = append(append(os.Environ(), "GOBNN_TEST_EXECUTABLES="+plugin, "GOBNN_EXECUTABLES="+folder), more...)
 		out, err := command.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v: %s", what, err, out)

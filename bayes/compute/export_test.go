@@ -21,8 +21,8 @@ func (p Plan) InFewChunks() Plan { return p.inFewChunks() }
 // SetMachine makes m the machine whose GPUs are looked for; the function that it returns undoes it.
 func SetMachine(m accelerator.Machine) (restore func()) {
 	before := machine
-	machine = m
-	return func() { machine = before }
+	machine, silent = m, nil
+	return func() { machine, silent = before, nil }
 }
 
 // NoticeAgain makes Default say again what it says once.

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"gobnn/bayes/compute/accelerator"
 
 	backends "github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -55,8 +57,11 @@ func option(argument, name string) (value string, set bool) {
 	return "", false
 }
 
+// silent is the ErrSilent of a driver that hangs: a process waits for it once, not in every Open. enginesMu guards it.
+var silent error
+
 // checkAccelerator checks that a plugin for CUDA or TPUs can work here, before it is loaded, and returns the GPUs that
-// it is to use; nil for other plugins. See accelerator.Machine.Check for the errors.
+// it is to use; nil for other plugins. See accelerator.Machine.Check for the errors. The caller holds enginesMu.
 func checkAccelerator(argument string) ([]accelerator.GPU, error) {
 	plugin, _, _ := strings.Cut(argument, ",")
 	if accelerator.IsTPU(plugin) {
@@ -78,11 +83,17 @@ func checkAccelerator(argument string) ([]accelerator.GPU, error) {
 			numbers = append(numbers, n)
 		}
 	}
+	if silent != nil {
+		return nil, silent
+	}
 	gpus, err := machine.Check(plugin, numbers)
 	if err != nil {
-		return nil, fmt.Errorf("backend \"xla:%s\": %w", argument, err)
+		err = fmt.Errorf("backend \"xla:%s\": %w", argument, err)
 	}
-	return gpus, nil
+	if errors.Is(err, accelerator.ErrSilent) {
+		silent = err
+	}
+	return gpus, err
 }
 
 // prepareCUDA sets what CUDA and XLA read from the environment, where the user has not, and returns the configuration
@@ -120,7 +131,6 @@ func prepareCUDA(argument string) (string, error) {
 // processors".
 func (e *Engine) Device() string {
 	processors := fmt.Sprintf("CPU, %d processors", runtime.NumCPU())
-	_, argument, _ := strings.Cut(e.config, ":")
 	switch {
 	case !e.IsXLA():
 		return processors + ", GoMLX's Go backend"
@@ -130,89 +140,139 @@ func (e *Engine) Device() string {
 			texts = append(texts, gpu.String())
 		}
 		return strings.Join(texts, "; ")
-	case isCPU(argument):
+	case e.OnCPU():
 		return processors
 	}
 	return e.backend.DeviceDescription(0)
 }
 
 // Memory is the bytes that the engine may use on each device: what was free on the fullest of its GPUs when it was
-// opened. 0 is unknown, and no limit: on a CPU the system's swapping is.
-func (e *Engine) Memory() int64 {
-	var least int64
+// opened, 0 if that was full. known is false where nothing tells them, as on a CPU, whose limit is the system's
+// swapping: then there is no limit.
+func (e *Engine) Memory() (bytes int64, known bool) {
 	for _, gpu := range e.gpus {
-		if least == 0 || gpu.Free > 0 && gpu.Free < least {
-			least = gpu.Free
+		if gpu.Memory > 0 && (!known || gpu.Free < bytes) {
+			bytes, known = gpu.Free, true
 		}
 	}
-	return least
+	return bytes, known
 }
 
-// limits are the engines' memory by their backends, which is what a graph knows. Values are int64.
+// limits are the engines' memory by their backends, which is what a graph knows, where it is known. Values are int64.
 var limits sync.Map
 
-func limitOf(backend backends.Backend) int64 {
-	if limit, ok := limits.Load(backend); ok {
-		return limit.(int64)
+func limitOf(backend backends.Backend) (bytes int64, known bool) {
+	limit, known := limits.Load(backend)
+	if !known {
+		return 0, false
 	}
-	return 0
+	return limit.(int64), true
 }
 
-// checkMemory panics with an ErrOutOfMemory if the activations that are in memory at a time do not fit the device.
+// heldKey is the key of the bytes, an int64, that a graph's Program holds on a device while it runs, in the graph's
+// state.
+type heldKey struct{}
+
+// checkMemory panics with an ErrOutOfMemory if the activations that are in memory at a time do not fit the device,
+// beside what the graph's Program reads and is given. What the Program makes is not counted beside them, since it may be
+// made before the pass or after it.
 func (p Plan) checkMemory(g *graph.Graph) {
-	limit := limitOf(g.Backend())
+	limit, known := limitOf(g.Backend())
+	held, _ := g.State(heldKey{}).(int64)
 	need := p.Bytes * int64(max(p.Concurrent, 1))
-	if limit == 0 || need <= limit {
+	if !known || need+held <= limit {
 		return
 	}
-	advice := fmt.Sprintf("a batch of at most 1/%d of the rows would fit", (need+limit-1)/limit)
+	room := max(limit-held, 0)
+	parts := (need + room - 1) / max(room, 1)
+	advice := fmt.Sprintf("a batch of at most 1/%d of the rows would fit", parts)
 	each := max(need/int64(max(p.Chunk/max(p.Devices, 1), 1)), 1) // per particle that a device evaluates at a time
-	switch fit := limit / each; {
+	switch fit := room / each; {
+	case room == 0:
+		advice = fullAdvice
 	case p.Devices > 1:
-		advice = fmt.Sprintf("%d devices, or 1/%d of the particles, would do", int64(p.Devices)*((need+limit-1)/limit),
-			(need+limit-1)/limit)
+		advice = fmt.Sprintf("%d devices, or 1/%d of the particles, would do", int64(p.Devices)*parts, parts)
 	case fit >= 1:
 		advice = fmt.Sprintf("a Chunk of at most %d would fit", fit)
 	}
-	panic(fmt.Errorf("%w before the start: %d particles at a time take about %s, the device has %s free: %s",
-		ErrOutOfMemory, p.Chunk, gibibytes(need), gibibytes(limit), advice))
+	free := gibibytes(limit) + " free"
+	if held > 0 {
+		free += ", of which the state takes " + gibibytes(held)
+	}
+	panic(fmt.Errorf("%w before the start: %d particles at a time take about %s, the device has %s: %s", ErrOutOfMemory,
+		p.Chunk, gibibytes(need), free, advice))
 }
 
-// checkMemory is an ErrOutOfMemory if what the program reads, replaces and is given cannot be on the device together.
-func (p *Program) checkMemory(state *State, inputs []any) error {
-	limit := p.engine.Memory()
-	if limit == 0 {
+// fullAdvice is the cure where nothing is free.
+const fullAdvice = "end the programs that `nvidia-smi` lists, or name another GPU"
+
+// demand is what a Program needs on a device at a time: what it reads, is given and makes. What it replaces counts
+// twice, as old and new values are there together: go-xla tells XLA of no aliases. Not counted are the state's other
+// entries, other states, and what XLA needs within a step; for a pass over particles see Plan.checkMemory.
+type demand struct {
+	bytes   int64
+	most    int64 // bytes of the largest part
+	largest string
+}
+
+func (d *demand) add(name string, bytes int64) {
+	if d.bytes += bytes; bytes > d.most {
+		d.largest, d.most = name, bytes
+	}
+}
+
+// check is an ErrOutOfMemory if the demand does not fit the engine's devices.
+func (d demand) check(engine *Engine) error {
+	limit, known := engine.Memory()
+	if !known || d.bytes <= limit {
 		return nil
 	}
-	var need int64
-	var largest string
-	var most int64
-	add := func(name string, bytes int64) {
-		if need += bytes; bytes > most {
-			largest, most = name, bytes
-		}
+	advice := fullAdvice
+	if limit > 0 {
+		advice = fmt.Sprintf("use at most 1/%d of the particles, or more devices", (d.bytes+limit-1)/limit)
 	}
+	return fmt.Errorf("%w before the start: the step's tensors take %s, most of it %q, the device has %s free: %s",
+		ErrOutOfMemory, gibibytes(d.bytes), d.largest, gibibytes(limit), advice)
+}
+
+// onDevice are the bytes that a whole entry of a state takes on each device.
+func (p *Program) onDevice(name string, shape shapes.Shape) int64 {
+	bytes := int64(shape.ByteSize())
+	if p.layout != nil && p.layout.cuts(name) {
+		bytes /= int64(p.layout.devices())
+	}
+	return bytes
+}
+
+// checkMemory is an ErrOutOfMemory if what the program reads and is given cannot be on a device together. It is asked
+// before anything is copied there; what the step makes is known, and counted too, when its graph is built.
+func (p *Program) checkMemory(state *State, inputs []any) error {
+	var need demand
 	for _, name := range p.reads {
 		if t := state.tensors[name]; t != nil {
-			bytes := int64(t.Shape().ByteSize())
-			if state.layout != nil && state.layout.cuts(name) {
-				bytes /= int64(state.layout.devices())
-			}
-			add(name, bytes)
+			need.add(name, p.onDevice(name, t.Shape()))
 		} else if shards := state.shards[name]; shards != nil {
-			add(name, int64(shards[0].Shape().ByteSize()))
+			need.add(name, int64(shards[0].Shape().ByteSize()))
 		}
 	}
 	for i, input := range inputs {
 		if t, ok := input.(*tensors.Tensor); ok {
-			add(fmt.Sprint("input ", i), int64(t.Shape().ByteSize()))
+			need.add(fmt.Sprint("input ", i), int64(t.Shape().ByteSize()))
 		}
 	}
-	if need <= limit {
-		return nil
+	return need.check(p.engine)
+}
+
+// demand is what the arguments of the program's graph need on a device: what it reads and is given.
+func (p *Program) demand(args []*graph.Node) (need demand) {
+	for i, arg := range args {
+		if i < len(p.reads) {
+			need.add(p.reads[i], p.onDevice(p.reads[i], arg.Shape()))
+		} else {
+			need.add(fmt.Sprint("input ", i-len(p.reads)), int64(arg.Shape().ByteSize()))
+		}
 	}
-	return fmt.Errorf("%w before the start: the state takes %s, most of it %q, the device has %s free: use at most 1/%d "+
-		"of the particles, or more devices", ErrOutOfMemory, gibibytes(need), largest, gibibytes(limit), (need+limit-1)/limit)
+	return need
 }
 
 func gibibytes(bytes int64) string { return fmt.Sprintf("%.2g GiB", float64(bytes)/(1<<30)) }

@@ -1,6 +1,7 @@
 package compute_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/accelerator"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/environment"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -70,15 +72,17 @@ func open(t *testing.T, config string) *compute.Engine {
 }
 
 const (
-	big   = "GPU-1, NVIDIA H200, 580.95.05, 143771, 143000\n"
-	small = "GPU-2, NVIDIA T1000, 580.95.05, 4096, 16\n"
+	big    = "GPU-1, NVIDIA H200, 580.95.05, 143771, 143000\n"
+	small  = "GPU-2, NVIDIA T1000, 580.95.05, 4096, 16\n"
+	full   = "GPU-3, NVIDIA T4, 580.95.05, 15360, 0\n"
+	shared = "GPU-4, NVIDIA GB10, 580.95.05, [N/A], [N/A]\n"
 )
 
 func TestGPUs(t *testing.T) {
 	for _, c := range []struct {
 		smi, options string
 		device       string // "": an error
-		memory       int64
+		memory       int64  // -1: unknown
 		err          error
 		says         string
 	}{
@@ -86,6 +90,10 @@ func TestGPUs(t *testing.T) {
 		{big + small, ",visible_devices=1", "NVIDIA T1000, 0 of 4 GiB free, driver 580.95.05", 16 << 20, nil, ""},
 		{big + small, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05; NVIDIA T1000, 0 of 4 GiB free, driver " +
 			"580.95.05", 16 << 20, nil, ""},
+		{full, "", "NVIDIA T4, 0 of 15 GiB free, driver 580.95.05", 0, nil, ""},
+		{big + full, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05; NVIDIA T4, 0 of 15 GiB free, driver " +
+			"580.95.05", 0, nil, ""},
+		{shared, "", "NVIDIA GB10, driver 580.95.05", -1, nil, ""},
 		{big, ",visible_devices=1", "", 0, accelerator.ErrDevice, "number 1 is asked for, there are 1"},
 		{big, ",visible_devices=first", "", 0, nil, `visible_devices is "first"`},
 		{strings.Replace(big, "580.95.05", "550.54", 1), "", "", 0, accelerator.ErrDriver, "550.54"},
@@ -109,8 +117,12 @@ func TestGPUs(t *testing.T) {
 				return
 			}
 			engine := open(t, "xla:cuda"+c.options)
-			if got := engine.Device(); got != c.device || engine.Memory() != c.memory {
-				t.Errorf("computes on %q with %d bytes, want %q with %d", got, engine.Memory(), c.device, c.memory)
+			memory, known := engine.Memory()
+			if !known {
+				memory = -1
+			}
+			if got := engine.Device(); got != c.device || memory != c.memory {
+				t.Errorf("computes on %q with %d bytes, want %q with %d", got, memory, c.device, c.memory)
 			}
 			if got, want := engine.String(), "xla:"+plugin+c.options; got != want {
 				t.Errorf("the engine is %s, want %s", got, want)
@@ -132,6 +144,89 @@ func TestGPUs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// nvidia-smi is asked when an engine is opened, not when one that is open is handed out; if it hangs, once.
+func TestAskedOnce(t *testing.T) {
+	gpus(t, big)
+	asked := 0
+	var silent error
+	t.Cleanup(compute.SetMachine(accelerator.Machine{Root: t.TempDir(), SMI: func() (string, error) {
+		asked++
+		return big, silent
+	}}))
+	engine := open(t, "xla:cuda")
+	t.Setenv("GOMLX_BACKEND", "xla:cuda")
+	for range 3 {
+		again, err := (*compute.Engine)(nil).Or()
+		if err != nil || again != engine {
+			t.Fatal(again, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("nvidia-smi was asked %d times, want once", asked)
+	}
+	engine.Close()
+	silent = context.DeadlineExceeded
+	for range 3 {
+		if engine, err := compute.Default(); !errors.Is(err, accelerator.ErrSilent) {
+			t.Errorf("%v, %v; want ErrSilent", engine, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("an nvidia-smi that hangs was asked %d times, want once", asked-1)
+	}
+	t.Setenv("GOMLX_BACKEND", "")
+	if engine, err := compute.Default(); err != nil || !engine.OnCPU() || !engine.IsXLA() {
+		t.Errorf("with a driver that hangs Default opens %v, %v; want XLA on the CPU", engine, err)
+	} else {
+		engine.Close()
+	}
+}
+
+// CUDA_VISIBLE_DEVICES that is set and empty hides all GPUs.
+func TestHidden(t *testing.T) {
+	gpus(t, big)
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
+	if engine, err := compute.Open("xla:cuda"); !errors.Is(err, accelerator.ErrNone) {
+		t.Errorf("%v, %v; want ErrNone", engine, err)
+	}
+	engine, err := compute.Default()
+	if err != nil || !engine.OnCPU() || !engine.IsXLA() {
+		t.Fatalf("Default opens %v, %v; want XLA on the CPU", engine, err)
+	}
+	engine.Close()
+}
+
+// Tests that need more devices than an accelerator's engine has are run on the CPU as so many, or skipped where it has
+// no plugin.
+func TestSeveral(t *testing.T) {
+	plugin := gpus(t, big)
+	gpu := open(t, "xla:cuda")
+	if engine := computetest.Devices(t, gpu.Devices()); engine != gpu {
+		t.Errorf("%s has enough devices, but %s is taken", gpu, engine)
+	}
+	more := gpu.Devices() + 1
+	engine := computetest.Devices(t, more)
+	t.Cleanup(engine.Close)
+	if cpu := open(t, "xla:cpu"); engine.Devices() != more || !engine.OnCPU() || gpu.OnCPU() ||
+		engine.String() != fmt.Sprintf("%s,cpu_devices=%d", cpu, more) {
+		t.Errorf("%s has %d devices, want %s as %d", engine, engine.Devices(), cpu, more)
+	}
+	if path := xlaPlugin(t); path == plugin || !strings.Contains(path, "cpu") {
+		t.Errorf("%s is taken for the plugin for CPUs", path)
+	}
+	if err := os.Remove(xlaPlugin(t)); err != nil {
+		t.Fatal(err)
+	}
+	skipped := false
+	t.Run("no plugin for CPUs", func(t *testing.T) {
+		defer func() { skipped = t.Skipped() }()
+		computetest.Devices(t, more)
+	})
+	if !skipped {
+		t.Error("without a plugin for CPUs the test is not skipped")
 	}
 }
 
@@ -163,8 +258,8 @@ func TestPassedOver(t *testing.T) {
 	if _, err := compute.Default(); !errors.Is(err, accelerator.ErrNoTPU) {
 		t.Errorf("a TPU asked for where none is: %v", err)
 	}
-	if !strings.HasPrefix(engine.Device(), "CPU, ") || engine.Memory() != 0 {
-		t.Errorf("computes on %s", engine.Device())
+	if memory, known := engine.Memory(); !strings.HasPrefix(engine.Device(), "CPU, ") || known {
+		t.Errorf("computes on %s, %d bytes", engine.Device(), memory)
 	}
 	for _, want := range []string{"no GPU", "--gpus all", "computing on CPU, "} {
 		if !strings.Contains(string(said), want) {
@@ -177,16 +272,17 @@ func TestPassedOver(t *testing.T) {
 func TestTooLittleMemory(t *testing.T) {
 	gpus(t, small) // 16 MiB free
 	engine := open(t, "xla:cuda")
-	over := func(plan compute.Plan) error {
-		exec, err := NewExec(engine.Backend(), func(phi *Node) *Node {
-			_, sums := plan.Over(phi, compute.Pass{
-				Chunk: func(_ compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
-					return nil, []*Node{ReduceAllSum(phi)}
-				},
-				Merge: func(a, b []*Node) []*Node { return []*Node{Add(a[0], b[0])} },
-			})
-			return sums[0]
+	total := func(plan compute.Plan, phi *Node) *Node {
+		_, sums := plan.Over(phi, compute.Pass{
+			Chunk: func(_ compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
+				return nil, []*Node{ReduceAllSum(phi)}
+			},
+			Merge: func(a, b []*Node) []*Node { return []*Node{Add(a[0], b[0])} },
 		})
+		return sums[0]
+	}
+	over := func(plan compute.Plan) error {
+		exec, err := NewExec(engine.Backend(), func(phi *Node) *Node { return total(plan, phi) })
 		if err != nil {
 			return err
 		}
@@ -235,6 +331,70 @@ func TestTooLittleMemory(t *testing.T) {
 	state.Set("x", compute.Floats(compute.Float32, make([]float64, 1<<20), 1, 1<<20)) // 4 MiB
 	if record, err := program.Run(state); err != nil || record[0] != 0 {
 		t.Errorf("a state of 4 MiB: %v, %v", record, err)
+	}
+
+	// What fits alone, but not together: 10 MiB of a state, and 10 MiB of activations or 10 MiB that a step adds.
+	run := func(columns int, updates []string, step compute.Step) error {
+		program, err := compute.NewProgram(engine, "together", []string{"x"}, updates, step)
+		if err != nil {
+			return err
+		}
+		defer program.Close()
+		state := compute.NewState(engine)
+		defer state.Close()
+		state.Set("x", compute.Floats(compute.Float32, make([]float64, 80*columns), 80, columns))
+		_, err = program.Run(state)
+		return err
+	}
+	pass := plan(80, 128<<10, 80) // 10 MiB
+	activations := func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) { return nil, total(pass, s["x"]) }
+	added := func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+		return compute.Nodes{"z": OnePlus(s["x"])}, ReduceAllSum(s["x"])
+	}
+	for _, c := range []struct {
+		name    string
+		columns int // of the state, of 80 rows
+		updates []string
+		step    compute.Step
+		says    string // empty: it fits
+	}{
+		{"activations", 1 << 15, nil, activations, "0.016 GiB free, of which the state takes 0.0098 GiB: a Chunk of at most 48"},
+		{"fewer of the state", 1 << 14, nil, activations, ""},
+		{"added", 1 << 15, []string{"z"}, added, "take 0.02 GiB, most of it \"x\", the device has 0.016 GiB free"},
+		{"less added", 1 << 14, []string{"z"}, added, ""},
+	} {
+		if err := run(c.columns, c.updates, c.step); (err == nil) != (c.says == "") ||
+			err != nil && (!errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: error %v, want ErrOutOfMemory that says %q", c.name, err, c.says)
+		}
+	}
+}
+
+// A full GPU is no GPU of unknown memory: nothing runs there, and the message says what would do.
+func TestFull(t *testing.T) {
+	for _, smi := range []string{full, shared} {
+		t.Run(strings.Split(smi, ", ")[1], func(t *testing.T) {
+			gpus(t, smi)
+			engine := open(t, "xla:cuda")
+			program, err := compute.NewProgram(engine, "one", nil, []string{"x"},
+				func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+					return compute.Nodes{"x": inputs[0]}, inputs[0]
+				})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer program.Close()
+			state := compute.NewState(engine)
+			defer state.Close()
+			_, err = program.Run(state, float32(1))
+			if smi == shared && err != nil {
+				t.Errorf("unknown memory is no limit: %v", err)
+			}
+			const says = "the device has 0 GiB free: end the programs that `nvidia-smi` lists"
+			if smi == full && (!errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), says)) {
+				t.Errorf("error %v, want ErrOutOfMemory that says %q", err, says)
+			}
+		})
 	}
 }
 

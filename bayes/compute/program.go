@@ -19,7 +19,8 @@ type Nodes map[string]*graph.Node
 type Step func(state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Node)
 
 // Program is a compiled step over a State. The state stays on the device: entries that the step replaces are donated,
-// so that the new value can take the old one's memory, and only the record is copied to the host.
+// so that their memory is free as soon as the step ends, and only the record is copied to the host. While it runs, old
+// and new values are there together; if the device's memory is known and too small, Run is an ErrOutOfMemory.
 type Program struct {
 	engine  *Engine
 	name    string
@@ -41,6 +42,10 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 		for i, r := range reads {
 			state[r] = args[i]
 		}
+		need := p.demand(args)
+		if len(args) > 0 {
+			args[0].Graph().AttachState(heldKey{}, need.bytes)
+		}
 		next, record := build(step, state, args[len(reads):])
 		outputs := make([]*graph.Node, 0, len(updates)+1)
 		for _, u := range updates {
@@ -49,9 +54,13 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 				panic(fmt.Errorf("program %q: the step does not give %q, which it is to update", name, u))
 			}
 			outputs = append(outputs, node)
+			need.add(u, p.onDevice(u, node.Shape()))
 		}
 		if len(next) != len(updates) {
 			panic(fmt.Errorf("program %q: the step gives %d entries, declared are %q", name, len(next), updates))
+		}
+		if err := need.check(engine); err != nil {
+			panic(err)
 		}
 		return append(outputs, graph.ConvertDType(record, Float64))
 	})
@@ -168,8 +177,11 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 		}
 	}
 	if !p.called {
-		p.called, p.layout = true, state.layout
-		p.layout.configure(p.exec, p.reads, p.updates)
+		p.called = true
+		if state.layout != nil { // else Prepare may be reading it
+			p.layout = state.layout
+			p.layout.configure(p.exec, p.reads, p.updates)
+		}
 	}
 	if !p.layout.same(state.layout) {
 		return nil, fmt.Errorf("program %q: its first state was shared by %d devices, this one by %d, or in another way: "+

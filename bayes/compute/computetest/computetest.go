@@ -10,6 +10,8 @@
 package computetest
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -167,20 +169,47 @@ func Kolmogorov(draws []float64, cdf func(float64) float64) float64 {
 	return min(1, max(0, p))
 }
 
-// Several is the default engine, as four devices; where it cannot be that many, the test is skipped.
-func Several(t testing.TB) *compute.Engine {
+// CPU is XLA on the processors: Default's engine, or where that computes on an accelerator the installed plugin for
+// CPUs. It is nil where there is none, or where Default does not choose XLA.
+func CPU(t testing.TB) *compute.Engine {
 	t.Helper()
-	engine, err := compute.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if engine.Devices() < 4 && engine.IsXLA() {
-		if engine, err = compute.Open(engine.String() + ",cpu_devices=4"); err != nil {
+	engine := Engines(t)[0]
+	if !engine.OnCPU() {
+		var err error
+		if engine, err = compute.Open("xla:cpu"); errors.Is(err, compute.ErrNoPlugin) {
+			return nil
+		} else if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if engine.Devices() < 4 {
-		t.Skipf("the engine %s has %d devices, 4 are needed", engine, engine.Devices())
+	if !engine.IsXLA() {
+		return nil
+	}
+	return engine
+}
+
+// Several is an engine of at least four devices; see Devices.
+func Several(t testing.TB) *compute.Engine {
+	t.Helper()
+	return Devices(t, 4)
+}
+
+// Devices is the default engine, where it has at least so many devices, else CPU as so many; where there is none, the
+// test is skipped.
+func Devices(t testing.TB, count int) *compute.Engine {
+	t.Helper()
+	engine := Engines(t)[0]
+	if engine.Devices() >= count {
+		return engine
+	}
+	cpu := CPU(t)
+	if cpu == nil {
+		t.Skipf("the engine %s has %d devices, and there is no XLA plugin for CPUs to be the %d that are needed", engine,
+			engine.Devices(), count)
+	}
+	engine, err := compute.Open(fmt.Sprintf("%s,cpu_devices=%d", cpu, count))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return engine
 }
