@@ -57,7 +57,9 @@ type CES struct {
 	// which the emulated chain is accepted with a probability of .3 whatever the true one needs, and Result.Predict
 	// predicts by the emulator's outputs in the network's place.
 	PaperMode bool
-	Check     int // states at which the true Phi is taken; default 100, which is the least
+	// Check is the number of states at which the true Phi is taken; default 100, which is the least. Where there are fewer
+	// draws it is taken at all of them, and Result.Truth.States says at how many.
+	Check int
 }
 
 // wanted is the acceptance that a Beta is chosen for.

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/run"
 	"gobnn/fbnn"
 )
@@ -42,6 +43,11 @@ func TestObserve(t *testing.T) {
 	}
 	if !slices.Equal(steps, []int{8, 16, 24}) || last.Chains() != 2 || !slices.Equal(phi(last), phi(r.Posterior)) {
 		t.Errorf("saw the steps %v, and in the end %d chains that are not the result's", steps, last.Chains())
+	}
+	d, err := diag.Of(r)
+	if err != nil || d.PerEvaluation == nil ||
+		d.PerEvaluation.Least > d.ESS/r.Evaluations.Forwards() || !strings.Contains(d.String(), "in 1000 full evaluations") {
+		t.Errorf("%v: its diagnostics\n%v", err, d)
 	}
 	stop := errors.New("enough")
 	settings.Observe = func(int, *bayes.Posterior) error { return stop }

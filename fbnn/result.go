@@ -52,6 +52,10 @@ type Result struct {
 	cheap    mcmc.Problem        // the emulated posterior; its Target is nil where there is none
 }
 
+// FullEvaluations implements diag.Evaluated: what all steps took, in full forwards of the network; 0 of draws of the
+// prior, which take none.
+func (r *Result) FullEvaluations() float64 { return r.Evaluations.Forwards() }
+
 // EmulatorReport says what the emulator is, and how far it is off on the pairs that it has not learnt from: the last
 // fifth of the chain.
 type EmulatorReport struct {
@@ -85,7 +89,7 @@ type Errors struct {
 // Truth compares the potential Phi = -log p(y | theta) with the emulated one at emulated states, evenly spaced over the
 // draws.
 type Truth struct {
-	States         int
+	States         int     // CES.Check of them, or all draws where there are fewer; of Chain and Prior all draws
 	True, Emulated float64 // means over the states
 	RMS            float64 // root mean square of the difference
 	// Calibration and CalibrationStdDev are the mean and the standard deviation of Phi over the pairs, Prior its median

@@ -24,7 +24,8 @@
 // one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile] are the ESS of these estimates.
 // Below 400, that is 100 for each of four chains, neither R-hat nor the ESS itself is reliable (same paper). It may
 // exceed the number of draws: antithetic chains, which step from side to side, estimate a mean better than independent
-// draws.
+// draws. What draws are worth for what they cost is their ESS for each evaluation of all data: [Summary.PerEvaluation],
+// which [Of] gives for results that know their evaluations.
 //
 // The Monte Carlo standard error ([Chains.MCSE]) is how far an estimate would move if the sampler ran again. It has the
 // unit of the estimate and says how many of its digits are meaningful.

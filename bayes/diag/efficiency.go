@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// Evaluated is a result that knows what its draws took, in full forwards of the target as mcmc.Evaluations.Forwards
+// counts them; 0: it does not. [Of] then says what the draws are worth for it.
+type Evaluated interface {
+	FullEvaluations() float64
+}
+
 // Efficiency is what draws are worth for what they cost: the effective sample size (ESS) for each full evaluation of
 // the target. It compares samplers of one target, such as with and without a surrogate, at equal cost.
 type Efficiency struct {
@@ -39,9 +45,9 @@ func (s Summary) PerEvaluation(evaluations float64) (Efficiency, error) {
 	return e, nil
 }
 
-// String is a line for people.
+// String is a line for people, with the ESS in 1000 full evaluations.
 func (e Efficiency) String() string {
-	text := fmt.Sprintf("ESS a full evaluation: least %.3g, median %.3g", e.Least, e.Median)
+	text := fmt.Sprintf("ESS in 1000 full evaluations: least %.3g, median %.3g", 1000*e.Least, 1000*e.Median)
 	if e.Unknown > 0 {
 		text += fmt.Sprintf(" (%d unknown)", e.Unknown)
 	}

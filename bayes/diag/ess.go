@@ -3,7 +3,6 @@ package diag
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // Estimand is what an effective sample size or a Monte Carlo standard error is of.
@@ -105,54 +104,5 @@ func (w *workspace) quantileESS(prob float64) float64 {
 	return w.essOf(w.values)
 }
 
-// essOf is the ESS of half chains x, [halves, half], for their mean: M N / tau, where M N is the number of draws and
-//
-//	tau = -1 + 2 sum_k P_k,  P_k = rho_{2k} + rho_{2k+1},
-//
-// rho_t being the autocorrelation at lag t of all chains together, 1 - (W - mean_m acov_m(t)) / var+ (Vehtari et al.
-// 2021, section 3.2). The sum ends before the first negative P_k (Geyer's initial positive sequence; these sums of
-// neighbours are positive for a reversible chain, so a negative one is noise), and P_k is kept from rising (his
-// monotone sequence). tau is at least 1 / log10(M N).
-func (w *workspace) essOf(x []float64) float64 {
-	low, high := x[0], x[0]
-	for _, v := range x {
-		low, high = min(low, v), max(high, v)
-	}
-	if high-low < 1e-15 {
-		return float64(len(x))
-	}
-	n := w.half
-	within, total := w.lags.load(x, n) // W and var+
-	rho := func(lag int) float64 { return 1 - (within-w.lags.at(lag))/total }
-
-	// kept are rho_0, rho_1, ...: whole pairs, the last of which may be followed by one term.
-	even, odd := 1.0, rho(1)
-	kept := []float64{even, odd}
-	lag := 1
-	for lag < n-3 && even+odd > 0 {
-		even, odd = rho(lag+1), rho(lag+2)
-		if even+odd >= 0 {
-			kept = append(kept, even, odd)
-		} else {
-			kept = append(kept, 0, 0)
-		}
-		lag += 2
-	}
-	// Of the last pair only the first term is kept, if positive, and counts once: the pair's sum is negative, or its
-	// second lag does not exist.
-	last := len(kept) - 2
-	if even > 0 {
-		kept[last] = even
-	}
-	for k := 2; k+1 < last; k += 2 {
-		if before := kept[k-2] + kept[k-1]; kept[k]+kept[k+1] > before {
-			kept[k], kept[k+1] = before/2, before/2
-		}
-	}
-	tau := -1 + kept[last]
-	for _, r := range kept[:last] {
-		tau += 2 * r
-	}
-	size := float64(len(x))
-	return size / max(tau, 1/math.Log10(size))
-}
+// essOf is the ESS of half chains x, [halves, half], for their mean.
+func (w *workspace) essOf(x []float64) float64 { return w.lags.Mean(x, w.half) }

@@ -19,8 +19,11 @@ type Diagnosis struct {
 	ESS       float64 // of chains: the smallest bulk ESS of all parameters; of weighted particles 1 / sum of w^2
 	KHat      float64 // of weighted particles: the tail shape of their weights, see [PSIS]
 	Summary   *Summary
-	Stored    map[string]float64 // the run's own, see bayes.Posterior.Diagnostics
-	Warnings  []string           // the run's own, and one for each of the above past its bound
+	// PerEvaluation is the ESS of the parameters for each full evaluation, of chains whose result is [Evaluated]; nil: not
+	// known.
+	PerEvaluation *Efficiency
+	Stored        map[string]float64 // the run's own, see bayes.Posterior.Diagnostics
+	Warnings      []string           // the run's own, and one for each of the above past its bound
 }
 
 // The usual bounds: Vehtari et al. 2021 for R-hat and the bulk ESS of each chain, Vehtari et al. 2024 for k-hat.
@@ -30,10 +33,10 @@ const (
 	mostKHat         = .7
 )
 
-// Of diagnoses any result: R-hat and ESS of all stochastic parameters if the particles are of Markov chains, ESS and
-// k-hat of the weights if they are weighted, and the diagnostics that the run has stored. Parameters of a network are
-// not identified, since its units can be exchanged: chains that disagree on them may agree on predictions, see
-// [NewForPrediction].
+// Of diagnoses any result: R-hat and ESS of all stochastic parameters if the particles are of Markov chains, and their
+// ESS for each full evaluation if the result knows these ([Evaluated]); ESS and k-hat of the weights if they are
+// weighted; and the diagnostics that the run has stored. Parameters of a network are not identified, since its units
+// can be exchanged: chains that disagree on them may agree on predictions, see [NewForPrediction].
 func Of(result bayes.Fitted) (Diagnosis, error) {
 	common := result.Common()
 	p := common.Posterior
@@ -55,6 +58,13 @@ func Of(result bayes.Fitted) (Diagnosis, error) {
 			return d, err
 		}
 		d.ofChains(chains.Summary())
+		if e, ok := result.(Evaluated); ok && e.FullEvaluations() > 0 {
+			efficiency, err := d.Summary.PerEvaluation(e.FullEvaluations())
+			if err != nil {
+				return d, err
+			}
+			d.PerEvaluation = &efficiency
+		}
 	case !equal(weights.Weights()):
 		d.ESS = weights.EffectiveSampleSize()
 		smoothed, err := PSIS(weights, 1)
@@ -114,6 +124,9 @@ func (d Diagnosis) String() string {
 		if !math.IsNaN(v.value) {
 			parts = append(parts, fmt.Sprintf(v.format, v.value))
 		}
+	}
+	if d.PerEvaluation != nil {
+		parts = append(parts, d.PerEvaluation.String())
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Stored)) {
 		parts = append(parts, fmt.Sprintf("%s %.3g", name, d.Stored[name]))

@@ -36,6 +36,14 @@ func resultOf(t *testing.T, phi, logWeights []float64, chains int, stored map[st
 	return &bayes.Result{Posterior: p, Status: run.Completed}
 }
 
+// counted is a result that knows what its draws took.
+type counted struct {
+	*bayes.Result
+	forwards float64
+}
+
+func (c counted) FullEvaluations() float64 { return c.forwards }
+
 func normals(rng *rand.Rand, n int) []float64 {
 	all := make([]float64, n)
 	for i := range all {
@@ -67,6 +75,24 @@ func TestOf(t *testing.T) {
 	if len(d.Warnings) != 1 || !strings.HasPrefix(d.String(), "4 chains of 250 draws, ESS ") ||
 		!strings.Contains(d.String(), "divergences 3\n  of the run") {
 		t.Errorf("says\n%s", d)
+	}
+
+	if d.PerEvaluation != nil {
+		t.Errorf("ESS of evaluations that nobody counted: %v", d.PerEvaluation)
+	}
+	if d, err = diag.Of(counted{r, 5000}); err != nil {
+		t.Fatal(err)
+	}
+	least := math.Inf(1)
+	for _, row := range rows {
+		least = min(least, row.BulkESS, row.TailESS, chains*draws)
+	}
+	if d.PerEvaluation == nil || math.Abs(d.PerEvaluation.Least*5000/least-1) > 1e-12 ||
+		!strings.Contains(d.String(), ", ESS in 1000 full evaluations: least ") {
+		t.Errorf("says\n%s", d)
+	}
+	if d, err = diag.Of(counted{r, 0}); err != nil || d.PerEvaluation != nil {
+		t.Errorf("of no evaluations: %v, %v", d.PerEvaluation, err)
 	}
 
 	for j := range draws { // one chain elsewhere, in the second weight

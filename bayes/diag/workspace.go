@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes/internal/ess"
+
 	"gonum.org/v1/gonum/mathext"
 )
 
@@ -16,7 +18,7 @@ type workspace struct {
 	byValue      []ranked  // split, sorted
 	median       float64   // of split
 	sorted       []float64 // draws, sorted
-	lags         autocovariance
+	lags         ess.Estimator
 
 	folded []ranked  // scratch of rhat
 	values []float64 // scratch, [halves, half]

@@ -1,4 +1,4 @@
-package diag
+package ess
 
 import (
 	"gonum.org/v1/gonum/dsp/fourier"
