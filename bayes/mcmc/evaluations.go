@@ -4,14 +4,16 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Evaluations counts what the transitions after the warm-up have evaluated: of the target on all data, and of what is
-// cheaper, such as a surrogate or mini-batches (Problem.BatchShare). A number that a kernel does not report is 0.
+// Evaluations counts what was evaluated, of a Result by the transitions after the warm-up: of the target on all data,
+// and of what is cheaper, such as a surrogate or mini-batches (Problem.BatchShare). A number that a kernel does not
+// report is 0.
 type Evaluations struct {
 	Full             int // log-densities of the target, without a gradient
 	FullGradients    int // gradients of the target, with its log-density
 	Partial          int // log-densities of the cheap target
 	PartialGradients int // gradients of the cheap target
-	// PartialShare is what one of the cheap target costs of one of the target's; 0: unknown.
+	// PartialShare is what one of the cheap target costs of one of the target's, in the mean where there are several;
+	// 0: unknown.
 	PartialShare float64
 }
 
@@ -21,15 +23,25 @@ const gradientForwards = 3
 // Forwards is the cost in full forwards: 1 for a log-density of the target, 3 for a gradient, and those of the cheap
 // target in proportion.
 func (e Evaluations) Forwards() float64 {
-	return float64(e.Full+gradientForwards*e.FullGradients) +
-		e.PartialShare*float64(e.Partial+gradientForwards*e.PartialGradients)
+	return float64(e.Full+gradientForwards*e.FullGradients) + e.PartialShare*e.partial()
 }
 
-// plus adds the counts of b, of the same kernel.
+// partial is the cost of what is cheaper, in forwards of it.
+func (e Evaluations) partial() float64 {
+	return float64(e.Partial + gradientForwards*e.PartialGradients)
+}
+
+// plus adds the counts of b. Of two cheap targets PartialShare becomes the mean share of what both have evaluated, so
+// that Forwards is the sum.
 func (e Evaluations) plus(b Evaluations) Evaluations {
+	switch own, other := e.partial(), b.partial(); {
+	case own == 0:
+		e.PartialShare = b.PartialShare
+	case other > 0 && b.PartialShare != e.PartialShare:
+		e.PartialShare = (own*e.PartialShare + other*b.PartialShare) / (own + other)
+	}
 	e.Full, e.FullGradients = e.Full+b.Full, e.FullGradients+b.FullGradients
 	e.Partial, e.PartialGradients = e.Partial+b.Partial, e.PartialGradients+b.PartialGradients
-	e.PartialShare = b.PartialShare
 	return e
 }
 

@@ -54,11 +54,13 @@ type Pilot struct {
 	Tried      []PilotTrial // by m; none where the spread has decided
 	Rows       int          // m that was chosen; 0: no surrogate
 	Reason     string       // what has decided, with the numbers, in one line
-	// Cost is what the pilot has evaluated of the target, its chains' warm-ups counted, and Elapsed how long it took.
+	// Cost is what the pilot has evaluated: of the target by its chains, their warm-ups counted, and at the states; and of
+	// the parts that were tried the gradients for the surrogate and its log-densities at the states. Elapsed is how long
+	// it took.
 	Cost    Evaluations
 	Elapsed time.Duration
 
-	ends    *tensors.Tensor // [Chains, D], where the chains stand
+	ends    []float64 // [Chains, D] flat, where the chains stand
 	chosen  *control
 	problem Problem
 }
@@ -163,8 +165,8 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early b
 		if err := r.Unusable(ctx, err); err != nil {
 			return nil, fmt.Errorf("the pilot's chains with the target's gradient: %w", err)
 		}
-		p.ends = endsOf(r.Draws, cmp.Or(s.DType, compute.Float32))
-		on.Start = p.ends
+		p.ends = endsOf(r.Draws)
+		on.Start = p.starts(cmp.Or(s.DType, compute.Float32))
 		return r, nil
 	}
 	// The step.
@@ -231,22 +233,26 @@ func (p *Pilot) look(w *Whitening, r *Result) (states []float64) {
 	return states
 }
 
-// endsOf are the chains' last draws, [J, D].
-func endsOf(d *Draws, dtype compute.DType) *tensors.Tensor {
-	var ends []float64
+// endsOf are the chains' last draws, [J, D] flat.
+func endsOf(d *Draws) (ends []float64) {
 	for chain := range d.Chains {
 		ends = append(ends, d.At(chain, d.PerChain-1)...)
 	}
-	return compute.Floats(dtype, ends, d.Chains, d.Dim)
+	return ends
+}
+
+// starts are where the pilot's chains stand, [Chains, D].
+func (p *Pilot) starts(dtype compute.DType) *tensors.Tensor {
+	return compute.Floats(dtype, p.ends, len(p.ends)/p.problem.Dim, p.problem.Dim)
 }
 
 // try measures surrogates of the shares, until one is good.
 func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states []float64) error {
-	truth, err := densitiesAt(ctx, s.Engine, p.problem, states)
+	truth, evaluated, err := densitiesAt(ctx, s.Engine, p.problem, states)
 	if err != nil {
 		return err
 	}
-	p.Cost.Full += p.States
+	p.Cost.Full += evaluated
 	best, rows := -1, 0
 	var controls []*control
 	for _, share := range s.Shares {
@@ -263,10 +269,11 @@ func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states [
 		if err != nil {
 			return err
 		}
-		cheap, err := densitiesAt(ctx, s.Engine, c.alone(), states)
+		cheap, evaluated, err := densitiesAt(ctx, s.Engine, c.alone(), states)
 		if err != nil {
 			return err
 		}
+		p.Cost = p.Cost.plus(c.cost()).plus(Evaluations{Partial: evaluated, PartialShare: part.share()})
 		trial := p.trial(part, truth, cheap)
 		p.Tried, controls = append(p.Tried, trial), append(controls, c)
 		if best < 0 || trial.SD <= pilotWanted || trial.Gain > p.Tried[best].Gain {
@@ -320,13 +327,14 @@ func (p *Pilot) decide(best int) {
 	}
 }
 
-// densitiesAt are the log-densities of a problem at places, [S, D] flat, in float64.
+// densitiesAt are the log-densities of a problem at places, [S, D] flat, in float64, and how many were evaluated: S,
+// filled up to blocks of equal size.
 func densitiesAt(
 	ctx context.Context, engine *compute.Engine, problem Problem, states []float64,
-) (all []float64, err error) {
+) (all []float64, evaluated int, err error) {
 	p, err := newPlaces(ctx, engine, problem)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer p.Close()
 	for block := range slices.Chunk(states, blockSize*p.dim) {
@@ -336,11 +344,11 @@ func densitiesAt(
 		}
 		values, err := p.logDensities(block)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		all = append(all, values[:n]...)
 	}
-	return all, nil
+	return all, p.Forwards, nil
 }
 
 // alone is the surrogate as a problem.
@@ -356,20 +364,27 @@ func (c *control) alone() Problem {
 	}
 }
 
-// Problem is the problem that the pilot has decided for, with its kernel: it begins where the pilot's chains stand.
+// Problem is the problem that the pilot has decided for, with its kernel, for chains of the given type, as many as the
+// pilot's: it begins where those stand.
 func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (Problem, SplitHMC) {
 	problem := p.problem
-	problem.Start = p.ends
+	problem.Start = p.starts(dtype)
 	if p.chosen != nil {
 		return p.chosen.on(problem, dtype), onSurrogate(p.Rows, problem.Rows)
 	}
 	return w.on(problem, dtype, nil, nil), p.Target
 }
 
+// The bounds of what keeps a pilot's promise.
+const (
+	stickyStandstill = 30 // transitions in a row that were all refused, at most
+	stickyShare      = 4  // of the median effective sample size the smallest has a quarter at least
+)
+
 // Sticky says what of a run on the surrogate does not keep what the pilot promised, so that its draws are doubtful:
 // acceptance under half the prediction, more than 30 refusals in a row, or, given the effective sample sizes of
 // predictions or parameters (nil: not looked at), a smallest one under a quarter of the median. Empty if nothing does,
-// or if no surrogate was used.
+// or if no surrogate was used. SampleSplit asks it, with the sizes of parameters.
 func (p *Pilot) Sticky(r *Result, ess []float64) (warnings []string) {
 	if p.chosen == nil {
 		return nil
@@ -380,21 +395,25 @@ func (p *Pilot) Sticky(r *Result, ess []float64) (warnings []string) {
 			predicted = t.Predicted
 		}
 	}
-	acceptance, standing := 0.0, 0
+	return sticky(r, predicted, ess)
+}
+
+// sticky is Pilot.Sticky of a run on a surrogate, given the acceptance that was predicted; 0: none was.
+func sticky(r *Result, predicted float64, ess []float64) (warnings []string) {
+	acceptance, standing := acceptanceOf(r), 0
 	for _, c := range r.Stats {
-		acceptance += c.Acceptance / float64(len(r.Stats))
 		standing = max(standing, c.Standstill)
 	}
 	var why []string
 	if acceptance < predicted/2 {
 		why = append(why, fmt.Sprintf("acceptance is %.2g, and %.2g was predicted", acceptance, predicted))
 	}
-	if standing > 30 {
+	if standing > stickyStandstill {
 		why = append(why, fmt.Sprintf("a chain stood still for %d trajectories", standing))
 	}
 	if len(ess) > 1 {
 		sorted := slices.Sorted(slices.Values(ess))
-		if middle := median(sorted); sorted[0] < middle/4 {
+		if middle := median(sorted); sorted[0] < middle/stickyShare {
 			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", sorted[0], middle))
 		}
 	}

@@ -5,10 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/ess"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // NoSurrogate as SplitSettings.Rows means none.
@@ -16,25 +22,76 @@ const NoSurrogate = -1
 
 // SplitSettings of SampleSplit. The zero value works.
 type SplitSettings struct {
-	Settings                    // of the chains
-	Search    ModeSettings      // of the mode
-	Mode      []float64         // [D]; default: searched
-	Whitening WhiteningSettings // of the coordinates
-	Pilot     PilotSettings
+	Settings // of the chains
+	// Search is that of the mode, Whitening that of the coordinates. Their engines, and Search.Seed, are by default those
+	// of the chains.
+	Search    ModeSettings
+	Mode      []float64 // [D]; default: searched
+	Whitening WhiteningSettings
+	// Pilot is that of the surrogate, and of the step where there is none. Its Seed and Engine are by default those of the
+	// chains. Its Chains and DType are theirs, since they begin where the pilot's end: others are an error, as are Shares
+	// where no pilot chooses Rows.
+	Pilot PilotSettings
 	// Rows of the surrogate, m; default: a pilot chooses them, or none. NoSurrogate: none, and no pilot.
 	Rows int
 }
 
+// withDefaults fills in what the settings of the parts take from those of the chains, and checks that they agree.
+func (s SplitSettings) withDefaults(problem Problem) (SplitSettings, error) {
+	var err error
+	if s.Engine, err = s.Engine.Or(); err != nil {
+		return s, err
+	}
+	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
+	s.Search.Engine, s.Search.Seed = cmp.Or(s.Search.Engine, s.Engine), cmp.Or(s.Search.Seed, s.Seed)
+	s.Whitening.Engine = cmp.Or(s.Whitening.Engine, s.Engine)
+	pilot := &s.Pilot
+	pilot.Engine, pilot.Seed = cmp.Or(pilot.Engine, s.Engine), cmp.Or(pilot.Seed, s.Seed)
+	pilot.Chains, pilot.DType = cmp.Or(pilot.Chains, s.Chains), cmp.Or(pilot.DType, s.DType)
+	const alike = " of the chains, which begin where the pilot's end: leave it out, or set both alike"
+	return s, limits.Check("mcmc: SplitSettings",
+		limits.Field("Rows", s.Rows, s.Rows >= NoSurrogate && s.Rows <= problem.Rows,
+			fmt.Sprintf("from 1 to the %d rows of the data (0: a pilot chooses, NoSurrogate: none)", problem.Rows)),
+		limits.Field("Pilot.Chains", pilot.Chains, pilot.Chains == s.Chains, fmt.Sprintf("the %d%s", s.Chains, alike)),
+		limits.Field("Pilot.DType", pilot.DType, pilot.DType == s.DType, fmt.Sprintf("the %v%s", s.DType, alike)),
+		limits.Field("Pilot.Shares", pilot.Shares, len(pilot.Shares) == 0 || s.Rows == 0,
+			fmt.Sprintf("left out where Rows is set, which is %d: no pilot chooses among them", s.Rows)),
+	)
+}
+
 // SplitResult of SampleSplit.
 type SplitResult struct {
+	// Result is that of the chains. Its Warnings have what makes the draws doubtful, also of the mode, the pilot and the
+	// surrogate; that a surrogate is off since it does not pay is none of it: String says it.
 	*Result
 	Kernel    SplitHMC // that made the draws
 	Whitening *Whitening
-	Pilot     *Pilot // nil if Rows was set
-	// SetUp is the time before the chains: the mode, the Hessian and the pilot. SetUpGradients are the gradients that the
-	// mode and the Hessian took, in float64.
-	SetUp          time.Duration
-	SetUpGradients int
+	Pilot     *Pilot // nil if Rows was set, or the problem has no Part
+	// SetUp is the time before the chains: the mode, the Hessian, the pilot and the surrogate. SetUpCost is what they have
+	// evaluated, the mode, the Hessian and the surrogate in float64.
+	SetUp     time.Duration
+	SetUpCost Evaluations
+}
+
+// String is a summary of a line for the kernel, one for the set-up, one for the pilot's decision with its numbers
+// (Pilot.Reason), if there was a pilot, and one for each warning.
+func (r *SplitResult) String() string {
+	on := "the target's gradient"
+	if r.Kernel.OnSurrogate {
+		on = fmt.Sprintf("a surrogate of %.3g of the rows", r.Kernel.Share)
+	}
+	lines := []string{
+		fmt.Sprintf("%d chains of %d draws, %d steps of %.3g on %s: acceptance %.2g, %.4g full forwards", r.Draws.Chains,
+			r.Draws.PerChain, r.Kernel.Steps, r.Kernel.StepSize, on, acceptanceOf(r.Result), r.Evaluations.Forwards()),
+		fmt.Sprintf("set-up: %.4g full forwards in %.3g s", r.SetUpCost.Forwards(), r.SetUp.Seconds()),
+	}
+	if r.Pilot != nil {
+		lines = append(lines, r.Pilot.String())
+	}
+	for _, w := range r.Warnings {
+		lines = append(lines, "warning: "+w)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // SampleSplit samples a posterior near its mode by SplitHMC: it searches the mode, whitens by the Hessian there, runs
@@ -44,26 +101,12 @@ type SplitResult struct {
 //
 // Progress has the stages "mode", "Hessian" and "pilot" before those of Sample. The result's warnings have the
 // pilot's line if it decided against the surrogate because the posterior is not near the Gaussian, what NewWhitening
-// notes, and Pilot.Sticky. Errors are those of FindMode, NewWhitening, NewPilot and Sample.
+// notes, and, of a run on a surrogate, what Pilot.Sticky says given the effective sample sizes of the parameters (of at
+// most 200, evenly spaced; with Rows set there is no prediction to compare the acceptance with). Errors are those of
+// FindMode, NewWhitening, NewPilot and Sample, and of settings that contradict each other.
 func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitResult, error) {
 	began := time.Now()
-	engine, err := s.Engine.Or()
-	if err != nil {
-		return nil, err
-	}
-	s.Engine = engine
-	if s.Rows < NoSurrogate || s.Rows > problem.Rows {
-		return nil, fmt.Errorf("mcmc: SplitSettings.Rows is %d: the data have %d, take from 1 to that (0: a pilot chooses, "+
-			"NoSurrogate: none)", s.Rows, problem.Rows)
-	}
-	for _, owned := range []**compute.Engine{&s.Search.Engine, &s.Whitening.Engine, &s.Pilot.Engine} {
-		*owned = engine
-	}
-	s.Search.Seed, s.Pilot.Seed, s.Pilot.DType = cmp.Or(s.Search.Seed, s.Seed), s.Seed, s.DType
-	s.Pilot.Chains = cmp.Or(s.Chains, 4)
-
-	result := &SplitResult{}
-	p, err := newPlaces(ctx, engine, problem)
+	s, err := s.withDefaults(problem)
 	if err != nil {
 		return nil, err
 	}
@@ -72,18 +115,8 @@ func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitR
 			s.Progress(run.Progress{Stage: stage, Elapsed: time.Since(began)})
 		}
 	}
-	mode := s.Mode
-	if mode == nil {
-		tell("mode")
-		mode, err = p.climb(problem, s.Search)
-	}
-	if err == nil {
-		tell("Hessian")
-		result.Whitening, err = p.whiten(mode, s.Whitening)
-	}
-	result.SetUpGradients = p.Gradients
-	p.Close()
-	if err != nil {
+	result := &SplitResult{}
+	if err := result.whiten(ctx, problem, s, tell); err != nil {
 		return nil, err
 	}
 	problem.Start = nil
@@ -97,19 +130,56 @@ func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitR
 	if result.Result == nil {
 		return nil, err
 	}
-	result.Warnings = append(result.Warnings, result.Whitening.Notes...)
-	if pilot := result.Pilot; pilot != nil {
-		if len(pilot.Tried) == 0 {
-			result.Warnings = append(result.Warnings, pilot.Reason)
-		}
-		result.Warnings = append(result.Warnings, pilot.Sticky(result.Result, nil)...)
-	}
+	result.warn()
 	return result, err
+}
+
+// whiten finds the mode and its coordinates: the rows are put on a device once for both where they share an engine.
+func (r *SplitResult) whiten(
+	ctx context.Context, problem Problem, s SplitSettings, tell func(stage string),
+) (err error) {
+	mode := s.Mode
+	var p *places
+	use := func(engine *compute.Engine) (err error) {
+		if p != nil && p.engine == engine {
+			return nil
+		}
+		if p != nil {
+			r.finish(p)
+		}
+		p, err = newPlaces(ctx, engine, problem)
+		return err
+	}
+	defer func() {
+		if p != nil {
+			r.finish(p)
+		}
+	}()
+	if mode == nil {
+		if err := use(s.Search.Engine); err != nil {
+			return err
+		}
+		tell("mode")
+		if mode, err = p.climb(problem, s.Search); err != nil {
+			return err
+		}
+	}
+	if err := use(s.Whitening.Engine); err != nil {
+		return err
+	}
+	tell("Hessian")
+	r.Whitening, err = p.whiten(mode, s.Whitening)
+	return err
+}
+
+// finish counts what was evaluated at places, and closes them.
+func (r *SplitResult) finish(p *places) {
+	r.SetUpCost = r.SetUpCost.plus(Evaluations{Full: p.Forwards, FullGradients: p.Gradients})
+	p.Close()
 }
 
 // prepare chooses the kernel and gives the problem what it needs.
 func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSettings) (on Problem, err error) {
-	dtype, chains := cmp.Or(s.DType, compute.Float32), cmp.Or(s.Chains, 4)
 	switch {
 	case s.Rows > 0:
 		if problem.Part == nil {
@@ -119,19 +189,67 @@ func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSetti
 		if err != nil {
 			return Problem{}, err
 		}
-		r.Kernel = onSurrogate(part.Rows, part.Of)
-		return r.Whitening.WithSurrogate(ctx, s.Engine, problem, part, chains, dtype, s.Seed)
+		c, err := r.Whitening.expand(ctx, s.Engine, problem, part)
+		if err != nil {
+			return Problem{}, err
+		}
+		r.Kernel, r.SetUpCost = onSurrogate(part.Rows, part.Of), r.SetUpCost.plus(c.cost())
+		problem.Start = r.Whitening.starts(s.Chains, s.DType, s.Seed)
+		return c.on(problem, s.DType), nil
 	case s.Rows == NoSurrogate || problem.Part == nil:
 		walk := &Pilot{problem: problem} // for the step
 		if _, err := walk.walk(ctx, r.Whitening, s.Pilot.withDefaults(), false); err != nil {
 			return Problem{}, err
 		}
-		on, r.Kernel = walk.Problem(r.Whitening, dtype)
+		r.SetUpCost = r.SetUpCost.plus(walk.Cost)
+		on, r.Kernel = walk.Problem(r.Whitening, s.DType)
 		return on, nil
 	}
 	if r.Pilot, err = NewPilot(ctx, problem, r.Whitening, s.Pilot); err != nil {
 		return Problem{}, err
 	}
-	on, r.Kernel = r.Pilot.Problem(r.Whitening, dtype)
+	r.SetUpCost = r.SetUpCost.plus(r.Pilot.Cost)
+	on, r.Kernel = r.Pilot.Problem(r.Whitening, s.DType)
 	return on, nil
+}
+
+// warn adds what of the mode, the pilot and the surrogate makes the draws doubtful.
+func (r *SplitResult) warn() {
+	r.Warnings = append(r.Warnings, r.Whitening.Notes...)
+	if r.Pilot != nil && !r.Pilot.near() {
+		r.Warnings = append(r.Warnings, r.Pilot.Reason)
+	}
+	switch {
+	case !r.Kernel.OnSurrogate:
+	case r.Pilot == nil:
+		r.Warnings = append(r.Warnings, sticky(r.Result, 0, effectiveSizes(r.Draws))...)
+	default:
+		r.Warnings = append(r.Warnings, r.Pilot.Sticky(r.Result, effectiveSizes(r.Draws))...)
+	}
+}
+
+// mostSized is the largest number of coordinates that effectiveSizes looks at.
+const mostSized = 200
+
+// effectiveSizes are the effective sample sizes of at most 200 coordinates, evenly spaced: of each the smaller one of
+// its mean and of its variance, at most the number of draws. Nil where a chain has fewer than 4 draws.
+func effectiveSizes(d *Draws) (sizes []float64) {
+	half := d.PerChain / 2
+	if half < 2 {
+		return nil
+	}
+	var e ess.Estimator
+	count := min(mostSized, d.Dim)
+	for i := range count {
+		var values, squares []float64 // of half chains
+		for _, chain := range d.Coordinate(i * d.Dim / count) {
+			values = slices.Concat(values, chain[:half], chain[d.PerChain-half:])
+		}
+		mean := stat.Mean(values, nil)
+		for _, v := range values {
+			squares = append(squares, (v-mean)*(v-mean))
+		}
+		sizes = append(sizes, min(e.Mean(values, half), e.Mean(squares, half), float64(len(values))))
+	}
+	return sizes
 }

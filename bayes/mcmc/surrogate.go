@@ -27,6 +27,9 @@ type Part struct {
 	Target func(data compute.Nodes) Target
 }
 
+// share is m/N, which an evaluation of T costs of one of the target's.
+func (p Part) share() float64 { return float64(p.Rows) / float64(p.Of) }
+
 // alone is T as a problem of D dimensions.
 func (p Part) alone(d int) Problem {
 	return Problem{
@@ -39,9 +42,9 @@ func (p Part) alone(d int) Problem {
 //
 //	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
 //
-// with b = W' grad U(c), g = W' grad T(c) and K = -W' T”(c) W, so that grad phi~ = -(N/m) sum over S of [grad log p_i
-// (theta) - grad log p_i (c) - (d^2 log p_i)(c) d]. Where S is all rows it is the target itself. K takes D gradients of
-// T, in float64.
+// with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W, so that grad phi~ = -(N/m) sum over S of [grad
+// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d]. Where S is all rows it is the target itself. K takes D
+// gradients of T, and g one, in float64.
 func (w *Whitening) WithSurrogate(
 	ctx context.Context, engine *compute.Engine, problem Problem, part Part, chains int, dtype compute.DType, seed uint64,
 ) (Problem, error) {
@@ -62,6 +65,12 @@ type control struct {
 	// linear are g + b, [D], curvature K, [D, D], and constant T(c).
 	linear, curvature []float64
 	constant          float64
+	gradients         int // of T, evaluated for these
+}
+
+// cost is what the numbers took.
+func (c *control) cost() Evaluations {
+	return Evaluations{PartialGradients: c.gradients, PartialShare: c.part.share()}
 }
 
 // partPrefix begins the names of a part's data, and surrogatePrefix those of the control variate's numbers.
@@ -91,11 +100,12 @@ func (w *Whitening) expand(
 		return nil, err
 	}
 	defer p.Close()
-	value, gradient, rows, err := p.about(w.Mode, nil, w.ToTheta, 1) // row k is -T''(c) W e_k
+	value, gradient, rows, err := p.about(w.Mode, nil, w.ToTheta, 1) // row k is -(grad^2 T)(c) W e_k
 	if err != nil {
 		return nil, fmt.Errorf("the surrogate of %d rows: %w", part.Rows, err)
 	}
-	c := &control{w: w, part: part, constant: value, linear: w.pull(gradient), curvature: make([]float64, 0, d*d)}
+	c := &control{w: w, part: part, constant: value, linear: w.pull(gradient), curvature: make([]float64, 0, d*d),
+		gradients: p.Gradients}
 	floats.Add(c.linear, w.Offset)
 	for k := range d {
 		c.curvature = append(c.curvature, w.pull(rows[k*d:(k+1)*d])...)

@@ -256,7 +256,8 @@ func TestSampleSplit(t *testing.T) {
 	}
 	// the real root of x^3 + x = 1/2
 	computetest.Near(t, "the mode", r.Whitening.Mode, []float64{.4238537990697837, .4238537990697837}, 1e-4)
-	if r.Kernel.OnSurrogate || r.Pilot != nil || r.Stats[0].Acceptance < .35 || r.SetUpGradients == 0 ||
+	if r.Kernel.OnSurrogate || r.Pilot != nil || r.Stats[0].Acceptance < .35 ||
+		r.SetUpCost.FullGradients <= r.Whitening.Gradients ||
 		strings.Join(stages, ",") != "mode,Hessian,pilot,warm-up,draws" {
 		t.Errorf("kernel %+v, pilot %v, acceptance %v, stages %q", r.Kernel, r.Pilot, r.Stats[0].Acceptance, stages)
 	}
@@ -274,7 +275,7 @@ func TestSampleSplit(t *testing.T) {
 	}
 	s.Rows = 5
 	if _, err := SampleSplit(context.Background(), problemOf(2, density), s); err == nil ||
-		!strings.Contains(err.Error(), "Rows is 5: the data have 0") {
+		!strings.Contains(err.Error(), "Rows is 5: it must be from 1 to the 0 rows of the data") {
 		t.Errorf("rows of a problem without rows: %v", err)
 	}
 }
