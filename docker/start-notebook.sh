@@ -1,7 +1,8 @@
 #!/bin/bash
 # Starts JupyterLab on the user's folder, into which the project's notebooks and a template are copied, but for those
 # already there.
-# Arguments go to JupyterLab, and so does NOTEBOOK_ARGS.
+# Arguments go to JupyterLab, and so does NOTEBOOK_ARGS. The port is no argument: JUPYTER_PORT is what the check below
+# and the health check know, and what compose.yaml publishes.
 set -euo pipefail
 
 work=${GOBNN_WORK:-/home/jovyan/work}
@@ -10,6 +11,14 @@ for notebook in /opt/gobnn/notebooks/*.ipynb /opt/gobnn/notebooks/work/template.
 		echo "gobnn: $work/${notebook##*/} could not be written: the folder can be read only" >&2
 done
 
+# shellcheck disable=SC2086 # several arguments
+for argument in ${NOTEBOOK_ARGS:-} "$@"; do
+	case $argument in
+	--port | --port=* | --*.port | --*.port=*)
+		echo "gobnn: $argument: the port is told by a variable, as with \`-e JUPYTER_PORT=8889 -p 8889:8889\`" >&2
+		exit 2 ;;
+	esac
+done
 port=${JUPYTER_PORT:-8888}
 [[ $port =~ ^[0-9]+$ ]] && ((port >= 1 && port <= 65535)) ||
 	{ echo "gobnn: JUPYTER_PORT=$port: a port is a number from 1 to 65535" >&2; exit 2; }
