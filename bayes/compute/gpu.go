@@ -174,8 +174,8 @@ func limitOf(backend backends.Backend) (bytes int64, known bool) {
 type heldKey struct{}
 
 // checkMemory panics with an ErrOutOfMemory if the activations that are in memory at a time do not fit the device,
-// beside what the graph's Program reads and is given. What the Program makes is not counted beside them, since it may be
-// made before the pass or after it.
+// beside what the graph's Program reads and is given. What the Program makes is not counted beside them, since it may
+// be made before the pass or after it.
 func (p Plan) checkMemory(g *graph.Graph) {
 	limit, known := limitOf(g.Backend())
 	held, _ := g.State(heldKey{}).(int64)

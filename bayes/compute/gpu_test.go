@@ -358,7 +358,8 @@ func TestTooLittleMemory(t *testing.T) {
 		step    compute.Step
 		says    string // empty: it fits
 	}{
-		{"activations", 1 << 15, nil, activations, "0.016 GiB free, of which the state takes 0.0098 GiB: a Chunk of at most 48"},
+		{"activations", 1 << 15, nil, activations,
+			"0.016 GiB free, of which the state takes 0.0098 GiB: a Chunk of at most 48"},
 		{"fewer of the state", 1 << 14, nil, activations, ""},
 		{"added", 1 << 15, []string{"z"}, added, "take 0.02 GiB, most of it \"x\", the device has 0.016 GiB free"},
 		{"less added", 1 << 14, []string{"z"}, added, ""},
