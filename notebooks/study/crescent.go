@@ -7,7 +7,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -58,18 +57,13 @@ var crescentModel = bayes.Model{
 
 // crescentSettings are the paper's: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
 func crescentSettings(o Options, seed uint64) (dataset.Parts, ohsmc.Settings, error) {
-	// not XLA: compiling would take longer than computing two numbers a particle
-	engine, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		return dataset.Parts{}, ohsmc.Settings{}, err
-	}
 	data, err := dataset.Crescent(100, 1, seed)
 	epochs := o.Epochs
 	if epochs == 0 {
 		epochs = 200
 	}
 	return dataset.Parts{Train: data}, ohsmc.Settings{
-		Particles: 1000, BatchSize: 10, Epochs: epochs, Seed: seed, Engine: engine,
+		Particles: 1000, BatchSize: 10, Epochs: epochs, Seed: seed,
 		Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, 10)},
 	}, err
 }
@@ -79,8 +73,7 @@ var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Sampl
 
 // crescentRival are the same settings for a baseline.
 func crescentRival(s ohsmc.Settings) baseline.Settings {
-	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser,
-		Engine: s.Engine}
+	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser}
 }
 
 // crescentSMC is Algorithm 1 if the batch is all rows, else Algorithm 2, with the paper's 10 moves before each datum.
@@ -196,7 +189,7 @@ func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		}
 		posterior := result.Posterior
 		if s.name == "SGSMC-HMC" && ctx.Err() == nil {
-			chains := mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50, Engine: settings.Engine}
+			chains := mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50}
 			if result, err = ohsmc.Sample(ctx, posterior, leapfrog.Kernel, parts.Train, chains); err == nil {
 				posterior = result.Posterior
 			}
