@@ -25,16 +25,37 @@ func rows(cells []Cell) [][]string {
 		if i > 0 && cells[i-1].Data == c.Data && cells[i-1].Method == c.Method {
 			data, method, seconds = "", "", ""
 		}
-		out[i] = []string{data, method, c.Metric, number(&c.Ours), number(&c.SE), fmt.Sprint(c.Reps), number(c.Paper),
+		ours := number(&c.Ours)
+		if finite(&c.Ours) == nil {
+			ours = c.missing()
+		}
+		out[i] = []string{data, method, c.Metric, ours, number(&c.SE), fmt.Sprint(c.Reps), number(c.Paper),
 			number(c.PaperSE), seconds}
 	}
 	return out
 }
 
-// number is a score as text: four decimals, or three digits and a power of ten for very small and large ones.
+// losses are the metrics that are infinite of a method that diverged on a data set, which then has no others.
+var losses = []string{"NLPD", "test loss", "RMSE", "MSE"}
+
+// missing is the text of a cell whose number is not finite: of a loss "diverged", and "-" of any other score, which is
+// then not known, such as k-hat of weights without a tail, or the standard error of no estimate. Records keep neither
+// NaN nor infinity, so which of these a number was makes no difference.
+func (c Cell) missing() string {
+	switch {
+	case c.Reps == 0:
+		return "not measured"
+	case slices.Contains(losses, c.Metric):
+		return "diverged"
+	}
+	return "-"
+}
+
+// number is a score as text: four decimals, or three digits and a power of ten for very small ones, and "-" where it is
+// not known, or not finite.
 func number(x *float64) string {
 	switch {
-	case x == nil || math.IsNaN(*x):
+	case finite(x) == nil:
 		return "-"
 	case *x != 0 && math.Abs(*x) < 1e-4:
 		return fmt.Sprintf("%.2e", *x)
@@ -100,18 +121,16 @@ func shown(text string) string {
 const mostColumns = 10
 
 // Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in
-// the order in which they come, or the other way round where that would be too wide: ours ± its standard error,
-// "diverged" where it is not finite, or "not measured" where there are no repetitions, and the paper's number in
-// brackets where it has one. Data sets without the metric are left out.
+// the order in which they come, or the other way round where that would be too wide: ours ± its standard error, or
+// where it is not finite "diverged" of losses and "-" of other scores, or "not measured" where there are no
+// repetitions, and the paper's number in brackets where it has one. Data sets without the metric are left out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
 	at := map[[2]string]string{}
 	for _, c := range cells {
-		text := "diverged"
-		if c.Reps == 0 && finite(&c.Ours) == nil {
-			text = "not measured"
-		} else if finite(&c.Ours) != nil {
+		text := c.missing()
+		if finite(&c.Ours) != nil {
 			format := c.decimals()
 			text = fmt.Sprintf(format, c.Ours)
 			if finite(&c.SE) != nil {

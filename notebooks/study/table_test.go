@@ -1,0 +1,54 @@
+package study
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// A loss that is not finite has diverged, another score that is not is unknown, and without repetitions nothing was
+// measured: in the tables of a run, and in those of the records that it leaves, which keep neither NaN nor infinity.
+func TestMissing(t *testing.T) {
+	var cells []Cell
+	for _, c := range []struct {
+		metric string
+		ours   float64
+		reps   int
+		want   string
+	}{
+		{"NLPD", math.Inf(1), 2, "diverged"}, {"test loss", math.Inf(1), 1, "diverged"}, {"RMSE", math.NaN(), 1, "diverged"},
+		{"k-hat", math.Inf(1), 1, "-"}, {"k-hat, largest of the splits", math.NaN(), 1, "-"},
+		{"standard error of log Z that a repetition states", math.NaN(), 2, "-"}, {"seconds", math.NaN(), 0, "not measured"},
+	} {
+		cell := Cell{Study: "pmcnet.table10", Data: "protein", Method: "PMCnet-light", Metric: c.metric, Ours: c.ours,
+			SE: math.Inf(1), Reps: c.reps}
+		cells = append(cells, cell)
+		want := "| protein | " + c.want + " |\n"
+		if got := Matrix([]Cell{cell}, c.metric); !strings.HasSuffix(got, want) {
+			t.Errorf("%s of %v: %s, want %q", c.metric, c.ours, got, want)
+		}
+		for name, text := range map[string]string{"Text": Text([]Cell{cell}), "Markdown": Markdown([]Cell{cell})} {
+			if !strings.Contains(text, c.want) || strings.Contains(text, "Inf") || strings.Contains(text, "NaN") {
+				t.Errorf("%s of %s, %v: %s, want %q", name, c.metric, c.ours, text, c.want)
+			}
+		}
+	}
+	root := t.TempDir()
+	records, err := OpenRecords(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records.Record(cells, "0000000")
+	if err := records.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if records, err = OpenRecords(root); err != nil {
+		t.Fatal(err)
+	}
+	text := records.Markdown()
+	for _, c := range cells {
+		if table := Matrix(cells, c.Metric); !strings.Contains(text, table) {
+			t.Errorf("the record of %s is not as a run prints it,\n%s, in\n%s", c.Metric, table, text)
+		}
+	}
+}
