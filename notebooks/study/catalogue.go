@@ -23,8 +23,8 @@ var built = map[string]Study{
 	"pmcnet.fig2": pmcnetFigure("pmcnet.fig2", "of the first network; "+controlNote, pmcControls[2:], pmcVariants,
 		rocMetrics, 2, drawEnvelopes),
 	"pmcnet.fig3": pmcnetFigure("pmcnet.fig3", controlNote, pmcControls[2:], pmcVariants, rocMetrics, 2, drawIterations),
-	"pmcnet.fig4": pmcnetFigure("pmcnet.fig4", "of the first repetition; "+sharedNote, []string{"ionosphere"},
-		pmcRivals[1:], rocMetrics, 1, drawROC),
+	"pmcnet.fig4": pmcnetFigure("pmcnet.fig4", "of the first repetition, on the right ours beside PMCnet; "+sharedNote,
+		[]string{"ionosphere"}, pmcRivals, rocMetrics, 2, drawROC),
 	"pmcnet.fig5": pmcnetFigure("pmcnet.fig5", "the rows whose predictive mean is nearest to .1, .4, .6 and .9, in the "+
 		"first repetition; "+sharedNote, []string{"ionosphere"}, []string{pmcPaper, pmcTempered, pmcAnnealed}, rocMetrics, 2,
 		drawOutputs),

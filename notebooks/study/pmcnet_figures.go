@@ -90,18 +90,35 @@ func rocFrame(title string) viz.Frame {
 	return viz.Frame{Title: title, XLabel: "false positive rate", YLabel: "true positive rate", Width: 400, Height: 380}
 }
 
-// drawROC is one panel with the mean ROC curve of each method's draws, in the first repetition.
-func drawROC(d pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error) {
-	var traces []viz.Trace
-	for _, m := range methods {
-		if curve := results[m][0].Series["ROC"]; curve != nil {
-			traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve}})
+// drawROC is the mean ROC curve of each method's draws, in the first repetition; MLE and MAP, of one draw, have a curve
+// like any other. There is a panel of the paper's methods, and one of ours beside PMCnet, since more than eight curves
+// cannot be told apart.
+func drawROC(d pmcnetData, methods []string, results map[string][]Result) (panels []*viz.Figure, err error) {
+	ours := []string{pmcTempered, pmcAnnealed}
+	for _, shows := range []func(method string) bool{
+		func(m string) bool { return !slices.Contains(ours, m) },
+		func(m string) bool { return m == pmcPaper || slices.Contains(ours, m) },
+	} {
+		var traces []viz.Trace
+		own := false // a curve that is in no panel before
+		for _, m := range methods {
+			if curve := results[m][0].Series["ROC"]; curve != nil && shows(m) {
+				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve}})
+				own = own || len(panels) == 0 || m != pmcPaper
+			}
 		}
+		if !own {
+			continue
+		}
+		frame := rocFrame(shown(d.name))
+		frame.Width, frame.Height = 520, 460
+		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: frame})
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, fig)
 	}
-	frame := rocFrame(d.name)
-	frame.Width, frame.Height = 640, 520
-	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: frame})
-	return []*viz.Figure{fig}, err
+	return panels, nil
 }
 
 // drawIterations is a panel of AUC and one of accuracy against the iteration, mean over repetitions.
