@@ -38,8 +38,19 @@ import (
 //  5. where these weights cannot be trusted, or contradict the SMC: a bridge, tempered SMC from q to pi along
 //     q^(1-power) pi^power. Where q fits but for some hundredths of its scale in each of many coordinates, weights
 //     degenerate, but the way is short, and its end exact;
-//  6. the result: the weighted draws where k-hat is at most MaxKHat and there are enough effective draws, otherwise the
-//     bridge's particles, otherwise the SMC's; which, and what each estimator says, is in Result.Annealed.
+//  6. the result: the weighted draws, if k-hat plus its standard error is at most .5; then the particles of a bridge
+//     about which nothing is doubtful; then the weighted draws, if k-hat by itself is at most MaxKHat; then, where
+//     there is no such bridge, the SMC's particles: the first of them whose evidence no other exceeds by more than
+//     three standard errors. Weighted draws are none of them unless at least 100 are effective. Which it is, and what
+//     each estimator says, is in Result.Annealed.
+//
+// The SMC moves all particles until they have forgotten where they were, and is waste-free only if Sampling.WasteFree
+// asks for it: waste-free chains begin at fewer particles and have a fixed length, and where they do not mix within
+// it, as on many networks, their places stay near these few, from which neither the posterior nor the evidence's error
+// can be told.
+//
+// A ladder that stalls ends the run at a power of the likelihood below 1. The result then has the particles as they are
+// there, which are not the posterior's, no evidence and the status run.Stopped, and comes with the error.
 //
 // Draws of the mixture are independent of the SMC's moves, and so is their evidence, given the mixture. What all three
 // share is what no particle of the SMC has found: a part of the posterior that the mixture does not cover either.
@@ -192,9 +203,17 @@ func (a Annealed) Sample(ctx context.Context, job *Job) (*Result, error) {
 		return nil, failed
 	}
 	begun := time.Now()
-	result, err := r.weighed(ctx, particles)
+	var result *Result
+	var err error
+	if particles.Status == run.Completed {
+		result, err = r.weighed(ctx, particles)
+	} else {
+		result, err = r.unchecked(particles, particles.Status, fmt.Sprintf("the run ended at power %.3g of the likelihood, "+
+			"on the way to the posterior: the draws are those of the prior times the likelihood to that power, and no "+
+			"evidence is stated", reached(particles)))
+	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(failed, err)
 	}
 	result.Elapsed = particles.Elapsed + time.Since(begun)
 	if r.Observe != nil && result.Status == run.Completed {
@@ -234,7 +253,7 @@ func (r *annealing) weighed(ctx context.Context, particles *smc.Result) (*Result
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return r.cancelled(particles)
+		return r.unchecked(particles, run.Cancelled, "the run was cancelled before the SMC's particles were checked")
 	case err != nil:
 		return nil, err
 	}
@@ -264,8 +283,9 @@ func (r *annealing) approximated(
 	return q, draws, err
 }
 
-// temper is step 1: particles of the posterior by SMC through powers of the likelihood. A run that ends before the
-// posterior has no result.
+// temper is step 1: particles of the posterior by SMC through powers of the likelihood. A run that is cancelled before
+// the posterior has none; one that an error has stopped there, such as a ladder that stalls, has those of the power
+// that it got to, beside the error.
 func (r *annealing) temper(ctx context.Context) (*smc.Result, error) {
 	sampler, giveBack, err := r.sampler.annealed.Take(r.kind(), func() (*smc.Sampler, error) {
 		return &smc.Sampler{Kernel: r.Kernel}, nil
@@ -285,17 +305,22 @@ func (r *annealing) temper(ctx context.Context) (*smc.Result, error) {
 	if particles == nil {
 		return nil, err
 	}
-	if particles.Status != run.Completed {
-		power := 0.
-		if n := len(particles.Trace); n > 0 {
-			power = particles.Trace[n-1].Place
-		}
+	if particles.Status == run.Cancelled {
 		return nil, errors.Join(err, fmt.Errorf("pmcnet: the run ended at power %.3g of the likelihood, on the way to the "+
-			"posterior, of which there are no draws yet: %w", power, cmp.Or(context.Cause(ctx), particles.Status.Err())))
+			"posterior, of which there are no draws yet: %w", reached(particles),
+			cmp.Or(context.Cause(ctx), particles.Status.Err())))
 	}
 	r.said.SMC = particles
 	r.said.SMCEvidence = bayes.Evidence{Value: particles.LogEvidence, StdErr: particles.LogEvidenceStdErr}
 	return particles, err
+}
+
+// reached is the power of the likelihood that particles have come to.
+func reached(particles *smc.Result) float64 {
+	if n := len(particles.Trace); n > 0 {
+		return particles.Trace[n-1].Place
+	}
+	return 0
 }
 
 // annealedKind is what a compiled SMC sampler depends on, beside the problem and its own settings.

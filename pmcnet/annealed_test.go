@@ -3,6 +3,7 @@ package pmcnet_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -314,8 +315,8 @@ func TestAnnealedNetwork(t *testing.T) {
 }
 
 // Where the mixture does not fit, k-hat says so, and no number of the importance sampling is called evidence. Then the
-// particles and the evidence are the bridge's; without one they are the SMC's, and the reason is given, in the result
-// and as a warning. The same holds where no mixture can be fitted at all.
+// particles and the evidence are the bridge's; without one they are the SMC's. Either way k-hat is in the result, and
+// the reason is given, in the result and as a warning. The same holds where no mixture can be fitted at all.
 func TestAnnealedWithoutFit(t *testing.T) {
 	l := regression(20, 24, 1)
 	_, _, want := l.Posterior()
@@ -328,9 +329,11 @@ func TestAnnealedWithoutFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said := r.Annealed; said.Source != pmcnet.ByBridge || !(said.KHat > pmcnet.MaxKHat) || r.Evidence !=
-		said.BridgeEvidence || r.Phi.Shape().Dim(0) != 300 || r.ESS < 299.9 || !math.IsNaN(r.KHat) {
+		said.BridgeEvidence || r.Phi.Shape().Dim(0) != 300 || r.ESS < 299.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
 	}
+	says(t, "the bridge's warning", errors.New(strings.Join(r.Warnings, ";")), fmt.Sprintf("k-hat of the mixture's 1000 "+
+		"draws is %.2f", r.KHat), "not at most 0.7", "does not fit", "the result is the bridge's particles and evidence")
 	if e := r.Evidence; math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .3) {
 		t.Errorf("evidence %+v by the bridge, exact %.3f", e, want)
 	}
@@ -341,7 +344,7 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	}
 	said := r.Annealed
 	if said.Source != pmcnet.BySMC || !(said.KHat > pmcnet.MaxKHat) || said.ImportanceEvidence.Known() || r.Evidence !=
-		said.SMCEvidence || r.Phi.Shape().Dim(0) != 300 || r.ESS < 299.9 || !math.IsNaN(r.KHat) {
+		said.SMCEvidence || r.Phi.Shape().Dim(0) != 300 || r.ESS < 299.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
 	}
 	if e := r.Evidence; math.Abs(e.Value-want) > 4*e.StdErr {
@@ -408,8 +411,22 @@ func TestDevices(t *testing.T) {
 	says(t, "none", err, "Settings.Devices is -1", "at least 1")
 }
 
-// A ladder that stalls, here at a likelihood that is all cliffs, ends the run with an error that says so and where.
+// A ladder that stalls, here at a likelihood that is all cliffs, or one whose noise is far too small, ends the run with
+// an error that says so and where, and with what there is: the particles at that power, without an evidence.
 func TestAnnealedStalls(t *testing.T) {
+	has := func(r *pmcnet.Result, err error) {
+		t.Helper()
+		if !errors.Is(err, smc.ErrStalled) || r == nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		says(t, "the error", err, "at power", "Threshold")
+		if r.Status != run.Stopped || r.Phi.Shape().Dim(0) != 300 || r.LogWeights.Len() != 300 || r.Evidence.Known() ||
+			r.Annealed.Source != pmcnet.BySMC || r.Annealed.SMCEvidence.Known() || r.Annealed.ImportanceEvidence.Known() ||
+			r.Annealed.BridgeEvidence.Known() || !math.IsNaN(r.KHat) || r.Algorithm == nil || r.Elapsed <= 0 {
+			t.Errorf("%+v, %+v", r, r.Annealed)
+		}
+		says(t, "the warning", errors.New(strings.Join(r.Warnings, ";")), "at power", "no evidence")
+	}
 	cliffs := mcmc.Problem{
 		Dim: 1,
 		Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node {
@@ -430,11 +447,15 @@ func TestAnnealedStalls(t *testing.T) {
 	}
 	settings := goSettings(t)
 	settings.DType = compute.Float64
-	r, err := pmcnet.Sample(t.Context(), cliffs, few, settings)
-	if r != nil || !errors.Is(err, smc.ErrStalled) {
-		t.Errorf("%+v, %v", r, err)
+	has(pmcnet.Sample(t.Context(), cliffs, few, settings))
+
+	model, parts, _ := line(t)
+	model.Likelihood = bayes.Gaussian{StdDev: 1e-13}
+	r, err := pmcnet.Fit(t.Context(), model, few, parts, settings)
+	has(r, err)
+	if p := r.Posterior; p == nil || p.Particles() != 300 || p.Evidence().Known() || p.Provenance().Status != "stopped" {
+		t.Errorf("posterior %+v", p)
 	}
-	says(t, "cliffs", err, "power", "no draws yet", "Threshold")
 }
 
 // A run that is cancelled on the bridge has the SMC's particles; from its checkpoints, of which the bridge has one of

@@ -158,9 +158,12 @@ func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDr
 	switch said.Source {
 	case ByImportance:
 		result = r.of(particles, draws.theta, said.ImportanceEvidence)
-		result.LogWeights, result.KHat, result.ESS = draws.logWeights, said.KHat, said.ESS
+		result.LogWeights, result.ESS = draws.logWeights, said.ESS
 	case ByBridge:
 		result = r.of(said.Bridge, across, said.BridgeEvidence)
+		if !(said.KHat <= MaxKHat) {
+			warnings = append(warnings, said.Why)
+		}
 	default:
 		result = r.of(particles, x, said.SMCEvidence)
 		warnings = append(warnings, said.Why)
@@ -228,25 +231,26 @@ func (e *Estimates) contradictions() (out []string) {
 	return out
 }
 
-// cancelled is the result of a run that was cancelled once there were particles of the posterior.
-func (r *annealing) cancelled(particles *smc.Result) (*Result, error) {
-	r.said.unweighed("the run was cancelled before the SMC's particles were checked")
+// unchecked is the result of a run that ended, with a status, before the SMC's particles were checked: these particles
+// as they are, without an evidence. why is the warning.
+func (r *annealing) unchecked(particles *smc.Result, status run.Status, why string) (*Result, error) {
+	r.said.unweighed(why)
 	r.said.Source = BySMC
 	flat, err := compute.Float64s(particles.Phi)
 	if err != nil {
 		return nil, fmt.Errorf("pmcnet: %w", err)
 	}
 	result := r.of(particles, mat.NewDense(particles.LogWeights.Len(), r.Problem.Dim, flat), unknown)
-	result.Status = run.Cancelled
-	result.Warnings = append(slices.Clone(particles.Warnings), r.said.Why)
+	result.Status = status
+	result.Warnings = append(slices.Clone(particles.Warnings), why)
 	return result, nil
 }
 
 // of is the result that particles of step 1, or 5, are, the rows of x, with their evidence.
 func (r *annealing) of(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *Result {
 	result := &Result{
-		Phi: r.rows(x), LogWeights: particles.LogWeights, Evidence: e, KHat: math.NaN(),
-		ESS: particles.LogWeights.EffectiveSampleSize(), Exponent: 1, Annealed: &r.said,
+		Phi: r.rows(x), LogWeights: particles.LogWeights, Evidence: e, KHat: r.said.KHat,
+		ESS: particles.LogWeights.EffectiveSampleSize(), Exponent: 1, Distinct: math.NaN(), Annealed: &r.said,
 		Evaluations: r.said.SMC.Evaluations + r.evaluated,
 	}
 	if r.said.Bridge != nil {

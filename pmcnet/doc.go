@@ -49,11 +49,13 @@
 // # Where it works, and where it does not
 //
 // Annealed takes the weighted draws where k-hat, with its standard error added, is at most .5, and at least 100 draws
-// are effective; otherwise the bridge, if nothing about it is doubtful; otherwise the SMC. Where two estimates differ
-// by more than three standard errors, Result.Warnings says so, and weighted draws are the result only if no sound
-// bridge, or SMC where there is none, lies above them: an estimate that has missed a part of the posterior is too
-// low. The limit is .5, not MaxKHat, since above it the weights have no variance: on two ReLU units k-hat was .50 to
-// .64 in four runs, and the evidence too low by up to three of the errors that the weights stated.
+// are effective; then comes the bridge, if nothing about it is doubtful; then the weighted draws after all, if 100 of
+// them are effective and k-hat is at most MaxKHat; and where there is no sound bridge, last the SMC. Where two
+// estimates differ by more than three standard errors, Result.Warnings says so, and the result is the first in this
+// order that none of the others lies above by so much: an estimate that has missed a part of the posterior is too low.
+// The limit is .5, not MaxKHat, since above it the weights have no variance: on two ReLU units k-hat was .50 to .64 in
+// four runs, and the evidence too low by up to three of the errors that the weights stated. Where k-hat is above
+// MaxKHat, a warning says so, and whose particles and evidence the result has instead.
 //
 // Measured with 2000 particles and four seeds, each with its stated error, on regressions with known evidence, on a
 // network 1-2-1 with 12 points whose log p(y) quadrature gives, and on boston (Javid et al. 2020, split 6):

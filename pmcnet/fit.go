@@ -26,7 +26,8 @@ import (
 //
 // A cancelled context is no error: the result is that of a PMC's last whole iteration, or the particles of Annealed,
 // with the status run.Cancelled; but before there are any the error wraps the context's. Where an error has stopped the
-// run beside the algorithm, such as a full disk, the result is returned with it. Errors wrap dataset.ErrMissingClass,
+// run beside the algorithm, such as a full disk, or Annealed's ladder stalls (smc.ErrStalled), the result is returned
+// with it: what there is, with the status run.Stopped and no evidence. Errors wrap dataset.ErrMissingClass,
 // smc.ErrZeroWeights or baseline.ErrDiverged where these are at fault.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
@@ -134,9 +135,12 @@ func (j *Job) posterior(r *Result) (*bayes.Posterior, error) {
 	for i := range logWeights {
 		logWeights[i] = r.LogWeights.At(i)
 	}
+	diagnostics := map[string]float64{khatDiagnostic: r.KHat, essDiagnostic: r.ESS}
+	if len(r.Trace) > 0 {
+		diagnostics[distinctDiagnostic], diagnostics[exponentDiagnostic] = r.Distinct, r.Exponent
+	}
 	return j.Data.Posterior(bayes.Draws{
-		Phi: r.Phi, LogWeights: logWeights, Evidence: r.Evidence,
-		Diagnostics: map[string]float64{khatDiagnostic: r.KHat, essDiagnostic: r.ESS},
+		Phi: r.Phi, LogWeights: logWeights, Evidence: r.Evidence, Diagnostics: diagnostics,
 	}, bayes.Provenance{
 		Algorithm: "pmcnet: " + j.algorithm.Title(), Status: string(r.Status), Seed: j.Seed, Settings: algorithm,
 	}, j.Engine)

@@ -244,8 +244,9 @@ func (m *machine) Progress() run.Progress {
 	p := run.Progress{Step: m.Iteration, Steps: m.Iterations}
 	if n := len(m.Trace); n > 0 {
 		last := m.Trace[n-1]
-		p.Scores = []run.Score{
-			{Name: "ESS", Value: last.ESS}, {Name: "k-hat", Value: last.KHat}, {Name: "log evidence", Value: last.LogEvidence},
+		p.Scores = []run.Score{{Name: "ESS", Value: last.ESS}, {Name: "k-hat", Value: last.KHat}}
+		if e := last.stated(m.Proposals * m.Draws); !math.IsNaN(e) {
+			p.Scores = append(p.Scores, run.Score{Name: LogEvidenceCurve, Value: e})
 		}
 	}
 	return p

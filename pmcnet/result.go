@@ -23,12 +23,19 @@ type Result struct {
 	Phi        *tensors.Tensor
 	LogWeights smc.LogWeights
 	// Evidence is the log of the mean of the honest weights of these draws, with its standard error; not known, NaN,
-	// where k-hat is above MaxKHat, and where the run was cancelled: such a mean is no estimate.
+	// where k-hat is above MaxKHat, and where the run did not come to its end: such a mean is no estimate. Of Annealed
+	// it is that of the estimator whose draws these are: weights that cannot be trusted play no part in the SMC's and the
+	// bridge's.
 	Evidence bayes.Evidence
-	KHat     float64 // of the honest weights of these draws; NaN where there is no tail to tell it from, as of equal ones
-	ESS      float64 // effective sample size of these draws by their honest weights
+	// KHat is that of the honest weights of these draws; of Annealed that of the mixture's draws, whichever estimator is
+	// the result. NaN where there is no tail to tell it from, as of equal weights.
+	KHat float64
+	ESS  float64 // effective sample size of these draws by their honest weights
 	// Exponent is lambda: the draws count by (pi/q)^lambda in the last iteration; 1 unless PMC.Weights tempers.
 	Exponent float64
+	// Distinct is the share of different draws among the means that the last iteration of a PMC has chosen; 1 of Local
+	// resampling, near 1/M where one draw has all the weight of a global one. NaN of Annealed.
+	Distinct float64
 	Trace    []IterationRecord // of PMC: one for each iteration
 	Annealed *Estimates        // of Annealed: what both of its estimators say; nil of others
 	// Evaluations is how often the log-density of one particle was evaluated, with or without its gradient.
@@ -41,18 +48,23 @@ const MaxKHat = 0.7
 
 // IterationRecord is what an iteration leaves on the host. Weights are the honest ones.
 type IterationRecord struct {
-	LogEvidence, LogEvidenceStdErr float64 // log of the mean weight of the iteration's draws, by itself
-	Running, RunningStdErr         float64 // of all draws up to it
-	ESS                            float64 // effective sample size
-	KHat                           float64 // NaN where there is no tail to tell it from
-	Distinct                       float64 // share of different draws among the next means
-	Exponent                       float64 // lambda of the result's weights; 1 unless they are tempered
-	Halvings                       float64 // of a mean's step, on average over those that moved
-	Stayed                         int     // means that no step was good for; of PMC.Light summed over mini-batches
-	Replaced                       int     // covariances that were not positive definite: the last good ones stand there
-	Stalled                        int     // proposals none of whose draws had any weight: they stay as they are
-	NonFinite                      int     // draws whose log-density is not finite: they have weight 0
-	Seconds                        float64
+	// LogEvidence is the log of the mean weight of the iteration's draws by itself, with its standard error: an estimate
+	// that means nothing where KHat is above MaxKHat, mostly far too low and with an error that says nothing of it.
+	LogEvidence, LogEvidenceStdErr float64
+	// Running is that of all draws up to the iteration. It means nothing where the k-hat of all of them is above MaxKHat,
+	// which PMC.Keep AllIterations tells: then the last is Result.Evidence, unless Result.KHat is above MaxKHat.
+	Running, RunningStdErr float64
+
+	ESS       float64 // effective sample size
+	KHat      float64 // NaN where there is no tail to tell it from
+	Distinct  float64 // share of different draws among the next means
+	Exponent  float64 // lambda of the result's weights; 1 unless they are tempered
+	Halvings  float64 // of a mean's step, on average over those that moved
+	Stayed    int     // means that no step was good for; of PMC.Light summed over mini-batches
+	Replaced  int     // covariances that were not positive definite: the last good ones stand there
+	Stalled   int     // proposals none of whose draws had any weight: they stay as they are
+	NonFinite int     // draws whose log-density is not finite: they have weight 0
+	Seconds   float64
 }
 
 const recordWidth = 14
@@ -72,12 +84,15 @@ func recordOf(v []float64) IterationRecord {
 	}
 }
 
-// The names of curves along the iterations, beside bayes.ESSCurve, and of the posterior's diagnostics.
+// The names of curves along the iterations, beside bayes.ESSCurve, and of the posterior's diagnostics. The log evidence
+// of a PMC's iteration is NaN where its k-hat is above MaxKHat; that of Annealed is the SMC's, up to each power.
 const (
-	KHatCurve        = "k-hat"
-	LogEvidenceCurve = "log evidence"
-	khatDiagnostic   = "k-hat"
-	essDiagnostic    = "effective sample size"
+	KHatCurve          = "k-hat"
+	LogEvidenceCurve   = "log evidence"
+	khatDiagnostic     = "k-hat"
+	essDiagnostic      = "effective sample size"
+	distinctDiagnostic = "share of distinct draws" // of PMC, as the next
+	exponentDiagnostic = "lambda"
 )
 
 // result is what there is.
@@ -91,7 +106,10 @@ func (m *machine) result(status run.Status) (*Result, error) {
 	}
 	phi := append(m.draws[:len(m.draws):len(m.draws)], last...)
 	d, count := m.Problem.Dim, m.Proposals*m.Draws
-	r := &Result{Phi: compute.Floats(m.DType, phi, len(phi)/d, d), Trace: m.Trace, Exponent: m.Exponent}
+	r := &Result{
+		Phi: compute.Floats(m.DType, phi, len(phi)/d, d), Trace: m.Trace, Exponent: m.Exponent,
+		Distinct: m.Trace[m.Iteration-1].Distinct,
+	}
 	r.Status = status
 	honest, err := smc.NewLogWeights(m.honest)
 	if err != nil {
@@ -103,7 +121,6 @@ func (m *machine) result(status run.Status) (*Result, error) {
 			return nil, fmt.Errorf("pmcnet: %w", err)
 		}
 	}
-	unknown := bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 	if r.Evidence = unknown; status == run.Completed && r.trusted() {
 		r.Evidence.Value, r.Evidence.StdErr = smc.LogEvidence(m.honest)
 	}
@@ -111,7 +128,7 @@ func (m *machine) result(status run.Status) (*Result, error) {
 	r.Curves = []bayes.Curve{
 		bayes.NewCurve(bayes.ESSCurve, m.Trace, func(r IterationRecord) float64 { return r.ESS }),
 		bayes.NewCurve(KHatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
-		bayes.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.LogEvidence }),
+		bayes.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.stated(count) }),
 	}
 	r.Warnings = m.warnings(r)
 	return r, nil
@@ -141,10 +158,21 @@ func (m *machine) evaluations() int {
 	return draws + ascent // of Light: of all rows once, by batches
 }
 
-// trusted says whether the weights may be called an estimate of anything: k-hat at most MaxKHat, or weights that are
-// all the same, which have no tail.
-func (r *Result) trusted() bool {
-	return r.KHat <= MaxKHat || math.IsNaN(r.KHat) && r.ESS > .999*float64(r.LogWeights.Len())
+// trusted says whether the weights may be called an estimate of anything.
+func (r *Result) trusted() bool { return trusted(r.KHat, r.ESS, r.LogWeights.Len()) }
+
+// trusted says so of weights of so many draws: k-hat is at most MaxKHat, or they are all the same and have no tail.
+func trusted(kHat, ess float64, draws int) bool {
+	return kHat <= MaxKHat || math.IsNaN(kHat) && ess > .999*float64(draws)
+}
+
+// stated is the log evidence of an iteration of so many draws, as people see it: NaN where its weights cannot be
+// trusted.
+func (r IterationRecord) stated(draws int) float64 {
+	if !trusted(r.KHat, r.ESS, draws) {
+		return math.NaN()
+	}
+	return r.LogEvidence
 }
 
 // What makes a result doubtful.

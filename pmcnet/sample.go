@@ -22,7 +22,8 @@ import (
 //
 // A cancelled context is no error: the result holds the draws of a PMC's last whole iteration, or the particles of
 // Annealed, with the status run.Cancelled; but before there are any the error wraps the context's. If no draw has any
-// weight, the error wraps smc.ErrZeroWeights.
+// weight, the error wraps smc.ErrZeroWeights. If Annealed's ladder stalls, the error wraps smc.ErrStalled, and the
+// result holds the particles at the power that it got to, with the status run.Stopped and no evidence.
 func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
 	defer sampler.Close()

@@ -1,0 +1,107 @@
+package pmcnet_test
+
+import (
+	"math"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/run"
+	"gobnn/pmcnet"
+)
+
+// The log evidence of an iteration is shown, as a curve and as a score of Progress, where its k-hat is at most .7, and
+// only there: proposals that begin too narrow come to such a k-hat, and lose it again.
+func TestStatedEvidence(t *testing.T) {
+	settings := goSettings(t)
+	scores := map[int]float64{} // by iteration; Progress is not called after each
+	settings.Progress = func(p run.Progress) {
+		if p.Step > 0 {
+			scores[p.Step] = p.Score("log evidence")
+		}
+	}
+	a := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 8, StdDev: .1}
+	r, err := pmcnet.Sample(t.Context(), problem(check.Line()), a, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	curve := r.Curve(pmcnet.LogEvidenceCurve)
+	shown := 0
+	for i, it := range r.Trace {
+		want := math.NaN()
+		if it.KHat <= pmcnet.MaxKHat {
+			want = it.LogEvidence
+			shown++
+		}
+		if math.IsNaN(it.LogEvidence) || !same(curve.Values[i], want) {
+			t.Errorf("iteration %d: k-hat %.2f, log evidence %v, on the curve %v", i+1, it.KHat, it.LogEvidence, curve.Values[i])
+		}
+		if score, ok := scores[i+1]; ok && !same(score, want) {
+			t.Errorf("iteration %d: k-hat %.2f, log evidence %v, score %v", i+1, it.KHat, it.LogEvidence, score)
+		}
+	}
+	if _, last := scores[8]; shown == 0 || shown == 8 || !last || len(curve.Values) != 8 {
+		t.Errorf("k-hat is at most .7 in %d of 8 iterations, scores %v", shown, scores)
+	}
+}
+
+// same says whether two numbers are the same, or both NaN.
+func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+// The running evidence is the log of the mean weight of all draws so far, which is the mean of the iterations' mean
+// weights, with the standard error of that mean; and, where all draws are kept, the result's evidence.
+func TestRunningEvidence(t *testing.T) {
+	a := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 5, StdDev: 1.5, Keep: pmcnet.AllIterations}
+	const n = 1000. // draws of an iteration
+	r, err := pmcnet.Sample(t.Context(), problem(check.Line()), a, goSettings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, squares := 0., 0. // of all weights, and of their squares, over exp(shift)
+	shift := r.Trace[0].LogEvidence
+	for i, it := range r.Trace {
+		mean := math.Exp(it.LogEvidence - shift)
+		sum += n * mean
+		// With s the standard error of the mean m relative to it, s^2 = (sum w^2 / (n m^2) - 1) / (n - 1).
+		squares += n * mean * mean * (1 + (n-1)*it.LogEvidenceStdErr*it.LogEvidenceStdErr)
+		all := n * float64(i+1)
+		want := bayes.Evidence{
+			Value: shift + math.Log(sum/all), StdErr: math.Sqrt((all*squares/(sum*sum) - 1) / (all - 1)),
+		}
+		computetest.Near(t, "running", []float64{it.Running}, []float64{want.Value}, 1e-10)
+		computetest.Near(t, "its error", []float64{it.RunningStdErr}, []float64{want.StdErr}, 1e-10)
+	}
+	last := r.Trace[4]
+	computetest.Near(t, "evidence", []float64{r.Evidence.Value, r.Evidence.StdErr},
+		[]float64{last.Running, last.RunningStdErr}, 1e-10)
+}
+
+// The share of distinct draws and lambda are in the result and among the posterior's diagnostics, of PMC, and not of
+// Annealed, which has neither.
+func TestSharesAndLambda(t *testing.T) {
+	model, parts, _ := line(t)
+	trainer := pmcnet.NewTrainer(model)
+	defer trainer.Close()
+	a := pmcnet.PMC{
+		Proposals: 10, Draws: 30, Iterations: 1, StdDev: .05, Start: pmcnet.FromPrior, Resampling: pmcnet.Global,
+		Weights: pmcnet.Tempered, ESS: .02,
+	}
+	r, err := trainer.Fit(t.Context(), a, parts, goSettings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, last := r.Posterior.Diagnostics(), r.Trace[0]
+	if r.Distinct != last.Distinct || !(r.Distinct < 1 && r.Distinct >= .1) || d["share of distinct draws"] != r.Distinct {
+		t.Errorf("share of distinct draws %v, in the trace %v, diagnostics %v", r.Distinct, last.Distinct, d)
+	}
+	if r.Exponent != last.Exponent || !(r.Exponent < 1) || d["lambda"] != r.Exponent {
+		t.Errorf("lambda %v, in the trace %v, diagnostics %v", r.Exponent, last.Exponent, d)
+	}
+	if r, err = trainer.Fit(t.Context(), few, parts, goSettings(t)); err != nil {
+		t.Fatal(err)
+	}
+	if d := r.Posterior.Diagnostics(); len(d) != 2 || !math.IsNaN(r.Distinct) || r.Exponent != 1 {
+		t.Errorf("Annealed: share of distinct draws %v, lambda %v, diagnostics %v", r.Distinct, r.Exponent, d)
+	}
+}
