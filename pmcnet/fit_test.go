@@ -1,6 +1,7 @@
 package pmcnet_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -86,6 +87,9 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 		"MAP":   func(a *pmcnet.PMC) { a.Start, a.Noise = pmcnet.AroundMAP, .1 },
 		"prior": func(a *pmcnet.PMC) { a.Start = pmcnet.FromPrior },
 		"light": func(a *pmcnet.PMC) { a.Light, a.BatchSize = true, 5 },
+		"light, low rank": func(a *pmcnet.PMC) {
+			a.Light, a.BatchSize, a.Covariance, a.Rank = true, 5, pmcnet.LowRankCovariance, 1
+		},
 	} {
 		a := small
 		change(&a)
@@ -103,6 +107,12 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 		}
 		if d := p.Diagnostics(); d["k-hat"] != r.KHat || d["effective sample size"] != r.ESS || !(r.KHat < .7) {
 			t.Errorf("%s: diagnostics %v, ESS %v, k-hat %v", name, d, r.ESS, r.KHat)
+		}
+		covariances := map[string]pmcnet.Covariance{
+			"light": pmcnet.DiagonalCovariance, "light, low rank": pmcnet.LowRankCovariance,
+		}
+		if got := r.Algorithm.(pmcnet.PMC).Covariance; got != cmp.Or(covariances[name], pmcnet.FullCovariance) {
+			t.Errorf("%s: covariances are %s", name, got)
 		}
 		if at := p.Provenance(); !strings.Contains(at.Algorithm, "PMCnet") || at.Seed != 2 || !strings.Contains(
 			string(at.Settings), "std_dev") {
@@ -240,6 +250,8 @@ func TestBadInput(t *testing.T) {
 		{"no divisor", pmcnet.PMC{Proposals: 4, Mixture: 3}, []string{"PMC.Mixture", "3"}},
 		{"rank", pmcnet.PMC{Covariance: pmcnet.LowRankCovariance, Rank: 3}, []string{"PMC.Rank", "3", "below the 3"}},
 		{"covariance", pmcnet.PMC{Covariance: "round"}, []string{"PMC.Covariance", "round", "full"}},
+		{"light with full covariances", pmcnet.PMC{Light: true, Covariance: pmcnet.FullCovariance},
+			[]string{"PMC.Covariance is full", "DiagonalCovariance", "left out", "with Light"}},
 		{"weights", pmcnet.PMC{Weights: "heavy"}, []string{"PMC.Weights", "heavy", "honest"}},
 		{"keep", pmcnet.PMC{Keep: "none"}, []string{"PMC.Keep", "none"}},
 		{"resampling", pmcnet.PMC{Resampling: -2}, []string{"PMC.Resampling", "-2"}},

@@ -35,7 +35,8 @@ type PMC struct {
 	Draws      int `json:"draws"`      // K, of each proposal in each iteration; default 100
 	Iterations int `json:"iterations"` // T; default 20
 
-	// Covariance is what the proposals' covariances are; default FullCovariance.
+	// Covariance is what the proposals' covariances are; default FullCovariance, and DiagonalCovariance with Light, which
+	// does not take full ones.
 	Covariance Covariance `json:"covariance"`
 	Rank       int        `json:"rank"` // of LowRankCovariance; default 5
 	// StdDev is sigma: each covariance begins as sigma^2 times the identity; default 0.1.

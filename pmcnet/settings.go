@@ -39,7 +39,7 @@ type Settings struct {
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after an iteration, at most ten times a second, and at the end. Scores are "ESS",
-	// "k-hat" and "log evidence", of the iteration; those of Annealed are of its SMC.
+	// "k-hat" and, where that is at most MaxKHat, "log evidence", of the iteration; those of Annealed are of its SMC.
 	Progress func(run.Progress)
 }
 
@@ -87,9 +87,10 @@ func (a PMC) withDefaults(d int, hasModel bool) (PMC, error) {
 	byDefault(&a.Keep, LastIteration)
 	byDefault(&a.Scheme, smc.Stratified)
 	byDefault(&a.Rank, max(1, min(5, d-1)))
-	if byDefault(&a.Covariance, FullCovariance); a.Light && a.Covariance == FullCovariance {
-		a.Covariance = DiagonalCovariance
+	if a.Light {
+		byDefault(&a.Covariance, DiagonalCovariance)
 	}
+	byDefault(&a.Covariance, FullCovariance)
 	if a.Start == "" {
 		if a.Start = FromPrior; hasModel {
 			a.Start = AroundMLE
@@ -123,6 +124,9 @@ func (a PMC) check(d int, hasModel bool) error {
 		limits.Field("Covariance", a.Covariance, a.Covariance == FullCovariance || a.Covariance == DiagonalCovariance ||
 			a.Covariance == LowRankCovariance || a.Covariance == FixedCovariance,
 			oneOf(FullCovariance, DiagonalCovariance, LowRankCovariance, FixedCovariance)),
+		limits.Field("Covariance", a.Covariance, !a.Light || a.Covariance != FullCovariance, "pmcnet.DiagonalCovariance "+
+			"(left out: the default), LowRankCovariance or FixedCovariance with Light, each of whose many small steps would "+
+			"take M D^2 multiplications with full ones; or leave out Light"),
 		limits.Field("Rank", a.Rank, a.Rank >= 1 && a.Rank <= max(1, d-1),
 			fmt.Sprintf("at least 1 and below the %d coordinates (0: 5)", d)),
 		limits.Field("StdDev", a.StdDev, positive(a.StdDev), "positive and finite (0: 0.1)"),
