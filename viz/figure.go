@@ -257,8 +257,9 @@ func (f *Figure) Save(path string) error {
 }
 
 // Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels, with at most 256
-// colours and 1660 pixels across (one for each CSS pixel of a wider one), since the notebook's file holds it. Anywhere
-// else it returns [ErrNotNotebook].
+// colours and 1660 pixels across (one for each CSS pixel of a wider one), since the notebook's file holds it. It is no
+// SVG, which would often be smaller: JupyterLab shows none in a notebook that it does not trust, as one that somebody
+// else has executed; [Figure.Save] writes one. Anywhere else it returns [ErrNotNotebook].
 func (f *Figure) Show() error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook
