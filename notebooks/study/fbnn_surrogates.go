@@ -178,7 +178,7 @@ var surrogateMetrics = []string{essOfEvaluations, "ratio to S0", "ESS of the lea
 
 // surrogateVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const surrogateVersion = 3
+const surrogateVersion = 4
 
 // surrogatesAsked are the cases that the options ask for.
 func surrogatesAsked(o Options) ([]surrogateCase, error) {
@@ -423,7 +423,7 @@ func (r *surrogateRun) atMode() mcmc.Problem {
 	return problem
 }
 
-// best is whitened split HMC of the best of four steps, which short runs tell.
+// best is whitened split HMC of the best of five steps, which short runs tell.
 func (r *surrogateRun) best(ctx context.Context, settings mcmc.Settings, values map[string]float64) error {
 	on, err := r.white.On(r.problem, surrogateChains, compute.Float32, settings.Seed)
 	if err != nil {

@@ -100,10 +100,11 @@ func TestFBNNRepetition(t *testing.T) {
 	}
 }
 
-// The networks have as many weights as the paper's, or as its own comment says; Adult has the 14 columns of the
+// The networks have as many weights as the paper's, or as the tables' notes say; Adult has the 14 columns of the
 // original, of which a category's is its number; what a user would have to bring is refused with where to put it.
 func TestFBNNSets(t *testing.T) {
-	for name, want := range map[string]int{"wine": 241, "boston": 3009, "adult": 2761} {
+	for name, want := range map[string]int{"wine": 241, "boston": 3009, "adult": 2761, "simulated regression": 2241,
+		"simulated classification": 2241} {
 		d := fbnnSetOf(t, name)
 		parts, err := d.parts(0, false)
 		if err != nil {
@@ -112,6 +113,16 @@ func TestFBNNSets(t *testing.T) {
 		bound, err := d.model().Bind(parts.Train.Dims(), 1)
 		if err != nil || bound.D != want {
 			t.Errorf("%s: %d weights of %d features, want %d: %v", name, bound.D, parts.Train.Dims(), want, err)
+		}
+	}
+	for name, c := range map[string]struct{ features, targets, want int }{
+		"simulated regression" + inBlocks: {streamedFeatures, 1, 20_241}, "NACC": {56, 1, 5761},
+		"YearPredictionMSD": {90, 1, 7937}, "MNIST": {784, 10, 3985}, "NACC diagnosis": {56, 1, 5761},
+		"CelebA": {39, 1, 4673}, "SVHN": {3072, 10, 199_082},
+	} {
+		bound, err := fbnnSetOf(t, name).model().Bind(c.features, c.targets)
+		if err != nil || bound.D != c.want {
+			t.Errorf("%s: %d weights, want %d: %v", name, bound.D, c.want, err)
 		}
 	}
 	adult, err := dataset.Adult().Subset([]int{0, 1, 2, 3, 4, 5})
