@@ -14,11 +14,11 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
@@ -241,28 +241,10 @@ func (s sampled) mean(t *testing.T, point int) (mean, err, sd float64) {
 	return mean, sd / math.Sqrt(ess(t, s.Draws.Chains, s.outputs[point:point+1])[0]), sd
 }
 
-// unjudged is SplitHMC that accepts by its surrogate alone.
-type unjudged struct{ mcmc.SplitHMC }
-
-func (k unjudged) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
-) (mcmc.State, mcmc.Info) {
-	return k.SplitHMC.Move(rng, s, k.Cheap(target), tuning)
-}
-
-// surrogateOf is a target's surrogate, or the surrogate itself.
-func surrogateOf(target mcmc.Target) mcmc.Target {
-	if t, ok := target.(mcmc.Surrogated); ok {
-		return t.Surrogate()
-	}
-	return target
-}
-
-// At 10 000 rows a surrogate of 100 is so wrong that one trajectory in six is accepted (.15 to .2 of the study; .13 to
-// .32 by the rows): the means of f at the 50 test points are those of the target's gradient all the same, within four
-// Monte Carlo errors of both. Accepted by the surrogate alone, which is no density, a chain from about the mode runs
-// away as the study's did: its means are off by more than a posterior standard deviation, where as many draws that the
-// target accepts have an error of a twelfth of it.
+// At 10 000 rows a surrogate of 100 is so wrong that one trajectory in five is accepted (.206 measured; .15 to .2 of
+// the study, of other rows): the means of f at the 50 test points are those of the target's gradient all the same,
+// within four Monte Carlo errors of both. Accepted by the surrogate alone, which is no density, most are outside of
+// that (46 measured): its chains, from about the mode as the others, soon stand still.
 func TestSurrogateExactLong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if !engine.IsXLA() {
@@ -300,34 +282,40 @@ func TestSurrogateExactLong(t *testing.T) {
 	if judged.acceptance < .13 || judged.acceptance > .32 {
 		t.Errorf("acceptance %.3f, want .13 to .32", judged.acceptance)
 	}
-	kernel.Whitening, kernel.Cheap = w, surrogateOf
-	settings.Draws, settings.WarmUp = 2000, mcmc.NoWarmUp // a warm-up would run away before the draws
-	alone := s.sample(t, "accepted by it alone", unjudged{kernel}, with, settings)
+	unjudged := with
+	unjudged.Target = func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+		return with.Target(data, inputs).(mcmc.Surrogated).Surrogate()
+	}
+	kernel.Whitening, kernel.Cheap = w, func(surrogate mcmc.Target) mcmc.Target { return surrogate }
+	settings.WarmUp = mcmc.NoWarmUp
+	alone := s.sample(t, "accepted by it alone", kernel, unjudged, settings)
 	outside := 0
 	for i := range right.outputs {
-		want, wantError, sd := right.mean(t, i)
+		want, wantError, _ := right.mean(t, i)
 		mean, meanError, _ := judged.mean(t, i)
 		limit := 4 * math.Hypot(wantError, meanError)
 		if math.Abs(mean-want) > limit {
 			t.Errorf("mean of f at test point %d: %.5f, want %.5f within %.5f", i, mean, want, limit)
 		}
 		wrong := stat.Mean(alone.outputs[i], nil)
-		if !(math.Abs(wrong-want) <= sd) {
+		if !(math.Abs(wrong-want) <= limit) {
 			outside++
 		}
 		if i < 5 {
-			t.Logf("f at test point %d: %.5f +- %.5f, sd %.5f; by the surrogate %.5f +- %.5f; by it alone %.5g", i, want,
-				wantError, sd, mean, meanError, wrong)
+			t.Logf("mean of f at test point %d: %.5f +- %.5f; by the surrogate %.5f +- %.5f; by it alone %.5f", i, want,
+				wantError, mean, meanError, wrong)
 		}
 	}
-	if t.Logf("by the surrogate alone %d of 50 means are off by a standard deviation", outside); outside < 25 {
-		t.Errorf("by the surrogate alone %d of 50 means are off by a standard deviation, want at least half", outside)
+	if t.Logf("by the surrogate alone %d of 50 means are outside", outside); outside < 25 {
+		t.Errorf("by the surrogate alone %d of 50 means are outside of four Monte Carlo errors, want at least half", outside)
 	}
 }
 
-// At 100 000 rows a surrogate of 1000 pays: the numbers of an independent study, within its bands; those of s are of
-// any 1000 rows, since ours are not the first. Reference means of f are within four Monte Carlo errors of every run's,
-// of S0 too.
+// At 100 000 rows a surrogate of 1000 pays: the numbers of an independent study, within its bands; that of s is of any
+// 1000 rows, since ours are not the first. Its means of f at five test points are within four Monte Carlo errors of
+// those of every run, of S0 too. Its standard deviations are known to 2 %, and ours must be within that and four of our
+// own errors: -1.1 to +2.6 % were measured of 20 000 draws of S1, whose errors are .7 %. Also measured: acceptance
+// .887, s .186, .592 effective draws a forward, 3.6 times and in seconds 4.3 times the best S0's.
 func TestSurrogatesLong(t *testing.T) {
 	path := os.Getenv(surrogateData)
 	if path == "" {
