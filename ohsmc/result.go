@@ -22,6 +22,9 @@ type Result struct {
 	Chains *mcmc.Result // of Sample; nil of Fit
 }
 
+// FullEvaluations implements diag.Evaluated: what the draws took, in full forwards of the network; 0 without chains.
+func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
+
 // Validation is the NLPD on the validation part after a step.
 type Validation struct {
 	Step int // counted from 1

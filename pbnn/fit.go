@@ -54,6 +54,9 @@ type Result struct {
 	Adapted []Trial
 }
 
+// FullEvaluations implements diag.Evaluated: what the draws took, in full forwards of the network.
+func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
+
 // Fit runs J chains of a sampler of the model's stochastic parameters, given the rows of parts.Train, in raw units; the
 // other parts are not used. All parameters must be stochastic: if some are shared, train them first and take FitFrom.
 // Chains begin at draws from the prior and each climbs from there to where the posterior has its mass (mcmc.Climb): at

@@ -122,6 +122,9 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 	return result, err
 }
 
+// FullEvaluations implements diag.Evaluated: what the draws took, in full forwards of the network; 0 without chains.
+func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
+
 // warn adds warnings for what makes the posterior doubtful.
 func (r *Result) warn() {
 	rejected := 0

@@ -332,6 +332,8 @@ func TestEveryMethod(t *testing.T) {
 			}
 			if d, err := diag.Of(result); err != nil || d.Chains != p.Chains() || m.chains == math.IsNaN(d.RHat) {
 				t.Errorf("diagnosis %v, %v", d, err)
+			} else if _, counts := result.(diag.Evaluated); counts && m.chains == (d.PerEvaluation == nil) {
+				t.Errorf("what its draws are worth for their evaluations: %v", d.PerEvaluation)
 			}
 			if _, err := viz.TrainingCurvesOf(result, viz.TrainingOptions{}); (err == nil) != m.trains {
 				t.Errorf("training curves: %v", err)

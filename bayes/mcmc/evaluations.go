@@ -26,6 +26,15 @@ func (e Evaluations) Forwards() float64 {
 	return float64(e.Full+gradientForwards*e.FullGradients) + e.PartialShare*e.partial()
 }
 
+// FullEvaluations is what the draws took, in full forwards: Evaluations.Forwards; 0 of nil. diag.Of compares samplers by
+// it.
+func (r *Result) FullEvaluations() float64 {
+	if r == nil {
+		return 0
+	}
+	return r.Evaluations.Forwards()
+}
+
 // partial is the cost of what is cheaper, in forwards of it.
 func (e Evaluations) partial() float64 {
 	return float64(e.Partial + gradientForwards*e.PartialGradients)
