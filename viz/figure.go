@@ -82,11 +82,12 @@ type body interface {
 	room() vg.Length
 	left(size vg.Point) vg.Length
 	bottom(size vg.Point) vg.Length
+	top(size vg.Point) vg.Length
 	draw(c draw.Canvas, in inset)
 }
 
-// inset is where the data area begins at least, so that neighbours in a grid are in line.
-type inset struct{ header, left, bottom vg.Length }
+// inset is where the data area begins, and ends below the header, at least, so that neighbours in a grid are in line.
+type inset struct{ header, left, bottom, top vg.Length }
 
 // Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each
 // time.

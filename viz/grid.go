@@ -300,6 +300,7 @@ func (g *grid) room() vg.Length {
 
 func (g *grid) left(vg.Point) vg.Length   { return 0 }
 func (g *grid) bottom(vg.Point) vg.Length { return 0 }
+func (g *grid) top(vg.Point) vg.Length    { return 0 }
 
 // headers are the greatest of each row, of cells of a width.
 func (g *grid) headers(width vg.Length) []vg.Length {
@@ -331,8 +332,9 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 	size := vg.Point{X: (area.Size().X - gap*vg.Length(g.cols-1)) / vg.Length(g.cols),
 		Y: (area.Size().Y - gap*vg.Length(rows-1)) / vg.Length(rows)}
 	lefts := make([]vg.Length, g.cols)
-	bottoms := make([]vg.Length, rows)
+	bottoms, tops := make([]vg.Length, rows), make([]vg.Length, rows)
 	for i, cell := range g.cells {
+		tops[i/g.cols] = max(tops[i/g.cols], cell.top(size))
 		lefts[i%g.cols] = max(lefts[i%g.cols], cell.left(size))
 		bottoms[i/g.cols] = max(bottoms[i/g.cols], cell.bottom(size))
 	}
@@ -349,7 +351,7 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 			cell := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
 				Min: vg.Point{X: x, Y: low}, Max: vg.Point{X: x + lefts[col] + width, Y: top},
 			}}
-			g.cells[row*g.cols+col].draw(cell, inset{headers[row], lefts[col], bottoms[row]})
+			g.cells[row*g.cols+col].draw(cell, inset{headers[row], lefts[col], bottoms[row], tops[row]})
 			if row == 0 && g.columnNames != nil {
 				at := vg.Point{X: x + lefts[col] + width/2, Y: top + nameLine/2}
 				c.FillText(textStyle(labelSize, black), at, g.columnNames[col])

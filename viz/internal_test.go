@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 )
 
 // TestContour compares the level lines of x^2 + y^2 with the circle.
@@ -227,5 +231,43 @@ func TestNumbers(t *testing.T) {
 		if got := fmt.Sprint(numbers(c.values...)); got != c.want {
 			t.Errorf("%v: %s, want %s", c.values, got, c.want)
 		}
+	}
+}
+
+// The data areas of a row have one height, also where only the first panel has numbers, whose highest stands out above
+// its axis.
+func TestGridRowsAreInLine(t *testing.T) {
+	var figures []*Figure
+	for range 3 {
+		f, err := Traces([]Trace{{Name: "a", Series: Series{Value: []float64{-10, 10}}}}, TraceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures = append(figures, f)
+	}
+	fig, err := Grid(GridOptions{Columns: 3, SharedY: true}, figures...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := fig.body.(*grid)
+	size := vg.Point{X: 200, Y: 100}
+	in := inset{}
+	for _, cell := range g.cells {
+		in.left, in.bottom = max(in.left, cell.left(size)), max(in.bottom, cell.bottom(size))
+		in.top = max(in.top, cell.top(size))
+	}
+	var areas []vg.Rectangle
+	for _, cell := range g.cells {
+		c := draw.Canvas{Canvas: new(recorder.Canvas), Rectangle: vg.Rectangle{Max: size}}
+		areas = append(areas, cell.(*panel).drawAxes(c, in))
+	}
+	for i, a := range areas {
+		if math.Abs(float64(a.Max.Y-areas[0].Max.Y)) > 1e-6 || math.Abs(float64(a.Min.Y-areas[0].Min.Y)) > 1e-6 {
+			t.Errorf("the data area of panel %d is from %v to %v, that of the first from %v to %v", i, a.Min.Y, a.Max.Y,
+				areas[0].Min.Y, areas[0].Max.Y)
+		}
+	}
+	if first, second := g.cells[0].top(size), g.cells[1].top(size); first <= second {
+		t.Errorf("the numbers of the first panel stand %v out, those of the second, which are not there, %v", first, second)
 	}
 }

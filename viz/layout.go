@@ -248,6 +248,9 @@ func (p *panel) bottom(size vg.Point) vg.Length {
 	return all[len(all)-1].Min.Y
 }
 
+// top is how far the numbers of the highest axis stand out above it.
+func (p *panel) top(size vg.Point) vg.Length { return size.Y - p.dataOf(size)[0].Max.Y }
+
 // dataOf are the data areas of the axes, each on a canvas of that size.
 func (p *panel) dataOf(size vg.Point) (areas []vg.Rectangle) {
 	c := draw.Canvas{Canvas: nowhere{}, Rectangle: vg.Rectangle{Max: size}}
@@ -325,6 +328,9 @@ func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 		top = canvases[i].Min.Y - axesGap
 		plots[i] = a.sized(canvases[i])
 		d := plots[i].DataCanvas(canvases[i])
+		if i == 0 {
+			canvases[i].Max.Y -= max(0, in.top-(canvases[i].Max.Y-d.Max.Y))
+		}
 		if i == len(p.axes)-1 {
 			canvases[i].Min.Y += max(0, in.bottom-(d.Min.Y-canvases[i].Min.Y))
 		}
