@@ -26,8 +26,8 @@ func (e Evaluations) Forwards() float64 {
 	return float64(e.Full+gradientForwards*e.FullGradients) + e.PartialShare*e.partial()
 }
 
-// FullEvaluations is what the draws took, in full forwards: Evaluations.Forwards; 0 of nil. diag.Of compares samplers by
-// it.
+// FullEvaluations is what the draws took, in full forwards: Evaluations.Forwards; 0 of nil. By it diag.Of compares
+// samplers.
 func (r *Result) FullEvaluations() float64 {
 	if r == nil {
 		return 0

@@ -185,9 +185,9 @@ func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 const atOnce = 4
 
 // ExchangeLadder lays out a ladder of powers that a run of Sample found, ascending and the last 1, anew for
-// ExchangeSettings.Ladder: in steps whose number is a multiple of four, none longer than those found in its place; of at
-// most four steps it stays. The last step of Sample is as short as was left, which all now share, and ladders of about
-// one length, as those of several splits of the data, then need one compilation.
+// ExchangeSettings.Ladder: in steps whose number is a multiple of four, none longer than those found in its place; of
+// at most four steps it stays. The last step of Sample is as short as was left, which all now share, and ladders of
+// about one length, as those of several splits of the data, then need one compilation.
 func ExchangeLadder(found []float64) []float64 {
 	n := len(found)
 	if n <= atOnce {

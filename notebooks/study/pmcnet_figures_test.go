@@ -36,7 +36,8 @@ func TestROCOfAll(t *testing.T) {
 			t.Errorf("there is no %s", m)
 		}
 	}
-	if panels, err = drawROC(pmcnetData{name: "ionosphere"}, []string{pmcAnnealed}, results); err != nil || len(panels) != 1 {
+	panels, err = drawROC(pmcnetData{name: "ionosphere"}, []string{pmcAnnealed}, results)
+	if err != nil || len(panels) != 1 {
 		t.Errorf("of ours alone: %d panels, %v", len(panels), err)
 	}
 }
