@@ -21,14 +21,8 @@ type status struct {
 	recorded map[took.Row]took.Cost
 	now      func() time.Time
 
-	mu       sync.Mutex
-	at       study.Repetition // while it runs
-	running  bool
-	began    time.Time
-	mean     float64 // seconds of a repetition of this row that ran now
-	measured int
-	computed int // repetitions of this study
-	kept     int // those that were computed before
+	mu   sync.Mutex
+	pace study.Pace
 }
 
 func newStatus(out io.Writer, recorded map[took.Row]took.Cost) *status {
@@ -41,28 +35,16 @@ func (s *status) tick() (stop func()) {
 	if !s.terminal {
 		return func() {}
 	}
-	ended, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-ticker.C:
-				s.mu.Lock()
-				s.draw()
-				s.mu.Unlock()
-			}
-		}
-	}()
-	return func() {
-		close(ended)
-		<-done
+	end := study.EachSecond(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.running = false
+		s.draw()
+	})
+	return func() {
+		end()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pace.Running = false
 		s.clear()
 	}
 }
@@ -80,21 +62,12 @@ func (s *status) say(line string) {
 func (s *status) repetition(r study.Repetition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Study != s.at.Study || r.Data != s.at.Data || r.Method != s.at.Method {
-		s.mean, s.measured = 0, 0
-	}
-	s.at = r
+	s.pace.Note(r, s.now())
 	switch {
 	case r.Kept:
-		s.kept++
 	case r.Done:
-		s.running = false
-		s.computed++
-		s.measured++
-		s.mean += (r.Seconds - s.mean) / float64(s.measured)
 		s.clear()
 	default:
-		s.running, s.began = true, s.now()
 		if !s.terminal {
 			fmt.Fprintln(s.out, s.line())
 		}
@@ -105,16 +78,11 @@ func (s *status) repetition(r study.Repetition) {
 // line is the study, the data set, the repetition, the method, the time so far, and what this row has left: by the
 // repetitions that ran now, or those recorded with the project; nothing where neither is known.
 func (s *status) line() string {
-	elapsed := s.now().Sub(s.began)
-	line := fmt.Sprintf("%s: %s, repetition %d of %d, %s, %v", s.at.Study, s.at.Data, s.at.Number, s.at.Of, s.at.Method,
-		elapsed.Round(time.Second))
-	each := s.mean
-	if s.measured == 0 {
-		cost := s.recorded[took.Row{Study: s.at.Study, Data: s.at.Data, Method: s.at.Method}]
-		each = cost.Seconds / math.Max(1, float64(cost.Repetitions))
-	}
-	if each > 0 {
-		left := math.Max(each-elapsed.Seconds(), 0) + each*float64(s.at.Of-s.at.Number)
+	now, at := s.now(), s.pace.At
+	line := fmt.Sprintf("%s: %s, repetition %d of %d, %s, %v", at.Study, at.Data, at.Number, at.Of, at.Method,
+		s.pace.Elapsed(now).Round(time.Second))
+	cost := s.recorded[took.Row{Study: at.Study, Data: at.Data, Method: at.Method}]
+	if left, known := s.pace.Left(now, cost.Seconds/math.Max(1, float64(cost.Repetitions))); known {
 		line += fmt.Sprintf(", about %s left of this method", took.Text(left))
 	}
 	return line
@@ -128,7 +96,7 @@ func (s *status) clear() {
 
 // draw writes the line in place, cut to the terminal's width: a longer one would scroll.
 func (s *status) draw() {
-	if !s.terminal || !s.running {
+	if !s.terminal || !s.pace.Running {
 		return
 	}
 	line := []rune(s.line())
@@ -139,7 +107,7 @@ func (s *status) draw() {
 func (s *status) counted() (computed, kept int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	computed, kept = s.computed, s.kept
-	s.computed, s.kept = 0, 0
+	computed, kept = s.pace.Computed, s.pace.Kept
+	s.pace.Computed, s.pace.Kept = 0, 0
 	return computed, kept
 }

@@ -29,10 +29,10 @@ func TestWatch(t *testing.T) {
 	says("red wine, VI, 4s, about 16s left of this method")
 	kept := Repetition{Data: "yacht", Method: "VI", Number: 1, Of: 1, Done: true, Kept: true}
 	w.note(kept)
-	if w.mean != 0 || w.computed != 1 || w.kept != 1 || w.summary() != "1 computed, 1 kept from before" {
-		t.Errorf("after a kept one of other data: %q, mean %v", w.summary(), w.mean)
+	if w.pace.mean != 0 || w.pace.Computed != 1 || w.pace.Kept != 1 || w.summary() != "1 computed, 1 kept from before" {
+		t.Errorf("after a kept one of other data: %q, mean %v", w.summary(), w.pace.mean)
 	}
-	if all := (&watch{kept: 2}).summary(); all != "from kept results" {
+	if all := (&watch{pace: Pace{Kept: 2}}).summary(); all != "from kept results" {
 		t.Errorf("of kept ones alone it says %q", all)
 	}
 }
