@@ -254,21 +254,14 @@ func TestSurrogateExactLong(t *testing.T) {
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, chains)
-	mode, err := mcmc.FindMode(ctx, problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := mcmc.NewWhitening(ctx, problem, mode, mcmc.WhiteningSettings{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := s.whitened(t, engine, problem)
 	on, err := w.On(problem, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := mcmc.Settings{Chains: chains, Draws: 10_000, WarmUp: 200, Seed: 5, Engine: engine}
 	right := s.sample(t, "S0", mcmc.SplitHMC{StepSize: .75, Steps: 2}, on, settings)
-	part, err := problem.Part(100, mode)
+	part, err := problem.Part(100, w.Mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,14 +324,7 @@ func TestSurrogatesLong(t *testing.T) {
 	s := readSimulated(t, path)
 	n := float64(s.x.Shape().Dim(0))
 	problem := s.problem(t, engine, chains)
-	mode, err := mcmc.FindMode(ctx, problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := mcmc.NewWhitening(ctx, problem, mode, mcmc.WhiteningSettings{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := s.whitened(t, engine, problem)
 	t.Logf("U(c) %.5f, decrement %.2g, Hessian %v with %d gradients", s.potential(w.LogDensity), w.Decrement, w.Elapsed,
 		w.Gradients)
 	if u := s.potential(w.LogDensity); math.Abs(u-49935.05527) > 1e-3 {
@@ -366,7 +352,7 @@ func TestSurrogatesLong(t *testing.T) {
 			}
 		}
 	}
-	part, err := problem.Part(1000, mode)
+	part, err := problem.Part(1000, w.Mode)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,20 @@ func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcm
 	return problem
 }
 
+// whitened are the coordinates about the mode that is found from the true parameters.
+func (s simulated) whitened(t *testing.T, engine *compute.Engine, problem mcmc.Problem) *mcmc.Whitening {
+	t.Helper()
+	mode, err := mcmc.FindMode(t.Context(), problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := mcmc.NewWhitening(t.Context(), problem, mode, mcmc.WhiteningSettings{Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // At 10 000 rows the mode is the reference's, which L-BFGS in JAX found: U there, without normalising constants, is
 // 5061.7248. The acceptances are as measured there: .42 of one step of 1.2 by the target's gradient, between .15 and .3
 // on a surrogate of 100 rows, and .55 to .75 on one of 1000.
@@ -105,14 +119,7 @@ func TestSplitHMC(t *testing.T) {
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, 4)
-	mode, err := mcmc.FindMode(ctx, problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := mcmc.NewWhitening(ctx, problem, mode, mcmc.WhiteningSettings{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := s.whitened(t, engine, problem)
 	if u := s.potential(w.LogDensity); math.Abs(u-5061.7248) > 1e-3 || w.Decrement > .01 || w.Negative != 0 {
 		t.Errorf("U(c) = %v, the minimum %v standard deviations away, %d eigenvalues not positive", u, w.Decrement,
 			w.Negative)
@@ -125,7 +132,7 @@ func TestSplitHMC(t *testing.T) {
 		on, err := w.On(problem, 4, compute.Float32, 1)
 		if c.rows > 0 {
 			kernel = mcmc.SplitHMC{Jitter: .1, OnSurrogate: true, Share: float64(c.rows) / 10_000}
-			part, partErr := problem.Part(c.rows, mode)
+			part, partErr := problem.Part(c.rows, w.Mode)
 			if partErr != nil {
 				t.Fatal(partErr)
 			}
