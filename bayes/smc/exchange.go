@@ -3,6 +3,7 @@ package smc
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -76,8 +77,8 @@ type ExchangeResult struct {
 // PowerRecord is what the sweeps that count leave of one power.
 type PowerRecord struct {
 	Power         float64
-	Acceptance    float64 // mean, of the kernel's moves
-	StepSize      float64 // 0 for kernels that are not Tunable
+	Acceptance    float64 // mean, of the kernel's moves; NaN for the prior, of which new draws are made
+	StepSize      float64 // 0 for kernels that are not Tunable, and for the prior
 	Exchanged     float64 // mean probability of an exchange with the next power; NaN for the last
 	LogEvidence   float64 // of the step to the next power; NaN for the last
 	LogLikelihood float64 // mean
@@ -138,8 +139,19 @@ func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
 	); err != nil {
 		return s, err
 	}
-	return s, checkLadder("smc: ExchangeSettings.Ladder", s.Ladder)
+	const name = "smc: ExchangeSettings.Ladder"
+	for i := 1; i < len(s.Ladder); i++ {
+		if below, power := s.Ladder[i-1], s.Ladder[i]; below > 0 && power > mostRatio*below {
+			return s, fmt.Errorf("%s[%d] is %v after %v: at most %v times the power before it; put powers between", name, i,
+				power, below, float64(mostRatio))
+		}
+	}
+	return s, checkLadder(name, s.Ladder)
 }
+
+// mostRatio is how large a power may be beside the one before it: what is not exact in a log-likelihood of about 1e-7
+// of the log-density over the power then stays below some 1e-4 of it in an exchange.
+const mostRatio = 1000
 
 // answerOf is how strongly log step sizes answer in the warm-up to a lack of acceptance: less than in Sample, since a
 // power has few replicas, and more sweeps.
@@ -173,10 +185,12 @@ func (s ExchangeSettings) Record() map[string]any {
 	}
 }
 
-// sweep is the graph of a sweep. Replica t R + r is that of set r at power t, of T.
+// sweep is the graph of a sweep. Of T powers, the prior's included, T - 1 have replicas that are moved, M = (T - 1) R:
+// replica (t - 1) R + r is that of set r at power t.
 type sweep struct {
 	carrier           *mcmc.Carrier
-	powers, sets, dim int // T, R and D
+	carries           mcmc.Carries // what the kernel does
+	powers, sets, dim int          // T, R and D
 	dtype             compute.DType
 	// tuned says that step sizes are found, aiming at an acceptance; scaled that scales are; steered that trajectories
 	// have no length of their own.
@@ -186,13 +200,16 @@ type sweep struct {
 	initial                func(rng random.Stream) *graph.Node // draws of the prior, [R, D]
 }
 
-// The entries of its state: the powers, from 0 to 1, [T], which no sweep changes; replicas, [T R, D]; 1 for each that
-// has been at the prior since it was at the posterior, [T R]; step sizes, [T], and scales, [T, D]. Within a sweep
-// there are what the kernel carries, of phi over its scales; 1 for each transition that goes on, [T R]; the acceptance
-// of those that have ended, [T R]; and which transitions were not finite, [T R].
+// The entries of its state: the powers, from 0 to 1, [T], which no sweep changes; replicas, [M, D]; if the kernel
+// carries such values, their log-likelihoods, [M], and its gradients, [M, D], so that no place is evaluated twice; 1
+// for each that has been at the prior since it was at the posterior, [M]; step sizes, [T - 1], and scales, [T - 1, D].
+// Within a sweep there are what the kernel carries, of phi over its scales; 1 for each transition that goes on, [M];
+// the acceptance of those that have ended, [M]; and which transitions were not finite, [M].
 const (
 	powersName     = "powers"
 	replicasName   = "replicas"
+	likelihoodName = "replica_log_likelihoods"
+	gradientsName  = "replica_gradients"
 	descendName    = "descending"
 	stepsName      = "step_sizes"
 	scalesName     = "scales"
@@ -201,41 +218,83 @@ const (
 	nonFiniteName  = "non_finite"
 )
 
-// entries are those between sweeps, and within those of a sweep.
-func (s *sweep) entries() []string { return []string{replicasName, descendName, stepsName, scalesName} }
+// shapes are those of the entries between sweeps.
+func (s *sweep) shapes() map[string]shapes.Shape {
+	moved, each := s.replicas(), s.powers-1
+	all := map[string]shapes.Shape{
+		replicasName: shapes.Make(s.dtype, moved, s.dim), descendName: shapes.Make(s.dtype, moved),
+		stepsName: shapes.Make(s.dtype, each), scalesName: shapes.Make(s.dtype, each, s.dim),
+	}
+	if s.carries >= mcmc.CarriesLogDensity {
+		all[likelihoodName] = all[descendName]
+	}
+	if s.carries == mcmc.CarriesGradient {
+		all[gradientsName] = all[replicasName]
+	}
+	return all
+}
+
+// entries are those between sweeps, starts those of them in which a transition begins, and within those of a sweep.
+func (s *sweep) entries() []string { return slices.Sorted(maps.Keys(s.shapes())) }
+
+func (s *sweep) starts() []string {
+	return slices.DeleteFunc(s.entries(), func(name string) bool { return name == descendName || name == stepsName })
+}
 
 func (s *sweep) within() []string {
 	return append(s.carrier.Names(), unfinishedName, acceptedName, nonFiniteName)
 }
 
-func (s *sweep) replicas() int { return s.powers * s.sets }
+// replicas is how many are moved, M.
+func (s *sweep) replicas() int { return (s.powers - 1) * s.sets }
 
 // first draws all replicas from the prior.
-func (s *sweep) first(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+func (s *sweep) first(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng, g := random.FromSeed(inputs[0]).Named("exchange begins"), inputs[0].Graph()
 	var all []*Node
-	for t := range s.powers {
-		all = append(all, s.initial(rng.At(Const(g, uint32(t)))))
+	for t := range s.powers - 1 {
+		all = append(all, s.initial(rng.At(Const(g, uint32(t+1)))))
 	}
 	phi := Concatenate(all, 0)
 	if want := shapes.Make(s.dtype, s.replicas(), s.dim); !phi.Shape().Equal(want) {
 		panic(fmt.Errorf("Problem.Initial draws %s for %d replicas: it must be [%d, %d]", all[0].Shape(), s.sets, s.sets,
 			s.dim))
 	}
-	next := compute.Nodes{
-		replicasName: phi,
-		descendName:  Zeros(g, shapes.Make(s.dtype, s.replicas())),
-		scalesName:   Ones(g, shapes.Make(s.dtype, s.powers, s.dim)),
-		stepsName:    AddScalar(Zeros(g, shapes.Make(s.dtype, s.powers)), s.stepSize),
-	}
+	next := s.evaluated(nodes, phi)
+	next[descendName] = Zeros(g, shapes.Make(s.dtype, s.replicas()))
+	next[scalesName] = Ones(g, shapes.Make(s.dtype, s.powers-1, s.dim))
+	next[stepsName] = AddScalar(Zeros(g, shapes.Make(s.dtype, s.powers-1)), s.stepSize)
 	return next, Const(g, []float64{0})
+}
+
+// evaluated are the entries of replicas at phi, with what the kernel carries of the likelihood.
+func (s *sweep) evaluated(nodes compute.Nodes, phi *Node) compute.Nodes {
+	target, at := s.factored(nodes), compute.Nodes{replicasName: phi}
+	switch s.carries {
+	case mcmc.CarriesLogDensity:
+		at[likelihoodName] = target.LogLikelihood(phi)
+	case mcmc.CarriesGradient:
+		at[likelihoodName], at[gradientsName] = likelihoodGradient(target, phi)
+	}
+	return at
+}
+
+// likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D]. The posterior's gradient has a reverse pass of
+// its own, in parts that fit a cache: the likelihood's is that less the prior's.
+func likelihoodGradient(target Factored, phi *Node) (logLikelihood, gradient *Node) {
+	prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
+	whole, ofWhole := target.Gradient(phi)
+	return Sub(whole, prior), Sub(ofWhole, ofPrior)
 }
 
 // transition begins one of each replica.
 func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0]).Named("transition").At(inputs[1])
 	scale := s.each(nodes[scalesName])
-	next := s.carrier.Start(rng, Div(nodes[replicasName], scale), s.target(nodes, scale))
+	distribution := s.target(nodes, scale)
+	distribution.at = Div(nodes[replicasName], scale)
+	distribution.logLikelihood, distribution.gradient = nodes[likelihoodName], nodes[gradientsName]
+	next := s.carrier.Start(rng, distribution.at, distribution)
 	none := Zeros(scale.Graph(), shapes.Make(s.dtype, s.replicas()))
 	next[unfinishedName], next[acceptedName], next[nonFiniteName] = OnesLike(none), none, none
 	return next, ConstAs(scale, []float64{0})
@@ -267,17 +326,26 @@ func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 
 // exchange puts new draws at the prior, and exchanges neighbours. Where it adapts, step sizes and scales answer to
 // the moves. Its record is the log-likelihoods before the exchange, [T R], the kernel's mean acceptance at each
-// power, [T], the mean probability of exchange of each pair, [T - 1], 0 where it was not tried, how many replicas
-// arrived, how many transitions were not finite, and the posterior's replicas, [R D].
+// power but the prior's, [T - 1], the mean probability of exchange of each pair, [T - 1], 0 where it was not tried, how
+// many replicas arrived, how many transitions were not finite, and the posterior's replicas, [R D].
 func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0]).Named("exchange").At(inputs[1])
 	adapts, parity := GreaterThan(inputs[2], ZerosLike(inputs[2])), ConvertDType(inputs[3], s.dtype)
-	moved := Mul(nodes[s.carrier.Phi()], s.each(nodes[scalesName]))
-	phi := Concatenate([]*Node{s.initial(rng.Named("prior")), Slice(moved, AxisRangeToEnd(s.sets))}, 0)
-	logLikelihood := s.factored(nodes).LogLikelihood(phi)
+	drawn, moved := s.evaluated(nodes, s.initial(rng.Named("prior"))), s.moved(nodes)
+	drawn[descendName], moved[descendName] = Ones(adapts.Graph(), shapes.Make(s.dtype, s.sets)), nodes[descendName]
+	all := compute.Nodes{}
+	for name := range moved {
+		all[name] = Concatenate([]*Node{drawn[name], moved[name]}, 0)
+	}
+	logLikelihood := all[likelihoodName]
+	if logLikelihood == nil {
+		logLikelihood = s.factored(nodes).LogLikelihood(all[replicasName])
+	}
+	logLikelihood = compute.Gate(logLikelihood)
+	next, odds := s.swap(rng.Named("pairs"), nodes, all, logLikelihood, parity)
 
 	acceptance := ReduceMean(s.byPower(nodes[acceptedName]), 1)
-	next := compute.Nodes{stepsName: Identity(nodes[stepsName]), scalesName: Identity(nodes[scalesName])}
+	next[stepsName], next[scalesName] = Identity(nodes[stepsName]), Identity(nodes[scalesName])
 	adapt := func(name string, to *Node) {
 		next[name] = Where(BroadcastToDims(adapts, to.Shape().Dimensions...), to, nodes[name])
 	}
@@ -285,24 +353,42 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 		adapt(stepsName, Mul(nodes[stepsName], Exp(MulScalar(AddScalar(acceptance, -s.acceptance), answerOf))))
 	}
 	if s.scaled {
-		adapt(scalesName, s.rescaled(nodes, moved))
+		adapt(scalesName, s.rescaled(nodes, moved[replicasName]))
 	}
-	swapped, descending, odds := s.swap(rng.Named("pairs"), nodes, phi, logLikelihood, parity)
 	posterior := AxisRangeToEnd(s.replicas() - s.sets)
-	arrived := Slice(descending, posterior)
-	next[replicasName] = swapped
+	arrived := Slice(next[descendName], posterior)
 	next[descendName] = Concatenate([]*Node{
-		Slice(descending, AxisRange(0, s.replicas()-s.sets)), ZerosLike(arrived),
+		Slice(next[descendName], AxisRange(0, s.replicas()-s.sets)), ZerosLike(arrived),
 	}, 0)
 
 	var record []*Node
 	for _, v := range []*Node{
-		logLikelihood, acceptance, odds, ReduceAllSum(arrived),
-		ReduceAllSum(Slice(nodes[nonFiniteName], AxisRangeToEnd(s.sets))), Slice(swapped, posterior),
+		logLikelihood, acceptance, odds, ReduceAllSum(arrived), ReduceAllSum(nodes[nonFiniteName]),
+		Slice(next[replicasName], posterior),
 	} {
 		record = append(record, Reshape(ConvertDType(v, compute.Float64), v.Shape().Size()))
 	}
 	return next, Concatenate(record, 0)
+}
+
+// moved are the entries of the replicas where the kernel has left them. What it carries of log p(phi) + power
+// log p(y | phi), of phi over its scales, tells the likelihood's part: to some 1e-7 of the whole over the power, which
+// is little beside what a step to another power asks of it, see mostRatio.
+func (s *sweep) moved(nodes compute.Nodes) compute.Nodes {
+	scale := s.each(nodes[scalesName])
+	phi := Mul(nodes[s.carrier.Phi()], scale)
+	at := compute.Nodes{replicasName: phi}
+	if s.carries < mcmc.CarriesLogDensity {
+		return at
+	}
+	power := s.replicaPowers(nodes)
+	prior, ofPrior := mcmc.Density(s.factored(nodes).LogPrior).Gradient(phi)
+	at[likelihoodName] = Div(Sub(nodes[s.carrier.LogDensity()], prior), power)
+	if s.carries == mcmc.CarriesGradient {
+		gradient := Sub(Div(nodes[s.carrier.Gradient()], scale), ofPrior)
+		at[gradientsName] = Div(gradient, BroadcastToShape(ExpandAxes(power, 1), gradient.Shape()))
+	}
+	return at
 }
 
 // rescaled are scales that go a tenth of the way to what the replicas of a power say now, where they have moved, see
@@ -315,13 +401,13 @@ func (s *sweep) rescaled(nodes compute.Nodes, moved *Node) *Node {
 	return Add(MulScalar(nodes[scalesName], .9), MulScalar(LocalScale(stdDev, compute.Finite(gradient)), .1))
 }
 
-// swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. : replicas, [T R, D],
-// and which of them descend, [T R], those at the prior included. odds is the mean probability of each pair that was
-// tried, [T - 1], and 0.
+// swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. : all are entries
+// with those at the prior, [T R, ..], and next those of the M replicas at the powers above it. odds is the mean
+// probability of each pair that was tried, [T - 1], and 0.
 func (s *sweep) swap(
-	rng random.Stream, nodes compute.Nodes, phi, logLikelihood, parity *Node,
-) (swapped, descends, odds *Node) {
-	g, pairs := phi.Graph(), s.powers-1
+	rng random.Stream, nodes, all compute.Nodes, logLikelihood, parity *Node,
+) (next compute.Nodes, odds *Node) {
+	g, pairs := logLikelihood.Graph(), s.powers-1
 	lower := make([]float64, pairs)
 	for t := range lower {
 		lower[t] = float64(t % 2)
@@ -333,72 +419,79 @@ func (s *sweep) swap(
 	probability := compute.Finite(Exp(MinScalar(Mul(column(steps), gain), 0)))
 	tried := Equal(column(ConvertDType(Const(g, lower), s.dtype)), BroadcastToDims(parity, pairs, s.sets))
 	probability = Where(tried, probability, ZerosLike(probability))
-	swaps := ConvertDType(LessThan(rng.Uniform(s.dtype, pairs, s.sets), probability), s.dtype)
-
+	down := LessThan(rng.Uniform(s.dtype, pairs, s.sets), probability) // takes the place of the one before
 	none := Zeros(g, shapes.Make(s.dtype, 1, s.sets))
-	up := Concatenate([]*Node{swaps, none}, 0)   // takes the place of the next
-	down := Concatenate([]*Node{none, swaps}, 0) // and of the one before
-	taken := func(x *Node) *Node {
+	up := Concatenate([]*Node{Slice(ConvertDType(down, s.dtype), AxisRangeToEnd(1)), none}, 0) // and of the next
+
+	next = compute.Nodes{}
+	for name, x := range all {
 		x = s.byPower(x)
-		dims := x.Shape().Dimensions
+		dims := append([]int{pairs}, x.Shape().Dimensions[1:]...)
 		takes := func(which *Node) *Node {
-			which = GreaterThan(which, ZerosLike(which))
-			return BroadcastToDims(Reshape(which, append([]int{dims[0], dims[1]}, slices.Repeat([]int{1}, len(dims)-2)...)...),
-				dims...)
+			return BroadcastToDims(Reshape(which, append(dims[:2:2], slices.Repeat([]int{1}, len(dims)-2)...)...), dims...)
 		}
-		next := Concatenate([]*Node{Slice(x, AxisRangeToEnd(1)), Slice(x, AxisRange(pairs))}, 0)
-		before := Concatenate([]*Node{Slice(x, AxisRange(0, 1)), Slice(x, AxisRange(0, pairs))}, 0)
-		x = Where(takes(up), next, Where(takes(down), before, x))
-		return Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...)
+		here := Slice(x, AxisRangeToEnd(1))
+		before := Slice(x, AxisRange(0, pairs))
+		after := Concatenate([]*Node{Slice(x, AxisRangeToEnd(2)), Slice(x, AxisRange(pairs))}, 0)
+		x = Where(takes(down), before, Where(takes(GreaterThan(up, ZerosLike(up))), after, here))
+		next[name] = Reshape(x, append([]int{s.replicas()}, dims[2:]...)...)
 	}
-	return taken(phi), taken(s.descend(nodes[descendName])), ReduceMean(probability, 1)
+	return next, ReduceMean(probability, 1)
 }
 
-// descend marks the replicas at the prior.
-func (s *sweep) descend(descending *Node) *Node {
-	return Concatenate([]*Node{
-		Ones(descending.Graph(), shapes.Make(s.dtype, s.sets)), Slice(descending, AxisRangeToEnd(s.sets)),
-	}, 0)
-}
-
-// byPower is x, [T R, ...], with an axis for powers and one for sets.
+// byPower is x, [K R, ...], with an axis for powers and one for sets.
 func (s *sweep) byPower(x *Node) *Node {
-	return Reshape(x, append([]int{s.powers, s.sets}, x.Shape().Dimensions[1:]...)...)
+	dims := x.Shape().Dimensions
+	return Reshape(x, append([]int{dims[0] / s.sets, s.sets}, dims[1:]...)...)
 }
 
-// each repeats x, [T, ...], for each set: [T R, ...].
+// each repeats x, [T - 1, ...], for each set: [M, ...].
 func (s *sweep) each(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	all := BroadcastToDims(ExpandAxes(x, 1), append([]int{dims[0], s.sets}, dims[1:]...)...)
 	return Reshape(all, append([]int{s.replicas()}, dims[1:]...)...)
 }
 
-// target is log p(phi) + power log p(y | phi), each replica with its power, as a function of phi over its scales.
-func (s *sweep) target(nodes compute.Nodes, scale *Node) mcmc.Target {
-	return powered{target: s.factored(nodes), power: s.each(nodes[powersName]), scale: scale}
+// replicaPowers are the replicas' powers, [M].
+func (s *sweep) replicaPowers(nodes compute.Nodes) *Node {
+	return s.each(Slice(nodes[powersName], AxisRangeToEnd(1)))
 }
 
-// powered is a target whose replicas have powers, [J], and scales, [J, D], of their own.
+// target is log p(phi) + power log p(y | phi), each replica with its power, as a function of phi over its scales.
+func (s *sweep) target(nodes compute.Nodes, scale *Node) powered {
+	return powered{sweep: s, nodes: nodes, power: s.replicaPowers(nodes), scale: scale}
+}
+
+// powered is a target whose replicas have powers, [M], and scales, [M, D], of their own. At the node at, if there is
+// one, log-likelihoods, and gradients if the kernel carries them, are known.
 type powered struct {
-	target       Factored
-	power, scale *Node
+	sweep                       *sweep
+	nodes                       compute.Nodes
+	power, scale                *Node
+	at, logLikelihood, gradient *Node
 }
 
 // LogDensity implements mcmc.Target.
 func (p powered) LogDensity(z *graph.Node) *graph.Node {
-	phi := Mul(z, p.scale)
-	prior := p.target.LogPrior(phi)
-	return compute.Gate(Add(prior, Mul(p.power, p.target.LogLikelihood(phi))))
+	phi, target := Mul(z, p.scale), p.sweep.factored(p.nodes)
+	logLikelihood := p.logLikelihood
+	if z != p.at || logLikelihood == nil {
+		logLikelihood = target.LogLikelihood(phi)
+	}
+	return compute.Gate(Add(target.LogPrior(phi), Mul(p.power, logLikelihood)))
 }
 
-// Gradient implements mcmc.Target. The posterior's gradient has a reverse pass of its own, in parts that fit a cache:
-// the likelihood's is that less the prior's.
+// Gradient implements mcmc.Target.
 func (p powered) Gradient(z *graph.Node) (logDensity, gradient *graph.Node) {
 	phi := Mul(z, p.scale)
-	prior, ofPrior := mcmc.Density(p.target.LogPrior).Gradient(phi)
-	whole, ofWhole := p.target.Gradient(phi)
+	logLikelihood, ofLikelihood := p.logLikelihood, p.gradient
+	target := p.sweep.factored(p.nodes)
+	if z != p.at || ofLikelihood == nil {
+		logLikelihood, ofLikelihood = likelihoodGradient(target, phi)
+	}
+	prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
 	power := BroadcastToShape(ExpandAxes(p.power, 1), phi.Shape())
-	logDensity = Add(prior, Mul(p.power, Sub(whole, prior)))
-	gradient = Add(ofPrior, Mul(power, Sub(ofWhole, ofPrior)))
+	logDensity = Add(prior, Mul(p.power, logLikelihood))
+	gradient = Add(ofPrior, Mul(power, ofLikelihood))
 	return compute.Gate(logDensity), Mul(gradient, p.scale)
 }

@@ -115,7 +115,7 @@ func (e *Exchanger) newExchange(settings ExchangeSettings) (*exchange, error) {
 	}
 	m := &exchange{ExchangeSettings: settings, owner: e}
 	m.session = run.New(m, run.Options{
-		Owner: "smc", Checkpoint: m.Checkpoint, Format: "gobnn.exchange/1", Every: m.CheckpointEvery, Replace: m.Replace,
+		Owner: "smc", Checkpoint: m.Checkpoint, Format: "gobnn.exchange/2", Every: m.CheckpointEvery, Replace: m.Replace,
 		Progress: m.ExchangeSettings.Progress,
 	})
 	return m, nil
@@ -184,10 +184,15 @@ func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 // atOnce is what the number of steps of a found ladder is a multiple of.
 const atOnce = 4
 
+// stretch is how long a step of it may be beside those of Sample, whose particles must overlap more than replicas need
+// that exchange places: where a fourth of the exchanges is made, they come down soonest (Atchade, Roberts and Rosenthal
+// 2011).
+const stretch = 1.5
+
 // ExchangeLadder lays out a ladder of powers that a run of Sample found, ascending and the last 1, anew for
-// ExchangeSettings.Ladder: in steps whose number is a multiple of four, none longer than those found in its place; of
-// at most four steps it stays. The last step of Sample is as short as was left, which all now share, and ladders of
-// about one length, as those of several splits of the data, then need one compilation.
+// ExchangeSettings.Ladder: in steps whose number is a multiple of four, none more than one and a half times as long as
+// those found in its place; of at most four steps it stays. The last step of Sample is as short as was left, which all
+// now share, and ladders of about one length, as those of several splits of the data, then need one compilation.
 func ExchangeLadder(found []float64) []float64 {
 	n := len(found)
 	if n <= atOnce {
@@ -195,7 +200,7 @@ func ExchangeLadder(found []float64) []float64 {
 	}
 	last := (found[n-1] - found[n-2]) / (found[n-2] - found[n-3]) // of a step, were it as long as the one before
 	length := float64(n-1) + min(1, last)
-	steps := atOnce * int(math.Ceil(length/atOnce))
+	steps := atOnce * int(math.Ceil(length/(stretch*atOnce)))
 	places := make([]float64, n+1)
 	for i := range n {
 		places[i] = float64(i)
@@ -231,7 +236,8 @@ func (m *exchange) compile() error {
 func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	problem, engine, sets := m.owner.Problem, m.engine, m.Sets
 	s := &sweep{
-		powers: len(m.Powers), sets: m.Sets, dim: problem.Dim, dtype: m.DType, tuned: own.adapts(), steered: own.steers(),
+		carries: m.owner.Kernel.Carries(), powers: len(m.Powers), sets: m.Sets, dim: problem.Dim, dtype: m.DType,
+		tuned: own.adapts(), steered: own.steers(),
 		factored: own.factored,
 		initial:  func(rng random.Stream) *graph.Node { return problem.Initial(rng, own.DType, sets) },
 	}
@@ -259,7 +265,7 @@ func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 		step           compute.Step
 	}{
 		{&all.begin, "exchange begin", nil, s.entries(), s.first},
-		{&all.start, "exchange start", []string{replicasName, scalesName}, s.within(), s.transition},
+		{&all.start, "exchange start", s.starts(), s.within(), s.transition},
 		{&all.move, "exchange move", append(s.within(), stepsName, scalesName), s.within(), s.moves},
 		{&all.end, "exchange", append(s.within(), descendName, stepsName, scalesName), s.entries(), s.exchange},
 	} {
@@ -287,9 +293,9 @@ func (m *exchange) Step(context.Context) error {
 		record = record[n:]
 		return part
 	}
-	t := len(m.Powers)
-	m.logLikelihood = append(m.logLikelihood, take(m.sweeps.replicas()))
-	m.accepted, m.odds = append(m.accepted, take(t)), append(m.odds, take(t-1))
+	pairs := len(m.Powers) - 1
+	m.logLikelihood = append(m.logLikelihood, take((pairs+1)*m.Sets))
+	m.accepted, m.odds = append(m.accepted, take(pairs)), append(m.odds, take(pairs))
 	m.Arrivals += int(take(1)[0])
 	m.NonFinite += int(take(1)[0])
 	if (m.Made-m.WarmUp)%m.Thin == 0 {
@@ -333,7 +339,7 @@ func (m *exchange) Progress() run.Progress {
 		p.Stage = "warm-up"
 	}
 	if n := len(m.accepted); n > 0 {
-		p.Scores = []run.Score{{Name: "acceptance", Value: stat.Mean(m.accepted[n-1][1:], nil)},
+		p.Scores = []run.Score{{Name: "acceptance", Value: stat.Mean(m.accepted[n-1], nil)},
 			{Name: "exchanged", Value: 2 * stat.Mean(m.odds[n-1], nil)}, {Name: "arrivals", Value: float64(m.Arrivals)}}
 	}
 	return p
@@ -345,7 +351,7 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	result := &ExchangeResult{
 		LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Arrivals: m.Arrivals, NonFinite: m.NonFinite,
 		Status: m.session.Status(), Elapsed: m.session.Elapsed(),
-		Evaluations: m.Search + m.Moves + 2*m.Made*len(m.Powers)*m.Sets,
+		Evaluations: m.Search + m.Moves + m.evaluatedBetween(),
 	}
 	if flat := slices.Concat(m.draws...); len(flat) > 0 {
 		result.Phi = compute.Floats(m.DType, flat, len(flat)/m.owner.Problem.Dim, m.owner.Problem.Dim)
@@ -355,9 +361,14 @@ func (m *exchange) result() (*ExchangeResult, error) {
 		return nil, err
 	}
 	for t, power := range m.Powers {
-		r := PowerRecord{Power: power, StepSize: step[t], Exchanged: math.NaN(), LogEvidence: math.NaN()}
+		r := PowerRecord{Power: power, Acceptance: math.NaN(), Exchanged: math.NaN(), LogEvidence: math.NaN()}
+		if t > 0 {
+			r.StepSize, r.Acceptance = step[t-1], 0
+		}
 		for i := range sweeps {
-			r.Acceptance += m.accepted[i][t] / float64(sweeps)
+			if t > 0 {
+				r.Acceptance += m.accepted[i][t-1] / float64(sweeps)
+			}
 			r.LogLikelihood += stat.Mean(m.logLikelihood[i][t*m.Sets:(t+1)*m.Sets], nil) / float64(sweeps)
 		}
 		if t < len(m.Powers)-1 {
@@ -380,6 +391,16 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	}
 	result.Warnings = m.warnings(result, drift)
 	return result, nil
+}
+
+// evaluatedBetween is how often a replica was evaluated outside of moves: at the beginning, and at the prior in each
+// sweep; all of them where the kernel carries no log-density.
+func (m *exchange) evaluatedBetween() int {
+	moved, drawn := max(0, len(m.Powers)-1)*m.Sets, m.Made*m.Sets
+	if m.owner.Kernel.Carries() < mcmc.CarriesLogDensity {
+		return drawn + m.Made*moved
+	}
+	return moved + drawn
 }
 
 // exchanges is the mean probability of an exchange with the next power, over the sweeps in which it was tried.
@@ -446,12 +467,14 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	return out
 }
 
-// stepSizes are those of the moves, one for each power; 0 where there are none, as before the first sweep.
+// stepSizes are those of the moves, one for each power but the prior's; 0 where there are none, as before the first
+// sweep.
 func (m *exchange) stepSizes() ([]float64, error) {
+	moved := max(0, len(m.Powers)-1) // there are none until the ladder is found
 	if k, ok := m.owner.Kernel.(mcmc.Tunable); !ok || m.state == nil && m.kept == nil {
-		return make([]float64, len(m.Powers)), nil
+		return make([]float64, moved), nil
 	} else if own, _ := k.Tune(); own > 0 {
-		return slices.Repeat([]float64{own}, len(m.Powers)), nil
+		return slices.Repeat([]float64{own}, moved), nil
 	}
 	host := m.kept
 	if m.state != nil {
@@ -495,7 +518,7 @@ type table struct {
 func (m *exchange) tables() map[string]table {
 	t := len(m.Powers)
 	return map[string]table{
-		likelihoodTable: {&m.logLikelihood, t * m.Sets}, acceptedTable: {&m.accepted, t}, oddsTable: {&m.odds, t - 1},
+		likelihoodTable: {&m.logLikelihood, t * m.Sets}, acceptedTable: {&m.accepted, t - 1}, oddsTable: {&m.odds, t - 1},
 		drawsTable: {&m.draws, m.Sets * m.owner.Problem.Dim},
 	}
 }
@@ -539,11 +562,9 @@ func (m *exchange) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 		}
 		delete(kept, name)
 	}
-	for name, dims := range map[string][]int{
-		replicasName: {n * m.Sets, m.owner.Problem.Dim}, descendName: {n * m.Sets}, stepsName: {n},
-		scalesName: {n, m.owner.Problem.Dim},
-	} {
-		if _, err := run.Tensor(kept, name, shapes.Make(m.DType, dims...)); err != nil {
+	s := sweep{carries: m.owner.Kernel.Carries(), powers: n, sets: m.Sets, dim: m.owner.Problem.Dim, dtype: m.DType}
+	for name, shape := range s.shapes() {
+		if _, err := run.Tensor(kept, name, shape); err != nil {
 			return err
 		}
 	}

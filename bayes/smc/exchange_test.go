@@ -146,6 +146,9 @@ func TestReplicaExchangeResumes(t *testing.T) {
 			}
 		}
 	}
+	if prior := whole.Powers[0]; !math.IsNaN(prior.Acceptance) || prior.StepSize != 0 || !(whole.Powers[1].Acceptance > 0) {
+		t.Errorf("the powers' records are %+v: the prior has no moves", whole.Powers)
+	}
 	s.Seed++
 	if _, err := exchanger.Sample(t.Context(), s); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("the checkpoint of another seed: %v", err)
@@ -214,6 +217,7 @@ func TestReplicaExchangeRefuses(t *testing.T) {
 		{good, hmc, smc.ExchangeSettings{WarmUp: -1}, "WarmUp is -1"},
 		{good, hmc, smc.ExchangeSettings{Ladder: []float64{.5, .4, 1}}, "Ladder[1] is 0.4"},
 		{good, hmc, smc.ExchangeSettings{Ladder: []float64{.5}}, "Ladder[0] is 0.5"},
+		{good, hmc, smc.ExchangeSettings{Ladder: []float64{1e-4, .5, 1}}, "Ladder[1] is 0.5 after 0.0001"},
 		{good, mcmc.ULA{StepSize: .1}, smc.ExchangeSettings{}, "leaves no target invariant"},
 		{with(func(p *mcmc.Problem) { p.Initial = nil }), hmc, smc.ExchangeSettings{}, "Problem.Initial is nil"},
 		{with(func(p *mcmc.Problem) { p.Start = tensors.FromValue([][]float64{{1, 1, 1}}) }), hmc, smc.ExchangeSettings{},

@@ -208,14 +208,16 @@ func TestEnoughMoves(t *testing.T) {
 	}
 }
 
-// A found ladder whose powers double has, laid out anew, a multiple of four steps, each at most as long as those in its
-// place, and ends at 1.
+// A found ladder whose powers double has, laid out anew, a multiple of four steps, each at most one and a half times as
+// long as those in its place, and ends at 1.
 func TestExchangeLadder(t *testing.T) {
 	for _, c := range []struct{ found, want []float64 }{
 		{[]float64{1}, []float64{1}},
 		{[]float64{.1, .2, .5, 1}, []float64{.1, .2, .5, 1}},
-		// Four steps and a half: eight of 9/16.
-		{[]float64{.1, .2, .4, .8, 1}, []float64{.05625, .1125, .16875, .25, .3625, .55, .775, 1}},
+		// Four steps and a half: four of 9/8.
+		{[]float64{.1, .2, .4, .8, 1}, []float64{.1125, .25, .55, 1}},
+		// Six steps and a half are more than four can make: eight of 13/16.
+		{[]float64{.025, .05, .1, .2, .4, .8, 1}, []float64{.0203125, .040625, .071875, .125, .2125, .375, .675, 1}},
 	} {
 		if got := ExchangeLadder(c.found); !floats.EqualApprox(got, c.want, 1e-12) {
 			t.Errorf("%v laid out anew is %v, want %v", c.found, got, c.want)
