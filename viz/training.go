@@ -18,7 +18,7 @@ type Series struct {
 // TrainingOptions are the options of [TrainingCurves].
 type TrainingOptions struct {
 	Frame // YLabel is the label of the training curve
-	// ValidationLabel is the label of the validation curve; empty: "validation NLPD".
+	// ValidationLabel is the label of the validation curve; empty: "validation NLPD [nats per row]".
 	ValidationLabel string
 	// SameAxis draws both against one axis, for quantities in the same unit. By default each has its own, one above the
 	// other.
@@ -37,7 +37,7 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 	}
 	validationLabel := opt.ValidationLabel
 	if validationLabel == "" {
-		validationLabel = "validation NLPD"
+		validationLabel = "validation NLPD [nats per row]"
 	}
 	if opt.Window < 0 {
 		return nil, fmt.Errorf("viz: Window = %d: the running mean needs a positive number of values (0: chosen, 1: none)",

@@ -161,7 +161,7 @@ func mixtureFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 		}
 		fig, err := viz.ParticleScatter(results[0].Series["x"], results[0].Series["y"], viz.ParticleOptions{
 			Density: density, Masses: []float64{.9},
-			Frame: viz.Frame{Title: k.name, XLabel: "u1", YLabel: "u2", Width: 410, Height: 440}})
+			Frame: viz.Frame{Title: k.name, XLabel: "u₁", YLabel: "u₂", Width: 410, Height: 440}})
 		if err != nil {
 			return nil, cells, err
 		}
@@ -353,8 +353,8 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
 			ClassNames: []string{"pairs"}, Symbol: "s",
 			ProbabilityLabel: "s = 1 − log10(1 + Φ − least) / most; 1: the best fit",
-			Frame: viz.Frame{Title: shown(name) + ", " + kind, XLabel: "first component", YLabel: "second component", Width: 410,
-				Height: 450}})
+			Frame: viz.Frame{Title: shown(name) + ", " + kind, XLabel: "first principal component of the pairs",
+				YLabel: "second", Width: 410, Height: 450}})
 		if err != nil {
 			return nil, err
 		}
@@ -440,7 +440,7 @@ func drawAlong(title string, x *mat.Dense, y []float64, r Result) (*viz.Figure, 
 	return viz.Traces([]viz.Trace{
 		{Name: "target", Series: smooth(y)}, {Name: "mean of f", Series: smooth(r.Series["mean"])},
 		{Name: "2.5 %", Series: smooth(r.Series["lower"])}, {Name: "97.5 %", Series: smooth(r.Series["upper"])},
-	}, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: "first principal component", YLabel: "smoothed",
+	}, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: "first principal component", YLabel: "y, running mean",
 		Width: 275, Height: 330}, Outlines: true})
 }
 

@@ -57,7 +57,7 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 			title = fmt.Sprintf("%s (peaks up to %.2g are cut)", title, highest)
 		}
 		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: along,
-			YLabel: "validation loss", Width: 420, Height: 360}})
+			YLabel: "validation loss [target²]", Width: 420, Height: 360}})
 		if err != nil {
 			return nil, err
 		}

@@ -187,7 +187,7 @@ func frontFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		}
 		cells = append(cells, onFront(name, points)...)
 		fig, err := viz.Traces(frontTraces(points), viz.TraceOptions{Outlines: true, LogX: true, Frame: viz.Frame{
-			Title: shown(name), XLabel: "seconds of a fit", YLabel: "NLPD", Width: 410, Height: 400}})
+			Title: shown(name), XLabel: "time of a fit [s]", YLabel: "test NLPD [nats per row]", Width: 410, Height: 400}})
 		if err != nil {
 			return nil, cells, err
 		}
