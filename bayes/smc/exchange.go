@@ -279,8 +279,8 @@ func (s *sweep) evaluated(nodes compute.Nodes, phi *Node) compute.Nodes {
 	return at
 }
 
-// likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D]. The posterior's gradient has a reverse pass of
-// its own, in parts that fit a cache: the likelihood's is that less the prior's.
+// likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D]. The posterior's gradient has a reverse pass
+// of its own, in parts that fit a cache: the likelihood's is that less the prior's.
 func likelihoodGradient(target Factored, phi *Node) (logLikelihood, gradient *Node) {
 	prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
 	whole, ofWhole := target.Gradient(phi)

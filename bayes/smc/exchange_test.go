@@ -146,7 +146,8 @@ func TestReplicaExchangeResumes(t *testing.T) {
 			}
 		}
 	}
-	if prior := whole.Powers[0]; !math.IsNaN(prior.Acceptance) || prior.StepSize != 0 || !(whole.Powers[1].Acceptance > 0) {
+	prior, next := whole.Powers[0], whole.Powers[1]
+	if !math.IsNaN(prior.Acceptance) || prior.StepSize != 0 || !(next.Acceptance > 0) {
 		t.Errorf("the powers' records are %+v: the prior has no moves", whole.Powers)
 	}
 	s.Seed++

@@ -253,8 +253,8 @@ func drawErrors(d pmcnetData, methods []string, results map[string][]Result) ([]
 		traces = append(traces, viz.Trace{Name: m, Series: outline})
 	}
 	fig, err := viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
-		Title: "squared errors, " + shown(d.name), XLabel: "method, in the legend's order", YLabel: "squared error of a test row, standardised",
-		Width: 800, Height: 460}})
+		Title: "squared errors, " + shown(d.name), XLabel: "method, in the legend's order",
+		YLabel: "squared error of a test row, standardised", Width: 800, Height: 460}})
 	return []*viz.Figure{fig}, err
 }
 
