@@ -84,10 +84,11 @@
 // shares of modes.
 //
 // All replicas begin at the prior, and what they have not found by the end of the warm-up is missing from the evidence,
-// which is then too low by more than the stated error, often without a warning. On the same split, four layers of two
-// ReLU units and 150 sweeps of warm-up, trajectories of 5 steps gave a mean over splits of -282.10 ± .05, of 3 steps
-// -282.57 ± .14, and of 2 steps -283.41 ± .27; 5 steps and 1000 sweeps of warm-up -281.90 ± .04. So take a longer
-// WarmUp, or longer trajectories, until the evidence rises no more.
+// which is then too low by more than the stated error: look at ExchangeResult.Arrivals, of which a warning speaks where
+// they are few. On the same split, four layers of two ReLU units and 150 sweeps of warm-up, trajectories of 5 steps gave
+// a mean over splits of -282.10 ± .05, of 3 steps -282.57 ± .14, and of 2 steps -283.41 ± .27, the last two with that
+// warning; 5 steps and 1000 sweeps of warm-up -281.90 ± .04. So take a longer WarmUp, or longer trajectories, until the
+// evidence rises no more.
 //
 // The package is held to a benchmark of networks' evidences: see TestEvidenceLong, which the build tag long adds.
 //
