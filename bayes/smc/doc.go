@@ -85,10 +85,10 @@
 //
 // All replicas begin at the prior, and what they have not found by the end of the warm-up is missing from the evidence,
 // which is then too low by more than the stated error: look at ExchangeResult.Arrivals, of which a warning speaks where
-// they are few. On the same split, four layers of two ReLU units and 150 sweeps of warm-up, trajectories of 5 steps gave
-// a mean over splits of -282.10 ± .05, of 3 steps -282.57 ± .14, and of 2 steps -283.41 ± .27, the last two with that
-// warning; 5 steps and 1000 sweeps of warm-up -281.90 ± .04. So take a longer WarmUp, or longer trajectories, until the
-// evidence rises no more.
+// they are few. For four layers of two ReLU units and 150 sweeps of warm-up, trajectories of 5 steps gave a mean over
+// boston's splits of -282.10 ± .05, of 3 steps -282.57 ± .14, and of 2 steps -283.41 ± .27, the last two with that
+// warning; 5 steps and 1000 sweeps of warm-up -281.90 ± .04. So take a longer WarmUp, or longer trajectories, until
+// the evidence rises no more.
 //
 // The package is held to a benchmark of networks' evidences: see TestEvidenceLong, which the build tag long adds.
 //
