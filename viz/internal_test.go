@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // TestContour compares the level lines of x^2 + y^2 with the circle.
@@ -269,5 +270,22 @@ func TestGridRowsAreInLine(t *testing.T) {
 	}
 	if first, second := g.cells[0].top(size), g.cells[1].top(size); first <= second {
 		t.Errorf("the numbers of the first panel stand %v out, those of the second, which are not there, %v", first, second)
+	}
+}
+
+// In a strip so low that the labels of its axis would stand on each other, the highest alone is left.
+func TestLowAxis(t *testing.T) {
+	for height, low := range map[vg.Length]bool{40: true, 150: false} {
+		axes := newAxes("confidence", "rows", span{0, 1}, span{0, 6000})
+		p := axes.sized(draw.New(vgimg.New(200, height)))
+		labels, last := 0, ""
+		for _, tick := range p.Y.Tick.Marker.Ticks(0, 6000) {
+			if tick.Label != "" {
+				labels, last = labels+1, tick.Label
+			}
+		}
+		if (labels == 1) != low || last == "0" {
+			t.Errorf("%v points high: %d labels, the last %q", height, labels, last)
+		}
 	}
 }

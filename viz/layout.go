@@ -102,7 +102,25 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	}
 	ticked(&p.X, c.Size().X, 58)
 	ticked(&p.Y, c.Size().Y, 32)
+	if nice, ok := p.Y.Tick.Marker.(niceTicks); ok {
+		ticks := nice.Ticks(p.Y.Min, p.Y.Max)
+		height := p.DataCanvas(c).Size().Y
+		if n := len(ticks); n > 1 && height*vg.Length(p.Y.Norm(ticks[1].Value)-p.Y.Norm(ticks[0].Value)) < tickSize {
+			p.Y.Tick.Marker = highest{nice} // labels would stand on each other
+		}
+	}
 	return &p
+}
+
+// highest leaves the label of the largest of the ticks alone.
+type highest struct{ plot.Ticker }
+
+func (h highest) Ticks(lo, hi float64) []plot.Tick {
+	ticks := h.Ticker.Ticks(lo, hi)
+	for i := range len(ticks) - 1 {
+		ticks[i].Label = ""
+	}
+	return ticks
 }
 
 const (
