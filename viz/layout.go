@@ -105,7 +105,7 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	if nice, ok := p.Y.Tick.Marker.(niceTicks); ok {
 		ticks := nice.Ticks(p.Y.Min, p.Y.Max)
 		height := p.DataCanvas(c).Size().Y
-		if n := len(ticks); n > 1 && height*vg.Length(p.Y.Norm(ticks[1].Value)-p.Y.Norm(ticks[0].Value)) < tickSize {
+		if len(ticks) > 1 && height*vg.Length(p.Y.Norm(ticks[1].Value)-p.Y.Norm(ticks[0].Value)) < tickSize {
 			p.Y.Tick.Marker = highest{nice} // labels would stand on each other
 		}
 	}

@@ -274,15 +274,15 @@ func (s *sweep) evaluated(nodes compute.Nodes, phi *Node) compute.Nodes {
 	case mcmc.CarriesLogDensity:
 		at[likelihoodName] = target.LogLikelihood(phi)
 	case mcmc.CarriesGradient:
-		at[likelihoodName], at[gradientsName] = likelihoodGradient(target, phi)
+		prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
+		at[likelihoodName], at[gradientsName] = likelihoodGradient(target, phi, prior, ofPrior)
 	}
 	return at
 }
 
-// likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D]. The posterior's gradient has a reverse pass
-// of its own, in parts that fit a cache: the likelihood's is that less the prior's.
-func likelihoodGradient(target Factored, phi *Node) (logLikelihood, gradient *Node) {
-	prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
+// likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D], given the prior's. The posterior's gradient
+// has a reverse pass of its own, in parts that fit a cache: the likelihood's is that less the prior's.
+func likelihoodGradient(target Factored, phi, prior, ofPrior *Node) (logLikelihood, gradient *Node) {
 	whole, ofWhole := target.Gradient(phi)
 	return Sub(whole, prior), Sub(ofWhole, ofPrior)
 }
@@ -334,7 +334,7 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	drawn, moved := s.evaluated(nodes, s.initial(rng.Named("prior"))), s.moved(nodes)
 	drawn[descendName], moved[descendName] = Ones(adapts.Graph(), shapes.Make(s.dtype, s.sets)), nodes[descendName]
 	all := compute.Nodes{}
-	for name := range moved {
+	for _, name := range slices.Sorted(maps.Keys(moved)) { // in one order, so that what was compiled is found again
 		all[name] = Concatenate([]*Node{drawn[name], moved[name]}, 0)
 	}
 	logLikelihood := all[likelihoodName]
@@ -378,14 +378,15 @@ func (s *sweep) moved(nodes compute.Nodes) compute.Nodes {
 	scale := s.each(nodes[scalesName])
 	phi := Mul(nodes[s.carrier.Phi()], scale)
 	at := compute.Nodes{replicasName: phi}
-	if s.carries < mcmc.CarriesLogDensity {
-		return at
-	}
-	power := s.replicaPowers(nodes)
-	prior, ofPrior := mcmc.Density(s.factored(nodes).LogPrior).Gradient(phi)
-	at[likelihoodName] = Div(Sub(nodes[s.carrier.LogDensity()], prior), power)
-	if s.carries == mcmc.CarriesGradient {
+	logPrior, power := s.factored(nodes).LogPrior, s.replicaPowers(nodes)
+	likelihood := func(prior *Node) *Node { return Div(Sub(nodes[s.carrier.LogDensity()], prior), power) }
+	switch s.carries {
+	case mcmc.CarriesLogDensity: // of a prior that may have no gradient
+		at[likelihoodName] = likelihood(logPrior(phi))
+	case mcmc.CarriesGradient:
+		prior, ofPrior := mcmc.Density(logPrior).Gradient(phi)
 		gradient := Sub(Div(nodes[s.carrier.Gradient()], scale), ofPrior)
+		at[likelihoodName] = likelihood(prior)
 		at[gradientsName] = Div(gradient, BroadcastToShape(ExpandAxes(power, 1), gradient.Shape()))
 	}
 	return at
@@ -424,8 +425,8 @@ func (s *sweep) swap(
 	up := Concatenate([]*Node{Slice(ConvertDType(down, s.dtype), AxisRangeToEnd(1)), none}, 0) // and of the next
 
 	next = compute.Nodes{}
-	for name, x := range all {
-		x = s.byPower(x)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		x := s.byPower(all[name])
 		dims := append([]int{pairs}, x.Shape().Dimensions[1:]...)
 		takes := func(which *Node) *Node {
 			return BroadcastToDims(Reshape(which, append(dims[:2:2], slices.Repeat([]int{1}, len(dims)-2)...)...), dims...)
@@ -486,10 +487,10 @@ func (p powered) Gradient(z *graph.Node) (logDensity, gradient *graph.Node) {
 	phi := Mul(z, p.scale)
 	logLikelihood, ofLikelihood := p.logLikelihood, p.gradient
 	target := p.sweep.factored(p.nodes)
-	if z != p.at || ofLikelihood == nil {
-		logLikelihood, ofLikelihood = likelihoodGradient(target, phi)
-	}
 	prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
+	if z != p.at || ofLikelihood == nil {
+		logLikelihood, ofLikelihood = likelihoodGradient(target, phi, prior, ofPrior)
+	}
 	power := BroadcastToShape(ExpandAxes(p.power, 1), phi.Shape())
 	logDensity = Add(prior, Mul(p.power, logLikelihood))
 	gradient = Add(ofPrior, Mul(power, ofLikelihood))
