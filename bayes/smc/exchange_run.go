@@ -192,12 +192,29 @@ const stretch = 1.5
 // ExchangeLadder lays out a ladder of powers that a run of Sample found, ascending and the last 1, anew for
 // ExchangeSettings.Ladder: in steps whose number is a multiple of four, none more than one and a half times as long as
 // those found in its place; of at most four steps it stays. The last step of Sample is as short as was left, which all
-// now share, and ladders of about one length, as those of several splits of the data, then need one compilation.
+// now share, and ladders of about one length, as those of several splits of the data, then need one compilation. Where
+// a power would be over 500 times the one before it, half of what ExchangeSettings refuses, others are put between.
 func ExchangeLadder(found []float64) []float64 {
-	n := len(found)
-	if n <= atOnce {
-		return found
+	ladder := found
+	if len(found) > atOnce {
+		ladder = evenLadder(found)
 	}
+	var all []float64
+	for i, power := range ladder {
+		if i > 0 {
+			between := math.Ceil(math.Log(power/ladder[i-1]) / math.Log(mostRatio/2))
+			for k := 1.; k < between; k++ {
+				all = append(all, ladder[i-1]*math.Pow(power/ladder[i-1], k/between))
+			}
+		}
+		all = append(all, power)
+	}
+	return all
+}
+
+// evenLadder is a ladder of more than four powers in steps of one length.
+func evenLadder(found []float64) []float64 {
+	n := len(found)
 	last := (found[n-1] - found[n-2]) / (found[n-2] - found[n-3]) // of a step, were it as long as the one before
 	length := float64(n-1) + min(1, last)
 	steps := atOnce * int(math.Ceil(length/(stretch*atOnce)))

@@ -214,6 +214,8 @@ func TestExchangeLadder(t *testing.T) {
 	for _, c := range []struct{ found, want []float64 }{
 		{[]float64{1}, []float64{1}},
 		{[]float64{.1, .2, .5, 1}, []float64{.1, .2, .5, 1}},
+		// A step from a ten-thousandth needs another power between.
+		{[]float64{1e-4, 1}, []float64{1e-4, 1e-2, 1}},
 		// Four steps and a half: four of 9/8.
 		{[]float64{.1, .2, .4, .8, 1}, []float64{.1125, .25, .55, 1}},
 		// Six steps and a half are more than four can make: eight of 13/16.
