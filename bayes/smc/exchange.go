@@ -197,7 +197,7 @@ type sweep struct {
 	tuned, scaled, steered bool
 	acceptance, stepSize   float64 // wanted; the first
 	factored               func(nodes compute.Nodes) Factored
-	initial                func(rng random.Stream) *graph.Node // draws of the prior, [R, D]
+	initial                func(rng random.Stream, n int) *graph.Node // draws of the prior, [n, D]
 }
 
 // The entries of its state: the powers, from 0 to 1, [T], which no sweep changes; replicas, [M, D]; if the kernel
@@ -251,14 +251,10 @@ func (s *sweep) replicas() int { return (s.powers - 1) * s.sets }
 // first draws all replicas from the prior.
 func (s *sweep) first(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng, g := random.FromSeed(inputs[0]).Named("exchange begins"), inputs[0].Graph()
-	var all []*Node
-	for t := range s.powers - 1 {
-		all = append(all, s.initial(rng.At(Const(g, uint32(t+1)))))
-	}
-	phi := Concatenate(all, 0)
+	phi := s.initial(rng, s.replicas())
 	if want := shapes.Make(s.dtype, s.replicas(), s.dim); !phi.Shape().Equal(want) {
-		panic(fmt.Errorf("Problem.Initial draws %s for %d replicas: it must be [%d, %d]", all[0].Shape(), s.sets, s.sets,
-			s.dim))
+		panic(fmt.Errorf("Problem.Initial draws %s for %d replicas: it must be [%d, %d]", phi.Shape(), s.replicas(),
+			s.replicas(), s.dim))
 	}
 	next := s.evaluated(nodes, phi)
 	next[descendName] = Zeros(g, shapes.Make(s.dtype, s.replicas()))
@@ -331,7 +327,7 @@ func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0]).Named("exchange").At(inputs[1])
 	adapts, parity := GreaterThan(inputs[2], ZerosLike(inputs[2])), ConvertDType(inputs[3], s.dtype)
-	drawn, moved := s.evaluated(nodes, s.initial(rng.Named("prior"))), s.moved(nodes)
+	drawn, moved := s.evaluated(nodes, s.initial(rng.Named("prior"), s.sets)), s.moved(nodes)
 	drawn[descendName], moved[descendName] = Ones(adapts.Graph(), shapes.Make(s.dtype, s.sets)), nodes[descendName]
 	all := compute.Nodes{}
 	for _, name := range slices.Sorted(maps.Keys(moved)) { // in one order, so that what was compiled is found again

@@ -251,12 +251,12 @@ func (m *exchange) compile() error {
 // newSweeps learns from a machine of Sample what the kernel takes and carries, and prepares the programs, each of which
 // is compiled at its first call.
 func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
-	problem, engine, sets := m.owner.Problem, m.engine, m.Sets
+	problem, engine := m.owner.Problem, m.engine
 	s := &sweep{
 		carries: m.owner.Kernel.Carries(), powers: len(m.Powers), sets: m.Sets, dim: problem.Dim, dtype: m.DType,
 		tuned: own.adapts(), steered: own.steers(),
 		factored: own.factored,
-		initial:  func(rng random.Stream) *graph.Node { return problem.Initial(rng, own.DType, sets) },
+		initial:  func(rng random.Stream, n int) *graph.Node { return problem.Initial(rng, own.DType, n) },
 	}
 	if own.adapts() {
 		s.acceptance, s.stepSize = own.wanted(), 1/math.Sqrt(float64(problem.Dim))

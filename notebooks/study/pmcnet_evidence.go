@@ -103,13 +103,14 @@ const evidenceNote = "not in the paper; the log of the mean of Z over ten splits
 	"replica exchange, or 0.2 with precisions that have Gamma priors (\"learnt\"), and at most three times that of SMC, " +
 	"with which it shares the ladder of powers and the quick run's value of splits too small to count, but no particle; " +
 	"importance sampling has no value where k-hat is above .7, or fewer than 100 draws are effective, in a " +
-	"split; networks of more than one hidden layer have no bridge, since no mixture fits; three " +
+	"split; networks of more than one hidden layer, or of 5 to 19 units, have neither it nor a bridge, since no mixture " +
+	"fits; three " +
 	"networks (-full: the fourteen of fixed precisions, -precisions: the five of learnt ones; -data names some; -hidden " +
 	"4,4 -activation relu: any other)"
 
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const evidenceVersion = 5
+const evidenceVersion = 6
 
 // splits of the benchmark.
 const evidenceSplits = 10
@@ -236,39 +237,52 @@ func (r evidenceRow) model() bayes.Model {
 	return m
 }
 
-// manyUnits is from how many units of a layer on a mixture has all images of the posterior: of fewer, one, in which
-// full covariances fit better.
-const manyUnits = 20
+// Of networks of one hidden layer a mixture of two components has all images of the posterior up to fewUnits of it; of
+// eight units the bridge was 2 too low. From manyUnits on it has one wide component, in which full covariances do not
+// fit.
+const (
+	fewUnits  = 4
+	manyUnits = 20
+)
 
-// algorithms are what runs are made of, quick ones that tell which splits decide the mean, without a bridge, and
-// whole ones. Waste-free chains are quickest. Where the noise is learnt a posterior is narrow, and 20 places of a
-// chain do not forget where it began: two runs of two tanh units differed by 2 in their bridges and by 7 in a quick
-// one, 8 of its errors; there particles are moved until they forget, and replicas of four tanh units are on their way
-// for two thousand sweeps: after 600 the log evidence still rose by 3. A mixture of a fixed number of components is one
-// compilation of the bridge. Of networks with several hidden layers no mixture fits, and bridges were up to 3 too low.
-func (r evidenceRow) algorithms() (quick, whole pmcnet.Annealed, exchange baseline.ReplicaExchange) {
-	whole = pmcnet.Annealed{
-		Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 3000, WasteFree: 20}, Components: 2,
-		Bridge: pmcnet.BridgeAlways,
+// mixture is what whole runs have beside SMC; false where none fits.
+func (r evidenceRow) mixture() (a pmcnet.Annealed, fits bool) {
+	a = pmcnet.Annealed{Components: 2, Bridge: pmcnet.BridgeAlways}
+	switch hidden := r.network.Hidden; {
+	case len(hidden) == 0 || len(hidden) == 1 && hidden[0] <= fewUnits:
+		return a, true
+	case len(hidden) == 1 && hidden[0] >= manyUnits:
+		a.Components, a.Covariance, a.Unordered = 1, pmcnet.LowRankCovariance, true
+		return a, true
 	}
-	if len(r.network.Hidden) > 1 {
-		whole.Bridge = pmcnet.NoBridge
+	return a, false
+}
+
+// algorithms are what runs are made of: quick ones, by SMC alone, tell which splits decide the mean, and give replica
+// exchange its ladder. Whole ones have a mixture and a bridge too, where one fits; otherwise they are SMC alone, by the
+// quick ones' programs where that is good enough. Waste-free chains are quickest. Where the noise is learnt a posterior
+// is narrow, and 20 places of a chain do not forget where it began: two runs of two tanh units differed by 2 in their
+// bridges and by 7 in a quick one, 8 of its errors; there particles are moved until they forget, and replicas of four
+// tanh units are on their way for two thousand sweeps: after 600 the log evidence still rose by 3. A mixture of a fixed
+// number of components is one compilation of the bridge.
+func (r evidenceRow) algorithms() (quick baseline.SMC, whole any, exchange baseline.ReplicaExchange) {
+	mixed, fits := r.mixture()
+	kernel := mcmc.HMC{Steps: 5}
+	small, large := smc.Settings{Particles: 2000, WasteFree: 10}, smc.Settings{Particles: 2000, WasteFree: 10}
+	exchange.Sampling = smc.ExchangeSettings{Sets: 32, WarmUp: 250, Sweeps: 500}
+	switch {
+	case r.learnt:
+		kernel, small, large = mcmc.HMC{Steps: 10}, smc.Settings{Particles: 500}, smc.Settings{Particles: 2000}
+		exchange.Sampling.WarmUp, exchange.Sampling.Sweeps = 2500, 2500
+	case fits:
+		small, large = smc.Settings{Particles: 1000, WasteFree: 10}, smc.Settings{Particles: 3000, WasteFree: 20}
 	}
-	if slices.ContainsFunc(r.network.Hidden, func(n int) bool { return n >= manyUnits }) {
-		whole.Components, whole.Covariance = 1, pmcnet.LowRankCovariance
-		whole.Unordered = true
+	exchange.Kernel = kernel
+	quick = baseline.SMC{Kernel: kernel, Sampling: small}
+	if mixed.Kernel, mixed.Sampling = kernel, large; fits {
+		return quick, mixed, exchange
 	}
-	quick = whole
-	quick.Bridge, quick.Draws = pmcnet.NoBridge, 100
-	quick.Sampling.Particles, quick.Sampling.WasteFree = 1000, 10
-	exchange = baseline.ReplicaExchange{Kernel: mcmc.HMC{Steps: 5},
-		Sampling: smc.ExchangeSettings{Sets: 32, WarmUp: 250, Sweeps: 500}}
-	if r.learnt {
-		whole.Kernel, whole.Sampling = mcmc.HMC{Steps: 10}, smc.Settings{Particles: 2000}
-		quick.Kernel, quick.Sampling = whole.Kernel, smc.Settings{Particles: 500}
-		exchange.Kernel, exchange.Sampling.WarmUp, exchange.Sampling.Sweeps = whole.Kernel, 2500, 2500
-	}
-	return quick, whole, exchange
+	return quick, baseline.SMC{Kernel: kernel, Sampling: large}, exchange
 }
 
 // within is the standard error of a row that is enough of replica exchange; three times that is of SMC, which needs
@@ -290,6 +304,13 @@ const mostEvidenceRuns = 20
 // smallShare is how much of the mean of Z a split may have, if what is known of it is four standard errors too low, and
 // have no whole run, or no replica exchange.
 const smallShare = .02
+
+// enoughToSay is how many whole runs are made on a split that has less than a small share by them, and may have more by
+// their errors, before it has a replica exchange, which takes longer than these.
+const enoughToSay = 6
+
+// lesserShare is how much of the mean a split has, by SMC, whose first replica exchange is half as long as others.
+const lesserShare = .1
 
 // evidenceRuns are the runs of a row on each split: a quick one, and whole ones and replica exchanges, which replace
 // it.
@@ -315,17 +336,56 @@ func (runs *evidenceRuns) some(method string) *[evidenceSplits][]Result {
 	return &runs.whole
 }
 
+// byLength is the entry of a kept result for how often it is as long as a first run of its kind; 1 where it is missing.
+const byLength = "length"
+
+// lengthOf is the length of a run, and that of all runs of a split.
+func lengthOf(one Result) float64 {
+	if length, ok := one.Values[byLength]; ok {
+		return length
+	}
+	return 1
+}
+
+func lengthOfAll(some []Result) (sum float64) {
+	for _, one := range some {
+		sum += lengthOf(one)
+	}
+	return sum
+}
+
 // of is an estimator's log of the mean over splits of the mean of Z over a split's runs, with its standard error by the
 // delta method from those that the runs state, and by how much another run on each split would lower its
 // variance. Of a split without a whole run it is SMC's.
 func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]float64) {
 	splits := runs.splits(method)
 	e = meanEvidence(splits)
-	for k, s := range splits {
-		part := math.Exp(s.value-e.value) / evidenceSplits * s.se
-		gain[k] = part * part / float64(len(runs.some(method)[k])+1)
+	for k := range splits {
+		gain[k] = part(splits[k], e) / (lengthOfAll(runs.some(method)[k]) + 1)
 	}
 	return e, gain
+}
+
+// part is what a split adds to the variance of the mean over them.
+func part(split, mean estimate) float64 {
+	p := math.Exp(split.value-mean.value) / evidenceSplits * split.se
+	return p * p
+}
+
+// longer is how long the next run on a split should be, so that the standard error falls to what is wanted: in halves,
+// from .5 to 8; as long as all before where other splits need more runs too, and 1 where there was none.
+func (runs *evidenceRuns) longer(method string, split int, within float64) float64 {
+	splits := runs.splits(method)
+	e := meanEvidence(splits)
+	own, before := part(splits[split], e), lengthOfAll(runs.some(method)[split])
+	if before == 0 {
+		return 1
+	}
+	length := before
+	if left := within*within - (e.se*e.se - own); left > 0 {
+		length = min(before*(own/left-1), 8)
+	}
+	return max(.5, math.Ceil(2*length)/2)
 }
 
 // splits are an estimator's log Z of each split; without a whole run it is that of the quick one, by SMC.
@@ -335,14 +395,15 @@ func (runs *evidenceRuns) splits(method string) (splits []estimate) {
 			splits = append(splits, estimateOf(runs.quick[k], byTempering))
 			continue
 		}
-		var all []estimate
-		variance := 0.
+		// All runs of one length have the same error: so each counts by its length, also one that happens to be high.
+		var values []float64
+		all, variance := lengthOfAll(some), 0.
 		for _, one := range some {
-			e := estimateOf(one, method)
-			all, variance = append(all, e), variance+e.se*e.se
+			e, weight := estimateOf(one, method), lengthOf(one)/all
+			values = append(values, e.value+math.Log(weight))
+			variance += weight * weight * e.se * e.se
 		}
-		// All runs have the same error: so each counts the same, also one that happens to be high.
-		splits = append(splits, estimate{meanEvidence(all).value, math.Sqrt(variance) / float64(len(some))})
+		splits = append(splits, estimate{floats.LogSumExp(values), math.Sqrt(variance)})
 	}
 	return splits
 }
@@ -361,6 +422,12 @@ func (runs *evidenceRuns) shares() (most [evidenceSplits]float64) {
 	return most
 }
 
+// share is how much of the mean of Z a split has by SMC.
+func (runs *evidenceRuns) share(split int) float64 {
+	known := runs.splits(byTempering)
+	return math.Exp(known[split].value-meanEvidence(known).value) / evidenceSplits
+}
+
 func estimateOf(r Result, method string) estimate {
 	return estimate{r.Values[method], r.Values[method+" error"]}
 }
@@ -368,7 +435,7 @@ func estimateOf(r Result, method string) estimate {
 // next is the run that is to be made: first those of splits that may have more than a small share of the mean, the
 // largest first, then, while a standard error is too large, where it helps most; none where they are small enough, and
 // then se is 0, or there were too many, and then se is the error that is left.
-func (runs *evidenceRuns) next(within float64) (kind evidenceKind, split int, se float64, more bool) {
+func (runs *evidenceRuns) next(within float64) (next evidenceRun, se float64, more bool) {
 	for _, c := range []struct {
 		kind   evidenceKind
 		method string
@@ -381,18 +448,29 @@ func (runs *evidenceRuns) next(within float64) (kind evidenceKind, split int, se
 			}
 		}
 		if k := floats.MaxIdx(missing[:]); missing[k] >= math.Log(smallShare) {
-			return c.kind, k, math.NaN(), true
+			if c.kind == exchangeRun && runs.share(k) < smallShare && len(runs.whole[k]) < enoughToSay {
+				return evidenceRun{kind: wholeRun, split: k, length: 1}, math.NaN(), true
+			}
+			next = evidenceRun{kind: c.kind, split: k, length: 1}
+			if c.kind == exchangeRun && runs.share(k) < lesserShare {
+				next.length = .5
+			}
+			return next, math.NaN(), true
 		}
 		e, gain := runs.of(c.method)
 		if e.se <= c.enough {
 			continue
 		}
 		if count < mostEvidenceRuns {
-			return c.kind, floats.MaxIdx(gain[:]), e.se, true
+			next = evidenceRun{kind: c.kind, split: floats.MaxIdx(gain[:]), length: 1}
+			if c.kind == exchangeRun {
+				next.length = runs.longer(c.method, next.split, .95*c.enough)
+			}
+			return next, e.se, true
 		}
 		se = max(se, e.se)
 	}
-	return "", 0, se, false
+	return evidenceRun{}, se, false
 }
 
 // run estimates a row.
@@ -441,29 +519,26 @@ func (r evidenceRow) repeat(
 ) (runs *evidenceRuns, seconds float64, err error) {
 	quick, whole, exchange := r.algorithms()
 	runs = &evidenceRuns{}
-	once := func(kind evidenceKind, split, number int) (Result, error) {
-		exchange := exchange
-		if kind == exchangeRun {
-			exchange.Sampling.Ladder = ladder(runs.quick[split])
+	once := func(one evidenceRun, number int) (Result, error) {
+		one.seed = uint64(100000*repetition + 1000*one.split + number)
+		one.say = func(warning string) { o.say("%s, split %d, %s: %s", r.name, one.split+1, one.kind, warning) }
+		one.algorithm = whole
+		switch one.kind {
+		case quickRun: // which is as rough as it is quick
+			one.algorithm, one.say = quick, func(string) {}
+		case exchangeRun:
+			longer := exchange
+			longer.Sampling.Sweeps = int(one.length * float64(exchange.Sampling.Sweeps))
+			longer.Sampling.Ladder = ladder(runs.quick[runs.largest()])
+			one.algorithm = longer
 		}
-		settings := map[evidenceKind]any{quickRun: quick, wholeRun: whole, exchangeRun: exchange}[kind]
 		key := Key{Study: "pmcnet.evidence", Data: r.name,
-			Method: fmt.Sprintf("split %d, %s %d of repetition %d", split+1, kind, number+1, repetition+1),
+			Method: fmt.Sprintf("split %d, %s %d of repetition %d", one.split+1, one.kind, number+1, repetition+1),
 			Settings: map[string]any{
-				"version": evidenceVersion, "model": r.model(), "settings": settings,
+				"version": evidenceVersion, "model": r.model(), "settings": one.algorithm,
 			}}
 		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
-			one := evidenceRun{split, uint64(100000*repetition + 1000*split + number), func(warning string) {
-				o.say("%s, split %d, %s: %s", r.name, split+1, kind, warning)
-			}}
-			switch kind {
-			case quickRun: // which is as rough as it is quick
-				one.say = func(string) {}
-				return one.annealed(ctx, trainers.own, quick)
-			case wholeRun:
-				return one.annealed(ctx, trainers.own, whole)
-			}
-			return one.exchanged(ctx, trainers.rivals, exchange)
+			return one.run(ctx, trainers)
 		})
 		if err != nil {
 			return Result{}, err
@@ -472,23 +547,23 @@ func (r evidenceRow) repeat(
 		return results[0], nil
 	}
 	for split := range evidenceSplits {
-		if runs.quick[split], err = once(quickRun, split, 0); err != nil {
+		if runs.quick[split], err = once(evidenceRun{kind: quickRun, split: split}, 0); err != nil {
 			return nil, 0, err
 		}
 	}
 	for {
-		kind, split, se, more := runs.next(r.within())
+		next, se, more := runs.next(r.within())
 		if !more {
 			if se > 0 {
 				o.say("%s: a standard error is still %.3f, with the runs that a row may have", r.name, se)
 			}
 			return runs, seconds, nil
 		}
-		some := &runs.whole[split]
-		if kind == exchangeRun {
-			some = &runs.exchanged[split]
+		some := &runs.whole[next.split]
+		if next.kind == exchangeRun {
+			some = &runs.exchanged[next.split]
 		}
-		one, err := once(kind, split, len(*some))
+		one, err := once(next, len(*some))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -496,49 +571,81 @@ func (r evidenceRow) repeat(
 	}
 }
 
-// evidenceRun is a run on a split.
-type evidenceRun struct {
-	split int
-	seed  uint64
-	say   func(warning string)
+// largest is the split whose quick run gives the largest evidence. All splits of a row have its ladder, so that one
+// compilation serves them.
+func (runs *evidenceRuns) largest() int {
+	var values []float64
+	for _, quick := range runs.quick {
+		values = append(values, estimateOf(quick, byTempering).value)
+	}
+	return floats.MaxIdx(values)
 }
 
-// annealed are log Z by SMC, importance sampling and the bridge with their errors, NaN where there is none, k-hat and
-// the test loss.
-func (r evidenceRun) annealed(
-	ctx context.Context, trainer *pmcnet.Trainer, algorithm pmcnet.Annealed,
-) (Result, error) {
+// evidenceRun is a run on a split.
+type evidenceRun struct {
+	kind      evidenceKind
+	split     int
+	length    float64 // of a replica exchange, in those that a first run has
+	algorithm any     // a baseline.SMC, a pmcnet.Annealed or a baseline.ReplicaExchange
+	seed      uint64
+	say       func(warning string)
+}
+
+// run gives what the algorithm estimates of log Z, with the standard errors, and the test loss.
+func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, error) {
 	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, r.split)
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := trainer.Fit(ctx, algorithm, dataset.Parts{Train: parts.Train}, pmcnet.Settings{Seed: r.seed})
+	train := dataset.Parts{Train: parts.Train}
+	out := Result{Values: map[string]float64{}}
+	if a, ok := r.algorithm.(pmcnet.Annealed); ok {
+		result, err := trainers.own.Fit(ctx, a, train, pmcnet.Settings{Seed: r.seed})
+		if err := ended(ctx, err); err != nil {
+			return Result{}, err
+		}
+		r.annealed(out.Values, result.Annealed)
+		out.Values["loss"], err = r.loss(ctx, result.Result, parts)
+		return out, err
+	}
+	result, err := trainers.rivals.Fit(ctx, r.algorithm.(baseline.Method), train, baseline.Settings{Seed: r.seed})
 	if err := ended(ctx, err); err != nil {
 		return Result{}, err
 	}
-	loss, err := r.loss(ctx, result.Result, parts)
-	if err != nil {
-		return Result{}, err
+	if e := result.Exchange; e != nil {
+		out.Values[byExchange], out.Values[byExchange+" error"] = e.LogEvidence, e.LogEvidenceStdErr
+		out.Values["arrivals"], out.Values[byLength] = float64(e.Arrivals), r.length
+	} else {
+		r.annealed(out.Values, &pmcnet.Estimates{
+			SMC: result.SMC, SMCEvidence: bayes.Evidence{Value: result.SMC.LogEvidence, StdErr: result.SMC.LogEvidenceStdErr},
+			ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence, KHat: math.NaN(),
+		})
 	}
-	said := result.Annealed
-	unknown := bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+	out.Values["loss"], err = r.loss(ctx, result.Result, parts)
+	return out, err
+}
+
+var unknownEvidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+
+// annealed puts in log Z by SMC, importance sampling and the bridge with their errors, NaN where there is none, k-hat,
+// and the SMC's ladder.
+func (r evidenceRun) annealed(values map[string]float64, said *pmcnet.Estimates) {
 	importance := said.ImportanceEvidence
 	if !(said.KHat <= pmcnet.MaxKHat) || said.ESS < 100 {
-		importance = unknown
+		importance = unknownEvidence
 	}
 	if said.NoBridge != "" {
 		r.say("no bridge: " + said.NoBridge)
 	}
-	out := Result{Values: map[string]float64{
-		byTempering: said.SMCEvidence.Value, byTempering + " error": said.SMCEvidence.StdErr,
-		byImportance: importance.Value, byImportance + " error": importance.StdErr,
-		byBridge: said.BridgeEvidence.Value, byBridge + " error": said.BridgeEvidence.StdErr,
-		"k-hat": said.KHat, "loss": loss,
-	}}
-	for i, r := range said.SMC.Trace {
-		out.Values[powerName(i)] = r.Place
+	for method, e := range map[string]bayes.Evidence{
+		byTempering: said.SMCEvidence, byImportance: importance, byBridge: said.BridgeEvidence,
+	} {
+		values[method], values[method+" error"] = e.Value, e.StdErr
 	}
-	return out, nil
+	values["k-hat"] = said.KHat
+	for i, r := range said.SMC.Trace {
+		values[powerName(i)] = r.Place
+	}
 }
 
 // powerName is that of a power of an SMC run's ladder in its kept result.
@@ -554,25 +661,6 @@ func ladder(r Result) []float64 {
 		}
 		powers = append(powers, power)
 	}
-}
-
-// exchanged is log Z by replica exchange with its error, how many replicas came down from the prior, and the test loss.
-func (r evidenceRun) exchanged(
-	ctx context.Context, trainer *baseline.Trainer, method baseline.ReplicaExchange,
-) (Result, error) {
-	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, r.split)
-	if err != nil {
-		return Result{}, err
-	}
-	result, err := trainer.Fit(ctx, method, dataset.Parts{Train: parts.Train}, baseline.Settings{Seed: r.seed})
-	if err := ended(ctx, err); err != nil {
-		return Result{}, err
-	}
-	loss, err := r.loss(ctx, result.Result, parts)
-	return Result{Values: map[string]float64{
-		byExchange: result.Exchange.LogEvidence, byExchange + " error": result.Exchange.LogEvidenceStdErr,
-		"arrivals": float64(result.Exchange.Arrivals), "loss": loss,
-	}}, err
 }
 
 // loss is the mean squared error of the posterior's mean on the test half, standardised; it says what makes the
@@ -674,7 +762,9 @@ func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds [
 	}
 	loss := Reported{Value: r.loss}
 	add(byTempering, "loss", stat.Mean(losses, nil), math.NaN(), len(found[byTempering]), &loss)
-	add(byImportance, "k-hat, largest of the splits", floats.Max(khats), math.NaN(), len(found[byImportance]), nil)
+	if k := floats.Max(khats); !math.IsNaN(k) { // there was a mixture
+		add(byImportance, "k-hat, largest of the splits", k, math.NaN(), len(found[byImportance]), nil)
+	}
 	return cells
 }
 

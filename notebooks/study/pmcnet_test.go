@@ -202,8 +202,8 @@ func TestEvidenceRuns(t *testing.T) {
 	runs.quick[3] = one(byTempering, -300, .5)
 	runs.quick[7] = one(byTempering, -299, .5)
 	for _, want := range []int{7, 3, 1} { // the last has a share of .003, which might be .02
-		if kind, k, _, more := runs.next(.05); kind != wholeRun || k != want || !more {
-			t.Fatalf("the next run is %s of split %d, %v; want %d", kind, k, more, want)
+		if next, _, more := runs.next(.05); next.kind != wholeRun || next.split != want || next.length != 1 || !more {
+			t.Fatalf("the next run is %+v, %v; want split %d", next, more, want)
 		}
 		runs.whole[want] = []Result{one(byTempering, -1000, .1)}
 	}
@@ -217,12 +217,30 @@ func TestEvidenceRuns(t *testing.T) {
 	if math.Abs(gain[7]-.75*.75*.01/2) > 1e-12 || math.Abs(gain[3]-.25*.25*.045/3) > 1e-12 {
 		t.Errorf("another run would gain %v", gain)
 	}
-	for _, want := range []int{7, 3} { // not 1, of which the whole run says that it counts nothing
-		if kind, k, _, more := runs.next(.05); kind != exchangeRun || k != want || !more {
-			t.Fatalf("the next run is %s of split %d, %v; want %d", kind, k, more, want)
+	runs.quick[4], runs.whole[4] = one(byTempering, -301, .5), []Result{one(byTempering, -301, .1)} // a share of .04
+	for _, want := range []struct {
+		split  int
+		length float64
+	}{{7, 1}, {3, 1}, {4, .5}} { // not 1, of which the whole run says that it counts nothing
+		next, _, more := runs.next(.05)
+		if next.kind != exchangeRun || next.split != want.split || next.length != want.length || !more {
+			t.Fatalf("the next run is %+v, %v; want %+v", next, more, want)
 		}
-		runs.exchanged[want] = []Result{one(byExchange, -1000, .1)}
+		runs.exchanged[want.split] = []Result{one(byExchange, -1000, .1)}
 	}
+	// A split with a share of .011 that may be .037 has other runs by SMC, until it is known or they are enough.
+	runs.quick[4], runs.exchanged[4] = one(byTempering, -302.4, .5), nil
+	for n := range enoughToSay {
+		runs.whole[4] = slices.Repeat([]Result{one(byTempering, -302.4, .3*math.Sqrt(float64(n+1)))}, n+1)
+		want := wholeRun
+		if n == enoughToSay-1 {
+			want = exchangeRun
+		}
+		if next, _, more := runs.next(.05); next.kind != want || next.split != 4 || !more {
+			t.Errorf("after %d runs of a split that may count: %+v, %v; want a %s", n+1, next, more, want)
+		}
+	}
+	runs.quick[4], runs.whole[4], runs.exchanged[4] = one(byTempering, -1000, 5), nil, nil
 	runs.exchanged[3] = []Result{one(byExchange, -300+math.Log(2), .1)}
 	runs.exchanged[7] = []Result{one(byExchange, -300+math.Log(6), .02)} // together .029
 	for _, c := range []struct {
@@ -231,25 +249,38 @@ func TestEvidenceRuns(t *testing.T) {
 		split  int
 		more   bool
 	}{{.05, "", 0, false}, {.03, wholeRun, 7, true}} {
-		kind, k, _, more := runs.next(c.within)
-		if kind != c.kind || more != c.more || more && k != c.split {
-			t.Errorf("within %v: %s of split %d, %v", c.within, kind, k, more)
+		next, _, more := runs.next(c.within)
+		if next.kind != c.kind || more != c.more || more && next.split != c.split {
+			t.Errorf("within %v: %+v, %v", c.within, next, more)
 		}
 	}
 	runs.whole[3], runs.whole[7] = []Result{one(byTempering, -300, .01)}, []Result{one(byTempering, -299, .01)}
-	if kind, k, se, more := runs.next(.025); kind != exchangeRun || k != 3 || !more || math.Abs(se-.0291) > 1e-4 {
-		t.Errorf("within .025: %s of split %d, %v, error %v", kind, k, more, se)
+	// Of the variance .00085 split 3 has .25 .25 .01 = .000625. Of (.95 * .025)^2 = .000564 the other leaves .000339, which
+	// takes 1.84 times what it has; of (.95 * .018)^2 .0000674, 9.3 times; of (.95 * .015)^2 less than nothing.
+	for _, c := range []struct{ within, length float64 }{{.025, 1}, {.018, 8}, {.015, 1}} {
+		next, se, more := runs.next(c.within)
+		if next.kind != exchangeRun || next.split != 3 || !more || math.Abs(se-.0291) > 1e-4 || next.length != c.length {
+			t.Errorf("within %v: %+v, %v, error %v; want length %v", c.within, next, more, se, c.length)
+		}
 	}
+	longer := one(byExchange, -300, .05)
+	longer.Values[byLength] = 3
+	runs.exchanged[3] = append(runs.exchanged[3], longer) // the mean is exp(-300) (2 + 3) / 4
+	if e := runs.splits(byExchange)[3]; math.Abs(e.value-(-300+math.Log(1.25))) > 1e-12 ||
+		math.Abs(e.se-math.Hypot(.1/4, .05*3/4)) > 1e-12 {
+		t.Errorf("of a run and one of three times its length: %+v", e)
+	}
+	runs.exchanged[3] = runs.exchanged[3][:1]
 	quick := runs.quick[9]
 	runs.quick[9] = one(byTempering, math.NaN(), math.NaN())
-	if kind, k, _, more := runs.next(.05); kind != wholeRun || !more {
-		t.Errorf("with a split that has no estimate, %s of split %d, %v", kind, k, more)
+	if next, _, more := runs.next(.05); next.kind != wholeRun || !more || runs.largest() != 7 {
+		t.Errorf("with a split that has no estimate, %+v, %v, largest %d", next, more, runs.largest())
 	}
 	runs.quick[9] = quick
 	for range mostEvidenceRuns {
 		runs.exchanged[1] = append(runs.exchanged[1], one(byExchange, -1000, .1))
 	}
-	if _, _, se, more := runs.next(.025); more || math.Abs(se-.0291) > 1e-4 {
+	if _, se, more := runs.next(.025); more || math.Abs(se-.0291) > 1e-4 {
 		t.Errorf("after %d runs: %v, error %v", mostEvidenceRuns, more, se)
 	}
 }
