@@ -11,25 +11,26 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// family is a kind of covariance: how M of them are kept, by names in the state, and what is done with them.
+// family is a kind of covariance matrix: how M of them are stored, as named entries of the state, and what is computed
+// with them.
 type family interface {
-	// initial are sigma^2 1, M times.
+	// initial is sigma^2 times the identity, for M proposals.
 	initial(g *Graph, dtype compute.DType, m, d int, sigma float64) compute.Nodes
-	// normals is how many standard normals a draw of D coordinates takes.
+	// normals is the number of standard normals that a draw of D coordinates takes.
 	normals(d int) int
-	// spread takes standard normals z, [M, K, normals], to draws of N(0, Sigma_m), [M, K, D].
+	// spread turns standard normals z, [M, K, normals], into draws of N(0, Sigma_m), [M, K, D].
 	spread(c compute.Nodes, z *Node) *Node
-	// logDensities are log N(x; mu_m, Sigma_m) for proposal m at the draws of group m mod G, float64 [M, N]: x is
-	// [G, N, D], the K draws of each of the M/G proposals of a group after one another, mean [M, D].
+	// logDensities are log N(x; mu_m, Sigma_m), float64 [M, N], of each proposal m at the draws of its group m mod G: x,
+	// [G, N, D], has the K draws of each of the M/G proposals of a group one after another, and mean is [M, D].
 	logDensities(c compute.Nodes, mean, x *Node) *Node
 	// times is Sigma_m v_m, [M, D].
 	times(c compute.Nodes, v *Node) *Node
-	// update is step d of Algorithm 1: the next covariances, and which are positive definite, bool [M]. What stands for
-	// the others means nothing.
+	// update is step d of Algorithm 1: the next covariances, and which of them are positive definite, bool [M]. The values
+	// of the others have no meaning.
 	update(c compute.Nodes, s scatter) (next compute.Nodes, definite *Node)
 }
 
-// family is that of the settings.
+// family is the family that the settings choose.
 func (a PMC) family() family {
 	switch a.Covariance {
 	case DiagonalCovariance:
@@ -42,7 +43,7 @@ func (a PMC) family() family {
 	return full{}
 }
 
-// names are the entries of the state that a family has.
+// names are the names of the family's entries in the state.
 func (a PMC) names() []string {
 	switch a.Covariance {
 	case FullCovariance:
@@ -58,22 +59,22 @@ const (
 	lowerName      = "lower"      // L of Sigma = L L^T, [M, D, D]
 	inverseName    = "inverse"    // L^-1, [M, D, D]
 	logDetName     = "log_det"    // log det Sigma, [M]
-	varianceName   = "variance"   // of diagonal ones the diagonal, [M, D]; of low rank ones s^2
-	factorName     = "factor"     // U of U U^T + diag(s^2), [M, D, R]
+	varianceName   = "variance"   // [M, D]: the diagonal of a diagonal covariance, s^2 of a low-rank one
+	factorName     = "factor"     // U of a low-rank covariance U U^T + diag(s^2), [M, D, R]
 )
 
-// scatter is the covariance that an iteration's draws give each proposal, beta ((1 - eta) S^ + eta S~), and the weight
-// of the one before, 1 - beta. S^ and S~ are about their own means, as the draws' weights and the clipped ones give
-// them.
+// scatter is the contribution of an iteration's draws to each proposal's covariance, beta ((1 - eta) S^ + eta S~), with
+// the weight of the previous covariance, 1 - beta. S^ is the covariance by the draws' weights and S~ that by the
+// clipped weights, each about its own mean.
 type scatter struct {
 	before *Node // 1 - beta, a scalar
-	// Rows x_k, [M, K, D], weights of their products, [M, K], and a vector v, [M, D], such that the covariance is
-	// sum_k weights_k x_k x_k^T - v v^T. Rows are less the mean of S^, so v is small.
+	// The covariance is sum_k weights_k x_k x_k^T - v v^T, with rows x_k, [M, K, D], weights, [M, K], and a vector v =
+	// less, [M, D]. The mean of S^ is subtracted from the rows, so v is small.
 	rows, weights, less *Node
 	shrinkage           float64
 }
 
-// newScatter is that of theta, [M, K, D], with weights w and clipped ones, [M, K], normalised.
+// newScatter is the scatter of draws theta, [M, K, D], with normalised weights w and clipped weights, [M, K] each.
 func newScatter(theta, w, clipped, beta, eta *Node, shrinkage float64) scatter {
 	mean := func(x, w *Node) *Node { return Einsum("mkd,mk->md", x, w) }
 	rows := Sub(theta, ExpandAxes(mean(theta, w), 1))
@@ -84,7 +85,7 @@ func newScatter(theta, w, clipped, beta, eta *Node, shrinkage float64) scatter {
 	}
 }
 
-// diagonal is the covariance's, [M, D].
+// diagonal is the diagonal of the covariance, [M, D].
 func (s scatter) diagonal() *Node {
 	return Sub(Einsum("mkd,mk->md", Square(s.rows), s.weights), Square(s.less))
 }
@@ -102,7 +103,7 @@ func (s scatter) matrix() *Node {
 	return Where(on, out, MulScalar(out, 1-s.shrinkage))
 }
 
-// times is the covariance, not shrunk, times x, [M, D, R].
+// times is the covariance, without shrinkage, times x, [M, D, R].
 func (s scatter) times(x *Node) *Node {
 	products := Einsum("mkd,mdr->mkr", s.rows, x)
 	out := Einsum("mkd,mkr->mdr", s.rows, Mul(products, ExpandAxes(s.weights, 2)))
@@ -125,8 +126,9 @@ func (full) normals(d int) int { return d }
 
 func (full) spread(c compute.Nodes, z *Node) *Node { return Einsum("mde,mke->mkd", c[lowerName], z) }
 
-// logDensities are by |L^-1 (x - mu)|^2. Each row of L^-1 makes it larger: so in many dimensions a part of the rows
-// tells of most pairs of a draw and a proposal that they do not count in the mixture, and they are left there.
+// logDensities computes |L^-1 (x - mu)|^2. Each row of L^-1 adds to this sum. In many dimensions a part of the rows
+// therefore shows for most pairs of a proposal and another's draws that they do not count in the mixture, and the other
+// rows are left out.
 func (full) logDensities(c compute.Nodes, mean, x *Node) *Node {
 	m, d := mean.Shape().Dim(0), mean.Shape().Dim(1)
 	groups, n := x.Shape().Dim(0), x.Shape().Dim(1)
@@ -150,31 +152,32 @@ func (full) logDensities(c compute.Nodes, mean, x *Node) *Node {
 	return gaussian(squares, c[logDetName], d)
 }
 
-// negligible is how far below the log-density of a draw's own proposal, the one that it was drawn from, that of another
-// is left out. It is then at most e^-50 of the mixture, or 2e-22; float64 can tell 2e-16.
+// negligible is by how much the log-density of a draw under another proposal must lie below that under its own, the one
+// that it was drawn from, to be left out. It is then at most e^-50 of the mixture, or 2e-22; float64 resolves 2e-16.
 const negligible = 50
 
 // fewPairs is the largest share of pairs, of a proposal and the draws of another, that are finished one by one.
-// Products of several proposals take less for a pair, so where more pairs count all get another part of the rows.
+// Products of several proposals take less time for each pair, so if more pairs count, all pairs get the next part of
+// the rows.
 const fewPairs = .2
 
-// whitening is what L^-1 (x - mu) takes, for M proposals and the draws of their groups. All is sorted by groups:
-// proposals 0 to P-1 are those of group 0.
+// whitening holds what L^-1 (x - mu) needs for M proposals and the draws of their groups. Everything is sorted by
+// group: proposals 0 to P-1 are those of group 0.
 type whitening struct {
 	inverse *Node // L^-1, [M, D, D]
-	// With c the mean of a proposal's K draws, L^-1 (x - mu) is L^-1 (x - c) + L^-1 (c - mu): the first is one product of
-	// the draws with the L^-1 of several proposals side by side, and the second the same for K draws. Both differences
-	// are taken before they are multiplied, so that proposals that are narrow beside what lies between them lose no
-	// digits.
+	// With c the mean of a proposal's K draws, L^-1 (x - mu) = L^-1 (x - c) + L^-1 (c - mu). The first term is one product
+	// of the draws with the L^-1 of several proposals side by side; the second is the same for K draws. The differences
+	// are taken before the multiplication, so that no digits are lost for proposals that are narrow compared with the
+	// distance between them.
 	draws *Node // x - c, [G, P K, D]
 	shift *Node // L_m^-1 (c_p - mu_m), [M, P, D]
 	side  int   // proposals side by side
-	parts int   // into which the rows of L^-1 are cut: what of it is above the diagonal is left out of each
+	parts int   // of the rows of L^-1, each without the zeros above the diagonal
 }
 
-// cuts are where the parts of the rows end, in eighths of D. Proposals as wide as the posterior of a network need a
-// quarter of the rows to be told from each other, narrow ones that begin apart three eighths; small parts before that
-// have products too thin to be quick.
+// cuts are the ends of the parts of the rows, in eighths of D. Proposals as wide as the posterior of a network need a
+// quarter of the rows to be told apart, narrow ones that begin far apart three eighths; the products of smaller parts
+// would be too thin to be fast.
 var cuts = []int{2, 3, 4, 6, 8}
 
 func newWhitening(c compute.Nodes, mean, x *Node) whitening {
@@ -195,8 +198,8 @@ func newWhitening(c compute.Nodes, mean, x *Node) whitening {
 	}
 }
 
-// add is the squares, [M, N], or 0 where they are nil, with parts [from, to) of the rows added for all pairs, in so
-// many turns, of several proposals each: M/side, or none.
+// add returns the squares, [M, N] (nil: zeros), plus parts [from, to) of the rows for all pairs. A turn of the loop
+// does w.side proposals; turns is M/side, or 0 to leave the squares as they are.
 func (w whitening) add(turns, squares *Node, from, to int) *Node {
 	m, p := w.inverse.Shape().Dim(0), w.shift.Shape().Dim(1)
 	first := squares == nil
@@ -241,8 +244,8 @@ func (w whitening) isOwn() *Node {
 	return Equal(Mod(row, ConstAs(row, p)), Iota(w.inverse.Graph(), shape, 1))
 }
 
-// far is how much further from another proposal than from its own a squared distance must be not to count, by the
-// log-determinants, [M]: [G, P, P, 1] of each proposal and the draws of each of its group.
+// far, [G, P, P, 1], is by how much a draw's squared distance to another proposal of its group must exceed that to its
+// own proposal for the pair not to count, given log-determinants, [M].
 func (w whitening) far(logDet *Node) *Node {
 	p := w.shift.Shape().Dim(1)
 	groups := logDet.Shape().Dim(0) / p
@@ -250,8 +253,8 @@ func (w whitening) far(logDet *Node) *Node {
 	return ExpandAxes(AddScalar(apart, 2*negligible), 3)
 }
 
-// near says which pairs of a proposal and another's draws may count in the mixture of one of the draws, given squared
-// distances that may lack rows, [M, N]: bool [M P], and how many they are. NaN counts: it is to show in the result.
+// near says which pairs of a proposal and another's draws may count in the mixture at one of the draws, bool [M P], and
+// how many they are. The squared distances, [M, N], may lack rows. NaN counts, so that it shows in the result.
 func (w whitening) near(squares, own, far *Node) (which, count *Node) {
 	m, p := w.inverse.Shape().Dim(0), w.shift.Shape().Dim(1)
 	groups, k := m/p, own.Shape().Dim(1)
@@ -261,8 +264,8 @@ func (w whitening) near(squares, own, far *Node) (which, count *Node) {
 	return which, ReduceAllSum(ConvertDType(which, dtypes.Int32))
 }
 
-// finish is the squares, [M, N], with all the rows where they count: of draws' own proposals, and of the pairs that are
-// near, if they are few; otherwise all rows are in already.
+// finish returns the squares, [M, N], with all rows added where they count: for draws' own proposals, and for the near
+// pairs if they are few; if they are many, all rows have been added already.
 func (w whitening) finish(squares, own, far, few *Node) *Node {
 	m, p, d := w.inverse.Shape().Dim(0), w.shift.Shape().Dim(1), w.inverse.Shape().Dim(2)
 	k, g := own.Shape().Dim(1), own.Graph()
@@ -277,7 +280,7 @@ func (w whitening) finish(squares, own, far, few *Node) *Node {
 		pair := Reshape(compute.RowsFrom(outer[0], turn, 1))
 		size := ConstAs(pair, p)
 		proposal := Div(pair, size)
-		drawn := Add(Mul(Div(proposal, size), size), Mod(pair, size)) // the proposal of the draws, in the same group
+		drawn := Add(Mul(Div(proposal, size), size), Mod(pair, size)) // the proposal that made the draws, in the same group
 		inverse, x := compute.RowsFrom(outer[1], proposal, 1), compute.RowsFrom(outer[2], drawn, 1)
 		z := Add(Einsum("kd,ed->ke", Squeeze(x, 0), Squeeze(inverse, 0)), compute.RowsFrom(outer[3], pair, 1))
 		return []*Node{compute.WithRowsFrom(carried[0], Reshape(ReduceSum(Square(z), 1), 1, k), pair)}
@@ -286,8 +289,8 @@ func (w whitening) finish(squares, own, far, few *Node) *Node {
 	return Reshape(Where(mine, BroadcastToDims(ExpandAxes(own, 1), m, p, k), Reshape(squares, m, p, k)), m, p*k)
 }
 
-// sideBySide is how many of p proposals a turn of the loop evaluates: more make larger products, until what these give
-// no longer fits the cache.
+// sideBySide is the number of the p proposals that one turn of the loop evaluates: more make larger products, until
+// their results no longer fit the cache.
 func sideBySide(p int) int {
 	for k := min(p, 10); ; k-- {
 		if p%k == 0 {
@@ -296,8 +299,8 @@ func sideBySide(p int) int {
 	}
 }
 
-// squares is |L_s^-1 x + shift_sb|^2 over parts [from, to) of the rows of L^-1, for each row of x, [N, D], of which B
-// blocks of as many rows follow each other: [N, S], of inverses, [S, D, D], and shifts, [S, B, D]. Each part is a
+// squares, [N, S], is |L_s^-1 x + shift_sb|^2 over parts [from, to) of the rows of L^-1, for each row of x, [N, D],
+// which consists of B blocks of equally many rows, and for inverses, [S, D, D], and shifts, [S, B, D]. Each part is a
 // product, which several processors share.
 func (w whitening) squares(inverse, shift, x *Node, from, to int) *Node {
 	s, d, n, blocks := inverse.Shape().Dim(0), inverse.Shape().Dim(1), x.Shape().Dim(0), shift.Shape().Dim(1)
@@ -318,7 +321,7 @@ func (w whitening) squares(inverse, shift, x *Node, from, to int) *Node {
 	return Reshape(sum, n, s)
 }
 
-// end is the row before which the first so many parts of D rows end.
+// end is the number of rows, of D, in the first so many parts.
 func (w whitening) end(parts, d int) int {
 	if parts == 0 {
 		return 0
@@ -326,7 +329,7 @@ func (w whitening) end(parts, d int) int {
 	return cuts[parts-1+len(cuts)-w.parts] * d / 8
 }
 
-// gaussian is the log-density of squared distances, [M, N], given log-determinants, [M]: float64.
+// gaussian is the log-density, float64, given squared distances, [M, N], and log-determinants, [M].
 func gaussian(squares, logDet *Node, d int) *Node {
 	logDet = ExpandAxes(ConvertDType(logDet, compute.Float64), 1)
 	sum := Add(ConvertDType(squares, compute.Float64), logDet)
@@ -361,8 +364,9 @@ func (diagonal) logDensities(c compute.Nodes, mean, x *Node) *Node {
 	return gaussian(squares, ReduceSum(Log(ConvertDType(c[varianceName], compute.Float64)), 1), mean.Shape().Dim(1))
 }
 
-// distances are sum_d (x_d - mu_d)^2 / s_d^2 of proposal m at the draws of group m mod G, [M, N], in float64: by
-// products, sum x^2/s^2 - 2 sum x mu/s^2 + sum mu^2/s^2, whose terms are large beside what is left of them.
+// distances are sum_d (x_d - mu_d)^2 / s_d^2 of proposal m at the draws of group m mod G, [M, N]. They are computed by
+// products as sum x^2/s^2 - 2 sum x mu/s^2 + sum mu^2/s^2, whose terms are large compared with their sum, hence in
+// float64.
 func distances(variance, mean, x *Node) *Node {
 	m, d := mean.Shape().Dim(0), mean.Shape().Dim(1)
 	groups := x.Shape().Dim(0)
@@ -370,7 +374,7 @@ func distances(variance, mean, x *Node) *Node {
 		return Reshape(v, m/groups, groups, d)
 	}
 	variance, mean, x = wide(variance), wide(mean), wide(x)
-	center := ReduceAndKeep(mean, ReduceMean, 0) // [1, D]: terms are smaller without it
+	center := ReduceAndKeep(mean, ReduceMean, 0) // [1, D], subtracted to make the terms smaller
 	mean, x = Sub(mean, center), Sub(x, ExpandAxes(center, 0))
 	precision := Reciprocal(variance)
 	scaled := Mul(mean, precision)

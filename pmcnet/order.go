@@ -17,22 +17,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// order is a canonical order of the units of a multilayer perceptron. Exchanging two hidden units of a layer, with
-// all their weights, changes neither the network's function nor a prior under which the exchanged weights are alike
-// and independent; nor, where the activation is odd and the prior symmetric, does changing the signs of all weights
-// into and out of a unit. So a posterior consists of |G| = prod_layers n! (times 2^n of an odd activation) images of
-// its part in a region R, of which each particle has exactly one image in it: there the units of each layer are
-// sorted, by key'u descending, and of a unit and its mirror image the one is there with sign'u >= 0, where u are the
-// unit's weights.
-//
-// Which sign and which key makes no difference to any result, but to how well R cuts between the images: they are taken
-// from the particles (learn). Layers are put into order from the inputs on, so that the weights into a layer come from
-// units already in order.
+// order is a canonical order of the hidden units of a multilayer perceptron. Exchanging two hidden units of a layer,
+// with all their weights, does not change the network's function. Nor does it change the prior if the exchanged weights
+// are independent and identically distributed. If the activation is odd and the prior symmetric, the same holds for
+// changing the signs of all weights into and out of a unit. So a posterior consists of |G| images of its part in a
+// region R, with |G| the product over layers of n! (times 2^n for an odd activation), and each particle has exactly one
+// image in R. In R the units of each layer are sorted by key'u, descending, and sign'u >= 0, where u are the unit's
+// weights: of a unit and its mirror image, R contains the one with that sign.
+// The choice of the directions sign and key changes no result, but only how well R separates the images: they are taken
+// from the particles (learn). Layers are ordered from the inputs on, so that the weights into a layer come from units
+// already in order.
 type order struct {
 	layers []orderedLayer
 	// LogImages is log |G|.
 	logImages float64
-	why       string // there is none; empty if there is one
+	why       string // why there is no order; empty if there is one
 }
 
 // orderedLayer is a hidden layer of n units.
@@ -44,7 +43,8 @@ type orderedLayer struct {
 	sign, key          []float64 // directions in the space of a unit's weights
 }
 
-// newOrder is the order of a bound model, every parameter of which is stochastic; without layers where there is none.
+// newOrder is the order of a bound model, all of whose parameters are stochastic; it has no layers if there is no
+// order.
 func newOrder(bound *bayes.BoundModel) order {
 	network, ok := bound.Model.Network.(nn.MLP)
 	if !ok {
@@ -81,9 +81,9 @@ func newOrder(bound *bayes.BoundModel) order {
 	return o
 }
 
-// learn takes the directions of sign and key from particles, the rows of x, [J, D], and puts these into order. The sign
-// is along the direction of the units' largest second moment, in which few lie near 0; the key along that of their
-// largest variance once the signs are right.
+// learn computes the directions sign and key from particles, the rows of x, [J, D], and puts these into order. The sign
+// is along the direction of the units' largest second moment, along which few units lie near 0; the key is along the
+// direction of their largest variance once the signs are right.
 func (o order) learn(x *mat.Dense) {
 	rows, _ := x.Dims()
 	for l := range o.layers {
@@ -125,7 +125,7 @@ func leading(x *mat.Dense, centred bool) []float64 {
 		moment.SymRankOne(moment, 1/float64(rows), row)
 	}
 	var eigen mat.EigenSym
-	if !eigen.Factorize(moment, true) { // of numbers that are not finite: any direction will do
+	if !eigen.Factorize(moment, true) { // the numbers are not finite: any direction will do
 		first := make([]float64, d)
 		first[0] = 1
 		return first
@@ -135,8 +135,8 @@ func leading(x *mat.Dense, centred bool) []float64 {
 	return mat.Col(nil, d-1, &vectors)
 }
 
-// width is how many numbers tell a unit: the weights into it, its bias and, of the last hidden layer, the weights out
-// of it. Those into a next hidden layer are left out, as its units are not in order yet.
+// width is the number of coordinates that identify a unit: the weights into it, its bias and, for the last hidden
+// layer, the weights out of it. Weights into a next hidden layer are left out, since its units are not in order yet.
 func (l orderedLayer) width() int {
 	if l.last {
 		return l.inputs + 1 + l.outputs
@@ -144,7 +144,7 @@ func (l orderedLayer) width() int {
 	return l.inputs + 1
 }
 
-// unit puts the numbers of a unit of phi, [D], into u.
+// unit copies these coordinates of unit i of phi, [D], to u.
 func (l orderedLayer) unit(phi []float64, i int, u []float64) {
 	copy(u, phi[l.in+i*l.inputs:l.in+(i+1)*l.inputs])
 	u[l.inputs] = phi[l.bias+i]
@@ -155,7 +155,7 @@ func (l orderedLayer) unit(phi []float64, i int, u []float64) {
 	}
 }
 
-// places are the signs of the units, 1 or -1, and the keys of the units with these signs.
+// places returns the units' signs, 1 or -1, and their keys after multiplication by these signs.
 func (l orderedLayer) places(phi []float64) (signs, keys []float64) {
 	signs, keys = make([]float64, l.n), make([]float64, l.n)
 	u := make([]float64, l.width())
@@ -212,8 +212,8 @@ func (o order) data(dtype compute.DType) map[string]*tensors.Tensor {
 func signName(layer int) string { return fmt.Sprintf("order/%d/sign", layer) }
 func keyName(layer int) string  { return fmt.Sprintf("order/%d/key", layer) }
 
-// canonical puts particles, [J, D], into canonical order, in a graph. It is a permutation of coordinates and changes of
-// signs, which are the same nearby: so gradients go through it.
+// canonical puts particles, [J, D], into canonical order, in a graph. It permutes coordinates and changes signs; both
+// are constant in a neighbourhood, so gradients pass through it.
 func (o order) canonical(data compute.Nodes, phi *Node) *Node {
 	for l, layer := range o.layers {
 		phi = layer.canonical(data[signName(l)], data[keyName(l)], phi)
@@ -236,14 +236,14 @@ func (l orderedLayer) canonical(sign, key, phi *Node) *Node {
 		signs = Where(LessThan(along(sign), ZerosLike(keys)), Neg(signs), signs)
 		keys = Mul(keys, signs)
 	}
-	// Unit i comes before unit k if its key is larger or, of equal ones, its number smaller: a unit's place is how many
-	// come before it.
+	// Unit i comes before unit k if its key is larger or, for equal keys, its number is smaller. A unit's place is the
+	// number of units that come before it.
 	of := func(axis int) *Node { return Iota(phi.Graph(), shapes.Make(dtypes.Int32, j, n, n), axis) }
 	pairs := func(x *Node, axis int) *Node { return BroadcastToDims(ExpandAxes(x, axis), j, n, n) } // x of the other axis
 	before := Or(GreaterThan(pairs(keys, 1), pairs(keys, 2)),
 		And(Equal(pairs(keys, 1), pairs(keys, 2)), LessThan(of(2), of(1))))
 	place := ReduceSum(ConvertDType(before, dtypes.Int32), 2)
-	// Row i of the signed permutation has the sign of the unit that comes to place i, where that is.
+	// Row i of the signed permutation has, in the column of the unit that comes to place i, that unit's sign.
 	moves := Where(Equal(pairs(place, 1), of(1)), pairs(signs, 1), ZerosLike(pairs(signs, 1)))
 	units = Einsum("jab,jbw->jaw", moves, units)
 

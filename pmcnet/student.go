@@ -12,17 +12,18 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// This file has mixtures of multivariate Student-t distributions on the host, in float64: their densities, draws, and
-// their fit to particles by expectation-maximisation (Peel and McLachlan 2000, "Robust mixture modelling using the t
-// distribution").
+// This file implements mixtures of multivariate Student-t distributions on the host, in float64: their densities,
+// draws, and their fit to particles by expectation-maximisation (Peel and McLachlan 2000, "Robust mixture modelling
+// using the t distribution").
 
-// student is a t distribution of DoF nu: mean + L z / sqrt(chi^2_nu / nu), z a vector of D normals.
+// student is a t distribution with nu = dof degrees of freedom: mean + L z / sqrt(chi^2_nu / nu), z a vector of D
+// standard normals.
 type student struct {
-	share float64 // of the mixture
+	share float64 // weight in the mixture
 	dof   float64
 	mean  []float64     // [D]
 	lower *mat.TriDense // L, [D, D]
-	// Of low rank + diagonal covariances U, [D, R], and s^2, [D], of L L' = U U' + diag(s^2).
+	// For low rank + diagonal covariances, L L' = U U' + diag(s^2) with U, [D, R], and s^2, [D].
 	factor   *mat.Dense
 	variance []float64
 }
@@ -45,7 +46,7 @@ func (s student) distances(x *mat.Dense) []float64 {
 	return out
 }
 
-// logDensity is that of draws at so squared a distance, without the share.
+// logDensity is the log-density at the given squared distances, without the share.
 func (s student) logDensity(distances []float64) []float64 {
 	d, nu, constant := float64(len(s.mean)), s.dof, s.logConstant()
 	out := make([]float64, len(distances))
@@ -67,7 +68,7 @@ func (s student) logConstant() float64 {
 	return constant
 }
 
-// widen makes the scale so many times as large.
+// widen multiplies the scale by a factor.
 func (s *student) widen(by float64) {
 	s.lower.ScaleTri(by, s.lower)
 	if s.factor != nil {
@@ -76,7 +77,7 @@ func (s *student) widen(by float64) {
 	}
 }
 
-// logDensity of the rows of x, [J, D]: [J].
+// logDensity is the mixture's log-density, [J], at the rows of x, [J, D].
 func (m mixture) logDensity(x *mat.Dense) []float64 {
 	rows, _ := x.Dims()
 	each := make([][]float64, len(m))
@@ -126,21 +127,21 @@ func chiSquared(rng *rand.Rand, nu float64) float64 {
 
 // fitting is how a mixture is fitted.
 type fitting struct {
-	rank int     // of low rank + diagonal; 0: full
-	dof  float64 // of all components; 0: found, from leastDoF to mostDoF
+	rank int     // R of low rank + diagonal covariances; 0: full covariances
+	dof  float64 // degrees of freedom of all components; 0: fitted, from leastDoF to mostDoF
 }
 
-// The degrees of freedom of components: below the least a draw's variance is all but infinite, above the most it is a
-// Gaussian's.
+// Bounds of the degrees of freedom: below the least, a draw's variance is all but infinite; above the most, the
+// component is practically a Gaussian.
 const (
 	leastDoF, mostDoF = 3, 200
 	mostRounds        = 100  // of expectation-maximisation
-	littleGain        = 1e-4 // of the mean log-density in a round, where it ends
+	littleGain        = 1e-4 // gain of the mean log-density in a round below which a fit ends
 )
 
-// fit fits n components to particles, the rows of x, [J, D], with weights [J] that sum to 1. It begins at centres by
-// k-means++. Components that are left with too few particles for a covariance are dropped: so there may be fewer, or
-// none.
+// fit fits n components to particles, the rows of x, [J, D], with weights, [J], that sum to 1. It starts from centres
+// chosen by k-means++. Components left with too few particles for a covariance are dropped, so there may be fewer than
+// n, or none. The error is that of a cancelled context.
 func (f fitting) fit(
 	ctx context.Context, x *mat.Dense, weights []float64, n int, rng *rand.Rand,
 ) (m mixture, err error) {
@@ -165,8 +166,8 @@ func (f fitting) fit(
 			return nil, nil
 		}
 		m.normalise()
-		// E: the probabilities r_jk that particle j is of component k, times its weight, and the weights u_jk that its
-		// component's tails give it.
+		// E step: r_jk is the probability that particle j belongs to component k, times the particle's weight; u_jk is the
+		// weight that the tails of component k give it.
 		r, u := make([][]float64, len(m)), make([][]float64, len(m))
 		for k, s := range m {
 			u[k] = s.distances(x)
@@ -191,7 +192,7 @@ func (f fitting) fit(
 			return m, nil
 		}
 		before = now
-		// M: means, covariances, shares, and one nu for all.
+		// M step: means, covariances, shares, and one nu for all components.
 		if f.dof == 0 {
 			dof = bestDoF(r, u, dof, float64(len(m[0].mean)))
 		}
@@ -200,7 +201,7 @@ func (f fitting) fit(
 			if s, ok := f.component(x, r[k], u[k], dof); ok {
 				m = append(m, s)
 			} else {
-				before = math.Inf(-1) // with a component less the density may fall
+				before = math.Inf(-1) // with one component fewer the density may fall
 			}
 		}
 	}
@@ -219,9 +220,9 @@ func (m mixture) normalise() {
 	}
 }
 
-// component is the one that particles with responsibilities r, [J], and tail weights u, [J], make: the mean is weighted
-// by r u, L L' = sum_j r_j u_j (x_j - mean) (x_j - mean)' / sum_j r_j. It is not ok where the particles are effectively
-// too few, or their covariance is not positive definite.
+// component is the M step for one component, given responsibilities r, [J], and tail weights u, [J]: the mean is
+// weighted by r u, and L L' = sum_j r_j u_j (x_j - mean) (x_j - mean)' / sum_j r_j. ok is false if the effective number
+// of particles is too small, or their covariance is not positive definite.
 func (f fitting) component(x *mat.Dense, r, u []float64, dof float64) (s student, ok bool) {
 	rows, d := x.Dims()
 	sum := floats.Sum(r)
@@ -254,8 +255,8 @@ func (f fitting) component(x *mat.Dense, r, u []float64, dof float64) (s student
 	return s, ok
 }
 
-// lowerOf is the Cholesky factor of a symmetric matrix; not ok where it is not positive definite, or so nearly not that
-// a pivot is below the rounding error.
+// lowerOf is the Cholesky factor of a symmetric matrix; ok is false if it is not positive definite, or so nearly
+// singular that a pivot is below the rounding error.
 func lowerOf(a *mat.SymDense) (lower *mat.TriDense, ok bool) {
 	d := a.SymmetricDim()
 	var factor mat.Cholesky
@@ -272,9 +273,9 @@ func lowerOf(a *mat.SymDense) (lower *mat.TriDense, ok bool) {
 	return lower, true
 }
 
-// lowRankPlusDiagonal keeps of a covariance its diagonal and, of the correlations, what the leading eigenvectors make
-// beyond the noise level, the mean of the other eigenvalues (Tipping and Bishop 1999, eq. 7-8): a becomes U U' +
-// diag(s^2), U the factor, [D, R], and s^2 the variance, [D].
+// lowRankPlusDiagonal approximates a covariance a by U U' + diag(s^2), with U the factor, [D, R], and s^2 the variance,
+// [D]. It keeps the diagonal and, of the correlation matrix, the leading eigenvectors with their eigenvalues less the
+// noise level, the mean of the other eigenvalues (Tipping and Bishop 1999, eq. 7-8). It overwrites a by the result.
 func lowRankPlusDiagonal(a *mat.SymDense, rank int) (factor *mat.Dense, variance []float64, ok bool) {
 	d := a.SymmetricDim()
 	sd := make([]float64, d)
@@ -310,14 +311,14 @@ func lowRankPlusDiagonal(a *mat.SymDense, rank int) (factor *mat.Dense, variance
 	return factor, variance, true
 }
 
-// wholeSpectrum is up to how many dimensions a matrix has all its eigenvalues computed, and subspaceSteps how many
-// steps of subspace iteration find the leading ones of larger ones: the error is (next eigenvalue / last one
-// kept)^steps.
+// wholeSpectrum is the largest dimension of a matrix whose eigenvalues are all computed. For larger ones subspaceSteps
+// steps of subspace iteration find the leading eigenvalues, with the error (next eigenvalue / last one kept)^steps.
 const wholeSpectrum, subspaceSteps = 200, 30
 
-// leadingPairs are the n largest eigenvalues of a positive semidefinite matrix, ascending, and their vectors, [D, n].
-// In many dimensions they are found by subspace iteration (Halko, Martinsson and Tropp 2011, section 4.5), which
-// takes D^2 n multiplications a step where all of them take some 10 D^3, 4 s at D = 751 in each round of a fit.
+// leadingPairs are the n largest eigenvalues of a positive semidefinite matrix, ascending, and their eigenvectors,
+// [D, n]. In many dimensions they are found by subspace iteration (Halko, Martinsson and Tropp 2011, section 4.5),
+// which takes D^2 n multiplications a step, where all eigenvalues take some 10 D^3, 4 s at D = 751 in each round of a
+// fit.
 func leadingPairs(a *mat.SymDense, n int) (values []float64, vectors *mat.Dense, ok bool) {
 	d := a.SymmetricDim()
 	pairs := func(a *mat.SymDense, n int) ([]float64, *mat.Dense, bool) {
@@ -333,7 +334,7 @@ func leadingPairs(a *mat.SymDense, n int) (values []float64, vectors *mat.Dense,
 	if d <= wholeSpectrum || 4*n > d {
 		return pairs(a, n)
 	}
-	rng := rand.New(rand.NewPCG(1, 0x65696765)) // the same at each call: where it begins makes no difference
+	rng := rand.New(rand.NewPCG(1, 0x65696765)) // the same at each call: the starting vectors make no difference
 	q := mat.NewDense(d, n, nil)
 	for i := range d {
 		for k := range n {
@@ -343,7 +344,7 @@ func leadingPairs(a *mat.SymDense, n int) (values []float64, vectors *mat.Dense,
 	var product mat.Dense
 	for range subspaceSteps {
 		product.Mul(a, q)
-		gram := mat.NewSymDense(n, nil) // product = q L', which is the Cholesky form of its QR factors
+		gram := mat.NewSymDense(n, nil) // product = q L': QR factors by Cholesky
 		gram.SymOuterK(1, product.T())
 		lower, ok := lowerOf(gram)
 		if !ok {
@@ -373,8 +374,8 @@ func leadingPairs(a *mat.SymDense, n int) (values []float64, vectors *mat.Dense,
 	return values, vectors, true
 }
 
-// bestDoF is the nu at which the expected log-density is greatest, given responsibilities and tail weights at the nu
-// before (Peel and McLachlan 2000, eq. 30), by bisection in its logarithm.
+// bestDoF is the nu that maximises the expected log-density, given responsibilities and tail weights computed with the
+// previous nu (Peel and McLachlan 2000, eq. 30), by bisection on log nu.
 func bestDoF(r, u [][]float64, before, d float64) float64 {
 	mean, total := 0., 0.
 	for k := range r {
@@ -399,9 +400,10 @@ func bestDoF(r, u [][]float64, before, d float64) float64 {
 	return math.Exp(low)
 }
 
-// nearest are responsibilities to begin with: each particle is of the nearest of n centres, which are particles drawn
-// one after another with probabilities proportional to the squared distance to the nearest so far (k-means++: Arthur
-// and Vassilvitskii 2007), in units of the coordinates' standard deviations, and moved by ten rounds of Lloyd's.
+// nearest are initial responsibilities: each particle belongs to the nearest of n centres. The centres are particles
+// drawn one after another, with probabilities proportional to the squared distance to the nearest centre so far
+// (k-means++: Arthur and Vassilvitskii 2007), and then moved by ten rounds of Lloyd's algorithm. Distances are in units
+// of the coordinates' standard deviations.
 func nearest(x *mat.Dense, weights []float64, n int, rng *rand.Rand) [][]float64 {
 	rows, d := x.Dims()
 	z := mat.NewDense(rows, d, nil)

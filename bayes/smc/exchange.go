@@ -22,19 +22,21 @@ import (
 // This file is replica exchange, top to bottom: its settings, its result, and a sweep. The evidence that it gives is in
 // exchange_evidence.go, the run around it in exchange_run.go.
 
-// ExchangeSettings are those of ReplicaExchange. The zero value of every field works.
+// ExchangeSettings are the settings of ReplicaExchange. The zero value of every field works.
 type ExchangeSettings struct {
-	// Ladder are the powers of the likelihood, ascending, the last 1; the prior, of power 0, comes before them. Empty:
-	// that which a short run of Sample finds. Who has run Sample before has one in its Trace, see ExchangeLadder.
+	// Ladder holds the powers of the likelihood in ascending order, the last one 1; the prior, of power 0, comes before
+	// them. Empty: the ladder that a short run of Sample finds. The Trace of an earlier run of Sample contains one, see
+	// ExchangeLadder.
 	Ladder []float64
-	// Sets is how many sets of replicas there are, R, each with a replica at every power. They know nothing of each
-	// other, and their spread is the standard error of the evidence: at least 4, default 32.
+	// Sets is R, the number of sets of replicas, each with a replica at every power. The sets are independent of each
+	// other, and their spread gives the standard error of the evidence: at least 4, default 32.
 	Sets int
-	// WarmUp is how many sweeps are made before those that count, in which step sizes and scales are found; default 300.
+	// WarmUp is the number of sweeps before those that count; step sizes and scales are chosen in them. Default 300.
 	WarmUp int
-	// Sweeps is how many count; default 500.
+	// Sweeps is the number of sweeps that count; default 500.
 	Sweeps int
-	// Thin keeps the draws of the posterior after every so many sweeps; default: as many sweeps as leave about 2000 draws.
+	// Thin keeps the draws of the posterior after every Thin-th sweep; default: chosen such that about 2000 draws are
+	// kept.
 	Thin int
 	Seed uint64 // of everything random
 
@@ -53,34 +55,34 @@ type ExchangeSettings struct {
 	Progress func(run.Progress) `json:"-"`
 }
 
-// ExchangeResult is what ReplicaExchange gives.
+// ExchangeResult is the result of ReplicaExchange.
 type ExchangeResult struct {
-	// Phi are draws of the posterior, [S R, D]: of all sets after one sweep, then after the next that is kept; nil where
-	// none was.
+	// Phi are draws of the posterior, [S R, D], for S kept sweeps: the draws of all R sets after the first kept sweep,
+	// then those after the second, and so on; nil if no sweep was kept.
 	Phi *tensors.Tensor
-	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its standard
-	// error, from the spread over the sets; where the halves of the sweeps contradict each other, of which a warning says,
-	// at least half of their difference. NaN where the run was cancelled.
+	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws. LogEvidenceStdErr is its standard
+	// error, from the spread over the sets; if the two halves of the sweeps contradict each other, which a warning
+	// reports, it is at least half of their difference. Both are NaN if the run was cancelled.
 	LogEvidence, LogEvidenceStdErr float64
 	Powers                         []PowerRecord // the prior's first, the posterior's last
-	// Arrivals is how many replicas that had been at the prior since came to the posterior, over all sets: the number of
-	// draws that owe nothing to each other.
+	// Arrivals counts how often a replica came to the posterior having been at the prior since it was last there, over all
+	// sets: the number of independent draws.
 	Arrivals  int
 	Status    run.Status
 	Elapsed   time.Duration // over all sessions
-	NonFinite int           // proposals that were rejected since their log-density, or its gradient, was not finite
+	NonFinite int           // proposals that were rejected because their log-density, or its gradient, was not finite
 	// Evaluations is how often the log-likelihood of one replica was evaluated, with or without its gradient.
 	Evaluations int
 	Warnings    []string // what makes the result doubtful; empty: nothing was seen
 }
 
-// PowerRecord is what the sweeps that count leave of one power.
+// PowerRecord summarises the counted sweeps at one power.
 type PowerRecord struct {
 	Power         float64
-	Acceptance    float64 // mean, of the kernel's moves; NaN for the prior, of which new draws are made
+	Acceptance    float64 // mean, of the kernel's moves; NaN for the prior, from which new draws are made
 	StepSize      float64 // 0 for kernels that are not Tunable, and for the prior
 	Exchanged     float64 // mean probability of an exchange with the next power; NaN for the last
-	LogEvidence   float64 // of the step to the next power; NaN for the last
+	LogEvidence   float64 // log of the ratio of normalising constants, next power over this one; NaN for the last
 	LogLikelihood float64 // mean
 }
 
@@ -93,16 +95,16 @@ type PowerRecord struct {
 //	exchange:  neighbours at powers a < b swap places with probability
 //	           min(1, (p(y | phi_a) / p(y | phi_b))^(b - a)), the even pairs in one sweep, the odd ones in the next
 //
-// A replica that is held by one mode goes up to small powers, where modes join, and comes down in another one: where
-// moves alone never leave a mode, the share of each is right in the end. It takes as many sweeps as replicas need to
-// come down from the prior often, see ExchangeResult.Arrivals; SMC visits each power once, so it is quicker where moves
-// mix, and this is the check where they do not.
+// A replica that is held by one mode goes up to small powers, where modes join, and comes down in another one. So the
+// share of each mode is right in the end, even if moves alone never leave a mode. The number of sweeps must be large
+// enough for replicas to come down from the prior often, see ExchangeResult.Arrivals. SMC visits each power once, so it
+// is faster where moves mix; replica exchange is the check where they do not.
 //
-// The evidence is the product of the ratios of neighbours, each by Bennett's estimator from the replicas of both (1976;
-// the geometric bridge of Meng and Wong 1996 with the best power): thermodynamic integration without its error of
-// discretisation.
+// The evidence is the product of the ratios of normalising constants at neighbouring powers, each by Bennett's
+// estimator from the replicas at both (1976; the geometric bridge of Meng and Wong 1996 with the best power):
+// thermodynamic integration without its discretisation error.
 //
-// The kernel leaves its target invariant. Where the sampler is to choose the length of trajectories (mcmc.HMC{}) they
+// The kernel must leave its target invariant. If it leaves the length of trajectories to the sampler (mcmc.HMC{}), they
 // have 20 steps, more or less by a third. A cancelled context is no error: the result holds the draws so far, with the
 // status run.Cancelled, and no evidence.
 func ReplicaExchange(
@@ -149,18 +151,18 @@ func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
 	return s, checkLadder(name, s.Ladder)
 }
 
-// mostRatio is how large a power may be beside the one before it: what is not exact in a log-likelihood of about 1e-7
-// of the log-density over the power then stays below some 1e-4 of it in an exchange.
+// mostRatio is the largest ratio of a power to the one before it. A log-likelihood is off by about 1e-7 of the
+// log-density divided by the power, see moved; in an exchange this then stays below some 1e-4 of the log-density.
 const mostRatio = 1000
 
-// answerOf is how strongly log step sizes answer in the warm-up to a lack of acceptance: less than in Sample, since a
-// power has few replicas, and more sweeps.
+// answerOf is the gain by which log step sizes respond in the warm-up to a lack of acceptance: smaller than in Sample,
+// since a power has few replicas, and more sweeps.
 const answerOf = 0.3
 
-// exchangeSteps is how many steps a trajectory has whose kernel names no number.
+// exchangeSteps is the number of steps of a trajectory whose kernel sets none.
 const exchangeSteps = 20
 
-// Within are the settings of a replica exchange that is a part of an algorithm, as Settings.Within.
+// Within returns the settings of a replica exchange that is a part of another algorithm, see Settings.Within.
 func (s ExchangeSettings) Within(owner string, outer Settings) (ExchangeSettings, error) {
 	own, err := Settings{
 		Seed: s.Seed, DType: s.DType, Engine: s.Engine, Progress: s.Progress,
@@ -177,7 +179,7 @@ func (s ExchangeSettings) Within(owner string, outer Settings) (ExchangeSettings
 	return s, nil
 }
 
-// Record is what of the settings, but for the seed, decides the result.
+// Record returns the settings that determine the result, without the seed.
 func (s ExchangeSettings) Record() map[string]any {
 	return map[string]any{
 		"ladder": s.Ladder, "sets": s.Sets, "warm_up": s.WarmUp, "sweeps": s.Sweeps, "thin": s.Thin,
@@ -185,26 +187,27 @@ func (s ExchangeSettings) Record() map[string]any {
 	}
 }
 
-// sweep is the graph of a sweep. Of T powers, the prior's included, T - 1 have replicas that are moved, M = (T - 1) R:
-// replica (t - 1) R + r is that of set r at power t.
+// sweep builds the graph of a sweep. There are T powers, the prior's included. The replicas at the other T - 1 powers
+// are moved by the kernel, M = (T - 1) R of them: replica (t - 1) R + r is that of set r at power t.
 type sweep struct {
 	carrier           *mcmc.Carrier
-	carries           mcmc.Carries // what the kernel does
+	carries           mcmc.Carries // what the kernel carries
 	powers, sets, dim int          // T, R and D
 	dtype             compute.DType
-	// tuned says that step sizes are found, aiming at an acceptance; scaled that scales are; steered that trajectories
-	// have no length of their own.
+	// tuned: step sizes are adapted towards a target acceptance; scaled: so are the scales of the coordinates; steered:
+	// the kernel leaves the length of trajectories to the sampler.
 	tuned, scaled, steered bool
-	acceptance, stepSize   float64 // wanted; the first
+	acceptance, stepSize   float64 // the target acceptance; the initial step size
 	factored               func(nodes compute.Nodes) Factored
 	initial                func(rng random.Stream, n int) *graph.Node // draws of the prior, [n, D]
 }
 
-// The entries of its state: the powers, from 0 to 1, [T], which no sweep changes; replicas, [M, D]; if the kernel
-// carries such values, their log-likelihoods, [M], and its gradients, [M, D], so that no place is evaluated twice; 1
-// for each that has been at the prior since it was at the posterior, [M]; step sizes, [T - 1], and scales, [T - 1, D].
-// Within a sweep there are what the kernel carries, of phi over its scales; 1 for each transition that goes on, [M];
-// the acceptance of those that have ended, [M]; and which transitions were not finite, [M].
+// The entries of a sweep's state. Between sweeps: the powers, from 0 to 1, [T], which no sweep changes; replicas,
+// [M, D]; their log-likelihoods, [M], and the gradients of these, [M, D], if the kernel carries such values, so that no
+// point is evaluated twice; "descending", [M], 1 for each replica that has been at the prior since it was at the
+// posterior; step sizes, [T - 1]; and scales, [T - 1, D]. Within a sweep: what the kernel carries, as a function of phi
+// / scale; "unfinished", [M], 1 for each transition that is not complete; the acceptance of those that are, [M]; and
+// "non_finite", [M], 1 for each transition that was not finite.
 const (
 	powersName     = "powers"
 	replicasName   = "replicas"
@@ -218,7 +221,7 @@ const (
 	nonFiniteName  = "non_finite"
 )
 
-// shapes are those of the entries between sweeps.
+// shapes are the shapes of the entries between sweeps.
 func (s *sweep) shapes() map[string]shapes.Shape {
 	moved, each := s.replicas(), s.powers-1
 	all := map[string]shapes.Shape{
@@ -234,7 +237,8 @@ func (s *sweep) shapes() map[string]shapes.Shape {
 	return all
 }
 
-// entries are those between sweeps, starts those of them in which a transition begins, and within those of a sweep.
+// entries names the entries between sweeps, starts those of them that the start of a transition reads, and within those
+// that exist during a sweep.
 func (s *sweep) entries() []string { return slices.Sorted(maps.Keys(s.shapes())) }
 
 func (s *sweep) starts() []string {
@@ -245,7 +249,7 @@ func (s *sweep) within() []string {
 	return append(s.carrier.Names(), unfinishedName, acceptedName, nonFiniteName)
 }
 
-// replicas is how many are moved, M.
+// replicas is M, the number of replicas that the kernel moves.
 func (s *sweep) replicas() int { return (s.powers - 1) * s.sets }
 
 // first draws all replicas from the prior.
@@ -263,7 +267,8 @@ func (s *sweep) first(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 	return next, Const(g, []float64{0})
 }
 
-// evaluated are the entries of replicas at phi, with what the kernel carries of the likelihood.
+// evaluated returns the entries of replicas at phi, with the log-likelihood and gradient as far as the kernel carries
+// them.
 func (s *sweep) evaluated(nodes compute.Nodes, phi *Node) compute.Nodes {
 	target, at := s.factored(nodes), compute.Nodes{replicasName: phi}
 	switch s.carries {
@@ -276,14 +281,15 @@ func (s *sweep) evaluated(nodes compute.Nodes, phi *Node) compute.Nodes {
 	return at
 }
 
-// likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D], given the prior's. The posterior's gradient
-// has a reverse pass of its own, in parts that fit a cache: the likelihood's is that less the prior's.
+// likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D], given the prior's log-density and gradient.
+// The target has its own reverse pass for the posterior, in parts that fit a cache; subtracting the prior's values
+// leaves the likelihood's.
 func likelihoodGradient(target Factored, phi, prior, ofPrior *Node) (logLikelihood, gradient *Node) {
 	whole, ofWhole := target.Gradient(phi)
 	return Sub(whole, prior), Sub(ofWhole, ofPrior)
 }
 
-// transition begins one of each replica.
+// transition begins a transition of each replica.
 func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0]).Named("transition").At(inputs[1])
 	scale := s.each(nodes[scalesName])
@@ -296,7 +302,7 @@ func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return next, ConstAs(scale, []float64{0})
 }
 
-// moves makes a move of those that have not ended their transitions. Its record is how many are left.
+// moves makes one move of each replica whose transition is unfinished. Its record is how many are then left unfinished.
 func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0]).Named("move").At(inputs[1]).At(inputs[2])
 	tuning := mcmc.Tuning{}
@@ -320,10 +326,11 @@ func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 	return next, Reshape(ReduceAllSum(next[unfinishedName]), 1)
 }
 
-// exchange puts new draws at the prior, and exchanges neighbours. Where it adapts, step sizes and scales answer to
-// the moves. Its record is the log-likelihoods before the exchange, [T R], the kernel's mean acceptance at each
-// power but the prior's, [T - 1], the mean probability of exchange of each pair, [T - 1], 0 where it was not tried, how
-// many replicas arrived, how many transitions were not finite, and the posterior's replicas, [R D].
+// exchange puts new draws at the prior and exchanges neighbours. If it adapts, it also updates step sizes and scales by
+// the outcome of the moves. Its record, in this order: the log-likelihoods before the exchange, [T R]; the kernel's
+// mean acceptance at each power but the prior's, [T - 1]; the mean probability of exchange of each pair, [T - 1], 0 if
+// it was not tried; the number of arrivals; the number of transitions that were not finite; and the posterior's
+// replicas, [R D].
 func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0]).Named("exchange").At(inputs[1])
 	adapts, parity := GreaterThan(inputs[2], ZerosLike(inputs[2])), ConvertDType(inputs[3], s.dtype)
@@ -367,9 +374,9 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	return next, Concatenate(record, 0)
 }
 
-// moved are the entries of the replicas where the kernel has left them. What it carries of log p(phi) + power
-// log p(y | phi), of phi over its scales, tells the likelihood's part: to some 1e-7 of the whole over the power, which
-// is little beside what a step to another power asks of it, see mostRatio.
+// moved returns the entries of the replicas after their moves. The kernel carries log p(phi) + power log p(y | phi) as
+// a function of phi / scale; subtracting the log-prior and dividing by the power gives the log-likelihood. Its rounding
+// error is some 1e-7 of the whole over the power, which is small enough for an exchange, see mostRatio.
 func (s *sweep) moved(nodes compute.Nodes) compute.Nodes {
 	scale := s.each(nodes[scalesName])
 	phi := Mul(nodes[s.carrier.Phi()], scale)
@@ -388,19 +395,19 @@ func (s *sweep) moved(nodes compute.Nodes) compute.Nodes {
 	return at
 }
 
-// rescaled are scales that go a tenth of the way to what the replicas of a power say now, where they have moved, see
+// rescaled moves the scales a tenth of the way to those of the replicas at each power after their moves, see
 // LocalScale.
 func (s *sweep) rescaled(nodes compute.Nodes, moved *Node) *Node {
-	// What the kernel carries is the gradient of phi over its scales.
+	// The kernel carries the gradient with respect to phi / scale.
 	gradient := s.byPower(Div(nodes[s.carrier.Gradient()], s.each(nodes[scalesName])))
 	phi := s.byPower(moved)
 	stdDev := Sqrt(AddScalar(ReduceMean(Square(Sub(phi, ReduceAndKeep(phi, ReduceMean, 1))), 1), 1e-12))
 	return Add(MulScalar(nodes[scalesName], .9), MulScalar(LocalScale(stdDev, compute.Finite(gradient)), .1))
 }
 
-// swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. : all are entries
-// with those at the prior, [T R, ..], and next those of the M replicas at the powers above it. odds is the mean
-// probability of each pair that was tried, [T - 1], and 0.
+// swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. . Here all holds the
+// entries of all replicas, the prior's included, [T R, ..], and next those of the M replicas above the prior. odds,
+// [T - 1], is the mean probability of exchange of each pair that was tried, and 0 for the others.
 func (s *sweep) swap(
 	rng random.Stream, nodes, all compute.Nodes, logLikelihood, parity *Node,
 ) (next compute.Nodes, odds *Node) {
@@ -416,9 +423,9 @@ func (s *sweep) swap(
 	probability := compute.Finite(Exp(MinScalar(Mul(column(steps), gain), 0)))
 	tried := Equal(column(ConvertDType(Const(g, lower), s.dtype)), BroadcastToDims(parity, pairs, s.sets))
 	probability = Where(tried, probability, ZerosLike(probability))
-	down := LessThan(rng.Uniform(s.dtype, pairs, s.sets), probability) // takes the place of the one before
+	down := LessThan(rng.Uniform(s.dtype, pairs, s.sets), probability) // swaps with the power before
 	none := Zeros(g, shapes.Make(s.dtype, 1, s.sets))
-	up := Concatenate([]*Node{Slice(ConvertDType(down, s.dtype), AxisRangeToEnd(1)), none}, 0) // and of the next
+	up := Concatenate([]*Node{Slice(ConvertDType(down, s.dtype), AxisRangeToEnd(1)), none}, 0) // and with the next
 
 	next = compute.Nodes{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -436,7 +443,7 @@ func (s *sweep) swap(
 	return next, ReduceMean(probability, 1)
 }
 
-// byPower is x, [K R, ...], with an axis for powers and one for sets.
+// byPower reshapes x, [K R, ...], to [K, R, ...]: an axis for the powers and one for the sets.
 func (s *sweep) byPower(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	return Reshape(x, append([]int{dims[0] / s.sets, s.sets}, dims[1:]...)...)
@@ -459,8 +466,8 @@ func (s *sweep) target(nodes compute.Nodes, scale *Node) powered {
 	return powered{sweep: s, nodes: nodes, power: s.replicaPowers(nodes), scale: scale}
 }
 
-// powered is a target whose replicas have powers, [M], and scales, [M, D], of their own. At the node at, if there is
-// one, log-likelihoods, and gradients if the kernel carries them, are known.
+// powered is a target whose replicas have powers, [M], and scales, [M, D], of their own. If the node at is set, the
+// log-likelihoods there, and the gradients if the kernel carries them, are known.
 type powered struct {
 	sweep                       *sweep
 	nodes                       compute.Nodes

@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// exchanged are the log-likelihoods that sweeps leave: one row a sweep, of replica t R + r.
+// exchanged holds the log-likelihoods of the sweeps: one row for each sweep, [T R], with set r at power t in column
+// t R + r.
 type exchanged struct {
 	powers []float64
 	sets   int
@@ -18,11 +19,11 @@ type exchanged struct {
 //
 //	sum_i 1 / (1 + exp(c - d l_i)) = sum_j 1 / (1 + exp(d l_j - c))
 //
-// over draws i at power t and j at power t + 1, where d is the difference of the powers and l the log-likelihood. of is
-// by how much each set moved it: their mean is 0, and the variance of their mean that of the estimate.
+// over draws i at power t and j at power t + 1, where d is the difference of the powers and l the log-likelihood. of,
+// [R], is by how much each set changes c: its mean is 0, and the variance of its mean is the variance of the estimate.
 func (e exchanged) ratio(t int) (c float64, of []float64) {
 	d := e.powers[t+1] - e.powers[t]
-	// balance is the left side less the right one, for a set, and its derivative by -c.
+	// balance is the left side minus the right side for one set, and its derivative with respect to -c.
 	balance := func(set int, c float64) (value, slope float64) {
 		for i := range e.rows {
 			low := logistic(d*e.rows[i][t*e.sets+set] - c)
@@ -50,7 +51,7 @@ func (e exchanged) ratio(t int) (c float64, of []float64) {
 	if !(low <= high) {
 		return math.Inf(-1), make([]float64, e.sets)
 	}
-	// Newton's steps, or halves where they leave what encloses the root.
+	// Newton's method, with bisection where a step leaves the interval that brackets the root.
 	for c = (low + high) / 2; high-low > 1e-10*max(1, math.Abs(c)); {
 		value, slope := all(c)
 		if math.Abs(value) <= 1e-9*slope {
@@ -76,7 +77,7 @@ func (e exchanged) ratio(t int) (c float64, of []float64) {
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// evidence is log Z with its standard error, and that of each step.
+// evidence is log Z with its standard error, and the log-ratio of each step.
 func (e exchanged) evidence() (value, stdErr float64, steps []float64) {
 	sum := make([]float64, e.sets)
 	for t := range len(e.powers) - 1 {

@@ -21,9 +21,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Exchanger makes replica exchanges again and again, with other seeds and settings, and with other Problem.Data of the
-// same names and shapes, and compiles only once for settings of one kind and ladders of one length. Nothing else of
-// the problem may change after the first run. Close it at the end.
+// Exchanger runs replica exchange repeatedly, with different seeds and settings, and different Problem.Data of the same
+// names and shapes. It compiles only once for each DType, Engine, number of Sets and length of the ladder. Nothing else
+// of the problem may change after the first run. Close it at the end.
 type Exchanger struct {
 	Problem mcmc.Problem
 	Kernel  mcmc.Kernel
@@ -53,7 +53,7 @@ func (e *Exchanger) Sample(ctx context.Context, settings ExchangeSettings) (*Exc
 	return result, cmp.Or(failed, err)
 }
 
-// exchangeKind is what sweeps are compiled for, beside the problem and the kernel.
+// exchangeKind identifies what the compiled programs depend on besides the problem and the kernel.
 type exchangeKind struct {
 	engine       *compute.Engine
 	dtype        compute.DType
@@ -83,22 +83,22 @@ type exchange struct {
 	giveBack func() // of the sweeps
 	state    *compute.State
 
-	kept map[string]*tensors.Tensor // of a checkpoint, until there is a state
+	kept map[string]*tensors.Tensor // tensors of a checkpoint, until there is a state
 	exchangePosition
 	logLikelihood, accepted, odds, draws [][]float64 // a row for each sweep that counts; draws for each that is kept
 }
 
-// exchangePosition is where a run stands, but for the replicas and what the sweeps have left.
+// exchangePosition is the progress of a run, without the replicas and the records of its sweeps.
 type exchangePosition struct {
 	Powers    []float64 `json:"powers"` // from 0
 	Made      int       `json:"made"`   // sweeps, those of the warm-up included
 	Arrivals  int       `json:"arrivals"`
 	NonFinite int       `json:"non_finite"`
-	Moves     int       `json:"moves"`  // of one replica, each an evaluation
+	Moves     int       `json:"moves"`  // moves of single replicas, each an evaluation
 	Search    int       `json:"search"` // evaluations that it took to find the ladder
 }
 
-// newExchange checks what it is given.
+// newExchange checks the problem, the kernel and the settings.
 func (e *Exchanger) newExchange(settings ExchangeSettings) (*exchange, error) {
 	if err := checkSampled(e.Problem, e.Kernel); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (m *exchange) Begin(ctx context.Context) error {
 	return nil
 }
 
-// ladder is the one that is set, or that of a short SMC run, with 0 before it.
+// ladder returns the ladder of the settings, or else that of a short SMC run, with 0 before it.
 func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 	ladder := m.Ladder
 	if len(ladder) == 0 {
@@ -181,19 +181,20 @@ func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 	return append([]float64{0}, ladder...), nil
 }
 
-// atOnce is what the number of steps of a found ladder is a multiple of.
+// atOnce: the number of steps of a found ladder is a multiple of it.
 const atOnce = 4
 
-// stretch is how long a step of it may be beside those of Sample, whose particles must overlap more than replicas need
-// that exchange places: where a fourth of the exchanges is made, they come down soonest (Atchade, Roberts and Rosenthal
-// 2011).
+// stretch is the largest length of a step of the new ladder, in steps of Sample. Sample needs more overlap between
+// neighbouring powers than exchanges do: replicas come down soonest when about a fourth of the exchanges is accepted
+// (Atchade, Roberts and Rosenthal 2011).
 const stretch = 1.5
 
-// ExchangeLadder lays out a ladder of powers that a run of Sample found, ascending and the last 1, anew for
-// ExchangeSettings.Ladder: in steps whose number is a multiple of four, none more than one and a half times as long as
-// those found in its place; of at most four steps it stays. The last step of Sample is as short as was left, which all
-// now share, and ladders of about one length, as those of several splits of the data, then need one compilation. Where
-// a power would be over 500 times the one before it, half of what ExchangeSettings refuses, others are put between.
+// ExchangeLadder converts a ladder of powers that a run of Sample found, ascending and the last 1, to one for
+// ExchangeSettings.Ladder. The number of steps becomes a multiple of four, and none is more than one and a half times
+// as long as the found steps in its place; a ladder of at most four steps stays as it is. The last step of Sample is
+// only as long as what was left, and all the new steps share that. Ladders of about the same length, such as those of
+// several splits of the data, then need one compilation. Where a power would be over 500 times the one before it, half
+// of what ExchangeSettings refuses, further powers are inserted.
 func ExchangeLadder(found []float64) []float64 {
 	ladder := found
 	if len(found) > atOnce {
@@ -212,10 +213,10 @@ func ExchangeLadder(found []float64) []float64 {
 	return all
 }
 
-// evenLadder is a ladder of more than four powers in steps of one length.
+// evenLadder divides a ladder of more than four powers into steps of one length.
 func evenLadder(found []float64) []float64 {
 	n := len(found)
-	last := (found[n-1] - found[n-2]) / (found[n-2] - found[n-3]) // of a step, were it as long as the one before
+	last := (found[n-1] - found[n-2]) / (found[n-2] - found[n-3]) // length of the last step, in units of the one before it
 	length := float64(n-1) + min(1, last)
 	steps := atOnce * int(math.Ceil(length/(stretch*atOnce)))
 	places := make([]float64, n+1)
@@ -235,7 +236,7 @@ func evenLadder(found []float64) []float64 {
 	return ladder
 }
 
-// compile prepares the sweeps, or finds those of an earlier run of the same kind.
+// compile prepares the programs of a sweep, or takes those of an earlier run of the same kind.
 func (m *exchange) compile() error {
 	own := &machine{Settings: Settings{Tempering: LikelihoodTempering, DType: m.DType}, engine: m.engine,
 		sampler: &Sampler{Problem: m.owner.Problem, Kernel: m.owner.Kernel}}
@@ -248,8 +249,8 @@ func (m *exchange) compile() error {
 	return err
 }
 
-// newSweeps learns from a machine of Sample what the kernel takes and carries, and prepares the programs, each of which
-// is compiled at its first call.
+// newSweeps asks a machine of Sample what the kernel needs and carries, and prepares the programs, each of which is
+// compiled at its first call.
 func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	problem, engine := m.owner.Problem, m.engine
 	s := &sweep{
@@ -294,7 +295,7 @@ func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	return all, nil
 }
 
-// Step makes a sweep.
+// Step makes one sweep.
 func (m *exchange) Step(context.Context) error {
 	counts := m.Made >= m.WarmUp
 	record, err := m.sweepOnce(flag(!counts))
@@ -321,7 +322,7 @@ func (m *exchange) Step(context.Context) error {
 	return nil
 }
 
-// sweepOnce is the sweep, and its record.
+// sweepOnce makes one sweep and returns its record.
 func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
 	seed, number := random.SeedWords(m.Seed), uint32(m.Made)
 	if _, err := m.sweeps.start.Run(m.state, seed, number); err != nil {
@@ -349,7 +350,7 @@ func (m *exchange) Status() run.Status {
 	return ""
 }
 
-// Progress is where the run stands.
+// Progress reports the stage, the number of sweeps made and the scores.
 func (m *exchange) Progress() run.Progress {
 	p := run.Progress{Stage: "replica exchange", Step: m.Made, Steps: m.WarmUp + m.Sweeps}
 	if m.Made < m.WarmUp {
@@ -362,7 +363,7 @@ func (m *exchange) Progress() run.Progress {
 	return p
 }
 
-// result is what there is.
+// result summarises the sweeps so far.
 func (m *exchange) result() (*ExchangeResult, error) {
 	sweeps := len(m.logLikelihood)
 	result := &ExchangeResult{
@@ -410,8 +411,8 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	return result, nil
 }
 
-// evaluatedBetween is how often a replica was evaluated outside of moves: at the beginning, and at the prior in each
-// sweep; all of them where the kernel carries no log-density.
+// evaluatedBetween is the number of evaluations of a replica outside of moves: those at the beginning, and those of the
+// prior's draws in each sweep. If the kernel carries no log-density, every sweep evaluates all replicas.
 func (m *exchange) evaluatedBetween() int {
 	moved, drawn := max(0, len(m.Powers)-1)*m.Sets, m.Made*m.Sets
 	if m.owner.Kernel.Carries() < mcmc.CarriesLogDensity {
@@ -433,12 +434,12 @@ func (m *exchange) exchanges(t int) float64 {
 
 // What makes a result doubtful.
 const (
-	fewArrivals  = 5   // a set, below which its posterior owes much to where it began
-	lowExchanged = 0.1 // of the pairs of powers
-	apartHalves  = 4   // standard errors of the evidence between both halves of the sweeps
+	fewArrivals  = 5   // per set: below it the posterior depends much on where its replicas began
+	lowExchanged = 0.1 // mean probability of an exchange with the next power
+	apartHalves  = 4   // difference of the log evidence between the halves of the sweeps, in standard errors
 )
 
-// drift is the log evidence by either half of the sweeps, with its standard errors.
+// drift holds the log evidence of either half of the sweeps, with its standard error.
 type drift struct{ first, firstErr, second, secondErr float64 }
 
 func (m *exchange) drift() (d drift) {
@@ -448,12 +449,12 @@ func (m *exchange) drift() (d drift) {
 	return d
 }
 
-// apart says that the halves differ by more than chance.
+// apart says whether the halves differ by more than chance explains.
 func (d drift) apart() bool {
 	return math.Abs(d.first-d.second) > apartHalves*math.Hypot(d.firstErr, d.secondErr)
 }
 
-// warnings are what is doubtful about a finished run.
+// warnings lists what makes a finished run doubtful.
 func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if r.Arrivals < fewArrivals*m.Sets {
@@ -484,8 +485,8 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	return out
 }
 
-// stepSizes are those of the moves, one for each power but the prior's; 0 where there are none, as before the first
-// sweep.
+// stepSizes are the step sizes of the moves, one for each power but the prior's; 0 if there are none, as before the
+// first sweep.
 func (m *exchange) stepSizes() ([]float64, error) {
 	moved := max(0, len(m.Powers)-1) // there are none until the ladder is found
 	if k, ok := m.owner.Kernel.(mcmc.Tunable); !ok || m.state == nil && m.kept == nil {
@@ -503,7 +504,7 @@ func (m *exchange) stepSizes() ([]float64, error) {
 	return compute.Float64s(host[stepsName])
 }
 
-// Identity is what must agree for a run to go on from a file.
+// Identity lists what must agree with a checkpoint for a run to resume from it.
 func (m *exchange) Identity() ([]run.Part, error) {
 	parts, err := m.owner.Problem.Identity(m.owner.Kernel)
 	if err != nil {
@@ -526,7 +527,7 @@ const (
 	drawsTable      = "draws"
 )
 
-// table is what sweeps leave, a row each, and how wide a row is.
+// table holds a record of the sweeps: a row for each sweep, of the given width.
 type table struct {
 	rows  *[][]float64
 	width int
@@ -540,7 +541,7 @@ func (m *exchange) tables() map[string]table {
 	}
 }
 
-// Keep is what a checkpoint holds.
+// Keep returns what a checkpoint holds.
 func (m *exchange) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := m.state.Host(m.sweeps.entries()...)
 	if err != nil {
@@ -552,7 +553,7 @@ func (m *exchange) Keep() (any, map[string]*tensors.Tensor, error) {
 	return m.exchangePosition, kept, nil
 }
 
-// Adopt takes over what Keep gave.
+// Adopt checks and restores what Keep returned.
 func (m *exchange) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
 	var at exchangePosition
 	if err := run.Decode(head, &at); err != nil {

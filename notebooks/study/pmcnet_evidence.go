@@ -102,8 +102,8 @@ const evidenceNote = "not in the paper; the log of the mean of Z over ten splits
 	"state, with -reps that over repetitions: splits that decide the mean have so many runs that it is at most 0.05 of " +
 	"replica exchange, or 0.2 with precisions that have Gamma priors (\"learnt\"), and at most three times that of SMC, " +
 	"with which it shares the ladder of powers and the quick run's value of splits too small to count, but no particle; " +
-	"the error that SMC states is about a third too small in networks of more than one hidden layer, where its moves mix " +
-	"slowly; " +
+	"the error that SMC states is about a quarter too small in networks of more than one hidden layer, where its moves " +
+	"mix slowly; " +
 	"importance sampling has no value where k-hat is above .7, or fewer than 100 draws are effective, in a " +
 	"split; networks of more than one hidden layer, or of 5 to 19 units, have neither it nor a bridge, since no mixture " +
 	"fits; three " +
@@ -304,8 +304,8 @@ type estimate struct{ value, se float64 }
 // standard error that it has.
 const mostEvidenceRuns = 20
 
-// smallShare is how much of the mean of Z a split may have, if what is known of it is three standard errors too low, and
-// have no whole run, or no replica exchange.
+// smallShare is the share of the mean of Z below which a split has no whole run and no replica exchange, even if what is
+// known of it is three standard errors too low.
 const smallShare = .02
 
 // enoughToSay is how many whole runs are made on a split that has less than a small share by them, and may have more by

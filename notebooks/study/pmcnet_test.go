@@ -255,8 +255,8 @@ func TestEvidenceRuns(t *testing.T) {
 		}
 	}
 	runs.whole[3], runs.whole[7] = []Result{one(byTempering, -300, .01)}, []Result{one(byTempering, -299, .01)}
-	// Of the variance .00085 split 3 has .25 .25 .01 = .000625. Of (.95 * .025)^2 = .000564 the other leaves .000339, which
-	// takes 1.84 times what it has; of (.95 * .018)^2 .0000674, 9.3 times; of (.95 * .015)^2 less than nothing.
+	// Of the variance .00085 split 3 has .25 .25 .01 = .000625. Of (.95 * .025)^2 = .000564 the other leaves .000339,
+	// which takes 1.84 times what it has; of (.95 * .018)^2 .0000674, 9.3 times; of (.95 * .015)^2 less than nothing.
 	for _, c := range []struct{ within, length float64 }{{.025, 1}, {.018, 8}, {.015, 1}} {
 		next, se, more := runs.next(c.within)
 		if next.kind != exchangeRun || next.split != 3 || !more || math.Abs(se-.0291) > 1e-4 || next.length != c.length {

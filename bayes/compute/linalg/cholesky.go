@@ -1,13 +1,13 @@
-// Package linalg has linear algebra of many small matrices at once, in a graph: the Cholesky factors of [M, D, D]
-// matrices, the inverses of these factors and log-determinants, which GoMLX does not have. Its functions build graph
+// Package linalg provides linear algebra for many small matrices at once, in a graph: the Cholesky factors of [M, D, D]
+// matrices, the inverses of these factors and the log-determinants, none of which GoMLX has. Its functions build graph
 // and panic as GoMLX does.
 //
-// A matrix is cut into halves, and these again, down to blocks of at most 12 rows: all but the blocks on the diagonal
-// is products of matrices, batched over M. Blocks on the diagonal go column by column, with the M matrices side by side
-// as the innermost axis; on XLA the columns are a loop, so that a graph does not grow with them.
+// A matrix is cut into halves recursively, down to diagonal blocks of at most 12 rows. All other work is products of
+// matrices, batched over M. Diagonal blocks are factorised column by column, with the M matrices side by side as the
+// innermost axis; on XLA the columns are a loop, so that the size of the graph does not grow with their number.
 //
-// A matrix that is not positive definite, or not finite, is flagged and has the factor 1: it disturbs no other matrix,
-// and no NaN comes out.
+// A matrix that is not positive definite, or not finite, is flagged, and its factor is the identity: it affects no
+// other matrix, and no NaN comes out.
 package linalg
 
 import (
@@ -26,17 +26,17 @@ type Factors struct {
 	Lower   *graph.Node // L, [M, D, D], with zeros above the diagonal
 	Inverse *graph.Node // L^-1, [M, D, D], with zeros above the diagonal
 	LogDet  *graph.Node // log det A, [M]
-	// Definite says which matrices are positive definite, bool [M]: finite, and with pivots above D times the rounding
+	// Definite, bool [M], says which matrices are positive definite: finite, and with pivots above D times the rounding
 	// error of their diagonal. The others have the factors of the identity.
 	Definite *graph.Node
 }
 
-// largestBlock is how many rows a block on the diagonal may have: twice as many take longer by their columns than they
-// save in products (BenchmarkCholesky).
+// largestBlock is the largest number of rows of a diagonal block: with twice as many, the columns cost more time than
+// the products save (BenchmarkCholesky).
 const largestBlock = 12
 
-// Cholesky factorises a, [M, D, D], of float32 or float64, of which only the part on and below the diagonal counts. It
-// takes M D^3 multiplications, half of them for the inverses.
+// Cholesky factorises a, [M, D, D], of float32 or float64. Only the part on and below the diagonal is read. It takes M
+// D^3 multiplications, half of them for the inverses.
 func Cholesky(a *graph.Node) Factors {
 	m, d := a.Shape().Dim(0), a.Shape().Dim(1)
 	dtype := a.DType()
@@ -57,14 +57,14 @@ func (f Factors) Solve(b *graph.Node) *graph.Node {
 	return Einsum("mji,mjr->mir", f.Inverse, Einsum("mij,mjr->mir", f.Inverse, b))
 }
 
-// DiagonalOf is that of each of M matrices, [M, D, D]: [M, D].
+// DiagonalOf is the diagonal, [M, D], of each of M matrices, [M, D, D].
 func DiagonalOf(a *graph.Node) *graph.Node {
 	on := onDiagonal(a)
 	return ReduceSum(Where(on, a, ZerosLike(a)), 2)
 }
 
-// factorise gives the lower factor and its inverse, [M, n, n] each, and 1 or 0 for each matrix, [M]: whether all pivots
-// were above the least ones, [M, n].
+// factorise returns the lower factors and their inverses, [M, n, n] each, and definite, [M]: 1 for each matrix whose
+// pivots are all above the least ones allowed, [M, n], else 0.
 func factorise(a, least *Node) (lower, inverse, definite *Node) {
 	n := a.Shape().Dim(1)
 	if n <= largestBlock {
@@ -87,11 +87,12 @@ func factorise(a, least *Node) (lower, inverse, definite *Node) {
 	return join(l11, l21, l22), join(i11, i21, i22), Mul(ok1, ok2)
 }
 
-// columns is factorise column by column: Gaussian elimination of (A | 1), which leaves L^-1 where the identity was.
+// columns does the same as factorise, column by column: Gaussian elimination of (A | 1), which leaves L^-1 where the
+// identity was.
 func columns(a, least *Node) (lower, inverse, definite *Node) {
 	m, n := a.Shape().Dim(0), a.Shape().Dim(1)
 	g, dtype := a.Graph(), a.DType()
-	// Of the upper triangle the transposed lower one, and the matrices side by side: [n, n, M].
+	// The upper triangle is replaced by the transposed lower one, and the matrices are put side by side: [n, n, M].
 	below := GreaterOrEqual(Iota(g, shapes.Make(dtypes.Int32, m, n, n), 1), Iota(g, shapes.Make(dtypes.Int32, m, n, n), 2))
 	a = TransposeAllAxes(Where(below, a, Transpose(a, 1, 2)), 1, 2, 0)
 	least = Transpose(least, 0, 1) // [n, M]
@@ -110,13 +111,13 @@ func columns(a, least *Node) (lower, inverse, definite *Node) {
 	return TransposeAllAxes(carried[1], 2, 1, 0), TransposeAllAxes(carried[2], 2, 0, 1), carried[3]
 }
 
-// column eliminates column j of the carried A, [n, n, M], and puts its factor into row j of the transposed L; row gives
-// row j of a tensor. A pivot that is too small counts as 1, and its column as 0.
+// column eliminates column j of the carried A, [n, n, M], and puts column j of L into row j of the transposed L; row
+// returns row j of a tensor. A pivot that is too small counts as 1, and the column below it as 0.
 func column(j, least *Node, carried []*Node, row func(x *Node) *Node) []*Node {
 	a, lower, inverse, definite := carried[0], carried[1], carried[2], carried[3]
 	n, m := a.Shape().Dim(0), a.Shape().Dim(2)
 	g := a.Graph()
-	place := Iota(g, shapes.Make(dtypes.Int32, n, m), 0) // of a row
+	place := Iota(g, shapes.Make(dtypes.Int32, n, m), 0) // the number of each row
 	here, behind := Equal(place, j), GreaterThan(place, j)
 	zero := Zeros(g, shapes.Make(a.DType(), n, m))
 
