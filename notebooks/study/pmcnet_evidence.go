@@ -304,8 +304,8 @@ type estimate struct{ value, se float64 }
 // standard error that it has.
 const mostEvidenceRuns = 20
 
-// smallShare is the share of the mean of Z below which a split has no whole run and no replica exchange, even if what is
-// known of it is three standard errors too low.
+// smallShare is the share of the mean of Z below which a split has no whole run and no replica exchange, even if what
+// is known of it is three standard errors too low.
 const smallShare = .02
 
 // enoughToSay is how many whole runs are made on a split that has less than a small share by them, and may have more by
