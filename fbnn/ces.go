@@ -21,48 +21,49 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// This file is the paper's Algorithm 3 top to bottom: its settings, what it says of itself, and its three steps.
+// This file is the paper's Algorithm 3, top to bottom: its settings, their checks and defaults, and its three steps.
 
-// CES is calibrate, emulate, sample (Moslemi, Meng, Lan and Shahbaba 2024, Algorithm 3; Cleary et al. 2021). It is what
-// nil means, and the zero value of every field works. FBNN(A-B) of the paper is CES{Calibration: A, Sampling: B}.
+// CES is calibrate, emulate, sample (Moslemi, Meng, Lan and Shahbaba 2024, Algorithm 3; Cleary et al. 2021). It is the
+// algorithm that nil stands for, and the zero value of every field works. FBNN(A-B) of the paper is
+// CES{Calibration: A, Sampling: B}.
 type CES struct {
-	// Calibration is the kernel of the first step, on the true posterior; default mcmc.SGHMC on mini-batches with the
-	// rate .001/N, or that of its LearningRate. Of an mcmc.PreconditionedCrankNicolson the StdDev are the prior's scales
-	// and a Beta of 0 is the one that is accepted with probability .3. Kernels that carry no log-density take
+	// Calibration is the kernel of the first step, on the true posterior; default mcmc.SGHMC on mini-batches with the rate
+	// .001/N, or that of its LearningRate. For an mcmc.PreconditionedCrankNicolson, StdDev are the prior's scales, and a
+	// Beta of 0 stands for the one that is accepted with probability .3. Kernels that carry no log-density take
 	// mini-batches, others all rows.
 	Calibration mcmc.Kernel
-	Pairs       int // J, that are kept; default 200, at least 10
+	Pairs       int // J, the number of pairs that are kept; default 200, at least 10
 	PairsThin   int // transitions from one to the next; default 10
 	PairsWarmUp int // transitions before the first; default 1000, mcmc.NoWarmUp: none
 	BatchSize   int // rows of a mini-batch; default 50, or all rows if there are fewer
 
 	Emulates  Emulated  // default Outputs
-	Rank      int       // the most principal components of the outputs; default: as many as the pairs have
+	Rank      int       // largest number of principal components of the outputs; default: as many as the pairs have
 	Regressor Regressor // default Network{}
 
 	// Sampling is the kernel of the third step, on the emulated posterior from the last pair; default
-	// mcmc.PreconditionedCrankNicolson with the prior's scales. Its Beta, 0 or larger than what the true chain accepts
-	// with a probability of .3, is set to that. An mcmc.HMC that is corrected needs no StepSize: 0 is the one by which
-	// draws move furthest, where the true posterior accepts them.
+	// mcmc.PreconditionedCrankNicolson with the prior's scales. If its Beta is 0, or larger than the one that the true
+	// chain accepts with probability .3, it is set to that one. An mcmc.HMC that is corrected needs no StepSize: 0 stands
+	// for the one with the largest expected squared jump of draws that the true posterior accepts.
 	Sampling    mcmc.Kernel
 	Chains      int // default 1; all begin at the last pair
 	Draws       int // of each chain; default 2000
 	Thin        int // transitions from one to the next; default 1
 	Transitions int // of Sampling, between two evaluations of the true posterior; default 1
-	// Uncorrected samples the emulated posterior as it is; by default each draw is accepted or rejected by the true
-	// posterior once more (mcmc.DelayedAcceptance), which makes the draws exact, and takes an evaluation of all rows for
+	// Uncorrected samples the emulated posterior as it is. By default each draw is accepted or rejected by the true
+	// posterior once more (mcmc.DelayedAcceptance), which makes the draws exact, and costs an evaluation of all rows for
 	// each.
 	Uncorrected bool
-	// PaperMode does what reproduces the paper's tables, and is wrong: draws are of the emulated posterior, with a Beta at
-	// which the emulated chain is accepted with a probability of .3 whatever the true one needs, and Result.Predict
-	// predicts by the emulator's outputs in the network's place.
+	// PaperMode reproduces the paper's tables, and is wrong: draws are of the emulated posterior, Beta is chosen such that
+	// the emulated chain accepts with probability .3 whatever the true one needs, and Result.Predict returns the
+	// emulator's outputs in place of the network's.
 	PaperMode bool
-	// Check is the number of states at which the true Phi is taken; default 100, which is the least. Where there are fewer
-	// draws it is taken at all of them, and Result.Truth.States says at how many.
+	// Check is the number of states at which the true Phi is evaluated; default 100, which is the least. If there are
+	// fewer draws, it is evaluated at all of them; Result.Truth.States is their number.
 	Check int
 }
 
-// wanted is the acceptance that a Beta is chosen for.
+// wanted is the acceptance for which a Beta is chosen.
 const wanted = .3
 
 // Title implements Algorithm.
@@ -89,7 +90,7 @@ func kernelName(k mcmc.Kernel) string {
 	return fmt.Sprintf("%T", k)
 }
 
-// MarshalJSON writes what decides the draws.
+// MarshalJSON writes the settings that determine the draws.
 func (a CES) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"calibration": fmt.Sprintf("%T", a.Calibration), "calibration_settings": a.Calibration, "pairs": a.Pairs,
@@ -151,7 +152,7 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 	}
 	sampling := a.Sampling
 	if k, ok := a.unstepped(); ok {
-		k.StepSize = largestStep // a step is chosen when there is an emulator
+		k.StepSize = largestStep // the step size is chosen once there is an emulator
 		sampling = k
 	}
 	if err := mcmc.Check(sampling, d, false); err != nil {
@@ -168,7 +169,7 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 	return a, err
 }
 
-// byPrior gives a pCN the prior's scales, where it has none.
+// byPrior gives a pCN the prior's scales, if it has none.
 func byPrior(k mcmc.Kernel, job *Job) mcmc.Kernel {
 	if p, ok := k.(mcmc.PreconditionedCrankNicolson); ok && len(p.StdDev) == 0 {
 		p.StdDev = job.Data.Bound.Scales()
@@ -224,7 +225,7 @@ type ces struct {
 	name   string
 	result *Result
 	pairs  *pairs
-	spent  mcmc.Evaluations // beside the chains'
+	spent  mcmc.Evaluations // evaluations outside of the chains
 }
 
 // Sample implements Algorithm.
@@ -298,7 +299,7 @@ func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, 
 	return theta, phi, err
 }
 
-// calibration is what the first step samples, and by what.
+// calibration returns the problem that the first step samples, and its kernel.
 func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error) {
 	if r.Data.Source != nil {
 		problem, err := r.byBatches(r.BatchSize, r.DType)
@@ -344,7 +345,7 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 	return problem, pcn, err
 }
 
-// emulate trains the emulator, and gives the problem of sampling the emulated posterior.
+// emulate trains the emulator, and returns the emulated posterior as a problem to sample.
 func (r *ces) emulate(ctx context.Context) (cheap mcmc.Problem, outputs *outputsHead, err error) {
 	h, outputs, err := r.newHead(ctx, r.Job, r.pairs)
 	if err != nil {
@@ -465,7 +466,7 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 	return stopped
 }
 
-// observe gives Settings.Observe the posterior of the draws so far; nil if nobody looks.
+// observe calls Settings.Observe with the posterior of the draws so far; nil if it is not set.
 func (r *ces) observe() func(int, *mcmc.Draws) error {
 	if r.Observe == nil {
 		return nil
@@ -479,8 +480,8 @@ func (r *ces) observe() func(int, *mcmc.Draws) error {
 	}
 }
 
-// stepped is the sampling kernel; a pCN has at most the step that the true chain accepts, where there is no PaperMode,
-// and an HMC without a step has one that suits its correction.
+// stepped is the sampling kernel with its step size chosen. Without PaperMode, a pCN takes at most the step that the
+// true chain accepts; an HMC without a step size takes the one that suits its correction.
 func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, error) {
 	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
 	var err error
@@ -519,8 +520,8 @@ func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, err
 	return pcn, nil
 }
 
-// acceptedBeta is the step of a pCN, at most 1, at which proposals from rows of begin, [n, D], are accepted with a mean
-// probability of .3: by bisection on its logarithm.
+// acceptedBeta is the Beta of a pCN, at most 1, at which proposals from the rows of begin, [n, D], are accepted with a
+// mean probability of .3. It is found by bisection on its logarithm.
 func (r *ces) acceptedBeta(
 	ctx context.Context, e *evaluator, begin mat.Matrix, k mcmc.PreconditionedCrankNicolson,
 ) (float64, error) {
@@ -598,7 +599,7 @@ type corrected struct {
 	cheap emulated
 }
 
-// The true posterior's data have names that begin with this where the emulator's stand beside them.
+// The names of the true posterior's data begin with this prefix when they are stored together with the emulator's.
 const truthPrefix = "truth/"
 
 // withTruth is the true posterior, with the emulated one as its surrogate.
@@ -619,7 +620,8 @@ func (r *ces) withTruth(cheap mcmc.Problem) mcmc.Problem {
 	return problem
 }
 
-// share is about what an evaluation of the emulator costs of one of the network: the numbers that each multiplies by.
+// share is the approximate cost of an evaluation of the emulator relative to one of the network: the ratio of the
+// numbers of multiplications.
 func (r *ces) share(cheap mcmc.Problem) float64 {
 	numbers := 0
 	for _, t := range cheap.Data {

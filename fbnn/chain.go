@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Chain samples the true posterior by one chain of a kernel, without an emulator: BNN-SGHMC and BNN-pCN, which the
-// paper compares CES with. It is the first step of CES with more draws. A cancelled context is an error here, and
+// Chain samples the true posterior by one chain of a kernel, without an emulator: BNN-SGHMC and BNN-pCN, with which the
+// paper compares CES. It is the first step of CES with more draws. A cancelled context is an error here, and
 // Settings.Checkpoint resumes.
 type Chain struct {
 	Kernel    mcmc.Kernel // as CES.Calibration; default mcmc.SGHMC
@@ -32,7 +32,7 @@ var _ Algorithm = Chain{}
 // Title implements Algorithm.
 func (c Chain) Title() string { return fmt.Sprintf("a chain of %T on the true posterior", c.Kernel) }
 
-// MarshalJSON writes what decides the draws.
+// MarshalJSON writes the settings that determine the draws.
 func (c Chain) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"kernel": fmt.Sprintf("%T", c.Kernel), "kernel_settings": c.Kernel, "draws": c.Draws, "thin": c.Thin,
@@ -79,7 +79,7 @@ func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
 		return nil, err
 	}
 	out.Evaluations = r.calibrationCost()
-	out.Evaluations.Full += r.spent.Full - r.Pairs // Phi at the draws is a report, and none of the chain's cost
+	out.Evaluations.Full += r.spent.Full - r.Pairs // Phi at the draws is for the report, and not a cost of the chain
 	out.Evaluations.FullGradients += r.spent.FullGradients
 	out.Sampling, out.Phi, out.Status, out.Elapsed = chain, theta, chain.Status, chain.Elapsed
 	out.Warnings, out.job = chain.Warnings, job
@@ -93,7 +93,7 @@ func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
 	return out, r.ess(chain.Draws)
 }
 
-// Prior draws from the prior, which knows nothing of the data: what a chain is compared with that may sample no more.
+// Prior draws from the prior, without the data: the baseline for a chain that may sample no more than the prior.
 type Prior struct {
 	Draws int // default 2000, at least 10
 }
@@ -132,8 +132,8 @@ func (p Prior) Sample(ctx context.Context, job *Job) (*Result, error) {
 	return out, nil
 }
 
-// Potentials are the true potential Phi = -log p(y | theta) and the emulated one at theta, [n, D], n numbers each:
-// where the emulator is right, and where not. There is no emulated one after a Chain: it is nil.
+// Potentials returns the true potential Phi = -log p(y | theta) and the emulated one at theta, [n, D], n numbers each.
+// They show where the emulator is right, and where not. After a Chain there is no emulated one: it is nil.
 func (r *Result) Potentials(ctx context.Context, theta *mat.Dense) (truth, emulated []float64, err error) {
 	if r.job == nil {
 		return nil, nil, fmt.Errorf("fbnn: %T does not say what is emulated", r.Algorithm)

@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// evaluator evaluates functions of theta at many places: of a problem's data and target. Rows that memory does not hold
-// it evaluates block by block, in float64, and sums up: the functions are sums over rows, and the prior's part of them
-// is divided among the blocks.
+// evaluator evaluates functions of theta, given a problem's data and target, at many values of theta, called places. If
+// the rows do not fit into memory, it evaluates block by block, in float64, and sums: the functions are sums over rows,
+// and the prior's part of them is divided among the blocks.
 type evaluator struct {
 	job      *Job
 	dtype    compute.DType
@@ -67,15 +67,15 @@ type places interface {
 	RawRowView(i int) []float64
 }
 
-// drawnPlaces are the draws of chains, chain after chain: in float64 no more than a row at a time.
+// drawnPlaces are the draws of chains, chain after chain. Only one row at a time is converted to float64.
 type drawnPlaces struct{ *mcmc.Draws }
 
 func (p drawnPlaces) Dims() (n, d int) { return p.Chains * p.PerChain, p.Dim }
 
 func (p drawnPlaces) RawRowView(i int) []float64 { return p.At(i/p.PerChain, i%p.PerChain) }
 
-// at evaluates a function, by its name, at each row of theta, [n, D]: f takes [c, D] to [c, width], and results are [n,
-// width].
+// at evaluates the function f with the given name at each row of theta, [n, D]: f takes [c, D] to [c, width], and the
+// results are [n, width].
 func (e *evaluator) at(
 	ctx context.Context, name string, theta places, f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
 ) (*mat.Dense, error) {
@@ -102,7 +102,7 @@ func (e *evaluator) at(
 	return mat.NewDense(rows, len(sum)/rows, sum), nil
 }
 
-// onBlock is at, of one block.
+// onBlock evaluates the function on one block.
 func (e *evaluator) onBlock(
 	ctx context.Context, block int, name string, theta places,
 	f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
@@ -122,7 +122,7 @@ func (e *evaluator) onBlock(
 	return e.on(ctx, state, name, theta, f)
 }
 
-// on is at, of the rows that are in a state.
+// on evaluates the function on the rows in a state.
 func (e *evaluator) on(
 	ctx context.Context, state *compute.State, name string, theta places,
 	f func(nodes compute.Nodes, theta *graph.Node) *graph.Node,
@@ -142,7 +142,7 @@ func (e *evaluator) on(
 	}
 	rows, d := theta.Dims()
 	size := e.atOnce
-	if e.blocks != nil { // to compile for fewer places takes less time than to evaluate 50 in all blocks
+	if e.blocks != nil { // compiling for fewer places takes less time than evaluating 50 places in all blocks
 		size = min(size, rows)
 	}
 	var out []float64
@@ -164,7 +164,7 @@ func (e *evaluator) on(
 	return out, nil
 }
 
-// posterior is a target of which prior and likelihood are known apart: the network's and the emulated one.
+// posterior is a target whose prior and likelihood are known separately: the network's and the emulated one.
 type posterior interface {
 	mcmc.Target
 	LogPrior(phi *graph.Node) *graph.Node
@@ -197,7 +197,7 @@ func (e *evaluator) logDensity(ctx context.Context, theta *mat.Dense) ([]float64
 func (e *evaluator) gradient(ctx context.Context, theta *mat.Dense) (*mat.Dense, error) {
 	return e.at(ctx, "gradient of the log-likelihood", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
 		target := e.target(nodes).(posterior)
-		_, gradient := target.Gradient(theta) // by the target, which evaluates rows and particles in parts
+		_, gradient := target.Gradient(theta) // the target's own gradient, which evaluates rows and particles in parts
 		_, prior := mcmc.Density(target.LogPrior).Gradient(theta)
 		return Sub(gradient, prior)
 	})

@@ -14,16 +14,16 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil is CES{}. Every
-// parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression, are
+// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil stands for CES{}.
+// Every parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression, are
 // standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
-// keeps them and predicts in raw units.
+// keeps these and predicts in raw units.
 //
 // A cancelled context is no error if there are draws: the result has those that all chains have made, with the status
-// run.Cancelled; before there are any the error wraps the context's, and Settings.Checkpoint resumes. Where an error
-// has stopped the run beside the algorithm, such as a full disk, the result is returned with it. Errors wrap
-// mcmc.ErrStuck where chains do not move, ErrPairs where there is nothing to learn from the pairs, ErrEmulator where
-// the emulator is of no use, or dataset.ErrMissingClass.
+// run.Cancelled. Before there are any, the error wraps the context's, and Settings.Checkpoint resumes. If an error
+// outside of the algorithm has stopped the run, such as a full disk, the result is returned with it. Errors wrap
+// mcmc.ErrStuck if chains do not move, ErrPairs if there is nothing to learn from the pairs, ErrEmulator if the
+// emulator is of no use, or dataset.ErrMissingClass.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -88,7 +88,7 @@ func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, er
 	return job, nil
 }
 
-// posterior is that of draws phi, [J, D], of so many chains.
+// posterior is the posterior with draws phi, [J, D], of the given number of chains.
 func (j *Job) posterior(phi *tensors.Tensor, chains int, status string) (*bayes.Posterior, error) {
 	algorithm, err := json.Marshal(map[string]any{"algorithm": j.algorithm, "dtype": j.DType.String()})
 	if err != nil {
@@ -101,7 +101,7 @@ func (j *Job) posterior(phi *tensors.Tensor, chains int, status string) (*bayes.
 	}, j.Engine)
 }
 
-// name is the problem's with all else that must agree with a checkpoint.
+// name is the problem's name, with everything else that must agree with a checkpoint.
 func (j *Job) name() (string, error) {
 	model, err := json.Marshal(j.Data.Bound.Model)
 	if err != nil {

@@ -22,25 +22,24 @@ type Emulated string
 
 // What can be emulated.
 const (
-	// Outputs are G(X; theta), the network's outputs on all rows: by the leading principal components of the pairs'
-	// outputs. Outputs that a network predicts from a last linear layer lie in a plane anyway, and what squared errors
-	// make of it is a part of that of the pairs.
+	// Outputs are G(X; theta), the network's outputs on all rows, by the leading principal components of the pairs'
+	// outputs. Outputs of a last linear layer lie in a plane anyway, and the squared error of a prediction within it is a
+	// part of that of the pairs.
 	Outputs Emulated = "outputs"
 	// LogLikelihood is log p(y | theta), one number, at a cost that does not grow with the data.
 	LogLikelihood Emulated = "log-likelihood"
 )
 
-// head is what stands between the numbers that a regressor predicts and the log-likelihood. Its numbers for theta are
-// size times those that the regressor learns, [R].
+// head computes the log-likelihood from the scores, [R], that a regressor predicts at theta. The numbers that the head
+// works with are the scores times a size.
 type head interface {
 	rank() int
 	// scores are what the regressor is to predict at each pair, [J, R].
 	scores() *mat.Dense
-	// missed is the squared error that is there already, at pair j, and variance that of all held-out pairs, in the
-	// units of scores.
+	// missed is the squared error at pair j that remains even with exact scores, in the units of scores.
 	missed(j int) float64
 	data() map[string]*tensors.Tensor
-	// logLikelihood is [J] for theta, [J, D], at predicted scores z, [J, R].
+	// logLikelihood is the log-likelihood, [J], at theta, [J, D], with predicted scores z, [J, R].
 	logLikelihood(data compute.Nodes, theta, z *Node) *Node
 }
 
@@ -80,7 +79,7 @@ func (h *likelihoodHead) logLikelihood(data compute.Nodes, _, z *Node) *Node {
 	return Neg(phi)
 }
 
-// outputsHead emulates the outputs: size times a score is what a component contributes.
+// outputsHead emulates the outputs: the coefficient of a component is size times its score.
 type outputsHead struct {
 	*components
 	size  float64
@@ -96,7 +95,7 @@ func (h *outputsHead) scores() *mat.Dense {
 	return out
 }
 
-// regressionHead is the log-likelihood of a regression with known noise s, in which N outputs need not be there: with
+// regressionHead is the log-likelihood of a regression with known noise s, which does not need the N outputs: with
 // r = y - mean, b = V'r and orthonormal V,
 //
 //	log p(y | theta) = -(|r|^2 - 2 b'z + |z|^2) / (2 s^2) - N log(s sqrt(2 pi))
@@ -108,7 +107,7 @@ type regressionHead struct {
 	numbers   int // N, targets counted
 }
 
-// regressionNumbers are |r|^2, s^2 and the constant, in the data's entry.
+// data has the constant, 1/(2 s^2) and the size in the entry "head", and b.
 func (h *regressionHead) data() map[string]*tensors.Tensor {
 	// |r - V z|^2 = |r|^2 - |b|^2 + |b - z|^2: the differences are small where the sums are large.
 	rest := max(0, h.residual2-floats.Dot(h.b, h.b))
@@ -125,7 +124,7 @@ func (h *regressionHead) logLikelihood(data compute.Nodes, _, z *Node) *Node {
 	return Sub(number(0), Mul(away, number(1)))
 }
 
-// anyHead is the log-likelihood of any other model: the outputs of all rows are there, for each chain, and the basis,
+// anyHead is the log-likelihood of any other model. It needs the outputs of all rows for each chain, and the basis,
 // [R, W N].
 type anyHead struct {
 	*outputsHead
@@ -151,7 +150,7 @@ func (h *anyHead) logLikelihood(data compute.Nodes, theta, z *Node) *Node {
 	return compute.RowSums(Reshape(density, j, n))
 }
 
-// newHead prepares what is to be emulated from the pairs.
+// newHead prepares the head, and the scores to be learnt, from the pairs.
 func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHead, error) {
 	if a.Emulates == LogLikelihood {
 		h, err := newLikelihoodHead(p, job.DType)
@@ -180,7 +179,7 @@ func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHea
 	return all, h, err
 }
 
-// basis makes the components themselves, in a second pass over the rows.
+// basis computes the components themselves, in a second pass over the rows.
 func (p *pairs) basis(ctx context.Context, job *Job, h *outputsHead) (*anyHead, error) {
 	bound, rows := job.Data.Bound, job.Data.Rows()
 	width, rank := bound.Width, h.rank()
@@ -229,7 +228,7 @@ type emulated struct {
 
 var _ posterior = emulated{}
 
-// The names of a sampling problem's data begin with these, beside the network's own.
+// Prefixes of the names of a sampling problem's data, beside the network's own.
 const (
 	headPrefix   = "head/"
 	learntPrefix = "emulator/"

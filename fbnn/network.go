@@ -22,13 +22,13 @@ import (
 )
 
 // Network is the paper's emulator (section 3.3): a dense network from theta to the scores, trained by Adam on squared
-// errors with early stopping by the held-out pairs, one for each of the Activations; that is taken whose values and
-// gradients are nearest to the true ones on the held-out pairs.
+// errors with early stopping by the held-out pairs. One is trained for each of the Activations, and the one whose
+// values and gradients are nearest to the true ones on the held-out pairs is taken.
 type Network struct {
 	Hidden      []int           // widths; default 32, 32. The paper has 3, 32 to 8, 64, 32 (Table 2)
-	Activations []nn.Activation // tried; default ReLU, Tanh and Swish. The paper ends at ReLU everywhere
+	Activations []nn.Activation // tried; default ReLU, Tanh and Swish. The paper selects ReLU everywhere
 	// Dropout is the probability with which an input, and a unit of the first hidden layer, is set to 0 in training;
-	// default 0. The paper has .5 and .7, which shrinks what is predicted towards the mean of the pairs.
+	// default 0. The paper has .5 and .7, which shrinks predictions towards the mean of the pairs.
 	Dropout   float64
 	Epochs    int        // passes over the pairs; default 1000
 	BatchSize int        // default 50, or all if there are fewer
@@ -71,8 +71,8 @@ func (n Network) Prepare(int) (Regressor, error) {
 	)
 }
 
-// Learn implements Regressor: it trains a network for each activation, and takes the one of least error, which is the
-// share of what is emulated that is not explained and the relative error of the gradients.
+// Learn implements Regressor: it trains a network for each activation, and takes the one of least error. The error is
+// the unexplained share of what is emulated plus the relative error of the gradients.
 func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 	var best *Learnt
 	least := math.Inf(1)
@@ -151,8 +151,8 @@ func (n Network) train(
 	}, nil
 }
 
-// emulatorLearner is a network for package ascent: one member, whose flat weights are those of each layer, [in, out],
-// and its biases, [out], in turn.
+// emulatorLearner is a network for package ascent with one member. Its flat weights are those of each layer in turn,
+// [in, out], each followed by its biases, [out].
 type emulatorLearner struct {
 	widths     []int
 	activation nn.Activation

@@ -16,17 +16,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// pairs are what an emulator learns from: draws of the calibration in the order of their chain, theta_1 .. theta_J, of
-// which the first are learnt from and the last fifth is held out, with Phi at each.
+// pairs are draws of the calibration in the order of their chain, theta_1 .. theta_J, with Phi at each. The emulator
+// learns from the first ones; the last fifth is held out.
 type pairs struct {
 	theta  *mat.Dense // [J, D]
 	phi    []float64  // [J]
 	learnt int        // T
 
-	center, scale []float64 // [D]: mean and standard deviation of the learnt ones; 1 where they are all the same
+	center, scale []float64 // [D]: mean and standard deviation of the learnt pairs; 1 where they are all the same
 }
 
-// fewestPairs is what must be left to learn from and to be held out.
+// fewestPairs is the least number of pairs to learn from, and of pairs held out.
 const fewestPairs = 10
 
 func newPairs(theta *mat.Dense, phi []float64) (*pairs, error) {
@@ -37,8 +37,9 @@ func newPairs(theta *mat.Dense, phi []float64) (*pairs, error) {
 	return p, err
 }
 
-// spread is the mean and the standard deviation of each of d coordinates over the first learnt draws, or 1 where these
-// are all the same, and an error if nothing can be made of the draws and Phi at them. column copies a coordinate.
+// spread is the mean and the standard deviation of each of d coordinates over the first learnt draws; a standard
+// deviation is 1 where these are all the same. It is an error if the draws and Phi at them cannot be used. column
+// copies a coordinate.
 func spread(phi []float64, d, learnt int, column func(i int) []float64) (center, scale []float64, err error) {
 	rows := len(phi)
 	if rows < fewestPairs {
@@ -69,7 +70,7 @@ func spread(phi []float64, d, learnt int, column func(i int) []float64) (center,
 	return center, scale, nil
 }
 
-// standardised are rows of theta less the centre, over the scale.
+// standardised are the rows of theta minus the centre, divided by the scale.
 func (p *pairs) standardised(theta mat.Matrix) *mat.Dense {
 	out := mat.DenseCopyOf(theta)
 	rows, _ := out.Dims()
@@ -81,9 +82,9 @@ func (p *pairs) standardised(theta mat.Matrix) *mat.Dense {
 	return out
 }
 
-// components are the leading principal components of rows about the mean of the first ones, from their inner products:
-// row j is the mean plus sum_r scores_jr v_r, and something that is orthogonal to all v. Of the rows, which may be
-// millions of numbers long, nothing else is needed: v_r = sum_j combine_jr (row_j - mean), over the first ones.
+// components are the leading principal components of rows about the mean of the first T rows, computed from inner
+// products: row j is the mean plus sum_r scores_jr v_r, plus a rest that is orthogonal to all v. The rows themselves,
+// which may be millions of numbers long, are not needed: v_r = sum_j combine_jr (row_j - mean), over the first T rows.
 type components struct {
 	scores  *mat.Dense // [J, R]
 	combine *mat.Dense // [T, R]
@@ -93,8 +94,8 @@ type components struct {
 	total   float64    // sum of squared distances of the first rows from their mean
 }
 
-// newComponents decomposes rows by their inner products about the mean of the first `learnt`, gram, [J, J]. Components
-// are taken until a share of at most tolerance of the variance is left, and at most `most`.
+// newComponents decomposes rows given gram, [J, J], their inner products about the mean of the first `learnt` rows. It
+// takes components until at most a share `tolerance` of the variance is left, and at most `most` of them.
 func newComponents(gram *mat.SymDense, learnt int, tolerance float64, most int) (*components, error) {
 	rows := gram.SymmetricDim()
 	var eigen mat.EigenSym
@@ -136,7 +137,7 @@ func newComponents(gram *mat.SymDense, learnt int, tolerance float64, most int) 
 	return c, nil
 }
 
-// onto is x, [T, R], with rows of zeros below: [J, R].
+// onto pads x, [T, R], with rows of zeros to [J, R].
 func onto(x *mat.Dense, rows int) *mat.Dense {
 	_, width := x.Dims()
 	out := mat.NewDense(rows, width, nil)
@@ -144,9 +145,9 @@ func onto(x *mat.Dense, rows int) *mat.Dense {
 	return out
 }
 
-// outputs are the inner products of the pairs' network outputs about their mean over the learnt pairs, summed over the
-// rows of the data block by block, so that no more than a block of them is ever in memory; and, for the likelihood of a
-// regression with known noise, those with the targets.
+// outputs are the inner products of the pairs' network outputs about their mean over the learnt pairs. They are summed
+// over the rows of the data block by block, so that no more than a block is ever in memory. For the likelihood of a
+// regression with known noise they include the inner products with the targets.
 type outputs struct {
 	gram      *mat.SymDense // [J, J]
 	residual  []float64     // [J]: (g_j - mean)' (y - mean)
@@ -158,12 +159,13 @@ func blockRows(rows, pairs, width int) int {
 	return max(1, min(rows, mostOutputs/max(1, pairs*width)))
 }
 
-// mostOutputs are the numbers of a block's outputs, of one layer, for all pairs.
+// mostOutputs is the largest number of outputs of a block, of one layer, for all pairs.
 const mostOutputs = 1 << 21
 
-// blocks evaluates f on all rows of the data, a block at a time: outputs of the network for all pairs less their mean
-// over the learnt ones, [J, W, B], that mean, [W, B], and the standardised target, [W, B] or, of classes, [1, B]; all 0
-// where the block is padded. What f makes is given to each, flat, with the targets of the block's rows.
+// blocks evaluates f on all rows of the data, a block at a time. f is given the outputs of the network for all pairs
+// minus their mean over the learnt ones, [J, W, B]; that mean, [W, B]; and the standardised target, [W, B] or, for
+// classes, [1, B]; all are 0 where the block is padded. each is called with the result of f, flat, and the targets of
+// the block.
 func (p *pairs) blocks(
 	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node,
 	each func(values, y []float64),
@@ -249,7 +251,7 @@ func (p *pairs) outputs(ctx context.Context, job *Job) (*outputs, error) {
 	return o, nil
 }
 
-// knownNoise is the standard deviation of a regression's noise, where it is known and the same everywhere; else 0.
+// knownNoise is the standard deviation of a regression's noise, if it is known and the same everywhere; else 0.
 func knownNoise(bound *bayes.BoundModel) float64 {
 	g, ok := bound.Model.Likelihood.(bayes.Gaussian)
 	switch {

@@ -17,15 +17,15 @@ import (
 )
 
 // RandomNetwork is the surrogate of RNS-HMC (Zhang, Shahbaba and Zhao 2017; a baseline of the paper, section 2.3): a
-// network of one hidden layer whose own weights are random and stay so, sum_k v_k tanh(w_k'u + b_k), and of which v is
-// found by least squares with a ridge, the one of least error on the held-out pairs. RNS-HMC is
+// network of one hidden layer, sum_k v_k tanh(w_k'u + b_k), whose w and b are random and stay fixed. v is found by
+// least squares with a ridge, the one of least error on the held-out pairs. RNS-HMC is
 //
 //	CES{Emulates: LogLikelihood, Regressor: RandomNetwork{}, Sampling: mcmc.HMC{Steps: 10}}
 //
-// with trajectories on the surrogate, whose ends the true posterior accepts or rejects, and steps that are chosen so
-// that it accepts some. (There an end is accepted once, by the true energy; here twice, which leaves the same posterior
-// invariant.) In hundreds of dimensions the surrogate of 200 pairs knows next to nothing of the gradient, which
-// EmulatorReport.HeldOut shows: the steps become small, and the chain a random walk.
+// with trajectories on the surrogate, whose ends the true posterior accepts or rejects, and a step size chosen such
+// that it accepts some. (In RNS-HMC an end is accepted once, by the true energy; here twice, which leaves the same
+// posterior invariant.) In hundreds of dimensions a surrogate from 200 pairs has learnt next to nothing about the
+// gradient, which EmulatorReport.HeldOut shows: the step size becomes small, and the chain a random walk.
 type RandomNetwork struct {
 	Units int // default 1000
 }
@@ -41,8 +41,8 @@ func (n RandomNetwork) Prepare(int) (Regressor, error) {
 	return n, limits.Check("fbnn: RandomNetwork", limits.Field("Units", n.Units, n.Units >= 1, "at least 1 (0: 1000)"))
 }
 
-// Learn implements Regressor. With F the units at the pairs, [n, Units], v = F' (F F' + r I)^-1 y: there are as many
-// equations as pairs, however many units there are.
+// Learn implements Regressor. With F the units at the pairs, [n, Units], v = F' (F F' + r I)^-1 y: this solves as many
+// equations as there are pairs, however many units there are.
 func (n RandomNetwork) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
 	rows, d := lesson.Theta.Dims()
 	_, rank := lesson.Scores.Dims()

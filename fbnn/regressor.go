@@ -18,10 +18,10 @@ import (
 )
 
 // Regressor learns to predict R numbers, scores, from theta. Network, GaussianProcess and Linear are regressors, and a
-// type of your own can be one. It is a value that holds settings; its exported fields are compared when a run goes on
+// type of your own can be one. It is a value that holds settings; its exported fields are compared when a run resumes
 // from a checkpoint.
 type Regressor interface {
-	// Title says what it is, for reports.
+	// Title describes it, for reports.
 	Title() string
 	// Prepare fills in defaults for d coordinates, and returns an error that names a setting that is wrong.
 	Prepare(d int) (Regressor, error)
@@ -38,14 +38,14 @@ var (
 // Lesson is what a regressor learns from.
 type Lesson struct {
 	Settings // of the run
-	// Theta are the pairs' places, [J, D], standardised by the mean and the standard deviation of the first Learn, and
-	// Scores what is to be predicted there, [J, R]. The pairs from Learn on are held out, in the order of the chain: to
-	// stop and to choose by, not to learn from.
+	// Theta are the pairs' weights, [J, D], standardised by the mean and the standard deviation of the first Learn pairs,
+	// and Scores, [J, R], are the targets of the prediction. The pairs from Learn on are held out, in the order of the
+	// chain: for early stopping and for choosing, not for learning.
 	Theta, Scores *mat.Dense
 	Learn         int
 	// Judge finds a candidate's errors on the held-out pairs.
 	Judge func(ctx context.Context, candidate *Learnt) (Errors, error)
-	// Checkpoint is a name for files that hold a training's state; empty: none. Identity tells the run.
+	// Checkpoint is a name for files that hold a training's state; empty: none. Identity identifies the run.
 	Checkpoint string
 	Identity   string
 }
@@ -59,7 +59,7 @@ type Learnt struct {
 	Tried      []Tried       // what it was chosen among
 }
 
-// within are the nodes whose names begin with the prefix, without it.
+// within are the nodes whose names begin with the prefix, by their names without it.
 func within(nodes compute.Nodes, prefix string) compute.Nodes {
 	some := compute.Nodes{}
 	for name, node := range nodes {
@@ -70,8 +70,8 @@ func within(nodes compute.Nodes, prefix string) compute.Nodes {
 	return some
 }
 
-// Linear predicts scores by linear regression: least squares, of the smallest coefficients where there are fewer pairs
-// than coordinates. It is exact where the network is linear in theta.
+// Linear predicts scores by linear regression: least squares, with the smallest coefficients if there are fewer pairs
+// than coordinates. It is exact if the network is linear in theta.
 type Linear struct{}
 
 // Title implements Regressor.
@@ -80,7 +80,7 @@ func (Linear) Title() string { return "linear regression" }
 // Prepare implements Regressor.
 func (l Linear) Prepare(int) (Regressor, error) { return l, nil }
 
-// Learn implements Regressor. In the pairs' inner products there are no more equations than pairs.
+// Learn implements Regressor. It works with the pairs' inner products, so there are no more equations than pairs.
 func (l Linear) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
 	_, d := lesson.Theta.Dims()
 	x := mat.NewDense(lesson.Learn, d+1, nil)
@@ -107,13 +107,13 @@ func (l Linear) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
 }
 
 // GaussianProcess is Gaussian-process regression (Rasmussen and Williams 2006, chapter 2), the emulator of the
-// classical calibrate-emulate-sample (Cleary et al. 2021), for few dimensions: each score has the covariance s^2
-// exp(-|u - u'|^2 / (2 l^2)) and a nugget, with standardised u. The length l and the nugget, the same for all scores,
-// are those of largest marginal likelihood on a grid, and so is s.
+// classical calibrate-emulate-sample (Cleary et al. 2021), for few dimensions. Each score has the covariance s^2
+// exp(-|u - u'|^2 / (2 l^2)) plus a nugget, with standardised u. The length l and the nugget, the same for all scores,
+// maximise the marginal likelihood on a grid, and s maximises it given these.
 type GaussianProcess struct{}
 
-// mostForProcess is the most coordinates that a Gaussian process takes: beyond, all pairs are about as far from each
-// other.
+// mostForProcess is the largest number of coordinates of a Gaussian process: beyond, all pairs are about equally far
+// from each other.
 const mostForProcess = 50
 
 // Title implements Regressor.
@@ -135,7 +135,7 @@ func (p GaussianProcess) Learn(ctx context.Context, lesson *Lesson) (*Learnt, er
 	squares := squaredDistances(x)
 	best, length := math.Inf(-1), 0.
 	nuggets := []float64{1e-8, 1e-6, 1e-4, 1e-2, .1, 1}
-	if lesson.DType == compute.Float32 { // of smaller ones the sum over pairs loses all digits
+	if lesson.DType == compute.Float32 { // with smaller nuggets the sum over pairs loses all digits in float32
 		nuggets = nuggets[2:]
 	}
 	var alpha mat.Dense
@@ -165,7 +165,7 @@ func (p GaussianProcess) Learn(ctx context.Context, lesson *Lesson) (*Learnt, er
 				continue
 			}
 			quadratic.Mul(y.T(), &solved)
-			// With s^2 at its best, tr(y' K^-1 y)/(n R), the log marginal likelihood is this and a constant.
+			// With the optimal s^2, tr(y' K^-1 y)/(n R), this is the log marginal likelihood up to a constant.
 			s2 := mat.Trace(&quadratic) / float64(n*rank)
 			if m := -.5*float64(n*rank)*math.Log(s2) - .5*float64(rank)*c.LogDet(); m > best {
 				best, length = m, l
@@ -191,7 +191,7 @@ func (p GaussianProcess) Learn(ctx context.Context, lesson *Lesson) (*Learnt, er
 	}, nil
 }
 
-// squaredDistances are those between the rows of x.
+// squaredDistances are the squared distances between the rows of x.
 func squaredDistances(x mat.Matrix) *mat.SymDense {
 	n, _ := x.Dims()
 	var inner mat.Dense

@@ -9,34 +9,36 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Settings of Fit: those of a run, whatever the algorithm. The zero value of every field works.
+// Settings are the settings of Fit that do not depend on the algorithm. The zero value of every field works.
 type Settings struct {
 	Seed uint64 // of everything random
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	// Checkpoint begins the names of the files that hold the state of each stage: of CES Checkpoint and ".start",
-	// ".calibration", ".emulator" (one for each activation that is tried) and ".sampling". They are written every
-	// CheckpointEvery (default 30 s), when the context is cancelled and at a stage's end. A run whose files exist goes on
-	// from them, to the same bits as an uninterrupted one; files of another model, data, algorithm or seed are an error.
+	// Checkpoint is the beginning of the names of the files that hold the state of each stage: for CES, Checkpoint
+	// followed by ".start", ".calibration", ".emulator" (one for each activation that is tried) and ".sampling". They are
+	// written every CheckpointEvery (default 30 s), when the context is cancelled and at a stage's end. A run whose files
+	// exist resumes from them, bit for bit as an uninterrupted one; files of another model, data, algorithm or seed are an
+	// error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
-	// Replace begins anew where a checkpoint is of another run, of an older format or damaged, and writes over it.
+	// Replace begins anew if a checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
-	// Progress, if set, is called at most ten times a second, and at each stage's end. The stage's name begins with that
-	// of the step: "calibration", "emulation", "sampling".
+	// Progress, if set, is called at most ten times a second, and at each stage's end. The name of a stage begins with the
+	// name of its step: "calibration", "emulation", "sampling".
 	Progress func(run.Progress)
 	// Observe, if set, is called with the posterior of the draws so far each time that all chains of the sampling have
-	// ObserveEvery more of them (default: a tenth of CES.Draws); step is how many each has. It is the network's posterior,
-	// whatever CES.PaperMode is. An error ends the run.
+	// ObserveEvery more draws (default: a tenth of CES.Draws); step is the number of draws of each chain. The posterior is
+	// the network's, whatever CES.PaperMode is. An error ends the run.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
 
-	// BlockRows are, for FitSource, the most rows that are read at once; default 8192, or all if there are fewer.
+	// BlockRows, for FitSource, is the largest number of rows that are read at once; default 8192, or all if there are
+	// fewer.
 	BlockRows int
-	// Memory is, for FitSource, what a run may take, in bytes: where the estimate of Result.Memory is above it the run is
-	// refused before a row is read. Default 2 GiB.
+	// Memory, for FitSource, is the most memory that a run may take, in bytes. If the estimate, Result.Memory, is above
+	// it, the run is refused before a row is read. Default 2 GiB.
 	Memory int64
 }
 
@@ -69,7 +71,7 @@ func (s Settings) file(stage string) string {
 	return s.Checkpoint + "." + stage
 }
 
-// progress passes on a stage's progress under the step's name; nil if nobody watches.
+// progress forwards a stage's progress under the step's name; nil if Settings.Progress is not set.
 func (s Settings) progress(step string) func(run.Progress) {
 	if s.Progress == nil {
 		return nil

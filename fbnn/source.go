@@ -15,19 +15,20 @@ import (
 	"gobnn/bayes/target"
 )
 
-// This file is what differs where memory does not hold the rows.
+// This file holds what is different if the rows do not fit into memory.
 
-// FitSource is Fit of rows that memory does not hold, such as of a file or a dataset.Simulated: a block of at most
-// Settings.BlockRows is read at a time. The source is read once for the scalers and for faults (fit.Data.Examined);
-// the calibration takes mini-batches, of few blocks; Phi, gradients and the inner products of the pairs' outputs are
-// sums over all blocks, as is each evaluation of the true posterior that corrects a draw. Result.Memory is what that
-// takes at most; a run that would take more than Settings.Memory is refused before a row is read.
+// FitSource is Fit for rows that do not fit into memory, such as those of a file or a dataset.Simulated: it reads a
+// block of at most Settings.BlockRows at a time. The source is read once for the scalers and for faults
+// (fit.Data.Examined). The calibration takes mini-batches, from few blocks. Phi, gradients and the inner products of
+// the pairs' outputs are sums over all blocks, as is each evaluation of the true posterior that corrects a draw.
+// Result.Memory is the most memory that this takes; a run that would take more than Settings.Memory is refused before a
+// row is read.
 //
-// The true posterior is evaluated in float64, whatever Settings.DType is: sums over millions of rows are compared.
-// Where a likelihood needs the outputs of all rows at once, as all but a regression with known noise do, the
-// emulator's must fit into Settings.Memory, or CES.Emulates be the LogLikelihood. The calibration must take
-// mini-batches (mcmc.SGHMC, mcmc.SGLD). The rows should be in random order. The posterior's features have no names,
-// and its classes are numbers.
+// The true posterior is evaluated in float64, whatever Settings.DType is, since sums over millions of rows are
+// compared. All likelihoods but that of a regression with known noise need the outputs of all rows at once: then the
+// emulator's outputs must fit into Settings.Memory, or CES.Emulates be the LogLikelihood. The calibration must take
+// mini-batches (mcmc.SGHMC, mcmc.SGLD). The rows should be in random order. The posterior's features have no names, and
+// its classes are numbers.
 func FitSource(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, source dataset.Source, settings Settings,
 ) (*Result, error) {
@@ -54,7 +55,7 @@ func FitSource(
 	if err != nil {
 		return nil, err
 	}
-	if job.algorithm, err = algorithm.Prepare(job); err != nil { // what is wrong is said before hours of reading
+	if job.algorithm, err = algorithm.Prepare(job); err != nil { // faults are reported before hours of reading
 		return nil, err
 	}
 	memory, err := job.checkMemory()
@@ -86,12 +87,12 @@ func newSourceJob(data *fit.Data, settings Settings) (*Job, error) {
 	return job, err
 }
 
-// widest is the number of features from which on a climb takes shorter steps. Adam changes all weights of a unit by the
-// same length, so that its input changes by as much as there are features: of 1000, with the usual .1 by some 80, after
-// which all ReLU units were dead.
+// widest is the number of features above which a climb takes shorter steps. Adam changes all weights of a unit by the
+// same amount, so the change of the unit's input grows with the number of features: with 1000 of them and the usual
+// rate .1 it was some 80, after which all ReLU units were dead.
 const widest = 100.
 
-// byBatches is the posterior from mini-batches of a source, whose Blocks are all of its rows.
+// byBatches is the posterior estimated from mini-batches of a source; its Blocks contain all rows.
 func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, error) {
 	problem, err := target.ProblemBySource(j.Data.Bound, j.Data.Source, nil, target.SourceSettings{
 		BatchSize: size, BlockRows: j.BlockRows, Chains: 1, DType: dtype, Seed: j.Seed,
@@ -104,7 +105,7 @@ func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, error) {
 	return problem, nil
 }
 
-// mostBatch is the most rows that a mini-batch can have.
+// mostBatch is the largest size of a mini-batch.
 func (j *Job) mostBatch() int {
 	if j.Data.Source != nil {
 		return j.BlockRows
@@ -112,7 +113,7 @@ func (j *Job) mostBatch() int {
 	return j.Data.Rows()
 }
 
-// reader gives standardised rows from a number on: it fills x, [n, d], and y, [n, K].
+// reader returns standardised rows from a given number on: it fills x, [n, d], and y, [n, K].
 func (j *Job) reader() (func(ctx context.Context, from int, x, y []float64) error, error) {
 	if j.Data.Source != nil {
 		return j.Data.Source.Read, nil
@@ -136,7 +137,7 @@ func (j *Job) reader() (func(ctx context.Context, from int, x, y []float64) erro
 	}, nil
 }
 
-// checkSource is an error if a setting cannot be had of rows that memory does not hold.
+// checkSource is an error if a setting is impossible for rows that do not fit into memory.
 func (a CES) checkSource(job *Job) error {
 	if job.Data.Source == nil {
 		return nil
@@ -158,21 +159,22 @@ type share struct {
 	bytes int64
 }
 
-// ofPrograms is what the process takes beside: the library, XLA, its compiler and compiled programs, and the
-// activations of a chunk of particles (compute.NewPlan).
+// ofPrograms is the memory that the process takes otherwise: the library, XLA, its compiler and compiled programs, and
+// the activations of a chunk of particles (compute.NewPlan).
 const ofPrograms = 640 << 20
 
-// needing is an Algorithm that says what memory a job takes of it.
+// needing is an Algorithm that can say how much memory it takes for a job.
 type needing interface{ memory(job *Job) []share }
 
-// checkMemory is what a run takes of rows that memory does not hold, and an error if that is more than it may.
+// checkMemory is the memory of a run whose rows do not fit into memory, and an error if it is more than
+// Settings.Memory.
 func (j *Job) checkMemory() (int64, error) {
 	if j.Data.Source == nil {
 		return 0, nil
 	}
 	const float = 8
 	row := int64(j.Data.Bound.Inputs + j.Data.Bound.Targets())
-	// A block as it is read, padded, as a tensor and on the device; one of the calibration; and one of what was before.
+	// A block as it is read, padded, as a tensor and on the device; one of the calibration; and one of the previous block.
 	shares := []share{
 		{"the programs and their activations", ofPrograms},
 		{fmt.Sprintf("blocks of %d rows", j.BlockRows), 6 * float * row * int64(j.BlockRows)},
@@ -202,7 +204,7 @@ func (a CES) memory(job *Job) []share {
 	bound, size := job.Data.Bound, int64(job.DType.Size())
 	d, pairs := int64(bound.D), int64(a.Pairs)
 	shares := []share{
-		// theta, standardised, as the emulator learns it and as a Gaussian process keeps it; inner products
+		// theta: raw, standardised, for the emulator and for a Gaussian process; and inner products
 		{fmt.Sprintf("%d pairs", pairs), float * pairs * (5*d + 6*pairs)},
 		drawn(job, a.Chains*a.Draws),
 		{"the emulator", a.ofRegressor(job.Data.Bound.D, size)},
@@ -223,8 +225,8 @@ func (a CES) memory(job *Job) []share {
 	return shares
 }
 
-// ofRegressor is about what learning the emulator takes beside the pairs: its weights in float64, on the device before
-// and after a step, and Adam's moments. One of your own is taken to be like the default's.
+// ofRegressor is the approximate memory that learning the emulator takes beside the pairs: its weights in float64 and
+// on the device before and after a step, and Adam's moments. A regressor of your own is assumed to be like the default.
 func (a CES) ofRegressor(d int, size int64) int64 {
 	width := int64(32)
 	switch r := a.Regressor.(type) {
@@ -250,8 +252,8 @@ func (p Prior) memory(job *Job) []share {
 	return []share{s}
 }
 
-// drawn is what draws take: as the chains keep them and in the result, on the way there or to a checkpoint, and what of
-// them waits to be collected.
+// drawn is the memory of draws: as the chains keep them, in the result, on the way there or to a checkpoint, and copies
+// that wait for garbage collection.
 func drawn(job *Job, draws int) share {
 	each := int64(draws) * int64(job.Data.Bound.D)
 	return share{fmt.Sprintf("%d draws", draws), each * 5 * int64(job.DType.Size())}

@@ -12,19 +12,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The candidates of HMC's step size: halved from the largest, until nearly all ends are accepted, beyond which smaller
-// steps only lead less far.
+// The candidates for HMC's step size are halved from the largest until nearly all ends are accepted; beyond that,
+// smaller steps only shorten the trajectories.
 const (
 	largestStep   = 1.
 	mostHalvings  = 20
 	nearlyAll     = .9
-	leastAccepted = .15 // of atOnce ends: a mean over fewer is a matter of luck
+	leastAccepted = .15 // of atOnce ends: a mean over fewer accepted ones is a matter of luck
 )
 
-// chosenStep is the step size of an HMC on the emulated posterior, of a correction by the true one: that of the largest
-// expected squared jump (Pasarica and Gelman 2010), over trajectories from rows of begin, [n, D], with the same momenta
-// for each step size. A step at which the emulated energy is kept may be far too large, since where the emulator knows
-// nothing of a direction the trajectory follows its momentum, and the true posterior refuses the end.
+// chosenStep is the step size of an HMC on the emulated posterior whose draws are corrected by the true one. It is the
+// candidate with the largest expected squared jump (Pasarica and Gelman 2010), over trajectories from the rows of
+// begin, [n, D], with the same momenta for each candidate. A step size that conserves the emulated energy may be far
+// too large: in directions about which the emulator has learnt nothing the trajectory follows its momentum, and the
+// true posterior rejects its end.
 func (r *ces) chosenStep(ctx context.Context, cheap mcmc.Problem, begin mat.Matrix, k mcmc.HMC) (float64, error) {
 	emulator, err := newEvaluator(r.Job, cheap)
 	if err != nil {
@@ -46,7 +47,7 @@ func (r *ces) chosenStep(ctx context.Context, cheap mcmc.Problem, begin mat.Matr
 	}
 	r.spent.Full += atOnce
 	r.spent.Partial += atOnce
-	// Where no step is accepted the smallest is taken: the run then ends with mcmc.ErrStuck and its numbers.
+	// If no step size is accepted, the smallest is taken: the run then ends with mcmc.ErrStuck and its numbers.
 	best, furthest, step := largestStep*math.Pow(2, -mostHalvings), 0., largestStep
 	for range mostHalvings {
 		end, cheapAtEnd, err := r.transitions(ctx, emulator, start, cheapAtStart, k, step)
@@ -78,8 +79,8 @@ func (r *ces) chosenStep(ctx context.Context, cheap mcmc.Problem, begin mat.Matr
 	return best, nil
 }
 
-// transitions are those of HMC on the emulated posterior between two evaluations of the true one, from each row of
-// start; cheapAtStart is the emulated log-density there. It returns the ends, with theirs.
+// transitions are the HMC transitions on the emulated posterior between two evaluations of the true one, from each row
+// of start, given the emulated log-density there. It returns the ends, and the emulated log-density at the ends.
 func (r *ces) transitions(
 	ctx context.Context, emulator *evaluator, start *mat.Dense, cheapAtStart []float64, k mcmc.HMC, step float64,
 ) (*mat.Dense, []float64, error) {

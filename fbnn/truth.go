@@ -21,7 +21,7 @@ import (
 // This file compares the emulator with the truth: on the held-out pairs before the sampling, and at emulated states
 // after it.
 
-// judge finds a candidate's errors on the held-out pairs.
+// judge computes a candidate's errors on the held-out pairs.
 type judge struct {
 	*ces
 	head     head
@@ -43,7 +43,7 @@ func (r *ces) newJudge(ctx context.Context, h head) (*judge, error) {
 	return j, nil
 }
 
-// errors are a candidate's.
+// errors are the errors of a candidate.
 func (j *judge) errors(ctx context.Context, candidate *Learnt) (Errors, error) {
 	e, err := newEvaluator(j.Job, j.emulatedProblem(j.head, candidate))
 	if err != nil {
@@ -77,7 +77,7 @@ func (j *judge) errors(ctx context.Context, candidate *Learnt) (Errors, error) {
 	return j.compare(predicted, phi, gradient), nil
 }
 
-// compare is the errors of predictions.
+// compare computes the errors of predictions.
 func (j *judge) compare(predicted *mat.Dense, phi []float64, gradient *mat.Dense) Errors {
 	count, rank := predicted.Dims()
 	missed, spread, mean := 0., 0., make([]float64, rank)
@@ -101,12 +101,12 @@ func square(x float64) float64 { return x * x }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// priorDraws is how many draws tell what Phi is under the prior.
+// priorDraws is the number of draws by which Phi under the prior is estimated.
 const priorDraws = 100
 
-// compare takes the true Phi at emulated states, and says in the result what is doubtful.
+// compare evaluates the true Phi at states of the sampling, and warns in the result of what is doubtful.
 func (r *ces) compare(ctx context.Context, cheap mcmc.Problem, outputs *outputsHead) error {
-	ctx = context.WithoutCancel(ctx) // a cancelled run's draws are judged too
+	ctx = context.WithoutCancel(ctx) // the draws of a cancelled run are compared too
 	draws := r.result.Sampling.Draws
 	all := draws.Chains * draws.PerChain
 	count := min(all, r.Check)
@@ -193,7 +193,7 @@ func (r *ces) account() {
 	r.result.Evaluations = e
 }
 
-// calibrationCost is what the calibration's chain has evaluated of the network on all rows, and its climb.
+// calibrationCost counts the evaluations of the network on all rows by the calibration's chain and its climb.
 func (r *ces) calibrationCost() (e mcmc.Evaluations) {
 	c := r.result.Calibration
 	moves := c.Moves + c.WarmUpMoves
@@ -253,7 +253,8 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 	return nil
 }
 
-// distance is that of states from the learnt pairs, in the plane that they span and to it; u are standardised.
+// distance is the distance of states from the learnt pairs, within the plane that they span and from it; u are
+// standardised.
 func (p *pairs) distance(states *mat.Dense) (out Distance) {
 	all, d := p.theta.Dims()
 	u := p.standardised(p.theta)
@@ -286,7 +287,7 @@ func (p *pairs) distance(states *mat.Dense) (out Distance) {
 	return out
 }
 
-// What makes a result doubtful.
+// Thresholds beyond which a result is doubtful.
 const (
 	mostRMS       = 3.  // root mean square of Phi - Phi^e
 	manyDeviation = 5.  // standard deviations of the calibration's Phi
@@ -336,8 +337,8 @@ func (r *ces) warn() {
 	}
 }
 
-// paperPrediction are the weights of the pairs' outputs in the emulator's, at each draw: with z = size * scores, row =
-// mean + sum_r z_r sum_j combine_jr (row_j - mean).
+// paperPrediction are the weights of the pairs' outputs in the emulator's output at each draw: with z = size * scores,
+// row = mean + sum_r z_r sum_j combine_jr (row_j - mean).
 func (r *ces) paperPrediction(
 	ctx context.Context, e *evaluator, outputs *outputsHead,
 ) (*emulatedPrediction, error) {

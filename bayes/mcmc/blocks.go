@@ -14,24 +14,24 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Blocks are the rows behind a target in blocks, for what is evaluated outside of the chains: the mode, the Hessian and
-// the log-densities that a pilot compares. They are evaluated one after another and summed up, so that memory holds one
-// block of rows that are more than it holds together; and the activations of a block stay in a processor's cache.
+// Blocks divides the rows behind a target into blocks, for what is evaluated outside of the chains: the mode, the
+// Hessian and the log-densities that a pilot compares. Blocks are evaluated one after another and summed, so that
+// memory need hold only one block of a large data set, and the activations of a block stay in a processor's cache.
 type Blocks struct {
 	Count int
-	// Data are a block's tensors for Target, of the same names and shapes for all blocks; those of a number are the same
-	// at each call.
+	// Data returns a block's tensors for Target. Names and shapes are the same for all blocks, and the tensors of a block
+	// are the same at each call.
 	Data func(block int) (map[string]*tensors.Tensor, error)
-	// Target builds the log-density of one block. Their sum over the blocks is that of the problem: the prior is divided
-	// among them.
+	// Target builds the log-density of one block. The sum over all blocks is the problem's log-density: the prior is
+	// divided among the blocks.
 	Target func(data compute.Nodes) Target
-	// Kept says that all blocks fit into memory: each is put on the device once. Else each is asked for at each
-	// evaluation.
+	// Kept says that all blocks fit into memory: then each is put on the device once, otherwise each is requested again at
+	// every evaluation.
 	Kept bool
 }
 
-// places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type: a mode
-// and differences of gradients need it.
+// places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type, since
+// searching a mode and taking differences of gradients need that precision.
 type places struct {
 	dim     int
 	problem Problem

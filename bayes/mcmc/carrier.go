@@ -14,9 +14,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Carrier keeps a kernel's State between calls of compiled programs, as named tensors: a State has nodes of one graph,
-// so that between calls its entries lie in a compute.State. Sample runs its chains by a Carrier; use it in a sampler of
-// your own that moves particles by any kernel:
+// Carrier keeps a kernel's State between calls of compiled programs, as named tensors. The nodes of a State belong to
+// one graph, so between calls its entries are in a compute.State. Sample runs its chains by a Carrier; use it in a
+// sampler of your own that moves particles by any kernel:
 //
 //	carrier, err := mcmc.NewCarrier(engine, kernel, shapes.Make(dtype, particles, dim), target)
 //	start, err := compute.NewProgram(engine, "start", nil, carrier.Names(), ...)             // builds carrier.Start
@@ -188,10 +188,10 @@ func (c *Carrier) Move(
 	return packed, outcome
 }
 
-// MoveUnfinished is Move for transitions that all particles make together: unfinished, [J], is 1 for each particle
-// whose transition is not complete, and 0 for those that wait; ended is 1 for each that completes it in this move.
-// Begin a transition with ones, and repeat with unfinished - ended until that is 0 everywhere. If each move of the
-// kernel is a transition, all particles move and end.
+// MoveUnfinished is Move for transitions that all particles make together. unfinished, [J], is 1 for each particle
+// whose transition is not complete, and 0 for those that wait; ended is 1 for each that completes its transition in
+// this move. Begin a transition with ones, and repeat with unfinished - ended until that is 0 everywhere. If each move
+// of the kernel is a transition, all particles move and end.
 func (c *Carrier) MoveUnfinished(
 	rng random.Stream, nodes compute.Nodes, unfinished *graph.Node, target Target, tuning Tuning,
 ) (next compute.Nodes, ended *graph.Node, outcome Info) {
@@ -246,8 +246,8 @@ func (c *Carrier) probe(phi *Node, target Target) {
 	}
 }
 
-// checkTarget checks the shapes of a target's values at phi. Which methods a kernel calls that carries nothing is not
-// known: all methods are tried then, and one that panics is skipped.
+// checkTarget checks the shapes of a target's values at phi. For a kernel that carries nothing it is not known which
+// methods it calls: all methods are then tried, and one that panics is skipped.
 func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) error {
 	if target == nil {
 		return fmt.Errorf("there is no target, and the kernel asks one")

@@ -13,18 +13,18 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Climb has each chain go uphill by itself, by Adam on the target's log-density, from where Problem.Initial has drawn
-// it, before the warm-up. Draws from a prior can lie where the density is thousands of times steeper than where it has
-// its mass: no common step size suits them, and chains that begin there may stand still for ever. Chains that climb
-// from places of their own still come to modes of their own. A target whose inputs come from outside (HostInputs) must
-// have a gradient at the blank ones, unless they are OfMove.
+// Climb moves each chain uphill by itself before the warm-up, by Adam on the target's log-density, from the point that
+// Problem.Initial has drawn. The density can be thousands of times steeper at draws from a prior than where it has its
+// mass: then no common step size suits all chains, and those that begin there may never move. Chains that climb from
+// points of their own still come to modes of their own. A target whose inputs come from outside (HostInputs) must have
+// a gradient at the blank inputs, unless they are OfMove.
 type Climb struct {
 	Steps int // default 200
-	// Rate is Adam's learning rate at the first step, which falls to a hundredth of it by the last; default 0.1: a
-	// coordinate goes up to four units.
+	// Rate is Adam's learning rate at the first step; it falls to a hundredth of that by the last step. Default 0.1, with
+	// which a coordinate climbs up to four units.
 	Rate float64
-	// Fixed are coordinates that stay where they were drawn, such as the logarithms of a hierarchical prior's scales:
-	// with them the density has no mode.
+	// Fixed are coordinates that stay where they were drawn, such as the logarithms of a hierarchical prior's scales: if
+	// these could move, the density would have no mode.
 	Fixed []int
 }
 
@@ -53,7 +53,7 @@ func (p Problem) ClimbSteps() int {
 	return cmp.Or(p.Climb.Steps, 200)
 }
 
-// climbs says whether the chains climb: not where the problem says where they begin.
+// climbs says whether the chains climb. They do not if the problem sets their starting points.
 func (p Problem) climbs() bool { return p.Climb != nil && p.Start == nil }
 
 // The state's entries of a climb beside startName: Adam's moments.
@@ -62,8 +62,8 @@ const (
 	climbSquare = "climb square"
 )
 
-// climber is Adam with a mean of squared gradients over some twenty steps. Where a climb begins the gradients are
-// thousands of times larger than at its end: with the usual 0.999 its steps would stay as short as they were there.
+// climber is Adam with a mean of squared gradients over some twenty steps. Gradients are thousands of times larger at
+// the start of a climb than at its end: with the usual 0.999 the steps would stay as short as they are at the start.
 var climber = optim.Adam{Beta2: 0.95}
 
 // newClimb prepares the programs of a climb.
@@ -83,8 +83,8 @@ func (m *moves) drawStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node)
 	return compute.Nodes{startName: phi, climbMean: none, climbSquare: none}, ConstAs(phi, []float64{0})
 }
 
-// climbStep is one step uphill. A chain at a place without a finite density goes half the way to 0, which draws from a
-// prior lie around. Inputs: the seed, the step counted from 1, the rate, and those of the problem.
+// climbStep is one step uphill. A chain without a finite density goes half the way to 0, around which draws from a
+// prior lie. Inputs: the seed, the step counted from 1, the rate, and those of the problem.
 func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	phi := nodes[startName]
 	rng := random.FromSeed(inputs[0]).Named("climb").At(inputs[1])

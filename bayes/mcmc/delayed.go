@@ -18,50 +18,50 @@ var (
 	_ Reversible = DelayedAcceptance{}
 )
 
-// Surrogated is a Target that brings a cheap one in its place, such as an emulator, the posterior given a part of the
-// rows, or its Laplace approximation. A DelayedAcceptance without Cheap moves on it.
+// Surrogated is a Target with a cheap substitute, such as an emulator, the posterior given a part of the rows, or its
+// Laplace approximation. DelayedAcceptance moves on it unless Cheap is set.
 type Surrogated interface {
 	Target
 	// Surrogate is the cheap target. It must have mass wherever the target has.
 	Surrogate() Target
 }
 
-// DelayedAcceptance makes J transitions of any reversible kernel on a cheap target p*, and then accepts or rejects
-// where they have led by one evaluation of the target p (Christen and Fox 2005, "Markov chain Monte Carlo using an
+// DelayedAcceptance makes J transitions of any reversible kernel on a cheap target p*, and then accepts or rejects the
+// state that they reach by one evaluation of the target p (Christen and Fox 2005, "Markov chain Monte Carlo using an
 // approximation"; with J above 1 the surrogate transition of Liu 2001, section 9.4.3, and the step of multilevel
 // ladders), with probability
 //
 //	min(1, exp[(log p(phi') - log p(phi)) - (log p*(phi') - log p*(phi))])
 //
-// It leaves p invariant, whatever p* is: J transitions that are reversible with respect to p* propose as often from
-// phi to phi' as p*(phi')/p*(phi) says. A bad surrogate costs acceptance, and nothing else; but where p* is 0 no
-// chain goes, so that p* must have mass wherever p has.
+// It leaves p invariant, whatever p* is: J transitions that are reversible with respect to p* propose phi' from phi
+// p*(phi')/p*(phi) times as often as phi from phi'. A bad surrogate costs only acceptance. But no chain enters a region
+// where p* is 0, so p* must have mass wherever p has.
 //
-// A Move is a whole transition: one log-density of the target, J transitions of Inner on the cheap one, unrolled in the
-// graph. Inner's auxiliary variables, such as momenta, are drawn anew in each. Its step size must be set: sample the
-// cheap target by itself with a warm-up, and take the Tuned of that result.
+// A Move is a whole transition: one log-density of the target and J transitions of Inner on the cheap target, unrolled
+// in the graph. Inner's auxiliary variables, such as momenta, are drawn anew in each. Its step size must be set: sample
+// the cheap target by itself with a warm-up, and take Tuned from that result.
 //
-// Info.Acceptance is that of the second stage, 0 where the inner transitions have not moved; Extra tells the stages
-// apart: "inner acceptance", and over the transitions in which the inner ones moved "second-stage acceptance" and
-// "second-stage log-ratio".
+// Info.Acceptance is that of the second stage, and 0 where the inner transitions have not moved. Extra reports the
+// stages separately: "inner acceptance" and, over the transitions in which the inner ones moved, "second-stage
+// acceptance" and "second-stage log-ratio".
 type DelayedAcceptance struct {
 	Inner       Kernel // on the cheap target: must be Exact and Reversible, with a step size
 	Transitions int    // J, of Inner; default 1
-	// Cheap makes the cheap target of the user's own; nil: the target is Surrogated. What it captures is not in a
-	// checkpoint's identity, nor in the kernel's part of a Samplers' key: Problem.Name and the kind must tell it.
+	// Cheap makes the cheap target from the user's target; nil: the target is Surrogated. What the function captures is
+	// not a part of a checkpoint's identity, nor of the key of Samplers: Problem.Name and the kind must identify it.
 	Cheap func(target Target) Target `json:"-"`
-	// Share is the cost of the cheap target's evaluation as a share of the target's, for Evaluations; 0: unknown.
+	// Share is the cost of an evaluation of the cheap target relative to one of the target, for Evaluations; 0: unknown.
 	Share float64
-	// OnHost is for a target that is evaluated between the moves, on the host, as a problem of Hosted is, and makes the
-	// same draws: a move decides on what the one before has proposed, and the first decides on nothing.
+	// OnHost is for a target that is evaluated on the host between the moves, as in a problem of Hosted; the draws are the
+	// same. Each move decides on the proposal of the move before it, and the first decides on nothing.
 	OnHost bool
 }
 
 // delayedUnrolled is the most inner moves of one Move, each of which is a part of its graph.
 const delayedUnrolled = 1024
 
-// Carries implements Kernel: the log-density; nothing that the graph knows of where the target is evaluated on the
-// host.
+// Carries implements Kernel: the log-density or, if the target is evaluated on the host, nothing, since the graph does
+// not know its value.
 func (k DelayedAcceptance) Carries() Carries {
 	if k.OnHost {
 		return CarriesNothing
@@ -210,8 +210,8 @@ func threshold(rng random.Stream, s State) *Node {
 	return Log(rng.Named("accept").Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0)))
 }
 
-// decide is the second stage: the target's log-density at the end, and how much larger it is than where the inner
-// transitions began. The next state has all but the target's log-density.
+// decide is the second stage, given the target's log-density at the end and its increase from the point where the inner
+// transitions began. The next state has everything but the target's log-density.
 func (k DelayedAcceptance) decide(
 	threshold *Node, at, end State, density, onTarget *Node, inner innerInfo,
 ) (accepted *Node, next State, info Info) {
@@ -241,7 +241,7 @@ func (k DelayedAcceptance) decide(
 // innerInfo sums up what the inner transitions report, [J] each.
 type innerInfo struct{ acceptance, logDensities, gradients *Node }
 
-// innerTransition makes one transition of Inner by every particle: those that have completed theirs wait for the
+// innerTransition makes one transition of Inner for every particle: particles that have completed theirs wait for the
 // others.
 func (k DelayedAcceptance) innerTransition(
 	rng random.Stream, s State, cheap Target, tuning Tuning, sum *innerInfo,
@@ -265,7 +265,7 @@ func (k DelayedAcceptance) innerTransition(
 			}
 		}
 		s, acceptance = next, info.Acceptance
-		if info.Complete != nil { // a transition tells at its end what it has cost
+		if info.Complete != nil { // the cost of a transition is reported at its end
 			if _, ok := k.Inner.(SeveralMoves); !ok {
 				panic(fmt.Errorf("a transition of %T takes several moves: it needs a method MostMoves, as SeveralMoves has it",
 					k.Inner))
@@ -310,7 +310,7 @@ func chooseState(condition *Node, a, b State) State {
 // zeroWhere is x, [J], with 0 where condition is true.
 func zeroWhere(condition, x *Node) *Node { return Where(condition, ZerosLike(x), x) }
 
-// stuckBy says what has kept a run without an accepted transition where it is.
+// stuckBy explains why a run has had no accepted transition.
 func (k DelayedAcceptance) stuckBy(stats []ChainStats) string {
 	transitions := 0
 	means := map[string]float64{"second-stage log-ratio": 0, "inner acceptance": 0}

@@ -126,7 +126,7 @@ type ChainStats struct {
 	Transitions int
 	Acceptance  float64 // mean probability
 	Accepted    int     // transitions that moved
-	Standstill  int     // the longest row of transitions of which none moved
+	Standstill  int     // the largest number of successive transitions without a move
 	Divergences int     // transitions
 	NonFinite   int     // proposals
 	Gradients   int     // evaluated in the transitions
@@ -136,8 +136,8 @@ type ChainStats struct {
 	Noise float64
 	// mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not report it
 	SquaredSkewness float64
-	MaxEnergyError  float64 // largest absolute one that is finite
-	MeanEnergyError float64 // mean absolute one of those that are finite
+	MaxEnergyError  float64 // largest absolute energy error, over the finite ones
+	MeanEnergyError float64 // mean absolute energy error, over the finite ones
 	// energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
 	EnergyBFMI float64
 	// means of Info.Extra, by name, over the transitions where it is finite; NaN if it never is
@@ -151,8 +151,8 @@ type tally struct {
 	Closed      bool    `json:"closed"` // all draws are made: further transitions do not count
 	Acceptance  float64 `json:"acceptance"`
 	Accepted    int     `json:"accepted"`
-	Standing    int     `json:"standing"`   // transitions since it moved
-	Standstill  int     `json:"standstill"` // the most of them
+	Standing    int     `json:"standing"`   // transitions since the chain last moved
+	Standstill  int     `json:"standstill"` // the largest Standing so far
 	Divergences int     `json:"divergences"`
 	NonFinite   int     `json:"non_finite"`
 	Gradients   int     `json:"gradients"`

@@ -4,30 +4,30 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Evaluations counts what was evaluated, of a Result by the transitions after the warm-up: of the target on all data,
-// and of what is cheaper, such as a surrogate or mini-batches (Problem.BatchShare). A number that a kernel does not
-// report is 0.
+// Evaluations counts what was evaluated; in a Result, by the transitions after the warm-up. The full counts are
+// evaluations of the target on all data, the partial ones those of a cheaper target, such as a surrogate or
+// mini-batches (Problem.BatchShare). A number that a kernel does not report is 0.
 type Evaluations struct {
 	Full             int // log-densities of the target, without a gradient
 	FullGradients    int // gradients of the target, with its log-density
 	Partial          int // log-densities of the cheap target
 	PartialGradients int // gradients of the cheap target
-	// PartialShare is what one of the cheap target costs of one of the target's, in the mean where there are several;
-	// 0: unknown.
+	// PartialShare is the cost of an evaluation of the cheap target relative to one of the target, in the mean if there
+	// are several; 0: unknown.
 	PartialShare float64
 }
 
 // gradientForwards is the cost of a gradient in reverse mode: the forward pass, and twice as much backwards.
 const gradientForwards = 3
 
-// Forwards is the cost in full forwards: 1 for a log-density of the target, 3 for a gradient, and those of the cheap
-// target in proportion.
+// Forwards is the cost in full forward passes: 1 for a log-density of the target, 3 for a gradient, and in proportion
+// for the cheap target.
 func (e Evaluations) Forwards() float64 {
 	return float64(e.Full+gradientForwards*e.FullGradients) + e.PartialShare*e.partial()
 }
 
-// FullEvaluations is what the draws took, in full forwards: Evaluations.Forwards; 0 of nil. By it diag.Of compares
-// samplers.
+// FullEvaluations is Evaluations.Forwards, the cost of the draws in full forward passes; 0 for nil. diag.Of compares
+// samplers by it.
 func (r *Result) FullEvaluations() float64 {
 	if r == nil {
 		return 0
@@ -35,13 +35,13 @@ func (r *Result) FullEvaluations() float64 {
 	return r.Evaluations.Forwards()
 }
 
-// partial is the cost of what is cheaper, in forwards of it.
+// partial is the cost of the cheap target's evaluations, in its forward passes.
 func (e Evaluations) partial() float64 {
 	return float64(e.Partial + gradientForwards*e.PartialGradients)
 }
 
-// plus adds the counts of b. Of two cheap targets PartialShare becomes the mean share of what both have evaluated, so
-// that Forwards is the sum.
+// plus adds the counts of b. If both have a cheap target, PartialShare becomes the mean share over the evaluations of
+// both, so that Forwards is the sum.
 func (e Evaluations) plus(b Evaluations) Evaluations {
 	switch own, other := e.partial(), b.partial(); {
 	case own == 0:
@@ -54,7 +54,7 @@ func (e Evaluations) plus(b Evaluations) Evaluations {
 	return e
 }
 
-// ofMiniBatches are the counts of a target that takes a share of the rows: none of them is of all rows.
+// ofMiniBatches are the counts for a target that takes a share of the rows: no evaluation is of all rows.
 func (e Evaluations) ofMiniBatches(share float64) Evaluations {
 	return Evaluations{
 		Partial: e.Full + e.Partial, PartialGradients: e.FullGradients + e.PartialGradients, PartialShare: share,
@@ -64,8 +64,8 @@ func (e Evaluations) ofMiniBatches(share float64) Evaluations {
 // costs is a kernel that knows the cost of its partial evaluations, as Evaluations.PartialShare.
 type costs interface{ PartialShare() float64 }
 
-// evaluated are the log-densities and the gradients of its target that a transition of a kernel took, [J] each, as its
-// info tells them where it is complete; s is any of its states.
+// evaluated are the numbers of log-densities and of gradients of the target that a kernel's transition took, [J] each,
+// from its info where the transition is complete; s is any of its states.
 func evaluated(kernel Kernel, info Info, s State) (gradients, logDensities *Node) {
 	none := Zeros(s.Phi.Graph(), s.PerParticle())
 	gradients, logDensities = none, none

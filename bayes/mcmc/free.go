@@ -17,7 +17,7 @@ var (
 )
 
 // RandomWalk adds N(0, Variance) to every coordinate, and always moves. It leaves no distribution invariant: in OHSMC
-// it is the artificial dynamics that keeps particles apart (Zhao et al. 2024, section 3.3).
+// it is the artificial dynamics that keep particles apart (Zhao et al. 2024, section 3.3).
 type RandomWalk struct {
 	Variance float64 `json:"variance"` // of the step; default 0.01
 }

@@ -152,8 +152,8 @@ func (k HMC) length() int { return cmp.Or(k.Steps, 10) }
 // spread is the most steps by which Jitter changes L.
 func (k HMC) spread() int { return int(math.Floor(k.Jitter * float64(k.length()))) }
 
-// jump is the squared distance, [J], between the ends of trajectories in units of the scales, and the derivative of it
-// by the logarithm of their time: 2 t delta . p.
+// jump is the squared distance, [J], between the ends of trajectories in units of the scales, and its derivative with
+// respect to the logarithm of their duration, 2 t delta . p.
 func jump(start, end, momentum, stepSize, taken *Node, tuning Tuning) (squared, growth *Node) {
 	delta := Sub(end, start)
 	if tuning.Scale != nil {

@@ -17,11 +17,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Hosted is the problem of a target whose log-density a function on the host gives, such as a sum over blocks of rows
-// that memory does not hold, with a cheap problem in its place: for a DelayedAcceptance with OnHost, which asks for the
-// log-densities of all chains' proposals, [chains, D], once in a move. They are float64, and so are their differences,
-// whatever the chains' type. Those that are not finite count as -Inf; at the start they are an error, which wraps
-// ErrStart. The cheap problem must have no Inputs.
+// Hosted is a problem whose target's log-density is computed by a function on the host, such as a sum over more blocks
+// of rows than memory holds, together with a cheap problem that replaces it in the graph. It is for a DelayedAcceptance
+// with OnHost, which requests the log-densities of all chains' proposals, [chains, D], once in a move. These are
+// float64, and so are their differences, whatever the chains' type. Values that are not finite count as -Inf; at the
+// start they are an error, which wraps ErrStart. The cheap problem must have no Inputs.
 func Hosted(
 	cheap Problem, chains int, logDensity func(ctx context.Context, phi *mat.Dense) ([]float64, error),
 ) Problem {
@@ -56,7 +56,7 @@ func Hosted(
 	return problem
 }
 
-// hosted is a target whose log-density at the proposals of the move before is an input, float64 [J].
+// hosted is a target whose log-density at the previous move's proposals is an input, float64 [J].
 type hosted struct {
 	cheap   Target
 	answers *Node
@@ -77,9 +77,9 @@ func (h hosted) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return h.LogDensity(phi), nil
 }
 
-// The entries that a DelayedAcceptance on the host carries beside those of any: what was proposed, the cheap target's
-// values there, what is known of the inner transitions that led there, and the target's log-density at phi, float64,
-// NaN as long as it is not known.
+// The entries that a DelayedAcceptance on the host carries beside those that it always carries: the proposal, the cheap
+// target's values there, the records of the inner transitions that led there, and the target's log-density at phi,
+// float64 and NaN as long as it is not known.
 const (
 	hostedProposal   = "proposal"
 	hostedCheap      = "proposal_cheap_log_density"
@@ -91,7 +91,7 @@ const (
 	hostedGradients  = "inner_gradients"
 )
 
-// startOnHost fills in a state that proposes to stay, so that the first answer is the log-density there.
+// startOnHost fills in a state whose proposal is to stay, so that the host first returns the log-density at the start.
 func (k DelayedAcceptance) startOnHost(s, at State) {
 	zero := ZerosLike(at.LogDensity)
 	carryProposal(s, at, zero, innerInfo{zero, zero, zero})
@@ -113,14 +113,14 @@ func carryProposal(s, end State, threshold *Node, inner innerInfo) {
 	if end.Gradient != nil {
 		s.Auxiliary[hostedGradient] = end.Gradient
 	}
-	if inner.acceptance == nil { // of a kernel that does not report it
+	if inner.acceptance == nil { // the kernel does not report it
 		inner.acceptance = fillAs(threshold, math.NaN())
 	}
 	s.Auxiliary[hostedThreshold], s.Auxiliary[hostedAcceptance] = threshold, inner.acceptance
 	s.Auxiliary[hostedDensities], s.Auxiliary[hostedGradients] = inner.logDensities, inner.gradients
 }
 
-// moveOnHost decides on what the move before has proposed, whose log-density the target brings, and proposes again.
+// moveOnHost accepts or rejects the previous move's proposal, whose log-density the target provides, and proposes anew.
 func (k DelayedAcceptance) moveOnHost(
 	rng random.Stream, s, at State, target Target, tuning Tuning,
 ) (State, Info) {
@@ -131,7 +131,7 @@ func (k DelayedAcceptance) moveOnHost(
 	onTarget := ConvertDType(Sub(density, own[hostedDensity]), s.Phi.DType())
 	accepted, next, info := k.decide(own[hostedThreshold], at, end, density, onTarget, inner)
 
-	// The first answer is that of the start.
+	// The first log-density from the host is that of the start.
 	first := IsNaN(own[hostedDensity])
 	info.Complete = ConvertDType(Not(first), s.Phi.DType())
 	info.NonFinite = zeroWhere(first, info.NonFinite)

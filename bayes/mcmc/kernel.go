@@ -1,18 +1,19 @@
-// Package mcmc has Markov kernels that move all particles, or chains, at once, in a graph, and runs them.
+// Package mcmc provides Markov kernels that move all particles, or chains, at once, in a graph, and runs them.
 //
 // A kernel takes particles phi, [J, D], to new ones. Some leave a target distribution invariant, by accepting or
 // rejecting what they propose: RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS. ULA, SGLD and
 // SGHMC accept every step, may use noisy gradients, and have a bias that falls with the step size. OrnsteinUhlenbeck
-// and RandomWalk have no target: the first leaves a Gaussian invariant, such as the prior, the second nothing; they are
-// for the particles of package ohsmc. Each kernel's comment says what it leaves invariant; tests check it.
+// and RandomWalk have no target: the first leaves a Gaussian invariant, such as the prior, and the second leaves no
+// distribution invariant; they are for the particles of package ohsmc. Each kernel's comment says what it leaves
+// invariant, and tests check it.
 //
-// SplitHMC is HMC for posteriors near a mode, in whitened coordinates, with the target's gradient or a surrogate's;
-// DelayedAcceptance makes any of the former cheaper: it moves on a cheap target, and asks the target itself once for
-// several moves.
+// SplitHMC is HMC for posteriors near a mode, in whitened coordinates, with the gradient of the target or of a
+// surrogate. DelayedAcceptance makes any of these kernels cheaper: it moves on a cheap target, and evaluates the target
+// itself once for several moves.
 //
-// Sample runs chains of a kernel on a Problem, and SampleSplit those of SplitHMC with all that they need: the mode,
-// the coordinates, and a surrogate where a pilot finds that it pays. Take NUTS if there is a gradient and you don't
-// know which.
+// Sample runs chains of a kernel on a Problem. SampleSplit runs chains of SplitHMC, and first finds what they need: the
+// mode, the coordinates, and a surrogate if a short pilot run shows that it pays. If you do not know which kernel to
+// take, and there is a gradient, take NUTS.
 //
 // # Moves and transitions
 //
@@ -52,17 +53,18 @@ type Target interface {
 	Gradient(phi *graph.Node) (logDensity, gradient *graph.Node)
 }
 
-// MiniBatchTarget is a Target that can be estimated from mini-batches. A kernel asserts its target to it, and draws
-// mini-batches for each move: by WithMiniBatch if it follows a gradient, by Differences if it compares two places. Only
-// kernels that carry nothing from move to move may be given one, since carried values would be of other mini-batches.
+// MiniBatchTarget is a Target that can be estimated from mini-batches. A kernel checks whether its target is one, and
+// draws mini-batches for each move: by WithMiniBatch if it follows a gradient, by Differences if it compares two
+// points. Only kernels that carry nothing from move to move may use one, since carried values would belong to other
+// mini-batches.
 type MiniBatchTarget interface {
 	Target // on all rows, or NaN if that is unknown
-	// WithMiniBatch is the target estimated from mini-batches drawn by the stream: the same ones at every place.
+	// WithMiniBatch is the target estimated from mini-batches drawn by the stream: the same ones at every point.
 	WithMiniBatch(rng random.Stream) Target
-	// Differences are M unbiased estimates of log p(to_j) - log p(from_j), each from a mini-batch of its own drawn by the
-	// stream, the same for all particles and both places: [J, M] for from and to, [J, D]. Variance is that of one of them
-	// given the places, estimated within the mini-batches, [J], and degrees the degrees of freedom of that estimate; nil
-	// and 0 if unknown. Values that are not finite are returned as they are.
+	// Differences are M unbiased estimates of log p(to_j) - log p(from_j), [J, M], for from and to, [J, D]. Each is from a
+	// mini-batch of its own, drawn by the stream, the same for all particles and both points. Variance, [J], is the
+	// variance of one estimate given the points, estimated within the mini-batches, and degrees are the degrees of freedom
+	// of that estimate; nil and 0 if unknown. Values that are not finite are returned as they are.
 	Differences(rng random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64)
 }
 
@@ -87,7 +89,7 @@ func (f Density) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return logDensity, Gradient(ReduceAllSum(logDensity), phi)[0]
 }
 
-// Carries says which of its target's values at phi a kernel keeps in the State from one move to the next. A kernel that
+// Carries says which values of the target at phi a kernel keeps in the State from one move to the next. A kernel that
 // carries nothing may still evaluate its target in every move, as ULA and SGLD do: see Kernel.UsesTarget.
 type Carries int
 
@@ -126,8 +128,8 @@ type Info struct {
 	Acceptance *graph.Node
 	// Accepted is 1 for each particle that moved, 0 for each that stayed; nil for kernels that always move.
 	Accepted *graph.Node
-	// NonFinite is 1 for each particle at whose proposal the log-density or the gradient is NaN or infinite, or that is
-	// NaN itself, and which was rejected for it; nil for kernels that do not look.
+	// NonFinite is 1 for each particle whose proposal was rejected because it is NaN, or the log-density or the gradient
+	// there is NaN or infinite; nil for kernels that do not check this.
 	NonFinite *graph.Node
 	// Divergent is 1 for each particle whose trajectory left the level set of its energy; nil for kernels without one.
 	Divergent *graph.Node
@@ -135,22 +137,22 @@ type Info struct {
 	EnergyError *graph.Node
 	// Energy is the energy at the start of the transition, once the momentum is drawn; nil for kernels without one.
 	Energy *graph.Node
-	// Length is the number of gradients that the transition took, or of moves for kernels that take no gradients but
-	// several moves; nil for kernels that take one a move, or none.
+	// Length is the number of gradients that the transition took or, for kernels without gradients that take several
+	// moves, the number of moves; nil for kernels that take one gradient a move, or none.
 	Length *graph.Node
-	// Full is the number of log-densities of the target, without a gradient, that the transition took; nil: one for
-	// kernels that carry the log-density alone and make a transition in each move, else none.
+	// Full is the number of log-densities of the target, without a gradient, that the transition took. nil means one for
+	// kernels that carry the log-density alone and make a transition in each move, and none for others.
 	Full *graph.Node
 	// Partial and PartialGradients are the numbers of log-densities, and of gradients, of a cheap target or of a part of
 	// the data that the transition took; nil: none.
 	Partial, PartialGradients *graph.Node
-	// SquaredJump is the squared length of the transition, in units of Tuning.Scale, times Acceptance, and JumpGrowth its
-	// derivative by the logarithm of the trajectory's length; nil for kernels that are not Steered.
+	// SquaredJump is the squared length of the transition, in units of Tuning.Scale, times Acceptance. JumpGrowth is its
+	// derivative with respect to the logarithm of the trajectory's length. Both are nil for kernels that are not Steered.
 	SquaredJump, JumpGrowth *graph.Node
 	// Noise is the estimated variance of the log-ratio that accepts or rejects; nil for kernels that know the ratio.
 	Noise *graph.Node
-	// SquaredSkewness is that of the sample which estimates the log-ratio, m3^2/m2^3 of its central moments; nil for
-	// kernels that have no sample of 3 and more.
+	// SquaredSkewness is m3^2/m2^3, from the central moments of the sample that estimates the log-ratio; nil for kernels
+	// without a sample of at least 3.
 	SquaredSkewness *graph.Node
 	// Extra are further diagnostics of a kernel, always with the same names. ChainStats has their means.
 	Extra map[string]*graph.Node
@@ -196,13 +198,14 @@ type Steered interface {
 // refuse other kernels: see LeavesInvariant.
 type Exact interface {
 	Kernel
-	// Exact says whether, with the settings that it has, the kernel leaves every target invariant, without a bias of
-	// discretisation or of mini-batches, as kernels do that accept or reject by the exact ratio.
+	// Exact says whether the kernel, with its present settings, leaves every target invariant, without a bias of
+	// discretisation or of mini-batches. Kernels that accept or reject by the exact ratio do.
 	Exact() bool
 }
 
-// Reversible is a Kernel that says whether its transitions are in detailed balance with its target: p(phi) P(phi, phi')
-// is symmetric, if auxiliary variables are drawn anew before each transition. DelayedAcceptance takes no other.
+// Reversible is a Kernel that says whether its transitions are in detailed balance with its target, p(phi) P(phi, phi')
+// = p(phi') P(phi', phi), if auxiliary variables are drawn anew before each transition. DelayedAcceptance accepts no
+// other.
 type Reversible interface {
 	Kernel
 	Reversible() bool
@@ -261,13 +264,13 @@ func withAuxiliary(kernel Kernel, rng random.Stream, s State, target Target) Sta
 	return s
 }
 
-// startsByTarget is a kernel with auxiliary variables that depend on the target, in place of Stateful.
+// startsByTarget is a kernel whose auxiliary variables depend on the target; it replaces Stateful.
 type startsByTarget interface {
 	startBy(rng random.Stream, s State, target Target) State
 }
 
-// evaluate is the target's log-density and gradient, but -Inf and 0 where either is not finite, so that such places are
-// rejected.
+// evaluate is the target's log-density and gradient, replaced by -Inf and 0 where either is not finite, so that such
+// points are rejected.
 func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))

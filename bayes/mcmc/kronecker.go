@@ -14,11 +14,11 @@ import (
 )
 
 // KroneckerFactor is the curvature of one dense layer of a network by KFAC (Martens and Grosse 2015; Ritter, Botev and
-// Barber 2018): the block of its parameters, as a matrix with a row for each output and a column for each input, a last
-// column being the biases, is G kron A + p I.
+// Barber 2018). The layer's parameters form a matrix with a row for each output and a column for each input; the last
+// column holds the biases. Their block of the curvature is G kron A + p I.
 type KroneckerFactor struct {
-	Out, In         int // of the matrix: In counts the weights' inputs, and one more for the biases
-	Weights, Biases int // where they begin among theta's coordinates, the weights row by row; -1: not among them
+	Out, In         int // of the matrix; In is the number of the weights' inputs plus one for the biases
+	Weights, Biases int // first coordinates in theta, the weights row by row; -1: not in theta
 	Precision       float64
 	// A, [In, In], are the inputs' second moments, and G, [Out, Out], the outputs' curvature.
 	Inputs, Outputs *mat.SymDense

@@ -26,8 +26,8 @@ type moves struct {
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
-	// step moves all chains, maskedStep those that an input selects, while the others stay the same. If every move is a
-	// whole transition no chain ever waits, and maskedStep is step.
+	// step moves all chains; maskedStep moves those that an input selects, and the others stay the same. If every move is
+	// a whole transition, no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
 }
 

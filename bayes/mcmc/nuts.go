@@ -65,9 +65,10 @@ func (k NUTS) UsesTarget() bool { return true }
 // Exact implements Exact: it draws from each trajectory in detailed balance.
 func (k NUTS) Exact() bool { return true }
 
-// Reversible implements Reversible. A tree is built with the same probability from any of its leaves; of two leaves
-// that first share a subtree of weight a + b, b that of the later half, one is left for the other with probability
-// min(1/a, 1/b) times the other's weight, and both are kept with the same probability above it.
+// Reversible implements Reversible. A tree is built with the same probability from any of its leaves. Take two leaves
+// whose smallest common subtree has weight a + b, with b the weight of its later half. The draw within that subtree
+// goes from one leaf to the other with probability min(1/a, 1/b) times the other's weight, and larger trees keep either
+// leaf with the same probability.
 func (k NUTS) Reversible() bool { return true }
 
 // MostMoves implements SeveralMoves.
@@ -188,9 +189,9 @@ func (t *tree) step(target Target, stepSize, scale *Node) newLeaf {
 	return leaf
 }
 
-// weigh computes the new leaf's energy less that of the start, the negative of its log-weight, [J], and where it
-// diverges, bool [J]. If the density at the start is 0, weights are relative to the first leaf instead, and that of the
-// start is 0.
+// weigh computes the new leaf's energy less that of the start, which is the negative of its log-weight, [J], and where
+// it diverges, bool [J]. If the density at the start is 0, weights are relative to the first leaf instead, and the
+// weight of the start is 0.
 func (t *tree) weigh(leaf newLeaf, begins *Node, start State) (energyError, divergent *Node) {
 	lost := And(begins, Not(IsFinite(start.LogDensity)))
 	t.energy = Where(lost, leaf.energy, t.energy)
@@ -218,7 +219,7 @@ func (t *tree) drawFromSubtree(leaf newLeaf, energyError, first, logUniform *Nod
 type turn struct {
 	turns                   // of the subtree's own subtrees
 	onward            *Node // bool [J]: the whole does not turn
-	frontDot, backDot *Node // of its ends' momenta with the sum of all, [J]
+	frontDot, backDot *Node // dot products of the ends' momenta with the sum of all, [J]
 }
 
 // lookForTurns adds the new leaf's momentum to the subtree's sum, and checks for turns within the subtree, and of the

@@ -18,22 +18,22 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The bounds of a pilot's decision, as measured on networks of 121 and 1071 parameters: a surrogate whose log-density
-// is off by a standard deviation of .35 is accepted with probability .8, one of 1.2 with .4; where the chain leaves
-// the ball of the Laplace approximation, as posteriors of weakly identified networks do, every surrogate is refused.
+// The bounds of a pilot's decision, as measured on networks of 121 and 1071 parameters. A surrogate whose log-density
+// is off by a standard deviation of .35 is accepted with probability .8, and one of 1.2 with .4. If the chain leaves
+// the ball of the Laplace approximation, as with posteriors of weakly identified networks, every surrogate is rejected.
 const (
 	pilotWanted      = .35
 	pilotMost        = 1.2
 	pilotLeastGain   = 1.3
 	pilotLeastSpread = .7
 	pilotMostSpread  = 1.4
-	// the acceptance from which a step is taken: the refusals of shorter ones would cost less than their gradients
+	// the acceptance from which a step is taken: shorter steps cost more in gradients than they save in rejections
 	pilotStepAcceptance = .6
 )
 
 // PilotSettings of NewPilot. The zero value works.
 type PilotSettings struct {
-	States int // at which surrogates are judged, of all chains together; default 200, at least 100
+	States int // at which surrogates are tested, over all chains; default 200, at least 100
 	Chains int // default 4
 	// Shares are the m/N that are tried, ascending; default .001, .003, .01, .03 and .1.
 	Shares []float64
@@ -42,25 +42,26 @@ type PilotSettings struct {
 	Engine *compute.Engine // default compute.Default
 }
 
-// Pilot says whether a surrogate pays for a posterior, as a short chain of SplitHMC with the target's own gradient
-// measures it: never draws of the Laplace approximation, on which surrogates look far better than on the posterior.
+// Pilot says whether a surrogate pays for a posterior. It measures this on a short chain of SplitHMC with the target's
+// own gradient, and never on draws of the Laplace approximation, where surrogates look far better than on the
+// posterior.
 type Pilot struct {
-	States int     // that were looked at
-	Spread float64 // mean of |z|^2/D: 1 where the posterior is the Gaussian of its mode
-	// Target is the kernel that moved by the target's gradient: of the steps pi/2, .75, .5, .25 and .1 the first that is
-	// accepted with a mean probability of .6. Acceptance is its own.
+	States int     // number of states that were tested
+	Spread float64 // mean of |z|^2/D: 1 if the posterior is the Laplace approximation
+	// Target is the kernel that moved by the target's gradient: among the steps pi/2, .75, .5, .25 and .1 the first that
+	// is accepted with a mean probability of .6. Acceptance is the acceptance of this kernel.
 	Target     SplitHMC
 	Acceptance float64
-	Tried      []PilotTrial // by m; none where the spread has decided
+	Tried      []PilotTrial // in the order of m; none if the spread decided
 	Rows       int          // m that was chosen; 0: no surrogate
-	Reason     string       // what has decided, with the numbers, in one line
-	// Cost is what the pilot has evaluated: of the target by its chains, their warm-ups counted, and at the states; and of
-	// the parts that were tried the gradients for the surrogate and its log-densities at the states. Elapsed is how long
-	// it took.
+	Reason     string       // the reason for the decision, with its numbers, in one line
+	// Cost counts the pilot's evaluations: of the target, by the chains (with their warm-ups) and at the states; and of
+	// the parts that were tried, the gradients for the surrogate and its log-densities at the states. Elapsed is the time
+	// of all this.
 	Cost    Evaluations
 	Elapsed time.Duration
 
-	ends    []float64 // [Chains, D] flat, where the chains stand
+	ends    []float64 // [Chains, D] flat, the last states of the chains
 	chosen  *control
 	problem Problem
 }
@@ -70,9 +71,9 @@ type PilotTrial struct {
 	Rows, Of int
 	Name     string  // of the surrogate, as Part has it
 	SD       float64 // s, standard deviation over the states of log p less the surrogate's
-	// Predicted is the acceptance of trajectories on it, 2 Phi(-s/sqrt 2), and Gain the effective draws a forward pass
-	// over those of the target's own gradient, both with the effective draws of a chain that is accepted with
-	// probability a and else stays, a/(2 - a).
+	// Predicted is the acceptance of trajectories on the surrogate, 2 Phi(-s/sqrt 2). Gain is the number of effective
+	// draws per forward pass relative to that of the target's own gradient. Both take a/(2 - a) effective draws for a
+	// transition of a chain that is accepted with probability a and otherwise stays.
 	Predicted, Gain float64
 }
 
@@ -90,12 +91,12 @@ func onSurrogate(m, n int) SplitHMC {
 	return SplitHMC{StepSize: .75 / 1.1, Steps: 2, Jitter: .1, OnSurrogate: true, Share: float64(m) / float64(n)}
 }
 
-// NewPilot measures on a short chain whether a surrogate of a part of the rows pays, and chooses m: the smallest of
-// the shares of N whose log-density is off by a standard deviation of at most .35, else the one with the largest
-// predicted gain. It chooses none where the gain is below 1.3, the standard deviation above 1.2, or the mean of
-// |z|^2/D outside .7 to 1.4. Where the chains that look for a step leave these bounds clearly, or the whitening is not
-// Dense, nothing that the rest would measure changes the answer, and the pilot ends there. The problem must have Part,
-// as target.Problem's have.
+// NewPilot measures on a short chain whether a surrogate from a part of the rows pays, and chooses m: the smallest of
+// the shares of N whose log-density is off by a standard deviation of at most .35, else the share with the largest
+// predicted gain. It chooses no surrogate if the gain is below 1.3, the standard deviation above 1.2, or the mean of
+// |z|^2/D outside .7 to 1.4. If the chains that look for a step are clearly outside these bounds, or the whitening is
+// not Dense, nothing else that it could measure would change the answer, and the pilot ends there. The problem must
+// have Part, as those of target.Problem have.
 func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSettings) (*Pilot, error) {
 	began := time.Now()
 	s = s.withDefaults()
@@ -135,20 +136,20 @@ func (s PilotSettings) withDefaults() PilotSettings {
 	return s
 }
 
-// near says whether the mean of |z|^2/D is that of a posterior near the Gaussian of its mode.
+// near says whether the mean of |z|^2/D is that of a posterior close to its Laplace approximation.
 func (p *Pilot) near() bool { return p.Spread >= pilotLeastSpread && p.Spread <= pilotMostSpread }
 
-// clearlyOutside says whether the chains, which come from within, are beyond the bound by more than chance explains: of
-// the Gaussian |z|^2/D has the variance 2/D, and a chain's states count as one here, however they hang together.
+// clearlyOutside says whether the chains, which start inside the bound, are beyond it by more than chance explains. For
+// the Gaussian, |z|^2/D has variance 2/D; the states of a chain count as one here, however they are correlated.
 func (p *Pilot) clearlyOutside(chains int) bool {
 	return p.Spread > pilotMostSpread*(1+4*math.Sqrt(2/float64(p.problem.Dim*chains)))
 }
 
-// pilotPortion is how many draws of a chain are looked at at a time.
+// pilotPortion is the number of draws of a chain that are examined at a time.
 const pilotPortion = 10
 
-// walk runs the short chains, and returns their states, [States, D] flat: with early the last ones alone, once they
-// tell that no surrogate pays.
+// walk runs the short chains and returns their states, [States, D] flat. With early it stops once the chains show that
+// no surrogate pays, and returns the last states only.
 func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early bool) (states []float64, err error) {
 	on, err := w.On(p.problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
 	if err != nil {
@@ -219,7 +220,7 @@ func acceptanceOf(r *Result) (mean float64) {
 	return mean
 }
 
-// look takes the spread of a run's states, and returns them.
+// look measures the spread of a run's states, and returns them.
 func (p *Pilot) look(w *Whitening, r *Result) (states []float64) {
 	p.States, p.Spread = r.Draws.Chains*r.Draws.PerChain, 0
 	for chain := range r.Draws.Chains {
@@ -241,12 +242,12 @@ func endsOf(d *Draws) (ends []float64) {
 	return ends
 }
 
-// starts are where the pilot's chains stand, [Chains, D].
+// starts are the last states of the pilot's chains, [Chains, D].
 func (p *Pilot) starts(dtype compute.DType) *tensors.Tensor {
 	return compute.Floats(dtype, p.ends, len(p.ends)/p.problem.Dim, p.problem.Dim)
 }
 
-// try measures surrogates of the shares, until one is good.
+// try tests surrogates of the given shares until one is good.
 func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states []float64) error {
 	truth, evaluated, err := densitiesAt(ctx, s.Engine, p.problem, states)
 	if err != nil {
@@ -290,7 +291,7 @@ func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states [
 	return nil
 }
 
-// trial is the judgement on a surrogate with these log-densities at the states.
+// trial tests a surrogate by its log-densities at the states.
 func (p *Pilot) trial(part Part, truth, cheap []float64) PilotTrial {
 	off := make([]float64, len(truth))
 	floats.SubTo(off, truth, cheap)
@@ -327,8 +328,8 @@ func (p *Pilot) decide(best int) {
 	}
 }
 
-// densitiesAt are the log-densities of a problem at places, [S, D] flat, in float64, and how many were evaluated: S,
-// filled up to blocks of equal size.
+// densitiesAt are the log-densities of a problem at points, [S, D] flat, in float64, and the number of evaluations: S
+// rounded up to blocks of equal size.
 func densitiesAt(
 	ctx context.Context, engine *compute.Engine, problem Problem, states []float64,
 ) (all []float64, evaluated int, err error) {
@@ -364,8 +365,8 @@ func (c *control) alone() Problem {
 	}
 }
 
-// Problem is the problem that the pilot has decided for, with its kernel, for chains of the given type, as many as the
-// pilot's: it begins where those stand.
+// Problem returns the problem that the pilot has chosen, and its kernel, for as many chains of the given type as the
+// pilot's: they begin at the last states of those.
 func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (Problem, SplitHMC) {
 	problem := p.problem
 	problem.Start = p.starts(dtype)
@@ -375,16 +376,16 @@ func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (Problem, SplitHMC) {
 	return w.on(problem, dtype, nil, nil), p.Target
 }
 
-// The bounds of what keeps a pilot's promise.
+// The bounds within which a run is as the pilot predicted.
 const (
-	stickyStandstill = 30 // transitions in a row that were all refused, at most
-	stickyShare      = 4  // of the median effective sample size the smallest has a quarter at least
+	stickyStandstill = 30 // at most so many successive transitions are rejected
+	stickyShare      = 4  // the smallest effective sample size is at least a quarter of the median
 )
 
-// Sticky says what of a run on the surrogate does not keep what the pilot promised, so that its draws are doubtful:
-// acceptance under half the prediction, more than 30 refusals in a row, or, given the effective sample sizes of
-// predictions or parameters (nil: not looked at), a smallest one under a quarter of the median. Empty if nothing does,
-// or if no surrogate was used. SampleSplit asks it, with the sizes of parameters.
+// Sticky says in what a run on the surrogate is worse than the pilot predicted, so that its draws are doubtful: an
+// acceptance under half the prediction, more than 30 rejections in a row or, given the effective sample sizes of
+// predictions or parameters (nil: not checked), a smallest one under a quarter of the median. It is empty if there is
+// no such fault, or if no surrogate was used. SampleSplit calls it with the effective sample sizes of the parameters.
 func (p *Pilot) Sticky(r *Result, ess []float64) (warnings []string) {
 	if p.chosen == nil {
 		return nil
@@ -398,7 +399,7 @@ func (p *Pilot) Sticky(r *Result, ess []float64) (warnings []string) {
 	return sticky(r, predicted, ess)
 }
 
-// sticky is Pilot.Sticky of a run on a surrogate, given the acceptance that was predicted; 0: none was.
+// sticky is Pilot.Sticky for a run on a surrogate, given the predicted acceptance; 0: there was no prediction.
 func sticky(r *Result, predicted float64, ess []float64) (warnings []string) {
 	acceptance, standing := acceptanceOf(r), 0
 	for _, c := range r.Stats {

@@ -36,15 +36,15 @@ type Result struct {
 	// Gradients is the number of gradients of all chains' transitions, without the warm-up, or the sum of Info.Length; 0
 	// for kernels that report neither.
 	Gradients int
-	// Evaluations counts those of all chains' transitions, without the warm-up, of the target and of what is cheaper.
+	// Evaluations counts the evaluations in all chains' transitions after the warm-up, of the target and of cheaper ones.
 	Evaluations Evaluations
-	// Moves is the number of moves of all chains together after the warm-up; WarmUpMoves that in it. Gradients / (Moves
-	// Chains) is the share of the evaluations that belongs to the draws' transitions.
+	// Moves is the number of moves of all chains together after the warm-up, WarmUpMoves the number during the warm-up.
+	// Gradients / (Moves Chains) is the share of the evaluations that belongs to the draws' transitions.
 	Moves, WarmUpMoves int
 	Elapsed            time.Duration // over all sessions
-	Sampling           time.Duration // the part of it after the warm-up
-	// Warnings say what of the chains makes the draws doubtful, and what may help: chains that stand still, and
-	// transitions that diverged. None: empty.
+	Sampling           time.Duration // the part of Elapsed after the warm-up
+	// Warnings say what makes the draws doubtful, such as chains that do not move and transitions that diverged, and what
+	// may help. Empty: no fault was found.
 	Warnings []string
 }
 
@@ -64,9 +64,9 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 // the one before is complete, and keeps exactly the first Settings.Draws of its draws, so that fast chains do not count
 // for more than slow ones.
 //
-// A cancelled context is no error: the result has as many draws of each chain as all have made, with the status
-// run.Cancelled. If Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, there is such a
-// result beside the error, with the status run.Stopped (run.Completed, if only the last checkpoint failed). With other
+// A cancelled context is no error: the result has as many draws of each chain as all chains have made, with the status
+// run.Cancelled. If Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, such a result is
+// returned with the error, with the status run.Stopped (run.Completed, if only the last checkpoint failed). With other
 // errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these apply.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
@@ -92,7 +92,7 @@ type sampling struct {
 	giveBack func() // the moves, to the sampler
 }
 
-// position is the state of a run but for the tensors on the device and the draws.
+// position is the state of a run, without the tensors on the device and the draws.
 type position struct {
 	Move        int           `json:"move"`              // number of the next move
 	WarmUpMoves int           `json:"warm_up_moves"`     // made
@@ -366,7 +366,7 @@ func (r *sampling) tunable() bool {
 	return ok
 }
 
-// stats are those of each chain.
+// stats are the statistics of each chain.
 func (r *sampling) stats() (stats []ChainStats) {
 	share := 0.0
 	if c, ok := r.kernel.(costs); ok {
@@ -382,7 +382,7 @@ func (r *sampling) stats() (stats []ChainStats) {
 	return stats
 }
 
-// result keeps as many draws of each chain as all have.
+// result has as many draws of each chain as all chains have made.
 func (r *sampling) result() *Result {
 	result := &Result{
 		Draws: r.draws.first(r.common()), Tuned: r.position.Tuned, Status: r.session.Status(),

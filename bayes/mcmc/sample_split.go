@@ -17,26 +17,27 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// NoSurrogate as SplitSettings.Rows means none.
+// NoSurrogate, as the value of SplitSettings.Rows, means that there is no surrogate.
 const NoSurrogate = -1
 
 // SplitSettings of SampleSplit. The zero value works.
 type SplitSettings struct {
 	Settings // of the chains
-	// Search is that of the mode, Whitening that of the coordinates. Their engines, and Search.Seed, are by default those
-	// of the chains.
+	// Search are the settings of the search for the mode, Whitening those of the coordinates. Their engines, and
+	// Search.Seed, are by default those of the chains.
 	Search    ModeSettings
 	Mode      []float64 // [D]; default: searched
 	Whitening WhiteningSettings
-	// Pilot is that of the surrogate, and of the step where there is none. Its Seed and Engine are by default those of the
-	// chains. Its Chains and DType are theirs, since they begin where the pilot's end: others are an error, as are Shares
-	// where no pilot chooses Rows.
+	// Pilot are the settings of the pilot that chooses the surrogate, or only the step if there is no surrogate. Its Seed
+	// and Engine are by default those of the chains. Its Chains and DType are always those of the chains, which begin
+	// where the pilot's end: other values are an error, as are Shares if no pilot chooses Rows.
 	Pilot PilotSettings
-	// Rows of the surrogate, m; default: a pilot chooses them, or none. NoSurrogate: none, and no pilot.
+	// Rows is m, the number of rows of the surrogate; default: a pilot chooses it, or no surrogate. NoSurrogate: no
+	// surrogate and no pilot.
 	Rows int
 }
 
-// withDefaults fills in what the settings of the parts take from those of the chains, and checks that they agree.
+// withDefaults gives the settings of the parts their defaults from those of the chains, and checks that they agree.
 func (s SplitSettings) withDefaults(problem Problem) (SplitSettings, error) {
 	var err error
 	if s.Engine, err = s.Engine.Or(); err != nil {
@@ -61,19 +62,19 @@ func (s SplitSettings) withDefaults(problem Problem) (SplitSettings, error) {
 
 // SplitResult of SampleSplit.
 type SplitResult struct {
-	// Result is that of the chains. Its Warnings have what makes the draws doubtful, also of the mode, the pilot and the
-	// surrogate; that a surrogate is off since it does not pay is none of it: String says it.
+	// Result is the result of the chains. Its Warnings say what makes the draws doubtful, including faults of the mode,
+	// the pilot and the surrogate. It is no warning that a surrogate was not used because it does not pay: String says so.
 	*Result
 	Kernel    SplitHMC // that made the draws
 	Whitening *Whitening
 	Pilot     *Pilot // nil if Rows was set, or the problem has no Part
-	// SetUp is the time before the chains: the mode, the Hessian, the pilot and the surrogate. SetUpCost is what they have
-	// evaluated, the mode, the Hessian and the surrogate in float64.
+	// SetUp is the time before the chains: the mode, the Hessian, the pilot and the surrogate. SetUpCost counts the
+	// evaluations in it; those for the mode, the Hessian and the surrogate are in float64.
 	SetUp     time.Duration
 	SetUpCost Evaluations
 }
 
-// String is a summary of a line for the kernel, one for the set-up, one for the pilot's decision with its numbers
+// String is a summary: one line for the kernel, one for the set-up, one for the pilot's decision with its numbers
 // (Pilot.Reason), if there was a pilot, and one for each warning.
 func (r *SplitResult) String() string {
 	on := "the target's gradient"
@@ -94,16 +95,15 @@ func (r *SplitResult) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// SampleSplit samples a posterior near its mode by SplitHMC: it searches the mode, whitens by the Hessian there, runs
-// a pilot that says whether a surrogate of a part of the rows pays, and samples with or without it. The problem's
-// Start is where the mode is searched from, and not where chains begin: they begin about the mode, or where the pilot
-// has come to.
+// SampleSplit samples a posterior near its mode by SplitHMC: it searches the mode, whitens by the Hessian there, runs a
+// pilot that says whether a surrogate from a part of the rows pays, and samples with or without it. The search begins
+// at the problem's Start. The chains do not: they begin around the mode, or at the last states of the pilot.
 //
-// Progress has the stages "mode", "Hessian" and "pilot" before those of Sample. The result's warnings have the
-// pilot's line if it decided against the surrogate because the posterior is not near the Gaussian, what NewWhitening
-// notes, and, of a run on a surrogate, what Pilot.Sticky says given the effective sample sizes of the parameters (of at
-// most 200, evenly spaced; with Rows set there is no prediction to compare the acceptance with). Errors are those of
-// FindMode, NewWhitening, NewPilot and Sample, and of settings that contradict each other.
+// Progress has the stages "mode", "Hessian" and "pilot" before those of Sample. The result's warnings contain the
+// pilot's line if it decided against the surrogate because the posterior is not near the Gaussian, the notes of
+// NewWhitening and, for a run on a surrogate, what Pilot.Sticky says given the effective sample sizes of the parameters
+// (of at most 200, evenly spaced; with Rows set there is no prediction to compare the acceptance with). Errors are
+// those of FindMode, NewWhitening, NewPilot and Sample, and of settings that contradict each other.
 func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitResult, error) {
 	began := time.Now()
 	s, err := s.withDefaults(problem)
@@ -172,7 +172,7 @@ func (r *SplitResult) whiten(
 	return err
 }
 
-// finish counts what was evaluated at places, and closes them.
+// finish counts the evaluations of places, and closes them.
 func (r *SplitResult) finish(p *places) {
 	r.SetUpCost = r.SetUpCost.plus(Evaluations{Full: p.Forwards, FullGradients: p.Gradients})
 	p.Close()
@@ -197,7 +197,7 @@ func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSetti
 		problem.Start = r.Whitening.starts(s.Chains, s.DType, s.Seed)
 		return c.on(problem, s.DType), nil
 	case s.Rows == NoSurrogate || problem.Part == nil:
-		walk := &Pilot{problem: problem} // for the step
+		walk := &Pilot{problem: problem} // to find the step
 		if _, err := walk.walk(ctx, r.Whitening, s.Pilot.withDefaults(), false); err != nil {
 			return Problem{}, err
 		}
@@ -213,7 +213,7 @@ func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSetti
 	return on, nil
 }
 
-// warn adds what of the mode, the pilot and the surrogate makes the draws doubtful.
+// warn adds the faults of the mode, the pilot and the surrogate that make the draws doubtful.
 func (r *SplitResult) warn() {
 	r.Warnings = append(r.Warnings, r.Whitening.Notes...)
 	if r.Pilot != nil && !r.Pilot.near() {
@@ -231,8 +231,8 @@ func (r *SplitResult) warn() {
 // mostSized is the largest number of coordinates that effectiveSizes looks at.
 const mostSized = 200
 
-// effectiveSizes are the effective sample sizes of at most 200 coordinates, evenly spaced: of each the smaller one of
-// its mean and of its variance, at most the number of draws. Nil where a chain has fewer than 4 draws.
+// effectiveSizes are the effective sample sizes of at most 200 coordinates, evenly spaced. Each is the smaller one of
+// those of the mean and of the variance, at most the number of draws. Nil if a chain has fewer than 4 draws.
 func effectiveSizes(d *Draws) (sizes []float64) {
 	half := d.PerChain / 2
 	if half < 2 {

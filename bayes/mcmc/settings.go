@@ -34,22 +34,22 @@ type Problem struct {
 	HostInputs *HostInputs
 	// Initial draws the chains' starting points, [J, D]; default: independent standard normals.
 	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
-	// Climb, if set, has the chains climb from there before they begin.
+	// Climb, if set, moves the chains uphill from there before they begin.
 	Climb *Climb
 	// Start, if not nil, are the starting points instead of Initial: [J, D], of the chains' type. For a Sampler they may
 	// differ from run to run.
 	Start *tensors.Tensor
-	// Part, if set, is the target estimated from so many rows, at most Rows, for surrogates about a mode, [D]: see
-	// Whitening.WithSurrogate. It is not called for sampling.
+	// Part, if set, is the target estimated from the given number of rows, at most Rows, for surrogates about a mode, [D]:
+	// see Whitening.WithSurrogate. Sampling does not call it.
 	Part func(rows int, mode []float64) (Part, error)
-	// Kronecker, if set, are the Kronecker factors of the posterior's curvature at a mode, [D], for networks of dense
+	// Kronecker, if set, returns the Kronecker factors of the posterior's curvature at a mode, [D], for networks of dense
 	// layers (see WhiteningSettings.Structure), and the number of gradients on all rows that they took.
 	Kronecker func(ctx context.Context, mode []float64) (factors []KroneckerFactor, gradients int, err error)
 	Rows      int // N, the number of rows of the data behind the target; 0: none
-	// Blocks, if set, are the rows in blocks, for the mode and the Hessian. They are not evaluated for sampling.
+	// Blocks, if set, divides the rows into blocks, for the mode and the Hessian. Sampling does not evaluate them.
 	Blocks *Blocks
-	// BatchShare is, for Evaluations, the rows that an evaluation of the target takes where it is of mini-batches, as a
-	// share of all: n/N. 0: it is of all rows.
+	// BatchShare, for Evaluations, is the share n/N of the rows that an evaluation of the target takes, if it uses
+	// mini-batches. 0: an evaluation takes all rows.
 	BatchShare float64
 }
 
@@ -61,12 +61,12 @@ type HostInputs struct {
 	// and the kernel's State.Auxiliary by their names. It must not keep the tensors. An error ends the run before the
 	// move, with the status Stopped and the draws so far; a checkpoint resumes with the same move.
 	Inputs func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error)
-	// OfMove says that Inputs looks at the move's number alone: carried is then nil, which saves copies, and a Climb takes
-	// the inputs of the moves that its steps have the numbers of, in place of Blank.
+	// OfMove says that Inputs depends on the move's number alone. Then carried is nil, which saves copies, and step k of a
+	// Climb takes the inputs of move k in place of Blank.
 	OfMove bool
 }
 
-// NoWarmUp as Settings.WarmUp means none.
+// NoWarmUp, as the value of Settings.WarmUp, means no warm-up.
 const NoWarmUp = -1
 
 // Settings of Sample. The zero value of every field works.
@@ -88,10 +88,10 @@ type Settings struct {
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
-	// Devices is how many of the engine's devices share the chains, in parts of equal size; default 1. The draws depend on
-	// it by rounding only; a checkpoint needs the same number of devices. A Target that evaluates the chains in blocks
-	// must divide them such that no block is on two devices, as target.Problem does given their number: else each block is
-	// computed by one device while the others wait.
+	// Devices is the number of the engine's devices that share the chains, in parts of equal size; default 1. The draws
+	// depend on it by rounding only; a checkpoint needs the same number of devices. A Target that evaluates the chains in
+	// blocks must divide them such that no block is on two devices, as target.Problem does if it is given their number:
+	// otherwise each block is computed by one device while the others wait.
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
@@ -107,8 +107,8 @@ type Settings struct {
 	// the kernel has them.
 	Progress func(run.Progress)
 	// Observe, if set, is called each time that all chains have ObserveEvery more draws (default: a tenth of Draws, at
-	// least one), but not for those before a resume, with the number of draws of each and all draws, which may be kept but
-	// not changed. An error ends the run, with the status run.Stopped and the draws so far.
+	// least one), but not for draws made before a resume. Its arguments are the number of draws of each chain and all
+	// draws, which may be kept but not changed. An error ends the run, with the status run.Stopped and the draws so far.
 	Observe      func(draws int, now *Draws) error `json:"-"`
 	ObserveEvery int
 }

@@ -26,30 +26,30 @@ var (
 //
 //	p <- p - h/2 grad phi(z);  (z, p) <- (z cos h + p sin h, p cos h - z sin h);  p <- p - h/2 grad phi(z)
 //
-// and accepts the end by the energy U(theta) + |p|^2/2. Where the posterior is the Gaussian, phi is 0, every step is
-// accepted, and one of h = pi/2 forgets where it began. It leaves the target invariant, whatever c and W are. For any
-// posterior that has a mode, and near one: chains do not change modes.
+// and accepts the end by the energy U(theta) + |p|^2/2. If the posterior is the Gaussian, phi is 0, every step is
+// accepted, and a single step of h = pi/2 gives an independent draw. It leaves the target invariant, whatever c and W
+// are. It is for any posterior that has a mode, and samples near that mode: chains do not change modes.
 //
 // With OnSurrogate the steps follow the gradient of a surrogate, grad phi~, and the end is accepted by the target's own
-// U, which is then evaluated once in a transition, without a gradient. It leaves the target invariant too, for any
+// U, which is then evaluated once in a transition, without a gradient. This too leaves the target invariant, for any
 // field that depends on z alone, since the map remains reversible and preserves volume (Neal 2011, section 5.5;
-// Rasmussen 2003): a bad surrogate costs acceptance, and nothing else. It pays where surrogates of a few rows have the
-// right gradient: see NewPilot, which measures it.
+// Rasmussen 2003): a bad surrogate costs only acceptance. It pays if a surrogate from few rows has the right gradient:
+// see NewPilot, which measures this.
 //
-// The target must bring its whitening, and its surrogate, as those of Whitening.On and WithSurrogate do; or Whitening,
-// and Cheap, give them. A Move is a whole transition.
+// The target must have a whitening, and a surrogate, as those of Whitening.On and WithSurrogate do; otherwise set
+// Whitening, and Cheap. A Move is a whole transition.
 type SplitHMC struct {
 	StepSize float64 // h, an angle; default 0.75, at most pi/2
 	Steps    int     // L; default 2. On a surrogate L h is at most 1.5: longer trajectories leave its domain
-	// Jitter draws each transition's step uniformly from h (1 - Jitter) to h (1 + Jitter), at most the bounds above;
+	// Jitter draws each transition's step uniformly from h (1 - Jitter) to h (1 + Jitter), within the bounds above;
 	// default 0: none.
 	Jitter      float64
 	OnSurrogate bool
-	// Whitening of targets that do not bring their own, as constants of the graph: for small D.
+	// Whitening is for targets that have none of their own. It becomes constants of the graph, so it is for small D.
 	Whitening *Whitening `json:",omitempty"`
-	// Cheap makes the surrogate of targets that are not Surrogated, as for DelayedAcceptance.
+	// Cheap makes the surrogate of targets that are not Surrogated, as in DelayedAcceptance.
 	Cheap func(target Target) Target `json:"-"`
-	Share float64                    // the cost of the surrogate's evaluation, as a share of the target's; 0: unknown
+	Share float64                    // cost of an evaluation of the surrogate relative to the target's; 0: unknown
 }
 
 // The bounds of a trajectory, and of its steps.

@@ -7,21 +7,21 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Position is where chains stand after a move, of Steps. It is valid until the next.
+// Position is the progress of the chains after a move, as Steps yields it. It is valid until the next move.
 type Position struct {
 	run.Progress
-	Draws  int // that all chains have; 0 in the warm-up
+	Draws  int // number of draws that all chains have; 0 in the warm-up
 	chains *sampling
 }
 
-// Result is what Sample would return if the run ended here: the draws that all chains have, and what is known of them.
-// Its Status is empty before the end.
+// Result is what Sample would return if the run ended here: the draws that all chains have, with their statistics. Its
+// Status is empty before the end.
 func (p *Position) Result() *Result { return p.chains.result() }
 
 // Steps is Sample for a range loop of your own: it yields after each move of the chains, those of the warm-up included.
 // A transition of HMC and NUTS takes several moves. Leaving the loop ends the run as a cancelled context does, after
-// the checkpoint is written, if one is set; Sample and Steps with the same settings go on from it, to the same bits.
-// Errors are those of Sample, yielded last, with a Position where there is a result beside them, and otherwise nil.
+// the checkpoint is written, if one is set; Sample and Steps with the same settings resume from it, bit for bit. An
+// error of Sample is yielded last, with a Position if there is a result beside it, and otherwise with nil.
 func Steps(ctx context.Context, problem Problem, kernel Kernel, settings Settings) iter.Seq2[*Position, error] {
 	return func(yield func(*Position, error) bool) {
 		sampler := Sampler{Problem: problem, Kernel: kernel}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxRejections is the number of transitions of all chains after which a run is ended in which none has moved.
+// maxRejections is the number of transitions of all chains after which a run without any accepted transition is ended.
 const maxRejections = 1000
 
 // stuck is an error if no transition after the warm-up was accepted, or all diverged.
@@ -36,12 +36,12 @@ func (r *sampling) stuck() error {
 	return nil
 }
 
-// explainsStuck is a kernel that says more of what has kept its chains where they are.
+// explainsStuck is a kernel that can say more about why its chains do not move.
 type explainsStuck interface {
 	stuckBy(stats []ChainStats) string
 }
 
-// warn says what of the chains makes the draws doubtful.
+// warn says what makes the chains' draws doubtful.
 func (r *Result) warn() {
 	var still []string
 	noise, diverged, transitions := 0.0, 0, 0
@@ -69,9 +69,8 @@ func (r *Result) warn() {
 	}
 }
 
-// standsStill says whether a chain did not move for a quarter of its transitions in a row, and for so many that chance
-// does not explain it: a random walk that is accepted as often as is best stays 20 times in a row with probability
-// .005.
+// standsStill says whether a chain did not move for a quarter of its transitions in a row, and for more than chance
+// explains: a random walk with the optimal acceptance stays 20 times in a row with probability .005.
 func (c ChainStats) standsStill() bool {
 	return c.Transitions >= 20 && 4*c.Standstill >= c.Transitions && c.Standstill >= min(50, c.Transitions)
 }
@@ -82,7 +81,7 @@ type StuckError struct {
 	StepSize                                      float64 // 0 for kernels that are not Tunable
 	// Noise is the mean estimated variance of the log-ratio; 0 if the kernel knows the ratio.
 	Noise float64
-	Why   string // what the kernel knows of it, with its numbers; empty for most
+	Why   string // the kernel's explanation, with numbers; empty for most kernels
 }
 
 // Error implements error.

@@ -13,13 +13,13 @@ import (
 )
 
 // Part is a target estimated from m of the N rows of the data, for surrogates: T(theta) = log p(theta) + N/m log
-// p(y_S | theta) for a fixed subset S. Only its remainder of third order about the mode enters a surrogate, so that
-// y_S may be replaced by the mode's own predictions, which takes the observation noise out of it.
+// p(y_S | theta) for a fixed subset S. A surrogate uses only its remainder of third order about the mode. So y_S may be
+// replaced by the network's predictions at the mode, which removes the observation noise.
 type Part struct {
 	Rows, Of int    // m, N
-	Name     string // of the kind, such as "2n", for messages
-	// GaussNewton says that y_S are the mode's own predictions, so that the Hessian of -T at the mode is that of Gauss and
-	// Newton, which is positive.
+	Name     string // name of the kind of part, such as "2n", for messages
+	// GaussNewton says that y_S are the predictions at the mode, so that the Hessian of -T there is the Gauss-Newton
+	// matrix, which is positive.
 	GaussNewton bool
 	// Data are tensors for the target, in the chains' type.
 	Data map[string]*tensors.Tensor
@@ -27,7 +27,7 @@ type Part struct {
 	Target func(data compute.Nodes) Target
 }
 
-// share is m/N, which an evaluation of T costs of one of the target's.
+// share is m/N, the cost of an evaluation of T relative to one of the target.
 func (p Part) share() float64 { return float64(p.Rows) / float64(p.Of) }
 
 // alone is T as a problem of D dimensions.
@@ -37,14 +37,14 @@ func (p Part) alone(d int) Problem {
 	}
 }
 
-// WithSurrogate is On with a surrogate, which SplitHMC follows with OnSurrogate and DelayedAcceptance moves on: the
-// control variate of second order of a part of the rows about the mode c (with T and H as of Part and Whitening),
+// WithSurrogate is On with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance: the second-order
+// control variate about the mode c from a part of the rows (with T as in Part and H as in Whitening),
 //
 //	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
 //
 // with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W, so that grad phi~ = -(N/m) sum over S of [grad
-// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d]. Where S is all rows it is the target itself. K takes D
-// gradients of T, and g one, in float64.
+// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], d = theta - c. If S is all rows, the surrogate is the
+// target itself. K takes D gradients of T, and g one, in float64.
 func (w *Whitening) WithSurrogate(
 	ctx context.Context, engine *compute.Engine, problem Problem, part Part, chains int, dtype compute.DType, seed uint64,
 ) (Problem, error) {
@@ -68,7 +68,7 @@ type control struct {
 	gradients         int // of T, evaluated for these
 }
 
-// cost is what the numbers took.
+// cost counts the evaluations that the control variate took.
 func (c *control) cost() Evaluations {
 	return Evaluations{PartialGradients: c.gradients, PartialShare: c.part.share()}
 }

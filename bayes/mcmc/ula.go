@@ -48,8 +48,8 @@ func (k ULA) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	})
 }
 
-// Kernels without an accept/reject step notice a gradient that is not finite only at a place that they have reached
-// already. They carry the last place with a finite gradient, to return to it.
+// Kernels without an accept/reject step notice a gradient that is not finite only after they have moved to that point.
+// They carry the last point with a finite gradient, to return to it.
 const safePlace = "safe"
 
 // startSafe begins with phi as the place to return to.

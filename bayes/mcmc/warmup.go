@@ -15,12 +15,12 @@ import (
 // holds them.
 //
 // A warm-up that tunes has the phases of Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase
-// that adapts the step size only, slow windows, each twice as long as the one before, at whose ends the scales are set
-// from the window's draws and the step size is sought anew, and a last fast phase. In the first phase each chain has a
-// step size of its own: far out, where chains may begin, the density can be so steep that a step which suits the others
-// is never accepted, and a chain that begins there would stand still for ever. From then on step size and scales are
-// common to all chains, so every chain's draws serve all; the step size begins as the median of what the chains have
-// found.
+// that adapts the step size only; slow windows, each twice as long as the one before, at whose ends the scales are set
+// from the window's draws and the step size is searched anew; and a last fast phase. In the first phase each chain has
+// a step size of its own: far out, where chains may begin, the density can be so steep that a step which suits the
+// others is never accepted, and a chain that begins there would never move. From then on step size and scales are
+// common to all chains, so every chain's draws serve all; the step size starts as the median of those that the chains
+// have found.
 type warming struct {
 	Done    int       `json:"done"`    // transitions made, those of the searches not counted
 	Last    []float64 `json:"last"`    // each chain's acceptance in the transition that it has ended last
@@ -47,7 +47,7 @@ func newStepping(stepSize float64) stepping {
 	return stepping{StepSize: stepSize, Search: &stepSearch{}}
 }
 
-// next takes up the acceptance of a transition. Where a search fails it is over, with the last step size.
+// next adapts to the acceptance of a transition. A search that fails is over, with the last step size.
 func (s *stepping) next(target, acceptance float64) error {
 	if s.Search == nil {
 		s.StepSize = s.Average.next(target, acceptance)
@@ -92,8 +92,8 @@ func newWarming(s Settings, kernel Kernel, dim int) *warming {
 	return w
 }
 
-// ownPhase is for how many of n transitions of a warm-up each chain has a step size of its own: those before the first
-// window, or half of a warm-up without windows.
+// ownPhase is the number of transitions, of the n of a warm-up, in which each chain has a step size of its own: those
+// before the first window, or half of a warm-up without windows.
 func ownPhase(n int) int {
 	begin, _ := slowWindows(n)
 	return min(begin, n/2)
@@ -223,7 +223,7 @@ func (r *sampling) tuneOwn(target float64) error {
 	return nil
 }
 
-// median of numbers that are not none, which it sorts.
+// median is the median of a slice that is not empty; it sorts the slice.
 func median(x []float64) float64 {
 	slices.Sort(x)
 	return stat.Quantile(0.5, stat.Empirical, x, nil)

@@ -23,32 +23,32 @@ import (
 //
 //	theta = c + W z,  W' H W = I
 //
-// with H the Hessian of the potential U = -log p at c. For H = L L' that is W = L^-T. SplitHMC moves in them. Any mode
-// and any W leave its draws exact: they decide how well it mixes.
+// with H the Hessian of the potential U = -log p at c. For H = L L' that is W = L^-T. SplitHMC moves in these
+// coordinates. Its draws are exact for any mode and any W, which only decide how well it mixes.
 type Whitening struct {
 	Mode []float64 // c, [D]
-	// LogDensity is that of the target at c, as it is computed: U(c) = -LogDensity.
+	// LogDensity is the target's log-density at c, as it is computed: U(c) = -LogDensity.
 	LogDensity float64
-	// Structure is what W is made of.
+	// Structure is the structure of W.
 	Structure Structure
 	// ToZ is L of a Dense whitening and ToTheta its inverse, [D, D] row by row: z = d L and d = z ToTheta as rows, with
 	// d = theta - c.
 	ToZ, ToTheta []float64
 	// Of a LowRank whitening, H is S^-1 (I + V diag(Roots^2 - 1) V') S^-1: S, [D], and V, [D, r] with orthonormal columns.
 	Scale, Vectors, Roots []float64
-	// Blocks are those of a Kronecker whitening: z of a layer is U' d V times the roots of the eigenvalues.
+	// Blocks are the layers of a Kronecker whitening: z of a layer is U' d V times the roots of the eigenvalues.
 	Blocks []KroneckerEigen `json:",omitempty"`
-	// Offset is the gradient of U at c in the coordinates z, [D]: 0 at a mode. Decrement is its length, the distance
-	// from c to the minimum of the quadratic in standard deviations.
+	// Offset is the gradient of U at c in the coordinates z, [D]: 0 at a mode. Decrement is its length, which is the
+	// distance in standard deviations from c to the minimum of the quadratic approximation.
 	Offset    []float64
 	Decrement float64
-	// Negative is the number of eigenvalues of H that are not positive. Of a Dense whitening H is then that of Gauss and
-	// Newton, which has none, if the problem has one; else their directions take the absolute value, at least a
-	// millionth of the largest.
+	// Negative is the number of eigenvalues of H that are not positive. A Dense whitening then takes the Gauss-Newton
+	// matrix as H, which has no negative ones, if the problem has it; else the absolute values of these eigenvalues, at
+	// least a millionth of the largest.
 	Negative int
-	// GaussNewton says that H is the Hessian of Gauss and Newton, J' J / s^2 and the prior's, of the network's first
-	// derivatives J alone: because it was asked for, or the Hessian is not positive, or there is none, as of a network
-	// with ReLU.
+	// GaussNewton says that H is the Gauss-Newton matrix, J' J / s^2 plus the prior's Hessian, with J the first
+	// derivatives of the network: because it was asked for, or the Hessian is not positive, or there is none, as for a
+	// network with ReLU.
 	GaussNewton bool
 	Gradients   int           // of the log-density on all rows, evaluated for H
 	Elapsed     time.Duration // spent on H
@@ -63,49 +63,51 @@ type Structure string
 // The structures.
 const (
 	Dense   Structure = "dense"               // the full Hessian: D gradients and a Cholesky factor
-	LowRank Structure = "low rank + diagonal" // the eigenvectors in which the data say most, beside a diagonal
-	// Kronecker factors of each dense layer's block of the Hessian of Gauss and Newton: a pass over the rows for each
-	// output of the network, and no second derivatives.
+	LowRank Structure = "low rank + diagonal" // the eigenvectors with most information in the data, and a diagonal
+	// Kronecker factors of each dense layer's block of the Gauss-Newton matrix: a pass over the rows for each output of
+	// the network, and no second derivatives.
 	Kronecker Structure = "Kronecker factors"
 )
 
 // WhiteningSettings of NewWhitening. The zero value works.
 type WhiteningSettings struct {
-	// Structure of W; default: Dense up to D = 1500, above it LowRank. They cost D gradients and products with D x D
-	// numbers in each step; and some 550 gradients, at rank 100, and products with D x 100. Kronecker, of problems that
-	// have layers, costs a gradient for each output of the network, and products with as many numbers as its widest layer
-	// is wide for each coordinate; it takes layers as independent, which posteriors are not. Whitening.Gradients and
-	// Elapsed are what it has cost.
+	// Structure of W; default: Dense up to D = 1500, LowRank above. Dense costs D gradients, and products with D x D
+	// numbers in each step. LowRank costs some 550 gradients, at rank 100, and products with D x 100 numbers. Kronecker,
+	// for problems that have layers, costs a gradient for each output of the network, and for each coordinate products
+	// with as many numbers as the widest layer is wide; it treats layers as independent, which they are not in a
+	// posterior. Whitening.Gradients and Elapsed report the cost.
 	Structure Structure
 	// Rank of a LowRank; default 100, at most D/4.
 	Rank int
 	// Scale are the standard deviations that LowRank starts from, [D], such as the prior's; default: 1.
 	Scale []float64
-	// GaussNewton takes the Hessian of Gauss and Newton, for problems whose Part has it; default: where the gradient has
-	// no derivative, or the Hessian of a Dense whitening is not positive.
+	// GaussNewton takes the Gauss-Newton matrix, for problems whose Part has it; default: if the gradient has no
+	// derivative, or the Hessian of a Dense whitening is not positive.
 	GaussNewton bool
 	Engine      *compute.Engine // default compute.Default
 }
 
-// mostDense is the largest D of a dense whitening by default: a transition multiplies with W for each gradient, which
-// above costs more than the network. Below it pays for all that it costs: of a network 10-10-1, D = 121, given 10 000
-// rows, 600 draws of SplitHMC have a mean effective size of 364 in dense coordinates, 27 in those of a low rank (30)
-// and 8 in those of Kronecker factors, which take layers as independent; so these are not chosen by default.
+// mostDense is the largest D of a dense whitening by default. A transition multiplies with W for each gradient, which
+// for larger D costs more than the network. Below, a dense whitening pays for its cost: for a network 10-10-1, D = 121,
+// given 10 000 rows, 600 draws of SplitHMC have a mean effective sample size of 364 in dense coordinates, 27 in those
+// of a low rank (30) and 8 in those of Kronecker factors, which treat layers as independent and so are not chosen by
+// default.
 const mostDense = 1500
 
-// mostDecrement is how far the quadratic's minimum may be from a mode, in standard deviations. A hundredth changes
-// nothing of a sampler's acceptance; from half of one on the place is none. Where the gradient has no derivative, modes
-// lie where it jumps, so that it is not 0 in any direction: it is then the most in each, and sqrt(D) times that in all.
+// mostDecrement is the largest distance of the quadratic's minimum from a mode, in standard deviations. A hundredth
+// changes nothing of a sampler's acceptance; from half of one on the point is no mode. If the gradient has no
+// derivative, modes lie where it jumps, so that it is not 0 in any direction: mostDecrement is then the bound in each
+// direction, and sqrt(D) times that the bound on the whole.
 const mostDecrement = .3
 
-// NewWhitening evaluates the Hessian of -log p at a mode, [D], by differences of gradients in float64, and makes
-// coordinates of it. The gradients are taken for many columns at once, as the problem's target divides particles; none
-// is kept.
+// NewWhitening evaluates the Hessian of -log p at a mode, [D], by differences of gradients in float64, and computes the
+// coordinates from it. The gradients are taken for many columns at once, in the parts into which the problem's target
+// divides particles; none is kept.
 //
-// It is an error, which wraps ErrNoMode, if the gradient is not small there: if a Newton step would go .3 standard
-// deviations or more after three such steps. Where the gradient has no derivative, as of a network with ReLU, the
-// Hessian is that of Gauss and Newton, which Notes says; for problems that have none, as with a Laplace likelihood, it
-// is an error.
+// It is an error, which wraps ErrNoMode, if the gradient there is not small: if, after three Newton steps, another one
+// would still be .3 standard deviations long or more. If the gradient has no derivative, as for a network with ReLU,
+// the Gauss-Newton matrix replaces the Hessian, which Notes says; for problems that do not have it, as with a Laplace
+// likelihood, this is an error.
 func NewWhitening(ctx context.Context, problem Problem, mode []float64, s WhiteningSettings) (*Whitening, error) {
 	p, err := newPlaces(ctx, s.Engine, problem)
 	if err != nil {
@@ -167,8 +169,8 @@ func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error)
 		"(Start), or take mcmc.NUTS, which needs none", ErrNoMode, w.Decrement)
 }
 
-// enough is the decrement at which the search of the mode ends: Newton steps by an H that is not the Hessian need not
-// come closer.
+// enough is the decrement at which the search of the mode ends: Newton steps by an H that is not the exact Hessian need
+// not come closer.
 func (w *Whitening) enough() float64 {
 	switch {
 	case w.rough:
@@ -179,7 +181,7 @@ func (w *Whitening) enough() float64 {
 	return mostDecrement / 10
 }
 
-// curved sets W by the curvature at the mode; gradient is that of log p there.
+// curved sets W by the curvature at the mode; gradient is the gradient of log p there.
 func (w *Whitening) curved(p *places, gradient []float64, s WhiteningSettings) error {
 	if s.Structure == Kronecker { // of first derivatives
 		return w.kronecker(p)
@@ -244,7 +246,7 @@ func (p *places) newton(w *Whitening) error {
 	return nil
 }
 
-// note says what a user should know.
+// note records in Notes what a user should know.
 func (w *Whitening) note() {
 	if w.Negative > 0 {
 		instead := "these directions are scaled by the absolute value"
@@ -256,15 +258,16 @@ func (w *Whitening) note() {
 	}
 }
 
-// difference is the step of the differences of gradients in a coordinate, relative to 1 + |c|: small beside any scale
-// of a nonlinearity, large beside rounding in float64.
+// difference is the step of the differences of gradients in a coordinate, relative to 1 + |c|: small compared with any
+// scale of a nonlinearity, large compared with rounding in float64.
 const difference = 1e-7
 
 // blockSize is the number of points whose gradients are evaluated in one call.
 const blockSize = 128
 
-// hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, with the largest coordinate of e v
-// as `difference` has it times step. gradient is that of log p at c; nil: it is evaluated with the others.
+// hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, where e makes the largest
+// coordinate of e v equal to step times `difference`. gradient is that of log p at c; nil: it is evaluated with the
+// others.
 func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64, error) {
 	_, _, h, err := p.about(c, gradient, v, step)
 	return h, err
@@ -332,15 +335,15 @@ func countFinite(x []float64) (n int) {
 	return n
 }
 
-// mostRough is the most that differences of a gradient with two steps may disagree, as a share of them.
+// mostRough is the largest relative disagreement between differences of a smooth gradient with two steps.
 const mostRough = .1
 
-// roughness says by how much, as a share of them, differences of the gradient along three directions at c disagree
-// between a step and one a hundred times as long: from mostRough on the gradient has no derivative there.
+// roughness is the relative disagreement between differences of the gradient at c along three directions, with a step
+// and with one a hundred times as long: from mostRough on the gradient has no derivative there.
 func (p *places) roughness(c, gradient []float64) (float64, error) {
 	const directions = 3
 	v := make([]float64, directions*p.dim)
-	for i := range v { // directions without a relation to the coordinates
+	for i := range v { // directions unrelated to the coordinates
 		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662) * (1 + math.Abs(c[i%p.dim]))
 	}
 	short, err := p.hessianTimes(c, gradient, v, 1)
@@ -376,8 +379,8 @@ func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
 	return hessian, nil
 }
 
-// beside is a place a hundred thousandth from c in each coordinate: at a mode where units of a network bend, the
-// differences along some coordinates would take these units as on, and along others as off.
+// beside is a point at a hundred thousandth from c in each coordinate. At a mode where ReLU units are at their kink,
+// the differences at c itself would take these units as on along some coordinates, and as off along others.
 func beside(c []float64) []float64 {
 	at := slices.Clone(c)
 	for i, x := range c {
@@ -386,8 +389,8 @@ func beside(c []float64) []float64 {
 	return at
 }
 
-// linearised evaluates the posterior with the network's own predictions at c as targets, whose Hessian at c is that of
-// Gauss and Newton; nil if the problem has none. Close it.
+// linearised evaluates the posterior with the network's own predictions at c as targets; its Hessian at c is the
+// Gauss-Newton matrix. nil if the problem has none. Close it.
 func (p *places) linearised(c []float64) (*places, error) {
 	if p.problem.Part == nil || p.problem.Rows < 1 {
 		return nil, nil
@@ -399,7 +402,7 @@ func (p *places) linearised(c []float64) (*places, error) {
 	return newPlaces(p.ctx, p.engine, part.alone(p.dim))
 }
 
-// gaussNewton is the Hessian of Gauss and Newton at c; nil if the problem has none.
+// gaussNewton is the Gauss-Newton matrix at c; nil if the problem has none.
 func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
 	all, err := p.linearised(c)
 	if all == nil || err != nil {
@@ -429,8 +432,8 @@ func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
 	return true, nil
 }
 
-// dense sets W by the full Hessian; where it is not positive, by that of Gauss and Newton if there is one, else by
-// absolute values of its eigenvalues.
+// dense sets W by the full Hessian. If this is not positive, it takes the Gauss-Newton matrix or, if there is none, the
+// absolute values of the Hessian's eigenvalues.
 func (w *Whitening) dense(p *places, c, gradient []float64) error {
 	d := p.dim
 	hessian, err := p.hessian(c, gradient)
@@ -491,8 +494,8 @@ func rowByRow(m mat.Matrix) []float64 {
 }
 
 // lowRank sets W by the eigenvectors of S H S with the largest eigenvalues, found by subspace iteration (Halko,
-// Martinsson and Tropp 2011, algorithm 4.4) with ten vectors more than the rank; in the other directions S H S is taken
-// as its mean there.
+// Martinsson and Tropp 2011, algorithm 4.4) with ten vectors more than the rank. In the other directions S H S is
+// replaced by its mean over them.
 func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSettings) error {
 	d := p.dim
 	w.Scale = slices.Clone(s.Scale)
@@ -555,7 +558,7 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 		rest = 1
 	}
 	w.Negative, w.Vectors, w.Roots = 0, nil, nil
-	for i := range w.Scale { // the diagonal takes up the mean of the rest
+	for i := range w.Scale { // the diagonal absorbs the mean of the rest
 		w.Scale[i] /= math.Sqrt(rest)
 	}
 	for _, value := range values {
@@ -578,7 +581,7 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 	return nil
 }
 
-// restOf is the mean of u' S H S u over unit vectors u orthogonal to the n rows of v, estimated by eight.
+// restOf is the mean of u' S H S u over unit vectors u orthogonal to the n rows of v, estimated from eight vectors u.
 func (w *Whitening) restOf(
 	p *places, c, gradient, v []float64, n int, scaled func([]float64) []float64,
 ) (float64, error) {
@@ -622,7 +625,7 @@ func orthonormal(v []float64, n, d int) {
 	}
 }
 
-// pull is W' g, of a gradient in theta, [D]: that in z.
+// pull is W' g: it takes a gradient with respect to theta, [D], to that with respect to z.
 func (w *Whitening) pull(g []float64) []float64 {
 	d := len(g)
 	out := make([]float64, d)
@@ -640,7 +643,7 @@ func (w *Whitening) pull(g []float64) []float64 {
 	return out
 }
 
-// zOf are the coordinates of theta.
+// zOf are the coordinates z of theta.
 func (w *Whitening) zOf(theta []float64) []float64 {
 	d := len(theta)
 	delta := slices.Clone(theta)
@@ -754,12 +757,12 @@ func (w *Whitening) constants(like *Node) whitening {
 	return w.of(func(name string) *Node { return ConstTensor(like.Graph(), all[whiteningPrefix+name]) })
 }
 
-// wide is x, [1, n], for each of like's rows.
+// wide repeats x, [1, n], for each of like's rows.
 func wide(x, like *Node) *Node {
 	return BroadcastToDims(x, like.Shape().Dim(0), x.Shape().Dim(1))
 }
 
-// z are the coordinates of theta, [J, D].
+// z are the coordinates z, [J, D], of theta, [J, D].
 func (w whitening) z(theta *Node) *Node {
 	d := Sub(theta, wide(w.mode, theta))
 	if w.structure == Dense {
@@ -775,7 +778,7 @@ func (w whitening) z(theta *Node) *Node {
 	return w.stretched(d, w.stretch)
 }
 
-// theta are the places of z, [J, D].
+// theta are the parameters theta, [J, D], of z, [J, D].
 func (w whitening) theta(z *Node) *Node {
 	if w.structure == Dense {
 		return Add(wide(w.mode, z), Dot(z, w.toTheta).Product())
@@ -788,7 +791,7 @@ func (w whitening) theta(z *Node) *Node {
 	return Add(wide(w.mode, z), Mul(w.stretched(z, w.shrink), wide(w.scale, z)))
 }
 
-// pull is W' g of gradients with respect to theta, [J, D]: those with respect to z.
+// pull is W' g: it takes gradients with respect to theta, [J, D], to those with respect to z.
 func (w whitening) pull(g *Node) *Node {
 	if w.structure == Dense {
 		return Einsum("jd,kd->jk", g, w.toTheta)
@@ -802,7 +805,7 @@ func (w whitening) pull(g *Node) *Node {
 	return w.stretched(Mul(g, wide(w.scale, g)), w.shrink)
 }
 
-// push is W^-T q of gradients with respect to z, [J, D]: those with respect to theta.
+// push is W^-T q: it takes gradients with respect to z, [J, D], to those with respect to theta.
 func (w whitening) push(q *Node) *Node {
 	if w.structure == Dense {
 		return Einsum("jk,dk->jd", q, w.toZ)
@@ -820,7 +823,7 @@ func (w whitening) stretched(x, by *Node) *Node {
 }
 
 // On is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the given
-// number and type. Unless Problem.Start says where, chains begin about the mode, at z ~ N(0, 1/4) by the seed.
+// number and type. Unless Problem.Start is set, chains begin around the mode, at z ~ N(0, 1/4) drawn by the seed.
 func (w *Whitening) On(problem Problem, chains int, dtype compute.DType, seed uint64) (Problem, error) {
 	if len(w.Mode) != problem.Dim {
 		return Problem{}, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", len(w.Mode), problem.Dim)
@@ -831,7 +834,7 @@ func (w *Whitening) On(problem Problem, chains int, dtype compute.DType, seed ui
 	return w.on(problem, dtype, nil, nil), nil
 }
 
-// starts are the places of z ~ N(0, 1/4), [chains, D].
+// starts are the points theta, [chains, D], of draws z ~ N(0, 1/4).
 func (w *Whitening) starts(chains int, dtype compute.DType, seed uint64) *tensors.Tensor {
 	r := rand.New(rand.NewPCG(seed, 0x7768697465))
 	var all []float64
