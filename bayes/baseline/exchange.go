@@ -90,6 +90,10 @@ func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
 	if drawn.Status != run.Completed {
 		return nil, errors.Join(err, cancelled(ctx, drawn.Status, "among its sweeps"))
 	}
+	if drawn.Phi == nil {
+		return nil, errors.Join(err, fmt.Errorf("baseline: ReplicaExchange has no draw of the posterior: its replicas stood "+
+			"where the likelihood is 0 in all sweeps: check the likelihood, or take a longer Sampling.WarmUp"))
+	}
 	phi, failed := compute.Float64s(drawn.Phi)
 	if failed != nil {
 		return nil, errors.Join(err, fmt.Errorf("baseline: %w", failed))

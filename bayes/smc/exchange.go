@@ -58,11 +58,13 @@ type ExchangeSettings struct {
 // ExchangeResult is the result of ReplicaExchange.
 type ExchangeResult struct {
 	// Phi are draws of the posterior, [S R, D], for S kept sweeps: the draws of all R sets after the first kept sweep,
-	// then those after the second, and so on; nil if no sweep was kept.
+	// then those after the second, and so on, without those of replicas that still stood where the likelihood is 0, see
+	// Outside; nil if there is none.
 	Phi *tensors.Tensor
 	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws. LogEvidenceStdErr is its standard
 	// error, from the spread over the sets; if the two halves of the sweeps contradict each other, which a warning
-	// reports, it is at least half of their difference. Both are NaN if the run was cancelled.
+	// reports, it is at least half of their difference. Both are NaN if the run was cancelled, or at some power no replica
+	// had a likelihood above 0.
 	LogEvidence, LogEvidenceStdErr float64
 	Powers                         []PowerRecord // the prior's first, the posterior's last
 	// Arrivals counts how often a replica came to the posterior having been at the prior since it was last there, over all
@@ -71,6 +73,9 @@ type ExchangeResult struct {
 	Status    run.Status
 	Elapsed   time.Duration // over all sessions
 	NonFinite int           // proposals that were rejected because their log-density, or its gradient, was not finite
+	// Outside counts the replicas at powers above 0 that stood where the likelihood is 0, over the sweeps that count: all
+	// replicas begin at draws of the prior, and none had led these out yet. They count in neither the evidence nor Phi.
+	Outside int
 	// Evaluations is how often the log-likelihood of one replica was evaluated, with or without its gradient.
 	Evaluations int
 	Warnings    []string // what makes the result doubtful; empty: nothing was seen
@@ -154,6 +159,11 @@ func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
 // mostRatio is the largest ratio of a power to the one before it. A log-likelihood is off by about 1e-7 of the
 // log-density divided by the power, see moved; in an exchange this then stays below some 1e-4 of the log-density.
 const mostRatio = 1000
+
+// leastCarried is the smallest power at which what the kernel carries tells the log-likelihood. Below it the error, 1e-7
+// of the log-density over the power, could be of the size of 1: a replica whose moves are rejected would take it up to
+// large powers. Ladders with a smaller power evaluate all log-likelihoods in each sweep.
+const leastCarried = 1e-3
 
 // answerOf is the gain by which log step sizes respond in the warm-up to a lack of acceptance: smaller than in Sample,
 // since a power has few replicas, and more sweeps.
@@ -330,7 +340,7 @@ func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 // the outcome of the moves. Its record, in this order: the log-likelihoods before the exchange, [T R]; the kernel's
 // mean acceptance at each power but the prior's, [T - 1]; the mean probability of exchange of each pair, [T - 1], 0 if
 // it was not tried; the number of arrivals; the number of transitions that were not finite; and the posterior's
-// replicas, [R D].
+// replicas after the exchange, their log-likelihoods, [R], and themselves, [R D].
 func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromSeed(inputs[0]).Named("exchange").At(inputs[1])
 	adapts, parity := GreaterThan(inputs[2], ZerosLike(inputs[2])), ConvertDType(inputs[3], s.dtype)
@@ -345,7 +355,12 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 		logLikelihood = s.factored(nodes).LogLikelihood(all[replicasName])
 	}
 	logLikelihood = compute.Gate(logLikelihood)
+	all[likelihoodName] = logLikelihood
 	next, odds := s.swap(rng.Named("pairs"), nodes, all, logLikelihood, parity)
+	swapped := next[likelihoodName]
+	if s.carries < mcmc.CarriesLogDensity {
+		delete(next, likelihoodName)
+	}
 
 	acceptance := ReduceMean(s.byPower(nodes[acceptedName]), 1)
 	next[stepsName], next[scalesName] = Identity(nodes[stepsName]), Identity(nodes[scalesName])
@@ -367,7 +382,7 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	var record []*Node
 	for _, v := range []*Node{
 		logLikelihood, acceptance, odds, ReduceAllSum(arrived), ReduceAllSum(nodes[nonFiniteName]),
-		Slice(next[replicasName], posterior),
+		Slice(swapped, posterior), Slice(next[replicasName], posterior),
 	} {
 		record = append(record, Reshape(ConvertDType(v, compute.Float64), v.Shape().Size()))
 	}

@@ -2,6 +2,7 @@ package smc
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -15,21 +16,54 @@ type exchanged struct {
 	rows   [][]float64
 }
 
-// ratio is log Z_(t+1)/Z_t by Bennett's estimator from the same number of draws of both: c with
+// draws are the log-likelihoods of each set at power t, [R][]. At the prior they may be -Inf: the likelihood is 0 on a
+// part of it. A replica with a likelihood of 0 at any other power is no draw of its distribution, but still where it
+// began, and is left out.
+func (e exchanged) draws(t int) (draws [][]float64, n int) {
+	draws = make([][]float64, e.sets)
+	for _, row := range e.rows {
+		for set, l := range row[t*e.sets : (t+1)*e.sets] {
+			if t == 0 || !math.IsInf(l, -1) {
+				draws[set] = append(draws[set], l)
+				n++
+			}
+		}
+	}
+	return draws, n
+}
+
+// outside is how many replicas at powers above 0 stood where the likelihood is 0, over all sweeps.
+func (e exchanged) outside() (n int) {
+	for _, row := range e.rows {
+		for _, l := range row[e.sets:] {
+			if math.IsInf(l, -1) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// ratio is log Z_(t+1)/Z_t by Bennett's estimator from n draws at power t and m at power t + 1: c + log(m/n), where
 //
 //	sum_i 1 / (1 + exp(c - d l_i)) = sum_j 1 / (1 + exp(d l_j - c))
 //
-// over draws i at power t and j at power t + 1, where d is the difference of the powers and l the log-likelihood. of,
-// [R], is by how much each set changes c: its mean is 0, and the variance of its mean is the variance of the estimate.
-func (e exchanged) ratio(t int) (c float64, of []float64) {
+// over draws i at power t and j at power t + 1, d is the difference of the powers, and l the log-likelihood. of, [R], is
+// by how much each set changes the ratio: its mean is 0, and the variance of its mean is the variance of the estimate.
+// Both are NaN where no draw of one of the powers has a likelihood above 0.
+func (e exchanged) ratio(t int) (ratio float64, of []float64) {
 	d := e.powers[t+1] - e.powers[t]
+	lower, n := e.draws(t)
+	upper, m := e.draws(t + 1)
 	// balance is the left side minus the right side for one set, and its derivative with respect to -c.
 	balance := func(set int, c float64) (value, slope float64) {
-		for i := range e.rows {
-			low := logistic(d*e.rows[i][t*e.sets+set] - c)
-			high := logistic(c - d*e.rows[i][(t+1)*e.sets+set])
-			value += low - high
-			slope += low*(1-low) + high*(1-high)
+		for _, l := range lower[set] {
+			p := logistic(d*l - c)
+			value, slope = value+p, slope+p*(1-p)
+		}
+		for _, l := range upper[set] {
+			p := logistic(c - d*l)
+			value, slope = value-p, slope+p*(1-p)
 		}
 		return value, slope
 	}
@@ -40,19 +74,39 @@ func (e exchanged) ratio(t int) (c float64, of []float64) {
 		}
 		return value, slope
 	}
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, row := range e.rows {
-		for _, l := range row[t*e.sets : (t+2)*e.sets] {
+	low, high, some := math.Inf(1), math.Inf(-1), 0
+	for _, draws := range [][][]float64{lower, upper} {
+		found := false
+		for _, l := range slices.Concat(draws...) {
 			if v := d * l; !math.IsInf(v, 0) {
-				low, high = min(low, v), max(high, v)
+				low, high, found = min(low, v), max(high, v), true
 			}
 		}
+		if found {
+			some++
+		}
 	}
-	if !(low <= high) {
-		return math.Inf(-1), make([]float64, e.sets)
+	of = make([]float64, e.sets)
+	if some < 2 {
+		floats.AddConst(math.NaN(), of)
+		return math.NaN(), of
+	}
+	// The root lies between the values, unless many are -Inf or the numbers of draws differ.
+	for step := 1.; ; step *= 2 {
+		if value, _ := all(low); value >= 0 {
+			break
+		}
+		low -= step
+	}
+	for step := 1.; ; step *= 2 {
+		if value, _ := all(high); value <= 0 {
+			break
+		}
+		high += step
 	}
 	// Newton's method, with bisection where a step leaves the interval that brackets the root.
-	for c = (low + high) / 2; high-low > 1e-10*max(1, math.Abs(c)); {
+	c := (low + high) / 2
+	for high-low > 1e-10*max(1, math.Abs(c)) {
 		value, slope := all(c)
 		if math.Abs(value) <= 1e-9*slope {
 			break
@@ -67,12 +121,11 @@ func (e exchanged) ratio(t int) (c float64, of []float64) {
 		}
 	}
 	_, slope := all(c)
-	of = make([]float64, e.sets)
 	for set := range of {
 		value, _ := balance(set, c)
 		of[set] = value / (slope / float64(e.sets))
 	}
-	return c, of
+	return c + math.Log(float64(m)/float64(n)), of
 }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

@@ -58,6 +58,7 @@ type exchangeKind struct {
 	engine       *compute.Engine
 	dtype        compute.DType
 	sets, powers int
+	carries      mcmc.Carries
 }
 
 // sweeps are the programs of a sweep.
@@ -115,7 +116,7 @@ func (e *Exchanger) newExchange(settings ExchangeSettings) (*exchange, error) {
 	}
 	m := &exchange{ExchangeSettings: settings, owner: e}
 	m.session = run.New(m, run.Options{
-		Owner: "smc", Checkpoint: m.Checkpoint, Format: "gobnn.exchange/2", Every: m.CheckpointEvery, Replace: m.Replace,
+		Owner: "smc", Checkpoint: m.Checkpoint, Format: "gobnn.exchange/3", Every: m.CheckpointEvery, Replace: m.Replace,
 		Progress: m.ExchangeSettings.Progress,
 	})
 	return m, nil
@@ -236,6 +237,15 @@ func evenLadder(found []float64) []float64 {
 	return ladder
 }
 
+// carries is what sweeps take over of what the kernel carries: nothing where a power is small, since that would not tell
+// the log-likelihood exactly enough, see leastCarried.
+func (m *exchange) carries() mcmc.Carries {
+	if len(m.Powers) > 1 && m.Powers[1] < leastCarried {
+		return mcmc.CarriesNothing
+	}
+	return m.owner.Kernel.Carries()
+}
+
 // compile prepares the programs of a sweep, or takes those of an earlier run of the same kind.
 func (m *exchange) compile() error {
 	own := &machine{Settings: Settings{Tempering: LikelihoodTempering, DType: m.DType}, engine: m.engine,
@@ -244,7 +254,7 @@ func (m *exchange) compile() error {
 		return err
 	}
 	var err error
-	key := exchangeKind{engine: m.engine, dtype: m.DType, sets: m.Sets, powers: len(m.Powers)}
+	key := exchangeKind{engine: m.engine, dtype: m.DType, sets: m.Sets, powers: len(m.Powers), carries: m.carries()}
 	m.sweeps, m.giveBack, err = m.owner.compiled.Take(key, func() (*sweeps, error) { return m.newSweeps(own) })
 	return err
 }
@@ -254,7 +264,7 @@ func (m *exchange) compile() error {
 func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	problem, engine := m.owner.Problem, m.engine
 	s := &sweep{
-		carries: m.owner.Kernel.Carries(), powers: len(m.Powers), sets: m.Sets, dim: problem.Dim, dtype: m.DType,
+		carries: m.carries(), powers: len(m.Powers), sets: m.Sets, dim: problem.Dim, dtype: m.DType,
 		tuned: own.adapts(), steered: own.steers(),
 		factored: own.factored,
 		initial:  func(rng random.Stream, n int) *graph.Node { return problem.Initial(rng, own.DType, n) },
@@ -371,7 +381,7 @@ func (m *exchange) result() (*ExchangeResult, error) {
 		Status: m.session.Status(), Elapsed: m.session.Elapsed(),
 		Evaluations: m.Search + m.Moves + m.evaluatedBetween(),
 	}
-	if flat := slices.Concat(m.draws...); len(flat) > 0 {
+	if flat := m.inside(); len(flat) > 0 {
 		result.Phi = compute.Floats(m.DType, flat, len(flat)/m.owner.Problem.Dim, m.owner.Problem.Dim)
 	}
 	step, err := m.stepSizes()
@@ -398,6 +408,7 @@ func (m *exchange) result() (*ExchangeResult, error) {
 		return result, nil
 	}
 	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
+	result.Outside = all.outside()
 	var steps []float64
 	result.LogEvidence, result.LogEvidenceStdErr, steps = all.evidence()
 	drift := m.drift()
@@ -411,14 +422,30 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	return result, nil
 }
 
+// inside are the draws that were kept of replicas whose likelihood was not 0, flat [S R, D].
+func (m *exchange) inside() (flat []float64) {
+	for _, row := range m.draws {
+		likelihoods, phi := row[:m.Sets], row[m.Sets:]
+		for set, l := range likelihoods {
+			if !math.IsInf(l, -1) {
+				flat = append(flat, phi[set*m.owner.Problem.Dim:(set+1)*m.owner.Problem.Dim]...)
+			}
+		}
+	}
+	return flat
+}
+
 // evaluatedBetween is the number of evaluations of a replica outside of moves: those at the beginning, and those of the
 // prior's draws in each sweep. If the kernel carries no log-density, every sweep evaluates all replicas.
 func (m *exchange) evaluatedBetween() int {
 	moved, drawn := max(0, len(m.Powers)-1)*m.Sets, m.Made*m.Sets
-	if m.owner.Kernel.Carries() < mcmc.CarriesLogDensity {
-		return drawn + m.Made*moved
+	switch {
+	case m.carries() >= mcmc.CarriesLogDensity:
+		return moved + drawn
+	case m.owner.Kernel.Carries() >= mcmc.CarriesLogDensity: // whose transitions begin with an evaluation
+		return drawn + 2*m.Made*moved
 	}
-	return moved + drawn
+	return drawn + m.Made*moved
 }
 
 // exchanges is the mean probability of an exchange with the next power, over the sweeps in which it was tried.
@@ -477,6 +504,11 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 		warn("the log evidence of the first half of the sweeps is %.2f and of the second %.2f, standard errors %.2f and "+
 			"%.2f: replicas were still on their way; take a longer WarmUp", drift.first, drift.second, drift.firstErr,
 			drift.secondErr)
+	}
+	if r.Outside > 0 {
+		warn("%d of %d replicas at powers above 0 stood where the likelihood is 0, as counted over all sweeps: they began "+
+			"there, and are left out of draws and evidence; take a longer WarmUp, or let Problem.Initial draw where the "+
+			"likelihood is above 0", r.Outside, (len(m.Powers)-1)*m.Sets*m.Sweeps)
 	}
 	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > manyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target", m.NonFinite,
@@ -537,7 +569,7 @@ func (m *exchange) tables() map[string]table {
 	t := len(m.Powers)
 	return map[string]table{
 		likelihoodTable: {&m.logLikelihood, t * m.Sets}, acceptedTable: {&m.accepted, t - 1}, oddsTable: {&m.odds, t - 1},
-		drawsTable: {&m.draws, m.Sets * m.owner.Problem.Dim},
+		drawsTable: {&m.draws, m.Sets * (1 + m.owner.Problem.Dim)},
 	}
 }
 
@@ -580,7 +612,7 @@ func (m *exchange) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 		}
 		delete(kept, name)
 	}
-	s := sweep{carries: m.owner.Kernel.Carries(), powers: n, sets: m.Sets, dim: m.owner.Problem.Dim, dtype: m.DType}
+	s := sweep{carries: m.carries(), powers: n, sets: m.Sets, dim: m.owner.Problem.Dim, dtype: m.DType}
 	for name, shape := range s.shapes() {
 		if _, err := run.Tensor(kept, name, shape); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,6 +235,76 @@ func TestReplicaExchangeRefuses(t *testing.T) {
 		if _, err := smc.ReplicaExchange(t.Context(), c.problem, c.kernel, c.s); err == nil ||
 			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("it says %v, not %q", err, c.says)
+		}
+	}
+}
+
+// A likelihood that is 0 on a part of the prior has the right evidence, whose first step Bennett's estimator finds far
+// below all log-likelihoods that are finite, and draws inside the support. Replicas that still stand outside are
+// counted, in neither evidence nor draws, and said; where all do there is no evidence.
+func TestReplicaExchangeSupport(t *testing.T) {
+	above := func(bound, width float64) func(phi *graph.Node) *graph.Node {
+		return func(phi *graph.Node) *graph.Node {
+			x := graph.Reshape(phi, phi.Shape().Dim(0))
+			l := graph.MulScalar(graph.Square(graph.AddScalar(x, -1)), -.5/(width*width))
+			return compute.Only(graph.GreaterThan(x, graph.Scalar(x.Graph(), x.DType(), bound)), l)
+		}
+	}
+	for _, c := range []struct {
+		name         string
+		bound, width float64
+		ladder       []float64
+		outside      bool // some replicas stay there after the warm-up
+	}{
+		{"half of the prior, a found ladder", 0, .3, nil, false}, // which begins with powers of 1e-20 to 1e-5
+		{"half of the prior", 0, .3, []float64{.0001, .1, .4, 1}, false},
+		{"a sixth of the prior", 1, 1e6, []float64{.01, .4, 1}, true},
+		{"a small part of the prior", 2, 1e6, []float64{.1, .4, 1}, true},
+		{"hardly any of the prior", 4.5, 1e6, []float64{.1, .4, 1}, true},
+	} {
+		problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return smc.Posterior{Prior: logNormal, Likelihood: above(c.bound, c.width)}
+		}}
+		want, squares := 0., 0.
+		const n = 100000
+		for i := range n {
+			x := c.bound + 10*(float64(i)+.5)/n
+			want += 10. / n * math.Exp(-.5*x*x-.5*(x-1)*(x-1)/(c.width*c.width)) / math.Sqrt(2*math.Pi)
+		}
+		for seed := range uint64(4) {
+			kernel := []mcmc.Kernel{mcmc.HMC{Steps: 4}, mcmc.RandomWalkMetropolis{}}[seed%2]
+			result, err := smc.ReplicaExchange(t.Context(), problem, kernel, smc.ExchangeSettings{
+				Ladder: c.ladder, Sets: 16, WarmUp: 50, Sweeps: 300, Seed: seed, Engine: computetest.Go(t),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := strings.Contains(strings.Join(result.Warnings, "; "), "likelihood is 0"); said != (result.Outside > 0) {
+				t.Errorf("%s: %d replicas outside, with the warnings %q", c.name, result.Outside, result.Warnings)
+			}
+			if !c.outside && result.Outside > 0 {
+				t.Errorf("%s: %d replicas outside", c.name, result.Outside)
+			}
+			if c.bound > 4 {
+				if !math.IsNaN(result.LogEvidence) || !math.IsNaN(result.LogEvidenceStdErr) || result.Outside == 0 {
+					t.Errorf("%s: log evidence %v ± %v, %d replicas outside", c.name, result.LogEvidence,
+						result.LogEvidenceStdErr, result.Outside)
+				}
+				continue
+			}
+			phi, err := compute.Float64s(result.Phi)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if least := slices.Min(phi); least < c.bound {
+				t.Errorf("%s: a draw at %v, where the likelihood is 0", c.name, least)
+			}
+			off := (result.LogEvidence - math.Log(want)) / result.LogEvidenceStdErr
+			squares += off * off
+		}
+		// Of four squares of t with 15 degrees of freedom less than one sum in 10^4 is above 35.
+		if t.Logf("%s: squares %.1f", c.name, squares); !(squares < 35) {
+			t.Errorf("%s: the squared errors of four log evidences sum to %.1f", c.name, squares)
 		}
 	}
 }
