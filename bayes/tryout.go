@@ -5,12 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/nn"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
@@ -60,8 +62,9 @@ type tried struct {
 	density []float64 // [J, B]
 }
 
-// tryNetwork evaluates a few particles and rows, and again with other values in the other rows, in the other particles,
-// and with another block size: outputs and log-densities must stay the same, and the latter agree with Predictive.
+// tryNetwork evaluates a few particles and rows, and again with other values in the other rows, behind and before one,
+// in the other particles, behind and before one, and with another block size: outputs and log-densities must stay the
+// same, and the latter agree with Predictive.
 func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	draw := func(scale float64, n int) []float64 {
@@ -74,27 +77,43 @@ func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	phi, psi := draw(.5, triedParticles*b.D), draw(.3, b.W)
 	x, y := draw(1, triedRows*b.Inputs), make([]float64, triedRows*b.Targets())
 	first, err := b.evaluate(engine, 1, phi, psi, x, y)
-	if err != nil || floats.HasNaN(first.outputs) { // a network not for such numbers: its NaN are counted when it trains
+	if err != nil {
 		return err
 	}
+	// A network that is not for such numbers tells no target; its NaN are counted when it trains.
+	unusual := floats.HasNaN(first.outputs)
 	distributions := b.predictives(first.outputs, phi, psi)
-	if err := b.tryTargets(y, distributions); err != nil {
-		return err
+	if !unusual {
+		if err := b.tryTargets(y, distributions); err != nil {
+			return err
+		}
 	}
 	base, err := b.evaluate(engine, 1, phi, psi, x, y)
 	if err != nil {
 		return err
 	}
+	const (
+		byRow            = "depends on the other rows of the batch"
+		apart            = "each row must be evaluated apart, since the likelihood is their product"
+		byParticle       = "depends on the other particles"
+		own              = "each particle is a network of its own"
+		lastRow, lastOne = triedRows - 1, triedParticles - 1
+	)
 	for _, other := range []struct {
 		block       int
 		phi, x      []float64
+		same        func(j, row int) bool // whether particle j at a row must stay as it was
 		wrong, cure string
 	}{
-		{1, phi, append(x[:b.Inputs:b.Inputs], draw(1, (triedRows-1)*b.Inputs)...),
-			"depends on the other rows of the batch", "each row must be evaluated apart, since the likelihood is their product"},
-		{1, append(phi[:b.D:b.D], draw(.5, (triedParticles-1)*b.D)...), x,
-			"depends on the other particles", "each particle is a network of its own"},
-		{2, phi, x, "depends on how the particles are laid out (see nn.Block)",
+		{1, phi, slices.Concat(x[:b.Inputs], draw(1, lastRow*b.Inputs)),
+			func(_, row int) bool { return row == 0 }, byRow, apart},
+		{1, phi, slices.Concat(draw(1, lastRow*b.Inputs), x[lastRow*b.Inputs:]),
+			func(_, row int) bool { return row == lastRow }, byRow, apart},
+		{1, slices.Concat(phi[:b.D], draw(.5, lastOne*b.D)), x,
+			func(j, _ int) bool { return j == 0 }, byParticle, own},
+		{1, slices.Concat(draw(.5, lastOne*b.D), phi[lastOne*b.D:]), x,
+			func(j, _ int) bool { return j == lastOne }, byParticle, own},
+		{2, phi, x, func(_, _ int) bool { return true }, "depends on how the particles are laid out (see nn.Block)",
 			"a Value of each particle is [J/c, width, rows, c] for any c, its parameters [J/c, ..., c]: use Value.Full"},
 	} {
 		again, err := b.evaluate(engine, other.block, other.phi, psi, other.x, y)
@@ -109,12 +128,15 @@ func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 			{fmt.Sprintf("the LogDensity of likelihood %T", b.Model.Likelihood), base.density, again.density},
 		} {
 			for i, was := range part.was {
-				unchanged := other.block > 1 || i < len(part.was)/triedParticles && i%triedRows == 0 // particle 0, row 0
-				if now := part.now[i]; unchanged && !near(was, now) {
+				same := other.same(i/(len(part.was)/triedParticles), i%triedRows)
+				if now := part.now[i]; same && !near(was, now) {
 					return fmt.Errorf("bayes: %s %s: it was %.6g and is %.6g; %s", part.name, other.wrong, was, now, other.cure)
 				}
 			}
 		}
+	}
+	if unusual {
+		return nil
 	}
 	return b.tryDensity(base.density, y, distributions)
 }
@@ -297,20 +319,49 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 	name := fmt.Sprintf("%T", b.Model.Prior)
 	draws := min(triedMostDraws, max(triedDraws, triedNumbers/b.D))
 	var moments [2][]float64 // E[s_i] and E[phi_i s_i], [draws, parameters] each, of its own scale
+	var own [2][]float64     // by the coordinates of a draw, means and standard deviations, [D] each
+	var density [3][]float64 // of four particles, of the first with others, and of the last with others
 	err := onHost(func() ([]*tensors.Tensor, error) {
 		return graph.CallOnceN(engine.Backend(), func(g *graph.Graph) []*graph.Node {
 			phi := b.SamplePrior(random.New(g, 1), compute.Float32, draws)
-			score := graph.Gradient(graph.ReduceAllSum(b.LogPrior(phi)), phi)[0]
+			logPrior := b.LogPrior(phi)
+			if want := shapes.Make(compute.Float32, draws); !logPrior.Shape().Equal(want) {
+				panic(fmt.Errorf("the log-density of %d particles is %s: it must be one number a particle, %s", draws,
+					logPrior.Shape(), want))
+			}
+			score := graph.Gradient(graph.ReduceAllSum(logPrior), phi)[0]
 			var shift, scale []*graph.Node
 			for _, slot := range b.stochasticSlots() {
 				shift = append(shift, graph.ReduceMean(slot.of(score), -1))
 				scale = append(scale, graph.AddScalar(graph.ReduceMean(slot.of(graph.Mul(phi, score)), -1), 1))
 			}
-			return []*graph.Node{graph.Stack(shift, 0), graph.Stack(scale, 0)}
+			of := func(from, to int) *graph.Node { return graph.Slice(phi, graph.AxisRange(from, to)) }
+			mean := graph.ReduceMean(score, 0)
+			stdDev := graph.Sqrt(graph.ReduceMean(graph.Square(graph.Sub(score, graph.ExpandAxes(mean, 0))), 0))
+			return []*graph.Node{graph.Stack(shift, 0), graph.Stack(scale, 0), mean, stdDev, b.LogPrior(of(0, 4)),
+				b.LogPrior(graph.Concatenate([]*graph.Node{of(0, 1), of(4, 7)}, 0)),
+				b.LogPrior(graph.Concatenate([]*graph.Node{of(4, 7), of(3, 4)}, 0))}
 		})
-	}, &moments[0], &moments[1])
+	}, &moments[0], &moments[1], &own[0], &own[1], &density[0], &density[1], &density[2])
 	if err != nil {
 		return fmt.Errorf("bayes: draws of prior %s and their log-density cannot be evaluated: %w", name, err)
+	}
+	for i, particle := range []int{0, 3} {
+		if was, now := density[0][particle], density[1+i][particle]; !near(was, now) {
+			return fmt.Errorf("bayes: the log-density of prior %s for a particle depends on the other particles: it was %.6g "+
+				"and is %.6g; each particle is a network of its own: sum over its coordinates, the last axis", name, was, now)
+		}
+	}
+	// Of D means more may be far off by chance than of one, and shifts of opposite signs cancel in a parameter's mean.
+	most := triedErrors + math.Sqrt(2*math.Log(float64(b.D)))
+	for _, slot := range b.stochasticSlots() {
+		for i := slot.Offset; i < slot.Offset+slot.Size(); i++ {
+			if off := math.Abs(own[0][i]); !(off <= most*own[1][i]/math.Sqrt(float64(draws))+triedError) {
+				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for number %d of %s is not of the "+
+					"density that LogDensity has (the gradient of the log-density at the draws should be 0 in the mean, and is "+
+					"%.3g): let both be the same distribution", name, i-slot.Offset, slot.Name, own[0][i])
+			}
+		}
 	}
 	for i, slot := range b.stochasticSlots() {
 		for m, wrong := range []string{"the gradient of the log-density at them should be 0 in the mean",

@@ -154,12 +154,42 @@ func TestBindOfSpoiltParts(t *testing.T) {
 	less := func(axis int) func(x *graph.Node) *graph.Node {
 		return func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, axis)) }
 	}
+	// after adds half of what is before it on an axis.
+	after := func(axis int) func(x *graph.Node) *graph.Node {
+		return func(x *graph.Node) *graph.Node {
+			first, before := make([]graph.SliceAxisSpec, x.Rank()), make([]graph.SliceAxisSpec, x.Rank())
+			for i := range first {
+				first[i], before[i] = graph.AxisRange(), graph.AxisRange()
+			}
+			first[axis], before[axis] = graph.AxisRange(0, 1), graph.AxisRange(0, -1)
+			none := graph.ZerosLike(graph.Slice(x, first...))
+			return graph.Add(x, graph.MulScalar(graph.Concatenate([]*graph.Node{none, graph.Slice(x, before...)}, axis), .5))
+		}
+	}
+	// toAndFro moves the coordinates of draws, [particles, n], by numbers whose sum is 0.
+	toAndFro := func(x *graph.Node) *graph.Node {
+		number := graph.Iota(x.Graph(), x.Shape(), 1)
+		return graph.Add(x, graph.MulScalar(less(1)(graph.Mod(number, graph.Scalar(x.Graph(), x.DType(), 2))), 2))
+	}
 	for name, c := range map[string]struct {
 		model bayes.Model
 		want  string
 	}{
-		"network, rows":      {network(less(2)), "other rows"},
-		"network, particles": {network(less(0)), "other particles"},
+		"network, rows before": {network(after(2)), "other rows"},
+		"network, particles before": {network(func(x *graph.Node) *graph.Node {
+			if x.Shape().Dim(0) == 1 {
+				return x
+			}
+			return after(0)(x)
+		}), "other particles"},
+		"network, NaN and rows": {network(func(x *graph.Node) *graph.Node {
+			return graph.Add(less(2)(graph.Sin(x)), graph.MulScalar(graph.Log(graph.AddScalar(x, .5)), 0))
+		}), "other rows"},
+		"prior, particles":        {prior(spoiltPrior{density: less(0)}), "other particles"},
+		"prior, one number":       {prior(spoiltPrior{density: graph.ReduceAllSum}), "one number a particle"},
+		"prior, moved to and fro": {prior(spoiltPrior{draws: toAndFro}), "Sample draws for number"},
+		"network, rows":           {network(less(2)), "other rows"},
+		"network, particles":      {network(less(0)), "other particles"},
 		"network, blocks": {network(func(x *graph.Node) *graph.Node {
 			return graph.MulScalar(x, float64(x.Shape().Dim(3)))
 		}), "laid out"},

@@ -160,9 +160,9 @@ func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
 // log-density divided by the power, see moved; in an exchange this then stays below some 1e-4 of the log-density.
 const mostRatio = 1000
 
-// leastCarried is the smallest power at which what the kernel carries tells the log-likelihood. Below it the error, 1e-7
-// of the log-density over the power, could be of the size of 1: a replica whose moves are rejected would take it up to
-// large powers. Ladders with a smaller power evaluate all log-likelihoods in each sweep.
+// leastCarried is the smallest power at which what the kernel carries tells the log-likelihood. Below it the error,
+// 1e-7 of the log-density over the power, could be of size 1, and a replica whose moves are rejected would take it up
+// to large powers. Ladders with a smaller power evaluate all log-likelihoods in each sweep.
 const leastCarried = 1e-3
 
 // answerOf is the gain by which log step sizes respond in the warm-up to a lack of acceptance: smaller than in Sample,

@@ -48,8 +48,8 @@ func (e exchanged) outside() (n int) {
 //
 //	sum_i 1 / (1 + exp(c - d l_i)) = sum_j 1 / (1 + exp(d l_j - c))
 //
-// over draws i at power t and j at power t + 1, d is the difference of the powers, and l the log-likelihood. of, [R], is
-// by how much each set changes the ratio: its mean is 0, and the variance of its mean is the variance of the estimate.
+// over draws i at power t and j at power t + 1; d is the difference of the powers, l the log-likelihood. of, [R], is by
+// how much each set changes the ratio: its mean is 0, and the variance of its mean is the variance of the estimate.
 // Both are NaN where no draw of one of the powers has a likelihood above 0.
 func (e exchanged) ratio(t int) (ratio float64, of []float64) {
 	d := e.powers[t+1] - e.powers[t]

@@ -237,8 +237,8 @@ func evenLadder(found []float64) []float64 {
 	return ladder
 }
 
-// carries is what sweeps take over of what the kernel carries: nothing where a power is small, since that would not tell
-// the log-likelihood exactly enough, see leastCarried.
+// carries is what sweeps take over of what the kernel carries: nothing where a power is small, since that would not
+// tell the log-likelihood exactly enough, see leastCarried.
 func (m *exchange) carries() mcmc.Carries {
 	if len(m.Powers) > 1 && m.Powers[1] < leastCarried {
 		return mcmc.CarriesNothing
@@ -463,6 +463,8 @@ func (m *exchange) exchanges(t int) float64 {
 const (
 	fewArrivals  = 5   // per set: below it the posterior depends much on where its replicas began
 	lowExchanged = 0.1 // mean probability of an exchange with the next power
+	rounding32   = 1. / (1 << 23)
+	manyRounded  = .05 // rounding of log-likelihoods
 	apartHalves  = 4   // difference of the log evidence between the halves of the sweeps, in standard errors
 )
 
@@ -504,6 +506,10 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 		warn("the log evidence of the first half of the sweeps is %.2f and of the second %.2f, standard errors %.2f and "+
 			"%.2f: replicas were still on their way; take a longer WarmUp", drift.first, drift.second, drift.firstErr,
 			drift.secondErr)
+	}
+	if l := math.Abs(r.Powers[len(r.Powers)-1].LogLikelihood); m.DType == compute.Float32 && l*rounding32 > manyRounded {
+		warn("log-likelihoods of about %.2g are rounded to multiples of some %.2g in float32, which the evidence has too: "+
+			"subtract a constant from them, or take DType: compute.Float64", l, l*rounding32)
 	}
 	if r.Outside > 0 {
 		warn("%d of %d replicas at powers above 0 stood where the likelihood is 0, as counted over all sweeps: they began "+

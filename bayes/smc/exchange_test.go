@@ -184,6 +184,26 @@ func TestReplicaExchangeWarns(t *testing.T) {
 	}
 }
 
+// Log-likelihoods too large for float32 are said.
+func TestReplicaExchangeRounds(t *testing.T) {
+	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+		problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
+				return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), 1e7)
+			}}
+		}}
+		result, err := smc.ReplicaExchange(t.Context(), problem, mcmc.HMC{Steps: 2}, smc.ExchangeSettings{
+			Ladder: []float64{1}, Sets: 8, WarmUp: 20, Sweeps: 100, DType: dtype, Engine: computetest.Go(t),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(result.Warnings, "; "); strings.Contains(all, "in float32") != (dtype == compute.Float32) {
+			t.Errorf("%s: log evidence %.3f, with the warnings %q", dtype, result.LogEvidence, all)
+		}
+	}
+}
+
 // Where replicas creep from where they began all sets are wrong alike: their spread says nothing, the halves do.
 func TestReplicaExchangeDrifts(t *testing.T) {
 	line := check.Line()
