@@ -400,5 +400,8 @@ func (r *sampling) result() *Result {
 		result.Evaluations = result.Evaluations.plus(c.Evaluations)
 	}
 	result.warn()
+	if text := r.rounded(); text != "" {
+		result.Warnings = append(result.Warnings, text)
+	}
 	return result
 }

@@ -8,6 +8,8 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Chains begin at Problem.Start, another at each run of a sampler that has compiled once; a start of another shape is
@@ -44,4 +46,34 @@ func TestStart(t *testing.T) {
 			t.Errorf("error %v for a start of one chain of four numbers, want one that names Problem.Start", err)
 		}
 	})
+}
+
+// Log-densities too large for float32 are said; in float64, or a little smaller, they are not.
+func TestRounded(t *testing.T) {
+	for _, c := range []struct {
+		constant float64
+		dtype    compute.DType
+		says     bool
+	}{
+		{1e7, compute.Float32, true}, {-1e7, compute.Float32, true}, {1e5, compute.Float32, false},
+		{1e7, compute.Float64, false},
+	} {
+		for _, kernel := range []Kernel{RandomWalkMetropolis{StepSize: 1}, HMC{StepSize: .3, Steps: 3}} {
+			problem := standard()
+			problem.Target = func(compute.Nodes, []*graph.Node) Target {
+				return Density(func(phi *graph.Node) *graph.Node {
+					return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), c.constant)
+				})
+			}
+			result, err := Sample(t.Context(), problem, kernel, Settings{
+				Chains: 3, Draws: 20, WarmUp: NoWarmUp, Seed: 1, DType: c.dtype, Engine: computetest.Go(t),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := strings.Contains(strings.Join(result.Warnings, "; "), "rounded"); said != c.says {
+				t.Errorf("%+v, %T: warnings %q", c, kernel, result.Warnings)
+			}
+		}
+	}
 }

@@ -3,7 +3,10 @@ package mcmc
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"gobnn/bayes/compute"
 )
 
 // maxRejections is the number of transitions of all chains after which a run without any accepted transition is ended.
@@ -67,6 +70,40 @@ func (r *Result) warn() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; "+
 			"take a smaller step size", diverged, transitions))
 	}
+}
+
+// The rounding of a float32, relative, and by how much log-densities may be off in it: a tenth is as much of the ratio
+// that accepts or rejects.
+const (
+	rounding32   = 1. / (1 << 23)
+	mostRounding = 0.1
+)
+
+// rounded says that the log-densities where the chains stand are too large for float32, so that acceptance is by what
+// rounding leaves of their differences; empty if they are not, or the kernel carries none.
+func (r *sampling) rounded() string {
+	if r.DType != compute.Float32 || r.state == nil || r.kernel.Carries() < CarriesLogDensity {
+		return ""
+	}
+	t, err := r.host(r.carrier.LogDensity())
+	if err != nil {
+		return "" // which ends the run elsewhere
+	}
+	values, err := compute.Float64s(t)
+	if err != nil {
+		return ""
+	}
+	for i, v := range values {
+		values[i] = math.Abs(v)
+	}
+	slices.Sort(values)
+	median := values[len(values)/2]
+	if !(median*rounding32 > mostRounding) || math.IsInf(median, 0) {
+		return ""
+	}
+	return fmt.Sprintf("log-densities of about %.2g are rounded to multiples of some %.2g in float32, and so is what "+
+		"accepts or rejects a move: the draws are too wide; subtract a constant from the log-density, or take "+
+		"DType: compute.Float64", median, median*rounding32)
 }
 
 // standsStill says whether a chain did not move for a quarter of its transitions in a row, and for more than chance
