@@ -8,7 +8,7 @@ set -euo pipefail
 work=${GOBNN_WORK:-/home/jovyan/work}
 for notebook in /opt/gobnn/notebooks/*.ipynb /opt/gobnn/notebooks/work/template.ipynb; do
 	[[ -e $work/${notebook##*/} ]] || cp --no-preserve=mode "$notebook" "$work/" ||
-		echo "gobnn: $work/${notebook##*/} could not be written: the folder can be read only" >&2
+		echo "gobnn: $work/${notebook##*/} could not be written" >&2
 done
 
 # shellcheck disable=SC2086 # several arguments
@@ -20,7 +20,7 @@ for argument in ${NOTEBOOK_ARGS:-} "$@"; do
 	esac
 done
 port=${JUPYTER_PORT:-8888}
-[[ $port =~ ^[0-9]+$ ]] && ((port >= 1 && port <= 65535)) ||
+[[ $port =~ ^[0-9]+$ ]] && ((10#$port >= 1 && 10#$port <= 65535)) ||
 	{ echo "gobnn: JUPYTER_PORT=$port: a port is a number from 1 to 65535" >&2; exit 2; }
 python3 - "$port" <<'PYTHON' || exit 1
 import socket, sys

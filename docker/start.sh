@@ -65,7 +65,11 @@ export GOBNN_WORK=$work
 # Checkpoints and results are kept with the user's notebooks; the environment is the image's.
 if [[ $GOBNN_CACHE == "$GOBNN_IMAGE" ]]; then
 	export GOBNN_CACHE=$work/.gobnn
-	mkdir -p "$GOBNN_CACHE"
+	if ! writable "$GOBNN_CACHE"; then # made by another user of the same folder
+		export GOBNN_CACHE=$HOME/.gobnn
+		mkdir -p "$GOBNN_CACHE"
+		say "$work/.gobnn cannot be written by user $user: checkpoints and results are kept in $GOBNN_CACHE, with the container"
+	fi
 	for part in env cuda tpu; do
 		[[ -e $GOBNN_IMAGE/$part ]] && ln -sfn "$GOBNN_IMAGE/$part" "$GOBNN_CACHE/$part"
 	done

@@ -3,10 +3,20 @@
 package main
 
 import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"gobnn/bayes/compute/environment"
+	"gobnn/notebooks/execute"
+	"gobnn/notebooks/setup"
 )
 
 // cell trains a small network, and ends with a hash of all of the result's bits: particles, weights, shared parameters
@@ -74,5 +84,71 @@ func TestStopAndKillInNotebookLong(t *testing.T) {
 	}
 	if empty := strings.Count(out, ": kept 0,"); empty > 5 {
 		t.Errorf("%d checkpoints of 20 have no step", empty)
+	}
+}
+
+// `go run ./notebooks run` that is stopped interrupts the cell, which writes its checkpoint before it ends.
+func TestRunStopsLong(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready, err := setup.Ready(root, false); err != nil || !ready {
+		t.Skipf("no kernel (%v): the environment is not set up; mend it with: go run ./notebooks setup", err)
+	}
+	env, err := environment.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	file := filepath.Join(folder, "run.safetensors")
+	source := strings.NewReplacer("FILE", strconv.Quote(file), "Epochs: 150", "Epochs: 1_000_000",
+		"50 * time.Millisecond", "time.Hour").Replace(cell)
+	notebook, err := json.Marshal(map[string]any{
+		"cells": []any{map[string]any{"cell_type": "code", "id": "one", "metadata": map[string]any{}, "outputs": []any{},
+			"execution_count": nil, "source": source}},
+		"metadata": map[string]any{}, "nbformat": 4, "nbformat_minor": 5,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "endless.ipynb"), notebook, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	go func() { // once the run has begun, some steps later
+		for ctx.Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+			if _, err := os.Stat(file); err == nil {
+				time.Sleep(3 * time.Second)
+				cancel()
+			}
+		}
+	}()
+	runner := execute.Runner{
+		Python: filepath.Join(env, "bin", "python"), Env: (&setup.Setup{Root: root}).JupyterEnviron(env),
+		Folder: folder, Into: folder, Failed: folder,
+	}
+	err = runner.Run(ctx, "endless")
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on from there") {
+		t.Fatalf("error %v, want one that says that it was stopped", err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var header struct {
+		Metadata struct{ Gobnn string } `json:"__metadata__"`
+	}
+	if err := json.Unmarshal(data[8:8+binary.LittleEndian.Uint64(data)], &header); err != nil {
+		t.Fatal(err)
+	}
+	var kept struct{ Head struct{ Step int } }
+	if err := json.Unmarshal([]byte(header.Metadata.Gobnn), &kept); err != nil {
+		t.Fatal(err)
+	}
+	if t.Logf("the checkpoint has %d steps", kept.Head.Step); kept.Head.Step == 0 {
+		t.Error("the checkpoint is that of the beginning")
 	}
 }

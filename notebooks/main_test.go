@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/took"
@@ -51,6 +54,8 @@ func TestBadInput(t *testing.T) {
 func TestFolders(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	t.Setenv(work.Variable, filepath.Join(t.TempDir(), "my work"))
+	become = func(program string, _, _ []string) error { return fmt.Errorf("%s is started", program) }
+	t.Cleanup(func() { become = syscall.Exec })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +141,8 @@ func TestKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"gobnn-kernel"`, `"-go_work={resource_dir}/../../.."`, `"Go (gobnn)"`} {
+	for _, want := range []string{`"gobnn-kernel"`, `"-go_work={resource_dir}/../../.."`, `"Go (gobnn)"`,
+		`"interrupt_mode": "signal"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("kernel.json does not have %s", want)
 		}
@@ -165,8 +171,9 @@ func TestForewarn(t *testing.T) {
 	says := func(name string, warns, wantKept bool) {
 		t.Helper()
 		var out strings.Builder
-		kept, err := forewarn(&out, root, cache, name)
-		if err != nil || kept != wantKept || strings.Contains(out.String(), "117 min") != warns {
+		kept, err := forewarn(&out, root, cache, name, time.Hour)
+		if err != nil || kept != wantKept || strings.Contains(out.String(), "117 min") != warns ||
+			strings.Contains(out.String(), "more than 1h0m0s fails; -timeout 0") != warns {
 			t.Errorf("%s: %v, %v, said %q", name, kept, err, out.String())
 		}
 	}

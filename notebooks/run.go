@@ -77,7 +77,7 @@ what is installed.
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },
 	}
 	for _, name := range names {
-		kept, err := forewarn(os.Stdout, root, cache, name)
+		kept, err := forewarn(os.Stdout, root, cache, name, *timeout)
 		if err != nil {
 			return err
 		}
@@ -97,8 +97,8 @@ what is installed.
 }
 
 // forewarn says that a notebook will take an hour or more, as it did here or where its results were recorded, and
-// whether something that it needs is kept here already.
-func forewarn(out io.Writer, root, cache, name string) (kept bool, err error) {
+// whether something that it needs is kept here already. limit is the longest that a cell may take; 0: none.
+func forewarn(out io.Writer, root, cache, name string, limit time.Duration) (kept bool, err error) {
 	here, err := took.Measured()
 	if err != nil {
 		return false, err
@@ -123,6 +123,9 @@ func forewarn(out io.Writer, root, cache, name string) (kept bool, err error) {
 	if seconds >= time.Hour.Seconds() {
 		fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are "+
 			"kept\n", name, took.Line(times, estimate))
+		if limit > 0 {
+			fmt.Fprintf(out, "gobnn: a cell that takes more than %v fails; -timeout 0 lifts the limit\n", limit)
+		}
 	}
 	return kept, nil
 }

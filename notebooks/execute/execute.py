@@ -4,10 +4,12 @@
 
 SOURCE is run with FOLDER as working folder, a cell at most SECONDS (0: no limit). TARGET gets all cells that ran, also where
 one fails. Each line that begins with MARK is an event in JSON, for the program that reads this one's output; exit status 3
-says that a cell failed.
+says that a cell failed. SIGTERM interrupts the cell, as Jupyter's stop button does, so that its run is kept.
 """
 
+import asyncio
 import json
+import signal
 import sys
 import time
 
@@ -26,7 +28,12 @@ def main(source, target, folder, seconds):
     notebook = nbformat.read(source, as_version=4)
     began = {}
 
+    def stop():
+        asyncio.ensure_future(client.km.interrupt_kernel())
+
     def start(cell, cell_index):
+        # nbclient's own handler ends the kernel at once, before a cell has written its checkpoint
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
         began[cell_index] = time.monotonic()
         tell(event="start", cell=cell_index, cells=len(notebook.cells))
 
@@ -49,7 +56,9 @@ def main(source, target, folder, seconds):
         client.execute()
     except CellExecutionError as error:
         failure = error.ename + ": " + error.evalue
-    except (CellTimeoutError, DeadKernelError) as error:
+    except CellTimeoutError:
+        failure = f"it took more than {float(seconds):.0f} s, the longest a cell may (-timeout 0: no limit)"
+    except DeadKernelError as error:
         failure = str(error)
     if failure is not None:
         tell(event="failed", cell=max(began, default=0), error=failure)
