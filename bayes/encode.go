@@ -1,7 +1,10 @@
 package bayes
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -57,7 +60,8 @@ type modelFile struct {
 }
 
 // Registered is an error if the type of a part of the model is not registered, so that its posterior could not be
-// saved. Samplers check it before training, not hours later.
+// saved, or if what is written of it does not read back to it, as where a field is not exported: the posterior that is
+// loaded would be another model's. Samplers check it before training, not hours later.
 func (m Model) Registered() error {
 	if m.Prior == nil {
 		m.Prior = Normal{}
@@ -67,7 +71,8 @@ func (m Model) Registered() error {
 			return err
 		}
 	}
-	return nil
+	_, err := m.MarshalJSON()
+	return err
 }
 
 func checkRegistered(part any) error {
@@ -75,10 +80,80 @@ func checkRegistered(part any) error {
 	defer registerMu.RUnlock()
 	if kind := reflect.TypeOf(part); kind == nil || register[kind.Name()] != kind {
 		return fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no "+
-			"pointer, "+
-			"so that it can be read back", part)
+			"pointer, so that it can be read back", part)
 	}
 	return nil
+}
+
+// checkWritten is an error if settings, what is written of a part, do not read back to it.
+func checkWritten(part any, settings []byte) error {
+	read := reflect.New(reflect.TypeOf(part))
+	if err := json.Unmarshal(settings, read.Interface()); err != nil {
+		return fmt.Errorf("bayes: %T is written as %s, which cannot be read back: %w", part, settings, err)
+	}
+	if _, own := part.(json.Marshaler); own { // which may leave out what decides nothing
+		if again, err := json.Marshal(read.Elem().Interface()); err != nil || !bytes.Equal(again, settings) {
+			return fmt.Errorf("bayes: %T is written as %s, and read back as %s: %w", part, settings, again,
+				cmp.Or(err, errors.New("its MarshalJSON and UnmarshalJSON contradict each other")))
+		}
+		return nil
+	}
+	if lost := differs(reflect.ValueOf(part), read.Elem(), fmt.Sprintf("%T", part)); lost != "" {
+		return fmt.Errorf("bayes: %s is not the same once it is written and read back, as JSON %s: a posterior that is "+
+			"loaded would be another model's; export the field, or give the type MarshalJSON and UnmarshalJSON", lost, settings)
+	}
+	return nil
+}
+
+// differs names the first field in which two values of one type differ, where nil and empty are the same; "": none.
+func differs(a, b reflect.Value, name string) string {
+	switch a.Kind() {
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if lost := differs(a.Field(i), b.Field(i), name+"."+a.Type().Field(i).Name); lost != "" {
+				return lost
+			}
+		}
+		return ""
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() {
+			return name
+		}
+		for i := range a.Len() {
+			if lost := differs(a.Index(i), b.Index(i), fmt.Sprintf("%s[%d]", name, i)); lost != "" {
+				return lost
+			}
+		}
+		return ""
+	case reflect.Map:
+		if a.Len() != b.Len() {
+			return name
+		}
+		for _, key := range a.MapKeys() {
+			other := b.MapIndex(key)
+			if !other.IsValid() || differs(a.MapIndex(key), other, name) != "" {
+				return name
+			}
+		}
+		return ""
+	case reflect.Pointer, reflect.Interface:
+		if a.IsNil() || b.IsNil() || a.Elem().Type() != b.Elem().Type() {
+			if a.IsNil() && b.IsNil() {
+				return ""
+			}
+			return name
+		}
+		return differs(a.Elem(), b.Elem(), name)
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		if !a.IsNil() {
+			return name
+		}
+		return ""
+	}
+	if !a.Equal(b) {
+		return name
+	}
+	return ""
 }
 
 // MarshalJSON writes the model's parts with the names of their types.
@@ -100,6 +175,9 @@ func (m Model) MarshalJSON() ([]byte, error) {
 		settings, err := json.Marshal(part.value)
 		if err != nil {
 			return nil, fmt.Errorf("bayes: writing %T: %w", part.value, err)
+		}
+		if err := checkWritten(part.value, settings); err != nil {
+			return nil, err
 		}
 		*part.to = tagged{typeName(part.value), settings}
 	}

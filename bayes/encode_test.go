@@ -60,7 +60,50 @@ type (
 	ownGaussian  struct{ bayes.Gaussian }
 	ownNormal    struct{ bayes.Normal }
 	registeredIn struct{}
+	// Of these something is not written, or not read back.
+	silent    struct{ act nn.Activation }
+	unwritten struct {
+		nn.MLP `json:"-"`
+	}
+	forgetful struct{ Width int }
 )
+
+func (n silent) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	return nn.MLP{Hidden: []int{2}, Activation: n.act}.Layers(inputs, outputs)
+}
+
+func (n forgetful) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	return nn.MLP{Hidden: []int{n.Width}}.Layers(inputs, outputs)
+}
+
+func (n forgetful) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]int{"width": n.Width})
+}
+
+func (n *forgetful) UnmarshalJSON([]byte) error { return nil }
+
+// A part that is not what it was once it is written and read back is refused before training: the posterior that is
+// loaded, or the run that goes on from a checkpoint, would be another model's.
+func TestOwnTypesAreWritten(t *testing.T) {
+	bayes.Register(silent{})
+	bayes.Register(unwritten{})
+	bayes.Register(forgetful{})
+	for _, c := range []struct {
+		network nn.Network
+		says    string
+	}{
+		{silent{nn.Tanh}, "bayes_test.silent.act"}, {unwritten{nn.MLP{Hidden: []int{3}}}, "bayes_test.unwritten.MLP.Hidden"},
+		{forgetful{4}, "contradict each other"}, {silent{}, ""}, {nn.MLP{Hidden: []int{}}, ""},
+	} {
+		m := bayes.Model{Network: c.network, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}
+		_, written := json.Marshal(m)
+		for _, err := range []error{m.Registered(), written} {
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%#v: error %v, want one that says %q", c.network, err, c.says)
+			}
+		}
+	}
+}
 
 func (w wide) Layers(inputs, outputs int) ([]nn.Layer, error) {
 	return nn.MLP{Hidden: []int{w.Width}}.Layers(inputs, outputs)

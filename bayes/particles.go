@@ -220,6 +220,12 @@ func (p *Posterior) joins(other *Posterior) error {
 		}
 		return fmt.Errorf("its %s is %v, not %v", what, b, a)
 	}
+	named := func(what string, a, b []string) error { // names that one does not have are not known to be others
+		if a == nil || b == nil {
+			return nil
+		}
+		return same(what, a, b)
+	}
 	for _, err := range []error{
 		same("model", string(a), string(b)),
 		same("number of features", p.bound.Inputs, other.bound.Inputs),
@@ -228,6 +234,8 @@ func (p *Posterior) joins(other *Posterior) error {
 		same("scaler of features", p.origin.Features, other.origin.Features),
 		same("scaler of the target", p.origin.Target, other.origin.Target),
 		same("classes", p.origin.Classes, other.origin.Classes),
+		named("order of features", p.origin.FeatureNames, other.origin.FeatureNames),
+		named("order of targets", p.origin.TargetNames, other.origin.TargetNames),
 	} {
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package bayes_test
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -158,6 +159,16 @@ func TestJoin(t *testing.T) {
 	otherData := remade(t, a.Bound(), elsewhere, origin)
 	origin.Target = dataset.Scaler{Mean: []float64{3}, StdDev: []float64{2}}
 	otherScale := remade(t, a.Bound(), elsewhere, origin)
+	origin = a.Origin()
+	for i := range features {
+		origin.FeatureNames = append(origin.FeatureNames, fmt.Sprint("column ", i))
+	}
+	order := remade(t, a.Bound(), elsewhere, origin)
+	slices.Reverse(origin.FeatureNames)
+	otherOrder := remade(t, a.Bound(), elsewhere, origin)
+	if _, err := bayes.JoinWeighted([]float64{1, 1}, a, otherOrder); err != nil {
+		t.Errorf("where one has no names: %v", err)
+	}
 	shared := newPosterior(t, predicted[0].model, 1, 2, compute.Float32)
 	for what, c := range map[string]struct {
 		make func() (*bayes.Posterior, error)
@@ -169,6 +180,8 @@ func TestJoin(t *testing.T) {
 		"other data": {func() (*bayes.Posterior, error) { return bayes.Join(a, otherData) }, "cannot be compared"},
 		"another scale": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, 1}, a, otherScale) },
 			"scaler of the target"},
+		"another order": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, 1}, order, otherOrder) },
+			"order of features"},
 		"a weight below": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1, -1}, a, b) }, "-1"},
 		"a weight less": {func() (*bayes.Posterior, error) { return bayes.JoinWeighted([]float64{1}, a, b) },
 			"1 weights for 2"},

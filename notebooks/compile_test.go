@@ -6,11 +6,33 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"gobnn/notebooks/work"
 )
+
+// A run that was stopped fails its cell, in every notebook: part of a run is not shown as the whole.
+func TestStoppedRunsFail(t *testing.T) {
+	paths, err := filepath.Glob("*.ipynb")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("notebooks: %q, %v", paths, err)
+	}
+	begins := regexp.MustCompile(`\w\.(Fit|FitFrom|FitShards|FitSource|SampleSplit)\(`)
+	for _, path := range paths {
+		source, err := packageOf(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// whole is the quickstart's own check.
+		runs, checks := len(begins.FindAllString(source, -1)), strings.Count(source, ".Status.Err()")
+		checks += max(0, strings.Count(source, " whole(")-1)
+		if runs > checks {
+			t.Errorf("%s: %d runs, and %d checks of their status: add must(r, r.Status.Err())", path, runs, checks)
+		}
+	}
+}
 
 // The cells of every notebook compile against the packages as they are, each notebook as one package: declarations as
 // they stand, and what stands below a cell's "%%" as a function.

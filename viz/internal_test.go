@@ -2,6 +2,7 @@ package viz
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"testing"
 
@@ -270,6 +271,87 @@ func TestGridRowsAreInLine(t *testing.T) {
 	}
 	if first, second := g.cells[0].top(size), g.cells[1].top(size); first <= second {
 		t.Errorf("the numbers of the first panel stand %v out, those of the second, which are not there, %v", first, second)
+	}
+}
+
+// A grid has one colour bar where those of its figures are the same, also in their range and level lines.
+func TestGridSharesBar(t *testing.T) {
+	lattice, err := NewLattice(0, 1, 3, 0, 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*colourBar)
+		shared bool
+	}{
+		"the same":     {func(*colourBar) {}, true},
+		"other range":  {func(b *colourBar) { b.values.hi = 2 }, false},
+		"other label":  {func(b *colourBar) { b.label = "variance" }, false},
+		"other levels": {func(b *colourBar) { b.levels = b.levels[1:] }, false},
+	} {
+		var figures []*Figure
+		for range 2 {
+			f, err := DecisionMap(lattice.Fill(func(x, y float64) float64 { return x * y }), DecisionOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			figures = append(figures, f)
+		}
+		c.change(figures[1].body.(*panel).bar)
+		fig, err := Grid(GridOptions{Columns: 2}, figures...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, own := fig.body.(*grid), 0
+		for _, cell := range g.cells {
+			if cell.(*panel).bar != nil {
+				own++
+			}
+		}
+		if shared := g.bar != nil; shared != c.shared || shared && own > 0 || !shared && own != 2 {
+			t.Errorf("%s: a bar for all %v, and %d of single figures", name, shared, own)
+		}
+	}
+}
+
+// Error bars of two traces at the same steps stand beside each other.
+func TestErrorBarsBesideEachOther(t *testing.T) {
+	at := Trace{Series: Series{Value: []float64{1, 2}}, Error: []float64{.5, .5}}
+	fig, err := Traces([]Trace{at, at}, TraceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	canvas := new(recorder.Canvas)
+	c := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 200, Y: 100}}}
+	fig.body.(*panel).drawAxes(c, inset{})
+	bars := map[color.Color][]vg.Length{} // upright lines by their colours: their places, moved as they are
+	shifts := []vg.Length{0}
+	var now color.Color
+	for _, action := range canvas.Actions {
+		last := len(shifts) - 1
+		switch a := action.(type) {
+		case *recorder.Push:
+			shifts = append(shifts, shifts[last])
+		case *recorder.Pop:
+			shifts = shifts[:last]
+		case *recorder.Translate:
+			shifts[last] += a.Point.X
+		case *recorder.SetColor:
+			now = a.Color
+		case *recorder.Stroke:
+			if len(a.Path) == 2 && a.Path[0].Pos.X == a.Path[1].Pos.X {
+				bars[now] = append(bars[now], a.Path[0].Pos.X+shifts[last])
+			}
+		}
+	}
+	first, second := bars[blue], bars[vermillion]
+	if len(first) != 2 || len(second) != 2 {
+		t.Fatalf("bars at %v and %v, want two of each trace", first, second)
+	}
+	for k := range first {
+		if apart := second[k] - first[k]; math.Abs(float64(apart-besideBy)) > 1e-6 {
+			t.Errorf("the bars of step %d stand %v apart, want %v", k, apart, besideBy)
+		}
 	}
 }
 

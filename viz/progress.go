@@ -28,11 +28,17 @@ type Progress struct {
 // NewProgress is a bar with a title. It is drawn at once, as "compiling": a run's first step needs a program first,
 // which can take longer than the steps.
 func NewProgress(title string) *Progress {
-	p := &Progress{title: title}
 	if gonbui.IsNotebook {
+		return newProgress(title, nil)
+	}
+	return newProgress(title, os.Stderr)
+}
+
+// newProgress is a bar in a notebook, or a line on out where that is not nil.
+func newProgress(title string, out io.Writer) *Progress {
+	p := &Progress{title: title, out: out}
+	if out == nil {
 		p.id = "gobnn-progress-" + gonbui.UniqueId()
-	} else {
-		p.out = os.Stderr
 	}
 	p.Update(0, 0, "compiling")
 	return p

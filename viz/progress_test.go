@@ -12,8 +12,10 @@ import (
 
 func TestProgressOutsideNotebook(t *testing.T) {
 	var out strings.Builder
-	p := NewProgress("training")
-	p.out = &out
+	p := newProgress("training", &out)
+	if got := out.String(); !strings.HasSuffix(got, "training: compiling") {
+		t.Errorf("before the first step %q", got)
+	}
 	p.Update(1, 2, "half")
 	p.Update(2, 2, "done")
 	if got := out.String(); !strings.Contains(got, "training: 1 of 2: half") ||
@@ -26,8 +28,7 @@ func TestProgressOutsideNotebook(t *testing.T) {
 // its line does not end with each of them.
 func TestProgressWithoutTotal(t *testing.T) {
 	var out strings.Builder
-	p := NewProgress("bridge")
-	p.out = &out
+	p := newProgress("bridge", &out)
 	p.Update(4, 0, "power 0.5")
 	if got := out.String(); !strings.HasSuffix(got, "bridge: 4: power 0.5") {
 		t.Errorf("got %q", got)
@@ -45,8 +46,7 @@ func TestProgressWithoutTotal(t *testing.T) {
 
 func TestShow(t *testing.T) {
 	var out strings.Builder
-	p := NewProgress("sampling")
-	p.out = &out
+	p := newProgress("sampling", &out)
 	scores := []run.Score{{Name: "acceptance", Value: .65}, {Name: "step size", Value: .01},
 		{Name: "R-hat", Value: math.NaN()}}
 	p.Show(run.Progress{Stage: "draws", Step: 3, Steps: 9, Elapsed: 5400 * time.Millisecond,

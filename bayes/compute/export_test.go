@@ -15,6 +15,9 @@ var (
 	Terminal = terminal
 )
 
+// InstalledPlugins is installedPlugins, for tests.
+var InstalledPlugins = installedPlugins
+
 // InFewChunks is inFewChunks, for tests.
 func (p Plan) InFewChunks() Plan { return p.inFewChunks() }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -396,6 +397,53 @@ func TestFull(t *testing.T) {
 				t.Errorf("error %v, want ErrOutOfMemory that says %q", err, says)
 			}
 		})
+	}
+}
+
+// Of installed plugins that for CUDA comes first, then that for TPUs, then that for CPUs. What set-up did not complete
+// does not count.
+func TestInstalledPlugins(t *testing.T) {
+	needsXLA(t)
+	for _, without := range []string{"", "env", "cuda", "tpu"} {
+		cache := nothingInstalled(t)
+		var want []string
+		for _, p := range []struct{ folder, plugin string }{
+			{"cuda", "jax_plugins/xla_cuda13/xla_cuda_plugin.so"},
+			{"tpu", "libtpu/libtpu.so"},
+			{"env", "lib/python3.13/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"},
+		} {
+			folder := filepath.Join(cache, p.folder)
+			files := []string{filepath.Join(folder, p.plugin), filepath.Join(folder, environment.Stamp)}
+			if p.folder == without { // its set-up was killed
+				files = files[:1]
+			} else {
+				want = append(want, files[0])
+			}
+			for _, file := range files {
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for range 20 { // always in this order
+			if got := compute.InstalledPlugins(); !slices.Equal(got, want) {
+				t.Fatalf("without the stamp of %q: plugins %q, want %q", without, got, want)
+			}
+		}
+		if _, err := compute.Open("xla:tpu"); without == "tpu" != errors.Is(err, compute.ErrNoPlugin) {
+			t.Errorf("without the stamp of %q: xla:tpu: %v", without, err)
+		}
+	}
+}
+
+// What the Go backend computes on names that backend, so that nobody takes it for XLA.
+func TestDeviceOfGo(t *testing.T) {
+	got := computetest.Go(t).Device()
+	if !strings.HasPrefix(got, "CPU, ") || !strings.HasSuffix(got, ", GoMLX's Go backend") {
+		t.Errorf("computes on %q", got)
 	}
 }
 

@@ -93,13 +93,13 @@ func installedPlugins() []string {
 			add(packages, "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
 		}
 	}
-	for kind, pattern := range map[string]string{
-		"cuda": filepath.Join("jax_plugins", "xla_cuda*", "xla_cuda_plugin.so"),
-		"tpu":  filepath.Join("libtpu", "libtpu.so"),
+	for _, a := range []struct{ kind, pattern string }{
+		{"cuda", filepath.Join("jax_plugins", "xla_cuda*", "xla_cuda_plugin.so")},
+		{"tpu", filepath.Join("libtpu", "libtpu.so")},
 	} {
-		if dir, err := environment.Accelerator(kind); err == nil {
+		if dir, err := environment.Accelerator(a.kind); err == nil {
 			if _, err := os.Stat(filepath.Join(dir, environment.Stamp)); err == nil {
-				add(dir, pattern)
+				add(dir, a.pattern)
 			}
 		}
 	}

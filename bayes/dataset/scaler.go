@@ -79,19 +79,19 @@ func (s Scaler) applyTo(values []float64) {
 	}
 }
 
-// meanStdDev is the mean and the population standard deviation, in two passes. Constant values are found by comparison:
-// rounding in the mean would give them a standard deviation of some 1e-17, and dividing by that would turn rounding
+// meanStdDev is the mean and the population standard deviation, in two passes; 1 in place of that of values that are
+// constant up to rounding, as shares that sum to 1: dividing by a standard deviation of some 1e-17 would turn rounding
 // errors into noise.
 func meanStdDev(values []float64) (mean, std float64) {
 	if len(values) == 0 {
 		return 0, 1
 	}
-	constant := true
+	low, high := values[0], values[0]
 	for _, v := range values {
 		mean += v
-		constant = constant && v == values[0]
+		low, high = min(low, v), max(high, v)
 	}
-	if constant {
+	if high-low <= constantWithin*max(math.Abs(low), math.Abs(high)) {
 		return values[0], 1
 	}
 	n := float64(len(values))
@@ -113,6 +113,9 @@ func meanStdDev(values []float64) (mean, std float64) {
 	}
 	return mean, largest * math.Sqrt(sum/n)
 }
+
+// constantWithin is how far apart values that are constant but for rounding may lie, of the largest.
+const constantWithin = 1e-14
 
 // smallestSum is the smallest sum of squared deviations with full precision: squares below 2e-308 lose digits, and
 // below 5e-324 are 0, so that a column that is not constant would be divided by 0.

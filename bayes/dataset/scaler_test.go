@@ -47,6 +47,17 @@ func TestScalerOfLargestAndSmallest(t *testing.T) {
 	}
 }
 
+// Shares that sum to 1 but for rounding are constant: they are not divided by their rounding.
+func TestScalerOfRounding(t *testing.T) {
+	x := mat.NewDense(3, 1, []float64{1, 1 - 1.1102230246251565e-16, 1 + 2.220446049250313e-16})
+	if s := FitScaler(x); s.StdDev[0] != 1 || s.Mean[0] != 1 {
+		t.Errorf("got %+v, want a mean and a standard deviation of 1", s)
+	}
+	if s := FitScaler(mat.NewDense(3, 1, []float64{1, 1 + 1e-12, 1 - 1e-12})); !(s.StdDev[0] < 1e-12) {
+		t.Errorf("got %+v: a column that varies by 1e-12 is not constant", s)
+	}
+}
+
 func TestScalerOfEmptyMatrix(t *testing.T) {
 	if z, err := FitScaler(&mat.Dense{}).Apply(&mat.Dense{}); err != nil || !z.IsEmpty() {
 		t.Errorf("got %v, error %v", z, err)

@@ -47,7 +47,9 @@ func linear(t *testing.T, likelihood bayes.Likelihood, task dataset.Task) (*baye
 	}
 	p, err := bayes.NewPosterior(bound, bayes.Draws{
 		Phi: compute.Floats(compute.Float64, []float64{1, .1, .8, 0, 1.2, -.1}, 3, 2), LogWeights: []float64{0, -1, -2},
-	}, bayes.Origin{Features: features, Target: target, Engine: engine})
+	}, bayes.Origin{
+		Features: features, Target: target, FeatureNames: data.Features, Classes: data.Classes, Engine: engine,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +97,14 @@ func TestOfRefuses(t *testing.T) {
 	wide, bad := *data, *data
 	wide.X, wide.Features = mat.NewDense(2500, 2, nil), []string{"a", "b"}
 	bad.Y = append([]float64{math.NaN()}, data.Y[1:]...)
+	classes, labelled := linear(t, bayes.Bernoulli{}, dataset.BinaryClassification)
+	swapped := *labelled
+	swapped.Classes = []string{"odd", "even"}
 	for want, c := range map[string]struct {
 		p    *bayes.Posterior
 		data *dataset.Dataset
-	}{"<nil>": {nil, data}, "both are needed": {p, nil}, "[2500, 2]": {p, &wide}, "row 0": {p, &bad}} {
+	}{"<nil>": {nil, data}, "both are needed": {p, nil}, "[2500, 2]": {p, &wide}, "row 0": {p, &bad},
+		`"odd" is number 0`: {classes, &swapped}} {
 		if _, err := metric.Of(t.Context(), c.p, c.data); err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}

@@ -59,6 +59,10 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 	if err := data.Validate(); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
 	}
+	origin := posterior.Origin()
+	if err := data.SameOrder(origin.FeatureNames, origin.TargetNames, origin.Classes); err != nil {
+		return nil, fmt.Errorf("metric: %w", err)
+	}
 	batches := func(yield func(Batch, error) bool) {
 		y := data.Y
 		for p, err := range posterior.PredictBatches(ctx, data.X, scoreRows) {

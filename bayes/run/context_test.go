@@ -36,7 +36,7 @@ func stoppedCell(file string) error {
 // The stop button ends a cell's run as cancelled, with its checkpoint written: twenty times in a row it goes on from
 // the step that it had reached, and ends at the bits of a run that nobody stopped. Checkpoints are due every hour
 // only, so that a run that is killed without one would begin anew and never end. One press sends SIGINT twice, by
-// Jupyter and by the kernel.
+// Jupyter and by the kernel; every other stop is a SIGTERM instead.
 func TestStopButton(t *testing.T) {
 	if file := os.Getenv(stopVariable); file != "" {
 		if err := stoppedCell(file); err != nil {
@@ -63,8 +63,12 @@ func TestStopButton(t *testing.T) {
 			n, err := out.Read(line)
 			said.Write(line[:n])
 			if !sent && stops < 20 && strings.Count(said.String(), "step") >= 2 {
-				for range 2 {
-					if err := cell.Process.Signal(syscall.SIGINT); err != nil {
+				signals := []syscall.Signal{syscall.SIGINT, syscall.SIGINT}
+				if stops%2 == 1 {
+					signals = []syscall.Signal{syscall.SIGTERM}
+				}
+				for _, s := range signals {
+					if err := cell.Process.Signal(s); err != nil {
 						t.Fatal(err)
 					}
 					time.Sleep(time.Millisecond)

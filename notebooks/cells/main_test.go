@@ -41,8 +41,10 @@ func TestPackageThatIsNotThere(t *testing.T) {
 	write(t, "go.mod", "module x\n\ngo 1.26\n")
 	write(t, "main.go", "package main\n\nimport _ \"example.com/no/such\"\n\nfunc main() {}\n")
 	var out, said bytes.Buffer
-	if status := command([]string{"get"}, &out, &said); status != 0 || out.Len()+said.Len() > 0 {
-		t.Errorf("go get: status %d, says %q", status, said.String())
+	for _, args := range [][]string{{"get"}, {"get", "-t"}} {
+		if status := command(args, &out, &said); status != 0 || out.Len()+said.Len() > 0 {
+			t.Errorf("go %q: status %d, says %q", args, status, said.String())
+		}
 	}
 	status := command([]string{"build", "-o", "program"}, &out, &said)
 	if status == 0 || !strings.Contains(said.String(), "!*go get example.com/no/such\n") {

@@ -117,8 +117,8 @@ func (r Runner) Run(ctx context.Context, name string) error {
 		},
 	})
 	if ctx.Err() != nil {
-		return fmt.Errorf("notebook %s: stopped (%w); runs with a checkpoint are kept, and the same command goes on from there",
-			name, context.Cause(ctx))
+		return fmt.Errorf("notebook %s: stopped (%w); runs with a checkpoint are kept, and the same command goes on from "+
+			"there", name, context.Cause(ctx))
 	}
 	if ended != nil && failed == nil {
 		return fmt.Errorf("notebook %s: %w", name, ended)

@@ -167,6 +167,9 @@ func recordedTimes() (map[took.Row]took.Cost, error) {
 	return took.Recorded(root)
 }
 
+// find gives a study by its ID; tests replace it.
+var find = study.Find
+
 // reproduce runs studies and prints their tables.
 func reproduce(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
@@ -223,7 +226,7 @@ seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same
 	}
 	studies := make([]study.Study, len(ids))
 	for i, id := range ids {
-		if studies[i], err = study.Find(id); err != nil {
+		if studies[i], err = find(id); err != nil {
 			return err
 		}
 		if (*hidden != "" || *activation != "" || *precisions) && !studies[i].AnyNetwork {

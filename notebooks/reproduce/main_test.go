@@ -12,10 +12,17 @@ import (
 
 	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/study"
+	"gobnn/notebooks/took"
 )
 
 func TestList(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
+	here := map[string]float64{"ohsmc.table8": 1260, "quickstart.ipynb": 1380} // the seconds that they took
+	for name, seconds := range here {
+		if err := took.Note(name, seconds, false); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var out bytes.Buffer
 	if err := dispatch(context.Background(), []string{"list"}, &out, &out); err != nil {
 		t.Fatal(err)
@@ -40,6 +47,13 @@ func TestList(t *testing.T) {
 	}
 	if _, notebook, _ := strings.Cut(words, "NOTEBOOKS"); !strings.Contains(notebook, "quickstart") {
 		t.Error("the notebooks are not listed")
+	}
+	for name, seconds := range here {
+		name = strings.TrimSuffix(name, ".ipynb")
+		_, after, _ := strings.Cut(words, " "+name+" ")
+		if at := strings.Index(after, "here from nothing "+took.Text(seconds)); at < 0 || at > 500 {
+			t.Errorf("%s is listed without its time here: %.500s", name, after)
+		}
 	}
 	if err := dispatch(context.Background(), []string{"list", "x"}, &out, &out); err == nil {
 		t.Error("list takes an argument")
@@ -101,6 +115,66 @@ func TestReproduceInterrupted(t *testing.T) {
 	cells := []study.Cell{{}}
 	if err := json.Unmarshal(data, &cells); err != nil || len(cells) != 0 {
 		t.Errorf("the file holds %s (%v), want an empty list", data, err)
+	}
+}
+
+// TestReproduceNotes: it says where figures and results lie, if they are there, and keeps how long a study took if that
+// is the time from nothing or from kept results with the study's own settings.
+func TestReproduceNotes(t *testing.T) {
+	for name, c := range map[string]struct {
+		args  []string
+		kept  []bool // of each repetition
+		files bool   // the figure and the results are there
+		noted string
+	}{
+		"from nothing":    {nil, []bool{false, false}, true, "nothing"},
+		"from kept":       {[]string{"-format", "svg"}, []bool{true, true}, true, "kept"},
+		"from some":       {nil, []bool{true, false}, true, ""},
+		"fewer":           {[]string{"-reps", "1"}, []bool{false}, true, ""},
+		"nothing is kept": {nil, nil, false, "nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOBNN_CACHE", t.TempDir())
+			var figure, folder string
+			find = func(id string) (study.Study, error) {
+				s, err := study.Find(id)
+				s.Run = func(_ context.Context, o study.Options) ([]study.Cell, error) {
+					for _, kept := range c.kept {
+						o.Repetition(study.Repetition{Study: id, Of: len(c.kept), Done: true, Kept: kept})
+					}
+					var errs [2]error
+					figure, errs[0] = o.FigureFile(id)
+					folder, errs[1] = o.ResultDir()
+					if c.files {
+						for _, dir := range []string{filepath.Dir(figure), folder} {
+							errs[0] = errors.Join(errs[0], os.MkdirAll(dir, 0o755))
+						}
+						errs[1] = errors.Join(errs[1], os.WriteFile(figure, nil, 0o644))
+					}
+					return nil, errors.Join(errs[:]...)
+				}
+				return s, err
+			}
+			t.Cleanup(func() { find = study.Find })
+			var out bytes.Buffer
+			err := dispatch(context.Background(), append([]string{"reproduce", "ohsmc.fig1"}, c.args...), &out, &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range []string{"figure: " + figure + "\n", "kept results: " + folder + "\n"} {
+				if strings.Contains(out.String(), line) != c.files {
+					t.Errorf("the files are there: %v; it says %q, looked for %q", c.files, out.String(), line)
+				}
+			}
+			times, err := took.Measured()
+			if err != nil {
+				t.Fatal(err)
+			}
+			here := times["ohsmc.fig1"]
+			if here.Nothing > 0 != (c.noted == "nothing") || here.Kept > 0 != (c.noted == "kept") {
+				t.Errorf("noted %+v, want that it took its time from %q", here, c.noted)
+			}
+		})
 	}
 }
 

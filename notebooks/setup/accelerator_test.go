@@ -44,10 +44,12 @@ func TestAccelerators(t *testing.T) {
 			if !strings.Contains(out.String(), accelerators[kind].what+" is in "+link) {
 				t.Errorf("the second set-up does not say that there was nothing to do:\n%s", out.String())
 			}
-			for _, file := range []string{environment.Stamp, "requirements.txt"} {
-				if _, err := os.Stat(filepath.Join(link, file)); err != nil {
-					t.Error(err)
-				}
+			if _, err := os.Stat(filepath.Join(link, environment.Stamp)); err != nil {
+				t.Error(err)
+			}
+			list, err := os.ReadFile(filepath.Join(link, "requirements.txt"))
+			if err != nil || string(list) != accelerators[kind].requirements {
+				t.Errorf("what pip installed is not the list for %s: %v, %.200q", kind, err, list)
 			}
 			if found, err := filepath.Glob(link + "*"); err != nil || len(found) != 2 {
 				t.Errorf("the cache folder has %q (%v), want one folder and the link to it", found, err)

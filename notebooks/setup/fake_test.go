@@ -20,6 +20,10 @@ case "$1 $2 $3" in
 "-m venv "*) /bin/mkdir -p "$3/bin" && /bin/cp "$0" "$3/bin/python" ;;
 "-m pip install")
 	echo pip >> "$FAKE_LOG"
+	case "$*" in
+	*" --require-hashes --no-deps --only-binary=:all: "*) ;;
+	*) echo "pip does not check what it installs: $*"; exit 9 ;;
+	esac
 	echo "Collecting jupyterlab==4"
 	echo "  Downloading jupyterlab-4-py3-none-any.whl (12.5 MB)"
 	[ -z "$FAKE_PIPWAIT" ] || /bin/sleep "$FAKE_PIPWAIT"
@@ -50,6 +54,10 @@ esac
 `
 )
 
+// pinnedFiles are those that the pins must depend on.
+var pinnedFiles = []string{"tools/go.mod", "tools/go.sum", "tools/cpuplugin/main.go", "tools/gopls/go.mod",
+	"tools/gopls/go.sum", "cells/main.go", "goflags/goflags.go"}
+
 // world is a machine made of fakes: a project, a cache folder and a PATH.
 type world struct {
 	setup Setup
@@ -63,9 +71,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{cache: filepath.Join(t.TempDir(), "cache"), bin: t.TempDir(), log: filepath.Join(t.TempDir(), "log")}
 	root := t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), "module gobnn\n")
-	for _, name := range []string{"tools/go.mod", "tools/go.sum", "tools/cpuplugin/main.go", "tools/gopls/go.mod",
-		"tools/gopls/go.sum", "cells/main.go",
-		"goflags/goflags.go"} {
+	for _, name := range pinnedFiles {
 		write(t, filepath.Join(root, "notebooks", name), "pinned "+name)
 	}
 	w.setup = Setup{Root: root, Out: io.Discard, Help: true, freeBytes: func(string) (uint64, error) { return 1e12, nil }}

@@ -178,18 +178,21 @@ func TestChangedPins(t *testing.T) {
 	w.setup.Plugin = plugin
 	w.mustBeWhole(t)
 	w.setup.Plugin = ""
-	before, err := os.Readlink(filepath.Join(w.cache, "env"))
-	if err != nil {
-		t.Fatal(err)
+	link := func() string {
+		t.Helper()
+		to, err := os.Readlink(filepath.Join(w.cache, "env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return to
 	}
-	write(t, filepath.Join(w.setup.Root, "notebooks", "tools", "go.sum"), "another version")
-	w.mustBeWhole(t)
-	after, err := os.Readlink(filepath.Join(w.cache, "env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if before == after {
-		t.Errorf("still %s after a pin changed", after)
+	for _, name := range pinnedFiles {
+		before := link()
+		write(t, filepath.Join(w.setup.Root, "notebooks", name), "another version")
+		w.mustBeWhole(t)
+		if after := link(); before == after {
+			t.Errorf("still %s after %s changed", after, name)
+		}
 	}
 	if to, err := os.Readlink(filepath.Join(w.cache, "env", "plugin", "other.so")); err != nil || to != plugin {
 		t.Errorf("the chosen plugin is %q (%v), want %s", to, err, plugin)
