@@ -19,7 +19,7 @@ import (
 
 // holed is a network of one layer, f = phi + psi whatever the features. If it is broken, the gradient with respect to
 // phi, and nothing else, is NaN in the hole, from 0.4 to 0.7; if it is blind, f is, and so the likelihood.
-type holed struct{ broken, blind bool }
+type holed struct{ Broken, Blind bool }
 
 const hole, wide = .55, .15
 
@@ -42,9 +42,9 @@ func (h holed) Apply(leaves nn.Params, in nn.Value) nn.Value {
 	zero := graph.MulScalar(phi, 0)
 	within := graph.LessThan(graph.Abs(graph.AddScalar(phi, -hole)), graph.ConstAs(phi, wide))
 	switch {
-	case h.blind:
+	case h.Blind:
 		f = graph.Where(within, graph.ConstAs(f, math.NaN()), f)
-	case h.broken:
+	case h.Broken:
 		root := graph.Sqrt(graph.Where(within, zero, graph.OnesLike(phi)))
 		f = graph.Add(f, graph.MulScalar(root, 0)) // 0 everywhere, with the derivative 0/0 where the root is 0
 	}
@@ -72,16 +72,16 @@ func TestSomeAreNotFinite(t *testing.T) {
 		between, adapts bool
 		chunk           int
 	}{
-		{network: holed{broken: true}, proposal: RandomWalk{}},
-		{network: holed{broken: true}, proposal: Langevin{PaperForm: true}, begins: true},
-		{network: holed{broken: true}, proposal: Langevin{}, begins: true, ends: true, chunk: 7},
-		{network: holed{broken: true}, proposal: Langevin{}, begins: true, ends: true, adapts: true},
-		{network: holed{broken: true}, proposal: HMC{Steps: 6}, begins: true, ends: true, between: true},
-		{network: holed{blind: true}, proposal: RandomWalk{}, begins: true, ends: true},
-		{network: holed{blind: true}, proposal: RandomWalk{}, begins: true, ends: true, adapts: true, chunk: 7},
-		{network: holed{blind: true}, proposal: Langevin{PaperForm: true}, begins: true, ends: true},
-		{network: holed{blind: true}, proposal: Langevin{}, begins: true, ends: true},
-		{network: holed{blind: true}, proposal: HMC{Steps: 6}, begins: true, ends: true, between: true},
+		{network: holed{Broken: true}, proposal: RandomWalk{}},
+		{network: holed{Broken: true}, proposal: Langevin{PaperForm: true}, begins: true},
+		{network: holed{Broken: true}, proposal: Langevin{}, begins: true, ends: true, chunk: 7},
+		{network: holed{Broken: true}, proposal: Langevin{}, begins: true, ends: true, adapts: true},
+		{network: holed{Broken: true}, proposal: HMC{Steps: 6}, begins: true, ends: true, between: true},
+		{network: holed{Blind: true}, proposal: RandomWalk{}, begins: true, ends: true},
+		{network: holed{Blind: true}, proposal: RandomWalk{}, begins: true, ends: true, adapts: true, chunk: 7},
+		{network: holed{Blind: true}, proposal: Langevin{PaperForm: true}, begins: true, ends: true},
+		{network: holed{Blind: true}, proposal: Langevin{}, begins: true, ends: true},
+		{network: holed{Blind: true}, proposal: HMC{Steps: 6}, begins: true, ends: true, between: true},
 	} {
 		t.Run(fmt.Sprintf("%+v/%+v/%T", c.network, c.proposal, c.proposal), func(t *testing.T) {
 			// step makes one, from the weights of the first batch or those given; it gives where the particles began,
@@ -153,7 +153,7 @@ func TestSomeAreNotFinite(t *testing.T) {
 	}
 
 	// Nor do particles without a weight disturb later steps, or the scales that are taken from all of them.
-	result, err := Fit(t.Context(), holed{broken: true}.model(),
+	result, err := Fit(t.Context(), holed{Broken: true}.model(),
 		Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3),
 			Precondition: true}, dataset.Parts{Train: data}, Settings{
 			Particles: particles, BatchSize: 6, Epochs: 30, Engine: engine,
