@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -28,6 +29,7 @@ type Data struct {
 	psi               *tensors.Tensor // [W], nil if nothing is shared
 	start             *tensors.Tensor // [J, D]: where chains begin; nil: uphill of draws from the prior
 	rows              int             // N, of all shards
+	names             bayes.Origin    // of the posterior, its names alone: those that shards describe
 	climbRows         int             // rows that a chain evaluates on its way up to where it begins
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +22,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// ErrShard says that a shard's model differs from the others', or that its rows have changed during a run. Test for it
-// with errors.Is.
+// ErrShard says that a shard's model, or the order of its columns or classes, differs from the others', that two shards
+// have the same rows, or that a shard's rows have changed during a run. Test for it with errors.Is.
 var ErrShard = errors.New("pbnn: a shard does not fit")
 
 // ShardSettings of FitShards and FitShardsFrom. The zero value of every field works.
@@ -56,7 +57,9 @@ type ShardSettings struct {
 // result with the draws so far and the status run.Stopped, and a checkpoint resumes with that step. The run ends in the
 // same way, at once and with ErrShard, if an answer is from other rows, by number or hash, than the shard described at
 // the start. No shard is ever left out of a run, since the draws before and after would be from different posteriors. A
-// shard with another model or number type is refused before the first step, also with ErrShard.
+// shard with another model or number type, with features, targets or classes in another order (by the names that it
+// describes; the error wraps dataset.ErrOrder too), or with a former shard's rows is refused before the first step,
+// also with ErrShard.
 //
 // Non-finite numbers in an answer reject the proposals that they belong to, as is right where the model overflows.
 // Result.Warnings counts them for each shard, and how many of them were finite in all other shards' answers.
@@ -129,6 +132,7 @@ type federation struct {
 	shards  []Shard
 	rows    []int // N_s
 	hashes  []string
+	names   []*dataset.Dataset // the different lists of names that were met, each without rows
 	model   string
 	sampler Metropolis
 
@@ -204,9 +208,17 @@ func (f *federation) meet(
 			smallest = have.Rows
 		}
 		want.Rows, want.Hash = have.Rows, have.Hash
-		if have != want || have.Rows < 1 {
+		want.Features, want.Targets, want.Classes = have.Features, have.Targets, have.Classes // see checkNames
+		if !reflect.DeepEqual(have, want) || have.Rows < 1 {
 			return nil, 0, fmt.Errorf("%w: shard %d has %+v, wanted is %+v: give all shards the same model, "+
 				"shared parameters and type", ErrShard, i, have, want)
+		}
+		if err := f.checkNames(d, i, have); err != nil {
+			return nil, 0, err
+		}
+		if twin := slices.Index(f.hashes, have.Hash); twin >= 0 && have.Hash != "" {
+			return nil, 0, fmt.Errorf("%w: shards %d and %d have the same %d rows (hash %q), which would count twice: "+
+				"each row may be held by one shard only: leave out one of the two", ErrShard, twin, i, have.Rows, have.Hash)
 		}
 		f.rows, f.hashes = append(f.rows, have.Rows), append(f.hashes, have.Hash)
 		d.rows += have.Rows
@@ -218,6 +230,58 @@ func (f *federation) meet(
 		f.model += fmt.Sprintf(" with the shared parameters %s", want.Shared)
 	}
 	return d, smallest, nil
+}
+
+// checkNames is an error if a feature, target or class of shard i stands at another place than in a shard before, or in
+// the trained posterior, or if the model cannot have its names. It keeps the first names of each kind.
+func (f *federation) checkNames(d *Data, i int, have Description) error {
+	if i == 0 && d.Trained != nil {
+		o := d.Trained.Origin()
+		f.names = []*dataset.Dataset{
+			{Name: "the trained posterior", Features: o.FeatureNames, Targets: o.TargetNames, Classes: o.Classes},
+		}
+	}
+	names := &dataset.Dataset{
+		Name: fmt.Sprintf("shard %d", i), Features: have.Features, Targets: have.Targets, Classes: have.Classes,
+	}
+	for _, other := range f.names {
+		targets := other.Targets
+		if len(have.Targets) == 0 { // SameOrder would take it for one target called ""
+			targets = nil
+		}
+		if err := names.SameOrder(other.Features, targets, other.Classes); err != nil {
+			return fmt.Errorf("%w: shard %d beside %s, whose order is called the model's: %w", ErrShard, i, other.Name, err)
+		}
+		if slices.Equal(names.Features, other.Features) && slices.Equal(names.Targets, other.Targets) &&
+			slices.Equal(names.Classes, other.Classes) {
+			return nil
+		}
+	}
+	f.names = append(f.names, names)
+	var origin bayes.Origin
+	for _, list := range []struct {
+		of        []string
+		to, first *[]string
+	}{
+		{have.Features, &origin.FeatureNames, &d.names.FeatureNames},
+		{have.Targets, &origin.TargetNames, &d.names.TargetNames}, {have.Classes, &origin.Classes, &d.names.Classes},
+	} {
+		if len(list.of) == 0 {
+			continue
+		}
+		if *list.to = list.of; *list.first == nil {
+			*list.first = list.of
+		}
+	}
+	// A posterior of one particle: names that do not fit are said before the run, not after it.
+	draws := bayes.Draws{
+		Phi: compute.Floats(d.Sampling.DType, make([]float64, d.Bound.D), 1, d.Bound.D), Psi: d.psi,
+		LogWeights: bayes.EqualLogWeights(1),
+	}
+	if _, err := bayes.NewPosterior(d.Bound, draws, origin); err != nil {
+		return fmt.Errorf("%w: the names that shard %d describes: %w", ErrShard, i, err)
+	}
+	return nil
 }
 
 // data are the model, the settings with defaults filled in, and the chains' starting points.

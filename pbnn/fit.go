@@ -228,8 +228,17 @@ func (r *sampling) posterior(of *mcmc.Draws, tuned mcmc.Tuned, status string) (*
 	draws := bayes.Draws{
 		Phi: of.Tensor(), Psi: r.psi, LogWeights: bayes.EqualLogWeights(of.Chains * of.PerChain), Chains: of.Chains,
 	}
-	return r.Posterior(draws, bayes.Provenance{
+	p, err := r.Posterior(draws, bayes.Provenance{
 		Algorithm: fmt.Sprintf("pbnn: %T of the %s", r.sampler, r.sampler.Sampled()), Status: status,
 		Seed: r.Sampling.Seed, Settings: settings, Rows: r.rows,
 	}, r.Sampling.Engine)
+	if err != nil || r.Parts.Train != nil || r.Source != nil || r.Trained != nil {
+		return p, err
+	}
+	origin := p.Origin() // without names, which only the shards know
+	origin.FeatureNames, origin.TargetNames, origin.Classes = r.names.FeatureNames, r.names.TargetNames, r.names.Classes
+	if p, err = bayes.NewPosterior(r.Bound, draws, origin); err != nil {
+		return nil, fmt.Errorf("pbnn: %w", err)
+	}
+	return p, nil
 }

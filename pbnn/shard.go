@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"gobnn/bayes"
@@ -25,7 +26,7 @@ import (
 // of log-likelihoods, or a gradient, is sent (section 7 of the paper). LocalShard holds the rows in this process; Dial
 // reaches a shard in another. Its methods may be called by several goroutines at once.
 type Shard interface {
-	// Describe returns the shard's model, and the number and hash of its rows.
+	// Describe returns the shard's model, the names of its columns and classes, and the number and hash of its rows.
 	Describe(ctx context.Context) (Description, error)
 	// Differences are, for each chain and each of M mini-batches of n of the shard's rows, drawn without replacement as a
 	// function of Seed, Shard and Move alone, the sum over its rows of log p(y | x, To) - log p(y | x, From): flat [J, M],
@@ -45,6 +46,9 @@ type Description struct {
 	DType           string
 	Rows            int    // N_s
 	Hash            string // of the rows, dataset.Dataset.Hash: a checkpoint goes on with the same data only
+	// The names of the features, targets and classes, in the order of the columns and labels, which must be the same for
+	// all shards; those that a shard leaves empty are not compared.
+	Features, Targets, Classes []string
 }
 
 // Request is a question to a shard about one step of all chains.
@@ -129,6 +133,8 @@ func newShard(d *Data, dtype compute.DType, engine *compute.Engine) (*LocalShard
 		description: Description{
 			Model: text, Shared: shared, Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs,
 			DType: d.Sampling.DType.String(), Rows: d.rows, Hash: d.Parts.Train.Hash(),
+			Features: slices.Clone(d.Parts.Train.Features), Targets: slices.Clone(d.Parts.Train.TargetNames()),
+			Classes: slices.Clone(d.Parts.Train.Classes),
 		},
 		bound: d.Bound, dtype: d.Sampling.DType, engine: d.Sampling.Engine, state: compute.NewState(d.Sampling.Engine),
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,7 +130,12 @@ func process(t *testing.T, i int, trained string) (shard *RemoteShard, kill func
 
 func local(t *testing.T, model bayes.Model, i int) Shard {
 	t.Helper()
-	shard, err := NewShard(model, partOfLine(i), compute.Float64, computetest.Go(t))
+	return localOf(t, model, partOfLine(i))
+}
+
+func localOf(t *testing.T, model bayes.Model, data *dataset.Dataset) Shard {
+	t.Helper()
+	shard, err := NewShard(model, data, compute.Float64, computetest.Go(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +216,9 @@ func TestShardsInProcesses(t *testing.T) {
 					part.Chains.Stats[chain].Transitions, n)
 			}
 		}
-		others := []Shard{shards[0], shards[1], local(t, bayesianLine(), 1), shards[3]}
+		changed := partOfLine(2)
+		changed.Y = append([]float64{changed.Y[0] + 1}, changed.Y[1:]...)
+		others := []Shard{shards[0], shards[1], localOf(t, bayesianLine(), changed), shards[3]}
 		_, err = FitShards(context.Background(), bayesianLine(), sampler, others, settings)
 		if !errors.Is(err, run.ErrOtherRun) {
 			t.Errorf("%s: a checkpoint goes on with other data: error %v", proposal, err)
@@ -245,6 +253,8 @@ func TestShardBadInput(t *testing.T) {
 		{"there is no shard", nil, good, false},
 		{"shard 1 has", []Shard{local(t, bayesianLine(), 0), local(t, wider, 1)}, good, true},
 		{"shard 0 has", []Shard{single}, good, true},
+		{"shards 1 and 2 have the same 30 rows",
+			[]Shard{local(t, bayesianLine(), 0), local(t, bayesianLine(), 1), local(t, bayesianLine(), 1)}, good, true},
 		{"BatchSize is 21", allLocal(t), with(func(m *Metropolis) { m.BatchSize = 21 }), false},
 		{`Proposal is "jump"`, allLocal(t), with(func(m *Metropolis) { m.Proposal = "jump" }), false},
 		{"Estimate is within batches: it must be MeanOfBatches or OneBatch", allLocal(t),
@@ -298,6 +308,153 @@ func TestShardBadInput(t *testing.T) {
 	for words, data := range badData(t) {
 		if _, err := NewShard(bayesianLine(), data, 0, computetest.Go(t)); !says(err, words) {
 			t.Errorf("error %v does not say %q", err, words)
+		}
+	}
+}
+
+// described is a shard whose description is changed, as that of one that knows no names.
+type described struct {
+	Shard
+	change func(*Description)
+}
+
+func (d described) Describe(ctx context.Context) (Description, error) {
+	description, err := d.Shard.Describe(ctx)
+	d.change(&description)
+	return description, err
+}
+
+// Shards whose features, targets or classes stand in another order are refused, over a connection too, with both orders
+// and the cure. Names that are not there, or are others, are not compared; those that are there are the posterior's.
+func TestShardOrder(t *testing.T) {
+	two := bayesianLine()
+	classes := two
+	classes.Likelihood = bayes.Bernoulli{}
+	part := func(i int, change func(d *dataset.Dataset)) *dataset.Dataset {
+		d := partOfLine(i)
+		change(d)
+		return d
+	}
+	features := func(names ...string) func(*dataset.Dataset) {
+		return func(d *dataset.Dataset) { d.Features = names }
+	}
+	targets := func(names ...string) func(*dataset.Dataset) {
+		return func(d *dataset.Dataset) {
+			d.Targets, d.Y = names, make([]float64, 2*d.Rows())
+			d.Y[0] = float64(d.Rows())
+		}
+	}
+	labels := func(names ...string) func(*dataset.Dataset) {
+		return func(d *dataset.Dataset) {
+			d.Task, d.Classes, d.Y = dataset.BinaryClassification, names, make([]float64, d.Rows())
+		}
+	}
+	all := func(*Description) {}
+	none := func(d *Description) { d.Features, d.Targets, d.Classes = nil, nil, nil }
+	for name, c := range map[string]struct {
+		model   bayes.Model
+		changes []func(*dataset.Dataset) // of each shard's rows
+		tells   []func(*Description)     // of each shard; nil: all
+		says    []string                 // nil: no error
+		origin  [3][]string              // the posterior's names
+	}{
+		"the same": {two, []func(*dataset.Dataset){features("a", "b"), features("a", "b")}, nil, nil,
+			[3][]string{{"a", "b"}, {"y"}, nil}},
+		"features": {two, []func(*dataset.Dataset){features("a", "b"), features("b", "a")}, nil,
+			[]string{`shard 1 beside shard 0`, `["b" "a"]`, `["a" "b"]`, "SelectFeatures"}, [3][]string{}},
+		"features of the third, as the first has others": {two,
+			[]func(*dataset.Dataset){features("c", "d"), features("a", "b"), features("b", "a")}, nil,
+			[]string{`shard 2 beside shard 1`, `["b" "a"]`, `["a" "b"]`}, [3][]string{}},
+		"features of the third, as the first has none": {two,
+			[]func(*dataset.Dataset){features("a", "b"), features("a", "b"), features("b", "a")},
+			[]func(*Description){none, all, all}, []string{`shard 2 beside shard 1`}, [3][]string{}},
+		"targets": {two, []func(*dataset.Dataset){targets("y", "z"), targets("z", "y")}, nil,
+			[]string{`shard 1 beside shard 0`, `["z" "y"]`, `["y" "z"]`, "name the targets"}, [3][]string{}},
+		"classes": {classes, []func(*dataset.Dataset){labels("no", "yes"), labels("yes", "no")}, nil,
+			[]string{`shard 1 beside shard 0`, `["yes" "no"]`, `["no" "yes"]`, "CSVOptions.Classes"}, [3][]string{}},
+		"the same classes": {classes, []func(*dataset.Dataset){labels("no", "yes"), labels("no", "yes")}, nil, nil,
+			[3][]string{{"a", "b"}, {"y"}, {"no", "yes"}}},
+		"no names": {two, []func(*dataset.Dataset){features("a", "b"), features("b", "a")},
+			[]func(*Description){none, none}, nil, [3][]string{}},
+		"no names of classes": {classes, []func(*dataset.Dataset){labels("no", "yes"), labels("yes", "no")},
+			[]func(*Description){none, none}, nil, [3][]string{nil, nil, {"0", "1"}}},
+		"names of one": {two, []func(*dataset.Dataset){features("a", "b"), features("b", "a")},
+			[]func(*Description){none, all}, nil, [3][]string{{"b", "a"}, {"y"}, nil}},
+		"targets of one, the last without a name": {two, []func(*dataset.Dataset){targets("y", ""), targets("", "y")},
+			[]func(*Description){all, none}, nil, [3][]string{{"a", "b"}, {"y", ""}, nil}},
+		"renamed": {two, []func(*dataset.Dataset){features("a", "b"), features("a", "c")}, nil, nil,
+			[3][]string{{"a", "b"}, {"y"}, nil}},
+		"too many names": {two, []func(*dataset.Dataset){features("a", "b")},
+			[]func(*Description){func(d *Description) { d.Features = []string{"a", "b", "c"} }},
+			[]string{"the names that shard 0 describes", `["a" "b" "c"]`}, [3][]string{}},
+	} {
+		sampler, settings := overShards(t)
+		settings.Sampling.Draws = 5
+		var shards []Shard
+		for i, change := range c.changes {
+			shard := localOf(t, c.model, part(i, change))
+			if c.tells != nil {
+				shard = described{shard, c.tells[i]}
+			}
+			if i == 1 {
+				shard = served(t, shard, ServeSettings{MinBatchSize: 4})
+			}
+			shards = append(shards, shard)
+		}
+		result, err := FitShards(context.Background(), c.model, sampler, shards, settings)
+		if c.says == nil {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			o := result.Posterior.Origin()
+			if got := [3][]string{o.FeatureNames, o.TargetNames, o.Classes}; !reflect.DeepEqual(got, c.origin) {
+				t.Errorf("%s: the posterior has the names %q, want %q", name, got, c.origin)
+			}
+			continue
+		}
+		for _, words := range c.says {
+			if !errors.Is(err, ErrShard) || !says(err, words) {
+				t.Errorf("%s: error %v is not ErrShard, or does not say %q", name, err, words)
+			}
+		}
+	}
+}
+
+// The order is the trained posterior's, also where a shard was made with another copy of it.
+func TestShardOrderOfTrained(t *testing.T) {
+	data := line(140)
+	mean, covariance := exact(data, 140)
+	trained := atExact(t, mean, covariance, 10)
+	origin := trained.Origin()
+	origin.FeatureNames = []string{"a", "b"}
+	draws, err := trained.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := bayes.NewPosterior(trained.Bound(), draws, origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler, settings := overShards(t)
+	settings.Sampling.Draws = 5
+	for _, c := range []struct{ features, says string }{{"ab", ""}, {"ba", "shard 0 beside the trained posterior"}} {
+		part := partOfLine(0)
+		part.Features = strings.Split(c.features, "")
+		shard, err := NewShardFrom(trained, part, compute.Float64, computetest.Go(t)) // it knows no names
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(shard.Close)
+		result, err := FitShardsFrom(context.Background(), named, sampler, []Shard{shard}, settings)
+		if c.says != "" {
+			if !errors.Is(err, ErrShard) || !errors.Is(err, dataset.ErrOrder) || !says(err, c.says) {
+				t.Errorf("%s: error %v", c.features, err)
+			}
+		} else if err != nil {
+			t.Error(err)
+		} else if names := result.Posterior.Origin().FeatureNames; !slices.Equal(names, origin.FeatureNames) {
+			t.Errorf("the posterior has the names %q", names)
 		}
 	}
 }
