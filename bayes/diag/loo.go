@@ -63,10 +63,15 @@ func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficie
 
 // NewLOOForPosterior is LOO of a posterior and the rows that it was given. Warnings say where it is not to be
 // believed: k-hat too large in some rows, few effective draws, and parameters that were trained, not drawn, which have
-// seen each row and stay as they are without it.
+// seen each row and stay as they are without it. The error wraps dataset.ErrOrder where columns or classes of the rows
+// stand in another order than the posterior's. That the rows are those that it was given is for the caller to see to.
 func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset) (LOO, error) {
 	if p == nil || train == nil {
 		return LOO{}, errors.New("diag: NewLOOForPosterior needs a posterior and the rows that it was given")
+	}
+	o := p.Origin()
+	if err := train.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
+		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
 	prediction, err := p.Predict(ctx, train.X)
 	if err != nil {

@@ -16,7 +16,7 @@ type Diagnosis struct {
 	Particles int
 	Chains    int     // of the particles; 0: they are not of Markov chains
 	RHat      float64 // of chains: the largest of all parameters
-	ESS       float64 // of chains: the smallest bulk ESS of all parameters; of weighted particles 1 / sum of w^2
+	ESS       float64 // of chains: the smallest bulk ESS of the parameters that move; of weights 1 / sum of w^2
 	KHat      float64 // of weighted particles: the tail shape of their weights, see [PSIS]
 	Summary   *Summary
 	// PerEvaluation is the ESS of the parameters for each full evaluation, of chains whose result is [Evaluated]; nil: not
@@ -35,8 +35,9 @@ const (
 
 // Of diagnoses any result: R-hat and ESS of all stochastic parameters if the particles are of Markov chains, and their
 // ESS for each full evaluation if the result knows these ([Evaluated]); ESS and k-hat of the weights if they are
-// weighted; and the diagnostics that the run has stored. Parameters of a network are not identified, since its units
-// can be exchanged: chains that disagree on them may agree on predictions, see [NewForPrediction].
+// weighted; and the diagnostics that the run has stored. Parameters that never change are warned of and do not count
+// for R-hat and ESS. Parameters of a network are not identified, since its units can be exchanged: chains that disagree
+// on them may agree on predictions, see [NewForPrediction].
 func Of(result bayes.Fitted) (Diagnosis, error) {
 	common := result.Common()
 	p := common.Posterior
@@ -84,14 +85,22 @@ func Of(result bayes.Fitted) (Diagnosis, error) {
 // ofChains fills in the worst values of a summary of chains.
 func (d *Diagnosis) ofChains(s Summary) {
 	d.Summary = &s
-	slow, apart := 0, 0 // rows of the smallest ESS and of the largest R-hat
+	slow, apart, still := 0, 0, 0 // rows of the smallest ESS and of the largest R-hat; how many never change
 	for i, r := range s.Rows {
+		if math.IsNaN(r.RHat) { // all draws are equal, see Chains: its ESS is the number of draws, as if it moved well
+			still++
+			continue
+		}
 		if r.BulkESS < d.ESS || math.IsNaN(d.ESS) {
 			d.ESS, slow = r.BulkESS, i
 		}
 		if r.RHat > d.RHat || math.IsNaN(d.RHat) {
 			d.RHat, apart = r.RHat, i
 		}
+	}
+	if still > 0 {
+		d.warn("%d of %d parameters never change: all their draws are equal; if they should move, take a smaller step",
+			still, len(s.Rows))
 	}
 	if d.RHat > mostRHat {
 		d.warn("R-hat of %s is %.3f, above %.2f: the %d chains have not come to the same", s.Rows[apart].Name, d.RHat,

@@ -1,6 +1,7 @@
 package diag_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -224,5 +225,103 @@ func TestLOOOfChains(t *testing.T) {
 	}
 	if all := strings.Join(l.Warnings, "\n"); !strings.Contains(all, "of 1200 draws are effective") {
 		t.Errorf("warns %q", all)
+	}
+}
+
+// Parameters that never change are warned of, and their ESS, by convention the number of draws, is not that of the rest.
+// Chains that each stand still where they began are warned of by their R-hat.
+func TestOfChainsThatStandStill(t *testing.T) {
+	const chains, draws, still = 4, 100, "parameters never change: all their draws are equal"
+	rng := rand.New(rand.NewPCG(1, 6))
+	moves := func(int) float64 { return rng.NormFloat64() }
+	stands := func(int) float64 { return .1 }
+	apart := func(chain int) float64 { return .1 * float64(1+chain) }
+	for name, c := range map[string]struct {
+		first, second func(chain int) float64
+		warns         []string // each begins so
+		of            int      // the weight that ESS and R-hat are of; -1: none
+	}{
+		"both move":             {moves, moves, nil, 0},
+		"neither moves":         {stands, stands, []string{"2 of 2 " + still}, -1},
+		"the first stands":      {stands, moves, []string{"1 of 2 " + still}, 1},
+		"the second stands":     {moves, stands, []string{"1 of 2 " + still}, 0},
+		"each chain by itself":  {apart, apart, []string{"R-hat of layer1/weights[0,0] is +Inf", "the effective"}, 0},
+		"the first, by itself":  {apart, moves, []string{"R-hat of layer1/weights[0,0] is +Inf", "the effective"}, 0},
+		"one still, one itself": {stands, apart, []string{"1 of 2 " + still, "R-hat of layer1/weights[0,1]", "the eff"}, 1},
+	} {
+		var phi []float64
+		for j := range chains * draws {
+			phi = append(phi, c.first(j/draws), c.second(j/draws))
+		}
+		d, err := diag.Of(resultOf(t, phi, bayes.EqualLogWeights(chains*draws), chains, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		right := len(d.Warnings) == len(c.warns)
+		for i := range min(len(d.Warnings), len(c.warns)) {
+			right = right && strings.HasPrefix(d.Warnings[i], c.warns[i])
+		}
+		if !right {
+			t.Errorf("%s: warns %q, want %q", name, d.Warnings, c.warns)
+		}
+		if c.of < 0 {
+			if !math.IsNaN(d.ESS) || !math.IsNaN(d.RHat) || !strings.HasPrefix(d.String(), "4 chains of 100 draws\n") {
+				t.Errorf("%s: says\n%s", name, d)
+			}
+			continue
+		}
+		want := d.Summary.Rows[c.of]
+		if name == "both move" {
+			other := d.Summary.Rows[1]
+			want.BulkESS, want.RHat = min(want.BulkESS, other.BulkESS), max(want.RHat, other.RHat)
+		}
+		if d.ESS != want.BulkESS || d.RHat != want.RHat {
+			t.Errorf("%s: ESS %v and R-hat %v, want %v and %v", name, d.ESS, d.RHat, want.BulkESS, want.RHat)
+		}
+	}
+}
+
+// Columns or classes that stand in another order than the posterior's are an error; other names are none.
+func TestLOOForPosteriorOrder(t *testing.T) {
+	const rows, draws = 6, 50
+	rng := rand.New(rand.NewPCG(1, 7))
+	ab, uv, labels := []string{"a", "b"}, []string{"u", "v"}, []string{"no", "yes"}
+	for name, c := range map[string]struct {
+		features, targets, classes []string // of the rows; the posterior's are ab, and uv or labels
+		says                       string   // "": no error
+	}{
+		"the same":         {ab, uv, nil, ""},
+		"the same classes": {ab, nil, labels, ""},
+		"renamed":          {[]string{"c", "d"}, []string{"w", "x"}, nil, ""},
+		"features turned":  {[]string{"b", "a"}, uv, nil, `feature "b" is number 0`},
+		"targets turned":   {ab, []string{"v", "u"}, nil, `target "v" is number 0`},
+		"classes turned":   {ab, nil, []string{"yes", "no"}, `class "yes" is number 0`},
+	} {
+		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1)}
+		outputs, origin := 2, bayes.Origin{FeatureNames: ab, TargetNames: uv}
+		data := &dataset.Dataset{Name: "table", X: mat.NewDense(rows, 2, normals(rng, 2*rows)), Features: c.features,
+			Targets: c.targets, Classes: c.classes, Y: normals(rng, 2*rows)}
+		if c.classes != nil {
+			model.Likelihood, outputs, origin = bayes.Bernoulli{}, 1, bayes.Origin{FeatureNames: ab, Classes: labels}
+			data.Task, data.Target, data.Y = dataset.BinaryClassification, "answer", []float64{0, 1, 1, 0, 1, 0}
+		}
+		bound, err := model.Bind(2, outputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := bayes.NewPosterior(bound, bayes.Draws{
+			Phi: compute.Floats(compute.Float64, normals(rng, draws*bound.D), draws, bound.D),
+			Psi: compute.Floats(compute.Float64, make([]float64, outputs), outputs), LogWeights: bayes.EqualLogWeights(draws),
+		}, origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = diag.NewLOOForPosterior(t.Context(), p, data)
+		if c.says == "" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.says != "" && (!errors.Is(err, dataset.ErrOrder) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: error %v, want one of the order that says %q", name, err, c.says)
+		}
 	}
 }
