@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"gobnn/bayes/compute/environment"
 	"gobnn/notebooks/execute"
 	"gobnn/notebooks/setup"
 )
@@ -89,17 +88,7 @@ func TestStopAndKillInNotebookLong(t *testing.T) {
 
 // `go run ./notebooks run` that is stopped interrupts the cell, which writes its checkpoint before it ends.
 func TestRunStopsLong(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ready, err := setup.Ready(root, false); err != nil || !ready {
-		t.Skipf("no kernel (%v): the environment is not set up; mend it with: go run ./notebooks setup", err)
-	}
-	env, err := environment.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, env := ready(t, false)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "run.safetensors")
 	source := strings.NewReplacer("FILE", strconv.Quote(file), "Epochs: 150", "Epochs: 1_000_000",

@@ -15,9 +15,9 @@ import (
 	"gobnn/notebooks/setup"
 )
 
-// kernel runs testdata/kernel.py, which speaks to the kernel, in a folder of its own, and returns its standard output.
-// The test is skipped where the private environment, with what helps while typing or without, is not set up.
-func kernel(t *testing.T, help bool, folder, input string, args ...string) []byte {
+// ready is the module's folder and the private environment's. The test is skipped where that, with what helps while
+// typing or without, is not set up.
+func ready(t *testing.T, help bool) (root, env string) {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -26,10 +26,17 @@ func kernel(t *testing.T, help bool, folder, input string, args ...string) []byt
 	if ready, err := setup.Ready(root, help); err != nil || !ready {
 		t.Skipf("no kernel (%v): the environment is not set up; mend it with: go run ./notebooks setup", err)
 	}
-	env, err := environment.Dir()
-	if err != nil {
+	if env, err = environment.Dir(); err != nil {
 		t.Fatal(err)
 	}
+	return root, env
+}
+
+// kernel runs testdata/kernel.py, which speaks to the kernel, in a folder of its own, and returns its standard output.
+// The test is skipped where the kernel is not ready.
+func kernel(t *testing.T, help bool, folder, input string, args ...string) []byte {
+	t.Helper()
+	root, env := ready(t, help)
 	script, err := filepath.Abs(filepath.Join("testdata", "kernel.py"))
 	if err != nil {
 		t.Fatal(err)

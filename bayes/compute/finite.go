@@ -32,3 +32,11 @@ func LogSumExp(x *graph.Node, axis int) *graph.Node {
 	m = Where(IsFinite(m), m, ZerosLike(m))
 	return Add(m, Log(ReduceAndKeep(Exp(Sub(x, m)), ReduceSum, axis)))
 }
+
+// Epsilon is the relative rounding error of float32 or float64: the distance from 1 to the next larger number.
+func Epsilon(dtype DType) float64 {
+	if dtype == Float64 {
+		return math.Pow(2, -52)
+	}
+	return math.Pow(2, -23)
+}

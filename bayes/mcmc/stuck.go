@@ -72,12 +72,9 @@ func (r *Result) warn() {
 	}
 }
 
-// The rounding of a float32, relative, and by how much log-densities may be off in it: a tenth is as much of the ratio
-// that accepts or rejects.
-const (
-	rounding32   = 1. / (1 << 23)
-	mostRounding = 0.1
-)
+// mostRounding is by how much log-densities may be off in float32: a tenth is as much of the ratio that accepts or
+// rejects.
+const mostRounding = 0.1
 
 // rounded says that the log-densities where the chains stand are too large for float32, so that acceptance is by what
 // rounding leaves of their differences; empty if they are not, or the kernel carries none.
@@ -98,12 +95,13 @@ func (r *sampling) rounded() string {
 	}
 	slices.Sort(values)
 	median := values[len(values)/2]
-	if !(median*rounding32 > mostRounding) || math.IsInf(median, 0) {
+	rounding := median * compute.Epsilon(r.DType)
+	if !(rounding > mostRounding) || math.IsInf(median, 0) {
 		return ""
 	}
 	return fmt.Sprintf("log-densities of about %.2g are rounded to multiples of some %.2g in float32, and so is what "+
 		"accepts or rejects a move: the draws are too wide; subtract a constant from the log-density, or take "+
-		"DType: compute.Float64", median, median*rounding32)
+		"DType: compute.Float64", median, rounding)
 }
 
 // standsStill says whether a chain did not move for a quarter of its transitions in a row, and for more than chance

@@ -463,7 +463,6 @@ func (m *exchange) exchanges(t int) float64 {
 const (
 	fewArrivals  = 5   // per set: below it the posterior depends much on where its replicas began
 	lowExchanged = 0.1 // mean probability of an exchange with the next power
-	rounding32   = 1. / (1 << 23)
 	manyRounded  = .05 // rounding of log-likelihoods
 	apartHalves  = 4   // difference of the log evidence between the halves of the sweeps, in standard errors
 )
@@ -507,9 +506,10 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 			"%.2f: replicas were still on their way; take a longer WarmUp", drift.first, drift.second, drift.firstErr,
 			drift.secondErr)
 	}
-	if l := math.Abs(r.Powers[len(r.Powers)-1].LogLikelihood); m.DType == compute.Float32 && l*rounding32 > manyRounded {
+	l := math.Abs(r.Powers[len(r.Powers)-1].LogLikelihood)
+	if rounding := l * compute.Epsilon(m.DType); m.DType == compute.Float32 && rounding > manyRounded {
 		warn("log-likelihoods of about %.2g are rounded to multiples of some %.2g in float32, which the evidence has too: "+
-			"subtract a constant from them, or take DType: compute.Float64", l, l*rounding32)
+			"subtract a constant from them, or take DType: compute.Float64", l, rounding)
 	}
 	if r.Outside > 0 {
 		warn("%d of %d replicas at powers above 0 stood where the likelihood is 0, as counted over all sweeps: they began "+

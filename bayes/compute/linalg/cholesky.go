@@ -11,8 +11,6 @@
 package linalg
 
 import (
-	"math"
-
 	"gobnn/bayes/compute"
 
 	"github.com/gomlx/compute/dtypes"
@@ -41,7 +39,7 @@ func Cholesky(a *graph.Node) Factors {
 	m, d := a.Shape().Dim(0), a.Shape().Dim(1)
 	dtype := a.DType()
 	diagonal := DiagonalOf(a)
-	least := MulScalar(Abs(diagonal), float64(d)*epsilon(dtype)) // [M, D]
+	least := MulScalar(Abs(diagonal), float64(d)*compute.Epsilon(dtype)) // [M, D]
 	lower, inverse, definite := factorise(a, least)
 
 	keep := GreaterThan(definite, ZerosLike(definite)) // [M]
@@ -152,12 +150,4 @@ func identityOf(g *Graph, dtype compute.DType, m, n int) *Node {
 func onDiagonal(a *Node) *Node {
 	shape := shapes.Make(dtypes.Int32, a.Shape().Dimensions...)
 	return Equal(Iota(a.Graph(), shape, 1), Iota(a.Graph(), shape, 2))
-}
-
-// epsilon is the relative rounding error of a type.
-func epsilon(dtype compute.DType) float64 {
-	if dtype == compute.Float64 {
-		return math.Pow(2, -52)
-	}
-	return math.Pow(2, -23)
 }
