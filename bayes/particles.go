@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 
 	"gobnn/bayes/compute"
 
@@ -192,6 +193,16 @@ func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
 	from := &origin.Provenance
 	from.Algorithm = fmt.Sprintf("%d runs joined, the first %s", len(posteriors), from.Algorithm)
 	from.Created, from.Versions = provenances[0].Created, provenances[0].Versions
+	var approximations []string
+	for _, p := range provenances {
+		if p.DataHash != from.DataHash {
+			from.Data, from.DataHash, from.Rows = "of several runs", "", 0
+		}
+		if a := p.Approximation; a != "" && !slices.Contains(approximations, a) {
+			approximations = append(approximations, a)
+		}
+	}
+	from.Approximation = strings.Join(approximations, "; ")
 	if from.Settings, err = json.Marshal(map[string]any{"joined": provenances}); err != nil {
 		return nil, fmt.Errorf("bayes: what the joined posteriors came from: %w", err)
 	}
@@ -231,6 +242,7 @@ func (p *Posterior) joins(other *Posterior) error {
 		same("number of features", p.bound.Inputs, other.bound.Inputs),
 		same("number of outputs", p.bound.Outputs, other.bound.Outputs),
 		same("type of number", p.phi.DType(), other.phi.DType()),
+		same("likelihood's power", p.origin.Provenance.Power(), other.origin.Provenance.Power()),
 		same("scaler of features", p.origin.Features, other.origin.Features),
 		same("scaler of the target", p.origin.Target, other.origin.Target),
 		same("classes", p.origin.Classes, other.origin.Classes),

@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,12 +99,21 @@ type Provenance struct {
 	Data      string          `json:"data"`      // name of the training data
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
-	Created   time.Time       `json:"created"`   // by default the time of NewPosterior
+	// LikelihoodPower is the exponent of the likelihood in what the draws are of, such as a tempered posterior; 0 means 1,
+	// the posterior itself.
+	LikelihoodPower float64 `json:"likelihood_power,omitempty"`
+	// Approximation says what the draws are of where that is not the posterior, however many are drawn: "a Gaussian at
+	// the mode". Empty where it is.
+	Approximation string    `json:"approximation,omitempty"`
+	Created       time.Time `json:"created"` // by default the time of NewPosterior
 	// of Go, of the modules that compute, and the backend; default Versions
 	Versions map[string]string `json:"versions"`
 	// provenance of the posterior that this run continued from; nil if none
 	Before *Provenance `json:"before,omitempty"`
 }
+
+// Power is LikelihoodPower, 1 where it is 0.
+func (p Provenance) Power() float64 { return cmp.Or(p.LikelihoodPower, 1) }
 
 // Versions are those of Go, the library, GoMLX and the backend, for a Provenance.
 func Versions(engine *compute.Engine) map[string]string {
@@ -205,6 +215,10 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 		if p.Rows < 0 {
 			return o, fmt.Errorf("bayes: the provenance says that the data %q have %d rows: there cannot be fewer than 0",
 				p.Data, p.Rows)
+		}
+		if !(p.LikelihoodPower >= 0) || math.IsInf(p.LikelihoodPower, 1) {
+			return o, fmt.Errorf("bayes: the provenance has the likelihood's power %v: it must be finite and positive, and is "+
+				"1 where it is 0", p.LikelihoodPower)
 		}
 	}
 	if o.Provenance.Created.IsZero() {

@@ -231,6 +231,9 @@ type ces struct {
 // Sample implements Algorithm.
 func (a CES) Sample(ctx context.Context, job *Job) (*Result, error) {
 	r := &ces{CES: a, Job: job, result: &Result{Chains: a.Chains, SecondStage: math.NaN()}}
+	if !a.corrected() {
+		r.result.Approximation = "the emulated posterior"
+	}
 	var err error
 	if r.name, err = job.name(); err != nil {
 		return nil, err
@@ -295,7 +298,11 @@ func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, 
 	}
 	r.spent.Full += r.Pairs
 	theta = chain.Draws.Tensor()
-	r.result.Pairs, err = r.posterior(theta, 1, "calibration of "+string(chain.Status))
+	approximation := ""
+	if !mcmc.LeavesInvariant(kernel) {
+		approximation = fmt.Sprintf("where a chain of %T goes, which accepts every step", kernel)
+	}
+	r.result.Pairs, err = r.posterior(theta, 1, "calibration of "+string(chain.Status), approximation)
 	return theta, phi, err
 }
 
@@ -472,7 +479,7 @@ func (r *ces) observe() func(int, *mcmc.Draws) error {
 		return nil
 	}
 	return func(step int, now *mcmc.Draws) error {
-		posterior, err := r.posterior(now.Tensor(), now.Chains, "observed")
+		posterior, err := r.posterior(now.Tensor(), now.Chains, "observed", r.result.Approximation)
 		if err != nil {
 			return err
 		}

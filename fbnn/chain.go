@@ -82,7 +82,7 @@ func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
 	out.Evaluations.Full += r.spent.Full - r.Pairs // Phi at the draws is for the report, and not a cost of the chain
 	out.Evaluations.FullGradients += r.spent.FullGradients
 	out.Sampling, out.Phi, out.Status, out.Elapsed = chain, theta, chain.Status, chain.Elapsed
-	out.Warnings, out.job = chain.Warnings, job
+	out.Warnings, out.job, out.Approximation = chain.Warnings, job, out.Pairs.Provenance().Approximation
 	t := &out.Truth
 	t.States, t.Emulated, t.RMS = c.Draws, math.NaN(), math.NaN()
 	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(phi, nil)
@@ -120,7 +120,7 @@ func (p Prior) Sample(ctx context.Context, job *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Result{Chains: 1, SecondStage: math.NaN(), job: job}
+	out := &Result{Chains: 1, Approximation: "the prior", SecondStage: math.NaN(), job: job}
 	out.Phi = compute.Floats(job.DType, theta.RawMatrix().Data, p.Draws, job.Problem.Dim)
 	out.Status = run.Completed
 	t := &out.Truth

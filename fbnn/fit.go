@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -55,7 +56,8 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 	}
 	result.Algorithm, result.Memory = job.algorithm, memory
 	var failed error
-	if result.Posterior, failed = job.posterior(result.Phi, result.Chains, string(result.Status)); failed != nil {
+	if result.Posterior, failed = job.posterior(result.Phi, result.Chains, string(result.Status),
+		result.Approximation); failed != nil {
 		return nil, errors.Join(err, failed)
 	}
 	return result, err
@@ -88,8 +90,10 @@ func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, er
 	return job, nil
 }
 
-// posterior is the posterior with draws phi, [J, D], of the given number of chains.
-func (j *Job) posterior(phi *tensors.Tensor, chains int, status string) (*bayes.Posterior, error) {
+// posterior is the posterior with draws phi, [J, D], of the given number of chains; approximation is bayes.Provenance's.
+func (j *Job) posterior(
+	phi *tensors.Tensor, chains int, status, approximation string,
+) (*bayes.Posterior, error) {
 	algorithm, err := json.Marshal(map[string]any{"algorithm": j.algorithm, "dtype": j.DType.String()})
 	if err != nil {
 		return nil, fmt.Errorf("fbnn: %T cannot be written as JSON: %w", j.algorithm, err)
@@ -98,11 +102,17 @@ func (j *Job) posterior(phi *tensors.Tensor, chains int, status string) (*bayes.
 		Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: chains,
 	}, bayes.Provenance{
 		Algorithm: "fbnn: " + j.algorithm.Title(), Status: status, Seed: j.Seed, Settings: algorithm,
+		Approximation: approximation,
 	}, j.Engine)
 }
 
 // name is the problem's name, with everything else that must agree with a checkpoint.
 func (j *Job) name() (string, error) {
+	if j.Checkpoint != "" {
+		if err := run.CheckWritten(j.algorithm); err != nil {
+			return "", fmt.Errorf("fbnn: checkpoint: %w", err)
+		}
+	}
 	model, err := json.Marshal(j.Data.Bound.Model)
 	if err != nil {
 		return "", fmt.Errorf("fbnn: the model cannot be written as JSON: %w", err)

@@ -28,6 +28,8 @@ type Result struct {
 	Algorithm Algorithm       // as it ran, with its defaults filled in
 	Phi       *tensors.Tensor // the draws, [Chains n, D], chain after chain
 	Chains    int
+	// Approximation says what the draws are of where that is not the posterior: see bayes.Provenance.
+	Approximation string
 
 	Pairs       *bayes.Posterior // the calibration's draws from which the emulator has learnt, in their order
 	Calibration *mcmc.Result     // the run that made the pairs

@@ -127,13 +127,18 @@ type typed struct {
 
 func typeAnd(settings any) typed { return typed{fmt.Sprintf("%T", settings), settings} }
 
-// describe is an algorithm as JSON, for provenance and checkpoints.
-func describe(a Algorithm) (json.RawMessage, error) {
+// described is what describe writes as JSON.
+func described(a Algorithm) typed {
 	as := typeAnd(a)
 	if d, ok := a.(Described); ok {
 		as.Settings = d.Describe()
 	}
-	text, err := json.Marshal(as)
+	return as
+}
+
+// describe is an algorithm as JSON, for provenance and checkpoints.
+func describe(a Algorithm) (json.RawMessage, error) {
+	text, err := json.Marshal(described(a))
 	if err != nil {
 		return nil, fmt.Errorf("ohsmc: the settings of %T cannot be written as JSON, by which a checkpoint knows them: "+
 			"%w", a, err)

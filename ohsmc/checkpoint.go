@@ -25,6 +25,9 @@ const (
 
 // Identity implements run.Machine.
 func (r *training) Identity() ([]run.Part, error) {
+	if err := run.CheckWritten(described(r.algorithm)); err != nil {
+		return nil, err
+	}
 	model, err := json.Marshal(r.data.Bound.Model)
 	if err != nil {
 		return nil, err

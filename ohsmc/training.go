@@ -314,12 +314,17 @@ func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) 
 	if a, ok := r.algorithm.(Evidence); ok {
 		draws.Evidence = a.Evidence(r.Settings, r.data.Rows(), r.trace[:step])
 	}
+	approximation := ""
+	if !draws.Evidence.Known() { // those of all rows, at one psi, have one
+		approximation = "what mini-batches make of particles, the last ones most; Sample makes draws of the posterior"
+	}
 	settings, err := r.record()
 	if err != nil {
 		return nil, err
 	}
 	return r.data.Posterior(draws, bayes.Provenance{
 		Algorithm: "ohsmc: " + r.algorithm.Title(), Status: string(r.session.Status()), Seed: r.Seed, Settings: settings,
+		Approximation: approximation,
 	}, r.Engine)
 }
 

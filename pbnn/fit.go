@@ -231,6 +231,8 @@ func (r *sampling) posterior(of *mcmc.Draws, tuned mcmc.Tuned, status string) (*
 	p, err := r.Posterior(draws, bayes.Provenance{
 		Algorithm: fmt.Sprintf("pbnn: %T of the %s", r.sampler, r.sampler.Sampled()), Status: status,
 		Seed: r.Sampling.Seed, Settings: settings, Rows: r.rows,
+		LikelihoodPower: r.sampler.Sampled().EffectivePoints(r.rows) / float64(r.rows),
+		Approximation:   approximation(r.sampler),
 	}, r.Sampling.Engine)
 	if err != nil || r.Parts.Train != nil || r.Source != nil || r.Trained != nil {
 		return p, err

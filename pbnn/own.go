@@ -43,6 +43,28 @@ func prepared(s Sampler, rows int) (Sampler, error) {
 	)
 }
 
+// approximation is bayes.Provenance's: what the draws are of where that is not the target. Samplers of a user's own say
+// nothing of it.
+func approximation(s Sampler) string {
+	const steps = "where %T goes, which accepts every step"
+	switch s := s.(type) {
+	case Metropolis:
+		if s.Rule == Naive {
+			return "what the noise of mini-batches makes of the target: the rule is " + string(Naive)
+		}
+	case Confidence:
+		return fmt.Sprintf("about the target: each step is decided by a part of the rows, wrongly with a probability of up "+
+			"to %g", s.Error)
+	case Unadjusted:
+		return fmt.Sprintf(steps, s.Kernel)
+	case AllRows:
+		if !mcmc.LeavesInvariant(s.Kernel) {
+			return fmt.Sprintf(steps, s.Kernel)
+		}
+	}
+	return ""
+}
+
 // problemOf is a prepared sampler's problem and kernel; an error if they would not sample the model's parameters given
 // the rows.
 func (d *Data) problemOf(s Sampler) (mcmc.Problem, mcmc.Kernel, error) {

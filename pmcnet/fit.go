@@ -143,11 +143,17 @@ func (j *Job) posterior(r *Result) (*bayes.Posterior, error) {
 		Phi: r.Phi, LogWeights: logWeights, Evidence: r.Evidence, Diagnostics: diagnostics,
 	}, bayes.Provenance{
 		Algorithm: "pmcnet: " + j.algorithm.Title(), Status: string(r.Status), Seed: j.Seed, Settings: algorithm,
+		Approximation: r.Approximation,
 	}, j.Engine)
 }
 
 // identified adds to what must agree with a checkpoint the model and its data, if Fit asks.
 func (j *Job) identified(parts []run.Part) ([]run.Part, error) {
+	if j.Checkpoint != "" {
+		if err := run.CheckWritten(j.algorithm); err != nil {
+			return nil, err
+		}
+	}
 	if j.Data == nil {
 		return parts, nil
 	}

@@ -40,6 +40,8 @@ type Result struct {
 	Annealed *Estimates        // of Annealed: what both of its estimators say; nil of others
 	// Evaluations is how often the log-density of one particle was evaluated, with or without its gradient.
 	Evaluations int
+	// Approximation says what the weighted draws are of where that is not the posterior: see bayes.Provenance.
+	Approximation string
 }
 
 // MaxKHat is the k-hat above which importance weights are not to be trusted, whatever the number of draws
@@ -130,7 +132,7 @@ func (m *machine) result(status run.Status) (*Result, error) {
 		bayes.NewCurve(KHatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
 		bayes.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.stated(count) }),
 	}
-	r.Warnings = m.warnings(r)
+	r.Approximation, r.Warnings = m.approximation(r), m.warnings(r)
 	return r, nil
 }
 
@@ -180,6 +182,22 @@ const (
 	fewDraws     = 100 // effective draws
 	manyReplaced = 0.1 // share of covariances, or of draws that are not finite
 )
+
+// approximation is the result's.
+func (m *machine) approximation(r *Result) string {
+	const between = "a distribution between the proposals and the posterior: "
+	switch {
+	case !r.trusted():
+		return fmt.Sprintf("%sk-hat of the weights is %.2f", between, r.KHat)
+	case m.Own != nil:
+		return fmt.Sprintf("what weights of your own, %q, make of the proposals", m.Own.Title())
+	case m.Weights == Clipped:
+		return between + "weights are clipped"
+	case r.Exponent < 1:
+		return fmt.Sprintf("%sweights count by their power %.3g", between, r.Exponent)
+	}
+	return ""
+}
 
 // warnings are what is doubtful about a run.
 func (m *machine) warnings(r *Result) (out []string) {

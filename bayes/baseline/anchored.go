@@ -86,7 +86,9 @@ func (m SAE) Fit(ctx context.Context, j *Job) (*Result, error) {
 	}
 	learner := newAnchored(points)
 	posterior := func(status run.Status, members ...[]float64) (*bayes.Posterior, error) {
-		return j.posterior(whole, status, Particles{Phi: learner.byChain(members)})
+		return j.posterior(whole, status, Particles{
+			Phi: learner.byChain(members), Approximation: "maxima around anchors drawn from the prior",
+		})
 	}
 	first := j.training(learner, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
 		return posterior(status, theta)

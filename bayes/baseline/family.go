@@ -121,7 +121,9 @@ func (s *variational) posterior(j *Job, status run.Status, theta []float64) (*ba
 	if err != nil {
 		return nil, fmt.Errorf("baseline: drawing from %s: %w", s.kind(), err)
 	}
-	return j.Posterior(status, Particles{Phi: phi, Psi: theta[s.width():]})
+	return j.Posterior(status, Particles{
+		Phi: phi, Psi: theta[s.width():], Approximation: "the nearest of a family, " + s.kind(),
+	})
 }
 
 func (s *variational) particles(j *Job, theta []float64) ([]float64, error) {

@@ -176,6 +176,8 @@ type Particles struct {
 	Evidence bayes.Evidence
 	// LinearisedAt, [D], is where the network is linearised, see bayes.Draws; nil if it is not.
 	LinearisedAt []float64
+	// Approximation says what they are draws of where that is not the posterior, see bayes.Provenance.
+	Approximation string
 }
 
 // Posterior makes a posterior of particles, with its provenance; the status is the run's.
@@ -202,7 +204,8 @@ func (j *Job) posterior(data *fit.Data, status run.Status, p Particles) (*bayes.
 	}
 	return data.Posterior(draws, bayes.Provenance{
 		Algorithm: "baseline: " + j.method.Source(), Status: string(status), Seed: j.Seed,
-		Settings: text(map[string]any{"method": j.described, "training": j.ascent().Record()}),
+		Settings:      text(map[string]any{"method": j.described, "training": j.ascent().Record()}),
+		Approximation: p.Approximation,
 	}, j.Engine)
 }
 
@@ -249,7 +252,11 @@ func (j *Job) sample(
 		if err != nil {
 			return nil, fmt.Errorf("baseline: %w", err)
 		}
-		return j.posterior(data, status, Particles{Phi: phi, Psi: psi, Chains: draws.Chains})
+		particles := Particles{Phi: phi, Psi: psi, Chains: draws.Chains}
+		if !mcmc.LeavesInvariant(kernel) {
+			particles.Approximation = fmt.Sprintf("where chains of %T go, which accept every step", kernel)
+		}
+		return j.posterior(data, status, particles)
 	}
 	if j.Observe != nil {
 		s.Observe = func(draws int, now *mcmc.Draws) error {

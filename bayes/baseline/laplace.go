@@ -154,7 +154,7 @@ func (m Laplace) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(j.Seed, 0x4c61706c))
-	particles := Particles{Psi: mode.Psi}
+	particles := Particles{Psi: mode.Psi, Approximation: "a Gaussian at the mode"}
 	for range m.Samples {
 		particles.Phi = append(particles.Phi, draw(mode.Phi, rng)...)
 	}

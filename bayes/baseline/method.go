@@ -178,6 +178,11 @@ func (t *Trainer) newJob(method Method, parts dataset.Parts, settings Settings) 
 	if j.described, err = describe(j.method); err != nil { // a user's own kernel may not be JSON
 		return nil, fmt.Errorf("baseline: the settings of %T: %w", j.method, err)
 	}
+	if j.Checkpoint != "" {
+		if err := run.CheckWritten(j.method); err != nil {
+			return nil, fmt.Errorf("baseline: checkpoint: %w", err)
+		}
+	}
 	return j, nil
 }
 

@@ -94,7 +94,7 @@ func (j *Job) fitPoint(ctx context.Context, prior bool) (*Result, error) {
 // posteriorOfPoint is a posterior of one particle, theta, [D + W].
 func (j *Job) posteriorOfPoint(status run.Status, theta []float64) (*bayes.Posterior, error) {
 	phi, psi := split(j.Bound, theta)
-	return j.Posterior(status, Particles{Phi: phi, Psi: psi})
+	return j.Posterior(status, Particles{Phi: phi, Psi: psi, Approximation: "one maximum"})
 }
 
 // Fit implements Method.
@@ -108,7 +108,7 @@ func (m Ensemble) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	return j.Train(ctx, points, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
-		return j.posterior(whole, status, Particles{Phi: theta})
+		return j.posterior(whole, status, Particles{Phi: theta, Approximation: "maxima from several starts"})
 	})
 }
 

@@ -103,7 +103,9 @@ func (m SWAG) Fit(ctx context.Context, j *Job) (*Result, error) {
 		phi = append(phi, draw...)
 	}
 	_, psi := split(j.Bound, fitted.mean)
-	posterior, failed := j.Posterior(around.Status, Particles{Phi: phi, Psi: psi})
+	posterior, failed := j.Posterior(around.Status, Particles{
+		Phi: phi, Psi: psi, Approximation: "a Gaussian around the path of a gradient descent",
+	})
 	if failed != nil {
 		return nil, failed
 	}

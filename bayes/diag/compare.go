@@ -83,6 +83,8 @@ func (r *ComparisonRow) beside(name string, best LOO) error {
 	r.Worse = math.NaN()
 	if above := r.LOO.above(); above > 0 {
 		r.Note = fmt.Sprintf("k-hat > %.2f in %d rows", KHatThreshold(r.LOO.Draws), above)
+	} else if len(r.LOO.Warnings) > 0 {
+		r.Note = "its LOO has warnings"
 	}
 	if r.Name == name {
 		return nil

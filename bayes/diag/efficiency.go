@@ -16,7 +16,7 @@ type Evaluated interface {
 // the target. It compares samplers of one target, such as with and without a surrogate, at equal cost.
 type Efficiency struct {
 	Least, Median float64 // over the parameters, of their ESS for each evaluation
-	Unknown       int     // parameters whose ESS is NaN, which are left out
+	Unknown       int     // parameters that never change or whose ESS is NaN, which are left out
 }
 
 // PerEvaluation is the ESS of the parameters for each full evaluation, given how many the draws took: in full
@@ -32,7 +32,7 @@ func (s Summary) PerEvaluation(evaluations float64) (Efficiency, error) {
 	e := Efficiency{Least: math.NaN(), Median: math.NaN()}
 	for _, r := range s.Rows {
 		ess := min(r.BulkESS, r.TailESS, float64(s.Chains*s.Draws)) // NaN if one is
-		if math.IsNaN(ess) {
+		if math.IsNaN(ess) || math.IsNaN(r.RHat) {
 			e.Unknown++
 			continue
 		}

@@ -58,13 +58,16 @@ const (
 // w is equal ones. relativeEfficiency is the draws' ESS over J, and 1 of independent ones, see [PSIS]. The error wraps
 // [ErrNonFinite] where a log-likelihood of a draw with weight is not finite.
 func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficiency float64) (LOO, error) {
-	return newLOO(logLikelihood, rows, w, relativeEfficiency, nil)
+	return newLOO(logLikelihood, rows, w, 1, relativeEfficiency, nil)
 }
 
-// NewLOOForPosterior is LOO of a posterior and the rows that it was given. Warnings say where it is not to be
-// believed: k-hat too large in some rows, few effective draws, and parameters that were trained, not drawn, which have
-// seen each row and stay as they are without it. The error wraps dataset.ErrOrder where columns or classes of the rows
-// stand in another order than the posterior's. That the rows are those that it was given is for the caller to see to.
+// NewLOOForPosterior is LOO of a posterior and the rows that it was given; where its likelihood has a power, such as
+// that of pbnn.TargetTempered, so has that of a row that is left out. Warnings say where it is not to be believed: k-hat
+// too large in some rows, few effective draws, draws of an approximation, and parameters that were trained, not drawn,
+// which have seen each row and stay as they are without it.
+//
+// The error wraps dataset.ErrOrder where columns or classes of the rows stand in another order than the posterior's,
+// and [ErrOtherRows] where they are not those that it was given.
 func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset) (LOO, error) {
 	if p == nil || train == nil {
 		return LOO{}, errors.New("diag: NewLOOForPosterior needs a posterior and the rows that it was given")
@@ -73,13 +76,29 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 	if err := train.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
+	from := o.Provenance
+	known := from.DataHash != ""
+	if given := train.Hash(); known && given != from.DataHash {
+		if read, err := dataset.Examine(ctx, dataset.RowsOf(train), 0, nil); err != nil || read.Hash != from.DataHash {
+			return LOO{}, fmt.Errorf("%w: those have the hash %.12s, these, %d of %q, %.12s: give the training part itself; "+
+				"rows that it has not seen are scored by metric.Of", ErrOtherRows, from.DataHash, train.Rows(), train.Name, given)
+		} // a posterior of a Source has the hash that Examine gives
+	}
 	prediction, err := p.Predict(ctx, train.X)
 	if err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
-	l, err := NewLOOForPrediction(prediction, train.Y)
+	l, err := looForPrediction(prediction, train.Y, from.Power())
 	if err != nil {
 		return LOO{}, err
+	}
+	warn := func(format string, args ...any) { l.Warnings = append(l.Warnings, fmt.Sprintf(format, args...)) }
+	if a := from.Approximation; a != "" {
+		warn("the draws are not the posterior's, which leaving out a row supposes, but of %s: compare such models on rows "+
+			"held back", a)
+	}
+	if !known {
+		warn("the posterior does not know the hash of its rows: that it was given these %d is not checked", train.Rows())
 	}
 	trained, all := 0, 0
 	for _, s := range p.Bound().Slots {
@@ -89,16 +108,24 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 		}
 	}
 	if trained > 0 {
-		l.Warnings = append(l.Warnings, fmt.Sprintf("%d of %d parameters were trained, not drawn: they have seen each row "+
-			"and stay as they are without it, so that ELPD is too high; compare such models on rows held back", trained, all))
+		warn("%d of %d parameters were trained, not drawn: they have seen each row and stay as they are without it, so "+
+			"that ELPD is too high; compare such models on rows held back", trained, all)
 	}
 	return l, nil
 }
+
+// ErrOtherRows says that rows are not those that a posterior was given.
+var ErrOtherRows = errors.New("diag: these are not the rows that the posterior was given")
 
 // NewLOOForPrediction is LOO of a prediction of the very rows that the posterior was given, and their targets y, [Rows,
 // Targets], with PIT for regressions. Of other rows metric.NLPD is a score already. If the particles are of Markov
 // chains, their relative efficiency is the mean over rows of the ESS of p(y_n | theta_j).
 func NewLOOForPrediction(p bayes.Prediction, y []float64) (LOO, error) {
+	return looForPrediction(p, y, 1)
+}
+
+// looForPrediction is NewLOOForPrediction where the likelihood has a power.
+func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, error) {
 	if err := p.Validate(); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
@@ -131,7 +158,7 @@ func NewLOOForPrediction(p bayes.Prediction, y []float64) (LOO, error) {
 	if p.Task() == bayes.Regression {
 		pit = func(n int, weights []float64) []float64 { return pitOf(p, n, y, weights) }
 	}
-	l, err := newLOO(logLikelihood, p.Rows, w, efficiency, pit)
+	l, err := newLOO(logLikelihood, p.Rows, w, power, efficiency, pit)
 	l.targets = slices.Clone(y)
 	return l, err
 }
@@ -197,9 +224,11 @@ func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
 	return pit
 }
 
-// newLOO is LOO, with the rows' PIT from their weights, where there is one.
+// newLOO is LOO of draws of a posterior whose likelihood has a power, with the rows' PIT from their weights, where there
+// is one.
 func newLOO(
-	logLikelihood []float64, rows int, w smc.LogWeights, efficiency float64, pit func(n int, weights []float64) []float64,
+	logLikelihood []float64, rows int, w smc.LogWeights, power, efficiency float64,
+	pit func(n int, weights []float64) []float64,
 ) (LOO, error) {
 	if rows < 1 || len(logLikelihood) == 0 || len(logLikelihood)%rows != 0 {
 		return LOO{}, fmt.Errorf("diag: %d log-likelihoods are not those of draws of %d rows: they must be [J, rows]",
@@ -246,7 +275,7 @@ func newLOO(
 	for worker := range workers {
 		group.Go(func() {
 			for n := worker; n < rows; n += workers {
-				l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, alive, efficiency, pit)
+				l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, power, alive, efficiency, pit)
 			}
 		})
 	}
@@ -267,13 +296,13 @@ func newLOO(
 
 // leaveOut is row n's part.
 func leaveOut(
-	n int, logLikelihood []float64, rows int, w smc.LogWeights, alive []int, efficiency float64,
+	n int, logLikelihood []float64, rows int, w smc.LogWeights, power float64, alive []int, efficiency float64,
 	pit func(n int, weights []float64) []float64,
 ) (LOORow, error) {
 	ratios, seen, own := make([]float64, len(alive)), make([]float64, len(alive)), make([]float64, len(alive))
 	for i, j := range alive {
 		own[i] = logLikelihood[j*rows+n]
-		ratios[i], seen[i] = w.At(j)-own[i], w.At(j)+own[i]
+		ratios[i], seen[i] = w.At(j)-power*own[i], w.At(j)+own[i]
 	}
 	raw, err := smc.NewLogWeights(ratios)
 	if err != nil {

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 )
 
 // Diagnosis holds the diagnostics of one result. A number that does not apply is NaN.
@@ -16,9 +18,11 @@ type Diagnosis struct {
 	Particles int
 	Chains    int     // of the particles; 0: they are not of Markov chains
 	RHat      float64 // of chains: the largest of all parameters
-	ESS       float64 // of chains: the smallest bulk ESS of the parameters that move; of weights 1 / sum of w^2
-	KHat      float64 // of weighted particles: the tail shape of their weights, see [PSIS]
-	Summary   *Summary
+	// ESS is of chains the smallest bulk ESS of the parameters that move, of weights 1 / sum of w^2, where particles that
+	// are copies of each other count as one.
+	ESS     float64
+	KHat    float64 // of weighted particles: the tail shape of their weights, see [PSIS]
+	Summary *Summary
 	// PerEvaluation is the ESS of the parameters for each full evaluation, of chains whose result is [Evaluated]; nil: not
 	// known.
 	PerEvaluation *Efficiency
@@ -79,7 +83,48 @@ func Of(result bayes.Fitted) (Diagnosis, error) {
 			d.warn("k-hat of the weights is %.2f, above %.1f: few particles carry the estimates", d.KHat, mostKHat)
 		}
 	}
+	if d.Chains == 0 {
+		if err := d.ofCopies(p); err != nil {
+			return d, err
+		}
+	}
 	return d, nil
+}
+
+// ofCopies fills in the ESS where particles are copies of each other, as after Posterior.Resample or where moves were
+// rejected: equal ones count as one, with the sum of their weights.
+func (d *Diagnosis) ofCopies(p *bayes.Posterior) error {
+	draws, err := p.Draws()
+	if err != nil {
+		return fmt.Errorf("diag: %w", err)
+	}
+	phi, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		return fmt.Errorf("diag: %w", err)
+	}
+	weights, dim := p.LogWeights().Weights(), len(phi)/d.Particles
+	merged := map[string]float64{}
+	var key []byte
+	for j, w := range weights {
+		key = key[:0]
+		for _, v := range phi[j*dim : (j+1)*dim] {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
+		}
+		merged[string(key)] += w
+	}
+	if len(merged) == d.Particles {
+		return nil
+	}
+	squares := 0.
+	for _, w := range merged {
+		squares += w * w
+	}
+	d.ESS = 1 / squares
+	if 2*len(merged) < d.Particles {
+		d.warn("the %d particles are copies of %d different ones, and count as %.0f: take those with their weights, or "+
+			"moves that are accepted", d.Particles, len(merged), d.ESS)
+	}
+	return nil
 }
 
 // ofChains fills in the worst values of a summary of chains.

@@ -159,6 +159,20 @@ func every() []method {
 	)
 }
 
+// approximate says whether a method's draws are of something else than the posterior, however many they are.
+func approximate(name string) bool {
+	from, method, _ := strings.Cut(name, ": ")
+	switch from {
+	case "baseline":
+		return !slices.Contains([]string{"MAP-HMC", "HMC", "SMC", "replica exchange"}, method)
+	case "ohsmc": // with batches of all rows, of which the others have an evidence
+		return method == "open horizon"
+	case "pbnn":
+		return method == "confidence" || method == "SGLD"
+	}
+	return false
+}
+
 // The results of a package as what all have in common: a nil pointer is nothing.
 func ofBaseline(r *baseline.Result, err error) (bayes.Fitted, error) {
 	if r == nil {
@@ -314,6 +328,9 @@ func TestEveryMethod(t *testing.T) {
 				from.Algorithm == "" ||
 				from.Status != string(run.Completed) || from.Versions["backend"] == "" {
 				t.Errorf("provenance %+v", from)
+			}
+			if approximate(m.name) != (from.Approximation != "") || from.Power() != 1 {
+				t.Errorf("draws of %q, the likelihood's power %v", from.Approximation, from.Power())
 			}
 			if (p.Chains() > 0) != m.chains {
 				t.Errorf("of %d chains", p.Chains())

@@ -14,6 +14,9 @@ import (
 // Identity are the parts of a problem and a kernel that must agree with a checkpoint's: those of the problem, and the
 // kernel's settings.
 func (p Problem) Identity(kernel Kernel) ([]run.Part, error) {
+	if err := run.CheckWritten(kernel); err != nil {
+		return nil, err
+	}
 	text, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", kernel), "settings": kernel})
 	if err != nil {
 		return nil, fmt.Errorf("%T cannot be written as JSON: %w", kernel, err)

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -44,7 +45,9 @@ func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) 
 	return of(ctx, posterior, data, false)
 }
 
-// OfStandardised is Of in units of the training part's standard deviation of the target, as papers report them.
+// OfStandardised is Of in units of the training part's standard deviation of the target, as papers report them. It is
+// an error for regressions whose targets were not standardised, by Scaling.KeepTarget or because they are counts: their
+// standard deviation is not known.
 func OfStandardised(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	return of(ctx, posterior, data, true)
 }
@@ -58,6 +61,11 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 	}
 	if err := data.Validate(); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
+	}
+	model := posterior.Model()
+	if standardised && model.Likelihood.Task() == bayes.Regression && !model.ScalesTarget() {
+		return nil, errors.New("metric: OfStandardised: the posterior's targets were not standardised in training, so that " +
+			"their standard deviation is not known: take Of, in their own units")
 	}
 	origin := posterior.Origin()
 	if err := data.SameOrder(origin.FeatureNames, origin.TargetNames, origin.Classes); err != nil {
@@ -79,7 +87,7 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 			}
 		}
 	}
-	return Evaluate(batches, Usual(posterior.Model().Likelihood.Task())...)
+	return Evaluate(batches, Usual(model.Likelihood.Task())...)
 }
 
 // String is the table as aligned text: a line a score, with its Monte Carlo and its sampling standard error.

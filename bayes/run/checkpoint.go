@@ -70,15 +70,19 @@ func (r *Run) write() error {
 	return tensorfile.Write(r.Checkpoint, file)
 }
 
-// name replaces the * in the checkpoint's name.
+// name replaces the * in the checkpoint's name. A machine that cannot say what identifies it fails here, before its
+// first step.
 func (r *Run) name() error {
-	before, after, star := strings.Cut(filepath.Base(r.Checkpoint), "*")
-	if r.Checkpoint == "" || !star {
+	if r.Checkpoint == "" {
 		return nil
 	}
 	identity, err := r.machine.Identity()
 	if err != nil {
 		return fmt.Errorf("%s: checkpoint: %w", r.Owner, err)
+	}
+	before, after, star := strings.Cut(filepath.Base(r.Checkpoint), "*")
+	if !star {
+		return nil
 	}
 	sum := sha256.New()
 	for _, part := range identity {

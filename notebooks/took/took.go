@@ -126,10 +126,17 @@ func Recorded(root string) (map[Row]Cost, error) {
 	return rows, nil
 }
 
-// Study is the sum over a study's rows; 0: nothing is recorded.
+// Study is the sum over a study's rows; 0: nothing is recorded. Methods that took the same seconds on the same data are
+// those of one run, such as its several estimates, and count once.
 func Study(rows map[Row]Cost, id string) (seconds float64) {
+	type run struct {
+		data string
+		cost Cost
+	}
+	counted := map[run]bool{}
 	for row, cost := range rows {
-		if row.Study == id {
+		if one := (run{row.Data, cost}); row.Study == id && !counted[one] {
+			counted[one] = true
 			seconds += cost.Seconds
 		}
 	}
@@ -220,7 +227,7 @@ func Line(here Here, recorded float64) string {
 	if here.Nothing > 0 {
 		known = append(known, "here from nothing "+Text(here.Nothing))
 	} else if recorded > 0 {
-		known = append(known, "from nothing "+Text(recorded)+" where it was recorded")
+		known = append(known, "what is recorded took "+Text(recorded)+" from nothing")
 	}
 	if here.Kept > 0 {
 		known = append(known, "here from kept results "+Text(here.Kept))

@@ -14,13 +14,14 @@ func TestRecorded(t *testing.T) {
 	write(t, filepath.Join(folder, "ohsmc.fig1.json"), `{"study": "ohsmc.fig1", "cells": [
 		{"data": "a", "method": "m", "metric": "x", "reps": 2, "seconds": 30},
 		{"data": "a", "method": "m", "metric": "y", "reps": 2, "seconds": 30},
+		{"data": "a", "method": "another estimate of m", "metric": "x", "reps": 2, "seconds": 30},
 		{"data": "a", "method": "n", "metric": "x", "reps": 1, "seconds": 4},
 		{"data": "b", "method": "n", "metric": "x", "reps": 0, "seconds": null}]}`)
 	rows, err := Recorded(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := rows[Row{"ohsmc.fig1", "a", "m"}]; got != (Cost{30, 2}) || len(rows) != 2 {
+	if got := rows[Row{"ohsmc.fig1", "a", "m"}]; got != (Cost{30, 2}) || len(rows) != 3 {
 		t.Errorf("%v in %v", got, rows)
 	}
 	if got := Study(rows, "ohsmc.fig1"); got != 34 {
@@ -55,7 +56,7 @@ func TestNote(t *testing.T) {
 	if got, want := Line(times["a.ipynb"], 7000), "here from nothing 90 s, here from kept results 3.0 s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Line(Here{}, 7000), "from nothing 117 min where it was recorded"; got != want {
+	if got, want := Line(Here{}, 7000), "what is recorded took 117 min from nothing"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	write(t, filepath.Join(os.Getenv("GOBNN_CACHE"), "took.json"), "{")

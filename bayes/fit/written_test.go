@@ -1,0 +1,84 @@
+package fit_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/smc"
+	"gobnn/fbnn"
+	"gobnn/ohsmc"
+	"gobnn/pbnn"
+	"gobnn/pmcnet"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// unwritten is a kernel of a user's own with a setting that JSON leaves out.
+type unwritten struct {
+	mcmc.MALA
+	scale float64
+}
+
+// A checkpoint cannot tell apart two kernels that differ in a setting which JSON leaves out: no run begins with one.
+func TestUnwrittenSettings(t *testing.T) {
+	engine := computetest.Go(t)
+	kernel := unwritten{mcmc.MALA{StepSize: .1}, 2}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}
+	train := &dataset.Dataset{Name: "line", X: mat.NewDense(12, 1, []float64{-6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6}),
+		Y: []float64{-5, -5, -4, -2, -2, -1, 1, 1, 3, 4, 4, 6}, Features: []string{"x"}, Target: "y"}
+	parts := dataset.Parts{Train: train}
+	ctx := context.Background()
+	for name, fit := range map[string]func(file string) error{
+		"mcmc": func(file string) error {
+			_, err := ofBaseline(baseline.Fit(ctx, model, baseline.HMC{Kernel: kernel, Sampling: mcmc.Settings{Draws: 20,
+				WarmUp: mcmc.NoWarmUp}}, parts, baseline.Settings{Engine: engine, Checkpoint: file}))
+			return err
+		},
+		"smc": func(file string) error {
+			_, err := ofBaseline(baseline.Fit(ctx, model, baseline.SMC{Kernel: kernel, Sampling: smc.Settings{Particles: 50,
+				Moves: 1}}, parts, baseline.Settings{Engine: engine, Checkpoint: file}))
+			return err
+		},
+		"ohsmc": func(file string) error {
+			_, err := ofOHSMC(ohsmc.Fit(ctx, model, ohsmc.SMC{Kernel: kernel}, parts, ohsmc.Settings{Particles: 20, Epochs: 1,
+				Engine: engine, Checkpoint: file}))
+			return err
+		},
+		"pbnn": func(file string) error {
+			_, err := ofPBNN(pbnn.Fit(ctx, model, pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: kernel}, parts,
+				pbnn.Settings{Sampling: mcmc.Settings{Draws: 20, Engine: engine, Checkpoint: file}}))
+			return err
+		},
+		"fbnn": func(file string) error {
+			_, err := fbnn.Fit(ctx, model, fbnn.Chain{Kernel: kernel, Draws: 20}, parts, fbnn.Settings{Engine: engine,
+				Checkpoint: file})
+			return err
+		},
+		"pmcnet": func(file string) error {
+			_, err := pmcnet.Fit(ctx, model, pmcnet.Annealed{Kernel: kernel, Sampling: smc.Settings{Particles: 100, Moves: 1}},
+				parts, pmcnet.Settings{Engine: engine, Checkpoint: file})
+			return err
+		},
+	} {
+		folder := t.TempDir()
+		err := fit(filepath.Join(folder, "run"))
+		if err == nil || !strings.Contains(err.Error(), "unwritten.scale is not written as JSON") {
+			t.Errorf("%s: error %v does not name the field", name, err)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+			t.Errorf("%s: leaves %v, %v", name, left, err)
+		}
+		if err := fit(""); err != nil && strings.Contains(err.Error(), "written") {
+			t.Errorf("%s, without a checkpoint: %v", name, err)
+		}
+	}
+}
