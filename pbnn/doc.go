@@ -70,7 +70,7 @@
 //
 // # How to write your own
 //
-// A Target says how many points the likelihood is that of: FromMiniBatches and FromAllRows have four methods each, and
+// A Target says how many points its likelihood counts for: FromMiniBatches and FromAllRows have four methods each, and
 // all samplers take them. A Sampler is a struct of settings with four methods: Prepare fills in and checks the
 // settings, Sampled is the target, RowsPerMove the cost of a move, and Problem gives the mcmc.Problem, made by
 // Data.MiniBatches or Data.AllRows, and the mcmc.Kernel that samples it. The kernel is a few lines if it only proposes
