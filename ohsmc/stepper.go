@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/smc"
 	"gobnn/bayes/target"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -66,10 +65,10 @@ type graphStepper struct {
 	start, step *compute.Program // start is nil if there is no Start
 }
 
-// startStep is Start over the named state. Inputs: the batch's rows, how many of them are real, the seed.
+// startStep is Start over the named state. Inputs: the batch's rows, how many of them are real, its key.
 func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	batch := g.gather(nodes, inputs[0], compute.Element(inputs[1], 0))
-	next, logSum := g.Start(stateOf(nodes, nil), batch, random.FromSeed(inputs[2]).Named("start"))
+	next, logSum := g.Start(stateOf(nodes, nil), batch, random.FromKey(inputs[2]))
 	entries := next.nodes()
 	delete(entries, meanName)
 	delete(entries, squareName)
@@ -77,14 +76,11 @@ func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.N
 }
 
 // compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many
-// rows are real, and Graphs.Inputs; the seed.
+// rows are real, and Graphs.Inputs; the step's key.
 func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	scalars, dtype := inputs[1], nodes[phiName].DType()
 	as := func(i int) *Node { return ConvertDType(compute.Element(scalars, i), dtype) }
-	now := Now{
-		RNG:    random.FromSeed(inputs[2]).At(ConvertDType(compute.Element(scalars, 0), dtypes.Uint32)),
-		Number: as(0), Rate: as(1),
-	}
+	now := Now{RNG: random.FromKey(inputs[2]), Number: as(0), Rate: as(1)}
 	for i := 3; i < scalars.Shape().Size(); i++ {
 		now.Inputs = append(now.Inputs, as(i))
 	}
@@ -112,7 +108,8 @@ func (g *graphStepper) Begin(s *Session) error {
 		return nil
 	}
 	batch := s.Batches.At(0)
-	record, err := g.start.Run(s.State, batch.Rows, []float64{float64(batch.Count)}, random.SeedWords(s.Seed))
+	key := random.KeyOf(s.Seed).Named("start")
+	record, err := g.start.Run(s.State, batch.Rows, []float64{float64(batch.Count)}, key.Words())
 	if err != nil {
 		return err
 	}
@@ -130,7 +127,8 @@ func (g *graphStepper) Advance(_ context.Context, s *Session) (StepRecord, error
 	if g.Inputs != nil {
 		scalars = append(scalars, g.Inputs(s.Step)...)
 	}
-	values, err := g.step.Run(s.State, batch.Rows, scalars, random.SeedWords(s.Seed))
+	key := random.KeyOf(s.Seed).At(uint32(s.Step + 1))
+	values, err := g.step.Run(s.State, batch.Rows, scalars, key.Words())
 	if err != nil {
 		return StepRecord{}, err
 	}

@@ -118,7 +118,7 @@ func (r *training) load(name string, part *dataset.Dataset) error {
 // algorithm's own entries.
 func (r *training) draw() error {
 	for _, initial := range r.initial {
-		if _, err := initial.Run(r.state, random.SeedWords(r.Seed)); err != nil {
+		if _, err := initial.Run(r.state, random.KeyOf(r.Seed).Words()); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (p *programs) newInitial() error {
 	}
 	nothing := func(like *Node) *Node { return ConstAs(like, []float64{0}) }
 	particles := func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		phi := p.Bound.SamplePrior(random.FromSeed(inputs[0]).Named("prior"), p.DType, p.Particles)
+		phi := p.Bound.SamplePrior(random.FromKey(inputs[0]).Named("prior"), p.DType, p.Particles)
 		return compute.Nodes{phiName: phi, weightsName: p.EqualWeights(phi)}, nothing(phi)
 	}
 	err := add("ohsmc first particles", p.Particles*p.Bound.D, []string{phiName, weightsName}, particles)
@@ -150,7 +150,7 @@ func (p *programs) newInitial() error {
 	}
 	return add("ohsmc first psi", p.Bound.W, []string{psiName},
 		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-			psi := p.Bound.InitShared(random.FromSeed(inputs[0]).Named("shared"), p.DType, inputs[0].Graph())
+			psi := p.Bound.InitShared(random.FromKey(inputs[0]).Named("shared"), p.DType, inputs[0].Graph())
 			return compute.Nodes{psiName: psi}, nothing(psi)
 		})
 }

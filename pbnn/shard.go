@@ -223,7 +223,8 @@ func (s *LocalShard) answer(ctx context.Context, gradients bool, q Request, plac
 		return Answer{}, fmt.Errorf("pbnn: %w", err)
 	}
 	defer giveBack()
-	inputs := []any{random.SeedWords(q.Seed), uint32(q.Shard), uint32(q.Move)}
+	key := random.KeyOf(q.Seed).Named("shard").At(uint32(q.Shard)).Named("move").At(uint32(q.Move))
+	inputs := []any{key.Words()}
 	for _, values := range places {
 		inputs = append(inputs, compute.Floats(s.dtype, values, q.Chains, s.bound.D))
 	}
@@ -241,16 +242,16 @@ func (s *LocalShard) compile(shape questionShape) (*compute.Program, error) {
 		return nil, err
 	}
 	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-		rng := random.FromSeed(inputs[0]).Named("shard").At(inputs[1]).Named("move").At(inputs[2])
+		rng := random.FromKey(inputs[0])
 		t := miniBatches{
 			likelihood: target.Likelihood{Model: s.bound, Plan: plan}, rows: s.description.Rows,
 			size: shape.batchSize, batches: shape.batches, data: data,
 		}
 		if shape.gradients {
-			gradient := t.likelihoodGradient(rng.Named("gradient"), inputs[3])
+			gradient := t.likelihoodGradient(rng.Named("gradient"), inputs[1])
 			return nil, graph.Reshape(gradient, shape.chains*s.bound.D)
 		}
-		return nil, graph.Reshape(t.sums(t.byRow(rng, inputs[3], inputs[4])), shape.chains*shape.batches)
+		return nil, graph.Reshape(t.sums(t.byRow(rng, inputs[1], inputs[2])), shape.chains*shape.batches)
 	}
 	return compute.NewProgram(s.engine, "pbnn shard", s.state.Names(), nil, step)
 }

@@ -220,9 +220,9 @@ func (q proposals) entriesOf() compute.Nodes {
 	return next
 }
 
-// startStep puts the means where they begin. Input: the seed.
+// startStep puts the means where they begin. Input: its key.
 func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	rng := random.FromSeed(inputs[0]).Named("pmcnet start")
+	rng := random.FromKey(inputs[0])
 	m, d := p.Proposals, p.problem.Dim
 	q := proposals{family: p.family()}
 	switch start := nodes[startName]; {
@@ -256,15 +256,14 @@ const (
 	recordHead
 )
 
-// iterationStep is an iteration. Inputs: its number, uint32 [1]; beta, eta and whether it resamples globally, [3]; the
-// seed. The record is recordHead numbers, the log-weights of the draws, honest ones, and those of the result.
+// iterationStep is an iteration. Inputs: beta, eta and whether it resamples globally, [3]; its key. The record is recordHead numbers, the log-weights of the draws, honest ones, and those of the result.
 func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	input := func(i int) *Node { return Reshape(Slice(inputs[1], AxisElem(i))) }
+	input := func(i int) *Node { return Reshape(Slice(inputs[0], AxisElem(i))) }
 	n := now{
-		rng:    random.FromSeed(inputs[2]).Named("pmcnet").At(Reshape(inputs[0])),
+		rng:    random.FromKey(inputs[1]),
 		beta:   ConvertDType(input(0), p.dtype),
 		eta:    ConvertDType(input(1), p.dtype),
-		global: GreaterThan(input(2), ConstAs(inputs[1], 0.5)),
+		global: GreaterThan(input(2), ConstAs(inputs[0], 0.5)),
 	}
 	if p.Shrinkage > 0 {
 		n.shrinkage = p.Shrinkage

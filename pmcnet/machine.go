@@ -105,7 +105,7 @@ func (m *machine) Begin(ctx context.Context) error {
 	if m.startAt != nil {
 		m.state.Set(startName, m.startAt)
 	}
-	_, err = m.start.Run(m.state, random.SeedWords(m.Seed))
+	_, err = m.start.Run(m.state, random.KeyOf(m.Seed).Named("pmcnet start").Words())
 	return err
 }
 
@@ -140,7 +140,7 @@ func (m *machine) Step(ctx context.Context) error {
 		m.draws = append(m.draws, last...)
 	}
 	inputs := []float64{m.Forgetting, 1 / float64(t), isGlobal}
-	record, err := m.step.Run(m.state, []uint32{uint32(t)}, inputs, random.SeedWords(m.Seed))
+	record, err := m.step.Run(m.state, inputs, random.KeyOf(m.Seed).Named("pmcnet").At(uint32(t)).Words())
 	if err != nil {
 		return fmt.Errorf("pmcnet: iteration %d: %w", t, err)
 	}

@@ -212,7 +212,7 @@ func (m *machine) fill() error {
 		m.adopted = nil
 		return nil
 	}
-	if _, err := m.programs.initial.Run(m.state, random.SeedWords(m.Seed)); err != nil {
+	if _, err := m.programs.initial.Run(m.state, random.KeyOf(m.Seed).Named("initial").Words()); err != nil {
 		return err
 	}
 	if m.Start != nil {
@@ -250,7 +250,8 @@ func (m *machine) Step(context.Context) error {
 func (m *machine) ascend() error {
 	batch, rate := m.batches.At(m.step), m.Optimiser.Schedule.At(m.step)
 	numbers := []float64{float64(m.step + 1), rate, float64(batch.Count)}
-	outcome, err := m.programs.step.Run(m.state, batch.Rows, numbers, random.SeedWords(m.Seed))
+	key := random.KeyOf(m.Seed).Named("step").At(uint32(m.step + 1))
+	outcome, err := m.programs.step.Run(m.state, batch.Rows, numbers, key.Words())
 	if err != nil {
 		return fmt.Errorf("%s: step %d: %w", m.Owner, m.step+1, err)
 	}
@@ -281,7 +282,7 @@ func (m *machine) validationDue() bool {
 
 // validate scores the members on the validation rows and keeps those that are better than before.
 func (m *machine) validate() error {
-	scores, err := m.programs.validate.Run(m.state, m.Open(), random.SeedWords(m.Seed))
+	scores, err := m.programs.validate.Run(m.state, m.Open(), random.KeyOf(m.Seed).Named("validation").Words())
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/bayes/target"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -74,24 +73,22 @@ func newPrograms(key programKey, learner Learner) (*programs, error) {
 	return p, nil
 }
 
-// initialStep draws theta; moments are 0. Input: the seed.
+// initialStep draws theta; moments are 0. Input: its key.
 func (p *programs) initialStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	theta := p.Initial(random.FromSeed(inputs[0]).Named("initial"))
+	theta := p.Initial(random.FromKey(inputs[0]))
 	moments := compute.Nodes{"theta": theta, "mean": ZerosLike(theta), "square": ZerosLike(theta)}
 	return moments, ConstAs(theta, []float64{0})
 }
 
 // trainStep is one step of Adam for every member. A member whose objective or gradient is not finite stays the same.
-// Inputs: rows of the batch, int32 [B]; the step's number, the learning rate and how many rows are real; the seed. The
+// Inputs: rows of the batch, int32 [B]; the step's number, the learning rate and how many rows are real; its key. The
 // record: the objective of each member, and 1 for each that stayed, [2 J].
 func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	theta := s["theta"]
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[1], i), theta.DType()) }
 	rows := ExpandAxes(inputs[0], -1)
 	batch := target.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
-	rng := random.FromSeed(inputs[2]).Named("step").At(ConvertDType(compute.Element(inputs[1], 0), dtypes.Uint32))
-
-	value, gradient := p.Objective(theta, batch, rng)
+	value, gradient := p.Objective(theta, batch, random.FromKey(inputs[2]))
 	before := optim.Moments{Mean: s["mean"], Square: s["square"]}
 	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
 	next := compute.Nodes{"theta": moved, "mean": moments.Mean, "square": moments.Square}
@@ -99,11 +96,11 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 }
 
 // validateStep scores every member and keeps theta where the score is the best so far. Inputs: 1 for each member that
-// is still in training, [J]; the seed. The record: the scores, [J]. Random draws in a score are the same each time, so
+// is still in training, [J]; its key. The record: the scores, [J]. Random draws in a score are the same each time, so
 // that scores differ by theta alone.
 func (p *programs) validateStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	batch := target.Batch{X: s["valid_x"], Y: s["valid_y"]}
-	score := p.Score(s["theta"], batch, random.FromSeed(inputs[1]).Named("validation"))
+	score := p.Score(s["theta"], batch, random.FromKey(inputs[1]))
 	score = ConvertDType(score, compute.Float64)
 	return run.KeepBest(s, score, inputs[0], "theta"), score
 }

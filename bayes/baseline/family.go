@@ -129,14 +129,14 @@ func (s *variational) posterior(j *Job, status run.Status, theta []float64) (*ba
 func (s *variational) particles(j *Job, theta []float64) ([]float64, error) {
 	exec, err := NewExec(j.Engine.Backend(), func(args []*Node) *Node {
 		lambda, _ := s.cut(args[0])
-		return s.draw(lambda, random.FromSeed(args[1]).Named("posterior"), s.predicted)
+		return s.draw(lambda, random.FromKey(args[1]), s.predicted)
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer exec.Finalize()
-	seed := tensors.FromFlatDataAndDimensions(random.SeedWords(j.Seed), 2)
-	drawn, err := exec.Call(compute.Floats(j.DType, theta, 1, len(theta)), seed)
+	key := tensors.FromFlatDataAndDimensions(random.KeyOf(j.Seed).Named("posterior").Words(), 2)
+	drawn, err := exec.Call(compute.Floats(j.DType, theta, 1, len(theta)), key)
 	if err != nil {
 		return nil, err
 	}

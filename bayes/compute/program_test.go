@@ -367,7 +367,7 @@ func BenchmarkCall(b *testing.B) {
 // words to the bit, normals up to their last bits; also where devices share the state.
 func TestInitial(t *testing.T) {
 	step := func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		rng := random.FromSeed(inputs[0])
+		rng := random.FromKey(inputs[0])
 		uniform := rng.Named("u").Uniform(compute.Float32, 8, 3)
 		return compute.Nodes{"u": uniform, "z": rng.Named("z").Normal(compute.Float64, 8, 200)},
 			Reshape(ReduceAllMax(uniform), 1)
@@ -389,7 +389,7 @@ func TestInitial(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer state.Close()
-			record, err := program.Run(state, random.SeedWords(7))
+			record, err := program.Run(state, random.KeyOf(7).Words())
 			if err != nil || len(record) != 1 || !(record[0] > .5) {
 				t.Fatalf("record %v, %v", record, err)
 			}

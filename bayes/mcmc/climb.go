@@ -76,18 +76,18 @@ func (m *moves) newClimb(engine *compute.Engine, data []string) (err error) {
 	return err
 }
 
-// drawStep draws where the climb begins. Input: the seed.
+// drawStep draws where the climb begins. Input: its key.
 func (m *moves) drawStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	phi := m.initial(random.FromSeed(inputs[0]).Named("initial"), nil)
+	phi := m.initial(random.FromKey(inputs[0]), nil)
 	none := ZerosLike(phi)
 	return compute.Nodes{startName: phi, climbMean: none, climbSquare: none}, ConstAs(phi, []float64{0})
 }
 
 // climbStep is one step uphill. A chain without a finite density goes half the way to 0, around which draws from a
-// prior lie. Inputs: the seed, the step counted from 1, the rate, and those of the problem.
+// prior lie. Inputs: the step's key, its number counted from 1, the rate, and those of the problem.
 func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	phi := nodes[startName]
-	rng := random.FromSeed(inputs[0]).Named("climb").At(inputs[1])
+	rng := random.FromKey(inputs[0])
 	density, gradient := ByMiniBatch(rng, m.target(nodes, inputs[3:])).Gradient(phi)
 	if fixed := m.problem.Climb.Fixed; len(fixed) > 0 {
 		free := make([]float64, m.problem.Dim)
@@ -109,8 +109,8 @@ func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 
 // climbUp draws where the chains begin and has them climb.
 func (r *sampling) climbUp(ctx context.Context) error {
-	seed := random.SeedWords(r.Seed)
-	if _, err := r.moves.draw.Run(r.state, seed); err != nil {
+	key := random.KeyOf(r.Seed)
+	if _, err := r.moves.draw.Run(r.state, key.Named("initial").Words()); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	steps := r.problem.ClimbSteps()
@@ -119,7 +119,8 @@ func (r *sampling) climbUp(ctx context.Context) error {
 		if err := context.Cause(ctx); err != nil {
 			return fmt.Errorf("mcmc: cancelled while the chains climbed to where they begin: %w", err)
 		}
-		inputs := []any{seed, uint32(step + 1), schedule.At(step)}
+		number := uint32(step + 1)
+		inputs := []any{key.Named("climb").At(number).Words(), number, schedule.At(step)}
 		own, err := r.problem.climbInputs(ctx, step)
 		if err != nil {
 			return fmt.Errorf("mcmc: step %d uphill could not be made: %w", step+1, err)

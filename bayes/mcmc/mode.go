@@ -61,7 +61,7 @@ func (p *places) start(problem Problem, s ModeSettings) ([]float64, error) {
 	m := &moves{problem: problem, chains: 1, dtype: compute.Float64}
 	program, err := compute.NewProgram(engine, "mcmc initial", nil, nil,
 		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-			return nil, Reshape(m.initial(random.FromSeed(inputs[0]).Named("initial"), nil), p.dim)
+			return nil, Reshape(m.initial(random.FromKey(inputs[0]), nil), p.dim)
 		})
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (p *places) start(problem Problem, s ModeSettings) ([]float64, error) {
 	defer program.Close()
 	state := compute.NewState(engine)
 	defer state.Close()
-	return program.Run(state, random.SeedWords(s.Seed))
+	return program.Run(state, random.KeyOf(s.Seed).Named("initial").Words())
 }
 
 // climb goes from the start to a local maximum.

@@ -201,10 +201,10 @@ func (m *moves) initial(rng random.Stream, start *Node) *Node {
 	return phi
 }
 
-// startStep draws the first phi. Inputs: the seed, and those of move 0. The record is the log-density at the start, if
+// startStep draws the first phi. Inputs: the key of the run, and those of move 0. The record is the log-density at the start, if
 // the kernel carries it.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	rng := random.FromSeed(inputs[0])
+	rng := random.FromKey(inputs[0])
 	phi := m.initial(rng.Named("initial"), nodes[startName])
 	s := Start(m.kernel, rng.Named("start"), phi, m.target(nodes, inputs[1:]))
 	record := s.LogDensity
@@ -214,18 +214,18 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	return m.carrier.Pack(s), record
 }
 
-// moveStep moves the chains once. Inputs: the seed, the number of the move, each chain's step size, if hold which
-// chains move, and those of the problem. The record has the fields of Info that the kernel reports, one after the
+// moveStep moves the chains once. Inputs: the move's key, each chain's step size, if hold which chains move, and
+// those of the problem. The record has the fields of Info that the kernel reports, one after the
 // other, [fields J].
 func (m *moves) moveStep(hold bool) compute.Step {
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		rng := random.FromSeed(inputs[0]).Named("move").At(inputs[1])
+		rng := random.FromKey(inputs[0])
 		var tuning Tuning
 		if m.tunable() {
-			tuning.StepSize = ConvertDType(inputs[2], m.dtype)
+			tuning.StepSize = ConvertDType(inputs[1], m.dtype)
 		}
 		tuning.Scale = nodes["scale"] // nil if there is none
-		rest := inputs[3:]
+		rest := inputs[2:]
 		var moving *Node
 		if hold {
 			moving, rest = rest[0], rest[1:]

@@ -198,7 +198,7 @@ func (r *sampling) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	start, err := r.start.Run(r.state, append([]any{random.SeedWords(r.Seed)}, r.problem.blank()...)...)
+	start, err := r.start.Run(r.state, append([]any{random.KeyOf(r.Seed).Words()}, r.problem.blank()...)...)
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
@@ -251,7 +251,8 @@ func (r *sampling) Status() run.Status {
 
 // advance makes a move: of all chains if moving is nil.
 func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, error) {
-	program, inputs := r.step, []any{random.SeedWords(r.Seed), uint32(r.Move), r.stepSizes()}
+	key := random.KeyOf(r.Seed).Named("move").At(uint32(r.Move))
+	program, inputs := r.step, []any{key.Words(), r.stepSizes()}
 	if moving != nil && r.maskedStep != r.step {
 		program, inputs = r.maskedStep, append(inputs, moving)
 	}

@@ -264,7 +264,7 @@ func (s *sweep) replicas() int { return (s.powers - 1) * s.sets }
 
 // first draws all replicas from the prior.
 func (s *sweep) first(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	rng, g := random.FromSeed(inputs[0]).Named("exchange begins"), inputs[0].Graph()
+	rng, g := random.FromKey(inputs[0]), inputs[0].Graph()
 	phi := s.initial(rng, s.replicas())
 	if want := shapes.Make(s.dtype, s.replicas(), s.dim); !phi.Shape().Equal(want) {
 		panic(fmt.Errorf("Problem.Initial draws %s for %d replicas: it must be [%d, %d]", phi.Shape(), s.replicas(),
@@ -301,7 +301,7 @@ func likelihoodGradient(target Factored, phi, prior, ofPrior *Node) (logLikeliho
 
 // transition begins a transition of each replica.
 func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	rng := random.FromSeed(inputs[0]).Named("transition").At(inputs[1])
+	rng := random.FromKey(inputs[0])
 	scale := s.each(nodes[scalesName])
 	distribution := s.target(nodes, scale)
 	distribution.at = Div(nodes[replicasName], scale)
@@ -314,13 +314,13 @@ func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 
 // moves makes one move of each replica whose transition is unfinished. Its record is how many are then left unfinished.
 func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	rng := random.FromSeed(inputs[0]).Named("move").At(inputs[1]).At(inputs[2])
+	rng := random.FromKey(inputs[0])
 	tuning := mcmc.Tuning{}
 	if s.tuned {
 		tuning.StepSize = s.each(nodes[stepsName])
 	}
 	if s.steered {
-		tuning.Steps = ConvertDType(inputs[3], s.dtype)
+		tuning.Steps = ConvertDType(inputs[1], s.dtype)
 	}
 	unfinished := nodes[unfinishedName]
 	distribution := s.target(nodes, s.each(nodes[scalesName]))
@@ -342,8 +342,8 @@ func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 // it was not tried; the number of arrivals; the number of transitions that were not finite; and the posterior's
 // replicas after the exchange, their log-likelihoods, [R], and themselves, [R D].
 func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	rng := random.FromSeed(inputs[0]).Named("exchange").At(inputs[1])
-	adapts, parity := GreaterThan(inputs[2], ZerosLike(inputs[2])), ConvertDType(inputs[3], s.dtype)
+	rng := random.FromKey(inputs[0])
+	adapts, parity := GreaterThan(inputs[1], ZerosLike(inputs[1])), ConvertDType(inputs[2], s.dtype)
 	drawn, moved := s.evaluated(nodes, s.initial(rng.Named("prior"), s.sets)), s.moved(nodes)
 	drawn[descendName], moved[descendName] = Ones(adapts.Graph(), shapes.Make(s.dtype, s.sets)), nodes[descendName]
 	all := compute.Nodes{}

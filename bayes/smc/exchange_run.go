@@ -152,7 +152,7 @@ func (m *exchange) Begin(ctx context.Context) error {
 		m.kept = nil
 		return nil
 	}
-	if _, err := m.sweeps.begin.Run(m.state, random.SeedWords(m.Seed)); err != nil {
+	if _, err := m.sweeps.begin.Run(m.state, random.KeyOf(m.Seed).Named("exchange begins").Words()); err != nil {
 		return fmt.Errorf("smc: replica exchange: %w", err)
 	}
 	return nil
@@ -334,13 +334,14 @@ func (m *exchange) Step(context.Context) error {
 
 // sweepOnce makes one sweep and returns its record.
 func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
-	seed, number := random.SeedWords(m.Seed), uint32(m.Made)
-	if _, err := m.sweeps.start.Run(m.state, seed, number); err != nil {
+	key := func(purpose string) random.Key { return random.KeyOf(m.Seed).Named(purpose).At(uint32(m.Made)) }
+	if _, err := m.sweeps.start.Run(m.state, key("transition").Words()); err != nil {
 		return nil, err
 	}
 	steps := float64(trajectory{Length: exchangeSteps}.steps(m.Made))
+	moves := key("move")
 	for call := uint32(0); ; call++ {
-		left, err := m.sweeps.move.Run(m.state, seed, number, call, steps)
+		left, err := m.sweeps.move.Run(m.state, moves.At(call).Words(), steps)
 		if err != nil {
 			return nil, err
 		}
@@ -349,7 +350,7 @@ func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
 			break
 		}
 	}
-	return m.sweeps.end.Run(m.state, seed, number, adapts, float64(m.Made%2))
+	return m.sweeps.end.Run(m.state, key("exchange").Words(), adapts, float64(m.Made%2))
 }
 
 // Status is run.Completed once all sweeps are made.

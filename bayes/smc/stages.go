@@ -65,7 +65,10 @@ type Stages struct {
 // Counter is a place in the stream of random numbers: no two calls on the particles of one number may have the same.
 type Counter struct{ Number, Call uint32 }
 
-func (c Counter) words() []uint32 { return []uint32{c.Number, c.Call} }
+// key is that of the stream of random numbers at a counter.
+func (c Counter) key(seed uint64) random.Key { return sequence(seed).At(c.Number).At(c.Call) }
+
+func sequence(seed uint64) random.Key { return random.KeyOf(seed).Named("sequence") }
 
 // NewStages builds a move in a graph that is thrown away, to learn what the kernel carries, and prepares the
 // programs, each of which is compiled at its first call.
@@ -175,12 +178,12 @@ func (s *Stages) CarriesDensity() bool {
 
 // Start draws particles from the prior, with equal weights.
 func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
-	_, err := s.start.Run(state, at.Number, random.SeedWords(seed))
+	_, err := s.start.Run(state, sequence(seed).At(at.Number).Words())
 	return err
 }
 
 func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	phi := s.Initial(nodes, random.FromSeed(inputs[1]).Named("sequence").At(inputs[0]))
+	phi := s.Initial(nodes, random.FromKey(inputs[0]))
 	s.check("what Initial draws", phi, s.Particles, s.Dim)
 	next := compute.Nodes{s.phi(): phi, s.logWeights(): s.uniform(phi), s.eve(): s.tile(places(phi.Graph(), s.Chains))}
 	next[s.scale()] = s.stdDev(phi, next[s.logWeights()])
@@ -237,7 +240,7 @@ type Weighing struct {
 func (s *Stages) Weigh(state *compute.State, weighing Weighing, at Counter, seed uint64) (Weighed, error) {
 	w := weighing
 	inputs := []float64{w.Place, w.Step, w.Most, float64(w.Resampling), w.Last}
-	record, err := s.weigh.Run(state, inputs, at.words(), random.SeedWords(seed))
+	record, err := s.weigh.Run(state, inputs, at.key(seed).Words())
 	if err != nil {
 		return Weighed{}, err
 	}
@@ -276,7 +279,7 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	asked := func(r Resampling) *Node { return Equal(resampling, ConstAs(resampling, float64(r))) }
 	done := Or(And(needed, asked(IfNeeded)), asked(Always))
 	ifDone := func(a, b *Node) *Node { return Where(BroadcastToDims(done, a.Shape().Dim(0)), a, b) }
-	ancestors := s.Resampler.Draw(logWeights, s.Chains, s.stream(inputs[2], inputs[1]).Named("resample"))
+	ancestors := s.Resampler.Draw(logWeights, s.Chains, random.FromKey(inputs[1]).Named("resample"))
 	next := compute.Nodes{
 		s.logWeights(): ifDone(s.uniform(phi), logWeights), s.scale(): s.stdDev(phi, logWeights),
 	}
@@ -324,13 +327,13 @@ func (s *Stages) relativeVariance(weights *Node) *Node {
 // Restart evaluates what the kernel carries, under the distribution at a place: of the particles, or of the ancestors
 // that waste-free chains start at, which are all of their chain's particles until it moves.
 func (s *Stages) Restart(state *compute.State, place float64, at Counter, seed uint64) error {
-	_, err := s.restart.Run(state, place, at.words(), random.SeedWords(seed))
+	_, err := s.restart.Run(state, place, at.key(seed).Words())
 	return err
 }
 
 func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	phi := nodes[s.carrier.Phi()]
-	rng := s.stream(inputs[2], inputs[1]).Named("start")
+	rng := random.FromKey(inputs[1]).Named("start")
 	next := s.carrier.Start(rng, phi, s.Target(nodes, ConvertDType(inputs[0], s.DType)))
 	next[s.scale()] = s.scales(nodes[s.scale()], next[s.carrier.Gradient()])
 	delete(next, s.carrier.Phi())
@@ -369,7 +372,12 @@ func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64
 	inputs := []float64{
 		moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First), float64(moves.Steps),
 	}
-	record, err := s.move.Run(state, inputs, at.words(), random.SeedWords(seed))
+	var keys []uint32 // of each transition
+	for range s.PerCall {
+		keys = append(keys, at.key(seed).Words()...)
+		at.Call++
+	}
+	record, err := s.move.Run(state, inputs, keys)
 	if err != nil {
 		return Moved{}, err
 	}
@@ -396,12 +404,11 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		tuning.Steps = input(5)
 	}
 	unfinished := Max(nodes[s.unfinished()], BroadcastToDims(input(1), s.Chains))
-	number, call := element(inputs[1], 0), element(inputs[1], 1)
 	next, ended := nodes, unfinished
 	acceptance, nonFinite, divergent := ConstAs(ended, 0.0), ConstAs(ended, 0.0), ConstAs(ended, 0.0)
 	squaredJump, jumpGrowth := ConstAs(ended, 0.0), ConstAs(ended, 0.0)
 	for i := range s.PerCall {
-		rng := random.FromSeed(inputs[2]).Named("sequence").At(number).At(AddScalar(call, float64(i)))
+		rng := random.FromKey(Slice(inputs[1], AxisRange(2*i, 2*i+2)))
 		var info mcmc.Info
 		next, ended, info = s.carrier.MoveUnfinished(rng, next, unfinished, distribution, tuning)
 		probability := ended
@@ -510,11 +517,6 @@ func (s *Stages) scales(stdDev, gradient *Node) *Node {
 		return Identity(stdDev)
 	}
 	return LocalScale(stdDev, gradient)
-}
-
-// stream is that of a call's counters, uint32 [2].
-func (s *Stages) stream(seed, counters *Node) random.Stream {
-	return random.FromSeed(seed).Named("sequence").At(element(counters, 0)).At(element(counters, 1))
 }
 
 // WeightedStdDev is the standard deviation of weighted particles, [J, D], with normalised logWeights, [J], in each

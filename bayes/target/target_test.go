@@ -496,7 +496,7 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 	likelihood := Likelihood{Model: bound, Plan: plan}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		exec, err := NewExec(engine.Backend(), func(seed, x, y *Node) *Node {
-			phi := bound.SamplePrior(random.FromSeed(seed), dtype, j)
+			phi := bound.SamplePrior(random.FromKey(seed), dtype, j)
 			return ConvertDType(likelihood.LogLikelihood(phi, nil, Batch{X: ConvertDType(x, dtype), Y: ConvertDType(y, dtype)}),
 				compute.Float64)
 		})
@@ -506,7 +506,7 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 		defer exec.Finalize()
 		var within [3]float64
 		for seed := range uint64(100) {
-			out, err := exec.Call(random.SeedWords(seed+1), x, y)
+			out, err := exec.Call(random.KeyOf(seed+1).Words(), x, y)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -279,7 +279,7 @@ func (r evidenceRow) algorithms() (quick baseline.SMC, whole any, exchange basel
 		kernel, small, large = mcmc.HMC{Steps: 10}, smc.Settings{Particles: 500}, smc.Settings{Particles: 2000}
 		exchange.Sampling.WarmUp, exchange.Sampling.Sweeps = 2500, 2500
 	case !fits:
-		small = smc.Settings{Particles: 1800, WasteFree: 30}
+		small = smc.Settings{Particles: 3000, WasteFree: 30}
 		large = small
 	}
 	exchange.Kernel = kernel

@@ -12,6 +12,9 @@
 //	u := rng.Named("resample").Uniform(dtype, J)      // [J]
 //	z := rng.Named("move").Normal(dtype, J, D)        // [J, D]; row j is particle j's own
 //
+// A compiled step takes what changes from call to call as an input. The host knows the seed and the step: there a [Key]
+// names the same stream, and FromKey takes it into the graph, which need not compile its making.
+//
 // The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals pass through the
 // backend's logarithm, so between backends they agree to a few units in the last place; on one backend they are the
 // same bits always.
@@ -20,6 +23,7 @@ package random
 import (
 	"hash/fnv"
 	"math"
+	"math/bits"
 	"runtime"
 
 	"gobnn/bayes/compute"
@@ -41,29 +45,56 @@ func New(g *Graph, seed uint64) Stream {
 	return Stream{word(g, uint32(seed)), word(g, uint32(seed>>32))}
 }
 
-// FromSeed is the stream of a run whose seed is an input of the graph, so that one compiled graph serves all seeds: [2]
-// words, as SeedWords gives them.
-func FromSeed(words *graph.Node) Stream {
+// FromKey is the stream whose key is an input of the graph, so that one compiled graph serves all seeds and steps: [2]
+// words, as Key.Words gives them.
+func FromKey(words *graph.Node) Stream {
 	half := func(i int) *Node { return Reshape(Slice(words, AxisElem(i))) }
 	return Stream{half(0), half(1)}
 }
 
-// SeedWords are the input for FromSeed.
-func SeedWords(seed uint64) []uint32 { return []uint32{uint32(seed), uint32(seed >> 32)} }
+// Key is that of a stream, made on the host: its methods give the keys of the streams that Stream's give.
+type Key [2]uint32
+
+// KeyOf is the key of a run's stream, as of New.
+func KeyOf(seed uint64) Key { return Key{uint32(seed), uint32(seed >> 32)} }
+
+// At is the key of one step's stream.
+func (k Key) At(step uint32) Key { return k.derive(step, ofStep) }
+
+// Named is the key of the stream for one purpose.
+func (k Key) Named(purpose string) Key { return k.derive(labelOf(purpose), ofPurpose) }
+
+func (k Key) derive(label, kind uint32) Key {
+	x0, x1 := encipher[uint32](hostWords{}, k[0], k[1], label, kind)
+	return Key{x0, x1}
+}
+
+// Words are the input for FromKey.
+func (k Key) Words() []uint32 { return k[:] }
 
 // Graph is where the stream's numbers are made.
 func (s Stream) Graph() *Graph { return s.key0.Graph() }
 
 // At is the stream of one step. The step is a uint32 scalar, and may be part of a compiled step's state.
 func (s Stream) At(step *graph.Node) Stream {
-	return s.derive(step, 0)
+	return s.derive(step, ofStep)
 }
 
 // Named is the stream for one purpose, independent of the streams of other names.
 func (s Stream) Named(purpose string) Stream {
+	return s.derive(word(s.key0.Graph(), labelOf(purpose)), ofPurpose)
+}
+
+// The kinds of streams below a stream: a step and a purpose of one number are two.
+const (
+	ofStep    = 0
+	ofPurpose = 1
+)
+
+func labelOf(purpose string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(purpose))
-	return s.derive(word(s.key0.Graph(), h.Sum32()), 1)
+	return h.Sum32()
 }
 
 // derive enciphers (label, kind) under the stream's key: the key of a stream below it.
@@ -85,7 +116,7 @@ func (s Stream) forMany(dims []int) Stream {
 	if numbers < worthStoring {
 		return s
 	}
-	return FromSeed(compute.MaterialiseKey(Concatenate([]*Node{Reshape(s.key0, 1), Reshape(s.key1, 1)}, 0)))
+	return FromKey(compute.MaterialiseKey(Concatenate([]*Node{Reshape(s.key0, 1), Reshape(s.key1, 1)}, 0)))
 }
 
 // Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first
@@ -146,9 +177,9 @@ func (s Stream) uniform(dtype dtypes.DType, dims []int) *Node {
 
 // uniform23 maps the high 23 bits k of a word to (k + 1/2) / 2^23: the bits become the mantissa of a float32 in [1, 2).
 // One bit more, and the largest would round to 1.
-func uniform23(bits *Node) *Node {
-	g := bits.Graph()
-	mantissa := BitwiseShiftRightLogical(bits, word(g, 9))
+func uniform23(x *Node) *Node {
+	g := x.Graph()
+	mantissa := BitwiseShiftRightLogical(x, word(g, 9))
 	oneToTwo := Bitcast(BitwiseOr(mantissa, word(g, 0x3f800000)), dtypes.Float32)
 	return AddScalar(SubScalar(oneToTwo, 1), 0x1p-24)
 }
@@ -237,27 +268,50 @@ func highestPower(n int) int {
 	return p
 }
 
-// threefry2x32 enciphers the counter (x0, x1) under the key, in 20 rounds (Salmon et al. 2011, section 3.2; the
-// constants are those of Random123).
+// threefry2x32 is encipher in the graph.
 func threefry2x32(key0, key1, x0, x1 *Node) (*Node, *Node) {
-	g := key0.Graph()
+	return encipher[*Node](graphWords{key0.Graph()}, key0, key1, x0, x1)
+}
+
+// encipher is Threefry-2x32: it enciphers the counter (x0, x1) under the key, in 20 rounds (Salmon et al. 2011, section
+// 3.2; the constants are those of Random123), on the host or in a graph.
+func encipher[W any](w wordsOf[W], key0, key1, x0, x1 W) (W, W) {
 	rotations := [2][4]uint32{{13, 15, 26, 6}, {17, 29, 16, 24}}
-	keys := [3]*Node{key0, key1, BitwiseXor(BitwiseXor(key0, key1), word(g, 0x1BD11BDA))}
-	x0, x1 = Add(x0, keys[0]), Add(x1, keys[1])
+	keys := [3]W{key0, key1, w.xor(w.xor(key0, key1), w.word(0x1BD11BDA))}
+	x0, x1 = w.add(x0, keys[0]), w.add(x1, keys[1])
 	for block := range 5 {
 		for _, r := range rotations[block%2] {
-			x0 = Add(x0, x1)
-			x1 = BitwiseXor(rotateLeft(x1, r), x0)
+			x0 = w.add(x0, x1)
+			x1 = w.xor(w.rotateLeft(x1, r), x0)
 		}
-		x0 = Add(x0, keys[(block+1)%3])
-		x1 = Add(x1, Add(keys[(block+2)%3], word(g, uint32(block+1))))
+		x0 = w.add(x0, keys[(block+1)%3])
+		x1 = w.add(x1, w.add(keys[(block+2)%3], w.word(uint32(block+1))))
 	}
 	return x0, x1
 }
 
-func rotateLeft(x *Node, by uint32) *Node {
-	g := x.Graph()
-	return BitwiseOr(BitwiseShiftLeft(x, word(g, by)), BitwiseShiftRightLogical(x, word(g, 32-by)))
+// wordsOf is the arithmetic of 32-bit words.
+type wordsOf[W any] interface {
+	word(v uint32) W
+	add(a, b W) W
+	xor(a, b W) W
+	rotateLeft(x W, by uint32) W
+}
+
+type hostWords struct{}
+
+func (hostWords) word(v uint32) uint32           { return v }
+func (hostWords) add(a, b uint32) uint32         { return a + b }
+func (hostWords) xor(a, b uint32) uint32         { return a ^ b }
+func (hostWords) rotateLeft(x, by uint32) uint32 { return bits.RotateLeft32(x, int(by)) }
+
+type graphWords struct{ g *Graph }
+
+func (w graphWords) word(v uint32) *Node  { return word(w.g, v) }
+func (w graphWords) add(a, b *Node) *Node { return Add(a, b) }
+func (w graphWords) xor(a, b *Node) *Node { return BitwiseXor(a, b) }
+func (w graphWords) rotateLeft(x *Node, by uint32) *Node {
+	return BitwiseOr(BitwiseShiftLeft(x, w.word(by)), BitwiseShiftRightLogical(x, w.word(32-by)))
 }
 
 func word(g *Graph, v uint32) *Node { return Const(g, v) }

@@ -35,6 +35,32 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
+// A key made on the host is that of the stream that the graph makes, and its numbers are the same bits.
+func TestKeys(t *testing.T) {
+	const seed = 0xfedcba9876543210
+	for _, c := range []struct {
+		name  string
+		graph func(s Stream) Stream
+		host  func(k Key) Key
+	}{
+		{"a run's", func(s Stream) Stream { return s }, func(k Key) Key { return k }},
+		{"a step's", func(s Stream) Stream { return s.At(word(s.Graph(), 7)) }, func(k Key) Key { return k.At(7) }},
+		{"a purpose's", func(s Stream) Stream { return s.Named("move") }, func(k Key) Key { return k.Named("move") }},
+		{"a step's of a purpose", func(s Stream) Stream { return s.Named("move").At(word(s.Graph(), 1<<31)) },
+			func(k Key) Key { return k.Named("move").At(1 << 31) }},
+	} {
+		for _, engine := range computetest.Engines(t) {
+			got := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
+				return []*Node{c.graph(New(g, seed)).Uniform(compute.Float64, 100),
+					FromKey(Const(g, c.host(KeyOf(seed)).Words())).Uniform(compute.Float64, 100)}
+			})
+			if !slices.Equal(got[0], got[1]) {
+				t.Errorf("%s, %s: %v in the graph, %v by the host's key", engine.Name(), c.name, got[0][:3], got[1][:3])
+			}
+		}
+	}
+}
+
 const draws = 1 << 16
 
 func drawAll(
@@ -259,11 +285,11 @@ func benchmarkOdd(b *testing.B, engine *compute.Engine) {
 // benchmarkDraw runs a program that draws.
 func benchmarkDraw(b *testing.B, engine *compute.Engine, draw func(s Stream) *Node) {
 	exec := MustNewExec(engine.Backend(), func(seed, step *Node) *Node {
-		return draw(FromSeed(seed).At(step).Named("move").Named("part"))
+		return draw(FromKey(seed).At(step).Named("move").Named("part"))
 	})
 	defer exec.Finalize()
 	call := func() {
-		exec.MustCall(SeedWords(1), uint32(1))[0].FinalizeAll() //nolint:errcheck // freeing a result
+		exec.MustCall(KeyOf(1).Words(), uint32(1))[0].FinalizeAll() //nolint:errcheck // freeing a result
 	}
 	call() // compiles
 	for b.Loop() {

@@ -111,7 +111,7 @@ func BenchmarkSubsets(b *testing.B) { computetest.Bench(b, benchmarkSubsets) }
 func benchmarkSubsets(b *testing.B, engine *compute.Engine) {
 	for _, c := range [][3]int{{10, 50_000, 100}, {5, 2000, 10}, {10, 2000, 200}, {10, 400, 20}, {1, 400, 20}} {
 		b.Run(fmt.Sprintf("%dof%d/%d", c[2], c[1], c[0]), func(b *testing.B) {
-			exec, err := NewExec(engine.Backend(), func(seed *Node) *Node { return FromSeed(seed).Subsets(c[0], c[1], c[2]) })
+			exec, err := NewExec(engine.Backend(), func(seed *Node) *Node { return FromKey(seed).Subsets(c[0], c[1], c[2]) })
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func benchmarkSubsets(b *testing.B, engine *compute.Engine) {
 			i := uint64(0)
 			call := func() {
 				i++
-				out, err := exec.Call(SeedWords(i))
+				out, err := exec.Call(KeyOf(i).Words())
 				if err != nil {
 					b.Fatal(err)
 				}

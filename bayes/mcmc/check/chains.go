@@ -75,7 +75,7 @@ func (c *chains) close() {
 // or not.
 func (c *chains) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	target := composite{c.layout, nodes[dataEntry]}
-	next := c.carrier.Start(random.FromSeed(inputs[0]).Named("start"), inputs[1], target)
+	next := c.carrier.Start(random.FromKey(inputs[0]).Named("start"), inputs[1], target)
 	logDensity := next[c.carrier.LogDensity()]
 	if logDensity == nil {
 		logDensity = compute.Gate(target.LogDensity(inputs[1]))
@@ -94,7 +94,7 @@ func (c *chains) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	if c.options.Scale != nil {
 		tuning.Scale = Const(g, c.options.Scale)
 	}
-	rng, target := random.FromSeed(inputs[0]).At(inputs[1]), composite{c.layout, nodes[dataEntry]}
+	rng, target := random.FromKey(inputs[0]).At(inputs[1]), composite{c.layout, nodes[dataEntry]}
 	next, ended, told := c.carrier.MoveUnfinished(rng, nodes, nodes[unfinishedEntry], target, tuning)
 	next[unfinishedEntry] = Sub(nodes[unfinishedEntry], ended)
 	c.gives = given{told.Acceptance != nil, told.Accepted != nil, told.NonFinite != nil}
@@ -125,7 +125,7 @@ func (c *chains) start(seed uint64, phi, data []float64) (err error) {
 	if c.state != nil {
 		c.state.Close()
 	}
-	c.seed, c.step = random.SeedWords(seed), 0
+	c.seed, c.step = random.KeyOf(seed).Words(), 0
 	c.state, _, err = c.at(phi, data)
 	return err
 }
