@@ -103,8 +103,8 @@ const evidenceNote = "not in the paper; the log of the mean of Z over ten splits
 	"state, with -reps that over repetitions: splits that decide the mean have so many runs that it is at most 0.05 of " +
 	"replica exchange, or 0.2 with precisions that have Gamma priors (\"learnt\"), and at most three times that of SMC, " +
 	"with which it shares the ladder of powers and the quick run's value of splits too small to count, but no particle; " +
-	"the error that SMC states is about a quarter too small in networks of more than one hidden layer, where its moves " +
-	"mix slowly; " +
+	"the error that SMC states is too small in networks of several hidden layers, where its moves mix slowly: by about " +
+	"a quarter in 24 runs of twice the particles; " +
 	"importance sampling has no value where k-hat is above .7, or fewer than 100 draws are effective, in a " +
 	"split; networks of more than one hidden layer, or of 5 to 19 units, have neither it nor a bridge, since no mixture " +
 	"fits; three " +
@@ -264,11 +264,13 @@ func (r evidenceRow) mixture() (a pmcnet.Annealed, fits bool) {
 // algorithms are what runs are made of: quick ones, by SMC alone, tell which splits decide the mean, and give replica
 // exchange its ladder. Whole ones have a mixture and a bridge too, where one fits; where none does they are like the
 // quick one, which is the first of them, and compiled with it. Waste-free chains are quickest; in networks of several
-// hidden layers those of 10 places gave log evidences of .2 to .4 below replica exchange's in the mean of 176 runs, those
-// of 30 none (24 runs; their distances to it are 1.36 combined errors, root mean square). Where the noise is learnt a posterior is narrow, and 20 places of a chain do not forget where it began: two runs of two
-// tanh units differed by 2 in their bridges and by 7 in a quick one, 8 of its errors; there particles are moved until
-// they forget, and replicas of four tanh units are on their way for two thousand sweeps: after 600 the log evidence
-// still rose by 3. A mixture of a fixed number of components is one compilation of the bridge.
+// hidden layers those of 10 places gave log evidences of .2 to .4 below replica exchange's in the mean of 176 runs,
+// those of 30, from 6000 particles, none (24 runs; their distances to it are 1.36 combined errors, root mean square),
+// nor do 3000 in the recorded rows (1.1 combined errors); 1800 gave .18 below. Where the noise is learnt a posterior
+// is narrow, and 20 places of a chain do not forget where it began: two runs of two tanh units differed by 2 in their
+// bridges and by 7 in a quick one, 8 of its errors; there particles are moved until they forget, and replicas of four
+// tanh units are on their way for two thousand sweeps: after 600 the log evidence still rose by 3. A mixture of a
+// fixed number of components is one compilation of the bridge.
 func (r evidenceRow) algorithms() (quick baseline.SMC, whole any, exchange baseline.ReplicaExchange) {
 	mixed, fits := r.mixture()
 	kernel := mcmc.HMC{Steps: 5}
