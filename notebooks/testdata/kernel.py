@@ -1,9 +1,10 @@
 """Speaks to the notebooks' kernel as JupyterLab does.
 
     python kernel.py complete
+    python kernel.py run
     python kernel.py stop CHECKPOINT
 
-complete prints what Tab and Shift-Tab answer, in JSON. stop reads a cell from standard input, whose run is kept in the file
+run runs the cell of standard input and prints what it says. complete prints what Tab and Shift-Tab answer, in JSON. stop reads a cell from standard input, whose run is kept in the file
 CHECKPOINT; it stops the cell ten times by the stop button and kills the kernel ten times, each time at another step, and
 runs it again until it is done. Each line of it begins with "stopped " or "killed ", and exit status 1 says that a step was
 lost or that bits differ.
@@ -92,6 +93,14 @@ def complete():
         kernel.close()
 
 
+def run():
+    kernel = Kernel()
+    try:
+        print(kernel.run(sys.stdin.read())[0])
+    finally:
+        kernel.close()
+
+
 def kept(checkpoint):
     """The step of a checkpoint, whose first bytes are the length of a header in JSON."""
     with open(checkpoint, "rb") as file:
@@ -137,4 +146,4 @@ def stop(checkpoint):
 
 
 if __name__ == "__main__":
-    {"complete": complete, "stop": stop}[sys.argv[1]](*sys.argv[2:])
+    {"complete": complete, "run": run, "stop": stop}[sys.argv[1]](*sys.argv[2:])
