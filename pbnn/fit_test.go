@@ -240,6 +240,9 @@ func TestResult(t *testing.T) {
 		if r.Target != c.target || !strings.Contains(r.Posterior.Provenance().Algorithm, c.target.String()) {
 			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance().Algorithm, c.target)
 		}
+		if power := r.Posterior.Provenance().Power(); power != c.target.EffectivePoints(60)/60 {
+			t.Errorf("%T: the posterior's likelihood has the power %v, that of %v is another", c.sampler, power, c.target)
+		}
 		if got, want := r.Chains.Evaluations, evaluations(r); got != want {
 			t.Errorf("%T: evaluations %+v, want %+v", c.sampler, got, want)
 		}
