@@ -80,6 +80,7 @@ nothing or from kept results; else the sum of the seconds recorded with the comm
 		headed := false
 		for _, paper := range study.Papers {
 			named := false
+			var before []study.Study
 			for _, s := range study.All() {
 				if s.Paper != paper.Name || !group.has(s.State) {
 					continue
@@ -92,12 +93,30 @@ nothing or from kept results; else the sum of the seconds recorded with the comm
 					fmt.Fprintf(out, "\n%s\n", paper.Title)
 					named = true
 				}
-				entry(out, width, s.ID, string(s.State)+": "+s.Title, s.Note,
+				entry(out, width, s.ID, string(s.State)+": "+s.Title, unsaid(s, before),
 					took.Line(here[s.ID], took.Study(recorded, s.ID)))
+				before = append(before, s)
 			}
 		}
 	}
 	return listNotebooks(out, width, here, recorded)
+}
+
+// unsaid is a study's note, where another's before it, by ID, has the same or its end does: studies of the same runs share
+// most of theirs.
+func unsaid(s study.Study, before []study.Study) string {
+	for _, other := range before {
+		if other.Note == "" {
+			continue
+		}
+		if s.Note == other.Note {
+			return "as " + other.ID
+		}
+		if own, ok := strings.CutSuffix(s.Note, "; "+other.Note); ok {
+			return own + "; else as " + other.ID
+		}
+	}
+	return s.Note
 }
 
 // idColumns is the width of the column of names, with the space after it.

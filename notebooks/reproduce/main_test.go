@@ -15,6 +15,19 @@ import (
 	"gobnn/notebooks/took"
 )
 
+// A note that an earlier study has too is named by that, and so is its end.
+func TestUnsaid(t *testing.T) {
+	before := []study.Study{{ID: "p.fig1"}, {ID: "p.table1", Note: "three runs; noise learnt"}, {ID: "p.table2", Note: "b"}}
+	for note, want := range map[string]string{
+		"": "", "three runs; noise learnt": "as p.table1", "drawn; three runs; noise learnt": "drawn; else as p.table1",
+		"three runs": "three runs", "noise learnt": "noise learnt", "rub": "rub",
+	} {
+		if got := unsaid(study.Study{ID: "p.fig2", Note: note}, before); got != want {
+			t.Errorf("%q: %q, want %q", note, got, want)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	here := map[string]float64{"ohsmc.table8": 1260, "quickstart.ipynb": 1380} // the seconds that they took
