@@ -90,7 +90,8 @@ func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, er
 	return job, nil
 }
 
-// posterior is the posterior with draws phi, [J, D], of the given number of chains; approximation is bayes.Provenance's.
+// posterior is the posterior with draws phi, [J, D], of the given number of chains; approximation is
+// bayes.Provenance's.
 func (j *Job) posterior(
 	phi *tensors.Tensor, chains int, status, approximation string,
 ) (*bayes.Posterior, error) {

@@ -256,7 +256,8 @@ const (
 	recordHead
 )
 
-// iterationStep is an iteration. Inputs: beta, eta and whether it resamples globally, [3]; its key. The record is recordHead numbers, the log-weights of the draws, honest ones, and those of the result.
+// iterationStep is an iteration. Inputs: beta, eta and whether it resamples globally, [3]; its key. The record is
+// recordHead numbers, the log-weights of the draws, honest ones, and those of the result.
 func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	input := func(i int) *Node { return Reshape(Slice(inputs[0], AxisElem(i))) }
 	n := now{

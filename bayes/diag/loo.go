@@ -62,9 +62,9 @@ func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficie
 }
 
 // NewLOOForPosterior is LOO of a posterior and the rows that it was given; where its likelihood has a power, such as
-// that of pbnn.TargetTempered, so has that of a row that is left out. Warnings say where it is not to be believed: k-hat
-// too large in some rows, few effective draws, draws of an approximation, and parameters that were trained, not drawn,
-// which have seen each row and stay as they are without it.
+// that of pbnn.TargetTempered, so has that of a row that is left out. Warnings say where it is not to be believed:
+// k-hat too large in some rows, few effective draws, draws of an approximation, and parameters that were trained, not
+// drawn, which have seen each row and stay as they are without it.
 //
 // The error wraps dataset.ErrOrder where columns or classes of the rows stand in another order than the posterior's,
 // and [ErrOtherRows] where they are not those that it was given.
@@ -224,8 +224,8 @@ func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
 	return pit
 }
 
-// newLOO is LOO of draws of a posterior whose likelihood has a power, with the rows' PIT from their weights, where there
-// is one.
+// newLOO is LOO of draws of a posterior whose likelihood has a power, with the rows' PIT from their weights, where
+// there is one.
 func newLOO(
 	logLikelihood []float64, rows int, w smc.LogWeights, power, efficiency float64,
 	pit func(n int, weights []float64) []float64,

@@ -156,9 +156,9 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A linear regression of known noise, of which leaving out a row is exact algebra. The draws are of the posterior, or of
-// one whose likelihood has a power, once of a wider distribution with weights. With 40 000 draws the Monte Carlo error of a
-// row's ELPD is below .01 (k-hat below .5), of their sum below .05.
+// A linear regression of known noise, of which leaving out a row is exact algebra. The draws are of the posterior, or
+// of one whose likelihood has a power, once of a wider distribution with weights. With 40 000 draws the Monte Carlo
+// error of a row's ELPD is below .01 (k-hat below .5), of their sum below .05.
 func TestLOOIsExact(t *testing.T) {
 	const rows, draws = 25, 40_000
 	rng := rand.New(rand.NewPCG(1, 4))

@@ -201,8 +201,8 @@ func (m *moves) initial(rng random.Stream, start *Node) *Node {
 	return phi
 }
 
-// startStep draws the first phi. Inputs: the key of the run, and those of move 0. The record is the log-density at the start, if
-// the kernel carries it.
+// startStep draws the first phi. Inputs: the key of the run, and those of move 0. The record is the log-density at the
+// start, if the kernel carries it.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	phi := m.initial(rng.Named("initial"), nodes[startName])

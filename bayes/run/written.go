@@ -7,9 +7,9 @@ import (
 )
 
 // CheckWritten is an error if JSON leaves out a field of settings that is set: an unexported one, or one with the tag
-// "-". A checkpoint knows its run by the JSON of such settings, as of a kernel of a user's own, and would be resumed with
-// others. A type with a MarshalJSON is trusted to write what decides; what its exported fields of interface types hold
-// is not its own, and is checked.
+// "-". A checkpoint knows its run by the JSON of such settings, as of a kernel of a user's own, and would be resumed
+// with others. A type with a MarshalJSON is trusted to write what decides; what its exported fields of interface types
+// hold is not its own, and is checked.
 func CheckWritten(settings any) error {
 	if field := leftOut(reflect.ValueOf(settings)); field != "" {
 		return fmt.Errorf("%s is not written as JSON, by which a checkpoint knows its settings: a run with another value "+

@@ -102,8 +102,8 @@ nothing or from kept results; else the sum of the seconds recorded with the comm
 	return listNotebooks(out, width, here, recorded)
 }
 
-// unsaid is a study's note, where another's before it, by ID, has the same or its end does: studies of the same runs share
-// most of theirs.
+// unsaid is a study's note, where another's before it, by ID, has the same or its end does: studies of the same runs
+// share most of theirs.
 func unsaid(s study.Study, before []study.Study) string {
 	for _, other := range before {
 		if other.Note == "" {

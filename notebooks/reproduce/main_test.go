@@ -17,7 +17,9 @@ import (
 
 // A note that an earlier study has too is named by that, and so is its end.
 func TestUnsaid(t *testing.T) {
-	before := []study.Study{{ID: "p.fig1"}, {ID: "p.table1", Note: "three runs; noise learnt"}, {ID: "p.table2", Note: "b"}}
+	before := []study.Study{
+		{ID: "p.fig1"}, {ID: "p.table1", Note: "three runs; noise learnt"}, {ID: "p.table2", Note: "b"},
+	}
 	for note, want := range map[string]string{
 		"": "", "three runs; noise learnt": "as p.table1", "drawn; three runs; noise learnt": "drawn; else as p.table1",
 		"three runs": "three runs", "noise learnt": "noise learnt", "rub": "rub",
