@@ -14,19 +14,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// BoundModel is a Model bound to the widths of its data: the layout of its parameters, and the functions that build its
-// graph.
+// BoundModel is a Model bound to the numbers of features and outputs of its data: it holds the layout of the
+// parameters, and its methods build the computation graph.
 //
 // The stochastic parameters of one particle are a flat vector phi of D numbers, those of all particles a tensor [J, D];
-// the shared ones are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first layer
-// with a stochastic parameter: Prefix is evaluated once for all particles, Suffix for each.
+// the shared parameters are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first
+// layer with a stochastic parameter: Prefix is evaluated once for all particles, Suffix for each particle.
 //
-// The methods that take or return nodes build graph, and panic as GoMLX does.
+// The methods that take or return graph nodes panic on errors, as GoMLX does.
 type BoundModel struct {
 	Model   Model
 	Inputs  int // features
 	Outputs int // targets, or classes; 1 for a binary classification
-	Width   int // the network's outputs, as the likelihood takes them
+	Width   int // number of network outputs, which the likelihood takes as its input
 	D       int // stochastic numbers per particle
 	W       int // shared numbers
 	Slots   []Slot
@@ -43,10 +43,10 @@ type Slot struct {
 }
 
 // Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary
-// classification). It checks every setting and, by building the network's graph once, that its outputs are as many as
-// the likelihood takes. A network, likelihood or prior from outside this library is tried on a few numbers: particles
-// and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws with its density.
-// The error wraps ErrEmptyPartition or ErrUnknownLayer where these apply.
+// classification). It checks every setting and, by building the network's graph once, that the network has as many
+// outputs as the likelihood takes. A network, likelihood or prior from outside this library is tested on a few numbers:
+// particles and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws must
+// agree with its density. The error wraps ErrEmptyPartition or ErrUnknownLayer where these apply.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)",
@@ -85,8 +85,8 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	return b, b.tryOut(engine)
 }
 
-// checkWidth builds the graph of network and likelihood once, without compiling it, and is an error if that fails or
-// the network's outputs are not as many as the likelihood takes.
+// checkWidth builds the graph of network and likelihood once, without compiling it. It returns an error if that fails,
+// or if the network does not have as many outputs as the likelihood takes.
 func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 	const particles, rows = 2, 3
 	failed := compute.Try(func() {
@@ -107,8 +107,8 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 		}
 		if have := outputs.Node.Shape().Dimensions; !slices.Equal(have, want) {
 			err = fmt.Errorf("bayes: likelihood %T takes %d numbers from the network for data of %d outputs, but %T gives "+
-				"outputs of "+
-				"shape %v, not %v: make it as wide as Layers is told", b.Model.Likelihood, b.Width, b.Outputs, b.Model.Network,
+				"outputs of shape %v, not %v: its Layers(inputs, outputs) must return layers that give that many outputs",
+				b.Model.Likelihood, b.Width, b.Outputs, b.Model.Network,
 				have, want)
 			return
 		}
@@ -129,7 +129,7 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 	return err
 }
 
-// Targets is the number of targets: those of a regression, else 1.
+// Targets is the number of targets K of a regression; 1 for classification.
 func (b *BoundModel) Targets() int {
 	if b.Model.Likelihood.Task() == Regression {
 		return b.Outputs
@@ -205,7 +205,7 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 	return nil
 }
 
-// hyperparameters are the prior's, if it has any.
+// hyperparameters are the coordinates that a HierarchicalPrior adds to phi; nil for other priors.
 func (b *BoundModel) hyperparameters(parameters []nn.Parameter, stochastic []bool) []nn.Parameter {
 	prior, ok := b.Model.Prior.(HierarchicalPrior)
 	if !ok {
@@ -258,9 +258,10 @@ func (b *BoundModel) Prefix(params nn.Params, x *graph.Node) nn.Value {
 // Suffix evaluates the other layers, from the result of Prefix to the network's outputs.
 func (b *BoundModel) Suffix(params nn.Params, h nn.Value) nn.Value { return apply(b.suffix, params, h) }
 
-// PerExample evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each: outputs [B,
-// C], and the copies, [B, D]. The gradient of a sum over rows of any function of the outputs, with respect to the
-// copies, then holds each row's own gradient: C of them are the Jacobian in phi.
+// PerExample evaluates the network at one phi, [D], on every row of x, [B, d], with a copy of phi for each row. It
+// returns the outputs, [B, C], and the copies, [B, D]. Since a row depends on its own copy only, the gradient of a sum
+// over rows with respect to the copies holds the gradient of each row; the gradients of the C outputs make up each
+// row's Jacobian with respect to phi.
 func (b *BoundModel) PerExample(phi, psi, x *graph.Node) (outputs, copies *graph.Node, params nn.Params) {
 	rows := x.Shape().Dim(0)
 	copies = graph.BroadcastToDims(graph.ExpandAxes(phi, 0), rows, b.D)

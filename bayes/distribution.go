@@ -140,8 +140,8 @@ func (d negativeBinomial) Quantile(p float64) float64 { return countQuantile(d, 
 
 func isCount(y float64) bool { return y >= 0 && y == math.Trunc(y) && !math.IsInf(y, 1) }
 
-// countQuantile is the smallest whole number with a distribution function of at least p: its bracket doubles from the
-// mean on, and is halved.
+// countQuantile is the smallest whole number whose distribution function is at least p: a bracket that begins around
+// the mean moves up in steps that double until it holds the quantile, and is then bisected.
 func countQuantile(d Distribution, p float64) float64 {
 	low, high := -1.0, math.Ceil(d.Mean())+1
 	for step := math.Ceil(math.Sqrt(d.Variance())) + 1; d.CDF(high) < p; step *= 2 {

@@ -1,5 +1,5 @@
-// Package bayes has the types of Bayesian neural networks by particles: the model, the posterior that a sampler
-// returns, and its predictions.
+// Package bayes defines Bayesian neural networks whose posterior is represented by weighted particles: the model, the
+// posterior that a sampler returns, and its predictions.
 //
 // A Model is a network, a likelihood, a prior, and a Partition that says which parameters are stochastic. The
 // stochastic ones, phi, have a distribution, carried by J weighted particles; the others, psi, are shared by all
@@ -14,8 +14,8 @@
 //	}
 //
 // Samplers, such as those of the package ohsmc, take a Model and data and return a Posterior: particles, log-weights,
-// shared parameters, the scalers of the data and their provenance. It predicts from raw features, and is saved to and
-// loaded from one file that holds no code. A Prediction holds every particle's prediction for every row; its methods
-// give means, standard deviations, quantiles, class probabilities and log-densities of the weighted mixture, and
-// package metric scores it.
+// shared parameters, the scalers of the data, and a record of the run (its provenance). A Posterior predicts from raw
+// features, and is saved to and loaded from one file that holds no code. A Prediction holds every particle's prediction
+// for every row; its methods give means, standard deviations, quantiles, class probabilities and log-densities of the
+// weighted mixture, and package metric scores it.
 package bayes

@@ -14,16 +14,16 @@ import (
 	"gobnn/bayes/nn"
 )
 
-// A posterior's file describes its model as JSON. The parts of a model are interfaces, so each is written with its
-// type's name, by which this register finds the type again.
+// A posterior's file describes its model as JSON. The parts of a model are interfaces, so each part is written with the
+// name of its type, and reading looks the type up in this register.
 var (
 	registerMu sync.RWMutex
 	register   = map[string]reflect.Type{}
 )
 
 // Register makes a type of network, likelihood or prior known by its name, so that a posterior that uses it can be
-// saved and loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The library's own
-// are registered. Register panics for other values, and if the name belongs to another type.
+// saved and loaded. The value must be a struct, not a pointer, that encoding/json can write and read. The types of this
+// library are registered already. Register panics for other values, and if the name belongs to another type.
 func Register(value any) {
 	registerMu.Lock()
 	defer registerMu.Unlock()
@@ -59,9 +59,9 @@ type modelFile struct {
 	Scaling    Scaling   `json:"scaling,omitzero"`
 }
 
-// Registered is an error if the type of a part of the model is not registered, so that its posterior could not be
-// saved, or if what is written of it does not read back to it, as where a field is not exported: the posterior that is
-// loaded would be another model's. Samplers check it before training, not hours later.
+// Registered returns an error if a posterior of the model could not be saved and loaded: if the type of a part is not
+// registered, or if a part changes when it is written as JSON and read back, for instance because a field is not
+// exported. Samplers check this before training, so that the error does not come hours later.
 func (m Model) Registered() error {
 	if m.Prior == nil {
 		m.Prior = Normal{}
@@ -85,13 +85,13 @@ func checkRegistered(part any) error {
 	return nil
 }
 
-// checkWritten is an error if settings, what is written of a part, do not read back to it.
+// checkWritten returns an error if reading settings, which is part written as JSON, does not give part again.
 func checkWritten(part any, settings []byte) error {
 	read := reflect.New(reflect.TypeOf(part))
 	if err := json.Unmarshal(settings, read.Interface()); err != nil {
 		return fmt.Errorf("bayes: %T is written as %s, which cannot be read back: %w", part, settings, err)
 	}
-	if _, own := part.(json.Marshaler); own { // which may leave out what decides nothing
+	if _, own := part.(json.Marshaler); own { // it may leave out fields that have no influence, so compare the JSON
 		if again, err := json.Marshal(read.Elem().Interface()); err != nil || !bytes.Equal(again, settings) {
 			return fmt.Errorf("bayes: %T is written as %s, and read back as %s: %w", part, settings, again,
 				cmp.Or(err, errors.New("its MarshalJSON and UnmarshalJSON contradict each other")))
@@ -99,13 +99,15 @@ func checkWritten(part any, settings []byte) error {
 		return nil
 	}
 	if lost := differs(reflect.ValueOf(part), read.Elem(), fmt.Sprintf("%T", part)); lost != "" {
-		return fmt.Errorf("bayes: %s is not the same once it is written and read back, as JSON %s: a posterior that is "+
-			"loaded would be another model's; export the field, or give the type MarshalJSON and UnmarshalJSON", lost, settings)
+		return fmt.Errorf("bayes: %s is not the same once it is written as JSON and read back (%s): a posterior that is "+
+			"loaded would have a different model; export the field, or give the type MarshalJSON and UnmarshalJSON", lost,
+			settings)
 	}
 	return nil
 }
 
-// differs names the first field in which two values of one type differ, where nil and empty are the same; "": none.
+// differs names the first field in which two values of one type differ; "" if they do not. Nil and empty slices and
+// maps are equal.
 func differs(a, b reflect.Value, name string) string {
 	switch a.Kind() {
 	case reflect.Struct:

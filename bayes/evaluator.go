@@ -20,7 +20,8 @@ type evaluators struct {
 	cache *run.Cache[*compute.Engine, *evaluator]
 }
 
-// The most engines that are kept of a posterior, and programs of an engine, which differ in their number of rows.
+// The largest numbers of engines that are kept for a posterior, and of programs that are kept for an engine, one for
+// each number of rows.
 const (
 	keptEngines  = 2
 	keptPrograms = 4
@@ -38,9 +39,9 @@ type evaluator struct {
 	engine     *compute.Engine
 	bound      *BoundModel
 	dtype      compute.DType
-	parameters []*tensors.Tensor // phi, [A, D], and where there are, psi, [W], and the point of linearisation, [D]
+	parameters []*tensors.Tensor // phi, [A, D]; psi, [W], and the point of linearisation, [D], if any
 	linearised bool
-	like       Prediction // without outputs and rows
+	like       Prediction // a template of the predictions, without outputs and rows
 	programs   run.Cache[int, program]
 }
 

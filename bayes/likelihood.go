@@ -20,9 +20,9 @@ import (
 type Likelihood interface {
 	// Task is the task that the likelihood is for.
 	Task() Task
-	// Outputs is the number W of network outputs that it takes for data of a size; 0 if it is not for such data.
+	// Outputs is the number W of network outputs that the likelihood takes for data of a size; 0 if it does not fit them.
 	Outputs(size int) int
-	// Parameters are the likelihood's own for data of a size, such as a learnt noise; nil if it has none.
+	// Parameters are the likelihood's own parameters for data of a size, such as a learnt noise; nil if it has none.
 	Parameters(size int) []nn.Parameter
 	// LogDensity is log p(y_b | network outputs), summed over targets, per particle and row in the blocks of nn.Block:
 	// [J/c, B, c], or [1, B, 1] if nothing in it is per particle. outputs are [W, B] or [J/c, W, B, c]; y is [K, B]: the
@@ -80,7 +80,7 @@ func CheckTarget(l Likelihood, y float64) error {
 	return nil
 }
 
-// noiseName is the name of a learnt noise: the logarithm of a factor.
+// noiseName is the name of a learnt noise parameter: the logarithm of a factor on the likelihood's scale.
 const noiseName = "noise/log_scale"
 
 // learntScale is the parameter of a likelihood that learns one factor for each target.
@@ -91,8 +91,8 @@ func learntScale(learn bool, size int) []nn.Parameter {
 	return []nn.Parameter{{Name: noiseName, Kind: nn.Noise, Shape: []int{size}, FanIn: 1, FanOut: size, Init: nn.Zeros}}
 }
 
-// logScale is the logarithm of the scale of each target in a graph, to be added to [J/c, K, B, c], and its constant
-// part.
+// logScale is the logarithm of the scale of each target in a graph, in two summands: the learnt part, to be added to
+// [J/c, K, B, c], nil if it is not learnt, and a constant.
 func logScale(learn bool, scale float64, params nn.Params) (learnt *graph.Node, constant float64) {
 	if !learn {
 		return nil, math.Log(scale)
@@ -108,7 +108,7 @@ func scaleOf(scale float64, own []float64, target int) float64 {
 	return scale * math.Exp(own[target])
 }
 
-// checkPositive is an error if a setting whose 0 means a default is not positive.
+// checkPositive returns an error unless a setting is positive, or 0, which means its default.
 func checkPositive(name string, value, zero float64) error {
 	if value < 0 || math.IsNaN(value) || math.IsInf(value, 0) {
 		return fmt.Errorf("bayes: %s is %v: it must be positive (0 means %v)", name, value, zero)
@@ -123,10 +123,10 @@ func orDefault(value, zero float64) float64 {
 	return value
 }
 
-// Targets are y, [K, B], with the axes of nn.Value.Full, [1, K, B, 1], for the LogDensity of a Likelihood.
+// Targets reshapes y, [K, B], to the axes of nn.Value.Full, [1, K, B, 1]. The LogDensity of a Likelihood uses it.
 func Targets(y *graph.Node) *graph.Node { return nn.Value{Node: y}.Full() }
 
-// SumTargets sums the targets' log-densities, [J/c, K, B, c], to those of rows, [J/c, B, c], which LogDensity of a
+// SumTargets sums log-densities over the targets, from [J/c, K, B, c] to [J/c, B, c], the shape that LogDensity of a
 // Likelihood returns.
 func SumTargets(density *graph.Node) *graph.Node {
 	if density.Shape().Dim(1) == 1 {
@@ -135,9 +135,9 @@ func SumTargets(density *graph.Node) *graph.Node {
 	return graph.ReduceSum(density, 1)
 }
 
-// Gaussian is y ~ N(f(x), s^2), in standardised units, for each of K targets with outputs and noise of its own. With
-// Learn, s = StdDev exp(t), and t, named "noise/log_scale", [K], starts at 0: shared unless the model's Partition names
-// it.
+// Gaussian is y ~ N(f(x), s^2), in standardised units, for each of K targets with its own output and noise. With Learn,
+// s = StdDev exp(t), where the parameter t, named "noise/log_scale", [K], starts at 0. It is a shared parameter unless
+// the model's Partition names it.
 type Gaussian struct {
 	StdDev float64 `json:"std_dev"` // default 1
 	Learn  bool    `json:"learn,omitempty"`

@@ -9,8 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Heteroscedastic is y ~ N(f(x), s(x)^2) with a noise of its own at each x: of 2K outputs for K targets, the first K
-// are the means f and the others g give the standard deviations, s = StdDev exp(g). All is in standardised units.
+// Heteroscedastic is y ~ N(f(x), s(x)^2), whose standard deviation depends on x: of the 2K network outputs for K
+// targets, the first K are the means f and the others, g, give the standard deviations, s = StdDev exp(g). All are in
+// standardised units.
 type Heteroscedastic struct {
 	StdDev float64 `json:"std_dev"` // where g is 0; default 1
 }
@@ -21,7 +22,7 @@ func (h Heteroscedastic) Task() Task { return Regression }
 // Outputs implements Likelihood.
 func (h Heteroscedastic) Outputs(size int) int { return 2 * size }
 
-// Parameters implements Likelihood: the noise is the network's.
+// Parameters implements Likelihood: none, since the network gives the noise.
 func (h Heteroscedastic) Parameters(int) []nn.Parameter { return nil }
 
 // Check implements Likelihood.
@@ -47,8 +48,8 @@ func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distributi
 }
 
 // StudentT is y = f(x) + s e with e of Student's t distribution, in standardised units, for each of K targets: a
-// regression that is robust to outliers. With Learn, s = Scale exp(t), and t, named "noise/log_scale", [K], starts at
-// 0: shared unless the model's Partition names it.
+// regression that is robust to outliers. With Learn, s = Scale exp(t), where the parameter t, named "noise/log_scale",
+// [K], starts at 0. It is a shared parameter unless the model's Partition names it.
 type StudentT struct {
 	DoF   float64 `json:"dof"`   // degrees of freedom; default 4. There is a variance above 2, a mean above 1
 	Scale float64 `json:"scale"` // default 1
@@ -139,9 +140,10 @@ func (Poisson) Predictive(outputs, _ []float64, target int) Distribution {
 	return poisson{math.Exp(outputs[target])}
 }
 
-// NegativeBinomial is a count y in {0, 1, 2, ...} with mean m = exp f(x) and variance m + m^2/r, for each of K targets:
-// more than the Poisson's, which it is in the limit of large r. With Learn, r = Size exp(t), and t, named
-// "noise/log_scale", [K], starts at 0: shared unless the model's Partition names it. The target is not standardised.
+// NegativeBinomial is a count y in {0, 1, 2, ...} with mean m = exp f(x) and variance m + m^2/r, for each of K targets.
+// The variance is larger than that of a Poisson count, which is the limit of large r. With Learn, r = Size exp(t),
+// where the parameter t, named "noise/log_scale", [K], starts at 0. It is a shared parameter unless the model's
+// Partition names it. The target is not standardised.
 type NegativeBinomial struct {
 	Size  float64 `json:"size"` // r; default 1
 	Learn bool    `json:"learn,omitempty"`
@@ -206,7 +208,7 @@ func expm1(x *graph.Node) *graph.Node {
 	return graph.Mul(graph.Tanh(graph.MulScalar(x, 0.5)), graph.AddScalar(graph.Exp(x), 1))
 }
 
-// whereZero is zero where count is 0, else other; all have axes like those of Full.
+// whereZero selects zero where count is 0, and other elsewhere; all have axes like those of nn.Value.Full.
 func whereZero(count, zero, other *graph.Node) *graph.Node {
 	dims := other.Shape().Dimensions
 	return graph.Where(graph.BroadcastToDims(graph.LessThan(count, graph.ScalarOne(count.Graph(), count.DType())),

@@ -28,7 +28,7 @@ type Scaling struct {
 	KeepTarget   bool `json:"keep_target,omitempty"`   // targets stay in raw units; classes and counts always do
 }
 
-// Scalers are fitted on the training part, as Model.Scaling says.
+// Scalers fits the scalers of features and target on the training part, as Model.Scaling says.
 func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler) {
 	targets := len(train.TargetNames())
 	features, target = dataset.NoScaler(train.Dims()), dataset.NoScaler(targets)
@@ -41,7 +41,8 @@ func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler)
 	return features, target
 }
 
-// ScalesTarget says whether targets are standardised: those of a regression by real numbers, unless Scaling keeps them.
+// ScalesTarget says whether targets are standardised: those of a regression are, unless they are counts or Scaling
+// keeps them.
 func (m Model) ScalesTarget() bool {
 	return !m.Scaling.KeepTarget && m.Likelihood.Task() == dataset.Regression && support(m.Likelihood) == Reals
 }
@@ -51,7 +52,7 @@ type Partition struct {
 	Selectors []Selector `json:"selectors"`
 }
 
-// Selector picks the parameters that agree with all of its fields that are set; at least one must be.
+// Selector picks the parameters that agree with all of its fields that are set; at least one field must be set.
 type Selector struct {
 	Layer int     `json:"layer,omitempty"` // counted from 1
 	Kind  nn.Kind `json:"kind,omitempty"`
@@ -97,7 +98,7 @@ func Names(names ...string) Partition {
 // All makes every weight and bias stochastic: a full Bayesian network.
 func All() Partition { return Weights().And(Biases()) }
 
-// And picks what either partition picks.
+// And is the union of two partitions: it picks every parameter that either of them picks.
 func (p Partition) And(other Partition) Partition {
 	return Partition{slices.Concat(p.Selectors, other.Selectors)}
 }

@@ -42,8 +42,9 @@ func (p *Posterior) Prune(mass float64) (*Posterior, error) {
 	return p.picked(kept, logWeights, 0)
 }
 
-// Thin keeps every n-th draw of each chain, the last one included; of particles without chains every n-th of all. Take
-// it for strongly autocorrelated chains: fewer particles then predict nearly as well at a part of the cost.
+// Thin keeps every n-th draw of each chain, the last one included; if the particles are not from chains, every n-th
+// particle. Use it for strongly autocorrelated chains: fewer particles then predict nearly as well at a part of the
+// cost.
 func (p *Posterior) Thin(every int) (*Posterior, error) {
 	chains := max(p.chains, 1)
 	draws := p.Particles() / chains
@@ -61,9 +62,9 @@ func (p *Posterior) Thin(every int) (*Posterior, error) {
 	return p.picked(kept, logWeights, p.chains)
 }
 
-// Resample draws n particles by their weights, which are equal afterwards, by systematic resampling: particle j is
-// drawn n w_j times, rounded up or down. Take it where draws of equal weight are needed; to predict, the weighted
-// particles are better.
+// Resample draws n particles with probabilities equal to their weights, by systematic resampling: particle j is drawn n
+// w_j times, rounded up or down. The n particles have equal weights. Use it where draws of equal weight are needed; to
+// predict, the weighted particles are better.
 func (p *Posterior) Resample(n int, seed uint64) (*Posterior, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("bayes: Resample to %d particles: there must be at least 1", n)
@@ -102,9 +103,10 @@ func (p *Posterior) picked(particles []int, logWeights []float64, chains int) (*
 	}, p.origin)
 }
 
-// Join pools the particles of several runs, each run weighted by its evidence, so that a run that found a better mode
-// counts for more. All must be posteriors of the same model given the same data, with the same shared parameters, and
-// know their evidence. The joined evidence is the mean of theirs. For runs without an evidence take JoinWeighted.
+// Join pools the particles of several runs. Each run is weighted by its evidence, so that a run that found a better
+// mode counts for more. All must be posteriors of the same model given the same data, with the same shared parameters,
+// and have an estimate of the evidence. The joined evidence is the mean of the runs' evidences p(y). For runs without
+// an evidence use JoinWeighted.
 func Join(posteriors ...*Posterior) (*Posterior, error) {
 	logWeights := make([]float64, len(posteriors))
 	for i, p := range posteriors {
@@ -112,8 +114,8 @@ func Join(posteriors ...*Posterior) (*Posterior, error) {
 			return nil, fmt.Errorf("bayes: Join: posterior %d is nil", i)
 		}
 		if !p.evidence.Known() {
-			return nil, fmt.Errorf("bayes: Join: posterior %d, of %q, does not know its evidence: say by JoinWeighted how "+
-				"much each counts",
+			return nil, fmt.Errorf("bayes: Join: posterior %d, of %q, does not know its evidence: use JoinWeighted, with a "+
+				"weight for each posterior",
 				i, p.origin.Provenance.Algorithm)
 		}
 		if a, b := posteriors[0].origin.Provenance, p.origin.Provenance; a.DataHash != b.DataHash {
@@ -204,7 +206,7 @@ func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
 	}
 	from.Approximation = strings.Join(approximations, "; ")
 	if from.Settings, err = json.Marshal(map[string]any{"joined": provenances}); err != nil {
-		return nil, fmt.Errorf("bayes: what the joined posteriors came from: %w", err)
+		return nil, fmt.Errorf("bayes: writing the provenance of the joined posteriors: %w", err)
 	}
 	return NewPosterior(first.bound, Draws{
 		Phi: compute.Floats(first.phi.DType(), phi, len(all), first.bound.D), Psi: copied[1], LinearisedAt: copied[2],
@@ -231,7 +233,7 @@ func (p *Posterior) joins(other *Posterior) error {
 		}
 		return fmt.Errorf("its %s is %v, not %v", what, b, a)
 	}
-	named := func(what string, a, b []string) error { // names that one does not have are not known to be others
+	named := func(what string, a, b []string) error { // without names on both sides nothing can be compared
 		if a == nil || b == nil {
 			return nil
 		}
@@ -257,7 +259,7 @@ func (p *Posterior) joins(other *Posterior) error {
 		"shared parameters": {p.psi, other.psi}, "point of linearisation": {p.expansionPoint, other.expansionPoint},
 	} {
 		if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && !pair[0].Equal(pair[1]) {
-			return fmt.Errorf("its %s is another", what)
+			return fmt.Errorf("it differs in the %s", what)
 		}
 	}
 	return nil

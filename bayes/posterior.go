@@ -44,7 +44,8 @@ type Draws struct {
 	Phi        *tensors.Tensor // [J, D]
 	Psi        *tensors.Tensor // [W]; nil if nothing is shared
 	LogWeights []float64       // [J], normalised or not; EqualLogWeights for draws of equal weight
-	// Chains is the number of Markov chains of equal length that the draws are of, chain after chain; 0: none.
+	// Chains is the number of Markov chains, of equal length, that the draws come from; one chain follows another in Phi.
+	// 0: the draws are not from chains.
 	Chains int
 	// Evidence is an estimate of log p(y), such as SMC gives; its zero value means unknown.
 	Evidence Evidence
@@ -79,9 +80,9 @@ type Origin struct {
 	// predictions back. Their zero values leave data as they are.
 	Features dataset.Scaler
 	Target   dataset.Scaler
-	// FeatureNames are the columns that Predict expects, TargetNames what it predicts; nil if they have no names. Classes
-	// are its labels, nil for regression; NewPosterior names those of a classification "0", "1" and so on if they are
-	// nil.
+	// FeatureNames are the columns that Predict expects, and TargetNames are the targets that it predicts; nil if they
+	// have no names. Classes are the labels of a classification, nil for regression; if they are nil for a
+	// classification, NewPosterior names them "0", "1" and so on.
 	FeatureNames []string
 	TargetNames  []string
 	Classes      []string
@@ -99,20 +100,20 @@ type Provenance struct {
 	Data      string          `json:"data"`      // name of the training data
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
-	// LikelihoodPower is the exponent of the likelihood in what the draws are of, such as a tempered posterior; 0 means 1,
-	// the posterior itself.
+	// LikelihoodPower is the exponent of the likelihood in the distribution that the draws come from; 0 means 1, the
+	// posterior itself. A tempered posterior has another exponent.
 	LikelihoodPower float64 `json:"likelihood_power,omitempty"`
-	// Approximation says what the draws are of where that is not the posterior, however many are drawn: "a Gaussian at
-	// the mode". Empty where it is.
+	// Approximation describes the distribution that the draws come from if it is not the posterior even in the limit of
+	// many draws, such as "a Gaussian at the mode". It is empty if it is the posterior.
 	Approximation string    `json:"approximation,omitempty"`
 	Created       time.Time `json:"created"` // by default the time of NewPosterior
-	// of Go, of the modules that compute, and the backend; default Versions
+	// Versions are those of Go, of the modules that compute, and of the backend; by default the result of Versions.
 	Versions map[string]string `json:"versions"`
-	// provenance of the posterior that this run continued from; nil if none
+	// Before is the provenance of the posterior that this run continued from; nil if none.
 	Before *Provenance `json:"before,omitempty"`
 }
 
-// Power is LikelihoodPower, 1 where it is 0.
+// Power is the exponent of the likelihood: LikelihoodPower, or 1 if that is 0.
 func (p Provenance) Power() float64 { return cmp.Or(p.LikelihoodPower, 1) }
 
 // Versions are those of Go, the library, GoMLX and the backend, for a Provenance.
@@ -187,8 +188,8 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 			"known", d.Evidence.StdErr)
 	}
 	if d.Chains < 0 || d.Chains > 0 && particles%d.Chains != 0 {
-		return fmt.Errorf("bayes: Draws.Chains is %d: %d particles are not of so many chains of equal length (0: of no "+
-			"chains)",
+		return fmt.Errorf("bayes: Draws.Chains is %d, but %d particles cannot be split into that many chains of equal "+
+			"length: set it to 0 if the draws are not from chains",
 			d.Chains, particles)
 	}
 	return nil
@@ -217,8 +218,8 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 				p.Data, p.Rows)
 		}
 		if !(p.LikelihoodPower >= 0) || math.IsInf(p.LikelihoodPower, 1) {
-			return o, fmt.Errorf("bayes: the provenance has the likelihood's power %v: it must be finite and positive, and is "+
-				"1 where it is 0", p.LikelihoodPower)
+			return o, fmt.Errorf("bayes: Provenance.LikelihoodPower is %v: it must be finite and positive, or 0, which means 1",
+				p.LikelihoodPower)
 		}
 	}
 	if o.Provenance.Created.IsZero() {
@@ -304,7 +305,8 @@ func (p *Posterior) Model() Model { return p.bound.Model }
 // LogWeights are the particles' normalised log-weights.
 func (p *Posterior) LogWeights() smc.LogWeights { return p.logWeights }
 
-// Chains is the number of Markov chains of equal length that the particles are of, chain after chain; 0 if none.
+// Chains is the number of Markov chains, of equal length and one after another, that the particles come from; 0 if they
+// are not from chains.
 func (p *Posterior) Chains() int { return p.chains }
 
 // Evidence is the run's estimate of log p(y); NaN if unknown.
@@ -381,8 +383,8 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
 }
 
-// Coordinate copies coordinate k of phi, from 0 to D - 1, of each particle: [J]. That of a parameter's i-th number is
-// its Offset in Bound().Slots plus i.
+// Coordinate copies coordinate k of phi, from 0 to D - 1, of each particle: [J]. Number i of a parameter is coordinate
+// Offset + i, with Offset from its slot in Bound().Slots.
 func (p *Posterior) Coordinate(k int) ([]float64, error) {
 	if k < 0 || k >= p.bound.D {
 		return nil, fmt.Errorf("bayes: coordinate %d: the model has %d stochastic numbers, counted from 0", k, p.bound.D)
@@ -390,8 +392,7 @@ func (p *Posterior) Coordinate(k int) ([]float64, error) {
 	return compute.Columns(p.phi, k, 1)
 }
 
-// own are the values of the likelihood's own parameters, those of a particle one after another: [J, P]; nil if it has
-// none.
+// own are the values of the likelihood's own parameters, [J, P]; nil if it has none.
 func (p *Posterior) own() ([]float64, error) {
 	var columns [][]float64 // each [J, size], or [size] if it is shared
 	each := 0

@@ -19,11 +19,13 @@ import (
 // predictRows is how many rows are evaluated at once: one shape, so one compilation.
 const predictRows = 1024
 
-// Predict evaluates every particle of positive weight on raw features x, [N, d], and returns all outputs, [A, N, C].
-// The columns of x stand in the order of Origin().FeatureNames, which a matrix cannot show:
-// dataset.Dataset.SelectFeatures puts those of another file into it.
-// Where these would not fit in memory, use PredictBatches. The first prediction of a number of rows compiles; the
-// posterior keeps what was compiled.
+// Predict evaluates every particle of positive weight on raw features x, [N, d], and returns the outputs of all, [A, N,
+// Width], where A is the number of these particles. The columns of x must be in the order of Origin().FeatureNames: a
+// matrix has no names, so Predict cannot check it. dataset.Dataset.SelectFeatures brings the columns of a data set into
+// that order.
+//
+// If the outputs do not fit in memory, use PredictBatches. The first prediction for a number of rows compiles a
+// program, which the posterior keeps.
 func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err
@@ -50,8 +52,8 @@ func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, erro
 	return whole, nil
 }
 
-// PredictBatches yields the predictions for x, [N, d], in order, at most `rows` rows at a time. It ends with the first
-// error; a cancelled context is one.
+// PredictBatches yields the predictions for x, [N, d], in order, at most `rows` rows at a time. It stops at the first
+// error, or when the context is cancelled, which it yields as an error.
 func (p *Posterior) PredictBatches(ctx context.Context, x *mat.Dense, rows int) iter.Seq2[Prediction, error] {
 	return func(yield func(Prediction, error) bool) {
 		if err := p.predictBatches(ctx, x, rows, func(part Prediction) bool { return yield(part, nil) }); err != nil {
@@ -154,9 +156,9 @@ func (p *Posterior) featureName(column int) string {
 	return fmt.Sprintf("column %d", column)
 }
 
-// copies clones phi, psi and the point of linearisation, in this order; what the posterior does not have is nil.
-// Each computation needs clones, since a tensor that has been on a device stays bound to it, and the posterior's own
-// serve all devices.
+// copies clones phi, psi and the point of linearisation, in this order; nil for those that the posterior does not have.
+// Each computation needs its own clones: a tensor that has been on a device stays bound to it, but the posterior's
+// tensors must serve all devices.
 func (p *Posterior) copies() (copies [3]*tensors.Tensor, err error) {
 	for i, t := range []*tensors.Tensor{p.phi, p.psi, p.expansionPoint} {
 		if t == nil {

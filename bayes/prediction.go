@@ -39,7 +39,7 @@ type Prediction struct {
 	Particles, Rows, Width int
 	// Targets is the number of targets of a regression; 0 is read as 1.
 	Targets int
-	// Chains is the number of Markov chains of equal length that the particles are of, chain after chain; 0 if none.
+	// Chains is the number of Markov chains, of equal length and one after another, of the particles; 0 if none.
 	Chains int
 	// Weights of the particles, [Particles]; they sum to 1.
 	Weights []float64
@@ -52,7 +52,7 @@ type Prediction struct {
 	only int // 1 + the index of the target, if of one alone (see Of); 0: all
 }
 
-// Task is the likelihood's.
+// Task is the task of the likelihood.
 func (p Prediction) Task() Task { return p.Likelihood.Task() }
 
 // Classes is the number of classes C; 0 for regression.
@@ -66,7 +66,7 @@ func (p Prediction) Classes() int {
 	return 0
 }
 
-// Columns is the number of targets in the results: Targets, or 1 after Of and for classes.
+// Columns is the number of targets in the results: Targets, or 1 after Of and for classification.
 func (p Prediction) Columns() int {
 	if p.only > 0 {
 		return 1
@@ -431,4 +431,4 @@ func (p Prediction) Particle(j int) (Prediction, error) {
 	return p, nil
 }
 
-var errNoLikelihood = errors.New("bayes: Prediction: there is no Likelihood: it says what the outputs mean")
+var errNoLikelihood = errors.New("bayes: Prediction: there is no Likelihood: set it, it says what the outputs mean")

@@ -26,7 +26,7 @@ type HierarchicalPrior interface {
 }
 
 // UnboundedPrior is a Prior whose density is infinite somewhere, so that the posterior has no mode: baseline.MAP and
-// all that begins at a mode refuse it.
+// all methods that start at a mode refuse it.
 type UnboundedPrior interface {
 	Prior
 	// Unbounded says where the density is infinite, such as "where a weight is 0".
@@ -41,7 +41,7 @@ type StudentTPrior struct {
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> scale
 }
 
-// Scale implements Prior: the factor of Student's t.
+// Scale implements Prior: the scale of Student's t, which is not its standard deviation.
 func (s StudentTPrior) Scale(p nn.Parameter) float64 { return layerScale(s.S, s.PerLayer, p) }
 
 // Check implements Prior.
@@ -151,7 +151,8 @@ type Hierarchical struct {
 	Spread float64 `json:"spread"` // standard deviation of log s_l; default 1
 }
 
-// Scale implements Prior: the median standard deviation of a weight, the standard deviation of a log s_l.
+// Scale implements Prior: for a weight its median standard deviation, Median; for log s_l its standard deviation,
+// Spread.
 func (h Hierarchical) Scale(p nn.Parameter) float64 {
 	if p.Kind == nn.Hyper {
 		return orDefault(h.Spread, 1)
@@ -246,7 +247,7 @@ func (h Hierarchical) SampleJoint(rng random.Stream, dtype compute.DType, partic
 	return graph.Concatenate(parts, 1)
 }
 
-// layers are log s_l, [J, 1], by layer, and the mean of their prior.
+// layers are the coordinates log s_l, [J, 1], by layer, and the mean of their prior, log Median.
 func (h Hierarchical) layers(slots []Slot, of func(Slot) *graph.Node) (logScales map[int]*graph.Node, center float64) {
 	logScales = map[int]*graph.Node{}
 	for _, s := range slots {

@@ -10,26 +10,25 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// LearntPrecision is N(0, 1/lambda) with a precision lambda of each layer's weights and another of its biases, each of
-// the Gamma distribution with shape 1 and rate b (the priors of Javid, Handley, Hobson and Lasenby 2020). lambda is
-// integrated out, so that phi has no hyperparameters: the n numbers x of one precision have the density
+// LearntPrecision is N(0, 1/lambda) with a precision lambda for each layer's weights and another for its biases. Each
+// precision has a Gamma prior with shape 1 and rate b (Javid, Handley, Hobson and Lasenby 2020). lambda is integrated
+// out, so that phi has no hyperparameters: the n numbers x that share a precision have the density
 //
 //	p(x) = b Gamma(1 + n/2) / ((2 pi)^(n/2) (b + |x|^2/2)^(1 + n/2))
 //
-// a multivariate Student's t with 2 degrees of freedom. The evidence is that of the model with the precisions in phi,
-// and the funnel, where weights and the scale of all of them go to 0 together, is not there to be sampled.
+// a multivariate Student's t with 2 degrees of freedom. Integrating lambda out does not change the evidence, and avoids
+// the funnel-shaped density where weights and their common scale go to 0 together, which is hard to sample.
 //
-// The noise of a likelihood that learns one, such as Gaussian{Learn: true}, has a precision too: exp(-2t) of its t,
-// named "noise/log_scale", is of the same distribution, and is not integrated out.
+// A likelihood that learns its noise, such as Gaussian{Learn: true}, has a precision too: exp(-2t) of its parameter t,
+// named "noise/log_scale", has the same Gamma prior, and is not integrated out.
 type LearntPrecision struct {
 	Rate float64 `json:"rate"` // b; default 1
-	// ByWidth divides the rate of the weights of the second layer, and of those after it, by how many inputs the layer
-	// has: then the mean precision grows with the width, and what a layer gives does not.
+	// ByWidth divides the rate of the weights of the second and later layers by the number of inputs of the layer: the
+	// mean precision then grows with the width, and the size of the layer's outputs does not.
 	ByWidth bool `json:"by_width,omitempty"`
 }
 
-// Scale implements Prior: sqrt(b), the factor of Student's t; of a learnt noise 1/2, which is about the standard
-// deviation of t.
+// Scale implements Prior: sqrt(b), the scale of Student's t; for a learnt noise 1/2, about the standard deviation of t.
 func (l LearntPrecision) Scale(p nn.Parameter) float64 {
 	if p.Kind == nn.Noise {
 		return .5
@@ -37,7 +36,7 @@ func (l LearntPrecision) Scale(p nn.Parameter) float64 {
 	return math.Sqrt(l.rate(p))
 }
 
-// rate is that of a parameter's precision.
+// rate is the rate b of the Gamma prior of a parameter's precision.
 func (l LearntPrecision) rate(p nn.Parameter) float64 {
 	b := orDefault(l.Rate, 1)
 	if l.ByWidth && p.Kind == nn.Weights && p.Layer > 1 {
@@ -49,12 +48,12 @@ func (l LearntPrecision) rate(p nn.Parameter) float64 {
 // Check implements Prior.
 func (l LearntPrecision) Check() error { return checkPositive("LearntPrecision.Rate", l.Rate, 1) }
 
-// LogDensity implements Prior: of one coordinate alone, Student's t with 2 degrees of freedom.
+// LogDensity implements Prior for one coordinate alone: Student's t with 2 degrees of freedom.
 func (l LearntPrecision) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	return StudentTPrior{DoF: 2}.LogDensity(phi, scales)
 }
 
-// Sample implements Prior: of one coordinate alone.
+// Sample implements Prior for one coordinate alone.
 func (l LearntPrecision) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
 	return StudentTPrior{DoF: 2}.Sample(rng, dtype, particles, scales)
 }

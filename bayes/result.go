@@ -26,11 +26,11 @@ type Curve struct {
 const (
 	LossCurve       = "training loss"         // of each step: the training objective per row, on its batch
 	ValidationCurve = "validation NLPD"       // of each validation
-	BestScore       = "best validation NLPD"  // the lowest of them so far: a score of Progress, no curve
+	BestScore       = "best validation NLPD"  // the lowest so far: a score of Progress, not a curve
 	ESSCurve        = "effective sample size" // of each step, after weighing
 )
 
-// NewCurve is a curve with a value of each of a run's records, of the steps 1, 2, 3, ...
+// NewCurve is the curve with one value for each record of a run; record i belongs to step i+1.
 func NewCurve[Record any](name string, records []Record, value func(Record) float64) Curve {
 	c := Curve{Name: name}
 	for i, r := range records {

@@ -16,8 +16,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// The formats of a posterior's file. A linearised posterior has another, so that no reader predicts with the network
-// itself. Version 2 adds chains, evidence, diagnostics and several targets; files of version 1 can still be read.
+// The formats of a posterior's file. A linearised posterior has a format of its own, so that a reader that does not
+// know linearisation refuses it instead of predicting with the network itself. Version 2 adds chains, evidence,
+// diagnostics and several targets; files of version 1 can still be read.
 const (
 	posteriorFormat   = "gobnn.posterior/2"
 	posteriorFormat1  = "gobnn.posterior/1"
@@ -74,8 +75,8 @@ func (t *targetScaler) UnmarshalJSON(data []byte) error {
 }
 
 // Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared
-// one as [shape...], the normalised log-weights, where a linearised one is linearised, [D], and the rest as JSON in the
-// metadata. The write is atomic.
+// one as [shape...], the normalised log-weights, [J], the point of linearisation, [D], if there is one, and the rest as
+// JSON in the metadata. The write is atomic.
 func (p *Posterior) Save(path string) error {
 	if path == "" {
 		return errors.New("bayes: saving a posterior: the path is empty: name the file")
@@ -152,7 +153,7 @@ func Load(path string) (*Posterior, error) {
 func fromFile(file tensorfile.File) (*Posterior, error) {
 	text, ok := file.Metadata["gobnn"]
 	if !ok {
-		return nil, errors.New("it holds tensors, but nothing says of which model")
+		return nil, errors.New("it holds tensors, but does not say of which model")
 	}
 	var head posteriorFile
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
@@ -180,7 +181,7 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	}
 	linearised := head.Format == linearisedFormat || head.Format == linearisedFormat1
 	if linearised != (draws.LinearisedAt != nil) {
-		return nil, fmt.Errorf("its format is %q, which goes with a tensor %q in a linearised one only",
+		return nil, fmt.Errorf("its format is %q, but only a linearised posterior has the tensor %q, and needs it",
 			head.Format, linearisedTensor)
 	}
 	for _, slot := range bound.Slots {
@@ -244,8 +245,8 @@ func checkParameters(slot Slot, t *tensors.Tensor, logWeights []float64) error {
 // scales nothing, and it normalises weights.
 func (f posteriorFile) check(bound *BoundModel, rank int, logWeights []float64) error {
 	if f.Features.Mean == nil || f.Features.StdDev == nil || f.Target.Mean == nil || f.Target.StdDev == nil {
-		return errors.New("it has no means or no standard deviations of the features or of the target: predictions would " +
-			"be of data that are not standardised")
+		return errors.New("it has no means or no standard deviations of the features or of the target: without them it " +
+			"would predict from data that are not standardised")
 	}
 	if classes := bound.classes(); f.Classes == nil && classes > 0 {
 		return fmt.Errorf("it has no classes, but its likelihood %T is for %d", bound.Model.Likelihood, classes)

@@ -62,9 +62,9 @@ type tried struct {
 	density []float64 // [J, B]
 }
 
-// tryNetwork evaluates a few particles and rows, and again with other values in the other rows, behind and before one,
-// in the other particles, behind and before one, and with another block size: outputs and log-densities must stay the
-// same, and the latter agree with Predictive.
+// tryNetwork evaluates a few particles and rows, and then again with other values in all rows but one, in all particles
+// but one, and with another block size. Outputs and log-densities of what was kept must stay the same, and the
+// log-densities must agree with Predictive.
 func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	draw := func(scale float64, n int) []float64 {
@@ -80,7 +80,7 @@ func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	if err != nil {
 		return err
 	}
-	// A network that is not for such numbers tells no target; its NaN are counted when it trains.
+	// Where the network's outputs are NaN for such numbers, there is no distribution to take targets from.
 	unusual := floats.HasNaN(first.outputs)
 	distributions := b.predictives(first.outputs, phi, psi)
 	if !unusual {
@@ -114,7 +114,7 @@ func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 		{1, slices.Concat(draw(.5, lastOne*b.D), phi[lastOne*b.D:]), x,
 			func(j, _ int) bool { return j == lastOne }, byParticle, own},
 		{2, phi, x, func(_, _ int) bool { return true }, "depends on how the particles are laid out (see nn.Block)",
-			"a Value of each particle is [J/c, width, rows, c] for any c, its parameters [J/c, ..., c]: use Value.Full"},
+			"values per particle are [J/c, width, rows, c] for any c, and parameters [J/c, ..., c]: use Value.Full"},
 	} {
 		again, err := b.evaluate(engine, other.block, other.phi, psi, other.x, y)
 		if err != nil {
@@ -240,7 +240,7 @@ func (b *BoundModel) tryDistribution(d Distribution) error {
 				return fmt.Errorf("Quantile(%v) %w", p, err)
 			}
 		}
-		step := 1.0 // what lies below q
+		step := 1.0 // CDF at q is compared with CDF one step below and above
 		if !discrete {
 			step = .01 * width
 		}
@@ -249,27 +249,28 @@ func (b *BoundModel) tryDistribution(d Distribution) error {
 			return fmt.Errorf("Quantile(%v) is %.6g, where CDF goes from %.6g to %.6g", p, q, below, at)
 		}
 		if s := d.Survival(q); !(math.Abs(at+s-1) <= tolerance) {
-			return fmt.Errorf("at %.6g CDF is %.6g and Survival %.6g, which is not 1 together", q, at, s)
+			return fmt.Errorf("at %.6g CDF is %.6g and Survival %.6g, which do not sum to 1", q, at, s)
 		}
 		density, slope := math.Exp(d.LogProb(q)), at-below
 		if !discrete {
 			slope = (above - below) / (2 * step)
 		}
 		if (discrete || width > 0) && !(math.Abs(density-slope) <= .02*slope+tolerance/10) {
-			return fmt.Errorf("at %.6g LogProb is %.6g, but CDF rises as where it is %.6g", q, d.LogProb(q), math.Log(slope))
+			return fmt.Errorf("at %.6g LogProb is %.6g, but the logarithm of the slope of CDF is %.6g", q, d.LogProb(q),
+				math.Log(slope))
 		}
 	}
 	if b.classes() > 0 {
-		return nil // whose means nobody asks for
+		return nil // the mean and variance of a class index are not used
 	}
 	mean, variance := quantileMoments(d, 2000)
 	_, rough := quantileMoments(d, 500)
 	stdDev, light := math.Sqrt(variance), variance <= 1.02*rough // else the tails hold too much of the variance
 	if have := d.Variance(); !(have >= .8*variance) || light && !(have <= 1.25*variance) {
-		return fmt.Errorf("Variance is %.6g, but that of its quantiles is %.6g", have, variance)
+		return fmt.Errorf("Variance is %.6g, but the variance that its quantiles give is %.6g", have, variance)
 	}
 	if have := d.Mean(); light && !(math.Abs(have-mean) <= .05*stdDev) {
-		return fmt.Errorf("Mean is %.6g, but that of its quantiles is %.6g", have, mean)
+		return fmt.Errorf("Mean is %.6g, but the mean that its quantiles give is %.6g", have, mean)
 	}
 	return nil
 }
@@ -294,8 +295,8 @@ func (b *BoundModel) tryDensity(density, y []float64, distributions func(j, row,
 			}
 			if have := density[j*triedRows+row]; !near(have, want) {
 				return fmt.Errorf("bayes: likelihood %T contradicts itself: for the targets %.6g and the same outputs "+
-					"LogDensity is %.6g and the sum of Predictive's LogProb %.6g: what is trained would not be what "+
-					"predicts; let both be the same, with all constants, which the evidence needs",
+					"LogDensity is %.6g and the sum of Predictive's LogProb %.6g: the model would predict by another "+
+					"distribution than it is trained with; make both the same, with all constants, which the evidence needs",
 					b.Model.Likelihood, at, have, want)
 			}
 		}
@@ -303,8 +304,8 @@ func (b *BoundModel) tryDensity(density, y []float64, distributions func(j, row,
 	return nil
 }
 
-// The number of draws from a prior, with a largest and smallest number for each coordinate, and the standard errors by
-// which their means may be off, exceeded by chance once in 10^9 trials.
+// How many numbers are drawn from a prior in total, the largest and smallest number of draws, and by how many standard
+// errors the means may deviate: by more than that in fewer than one of 10^9 trials by chance.
 const (
 	triedNumbers   = 200_000
 	triedMostDraws = 4096
@@ -318,9 +319,9 @@ const (
 func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 	name := fmt.Sprintf("%T", b.Model.Prior)
 	draws := min(triedMostDraws, max(triedDraws, triedNumbers/b.D))
-	var moments [2][]float64 // E[s_i] and E[phi_i s_i], [draws, parameters] each, of its own scale
-	var own [2][]float64     // by the coordinates of a draw, means and standard deviations, [D] each
-	var density [3][]float64 // of four particles, of the first with others, and of the last with others
+	var moments [2][]float64 // the terms of E[s_i] and of 1 + E[phi_i s_i], averaged over a parameter, [parameters, draws]
+	var own [2][]float64     // means and standard deviations of s_i over the draws, [D] each
+	var density [3][]float64 // of four particles, of the first of them with three others, of the last with three others
 	err := onHost(func() ([]*tensors.Tensor, error) {
 		return graph.CallOnceN(engine.Backend(), func(g *graph.Graph) []*graph.Node {
 			phi := b.SamplePrior(random.New(g, 1), compute.Float32, draws)
@@ -352,14 +353,15 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 				"and is %.6g; each particle is a network of its own: sum over its coordinates, the last axis", name, was, now)
 		}
 	}
-	// Of D means more may be far off by chance than of one, and shifts of opposite signs cancel in a parameter's mean.
+	// The largest of D means deviates further by chance than one mean does, hence the larger bound. Coordinates are
+	// checked one by one since shifts of opposite signs cancel in a parameter's mean.
 	most := triedErrors + math.Sqrt(2*math.Log(float64(b.D)))
 	for _, slot := range b.stochasticSlots() {
 		for i := slot.Offset; i < slot.Offset+slot.Size(); i++ {
 			if off := math.Abs(own[0][i]); !(off <= most*own[1][i]/math.Sqrt(float64(draws))+triedError) {
-				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for number %d of %s is not of the "+
-					"density that LogDensity has (the gradient of the log-density at the draws should be 0 in the mean, and is "+
-					"%.3g): let both be the same distribution", name, i-slot.Offset, slot.Name, own[0][i])
+				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for number %d of %s does not have the "+
+					"density of LogDensity (the gradient of the log-density at the draws should be 0 in the mean, and is "+
+					"%.3g): make both the same distribution", name, i-slot.Offset, slot.Name, own[0][i])
 			}
 		}
 	}
@@ -368,8 +370,8 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 			"1 + phi times the gradient of the log-density should be 0 in the mean"} {
 			mean, stdDev := stat.MeanStdDev(moments[m][i*draws:(i+1)*draws], nil)
 			if off := math.Abs(mean); !(off <= triedErrors*stdDev/math.Sqrt(float64(draws))+triedError) {
-				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for %s is not of the density that "+
-					"LogDensity has (%s, and is %.3g): let both be the same distribution", name, slot.Name, wrong, mean)
+				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for %s does not have the density of "+
+					"LogDensity (%s, and is %.3g): make both the same distribution", name, slot.Name, wrong, mean)
 			}
 		}
 	}
@@ -389,7 +391,8 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 		}
 		if !(math.Abs(total-1) <= .02) {
 			return fmt.Errorf("bayes: the density of prior %s integrates to %.4g for one coordinate of %s, whose scale is %v, "+
-				"and not to 1: subtract the logarithm of its integral, which the evidence needs", name, total, slot.Name, scale)
+				"and not to 1: subtract the logarithm of the integral from LogDensity, since the evidence needs a normalised "+
+				"density", name, total, slot.Name, scale)
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ type Sample struct {
 // all draws are equal.) Chains that are each constant at values of their own have R-hat +Inf.
 type Chains struct {
 	sample Sample
-	column func(parameter int) ([]float64, error) // its draws, [Chains, Draws], of a sample without Values; else nil
+	column func(parameter int) ([]float64, error) // a parameter's draws, [Chains, Draws], if Values is nil
 	scores func() []float64                       // normal scores of ranks 1, 2, ..., index 0 unused
 }
 
@@ -46,7 +46,7 @@ type Chains struct {
 // the error wraps ErrNonFinite, counts them, and names the chain, draw and parameter of the first.
 func New(s Sample) (*Chains, error) { return newChains(s, nil) }
 
-// newChains is New, of draws that column gives where it is not nil.
+// newChains is New, with the draws from column instead of s.Values if column is not nil.
 func newChains(s Sample, column func(parameter int) ([]float64, error)) (*Chains, error) {
 	if s.Chains < 1 || s.Parameters < 1 {
 		return nil, fmt.Errorf("diag: Chains is %d and Parameters %d: there must be at least 1 of each",
@@ -150,8 +150,8 @@ func (c *Chains) gather(parameter int, dst []float64) []float64 {
 	s := c.sample
 	if c.column != nil {
 		draws, err := c.column(parameter)
-		if err != nil { // checkFinite has had all of them
-			panic(fmt.Errorf("diag: the draws of %s are there no more: %w", c.Name(parameter), err))
+		if err != nil { // checkFinite has read all of them before
+			panic(fmt.Errorf("diag: the draws of %s cannot be read any more: %w", c.Name(parameter), err))
 		}
 		return draws
 	}

@@ -17,31 +17,31 @@ import (
 // Comparison has a row for each model, the one of largest ELPD first.
 type Comparison []ComparisonRow
 
-// ComparisonRow is what is known of a model beside the best.
+// ComparisonRow compares a model with the best one.
 type ComparisonRow struct {
 	Name string
 	LOO  LOO
-	// Difference is the model's ELPD less that of the best, 0 or below, and DifferenceStdErr its standard error, from the
-	// differences row by row; both are 0 of the best.
+	// Difference is the model's ELPD minus that of the best model, 0 or below, and DifferenceStdErr its standard error,
+	// from the differences of the rows; both are 0 for the best.
 	Difference, DifferenceStdErr float64
-	// Worse is the probability that the model predicts worse than the best, by a normal approximation; NaN of the best.
+	// Worse is the probability that the model predicts worse than the best, by a normal approximation; NaN for the best.
 	Worse float64
-	// Weight is the model's in the mixture of predictive distributions with the largest ELPD: stacking (Yao, Vehtari,
-	// Simpson and Gelman 2018, Bayesian Analysis 13(3)). They are at least 0 and sum to 1.
+	// Weight is the model's weight in the mixture of the models' predictive distributions that has the largest ELPD:
+	// stacking (Yao, Vehtari, Simpson and Gelman 2018, Bayesian Analysis 13(3)). Weights are at least 0 and sum to 1.
 	Weight float64
-	// Note says why the difference, or the ELPD, is not to be relied on; empty: nothing was seen.
+	// Note says why the difference, or the ELPD, may be unreliable; empty if no reason is known.
 	Note string
 }
 
-// Of fewer rows, or of smaller differences, the normal approximation of a difference is not calibrated (Sivula,
+// With fewer rows, or for smaller differences, the normal approximation of a difference is not calibrated (Sivula,
 // Magnusson, Matamoros and Vehtari 2025, Uncertainty in Bayesian leave-one-out cross-validation).
 const (
 	fewRows         = 100
 	smallDifference = 4.
 )
 
-// Compare compares models, by name, by their leave-one-out predictions of the same rows. It is an error if they have
-// different numbers of rows or, where that is known, other targets.
+// Compare compares models, by name, by their leave-one-out predictions of the same rows. It returns an error if the
+// numbers of rows differ or, where the targets are known (see NewLOOForPrediction), the targets.
 func Compare(models map[string]LOO) (Comparison, error) {
 	if len(models) < 2 {
 		return nil, fmt.Errorf("diag: Compare with %d models: it takes two or more", len(models))
@@ -53,7 +53,7 @@ func Compare(models map[string]LOO) (Comparison, error) {
 	slices.SortStableFunc(all, func(a, b ComparisonRow) int { return cmp.Compare(b.LOO.ELPD, a.LOO.ELPD) })
 	best := all[0].LOO
 	if len(best.Rows) == 0 {
-		return nil, fmt.Errorf("diag: Compare: %q has no rows: it must be of NewLOO", all[0].Name)
+		return nil, fmt.Errorf("diag: Compare: %q has no rows: make it by NewLOO", all[0].Name)
 	}
 	for i := range all {
 		if err := all[i].beside(all[0].Name, best); err != nil {
@@ -70,15 +70,15 @@ func Compare(models map[string]LOO) (Comparison, error) {
 	return all, nil
 }
 
-// beside fills in what the best model decides.
+// beside compares the row with the best model, and fills in the fields that depend on it.
 func (r *ComparisonRow) beside(name string, best LOO) error {
 	if len(r.LOO.Rows) != len(best.Rows) {
 		return fmt.Errorf("diag: Compare: %q predicts %d rows and %q %d: they must be the same", r.Name, len(r.LOO.Rows),
 			name, len(best.Rows))
 	}
 	if r.LOO.targets != nil && best.targets != nil && !slices.Equal(r.LOO.targets, best.targets) {
-		return fmt.Errorf("diag: Compare: %q and %q predict other targets: they must be the same rows in the same order, in "+
-			"the same units", r.Name, name)
+		return fmt.Errorf("diag: Compare: %q and %q predict other targets: they must be of the same rows in the same order, "+
+			"in the same units", r.Name, name)
 	}
 	r.Worse = math.NaN()
 	if above := r.LOO.above(); above > 0 {
@@ -112,7 +112,7 @@ func (r *ComparisonRow) beside(name string, best LOO) error {
 	return nil
 }
 
-// above is in how many rows k-hat is too large.
+// above is the number of rows whose k-hat is too large.
 func (l LOO) above() (count int) {
 	threshold := KHatThreshold(l.Draws)
 	for _, r := range l.Rows {
@@ -123,18 +123,18 @@ func (l LOO) above() (count int) {
 	return count
 }
 
-// How the stacking is solved: the mean log density is known to barrier K nats, and each barrier's Newton steps end
-// where one gains less than a hundredth of that.
+// How the weights of stacking are computed: for K models the mean log density is within barrier K nats of the maximum,
+// and the Newton steps at one barrier end when a step gains less than a hundredth of the barrier.
 const (
 	firstBarrier, lastBarrier = 1e-1, 1e-12
 	mostNewton                = 100
 )
 
-// stack are the weights of stacking: they maximise the mean over rows of log sum_k w_k p_k(y_n), which is concave, by
-// Newton steps with a barrier, mu sum_k log w_k, that is lowered tenfold until it counts for nothing.
+// stack computes the weights of stacking: they maximise the mean over rows of log sum_k w_k p_k(y_n), which is concave.
+// It makes Newton steps with a barrier term, mu sum_k log w_k, and lowers mu tenfold until the term is negligible.
 func stack(models Comparison) ([]float64, error) {
 	k, rows := len(models), len(models[0].LOO.Rows)
-	density := mat.NewDense(rows, k, nil) // over the largest of a row
+	density := mat.NewDense(rows, k, nil) // relative to the largest of the row
 	for n := range rows {
 		largest := math.Inf(-1)
 		for _, m := range models {
@@ -173,7 +173,7 @@ func stack(models Comparison) ([]float64, error) {
 					break
 				}
 			}
-			if length <= 1e-12 { // no step is seen in floating point
+			if length <= 1e-12 { // even the shortest step gains nothing in floating point
 				break
 			}
 		}
@@ -182,10 +182,10 @@ func stack(models Comparison) ([]float64, error) {
 	return w, nil
 }
 
-// newton is the step that keeps the sum of the weights, and what it gains to first order.
+// newton is the Newton step that keeps the sum of the weights, and its gain to first order.
 func newton(density *mat.Dense, w []float64, barrier float64) (step []float64, gain float64, err error) {
 	rows, k := density.Dims()
-	gradient := make([]float64, k+1) // with the multiplier of the sum
+	gradient := make([]float64, k+1) // the last element is for the multiplier of the constraint on the sum
 	system := mat.NewDense(k+1, k+1, nil)
 	for n := range rows {
 		row := density.RawRowView(n)

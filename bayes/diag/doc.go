@@ -13,19 +13,19 @@
 // R-hat compares chains with one another. Each chain is cut into halves, the draws are replaced by normal scores of
 // their ranks, and R-hat is the root of the variance of all draws over that within the halves: 1 if all halves look
 // alike. It is computed once more for the distance from the median, which shows chains of equal location and unequal
-// spread, and the larger of the two counts. Ranks make it safe for tails without a variance. Take draws if R-hat <
+// spread, and the larger of the two counts. Ranks make it safe for tails without a variance. Use draws with R-hat <
 // 1.01; above, run longer or find out why chains disagree. (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021,
-// Rank-normalization, folding, and localization, Bayesian Analysis 16(2), sections 3.1, 4.1 and 4.2.) One chain is
-// compared with itself, half against half: that sees a drift, but never a mode that the chain did not find.
+// Rank-normalization, folding, and localization, Bayesian Analysis 16(2), sections 3.1, 4.1 and 4.2.) A single chain is
+// compared with itself, half against half: this shows a drift, but never a mode that the chain did not find.
 //
-// The effective sample size (ESS) is the number of independent draws that would estimate as well. Autocorrelations
-// enter it, summed by Geyer's initial monotone sequence, and so does the disagreement between chains. Which ESS depends
-// on what is estimated: [Bulk] is that of the normal scores, for the centre of the distribution; [Tail] is the smaller
-// one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile] are the ESS of these estimates.
-// Below 400, that is 100 for each of four chains, neither R-hat nor the ESS itself is reliable (same paper). It may
-// exceed the number of draws: antithetic chains, which step from side to side, estimate a mean better than independent
-// draws. What draws are worth for what they cost is their ESS for each evaluation of all data: [Summary.PerEvaluation],
-// which [Of] gives for results that know their evaluations.
+// The effective sample size (ESS) is the number of independent draws that would estimate equally well. It is computed
+// from the autocorrelations, summed by Geyer's initial monotone sequence, and from the disagreement between chains.
+// Which ESS matters depends on what is estimated: [Bulk] is that of the normal scores, for the centre of the
+// distribution; [Tail] is the smaller one of the 5 % and the 95 % quantile, for intervals; [Mean], [SD] and [Quantile]
+// are the ESS of these estimates. Below 400, that is 100 for each of four chains, neither R-hat nor the ESS itself is
+// reliable (same paper). It may exceed the number of draws: antithetic chains, which step from side to side, estimate a
+// mean better than independent draws. To compare samplers by cost, [Summary.PerEvaluation] is the ESS for each
+// evaluation of all data; [Of] computes it for results that count their evaluations.
 //
 // The Monte Carlo standard error ([Chains.MCSE]) is how far an estimate would move if the sampler ran again. It has the
 // unit of the estimate and says how many of its digits are meaningful.
@@ -42,10 +42,11 @@
 //
 // # Predictions of rows that were not seen
 //
-// [NewLOOForPosterior] estimates how well a posterior would predict each row that it was given, had it not been given
-// it: the expected log predictive density (ELPD) by leave-one-out cross-validation, without another fit. [Compare] puts
-// models side by side, with the standard errors of their differences and the weights of stacking. A k-hat for each row
-// says where leaving out is too much for weights. LOORow.PIT shows whether predictions are too wide or too narrow.
+// [NewLOOForPosterior] estimates how well a posterior would predict each of its training rows if it had been fitted
+// without that row: the expected log predictive density (ELPD) by leave-one-out cross-validation, without another fit.
+// [Compare] compares models, with the standard errors of their differences and the weights of stacking. A large k-hat
+// marks a row whose omission changes the posterior too much for importance weights. LOORow.PIT shows whether
+// predictions are too wide or too narrow.
 //
 // # Parameters or functions
 //
@@ -62,10 +63,10 @@
 //
 // # Agreement with ArviZ
 //
-// Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6; testdata/arviz.py made those that the tests
-// compare with. The differences: R-hat of one chain, which ArviZ leaves at NaN, is that of its two halves; non-finite
-// draws are an error and not NaN; and a tail that cannot be fitted gives a k-hat of NaN where ArviZ raises an
-// exception. A constant parameter is treated as in ArviZ, see [Chains].
+// Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6; testdata/arviz.py computes the reference
+// numbers of the tests. The differences: R-hat of one chain, which ArviZ leaves at NaN, compares its two halves;
+// non-finite draws are an error and not NaN; and a tail that cannot be fitted gives a k-hat of NaN where ArviZ raises
+// an exception. A constant parameter is treated as in ArviZ, see [Chains].
 package diag
 
 import "math"

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Evaluated is a result that knows what its draws took, in full forwards of the target as mcmc.Evaluations.Forwards
-// counts them; 0: it does not. [Of] then says what the draws are worth for it.
+// Evaluated is a result that counts how often its sampler evaluated the target, in full forward passes as
+// mcmc.Evaluations.Forwards counts them; 0 if it is not known. [Of] then reports the ESS for each of them.
 type Evaluated interface {
 	FullEvaluations() float64
 }
 
-// Efficiency is what draws are worth for what they cost: the effective sample size (ESS) for each full evaluation of
-// the target. It compares samplers of one target, such as with and without a surrogate, at equal cost.
+// Efficiency is the effective sample size (ESS) for each full evaluation of the target. It compares samplers of one
+// target at equal cost, such as with and without a surrogate.
 type Efficiency struct {
-	Least, Median float64 // over the parameters, of their ESS for each evaluation
+	Least, Median float64 // over the parameters, of the ESS for each evaluation
 	Unknown       int     // parameters that never change or whose ESS is NaN, which are left out
 }
 
-// PerEvaluation is the ESS of the parameters for each full evaluation, given how many the draws took: in full
-// forwards, as mcmc.Evaluations.Forwards counts them, with partial ones in proportion. A parameter's ESS is here the
-// smaller one of its bulk and its tail, and at most the number of draws, so that antithetic chains do not count for
-// more than independent draws. In function space (NewForPrediction) it is that of predictions, as samplers of
-// networks should be compared.
+// PerEvaluation is the ESS of the parameters divided by the number of full evaluations of the target that the draws
+// took: full forward passes, as mcmc.Evaluations.Forwards counts them, with partial ones in proportion. The ESS of a
+// parameter is here the smaller one of its bulk and tail ESS, and at most the number of draws, so that antithetic
+// chains do not count for more than independent draws. For a Summary in function space (NewForPrediction) it is the ESS
+// of predictions, by which samplers of networks should be compared.
 func (s Summary) PerEvaluation(evaluations float64) (Efficiency, error) {
 	if !(evaluations > 0) || math.IsInf(evaluations, 1) {
 		return Efficiency{}, fmt.Errorf("diag: %v full evaluations: it must be positive and finite", evaluations)

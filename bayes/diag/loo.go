@@ -26,48 +26,49 @@ type LOO struct {
 	// ELPD is the sum over rows of the log predictive density of a row given all others, in nats, and StdErr its standard
 	// error for rows drawn anew: sqrt(N) times the rows' standard deviation.
 	ELPD, StdErr float64
-	// Parameters is the effective number of parameters, p_loo: by how much the log density of rows that were seen is
-	// larger.
+	// Parameters is the effective number of parameters, p_loo: the log predictive density of the rows by the posterior
+	// given all rows, minus ELPD.
 	Parameters float64
 	Rows       []LOORow // of each row, in the order of the data
-	Draws      int      // how many had a weight
+	Draws      int      // the number of draws whose weight is not 0
 
 	Warnings []string
 
-	targets []float64 // what was predicted, so that models of other rows are not compared; nil: not known
+	targets []float64 // the rows' targets, by which Compare sees that models predict other rows; nil: not known
 }
 
 // LOORow is a row's part of a [LOO].
 type LOORow struct {
 	ELPD       float64 // log p(y_n | the other rows)
-	Parameters float64 // log p(y_n | all rows) less that
-	// KHat is the shape of the tail of the row's weights: above [KHatThreshold] the row decides so much of the posterior
-	// that its ELPD is not known. NaN where no tail can be fitted, as where all weights are equal.
+	Parameters float64 // log p(y_n | all rows) - ELPD
+	// KHat is the shape of the tail of the row's weights: above [KHatThreshold] the row has so much influence on the
+	// posterior that ELPD is unreliable. NaN where no tail can be fitted, as where all weights are equal.
 	KHat float64
-	// PIT is the probability of a smaller target given the other rows, by target: uniform over rows if the model is
-	// right. Of a count it is P(Y < y) + P(Y = y)/2. Nil for classifications, and where it was not asked for.
+	// PIT is, for each target, the probability of a smaller target given the other rows: uniform over rows if the model
+	// is right. For a count it is P(Y < y) + P(Y = y)/2. It is nil for classifications, and for NewLOO, which has no
+	// predictions.
 	PIT []float64
 }
 
 const (
-	leastLOODraws = 25  // which have a tail of five
+	leastLOODraws = 25  // with so many the tail has five
 	fewEffective  = 100 // draws: of fewer the result is doubtful
 )
 
-// NewLOO is LOO of log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights; the zero value of
-// w is equal ones. relativeEfficiency is the draws' ESS over J, and 1 of independent ones, see [PSIS]. The error wraps
-// [ErrNonFinite] where a log-likelihood of a draw with weight is not finite.
+// NewLOO is LOO from log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights w, whose zero
+// value means equal weights. relativeEfficiency is the draws' ESS over J, and 1 for independent draws, see [PSIS]. The
+// error wraps [ErrNonFinite] if a log-likelihood of a draw whose weight is not 0 is not finite.
 func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficiency float64) (LOO, error) {
 	return newLOO(logLikelihood, rows, w, 1, relativeEfficiency, nil)
 }
 
-// NewLOOForPosterior is LOO of a posterior and the rows that it was given; where its likelihood has a power, such as
-// that of pbnn.TargetTempered, so has that of a row that is left out. Warnings say where it is not to be believed:
-// k-hat too large in some rows, few effective draws, draws of an approximation, and parameters that were trained, not
-// drawn, which have seen each row and stay as they are without it.
+// NewLOOForPosterior is LOO of a posterior and its training rows. If the posterior's likelihood has a power, such as
+// that of pbnn.TargetTempered, leaving out a row removes its likelihood to that power. Warnings say why the result may
+// be unreliable: k-hat is too large in some rows, few draws are effective, the draws are from an approximation, or
+// parameters were trained and not drawn: those were fitted to every row and do not change when a row is left out.
 //
-// The error wraps dataset.ErrOrder where columns or classes of the rows stand in another order than the posterior's,
-// and [ErrOtherRows] where they are not those that it was given.
+// The error wraps dataset.ErrOrder if columns or classes of the rows are in another order than the posterior's, and
+// [ErrOtherRows] if the rows are not the training rows.
 func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset) (LOO, error) {
 	if p == nil || train == nil {
 		return LOO{}, errors.New("diag: NewLOOForPosterior needs a posterior and the rows that it was given")
@@ -80,9 +81,10 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 	known := from.DataHash != ""
 	if given := train.Hash(); known && given != from.DataHash {
 		if read, err := dataset.Examine(ctx, dataset.RowsOf(train), 0, nil); err != nil || read.Hash != from.DataHash {
-			return LOO{}, fmt.Errorf("%w: those have the hash %.12s, these, %d of %q, %.12s: give the training part itself; "+
-				"rows that it has not seen are scored by metric.Of", ErrOtherRows, from.DataHash, train.Rows(), train.Name, given)
-		} // a posterior of a Source has the hash that Examine gives
+			return LOO{}, fmt.Errorf("%w: those have the hash %.12s, the %d rows of %q have %.12s: give the training part "+
+				"itself; rows that it has not seen are scored by metric.Of", ErrOtherRows, from.DataHash, train.Rows(),
+				train.Name, given)
+		} // the provenance has the hash by Examine if the rows were a dataset.Source
 	}
 	prediction, err := p.Predict(ctx, train.X)
 	if err != nil {
@@ -94,11 +96,12 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 	}
 	warn := func(format string, args ...any) { l.Warnings = append(l.Warnings, fmt.Sprintf(format, args...)) }
 	if a := from.Approximation; a != "" {
-		warn("the draws are not the posterior's, which leaving out a row supposes, but of %s: compare such models on rows "+
+		warn("the draws are not from the posterior, which leave-one-out assumes, but of %s: compare such models on rows "+
 			"held back", a)
 	}
 	if !known {
-		warn("the posterior does not know the hash of its rows: that it was given these %d is not checked", train.Rows())
+		warn("the posterior does not know the hash of its training rows: it was not checked that they are these %d",
+			train.Rows())
 	}
 	trained, all := 0, 0
 	for _, s := range p.Bound().Slots {
@@ -108,8 +111,8 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 		}
 	}
 	if trained > 0 {
-		warn("%d of %d parameters were trained, not drawn: they have seen each row and stay as they are without it, so "+
-			"that ELPD is too high; compare such models on rows held back", trained, all)
+		warn("%d of %d parameters were trained, not drawn: they were fitted to every row and do not change when it is left "+
+			"out, so that ELPD is too high; compare such models on rows held back", trained, all)
 	}
 	return l, nil
 }
@@ -117,9 +120,10 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 // ErrOtherRows says that rows are not those that a posterior was given.
 var ErrOtherRows = errors.New("diag: these are not the rows that the posterior was given")
 
-// NewLOOForPrediction is LOO of a prediction of the very rows that the posterior was given, and their targets y, [Rows,
-// Targets], with PIT for regressions. Of other rows metric.NLPD is a score already. If the particles are of Markov
-// chains, their relative efficiency is the mean over rows of the ESS of p(y_n | theta_j).
+// NewLOOForPrediction is LOO from a prediction of the rows that the posterior was trained on, and their targets y,
+// [Rows, Targets], with PIT for regressions. (For rows that were not trained on metric.NLPD is already a score.) If the
+// particles are from Markov chains, their relative efficiency is the mean over rows of the ESS of p(y_n | theta_j),
+// divided by the number of particles.
 func NewLOOForPrediction(p bayes.Prediction, y []float64) (LOO, error) {
 	return looForPrediction(p, y, 1)
 }
@@ -171,7 +175,7 @@ func logs(x []float64) []float64 {
 	return out
 }
 
-// likelihoodEfficiency is the mean over rows of the ESS of a row's likelihood, over the draws.
+// likelihoodEfficiency is the mean over rows of the ESS of a row's likelihood, divided by the number of draws.
 func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64, error) {
 	draws, err := drawsOf(p.Weights, p.Chains)
 	if err != nil {
@@ -200,7 +204,7 @@ func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64,
 	return sum / float64(p.Rows), nil
 }
 
-// pitOf is the weighted probability of a smaller target, by target.
+// pitOf is, for each target of row n, the probability of a smaller target under the weighted particles.
 func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
 	supporter, ok := p.Likelihood.(bayes.Supporter)
 	counts := ok && supporter.Support() == bayes.Counts
@@ -224,8 +228,8 @@ func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
 	return pit
 }
 
-// newLOO is LOO of draws of a posterior whose likelihood has a power, with the rows' PIT from their weights, where
-// there is one.
+// newLOO is LOO for a posterior whose likelihood has the given power. pit computes the PIT of row n from the particles'
+// weights without that row; nil: no PIT.
 func newLOO(
 	logLikelihood []float64, rows int, w smc.LogWeights, power, efficiency float64,
 	pit func(n int, weights []float64) []float64,
@@ -251,7 +255,8 @@ func newLOO(
 		}
 	}
 	if len(alive) < leastLOODraws {
-		return LOO{}, fmt.Errorf("diag: LOO of %d draws with weight: a tail needs at least %d", len(alive), leastLOODraws)
+		return LOO{}, fmt.Errorf("diag: LOO of %d draws with weight above 0: a tail needs at least %d",
+			len(alive), leastLOODraws)
 	}
 	bad, firstRow, firstDraw := 0, 0, 0
 	for _, j := range alive {
@@ -264,8 +269,8 @@ func newLOO(
 		}
 	}
 	if bad > 0 {
-		return LOO{}, fmt.Errorf("%w: %d of %d log-likelihoods, the first that of row %d and draw %d, %v: a row that a draw "+
-			"holds for impossible cannot be left out by weights", ErrNonFinite, bad, len(alive)*rows, firstRow, firstDraw,
+		return LOO{}, fmt.Errorf("%w: %d of %d log-likelihoods, the first that of row %d and draw %d, %v: a row to which a "+
+			"draw gives density 0 cannot be left out by weights", ErrNonFinite, bad, len(alive)*rows, firstRow, firstDraw,
 			logLikelihood[firstDraw*rows+firstRow])
 	}
 	l := LOO{Rows: make([]LOORow, rows), Draws: len(alive)}
@@ -294,7 +299,7 @@ func newLOO(
 	return l, nil
 }
 
-// leaveOut is row n's part.
+// leaveOut computes the LOORow of row n.
 func leaveOut(
 	n int, logLikelihood []float64, rows int, w smc.LogWeights, power float64, alive []int, efficiency float64,
 	pit func(n int, weights []float64) []float64,
@@ -330,7 +335,7 @@ func leaveOut(
 	return r, nil
 }
 
-// warn says what makes the result doubtful.
+// warn adds warnings for what makes the result doubtful.
 func (l *LOO) warn(w smc.LogWeights, efficiency float64) {
 	threshold := KHatThreshold(l.Draws)
 	worst, none := 0, 0
@@ -343,8 +348,8 @@ func (l *LOO) warn(w smc.LogWeights, efficiency float64) {
 	}
 	if above := l.above(); above > 0 {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("k-hat is above %.2f in %d of %d rows, worst %.2f in row %d: their ELPD "+
-			"is not known, and mostly too high; fit again without them, or hold rows back", threshold, above, len(l.Rows),
-			l.Rows[worst].KHat, worst))
+			"is unreliable, and mostly too high; fit again without these rows, or score rows held back", threshold, above,
+			len(l.Rows), l.Rows[worst].KHat, worst))
 	}
 	if none > 0 {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("in %d of %d rows no tail of the weights can be fitted: few draws differ",

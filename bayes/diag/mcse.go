@@ -17,7 +17,7 @@ func (c *Chains) MCSE(parameter int, of Estimand) (float64, error) {
 		return 0, err
 	}
 	if of == Bulk || of == Tail {
-		return 0, fmt.Errorf("diag: Chains.MCSE of %v, which is no one number: use Mean, SD or Quantile", of)
+		return 0, fmt.Errorf("diag: Chains.MCSE of %v, which is not a single estimate: use Mean, SD or Quantile", of)
 	}
 	w := newWorkspace(c)
 	w.load(parameter)

@@ -18,16 +18,16 @@ type Diagnosis struct {
 	Particles int
 	Chains    int     // of the particles; 0: they are not of Markov chains
 	RHat      float64 // of chains: the largest of all parameters
-	// ESS is of chains the smallest bulk ESS of the parameters that move, of weights 1 / sum of w^2, where particles that
-	// are copies of each other count as one.
+	// ESS is, for chains, the smallest bulk ESS of the parameters that move; for weighted particles 1 / sum of w^2, where
+	// particles that are copies of each other count as one.
 	ESS     float64
 	KHat    float64 // of weighted particles: the tail shape of their weights, see [PSIS]
 	Summary *Summary
-	// PerEvaluation is the ESS of the parameters for each full evaluation, of chains whose result is [Evaluated]; nil: not
-	// known.
+	// PerEvaluation is the ESS of the parameters for each full evaluation of the target, for chains whose result is
+	// [Evaluated]; nil if it is not known.
 	PerEvaluation *Efficiency
-	Stored        map[string]float64 // the run's own, see bayes.Posterior.Diagnostics
-	Warnings      []string           // the run's own, and one for each of the above past its bound
+	Stored        map[string]float64 // numbers that the run has stored, see bayes.Posterior.Diagnostics
+	Warnings      []string           // those of the run, and one for each number above beyond its bound
 }
 
 // The usual bounds: Vehtari et al. 2021 for R-hat and the bulk ESS of each chain, Vehtari et al. 2024 for k-hat.
@@ -37,11 +37,11 @@ const (
 	mostKHat         = .7
 )
 
-// Of diagnoses any result: R-hat and ESS of all stochastic parameters if the particles are of Markov chains, and their
-// ESS for each full evaluation if the result knows these ([Evaluated]); ESS and k-hat of the weights if they are
-// weighted; and the diagnostics that the run has stored. Parameters that never change are warned of and do not count
-// for R-hat and ESS. Parameters of a network are not identified, since its units can be exchanged: chains that disagree
-// on them may agree on predictions, see [NewForPrediction].
+// Of diagnoses any result. If the particles are from Markov chains, it computes R-hat and ESS of all stochastic
+// parameters, and the ESS for each full evaluation if the result is [Evaluated]; if they are weighted, ESS and k-hat of
+// the weights. It adds the diagnostics that the run has stored. Parameters that never change are left out of R-hat and
+// ESS, with a warning. Parameters of a network are not identified, since its units can be exchanged: chains that
+// disagree on them may agree on predictions, see [NewForPrediction].
 func Of(result bayes.Fitted) (Diagnosis, error) {
 	common := result.Common()
 	p := common.Posterior
@@ -91,8 +91,8 @@ func Of(result bayes.Fitted) (Diagnosis, error) {
 	return d, nil
 }
 
-// ofCopies fills in the ESS where particles are copies of each other, as after Posterior.Resample or where moves were
-// rejected: equal ones count as one, with the sum of their weights.
+// ofCopies replaces the ESS where particles are copies of each other, as after Posterior.Resample or where moves were
+// rejected: equal particles count as one, with the sum of their weights.
 func (d *Diagnosis) ofCopies(p *bayes.Posterior) error {
 	draws, err := p.Draws()
 	if err != nil {
@@ -121,8 +121,8 @@ func (d *Diagnosis) ofCopies(p *bayes.Posterior) error {
 	}
 	d.ESS = 1 / squares
 	if 2*len(merged) < d.Particles {
-		d.warn("the %d particles are copies of %d different ones, and count as %.0f: take those with their weights, or "+
-			"moves that are accepted", d.Particles, len(merged), d.ESS)
+		d.warn("the %d particles are copies of only %d different ones, whose ESS is %.0f: use the weighted particles before "+
+			"resampling, or moves that are accepted more often", d.Particles, len(merged), d.ESS)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (d *Diagnosis) ofChains(s Summary) {
 	d.Summary = &s
 	slow, apart, still := 0, 0, 0 // rows of the smallest ESS and of the largest R-hat; how many never change
 	for i, r := range s.Rows {
-		if math.IsNaN(r.RHat) { // all draws are equal, see Chains: its ESS is the number of draws, as if it moved well
+		if math.IsNaN(r.RHat) { // all draws are equal: its ESS is the number of draws (see Chains), which means nothing
 			still++
 			continue
 		}
@@ -148,7 +148,7 @@ func (d *Diagnosis) ofChains(s Summary) {
 			still, len(s.Rows))
 	}
 	if d.RHat > mostRHat {
-		d.warn("R-hat of %s is %.3f, above %.2f: the %d chains have not come to the same", s.Rows[apart].Name, d.RHat,
+		d.warn("R-hat of %s is %.3f, above %.2f: the %d chains disagree", s.Rows[apart].Name, d.RHat,
 			mostRHat, d.Chains)
 	}
 	if least := float64(leastESSPerChain * d.Chains); d.ESS < least {

@@ -86,7 +86,7 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	} else {
 		first := 0
 		if p.Task() == bayes.BinaryClassification {
-			first = 1 // class 0 has one minus it
+			first = 1 // the probability of class 0 is 1 minus that of class 1
 		}
 		for class := first; class < p.Classes(); class++ {
 			columns = append(columns, fmt.Sprintf("class %d", class))
@@ -132,7 +132,7 @@ func probabilities(p bayes.Prediction, first int) []float64 {
 func drawsOf(weights []float64, chains int) (int, error) {
 	particles := len(weights)
 	if chains == 0 {
-		return 0, fmt.Errorf("diag: the %d particles come from no Markov chains: of weighted particles see PSIS and "+
+		return 0, fmt.Errorf("diag: the %d particles come from no Markov chains: for weighted particles see PSIS and "+
 			"WeightedMean", particles)
 	}
 	if chains < 1 || particles%chains != 0 {
@@ -140,8 +140,8 @@ func drawsOf(weights []float64, chains int) (int, error) {
 	}
 	for j, w := range weights {
 		if !(math.Abs(w*float64(particles)-1) <= 1e-6) {
-			return 0, fmt.Errorf("diag: particle %d has weight %v, not 1/%d: weighted particles are no Markov chain; use PSIS "+
-				"and WeightedMean, or resample them", j, w, particles)
+			return 0, fmt.Errorf("diag: particle %d has weight %v, not 1/%d: weighted particles are not a Markov chain; use "+
+				"PSIS and WeightedMean, or resample them", j, w, particles)
 		}
 	}
 	return particles / chains, nil

@@ -20,12 +20,13 @@ import (
 
 // DrawOptions say which draws are scored. The zero value works.
 type DrawOptions struct {
-	Draws int    // R, that are resampled by their weights; default 100
+	Draws int    // R, the number of draws that are resampled by their weights; default 100
 	Seed  uint64 // of the resampling
-	// Positive is the class of a binary classification whose rows are to be found, for F1, precision, recall,
-	// specificity and the ROC; default 0, which the authors of PMCnet take. Of several classes each counts in turn.
+	// Positive is the positive class of a binary classification, for F1, precision, recall, specificity and the ROC;
+	// default 0, as the authors of PMCnet take it. With more than two classes ScoreDraws takes each class in turn as the
+	// positive one, and ROCEnvelope this one.
 	Positive int
-	Points   int // of false positive rates, equally spaced from 0 to 1, at which ROCEnvelope looks; default 101
+	Points   int // false positive rates, equally spaced from 0 to 1, at which ROCEnvelope evaluates; default 101
 }
 
 // The levels of the intervals that are reported.
@@ -37,13 +38,13 @@ type DrawScore struct {
 	Values []float64 // [R]
 }
 
-// Mean is that over the draws.
+// Mean is the mean of the scores of the draws.
 func (s DrawScore) Mean() float64 { return stat.Mean(s.Values, nil) }
 
-// StdDev is that over the draws; NaN of one.
+// StdDev is the standard deviation of the scores of the draws; NaN for a single draw.
 func (s DrawScore) StdDev() float64 { return stat.StdDev(s.Values, nil) }
 
-// Interval holds the given share of the draws, as much below as above it.
+// Interval is the central interval that holds the given share of the draws' scores.
 func (s DrawScore) Interval(level float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(s.Values))
 	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
@@ -60,10 +61,11 @@ func (s DrawScore) String() string {
 	return out
 }
 
-// ScoreDraws scores R draws, resampled by their weights, one by one. y are the rows' targets. Of a classification: AUC,
-// accuracy, F1, precision, recall and specificity, of the positive class, or of more than two classes the mean over
-// classes, each against the others (macro average), and NLPD; of a regression MSE and NLPD, in the prediction's units.
-// A precision or F1 of a class that no row is taken for is 0.
+// ScoreDraws scores R draws, resampled by their weights, one by one. y are the rows' targets, [Rows, Targets], or their
+// classes. For a classification the scores are AUC, accuracy, F1, precision, recall and specificity of the positive
+// class, and NLPD; with more than two classes AUC, F1, precision, recall and specificity are means over the classes,
+// each against the others (macro average). For a regression they are MSE and NLPD, in the prediction's units. Precision
+// and F1 of a class that no row is predicted to be are 0.
 func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, error) {
 	draws, o, err := o.resampled(p, y)
 	if err != nil {
@@ -94,21 +96,21 @@ func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, er
 	return out, nil
 }
 
-// Envelope is the distribution of R draws' ROC curves at each rate of false positives.
+// Envelope is the distribution of the ROC curves of R draws at each false positive rate.
 type Envelope struct {
 	FalsePositive []float64 // [G]
-	Mean          []float64 // [G]: of the draws' rates of true positives
+	Mean          []float64 // [G]: mean true positive rate of the draws
 	Bands         []Band    // 80, 95 and 99 %
 }
 
-// Band holds a share of the curves at each point.
+// Band is the central interval, at each false positive rate, that holds the share Level of the curves.
 type Band struct {
 	Level     float64
 	Low, High []float64 // [G]
 }
 
-// ROCEnvelope are the pointwise intervals of the ROC curves of R draws, resampled by their weights, for classification:
-// of the positive class, against the others where there are several.
+// ROCEnvelope computes pointwise intervals of the ROC curves of R draws, resampled by their weights, for
+// classification: of the class DrawOptions.Positive against all others.
 func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, error) {
 	draws, o, err := o.resampled(p, y)
 	if err != nil {
@@ -175,7 +177,7 @@ func (o DrawOptions) resampled(p bayes.Prediction, y []float64) ([]int, DrawOpti
 	return draws, o, nil
 }
 
-// scoresOf are those of one draw's prediction.
+// scoresOf computes the scores of the prediction of one draw.
 func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string, scores []float64, err error) {
 	logDensity, err := one.LogDensity(y)
 	if err != nil {
@@ -204,11 +206,11 @@ func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string
 	names = []string{"AUC", "accuracy", "F1", "precision", "recall", "specificity", "NLPD"}
 	scores = make([]float64, len(names))
 	scores[6] = nlpd
-	counted := 0. // classes that some rows have, and others have not
+	counted := 0. // classes that some rows are of and others are not
 	for _, class := range classes {
 		c, err := rocOf(probabilities, y, class)
 		if err != nil && len(classes) > 1 {
-			continue // a class without rows here
+			continue // all rows are of this class, or none is
 		}
 		if err != nil {
 			return nil, nil, err
@@ -230,7 +232,7 @@ func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string
 	return names, scores, nil
 }
 
-// confusion counts rows by whether they are of a class and whether they are taken for it.
+// confusion counts rows by whether they are of a class and whether they are predicted to be.
 type confusion struct{ truePositive, falsePositive, trueNegative, falseNegative float64 }
 
 func newConfusion(probabilities [][]float64, y []float64, class int) (c confusion) {
@@ -250,7 +252,7 @@ func newConfusion(probabilities [][]float64, y []float64, class int) (c confusio
 	return c
 }
 
-// share is a over a + b, or 0 where there are none.
+// share is a / (a + b), for counts; 0 if both are 0.
 func share(a, b float64) float64 { return a / math.Max(a+b, 1) }
 
 func (c confusion) precision() float64   { return share(c.truePositive, c.falsePositive) }

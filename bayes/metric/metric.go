@@ -69,7 +69,7 @@ func (m *Metric) accepts(p bayes.Prediction) error {
 		return fmt.Errorf("metric: %s is for %s, but the prediction's Task is %v", m.name, need, p.Task())
 	}
 	if m.tasks == regressionOnly && p.Columns() > 1 {
-		return fmt.Errorf("metric: %s is of one target, but the prediction has %d: take one by Prediction.Of",
+		return fmt.Errorf("metric: %s is for one target, but the prediction has %d: take one by Prediction.Of",
 			m.name, p.Columns())
 	}
 	if m.ensemble != nil {

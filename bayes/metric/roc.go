@@ -10,8 +10,9 @@ import (
 	"gobnn/bayes"
 )
 
-// ROC is a receiver operating characteristic: what share of the positive rows is found, for each share of the negative
-// ones that is taken for positive, as the threshold on a score falls. Rows of equal score are one step of both.
+// ROC is a receiver operating characteristic: the true positive rate (the share of positive rows found) against the
+// false positive rate (the share of negative rows taken for positive), as the threshold on a score falls. Rows of equal
+// score are one step of both rates.
 type ROC struct {
 	FalsePositive, TruePositive []float64 // rates, ascending from (0, 0) to (1, 1), equally many
 }
@@ -64,8 +65,8 @@ func (c ROC) AUC() float64 {
 	return area
 }
 
-// At is the share of positive rows found at a share of false positives, from 0 to 1, on the line between the points
-// beside it; at a step, its upper end.
+// At is the true positive rate at a false positive rate from 0 to 1, by linear interpolation; at a vertical step it is
+// the upper end.
 func (c ROC) At(falsePositive float64) float64 {
 	i := sort.Search(len(c.FalsePositive), func(i int) bool { return c.FalsePositive[i] > falsePositive })
 	if i == len(c.FalsePositive) {

@@ -24,9 +24,9 @@ type Table []Score
 // usualLevel is the level of the intervals in [Usual].
 const usualLevel = 0.95
 
-// Usual are the metrics that [Scores] takes for a task, empty, to be fed by [Evaluate]: NLPD, RMSE, particle RMSE and
-// the coverage, width and interval score at 95 % for regression; NLPD, accuracy, ECE and Brier score for
-// classification.
+// Usual returns the metrics that [Scores] computes for a task, new and without data, for [Evaluate]: NLPD, RMSE,
+// particle RMSE and the coverage, width and interval score at 95 % for regression; NLPD, accuracy, ECE and Brier score
+// for classification.
 func Usual(task bayes.Task) []*Metric {
 	if task == bayes.Regression {
 		return []*Metric{NewNLPD(), NewRMSE(), NewParticleRMSE(), NewCoverage(usualLevel), NewWidth(usualLevel),
