@@ -23,20 +23,21 @@ import (
 //
 //	log p(y | theta) + log N(theta; a, s^2)
 //
-// whose anchor a is a draw of the prior N(0, s^2), instead of a posterior density, whose anchor is 0: so members spread
-// as the prior does where the data say nothing. In SAE the anchors are a Markov chain, and each member's training
-// begins where that of the member before ended, so that it takes a fraction of its epochs. The chain is Gustafson's
-// guided walk (1998) in each coordinate by itself: it keeps its direction until a step is rejected.
+// where the anchor a is a draw from the prior N(0, s^2); for a posterior density the anchor would be 0. Where the data
+// say nothing, the members are therefore spread as the prior is. In SAE the anchors are a Markov chain, and each
+// member's training begins where that of the member before ended, so that it needs a fraction of the epochs. The chain
+// is Gustafson's guided walk (1998) in each coordinate separately: it keeps its direction until a step is rejected.
 //
-// Of a linear Gaussian model the members have the posterior's mean, but the covariance P^-1 s^-2 P^-1, with P the
-// posterior's precision, instead of P^-1: what data say the members take as certain.
+// For a linear Gaussian model the members have the posterior's mean, but the covariance P^-1 s^-2 P^-1 instead of P^-1,
+// with P the posterior's precision: it is too small in directions that the data determine.
 //
-// The prior must be a bayes.Normal. Members share nothing, as those of Ensemble: the posterior's model has every
-// parameter stochastic, and parameters that the Model's partition calls shared have no anchor.
+// The prior must be a bayes.Normal. Like the members of Ensemble, these share nothing: the posterior's model has every
+// parameter stochastic. Parameters that the Model's partition calls shared have no anchor.
 type SAE struct {
 	Chains  int `json:"chains"`  // of anchors, trained side by side; default 5
 	Members int `json:"members"` // of each chain; default 20
-	// Epochs are those of each member but the first, which has Settings.Epochs; default a twentieth of these, at least 1.
+	// Epochs is the number of epochs of each member but the first, which has Settings.Epochs; default a twentieth of
+	// that, at least 1.
 	Epochs int `json:"epochs"`
 	// StepSize is the standard deviation of a step of the anchors' walk, over that of the prior; default 0.3.
 	StepSize float64 `json:"step_size"`
@@ -73,8 +74,8 @@ func (m SAE) Prepare(j *Job) (Method, error) {
 	)
 }
 
-// Fit implements Method. A run that is cancelled has the members that were trained to their end, or the first ones as
-// they are.
+// Fit implements Method. A cancelled run returns the members that were trained to their end; if there are none, the
+// first members as they are.
 func (m SAE) Fit(ctx context.Context, j *Job) (*Result, error) {
 	points, err := j.newPoints(m.Chains, true)
 	if err != nil {
@@ -121,8 +122,8 @@ func (m SAE) Fit(ctx context.Context, j *Job) (*Result, error) {
 	return result, err
 }
 
-// anchored is the learner of point estimates with anchors: theta_j of a member is its parameters and then its anchor,
-// [J, 2 Q], which has no gradient, so that Adam leaves it where it is.
+// anchored is the learner of point estimates with anchors: theta of a member is its parameters followed by its anchor,
+// [J, 2 Q]. The anchor has no gradient, so that Adam does not move it.
 type anchored struct {
 	*points
 	scales []float64 // [Q], of the prior; 0 where there is none
@@ -176,7 +177,7 @@ func (a anchored) cut(theta *Node) (phi, anchor *Node) {
 	return Slice(theta, AxisRange(), AxisRange(0, a.whole.D)), Slice(theta, AxisRange(), AxisRange(a.whole.D))
 }
 
-// anchors are those of theta, flat [J, 2 Q]: flat [J, Q].
+// anchors are the anchors, flat [J, Q], of theta, flat [J, 2 Q].
 func (a anchored) anchors(theta []float64) (out []float64) {
 	for row := range slices.Chunk(theta, 2*a.whole.D) {
 		out = append(out, row[a.whole.D:]...)
@@ -193,8 +194,8 @@ func (a anchored) with(theta, anchors []float64) []float64 {
 	return out
 }
 
-// byChain are the parameters of each chain's members, one after another, chain by chain, flat [C K, Q]; theta of each
-// training is flat [C, 2 Q].
+// byChain are the parameters of the members of all chains, chain by chain, flat [C K, Q], from theta of each training,
+// flat [C, 2 Q].
 func (a anchored) byChain(members [][]float64) (out []float64) {
 	d := a.whole.D
 	for c := range a.members {

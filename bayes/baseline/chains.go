@@ -36,7 +36,7 @@ type HMC struct {
 	// Sampling are the chains' settings; default 4 chains of 250 draws after 500 transitions of warm-up, which choose step
 	// size and scales.
 	Sampling mcmc.Settings
-	FromMode bool // chains begin at the mode; default: uphill of draws from the prior, each of its own
+	FromMode bool // chains begin at the mode; default: each climbs from its own draw from the prior
 }
 
 var (

@@ -13,11 +13,12 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// ReplicaExchange samples all parameters of the network, given all rows, by replicas at every power of the likelihood
-// from the prior to the posterior, which change places (parallel tempering: Geyer 1991; see smc.ReplicaExchange).
-// Every parameter has the model's prior, whatever the Model's partition, and the posterior's evidence is the model's,
-// as of SMC, with which it shares no particle and no estimator. It costs more where moves mix, and is right where they
-// do not leave a mode. The particles are draws of the posterior, all of the same weight.
+// ReplicaExchange samples all parameters of the network, given all rows, by replicas at powers of the likelihood from 0
+// (the prior) to 1 (the posterior), which exchange their states (parallel tempering: Geyer 1991; see
+// smc.ReplicaExchange). Every parameter has the model's prior, whatever the Model's partition, and the posterior's
+// evidence is that of the model, as for SMC, with which it shares no particle and no estimator. Where the kernel mixes
+// well it costs more than SMC; where moves do not leave a mode it is still right. The particles are draws of the
+// posterior, all of the same weight.
 //
 // Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has no posterior; with a
 // checkpoint it can be resumed.
@@ -91,8 +92,8 @@ func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, errors.Join(err, cancelled(ctx, drawn.Status, "among its sweeps"))
 	}
 	if drawn.Phi == nil {
-		return nil, errors.Join(err, fmt.Errorf("baseline: ReplicaExchange has no draw of the posterior: its replicas stood "+
-			"where the likelihood is 0 in all sweeps: check the likelihood, or take a longer Sampling.WarmUp"))
+		return nil, errors.Join(err, fmt.Errorf("baseline: ReplicaExchange has no draw of the posterior: in all sweeps its "+
+			"replicas were where the likelihood is 0: check the likelihood, or take a longer Sampling.WarmUp"))
 	}
 	phi, failed := compute.Float64s(drawn.Phi)
 	if failed != nil {

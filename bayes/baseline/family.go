@@ -16,8 +16,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// family is a variational family: distributions q of the stochastic parameters, by variational parameters lambda, [L].
-// Its methods but kind and width build graph.
+// family is a variational family: distributions q of the stochastic parameters, given by variational parameters lambda,
+// [L]. All methods except kind and width build graph.
 type family interface {
 	// kind identifies everything that its graphs depend on.
 	kind() string
@@ -42,7 +42,7 @@ type variational struct {
 	family
 	bound              *bayes.BoundModel
 	target, validation target.MiniBatch
-	draws, predicted   int // S in training; in a validation and of a posterior
+	draws, predicted   int // S in training; the number of draws in a validation and in the posterior
 	dtype              compute.DType
 }
 

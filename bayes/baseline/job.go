@@ -21,8 +21,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Job is one Fit of a method: the model with its data, checked, and the Settings with their defaults filled in. A
-// Method is written with its methods.
+// Job is one call of Fit for a method: the model with its checked data, and the Settings with their defaults filled in.
+// A Method is implemented with the methods of Job.
 type Job struct {
 	*fit.Data
 	Settings
@@ -30,7 +30,7 @@ type Job struct {
 	trainer   *Trainer
 	method    Method
 	described json.RawMessage // the method, as JSON
-	earlier   time.Duration   // of earlier sessions, before their checkpoint
+	earlier   time.Duration   // time of the earlier sessions of a resumed run
 }
 
 // joined is fit.New for this package.
@@ -48,9 +48,9 @@ const (
 // PosteriorOf makes a posterior from the members of a learner, theta, flat [J, Q]; the status is the run's.
 type PosteriorOf func(status run.Status, theta []float64) (*bayes.Posterior, error)
 
-// Train is a whole method that maximises an objective: it trains the learner with the job's Settings, validation and
-// checkpoint, and makes the posterior of the result, and of intermediate values for Settings.Observe. Learners of the
-// same Kind and size share checkpoint and compiled programs.
+// Train is all that a method needs which maximises an objective: it trains the learner with the job's Settings,
+// validation and checkpoint, and makes the posterior of the result, and of intermediate values for Settings.Observe.
+// Learners of the same Kind and size share checkpoint and compiled programs.
 func (j *Job) Train(ctx context.Context, learner ascent.Learner, posterior PosteriorOf) (*Result, error) {
 	trained, err := j.train(ctx, j.training(learner, posterior))
 	if trained == nil {
@@ -176,7 +176,7 @@ type Particles struct {
 	Evidence bayes.Evidence
 	// LinearisedAt, [D], is where the network is linearised, see bayes.Draws; nil if it is not.
 	LinearisedAt []float64
-	// Approximation says what they are draws of where that is not the posterior, see bayes.Provenance.
+	// Approximation describes the distribution of the particles if it is not the posterior, see bayes.Provenance.
 	Approximation string
 }
 
@@ -289,7 +289,7 @@ func (j *Job) sample(
 	return before, errors.Join(err, failed)
 }
 
-// lost is an error if chains repeatedly reach places where the density or its gradient is not finite.
+// lost returns an error if chains repeatedly reach places where the density or its gradient is not finite.
 func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
 	count := 0
 	for _, c := range chains.Stats {
@@ -300,7 +300,7 @@ func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
 	if count == 0 {
 		return nil
 	}
-	return fmt.Errorf("baseline: %w: %d of %d chains of %T come where the density or its gradient is not finite in "+
-		"more than a "+
-		"tenth of their moves: take a smaller step size than in %+v", ErrDiverged, count, len(chains.Stats), kernel, kernel)
+	return fmt.Errorf("baseline: %w: in more than a tenth of their moves %d of %d chains of %T come where the density or "+
+		"its gradient is not finite: take a smaller step size than in %+v", ErrDiverged, count, len(chains.Stats), kernel,
+		kernel)
 }

@@ -48,7 +48,7 @@ var ErrDiverged = ascent.ErrDiverged
 // Result of Fit.
 type Result struct {
 	bayes.Result
-	Steps     int                 // of gradient ascent, made
+	Steps     int                 // number of steps of gradient ascent made
 	PerEpoch  int                 // steps in an epoch
 	Trace     []ascent.StepRecord // one for each step
 	Validated []ascent.Validation // one for each validation
@@ -63,8 +63,8 @@ type Result struct {
 // Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and
 // standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
 //
-// A cancelled context is no error: the result is that of the last step, with the status run.Cancelled; but if a
-// method's second stage has no draws yet, there is no posterior, and the error wraps the context's. An error outside
+// A cancelled context is no error: the result is that of the last step, with the status run.Cancelled. Only if a
+// method's second stage has no draws yet is there no posterior; the error then wraps the context's. An error outside
 // the method, such as a full disk, comes with a result as well. Errors wrap dataset.ErrMissingClass or ErrDiverged
 // where these apply.
 func Fit(
@@ -122,7 +122,8 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 	return result, err
 }
 
-// FullEvaluations implements diag.Evaluated: what the draws took, in full forwards of the network; 0 without chains.
+// FullEvaluations implements diag.Evaluated: the number of full forward passes of the network for the draws; 0 without
+// chains.
 func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 
 // warn adds warnings for what makes the posterior doubtful.

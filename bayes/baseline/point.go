@@ -150,8 +150,8 @@ func (j *Job) newPoints(members int, prior bool) (*points, error) {
 	return p, err
 }
 
-// trainsPoints is an error if there is no point for gradients to find: with a prior whose density is infinite
-// somewhere, where training learns nothing of the data, and with hyperparameters, whose likelihood is flat.
+// trainsPoints returns an error if a maximum of the objective says nothing: with a prior whose density is infinite
+// somewhere, training learns nothing from the data; with hyperparameters, the likelihood is flat in them.
 func (j *Job) trainsPoints(prior bool) error {
 	p := j.Bound.Model.Prior
 	const cure = "take baseline.VI, HMC (not FromMode) or SMC, ohsmc.SMC, or another prior"
@@ -208,7 +208,7 @@ func (s partialPrior) Scale(p nn.Parameter) float64 {
 	return s.Prior.Scale(p)
 }
 
-// LogDensity is that of the coordinates whose scale is not 0.
+// LogDensity is the log-density of the coordinates whose scale is not 0.
 func (s partialPrior) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	var parts []*Node
 	var kept []float64

@@ -23,9 +23,9 @@ type Settings struct {
 	Optimiser optim.Adam // of all training; default Adam with a constant rate of 0.01
 
 	// ValidateEvery is the number of steps between validations; default an epoch's. (Package ohsmc validates after each
-	// batch: 1 does the same, at a multiple of the cost if predictions have many particles.) Training returns the
-	// parameters with the best NLPD on the validation part, each member of an ensemble its own. Without a validation part,
-	// or before the first validation, it returns the last.
+	// batch, as 1 does here; that costs many times more if predictions have many particles.) Training returns the
+	// parameters with the best NLPD on the validation part, for each member of an ensemble its own. Without a validation
+	// part, or before the first validation, it returns the last parameters.
 	ValidateEvery int
 	// Patience ends a member's training after so many validations without a better one; default 0: never.
 	Patience int

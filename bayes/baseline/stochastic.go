@@ -32,9 +32,9 @@ type SGLD struct {
 // parameters, by mcmc.SGHMC: momentum carries the particles further than SGLD's diffusion, and friction dissipates the
 // energy that the mini-batches' noise adds.
 //
-// Over more than 1/alpha moves it is a Langevin diffusion with the step 2 eta/alpha in SGLD's StepSize. At eta equal to
-// SGLD's step its effective step, and so the bias from the mini-batches' noise, is larger by 2/alpha: hence the smaller
-// default.
+// Over more than 1/alpha moves it is a Langevin diffusion whose step, in the sense of SGLD's StepSize, is 2 eta/alpha.
+// If eta equals SGLD's step, its effective step, and with it the bias from the noise of mini-batches, is larger by the
+// factor 2/alpha: hence the smaller default.
 type SGHMC struct {
 	// LearningRate is eta, a squared step size; default 0.001/N for N rows: with the default friction, SGLD's default
 	// step.

@@ -57,7 +57,8 @@ func option(argument, name string) (value string, set bool) {
 	return "", false
 }
 
-// silent is the ErrSilent of a driver that hangs: a process waits for it once, not in every Open. enginesMu guards it.
+// silent is the ErrSilent of a driver that hangs, kept so that a process waits for it only once, not in every Open.
+// enginesMu guards it.
 var silent error
 
 // checkAccelerator checks that a plugin for CUDA or TPUs can work here, before it is loaded, and returns the GPUs that
@@ -146,9 +147,9 @@ func (e *Engine) Device() string {
 	return e.backend.DeviceDescription(0)
 }
 
-// Memory is the bytes that the engine may use on each device: what was free on the fullest of its GPUs when it was
-// opened, 0 if that was full. known is false where nothing tells them, as on a CPU, whose limit is the system's
-// swapping: then there is no limit.
+// Memory is the number of bytes that the engine may use on each device: what was free on the fullest of its GPUs when
+// it was opened, 0 if nothing was. known is false where the device does not report it, as on a CPU, whose memory the
+// system can swap: then there is no limit.
 func (e *Engine) Memory() (bytes int64, known bool) {
 	for _, gpu := range e.gpus {
 		if gpu.Memory > 0 && (!known || gpu.Free < bytes) {
@@ -173,9 +174,9 @@ func limitOf(backend backends.Backend) (bytes int64, known bool) {
 // state.
 type heldKey struct{}
 
-// checkMemory panics with an ErrOutOfMemory if the activations that are in memory at a time do not fit the device,
-// beside what the graph's Program reads and is given. What the Program makes is not counted beside them, since it may
-// be made before the pass or after it.
+// checkMemory panics with an ErrOutOfMemory if the activations that are in memory at a time do not fit the device
+// together with the entries that the graph's Program reads and its inputs. The Program's results are not counted, since
+// they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
 	limit, known := limitOf(g.Backend())
 	held, _ := g.State(heldKey{}).(int64)
@@ -206,9 +207,10 @@ func (p Plan) checkMemory(g *graph.Graph) {
 // fullAdvice is the cure where nothing is free.
 const fullAdvice = "end the programs that `nvidia-smi` lists, or name another GPU"
 
-// demand is what a Program needs on a device at a time: what it reads, is given and makes. What it replaces counts
-// twice, as old and new values are there together: go-xla tells XLA of no aliases. Not counted are the state's other
-// entries, other states, and what XLA needs within a step; for a pass over particles see Plan.checkMemory.
+// demand is the memory that a Program needs on a device at a time: for the entries that it reads, its inputs and its
+// results. Entries that it replaces count twice, since old and new values exist together: go-xla does not tell XLA that
+// they may share memory. Not counted are other entries and states, and what XLA needs within a step; for a pass over
+// particles see Plan.checkMemory.
 type demand struct {
 	bytes   int64
 	most    int64 // bytes of the largest part
@@ -244,8 +246,9 @@ func (p *Program) onDevice(name string, shape shapes.Shape) int64 {
 	return bytes
 }
 
-// checkMemory is an ErrOutOfMemory if what the program reads and is given cannot be on a device together. It is asked
-// before anything is copied there; what the step makes is known, and counted too, when its graph is built.
+// checkMemory returns an ErrOutOfMemory if the entries that the program reads and its inputs do not fit a device
+// together. It is called before anything is copied to the device; the step's results are counted too, when its graph is
+// built.
 func (p *Program) checkMemory(state *State, inputs []any) error {
 	var need demand
 	for _, name := range p.reads {

@@ -89,7 +89,7 @@ func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 // another, after the node `after` if it is not nil.
 func (p Plan) unrolled(phi *graph.Node, pass Pass, from int, after *graph.Node) (rows, sums []*graph.Node) {
 	parts := make([][]*graph.Node, len(pass.Rows))
-	var finished []*graph.Node // of each chunk its last results, or a row of them, to wait for
+	var finished []*graph.Node // the last results of each chunk, or one row of them, for the next chunks to wait for
 	for from < p.Particles {
 		s := Span{Count: min(p.Chunk, p.Particles-from), from: from}
 		particles, wait := s.Of(phi), after

@@ -99,8 +99,8 @@ func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
 		Devices: devices}
 }
 
-// For is the plan for another number of particles, such as all of a sampler's if it was made for those that move: with
-// the same chunk size, or one chunk if there are fewer.
+// For is the same plan for another number of particles, such as all particles of a sampler if the plan was made for
+// those that move. The chunk size stays the same, or is the number of particles if that is smaller.
 func (p Plan) For(particles int) Plan {
 	if particles == p.Particles {
 		return p

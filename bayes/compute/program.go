@@ -18,9 +18,10 @@ type Nodes map[string]*graph.Node
 // (only the entries that change) and a record, a small vector for the host. It builds graph, and panics as GoMLX does.
 type Step func(state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Node)
 
-// Program is a compiled step over a State. The state stays on the device: entries that the step replaces are donated,
-// so that their memory is free as soon as the step ends, and only the record is copied to the host. While it runs, old
-// and new values are there together; if the device's memory is known and too small, Run is an ErrOutOfMemory.
+// Program is a compiled step over a State. The state stays on the device: the step's inputs that it replaces are
+// donated, so that their memory is free as soon as the step ends, and only the record is copied to the host. While the
+// step runs, old and new values exist together; if the device's memory is known and too small, Run returns an
+// ErrOutOfMemory.
 type Program struct {
 	engine  *Engine
 	name    string
@@ -71,13 +72,14 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 	return p, nil
 }
 
-// hostNumbers is the most numbers in an initial state that the Go backend makes: for more, XLA is faster though it
-// compiles.
+// hostNumbers is the largest number of numbers in an initial state for which the Go backend is used: for more, XLA is
+// faster although it compiles first.
 const hostNumbers = 1 << 20
 
 // NewInitial prepares a step that makes entries of a state from its inputs alone, such as the first particles; numbers
-// is how many it makes. As it runs once, few numbers are made by GoMLX's Go backend, which need not compile, whatever
-// the state's engine is. Random numbers are the same there up to the last bits of normals (see package random).
+// is how many numbers it makes. It runs once: few numbers are therefore made by GoMLX's Go backend, which does not
+// compile, whatever the engine of the state. Random numbers are the same there up to the last bits of normals (see
+// package random).
 func NewInitial(engine *Engine, name string, numbers int, updates []string, step Step) (*Program, error) {
 	if !engine.IsXLA() || numbers > hostNumbers {
 		return NewProgram(engine, name, nil, updates, step)
@@ -287,9 +289,9 @@ func Float64s(t *tensors.Tensor) ([]float64, error) {
 	return columns(t, 0, t.Size(), t.Size())
 }
 
-// Columns copies columns first to first+count-1 of a float32 or float64 tensor, [..., width], to the host: [rows,
-// count], with a row for each of the tensor's. Columns that there are not, and other types, are an error. It takes no
-// more memory than these columns, where Float64s would take all.
+// Columns copies the columns first to first+count-1 of a float32 or float64 tensor, [..., width], to the host: [rows,
+// count], with one row for each row of the tensor. It is an error if there are no such columns, or if the tensor has
+// another type. It needs memory for these columns only; Float64s would copy all.
 func Columns(t *tensors.Tensor, first, count int) ([]float64, error) {
 	shape := t.Shape()
 	if shape.Rank() == 0 {

@@ -11,9 +11,9 @@ import (
 // ErrOrder says that two tables have the same columns, or classes, in another order, which a matrix does not show.
 var ErrOrder = errors.New("in another order")
 
-// SameOrder is an error, which wraps ErrOrder, if a feature, a target or a class of d stands at another place among
-// those of a model, as where two files have the same columns in another order: the model would take one column for the
-// other. Names that the model does not know are no error, since a column may have been renamed.
+// SameOrder returns an error, which wraps ErrOrder, if a feature, a target or a class of d is at another position than
+// in the model's list, for instance because two files have the same columns in another order: the model would confuse
+// the columns. A name that the model does not know is not an error, since a column may have been renamed.
 func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	for _, c := range []struct {
 		what, cure  string
@@ -25,7 +25,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	} {
 		for i, name := range c.have {
 			if at := slices.Index(c.model, name); at >= 0 && at != i && (i >= len(c.model) || c.model[i] != name) {
-				return fmt.Errorf("data set %q: its columns or classes stand %w than the model's: %s %q is number %d of %q, and "+
+				return fmt.Errorf("data set %q: its columns or classes are %w than the model's: %s %q is number %d of %q, and "+
 					"number %d of the model's, %q: %s", d.Name, ErrOrder, c.what, name, i, c.have, at, c.model, c.cure)
 			}
 		}
@@ -33,9 +33,9 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	return nil
 }
 
-// SelectFeatures is a copy of the data set with these features, in this order; others are left out. It is what puts
-// the columns of another file into the order of those that a model was trained on, bayes.Origin.FeatureNames. It is an
-// error to name a column that is not there, or one twice.
+// SelectFeatures is a copy of the data set with the named features only, in this order. Use it to bring the columns of
+// another file into the order of the features that a model was trained on, bayes.Origin.FeatureNames. It is an error to
+// name a column that does not exist, or one twice.
 func (d *Dataset) SelectFeatures(names ...string) (*Dataset, error) {
 	if err := d.validateShapes(); err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)

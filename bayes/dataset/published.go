@@ -19,8 +19,8 @@ const (
 	Gal SplitSource = iota
 	// PMCnet is the one train/validation/test split, 60/20/20, that came with PMCnet: glass, ionosphere, naval, protein.
 	PMCnet
-	// Javid is the ten train/test splits, 50/50, of boston of which Javid, Handley, Hobson and Lasenby (2020, arXiv
-	// 2004.12211) give the evidences of networks.
+	// Javid are the ten train/test splits, 50/50, of boston for which Javid, Handley, Hobson and Lasenby (2020, arXiv
+	// 2004.12211) report the evidences of networks.
 	Javid
 	// Official is the one train/test split that the set's makers published: adult, satellite.
 	Official

@@ -79,8 +79,8 @@ func (s Scaler) applyTo(values []float64) {
 	}
 }
 
-// meanStdDev is the mean and the population standard deviation, in two passes; 1 in place of that of values that are
-// constant up to rounding, as shares that sum to 1: dividing by a standard deviation of some 1e-17 would turn rounding
+// meanStdDev is the mean and the population standard deviation, in two passes. The standard deviation is 1 for values
+// that are constant up to rounding, such as shares that sum to 1: dividing by one of about 1e-17 would turn rounding
 // errors into noise.
 func meanStdDev(values []float64) (mean, std float64) {
 	if len(values) == 0 {
@@ -114,7 +114,8 @@ func meanStdDev(values []float64) (mean, std float64) {
 	return mean, largest * math.Sqrt(sum/n)
 }
 
-// constantWithin is how far apart values that are constant but for rounding may lie, of the largest.
+// constantWithin is the largest difference, relative to the largest value, of values that count as constant up to
+// rounding.
 const constantWithin = 1e-14
 
 // smallestSum is the smallest sum of squared deviations with full precision: squares below 2e-308 lose digits, and

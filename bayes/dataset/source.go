@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// Source gives the rows of a data set that memory does not hold, some at a time: of a file, a data base or a generator.
-// Simulated is one, and so is a Dataset by RowsOf. Its rows should be in random order: mini-batches are made of rows
-// that are near each other.
+// Source gives the rows of a data set that memory does not hold, some at a time: from a file, a data base or a
+// generator. Simulated is one, and RowsOf makes one of a Dataset. The rows should be in random order, since a
+// mini-batch consists of rows that are near each other.
 type Source interface {
-	// Rows is the number of rows N, Dims that of features d and Targets that of numbers of y in a row, K.
+	// Rows is the number of rows N, Dims the number of features d, and Targets the number K of values of y in a row.
 	Rows() int
 	Dims() int
 	Targets() int
-	// Read fills x, [n, d], and y, [n, K], both row-major, with the n rows from the given one on: the same at each call.
-	// It may be called by several goroutines at once.
+	// Read fills x, [n, d], and y, [n, K], both row-major, with the n rows from the given one on; a row is the same at
+	// each call. It may be called by several goroutines at once.
 	Read(ctx context.Context, from int, x, y []float64) error
 }
 
@@ -47,7 +47,7 @@ func (s Simulated) Dims() int { return s.Features }
 // Targets implements Source: 1.
 func (s Simulated) Targets() int { return 1 }
 
-// Weights are those of the Informative features, in units of y's standard deviation.
+// Weights are the weights w of the Informative features, in units of y's standard deviation.
 func (s Simulated) Weights() []float64 {
 	count := s.Informative
 	if count == 0 {
@@ -65,7 +65,8 @@ func (s Simulated) Weights() []float64 {
 	return w
 }
 
-// simulatedRows are drawn by one generator: those before the first that is asked for are drawn and left out.
+// simulatedRows is the number of rows that one generator draws; those before the first requested row are drawn and
+// discarded.
 const simulatedRows = 64
 
 // Read implements Source.
@@ -109,7 +110,7 @@ func (s Simulated) Read(ctx context.Context, from int, x, y []float64) error {
 	return nil
 }
 
-// checkRead is an error if rows are asked for that are not there, or x and y are not of the same number of rows.
+// checkRead returns an error if the requested rows do not exist, or if x and y have different numbers of rows.
 func checkRead(s Source, from int, x, y []float64) error {
 	n := len(y) / max(1, s.Targets())
 	if from < 0 || n < 1 || from+n > s.Rows() || len(x) != n*s.Dims() || len(y) != n*s.Targets() {
@@ -137,18 +138,19 @@ func (r datasetRows) Read(_ context.Context, from int, x, y []float64) error {
 	return nil
 }
 
-// Examined is what one reading of a Source tells of it.
+// Examined is what Examine finds out about a Source.
 type Examined struct {
 	Features, Targets Scaler // their means and standard deviations, as Scaler has them
 	Hash              string // SHA-256, in hex, over the shape and all numbers, bit by bit
 }
 
-// examinedRows are read at once by default.
+// examinedRows is the number of rows that are read at once by default.
 const examinedRows = 4096
 
-// Examine reads a source once, so many rows at a time (0: 4096). A number that is not finite or too large is an error,
-// as by [Dataset.Validate]. visit, if not nil, is shown each block, which it may not keep: the number of its first row,
-// x and y. The scalers are of means and squared deviations that blocks are merged into (Chan, Golub and LeVeque 1983).
+// Examine reads a source once, a given number of rows at a time (0: 4096). A number that is not finite or too large is
+// an error, as for [Dataset.Validate]. visit, if not nil, is called with each block: the number of its first row, x and
+// y; it must not keep them. The means and squared deviations of blocks are merged by the formula of Chan, Golub and
+// LeVeque (1983).
 func Examine(
 	ctx context.Context, s Source, rows int, visit func(from int, x, y []float64) error,
 ) (*Examined, error) {
@@ -223,7 +225,7 @@ func newMoments(columns int) moments {
 	}
 }
 
-// add merges rows, flat, of which the first has the given number.
+// add merges the values of some rows, flat; row is the number of the first.
 func (m *moments) add(values []float64, row int) error {
 	columns := len(m.mean)
 	n := float64(len(values) / columns)

@@ -1,10 +1,10 @@
-// Package fit joins a model with its data: it is what every sampler does before its first step and after its last.
+// Package fit joins a model with its data: it does what every sampler needs before its first step and after its last.
 //
 // New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
 // scalers on the training part; Of does the same for a trained posterior and further data, with the posterior's
-// scalers. Streamed is New of rows that memory does not hold. Tensors are the standardised data; Posterior makes a
-// bayes.Posterior, with its provenance, of particles. Packages ohsmc, baseline and pbnn use it, and a sampler of your
-// own can.
+// scalers. Streamed is New for rows that memory does not hold. Data.Tensors gives the standardised data, and
+// Data.Posterior makes a bayes.Posterior, with its provenance, from particles. Packages ohsmc, baseline and pbnn use
+// it; a sampler of your own can use it too.
 package fit
 
 import (
@@ -22,12 +22,13 @@ import (
 
 // Data is a model and the data that it is fitted to, checked against each other. Its methods do not change it.
 type Data struct {
-	Owner string            // the package that fits, with which errors begin
+	Owner string            // the name of the package that fits, with which error messages begin
 	Bound *bayes.BoundModel // the model with the data's widths
-	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held), or those of Source.
+	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held) or are those of
+	// Source.
 	Parts dataset.Parts
-	// Source are the rows of a training part that memory does not hold, standardised once they are Examined (see
-	// Streamed); else nil.
+	// Source gives the rows of a training part that memory does not hold, standardised after Examined (see Streamed); nil
+	// if there is none.
 	Source dataset.Source
 	// Features and Target standardise the data: by the training part's means and standard deviations, or by those of
 	// Trained.
@@ -35,8 +36,8 @@ type Data struct {
 	Target   dataset.Scaler
 	Trained  *bayes.Posterior // the posterior that the fit continues from; nil if none
 
-	raw  dataset.Source // Source as it was given
-	hash string         // of its rows
+	raw  dataset.Source // the source as it was given, not standardised
+	hash string         // hash of the source's rows
 }
 
 // New joins a model with the data that it is to be trained on. The scalers are fitted on the training part alone, to
@@ -59,8 +60,8 @@ func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	return d, nil
 }
 
-// Share joins a model with a share of the rows, while others are held elsewhere. They are not scaled, since no share
-// knows the others' rows. A class may have no row.
+// Share joins a model with a part of the rows, while other parts are held elsewhere. The rows are not scaled, since the
+// scalers would depend on all parts. A class may have no row.
 func Share(owner string, model bayes.Model, rows *dataset.Dataset) (*Data, error) {
 	if err := check(owner, rows); err != nil {
 		return nil, err
@@ -93,9 +94,9 @@ func check(owner string, data *dataset.Dataset) error {
 	return nil
 }
 
-// Of joins a trained posterior's model, its shared parameters and its standardisation with data to continue on: those
-// that it was trained on, or others with the same features and classes, in the same order (the error wraps
-// dataset.ErrOrder). A class may have no row.
+// Of joins the model, the shared parameters and the standardisation of a trained posterior with data to continue on:
+// the data that it was trained on, or others with the same features and classes in the same order (otherwise the error
+// wraps dataset.ErrOrder). A class may have no row.
 func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
 	if trained == nil {
 		return nil, fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
@@ -181,8 +182,8 @@ func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
 	return &other, nil
 }
 
-// Whole is the data with a model whose every parameter is stochastic. The partition does not name the prior's
-// hyperparameters: the prior adds them.
+// Whole is the data with a model whose every parameter is stochastic. The prior adds its hyperparameters itself, so the
+// partition does not name them.
 func (d *Data) Whole() (*Data, error) {
 	var all []string
 	for _, slot := range d.Bound.Slots {

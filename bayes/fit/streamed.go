@@ -9,7 +9,7 @@ import (
 	"gobnn/bayes/dataset"
 )
 
-// mostClasses is the most that the targets of a Source are taken to be: larger numbers are none of classes.
+// mostClasses is the largest number of classes that the targets of a Source may have: a larger target is an error.
 const mostClasses = 10_000
 
 // Streamed joins a model with the rows of a Source, without reading any: Examined does. Until then nothing is scaled,
@@ -36,9 +36,10 @@ func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, er
 	}, model.Registered()
 }
 
-// Examined is the data of Streamed after one reading of the source, so many rows at a time (0: 4096): for the scalers,
-// unless Model.Scaling keeps the numbers as they are, for faults, and to tell the data again. Of several classes there
-// are as many as the largest target says. Errors wrap dataset.ErrMissingClass if a class has no row.
+// Examined is the data of Streamed after one reading of the source, rowsAtOnce rows at a time (0: 4096). The reading
+// checks the numbers, computes the scalers, unless Model.Scaling keeps the numbers as they are, and the hash that
+// identifies the data. The number of classes of a classification is the largest target plus 1. Errors wrap
+// dataset.ErrMissingClass if a class has no row.
 func (d *Data) Examined(ctx context.Context, rowsAtOnce int) (*Data, error) {
 	model := d.Bound.Model
 	rows := &targets{likelihood: model.Likelihood, each: d.Source.Targets()}
@@ -73,7 +74,7 @@ type targets struct {
 	counts     []int // by class
 }
 
-// visit checks those of a block.
+// visit checks the targets of a block of rows.
 func (t *targets) visit(from int, _, y []float64) error {
 	task := t.likelihood.Task()
 	for i, v := range y {

@@ -2,15 +2,15 @@
 // graph.
 //
 // Some parameters of a partial Bayesian network differ from particle to particle (stochastic), the others are shared.
-// So every tensor on its way through the network is a Value, which is either shared by all particles, [width, B], or
-// per particle. A value stays shared until it meets the first stochastic parameter: what comes before is evaluated
-// once, not J times.
+// So every tensor in the network is a Value, which is either shared by all particles, [width, B], or has its own
+// numbers for each particle. A value stays shared until it meets the first stochastic parameter: the layers before it
+// are evaluated once, not J times.
 //
-// What is per particle lies in blocks of c particles, [J/c, width, B, c] (see Block). With c = 1 rows of the batch come
-// last, and weights are [out, in]: then the product of J stochastic matrices with a shared input is one large product,
-// [J*out, in] by [in, B], without a transposition anywhere. With c > 1 neighbouring particles fill the processor's SIMD
-// vectors, whatever the widths and the batch: the products of each particle's own small matrices become vectorised
-// loops over blocks instead of many tiny matrix products.
+// Values per particle are stored in blocks of c particles, [J/c, width, B, c] (see Block). With c = 1 the rows of the
+// batch are the last axis that varies, and weights are [out, in]: the product of J stochastic matrices with a shared
+// input is then one large product, [J*out, in] by [in, B], without any transposition. With c > 1 neighbouring particles
+// fill the processor's SIMD vectors, whatever the widths and the batch: the products of each particle's own small
+// matrices become vectorised loops over blocks instead of many tiny matrix products.
 package nn
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Value is a tensor that all particles share, [width, B], or that each has its own of, [J/c, width, B, c]. The same
-// holds for parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c].
+// Value is a tensor that is shared by all particles, [width, B], or has its own numbers for each particle, [J/c, width,
+// B, c]. The same holds for parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c].
 type Value struct {
 	Node        *graph.Node
 	PerParticle bool
@@ -90,8 +90,8 @@ func (p Params) Nodes() []*graph.Node {
 	return nodes
 }
 
-// With are the parameters with other nodes, in the order of Nodes, in the place of theirs: those that stand for them
-// within a loop.
+// With are the parameters with their nodes replaced by the given ones, in the order of Nodes, such as the nodes that
+// stand for them within a loop.
 func (p Params) With(nodes []*graph.Node) Params {
 	with := Params{}
 	for i, name := range slices.Sorted(maps.Keys(p)) {

@@ -9,13 +9,13 @@ import (
 type Evaluated struct{ X, Value float64 }
 
 // GoldenSection minimises a function of one variable between low and high by golden-section search (Kiefer 1953), with
-// so many evaluations, at least 2, and returns the place with the least value of those evaluated. Each evaluation but
-// the first narrows the interval that holds the minimum by .618 where the function has but one; where it has several,
-// or steps, as an accuracy has, it ends at one of them. NaN counts as +Inf. An error of f ends the search, and is
-// returned with the best so far.
+// the given number of evaluations, at least 2, and returns the evaluated place with the least value. Each evaluation
+// after the first reduces the interval by the factor .618. The interval holds the minimum if the function has only one;
+// if it has several, or steps, as an accuracy does, the search ends at one of them. NaN counts as +Inf. An error of f
+// ends the search, and is returned with the best evaluation so far.
 //
-// It serves for settings that are chosen on a validation part, such as the scale of a prior, whose logarithm is then
-// what is searched. See the example.
+// Use it for settings that are chosen on a validation part, such as the scale of a prior, over whose logarithm one then
+// searches. See the example.
 func GoldenSection(low, high float64, evaluations int, f func(x float64) (float64, error)) (Evaluated, error) {
 	best := Evaluated{math.NaN(), math.Inf(1)}
 	if !(low < high) || math.IsInf(low, 0) || math.IsInf(high, 0) {

@@ -25,7 +25,8 @@ type Selection struct {
 	since    []int // validations since the best, of each member
 }
 
-// NewSelection has a member's training end after patience validations without a better one; 0: none does.
+// NewSelection is a Selection in which a member's training ends after patience validations without a better one; 0:
+// never.
 func NewSelection(members, patience int) Selection {
 	return Selection{
 		Best: slices.Repeat([]Best{{NLPD: math.NaN()}}, members), patience: patience, since: make([]int, members),
@@ -46,7 +47,7 @@ func (s Selection) Open() []float64 {
 	return open
 }
 
-// Add takes in the members' scores after a step, of which the lower is the better.
+// Add records the members' scores after a step; lower scores are better.
 func (s Selection) Add(step int, scores []float64) {
 	open := s.Open()
 	for m, score := range scores {
@@ -62,7 +63,7 @@ func (s Selection) Add(step int, scores []float64) {
 	}
 }
 
-// BestPrefix begins the names of the entries of a state that hold others as they were at the best validation.
+// BestPrefix begins the names of the entries of a state that keep other entries as they were at the best validation.
 const BestPrefix = "best_"
 
 // BestEntry is the name of the entry of a state with the lowest scores so far, float64: a scalar, or [J] for J members.

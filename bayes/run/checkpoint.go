@@ -70,8 +70,8 @@ func (r *Run) write() error {
 	return tensorfile.Write(r.Checkpoint, file)
 }
 
-// name replaces the * in the checkpoint's name. A machine that cannot say what identifies it fails here, before its
-// first step.
+// name replaces the * in the checkpoint's name. If a machine cannot state its identity, the error comes here, before
+// its first step.
 func (r *Run) name() error {
 	if r.Checkpoint == "" {
 		return nil
@@ -172,7 +172,7 @@ func Tensor(kept map[string]*tensors.Tensor, name string, want shapes.Shape) (*t
 	return t, nil
 }
 
-// Digest is what a tensor's shape and bits are told by, as a Part's value.
+// Digest is a text that identifies a tensor by its shape and bits, for the Value of a Part.
 func Digest(t *tensors.Tensor) (string, error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%s ", t.Shape())

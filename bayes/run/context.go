@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// onePress is how long after the first signal another one is of the same press of the stop button: Jupyter signals the
-// kernel's process group, in which the cell is, and the kernel then signals the cell once more.
+// onePress is the time after the first signal within which further signals belong to the same press of the stop button:
+// Jupyter signals the kernel's process group, which contains the cell, and the kernel then signals the cell once more.
 const onePress = time.Second
 
 // Context is the context of a program that may be stopped, such as a notebook's cell: SIGINT, which the notebook's stop

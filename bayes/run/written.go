@@ -6,21 +6,21 @@ import (
 	"reflect"
 )
 
-// CheckWritten is an error if JSON leaves out a field of settings that is set: an unexported one, or one with the tag
-// "-". A checkpoint knows its run by the JSON of such settings, as of a kernel of a user's own, and would be resumed
-// with others. A type with a MarshalJSON is trusted to write what decides; what its exported fields of interface types
-// hold is not its own, and is checked.
+// CheckWritten returns an error if the JSON of settings leaves out a field that is set: an unexported field, or one
+// with the tag "-". A checkpoint identifies its run by the JSON of such settings, for instance those of a user's own
+// kernel, and would otherwise be resumed with other settings. A type with a MarshalJSON is trusted to write all that
+// influences a run; but the values of its exported fields of interface types have other types, and are checked.
 func CheckWritten(settings any) error {
 	if field := leftOut(reflect.ValueOf(settings)); field != "" {
-		return fmt.Errorf("%s is not written as JSON, by which a checkpoint knows its settings: a run with another value "+
-			"would go on from it; export the field, give the type a MarshalJSON, or leave the checkpoint out", field)
+		return fmt.Errorf("%s is not written as JSON, by which a checkpoint knows its settings: the checkpoint would be "+
+			"resumed with another value; export the field, give the type a MarshalJSON, or set no checkpoint", field)
 	}
 	return nil
 }
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
-// leftOut names the first such field; "": there is none.
+// leftOut names the first field that is set and that JSON leaves out; "": there is none.
 func leftOut(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:

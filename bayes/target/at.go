@@ -5,14 +5,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Posterior is a Target at fixed shared parameters and a fixed batch: an mcmc.Target, for the kernels of package mcmc.
+// LogPosterior is a Target at fixed shared parameters and a fixed batch. It is an mcmc.Target, for the kernels of
+// package mcmc.
 type LogPosterior struct {
 	target Target
 	psi    *Node // [W] or nil
 	batch  Batch
 }
 
-// At fixes the shared parameters, [W] or nil, and the batch.
+// At fixes the shared parameters, [W] or nil, and the batch of a target.
 func At(t Target, psi *graph.Node, batch Batch) LogPosterior { return LogPosterior{t, psi, batch} }
 
 // LogDensity is the log-posterior of phi, [J, D] to [J].

@@ -71,15 +71,15 @@ func blocks(
 	}
 }
 
-// ofBlock is what n of N rows add to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi), the estimate by
-// them as a mini-batch times n/N.
+// ofBlock is what n of N rows contribute to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi), which is
+// n/N times the estimate of the log-posterior from these rows as a mini-batch.
 type ofBlock struct {
 	estimate   LogPosterior
 	likelihood Likelihood
 	share      *graph.Node
 }
 
-// LogPrior is (n/N) log p(phi), [J]: over all blocks the prior's.
+// LogPrior is (n/N) log p(phi), [J]: summed over all blocks it is the log-prior.
 func (b ofBlock) LogPrior(phi *graph.Node) *graph.Node {
 	return graph.Mul(b.likelihood.Model.LogPrior(phi), b.share)
 }

@@ -68,8 +68,8 @@ type Reweighted struct {
 	Gradient *graph.Node
 }
 
-// Reweight evaluates the batch and computes the new weights of particles with logWeights, [J], and the gradient with
-// respect to psi under these, in one pass: chunks are merged by a running log-sum-exp.
+// Reweight evaluates the batch in one pass over the particles. It computes their new weights from logWeights, [J], and
+// the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp.
 func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
@@ -128,7 +128,7 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 	}
 }
 
-// gradient is that of a chunk's values, [c], with respect to its particles, [c, D].
+// gradient is the gradient of a chunk's values, [c], with respect to its particles, [c, D].
 func (e *evaluation) gradient(c chunk, values *Node) *Node {
 	var leaves []*Node
 	for _, slot := range e.Model.Slots {

@@ -15,9 +15,10 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// part is mcmc.Problem.Part of a posterior with the given data: m of the N rows, the first of a permutation that
-// depends on N alone, so that a larger part holds a smaller one. For a Gaussian likelihood of a known noise their
-// targets are the predictions of the network at the mode (the surrogate "2n"), else they are their own (order 2).
+// part implements mcmc.Problem.Part for a posterior with the given data: the posterior of m of the N rows, the first of
+// a permutation that depends on N alone, so that a larger part contains a smaller one. For a Gaussian likelihood with
+// known noise the targets of these rows are replaced by the predictions of the network at the mode (the surrogate
+// "2n"); for other likelihoods they are the rows' own (order 2).
 func part(
 	engine *compute.Engine, bound *bayes.BoundModel, data map[string]*tensors.Tensor, m int, mode []float64,
 	chains, devices int,

@@ -17,11 +17,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, for chains to sample: x is [N, d]
-// and y [N], or [N, K] for K targets, standardised, psi is [W], nil if nothing is shared, all of one type, which must
-// be the chains'. Chains begin uphill of draws from the prior (Climb). devices is the number that share the chains, as
-// in mcmc.Settings (0: one). The output of the layers before the first stochastic one is computed here once, on the
-// engine (nil: the default), not in each move.
+// Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, as a problem for Markov chains. x
+// is [N, d] and y [N], or [N, K] for K targets, standardised; psi is [W], nil if nothing is shared. All have the same
+// number type, which must be the chains'. Chains start at draws from the prior, from which they climb (Climb). devices
+// is the number of devices that share the chains, as in mcmc.Settings (0: one). The output of the layers before the
+// first stochastic one is computed here once, on the engine (nil: the default), not in each move.
 func Problem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (mcmc.Problem, error) {
@@ -72,8 +72,8 @@ func Problem(
 	}, nil
 }
 
-// kronecker are the Kronecker factors of the posterior at a mode, with a Normal prior's precision, and the gradients
-// that they took.
+// kronecker computes the Kronecker factors of the posterior at a mode, with the precision of a Normal prior, and the
+// number of gradients that it took.
 func kronecker(
 	ctx context.Context, engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor, mode []float64,
 ) (factors []mcmc.KroneckerFactor, gradients int, err error) {
@@ -132,7 +132,8 @@ func ProblemByBatches(
 	}, nil
 }
 
-// Climb has chains climb from draws from the prior: all but the logarithms of a hierarchical prior's scales.
+// Climb is the climb of chains from their draws from the prior: over all coordinates except the log-scales of a
+// hierarchical prior.
 func Climb(bound *bayes.BoundModel) *mcmc.Climb {
 	climb, at := &mcmc.Climb{}, 0
 	for _, slot := range bound.Slots {

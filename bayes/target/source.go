@@ -22,17 +22,17 @@ import (
 // SourceSettings of ProblemBySource. The zero value works.
 type SourceSettings struct {
 	BatchSize int           // n, rows of a mini-batch; default 50, or all if there are fewer
-	BlockRows int           // that are read at once; default 8192, or all if there are fewer; at least BatchSize
+	BlockRows int           // rows that are read at once; default 8192, or all if there are fewer; at least BatchSize
 	Chains    int           // default 4
 	DType     compute.DType // of the chains; default Float32
 	Seed      uint64        // of the order of the rows
 }
 
-// ProblemBySource is ProblemByBatches of standardised rows that memory does not hold: a block of them is read at a
-// time. Each move estimates the posterior from a mini-batch of one block; an epoch goes through all blocks, and the
-// rows of each, in an order drawn anew. Its Blocks are the source's, so that mcmc.FindMode and mcmc.NewWhitening
-// take it too, with all rows. An error in reading stops a run, which a checkpoint resumes. psi is [W], nil if nothing
-// is shared.
+// ProblemBySource is ProblemByBatches for standardised rows that memory does not hold: one block of rows is read at a
+// time. Each move estimates the posterior from a mini-batch of one block; an epoch goes through all blocks, and through
+// the rows of each, in a new random order. The problem's Blocks read the source too, so that mcmc.FindMode and
+// mcmc.NewWhitening use all rows. An error while reading stops a run, which a checkpoint resumes. psi is [W], nil if
+// nothing is shared.
 func ProblemBySource(
 	bound *bayes.BoundModel, source dataset.Source, psi *tensors.Tensor, s SourceSettings,
 ) (mcmc.Problem, error) {
@@ -97,14 +97,15 @@ func ProblemBySource(
 	}, nil
 }
 
-// reader makes mini-batches of a source: of the block that it holds, until all of its rows have been in one.
+// reader makes mini-batches of a source from the block that it holds; it reads the next block when all rows of this one
+// have been used.
 type reader struct {
 	SourceSettings
 	source dataset.Source
 
 	epoch  int
 	blocks []int // their order in the epoch
-	block  int   // that is held, its place in that order
+	block  int   // the block that is held, as its place in that order; -1: none
 	order  []int // of the rows of the block
 	x, y   []float64
 }
@@ -137,7 +138,7 @@ func (r *reader) targetDims(rows int) []int {
 	return []int{rows}
 }
 
-// inputs are those of a move, with count real rows.
+// inputs are the inputs of a move, with count real rows.
 func (r *reader) inputs(x, y []float64, count int) []any {
 	return []any{
 		compute.Floats(r.DType, x, r.BatchSize, r.source.Dims()),
@@ -146,8 +147,8 @@ func (r *reader) inputs(x, y []float64, count int) []any {
 	}
 }
 
-// batch is the mini-batch of a move, a function of the seed and the move's number alone. All but the last block have as
-// many mini-batches as their rows divided by BatchSize, rounded up; so has the last, of fewer rows.
+// batch is the mini-batch of a move, a function of the seed and the move's number alone. A block has as many
+// mini-batches as its rows divided by BatchSize, rounded up; the last block may have fewer rows.
 func (r *reader) batch(ctx context.Context, move int) ([]any, error) {
 	rows, size := r.source.Rows(), r.BlockRows
 	each := (size + r.BatchSize - 1) / r.BatchSize // mini-batches of a full block
@@ -159,7 +160,7 @@ func (r *reader) batch(ctx context.Context, move int) ([]any, error) {
 		r.epoch, r.block = epoch, -1
 	}
 	place := 0
-	for ; ; place++ { // the block that the mini-batch is of
+	for ; ; place++ { // find the block that the mini-batch is from
 		of := each
 		if r.blocks[place] == full {
 			of = last

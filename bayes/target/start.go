@@ -10,9 +10,10 @@ import (
 	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
-// From takes psi and the chains' starting points from a trained posterior: psi, [W], in the given type, nil if nothing
-// is shared, and starts, [J, D], for mcmc.Problem.Start: particles drawn by their weights, each at most once while
-// there are others.
+// ChainStarts takes psi and the starting points of chains from a trained posterior: psi, [W], in the given type, nil if
+// nothing is shared; and start, [J, D], for mcmc.Problem.Start. The starting points are particles drawn by their
+// weights without replacement; if there are fewer particles of positive weight than chains, drawing begins again with
+// all of them.
 func ChainStarts(
 	trained *bayes.Posterior, dtype compute.DType, chains int, seed uint64,
 ) (psi, start *tensors.Tensor, err error) {

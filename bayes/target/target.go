@@ -1,9 +1,10 @@
 // Package target evaluates the targets of the samplers: the log-posterior of all particles, its gradients, and the
 // evidence.
 //
-// The log-likelihood of a mini-batch of n of N rows estimates that of all data only if it is multiplied by N/n. Here
-// the type says which is meant, so that a sampler cannot be given the wrong one: Full takes a batch of all rows and
-// never scales; MiniBatch has N and scales by N/n; Tempered is the posterior that a number of points would give.
+// The log-likelihood of a mini-batch of n of N rows estimates that of all data only if it is multiplied by N/n. The
+// type of a target says which one is meant, so that a sampler cannot be given the wrong one: Full takes a batch of all
+// rows and never scales; MiniBatch has N and scales by N/n; Tempered is the posterior that a given number of points
+// would have.
 //
 // Particles are evaluated in chunks (compute.Plan), one after another: one chunk's activations are freed before the
 // next begins. Within a chunk they are in blocks (nn.Block) where that is faster. The gradient with respect to the
@@ -223,7 +224,8 @@ func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 }
 
 // gradientOfPosterior is log p(phi) + scale log p(y_batch | phi; psi), [J], and its gradient with respect to phi, [J,
-// D]: the sum over particles is differentiated, since no particle's density depends on another's parameters.
+// D]. It differentiates the sum over particles, which gives each particle's own gradient, since no particle's density
+// depends on another's parameters.
 func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		outer: []*Node{scale},

@@ -56,15 +56,16 @@ func (w Whole) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node {
 // Batches is how many batches of so many rows make all of them; the last may be smaller.
 func (w Whole) Batches(rows int) int { return (w.Rows() + rows - 1) / rows }
 
-// Batch is what mini-batch steps ascend: log p(phi) + B log p(y_from .. y_(from+rows-1) | phi; psi), where B is
-// Batches and from an int32 scalar. Summed over the batches it is B times the log-posterior. Rows past the end count
-// nothing.
+// Batch is the target of optimisation by mini-batch steps: log p(phi) + B log p(y_from .. y_(from+rows-1) | phi; psi),
+// where B is Batches(rows) and from an int32 scalar. Its sum over the batches is B times the log-posterior. Rows past
+// the end do not count.
 func (w Whole) Batch(from *graph.Node, rows int) mcmc.Target {
 	power := ConstAs(w.batch.Y, float64(w.Batches(rows)))
 	return At(powered{w.likelihood, power}, w.psi, w.batch.some(from, rows, w.batch.Y.DType()))
 }
 
-// some are consecutive rows from a row on, an int32 scalar; rows past the end are padding.
+// some are the given number of consecutive rows beginning with row `from`, an int32 scalar; rows past the end are
+// padding.
 func (b Batch) some(from *Node, rows int, dtype dtypes.DType) Batch {
 	all := b.Y.Shape().Dim(0)
 	number := Add(Iota(from.Graph(), shapes.Make(dtypes.Int32, rows, 1), 0), BroadcastToDims(from, rows, 1))

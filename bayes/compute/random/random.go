@@ -1,19 +1,20 @@
 // Package random draws random numbers inside a compiled graph, without state.
 //
-// A number is a function of four things: the seed of the run, what it is for, the step, and its place (which particle,
-// which coordinate). Nothing is carried from one draw to the next, so a result depends neither on how the particles are
-// chunked, nor on how many devices share them, nor on where a run was interrupted. The function is Threefry-2x32 with
-// 20 rounds (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), a block cipher
-// weakened to what statistics need: it passes the same batteries of tests as the generators with state. It is written
-// in graph operations, which XLA fuses into what consumes the numbers; where several loops do, they are made once and
-// stored (compute.Materialise).
+// A number is a function of four things: the seed of the run, its purpose, the step, and its place (which particle,
+// which coordinate). No state is carried from one draw to the next, so a result depends neither on how the particles
+// are chunked, nor on how many devices share them, nor on where a run was interrupted. The function is Threefry-2x32
+// with 20 rounds (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), a block cipher
+// with fewer rounds than encryption needs: it passes the same batteries of tests as generators with a state. It is
+// written in graph operations, which XLA fuses into the loops that use the numbers; if several loops use them, they are
+// computed once and stored (compute.Materialise).
 //
 //	rng := random.New(g, seed).At(step)               // the stream of one step
 //	u := rng.Named("resample").Uniform(dtype, J)      // [J]
 //	z := rng.Named("move").Normal(dtype, J, D)        // [J, D]; row j is particle j's own
 //
-// A compiled step takes what changes from call to call as an input. The host knows the seed and the step: there a [Key]
-// names the same stream, and FromKey takes it into the graph, which need not compile its making.
+// A compiled step takes values that change from call to call as inputs. The host knows the seed and the step: it can
+// compute the [Key] of a stream, and FromKey makes the same stream from it in the graph, which then does not compute
+// the key itself.
 //
 // The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals pass through the
 // backend's logarithm, so between backends they agree to a few units in the last place; on one backend they are the
@@ -45,14 +46,15 @@ func New(g *Graph, seed uint64) Stream {
 	return Stream{word(g, uint32(seed)), word(g, uint32(seed>>32))}
 }
 
-// FromKey is the stream whose key is an input of the graph, so that one compiled graph serves all seeds and steps: [2]
-// words, as Key.Words gives them.
+// FromKey is the stream whose key is an input of the graph, so that one compiled graph serves all seeds and steps: two
+// words, [2], as Key.Words returns them.
 func FromKey(words *graph.Node) Stream {
 	half := func(i int) *Node { return Reshape(Slice(words, AxisElem(i))) }
 	return Stream{half(0), half(1)}
 }
 
-// Key is that of a stream, made on the host: its methods give the keys of the streams that Stream's give.
+// Key is the key of a stream, computed on the host. Its methods mirror those of Stream and return the same streams'
+// keys.
 type Key [2]uint32
 
 // KeyOf is the key of a run's stream, as of New.
@@ -69,10 +71,10 @@ func (k Key) derive(label, kind uint32) Key {
 	return Key{x0, x1}
 }
 
-// Words are the input for FromKey.
+// Words are the two words that FromKey takes as input.
 func (k Key) Words() []uint32 { return k[:] }
 
-// Graph is where the stream's numbers are made.
+// Graph is the graph in which the stream's numbers are computed.
 func (s Stream) Graph() *Graph { return s.key0.Graph() }
 
 // At is the stream of one step. The step is a uint32 scalar, and may be part of a compiled step's state.
@@ -85,7 +87,8 @@ func (s Stream) Named(purpose string) Stream {
 	return s.derive(word(s.key0.Graph(), labelOf(purpose)), ofPurpose)
 }
 
-// The kinds of streams below a stream: a step and a purpose of one number are two.
+// The kinds of streams derived from a stream: the number of a step and the label of a purpose may be equal, but give
+// different streams.
 const (
 	ofStep    = 0
 	ofPurpose = 1
@@ -97,14 +100,15 @@ func labelOf(purpose string) uint32 {
 	return h.Sum32()
 }
 
-// derive enciphers (label, kind) under the stream's key: the key of a stream below it.
+// derive enciphers (label, kind) under the stream's key; the result is the key of the derived stream.
 func (s Stream) derive(label *Node, kind uint32) Stream {
 	k0, k1 := threefry2x32(s.key0, s.key1, label, word(label.Graph(), kind))
 	return Stream{k0, k1}
 }
 
-// worthStoring is from how many numbers on their key is computed first and stored. XLA for CPUs writes the making of
-// the key into the loop over the numbers, where it costs up to as much as the numbers themselves: see BenchmarkKey.
+// worthStoring is the least number of random numbers for which their key is first computed and stored. XLA for CPUs
+// otherwise computes the key inside the loop over the numbers, which can cost as much as the numbers themselves: see
+// BenchmarkKey.
 const worthStoring = 64
 
 // forMany is the stream with a stored key, if the dims are those of many numbers.
@@ -140,15 +144,15 @@ func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *graph.Node {
 	return s.stored(dims, func(s Stream, dims []int) *Node { return s.uniform(dtype, dims) })
 }
 
-// XLA for CPUs shares a loop among its threads: the rows, and the columns too where there are fewer rows than threads.
-// Where the columns' parts are not equal each element has a test whether it is one, and the loop has no vector
+// XLA for CPUs divides a loop among its threads by rows, and by columns too where there are fewer rows than threads. If
+// the parts of the columns are not equal, each element is tested for whether it exists, and the loop has no vector
 // instructions: 2761 normals took twice as long as 2816, 8191 three times as long as 8192. So from worthFilling columns
-// on these are filled up to a multiple of fullColumns, which the usual numbers of threads divide. With as many rows as
-// threads the columns stay whole, and taking them out of the filled ones would cost a third more. The numbers are the
+// on the columns are padded to a multiple of fullColumns, which the usual numbers of threads divide. With at least as
+// many rows as threads columns are not divided, and removing the padding would cost a third more. The numbers are the
 // same bits. See BenchmarkOdd.
 const worthFilling, fullColumns = 1024, 64
 
-// stored are many numbers, of which each is made once: as draw makes them, whatever their number.
+// stored makes many numbers such that each is computed once; the numbers are those of draw for the given dims.
 func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node {
 	s = s.forMany(dims)
 	last := len(dims) - 1
@@ -157,8 +161,8 @@ func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node 
 	}
 	full := []int{dims[0], (dims[last] + fullColumns - 1) / fullColumns * fullColumns}
 	z := compute.Materialise(draw(s, full), s.key0)
-	// A second use of z, which changes nothing, since no number is NaN: the compiler would write z's making into the loop
-	// over the columns that are asked for, if that were its only one.
+	// A second use of z, which changes nothing, since no number is NaN. Without it the compiler would compute z inside
+	// the loop over the requested columns, its only use.
 	first := Slice(z, AxisRange(), AxisRange(0, 1))
 	nothing := Where(IsNaN(first), OnesLike(first), ZerosLike(first))
 	return Add(Slice(z, AxisRange(), AxisRange(0, dims[last])), BroadcastToDims(nothing, dims...))

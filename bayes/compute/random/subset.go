@@ -12,10 +12,10 @@ import (
 // Subsets draws count subsets of size of the numbers 0 to rows-1, each without replacement and independent of the
 // others: int32 [count, size], each row in random order. It panics unless 1 <= size <= rows.
 //
-// Where size is small beside rows, a subset are the first distinct numbers of a sequence drawn with replacement, which
-// is so long that it has too few of them with a probability of at most 1e-12. All numbers are treated alike, so all
-// ordered subsets are equally likely. Otherwise a subset are the rows with the smallest of random keys, one for each
-// row. The random words are the same on every backend, and so are the subsets.
+// If size is small compared with rows, a subset consists of the first distinct numbers of a sequence drawn with
+// replacement, which is long enough that it has too few distinct ones with a probability of at most 1e-12. All numbers
+// are treated alike, so all ordered subsets are equally likely. Otherwise a subset consists of the rows with the
+// smallest random keys, one key for each row. The random words are the same on every backend, and so are the subsets.
 func (s Stream) Subsets(count, rows, size int) *graph.Node {
 	if size < 1 || size > rows || count < 1 {
 		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count,
