@@ -12,7 +12,7 @@ import (
 )
 
 // Algorithm is the step that a run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. It is a
-// value that holds settings; Compile makes a Stepper of it for one kind of run. If a step is one graph, NewStepper
+// value that holds settings; Compile makes a Stepper from it for one kind of run. If a step is one graph, NewStepper
 // makes the Stepper from a function, as for OpenHorizon and Guided:
 //
 //	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
@@ -58,8 +58,8 @@ type Horizon interface {
 	Horizon(s Settings, rows int) (batches dataset.Batches, steps int, err error)
 }
 
-// Warned is an Algorithm that says what makes a finished run doubtful, beside what every run is asked: for
-// Result.Warnings.
+// Warned is an Algorithm that adds warnings of its own to Result.Warnings: what makes a finished run doubtful, besides
+// the checks that every run has.
 type Warned interface {
 	Algorithm
 	Warnings(s Settings, rows int, trace []StepRecord) []string
@@ -68,7 +68,7 @@ type Warned interface {
 // Evidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).
 type Evidence interface {
 	Algorithm
-	// Evidence is the estimate from the trace of a run on so many rows; its Value is NaN if unknown.
+	// Evidence is the estimate from the trace of a run on the given number of rows; its Value is NaN if unknown.
 	Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence
 }
 

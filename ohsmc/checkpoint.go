@@ -115,7 +115,7 @@ func (r *training) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 	return nil
 }
 
-// adoptRecords restores the trace and the validations, and is an error if there are not so many.
+// adoptRecords restores the trace and the validations; it returns an error if their numbers are not the expected ones.
 func (r *training) adoptRecords(steps, validations int, kept map[string]*tensors.Tensor) error {
 	trace, err := run.Rows(kept, traceName, steps, recordWidth)
 	if err != nil {

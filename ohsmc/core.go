@@ -163,7 +163,7 @@ func nonFinite(logDensity *Node) *Node {
 	return ReduceAllSum(ConvertDType(Not(IsFinite(logDensity)), logDensity.DType()))
 }
 
-// perRow is minus a log-likelihood over the number of rows.
+// perRow is minus a log-likelihood divided by the number of rows.
 func perRow(logLik *Node, batch target.Batch) *Node {
 	return Neg(Div(ConvertDType(logLik, compute.Float64), ConvertDType(batch.Count, compute.Float64)))
 }

@@ -32,12 +32,12 @@
 //
 // The kernel accepts every move and leaves no posterior invariant. So the particles do not converge to p(phi | y; psi):
 // each batch multiplies the distribution by a likelihood, each move widens it, and in equilibrium it depends on about
-// the last few batches. On a linear Gaussian model it is a Kalman filter's: for a random walk of variance q and batches
-// of precision r, the stationary variance v solves 1/v = 1/(v + q) + r. It is too wide where batches are small and q is
-// large, and too narrow where q is small, since the same rows count again each epoch. On the conjugate regression of
-// the package's tests (30 rows, posterior variance .022) batches of 3 with q = .1 give a stationary variance of .10,
-// batches of 30 with q = .0005 one of .003. The tests compare the particles with the filter. If the exact posterior
-// matters, call Sample.
+// the last few batches. For a linear Gaussian model the distribution is that of a Kalman filter: for a random walk of
+// variance q and batches of precision r, the stationary variance v solves 1/v = 1/(v + q) + r. It is too wide where
+// batches are small and q is large, and too narrow where q is small, since the same rows count again in each epoch. In
+// the conjugate regression of the package's tests (30 rows, posterior variance .022) batches of 3 with q = .1 give a
+// stationary variance of .10, batches of 30 with q = .0005 one of .003. The tests compare the particles with the
+// filter. If the exact posterior matters, call Sample.
 //
 // Guided is exact for a fixed target, all rows in one batch and psi fixed: the tests check this for every proposal.
 // With mini-batches its target is a different one at each step.

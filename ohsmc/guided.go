@@ -26,17 +26,18 @@ import (
 // changes from step to step, and few particles keep their weight.
 type Guided struct {
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
-	// reports lower losses of Langevin if the first layer is stochastic; BenchmarkEqualSeconds compares them on Table 8's
-	// networks. Moves that go further, by adapted step sizes or preconditioning, leave fewer particles with weight.
+	// reports lower losses for Langevin if the first layer is stochastic; BenchmarkEqualSeconds compares the proposals on
+	// the networks of its Table 8. With moves that go further, by adapted step sizes or preconditioning, fewer particles
+	// keep their weight.
 	Proposal Proposal
 	// StepSize is h at each step; default constant 0.01. With Adapt, adaptation begins at its first value.
 	StepSize optim.Schedule
-	// Adapt, if above 0, adapts the step size such that the moves, if they were accepted by the Metropolis-Hastings rule,
-	// would have this mean acceptance a: log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t =
-	// max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and Thoms 2008, section 4.2.2, and Garthwaite, Fan and Sisson 2016 for the
-	// factor; the gain does not vanish, since psi keeps moving). Customary are 0.234 for a random walk, 0.574 for
-	// Langevin, 0.65 for HMC. A step after which all weights are 0, as when all trajectories diverge, is repeated with a
-	// step size smaller by the factor e. It costs RandomWalk one more evaluation.
+	// Adapt, if above 0, adapts the step size to a mean acceptance a = Adapt that the moves would have if they were
+	// accepted by the Metropolis-Hastings rule: log h <- log h + gain_t (acceptance - a), by at most 1 a step, with
+	// gain_t = max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and Thoms 2008, section 4.2.2, and Garthwaite, Fan and Sisson
+	// 2016 for the factor; the gain does not vanish, since psi keeps moving). Customary are 0.234 for a random walk,
+	// 0.574 for Langevin, 0.65 for HMC. A step after which all weights are 0, as when all trajectories diverge, is
+	// repeated with a step size smaller by the factor e. Adaptation costs RandomWalk one more evaluation.
 	Adapt float64
 	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
 	Precondition bool
@@ -238,8 +239,8 @@ func (a *guided) scale(s State) *Node {
 	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
-// maxTries is how often an adapted step is tried after which all weights are 0, each time with a step size smaller by
-// the factor e.
+// maxTries is how often a step with adaptation is tried while all weights become 0, each time with a step size smaller
+// by the factor e.
 const maxTries = 30
 
 // Advance implements Stepper.

@@ -36,16 +36,17 @@ var (
 )
 
 // Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al.
-// 2006): the run makes P steps, P drawn from a Poisson distribution, on batches drawn independently, and weighs by
+// 2006): the run makes P steps on batches drawn independently, where P is drawn from a Poisson distribution of mean
+// Rate, and updates the weights by
 //
 //	w_j <- w_j ((N/M) log p(y_S | phi_j; psi) + log c)
 //
 // instead of the likelihood; then exp(Rate)/c times the product of the weights over Rate^P is unbiased for the
-// likelihood of all data, as long as no weight is negative. That needs a constant log c of at least -(N/M) log p(y_S |
-// phi; psi) for every batch and every phi that occurs, which is unknown beforehand: if it was too small the run stops
-// with ErrNegativeWeight, which names the constant needed there; StepRecord.LogConstant has it for each step. At a
+// likelihood of all data, as long as no weight is negative. For that log c must be at least -(N/M) log p(y_S | phi;
+// psi) for every batch and every phi that occurs, which is unknown beforehand: if it is too small the run stops with
+// ErrNegativeWeight, which names the constant needed at that step; StepRecord.LogConstant has it for each step. At a
 // fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative variance
-// is exp(((a - Rate)^2 + v)/Rate) - 1: a Rate near a, that is near log c + log p(y_1:N | phi; psi), is best.
+// is exp(((a - Rate)^2 + v)/Rate) - 1: it is least for a Rate near a, that is near log c + log p(y_1:N | phi; psi).
 type Poisson struct {
 	Rate        float64 `json:"rate"`         // mean of the number of steps; above 0
 	LogConstant float64 `json:"log_constant"` // log c
@@ -75,8 +76,8 @@ func (a OpenHorizon) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 		return nil, err
 	}
 	if a.Kernel.UsesTarget() {
-		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which asks its target: Algorithm 3 has none for it, and no "+
-			"accept/reject step: take one that moves freely, such as mcmc.RandomWalk", a.Kernel)
+		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which asks its target: Algorithm 3 has no target for "+
+			"moves, and no accept/reject step: take one that needs no target, such as mcmc.RandomWalk", a.Kernel)
 	}
 	if _, carries := a.Kernel.(mcmc.Stateful); carries || a.Kernel.Carries() != mcmc.CarriesNothing {
 		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which carries a state of its own from move to move: "+
@@ -189,7 +190,7 @@ func (a *openHorizon) Advance(ctx context.Context, s *Session) (StepRecord, erro
 	return record, err
 }
 
-// Evidence implements Evidence: with Poisson, of a whole run, e^rate/c prod_i (1/rate) sum_j w_j (...).
+// Evidence implements Evidence: with Poisson and a whole run it is e^rate/c prod_i (1/rate) sum_j w_j (...).
 func (a OpenHorizon) Evidence(s Settings, _ int, trace []StepRecord) bayes.Evidence {
 	if a.Poisson == nil || len(trace) != a.Poisson.steps(s.Seed) {
 		return bayes.Evidence{Value: nan, StdErr: nan}

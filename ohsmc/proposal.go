@@ -44,9 +44,9 @@ var (
 )
 
 // RandomWalk proposes phi + h z, z standard normal. The backward kernel is the same, and the ratio is 1. Its weights
-// are right but may have infinite variance: between two resamplings they grow to pi(phi_t)/pi(phi_0), which for a
-// Gaussian target has a finite variance only while the steps' variances add up to less than half the target's, T h^2 <
-// sigma^2/2. Take small steps, or resample often.
+// are right but may have infinite variance: between two resamplings they grow to pi(phi_t)/pi(phi_0). For a Gaussian
+// target this ratio has a finite variance only while the variances of the T steps add up to less than half the
+// target's, T h^2 < sigma^2/2. Use small steps, or resample often.
 type RandomWalk struct{}
 
 // NeedsGradient implements Proposal.
@@ -66,11 +66,11 @@ func (RandomWalk) Propose(
 // dynamics, toward the target of the current batch (Millard et al. 2025, section 2.1.1).
 //
 // The paper takes P* = P + (h/2) grad log pi(phi) for the momentum at the end, and N(-P*; 0, I) for the backward
-// kernel. Since P* = (phi' - phi)/h that is the random walk's density from phi' back to phi: a valid backward kernel,
-// which ignores the gradient. The exact form, the default, takes the momentum at the end of the whole leapfrog step, P*
-// + (h/2) grad log pi(phi'), which is the density of the same Langevin step from phi': the weights then vary by the
-// integrator's energy error only, O(h^3) for a step, while those of the paper's form lose what the drift gained. It
-// costs a second gradient.
+// kernel. Since P* = (phi' - phi)/h, this is the random walk's density from phi' back to phi: a valid backward kernel,
+// which ignores the gradient. The default is the exact form: it takes the momentum at the end of the whole leapfrog
+// step, P* + (h/2) grad log pi(phi'), and its density is that of the same Langevin step started at phi'. The weights
+// then vary only by the integrator's energy error, O(h^3) for a step; with the paper's form they lose what the drift
+// gained. The exact form costs a second gradient.
 type Langevin struct {
 	PaperForm bool `json:"paper_form,omitempty"` // the paper's backward kernel
 }
@@ -140,8 +140,8 @@ func (h HMC) Propose(
 	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true, Lost: lost}
 }
 
-// drift is a leapfrog step without its last half step of the momentum: it returns the new place and the momentum in the
-// middle.
+// drift is a leapfrog step without its last half step of the momentum: it returns the new position and the momentum in
+// the middle of the step.
 func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
 	scaled := mcmc.Tuning{Scale: scale}.Scaled
 	half = Add(p, Mul(scaled(from.Gradient), MulScalar(stepSize, 0.5)))

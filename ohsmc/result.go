@@ -8,11 +8,11 @@ import (
 
 // Result of Fit and of Sample.
 type Result struct {
-	// Result's Posterior is for Fit that of the best validation, or of the last step without a validation part; for Sample
-	// the chains' draws. It has the evidence if the algorithm estimates it.
+	// Result's Posterior is, for Fit, the posterior at the best validation, or after the last step without a validation
+	// part; for Sample it has the chains' draws. It has the evidence if the algorithm estimates it.
 	bayes.Result
 
-	Steps     int          // made
+	Steps     int          // number of steps made
 	PerEpoch  int          // steps in an epoch
 	Trace     []StepRecord // one for each step
 	Validated []Validation // one for each validation
@@ -22,7 +22,8 @@ type Result struct {
 	Chains *mcmc.Result // of Sample; nil of Fit
 }
 
-// FullEvaluations implements diag.Evaluated: what the draws took, in full forwards of the network; 0 without chains.
+// FullEvaluations implements diag.Evaluated: the number of full forward passes of the network for the draws; 0 without
+// chains.
 func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 
 // Validation is the NLPD on the validation part after a step.
@@ -37,7 +38,7 @@ type StepRecord struct {
 	// it is the log of the ratio of this step's normalising constant to the last one's, for SMC log p(y_S; psi), the
 	// whole sub-dataset's.
 	LogEvidence       float64
-	LogEvidenceStdErr float64 // of LogEvidence, by smc.Genealogy: of runs with smc.Multinomial; SMC only
+	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, for runs of SMC with smc.Multinomial
 	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
 	ESS               float64 // effective sample size, after weighing
 	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step

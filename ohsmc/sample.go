@@ -21,7 +21,7 @@ import (
 // trained particles, drawn by their weights. The posterior's particles are all chains' draws, chain after chain, with
 // equal weights; check Result.Chains and package diag's diagnostics before using them.
 //
-// Status and error are as of mcmc.Sample; but if some chain has no draw there is no posterior, and no result.
+// Status and error are those of mcmc.Sample; but if some chain has no draw, there is neither a posterior nor a result.
 func Sample(
 	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
 ) (*Result, error) {

@@ -36,8 +36,8 @@ type SMC struct {
 	// Moves is the number of transitions before each datum; default 10.
 	Moves int
 	// Precondition takes the kernel's step size in units of the weighted particles' standard deviation, coordinate by
-	// coordinate, before each datum. As these are the particles' own, the evidence then has a bias of the order of 1/J:
-	// the mean of its estimate over its value was 1.015 with 50 particles.
+	// coordinate, before each datum. Since these scales come from the same particles, the evidence then has a bias of the
+	// order of 1/J: with 50 particles the mean of its estimate was 1.015 times its value.
 	Precondition bool
 }
 
@@ -81,7 +81,7 @@ func (a SMC) Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence {
 	return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
 }
 
-// Warnings implements Warned: an evidence whose error is not known, or that the scales bias.
+// Warnings implements Warned: for an evidence whose standard error is not known, or which preconditioned moves bias.
 func (a SMC) Warnings(s Settings, rows int, trace []StepRecord) []string {
 	e := a.Evidence(s, rows, trace)
 	if !e.Known() {
@@ -99,7 +99,7 @@ func (a SMC) Warnings(s Settings, rows int, trace []StepRecord) []string {
 	return all
 }
 
-// fewToScale are particles so few that the bias of preconditioned moves may show in the evidence.
+// fewToScale is the number of particles below which the bias of preconditioned moves may be visible in the evidence.
 const fewToScale = 100
 
 // ibis is SMC bound to a model and data: the stages of package smc for a pass through one batch. During a pass the

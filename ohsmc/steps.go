@@ -16,7 +16,7 @@ type Position struct {
 	training *training
 }
 
-// Record is what the last step has left; its zero value before the first.
+// Record is the record of the last step; its zero value before the first.
 func (p *Position) Record() StepRecord {
 	if n := len(p.training.trace); n > 0 {
 		return p.training.trace[n-1]
@@ -36,7 +36,7 @@ func (p *Position) Psi() ([]float64, error) {
 	return compute.Float64s(host[psiName])
 }
 
-// Posterior is that of the particles after the step, whatever validation says.
+// Posterior is the posterior of the particles after the step, whatever their validation.
 func (p *Position) Posterior() (*bayes.Posterior, error) {
 	return p.training.posterior(p.training.step, "")
 }
@@ -46,9 +46,9 @@ func (p *Position) Posterior() (*bayes.Posterior, error) {
 func (p *Position) Result() (*Result, error) { return p.training.result() }
 
 // Steps is Fit for a range loop of your own: it yields after each step. Leaving the loop ends the training as a
-// cancelled context does, after the checkpoint is written, if one is set; Fit and Steps with the same settings go on
-// from it, to the same bits. Errors are those of Fit, yielded last, with a Position where there is a result beside
-// them, and otherwise nil.
+// cancelled context does, after the checkpoint is written, if one is set; Fit and Steps with the same settings resume
+// from it, with a result bit for bit that of an uninterrupted run. Errors are those of Fit. They are yielded last, with
+// a Position if there is a result besides the error, and otherwise with nil.
 func Steps(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) iter.Seq2[*Position, error] {

@@ -18,8 +18,8 @@ type Trial struct {
 	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
 	Acceptance         float64 // mean; 0 if nothing was accepted
 	StepSize           float64
-	// Passes is the number of passes over the rows that each chain made, its climb and warm-up included; if noise stopped
-	// the chains, without those of the search for a step size.
+	// Passes is the number of passes over the rows that each chain made, its climb and warm-up included. If the noise
+	// stopped the chains, the search for a step size is not counted.
 	Passes float64
 	Enough bool // Noise is at most Metropolis.Noise
 }
@@ -29,11 +29,11 @@ const acceptableNoise = 1.0
 
 const trialDraws = 50 // of each chain
 
-// adapt raises M, and at its limit n, until a trial has a sigma^2 of at most Noise or both are at their limits. Each is
-// raised to what the last trial's sigma^2 implies, but at most fourfold: chains that noise has kept from the
-// posterior's bulk show too large a sigma^2. This ends before the first draw, since choosing M by the differences that
-// judge a proposal would bias its acceptance. With a checkpoint each trial has its own beside it, so that a resumed run
-// repeats no trial.
+// adapt raises M, and when M is at its limit n, until a trial has a sigma^2 of at most Noise or both are at their
+// limits. The last trial's sigma^2 says how far they must be raised, but they are raised at most fourfold at once:
+// where noise has kept the chains from the posterior's bulk, sigma^2 is too large. Adaptation ends before the first
+// draw, since choosing M by the differences that decide on a proposal would bias its acceptance. With a checkpoint each
+// trial has a checkpoint of its own beside it, so that a resumed run repeats no trial.
 func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
 	var trials []Trial
 	for {
@@ -58,8 +58,8 @@ func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, er
 	}
 }
 
-// sizeFor gives the M at the same n, and the n at the same M, that bring sigma^2 from its value now to the wanted one:
-// it is proportional to 1/M, but for OneBatch, and to 1/n - 1/N.
+// sizeFor gives the M at the same n, and the n at the same M, that bring sigma^2 from its present value to the wanted
+// one: sigma^2 is proportional to 1/M (not exactly for OneBatch) and to 1/n - 1/N.
 func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 	batches = int(math.Ceil(float64(m.Batches) * math.Min(now/wanted, 1e9)))
 	if m.Estimate == OneBatch {

@@ -21,9 +21,10 @@ import (
 //
 // If delta is Gaussian with variance s <= 1, adding a normal of variance 1 - s and X_corr instead of X_log has the same
 // distribution, where X_corr is such that its sum with a standard normal is logistic. Mini-batches are drawn, Batches
-// at a time, until s <= 1, separately for each chain: a move is one round of them, a transition as many rounds as it
-// takes. So the cost adapts to the proposal, where the penalty has the same for all; but Barker's test accepts less
-// often than Metropolis', half as often where the losses are equal, and the worst proposals cost most.
+// at a time, until s <= 1, separately for each chain: a move is one round of Batches mini-batches, and a transition is
+// as many rounds as it takes. So the cost adapts to the proposal, while the penalty costs the same for all proposals.
+// But Barker's test accepts less often than Metropolis', half as often where the losses are equal, and the worst
+// proposals cost most.
 //
 // No distribution of X_corr gives exactly that sum; the one used here is within 2e-4 of it in distribution (see
 // correction). As with the penalty, the noise must be Gaussian, and s is an estimate: here it also says when to stop.
@@ -40,10 +41,10 @@ var _ Sampler = Barker{}
 // Sampled implements Sampler.
 func (b Barker) Sampled() Target { return b.Target }
 
-// RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
+// RowsPerMove implements Sampler: the number for one round. Result.Passes counts all rounds.
 func (b Barker) RowsPerMove(rows int) int { return b.metropolis().RowsPerMove(rows) }
 
-// metropolis is a Metropolis with the settings that both have.
+// metropolis is a Metropolis with the settings that both types have.
 func (b Barker) metropolis() Metropolis {
 	return Metropolis{
 		Target: b.Target, BatchSize: b.BatchSize, Batches: b.Batches, Proposal: b.Proposal, StepSize: b.StepSize,

@@ -19,9 +19,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): a Metropolis-Hastings step, decided on
-// the fewest rows that give, with a stated confidence, the decision of all rows. With u uniform, drawn first, the step
-// on all rows accepts if
+// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): a Metropolis-Hastings step that
+// evaluates as few rows as suffice to decide, with a stated confidence, as a step on all rows would. With u uniform,
+// drawn first, the step on all rows accepts if
 //
 //	Lambda = log p(theta') - log p(theta) + points mean_{i <= N} l_i + log q(theta | theta') - log q(theta' | theta)
 //	         - log u > 0
@@ -70,7 +70,7 @@ var _ Sampler = Confidence{}
 // Sampled implements Sampler.
 func (c Confidence) Sampled() Target { return c.Target }
 
-// RowsPerMove implements Sampler: of a round. Result.Passes counts all rounds.
+// RowsPerMove implements Sampler: the number for one round. Result.Passes counts all rounds.
 func (c Confidence) RowsPerMove(rows int) int {
 	return Metropolis{Proposal: c.Proposal, BatchSize: c.BatchSize, Batches: 1}.RowsPerMove(rows)
 }
@@ -135,8 +135,8 @@ func (t rowByRow) Differences(
 		nil, 0
 }
 
-// rowOrder gives each round of a transition its rows: the next ones of a permutation of all rows, which is drawn anew
-// for each transition by the seed and the number of its first move.
+// rowOrder gives each round of a transition its rows: the next ones of a permutation of all rows. Each transition has a
+// new permutation, drawn by the seed and the number of its first move.
 type rowOrder struct {
 	seed       uint64
 	rows, size int
@@ -146,7 +146,7 @@ type rowOrder struct {
 }
 
 // next implements mcmc.HostInputs. Chains step together: either all begin a transition, or all that have not decided
-// have had the same number of rounds.
+// yet have had the same number of rounds.
 func (o *rowOrder) next(_ context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 	rounds, err := compute.Float64s(carried["rounds"])
 	if err != nil {
@@ -172,9 +172,9 @@ func (o *rowOrder) of(first, round int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(rows, o.size, 1)
 }
 
-// confident is the kernel of Confidence: a move is one round for all chains. It carries, for each chain, the proposal,
-// the log-ratio of the proposal densities less log u, the number of rounds so far, 0 once it has decided, and the mean,
-// sum of squared deviations and extremes of the rows' differences so far.
+// confident is the kernel of Confidence: a move is one round for all chains. For each chain it carries the proposal;
+// the log-ratio of the proposal densities minus log u; the number of rounds so far, 0 when the chain has decided; and
+// the mean, sum of squared deviations and extremes of the rows' differences so far.
 type confident struct {
 	kernel
 	Rows      int     `json:"rows"` // N

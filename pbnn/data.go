@@ -93,9 +93,9 @@ func (d *Data) findColumns() (err error) {
 	return nil
 }
 
-// MiniBatches is the problem of sampling a target by M mini-batches of n rows, drawn again for each move, without
-// replacement: its target is an mcmc.MiniBatchTarget, whose Differences are -d_i of eq. 24. All chains use the same
-// rows.
+// MiniBatches is the problem of sampling a target by M mini-batches of n rows. Each mini-batch is drawn without
+// replacement, anew for each move. The problem's target is an mcmc.MiniBatchTarget, whose Differences are -d_i of eq.
+// 24. All chains use the same rows.
 func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (mcmc.Problem, error) {
 	problem, likelihood, err := d.problem(of, size*batches, d.tensors())
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *Data) AllRows(of FromAllRows) (mcmc.Problem, error) {
 	return problem, nil
 }
 
-// problem is the problem but for its target, and the likelihood of all chains on so many rows at once.
+// problem is the problem without its target, and the likelihood of all chains on the given number of rows at once.
 func (d *Data) problem(
 	of Target, rows int, data map[string]*tensors.Tensor,
 ) (mcmc.Problem, target.Likelihood, error) {

@@ -4,16 +4,16 @@
 //
 // # The algorithm
 //
-// Metropolis' algorithm proposes theta' and accepts it by the difference of the losses, L(theta') - L(theta), L being
-// minus the log-posterior. From mini-batches only an estimate delta of the difference is known. To accept with
-// probability min(1, exp(-delta)) as if it were exact is wrong, however unbiased delta is: by Jensen's inequality noise
-// lets too much pass, and the chain samples too wide a distribution. If delta is Gaussian about the difference, with
-// variance sigma^2, then
+// Metropolis' algorithm proposes theta' and accepts it by the difference of the losses, L(theta') - L(theta), where L
+// is minus the log-posterior. From mini-batches only an estimate delta of the difference is known. Accepting with
+// probability min(1, exp(-delta)), as if the estimate were exact, is wrong even if delta is unbiased: by Jensen's
+// inequality the noise raises the acceptance, and the chain samples too wide a distribution. If delta is Gaussian about
+// the difference, with variance sigma^2, then
 //
 //	A(theta', theta) = min(1, q(theta | theta') / q(theta' | theta) exp(-delta - sigma^2/2))
 //
-// is right: averaged over the noise it is in detailed balance with exp(-L). The price is paid in acceptance, which
-// falls as exp(-sigma^2/2) does. A step, for all chains at once in one compiled graph (kernel.Move; Algorithm 1 of the
+// is right: averaged over the noise it is in detailed balance with exp(-L). The price is a lower acceptance, which
+// falls as exp(-sigma^2/2). A step, for all chains at once in one compiled graph (kernel.Move; Algorithm 1 of the
 // paper):
 //
 //	(a) propose theta' ~ q(. | theta): a random walk, or Langevin's step with a gradient from mini-batches of its own
@@ -29,15 +29,15 @@
 // # What is sampled
 //
 // N is the number of rows throughout, n that of a mini-batch, M the number of mini-batches. With the factor N/n in the
-// loss of a mini-batch the distribution is the posterior given all rows (TargetFull).
-// Without it, it is the posterior that n points give in the mean (TargetExpected): n is then a knob by which the
-// predictive distribution is calibrated. The targets are types, and a Result names its own.
+// loss of a mini-batch the distribution is the posterior given all rows (TargetFull). Without it, it is the posterior
+// that n points give in the mean (TargetExpected); n can then be chosen to calibrate the predictive distribution. The
+// targets are types, and a Result names its own.
 //
-// The paper keeps the expected posterior apart from the tempered one, whose likelihood is raised to the power n/N,
+// The paper distinguishes the expected posterior from the tempered one, whose likelihood is raised to the power n/N,
 // since the first is defined by new data for each mini-batch. With N rows that stay the same the mean of the losses
 // without N/n is the tempered loss: Metropolis with TargetExpected converges to exactly TargetTempered{Points: n}, at a
 // cost of M n rows a step instead of N; the tests check this. Differences in practice come from the noise: at small n
-// and M delta is not Gaussian, or sigma^2 a poor estimate.
+// and M delta is not Gaussian, or sigma^2 is a poor estimate.
 //
 // # How large n and M should be
 //
@@ -52,12 +52,12 @@
 //
 // Barker uses Barker's acceptance test, in which the noise replaces a part of the test's own randomness, and draws
 // mini-batches until the noise is small enough for that. Confidence decides as Metropolis' algorithm on all rows would,
-// up to a probability of error that is set, on as many rows as a concentration bound needs, without assuming Gaussian
-// noise: nearly all rows for the full posterior, a part of them for the expected posterior of few points. FitShards
-// runs Algorithm 1 over data that stay with their holders: only the differences d_i travel, and the gradients where the
-// proposal takes them. Unadjusted and AllRows run package mcmc's kernels on the same targets, for comparison: SGLD and
-// Langevin without acceptance, Metropolis and MALA on all rows, and the tempered posterior. Result.Passes, WarmUpPasses
-// and RowsPerStep count what each evaluates in the same units.
+// except with a given probability of error, and evaluates as many rows as a concentration bound needs, without assuming
+// Gaussian noise: nearly all rows for the full posterior, a part of them for the expected posterior of few points.
+// FitShards runs Algorithm 1 on data that stay with their holders: only the differences d_i are sent, and the gradients
+// if the proposal uses them. Unadjusted and AllRows run package mcmc's kernels on the same targets, for comparison:
+// SGLD and Langevin without acceptance, Metropolis and MALA on all rows, and the tempered posterior. Result.Passes,
+// WarmUpPasses and RowsPerStep count what each evaluates in the same units.
 //
 // # Where it goes wrong
 //

@@ -37,20 +37,20 @@ type ShardSettings struct {
 	Retries int           // how often a shard that fails or is late is asked again in a step; default 2. -1: never
 }
 
-// FitShards is Fit with data that stay in their shards. Mini-batch i is a sample of BatchSize rows of every
-// shard, its loss difference the sum of the shards'
+// FitShards is Fit for data that stay in their shards. Mini-batch i is a sample of BatchSize rows of every shard, and
+// its loss difference is the sum over the shards
 //
 //	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} l
 //	l = log p(y | x, theta') - log p(y | x, theta)
 //
-// where points is N for TargetFull: an unbiased estimate as before, and delta and sigma^2 follow from the d_i by eq. 24
-// and 25. With the proposal Langevin the gradient is the sum of the shards' in the same way, by mini-batches of its
-// own. All shards are asked at once, and their answers are added in the shards' order, so that the draws do not depend
-// on which answers first. A random walk's step asks once, for the differences; Langevin's twice: first for the
-// gradients at the chains' places, then for the gradients at the proposals, on the same rows, and the differences. By
-// default BatchSize is 100 over the number of shards, but at least 5, the default minimum of ServeSettings. The
-// Estimate must not need single rows: not WithinBatches. All of the model must be stochastic: see FitShardsFrom. Chains
-// begin at draws from the prior.
+// where points is N for TargetFull. It is an unbiased estimate as in Fit, and delta and sigma^2 follow from the d_i by
+// eq. 24 and 25. With the proposal Langevin the gradient is a sum over the shards in the same way, with mini-batches of
+// its own. All shards are asked at once, and their answers are added in the shards' order, so that the draws do not
+// depend on which shard answers first. A random walk's step asks once, for the differences; Langevin's step asks twice:
+// first for the gradients at the chains' positions, then for the gradients at the proposals, on the same rows, and for
+// the differences. By default BatchSize is 100 divided by the number of shards, but at least 5, the default minimum of
+// ServeSettings. The Estimate WithinBatches is not possible, since it needs single rows. All of the model must be
+// stochastic: otherwise see FitShardsFrom. Chains begin at draws from the prior.
 //
 // A shard that fails or is late is asked again, after a pause that doubles each time; since its answer is a function of
 // the question, nothing is counted twice. If it still fails, the run ends before that step: beside the error there is a
@@ -61,8 +61,8 @@ type ShardSettings struct {
 // describes; the error wraps dataset.ErrOrder too), or with a former shard's rows is refused before the first step,
 // also with ErrShard.
 //
-// Non-finite numbers in an answer reject the proposals that they belong to, as is right where the model overflows.
-// Result.Warnings counts them for each shard, and how many of them were finite in all other shards' answers.
+// Proposals with non-finite numbers in an answer are rejected, as is right where the model overflows. Result.Warnings
+// counts these numbers for each shard, and how many of them were finite in the answers of all other shards.
 func FitShards(
 	ctx context.Context, model bayes.Model, sampler Metropolis, shards []Shard, settings ShardSettings,
 ) (*Result, error) {
@@ -82,7 +82,7 @@ func FitShards(
 }
 
 // FitShardsFrom is FitShards with the shared parameters and the standardisation of a trained posterior, which the
-// shards have too (NewShardFrom); chains begin at its particles, drawn by their weights.
+// shards must have too (NewShardFrom). Chains begin at the posterior's particles, drawn by their weights.
 func FitShardsFrom(
 	ctx context.Context, trained *bayes.Posterior, sampler Metropolis, shards []Shard, settings ShardSettings,
 ) (*Result, error) {
@@ -136,7 +136,7 @@ type federation struct {
 	model   string
 	sampler Metropolis
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	nonFinite []nonFinite
 }
 
@@ -273,7 +273,7 @@ func (f *federation) checkNames(d *Data, i int, have Description) error {
 			*list.first = list.of
 		}
 	}
-	// A posterior of one particle: names that do not fit are said before the run, not after it.
+	// Making a posterior of one particle checks the names before the run, not after it.
 	draws := bayes.Draws{
 		Phi: compute.Floats(d.Sampling.DType, make([]float64, d.Bound.D), 1, d.Bound.D), Psi: d.psi,
 		LogWeights: bayes.EqualLogWeights(1),

@@ -42,19 +42,19 @@ type Result struct {
 	Bias float64
 	// Acceptance is the mean probability of acceptance over all chains; NaN for samplers that accept everything.
 	Acceptance float64
-	// Passes is the number of passes over the N rows' likelihoods that a chain made for its draws, by which samplers are
-	// compared at equal cost. The losses at a place count as one evaluation, a gradient as another, and so do evaluations
-	// of chains that only waited for the others. WarmUpPasses counts those before the draws: the climb to the start, the
-	// warm-up and the trials in Adapted. A resumed run includes those before its checkpoint.
+	// Passes is the number of passes over the N rows' likelihoods that a chain made for its draws; it compares samplers
+	// at equal cost. Evaluating the losses at one theta counts as one evaluation of the rows, a gradient as another;
+	// evaluations of chains that only waited for the others count too. WarmUpPasses counts those before the draws: the
+	// climb to the start, the warm-up and the trials in Adapted. A resumed run includes those before its checkpoint.
 	Passes, WarmUpPasses float64
-	// RowsPerStep is the mean number of rows' likelihoods of a transition among the draws, counted likewise but without
-	// waiting: the cost of a chain by itself.
+	// RowsPerStep is the mean number of rows' likelihoods that a transition among the draws evaluated, counted in the
+	// same way but without waiting: the cost of a chain by itself.
 	RowsPerStep float64
 	// Adapted are the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
 	Adapted []Trial
 }
 
-// FullEvaluations implements diag.Evaluated: what the draws took, in full forwards of the network.
+// FullEvaluations implements diag.Evaluated: the number of full forward passes of the network for the draws.
 func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 
 // Fit runs J chains of a sampler of the model's stochastic parameters, given the rows of parts.Train, in raw units; the
@@ -63,9 +63,9 @@ func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 // a draw from the prior the noise of mini-batches can be so large that nothing is accepted.
 //
 // A cancelled context is no error once all chains have a draw: the result has the draws so far and the status
-// run.Cancelled. If a checkpoint cannot be written there is a result beside the error, as of mcmc.Sample. Errors wrap
+// run.Cancelled. If a checkpoint cannot be written there is a result besides the error, as for mcmc.Sample. Errors wrap
 // mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these apply; if noise has stopped the chains, the error names
-// the n and M to take.
+// an n and an M with which they would move.
 func Fit(
 	ctx context.Context, model bayes.Model, sampler Sampler, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -176,9 +176,9 @@ func explain(err error, sampler Sampler, rows int) error {
 		return fmt.Errorf("pbnn: %w", err)
 	}
 	batches, size := m.sizeFor(acceptableNoise, stuck.Noise, rows)
-	return fmt.Errorf("pbnn: the loss differences have a variance sigma^2 of %.3g, whose penalty lets nothing pass; at "+
-		"this step size, %.3g, it would be about %g with Batches (M) %d instead of %d, or with BatchSize (n) %d instead "+
-		"of %d: %w", stuck.Noise, stuck.StepSize, acceptableNoise, batches, m.Batches, size, m.BatchSize, err)
+	return fmt.Errorf("pbnn: the loss differences have a variance sigma^2 of %.3g, so that the penalty rejects nearly "+
+		"all proposals; at this step size, %.3g, it would be about %g with Batches (M) %d instead of %d, or with BatchSize "+
+		"(n) %d instead of %d: %w", stuck.Noise, stuck.StepSize, acceptableNoise, batches, m.Batches, size, m.BatchSize, err)
 }
 
 func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, error) {

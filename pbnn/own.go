@@ -43,8 +43,8 @@ func prepared(s Sampler, rows int) (Sampler, error) {
 	)
 }
 
-// approximation is bayes.Provenance's: what the draws are of where that is not the target. Samplers of a user's own say
-// nothing of it.
+// approximation is the Approximation of a bayes.Provenance: what the draws are from if it is not the target. For a
+// user's own sampler it is empty, since nothing is known.
 func approximation(s Sampler) string {
 	const steps = "where %T goes, which accepts every step"
 	switch s := s.(type) {
@@ -88,8 +88,8 @@ func (d *Data) problemOf(s Sampler) (mcmc.Problem, mcmc.Kernel, error) {
 	return problem, kernel, err
 }
 
-// mustSeeRows is an error if the state after a move depends on no data but the shared parameters. It builds a move in a
-// graph of its own and searches the inputs that the state is computed from.
+// mustSeeRows returns an error if the state after a move depends on no data except the shared parameters. It builds a
+// move in a graph of its own and searches the inputs that the state is computed from.
 func (d *Data) mustSeeRows(s Sampler, problem mcmc.Problem, kernel mcmc.Kernel) error {
 	if err := kernel.Check(d.Bound.D); err != nil {
 		return fmt.Errorf("pbnn: %T: %w", s, err)

@@ -23,9 +23,10 @@ type RemoteShard struct {
 var _ Shard = (*RemoteShard)(nil)
 
 // Dial is the shard at a TCP address, such as "127.0.0.1:7000". It connects at the first question. With a TLS
-// configuration the connection is encrypted: the configuration must hold a certificate that the shard accepts
-// (Certificates), and the authorities, one of which must have signed the shard's certificate (RootCAs); the name in
-// that one must be the address's, or ServerName. If the configuration is nil, ServeSettings.TLS must be nil too.
+// configuration the connection is encrypted. The configuration must hold a certificate that the shard accepts
+// (Certificates), and the authorities one of which must have signed the shard's certificate (RootCAs); the name in the
+// shard's certificate must be that of the address, or ServerName. If the configuration is nil, ServeSettings.TLS must
+// be nil too.
 func Dial(address string, config *tls.Config) *RemoteShard {
 	return &RemoteShard{address: address, tls: config}
 }

@@ -37,8 +37,8 @@ type Metropolis struct {
 	// StepSize is h = sqrt(2 eta), the standard deviation of the proposal's noise; 0: a warm-up chooses.
 	StepSize float64 `json:"step_size"`
 
-	// Noise is the largest sigma^2 wanted: Fit raises Batches, and after that BatchSize, until trial runs reach it, and
-	// fixes them before the first draw (see Result.Adapted). Default 0: they stay as they are.
+	// Noise is the largest acceptable sigma^2: Fit raises Batches, and after that BatchSize, until trial runs reach it,
+	// and then keeps them fixed for all draws (see Result.Adapted). Default 0: they are not raised.
 	Noise        float64 `json:"noise"`
 	MaxBatches   int     `json:"max_batches"`    // limit for Noise; default 10 times Batches
 	MaxBatchSize int     `json:"max_batch_size"` // limit for Noise; default BatchSize: it is not raised
@@ -194,5 +194,5 @@ func checkUsesTarget(sampler string, kernel mcmc.Kernel, take string) error {
 		return nil
 	}
 	return fmt.Errorf("pbnn: %s.Kernel is %T, which does not ask its target, and so never sees the data: take one that "+
-		"does, such as %s", sampler, kernel, take)
+		"evaluates its target, such as %s", sampler, kernel, take)
 }

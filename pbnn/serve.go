@@ -83,7 +83,7 @@ func checkMutual(config *tls.Config) error {
 // encryption nor authentication: listen where only the entitled can connect, such as behind a tunnel.
 //
 // The limits keep one question from blocking the shard, and an answer from revealing a single row. They do not limit
-// how many questions are asked: from many overlapping sums single rows can be computed.
+// the number of questions: from many overlapping sums single rows can be computed.
 func Serve(listener net.Listener, shard Shard, settings ServeSettings) error {
 	description, err := shard.Describe(context.Background())
 	if err != nil {

@@ -91,9 +91,10 @@ type questionShape struct {
 
 var _ Shard = (*LocalShard)(nil)
 
-// NewShard is a shard of rows that are standardised already, with one scale for all shards: it changes nothing, as no
-// shard knows the others' rows. All parameters must be stochastic; for a model that shares some take NewShardFrom. The
-// type is Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
+// NewShard is a shard of rows that the caller has standardised, with the same scaler for all shards: NewShard does not
+// scale them, since no shard knows the others' rows. All parameters must be stochastic; for a model with shared
+// parameters use NewShardFrom. The number type is Float32 if dtype is 0, the engine compute.Default if nil. Close it at
+// the end.
 func NewShard(
 	model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
 ) (*LocalShard, error) {

@@ -35,10 +35,10 @@ func chainValues(values [][]float64) (draws int, err error) {
 	return len(values[0]), nil
 }
 
-// TraceRank shows whether chains of one parameter, [chains][draws], agree: their draws in order and, below, how many
-// of each chain's draws are in each of 20 bins of the ranks among all draws (Vehtari et al. 2021, section 4.4). All
-// bins are equally high where chains agree; a chain that stays high or low has found something else. The title has
-// R-hat. Chains are not weighted: draw weighted particles with [Marginal].
+// TraceRank shows whether chains of one parameter, [chains][draws], agree: their draws in order and, below, a histogram
+// of the ranks of each chain's draws among all draws, in 20 bins (Vehtari et al. 2021, section 4.4). If chains agree
+// all bins are about equally high; a chain that stays high or low samples another region. The title has R-hat. Chains
+// are not weighted: draw weighted particles with [Marginal].
 func TraceRank(values [][]float64, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Chains", "draw", "value", 640, 520)
 	if err != nil {
@@ -117,7 +117,7 @@ func rankCounts(values [][]float64, bins int) [][]float64 {
 }
 
 // ESSEvolution shows whether the effective sample size of a parameter's chains grows with the number of draws, as it
-// must: bulk and tail ESS of the first draws, at 20 numbers of them, and diag.MinESS. values are [chains][draws].
+// should: the bulk and tail ESS of the first n draws at 20 values of n, and diag.MinESS. values are [chains][draws].
 func ESSEvolution(values [][]float64, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Effective sample size along the chains", "draws of all chains", "effective draws", 640, 420)
 	if err != nil {
@@ -157,9 +157,9 @@ func ESSEvolution(values [][]float64, frame Frame) (*Figure, error) {
 
 // Energy shows whether momenta carry a Hamiltonian sampler over all of the posterior: the distribution of the energy
 // about its mean and, as a line, that of its change from one draw to the next, from energies [chains][draws]. Where the
-// second is much narrower the chain creeps; the legend has the least E-BFMI of the chains, which should be above 0.3
-// (Betancourt 2016, Diagnosing suboptimal cotangent disintegrations, section 4). divergent says which transitions
-// diverged, in the same shape; nil: not known. Their energies are marked at the foot.
+// second is much narrower the chain moves slowly; the legend has the smallest E-BFMI of the chains, which should be
+// above 0.3 (Betancourt 2016, Diagnosing suboptimal cotangent disintegrations, section 4). divergent says which
+// transitions diverged, in the same shape; nil: not known. Their energies are marked at the bottom of the figure.
 func Energy(values [][]float64, divergent [][]bool, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Energy", "energy − its mean", "density", 640, 420)
 	if err != nil {

@@ -124,9 +124,9 @@ type PredictiveCheckOptions struct {
 }
 
 // PredictiveCheck is the posterior predictive check of a regression: the distribution function of the targets y beside
-// those of data sets that the model draws for the same rows. Where y's leaves the bundle, the model does not make such
-// data. The legend says in which share of drawn sets the mean and the standard deviation are below y's own (Gelman,
-// Meng and Stern 1996); a share near 0 or 1 is a misfit.
+// those of data sets that the model draws for the same rows. Where y's function leaves the others, the model does not
+// generate such data. The legend says in which share of drawn data sets the mean and the standard deviation are smaller
+// than those of y (Gelman, Meng and Stern 1996); a share near 0 or 1 shows a misfit.
 func PredictiveCheck(p bayes.Prediction, y []float64, opt PredictiveCheckOptions) (*Figure, error) {
 	frame, err := opt.fill("Posterior predictive check", "target", "share of rows below", 640, 420)
 	if err != nil {

@@ -15,8 +15,9 @@ type ConfusionOptions struct {
 	ClassNames []string // of class 0, 1, ...; nil: the numbers
 }
 
-// Confusion shows how many rows of each class are taken for which: counts, [C, C], a row for each true class, from the
-// top, a column for each predicted one. The colour is a cell's share of its true class, the number is the count.
+// Confusion shows how many rows of each class are predicted to be of which class: counts, [C, C], with a row for each
+// true class, from the top, and a column for each predicted class. The colour of a cell is its share of the true class,
+// the number is the count.
 func Confusion(counts [][]float64, opt ConfusionOptions) (*Figure, error) {
 	frame, err := opt.fill("Confusion", "predicted class", "true class", 360, 360)
 	if err != nil {

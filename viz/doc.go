@@ -6,18 +6,18 @@
 //	Did training converge, did it overfit, which step is kept?        TrainingCurves
 //	Do the particles degenerate, how often are they resampled?        ESSCurve
 //	How far off are predictions, do their intervals cover?            PredictedVsTrue
-//	Is the confidence of a classifier to be believed?                 Reliability
-//	Are the intervals of a regression to be believed, at all levels?  CalibrationCurve
+//	Can the confidence of a classifier be trusted?                    Reliability
+//	Can the intervals of a regression be trusted, at all levels?      CalibrationCurve
 //	How do methods compare in one number?                             Bars
-//	Do the particles represent the density they should?               ParticleScatter
-//	Where does one parameter lie, weighted draws too?                 Marginal
-//	Where do all lie, and which have not converged?                   Forest
-//	How do parameters hang together?                                  Pairs
+//	Do the particles represent the target density?                    ParticleScatter
+//	How is one parameter distributed (also weighted draws)?           Marginal
+//	Where do all parameters lie, and which have not converged?        Forest
+//	How are parameters correlated?                                    Pairs
 //	Do chains agree, and do their energies mix?                       TraceRank, Energy
 //	Are there enough draws?                                           ESSEvolution
 //	Do data drawn from the model look like those seen?                PredictiveCheck
-//	Is it right about rows that it has not seen?                      LOOPIT, PIT
-//	Which rows decide the posterior?                                  KHats
+//	Is the model calibrated on rows that it has not seen?             LOOPIT, PIT
+//	Which rows have a large influence on the posterior?               KHats
 //
 // Each takes plain slices, or, where its name ends in Of, the [bayes.Prediction] of a posterior, and an options struct
 // whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as .png, .svg or
@@ -36,8 +36,8 @@
 //
 // # Long and broken input
 //
-// Lines are thinned to the least and the greatest value in each pixel column and points to one in each of a fine grid's
-// cells, so that 10^5 values neither look different nor make a large file; figures that merge or choose for this say
-// so. Values that are NaN, infinite or beyond 1e100 in magnitude are left out, with the rest of their row, and the line
+// Lines are thinned to the least and the greatest value in each pixel column, and points to one in each cell of a fine
+// grid, so that 10^5 values look the same and make no large file; a figure that merges or selects points says so.
+// Values that are NaN, infinite or beyond 1e100 in magnitude are left out, with the rest of their row, and the line
 // below the title counts them; input with nothing finite is an error.
 package viz

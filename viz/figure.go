@@ -94,8 +94,8 @@ type inset struct{ header, left, bottom, top vg.Length }
 type Figure struct {
 	width, height int // CSS pixels
 	body          body
-	// zoom is how much larger all is drawn than the sizes in this package say, in as much less room; a whole number of
-	// 192ths, so that a PNG has a whole number of dots per inch.
+	// zoom is the factor by which everything is drawn larger than the sizes in this package, on a canvas smaller by the
+	// same factor. It is a whole number of 192ths, so that a PNG has a whole number of dots per inch.
 	zoom vg.Length
 }
 
@@ -113,7 +113,7 @@ func (f *Figure) fitting() (*Figure, error) {
 	return f, nil
 }
 
-// size is what there is to draw on, before it is zoomed.
+// size is the size of the canvas before it is zoomed.
 func (f *Figure) size() (w, h vg.Length) { return points(f.width) / f.zoom, points(f.height) / f.zoom }
 
 // WithFontSize is the figure, of the same width and height, with text of another size: that of the numbers at its axes
@@ -149,7 +149,7 @@ func (f *Figure) render(canvas vg.Canvas) {
 	f.body.draw(inner, inset{header: f.body.header(inner.Size().X)})
 }
 
-// check is an error for a nil or empty figure, as a call leaves it whose error was ignored.
+// check returns an error for a nil or empty figure, which is what a failed call returns whose error was ignored.
 func (f *Figure) check() error {
 	if f == nil || f.body == nil {
 		return errors.New("viz: the figure is nil or empty: check the error of the function that made it")
@@ -258,9 +258,9 @@ func (f *Figure) Save(path string) error {
 }
 
 // Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels, with at most 256
-// colours and 1660 pixels across (one for each CSS pixel of a wider one), since the notebook's file holds it. It is no
-// SVG, which would often be smaller: JupyterLab shows none in a notebook that it does not trust, as one that somebody
-// else has executed; [Figure.Save] writes one. Anywhere else it returns [ErrNotNotebook].
+// colours and 1660 pixels across (one for each CSS pixel of a wider one), since the notebook's file holds it. An SVG
+// would often be smaller, but JupyterLab shows none in a notebook that it does not trust, such as one that somebody
+// else has executed; [Figure.Save] writes SVG. Outside a notebook Show returns [ErrNotNotebook].
 func (f *Figure) Show() error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook

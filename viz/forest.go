@@ -21,7 +21,7 @@ type ForestRow struct {
 	Name                 string
 	Mean                 float64
 	Lower, Upper         float64 // of the wide interval
-	LowerHalf, UpperHalf float64 // of that of half of the mass
+	LowerHalf, UpperHalf float64 // of the narrow interval, with half of the mass
 	RHat, ESS            float64 // NaN: not known
 	// Group, such as a layer: rows of one group stand together in one colour; empty: none.
 	Group string

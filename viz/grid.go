@@ -25,8 +25,8 @@ type GridOptions struct {
 	SharedX, SharedY bool
 }
 
-// Grid puts figures side by side, row by row, with the axes in line. A legend or a colour bar that all of them have
-// stands there once: a legend is one where a name has the same look in all figures and one of them has all names.
+// Grid puts figures side by side, row by row, with their axes aligned. A legend or a colour bar that all of them have
+// is drawn once: legends are merged if a name has the same look in all figures and one of them has all names.
 func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 	if opt.Width == 0 {
 		opt.Width = NotebookWidth

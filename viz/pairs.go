@@ -25,9 +25,9 @@ type PairsOptions struct {
 // mostPairs is how many parameters fit side by side into a notebook.
 const mostPairs = 6
 
-// Pairs is the pair matrix of 2 to 6 parameters: on the diagonal their histograms, below the draws of each two, above
-// the correlation. Weights count in all of them. values are the draws of each parameter, [parameters][draws]; a draw of
-// which a value is not finite is left out, and counted.
+// Pairs is the pair matrix of 2 to 6 parameters: on the diagonal their histograms, below it the draws of each pair,
+// above it the correlation. Weights count in all of them. values are the draws of each parameter, [parameters][draws];
+// a draw with a value that is not finite is left out, and counted.
 func Pairs(names []string, values [][]float64, opt PairsOptions) (*Figure, error) {
 	if len(values) < 2 || len(values) > mostPairs || len(names) != len(values) {
 		return nil, fmt.Errorf("viz: pairs of %d parameters with %d names: from 2 to %d parameters, each with a name",

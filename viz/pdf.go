@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// pdfCanvas is gonum's PDF canvas with two faults of it mended: it puts pictures upside down, and what is not ASCII,
-// such as a minus sign or a Greek letter, comes out as other letters, since its fonts have 256 of them.
+// pdfCanvas is gonum's PDF canvas with two of its faults corrected: it draws pictures upside down; and it draws other
+// letters for those that are not ASCII, such as a minus sign or a Greek letter, since its fonts have only 256.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
 var _ vg.Canvas = pdfCanvas{}

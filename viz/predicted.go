@@ -11,8 +11,8 @@ type PredictedOptions struct {
 
 const defaultLevel = 0.9
 
-// maxIntervals is the most interval bars in one figure: with more rows an even choice by target has bars, and the
-// others are faint points.
+// maxIntervals is the largest number of interval bars in one figure: with more rows only some have bars, chosen at even
+// steps by target, and the others are faint points.
 const maxIntervals = 300
 
 // PredictedVsTrue shows predictions of a regression against the true targets, with their intervals from lower to upper,
