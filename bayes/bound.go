@@ -82,6 +82,12 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if err := b.checkWidth(engine); err != nil {
 		return nil, err
 	}
+	if !b.apart(engine) { // one of its layers reads a parameter of the other part
+		b.prefix, b.suffix = nil, layers
+		for i := range b.Slots {
+			b.Slots[i].InPrefix = false
+		}
+	}
 	return b, b.tryOut(engine)
 }
 
@@ -129,6 +135,26 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 	return err
 }
 
+// apart says whether the layers before the first stochastic one, and those from it on, can be built each with its own
+// parameters alone, as they are evaluated.
+func (b *BoundModel) apart(engine *compute.Engine) bool {
+	const particles, rows = 2, 3
+	return compute.Try(func() {
+		g := graph.NewGraph(engine.Backend(), "bayes.Bind")
+		defer g.Finalize()
+		input := func(name string, dims ...int) *graph.Node {
+			return graph.Parameter(g, name, shapes.Make(compute.Float32, dims...))
+		}
+		var psi *graph.Node
+		if b.W > 0 {
+			psi = input("psi", b.W)
+		}
+		before := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
+		after := b.Unpack(nn.Block(input("phi", particles, b.D), 1), psi, func(s Slot) bool { return !s.InPrefix })
+		b.Suffix(after, b.Prefix(before, input("x", rows, b.Inputs)))
+	}) == nil
+}
+
 // Targets is the number of targets K of a regression; 1 for classification.
 func (b *BoundModel) Targets() int {
 	if b.Model.Likelihood.Task() == Regression {
@@ -166,6 +192,14 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 		parameters = append(parameters, layer.Parameters()...)
 	}
 	parameters = append(parameters, b.Model.Likelihood.Parameters(b.Outputs)...)
+	named := map[string]bool{}
+	for _, p := range parameters {
+		if named[p.Name] {
+			return fmt.Errorf("bayes: two layers, or the likelihood, declare a parameter %q: names must be unique; layers that "+
+				"share a parameter let one declare it, and all read it by its name", p.Name)
+		}
+		named[p.Name] = true
+	}
 	stochastic, err := b.Model.Stochastic.stochastic(parameters)
 	if err != nil {
 		return err

@@ -9,7 +9,12 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
 )
 
 // mlp has parameters of 8, 4, 12, 3, 3 and 1 numbers on two features and one output.
@@ -49,6 +54,8 @@ func TestBindErrors(t *testing.T) {
 			[]string{"Gaussian", "takes 1 numbers", "twice", "[2 2 3 1]", "[2 1 3 1]"}},
 		{"a network whose layers do not fit", model(func(m *bayes.Model) { m.Network = torn{} }), 2, 1, nil,
 			[]string{"torn", "cannot be built"}},
+		{"a network with a layer twice", model(func(m *bayes.Model) { m.Network = twins{} }), 1, 1, nil,
+			[]string{`declare a parameter "layer1/weights"`, "unique"}},
 		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil,
 			[]string{"Categorical", "1 outputs"}},
 		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil,
@@ -104,7 +111,102 @@ func (torn) Layers(inputs, outputs int) ([]nn.Layer, error) {
 		return nil, err
 	}
 	last, err := nn.MLP{Hidden: []int{4, 4}, Activation: nn.Tanh}.Layers(inputs, outputs)
-	return append(first[:len(first)-2:len(first)-2], last[len(last)-1], first[len(first)-1]), err
+	wide := first[len(first)-1].(nn.Dense)
+	wide.Number = 4
+	return append(first[:len(first)-2:len(first)-2], last[len(last)-1], wide), err
+}
+
+// tied has a last layer that reads the first one's weights, and only its own biases.
+type tied struct{}
+
+func (tied) Layers(inputs, _ int) ([]nn.Layer, error) {
+	layers, err := nn.MLP{Hidden: []int{inputs, inputs}, Activation: nn.Tanh}.Layers(inputs, inputs)
+	return append(layers[:len(layers)-1:len(layers)-1], again{nn.Dense{Number: 3, In: inputs, Out: inputs}}), err
+}
+
+type again struct{ nn.Dense }
+
+func (a again) Parameters() []nn.Parameter { return a.Dense.Parameters()[1:] }
+
+func (a again) Apply(params nn.Params, h nn.Value) nn.Value {
+	return a.Dense.Apply(nn.Params{
+		"layer3/weights": params["layer1/weights"], "layer3/biases": params["layer3/biases"],
+	}, h)
+}
+
+// A weight that layers before and after the first stochastic one share is trained and predicted with.
+func TestSharedAcrossSplit(t *testing.T) {
+	model := bayes.Model{Network: tied{}, Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.Layers(2)}
+	bound, err := model.Bind(2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range bound.Slots {
+		if s.InPrefix {
+			t.Errorf("%s is before the split, where a later layer does not see it", s.Name)
+		}
+	}
+	draws := bayes.Draws{Phi: compute.Floats(compute.Float64, make([]float64, 2*bound.D), 2, bound.D),
+		Psi: compute.Floats(compute.Float64, slices.Repeat([]float64{.5}, bound.W), bound.W), LogWeights: []float64{0, 0}}
+	engine, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prediction, err := p.Predict(t.Context(), mat.NewDense(1, 2, []float64{1, 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mean, err := prediction.Mean(); err != nil || mean[0] != .5 { // tanh of 0, of the second layer, and the bias
+		t.Errorf("%v, %v; want .5", mean, err)
+	}
+}
+
+// twins has a layer twice, whose parameters have one name.
+type twins struct{}
+
+func (twins) Layers(_, outputs int) ([]nn.Layer, error) {
+	layers, err := nn.MLP{}.Layers(outputs, outputs)
+	return append(layers, layers...), err
+}
+
+// bare has no biases.
+type bare struct{}
+
+func (bare) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	return []nn.Layer{onlyWeights{inputs, outputs}}, nil
+}
+
+type onlyWeights struct{ in, out int }
+
+func (w onlyWeights) Parameters() []nn.Parameter {
+	return []nn.Parameter{{Name: "weighted", Layer: 1, Kind: nn.Weights, Shape: []int{w.out, w.in}, FanIn: w.in,
+		FanOut: w.out, Init: nn.LecunNormal}}
+}
+
+func (w onlyWeights) Apply(params nn.Params, h nn.Value) nn.Value {
+	zeros := nn.Value{Node: graph.Zeros(h.Node.Graph(), shapes.Make(h.Node.DType(), w.out))}
+	return nn.Dense{Number: 1, In: w.in, Out: w.out}.Apply(nn.Params{
+		"layer1/weights": params["weighted"], "layer1/biases": zeros}, h)
+}
+
+// All picks what there is; what a network has not is an error only where it is asked for by itself.
+func TestAllWithoutBiases(t *testing.T) {
+	for name, c := range map[string]struct {
+		partition bayes.Partition
+		refused   bool
+	}{
+		"all": {bayes.All(), false}, "weights": {bayes.Weights(), false}, "biases": {bayes.Biases(), true},
+		"all, and a layer that is not there": {bayes.All().And(bayes.Layers(2)), true},
+	} {
+		bound, err := bayes.Model{Network: bare{}, Likelihood: bayes.Gaussian{}, Stochastic: c.partition}.Bind(2, 1)
+		if errors.Is(err, bayes.ErrUnknownLayer) != c.refused || !c.refused && (err != nil || bound.D != 2) {
+			t.Errorf("%s: %v, want an error: %v", name, err, c.refused)
+		}
+	}
 }
 
 // Offsets run through phi and psi without gaps, in the network's order; the prefix holds what comes before the first

@@ -151,7 +151,11 @@ func countQuantile(d Distribution, p float64) float64 {
 		low, high = high, high+step
 	}
 	for high-low > 1 {
-		if middle := math.Floor((low + high) / 2); d.CDF(middle) >= p {
+		middle := math.Floor(low + (high-low)/2)
+		if middle <= low || middle >= high {
+			break // beyond 2^53 not all whole numbers are there
+		}
+		if d.CDF(middle) >= p {
 			high = middle
 		} else {
 			low = middle

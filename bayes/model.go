@@ -98,6 +98,13 @@ func Names(names ...string) Partition {
 // All makes every weight and bias stochastic: a full Bayesian network.
 func All() Partition { return Weights().And(Biases()) }
 
+// isAll says whether the partition picks what All does, or more: then a network without biases, or without weights, has
+// all that it picks.
+func (p Partition) isAll() bool {
+	return slices.Contains(p.Selectors, Selector{Kind: nn.Weights}) &&
+		slices.Contains(p.Selectors, Selector{Kind: nn.Biases})
+}
+
 // And is the union of two partitions: it picks every parameter that either of them picks.
 func (p Partition) And(other Partition) Partition {
 	return Partition{slices.Concat(p.Selectors, other.Selectors)}
@@ -132,6 +139,8 @@ var (
 	ErrUnknownLayer   = errors.New("bayes: the partition picks a parameter that the network does not have")
 )
 
+func isWeightOrBias(p nn.Parameter) bool { return p.Kind == nn.Weights || p.Kind == nn.Biases }
+
 // stochastic marks the parameters that the partition picks.
 func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
 	if len(p.Selectors) == 0 {
@@ -146,7 +155,8 @@ func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
 				picked[i], matched = true, true
 			}
 		}
-		if !matched {
+		part := selector == Selector{Kind: nn.Weights} || selector == Selector{Kind: nn.Biases}
+		if !matched && !(part && p.isAll() && slices.ContainsFunc(parameters, isWeightOrBias)) {
 			names := make([]string, len(parameters))
 			for i, parameter := range parameters {
 				names[i] = parameter.Name

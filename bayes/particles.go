@@ -255,9 +255,13 @@ func (p *Posterior) joins(other *Posterior) error {
 			return err
 		}
 	}
-	for what, pair := range map[string][2]*tensors.Tensor{
-		"shared parameters": {p.psi, other.psi}, "point of linearisation": {p.expansionPoint, other.expansionPoint},
-	} {
+	for _, c := range []struct {
+		what string
+		pair [2]*tensors.Tensor
+	}{{"shared parameters", [2]*tensors.Tensor{p.psi, other.psi}},
+		{"point of linearisation", [2]*tensors.Tensor{p.expansionPoint, other.expansionPoint}}} {
+		what, pair := c.what, c.pair
+
 		if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && !pair[0].Equal(pair[1]) {
 			return fmt.Errorf("it differs in the %s", what)
 		}

@@ -199,10 +199,15 @@ func (p Prediction) moments(method string) (mean, epistemic, noise []float64, er
 					continue
 				}
 				d := p.Distribution(j, n, k)
+				own := d.Mean()
+				if math.IsNaN(own) || math.IsInf(own, 0) {
+					return nil, nil, nil, fmt.Errorf("bayes: Prediction.%s: the mean of particle %d at row %d is %v: look at the "+
+						"features of that row, which may lie far outside the training rows, or take Quantile", method, j, n, own)
+				}
 				total += w
-				delta := d.Mean() - mean[at]
+				delta := own - mean[at]
 				mean[at] += delta * w / total
-				epistemic[at] += w * delta * (d.Mean() - mean[at])
+				epistemic[at] += w * delta * (own - mean[at])
 				noise[at] += w * d.Variance()
 			}
 			mean[at] = center + stdDev*mean[at]

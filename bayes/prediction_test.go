@@ -361,3 +361,25 @@ func BenchmarkPredictionInterval(b *testing.B) {
 		}
 	}
 }
+
+// Counts so large that not all whole numbers are there have quantiles too, and a mean that overflows is no number that
+// a prediction may have.
+func TestHugeCounts(t *testing.T) {
+	for name, likelihood := range map[string]bayes.Likelihood{
+		"Poisson": bayes.Poisson{}, "negative binomial": bayes.NegativeBinomial{},
+	} {
+		for _, f := range []float64{20, 37, 40, 60} {
+			p := bayes.Prediction{Likelihood: likelihood, Outputs: []float64{f, f + .01}, Particles: 2, Rows: 1, Width: 1,
+				Weights: []float64{.5, .5}}
+			q, err := p.Quantile(.5)
+			if err != nil || name == "Poisson" && math.Abs(q[0]/math.Exp(f)-1) > .02 {
+				t.Errorf("%s, exp %v: median %v, %v", name, f, q, err)
+			}
+		}
+	}
+	p := bayes.Prediction{Likelihood: bayes.Poisson{}, Outputs: []float64{1, 1000}, Particles: 2, Rows: 1, Width: 1,
+		Weights: []float64{.5, .5}}
+	if mean, err := p.Mean(); err == nil || !strings.Contains(err.Error(), "particle 1 at row 0 is +Inf") {
+		t.Errorf("a mean that overflows: %v, %v", mean, err)
+	}
+}

@@ -62,35 +62,54 @@ type tried struct {
 	density []float64 // [J, B]
 }
 
-// tryNetwork evaluates a few particles and rows, and then again with other values in all rows but one, in all particles
-// but one, and with another block size. Outputs and log-densities of what was kept must stay the same, and the
-// log-densities must agree with Predictive.
+// tryNetwork tries the network and the likelihood with numbers from a standard normal distribution. Where the network's
+// outputs are NaN for these, as a square root's are, smaller and positive numbers are tried too, since there is no
+// distribution of NaN to take targets from.
 func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	rng := rand.New(rand.NewPCG(1, 2))
-	draw := func(scale float64, n int) []float64 {
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = scale * rng.NormFloat64()
+	for _, c := range []struct {
+		scale    float64
+		positive bool
+	}{{1, false}, {.05, false}, {1, true}, {.05, true}} {
+		unusual, err := b.tryNumbers(engine, func(scale float64, n int) []float64 {
+			values := make([]float64, n)
+			for i := range values {
+				if values[i] = c.scale * scale * rng.NormFloat64(); c.positive {
+					values[i] = math.Abs(values[i])
+				}
+			}
+			return values
+		})
+		if err != nil || !unusual {
+			return err
 		}
-		return values
 	}
+	return nil
+}
+
+// tryNumbers evaluates a few particles and rows, and then again with other values in all rows but one, in all particles
+// but one, and with another block size. Outputs and log-densities of what was kept must stay the same, and the
+// log-densities must agree with Predictive; unusual says that this was not tried, since an output is NaN. draw gives so
+// many numbers of about the given scale.
+func (b *BoundModel) tryNumbers(
+	engine *compute.Engine, draw func(scale float64, n int) []float64,
+) (unusual bool, err error) {
 	phi, psi := draw(.5, triedParticles*b.D), draw(.3, b.W)
 	x, y := draw(1, triedRows*b.Inputs), make([]float64, triedRows*b.Targets())
 	first, err := b.evaluate(engine, 1, phi, psi, x, y)
 	if err != nil {
-		return err
+		return false, err
 	}
-	// Where the network's outputs are NaN for such numbers, there is no distribution to take targets from.
-	unusual := floats.HasNaN(first.outputs)
+	unusual = floats.HasNaN(first.outputs)
 	distributions := b.predictives(first.outputs, phi, psi)
 	if !unusual {
 		if err := b.tryTargets(y, distributions); err != nil {
-			return err
+			return false, err
 		}
 	}
 	base, err := b.evaluate(engine, 1, phi, psi, x, y)
 	if err != nil {
-		return err
+		return false, err
 	}
 	const (
 		byRow            = "depends on the other rows of the batch"
@@ -118,7 +137,7 @@ func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 	} {
 		again, err := b.evaluate(engine, other.block, other.phi, psi, other.x, y)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, part := range []struct {
 			name     string
@@ -130,15 +149,43 @@ func (b *BoundModel) tryNetwork(engine *compute.Engine) error {
 			for i, was := range part.was {
 				same := other.same(i/(len(part.was)/triedParticles), i%triedRows)
 				if now := part.now[i]; same && !near(was, now) {
-					return fmt.Errorf("bayes: %s %s: it was %.6g and is %.6g; %s", part.name, other.wrong, was, now, other.cure)
+					return false, fmt.Errorf("bayes: %s %s: it was %.6g and is %.6g; %s", part.name, other.wrong, was, now, other.cure)
 				}
 			}
 		}
 	}
-	if unusual {
-		return nil
+	turned, err := b.evaluate(engine, 1, phi, psi, backwards(x, b.Inputs), backwards(y, b.Targets()))
+	if err != nil {
+		return false, err
 	}
-	return b.tryDensity(base.density, y, distributions)
+	for _, part := range []struct {
+		name     string
+		was, now []float64
+	}{
+		{fmt.Sprintf("the output of network %T", b.Model.Network), base.outputs, turned.outputs},
+		{fmt.Sprintf("the LogDensity of likelihood %T", b.Model.Likelihood), base.density, turned.density},
+	} {
+		for i, was := range part.was {
+			row := i % triedRows
+			if now := part.now[i-row+lastRow-row]; !near(was, now) {
+				return false, fmt.Errorf("bayes: %s depends on the place of a row in its batch: it was %.6g and is %.6g with the "+
+					"rows in reverse order; each row must have the same answer wherever it stands", part.name, was, now)
+			}
+		}
+	}
+	if unusual {
+		return true, nil
+	}
+	return false, b.tryDensity(base.density, y, distributions)
+}
+
+// backwards are rows of so many numbers in reverse order.
+func backwards(x []float64, columns int) []float64 {
+	var out []float64
+	for row := len(x)/columns - 1; row >= 0; row-- {
+		out = append(out, x[row*columns:(row+1)*columns]...)
+	}
+	return out
 }
 
 // near says whether two numbers are equal up to rounding in float32.
@@ -361,7 +408,8 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 			if off := math.Abs(own[0][i]); !(off <= most*own[1][i]/math.Sqrt(float64(draws))+triedError) {
 				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for number %d of %s does not have the "+
 					"density of LogDensity (the gradient of the log-density at the draws should be 0 in the mean, and is "+
-					"%.3g): make both the same distribution", name, i-slot.Offset, slot.Name, own[0][i])
+					"%.3g): make both the same distribution, of all numbers: a density that ends at a bound, such as a "+
+					"uniform's, is not taken", name, i-slot.Offset, slot.Name, own[0][i])
 			}
 		}
 	}
@@ -371,7 +419,8 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 			mean, stdDev := stat.MeanStdDev(moments[m][i*draws:(i+1)*draws], nil)
 			if off := math.Abs(mean); !(off <= triedErrors*stdDev/math.Sqrt(float64(draws))+triedError) {
 				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for %s does not have the density of "+
-					"LogDensity (%s, and is %.3g): make both the same distribution", name, slot.Name, wrong, mean)
+					"LogDensity (%s, and is %.3g): make both the same distribution, of all numbers: a density that ends at a "+
+					"bound, such as a uniform's, is not taken", name, slot.Name, wrong, mean)
 			}
 		}
 	}

@@ -189,7 +189,10 @@ func TestBindOfSpoiltParts(t *testing.T) {
 		"prior, one number":       {prior(spoiltPrior{density: graph.ReduceAllSum}), "one number a particle"},
 		"prior, moved to and fro": {prior(spoiltPrior{draws: toAndFro}), "Sample draws for number"},
 		"network, rows":           {network(less(2)), "other rows"},
-		"network, particles":      {network(less(0)), "other particles"},
+		"network, place of a row": {network(func(x *graph.Node) *graph.Node {
+			return graph.Add(x, graph.MulScalar(graph.Iota(x.Graph(), x.Shape(), 2), .1))
+		}), "place of a row"},
+		"network, particles": {network(less(0)), "other particles"},
 		"network, blocks": {network(func(x *graph.Node) *graph.Node {
 			return graph.MulScalar(x, float64(x.Shape().Dim(3)))
 		}), "laid out"},

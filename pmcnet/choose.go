@@ -223,8 +223,9 @@ func (e *Estimates) contradictions() (out []string) {
 		for _, b := range all[:i] {
 			if off := apart(a.Evidence, b.Evidence); off > mostApart {
 				out = append(out, fmt.Sprintf("the log evidence is %.3f +- %.3f by %s and %.3f +- %.3f by %s, which differ by "+
-					"%.1f standard errors: one of them is wrong; take more particles", b.Value, b.StdErr, b.by, a.Value, a.StdErr,
-					a.by, off))
+					"%.1f standard errors: one of them is wrong; take more particles, and, for a prior of your own whose "+
+					"coordinates depend on each other, see whether its density lacks a constant", b.Value, b.StdErr, b.by,
+					a.Value, a.StdErr, a.by, off))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package diag
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -153,6 +154,11 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 		logLikelihood = append(logLikelihood, density...)
 	}
 	efficiency := 1.
+	if p.Chains == 0 {
+		if w, err = merged(logLikelihood, p.Rows, w); err != nil {
+			return LOO{}, fmt.Errorf("diag: %w", err)
+		}
+	}
 	if p.Chains > 0 {
 		if efficiency, err = likelihoodEfficiency(logLikelihood, p); err != nil {
 			return LOO{}, err
@@ -165,6 +171,30 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 	l, err := newLOO(logLikelihood, p.Rows, w, power, efficiency, pit)
 	l.targets = slices.Clone(y)
 	return l, err
+}
+
+// merged are the weights where copies of a draw, which have the same log-likelihood of every row, count as one: as
+// after bayes.Posterior.Resample, which hides that few draws carry the weight.
+func merged(logLikelihood []float64, rows int, w smc.LogWeights) (smc.LogWeights, error) {
+	first := map[string]int{}
+	weights := make([]float64, w.Len())
+	var key []byte
+	for j, v := range w.Weights() {
+		key = key[:0]
+		for _, l := range logLikelihood[j*rows : (j+1)*rows] {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(l))
+		}
+		own, seen := first[string(key)]
+		if !seen {
+			own = j
+			first[string(key)] = j
+		}
+		weights[own] += v
+	}
+	if len(first) == len(weights) {
+		return w, nil
+	}
+	return smc.NewLogWeights(logs(weights))
 }
 
 func logs(x []float64) []float64 {
@@ -355,7 +385,7 @@ func (l *LOO) warn(w smc.LogWeights, efficiency float64) {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("in %d of %d rows no tail of the weights can be fitted: few draws differ",
 			none, len(l.Rows)))
 	}
-	if ess := efficiency * w.EffectiveSampleSize(); ess < fewEffective {
+	if ess := min(efficiency*w.EffectiveSampleSize(), float64(l.Draws)); ess < fewEffective {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("only %.0f of %d draws are effective: take more", ess, l.Draws))
 	}
 }

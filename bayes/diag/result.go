@@ -34,7 +34,6 @@ type Diagnosis struct {
 const (
 	mostRHat         = 1.01
 	leastESSPerChain = 100
-	mostKHat         = .7
 )
 
 // Of diagnoses any result. If the particles are from Markov chains, it computes R-hat and ESS of all stochastic
@@ -79,8 +78,8 @@ func Of(result bayes.Fitted) (Diagnosis, error) {
 		if err == nil {
 			d.KHat = smoothed.KHat
 		}
-		if d.KHat > mostKHat {
-			d.warn("k-hat of the weights is %.2f, above %.1f: few particles carry the estimates", d.KHat, mostKHat)
+		if most := KHatThreshold(d.Particles); d.KHat > most {
+			d.warn("k-hat of the weights is %.2f, above %.2f: few particles carry the estimates", d.KHat, most)
 		}
 	}
 	if d.Chains == 0 {

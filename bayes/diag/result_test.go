@@ -243,6 +243,31 @@ func TestLOOIsExact(t *testing.T) {
 	}
 }
 
+// Copies of draws, as Resample makes them, are no more draws.
+func TestLOOOfCopies(t *testing.T) {
+	const rows, draws = 8, 60
+	rng := rand.New(rand.NewPCG(1, 7))
+	data := &dataset.Dataset{Name: "plane", X: mat.NewDense(rows, 2, normals(rng, 2*rows)), Y: normals(rng, rows),
+		Features: []string{"a", "b"}, Target: "y"}
+	few := posteriorOf(t, normals(rng, 2*draws), bayes.EqualLogWeights(draws), 0, nil,
+		bayes.Provenance{DataHash: data.Hash()})
+	many, err := few.Resample(20*draws, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said [2]string
+	for i, p := range []*bayes.Posterior{few, many} {
+		l, err := diag.NewLOOForPosterior(t.Context(), p, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said[i] = fmt.Sprintf("%.6f, %d draws, %q", l.ELPD, l.Draws, l.Warnings)
+	}
+	if said[0] != said[1] || !strings.Contains(said[0], "only 60 of 60 draws are effective") {
+		t.Errorf("%s\nof copies: %s", said[0], said[1])
+	}
+}
+
 // Rows that the posterior was not given are refused; where it does not know its own, that is said.
 func TestLOOOfOtherRows(t *testing.T) {
 	const rows, draws = 8, 100

@@ -18,6 +18,7 @@ import (
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Data is a model and the data that it is fitted to, checked against each other. Its methods do not change it.
@@ -221,8 +222,9 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 	return x, compute.Floats(dtype, target, shape...), nil
 }
 
-// checkFloat32 is an error if one of values, [N, names], is too large for float32. Standardised training data never
-// are; unscaled data may be, and so may other rows of a column that is constant in training.
+// checkFloat32 is an error if one of values, [N, names], is too large for float32, or if float32 cannot tell the
+// training rows' apart. Standardised training data never are; unscaled data may be, and so may other rows of a column
+// that is constant in training.
 func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, values []float64) error {
 	for i, v := range values {
 		if !(math.Abs(v) <= limits.Float32) {
@@ -232,8 +234,27 @@ func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, 
 				d.Owner, part.Name, what, names[column], part.OriginalRow(row), v, limits.Float32)
 		}
 	}
+	if part != d.Parts.Train {
+		return nil
+	}
+	for column, name := range names {
+		var all []float64
+		largest := 0.
+		for i := column; i < len(values); i += len(names) {
+			all, largest = append(all, values[i]), max(largest, math.Abs(values[i]))
+		}
+		stdDev := math.Sqrt(stat.PopVariance(all, nil))
+		if spacing := largest * compute.Epsilon(compute.Float32); spacing > coarsest*stdDev && stdDev > 1e-14*largest {
+			return fmt.Errorf("%s: data %q: numbers of float32 near %s %q are %.2g apart, and its standard deviation is %.2g, "+
+				"so that rows become equal: standardise it (Model.Scaling), subtract a constant, or compute in Float64",
+				d.Owner, part.Name, what, name, spacing, stdDev)
+		}
+	}
 	return nil
 }
+
+// coarsest is how far apart numbers of float32 may be, in standard deviations of a column.
+const coarsest = 0.01
 
 // Posterior makes a posterior of particles, with the model, the scalers, the names of the data and the provenance. The
 // caller gives Algorithm, Status, Seed and Settings of the provenance, and Rows if they are held elsewhere; the rest is

@@ -253,3 +253,35 @@ func TestTensorsTooLargeForFloat32(t *testing.T) {
 		}
 	}
 }
+
+// Columns whose values float32 rounds to the same numbers are refused, unless they are standardised first.
+func TestTensorsTooFineForFloat32(t *testing.T) {
+	for _, c := range []struct {
+		offset  float64
+		scaling bayes.Scaling
+		refused string
+	}{
+		{1.7e9, bayes.Scaling{}, ""},
+		{1.7e9, bayes.Scaling{KeepFeatures: true}, `feature "b"`},
+		{100, bayes.Scaling{KeepFeatures: true}, ""},
+	} {
+		data := rows(6)
+		for i := range 6 {
+			data.X.Set(i, 1, c.offset+float64(i))
+		}
+		model := network(bayes.Gaussian{})
+		model.Scaling = c.scaling
+		d, err := fit.New("mine", model, dataset.Parts{Train: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := d.Tensors(compute.Float64, data); err != nil {
+			t.Errorf("%+v: Float64: %v", c, err)
+		}
+		_, _, err = d.Tensors(compute.Float32, data)
+		if (err != nil) != (c.refused != "") || err != nil && (!strings.Contains(err.Error(), c.refused) ||
+			!strings.Contains(err.Error(), "rows become equal")) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package fit_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
@@ -79,6 +81,47 @@ func TestUnwrittenSettings(t *testing.T) {
 		}
 		if err := fit(""); err != nil && strings.Contains(err.Error(), "written") {
 			t.Errorf("%s, without a checkpoint: %v", name, err)
+		}
+	}
+}
+
+// A checkpoint of another model is refused, whichever part of it differs, by methods that compile the same program.
+func TestCheckpointOfAnotherModel(t *testing.T) {
+	engine := computetest.Go(t)
+	train := &dataset.Dataset{Name: "line", X: mat.NewDense(12, 1, []float64{-6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6}),
+		Y: []float64{-5, -5, -4, -2, -2, -1, 1, 1, 3, 4, 4, 6}, Features: []string{"x"}, Target: "y"}
+	first := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .3},
+		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
+	for name, method := range map[string]baseline.Method{
+		"HMC": baseline.HMC{Kernel: mcmc.HMC{StepSize: .01}, Sampling: mcmc.Settings{Draws: 5, WarmUp: mcmc.NoWarmUp}},
+		"SMC": baseline.SMC{Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Sampling: smc.Settings{Particles: 50, Moves: 1}},
+		"replica exchange": baseline.ReplicaExchange{Kernel: mcmc.HMC{StepSize: .05, Steps: 2},
+			Sampling: smc.ExchangeSettings{Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 2, Sweeps: 4}},
+		"SGHMC": baseline.SGHMC{},
+		"MAP":   baseline.MAP{},
+	} {
+		fit := func(m bayes.Model, file string) error {
+			_, err := ofBaseline(baseline.Fit(context.Background(), m, method, dataset.Parts{Train: train},
+				baseline.Settings{Epochs: 2, Engine: engine, Checkpoint: file}))
+			return err
+		}
+		file := filepath.Join(t.TempDir(), "run")
+		if err := fit(first, file); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := fit(first, file); err != nil {
+			t.Errorf("%s, the same again: %v", name, err)
+		}
+		for what, change := range map[string]func(m *bayes.Model){
+			"likelihood": func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: 3} },
+			"prior":      func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: .01} },
+			"activation": func(m *bayes.Model) { m.Network = nn.MLP{Hidden: []int{2}, Activation: nn.ReLU} },
+		} {
+			m := first
+			change(&m)
+			if err := fit(m, file); !errors.Is(err, run.ErrOtherRun) {
+				t.Errorf("%s with another %s: error %v, want one of another run", name, what, err)
+			}
 		}
 	}
 }

@@ -400,7 +400,7 @@ func (r *sampling) result() *Result {
 		result.Gradients += r.Tallies[chain].Gradients
 		result.Evaluations = result.Evaluations.plus(c.Evaluations)
 	}
-	result.warn()
+	result.warn(r.kernel)
 	if text := r.rounded(); text != "" {
 		result.Warnings = append(result.Warnings, text)
 	}

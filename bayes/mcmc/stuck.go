@@ -45,11 +45,11 @@ type explainsStuck interface {
 }
 
 // warn says what makes the chains' draws doubtful.
-func (r *Result) warn() {
+func (r *Result) warn(kernel Kernel) {
 	var still []string
-	noise, diverged, transitions := 0.0, 0, 0
+	noise, diverged, transitions, nonFinite := 0.0, 0, 0, 0
 	for chain, c := range r.Stats {
-		diverged, transitions = diverged+c.Divergences, transitions+c.Transitions
+		diverged, transitions, nonFinite = diverged+c.Divergences, transitions+c.Transitions, nonFinite+c.NonFinite
 		if c.standsStill() {
 			still = append(still, fmt.Sprint(chain))
 			noise = max(noise, c.Noise)
@@ -66,11 +66,20 @@ func (r *Result) warn() {
 		}
 		r.Warnings = append(r.Warnings, text)
 	}
+	if float64(nonFinite) > mostUndone*float64(transitions) && !LeavesInvariant(kernel) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("in %d of %d moves the log-density or its gradient was not finite, and "+
+			"the chain went back: the draws are not the target's; take a smaller step size, and look in the data, and in "+
+			"the likelihood, for what has no finite log-density", nonFinite, transitions))
+	}
 	if diverged > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; "+
 			"take a smaller step size", diverged, transitions))
 	}
 }
+
+// mostUndone is the share of moves of a kernel without an accept/reject step above which a warning says that they were
+// undone.
+const mostUndone = 0.01
 
 // mostRounding is by how much log-densities may be off in float32: a tenth is as much of the ratio that accepts or
 // rejects.

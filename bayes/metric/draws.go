@@ -219,6 +219,10 @@ func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string
 		t := newConfusion(probabilities, y, class)
 		floats.Add(scores, []float64{c.AUC(), 0, t.f1(), t.precision(), t.recall(), t.specificity(), 0})
 	}
+	if counted == 0 {
+		return nil, nil, fmt.Errorf("metric: all %d rows are of the class %v: AUC, F1, precision, recall and specificity "+
+			"need rows of two classes", len(y), y[0])
+	}
 	for i := range scores[:6] {
 		scores[i] /= counted
 	}

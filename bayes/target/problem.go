@@ -2,7 +2,9 @@ package target
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"slices"
 
 	"gobnn/bayes"
@@ -53,7 +55,7 @@ func Problem(
 		data["psi"] = psi
 	}
 	return mcmc.Problem{
-		Name: "posterior of a network given all rows", Dim: bound.D, Data: data,
+		Name: named(bound, "posterior given all rows"), Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
 			return full.At(data["psi"], Batch{Features: data["features"], Y: data["y"]})
 		},
@@ -100,6 +102,25 @@ func kronecker(
 	return factors, gradients, nil
 }
 
+// digest tells sequences of mini-batches apart, by their size and the rows of the first two.
+func digest(batches dataset.Batches) string {
+	sum := fnv.New32a()
+	for step := range 2 {
+		fmt.Fprint(sum, batches.At(step))
+	}
+	return fmt.Sprintf("of %d rows (%08x)", len(batches.At(0).Rows), sum.Sum32())
+}
+
+// named is the name of a problem, by which a checkpoint knows what is sampled beside the data: the whole model, whose
+// parts decide the density. Of a part that is not written as JSON it has the fields.
+func named(bound *bayes.BoundModel, what string) string {
+	model, err := json.Marshal(bound.Model)
+	if err != nil {
+		model = fmt.Appendf(nil, "%+v", bound.Model)
+	}
+	return fmt.Sprintf("%s of a model with %d inputs and %d outputs, %s", what, bound.Inputs, bound.Outputs, model)
+}
+
 // ProblemByBatches is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of
 // the batches of the rows.
 func ProblemByBatches(
@@ -117,7 +138,7 @@ func ProblemByBatches(
 		data["psi"] = psi
 	}
 	return mcmc.Problem{
-		Name: "posterior of a network, from mini-batches", Dim: bound.D, Data: data,
+		Name: named(bound, fmt.Sprintf("posterior from mini-batches %s", digest(batches))), Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
 			rows := graph.ExpandAxes(inputs[0], -1)
 			count := graph.ConvertDType(inputs[1], data["x"].DType())

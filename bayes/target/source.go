@@ -62,7 +62,8 @@ func ProblemBySource(
 	}
 	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: n}
 	return mcmc.Problem{
-		Name: "posterior of a network, from mini-batches of a source", Dim: bound.D, Data: data,
+		Name: named(bound, fmt.Sprintf("posterior from mini-batches of %d of %d rows of a %T, seed %d, blocks of %d",
+			s.BatchSize, n, source, s.Seed, s.BlockRows)), Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
 			return At(posterior, data["psi"], Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
 		},

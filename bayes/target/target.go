@@ -88,20 +88,30 @@ func (l Likelihood) Features(psi *graph.Node, batch Batch) *graph.Node {
 }
 
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
-	if mask := batch.mask(); mask != nil { // padding may hold anything, but 0 times NaN is NaN, in gradients too
+	if mask := batch.mask(); mask != nil {
+		// Padding may hold anything, but 0 times NaN is NaN, in gradients too: it becomes the first row, which is real, since
+		// a likelihood may have no density at 0 either.
 		rows := batch.rows()
+		first := func(x *Node, axis int) *Node {
+			ranges := make([]SliceAxisSpec, x.Rank())
+			for i := range ranges {
+				ranges[i] = AxisRange()
+			}
+			ranges[axis] = AxisRange(0, 1)
+			return BroadcastToShape(Slice(x, ranges...), x.Shape())
+		}
 		if batch.Features == nil {
 			column := BroadcastToDims(Reshape(mask, rows, 1), batch.X.Shape().Dimensions...)
-			batch.X = Where(column, batch.X, ZerosLike(batch.X))
+			batch.X = Where(column, batch.X, first(batch.X, 0))
 		} else {
 			row := BroadcastToDims(Reshape(mask, 1, rows), batch.Features.Shape().Dimensions...)
-			batch.Features = Where(row, batch.Features, ZerosLike(batch.Features))
+			batch.Features = Where(row, batch.Features, first(batch.Features, batch.Features.Rank()-1))
 		}
 		row := Reshape(mask, rows)
 		if batch.Y.Rank() == 2 {
 			row = BroadcastToDims(Reshape(mask, rows, 1), batch.Y.Shape().Dimensions...)
 		}
-		batch.Y = Where(row, batch.Y, ZerosLike(batch.Y))
+		batch.Y = Where(row, batch.Y, first(batch.Y, 0))
 	}
 	l.Plan = l.Plan.For(phi.Shape().Dim(0))
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}

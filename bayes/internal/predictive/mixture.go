@@ -152,7 +152,10 @@ func (m Mixture) discreteQuantile(p float64, without span) float64 {
 	low, high, mass := m.bracket(p, 1, without)
 	low, high = math.Ceil(low)-1, math.Ceil(high)
 	for high-low > 1 {
-		middle := math.Floor((low + high) / 2)
+		middle := math.Floor(low + (high-low)/2)
+		if middle <= low || middle >= high {
+			break // beyond 2^53 not all whole numbers are there
+		}
 		if m.at(middle, 1, mass, without).probability >= p {
 			high = middle
 		} else {
