@@ -66,7 +66,7 @@ func (r *Result) warn(kernel Kernel) {
 		}
 		r.Warnings = append(r.Warnings, text)
 	}
-	if float64(nonFinite) > mostUndone*float64(transitions) && !LeavesInvariant(kernel) {
+	if float64(nonFinite) > mostUndone*float64(transitions) && undoes(kernel) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("in %d of %d moves the log-density or its gradient was not finite, and "+
 			"the chain went back: the draws are not the target's; take a smaller step size, and look in the data, and in "+
 			"the likelihood, for what has no finite log-density", nonFinite, transitions))
@@ -75,6 +75,16 @@ func (r *Result) warn(kernel Kernel) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; "+
 			"take a smaller step size", diverged, transitions))
 	}
+}
+
+// undoes says whether a kernel accepts every step, and goes back from one with a gradient that is not finite; others
+// reject such a step, which is right.
+func undoes(kernel Kernel) bool {
+	switch kernel.(type) {
+	case ULA, SGLD, SGHMC:
+		return true
+	}
+	return false
 }
 
 // mostUndone is the share of moves of a kernel without an accept/reject step above which a warning says that they were
