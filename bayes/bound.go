@@ -94,18 +94,9 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 // checkWidth builds the graph of network and likelihood once, without compiling it. It returns an error if that fails,
 // or if the network does not have as many outputs as the likelihood takes.
 func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
-	const particles, rows = 2, 3
-	failed := compute.Try(func() {
-		g := graph.NewGraph(engine.Backend(), "bayes.Bind")
-		defer g.Finalize()
-		input := func(name string, dims ...int) *graph.Node {
-			return graph.Parameter(g, name, shapes.Make(compute.Float32, dims...))
-		}
-		var psi *graph.Node
-		if b.W > 0 {
-			psi = input("psi", b.W)
-		}
-		params := b.Unpack(nn.Block(input("phi", particles, b.D), 1), psi, nil)
+	const particles, rows = builtParticles, builtRows
+	failed := b.inGraph(engine, func(input trialInput, phi, psi *graph.Node) {
+		params := b.Unpack(phi, psi, nil)
 		outputs := b.Suffix(params, b.Prefix(params, input("x", rows, b.Inputs)))
 		want := []int{b.Width, rows}
 		if outputs.PerParticle {
@@ -138,7 +129,22 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 // apart says whether the layers before the first stochastic one, and those from it on, can be built each with its own
 // parameters alone, as they are evaluated.
 func (b *BoundModel) apart(engine *compute.Engine) bool {
-	const particles, rows = 2, 3
+	return b.inGraph(engine, func(input trialInput, phi, psi *graph.Node) {
+		before := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
+		after := b.Unpack(phi, psi, func(s Slot) bool { return !s.InPrefix })
+		b.Suffix(after, b.Prefix(before, input("x", builtRows, b.Inputs)))
+	}) == nil
+}
+
+// The sizes of the graph that Bind builds and does not compile.
+const builtParticles, builtRows = 2, 3
+
+// trialInput is an input of that graph.
+type trialInput func(name string, dims ...int) *graph.Node
+
+// inGraph builds a graph that is thrown away, given its inputs and the parameters: phi, in blocks of one particle, and
+// psi, nil if nothing is shared. A panic is its error.
+func (b *BoundModel) inGraph(engine *compute.Engine, build func(input trialInput, phi, psi *graph.Node)) error {
 	return compute.Try(func() {
 		g := graph.NewGraph(engine.Backend(), "bayes.Bind")
 		defer g.Finalize()
@@ -149,10 +155,8 @@ func (b *BoundModel) apart(engine *compute.Engine) bool {
 		if b.W > 0 {
 			psi = input("psi", b.W)
 		}
-		before := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
-		after := b.Unpack(nn.Block(input("phi", particles, b.D), 1), psi, func(s Slot) bool { return !s.InPrefix })
-		b.Suffix(after, b.Prefix(before, input("x", rows, b.Inputs)))
-	}) == nil
+		build(input, nn.Block(input("phi", builtParticles, b.D), 1), psi)
+	})
 }
 
 // Targets is the number of targets K of a regression; 1 for classification.

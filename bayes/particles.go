@@ -257,13 +257,10 @@ func (p *Posterior) joins(other *Posterior) error {
 	}
 	for _, c := range []struct {
 		what string
-		pair [2]*tensors.Tensor
-	}{{"shared parameters", [2]*tensors.Tensor{p.psi, other.psi}},
-		{"point of linearisation", [2]*tensors.Tensor{p.expansionPoint, other.expansionPoint}}} {
-		what, pair := c.what, c.pair
-
-		if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && !pair[0].Equal(pair[1]) {
-			return fmt.Errorf("it differs in the %s", what)
+		a, b *tensors.Tensor
+	}{{"shared parameters", p.psi, other.psi}, {"point of linearisation", p.expansionPoint, other.expansionPoint}} {
+		if (c.a == nil) != (c.b == nil) || c.a != nil && !c.a.Equal(c.b) {
+			return fmt.Errorf("it differs in the %s", c.what)
 		}
 	}
 	return nil

@@ -298,11 +298,7 @@ func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, 
 	}
 	r.spent.Full += r.Pairs
 	theta = chain.Draws.Tensor()
-	approximation := ""
-	if !mcmc.LeavesInvariant(kernel) {
-		approximation = fmt.Sprintf("where a chain of %T goes, which accepts every step", kernel)
-	}
-	r.result.Pairs, err = r.posterior(theta, 1, "calibration of "+string(chain.Status), approximation)
+	r.result.Pairs, err = r.posterior(theta, 1, "calibration of "+string(chain.Status), mcmc.Approximation(kernel))
 	return theta, phi, err
 }
 

@@ -46,7 +46,6 @@ func prepared(s Sampler, rows int) (Sampler, error) {
 // approximation is the Approximation of a bayes.Provenance: what the draws are from if it is not the target. For a
 // user's own sampler it is empty, since nothing is known.
 func approximation(s Sampler) string {
-	const steps = "where %T goes, which accepts every step"
 	switch s := s.(type) {
 	case Metropolis:
 		if s.Rule == Naive {
@@ -56,11 +55,9 @@ func approximation(s Sampler) string {
 		return fmt.Sprintf("about the target: each step is decided by a part of the rows, wrongly with a probability of up "+
 			"to %g", s.Error)
 	case Unadjusted:
-		return fmt.Sprintf(steps, s.Kernel)
+		return fmt.Sprintf("where chains of %T go, which accept every step", s.Kernel)
 	case AllRows:
-		if !mcmc.LeavesInvariant(s.Kernel) {
-			return fmt.Sprintf(steps, s.Kernel)
-		}
+		return mcmc.Approximation(s.Kernel)
 	}
 	return ""
 }

@@ -252,11 +252,9 @@ func (j *Job) sample(
 		if err != nil {
 			return nil, fmt.Errorf("baseline: %w", err)
 		}
-		particles := Particles{Phi: phi, Psi: psi, Chains: draws.Chains}
-		if !mcmc.LeavesInvariant(kernel) {
-			particles.Approximation = fmt.Sprintf("where chains of %T go, which accept every step", kernel)
-		}
-		return j.posterior(data, status, particles)
+		return j.posterior(data, status, Particles{
+			Phi: phi, Psi: psi, Chains: draws.Chains, Approximation: mcmc.Approximation(kernel),
+		})
 	}
 	if j.Observe != nil {
 		s.Observe = func(draws int, now *mcmc.Draws) error {

@@ -2,7 +2,6 @@ package diag
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -155,8 +154,12 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 	}
 	efficiency := 1.
 	if p.Chains == 0 {
-		if w, err = merged(logLikelihood, p.Rows, w); err != nil {
-			return LOO{}, fmt.Errorf("diag: %w", err)
+		// Copies of a draw have the same log-likelihood of every row, as after bayes.Posterior.Resample, which hides that few
+		// draws carry the weight.
+		if weights, different := merge(logLikelihood, w.Weights()); different < len(weights) {
+			if w, err = smc.NewLogWeights(logs(weights)); err != nil {
+				return LOO{}, fmt.Errorf("diag: %w", err)
+			}
 		}
 	}
 	if p.Chains > 0 {
@@ -171,30 +174,6 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 	l, err := newLOO(logLikelihood, p.Rows, w, power, efficiency, pit)
 	l.targets = slices.Clone(y)
 	return l, err
-}
-
-// merged are the weights where copies of a draw, which have the same log-likelihood of every row, count as one: as
-// after bayes.Posterior.Resample, which hides that few draws carry the weight.
-func merged(logLikelihood []float64, rows int, w smc.LogWeights) (smc.LogWeights, error) {
-	first := map[string]int{}
-	weights := make([]float64, w.Len())
-	var key []byte
-	for j, v := range w.Weights() {
-		key = key[:0]
-		for _, l := range logLikelihood[j*rows : (j+1)*rows] {
-			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(l))
-		}
-		own, seen := first[string(key)]
-		if !seen {
-			own = j
-			first[string(key)] = j
-		}
-		weights[own] += v
-	}
-	if len(first) == len(weights) {
-		return w, nil
-	}
-	return smc.NewLogWeights(logs(weights))
 }
 
 func logs(x []float64) []float64 {

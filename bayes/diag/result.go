@@ -101,17 +101,9 @@ func (d *Diagnosis) ofCopies(p *bayes.Posterior) error {
 	if err != nil {
 		return fmt.Errorf("diag: %w", err)
 	}
-	weights, dim := p.LogWeights().Weights(), len(phi)/d.Particles
-	merged := map[string]float64{}
-	var key []byte
-	for j, w := range weights {
-		key = key[:0]
-		for _, v := range phi[j*dim : (j+1)*dim] {
-			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
-		}
-		merged[string(key)] += w
-	}
-	if len(merged) == d.Particles {
+	weights := p.LogWeights().Weights()
+	merged, different := merge(phi, weights)
+	if different == len(weights) {
 		return nil
 	}
 	squares := 0.
@@ -119,11 +111,33 @@ func (d *Diagnosis) ofCopies(p *bayes.Posterior) error {
 		squares += w * w
 	}
 	d.ESS = 1 / squares
-	if 2*len(merged) < d.Particles {
+	if 2*different < d.Particles {
 		d.warn("the %d particles are copies of only %d different ones, whose ESS is %.0f: use the weighted particles before "+
-			"resampling, or moves that are accepted more often", d.Particles, len(merged), d.ESS)
+			"resampling, or moves that are accepted more often", d.Particles, different, d.ESS)
 	}
 	return nil
+}
+
+// merge are the weights of particles, with as many values each, where copies count as one, with the sum of their
+// weights at the first of them; different is how many are left.
+func merge(values, weights []float64) (merged []float64, different int) {
+	each := len(values) / len(weights)
+	merged = make([]float64, len(weights))
+	first := map[string]int{}
+	var key []byte
+	for j, w := range weights {
+		key = key[:0]
+		for _, v := range values[j*each : (j+1)*each] {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
+		}
+		own, seen := first[string(key)]
+		if !seen {
+			own = j
+			first[string(key)] = j
+		}
+		merged[own] += w
+	}
+	return merged, len(first)
 }
 
 // ofChains fills in the worst values of a summary of chains.

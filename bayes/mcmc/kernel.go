@@ -223,6 +223,16 @@ func LeavesInvariant(kernel Kernel) bool {
 	return ok && exact.Exact()
 }
 
+// Approximation says what chains of a kernel draw from where it does not leave its target invariant, or does not say
+// so, as bayes.Provenance has it; empty for others.
+func Approximation(kernel Kernel) string {
+	if LeavesInvariant(kernel) {
+		return ""
+	}
+	return fmt.Sprintf("where chains of %T go, which do not leave their target invariant, or do not say so (mcmc.Exact)",
+		kernel)
+}
+
 // Check returns an error that names what is wrong with a kernel's settings for particles of dimension d. A step size of
 // 0 is an error without a warm-up to choose it.
 func Check(kernel Kernel, d int, warmUp bool) error {
