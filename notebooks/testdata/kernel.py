@@ -4,10 +4,10 @@
     python kernel.py run
     python kernel.py stop CHECKPOINT
 
-run runs the cell of standard input and prints what it says. complete prints what Tab and Shift-Tab answer, in JSON. stop reads a cell from standard input, whose run is kept in the file
-CHECKPOINT; it stops the cell ten times by the stop button and kills the kernel ten times, each time at another step, and
-runs it again until it is done. Each line of it begins with "stopped " or "killed ", and exit status 1 says that a step was
-lost or that bits differ.
+complete prints what Tab and Shift-Tab answer, in JSON. run runs the cell of standard input and prints what it says and
+the HTML that it shows. stop reads a cell from standard input, whose run is kept in the file CHECKPOINT; it stops the cell
+ten times by the stop button and kills the kernel ten times, each time at another step, and runs it again until it is done.
+Each line of it begins with "stopped " or "killed ", and exit status 1 says that a step was lost or that bits differ.
 """
 
 import json
@@ -56,6 +56,8 @@ class Kernel:
                     what()
             elif kind == "error":
                 text += "\n".join(content["traceback"])
+            elif kind == "display_data":
+                text += content["data"].get("text/html", "")
             elif kind == "status" and content["execution_state"] == "idle":
                 reply = self.client.get_shell_msg(timeout=60)
                 return text, reply["content"]["status"] == "ok", shown
