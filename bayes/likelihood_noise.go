@@ -51,7 +51,9 @@ func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distributi
 // regression that is robust to outliers. With Learn, s = Scale exp(t), where the parameter t, named "noise/log_scale",
 // [K], starts at 0. It is a shared parameter unless the model's Partition names it.
 type StudentT struct {
-	DoF   float64 `json:"dof"`   // degrees of freedom; default 4. There is a variance above 2, a mean above 1
+	// DoF are the degrees of freedom; default 4. The variance is infinite up to 2. Up to 1 there is no mean: then
+	// Prediction.Mean and StdDev are errors, and metrics of the mean NaN; quantiles and densities always exist.
+	DoF   float64 `json:"dof"`
 	Scale float64 `json:"scale"` // default 1
 	Learn bool    `json:"learn,omitempty"`
 }
@@ -100,8 +102,18 @@ func studentConstant(dof float64) float64 {
 
 // Predictive implements Likelihood.
 func (s StudentT) Predictive(outputs, own []float64, target int) Distribution {
-	return distuv.StudentsT{Mu: outputs[target], Sigma: scaleOf(orDefault(s.Scale, 1), own, target),
-		Nu: orDefault(s.DoF, studentDoF)}
+	return studentT{distuv.StudentsT{Mu: outputs[target], Sigma: scaleOf(orDefault(s.Scale, 1), own, target),
+		Nu: orDefault(s.DoF, studentDoF)}}
+}
+
+// studentT is gonum's distribution, whose Mean is the centre even where the integral of the mean does not exist.
+type studentT struct{ distuv.StudentsT }
+
+func (s studentT) Mean() float64 {
+	if s.Nu <= 1 {
+		return math.NaN()
+	}
+	return s.StudentsT.Mean()
 }
 
 // Poisson is a count y in {0, 1, 2, ...} with mean exp f(x), for each of K targets. The target is not standardised.

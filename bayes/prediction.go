@@ -126,19 +126,30 @@ func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
 		return nil, fmt.Errorf("bayes: Prediction.ParticleMeans(%d): the prediction has particles 0 to %d",
 			particle, p.Particles-1)
 	}
-	return p.particleMeans(particle), nil
-}
-
-func (p Prediction) particleMeans(j int) []float64 {
 	targets := p.Columns()
 	means := make([]float64, p.Rows*targets)
 	for k := range targets {
 		mean, stdDev := p.Scale(k)
 		for n := range p.Rows {
-			means[n*targets+k] = mean + stdDev*p.Distribution(j, n, k).Mean()
+			own, err := finiteMean("ParticleMeans", p.Distribution(particle, n, k), particle, n)
+			if err != nil {
+				return nil, err
+			}
+			means[n*targets+k] = mean + stdDev*own
 		}
 	}
-	return means
+	return means, nil
+}
+
+// finiteMean is the mean of the distribution that a particle predicts at a row; an error if there is none.
+func finiteMean(method string, d Distribution, particle, row int) (float64, error) {
+	mean := d.Mean()
+	if math.IsNaN(mean) || math.IsInf(mean, 0) {
+		return 0, fmt.Errorf("bayes: Prediction.%s: the mean of particle %d at row %d is %v: its distribution has none, as "+
+			"Student's t up to one degree of freedom, or the features of that row lie far outside the training rows; "+
+			"take Quantile", method, particle, row, mean)
+	}
+	return mean, nil
 }
 
 // Mean is the predictive mean of a regression, [Rows, Targets], in the targets' own units.
@@ -199,10 +210,9 @@ func (p Prediction) moments(method string) (mean, epistemic, noise []float64, er
 					continue
 				}
 				d := p.Distribution(j, n, k)
-				own := d.Mean()
-				if math.IsNaN(own) || math.IsInf(own, 0) {
-					return nil, nil, nil, fmt.Errorf("bayes: Prediction.%s: the mean of particle %d at row %d is %v: look at the "+
-						"features of that row, which may lie far outside the training rows, or take Quantile", method, j, n, own)
+				own, err := finiteMean(method, d, j, n)
+				if err != nil {
+					return nil, nil, nil, err
 				}
 				total += w
 				delta := own - mean[at]

@@ -383,3 +383,32 @@ func TestHugeCounts(t *testing.T) {
 		t.Errorf("a mean that overflows: %v, %v", mean, err)
 	}
 }
+
+// A distribution without a mean has quantiles: what needs the mean is an error, not gonum's centre.
+func TestNoMean(t *testing.T) {
+	p := twoParticles()
+	p.Likelihood = bayes.StudentT{DoF: 1, Learn: true}
+	_, noMean := p.Mean()
+	_, noStdDev := p.StdDev()
+	_, noParticleMeans := p.ParticleMeans(0)
+	for method, err := range map[string]error{"Mean": noMean, "StdDev": noStdDev, "ParticleMeans": noParticleMeans} {
+		if err == nil || !strings.Contains(err.Error(), "Prediction."+method+": the mean of particle 0 at row 0 is NaN") {
+			t.Errorf("%s of Cauchy noise: %v", method, err)
+		}
+	}
+	cauchy := func(y, m, s float64) float64 { return 0.5 + math.Atan((y-m)/s)/math.Pi }
+	median, err := p.Quantile(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, centres := range [][2]float64{{1, 5}, {2, 2}, {3, -1}} {
+		if at := 0.25*cauchy(median[n], centres[0], 1) + 0.75*cauchy(median[n], centres[1], 2); math.Abs(at-0.5) > 1e-9 {
+			t.Errorf("row %d: P(Y <= median) = %v", n, at)
+		}
+	}
+	p.Likelihood = bayes.StudentT{DoF: 2, Learn: true}
+	stdDev, err := p.StdDev()
+	if err != nil || !math.IsInf(stdDev[0], 1) {
+		t.Errorf("two degrees of freedom: a standard deviation of %v, %v", stdDev, err)
+	}
+}

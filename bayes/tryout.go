@@ -310,7 +310,8 @@ func (b *BoundModel) tryDistribution(d Distribution) error {
 	mean, variance := quantileMoments(d, 2000)
 	_, rough := quantileMoments(d, 500)
 	stdDev, light := math.Sqrt(variance), variance <= 1.02*rough // else the tails hold too much of the variance
-	if have := d.Variance(); !(have >= .8*variance) || light && !(have <= 1.25*variance) {
+	// (Where there is no variance, NaN is right.)
+	if have := d.Variance(); have < .8*variance || light && !(have <= 1.25*variance) {
 		return fmt.Errorf("Variance is %.6g, but the variance that its quantiles give is %.6g", have, variance)
 	}
 	if have := d.Mean(); light && !(math.Abs(have-mean) <= .05*stdDev) {
