@@ -30,6 +30,7 @@ type kind struct {
 	engine    *compute.Engine
 	dtype     compute.DType
 	algorithm string // as JSON
+	own       string // PMC.Own in Go's syntax, since its title may leave fields out
 	starts    int    // rows of the tensor that the means begin at; 0: there is none
 }
 
@@ -65,7 +66,8 @@ func (m *machine) compiled() (*programs, func(), error) {
 	if m.startAt != nil {
 		starts = m.startAt.Shape().Dim(0)
 	}
-	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), starts: starts}
+	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), own: fmt.Sprintf("%#v", m.Own),
+		starts: starts}
 	return m.sampler.compiled.Take(key, func() (*programs, error) {
 		p := &programs{PMC: m.PMC, problem: m.Problem, dtype: m.DType, starts: starts}
 		return p, p.build(m.Engine)

@@ -300,6 +300,13 @@ func (m *machine) Identity() ([]run.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Own != nil {
+		fields, err := json.Marshal(m.Own)
+		if err != nil {
+			return nil, fmt.Errorf("pmcnet: PMC.Own, %T, cannot be written as JSON, which a checkpoint needs: %w", m.Own, err)
+		}
+		parts = append(parts, run.Part{Name: "own weights", Value: fmt.Sprintf("%T%s", m.Own, fields)})
+	}
 	start := string(m.Start)
 	if m.Problem.Start != nil {
 		if start, err = run.Digest(m.Problem.Start); err != nil {

@@ -1,6 +1,7 @@
 package pmcnet_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -80,5 +81,41 @@ func TestOwnWeights(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("error %v, want one that says %q", err, c.says)
 		}
+	}
+}
+
+// power are the honest weights to a power that its title leaves out.
+type power struct{ Of float64 }
+
+func (power) Title() string { return "power" }
+func (p power) Weigh(l *graph.Node) (adapt, out *graph.Node) {
+	l = graph.MulScalar(l, p.Of)
+	return l, l
+}
+
+// Weights of one's own that share a title but not their fields share neither compiled programs nor a checkpoint.
+func TestOwnWeightsOfOneTitle(t *testing.T) {
+	linear := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
+	data := dataset.Parts{Train: dataset.Yacht()}
+	file := filepath.Join(t.TempDir(), "run")
+	trainer := pmcnet.NewTrainer(linear)
+	defer trainer.Close()
+	train := func(of float64, file string) (*pmcnet.Result, error) {
+		return trainer.Fit(t.Context(), pmcnet.PMC{Own: power{of}, Proposals: 4, Draws: 12, Iterations: 2,
+			Start: pmcnet.FromPrior}, data, pmcnet.Settings{Seed: 1, Engine: computetest.Go(t), Checkpoint: file})
+	}
+	one, err := train(1, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, err := train(.5, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := one.LogWeights.EffectiveSampleSize(), half.LogWeights.EffectiveSampleSize(); a == b {
+		t.Errorf("powers 1 and .5 of the weights both have an effective sample size of %v: they share a program", a)
+	}
+	if _, err := train(.5, file); err == nil || !strings.Contains(err.Error(), "own weights") {
+		t.Errorf("a run with another power went on from the checkpoint: %v", err)
 	}
 }

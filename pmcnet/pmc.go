@@ -109,9 +109,10 @@ const (
 	Clipped Weights = "clipped"
 )
 
-// Weighting makes weights to adapt by and to count by. The evidence and k-hat stay those of the honest weights.
+// Weighting makes weights to adapt by and to count by. The evidence and k-hat stay those of the honest weights. A run
+// goes on from a checkpoint only with a Weighting of the same type, title and fields, as JSON writes them.
 type Weighting interface {
-	// Title names it with all its settings: those with the same title share compiled programs and checkpoints.
+	// Title names it in results and warnings.
 	Title() string
 	// Weigh gives log-weights, [M, K], float64, -Inf for draws that have none, from honest ones: those by which proposals
 	// adapt, and those by which the draws count. It builds graph, and panics as GoMLX does.
