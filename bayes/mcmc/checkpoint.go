@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.mcmc/5"
+const checkpointFormat = "gobnn.mcmc/6"
 
 // Identity implements run.Machine.
 func (r *sampling) Identity() ([]run.Part, error) {
@@ -21,8 +21,18 @@ func (r *sampling) Identity() ([]run.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	start := "draws of Initial"
+	switch {
+	case r.problem.climbs():
+		start += fmt.Sprintf(", %d steps uphill: %+v", r.problem.ClimbSteps(), *r.problem.Climb)
+	case r.problem.Start != nil:
+		if start, err = run.Digest(r.problem.Start); err != nil {
+			return nil, fmt.Errorf("Problem.Start: %w", err)
+		}
+	}
 	settings, err := r.Settings.record()
 	return append(parts,
+		run.Part{Name: "start", Value: start},
 		run.Part{Name: "seed", Value: fmt.Sprint(r.Seed)},
 		run.Part{Name: "settings", Value: settings},
 		run.Part{Name: "backend", Value: r.engine.Name()},
