@@ -12,7 +12,14 @@ import (
 )
 
 // Prior is the distribution of the stochastic parameters before the data: independent and centred at 0, with a scale
-// per layer. Normal and Laplace implement it.
+// per layer. Normal and Laplace implement it. One of your own may be correlated, and LogDensity and Sample must take
+// any number of coordinates.
+//
+// The density must be normalised, and above 0 for all numbers. One that ends at a bound, such as a uniform's or a
+// half-normal's, is refused by Bind: kernels that accept or reject would stay within the bound, but the moves of
+// ohsmc.OpenHorizon, the normal distributions of baseline.VI and baseline.Laplace and the steps of SGLD would not. Take
+// a Normal of the same scale, or a layer of your own that uses a bounded function of its parameter, such as tanh or
+// softplus, and give that parameter a prior on all numbers.
 type Prior interface {
 	// Scale of the parameter's elements, such as a standard deviation: see the prior's type.
 	Scale(p nn.Parameter) float64

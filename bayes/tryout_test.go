@@ -44,7 +44,8 @@ func TestBindOfGoodParts(t *testing.T) {
 	bind(1, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Bernoulli{}}, Stochastic: bayes.Layers(3)})
 	bind(4, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Categorical{}}, Stochastic: bayes.Layers(1)})
 	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.Laplace{B: .2}, bayes.StudentTPrior{DoF: 1},
-		bayes.Horseshoe{}, ownHierarchy{bayes.Hierarchical{}}, ownHierarchy{bayes.LearntPrecision{}}} {
+		bayes.Horseshoe{}, ownHierarchy{bayes.Hierarchical{}}, ownHierarchy{bayes.LearntPrecision{}},
+		correlated{}} {
 		bind(1, bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Prior: ownPrior{p}, Stochastic: bayes.All()})
 	}
 }
@@ -130,6 +131,76 @@ func (p spoiltPrior) Sample(rng random.Stream, t compute.DType, particles int, s
 	return p.draws(p.Normal.Sample(rng, t, particles, scales))
 }
 
+// correlated is N(0, scale^2) for each number, with a correlation of 0.5 between neighbours, of which the logarithm of
+// the covariance's determinant may be left out.
+type correlated struct {
+	bayes.Normal
+	lacking bool
+}
+
+const correlation = .5
+
+var innovation = math.Sqrt(1 - correlation*correlation) // the standard deviation of a number given the one before it
+
+func (p correlated) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
+	n := len(scales)
+	columns := func(from, to int) *graph.Node { return graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)) }
+	z := phi
+	if n > 1 {
+		rest := graph.Sub(columns(1, n), graph.MulScalar(columns(0, n-1), correlation))
+		z = graph.Concatenate([]*graph.Node{columns(0, 1), graph.DivScalar(rest, innovation)}, 1)
+	}
+	density := p.Normal.LogDensity(z, scales)
+	if !p.lacking {
+		density = graph.AddScalar(density, -float64(n-1)*math.Log(innovation))
+	}
+	return density
+}
+
+func (p correlated) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
+	z := p.Normal.Sample(rng, t, particles, scales)
+	var columns []*graph.Node
+	for i := range scales {
+		x := graph.Slice(z, graph.AxisRange(), graph.AxisRange(i, i+1))
+		if i > 0 {
+			x = graph.Add(graph.MulScalar(columns[i-1], correlation), graph.MulScalar(x, innovation))
+		}
+		columns = append(columns, x)
+	}
+	return graph.Concatenate(columns, 1)
+}
+
+// oneConstant is N(0, scale^2) with the constant of one number, however many there are.
+type oneConstant struct{ bayes.Normal }
+
+func (p oneConstant) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
+	more := .5 * float64(len(scales)-1) * math.Log(2*math.Pi)
+	return graph.AddScalar(p.Normal.LogDensity(phi, scales), more)
+}
+
+// spoiltHierarchy lacks a constant of its joint density.
+type spoiltHierarchy struct{ bayes.LearntPrecision }
+
+func (p spoiltHierarchy) LogJoint(phi *graph.Node, slots []bayes.Slot) *graph.Node {
+	return graph.AddScalar(p.LearntPrecision.LogJoint(phi, slots), 2)
+}
+
+// hump has the density 3/4 (1 - x^2) from -1 to 1, where it ends without a jump.
+type hump struct{ bayes.Normal }
+
+func (hump) LogDensity(phi *graph.Node, _ []float64) *graph.Node {
+	return graph.ReduceSum(graph.Log(graph.MulScalar(graph.AddScalar(graph.Neg(graph.Square(phi)), 1), .75)), 1)
+}
+
+// Sample is the median of three uniform numbers.
+func (hump) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
+	var u [3]*graph.Node
+	for i, name := range []string{"a", "b", "c"} {
+		u[i] = graph.AddScalar(graph.MulScalar(rng.Named(name).Uniform(t, particles, len(scales)), 2), -1)
+	}
+	return graph.Max(graph.Min(u[0], u[1]), graph.Min(graph.Max(u[0], u[1]), u[2]))
+}
+
 // Parts of a model that contradict themselves are refused, with what is wrong.
 func TestBindOfSpoiltParts(t *testing.T) {
 	network := func(change func(x *graph.Node) *graph.Node) bayes.Model {
@@ -205,17 +276,21 @@ func TestBindOfSpoiltParts(t *testing.T) {
 		"likelihood, variance for a standard deviation": {predictive(func(d bayes.Distribution) bayes.Distribution {
 			return distuv.Normal{Mu: d.Mean(), Sigma: d.Variance()}
 		}), "contradicts itself"},
-		"distribution, mean":        {distribution(spoiltDistribution{mean: .3}), "Mean"},
-		"distribution, variance":    {distribution(spoiltDistribution{variance: -2}), "Variance"},
-		"distribution, survival":    {distribution(spoiltDistribution{survival: .01}), "Survival"},
-		"distribution, CDF":         {distribution(spoiltDistribution{cdf: .01, survival: -.01}), "Quantile"},
-		"distribution, quantile":    {distribution(spoiltDistribution{quantile: .1}), "Quantile"},
-		"distribution, no quantile": {distribution(spoiltDistribution{quantile: math.NaN()}), "Quantile"},
-		"prior, wider draws":        {prior(spoiltPrior{draws: scaled(1.1)}), "Sample"},
-		"prior, moved draws":        {prior(spoiltPrior{draws: plus(.1)}), "Sample"},
-		"prior, power":              {prior(spoiltPrior{density: scaled(2)}), "Sample"},
-		"prior, no draws":           {prior(spoiltPrior{draws: scaled(math.NaN())}), "Sample"},
-		"prior, constant":           {prior(spoiltPrior{density: plus(1)}), "integrates to 2.718"},
+		"distribution, mean":            {distribution(spoiltDistribution{mean: .3}), "Mean"},
+		"distribution, variance":        {distribution(spoiltDistribution{variance: -2}), "Variance"},
+		"distribution, survival":        {distribution(spoiltDistribution{survival: .01}), "Survival"},
+		"distribution, CDF":             {distribution(spoiltDistribution{cdf: .01, survival: -.01}), "Quantile"},
+		"distribution, quantile":        {distribution(spoiltDistribution{quantile: .1}), "Quantile"},
+		"distribution, no quantile":     {distribution(spoiltDistribution{quantile: math.NaN()}), "Quantile"},
+		"prior, wider draws":            {prior(spoiltPrior{draws: scaled(1.1)}), "Sample"},
+		"prior, moved draws":            {prior(spoiltPrior{draws: plus(.1)}), "Sample"},
+		"prior, power":                  {prior(spoiltPrior{density: scaled(2)}), "Sample"},
+		"prior, no draws":               {prior(spoiltPrior{draws: scaled(math.NaN())}), "Sample"},
+		"prior, constant":               {prior(spoiltPrior{density: plus(1)}), "integrates to 2.718"},
+		"prior, constant of one number": {bayes.Model{Prior: oneConstant{}}, "for 2 coordinates together"},
+		"prior, no determinant":         {bayes.Model{Prior: correlated{lacking: true}}, "integrates to about 0.8"},
+		"prior, hierarchy, constant":    {bayes.Model{Prior: spoiltHierarchy{}}, "coordinates together"},
+		"prior, ends without a jump":    {bayes.Model{Prior: hump{}}, "ends at about"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := c.model
