@@ -360,9 +360,9 @@ const (
 	triedErrors    = 7
 )
 
-// tryPrior is an error if draws of the prior do not have its density, or if the density of one coordinate, or of several
-// together, does not integrate to 1. It tests the draws by Stein's identities, averaged over a parameter's coordinates: with s the
-// gradient of the log-density, E[s_i] = 0 and E[phi_i s_i] = -1.
+// tryPrior is an error if draws of the prior do not have its density, or if the density of one coordinate, or of
+// several together, does not integrate to 1. It tests the draws by Stein's identities, averaged over a parameter's
+// coordinates: with s the gradient of the log-density, E[s_i] = 0 and E[phi_i s_i] = -1.
 func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 	name := fmt.Sprintf("%T", b.Model.Prior)
 	draws := min(triedMostDraws, max(triedDraws, triedNumbers/b.D))
@@ -466,9 +466,9 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 // bounded says why a prior whose density ends at a bound is refused, and what to do instead: kernels that accept or
 // reject would stay within the bound, but the moves of ohsmc.OpenHorizon, the normal distributions of VI and Laplace,
 // and the steps of SGLD do not.
-const bounded = "a density that ends at a bound, such as a uniform's or a half-normal's, is not taken, since not every " +
-	"method would stay within it: take a Normal of the same scale, or a layer of your own that uses a bounded function " +
-	"of its parameter, such as tanh or softplus, and give the parameter a prior on all numbers"
+const bounded = "a density that ends at a bound, such as a uniform's or a half-normal's, is not taken, since " +
+	"not every method would stay within it: take a Normal of the same scale, or a layer of your own that uses a " +
+	"bounded function of its parameter, such as tanh or softplus, and give the parameter a prior on all numbers"
 
 // integrate is the integral of the prior's density of one coordinate, by the midpoint rule at scale tan(u), and where
 // the density ends, NaN if it does not: where it is not finite at two points in succession, next to one at which it is
@@ -612,8 +612,8 @@ func (b *BoundModel) tryTogether(engine *compute.Engine, n int) error {
 	if math.Abs(means[1]-means[0]) <= errs[0]+errs[1]+triedError {
 		return nil
 	}
-	return fmt.Errorf("bayes: the density of prior %T integrates to about %.3g for %d coordinates together, and not to 1: "+
-		"subtract the logarithm of the integral from LogDensity, with its part for every coordinate and, where they are "+
+	return fmt.Errorf("bayes: the density of prior %T integrates to about %.3g for %d coordinates together, and not to "+
+		"1: subtract the logarithm of the integral from LogDensity, with its part for every coordinate and, where they are "+
 		"correlated, half the logarithm of the determinant of their covariance, since the evidence needs a normalised "+
 		"density", b.Model.Prior, means[1]/means[0], n)
 }
