@@ -287,7 +287,10 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		{func(p *Problem, _ *Kernel, _ *Settings) {
 			p.Start = tensors.FromValue([][]float32{{1, 1}, {2, 2}, {3, 3}})
 		}, []string{"another start", "there draws of Initial"}},
-		{func(p *Problem, _ *Kernel, _ *Settings) { p.Climb = &Climb{Steps: 7} }, []string{"another start", "7 steps uphill"}},
+		{
+			func(p *Problem, _ *Kernel, _ *Settings) { p.Climb = &Climb{Steps: 7} },
+			[]string{"another start", "7 steps uphill"},
+		},
 	} {
 		p, k, s := standard(), Kernel(kernel), settings
 		c.change(&p, &k, &s)
