@@ -35,10 +35,12 @@ type Rows struct {
 	Engine *compute.Engine
 	Bound  *bayes.BoundModel
 	X      *tensors.Tensor // [N, d]
+	Y      *tensors.Tensor // [N], or [N, K] for K targets; only for Gradient
 }
 
 // Sum is the sum over the rows, in blocks of them, of the vector that build makes of a block's first count rows, at
-// phi, [D], and psi, [W]. Its entries are "x", [N, d], "phi", [1, D], and "psi", [W], of x's type.
+// phi, [D], and psi, [W]. Its entries are "x", [N, d], "phi", [1, D], "psi", [W], and "y" where there is one, of x's
+// type.
 func (r Rows) Sum(
 	ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *graph.Node) *graph.Node,
 ) ([]float64, error) {
@@ -53,6 +55,14 @@ func (r Rows) Sum(
 	state.Set("x", x)
 	state.Set("phi", compute.Floats(dtype, phi, 1, r.Bound.D))
 	reads := []string{"x", "phi"}
+	if r.Y != nil {
+		y, err := r.Y.LocalClone()
+		if err != nil {
+			return nil, err
+		}
+		state.Set("y", y)
+		reads = append(reads, "y")
+	}
 	if r.Bound.W > 0 {
 		state.Set("psi", compute.Floats(dtype, psi, r.Bound.W))
 		reads = append(reads, "psi")
@@ -87,6 +97,17 @@ func (r Rows) Sum(
 		floats.Add(sum, outcome)
 	}
 	return sum, nil
+}
+
+// Gradient is that of the log-likelihood of all rows with respect to phi, [D].
+func (r Rows) Gradient(ctx context.Context, phi, psi []float64) ([]float64, error) {
+	return r.Sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
+		x, y := Gather(s["x"], ExpandAxes(rows, -1)), Gather(s["y"], ExpandAxes(rows, -1))
+		params := r.Bound.Unpack(nn.Block(s["phi"], 1), s["psi"], nil)
+		density := r.Bound.LogDensity(params, r.Bound.Suffix(params, r.Bound.Prefix(params, x)), y) // [1, B, 1]
+		real := Reshape(RealRows(rows, count, x), 1, -1, 1)
+		return Reshape(Gradient(ReduceAllSum(Mul(density, real)), s["phi"])[0], r.Bound.D)
+	})
 }
 
 // RealRows is 1 for each of the first count rows, 0 for the others, [B].
