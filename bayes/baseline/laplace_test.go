@@ -110,9 +110,9 @@ func TestLaplaceLinearised(t *testing.T) {
 	computetest.Near(t, "loaded", outputs(loaded), got, 1e-12)
 }
 
-// Where the training was too short to come to the mode, the result says how many standard deviations away that is; after
-// a long one it says nothing. For a linear network, whose posterior is Gaussian, the distance follows from the mode that
-// the long training found.
+// Where the training was too short to come to the mode, the result says how many standard deviations away that is;
+// after a long one it says nothing. For a linear network, whose posterior is Gaussian, the distance follows from the
+// mode that the long training found.
 func TestLaplaceWithoutMode(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
 	parts := dataset.Parts{Train: line(30)}
