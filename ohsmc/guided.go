@@ -66,7 +66,7 @@ func (a Guided) Describe() any {
 }
 
 // Prepare implements Algorithm.
-func (a Guided) Prepare(*bayes.BoundModel) (Algorithm, error) {
+func (a Guided) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 	if a.Proposal == nil {
 		a.Proposal = RandomWalk{}
 	}
@@ -81,7 +81,7 @@ func (a Guided) Prepare(*bayes.BoundModel) (Algorithm, error) {
 		return nil, fmt.Errorf("ohsmc: Guided.Adapt is %v: it must be a mean acceptance between 0 and 1 (0: no adaptation)",
 			a.Adapt)
 	}
-	return a, nil
+	return a, a.tryProposal(model.D)
 }
 
 // Compile implements Algorithm.
@@ -132,27 +132,11 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 
 	// Propagate, phi_t ~ q(. | phi_t-1; psi_t-1), toward the current batch.
 	current := target.At(a.posterior, s.Psi, batch)
-	from := mcmc.State{Phi: phi}
-	// A particle with a gradient that is not finite has weight 0 from here on.
-	alive := logWeights
-	switch {
-	case a.Proposal.NeedsGradient():
-		from.LogDensity, from.Gradient = current.Gradient(phi)
-		usable := LogicalAll(IsFinite(from.Gradient), 1)
-		rows := BroadcastToDims(ExpandAxes(usable, 1), phi.Shape().Dimensions...)
-		from.Gradient = Where(rows, from.Gradient, ZerosLike(from.Gradient))
-		alive = compute.Only(usable, alive)
-	case a.Adapt > 0:
-		from.LogDensity = current.LogDensity(phi)
-	}
 	stepSize := now.Inputs[0]
 	if a.Adapt > 0 {
 		stepSize = Exp(s.Auxiliary[logStepName])
 	}
-	proposed := a.Proposal.Propose(now.RNG.Named("propose"), from, current, stepSize, a.scale(s))
-	if proposed.Lost != nil {
-		alive = compute.Only(Not(proposed.Lost), alive)
-	}
+	from, proposed, alive := a.propagate(now.RNG.Named("propose"), phi, logWeights, current, stepSize, a.scale(s))
 
 	// Weigh by eq. 13, and normalise.
 	weighed, logDensity := a.weigh(s.Psi, alive, before, proposed, batch)
@@ -185,6 +169,29 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 		next.Auxiliary[logStepName] = Add(s.Auxiliary[logStepName], Where(left, change, ConstAs(change, -1.0)))
 	}
 	return next, t
+}
+
+// propagate proposes particles, [J, D]. A particle with a gradient that is not finite has weight 0 from here on: alive
+// are the log-weights of the others.
+func (a *guided) propagate(
+	rng random.Stream, phi, logWeights *Node, current mcmc.Target, stepSize, scale *Node,
+) (from mcmc.State, proposed Proposed, alive *Node) {
+	from, alive = mcmc.State{Phi: phi}, logWeights
+	switch {
+	case a.Proposal.NeedsGradient():
+		from.LogDensity, from.Gradient = current.Gradient(phi)
+		usable := LogicalAll(IsFinite(from.Gradient), 1)
+		rows := BroadcastToDims(ExpandAxes(usable, 1), phi.Shape().Dimensions...)
+		from.Gradient = Where(rows, from.Gradient, ZerosLike(from.Gradient))
+		alive = compute.Only(usable, alive)
+	case a.Adapt > 0:
+		from.LogDensity = current.LogDensity(phi)
+	}
+	proposed = a.Proposal.Propose(rng, from, current, stepSize, scale)
+	if proposed.Lost != nil {
+		alive = compute.Only(Not(proposed.Lost), alive)
+	}
+	return from, proposed, alive
 }
 
 // keepIfDegenerate is the next state, or the one before if all weights are 0: adaptation then repeats the step with a
@@ -225,7 +232,13 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch t
 		if proposed.NeedsGradient {
 			gradient = Add(e.Of(ofPrior), Mul(e.Gradient, power))
 		}
-		return Add(factor, proposed.LogRatio(e, gradient))
+		ratio := proposed.LogRatio(e, gradient)
+		if !ratio.Shape().Equal(factor.Shape()) {
+			panic(fmt.Errorf("LogRatio of %T is %s for particles of shape %s: it must be one number for each of these, %s (of "+
+				"values of all particles take those of the ones that are evaluated, of.Of(values))", a.Proposal, ratio.Shape(),
+				e.Of(proposed.Phi).Shape(), factor.Shape()))
+		}
+		return Add(factor, ratio)
 	}
 	weighed := a.Target.Reweight(proposed.Phi, psi, logWeights, batch, weighing)
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))

@@ -15,6 +15,11 @@ import (
 // weights are right with any L that is a density in phi (Del Moral, Doucet and Jasra 2006, section 3.3); the closer it
 // is to the time-reversal of q, the smaller their variance. It needs no accept/reject step. Propose builds graph, and
 // panics as GoMLX does.
+//
+// A particle's phi' and LogRatio are by its own phi and its own row of random numbers; what all particles have in
+// common comes as scale. Guided tries a proposal of your own on a small posterior that is known, and refuses one that
+// contradicts itself; it says nothing of weights that are very unequal there, as of steps much longer than the
+// posterior is wide.
 type Proposal interface {
 	// NeedsGradient says whether Propose needs the target's log-density and gradient at the particles.
 	NeedsGradient() bool

@@ -1,0 +1,325 @@
+package ohsmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/target"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// A proposal whose LogRatio does not belong to what Propose draws fails nowhere, but its weights are wrong. So Guided
+// tries a proposal that is not the library's own on a posterior pi that is known, on the Go backend. With phi from a
+// Gaussian mu that is wider than pi, and phi' from Propose, the weights
+//
+//	w = pi(phi') / mu(phi)  L(phi | phi') / q(phi' | phi)
+//
+// have mean 1, and phi' weighted by them has the mean and variance of pi, for every L that is a density in phi. Since
+// mu is wider, the weights of small steps have a finite variance, also a random walk's. Where they are too unequal, as
+// those of a proposal with large steps of its own, their means are known too badly: then only min(w, triedCap) is
+// tested, whose mean is at most 1.
+
+// The sizes of the trial.
+const (
+	triedDims   = 2       // of pi, if the proposal takes that
+	triedMost   = 1 << 15 // particles
+	triedLeast  = 1 << 8  // particles in many dimensions
+	triedTotal  = 1 << 21 // coordinates of all particles
+	triedFew    = 64      // particles that are compared one by one
+	triedError  = 2e-3    // of rounding in float32
+	triedErrors = 7       // standard errors: a mean is further off by chance in fewer than one of 10^9 trials
+	triedCap    = 10.0
+	triedESS    = .1 // the least effective sample size, over the number of particles, at which means are tested
+)
+
+// tryProposal is an error if a proposal that is not of this library contradicts itself. It is tried in two dimensions;
+// if it does not take these, as one with a number of its own for each parameter, in as many as the model has.
+func (a Guided) tryProposal(dims int) error {
+	switch a.Proposal.(type) {
+	case RandomWalk, Langevin, HMC:
+		return nil
+	}
+	t, err := a.newTrial(triedDims)
+	if err != nil && dims > triedDims {
+		t, err = a.newTrial(dims)
+	}
+	if err != nil {
+		return fmt.Errorf("ohsmc: proposal %T cannot be tried: %w", a.Proposal, err)
+	}
+	if err := t.particles(); err != nil {
+		return fmt.Errorf("ohsmc: proposal %T %w", a.Proposal, err)
+	}
+	for _, scaled := range []bool{false, true} {
+		if err := t.weights(scaled); err != nil {
+			return fmt.Errorf("ohsmc: proposal %T contradicts itself: %w: LogRatio must be log L(phi | phi') - log q(phi' | "+
+				"phi), where q is the density of what Propose draws and L a density in phi, such as q from phi' back to phi, "+
+				"each with its constants, the step size and the scale", a.Proposal, err)
+		}
+	}
+	return nil
+}
+
+// trial is a proposal on the posterior of a line through two points, whose coordinates are independent.
+type trial struct {
+	guided       Guided
+	bound        *bayes.BoundModel
+	engine       *compute.Engine
+	x, y         []float64 // the two points
+	mean, stdDev []float64 // of the posterior, [D]
+	wider        float64   // the standard deviations of mu over those
+	stepSize     float64
+	scale        []float64 // [D]
+	few          []float64 // draws of mu, [J, D], the first half of which are equal
+	base         moved     // what becomes of these
+}
+
+// moved are particles after a proposal.
+type moved struct {
+	phi, logWeights []float64 // [J, D] and [J]
+}
+
+// The keys of the streams that proposals are tried with.
+const oneKey, otherKey = 1, 2
+
+// newTrial makes a trial in so many dimensions; it is an error if the proposal cannot be evaluated in them.
+func (a Guided) newTrial(dims int) (*trial, error) {
+	const at, noise = 2.0, 2.0 // the points are at x = (-at, 0, ..) and (at, 0, ..)
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noise}, Stochastic: bayes.All()}
+	bound, err := model.Bind(dims-1, 1)
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{guided: a, bound: bound, y: []float64{1, 4}, x: make([]float64, 2*(dims-1))}
+	if t.engine, err = compute.Open(compute.GoBackend); err != nil { // every build of the program has it
+		return nil, err
+	}
+	t.x[0], t.x[dims-1] = -at, at
+	// In high dimensions the steps, and the excess of mu's width, are such that the weights vary as in two.
+	t.stepSize = .4 * math.Sqrt(2/float64(dims))
+	t.wider = math.Sqrt(1 + .8*math.Sqrt(2/float64(dims)))
+	for i := range dims {
+		precision, shift := 1.0, 0.0 // of the prior
+		switch {
+		case i == 0:
+			precision, shift = precision+2*at*at/(noise*noise), at*(t.y[1]-t.y[0])/(noise*noise)
+		case i == dims-1: // the bias
+			precision, shift = precision+2/(noise*noise), (t.y[0]+t.y[1])/(noise*noise)
+		}
+		t.mean, t.stdDev = append(t.mean, shift/precision), append(t.stdDev, 1/math.Sqrt(precision))
+		t.scale = append(t.scale, []float64{.6, 1.3}[i%2])
+	}
+	t.few = t.draws(1, triedFew)
+	for j := range triedFew / 2 {
+		copy(t.few[j*dims:(j+1)*dims], t.few)
+	}
+	t.base, err = t.move(t.few, oneKey, false, 1)
+	return t, err
+}
+
+// draws are particles from mu, [J, D].
+func (t *trial) draws(seed uint64, particles int) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	phi := make([]float64, 0, particles*len(t.mean))
+	for range particles {
+		for i, m := range t.mean {
+			phi = append(phi, m+t.wider*t.stdDev[i]*rng.NormFloat64())
+		}
+	}
+	return phi
+}
+
+// excess is log pi(phi) - log mu(phi), [J].
+func (t *trial) excess(phi []float64) []float64 {
+	d := len(t.mean)
+	out := make([]float64, len(phi)/d)
+	for j := range out {
+		for i, m := range t.mean {
+			z := (phi[j*d+i] - m) / t.stdDev[i]
+			out[j] += math.Log(t.wider) - z*z/2*(1-1/(t.wider*t.wider))
+		}
+	}
+	return out
+}
+
+// move proposes particles, [J, D], with the random numbers of a key, and weighs them, in chunks of J/2 as runs do. The
+// step size is multiplied by a factor.
+func (t *trial) move(phi []float64, key uint64, scaled bool, factor float64) (m moved, err error) {
+	defer func() { // of any kind: a proposal may index beyond the coordinates that the trial has
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	particles := len(phi) / len(t.mean)
+	work := target.Workload{Particles: particles, Rows: 2, Chunk: particles / 2}
+	plan, err := target.NewPlan(t.bound, compute.Float32, work)
+	if err != nil {
+		return moved{}, err
+	}
+	core := Core{
+		Bound: t.bound, Target: target.MiniBatch{Likelihood: target.Likelihood{Model: t.bound, Plan: plan}, Rows: 2},
+	}
+	a := &guided{Guided: t.guided, Core: &core, posterior: core.Target}
+	results, err := CallOnceN(t.engine.Backend(), func(in []*Node) []*Node {
+		phi, excess, batch := in[0], in[1], target.Batch{X: in[2], Y: in[3]}
+		current := target.At(a.posterior, nil, batch)
+		var scale *Node
+		if scaled {
+			scale = in[4]
+		}
+		rng, stepSize := random.New(phi.Graph(), key), ConstAs(phi, factor*t.stepSize)
+		_, proposed, alive := a.propagate(rng, phi, excess, current, stepSize, scale)
+		if !proposed.Phi.Shape().Equal(phi.Shape()) {
+			panic(fmt.Errorf("Propose gives particles of shape %s for those of shape %s: it must keep the shape",
+				proposed.Phi.Shape(), phi.Shape()))
+		}
+		weighed, _ := a.weigh(nil, alive, current.LogDensity(phi), proposed, batch)
+		return []*Node{Identity(proposed.Phi), weighed.LogWeights}
+	},
+		compute.Floats(compute.Float32, phi, particles, len(t.mean)),
+		compute.Floats(compute.Float32, t.excess(phi), particles),
+		compute.Floats(compute.Float32, t.x, 2, len(t.mean)-1), compute.Floats(compute.Float32, t.y, 2),
+		compute.Floats(compute.Float32, t.scale, len(t.mean)))
+	if err != nil {
+		return moved{}, err
+	}
+	if m.phi, err = compute.Float64s(results[0]); err == nil {
+		m.logWeights, err = compute.Float64s(results[1])
+	}
+	return m, err
+}
+
+// particles is an error if a particle's phi' or weight depends on other particles, or if they are not drawn by the
+// stream, each by numbers of its own.
+func (t *trial) particles() error {
+	d := len(t.mean)
+	rows := func(m moved, from, to int) []float64 {
+		return slices.Concat(m.phi[from*d:to*d], m.logWeights[from:to])
+	}
+	// With other particles between the first and the last.
+	const last = triedFew - 1
+	phi := slices.Concat(t.few[:d], t.draws(2, triedFew-2), t.few[last*d:])
+	other, err := t.move(phi, oneKey, false, 1)
+	if err != nil {
+		return err
+	}
+	for _, j := range []int{0, last} {
+		was, now := rows(t.base, j, j+1), rows(other, j, j+1)
+		if !near(was, now) {
+			return fmt.Errorf("moves or weighs a particle by where the other particles are: phi' and its log-weight were %.6g "+
+				"and are %.6g, from the same phi with the same random numbers: phi' must be drawn from q(. | phi), each "+
+				"particle for itself; Guided.Precondition gives the particles' standard deviations as scale", was, now)
+		}
+	}
+	// With other random numbers.
+	again, err := t.move(t.few, otherKey, false, 1)
+	if err != nil {
+		return err
+	}
+	if near(t.base.phi, again.phi) { // a map, which must be the same for all
+		if first := t.base.phi[:d]; !near(t.base.phi[:triedFew/2*d], repeat(first, triedFew/2)) {
+			return fmt.Errorf("draws by numbers that are the same in each step: two streams give the same phi', which differ " +
+				"between particles at the same phi; draw all random numbers from rng")
+		}
+		return nil
+	}
+	if first := again.phi[:d]; near(again.phi[:triedFew/2*d], repeat(first, triedFew/2)) {
+		return fmt.Errorf("draws the same numbers for all particles: %d at the same phi all move to %.6g, so that copies "+
+			"never part; draw a row for each particle, as rng.Normal(dtype, J, D)", triedFew/2, first)
+	}
+	return nil
+}
+
+// repeat is a row so many times.
+func repeat(row []float64, times int) (out []float64) {
+	for range times {
+		out = append(out, row...)
+	}
+	return out
+}
+
+// near says whether numbers are equal up to rounding in float32.
+func near(a, b []float64) bool {
+	for i := range a {
+		same := a[i] == b[i] || math.IsNaN(a[i]) && math.IsNaN(b[i])
+		if !same && !(math.Abs(a[i]-b[i]) <= triedError*(1+math.Abs(b[i]))) {
+			return false
+		}
+	}
+	return true
+}
+
+// weights is an error if the weights do not have mean 1, or phi' weighted by them not the mean and variance of pi.
+// Where the weights are too unequal to say so, a smaller step is tried.
+func (t *trial) weights(scaled bool) error {
+	d := len(t.mean)
+	particles := min(triedMost, max(triedLeast, triedTotal/d))
+	phi := t.draws(3, particles)
+	for _, factor := range []float64{1, .25} {
+		m, err := t.move(phi, oneKey, scaled, factor)
+		if err != nil {
+			return err
+		}
+		weights, capped, none := make([]float64, particles), make([]float64, particles), 0
+		for j, l := range m.logWeights {
+			if weights[j] = math.Exp(l); weights[j] == 0 {
+				none++
+			}
+			capped[j] = min(weights[j], triedCap)
+		}
+		with := fmt.Sprintf("on a known posterior of %d dimensions, with %d particles and step size %.3g", d, particles,
+			factor*t.stepSize)
+		if none > 0 {
+			with += fmt.Sprintf(" (%d have weight 0, as where phi' or LogRatio is NaN)", none)
+		}
+		if mean, stdErr := meanOf(capped); mean-1 > triedErrors*stdErr+triedError {
+			return fmt.Errorf("%s, the weights should be 1 in the mean, but even if none counts for more than %v they are "+
+				"%.4g +- %.2g", with, triedCap, mean, stdErr)
+		}
+		sum := floats.Sum(weights)
+		if !(sum*sum >= triedESS*float64(particles)*floats.Dot(weights, weights)) && sum > 0 {
+			continue
+		}
+		mean, stdErr := meanOf(weights)
+		if !(math.Abs(mean-1) <= triedErrors*stdErr+triedError) {
+			return fmt.Errorf("%s, the weights should be 1 in the mean, and are %.4g +- %.2g", with, mean, stdErr)
+		}
+		// The largest of D means deviates further by chance than one does.
+		most := triedErrors + math.Sqrt(2*math.Log(float64(d)))
+		shift, square := make([]float64, particles), make([]float64, particles)
+		for i := range d {
+			for j, w := range weights {
+				if shift[j], square[j] = 0, 0; w > 0 {
+					z := (m.phi[j*d+i] - t.mean[i]) / t.stdDev[i]
+					shift[j], square[j] = w*z, w*(z*z-1)
+				}
+			}
+			for _, moment := range []struct {
+				name  string
+				terms []float64
+			}{{"mean", shift}, {"variance", square}} {
+				off, stdErr := meanOf(moment.terms)
+				if !(math.Abs(off) <= most*stdErr+triedError) {
+					return fmt.Errorf("%s, the weighted phi' miss the %s of the posterior in coordinate %d by %.4g +- %.2g (in "+
+						"units of its standard deviation, or variance)", with, moment.name, i, off, stdErr)
+				}
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// meanOf is the mean of numbers and its standard error.
+func meanOf(x []float64) (mean, stdErr float64) {
+	mean, stdDev := stat.MeanStdDev(x, nil)
+	return mean, stdDev / math.Sqrt(float64(len(x)))
+}
