@@ -193,7 +193,7 @@ func TestTriedGoodProposals(t *testing.T) {
 		"own walk": spoilt("walk"), "backwards": spoilt("Langevin, gradient's sign"),
 		"likelihood": spoilt("Langevin, the likelihood's gradient"), "own Langevin": spoilt("Langevin"),
 		"no scale": spoilt("Langevin, the scale forgotten"),
-		"crank": spoilt("crank"), "grow": spoilt("walk, steps grow with |phi|, in the ratio"), "map": spoilt("map"),
+		"crank":    spoilt("crank"), "grow": spoilt("walk, steps grow with |phi|, in the ratio"), "map": spoilt("map"),
 		"independent": spoilt("independent"), "step of 20": spoilt("walk, a step of 20"), "per parameter": perParameter{},
 	} {
 		if err := try(t, p); err != nil {
