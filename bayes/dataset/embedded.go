@@ -41,13 +41,19 @@ func Names() []string {
 	return names
 }
 
-// Label is a data set's name for figures and tables: "red wine" for wine_red, and of others the name with spaces in
-// place of underscores.
+// Label is a data set's name for figures and tables, such as "red wine" for wine_red and "Boston" for boston. Of names
+// without a label of their own it is the name with spaces in place of underscores.
 func Label(name string) string {
-	if name == "wine_red" {
-		return "red wine"
+	if label, ok := labels[name]; ok {
+		return label
 	}
 	return strings.ReplaceAll(name, "_", " ")
+}
+
+// labels are the names that are not written as words of a sentence are.
+var labels = map[string]string{
+	"wine_red": "red wine", "boston": "Boston", "california": "California", "australian": "Australian", "adult": "Adult",
+	"mnist": "MNIST",
 }
 
 // Load gives the embedded data set of that name, a fresh copy on each call. An unknown name is an error that lists the

@@ -234,7 +234,7 @@ func tableLine(text, file string) string {
 }
 
 func TestLabel(t *testing.T) {
-	for name, want := range map[string]string{"wine_red": "red wine", "wine": "wine", "breast_cancer": "breast cancer"} {
+	for name, want := range map[string]string{"wine_red": "red wine", "wine": "wine", "boston": "Boston"} {
 		if got := Label(name); got != want {
 			t.Errorf("Label(%q) = %q, want %q", name, got, want)
 		}

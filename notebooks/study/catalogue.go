@@ -44,7 +44,7 @@ var built = map[string]Study{
 	"fbnn.fig2": fbnnBars("fbnn.fig2", fbnnBarsNote, "MSE", []bool{true}),
 	"fbnn.fig3": fbnnBars("fbnn.fig3", fbnnBarsNote, "accuracy", []bool{false}),
 	"fbnn.fig4": fbnnBars("fbnn.fig4", fbnnBarsNote, speedUp, []bool{true, false}),
-	"fbnn.fig5": figure("fbnn.fig5", "on boston (-data wine: another), not the simulated set, over the plane of "+
+	"fbnn.fig5": figure("fbnn.fig5", "on Boston (-data wine: another), not the simulated set, over the plane of "+
 		"the pairs' two leading components; below Phi = -log p(y | theta) along the emulated chain in paper mode and "+
 		"along the default's, which the paper does not show", emulatedPlane),
 	"fbnn.fig6": figure("fbnn.fig6", "the interval is of f, without the noise; all lines are running means over an "+
@@ -152,7 +152,7 @@ var catalogue = []Study{
 	{ID: "pmcnet.floored",
 		Title: "what the authors' program computes: floored weights beside honest ones (not in the paper)"},
 	{ID: "pmcnet.evidence",
-		Title: "log evidence of networks on boston, the benchmark of Javid et al. 2020 (not in the paper)"},
+		Title: "log evidence of networks on Boston, the benchmark of Javid et al. 2020 (not in the paper)"},
 	{ID: "pmcnet.calibration",
 		Title: "UCI regressions: NLPD and coverage against seconds (not in the paper)"},
 

@@ -397,7 +397,7 @@ func alongFeature(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 			if err != nil {
 				return err
 			}
-			fig, err := drawAlong(d.name+": "+shortName(method), parts.Test.X, parts.Test.Y, results[0])
+			fig, err := drawAlong(shown(d.name)+": "+shortName(method), parts.Test.X, parts.Test.Y, results[0])
 			panels = append(panels, fig)
 			return err
 		})

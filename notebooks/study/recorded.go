@@ -241,9 +241,9 @@ func (s recorded) behind() string {
 			switch here := methods(data, o); len(here) {
 			case 0:
 			case len(methods(data, "")):
-				names = append(names, data)
+				names = append(names, shown(data))
 			default:
-				names = append(names, data+" ("+strings.Join(here, ", ")+")")
+				names = append(names, shown(data)+" ("+strings.Join(here, ", ")+")")
 			}
 		}
 		parts = append(parts, o+": "+strings.Join(names, "; "))

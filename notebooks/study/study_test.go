@@ -167,7 +167,7 @@ func TestMatrix(t *testing.T) {
 		{Data: "wine", Method: "a|b", Metric: "NLPD", Ours: 245.3, SE: 3.2},
 	}
 	want := "| NLPD | a\\|b | VB |\n| --- | ---: | ---: |\n| yacht | 0.924 ± 0.001 (0.92) | 0.500 |\n| glass |  | " +
-		"diverged |\n| boston | -294.16 (-294.16) | -294.165 ± 0.096 |\n| wine | 245 ± 3 | 5000 ± 0 |\n"
+		"diverged |\n| Boston | -294.16 (-294.16) | -294.165 ± 0.096 |\n| wine | 245 ± 3 | 5000 ± 0 |\n"
 	if got := Matrix(cells, "NLPD"); got != want {
 		t.Errorf("Matrix:\n%s, want\n%s", got, want)
 	}
