@@ -122,6 +122,12 @@ func (m *machine) spec(perCall int) Spec {
 			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)
 		},
 	}
+	// Problem.Start is not tried: it may hold one of the images of a symmetric distribution, as pmcnet's bridge does.
+	if draws, _ := trialOf(s.Dim); draws > 0 && m.sampler.Problem.Start == nil {
+		s.Tried = func(_ compute.Nodes, rng random.Stream) *graph.Node {
+			return m.sampler.Problem.Initial(rng, m.DType, draws)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.sampler.Problem.Data)) {
 		s.Reads = append(s.Reads, dataPrefix+name)
 	}

@@ -274,7 +274,11 @@ func (s *sweep) first(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 	next[descendName] = Zeros(g, shapes.Make(s.dtype, s.replicas()))
 	next[scalesName] = Ones(g, shapes.Make(s.dtype, s.powers-1, s.dim))
 	next[stepsName] = AddScalar(Zeros(g, shapes.Make(s.dtype, s.powers-1)), s.stepSize)
-	return next, Const(g, []float64{0})
+	draws, _ := trialOf(s.dim)
+	if draws == 0 {
+		return next, Const(g, []float64{0})
+	}
+	return next, tryDraws(s.initial(rng.Named("tried"), draws), s.factored(nodes).LogPrior)
 }
 
 // evaluated returns the entries of replicas at phi, with the log-likelihood and gradient as far as the kernel carries

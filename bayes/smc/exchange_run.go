@@ -152,7 +152,11 @@ func (m *exchange) Begin(ctx context.Context) error {
 		m.kept = nil
 		return nil
 	}
-	if _, err := m.sweeps.begin.Run(m.state, random.KeyOf(m.Seed).Named("exchange begins").Words()); err != nil {
+	record, err := m.sweeps.begin.Run(m.state, random.KeyOf(m.Seed).Named("exchange begins").Words())
+	if err == nil && len(record) > 1 {
+		err = checkTrial(record, m.owner.Problem.Dim)
+	}
+	if err != nil {
 		return fmt.Errorf("smc: replica exchange: %w", err)
 	}
 	return nil

@@ -33,7 +33,8 @@ import (
 // posterior. Its log-density is the target's LogPrior, up to a constant that then is missing in the evidence. Where a
 // graph cannot draw from it, Problem.Start must hold independent draws from it, of the settings' DType, instead of
 // Initial: particles from elsewhere make the evidence, and the posterior where moves do not mix, wrong, and nothing
-// tells.
+// tells. Draws of Initial are tried, in up to a thousand dimensions, and refused if they are clearly not of LogPrior's
+// distribution: in a few dimensions by .4 of a standard deviation, or by .4 of its width.
 //
 // A cancelled context is no error: the result holds the particles as they are, with the status run.Cancelled. If no
 // particle has any weight left, the error wraps ErrZeroWeights. If no step of a ladder that the particles choose is

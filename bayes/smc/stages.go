@@ -44,6 +44,8 @@ type Spec struct {
 	Probe func(g *graph.Graph) mcmc.Target
 	// Initial draws from the prior, [J, D].
 	Initial func(nodes compute.Nodes, rng random.Stream) *graph.Node
+	// Tried, if set, are draws as those of Initial, [n, D], by which Start tries whether LogPrior is their log-density.
+	Tried func(nodes compute.Nodes, rng random.Stream) *graph.Node
 	// LogPrior is the log-density of these draws, [J].
 	LogPrior func(nodes compute.Nodes, phi *graph.Node) *graph.Node
 	// Target is the distribution at a place, a scalar of DType.
@@ -176,10 +178,14 @@ func (s *Stages) CarriesDensity() bool {
 		len(s.carrier.Names()) == 2
 }
 
-// Start draws particles from the prior, with equal weights.
+// Start draws particles from the prior, with equal weights. It is an error if those of Spec.Tried are not draws from
+// the density of LogPrior.
 func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
-	_, err := s.start.Run(state, sequence(seed).At(at.Number).Words())
-	return err
+	record, err := s.start.Run(state, sequence(seed).At(at.Number).Words())
+	if err != nil || s.Tried == nil {
+		return err
+	}
+	return checkTrial(record, s.Dim)
 }
 
 func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
@@ -196,7 +202,11 @@ func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 		s.check("the log prior", logPrior, s.Particles)
 		next[s.carrier.LogDensity()] = compute.Gate(logPrior)
 	}
-	return next, ConstAs(phi, []float64{0})
+	if s.Tried == nil {
+		return next, ConstAs(phi, []float64{0})
+	}
+	draws := s.Tried(nodes, random.FromKey(inputs[0]).Named("tried"))
+	return next, tryDraws(draws, func(phi *Node) *Node { return s.LogPrior(nodes, phi) })
 }
 
 // Resampling says when Weigh resamples.
