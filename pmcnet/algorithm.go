@@ -8,26 +8,26 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// Algorithm is a way to weighted draws of a posterior and to its evidence: Annealed, PMC, or one of your own. It is a
-// value that holds settings. What is exported of its fields is what JSON writes into the provenance and compares when a
-// run goes on from a checkpoint.
+// Algorithm is a method that gives weighted draws of a posterior and an estimate of its evidence: Annealed, PMC, or one
+// of your own. It is a value that holds settings. Its exported fields, as JSON, are written into the provenance and
+// compared when a run resumes from a checkpoint.
 type Algorithm interface {
-	// Title says what it is and where it comes from, for a posterior's provenance.
+	// Title describes the algorithm and names its source, for a posterior's provenance.
 	Title() string
-	// Prepare fills in defaults for a job, and returns an error that names a setting that is wrong.
+	// Prepare returns the algorithm with its defaults for a job filled in, or an error that names a wrong setting.
 	Prepare(job *Job) (Algorithm, error)
-	// Sample runs the algorithm, as Prepare gave it. Its result has everything but the Posterior, which Fit makes of
+	// Sample runs the algorithm that Prepare returned. Its result has everything but the Posterior, which Fit makes from
 	// Phi, LogWeights and Evidence.
 	Sample(ctx context.Context, job *Job) (*Result, error)
 }
 
 var _ Algorithm = PMC{}
 
-// Job is what an algorithm is run on: a problem, and the Settings with their defaults and their engine.
+// Job is the input of an algorithm: a problem, and the Settings with their defaults and their engine filled in.
 type Job struct {
 	Settings
 	Problem mcmc.Problem
-	// Data are the model, every parameter of which is stochastic, and its data, where Fit asks; nil in Sample.
+	// Data are the model, with every parameter stochastic, and its data, for Fit and Steps; nil for Sample.
 	Data *fit.Data
 
 	algorithm Algorithm

@@ -27,60 +27,62 @@ import (
 // student.go, step 5 in bridge.go, and which estimate is the result in choose.go.
 
 // Annealed is importance sampling from a mixture that is fitted to the particles of tempered sequential Monte Carlo. It
-// is what nil means, and the zero value of every field works. Its six steps are
+// is the algorithm that nil stands for, and the zero value of every field works. Its steps are
 //
-//  1. tempered SMC from the prior to the posterior (package smc), which gives particles, the evidence and its error;
-//  2. the particles are put into a canonical order: hidden units sorted, signs of tanh units flipped, so that a mixture
-//     does not see n! 2^n images of one posterior;
-//  3. a mixture of Student-t distributions is fitted to them, with a share of a wide one for what they have missed;
-//  4. new draws of the mixture, weighed against the true posterior: w = pi(theta) / q(theta) in the canonical region,
-//     0 outside, Pareto smoothed. The evidence is |G| times the mean of w, |G| = n! 2^n the number of images;
-//  5. where these weights cannot be trusted, or contradict the SMC: a bridge, tempered SMC from q to pi along
-//     q^(1-power) pi^power. Where q fits but for some hundredths of its scale in each of many coordinates, weights
-//     degenerate, but the way is short, and its end exact;
-//  6. the result: the weighted draws, if k-hat plus its standard error is at most .5; then the particles of a bridge
-//     about which nothing is doubtful; then the weighted draws, if k-hat by itself is at most MaxKHat; then, where
-//     there is no such bridge, the SMC's particles: the first of them whose evidence no other exceeds by more than
-//     three standard errors. Weighted draws are none of them unless at least 100 are effective. Which it is, and what
-//     each estimator says, is in Result.Annealed.
+//  1. SMC: a tempered SMC sampler (package smc) moves particles from the prior to the posterior, and estimates the
+//     evidence with a standard error;
+//  2. order: each particle is put into canonical order (hidden units sorted, signs of tanh units flipped), so that the
+//     mixture has to fit one of the posterior's |G| identical images, not all (see the package comment);
+//  3. fit: a mixture q of Student-t distributions is fitted to the particles, with one wide component for regions that
+//     the particles have missed;
+//  4. weighting: new draws of q get the weights w = pi(theta) / q(theta) in canonical order, 0 otherwise. The evidence
+//     is |G| times the mean of w; the weights of the result are Pareto-smoothed;
+//  5. bridge: if these weights cannot be trusted, or contradict the SMC, a second SMC sampler moves particles from q to
+//     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
+//     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior;
+//  6. choice: the result is one of the three estimates, by the rule in the package comment. Result.Annealed says which,
+//     and what each estimator gives.
 //
-// The SMC moves all particles until they have forgotten where they were, and is waste-free only if Sampling.WasteFree
-// asks for it: waste-free chains begin at fewer particles and have a fixed length, and where they do not mix within
-// it, as on many networks, their places stay near these few, from which neither the posterior nor the evidence's error
-// can be told.
+// The SMC moves particles until their correlation with their starting points is small (smc.Settings.Correlation). It is
+// waste-free only if Sampling.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
+// it, as on many networks, neither the posterior nor the error of the evidence can be estimated from them.
 //
-// A ladder that stalls ends the run at a power of the likelihood below 1. The result then has the particles as they are
-// there, which are not the posterior's, no evidence and the status run.Stopped, and comes with the error.
+// If the ladder of powers of the first SMC stalls (smc.ErrStalled), the result is returned with the error. It has the
+// particles at the power reached, which are not draws of the posterior, the status run.Stopped and no evidence.
 //
-// Draws of the mixture are independent of the SMC's moves, and so is their evidence, given the mixture. What all three
-// share is what no particle of the SMC has found: a part of the posterior that the mixture does not cover either.
+// Given the mixture, the weighted draws and their evidence do not depend on the moves of the SMC. But all three
+// estimates miss a part of the posterior that no particle of the first SMC has found and the mixture does not cover.
 //
-// It needs a target whose prior and likelihood are known apart (smc.Factored), as those of Fit are. Most of the time
-// is the SMC's; the rest takes Draws evaluations, in D dimensions J M D^2 multiplications for each round of the fit
-// to J particles, and the bridge, where it is built: on boston half the SMC's evaluations with two hidden units,
-// three times as many with 4, 4.
+// It needs a target with separate prior and likelihood (smc.Factored), as those of Fit are. Most of the cost is the
+// first SMC's. The rest is Draws evaluations, J M D^2 multiplications for each iteration of the fit of M components to
+// J particles, and the bridge, if it is run: on boston half of the SMC's evaluations with two hidden units, three times
+// as many with two layers of 4.
 type Annealed struct {
-	Kernel mcmc.Kernel // of the SMC's moves; default smc.DefaultKernel()
-	// Sampling are the SMC's settings; default 2000 particles and at each temperature as many moves as it takes until
-	// they have forgotten where they were. Seed, DType, Engine, Devices, checkpoints and Progress are those of Settings.
+	Kernel mcmc.Kernel // of the SMC's moves and the bridge's; default smc.DefaultKernel()
+	// Sampling are the settings of the SMC; default 2000 particles and, at each temperature, as many moves as
+	// smc.Settings.Correlation asks for. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
+	// out: those of Settings hold.
 	Sampling smc.Settings
 
-	// Unordered leaves the particles in the order that they have.
+	// Unordered leaves out step 2: the particles are not put into canonical order.
 	Unordered bool
-	// Components is M, how many Student-t distributions are fitted; at most as many as there are particles. Default 0:
-	// of 1, 2, 4, 8 and 16 that number under which a fifth of the particles, left out of the fit, is most probable.
+	// Components is the number of Student-t components, without the wide one. At most one for each particle. Default 0: 1,
+	// 2, 4, 8 and 16 are tried in turn, while the log-density at a fifth of the particles, held out from the fit,
+	// increases.
 	Components int
-	// Covariance of the components: FullCovariance or LowRankCovariance; default full where there are at least four
-	// particles a dimension.
+	// Covariance is the form of the components' scale matrices: FullCovariance or LowRankCovariance. Default full if there
+	// are at least 4 D particles, else low rank.
 	Covariance Covariance
-	Rank       int // of LowRankCovariance; default 20, or D - 1 where that is less
-	// DoF are the degrees of freedom of the components; default 0: fitted too, one number for all, from 3 to 200.
+	Rank       int // of LowRankCovariance; default 20, or D - 1 if that is less
+	// DoF is the number of degrees of freedom of the components, at least 2. Default 0: it is fitted, one number from 3 to
+	// 200 for all components.
 	DoF float64
-	// Defence is the share of draws of the wide component, which has the mean and Inflation^2 times the covariance of
-	// all particles, and 4 degrees of freedom; default 0.1, below 1. Inflation is at least 1, default 1.2.
+	// Defence is the share of the draws that come from the wide component, below 1; default 0.1. This component has 4
+	// degrees of freedom, the mean of all particles, and their covariance times Inflation^2; Inflation is at least 1,
+	// default 1.2.
 	Defence, Inflation float64
-	Draws              int // of the mixture, N; default 5000
-	// Bridge says when step 5 is made; default BridgeIfNeeded. It has the SMC's settings, but for a Ladder.
+	Draws              int // number of draws of the mixture, N; default 5000
+	// Bridge says when step 5 is run; default BridgeIfNeeded. The bridge has the settings of Sampling, except Ladder.
 	Bridge Bridging
 }
 

@@ -20,12 +20,14 @@ import (
 
 // This file is step 5 of Annealed, the bridge: tempered SMC that begins at the fitted mixture instead of the prior.
 
-// Bridging says when Annealed builds a bridge from the mixture to the posterior.
+// Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior.
 type Bridging string
 
-// The choices.
+// When the bridge is run.
 const (
-	// BridgeIfNeeded bridges where the weighted draws cannot be trusted, or contradict the SMC. It is the default.
+	// BridgeIfNeeded runs the bridge if there are no weighted draws that can be trusted, if k-hat plus its standard error
+	// is above .5, or if the weighted draws and the first SMC disagree on the log evidence by more than three standard
+	// errors. It is the default.
 	BridgeIfNeeded Bridging = "if needed"
 	BridgeAlways   Bridging = "always"
 	NoBridge       Bridging = "never"

@@ -19,7 +19,7 @@ import (
 
 // This file is step 6 of Annealed: what its three estimators say, and which is the result.
 
-// Estimator is a way to the evidence, and to draws of the posterior.
+// Estimator is one of the three ways in which Annealed gets an evidence and draws of the posterior.
 type Estimator string
 
 // The estimators of Annealed.
@@ -29,34 +29,38 @@ const (
 	ByBridge     Estimator = "bridge"              // SMC from the fitted mixture
 )
 
-// Estimates are what the estimators of Annealed say, and which is the result.
+// Estimates are the results of Annealed's three estimators (by SMC, by importance sampling and by the bridge), and
+// which of them is the result.
 type Estimates struct {
-	// Source is whose draws and evidence the result has. Why says why, with the numbers.
+	// Source is the estimator whose draws and evidence the result has. Why gives the reason, with the numbers.
 	Source Estimator
 	Why    string
 
-	SMC    *smc.Result // step 1's, with its particles as they were before they were put into order
-	Bridge *smc.Result // step 5's; nil where no bridge was needed, or none could be built: NoBridge says why
-	// NoBridge is why there is no bridge though one was asked for, or needed.
+	SMC    *smc.Result // of step 1, with its particles before they were put into canonical order
+	Bridge *smc.Result // of step 5; nil if the bridge was not run or failed: see NoBridge
+	// NoBridge is the reason why the bridge failed; empty if it did not, or was not run.
 	NoBridge string
-	// The estimates of the log evidence. That of importance sampling is not known, NaN, where the weights cannot be
-	// trusted, that of the bridge where there is none.
+	// The estimates of the log evidence. ImportanceEvidence is NaN if k-hat is above MaxKHat or unknown, BridgeEvidence if
+	// there is no bridge.
 	SMCEvidence, ImportanceEvidence, BridgeEvidence bayes.Evidence
-	KHat, ESS                                       float64 // of the weights of the draws; NaN where there are none
-	// KHatStdErr is the standard error of KHat, (1 + k)/sqrt(tail), from so many weights in the tail.
+	// KHat and ESS are those of the mixture's draws, by their weights before smoothing; NaN if there are none.
+	KHat, ESS float64
+	// KHatStdErr is the standard error of KHat, (1 + KHat)/sqrt(n), where n is the number of weights in the tail to which
+	// the Pareto distribution is fitted.
 	KHatStdErr float64
 
-	// Order says why there is no canonical order; empty where there is one. LogImages is then log |G|.
+	// Order is the reason why there is no canonical order (see the package comment); empty if there is one. LogImages is
+	// log |G|, the log of the number of the posterior's identical images; 0 if there is no order.
 	Order     string
 	LogImages float64
-	// Outside is the share of draws that are not in canonical order; they have weight 0, as have those whose log-density
-	// is not finite, which NonFinite counts.
+	// Outside is the share of the mixture's draws that are not in canonical order, and NonFinite the number of those whose
+	// log-density is not finite. Both kinds have weight 0.
 	Outside   float64
 	NonFinite int
 
-	Components int     // of the mixture, without the wide one
-	Dropped    int     // components that were left with too few particles for a covariance
-	DoF        float64 // of the components
+	Components int     // number of components of the mixture, without the wide one
+	Dropped    int     // number of components that were given up, with too few particles for a covariance
+	DoF        float64 // degrees of freedom of the components, without the wide one
 }
 
 // weightedDraws are step 4's, [N, D], with smoothed weights; theta is nil where these cannot be trusted.

@@ -194,15 +194,15 @@ func batched(target mcmc.Target) Batched {
 	return b
 }
 
-// Batched is a target of which parts of its rows can be had, for PMC.Light. Package target's posteriors of networks
-// are.
+// Batched is a target that can be evaluated on batches of its rows, which PMC.Light needs. The posteriors of networks,
+// of package target, are Batched.
 type Batched interface {
 	mcmc.Target
-	Rows() int // how many there are, N
-	// Batches is how many batches of so many rows make all of them, B.
+	Rows() int // N, the number of rows
+	// Batches is B, the number of batches of the given number of rows that cover all rows.
 	Batches(rows int) int
-	// Batch is log p(phi) + B log p(y_from .. y_(from+rows-1) | phi): from is an int32 scalar, and rows past the end
-	// count nothing.
+	// Batch is the log-density log p(phi) + B log p(y_from .. y_(from+rows-1) | phi). from is an int32 scalar; rows past
+	// the end are left out.
 	Batch(from *graph.Node, rows int) mcmc.Target
 }
 

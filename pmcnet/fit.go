@@ -18,17 +18,18 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil is Annealed{}.
-// Every parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression,
-// are standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the
-// posterior keeps them and predicts in raw units. The evidence is that of the data as the model sees them. The
-// validation part plays a role where a maximum is found first, as of baseline.MLE.
+// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil stands for
+// Annealed{}. Every parameter has the model's prior, whatever the Model's partition. Features, and the target of a
+// regression, are standardised by the training part's means and standard deviations unless Model.Scaling says
+// otherwise; the posterior keeps these and predicts in raw units. The evidence is a density of the standardised target.
+// The validation part is used only by the training that finds the starting point of a PMC (see PMC.Start), as in
+// baseline.Fit.
 //
-// A cancelled context is no error: the result is that of a PMC's last whole iteration, or the particles of Annealed,
-// with the status run.Cancelled; but before there are any the error wraps the context's. Where an error has stopped the
-// run beside the algorithm, such as a full disk, or Annealed's ladder stalls (smc.ErrStalled), the result is returned
-// with it: what there is, with the status run.Stopped and no evidence. Errors wrap dataset.ErrMissingClass,
-// smc.ErrZeroWeights or baseline.ErrDiverged where these are at fault.
+// A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
+// the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. If
+// an error outside the algorithm has stopped the run, such as a full disk, or Annealed's first SMC stalls
+// (smc.ErrStalled), the result is returned with the error, with the status run.Stopped and no evidence. Errors wrap
+// dataset.ErrMissingClass, smc.ErrZeroWeights or baseline.ErrDiverged where these apply.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -37,8 +38,8 @@ func Fit(
 	return trainer.Fit(ctx, algorithm, parts, settings)
 }
 
-// Trainer fits one model again and again, on other splits, with other algorithms and seeds, and compiles only once for
-// data of one size and algorithms of one kind. It may be used by several goroutines, one run at a time.
+// Trainer fits one model repeatedly, on different splits, with different algorithms and seeds, and compiles only once
+// for data of the same size and algorithms of the same kind. It may be used by several goroutines, one run at a time.
 type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
@@ -58,7 +59,7 @@ type samplerKind struct {
 // NewTrainer is a trainer of the model. Close it at the end.
 func NewTrainer(model bayes.Model) *Trainer { return &Trainer{model: model} }
 
-// Close frees what was compiled.
+// Close frees the compiled programs.
 func (t *Trainer) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

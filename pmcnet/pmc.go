@@ -22,8 +22,8 @@ import (
 // PMC is adaptive importance sampling with M proposals N(mu_m, Sigma_m), K draws of each in every one of T iterations:
 // PMCnet (Algorithm 1). The zero value of every field works. The paper's variants are settings:
 //
-//	PMC{}                                           PMCnet
-//	PMC{GradientFree: true}                         gradient-free PMCnet
+//	PMC{}                                                     PMCnet
+//	PMC{GradientFree: true}                                   gradient-free PMCnet
 //	PMC{Covariance: FixedCovariance}                          covariance-free PMCnet
 //	PMC{GradientFree: true, Covariance: FixedCovariance}      DM-PMC (Elvira, Martino, Luengo and Bugallo 2017)
 //	PMC{Light: true, Covariance: DiagonalCovariance}          PMCnet-light
@@ -32,115 +32,116 @@ import (
 // more; with full covariances it also takes 3 M D^3 + M^2 K D^2 multiplications.
 type PMC struct {
 	Proposals  int `json:"proposals"`  // M; default 50
-	Draws      int `json:"draws"`      // K, of each proposal in each iteration; default 100
+	Draws      int `json:"draws"`      // K, the draws of each proposal in each iteration; default 100
 	Iterations int `json:"iterations"` // T; default 20
 
-	// Covariance is what the proposals' covariances are; default FullCovariance, and DiagonalCovariance with Light, which
-	// does not take full ones.
+	// Covariance is the form of the proposals' covariances; default FullCovariance, with Light DiagonalCovariance. Light
+	// does not allow full ones.
 	Covariance Covariance `json:"covariance"`
-	Rank       int        `json:"rank"` // of LowRankCovariance; default 5
-	// StdDev is sigma: each covariance begins as sigma^2 times the identity; default 0.1.
+	Rank       int        `json:"rank"` // of LowRankCovariance; default 5, or D - 1 if that is less
+	// StdDev is sigma: each covariance begins as sigma^2 times the identity. Default 0.1.
 	StdDev float64 `json:"std_dev"`
-	// Forgetting is beta, the weight of an iteration's covariance beside the one before; above 0 and at most 1, default
-	// 0.5.
+	// Forgetting is beta, the weight of an iteration's own covariance in the update: Sigma' = (1 - beta) Sigma + beta
+	// (...). Above 0 and at most 1; default 0.5.
 	Forgetting float64 `json:"forgetting"`
-	// Shrinkage is how much of the off-diagonal part of the draws' covariance is taken away, from 0 to 1, for full ones.
-	// K draws have a covariance of rank below K; so the default, 0, is none where K > D and D/(D+K) where K <= D, which
-	// Result.Warnings then says. NoShrinkage: none ever.
+	// Shrinkage, for full covariances, is the share, from 0 to 1, by which the off-diagonal elements of the draws'
+	// covariance are reduced, since K draws have a covariance of rank below K. Default 0: D/(D+K) if K <= D, which
+	// Result.Warnings reports, and none if K > D. NoShrinkage: never any.
 	Shrinkage float64 `json:"shrinkage"`
 
-	// Start is where the means begin; default AroundMLE, in Sample FromPrior.
+	// Start is where the means begin; default AroundMLE for Fit, FromPrior for Sample.
 	Start Start `json:"start"`
-	// Noise is the standard deviation of what AroundMLE and AroundMAP add to each coordinate of each mean; default 1, as
-	// the authors take for their shallow networks (for deep ones .02).
+	// Noise is the standard deviation of the Gaussian noise that AroundMLE and AroundMAP add to each coordinate of each
+	// mean; default 1, which the authors take for shallow networks (.02 for deep ones).
 	Noise float64 `json:"noise"`
-	// Epochs, BatchSize and Optimiser are those of the training that finds the maximum: as of baseline.Settings.
+	// Epochs, BatchSize and Optimiser are the settings of the training that finds the MLE or MAP, as in baseline.Settings.
 	Epochs    int        `json:"epochs"`
-	BatchSize int        `json:"batch_size"` // also of the mini-batches of Light; default 50, or all rows if fewer
+	BatchSize int        `json:"batch_size"` // of the mini-batches of Light too; default 50, or all rows if fewer
 	Optimiser optim.Adam `json:"optimiser"`
 
-	// Weights are those by which proposals adapt and by which the posterior's draws count; default Honest.
+	// Weights are the weights by which proposals adapt and of the result's draws; default Honest.
 	Weights Weights `json:"weights"`
-	// Own, if set, makes weights of your own of the honest ones; Weights and ESS are then left out.
+	// Own, if set, computes these weights by a function of your own. Weights must then be left out, and ESS is not used.
 	Own Weighting `json:"-"`
-	// ESS is the effective sample size that Tempered weights are tempered to, over the number of draws; above 0 and at
-	// most 1, default 0.1.
+	// ESS is the effective sample size, as a share of the number of draws, that Tempered and TemperedWithin aim at; above
+	// 0 and at most 1, default 0.1.
 	ESS float64 `json:"ess"`
-	// Mixture is how many proposals a weight's denominator mixes: those are the draw's own and others, chosen without
-	// looking at the draws; it divides Proposals. Default all M, which costs M^2 K densities an iteration, with full
-	// covariances in many dimensions most of its time; 1 is each proposal by itself. All choices are unbiased, more
-	// proposals have the smaller variance (Elvira, Martino, Luengo and Bugallo 2015, "Efficient multiple importance
-	// sampling estimators").
+	// Mixture is the number of proposals in the mixture by which a draw is weighed: its own and others, which do not
+	// depend on the draws. It must divide Proposals. Default M, all proposals, which costs M^2 K densities in each
+	// iteration: most of its time with full covariances in many dimensions. With 1 each draw is weighed by its own
+	// proposal. The evidence is unbiased for every choice, and more proposals give a smaller variance (Elvira, Martino,
+	// Luengo and Bugallo 2015, "Efficient multiple importance sampling estimators").
 	Mixture int `json:"mixture"`
-	// Resampling is where the next means come from; default Local.
+	// Resampling is how the next means are drawn; default Local.
 	Resampling Resampling `json:"resampling"`
-	// Scheme draws a global resampling's means; default smc.Stratified.
+	// Scheme is the resampling scheme of a global resampling; default smc.Stratified.
 	Scheme smc.Resampler `json:"scheme"`
 
-	// GradientFree leaves the means where resampling puts them.
+	// GradientFree leaves out step 5, the step of the means along the gradient.
 	GradientFree bool `json:"gradient_free"`
-	// Halvings is how often a step of the means is halved at most; default 20.
+	// Halvings is the largest number of times that gamma is halved in step 5; default 20.
 	Halvings int `json:"halvings"`
-	// Light makes the means' step one epoch of mini-batch steps (PMCnet-light). It needs a Batched target.
+	// Light replaces step 5 by one epoch of mini-batch steps (PMCnet-light). It needs a Batched target.
 	Light bool `json:"light"`
 
-	// Keep says which draws are the result's; default LastIteration.
+	// Keep says which iterations' draws are the result; default LastIteration.
 	Keep Keep `json:"keep"`
 }
 
-// NoShrinkage as PMC.Shrinkage takes covariances as the draws give them.
+// NoShrinkage, as the value of PMC.Shrinkage, leaves the draws' covariances as they are.
 const NoShrinkage = -1
 
-// Weights are what the draws are weighted by, from w = pi(theta) / q(theta), where pi is the target and q the mixture.
-// The evidence and k-hat are those of the honest weights always.
+// Weights are the weights of the draws, computed from the honest weights w = pi(theta) / q(theta), with pi the target
+// and q the mixture of proposals. The evidence and k-hat are always computed from the honest weights.
 type Weights string
 
 // The weights.
 const (
 	// Honest is w itself, the paper's.
 	Honest Weights = "honest"
-	// Tempered is w^lambda, with the largest lambda, at most 1, at which the effective sample size of all draws is at
-	// least PMC.ESS of their number. The draws are then of a distribution between q and the target.
+	// Tempered is w^lambda, with the largest lambda, at most 1, for which the effective sample size of all draws is at
+	// least PMC.ESS times their number. The draws are then of a distribution between q and the target.
 	Tempered Weights = "tempered"
-	// TemperedWithin is w^lambda_m within each proposal m, with an effective sample size of PMC.ESS K each, for
-	// adaptation by local resampling; the result's weights, and global resampling, are Tempered.
+	// TemperedWithin adapts each proposal m by w^lambda_m, with lambda_m chosen such that the effective sample size of its
+	// K draws is at least PMC.ESS K. Global resampling and the result use the weights of Tempered.
 	TemperedWithin Weights = "tempered within proposals"
-	// Clipped puts the sqrt(MK) largest of w down to the next largest (Ionides 2008; Koblents and Miguez 2015).
+	// Clipped cuts the sqrt(M K) largest weights to the next largest (Ionides 2008; Koblents and Miguez 2015).
 	Clipped Weights = "clipped"
 )
 
-// Weighting makes weights to adapt by and to count by. The evidence and k-hat stay those of the honest weights. A run
-// goes on from a checkpoint only with a Weighting of the same type, title and fields, as JSON writes them.
+// Weighting is a method of your own to compute the weights for adaptation and for the result. The evidence and k-hat
+// remain those of the honest weights. A run resumes from a checkpoint only with a Weighting of the same type, Title and
+// exported fields, as JSON.
 type Weighting interface {
 	// Title names it in results and warnings.
 	Title() string
-	// Weigh gives log-weights, [M, K], float64, -Inf for draws that have none, from honest ones: those by which proposals
-	// adapt, and those by which the draws count. It builds graph, and panics as GoMLX does.
+	// Weigh returns two sets of log-weights computed from the honest ones: adapt, by which proposals adapt, and output, of
+	// the result's draws. All are [M, K], float64, with -Inf for weight 0. It builds graph, and panics as GoMLX does.
 	Weigh(honest *graph.Node) (adapt, output *graph.Node)
 }
 
-// Covariance is what the proposals' covariances are.
+// Covariance is the form of the covariance matrices, and how they are stored.
 type Covariance string
 
 // The covariances.
 const (
 	FullCovariance     Covariance = "full"              // [M, D, D]
-	DiagonalCovariance Covariance = "diagonal"          // [M, D]: the same recursion on the diagonal
+	DiagonalCovariance Covariance = "diagonal"          // [M, D]: the same update on the diagonal
 	LowRankCovariance  Covariance = "low rank+diagonal" // U U^T + diag(s^2), U of PMC.Rank columns
-	FixedCovariance    Covariance = "fixed"             // sigma^2 times the identity throughout
+	FixedCovariance    Covariance = "fixed"             // sigma^2 times the identity, not adapted
 )
 
-// Resampling is where an iteration's means come from: 0 is Local, n > 0 makes every n-th iteration global and the
-// others local.
+// Resampling is how an iteration draws the next means: 0 is Local, and n > 0 is Global in every n-th iteration and
+// local in the others.
 type Resampling int
 
 // The ways to resample.
 const (
-	Local  Resampling = 0 // each proposal's mean is one of its own draws, by their weights
-	Global Resampling = 1 // all means are draws from all M K; a mean brings its parent's covariance along
+	Local  Resampling = 0 // each mean becomes one of its own proposal's K draws, by their weights
+	Global Resampling = 1 // all means are drawn from all M K draws; a mean brings the covariance of its draw's proposal
 )
 
-// GlocalEvery resamples globally in every n-th iteration, locally in the others. The authors' program has 2.
+// GlocalEvery resamples globally in every n-th iteration and locally in the others. The authors' program uses n = 2.
 func GlocalEvery(n int) Resampling { return Resampling(n) }
 
 // Start is where the means begin.
@@ -148,18 +149,18 @@ type Start string
 
 // The starts.
 const (
-	AroundMLE Start = "MLE"   // the maximum of the likelihood, by Adam, and noise; Fit only
-	AroundMAP Start = "MAP"   // the maximum of the posterior density, by Adam, and noise; Fit only
-	FromPrior Start = "prior" // M draws from the prior, by Problem.Initial; or Problem.Start, [M, D], where that is set
+	AroundMLE Start = "MLE"   // the maximum of the likelihood, found by Adam, plus noise; for Fit only
+	AroundMAP Start = "MAP"   // the maximum of the posterior density, found by Adam, plus noise; for Fit only
+	FromPrior Start = "prior" // M draws of Problem.Initial; Problem.Start, [M, D], if that is set
 )
 
-// Keep says which draws are kept.
+// Keep says which iterations' draws are the result.
 type Keep string
 
 // The choices.
 const (
 	LastIteration Keep = "last iteration"
-	AllIterations Keep = "all iterations" // T M K draws; of weights that are not Honest, each iteration counts the same
+	AllIterations Keep = "all iterations" // T M K draws; unless Weights is Honest, all iterations have the same total weight
 )
 
 // now is what an iteration takes from the host.

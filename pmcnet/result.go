@@ -12,61 +12,63 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Result of Fit and Sample.
+// Result is the result of Fit and Sample.
 type Result struct {
-	// Result has the Posterior (nil of Sample), how the run ended and how long it took, and Warnings, for weights that
-	// cannot be trusted.
+	// Result has the Posterior (nil for Sample), the Status, the time and the Warnings: look at them first.
 	bayes.Result
 	Algorithm Algorithm // as it ran, with its defaults filled in
-	// Phi are the draws, [J, D], and LogWeights what they count: of the last iteration or of all, see PMC.Keep, by
-	// PMC.Weights. Those of Annealed are in canonical order, and their weights smoothed (diag.PSIS).
+	// Phi are the draws, [J, D], and LogWeights their log-weights, [J]: for PMC of the last iteration or of all, see
+	// PMC.Keep, and by PMC.Weights. The draws of Annealed are in canonical order, if there is one; if they are weighted
+	// draws of the mixture, their weights are Pareto-smoothed (diag.PSIS).
 	Phi        *tensors.Tensor
 	LogWeights smc.LogWeights
-	// Evidence is the log of the mean of the honest weights of these draws, with its standard error; not known, NaN,
-	// where k-hat is above MaxKHat, and where the run did not come to its end: such a mean is no estimate. Of Annealed
-	// it is that of the estimator whose draws these are: weights that cannot be trusted play no part in the SMC's and the
-	// bridge's.
+	// Evidence is the log evidence with its standard error. For PMC it is the log of the mean of the draws' honest weights
+	// (see Weights), for Annealed that of the estimator in Annealed.Source. It is NaN if that mean is no estimate, because
+	// k-hat is above MaxKHat or unknown, and if the run did not complete.
 	Evidence bayes.Evidence
-	// KHat is that of the honest weights of these draws; of Annealed that of the mixture's draws, whichever estimator is
-	// the result. NaN where there is no tail to tell it from, as of equal weights.
+	// KHat is the k-hat of these draws' honest weights; for Annealed that of the mixture's draws, even if the result is
+	// another estimator's. It is NaN if the weights have no tail to estimate it from, for instance if all are equal.
 	KHat float64
-	ESS  float64 // effective sample size of these draws by their honest weights
-	// Exponent is lambda: the draws count by (pi/q)^lambda in the last iteration; 1 unless PMC.Weights tempers.
+	ESS  float64 // effective sample size of these draws by their honest weights, before smoothing
+	// Exponent is lambda: the draws of the last iteration have the weights (pi/q)^lambda. It is 1 unless PMC.Weights
+	// tempers.
 	Exponent float64
-	// Distinct is the share of different draws among the means that the last iteration of a PMC has chosen; 1 of Local
-	// resampling, near 1/M where one draw has all the weight of a global one. NaN of Annealed.
+	// Distinct is the number of different draws among the M means that the last iteration chose, over M: 1 for Local
+	// resampling, near 1/M if one draw has all the weight of a Global one. NaN for Annealed.
 	Distinct float64
-	Trace    []IterationRecord // of PMC: one for each iteration
-	Annealed *Estimates        // of Annealed: what both of its estimators say; nil of others
-	// Evaluations is how often the log-density of one particle was evaluated, with or without its gradient.
+	Trace    []IterationRecord // one for each iteration of PMC; nil for Annealed
+	Annealed *Estimates        // what each estimator of Annealed gives; nil for PMC
+	// Evaluations is the number of evaluations of the log-density of one particle, with or without its gradient.
 	Evaluations int
-	// Approximation says what the weighted draws are of where that is not the posterior: see bayes.Provenance.
+	// Approximation describes the distribution of the weighted draws if it is not the posterior, see bayes.Provenance;
+	// else empty.
 	Approximation string
 }
 
-// MaxKHat is the k-hat above which importance weights are not to be trusted, whatever the number of draws
-// (Vehtari et al. 2024).
+// MaxKHat is the k-hat above which importance weights are not to be trusted, however many draws there are (Vehtari et
+// al. 2024).
 const MaxKHat = 0.7
 
-// IterationRecord is what an iteration leaves on the host. Weights are the honest ones.
+// IterationRecord has the diagnostics of one iteration of PMC, by its honest weights unless stated otherwise.
 type IterationRecord struct {
-	// LogEvidence is the log of the mean weight of the iteration's draws by itself, with its standard error: an estimate
-	// that means nothing where KHat is above MaxKHat, mostly far too low and with an error that says nothing of it.
+	// LogEvidence is the log of the mean weight of this iteration's draws, with its standard error. If KHat is above
+	// MaxKHat it is no estimate: it is mostly far too low, and the standard error too small.
 	LogEvidence, LogEvidenceStdErr float64
-	// Running is that of all draws up to the iteration. It means nothing where the k-hat of all of them is above MaxKHat,
-	// which PMC.Keep AllIterations tells: then the last is Result.Evidence, unless Result.KHat is above MaxKHat.
+	// Running is the same for the draws of all iterations so far. It is no estimate if the k-hat of all these draws, which
+	// is not computed here, is above MaxKHat. With PMC.Keep AllIterations the last Running is Result.Evidence if
+	// Result.KHat is at most MaxKHat.
 	Running, RunningStdErr float64
 
 	ESS       float64 // effective sample size
-	KHat      float64 // NaN where there is no tail to tell it from
-	Distinct  float64 // share of different draws among the next means
-	Exponent  float64 // lambda of the result's weights; 1 unless they are tempered
-	Halvings  float64 // of a mean's step, on average over those that moved
-	Stayed    int     // means that no step was good for; of PMC.Light summed over mini-batches
-	Replaced  int     // covariances that were not positive definite: the last good ones stand there
-	Stalled   int     // proposals none of whose draws had any weight: they stay as they are
-	NonFinite int     // draws whose log-density is not finite: they have weight 0
-	Seconds   float64
+	KHat      float64 // NaN if the weights have no tail to estimate it from
+	Distinct  float64 // number of different draws among the next M means, over M
+	Exponent  float64 // lambda of the weights of the result's draws; 1 unless they are tempered
+	Halvings  float64 // number of halvings of gamma (step 5), mean over the means that moved
+	Stayed    int     // number of means that no gamma moved; for PMC.Light summed over the mini-batches
+	Replaced  int     // number of new covariances that were not positive definite: the one before was kept
+	Stalled   int     // number of proposals all of whose draws have weight 0: they are kept unchanged
+	NonFinite int     // number of draws whose log-density is not finite: they have weight 0
+	Seconds   float64 // elapsed time of the iteration
 }
 
 const recordWidth = 14
@@ -86,8 +88,8 @@ func recordOf(v []float64) IterationRecord {
 	}
 }
 
-// The names of curves along the iterations, beside bayes.ESSCurve, and of the posterior's diagnostics. The log evidence
-// of a PMC's iteration is NaN where its k-hat is above MaxKHat; that of Annealed is the SMC's, up to each power.
+// The names of the curves in Result.Curves, beside bayes.ESSCurve, and of the posterior's diagnostics. PMC has a log
+// evidence for each iteration, NaN if its k-hat is above MaxKHat; Annealed has that of the first SMC up to each power.
 const (
 	KHatCurve          = "k-hat"
 	LogEvidenceCurve   = "log evidence"

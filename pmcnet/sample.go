@@ -12,26 +12,26 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// Sample runs an algorithm on a log-density: a problem as package mcmc's, whose Initial draws from the prior. nil is
-// Annealed{}, which needs a target that knows prior and likelihood apart, such as an smc.Posterior; for others there
-// is PMC. The result has no Posterior, which belongs to a model: its draws are Phi and LogWeights. Proposals of a PMC
-// begin at Problem.Start, [M, D], where that is set, else at draws by Problem.Initial.
+// Sample runs an algorithm on a log-density, given as a problem of package mcmc whose Initial draws from the prior. nil
+// stands for Annealed{}, which needs a target with separate prior and likelihood (smc.Factored), such as an
+// smc.Posterior; for other targets take PMC. The means of PMC begin at Problem.Start, [M, D], if it is set, else at
+// draws of Problem.Initial. The result's draws are Phi and LogWeights; it has no Posterior, which needs a model.
 //
-// The evidence is the integral of the target's density: that of a model where the target is prior times likelihood,
-// each with its normalising constant.
+// The evidence is the integral of the target's density. It is that of a model if prior and likelihood both have their
+// normalising constants.
 //
-// A cancelled context is no error: the result holds the draws of a PMC's last whole iteration, or the particles of
-// Annealed, with the status run.Cancelled; but before there are any the error wraps the context's. If no draw has any
-// weight, the error wraps smc.ErrZeroWeights. If Annealed's ladder stalls, the error wraps smc.ErrStalled, and the
-// result holds the particles at the power that it got to, with the status run.Stopped and no evidence.
+// A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
+// the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. The
+// error wraps smc.ErrZeroWeights if no draw has any weight, and smc.ErrStalled if Annealed's first SMC stalls; then the
+// result has the particles at the power of the likelihood that was reached, the status run.Stopped and no evidence.
 func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
 	defer sampler.Close()
 	return sampler.Sample(ctx, algorithm, settings)
 }
 
-// Sampler samples one problem again and again, with other algorithms, seeds and settings, and with other Problem.Data
-// and Problem.Start of the same names and shapes, and compiles only once for algorithms and settings of one kind. Close
+// Sampler samples one problem repeatedly, with different algorithms, seeds and settings, and different Problem.Data and
+// Problem.Start of the same names and shapes. It compiles only once for algorithms and settings of the same kind. Close
 // it at the end.
 type Sampler struct {
 	Problem mcmc.Problem
@@ -42,7 +42,7 @@ type Sampler struct {
 	densities run.Cache[densityKind, *compute.Program] // likewise
 }
 
-// Close frees what was compiled.
+// Close frees the compiled programs.
 func (s *Sampler) Close() {
 	s.compiled.Close()
 	s.annealed.Close()

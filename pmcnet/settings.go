@@ -13,33 +13,36 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// Settings of Fit and Sample: those of a run, whatever the algorithm. The zero value of every field works.
+// Settings are the settings of a run of Fit or Sample that do not depend on the algorithm. The zero value of every
+// field works.
 type Settings struct {
 	Seed uint64 // of everything random
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
-	// Devices is how many of the engine's devices share the particles of Annealed's SMC, in parts of equal size, and those
-	// of its bridge; default 1. The result depends on it by rounding only, until a rounding decides whether a proposal is
-	// accepted. PMC evaluates on one device, and takes no other number.
+	// Devices is the number of the engine's devices that share the particles of both SMC samplers of Annealed, in parts of
+	// equal size; default 1. The result depends on it by rounding only, until rounding decides whether a proposal is
+	// accepted. PMC runs on one device: other values are an error.
 	Devices int
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled and at the end. If it exists, the run goes on from it, to the same bits as an
-	// uninterrupted one; a file of another problem, algorithm, seed or settings is an error. A training that comes
-	// before the first iteration keeps its own in a file beside, named Checkpoint and ".start". That of Annealed is of
-	// its SMC; what follows is made again from the particles, but for the bridge, which has a file ".bridge".
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
+	// the context is cancelled and at the end. If it exists, the run resumes from it, bit for bit as an uninterrupted one;
+	// a file of another problem, algorithm, seed or settings is an error. The training that finds the starting point of a
+	// PMC has a file of its own, Checkpoint with ".start" appended. For Annealed, Checkpoint is the state of the first SMC
+	// and Checkpoint with ".bridge" appended that of the bridge; the steps between them are repeated.
 	Checkpoint      string
 	CheckpointEvery time.Duration
-	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
-	// Observe, if set, is called after each ObserveEvery iterations (default 1) that this session makes, with the
-	// posterior that would be returned if the run ended there. An error ends the run, with the status run.Stopped.
-	// Fit only: Sample knows no posterior. Annealed, which has none before its end, calls it there, as step 1.
+	// Observe, if set, is called after each ObserveEvery iterations of PMC (default 1), but not for those before a resume,
+	// with the posterior that would be returned if the run ended there. Annealed calls it once, at its end, with step 1.
+	// An error ends the run, with the status run.Stopped. It is for Fit: Sample has no posterior, and returns an error if
+	// Observe is set.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
-	// Progress, if set, is called after an iteration, at most ten times a second, and at the end. Scores are "ESS",
-	// "k-hat" and, where that is at most MaxKHat, "log evidence", of the iteration; those of Annealed are of its SMC.
+	// Progress, if set, is called after an iteration, at most ten times a second, and at the end. The scores of PMC are
+	// "ESS", "k-hat" and, if k-hat is at most MaxKHat, "log evidence", of the iteration; for those of Annealed see
+	// smc.Settings.
 	Progress func(run.Progress)
 }
 

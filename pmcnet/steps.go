@@ -9,16 +9,16 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Position is where a PMC stands after an iteration, of Steps. It is valid until the next.
+// Position is the progress of a PMC after an iteration, as Steps yields it. It is valid until the next iteration.
 type Position struct {
 	run.Progress
-	IterationRecord // of the iteration; its zero value before the first
+	IterationRecord // of this iteration; its zero value before the first
 	machine         *machine
 	session         *run.Run
 }
 
-// Result is what Fit, or Sample, would return if the run ended here. Its Status is empty, and its evidence not known,
-// before the end.
+// Result is what Fit, or Sample, would return if the run ended here. Before the end its Status is empty and its
+// Evidence NaN.
 func (p *Position) Result() (*Result, error) {
 	m := p.machine
 	result, err := m.result(p.session.Status())
@@ -33,9 +33,8 @@ func (p *Position) Result() (*Result, error) {
 
 // Steps is Fit with a PMC for a range loop of your own: it yields after each iteration. Leaving the loop ends the run
 // as a cancelled context does, after the checkpoint is written, if one is set; Fit and Steps with the same settings
-// go on from it, to the same bits. Errors are those of Fit, yielded last, with a Position where there is a result
-// beside them, and otherwise nil. Annealed, most of which is tempered SMC, has no iterations of this kind: see
-// Settings.Progress, and smc.Steps.
+// resume from it, bit for bit. An error of Fit is yielded last, with a Position if there is a result beside it, and
+// otherwise with nil. Annealed has no such iterations: see Settings.Progress, and smc.Steps.
 func Steps(
 	ctx context.Context, model bayes.Model, algorithm PMC, parts dataset.Parts, settings Settings,
 ) iter.Seq2[*Position, error] {
