@@ -116,10 +116,24 @@ func (d negativeBinomial) LogProb(y float64) float64 {
 	if y == 0 {
 		return none
 	}
-	above, _ := math.Lgamma(y + d.size)
-	below, _ := math.Lgamma(d.size)
 	factorial, _ := math.Lgamma(y + 1)
-	return above - below - factorial + none - y*math.Log1p(d.size/d.mean)
+	if d.size < stirlingFrom {
+		above, _ := math.Lgamma(y + d.size)
+		below, _ := math.Lgamma(d.size)
+		return above - below - factorial + none - y*math.Log1p(d.size/d.mean)
+	}
+	// For a large size the two log Gammas are huge and nearly equal: by Stirling's formula their difference is the sum of
+	// (size - 1/2) log(1 + y/size), y log(size + y) - y and the difference of the formula's errors.
+	ratio := (d.size-0.5)*math.Log1p(y/d.size) - y + stirlingRest(d.size+y) - stirlingRest(d.size)
+	return ratio + y*math.Log1p((y-d.mean)/(d.size+d.mean)) + y*math.Log(d.mean) - factorial + none
+}
+
+// stirlingRest is log Gamma(x) - (x - 1/2) log x + x - log(2 pi)/2, for x of at least stirlingFrom, by the series of
+// stirlingSeries.
+func stirlingRest(x float64) float64 {
+	inverse := 1 / x
+	square := inverse * inverse
+	return inverse * (1./12 + square*(-1./360+square*(1./1260+square*(-1./1680+square/1188))))
 }
 
 func (d negativeBinomial) CDF(y float64) float64 {

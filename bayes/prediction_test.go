@@ -384,6 +384,26 @@ func TestHugeCounts(t *testing.T) {
 	}
 }
 
+// The log-probability of a negative binomial count must be right for every size, up to where it is a Poisson count. The
+// reference takes Gamma(y+r)/Gamma(r) as the product r (r+1) ... (r+y-1).
+func TestNegativeBinomialOfAnySize(t *testing.T) {
+	for _, size := range []float64{.3, 2, 15.9, 16, 40, 1e4, 1e8, 1e12, 1e15} {
+		for _, mean := range []float64{.5, 3, 200} {
+			for _, y := range []float64{0, 1, 4, 170, 900} {
+				factorial, _ := math.Lgamma(y + 1)
+				want := y*math.Log(mean) - (y+size)*math.Log1p(mean/size) - factorial
+				for i := range int(y) {
+					want += math.Log1p(float64(i) / size)
+				}
+				got := bayes.NegativeBinomial{Size: size}.Predictive([]float64{math.Log(mean)}, nil, 0).LogProb(y)
+				if !(math.Abs(got-want) <= 1e-10*max(1, math.Abs(want))) {
+					t.Errorf("size %v, mean %v, y %v: log-probability %v, want %v", size, mean, y, got, want)
+				}
+			}
+		}
+	}
+}
+
 // A distribution without a mean has quantiles: what needs the mean is an error, not gonum's centre.
 func TestNoMean(t *testing.T) {
 	p := twoParticles()
