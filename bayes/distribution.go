@@ -79,7 +79,7 @@ func (d poisson) LogProb(y float64) float64 {
 	if !isCount(y) {
 		return math.Inf(-1)
 	}
-	if y == 0 {
+	if y == 0 || math.IsInf(d.mean, 1) { // an infinite mean gives no count a probability
 		return -d.mean
 	}
 	factorial, _ := math.Lgamma(y + 1)

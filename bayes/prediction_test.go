@@ -382,6 +382,10 @@ func TestHugeCounts(t *testing.T) {
 	if mean, err := p.Mean(); err == nil || !strings.Contains(err.Error(), "particle 1 at row 0 is +Inf") {
 		t.Errorf("a mean that overflows: %v, %v", mean, err)
 	}
+	want := math.Log(.5) + distuv.Poisson{Lambda: math.E}.LogProb(3) // the other particle's part of the mixture
+	if density, err := p.LogDensity([]float64{3}); err != nil || !(math.Abs(density[0]-want) <= 1e-12) {
+		t.Errorf("a mean that overflows: log-density %v, %v, want %v", density, err, want)
+	}
 }
 
 // The log-probability of a negative binomial count must be right for every size, up to where it is a Poisson count. The
