@@ -84,8 +84,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	a.add(gridLines{}, bands[0], bands[1], bands[2])
 	single := &paths{style: stroke(withAlpha(purple, 0.75), 0.8)}
 	for _, d := range draws {
-		tx, ty := thinLine(xs, d, xRange.share)
-		single.lines = append(single.lines, polyline{tx, ty})
+		single.lines = append(single.lines, polyline{xs, d})
 	}
 	a.add(single)
 	mid := &line{xs: xs, ys: means, style: stroke(blue, 2)}

@@ -105,10 +105,7 @@ func rankCounts(values [][]float64, bins int) [][]float64 {
 		counts[k] = make([]float64, bins)
 		for _, v := range c {
 			first := sort.SearchFloat64s(sorted, v)
-			last := first
-			for last < len(sorted) && sorted[last] == v {
-				last++
-			}
+			last := first + sort.Search(len(sorted)-first, func(i int) bool { return sorted[first+i] > v })
 			rank := float64(first+last-1) / 2
 			counts[k][min(bins-1, int(rank*float64(bins)/float64(len(sorted))))]++
 		}

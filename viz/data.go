@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/plot/vg"
 )
 
 // column is one named slice of a figure's input, for messages.
@@ -124,9 +126,10 @@ func spanOf(columns ...[]float64) span {
 
 // open widens a range without extent, so that it can be an axis.
 func (s span) open() span {
-	if middle := (s.lo + s.hi) / 2; s.hi-s.lo <= 1e-9*math.Abs(middle) {
+	const tiny = 1e-303 // a range of less cannot be divided into ticks or bins
+	if middle := (s.lo + s.hi) / 2; s.hi-s.lo <= math.Max(1e-9*math.Abs(middle), tiny) {
 		half := math.Max(0.05*math.Abs(middle), 0.5)
-		if middle != 0 && math.Abs(middle) < 1 {
+		if math.Abs(middle) > tiny && math.Abs(middle) < 1 {
 			half = 0.5 * math.Abs(middle)
 		}
 		return span{middle - half, middle + half}
@@ -140,13 +143,13 @@ func (s span) widen(fraction float64) span {
 	return span{s.lo - d, s.hi + d}
 }
 
-// share is where v lies in the range, from 0 to 1.
-func (s span) share(v float64) float64 { return (v - s.lo) / (s.hi - s.lo) }
-
 // widenLog is widen on a logarithmic axis.
 func (s span) widenLog(fraction float64) span {
 	factor := math.Pow(s.hi/s.lo, fraction)
-	return span{s.lo / factor, s.hi * factor}
+	if math.IsInf(factor, 0) { // the ratio alone is too large for a number
+		factor = math.Exp(fraction * (math.Log(s.hi) - math.Log(s.lo)))
+	}
+	return span{max(s.lo/factor, math.SmallestNonzeroFloat64), s.hi * factor}
 }
 
 // thinColumns is how many columns a line is thinned to: about the pixels of a figure's width.
@@ -155,9 +158,6 @@ const thinColumns = 800
 // thinLine keeps, of consecutive points in one pixel column, the first, the least, the greatest and the last: the line
 // looks the same and has at most four points a column. Across is where an x lies, from 0 to 1.
 func thinLine(xs, ys []float64, across func(x float64) float64) ([]float64, []float64) {
-	if len(xs) <= 4*thinColumns {
-		return xs, ys
-	}
 	var tx, ty []float64
 	columnOf := func(i int) int { return int(thinColumns * across(xs[i])) }
 	for start := 0; start < len(xs); {
@@ -179,6 +179,41 @@ func thinLine(xs, ys []float64, across func(x float64) float64) ([]float64, []fl
 		start = end
 	}
 	return tx, ty
+}
+
+// pieceColumns and piecePoints are how much of a thinned curve is drawn at once. To draw a path as pixels takes the square
+// of its segments in one row of pixels: a noisy curve in one path takes seconds, in pieces a hundredth of that.
+const pieceColumns, piecePoints = 32, 128
+
+// linePieces cuts a line that was thinned into pieces, each of which begins where the last one ends.
+func linePieces(pts []vg.Point) (pieces [][]vg.Point) {
+	for len(pts) > piecePoints {
+		pieces = append(pieces, pts[:piecePoints])
+		pts = pts[piecePoints-1:]
+	}
+	return append(pieces, pts)
+}
+
+// areaPieces gives the ranges of indices, from and to, of the pieces in which an area over many x, which ascend, is
+// drawn: one for few. Each reaches a column into the next, so that no seam is seen between them.
+func areaPieces(xs []float64, across func(x float64) float64) (pieces [][2]int) {
+	if len(xs) <= 4*thinColumns {
+		return [][2]int{{0, len(xs)}}
+	}
+	columnOf := func(i int) int { return int(thinColumns * across(xs[i])) }
+	for start := 0; start < len(xs); {
+		end := start
+		for end < len(xs) && columnOf(end)/pieceColumns == columnOf(start)/pieceColumns {
+			end++
+		}
+		overlap := end
+		for overlap < len(xs) && columnOf(overlap) <= columnOf(end)+1 {
+			overlap++
+		}
+		pieces = append(pieces, [2]int{start, min(overlap+1, len(xs))})
+		start = end
+	}
+	return pieces
 }
 
 // thinCells is how many cells each way points are thinned to: about the points (1/72 inch) of a figure's width.

@@ -133,6 +133,28 @@ func TestLogTicks(t *testing.T) {
 	}
 }
 
+// An area of many points is drawn in pieces that begin in order at every point once and reach into the next one.
+func TestAreaPieces(t *testing.T) {
+	const n = 10_000
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = float64(i)
+	}
+	across := func(x float64) float64 { return x / (n - 1) }
+	if few := areaPieces(xs[:100], across); len(few) != 1 || few[0] != [2]int{0, 100} {
+		t.Errorf("100 points are in the pieces %v", few)
+	}
+	pieces := areaPieces(xs, across)
+	if len(pieces) < thinColumns/pieceColumns || pieces[0][0] != 0 || pieces[len(pieces)-1][1] != n {
+		t.Fatalf("%d pieces, from %v to %v", len(pieces), pieces[0], pieces[len(pieces)-1])
+	}
+	for k := 1; k < len(pieces); k++ {
+		if reach := across(xs[pieces[k-1][1]-1]) - across(xs[pieces[k][0]]); reach < 1./thinColumns && k < len(pieces)-1 {
+			t.Errorf("piece %d reaches %v columns into the next", k-1, thinColumns*reach)
+		}
+	}
+}
+
 func replaceMinus(s string) string {
 	out := ""
 	for _, r := range s {

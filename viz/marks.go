@@ -3,6 +3,7 @@ package viz
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -61,8 +62,17 @@ type line struct {
 }
 
 func (l *line) Plot(c draw.Canvas, p *plot.Plot) {
-	xs, ys := thinLine(l.xs, l.ys, p.X.Norm)
-	c.StrokeLines(l.style, c.ClipLinesXY(pixels(c, p, xs, ys))...)
+	strokeLine(c, p, l.style, l.xs, l.ys)
+}
+
+// strokeLine draws a line as it is, or one of many points thinned and in pieces.
+func strokeLine(c draw.Canvas, p *plot.Plot, style draw.LineStyle, xs, ys []float64) {
+	if len(xs) <= 4*thinColumns {
+		c.StrokeLines(style, c.ClipLinesXY(pixels(c, p, xs, ys))...)
+		return
+	}
+	xs, ys = thinLine(xs, ys, p.X.Norm)
+	c.StrokeLines(style, c.ClipLinesXY(linePieces(pixels(c, p, xs, ys))...)...)
 }
 
 func (l *line) Thumbnail(c *draw.Canvas) {
@@ -91,14 +101,18 @@ type area struct {
 }
 
 func (a *area) Plot(c draw.Canvas, p *plot.Plot) {
-	lx, ly := thinLine(a.xs, a.lower, p.X.Norm)
-	ux, uy := thinLine(a.xs, a.upper, p.X.Norm)
-	pts := pixels(c, p, lx, ly)
-	top := pixels(c, p, ux, uy)
-	for i := len(top) - 1; i >= 0; i-- {
-		pts = append(pts, top[i])
+	for _, piece := range areaPieces(a.xs, p.X.Norm) {
+		from, to := piece[0], piece[1]
+		lx, ly, ux, uy := a.xs[from:to], a.lower[from:to], a.xs[from:to], a.upper[from:to]
+		if len(a.xs) > 4*thinColumns {
+			lx, ly = thinLine(lx, ly, p.X.Norm)
+			ux, uy = thinLine(ux, uy, p.X.Norm)
+		}
+		pts := pixels(c, p, lx, ly)
+		top := pixels(c, p, ux, uy)
+		slices.Reverse(top)
+		c.FillPolygon(a.fill, c.ClipPolygonXY(append(pts, top...)))
 	}
-	c.FillPolygon(a.fill, c.ClipPolygonXY(pts))
 }
 
 func (a *area) Thumbnail(c *draw.Canvas) { fillRect(c, c.Rectangle, a.fill) }
@@ -288,7 +302,7 @@ type polyline struct{ xs, ys []float64 }
 
 func (m *paths) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, l := range m.lines {
-		c.StrokeLines(m.style, c.ClipLinesXY(pixels(c, p, l.xs, l.ys))...)
+		strokeLine(c, p, m.style, l.xs, l.ys)
 	}
 }
 

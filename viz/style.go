@@ -122,6 +122,9 @@ func (t logTicks) Ticks(lo, hi float64) []plot.Tick {
 	}
 	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
 	decades, count := math.Log10(hi/lo), float64(max(t.Count, 2))
+	if math.IsInf(decades, 0) { // the ratio is too large for a number
+		decades = math.Log10(hi) - math.Log10(lo)
+	}
 	every := int(math.Ceil(decades / count)) // decades from label to label
 	labelled := map[int]bool{1: true, 2: 3*decades <= count, 5: 2*decades <= count}
 	var ticks []plot.Tick

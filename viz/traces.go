@@ -2,6 +2,7 @@ package viz
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -110,7 +111,7 @@ func widened(values [][]float64, fraction float64, log bool) span {
 	all := slices.Concat(values...)
 	s := span{slices.Min(all), slices.Max(all)}
 	if s.hi <= s.lo*(1+1e-9) {
-		s = span{s.lo / 2, s.hi * 2}
+		s = span{max(s.lo/2, math.SmallestNonzeroFloat64), s.hi * 2}
 	}
 	return s.widenLog(fraction)
 }

@@ -29,6 +29,10 @@ func TestTraces(t *testing.T) {
 	if fig, err := viz.Traces(back, viz.TraceOptions{Outlines: true}); err != nil || fig == nil {
 		t.Errorf("an outline: %v", err)
 	}
+	for _, values := range [][]float64{{1e-300, 1e99}, {5e-324, 1}, {5e-324, 5e-324}} { // the ratio is no number
+		fig, err := viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}}, viz.TraceOptions{LogY: true})
+		checkCoordinates(t, []byte(svgOf(t, fig, err)))
+	}
 	for name, c := range map[string]struct {
 		traces []viz.Trace
 		opt    viz.TraceOptions

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"gobnn/viz"
 )
@@ -276,12 +277,14 @@ func TestLongSeries(t *testing.T) {
 	}
 	highest := 0.0
 	path := regexp.MustCompile(`d="(M[^"]*)" style="[^"]*stroke:#0072B2`)
-	m := path.FindSubmatch(svg)
-	if m == nil {
-		t.Fatal("no ESS line")
+	var line []byte // its pieces, less the one of two points in the legend
+	for _, m := range path.FindAllSubmatch(svg, -1) {
+		if bytes.Count(m[1], []byte("L")) > 1 {
+			line = append(line, m[1]...)
+		}
 	}
 	var ys []float64
-	for _, pt := range regexp.MustCompile(`[ML][-\d.]+,([-\d.]+)`).FindAllSubmatch(m[1], -1) {
+	for _, pt := range regexp.MustCompile(`[ML][-\d.]+,([-\d.]+)`).FindAllSubmatch(line, -1) {
 		y, err := strconv.ParseFloat(string(pt[1]), 64)
 		if err != nil {
 			t.Fatal(err)
@@ -297,6 +300,50 @@ func TestLongSeries(t *testing.T) {
 	}
 	if spikes != 1 {
 		t.Errorf("%d points near the top of the line: want the spike alone", spikes)
+	}
+}
+
+// A path of 10^6 noisy points, drawn at once, took half a minute. It takes about one second, and a slow machine has 15.
+func TestMillionPoints(t *testing.T) {
+	const n = 1_000_000
+	noise, x, sd := make([]float64, n), make([]float64, n), make([]float64, n)
+	rng := source()
+	for i := range n {
+		x[i], noise[i], sd[i] = float64(i), rng.NormFloat64(), rng.Float64()
+	}
+	start := time.Now()
+	fig, err := viz.PredictiveBand(x, noise, sd, viz.BandOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := fig.PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 15*time.Second {
+		t.Errorf("a band of %d points took %v", n, took)
+	}
+	// The widest band has no white seams between its pieces: along the middle of the figure no pixel is white.
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle, white := img.Bounds().Dy()/2, 0
+	for px := img.Bounds().Dx() / 5; px < img.Bounds().Dx()*9/10; px++ {
+		if r, g, b, _ := img.At(px, middle).RGBA(); r+g+b == 3*0xFFFF {
+			white++
+		}
+	}
+	if white > 0 {
+		t.Errorf("%d white pixels in the middle of a band", white)
+	}
+	// Equal draws have one rank: to find it must not take the square of their number.
+	start = time.Now()
+	if _, err := viz.TraceRank([][]float64{sd[:n/2], make([]float64, n/2)}, viz.Frame{}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 15*time.Second {
+		t.Errorf("the ranks of %d equal draws took %v", n/2, took)
 	}
 }
 
