@@ -31,6 +31,10 @@ type AlongOptions struct {
 // Along shows what a posterior predicts along one feature, given by its name, with the others held fixed: the
 // predictive band of [PredictiveBandOf], noise included, on a grid.
 func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt AlongOptions) (*Figure, error) {
+	if posterior == nil || posterior.Bound() == nil {
+		return nil, fmt.Errorf("viz: along %q of a posterior that is nil or empty: check the error of the function that "+
+			"made it", feature)
+	}
 	origin := posterior.Origin()
 	column := slices.Index(origin.FeatureNames, feature)
 	if column < 0 {

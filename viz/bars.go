@@ -35,6 +35,10 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 	if opt.Marks != nil && len(opt.Marks) != len(values) {
 		return nil, fmt.Errorf("viz: %d Marks of %d bars", len(opt.Marks), len(values))
 	}
+	if !finite(opt.Most) || opt.Most < 0 {
+		return nil, fmt.Errorf("viz: Most = %v: the axis ends at a finite number above 0 (0: at the longest bar or mark)",
+			opt.Most)
+	}
 	least, most := 0., opt.Most
 	for i, v := range values {
 		marked := math.NaN()

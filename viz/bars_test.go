@@ -26,6 +26,12 @@ func TestBarsFaults(t *testing.T) {
 			t.Errorf("error %v, want one that says %q", err, c.says)
 		}
 	}
+	for most, says := range map[float64]string{-1: "Most = -1", math.Inf(1): "Most = +Inf", nan: "Most = NaN"} {
+		_, err := viz.Bars([]string{"a"}, []float64{1}, viz.BarOptions{Most: most})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v, want one that says %q", err, says)
+		}
+	}
 	fig, err := viz.Bars([]string{"a", "b"}, []float64{math.Inf(1), 2}, viz.BarOptions{Marks: []float64{1, nan}})
 	if err != nil {
 		t.Fatal(err)

@@ -145,6 +145,9 @@ func PredictiveCheck(p bayes.Prediction, y []float64, opt PredictiveCheckOptions
 	if err := p.ValidateTarget(y); err != nil {
 		return nil, fmt.Errorf("viz: predictive check: %w", err)
 	}
+	if len(y) < 2 {
+		return nil, fmt.Errorf("viz: predictive check of %d row: its standard deviation needs at least 2", len(y))
+	}
 	sets, err := p.Sample(opt.Draws, opt.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("viz: predictive check: %w", err)

@@ -45,6 +45,7 @@ func Confusion(counts [][]float64, opt ConfusionOptions) (*Figure, error) {
 		up = append(up, plot.Tick{Value: float64(c - 1 - i), Label: name})
 	}
 	a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = plot.ConstantTicks(across), plot.ConstantTicks(up)
+	total := 0.
 	for i, row := range counts {
 		if len(row) != c {
 			return nil, fmt.Errorf("viz: counts[%d] has %d columns, of %d classes", i, len(row), c)
@@ -56,6 +57,7 @@ func Confusion(counts [][]float64, opt ConfusionOptions) (*Figure, error) {
 			}
 			sum += v
 		}
+		total += sum
 		for k, v := range row {
 			share := 0.
 			if sum > 0 {
@@ -66,6 +68,9 @@ func Confusion(counts [][]float64, opt ConfusionOptions) (*Figure, error) {
 				fill: table[table.index(share)]}
 			a.add(cell, &cellText{x: x, y: y, text: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
+	}
+	if total == 0 {
+		return nil, fmt.Errorf("viz: all counts of %d classes are 0: nothing to draw", c)
 	}
 	a.framed()
 	return newFigure(frame, &panel{title: frame.Title, axes: []*axes{a}})

@@ -19,6 +19,7 @@ func TestConfusionFaults(t *testing.T) {
 		{[][]float64{{1, 2}, {3}}, nil, "counts[1] has 1 columns"},
 		{[][]float64{{1, 2}, {3, -4}}, nil, "counts[1][1] = -4"},
 		{[][]float64{{1, math.NaN()}, {3, 4}}, nil, "counts[0][1] = NaN"},
+		{[][]float64{{0, 0}, {0, 0}}, nil, "all counts of 2 classes are 0"},
 		{[][]float64{{1, 2}, {3, 4}}, []string{"a"}, "1 ClassNames of 2"},
 	} {
 		_, err := viz.Confusion(c.counts, viz.ConfusionOptions{ClassNames: c.names})

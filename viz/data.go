@@ -181,8 +181,8 @@ func thinLine(xs, ys []float64, across func(x float64) float64) ([]float64, []fl
 	return tx, ty
 }
 
-// pieceColumns and piecePoints are how much of a thinned curve is drawn at once. To draw a path as pixels takes the square
-// of its segments in one row of pixels: a noisy curve in one path takes seconds, in pieces a hundredth of that.
+// pieceColumns and piecePoints are how much of a thinned curve is drawn at once. To draw a path as pixels takes the
+// square of its segments in one row of pixels: a noisy curve in one path takes seconds, in pieces much less.
 const pieceColumns, piecePoints = 32, 128
 
 // linePieces cuts a line that was thinned into pieces, each of which begins where the last one ends.

@@ -39,6 +39,9 @@ func TestDrawsLegends(t *testing.T) {
 		{"ends of an interval that look alike in four digits", func() (*viz.Figure, error) {
 			return viz.Marginal([]float64{1000.01, 1000.02, 1000.03}, viz.MarginalOptions{Mass: .9})
 		}, []string{"HDI: 1000.01 to 1000.03"}},
+		{"forest of a mean beside its interval", func() (*viz.Figure, error) {
+			return viz.Forest([]viz.ForestRow{{Name: "heavy tail", Mean: 30, Upper: 2}}, viz.ForestOptions{})
+		}, []string{">30<"}},
 		// Energies 0, 1, 3, 2: changes 1, 2, -1, mean square 2; variance 5/3.
 		{"energy", func() (*viz.Figure, error) {
 			return viz.Energy([][]float64{{0, 1, 3, 2}}, [][]bool{{false, true, false, false}}, viz.Frame{})
@@ -167,6 +170,15 @@ func TestDrawsFaults(t *testing.T) {
 		{func() (*viz.Figure, error) { return viz.LOOPIT(diag.LOO{Rows: make([]diag.LOORow, 1)}, viz.Frame{}) }, "no PIT"},
 		{func() (*viz.Figure, error) { return viz.KHats(diag.LOO{}, viz.Frame{}) }, "without rows"},
 		{func() (*viz.Figure, error) { return viz.ForestOf(nil, viz.ForestOptions{}) }, "nil"},
+		{func() (*viz.Figure, error) { return viz.ForestOf(&bayes.Posterior{}, viz.ForestOptions{}) }, "empty"},
+		{func() (*viz.Figure, error) {
+			return viz.Forest([]viz.ForestRow{{Name: "a", ESS: -3}}, viz.ForestOptions{})
+		}, "ESS -3"},
+		{func() (*viz.Figure, error) {
+			one := bayes.Prediction{Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 1, Rows: 1, Width: 1,
+				Outputs: []float64{0}, Weights: []float64{1}}
+			return viz.PredictiveCheck(one, []float64{1}, viz.PredictiveCheckOptions{})
+		}, "check of 1 row"},
 	} {
 		if _, err := c.make(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("error %v does not say %q", err, c.says)

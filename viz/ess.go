@@ -30,6 +30,13 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 	if len(ess.Value) == 0 {
 		return nil, fmt.Errorf("viz: ess is empty: nothing to draw")
 	}
+	for _, c := range []column{{"ess.Value", ess.Value}, {"UniqueAncestors", opt.UniqueAncestors}} {
+		for i, v := range c.values {
+			if finite(v) && v < 0 {
+				return nil, fmt.Errorf("viz: %s[%d] = %v: a number of particles must not be negative", c.name, i, v)
+			}
+		}
+	}
 	rows, dropped, err := ess.rows("ess")
 	if err != nil {
 		return nil, err

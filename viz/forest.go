@@ -64,6 +64,10 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 			return nil, fmt.Errorf("viz: forest row %q: [%v, %v] must hold [%v, %v]", r.Name, r.Lower, r.Upper, r.LowerHalf,
 				r.UpperHalf)
 		}
+		if r.RHat < 0 || r.ESS < 0 {
+			return nil, fmt.Errorf("viz: forest row %q has RHat %v and ESS %v: neither is negative (NaN: not known)", r.Name,
+				r.RHat, r.ESS)
+		}
 		diagnosed = diagnosed || !math.IsNaN(r.RHat) || !math.IsNaN(r.ESS)
 	}
 	shown := mostTelling(rows, opt.MaxRows)
@@ -78,7 +82,7 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 	}
 	var ends []float64
 	for _, r := range shown {
-		ends = append(ends, r.Lower, r.Upper)
+		ends = append(ends, r.Lower, r.Upper, r.Mean) // a heavy tail has its mean outside
 	}
 	x := spanOf(ends).widen(.03)
 	width := x.hi - x.lo
@@ -164,8 +168,9 @@ func mostTelling(rows []ForestRow, most int) []ForestRow {
 // ForestOf is [Forest] of a posterior's stochastic parameters, or of its layers. R-hat and ESS are those of
 // [diag.Chains]; of weighted particles, which are no chains, the ESS is that of the weights and R-hat is not known.
 func ForestOf(p *bayes.Posterior, opt ForestOptions) (*Figure, error) {
-	if p == nil {
-		return nil, fmt.Errorf("viz: forest of a posterior that is nil: check the error of the function that made it")
+	if p == nil || p.Bound() == nil {
+		return nil, fmt.Errorf("viz: forest of a posterior that is nil or empty: check the error of the function that "+
+			"made it")
 	}
 	if opt.Mass == 0 {
 		opt.Mass = defaultMass

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
@@ -79,6 +80,16 @@ func TestBadInput(t *testing.T) {
 			[]string{"Threshold = NaN"}},
 		{"ess particles", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{Particles: -1})),
 			[]string{"Particles = -1"}},
+		{"ess negative", only(viz.ESSCurve(viz.Series{Value: []float64{3, -2}}, viz.ESSOptions{})),
+			[]string{"ess.Value[1] = -2"}},
+		{"ancestors negative", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{UniqueAncestors: []float64{-1, 1}})),
+			[]string{"UniqueAncestors[0] = -1"}},
+		{"curves of nothing", only(viz.TrainingCurvesOf(nil, viz.TrainingOptions{})), []string{"result that is nil"}},
+		{"curves of a nil result", only(viz.TrainingCurvesOf((*bayes.Result)(nil), viz.TrainingOptions{})),
+			[]string{"result that is nil"}},
+		{"along nil", only(viz.Along(t.Context(), nil, "age", viz.AlongOptions{})), []string{`along "age"`, "nil"}},
+		{"along nothing", only(viz.Along(t.Context(), &bayes.Posterior{}, "age", viz.AlongOptions{})),
+			[]string{`along "age"`, "empty"}},
 		{"predicted lengths", only(viz.PredictedVsTrue(two, two, two, three, viz.PredictedOptions{})),
 			[]string{"truth has 2", "upper has 3"}},
 		{"predicted interval", only(viz.PredictedVsTrue(two, two, []float64{0, 5}, two, viz.PredictedOptions{})),
@@ -178,7 +189,7 @@ func TestDegenerate(t *testing.T) {
 			return viz.ESSCurve(viz.Series{Value: []float64{3, 3, 3}}, viz.ESSOptions{})
 		},
 		"huge": func() (*viz.Figure, error) {
-			return viz.ESSCurve(viz.Series{Value: []float64{-1e99, 1e99}}, viz.ESSOptions{})
+			return viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: []float64{-1e99, 1e99}}}}, viz.TraceOptions{})
 		},
 		"tiny": func() (*viz.Figure, error) {
 			return viz.PredictedVsTrue([]float64{1e-30, 2e-30}, []float64{1e-30, 3e-30}, []float64{0, 0},

@@ -125,7 +125,13 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 // TrainingCurvesOf is [TrainingCurves] of any result's training loss and validation scores. Other curves of a run are
 // drawn by [Traces] with [SeriesOf].
 func TrainingCurvesOf(result bayes.Fitted, opt TrainingOptions) (*Figure, error) {
-	common := result.Common()
+	var common *bayes.Result
+	if result != nil {
+		common = result.Common()
+	}
+	if common == nil {
+		return nil, fmt.Errorf("viz: training curves of a result that is nil: check the error of the function that made it")
+	}
 	loss, validation := common.Curve(bayes.LossCurve), common.Curve(bayes.ValidationCurve)
 	if len(loss.Steps) == 0 && len(validation.Steps) == 0 {
 		return nil, fmt.Errorf("viz: training curves: %T has no training curves, but %d others: nothing in it was trained",
