@@ -67,9 +67,11 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	var draws []polyline
 	for k, values := range opt.Draws {
 		draw := Field{X: probability.X, Y: probability.Y, Values: values}
-		if _, err := draw.check(fmt.Sprintf("Draws[%d]", k)); err != nil {
+		bad, err := draw.check(fmt.Sprintf("Draws[%d]", k))
+		if err != nil {
 			return nil, err
 		}
+		dropped += bad
 		draws = append(draws, draw.contour(.5)...)
 	}
 	points, more, err := classPoints(opt)
@@ -86,6 +88,17 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	bar := &colourBar{label: label, values: span{0, 1}, table: table}
 	p := &panel{title: frame.Title, axes: []*axes{a}, bar: bar}
 	p.note(droppedNote(dropped + more))
+	outside := 0
+	for _, d := range points {
+		for i := range d.xs {
+			if d.xs[i] < f.X[0] || d.xs[i] > f.X[len(f.X)-1] || d.ys[i] < f.Y[0] || d.ys[i] > f.Y[len(f.Y)-1] {
+				outside++
+			}
+		}
+	}
+	if outside > 0 {
+		p.note(fmt.Sprintf("points outside the map: %d, not drawn", outside))
+	}
 	a.add(&heat{field: f, values: bar.values, table: table})
 
 	// Levels equally far from 1/2 share a style: the colours say which is which.

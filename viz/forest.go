@@ -169,7 +169,7 @@ func mostTelling(rows []ForestRow, most int) []ForestRow {
 // [diag.Chains]; of weighted particles, which are no chains, the ESS is that of the weights and R-hat is not known.
 func ForestOf(p *bayes.Posterior, opt ForestOptions) (*Figure, error) {
 	if p == nil || p.Bound() == nil {
-		return nil, fmt.Errorf("viz: forest of a posterior that is nil or empty: check the error of the function that "+
+		return nil, fmt.Errorf("viz: forest of a posterior that is nil or empty: check the error of the function that " +
 			"made it")
 	}
 	if opt.Mass == 0 {

@@ -67,6 +67,10 @@ func (l *line) Plot(c draw.Canvas, p *plot.Plot) {
 
 // strokeLine draws a line as it is, or one of many points thinned and in pieces.
 func strokeLine(c draw.Canvas, p *plot.Plot, style draw.LineStyle, xs, ys []float64) {
+	if len(xs) == 1 { // a line of one point has no stroke
+		(&dots{xs: xs, ys: ys, radius: max(2, style.Width), fill: style.Color}).Plot(c, p)
+		return
+	}
 	if len(xs) <= 4*thinColumns {
 		c.StrokeLines(style, c.ClipLinesXY(pixels(c, p, xs, ys))...)
 		return

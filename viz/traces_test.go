@@ -29,6 +29,10 @@ func TestTraces(t *testing.T) {
 	if fig, err := viz.Traces(back, viz.TraceOptions{Outlines: true}); err != nil || fig == nil {
 		t.Errorf("an outline: %v", err)
 	}
+	fig, err = viz.Traces([]viz.Trace{{Name: "one point", Series: viz.Series{Value: []float64{1}}}}, viz.TraceOptions{})
+	if dot := "fill:#0072B2"; !strings.Contains(svgOf(t, fig, err), dot) {
+		t.Errorf("a trace of one point is not drawn: there is no %s", dot)
+	}
 	for _, values := range [][]float64{{1e-300, 1e99}, {5e-324, 1}, {5e-324, 5e-324}} { // the ratio is no number
 		fig, err := viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}}, viz.TraceOptions{LogY: true})
 		checkCoordinates(t, []byte(svgOf(t, fig, err)))

@@ -247,6 +247,11 @@ func TestNonFinite(t *testing.T) {
 	if s := texts(viz.DecisionMap(holed, viz.DecisionOptions{})); !strings.Contains(s, "1 non-finite value left out") {
 		t.Errorf("map does not say that 1 value is left out:\n%s", s)
 	}
+	if s := texts(viz.DecisionMap(lattice.Fill(func(x, y float64) float64 { return x }), viz.DecisionOptions{
+		Draws: [][]float64{holed.Values}, PointsX: []float64{5, .5}, PointsY: []float64{1, 1}, Classes: []int{0, 1},
+	})); !strings.Contains(s, "1 non-finite value left out") || !strings.Contains(s, "points outside the map: 1") {
+		t.Errorf("map does not say that a draw has a hole and a point is outside:\n%s", s)
+	}
 	// A log-density of -Inf is a density of zero, not a missing value.
 	walled := lattice.Fill(func(x, y float64) float64 { return -x * x })
 	walled.Values[5] = -inf
