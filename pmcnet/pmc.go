@@ -20,7 +20,7 @@ import (
 // and kept is in compiled.go, what a covariance is in covariance.go and lowrank.go.
 
 // PMC is adaptive importance sampling with M proposals N(mu_m, Sigma_m), K draws of each in every one of T iterations:
-// PMCnet (Algorithm 1). The zero value of every field works. The paper's variants are settings:
+// PMCnet (Algorithm 1; the package comment has its steps). The zero value of every field works. The paper's variants are settings:
 //
 //	PMC{}                                                     PMCnet
 //	PMC{GradientFree: true}                                   gradient-free PMCnet
@@ -160,7 +160,7 @@ type Keep string
 // The choices.
 const (
 	LastIteration Keep = "last iteration"
-	AllIterations Keep = "all iterations" // T M K draws; unless Weights is Honest, all iterations have the same total weight
+	AllIterations Keep = "all iterations" // T M K draws; unless Weights is Honest, iterations have equal total weights
 )
 
 // now is what an iteration takes from the host.
