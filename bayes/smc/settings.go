@@ -29,44 +29,44 @@ type Settings struct {
 	Seed      uint64 // of everything random
 
 	Tempering Tempering // default LikelihoodTempering
-	// Ladder are the powers of the likelihood, ascending, the last 1; empty: each is the largest at which the
-	// effective sample size is at least Threshold J, found as the particles go. With a Ladder the evidence is
-	// unbiased for every J; one that is found costs a bias of order 1/J.
+	// Ladder holds the powers of the likelihood, ascending, the last 1. Empty: each is chosen during the run, as the
+	// largest at which the effective sample size is at least Threshold J. With a Ladder the evidence is unbiased for every
+	// J; a ladder chosen during the run adds a bias of order 1/J.
 	Ladder []float64
-	// Block is how many rows data tempering takes in at once; default 1.
+	// Block is the number of rows that DataTempering adds at once; default 1.
 	Block int
-	// Threshold is the effective sample size, over J, above 0 and below 1: where it falls to it, the particles are
-	// resampled and moved; default 0.5.
+	// Threshold is a share of J, above 0 and below 1: particles are resampled and moved when the effective sample size has
+	// fallen to Threshold J. Default 0.5.
 	Threshold float64
-	// Resampler is the scheme; default Multinomial, the only one from whose genealogy the evidence's standard error
-	// is known. Since particles move after each resampling, the quieter schemes gain little.
+	// Resampler is the resampling scheme; default Multinomial, the only one for which the evidence's standard error can be
+	// estimated (see Genealogy). Since particles move after each resampling, schemes of smaller variance gain little.
 	Resampler Resampler
 
-	// WasteFree is how many places of a chain are kept as particles, P, which must divide Particles: J/P of the
-	// particles are resampled, each is moved P - 1 times, and all places on the way are particles (Dau and Chopin
-	// 2022). Default 0: all J are resampled and moved, and where they end counts.
+	// WasteFree is P, the number of states of each chain that become particles; it must divide Particles. J/P particles
+	// are resampled, each is moved P - 1 times, and all states on the way, the start included, are the new particles (Dau
+	// and Chopin 2022). Default 0: all J particles are resampled and moved, and only their last states are kept.
 	WasteFree int
-	// Moves is how many transitions of the kernel follow a resampling; default 0: as many as Correlation asks. In a
-	// waste-free sampler it is how many lie between two places that are kept; default 1.
+	// Moves is the number of transitions of the kernel after a resampling; default 0: chosen by Correlation. With
+	// WasteFree it is the number of transitions between two states that are kept; default 1.
 	Moves int
-	// Correlation is at most left between the particles' log prior, and log-likelihood, before and after the moves,
-	// where Moves is 0 (after Buchholz, Chopin and Jacob 2021, who look at coordinates, which a network's symmetries
-	// keep apart for ever): transitions are made until it is reached, but at most MostMoves, and no more where twice as
-	// many gained less than a tenth: there modes part that the kernel does not leave. Default 0.1 and 100.
+	// Correlation, if Moves is 0, is the goal of the moves: transitions are made until the correlation of the particles'
+	// log prior, and of their log-likelihood, with those before the moves is at most this. They end earlier after
+	// MostMoves, or if twice as many transitions lowered it by less than a tenth, as between modes that the kernel does
+	// not leave. (After Buchholz, Chopin and Jacob 2021, who take the coordinates; those of a network stay correlated
+	// because of its symmetries.) Default 0.1 and 100.
 	Correlation float64
 	MostMoves   int
-	// StepSize is where the step size of a Tunable kernel begins whose own is 0, in units of the scales; default
-	// 2.38/sqrt(D). It is then adapted towards the kernel's acceptance from move to move. A kernel's own step size
-	// stays. Scales are found at each temperature, unless FixedScale keeps them at 1: of kernels that carry a gradient,
-	// how wide the distribution is about a particle, see LocalScale; of others the weighted particles' standard
-	// deviations.
+	// StepSize is the first step size of a Tunable kernel whose own is 0, in units of the scales; default 2.38/sqrt(D). It
+	// is then adapted from move to move towards the kernel's acceptance. Scales are found at each temperature: by
+	// LocalScale for kernels that carry a gradient, and as the weighted particles' standard deviations for others.
+	// FixedScale keeps them at 1.
 	StepSize   float64
 	FixedScale bool
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
-	// Devices is how many of the engine's devices share the particles, in parts of equal size; default 1. The result
-	// depends on it by rounding only.
+	// Devices is the number of the engine's devices that share the particles, in parts of equal size; default 1. The
+	// result depends on it by rounding only.
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
@@ -74,15 +74,15 @@ type Settings struct {
 	// uninterrupted run; a file of another problem, kernel, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
-	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
+	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
 	// Progress, if set, is called after a step, at most ten times a second, and at the end. Scores are "power" or
 	// "rows", "ESS", "acceptance" and "log evidence".
 	Progress func(run.Progress) `json:"-"`
 }
 
-// DefaultKernel is what moves particles where there is a gradient and nothing else is asked for: HMC whose step size,
-// scales and trajectories are found from the particles.
+// DefaultKernel is HMC, with step size, scales and trajectories chosen from the particles: the kernel to take if there
+// is a gradient.
 func DefaultKernel() mcmc.Kernel { return mcmc.HMC{} }
 
 // WithDefaults fills in what is zero and checks the rest, but for what depends on the problem or the kernel.

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Factored is a target of which the prior and the likelihood are known apart, which is what likelihood tempering needs.
-// Package target's posteriors of networks are Factored; Posterior makes one of two functions.
+// Factored is a target with separate prior and likelihood, which LikelihoodTempering needs. The posteriors of networks,
+// of package target, are Factored; Posterior makes a Factored target from two functions.
 type Factored interface {
 	mcmc.Target
 	// LogPrior is log p(phi), [J] for phi, [J, D]. It is the density of what mcmc.Problem.Initial draws, with its
@@ -21,9 +21,8 @@ type Factored interface {
 	Tempered(power *graph.Node) mcmc.Target
 }
 
-// Sequential is a target whose data come row after row, which is what data tempering needs: the posteriors of the
-// first rows are the way from the prior to it. Package target's posteriors of networks are Sequential; RowPosterior
-// makes one of two functions.
+// Sequential is a target that can be evaluated given the first n rows only, which DataTempering needs. The posteriors
+// of networks, of package target, are Sequential; RowPosterior makes a Sequential target from two functions.
 type Sequential interface {
 	mcmc.Target
 	// LogPrior is that of Factored.
@@ -47,7 +46,7 @@ type Posterior struct {
 // taken in reverse mode.
 type RowPosterior struct {
 	Prior mcmc.Density // log p(phi), [J, D] to [J], with its constant
-	N     int          // how many rows there are
+	N     int          // number of rows
 	// Likelihood is log p(y_n | phi_j) for some rows, [J, B], where rows, int32 [B], are their numbers from 0 to N -
 	// 1. Rows are independent given phi.
 	Likelihood func(phi, rows *graph.Node) *graph.Node
