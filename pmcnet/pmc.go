@@ -20,7 +20,8 @@ import (
 // and kept is in compiled.go, what a covariance is in covariance.go and lowrank.go.
 
 // PMC is adaptive importance sampling with M proposals N(mu_m, Sigma_m), K draws of each in every one of T iterations:
-// PMCnet (Algorithm 1; the package comment has its steps). The zero value of every field works. The paper's variants are settings:
+// PMCnet (Algorithm 1; the package comment has its steps). The zero value of every field works. The paper's variants
+// are settings:
 //
 //	PMC{}                                                     PMCnet
 //	PMC{GradientFree: true}                                   gradient-free PMCnet
