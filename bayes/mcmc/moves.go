@@ -26,6 +26,7 @@ type moves struct {
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
+	tried       string // the type of the target, if the start tries it
 	// step moves all chains; maskedStep moves those that an input selects, and the others stay the same. If every move is
 	// a whole transition, no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
@@ -202,14 +203,19 @@ func (m *moves) initial(rng random.Stream, start *Node) *Node {
 }
 
 // startStep draws the first phi. Inputs: the key of the run, and those of move 0. The record is the log-density at the
-// start, if the kernel carries it.
+// start, if the kernel carries it, and the trial of a target of a user's own.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	phi := m.initial(rng.Named("initial"), nodes[startName])
-	s := Start(m.kernel, rng.Named("start"), phi, m.target(nodes, inputs[1:]))
+	target := m.target(nodes, inputs[1:])
+	s := Start(m.kernel, rng.Named("start"), phi, target)
 	record := s.LogDensity
 	if record == nil {
 		record = Zeros(inputs[0].Graph(), shapes.Make(m.dtype, m.chains))
+	}
+	if tried, gradient := tries(target); tried && m.kernel.UsesTarget() {
+		m.tried = fmt.Sprintf("%T", target)
+		record = Concatenate([]*Node{record, try(rng, target, phi, gradient)}, 0)
 	}
 	return m.carrier.Pack(s), record
 }

@@ -203,7 +203,7 @@ func (r *sampling) begin(ctx context.Context) error {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	bad, first := 0, 0
-	for chain, logDensity := range start {
+	for chain, logDensity := range start[:r.Chains] {
 		if math.IsNaN(logDensity) || math.IsInf(logDensity, 0) {
 			if bad++; bad == 1 {
 				first = chain
@@ -213,6 +213,11 @@ func (r *sampling) begin(ctx context.Context) error {
 	if bad > 0 {
 		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
 			"and check the data for NaN", ErrStart, bad, r.Chains, first)
+	}
+	if tried := start[r.Chains:]; len(tried) > 0 {
+		if err := checkTried(tried, r.tried); err != nil {
+			return fmt.Errorf("mcmc: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,111 @@
+package mcmc_test
+
+import (
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// ownTarget is a target with a gradient of its own.
+type ownTarget struct {
+	logDensity, inGradient, gradient func(phi *graph.Node) *graph.Node
+}
+
+func (o ownTarget) LogDensity(phi *graph.Node) *graph.Node { return o.logDensity(phi) }
+
+func (o ownTarget) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	return o.inGradient(phi), o.gradient(phi)
+}
+
+// A target of a user's own that mixes chains, or whose Gradient is not that of its LogDensity, is refused with what is
+// wrong; right ones, however steep, flat or broken, are not.
+func TestTargetContradictsItself(t *testing.T) {
+	square := func(phi *graph.Node) *graph.Node { return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5) }
+	plus := func(f func(phi *graph.Node) *graph.Node, v float64) func(phi *graph.Node) *graph.Node {
+		return func(phi *graph.Node) *graph.Node { return graph.AddScalar(f(phi), v) }
+	}
+	times := func(f func(phi *graph.Node) *graph.Node, v float64) func(phi *graph.Node) *graph.Node {
+		return func(phi *graph.Node) *graph.Node { return graph.MulScalar(f(phi), v) }
+	}
+	slopeOf := func(f func(phi *graph.Node) *graph.Node) func(phi *graph.Node) *graph.Node {
+		return func(phi *graph.Node) *graph.Node { _, slope := mcmc.Density(f).Gradient(phi); return slope }
+	}
+	own := func(f func(phi *graph.Node) *graph.Node) ownTarget { return ownTarget{f, f, slopeOf(f)} }
+	with := func(f, slope func(phi *graph.Node) *graph.Node) ownTarget { return ownTarget{f, f, slope} }
+	overChains := func(f func(x *graph.Node) *graph.Node) mcmc.Density {
+		return func(phi *graph.Node) *graph.Node { return graph.Sub(square(phi), f(phi)) }
+	}
+	const mixes, contradicts = "mixes chains", "contradicts itself"
+	cases := []struct {
+		name   string
+		target mcmc.Target
+		says   string // empty: it is right
+	}{
+		{"mean over chains", overChains(func(phi *graph.Node) *graph.Node { return graph.ReduceAllMean(phi) }), mixes},
+		{"centred", mcmc.Density(func(phi *graph.Node) *graph.Node {
+			return square(graph.Sub(phi, graph.ReduceAndKeep(phi, graph.ReduceMean, 0)))
+		}), mixes},
+		{"normalised over chains", mcmc.Density(func(phi *graph.Node) *graph.Node {
+			return graph.LogSoftmax(square(phi), 0)
+		}), mixes},
+		{"sign", with(square, times(slopeOf(square), -1)), contradicts},
+		{"twice", with(square, times(slopeOf(square), 2)), contradicts},
+		{"half", with(square, times(slopeOf(square), .5)), contradicts},
+		{"none", with(square, times(slopeOf(square), 0)), contradicts},
+		{"another constant", ownTarget{square, plus(square, 1), slopeOf(square)}, "give different log-densities"},
+
+		{"right", own(square), ""},
+		{"large constant", own(plus(square, 1e5)), ""},
+		{"steep", own(times(square, 1e8)), ""},
+		{"flat", own(times(square, 0)), ""},
+		{"nearly flat", own(times(square, 1e-9)), ""},
+		{"kinks", own(func(phi *graph.Node) *graph.Node {
+			return graph.MulScalar(graph.ReduceSum(graph.Abs(phi), 1), -3)
+		}), ""},
+		{"bounds", own(func(phi *graph.Node) *graph.Node {
+			inside := graph.LessThan(graph.ReduceMax(graph.Abs(phi), 1), graph.Scalar(phi.Graph(), phi.DType(), 2))
+			return compute.Only(inside, square(phi))
+		}), ""},
+		{"steps", with(func(phi *graph.Node) *graph.Node { return graph.ReduceSum(graph.Floor(phi), 1) },
+			graph.ZerosLike), ""},
+		{"waves", own(func(phi *graph.Node) *graph.Node {
+			return graph.Add(square(phi), graph.ReduceSum(graph.Sin(graph.MulScalar(phi, 20)), 1))
+		}), ""},
+		{"heavy tails", own(func(phi *graph.Node) *graph.Node {
+			return graph.Neg(graph.ReduceSum(graph.Log1P(graph.Square(phi)), 1))
+		}), ""},
+		{"funnel", own(func(phi *graph.Node) *graph.Node {
+			v := graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0))
+			x := graph.Slice(phi, graph.AxisRange(), graph.AxisRange(1))
+			return graph.Add(square(v), graph.Sub(square(graph.Mul(x, graph.Exp(graph.MulScalar(v, -1.5)))),
+				graph.Reshape(graph.MulScalar(v, 3), phi.Shape().Dim(0))))
+		}), ""},
+	}
+	engine := computetest.Go(t) // XLA would compile each case
+	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+		for _, c := range cases {
+			for _, chains := range []int{1, 4, 33} {
+				if c.says == mixes && chains == 1 {
+					continue
+				}
+				_, err := mcmc.Sample(t.Context(), mcmc.Problem{
+					Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return c.target },
+					Initial: func(rng random.Stream, dtype compute.DType, j int) *graph.Node {
+						return graph.MulScalar(rng.Uniform(dtype, j, 3), 1.5)
+					},
+				}, mcmc.ULA{StepSize: 1e-9}, mcmc.Settings{
+					Chains: chains, Draws: 1, WarmUp: mcmc.NoWarmUp, Engine: engine, DType: dtype, Seed: uint64(chains),
+				})
+				if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+					t.Errorf("%s, %d chains: %v; want %q", c.name, chains, err, c.says)
+				}
+			}
+		}
+	}
+}
