@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
-	"strings"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/compute/shapes"
@@ -28,27 +27,16 @@ import (
 
 // tryOut is an error if parts of the model that are not of this library contradict themselves.
 func (b *BoundModel) tryOut(engine *compute.Engine) error {
-	network, likelihood := foreign(b.Model.Network), foreign(b.Model.Likelihood)
+	network, likelihood := tryout.Foreign(b.Model.Network), tryout.Foreign(b.Model.Likelihood)
 	if network || likelihood {
 		if err := b.tryNetwork(engine); err != nil {
 			return err
 		}
 	}
-	if foreign(b.Model.Prior) {
+	if tryout.Foreign(b.Model.Prior) {
 		return b.tryPrior(engine)
 	}
 	return nil
-}
-
-// foreign says whether a part's type is defined outside this folder and those below it.
-func foreign(part any) bool {
-	kind := reflect.TypeOf(part)
-	if kind.Kind() == reflect.Pointer {
-		kind = kind.Elem()
-	}
-	path, own := kind.PkgPath(), reflect.TypeFor[BoundModel]().PkgPath()
-	inside := path == own || strings.HasPrefix(path, own+"/")
-	return !inside || strings.HasSuffix(path, "_test")
 }
 
 // The numbers of particles and rows that a model is tried on, and the relative error allowed in float32.

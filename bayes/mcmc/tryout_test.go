@@ -41,7 +41,7 @@ func TestTargetContradictsItself(t *testing.T) {
 	overChains := func(f func(x *graph.Node) *graph.Node) mcmc.Density {
 		return func(phi *graph.Node) *graph.Node { return graph.Sub(square(phi), f(phi)) }
 	}
-	const mixes, contradicts = "mixes chains", "contradicts itself"
+	const mixes, contradicts = "mixes particles", "contradicts itself"
 	cases := []struct {
 		name   string
 		target mcmc.Target

@@ -152,6 +152,9 @@ func (m *exchange) Begin(ctx context.Context) error {
 		m.kept = nil
 		return nil
 	}
+	if err := m.own().tryTarget(m.state); err != nil {
+		return fmt.Errorf("smc: replica exchange: %w", err)
+	}
 	record, err := m.sweeps.begin.Run(m.state, random.KeyOf(m.Seed).Named("exchange begins").Words())
 	if err == nil && len(record) > 1 {
 		err = checkTrial(record, m.owner.Problem.Dim)
@@ -250,10 +253,16 @@ func (m *exchange) carries() mcmc.Carries {
 	return m.owner.Kernel.Carries()
 }
 
+// own is a machine of Sample for the same problem and kernel, which knows what these are.
+func (m *exchange) own() *machine {
+	settings := Settings{Tempering: LikelihoodTempering, DType: m.DType, Seed: m.Seed}
+	return &machine{Settings: settings, engine: m.engine,
+		sampler: &Sampler{Problem: m.owner.Problem, Kernel: m.owner.Kernel}}
+}
+
 // compile prepares the programs of a sweep, or takes those of an earlier run of the same kind.
 func (m *exchange) compile() error {
-	own := &machine{Settings: Settings{Tempering: LikelihoodTempering, DType: m.DType}, engine: m.engine,
-		sampler: &Sampler{Problem: m.owner.Problem, Kernel: m.owner.Kernel}}
+	own := m.own()
 	if err := compute.Try(own.probe); err != nil {
 		return err
 	}

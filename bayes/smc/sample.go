@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -54,6 +55,7 @@ type Sampler struct {
 	Kernel  mcmc.Kernel
 
 	compiled run.Cache[kind, *Stages]
+	tried    atomic.Bool // the target is no user's, or has passed its trial
 }
 
 // Close frees what was compiled.
@@ -167,6 +169,12 @@ func (m *machine) Begin(context.Context) error {
 		m.Trajectory.Length = shortest
 	}
 	m.Next = toWeigh
+	if !m.sampler.tried.Load() {
+		if err := m.tryTarget(m.state); err != nil {
+			return fmt.Errorf("smc: %w", err)
+		}
+		m.sampler.tried.Store(true)
+	}
 	if err := m.stages.Start(m.state, m.counter(1), m.Seed); err != nil {
 		return fmt.Errorf("smc: %w", err)
 	}

@@ -1,0 +1,71 @@
+// Package tryout has what trials of a user's own parts share. A part that contradicts itself makes nothing fail but all
+// results wrong, so it is tried with a few numbers before a run.
+package tryout
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"gobnn/bayes/compute/random"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Foreign says whether a part's type is defined outside of this module, or in the tests of one of its packages.
+func Foreign(part any) bool {
+	kind := reflect.TypeOf(part)
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	path := kind.PkgPath()
+	own, _, _ := strings.Cut(reflect.TypeFor[sized]().PkgPath(), "/")
+	return path != own && !strings.HasPrefix(path, own+"/") || strings.HasSuffix(path, "_test")
+}
+
+// sized is a type of this module.
+type sized struct{}
+
+// mixing is the allowed difference, relative and absolute, of log-densities that are computed in one way.
+const mixing = 1e-4
+
+// Mixing counts particles whose log-density changes when other particles move: those that were compared and those that
+// changed, [2]. density gives [J] for phi, [J, D], and here is what it gives for phi.
+func Mixing(rng random.Stream, density func(phi *graph.Node) *graph.Node, phi, here *graph.Node) *graph.Node {
+	j, d := phi.Shape().Dim(0), phi.Shape().Dim(1)
+	half := j / 2
+	if half == 0 {
+		return Zeros(phi.Graph(), shapes.Make(phi.DType(), 2))
+	}
+	// The first half stays, the others are put near the first particle.
+	first := BroadcastToDims(Slice(phi, AxisElem(0)), j-half, d)
+	noise := MulScalar(rng.Named("mixing").Normal(phi.DType(), j-half, d), 1e-2)
+	others := Add(first, Mul(AddScalar(Abs(first), 1e-2), noise))
+	again := density(Concatenate([]*Node{Slice(phi, AxisRange(0, half)), others}, 0))
+	was, is := Slice(here, AxisRange(0, half)), Slice(again, AxisRange(0, half))
+	there := IsFinite(was)
+	return Concatenate([]*Node{Count(phi, there), Count(phi, And(there, Differ(was, is, mixing)))}, 0)
+}
+
+// CheckMixing is an error if Mixing has counted more than half of the compared particles. The function is the name of
+// the density's, such as "LogDensity".
+func CheckMixing(counts []float64, function string) error {
+	if compared, changed := counts[0], counts[1]; changed > compared/2 {
+		return fmt.Errorf("%s mixes particles: %.0f of %.0f log-densities change when other particles move; it must "+
+			"compute row j of its result, [J], from row j of phi, [J, D], alone: look for a sum, a mean or a product over "+
+			"the axis of particles", function, changed, compared)
+	}
+	return nil
+}
+
+// Differ says where two log-densities differ by more than an error, relative and absolute.
+func Differ(a, b *graph.Node, err float64) *graph.Node {
+	return Not(LessOrEqual(Abs(Sub(a, b)), AddScalar(MulScalar(Abs(a), err), err)))
+}
+
+// Count is how often `which` is true, [1], of the type of `like`.
+func Count(like, which *graph.Node) *graph.Node {
+	return Reshape(ReduceAllSum(ConvertDType(which, like.DType())), 1)
+}
