@@ -12,25 +12,26 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Resampler is a scheme that draws J ancestors from J weighted particles, such that particle j is drawn J w_j times
-// in the mean.
+// Resampler is a resampling scheme: it draws J ancestors, the particles that are copied, from J weighted particles. In
+// all schemes particle j is drawn J w_j times in the mean; they differ in how much the number of its copies varies.
 type Resampler string
 
-// The schemes, from the noisiest to the quietest. The zero value is Stratified.
+// The schemes, from the largest variance to the smallest. The zero value is Stratified; Settings.Resampler has
+// Multinomial as its default.
 const (
-	// Multinomial are independent draws: a variance of order 1/J.
+	// Multinomial makes J independent draws: an estimate has a variance of order 1/J.
 	Multinomial Resampler = "multinomial"
-	// Residual is floor(J w_j) copies, the rest multinomial (Liu and Chen 1998).
+	// Residual makes floor(J w_j) copies of particle j, and independent draws for the rest (Liu and Chen 1998).
 	Residual Resampler = "residual"
-	// Stratified is one uniform in each of J equal strata (Kitagawa 1996): a smaller variance, of which no order is
-	// claimed without smoothness.
+	// Stratified divides the cumulative weights, from 0 to 1, into J equal strata, and draws one uniform number in each
+	// (Kitagawa 1996). Its variance is smaller; of what order in J is not known without assumptions of smoothness.
 	Stratified Resampler = "stratified"
-	// Systematic is one uniform for all strata (Carpenter, Clifford and Fearnhead 1999): usually the quietest, no
-	// guarantee.
+	// Systematic takes the same uniform number in all strata (Carpenter, Clifford and Fearnhead 1999). Its variance is
+	// usually the smallest, but there is no guarantee.
 	Systematic Resampler = "systematic"
 )
 
-// Check returns an error for a scheme that is not one of the four.
+// Check returns an error for a scheme that is none of the four.
 func (r Resampler) Check() error {
 	switch r {
 	case "", Multinomial, Residual, Stratified, Systematic:
@@ -40,9 +41,10 @@ func (r Resampler) Check() error {
 		string(r))
 }
 
-// Resample draws the ancestors of J particles with the given log-weights, [J], which need not be normalised: int32
-// [J], ascending, so that copies of one particle lie side by side. A particle of weight 0 is never drawn. At least
-// one weight must be positive. The sums are in float64: in float32 they would pick particles of weight 0.
+// Resample draws the ancestors of J particles with the given log-weights, [J], which need not be normalised: their
+// numbers, int32 [J], ascending, so that copies of one particle lie side by side. A particle of weight 0 is never
+// drawn. At least one weight must be positive. The sums are in float64: in float32 they would pick particles of weight
+// 0.
 func (r Resampler) Resample(logWeights *graph.Node, rng random.Stream) *graph.Node {
 	return r.Draw(logWeights, logWeights.Shape().Dim(0), rng)
 }
@@ -64,9 +66,10 @@ func (r Resampler) Draw(logWeights *graph.Node, n int, rng random.Stream) *graph
 	}
 }
 
-// onePerStratum gives slot i of n the ancestor of the point (i + u_i)/n of the cumulative weights. It turns the search
-// round: particle j's cumulative weight C_j, in units of strata, lies in stratum s = floor(C_j), so the first slot that
-// does not belong to particles up to j is s, or s+1 if u_s is below the fraction.
+// onePerStratum gives slot i of n, counted from 0, the particle at which the cumulative weights reach (i + u_i)/n. It
+// does not search for the particle of each slot, but computes for each particle where its slots end: if particle j's
+// cumulative weight, times n, is C_j, then C_j lies in stratum s = floor(C_j), and the first slot that no longer
+// belongs to particles up to j is s, or s+1 if u_s is below the fraction C_j - s.
 func onePerStratum(weights, u *Node) *Node {
 	last, n := weights.Shape().Dim(0)-1, u.Shape().Dim(0)
 	cumulative := CumSum(weights, 0)
@@ -78,19 +81,20 @@ func onePerStratum(weights, u *Node) *Node {
 	return fromEnds(Add(index, ConvertDType(below, dtypes.Int32)), n)
 }
 
-// residual gives particle j floor(n w_j) copies and draws the remaining slots from what is left over.
+// residual gives particle j floor(n w_j) copies, and draws the slots that are left by the fractions n w_j - floor(n
+// w_j).
 func residual(weights *Node, n int, rng random.Stream) *Node {
 	expected := MulScalar(Div(weights, ReduceAllSum(weights)), float64(n))
 	copies := Floor(expected)
 	missing := Sub(ConstAs(weights, float64(n)), ReduceAllSum(copies))
 	drawn := rng.Categorical(Sub(expected, copies), n)
-	// only so many of the draws
+	// n are drawn, since a graph's shapes are fixed, and the first so many count
 	wanted := LessThan(Iota(weights.Graph(), shapes.Make(weights.DType(), n), 0), missing)
 	return expand(Add(ConvertDType(copies, dtypes.Int32), count(drawn, weights.Shape().Dim(0), wanted)), n)
 }
 
-// count says how often each of J particles is among the ancestors, [n]: int32 [J]; only where wanted, [n], is true,
-// if it is given.
+// count says how often each of J particles is among the ancestors, [n]: int32 [J]. If wanted, bool [n], is given, only
+// the ancestors for which it is true count.
 func count(ancestors *Node, particles int, wanted *Node) *Node {
 	ones := OnesLike(ancestors)
 	if wanted != nil {
@@ -100,22 +104,24 @@ func count(ancestors *Node, particles int, wanted *Node) *Node {
 	return ScatterSum(none, ExpandAxes(ancestors, -1), ones, false, false)
 }
 
-// expand lists each particle as often as its count says, ascending; the counts sum to n.
+// expand lists each particle as often as its count says, in ascending order; the counts sum to n.
 func expand(counts *Node, n int) *Node { return fromEnds(CumSum(counts, 0), n) }
 
-// fromEnds gives the ancestor of each of n slots, where ends, [J], ascending, is the first slot that does not belong to
-// particles up to j: a slot's ancestor is the number of particles that end at or before it. No search and no sort.
+// fromEnds gives the ancestor of each of n slots, given ends, [J], ascending: ends_j is the first slot that does not
+// belong to particles up to j. A slot's ancestor is the number of particles whose slots end at or before it, so it
+// takes a scatter and a cumulative sum, no search and no sort.
 func fromEnds(ends *Node, n int) *Node {
 	ended := Scatter(ExpandAxes(ends, -1), OnesLike(ends), shapes.Make(dtypes.Int32, n+1), true, false)
 	return MinScalar(CumSum(Slice(ended, AxisRange(0, n)), 0), float64(ends.Shape().Dim(0)-1))
 }
 
-// Select gathers the ancestors' rows: x is [J, ...], ancestors int32 [J].
+// Select copies the rows of x, [J, ...], that ancestors, int32 [n], names: [n, ...].
 func Select(x, ancestors *graph.Node) *graph.Node {
 	return Gather(x, ExpandAxes(ancestors, -1), true)
 }
 
-// UniqueAncestors counts the different particles among ascending ancestors, int32 [J]: a scalar of the given type.
+// UniqueAncestors is the number of different particles among ascending ancestors, int32 [J]: a scalar of the given
+// type.
 func UniqueAncestors(ancestors *graph.Node, dtype dtypes.DType) *graph.Node {
 	n := ancestors.Shape().Dim(0)
 	changes := NotEqual(Slice(ancestors, AxisRange(1, n)), Slice(ancestors, AxisRange(0, n-1)))

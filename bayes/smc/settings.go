@@ -11,15 +11,16 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Tempering is the way from the prior to the posterior.
+// Tempering is the kind of sequence of distributions that leads from the prior to the posterior.
 type Tempering string
 
-// The ways.
+// The kinds of sequence.
 const (
-	// LikelihoodTempering raises the likelihood's power from 0 to 1, on a ladder that the particles choose. It needs a
-	// Factored target. It is the default.
+	// LikelihoodTempering raises the likelihood to a power that goes from 0 to 1, on a ladder that the particles choose
+	// unless Settings.Ladder is set. It needs a Factored target. It is the default.
 	LikelihoodTempering Tempering = "likelihood"
-	// DataTempering takes the rows in one after another (IBIS: Chopin 2002). It needs a Sequential target.
+	// DataTempering takes in the rows one after another, or Block rows at a time (IBIS: Chopin 2002). It needs a
+	// Sequential target.
 	DataTempering Tempering = "data"
 )
 
@@ -30,30 +31,35 @@ type Settings struct {
 
 	Tempering Tempering // default LikelihoodTempering
 	// Ladder holds the powers of the likelihood, ascending, the last 1. Empty: each is chosen during the run, as the
-	// largest at which the effective sample size is at least Threshold J. With a Ladder the evidence is unbiased for every
-	// J; a ladder chosen during the run adds a bias of order 1/J.
+	// largest at which the effective sample size is at least Threshold J. With a Ladder the evidence has no bias from the
+	// choice of the powers; a ladder chosen during the run adds a bias of order 1/J.
 	Ladder []float64
 	// Block is the number of rows that DataTempering adds at once; default 1.
 	Block int
-	// Threshold is a share of J, above 0 and below 1: particles are resampled and moved when the effective sample size has
-	// fallen to Threshold J. Default 0.5.
+	// Threshold is a share of J, above 0 and below 1. It chooses the powers where Ladder is empty; the particles are then
+	// resampled and moved at each power. With a Ladder they are moved at each power, but resampled (unless WasteFree is
+	// set) only if the effective sample size is at most Threshold J. With DataTempering they are resampled and moved only
+	// then. At the end of the sequence they are always resampled and moved. Default 0.5.
 	Threshold float64
 	// Resampler is the resampling scheme; default Multinomial, the only one for which the evidence's standard error can be
 	// estimated (see Genealogy). Since particles move after each resampling, schemes of smaller variance gain little.
 	Resampler Resampler
 
-	// WasteFree is P, the number of states of each chain that become particles; it must divide Particles. J/P particles
-	// are resampled, each is moved P - 1 times, and all states on the way, the start included, are the new particles (Dau
-	// and Chopin 2022). Default 0: all J particles are resampled and moved, and only their last states are kept.
+	// WasteFree is P, the number of states of each chain that become particles; it must divide Particles, and leave at
+	// least 2 chains. J/P particles are resampled, each is the start of a chain of P states, and all these states are the
+	// new particles (Dau and Chopin 2022). Default 0: all J particles are resampled and moved, and only their last states
+	// are kept.
 	WasteFree int
-	// Moves is the number of transitions of the kernel after a resampling; default 0: chosen by Correlation. With
-	// WasteFree it is the number of transitions between two states that are kept; default 1.
+	// Moves is the number of transitions of the kernel after a resampling; default 0: as many as it takes to reach
+	// Correlation. With WasteFree it is the number of transitions from one state of a chain that is kept to the next;
+	// default 1.
 	Moves int
-	// Correlation, if Moves is 0, is the goal of the moves: transitions are made until the correlation of the particles'
-	// log prior, and of their log-likelihood, with those before the moves is at most this. They end earlier after
-	// MostMoves, or if twice as many transitions lowered it by less than a tenth, as between modes that the kernel does
-	// not leave. (After Buchholz, Chopin and Jacob 2021, who take the coordinates; those of a network stay correlated
-	// because of its symmetries.) Default 0.1 and 100.
+	// Correlation says, if Moves is 0, when the particles have moved far enough: transitions are made until the particles'
+	// log prior is correlated by at most this with what it was before the moves, and their log-likelihood too. They end
+	// earlier after MostMoves transitions, or if twice as many transitions lowered the correlation by less than a tenth,
+	// as between modes that the kernel does not leave. (After Buchholz, Chopin and Jacob 2021, who take the correlation of
+	// the coordinates; those of a network stay correlated because of its symmetries.) Default 0.1 and 100; without effect
+	// with WasteFree, where Moves is 1 or more.
 	Correlation float64
 	MostMoves   int
 	// StepSize is the first step size of a Tunable kernel whose own is 0, in units of the scales; default 2.38/sqrt(D). It
@@ -85,7 +91,8 @@ type Settings struct {
 // is a gradient.
 func DefaultKernel() mcmc.Kernel { return mcmc.HMC{} }
 
-// WithDefaults fills in what is zero and checks the rest, but for what depends on the problem or the kernel.
+// WithDefaults returns the settings with defaults in place of zeros. It is an error if one of them is wrong by itself;
+// what depends on the problem or the kernel is not checked.
 func (s Settings) WithDefaults() (Settings, error) {
 	moves := 0
 	if s.WasteFree > 0 {
@@ -117,10 +124,9 @@ func (s Settings) WithDefaults() (Settings, error) {
 	return s, s.check()
 }
 
-// Within are the settings of a sampler that is a part of an algorithm, whose own settings, outer, say what holds for
-// all of it: Seed, DType, Engine, Checkpoint, CheckpointEvery, Replace and Progress. It is an error if s has one of
-// them.
-// The rest is checked, and filled in, as by WithDefaults.
+// Within returns the settings of a sampler that is a part of a larger algorithm. The algorithm's own settings, outer,
+// give Seed, DType, Engine, Checkpoint, CheckpointEvery, Replace and Progress; it is an error if s sets one of these
+// too. The rest of s is checked, and filled in, as by WithDefaults. Errors name the algorithm as owner.
 func (s Settings) Within(owner string, outer Settings) (Settings, error) {
 	elsewhere := func(field string, value any, unset bool) limits.Limit {
 		return limits.Field("Sampling."+field, value, unset,
@@ -146,7 +152,7 @@ func (s Settings) Within(owner string, outer Settings) (Settings, error) {
 	return s, nil
 }
 
-// checkSampled is an error where a problem or a kernel cannot be sampled.
+// checkSampled returns an error if a problem or a kernel cannot be sampled.
 func checkSampled(p mcmc.Problem, kernel mcmc.Kernel) error {
 	if err := limits.Check("smc: Problem",
 		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
@@ -201,7 +207,7 @@ func (s Settings) check() error {
 	return s.Resampler.Check()
 }
 
-// checkLadder is an error where powers do not ascend to 1.
+// checkLadder returns an error if the powers do not ascend from above 0 to 1.
 func checkLadder(name string, ladder []float64) error {
 	before := 0.
 	for i, power := range ladder {
@@ -213,10 +219,10 @@ func checkLadder(name string, ladder []float64) error {
 	return nil
 }
 
-// chains is how many particles are moved.
+// chains is the number of particles that are resampled and moved: J, or the J/P chains of a waste-free sampler.
 func (s Settings) chains() int { return s.Particles / max(s.WasteFree, 1) }
 
-// Record is what of the settings, but for the seed, decides the result: for checkpoints and provenance.
+// Record returns the settings that determine the result, without the seed: for checkpoints and provenance.
 func (s Settings) Record() map[string]any {
 	return map[string]any{
 		"particles": s.Particles, "tempering": s.Tempering, "ladder": s.Ladder, "block": s.Block, "threshold": s.Threshold,

@@ -25,7 +25,7 @@ type Factored interface {
 // of networks, of package target, are Sequential; RowPosterior makes a Sequential target from two functions.
 type Sequential interface {
 	mcmc.Target
-	// LogPrior is that of Factored.
+	// LogPrior is as in Factored.
 	LogPrior(phi *graph.Node) *graph.Node
 	// Rows is how many rows there are, N.
 	Rows() int
@@ -81,7 +81,7 @@ func (p Posterior) Tempered(power *graph.Node) mcmc.Target {
 	})
 }
 
-// whole is the posterior with all rows at once.
+// whole is the posterior given all rows.
 func (p RowPosterior) whole() Posterior {
 	return Posterior{p.Prior, func(phi *graph.Node) *graph.Node {
 		rows := graph.Iota(phi.Graph(), shapes.Make(dtypes.Int32, p.N), 0)
@@ -125,7 +125,8 @@ func (p RowPosterior) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.No
 	return sumOf(p.Likelihood(phi, graph.MinScalar(number, float64(p.N-1))), there)
 }
 
-// sumOf adds up the columns of x, [J, B], that are there, bool [B].
+// sumOf adds up the columns of x, [J, B], where there, bool [B], is true: [J]. The other columns count nothing, even if
+// they are NaN.
 func sumOf(x, there *graph.Node) *graph.Node {
 	there = graph.BroadcastToDims(graph.ExpandAxes(there, 0), x.Shape().Dimensions...)
 	return graph.ReduceSum(graph.Where(there, x, graph.ZerosLike(x)), 1)

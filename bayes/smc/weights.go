@@ -13,21 +13,22 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ErrZeroWeights says that no particle has any weight left.
+// ErrZeroWeights says that all particles have weight 0: the likelihood is 0, or not finite, at each of them.
 var ErrZeroWeights = errors.New("smc: all weights are zero")
 
-// ErrStalled says that a ladder of powers does not get on.
+// ErrStalled says that the next power of a ladder that the particles choose cannot be found: even the smallest step of
+// the power leaves the weight with about one particle, or it is too small to change the power in floating point.
 var ErrStalled = errors.New("smc: the ladder stalls")
 
-// LogWeights are the log-weights of J particles, on the host, normalised: their exponentials sum to 1. They do not
+// LogWeights are the normalised log-weights of J particles, on the host: their exponentials sum to 1. They do not
 // change.
 type LogWeights struct {
 	normalised []float64
 	nans       int
 }
 
-// NewLogWeights normalises log-weights. NaN and +Inf count as -Inf, that is as no weight, and NaNs reports how many
-// there were. If none is left, the error wraps ErrZeroWeights and holds the counts.
+// NewLogWeights normalises log-weights, [J]. NaN and +Inf count as -Inf, that is as weight 0, and NaNs says how many
+// there were. If no particle has a weight above 0, the error wraps ErrZeroWeights and holds the counts.
 func NewLogWeights(logWeights []float64) (LogWeights, error) {
 	w := LogWeights{normalised: slices.Clone(logWeights)}
 	for i, v := range w.normalised {
@@ -45,7 +46,7 @@ func NewLogWeights(logWeights []float64) (LogWeights, error) {
 			"explain the data at all; check the data's scale, use a smaller step or more particles",
 			ErrZeroWeights, len(logWeights), w.nans)
 	}
-	if math.Abs(logSum) > 1e-12 { // normalised weights stay as they are, bit by bit: so they come back from a file
+	if math.Abs(logSum) > 1e-12 { // so that weights from a file, normalised already, stay the same bit by bit
 		for i := range w.normalised {
 			w.normalised[i] -= logSum
 		}
@@ -71,7 +72,8 @@ func (w LogWeights) Weights() []float64 {
 	return weights
 }
 
-// EffectiveSampleSize is 1 / sum_j w_j^2 (Kong, Liu and Wong 1994): J for equal weights, 1 if one particle has all.
+// EffectiveSampleSize is 1 / sum_j w_j^2 (Kong, Liu and Wong 1994): J for equal weights, 1 if one particle has all the
+// weight.
 func (w LogWeights) EffectiveSampleSize() float64 {
 	sum := 0.0
 	for _, v := range w.normalised {
@@ -80,13 +82,13 @@ func (w LogWeights) EffectiveSampleSize() float64 {
 	return 1 / sum
 }
 
-// The functions below do the same inside a graph; they panic as GoMLX does.
+// The functions below do the same as nodes of a graph; they panic as GoMLX does.
 
-// Normalise shifts log-weights, [J], so that their exponentials sum to 1, and gives the log of the sum, a scalar. If
-// all are -Inf, they stay so.
+// Normalise shifts log-weights, [J], so that their exponentials sum to 1, and also returns the log of their sum, a
+// scalar. Weights that are all 0, that is -Inf, stay as they are.
 func Normalise(logWeights *graph.Node) (normalised, logSum *graph.Node) {
 	m := compute.FiniteMax(logWeights)
-	shifted := Sub(logWeights, m) // before the sum's logarithm is, which would be lost beside a large m
+	shifted := Sub(logWeights, m) // m first: beside a large m rounding would lose the sum's logarithm
 	logSum = Reshape(compute.LogSumExp(shifted, 0))
 	return Where(IsFinite(logSum), Sub(shifted, logSum), logWeights), Add(m, logSum)
 }
