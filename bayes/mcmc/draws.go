@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Draws are the chains' draws, in the run's type.
+// Draws are the draws of all chains, on the host, in the run's type: PerChain draws of each of Chains chains, [D] each.
 type Draws struct {
 	Chains, PerChain, Dim int
 
@@ -127,18 +127,19 @@ type ChainStats struct {
 	Acceptance  float64 // mean probability
 	Accepted    int     // transitions that moved
 	Standstill  int     // the largest number of successive transitions without a move
-	Divergences int     // transitions
-	NonFinite   int     // proposals
+	Divergences int     // transitions that diverged, see Info.Divergent
+	NonFinite   int     // proposals that were not finite
 	Gradients   int     // evaluated in the transitions
 	Evaluations Evaluations
-	// mean estimated variance of the log-ratio, over the transitions where it is finite; 0 if the kernel knows the
-	// ratio
+	// mean estimated variance of the log-ratio that accepts or rejects, over the transitions where it is finite; 0 if the
+	// kernel knows the ratio, as without mini-batches
 	Noise float64
 	// mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not report it
 	SquaredSkewness float64
 	MaxEnergyError  float64 // largest absolute energy error, over the finite ones
 	MeanEnergyError float64 // mean absolute energy error, over the finite ones
-	// energy Bayesian fraction of missing information: below 0.3 momenta explore the energies slowly (Betancourt 2016)
+	// energy Bayesian fraction of missing information: the mean squared change of the energy from one transition to the
+	// next, over its variance. Below 0.3 fresh momenta explore the energies slowly (Betancourt 2016)
 	EnergyBFMI float64
 	// means of Info.Extra, by name, over the transitions where it is finite; NaN if it never is
 	Extra map[string]float64

@@ -1,15 +1,16 @@
-// Package mcmc provides Markov kernels that move all particles, or chains, at once, in a graph, and runs them.
+// Package mcmc provides Markov kernels that move all particles, or chains, at once, in a compiled graph, and runs them.
 //
-// A kernel takes particles phi, [J, D], to new ones. Some leave a target distribution invariant, by accepting or
-// rejecting what they propose: RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS. ULA, SGLD and
-// SGHMC accept every step, may use noisy gradients, and have a bias that falls with the step size. OrnsteinUhlenbeck
-// and RandomWalk have no target: the first leaves a Gaussian invariant, such as the prior, and the second leaves no
-// distribution invariant; they are for the particles of package ohsmc. Each kernel's comment says what it leaves
-// invariant, and tests check it.
+// A Markov kernel draws new particles phi, [J, D], given the present ones. It leaves a target distribution invariant if
+// particles that are draws from the target remain so after the move; repeated moves then lead to the target from
+// elsewhere too. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS do so exactly, by accepting or
+// rejecting what they propose. ULA, SGLD and SGHMC accept every step, may use noisy gradients, such as those of
+// mini-batches, and have a bias that falls with the step size. OrnsteinUhlenbeck and RandomWalk have no target: the
+// first leaves a Gaussian invariant, such as the prior, and the second leaves no distribution invariant; they are for
+// the particles of package ohsmc. Each kernel's comment says what it leaves invariant, and tests check it.
 //
 // SplitHMC is HMC for posteriors near a mode, in whitened coordinates, with the gradient of the target or of a
-// surrogate. DelayedAcceptance makes any of these kernels cheaper: it moves on a cheap target, and evaluates the target
-// itself once for several moves.
+// surrogate. DelayedAcceptance makes any of the exact kernels cheaper: it moves on a cheap target, and evaluates the
+// target itself once for several moves.
 //
 // Sample runs chains of a kernel on a Problem. SampleSplit runs chains of SplitHMC, and first finds what they need: the
 // mode, the coordinates, and a surrogate if a short pilot run shows that it pays. If you do not know which kernel to
@@ -17,19 +18,74 @@
 //
 // # Moves and transitions
 //
-// A Move is one compiled step: at most one evaluation of the target or of its gradient for each particle. Most kernels
-// make a whole transition in it. Those that follow a trajectory need several: the State carries the trajectory so far,
-// and Info.Complete says which particles have completed a transition. So the graph does not grow with the length of a
-// trajectory, and particles with trajectories of different lengths need not wait for one another.
+// A transition takes a particle from one draw to the next. A Move is one compiled step: at most one evaluation of the
+// target or of its gradient for each particle, but for SplitHMC and DelayedAcceptance, whose Move has several. Most
+// kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the State carries
+// the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph does not grow
+// with the length of a trajectory, and particles with trajectories of different lengths need not wait for one another.
+//
+// # How chains fail, and how to see it
+//
+// Chains that fail still return numbers. In the order of a run:
+//
+//   - Begin nowhere. The target's log-density, or its gradient, is not finite where a chain begins: Sample returns an
+//     error that wraps ErrStart, with the number of such chains. Let Problem.Initial, or Problem.Start, give points
+//     where the target has mass, and look for NaN in the data. Kernels that carry no log-density (ULA, SGLD, SGHMC)
+//     cannot notice this.
+//   - No step size. The warm-up doubles or halves the step size until acceptance crosses a half, and gives up after 50
+//     times: ErrStepSize. The target is flat, or NaN, or its gradient has the wrong sign.
+//   - No chain moves. No transition after the warm-up is accepted, or every one diverges: ErrStuck, after 1000
+//     transitions of all chains together or when the draws are complete. errors.As finds the StuckError, which has the
+//     counts. Take a smaller step size, or a warm-up if there was none.
+//   - One chain does not move. ChainStats.Standstill is the largest number of successive transitions in which it
+//     stayed. Result.Warnings names chains that stood still for a quarter of their transitions or more. They began far
+//     out, or the common step size is too large where they are. Begin elsewhere (Problem.Start, Problem.Climb), or run
+//     a longer warm-up.
+//   - Divergences. The energy is conserved along an exact trajectory of HMC and NUTS. If its error exceeds 1000 or is
+//     not finite, the step is too long for a narrow region of the target, and the trajectory is given up. Chains then
+//     avoid that region, and the draws are biased. ChainStats.Divergences counts them after the warm-up, and a warning
+//     has the sum. Take a smaller step size (the kernel's StepSize below Result.Tuned.StepSize, with
+//     Settings.Tuned.Scale that of Result.Tuned), or other parameters in which the region is not narrow.
+//     ChainStats.MeanEnergyError and MaxEnergyError show how near other trajectories came.
+//   - Energies are explored slowly. With ChainStats.EnergyBFMI (the energy Bayesian fraction of missing information:
+//     the mean squared change of the energy from one transition to the next, over its variance) below 0.3, fresh
+//     momenta change the energy too little to reach the tails soon (Betancourt 2016). HMC, NUTS and SplitHMC report it,
+//     others leave it NaN; no warning is made of it. The target has heavy tails, or a coordinate sets the width of
+//     others, as the scale of a hierarchical prior does. Other parameters help, and more draws a little.
+//   - Not finite on the way. Kernels that accept or reject reject such a proposal, which is right; ChainStats.NonFinite
+//     counts them. ULA, SGLD and SGHMC go back to the last point with a finite gradient, so that their draws are not
+//     the target's; if this happens in more than a hundredth of the moves, a warning says so. Take a smaller step size.
+//   - Rounding. If log-densities are so large that float32 rounds them by more than a tenth, acceptance is by what
+//     rounding leaves of their differences, and a warning says so. Take Settings.DType compute.Float64.
+//
+// Sample reports no R-hat and no effective sample size (ESS): package diag computes them from Result.Draws,
+//
+//	values, err := compute.Float64s(result.Draws.Tensor()) // chain after chain
+//	chains, err := diag.New(diag.Sample{
+//		Values: values, Chains: result.Draws.Chains, Draws: result.Draws.PerChain, Parameters: result.Draws.Dim,
+//	})
+//	fmt.Println(chains.Summary())
+//
+// R-hat compares the chains: above 1.01 (diag.MaxRHat) they have not yet seen the same distribution. Then take more
+// draws and a longer warm-up, and look at the single chains, since some may be in modes of their own. The ESS is how
+// many independent draws the draws are worth: below 400 (diag.MinESS) take more draws, or a kernel that mixes faster.
+// The weights of a network are not identified, as its units can be exchanged, so judge networks by R-hat and ESS of
+// predictions (diag.NewForPrediction).
+//
+// No number shows a mode that no chain has found, nor the bias of ULA, SGLD and SGHMC. For the first, begin the chains
+// far apart and compare them with another method, such as package smc; for the second, halve the step size and see what
+// changes. SampleSplit adds faults of its own: ErrNoMode if no mode was found, the notes of the Whitening, and on a
+// surrogate those of Pilot.Sticky.
 //
 // # How to write your own
 //
 // A Kernel has four methods. Carries and UsesTarget say which of its target's values it keeps and whether it evaluates
 // one, Check refuses wrong settings, and Move builds the graph of one move, from one State to the next, with
 // diagnostics in Info. Build moves from MetropolisHastings, Accept, Choose and Leapfrog; the example of Kernel is
-// complete. Four optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step
-// size and Steered the length of a trajectory, and Exact says that the target is left invariant. A kernel is given the
-// user's own Target value, and may assert it to an interface with more methods. Package check tests a kernel.
+// complete. Optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step size
+// and Steered the length of a trajectory, Exact says that the target is left invariant, Reversible that this is by
+// detailed balance, and SeveralMoves how many moves a transition takes at most. A kernel is given the user's own Target
+// value, and may assert it to an interface with more methods. Package check tests a kernel.
 package mcmc
 
 import (
@@ -53,10 +109,10 @@ type Target interface {
 	Gradient(phi *graph.Node) (logDensity, gradient *graph.Node)
 }
 
-// MiniBatchTarget is a Target that can be estimated from mini-batches. A kernel checks whether its target is one, and
-// draws mini-batches for each move: by WithMiniBatch if it follows a gradient, by Differences if it compares two
-// points. Only kernels that carry nothing from move to move may use one, since carried values would belong to other
-// mini-batches.
+// MiniBatchTarget is a Target that can be estimated from mini-batches, random subsets of the rows. A kernel checks
+// whether its target is one, and draws mini-batches for each move: by WithMiniBatch if it follows a gradient, by
+// Differences if it compares two points. Only kernels that carry nothing from move to move may use one, since carried
+// values would belong to other mini-batches.
 type MiniBatchTarget interface {
 	Target // on all rows, or NaN if that is unknown
 	// WithMiniBatch is the target estimated from mini-batches drawn by the stream: the same ones at every point.
@@ -100,7 +156,7 @@ const (
 	CarriesGradient // and the log-density
 )
 
-// State is a kernel's state between moves.
+// State is what a kernel keeps from one move to the next, as nodes of a graph.
 type State struct {
 	Phi        *graph.Node // [J, D]
 	LogDensity *graph.Node // [J], of Phi under the target, -Inf where not finite; nil if the kernel carries nothing
@@ -109,8 +165,8 @@ type State struct {
 	Auxiliary map[string]*graph.Node
 }
 
-// Tuning are the results of a warm-up, as nodes, so that one compiled move works with all values. The zero value leaves
-// the kernel's own settings.
+// Tuning is what a sampler has chosen for a kernel, such as the result of a warm-up. The values are nodes, so that one
+// compiled move works with all of them. The zero value leaves the kernel's own settings.
 type Tuning struct {
 	// StepSize is a scalar, or [J], a step size for each particle; nil: the kernel's own. Step reads it.
 	StepSize *graph.Node
@@ -131,11 +187,14 @@ type Info struct {
 	// NonFinite is 1 for each particle whose proposal was rejected because it is NaN, or the log-density or the gradient
 	// there is NaN or infinite; nil for kernels that do not check this.
 	NonFinite *graph.Node
-	// Divergent is 1 for each particle whose trajectory left the level set of its energy; nil for kernels without one.
+	// Divergent is 1 for each particle whose trajectory was given up since its energy, constant on an exact trajectory,
+	// was off by too much; nil for kernels without a trajectory.
 	Divergent *graph.Node
-	// EnergyError is the energy at the end of a trajectory less that at its start; nil for kernels without one.
+	// EnergyError is the energy at the end of a trajectory less that at its start, 0 for an exact trajectory; nil for
+	// kernels without one.
 	EnergyError *graph.Node
-	// Energy is the energy at the start of the transition, once the momentum is drawn; nil for kernels without one.
+	// Energy is the energy at the start of the transition, once the momentum is drawn: minus the log-density plus the
+	// kinetic energy of the momentum; nil for kernels without one.
 	Energy *graph.Node
 	// Length is the number of gradients that the transition took or, for kernels without gradients that take several
 	// moves, the number of moves; nil for kernels that take one gradient a move, or none.
@@ -149,7 +208,8 @@ type Info struct {
 	// SquaredJump is the squared length of the transition, in units of Tuning.Scale, times Acceptance. JumpGrowth is its
 	// derivative with respect to the logarithm of the trajectory's length. Both are nil for kernels that are not Steered.
 	SquaredJump, JumpGrowth *graph.Node
-	// Noise is the estimated variance of the log-ratio that accepts or rejects; nil for kernels that know the ratio.
+	// Noise is the estimated variance of the log-ratio that accepts or rejects, if that is estimated from mini-batches;
+	// nil for kernels that know the ratio.
 	Noise *graph.Node
 	// SquaredSkewness is m3^2/m2^3, from the central moments of the sample that estimates the log-ratio; nil for kernels
 	// without a sample of at least 3.
@@ -186,8 +246,8 @@ type Tunable interface {
 	Tune() (stepSize, acceptance float64)
 }
 
-// Steered is a Kernel that follows trajectories whose length a sampler can choose, by Tuning.Steps, from what the moves
-// report as Info.SquaredJump and Info.JumpGrowth.
+// Steered is a Kernel that follows trajectories whose length a sampler can choose, by Tuning.Steps. The sampler judges
+// a length by the squared distance that moves go, which they report as Info.SquaredJump and Info.JumpGrowth.
 type Steered interface {
 	Kernel
 	// Length is the number of steps of a trajectory that is set, 0 if none is.
@@ -204,8 +264,8 @@ type Exact interface {
 }
 
 // Reversible is a Kernel that says whether its transitions are in detailed balance with its target, p(phi) P(phi, phi')
-// = p(phi') P(phi', phi), if auxiliary variables are drawn anew before each transition. DelayedAcceptance accepts no
-// other.
+// = p(phi') P(phi', phi): a pair of points is passed in either direction equally often. Auxiliary variables, such as
+// momenta, are drawn anew before each transition. DelayedAcceptance accepts no other kernel.
 type Reversible interface {
 	Kernel
 	Reversible() bool
@@ -217,14 +277,14 @@ type SeveralMoves interface {
 	MostMoves() int
 }
 
-// LeavesInvariant says whether a kernel is Exact, and says that it leaves its target invariant.
+// LeavesInvariant says whether a kernel declares, as an Exact one, that it leaves its target invariant.
 func LeavesInvariant(kernel Kernel) bool {
 	exact, ok := kernel.(Exact)
 	return ok && exact.Exact()
 }
 
-// Approximation says what chains of a kernel draw from where it does not leave its target invariant, or does not say
-// so, as bayes.Provenance has it; empty for others.
+// Approximation says in words, for bayes.Provenance, that chains of a kernel do not draw from their target exactly; it
+// is empty for kernels that leave their target invariant.
 func Approximation(kernel Kernel) string {
 	if LeavesInvariant(kernel) {
 		return ""
@@ -279,8 +339,8 @@ type startsByTarget interface {
 	startBy(rng random.Stream, s State, target Target) State
 }
 
-// evaluate is the target's log-density and gradient, replaced by -Inf and 0 where either is not finite, so that such
-// points are rejected.
+// evaluate is the target's log-density, [J], and gradient, [J, D]. Where either is not finite they are -Inf and 0, so
+// that such points are rejected.
 func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
@@ -309,14 +369,15 @@ func MetropolisHastings(rng random.Stream, current, proposal State, logRatio *gr
 	return next, info
 }
 
-// Accept draws with probability min(1, exp(logRatio)), each particle for itself, true for those that accept, [J] like
-// logRatio; never where finite is false or the ratio is NaN. Info has the acceptance.
+// Accept decides for each particle by itself, with probability min(1, exp(logRatio)): accepted, bool [J], is true for
+// those that accept, never where finite is false or the ratio, [J], is NaN. Info has Acceptance, Accepted and
+// NonFinite.
 func Accept(rng random.Stream, logRatio, finite *graph.Node) (accepted *graph.Node, info Info) {
 	u := rng.Named("accept").Uniform(logRatio.DType(), logRatio.Shape().Dim(0))
 	return acceptAbove(Log(u), logRatio, finite)
 }
 
-// acceptAbove is Accept by the logarithm of the uniform number.
+// acceptAbove is Accept given the threshold, [J], the logarithm of the uniform number that the ratio must exceed.
 func acceptAbove(threshold, logRatio, finite *Node) (accepted *Node, info Info) {
 	finite = And(finite, Not(IsNaN(logRatio))) // NaN where the particle itself is NaN
 	logRatio = compute.Only(finite, logRatio)

@@ -9,7 +9,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// moments are running means and sums of squared deviations of each coordinate over chains and draws (Welford 1962).
+// moments are the number of points, and each coordinate's mean and sum of squared deviations from it, updated point by
+// point (Welford 1962, which does not lose the deviations to rounding). All chains and transitions of a window of the
+// warm-up count alike.
 type moments struct {
 	Count   float64   `json:"count"`
 	Mean    []float64 `json:"mean,omitempty"`
@@ -20,7 +22,7 @@ func newMoments(dim int) moments {
 	return moments{Mean: make([]float64, dim), Squares: make([]float64, dim)}
 }
 
-// add adds all chains' phi, [J, D], except chains with a coordinate that is not finite.
+// add takes in the present point of each chain, phi, [J, D]. A chain with a coordinate that is not finite is left out.
 func (m *moments) add(phi *tensors.Tensor) error {
 	flat, err := compute.Float64s(phi)
 	if err != nil {
@@ -40,7 +42,8 @@ func (m *moments) add(phi *tensors.Tensor) error {
 	return nil
 }
 
-// scales are standard deviations, with variances shrunk to 1e-3 as in Stan, (n v + 5e-3) / (n + 5).
+// scales are the standard deviations, [D]. As in Stan the variances v of n points are shrunk to 1e-3, (n v + 5e-3) / (n
+// + 5), since few points estimate them badly.
 func (m *moments) scales() []float64 {
 	out := make([]float64, len(m.Mean))
 	for k, squares := range m.Squares {

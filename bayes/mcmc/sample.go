@@ -17,11 +17,12 @@ import (
 
 // Errors that Sample wraps; test for them with errors.Is.
 var (
-	// ErrStart says that chains begin where the target has no finite log-density.
+	// ErrStart says that chains begin where the target's log-density or its gradient is not finite.
 	ErrStart = errors.New("mcmc: chains start where the log-density or its gradient is not finite")
-	// ErrStuck says that no chain moved, or that every trajectory diverged, so that the draws are not of the target.
+	// ErrStuck says that no chain moved, or that every trajectory diverged, so that the draws are not from the target. The
+	// error is a StuckError, which has the counts.
 	ErrStuck = errors.New("mcmc: the chains do not move")
-	// ErrStepSize says that a warm-up found no step size.
+	// ErrStepSize says that a warm-up found no step size: acceptance stays above a half, or below, whatever it is.
 	ErrStepSize = errors.New("mcmc: no step size works")
 )
 
@@ -29,7 +30,7 @@ var (
 type Result struct {
 	Draws *Draws
 	Stats []ChainStats // one for each chain, over its draws
-	// Tuned are the step size and scales that the draws were made with; its StepSize is 0 for kernels that are not
+	// Tuned are the step size and scales with which the draws were made; its StepSize is 0 for kernels that are not
 	// Tunable.
 	Tuned  Tuned
 	Status run.Status
@@ -38,8 +39,9 @@ type Result struct {
 	Gradients int
 	// Evaluations counts the evaluations in all chains' transitions after the warm-up, of the target and of cheaper ones.
 	Evaluations Evaluations
-	// Moves is the number of moves of all chains together after the warm-up, WarmUpMoves the number during the warm-up.
-	// Gradients / (Moves Chains) is the share of the evaluations that belongs to the draws' transitions.
+	// Moves is the number of moves of all chains together after the warm-up, WarmUpMoves the number during the warm-up. In
+	// each move every chain evaluates one gradient, if the kernel takes one gradient a move; Gradients / (Moves Chains) is
+	// the share of these that belongs to the transitions of the draws.
 	Moves, WarmUpMoves int
 	Elapsed            time.Duration // over all sessions
 	Sampling           time.Duration // the part of Elapsed after the warm-up
@@ -48,8 +50,8 @@ type Result struct {
 	Warnings []string
 }
 
-// Unusable is an error if some chain has no draw: it wraps stopped, the error of Sample, and the context's. It is nil
-// if there are draws, even if an error stopped the run.
+// Unusable returns an error if some chain has no draw: it wraps stopped, the error of Sample, and that of the context.
+// It is nil if all chains have draws, even if an error stopped the run.
 func (r *Result) Unusable(ctx context.Context, stopped error) error {
 	switch {
 	case r == nil:
@@ -61,13 +63,13 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 }
 
 // Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as
-// the one before is complete, and keeps exactly the first Settings.Draws of its draws, so that fast chains do not count
-// for more than slow ones.
+// the one before is complete, and keeps exactly the first Settings.Draws of its draws: to stop all chains at one time
+// instead would give more draws of chains with short trajectories, and so a bias.
 //
 // A cancelled context is no error: the result has as many draws of each chain as all chains have made, with the status
-// run.Cancelled. If Problem.HostInputs fails, or a checkpoint cannot be written, as on a full disk, such a result is
-// returned with the error, with the status run.Stopped (run.Completed, if only the last checkpoint failed). With other
-// errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these apply.
+// run.Cancelled. If Problem.HostInputs or Settings.Observe fails, or a checkpoint cannot be written, as on a full disk,
+// such a result is returned with the error, with the status run.Stopped (run.Completed, if only the last checkpoint
+// failed). With other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these apply.
 func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()
@@ -191,7 +193,8 @@ func (r *sampling) load() error {
 	return put(startName, "Problem.Start", r.problem.Start)
 }
 
-// begin puts the chains where they begin.
+// begin sets the chains to their starting points, uphill if they climb, and refuses points without a finite
+// log-density.
 func (r *sampling) begin(ctx context.Context) error {
 	if r.problem.climbs() {
 		if err := r.climbUp(ctx); err != nil {
@@ -254,7 +257,7 @@ func (r *sampling) Status() run.Status {
 	return run.Completed
 }
 
-// advance makes a move: of all chains if moving is nil.
+// advance makes one move of the chains for which moving is true; nil moves all.
 func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, error) {
 	key := random.KeyOf(r.Seed).Named("move").At(uint32(r.Move))
 	program, inputs := r.step, []any{key.Words(), r.stepSizes()}
@@ -273,7 +276,7 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 	return moveRecord{r.moves, values}, nil
 }
 
-// draw makes one move after the warm-up and keeps the draws of the chains that have ended a transition in it.
+// draw makes one move after the warm-up and keeps the draws of the chains that have completed a transition in it.
 func (r *sampling) draw(ctx context.Context) error {
 	t, err := r.advance(ctx, nil)
 	if err != nil {
@@ -388,7 +391,7 @@ func (r *sampling) stats() (stats []ChainStats) {
 	return stats
 }
 
-// result has as many draws of each chain as all chains have made.
+// result is the result so far: as many draws of each chain as all chains have made.
 func (r *sampling) result() *Result {
 	result := &Result{
 		Draws: r.draws.first(r.common()), Tuned: r.position.Tuned, Status: r.session.Status(),

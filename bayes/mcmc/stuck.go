@@ -12,7 +12,8 @@ import (
 // maxRejections is the number of transitions of all chains after which a run without any accepted transition is ended.
 const maxRejections = 1000
 
-// stuck is an error if no transition after the warm-up was accepted, or all diverged.
+// stuck returns an error if no transition of any chain after the warm-up was accepted, or all of them diverged. Kernels
+// that always move, and do not report divergences, are never stuck.
 func (r *sampling) stuck() error {
 	transitions, moved, divergences, nonFinite := 0, 0, 0, 0
 	for _, t := range r.Tallies {
@@ -44,7 +45,7 @@ type explainsStuck interface {
 	stuckBy(stats []ChainStats) string
 }
 
-// warn says what makes the chains' draws doubtful.
+// warn adds warnings of what makes the draws doubtful: chains that stood still, moves that were undone, divergences.
 func (r *Result) warn(kernel Kernel) {
 	var still []string
 	noise, diverged, transitions, nonFinite := 0.0, 0, 0, 0
@@ -77,8 +78,8 @@ func (r *Result) warn(kernel Kernel) {
 	}
 }
 
-// undoes says whether a kernel accepts every step, and goes back from one with a gradient that is not finite; others
-// reject such a step, which is right.
+// undoes says whether a kernel accepts every step, and goes back from a point whose gradient is not finite. The others
+// reject such a step, which leaves the target invariant, so that it needs no warning.
 func undoes(kernel Kernel) bool {
 	switch kernel.(type) {
 	case ULA, SGLD, SGHMC:
@@ -87,16 +88,16 @@ func undoes(kernel Kernel) bool {
 	return false
 }
 
-// mostUndone is the share of moves of a kernel without an accept/reject step above which a warning says that they were
-// undone.
+// mostUndone is the share of undone moves, of a kernel that accepts every step, above which there is a warning.
 const mostUndone = 0.01
 
-// mostRounding is by how much log-densities may be off in float32: a tenth is as much of the ratio that accepts or
-// rejects.
+// mostRounding is the largest rounding error of a log-density in float32 without a warning. An error of a tenth changes
+// the ratio of densities that accepts or rejects by a tenth.
 const mostRounding = 0.1
 
-// rounded says that the log-densities where the chains stand are too large for float32, so that acceptance is by what
-// rounding leaves of their differences; empty if they are not, or the kernel carries none.
+// rounded returns a warning if the log-densities where the chains are at the end are so large that float32 rounds them
+// by more than mostRounding, since acceptance then depends on what rounding leaves of their differences. It is empty if
+// they are not, or the kernel carries none.
 func (r *sampling) rounded() string {
 	if r.DType != compute.Float32 || r.state == nil || r.kernel.Carries() < CarriesLogDensity {
 		return ""
@@ -123,17 +124,19 @@ func (r *sampling) rounded() string {
 		"DType: compute.Float64", median, rounding)
 }
 
-// standsStill says whether a chain did not move for a quarter of its transitions in a row, and for more than chance
-// explains: a random walk with the optimal acceptance stays 20 times in a row with probability .005.
+// standsStill says whether a chain stayed in place for a quarter of its transitions in a row, and for at least 50 of
+// them (or all, if it has fewer). The 50 is beyond chance: a random walk with the optimal acceptance, .234, stays 20
+// times in a row with probability .005.
 func (c ChainStats) standsStill() bool {
 	return c.Transitions >= 20 && 4*c.Standstill >= c.Transitions && c.Standstill >= min(50, c.Transitions)
 }
 
-// StuckError is the error of a run whose chains do not move; it wraps ErrStuck.
+// StuckError is the error of a run whose chains do not move, with the counts that tell why; it wraps ErrStuck.
 type StuckError struct {
 	Transitions, Accepted, Divergences, NonFinite int     // of all chains, after the warm-up
 	StepSize                                      float64 // 0 for kernels that are not Tunable
-	// Noise is the mean estimated variance of the log-ratio; 0 if the kernel knows the ratio.
+	// Noise is the mean estimated variance of the log-ratio that accepts or rejects; 0 if the kernel knows the ratio.
+	// Above 1 the noise of the mini-batches alone can be the cause.
 	Noise float64
 	Why   string // the kernel's explanation, with numbers; empty for most kernels
 }
