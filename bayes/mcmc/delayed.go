@@ -26,38 +26,39 @@ type Surrogated interface {
 	Surrogate() Target
 }
 
-// DelayedAcceptance makes J transitions of any reversible kernel on a cheap target p*, and then accepts or rejects the
-// state that they reach by one evaluation of the target p (Christen and Fox 2005, "Markov chain Monte Carlo using an
-// approximation"; with J above 1 the surrogate transition of Liu 2001, section 9.4.3, and the step of multilevel
-// ladders), with probability
+// DelayedAcceptance makes K transitions of any reversible kernel on a cheap target p*, and then accepts or rejects the
+// state phi' that they reach from phi by one evaluation of the target p (Christen and Fox 2005, "Markov chain Monte
+// Carlo using an approximation"; with K above 1 the surrogate transition of Liu 2001, section 9.4.3, and the step of
+// multilevel ladders), with probability
 //
 //	min(1, exp[(log p(phi') - log p(phi)) - (log p*(phi') - log p*(phi))])
 //
-// It leaves p invariant, whatever p* is: J transitions that are reversible with respect to p* propose phi' from phi
-// p*(phi')/p*(phi) times as often as phi from phi'. A bad surrogate costs only acceptance. But no chain enters a region
-// where p* is 0, so p* must have mass wherever p has.
+// It leaves p invariant, whatever p* is: K transitions that are reversible with respect to p* propose phi' from phi
+// p*(phi')/p*(phi) times as often as phi from phi', which is just what the second bracket corrects. A bad cheap target
+// costs only acceptance. But no chain enters a region where p* is 0, so p* must have mass wherever p has.
 //
-// A Move is a whole transition: one log-density of the target and J transitions of Inner on the cheap target, unrolled
+// A Move is a whole transition: one log-density of the target and K transitions of Inner on the cheap target, unrolled
 // in the graph. Inner's auxiliary variables, such as momenta, are drawn anew in each. Its step size must be set: sample
 // the cheap target by itself with a warm-up, and take Tuned from that result.
 //
-// Info.Acceptance is that of the second stage, and 0 where the inner transitions have not moved. Extra reports the
-// stages separately: "inner acceptance" and, over the transitions in which the inner ones moved, "second-stage
-// acceptance" and "second-stage log-ratio".
+// Info.Acceptance is that of the second stage, the decision by the target, and 0 where the inner transitions have not
+// moved. Extra reports the stages separately: "inner acceptance" and, over the transitions in which the inner ones
+// moved, "second-stage acceptance" and "second-stage log-ratio".
 type DelayedAcceptance struct {
 	Inner       Kernel // on the cheap target: must be Exact and Reversible, with a step size
-	Transitions int    // J, of Inner; default 1
+	Transitions int    // K, of Inner; default 1
 	// Cheap makes the cheap target from the user's target; nil: the target is Surrogated. What the function captures is
 	// not a part of a checkpoint's identity, nor of the key of Samplers: Problem.Name and the kind must identify it.
 	Cheap func(target Target) Target `json:"-"`
 	// Share is the cost of an evaluation of the cheap target relative to one of the target, for Evaluations; 0: unknown.
 	Share float64
 	// OnHost is for a target that is evaluated on the host between the moves, as in a problem of Hosted; the draws are the
-	// same. Each move decides on the proposal of the move before it, and the first decides on nothing.
+	// same. A move cannot wait for the host, so each one decides on the proposal of the move before it, and then proposes
+	// anew; the first decides on nothing.
 	OnHost bool
 }
 
-// delayedUnrolled is the most inner moves of one Move, each of which is a part of its graph.
+// delayedUnrolled is the largest number of inner moves of one Move, each of which is a part of its graph.
 const delayedUnrolled = 1024
 
 // Carries implements Kernel: the log-density or, if the target is evaluated on the host, nothing, since the graph does
@@ -194,7 +195,8 @@ func (k DelayedAcceptance) Move(rng random.Stream, s State, target Target, tunin
 	return next, info
 }
 
-// propose makes J transitions on the cheap target, each from auxiliary variables of its own.
+// propose makes K transitions on the cheap target, each from auxiliary variables of its own, and sums up what they
+// report.
 func (k DelayedAcceptance) propose(
 	rng random.Stream, at State, cheap Target, tuning Tuning,
 ) (end State, inner innerInfo) {
@@ -205,7 +207,7 @@ func (k DelayedAcceptance) propose(
 	return end, inner
 }
 
-// threshold is the logarithm of the uniform number that a ratio must exceed.
+// threshold is the logarithm of a uniform number, [J], which the log-ratio must exceed for a particle to accept.
 func threshold(rng random.Stream, s State) *Node {
 	return Log(rng.Named("accept").Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0)))
 }

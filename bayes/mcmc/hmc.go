@@ -23,8 +23,9 @@ var (
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and
 // Roweth 1987; Neal 2011): draw a momentum p ~ N(0, I), follow the dynamics of the energy H = -log p(phi) + |p|^2 / 2
-// for Steps leapfrog steps, and accept the end with probability min(1, exp(H - H')). It leaves the target invariant.
-// Scales of the coordinates act as a diagonal mass matrix, see Leapfrog.
+// for Steps leapfrog steps, and accept the end with probability min(1, exp(H - H')), where H' is the energy there. An
+// exact trajectory keeps the energy; leapfrog steps change it by the error of discretisation, which is what is accepted
+// or rejected. It leaves the target invariant. Scales of the coordinates act as a diagonal mass matrix, see Leapfrog.
 //
 // A Move is one leapfrog step, and costs one gradient; a transition is Steps of them. It ends early, as a rejection
 // that counts as divergent, if the energy is not finite or has risen by more than 1000, from which a trajectory is
@@ -64,9 +65,9 @@ func (k HMC) Check(int) error {
 	return nonNegative("HMC.StepSize", zeroWarmUp, k.StepSize)
 }
 
-// Tune implements Tunable: 0.8. In many independent dimensions 0.651 is best (Beskos, Pillai, Roberts, Sanz-Serna and
-// Stuart 2013), but cost rises steeply below it and slowly above, and 0.6 to 0.9 is recommended (Betancourt, Byrne and
-// Girolami 2014).
+// Tune implements Tunable: a mean acceptance of 0.8. In many independent dimensions 0.651 is best (Beskos, Pillai,
+// Roberts, Sanz-Serna and Stuart 2013), but below it the cost of a draw rises steeply and above it slowly, and 0.6 to
+// 0.9 is recommended (Betancourt, Byrne and Girolami 2014).
 func (k HMC) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
 
 // Length implements Steered.
@@ -146,14 +147,15 @@ func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (Sta
 	}
 }
 
-// length is L.
+// length is L, the number of leapfrog steps of a transition unless a sampler chooses it.
 func (k HMC) length() int { return cmp.Or(k.Steps, 10) }
 
-// spread is the most steps by which Jitter changes L.
+// spread is the largest number of steps by which Jitter changes L.
 func (k HMC) spread() int { return int(math.Floor(k.Jitter * float64(k.length()))) }
 
-// jump is the squared distance, [J], between the ends of trajectories in units of the scales, and its derivative with
-// respect to the logarithm of their duration, 2 t delta . p.
+// jump is the squared distance, [J], between the ends of trajectories in units of the scales, |delta|^2, and its
+// derivative with respect to the logarithm of their duration t, 2 t delta . p, with p the momentum at the end. A
+// sampler that chooses the length of trajectories needs both: see Steered.
 func jump(start, end, momentum, stepSize, taken *Node, tuning Tuning) (squared, growth *Node) {
 	delta := Sub(end, start)
 	if tuning.Scale != nil {
@@ -163,7 +165,7 @@ func jump(start, end, momentum, stepSize, taken *Node, tuning Tuning) (squared, 
 	return compute.RowSums(Square(delta)), Mul(MulScalar(time, 2), compute.RowSums(Mul(delta, momentum)))
 }
 
-// steps draws the number of leapfrog steps of a transition, [J].
+// steps draws the number of leapfrog steps of each particle's transition, [J].
 func (k HMC) steps(rng random.Stream, s State, tuning Tuning) *Node {
 	mean, spread := ConstAs(s.Phi, float64(k.length())), ConstAs(s.Phi, float64(k.spread()))
 	if k.Steps == 0 && tuning.Steps != nil {

@@ -16,21 +16,23 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// ErrNoMode says that a search for a mode has not come to one.
+// ErrNoMode says that no mode was found: at the place where a search begins or has ended, the log-density or its
+// derivatives are not finite, the gradient is not small, or the density is flat.
 var ErrNoMode = errors.New("mcmc: no mode was found")
 
-// ModeSettings of FindMode. The zero value works.
+// ModeSettings are the settings of FindMode. The zero value works.
 type ModeSettings struct {
 	Start []float64 // [D]; default: the first row of Problem.Start, else a draw of Problem.Initial
 	Seed  uint64    // of that draw
-	// Iterations of L-BFGS at most; default 2000.
+	// Iterations is the largest number of iterations of L-BFGS; default 2000.
 	Iterations int
 	Engine     *compute.Engine // default compute.Default
 }
 
 // FindMode climbs to a local maximum of a problem's log-density, by L-BFGS in float64 (Nocedal 1980), and returns it,
-// [D]. It ends where the log-density rises no more, which NewWhitening judges in units of the posterior's standard
-// deviations. The error wraps ErrNoMode where it ends at a place without a finite density or gradient.
+// [D]. It ends where the log-density no longer rises, or after ModeSettings.Iterations, and does not itself say whether
+// this is a mode: NewWhitening does, by the gradient in units of the posterior's standard deviations. The error wraps
+// ErrNoMode if the search begins where the log-density or its gradient is not finite.
 func FindMode(ctx context.Context, problem Problem, s ModeSettings) ([]float64, error) {
 	p, err := newPlaces(ctx, s.Engine, problem)
 	if err != nil {

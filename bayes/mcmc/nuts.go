@@ -20,26 +20,27 @@ var (
 )
 
 // NUTS is the no-U-turn sampler (Hoffman and Gelman 2014): Hamiltonian Monte Carlo that follows each trajectory until
-// it begins to turn back, so that only the step size is left to choose. It is the variant of Betancourt 2017, appendix
-// A, as in Stan and PyMC. It leaves the target invariant.
+// it begins to turn back, from where a longer one would only come nearer to the start again. So only the step size is
+// left to choose. It is the variant of Betancourt 2017, appendix A, as in Stan and PyMC. It leaves the target
+// invariant.
 //
-// A transition draws a momentum p and grows a trajectory of leapfrog steps, a balanced binary tree, by doubling: a fair
-// coin says at which end a subtree as long as the whole is added. Within a subtree a leaf is drawn with probability
-// proportional to exp(-energy); the subtree's leaf replaces the tree's with probability min(1, weight of the subtree /
-// weight of the tree), which favours distant leaves. A subtree in which any subtree turns is discarded and ends the
-// transition; a turn of the whole tree ends it too, but keeps the subtree. A trajectory turns (Betancourt 2017,
-// appendix A.4.2) if the momentum of one of its ends points against rho, the sum of its momenta. As in Stan since 2.21
-// two more trajectories are checked for each tree: its left half with the first leaf of the right half, and the last
-// leaf of the left half with its right half. Without them a step size in resonance with a period of the target can miss
-// every turn.
+// A transition draws a momentum p and grows a trajectory of leapfrog steps, whose points are the leaves of a balanced
+// binary tree. It grows by doubling: a fair coin says at which end, that is in which direction of time, a subtree as
+// long as the whole is added. Within a subtree a leaf is drawn with probability proportional to exp(-energy), its
+// weight; the subtree's leaf replaces the tree's with probability min(1, weight of the subtree / weight of the tree),
+// which favours distant leaves. A subtree in which any subtree turns is discarded and ends the transition; a turn of
+// the whole tree ends it too, but keeps the subtree. A trajectory turns (Betancourt 2017, appendix A.4.2) if the
+// momentum of one of its ends points against rho, the sum of its momenta. As in Stan since 2.21 two more trajectories
+// are checked for each tree: its left half with the first leaf of the right half, and the last leaf of the left half
+// with its right half. Without them a step size in resonance with a period of the target can miss every turn.
 //
 // A tree also ends at depth MaxDepth, and if the trajectory diverges: if the energy is not finite, or exceeds that at
 // the start by more than 1000. Then the subtree is discarded.
 //
 // Every Move is one leapfrog step of every particle, that is one gradient. A particle whose tree has ended begins a new
 // one at its next move, independently of the others: none waits for the longest tree. Phi is a draw only where
-// Info.Complete is 1: else it is the leaf chosen so far. To find turns of subtrees not the whole tree is stored, but
-// one leaf for each depth of the growing subtree (Phan, Pradhan and Jankowiak 2019). The state is 3 MaxDepth + 9
+// Info.Complete is 1: else it is the leaf chosen so far. To find the turns of subtrees, not the whole tree is stored,
+// but one leaf for each depth of the growing subtree (Phan, Pradhan and Jankowiak 2019). The state is 3 MaxDepth + 9
 // tensors [J, D]; a move needs it twice, and the gradient's memory.
 //
 // Info: Acceptance is the mean over the leaves of min(1, exp(-energy error)), EnergyError that of the last leaf,
@@ -50,7 +51,8 @@ type NUTS struct {
 	MaxDepth int     `json:"max_depth"` // a tree has at most 2^MaxDepth - 1 leaves beside its start; default 10
 }
 
-// maxDepthLimit keeps counts of leaves exact in float32, and bounds the length of a transition.
+// maxDepthLimit is the largest MaxDepth: counts of up to 2^20 leaves are exact in float32, and transitions stay
+// bounded.
 const maxDepthLimit = 20
 
 // maxEnergyError is the rise in energy beyond which a trajectory counts as divergent, as in Stan.
@@ -83,8 +85,9 @@ func (k NUTS) Check(int) error {
 	return nonNegative("NUTS.StepSize", zeroWarmUp, k.StepSize)
 }
 
-// Tune implements Tunable: 0.8 of the mean acceptance along a trajectory, between the 0.6 that is best for costs alone
-// (Hoffman and Gelman 2014, figure 6: 0.45 to 0.8 are much the same) and what hard geometries need.
+// Tune implements Tunable: a mean acceptance along a trajectory of 0.8, between the 0.6 that is best for costs alone
+// (Hoffman and Gelman 2014, figure 6: 0.45 to 0.8 are much the same) and the higher acceptance, that is shorter steps,
+// that targets with narrow regions need.
 func (k NUTS) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
 
 func (k NUTS) maxDepth() int {
@@ -189,9 +192,9 @@ func (t *tree) step(target Target, stepSize, scale *Node) newLeaf {
 	return leaf
 }
 
-// weigh computes the new leaf's energy less that of the start, which is the negative of its log-weight, [J], and where
-// it diverges, bool [J]. If the density at the start is 0, weights are relative to the first leaf instead, and the
-// weight of the start is 0.
+// weigh computes the new leaf's energy less that of the start, [J], and where the trajectory diverges, bool [J]. Minus
+// this difference is the leaf's log-weight, relative to the start. If the density at the start is 0, weights are
+// relative to the first leaf instead, and the weight of the start is 0.
 func (t *tree) weigh(leaf newLeaf, begins *Node, start State) (energyError, divergent *Node) {
 	lost := And(begins, Not(IsFinite(start.LogDensity)))
 	t.energy = Where(lost, leaf.energy, t.energy)
@@ -205,8 +208,9 @@ func (t *tree) weigh(leaf newLeaf, begins *Node, start State) (energyError, dive
 	return energyError, divergent
 }
 
-// drawFromSubtree chooses the new leaf from its subtree, in place of the one chosen before, with probability
-// exp(-energy) / sum of exp(-energy) so far.
+// drawFromSubtree replaces the leaf that the subtree has chosen so far by the new one, with probability (weight of the
+// new leaf) / (sum of the weights so far, its own included). So in the end each leaf has been chosen with a probability
+// proportional to its weight, exp(-energy), though none but the chosen one is stored.
 func (t *tree) drawFromSubtree(leaf newLeaf, energyError, first, logUniform *Node) {
 	t.subtree.logWeight = Where(first, Neg(energyError), logAddExp(t.subtree.logWeight, Neg(energyError)))
 	drawn := computedOnce(energyError.DType(), LessThan(logUniform, Sub(Neg(energyError), t.subtree.logWeight)))[0]
@@ -268,8 +272,9 @@ func (t *tree) join(
 	return next, joins, complete
 }
 
-// goOn makes the new leaf the front or, if the transition is complete, the chosen leaf with a fresh momentum, at which
-// the next transition begins. The momentum is drawn at the end of a move for speed: see HMC.
+// goOn makes the new leaf the front, where the tree grows next. If the transition is complete, the front is instead the
+// chosen leaf with a fresh momentum, at which the next transition begins. The momentum is drawn at the end of a move
+// for speed: see HMC.
 func (t *tree) goOn(leaf newLeaf, next State, joins, complete *Node, rng random.Stream) {
 	begin := end{next.Phi, normal(rng, leaf.momentum), next.Gradient}
 	t.front = begin.where(complete, end{leaf.Phi, leaf.momentum, leaf.Gradient})

@@ -19,9 +19,11 @@ import (
 )
 
 // The bounds of a pilot's decision, as measured on networks of 121 and 1071 parameters. A surrogate whose log-density
-// is off by a standard deviation of .35 is accepted with probability .8, and one of 1.2 with .4. If the chain leaves
-// the ball of the Laplace approximation, as with posteriors of weakly identified networks, every surrogate is rejected.
+// is off by a standard deviation of .35 over the posterior is accepted with probability .8, and one of 1.2 with .4.
+// |z|^2/D, the spread, is 1 in the mean if the posterior is the Gaussian of its mode (its Laplace approximation). Where
+// chains are farther out, as with posteriors of weakly identified networks, every surrogate is rejected.
 const (
+	// the standard deviation that is good enough, and the largest; the smallest gain; the bounds of the spread
 	pilotWanted      = .35
 	pilotMost        = 1.2
 	pilotLeastGain   = 1.3
@@ -31,7 +33,7 @@ const (
 	pilotStepAcceptance = .6
 )
 
-// PilotSettings of NewPilot. The zero value works.
+// PilotSettings are the settings of NewPilot. The zero value works.
 type PilotSettings struct {
 	States int // at which surrogates are tested, over all chains; default 200, at least 100
 	Chains int // default 4
@@ -42,9 +44,9 @@ type PilotSettings struct {
 	Engine *compute.Engine // default compute.Default
 }
 
-// Pilot says whether a surrogate pays for a posterior. It measures this on a short chain of SplitHMC with the target's
-// own gradient, and never on draws of the Laplace approximation, where surrogates look far better than on the
-// posterior.
+// Pilot is the outcome of a pilot run, which says whether a surrogate pays for a posterior. It measures this on a short
+// chain of SplitHMC with the target's own gradient, and never on draws of the Laplace approximation, where surrogates
+// look far better than on the posterior.
 type Pilot struct {
 	States int     // number of states that were tested
 	Spread float64 // mean of |z|^2/D: 1 if the posterior is the Laplace approximation
@@ -66,7 +68,7 @@ type Pilot struct {
 	problem Problem
 }
 
-// PilotTrial is a surrogate of m rows.
+// PilotTrial is what a pilot has measured of the surrogate of m rows.
 type PilotTrial struct {
 	Rows, Of int
 	Name     string  // of the surrogate, as Part has it
@@ -80,7 +82,8 @@ type PilotTrial struct {
 // String is the decision in one line.
 func (p *Pilot) String() string { return p.Reason }
 
-// pilotSteps are the kernels that are tried in turn on the target's gradient.
+// pilotSteps are the kernels on the target's own gradient that are tried in turn, from the longest step, which is best
+// for a Gaussian, to the shortest, until one is accepted often enough.
 var pilotSteps = []SplitHMC{
 	{StepSize: mostAngle, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3}, {StepSize: .25, Steps: 4},
 	{StepSize: .1, Steps: 6},
@@ -139,8 +142,9 @@ func (s PilotSettings) withDefaults() PilotSettings {
 // near says whether the mean of |z|^2/D is that of a posterior close to its Laplace approximation.
 func (p *Pilot) near() bool { return p.Spread >= pilotLeastSpread && p.Spread <= pilotMostSpread }
 
-// clearlyOutside says whether the chains, which start inside the bound, are beyond it by more than chance explains. For
-// the Gaussian, |z|^2/D has variance 2/D; the states of a chain count as one here, however they are correlated.
+// clearlyOutside says whether the chains, which start inside the bound, are beyond it by more than chance explains: by
+// more than four standard errors. For the Gaussian, |z|^2/D has variance 2/D; all states of a chain count as one here,
+// however weakly they are correlated.
 func (p *Pilot) clearlyOutside(chains int) bool {
 	return p.Spread > pilotMostSpread*(1+4*math.Sqrt(2/float64(p.problem.Dim*chains)))
 }
@@ -148,8 +152,8 @@ func (p *Pilot) clearlyOutside(chains int) bool {
 // pilotPortion is the number of draws of a chain that are examined at a time.
 const pilotPortion = 10
 
-// walk runs the short chains and returns their states, [States, D] flat. With early it stops once the chains show that
-// no surrogate pays, and returns the last states only.
+// walk runs the short chains, first to find the step and then to collect states, and returns these, [States, D] flat.
+// With early it stops once the chains show that no surrogate pays, and returns the last states only.
 func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early bool) (states []float64, err error) {
 	on, err := w.On(p.problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
 	if err != nil {
@@ -220,7 +224,7 @@ func acceptanceOf(r *Result) (mean float64) {
 	return mean
 }
 
-// look measures the spread of a run's states, and returns them.
+// look measures the spread, the mean of |z|^2/D, over a run's draws, and returns these, flat.
 func (p *Pilot) look(w *Whitening, r *Result) (states []float64) {
 	p.States, p.Spread = r.Draws.Chains*r.Draws.PerChain, 0
 	for chain := range r.Draws.Chains {
@@ -247,7 +251,7 @@ func (p *Pilot) starts(dtype compute.DType) *tensors.Tensor {
 	return compute.Floats(dtype, p.ends, len(p.ends)/p.problem.Dim, p.problem.Dim)
 }
 
-// try tests surrogates of the given shares until one is good.
+// try tests surrogates of the given shares, in ascending order, until the standard deviation of one is small enough.
 func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states []float64) error {
 	truth, evaluated, err := densitiesAt(ctx, s.Engine, p.problem, states)
 	if err != nil {
@@ -291,7 +295,7 @@ func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states [
 	return nil
 }
 
-// trial tests a surrogate by its log-densities at the states.
+// trial judges a surrogate by its log-densities and the true ones at the states, [States] each.
 func (p *Pilot) trial(part Part, truth, cheap []float64) PilotTrial {
 	off := make([]float64, len(truth))
 	floats.SubTo(off, truth, cheap)

@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Problem is a distribution to sample.
+// Problem is a distribution to sample: the target's log-density, its data, and where chains begin.
 type Problem struct {
 	Name string // of the target, for checkpoints and messages; may be empty
 	Dim  int    // D, the dimension of phi
@@ -39,11 +39,11 @@ type Problem struct {
 	// Start, if not nil, are the starting points instead of Initial: [J, D], of the chains' type. For a Sampler they may
 	// differ from run to run.
 	Start *tensors.Tensor
-	// Part, if set, is the target estimated from the given number of rows, at most Rows, for surrogates about a mode, [D]:
-	// see Whitening.WithSurrogate. Sampling does not call it.
+	// Part, if set, returns the target estimated from a part of the rows, as many as given and at most Rows, for
+	// surrogates about a mode, [D]: see Whitening.WithSurrogate. Sampling does not call it.
 	Part func(rows int, mode []float64) (Part, error)
 	// Kronecker, if set, returns the Kronecker factors of the posterior's curvature at a mode, [D], for networks of dense
-	// layers (see WhiteningSettings.Structure), and the number of gradients on all rows that they took.
+	// layers (see WhiteningSettings.Structure), and the number of gradients on all rows that it took to compute them.
 	Kronecker func(ctx context.Context, mode []float64) (factors []KroneckerFactor, gradients int, err error)
 	Rows      int // N, the number of rows of the data behind the target; 0: none
 	// Blocks, if set, divides the rows into blocks, for the mode and the Hessian. Sampling does not evaluate them.
@@ -76,14 +76,14 @@ type Settings struct {
 	Thin   int    // keep each Thin-th transition; default 1
 	Seed   uint64 // of everything random
 
-	// WarmUp is the number of transitions of each chain before the draws, which are discarded. Default 1000; NoWarmUp:
-	// none. For a Tunable kernel whose own step size is 0 the warm-up chooses one step size for all chains, and the scales
-	// of the coordinates.
+	// WarmUp is the number of transitions of each chain before the draws; they are discarded. Default 1000; NoWarmUp:
+	// none. For a Tunable kernel whose own step size is 0 the warm-up chooses the scales of the coordinates, roughly the
+	// target's standard deviations, and one step size for all chains, in units of these scales.
 	WarmUp int
 	// FixedScale makes the warm-up choose the step size only, not the scales.
 	FixedScale bool
-	// Tuned are the step size and scales at which a warm-up begins, or which are used without one, such as the Tuned of
-	// another Result; default: the kernel's own step size, and scales of 1.
+	// Tuned are the step size and scales at which a warm-up that chooses them begins; without such a warm-up the draws are
+	// made with them. They may be the Tuned of another Result. Default: the kernel's own step size, and scales of 1.
 	Tuned Tuned
 
 	DType  compute.DType   // default compute.Float32
@@ -113,7 +113,7 @@ type Settings struct {
 	ObserveEvery int
 }
 
-// Tuned is the result of a warm-up.
+// Tuned are a step size and the scales of the coordinates, as a warm-up has chosen them.
 type Tuned struct {
 	StepSize float64   `json:"step_size"` // in units of the scales; 0: not set
 	Scale    []float64 `json:"scale"`     // [D], of the coordinates; empty: 1
@@ -193,7 +193,7 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 	return nil
 }
 
-// record are the settings that determine the result, for checkpoints.
+// record writes down the settings that determine the result, to compare with a checkpoint's.
 func (s Settings) record() (string, error) {
 	decides := map[string]any{
 		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.FixedScale,

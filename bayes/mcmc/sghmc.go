@@ -17,10 +17,12 @@ var _ Stateful = SGHMC{}
 //
 //	v <- (1 - alpha) v + eta S G(phi) + N(0, 2 (alpha - beta) eta),  phi <- phi + S v
 //
-// where G is the gradient of the log-posterior, which may be estimated from a mini-batch, S are the scales of the
-// coordinates, and beta = eta V / 2 accounts for the noise that the variance V of G adds. For small eta and alpha the
-// stationary distribution of phi is the target, and that of v N(0, eta); nothing is accepted or rejected, and the bias
-// at a given eta is that of the discretisation. A move costs one gradient.
+// where v is the velocity, eta the learning rate, alpha the friction, G the gradient of the log-posterior, which may be
+// estimated from a mini-batch, and S are the scales of the coordinates. Friction takes out the energy that the noise of
+// the gradients brings in; beta = eta V / 2 is the part of the noise that the gradients' variance V adds by itself, so
+// that only the rest is added. For small eta and alpha the stationary distribution of phi is the target, and that of v
+// is N(0, eta). Nothing is accepted or rejected, so that at a given eta there is a bias of discretisation. A move costs
+// one gradient.
 //
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, with a fresh v, and
 // counted.
@@ -54,7 +56,7 @@ func (k SGHMC) Check(int) error {
 	return nil
 }
 
-// velocity is v.
+// velocity is the name of v, [J, D], in State.Auxiliary.
 const velocity = "velocity"
 
 // Start implements Stateful.
@@ -67,6 +69,7 @@ func (k SGHMC) Start(rng random.Stream, s State) State {
 	return s
 }
 
+// fresh draws v from its stationary distribution, N(0, eta): [J, D].
 func (k SGHMC) fresh(rng random.Stream, phi *Node) *Node {
 	return MulScalar(normal(rng.Named("velocity"), phi), math.Sqrt(k.LearningRate))
 }
@@ -89,7 +92,7 @@ func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (S
 		return Add(s.Phi, tuning.Scaled(v))
 	})
 	undone := GreaterThan(info.NonFinite, ZerosLike(info.NonFinite))
-	// where the move is undone its noise is in nothing else
+	// where the move is undone, its noise is used for nothing else, and so is a fresh v
 	next.Auxiliary[velocity] = Choose(undone, MulScalar(noise, math.Sqrt(k.LearningRate)), v)
 	if k.Resample > 0 {
 		next.Auxiliary[moved] = count

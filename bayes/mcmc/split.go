@@ -117,7 +117,7 @@ const (
 	splitField = "field"
 )
 
-// at is the whitening of a target.
+// at is the whitening of a target, or the kernel's own.
 func (k SplitHMC) at(target Target, like *Node) whitening {
 	if t, ok := target.(interface{ whitening() whitening }); ok {
 		return t.whitening()
@@ -145,7 +145,8 @@ func (k SplitHMC) startBy(_ random.Stream, s State, target Target) State {
 	return s
 }
 
-// field is grad phi(z), [J, D], given the gradient of log p with respect to theta: W' grad U - z.
+// field is grad phi(z), [J, D], the gradient of what the potential has beyond the Gaussian, given the gradient of log p
+// with respect to theta: W' grad U - z.
 func field(at whitening, gradient, z *Node) *Node { return Neg(Add(at.pull(gradient), z)) }
 
 // Move implements Kernel.
@@ -210,7 +211,7 @@ func (k SplitHMC) angle(rng random.Stream, s State) *Node {
 	return MinScalar(h, k.mostStep())
 }
 
-// mostStep is the longest step.
+// mostStep is the longest step that Jitter may draw: within the bound on the angle, but never below StepSize itself.
 func (k SplitHMC) mostStep() float64 {
 	if k.OnSurrogate {
 		return math.Max(k.StepSize, mostSurrogateAngle/float64(k.Steps))

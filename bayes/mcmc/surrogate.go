@@ -12,9 +12,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Part is a target estimated from m of the N rows of the data, for surrogates: T(theta) = log p(theta) + N/m log
-// p(y_S | theta) for a fixed subset S. A surrogate uses only its remainder of third order about the mode. So y_S may be
-// replaced by the network's predictions at the mode, which removes the observation noise.
+// Part is a target estimated from m of the N rows of the data, for surrogates: T(theta) = log p(theta) + N/m log p(y_S
+// | theta) for a fixed subset S of the rows. Of T a surrogate uses only what is left beyond the second order of its
+// Taylor series about the mode. So y_S may be replaced by the network's predictions at the mode, which removes the
+// observation noise.
 type Part struct {
 	Rows, Of int    // m, N
 	Name     string // name of the kind of part, such as "2n", for messages
@@ -37,14 +38,17 @@ func (p Part) alone(d int) Problem {
 	}
 }
 
-// WithSurrogate is On with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance: the second-order
-// control variate about the mode c from a part of the rows (with T as in Part and H as in Whitening),
+// WithSurrogate is On with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance: the target's own
+// Taylor series to second order about the mode c, which the whitening has from all rows, plus the remainder of T, from
+// a part of the rows. It is a control variate of second order (with z, W and H as in Whitening, U = -log p, and T as in
+// Part):
 //
 //	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
 //
 // with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W, so that grad phi~ = -(N/m) sum over S of [grad
-// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], d = theta - c. If S is all rows, the surrogate is the
-// target itself. K takes D gradients of T, and g one, in float64.
+// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], d = theta - c. If S is all rows, with their own y, and H
+// is the exact Hessian, the surrogate is the target itself, up to a constant. K takes D gradients of T, and g one, in
+// float64.
 func (w *Whitening) WithSurrogate(
 	ctx context.Context, engine *compute.Engine, problem Problem, part Part, chains int, dtype compute.DType, seed uint64,
 ) (Problem, error) {
@@ -58,7 +62,7 @@ func (w *Whitening) WithSurrogate(
 	return c.on(problem, dtype), nil
 }
 
-// control is a control variate: the numbers of the surrogate of a part.
+// control is the control variate of a part: the numbers of its surrogate.
 type control struct {
 	w    *Whitening
 	part Part
@@ -133,7 +137,7 @@ func (c *control) data(dtype compute.DType) map[string]*tensors.Tensor {
 	return data
 }
 
-// target is the surrogate, of its data.
+// target is the surrogate in a graph, given its data by their names.
 func (c *control) target(at whitening, data compute.Nodes) Target {
 	own := compute.Nodes{}
 	for name := range c.part.Data {

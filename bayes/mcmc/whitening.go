@@ -57,7 +57,7 @@ type Whitening struct {
 	rough bool // the gradient has no derivative at c
 }
 
-// Structure of a Whitening.
+// Structure says in which form a Whitening has W, and so how much of the Hessian it knows.
 type Structure string
 
 // The structures.
@@ -69,7 +69,7 @@ const (
 	Kronecker Structure = "Kronecker factors"
 )
 
-// WhiteningSettings of NewWhitening. The zero value works.
+// WhiteningSettings are the settings of NewWhitening. The zero value works.
 type WhiteningSettings struct {
 	// Structure of W; default: Dense up to D = 1500, LowRank above. Dense costs D gradients, and products with D x D
 	// numbers in each step. LowRank costs some 550 gradients, at rank 100, and products with D x 100 numbers. Kronecker,
@@ -228,7 +228,8 @@ func (w *Whitening) curved(p *places, gradient []float64, s WhiteningSettings) e
 	return err
 }
 
-// newton goes to the minimum of the quadratic, or as far towards it as the density rises.
+// newton moves the mode to the minimum of the quadratic approximation. If the log-density is not higher there, it tries
+// half the way, then a quarter, ten lengths in all, and else stays.
 func (p *places) newton(w *Whitening) error {
 	for share := 1.0; share > 1e-3; share /= 2 {
 		z := slices.Clone(w.Offset)
@@ -273,7 +274,8 @@ func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64
 	return h, err
 }
 
-// about is hessianTimes, with the log-density and the gradient at c if they were evaluated.
+// about is hessianTimes, with the log-density and the gradient of log p at c. Without a given gradient it evaluates
+// both; with one, it returns that, and no log-density.
 func (p *places) about(c, gradient, v []float64, step float64) (value float64, at, h []float64, err error) {
 	d, at := p.dim, gradient
 	if gradient == nil {
@@ -625,7 +627,7 @@ func orthonormal(v []float64, n, d int) {
 	}
 }
 
-// pull is W' g: it takes a gradient with respect to theta, [D], to that with respect to z.
+// pull is W' g: it takes a gradient with respect to theta, [D], to the gradient with respect to z (the chain rule).
 func (w *Whitening) pull(g []float64) []float64 {
 	d := len(g)
 	out := make([]float64, d)
@@ -643,7 +645,7 @@ func (w *Whitening) pull(g []float64) []float64 {
 	return out
 }
 
-// zOf are the coordinates z of theta.
+// zOf are the coordinates z of theta, W^-1 (theta - c): [D].
 func (w *Whitening) zOf(theta []float64) []float64 {
 	d := len(theta)
 	delta := slices.Clone(theta)
@@ -663,7 +665,7 @@ func (w *Whitening) zOf(theta []float64) []float64 {
 	return z
 }
 
-// theta is c + W z.
+// theta is c + W z, the inverse of zOf: [D].
 func (w *Whitening) theta(z []float64) []float64 {
 	d := len(z)
 	out := make([]float64, d)
@@ -834,7 +836,7 @@ func (w *Whitening) On(problem Problem, chains int, dtype compute.DType, seed ui
 	return w.on(problem, dtype, nil, nil), nil
 }
 
-// starts are the points theta, [chains, D], of draws z ~ N(0, 1/4).
+// starts are starting points around the mode: theta, [chains, D], of draws z ~ N(0, 1/4).
 func (w *Whitening) starts(chains int, dtype compute.DType, seed uint64) *tensors.Tensor {
 	r := rand.New(rand.NewPCG(seed, 0x7768697465))
 	var all []float64
