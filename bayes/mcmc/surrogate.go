@@ -45,10 +45,11 @@ func (p Part) alone(d int) Problem {
 //
 //	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
 //
-// with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W, so that grad phi~ = -(N/m) sum over S of [grad
-// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], d = theta - c. If S is all rows, with their own y, and H
-// is the exact Hessian, the surrogate is the target itself, up to a constant. K takes D gradients of T, and g one, in
-// float64.
+// with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W, so that grad phi~(z) = b - W' [grad T(theta) -
+// grad T(c) - (grad^2 T)(c) d], d = theta - c; for a Gaussian prior, the bracket is N/m times the sum over S of [grad
+// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], with p_i the likelihood of row i. If S is all rows, with
+// their own y, and H is the exact Hessian, the surrogate is the target itself, up to a constant. K takes D gradients of
+// T, and g one, in float64.
 func (w *Whitening) WithSurrogate(
 	ctx context.Context, engine *compute.Engine, problem Problem, part Part, chains int, dtype compute.DType, seed uint64,
 ) (Problem, error) {

@@ -11,27 +11,27 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// position is where a run stands, but for the state on the device and the trace.
+// position is the progress of a run, without the state on the device and the trace.
 type position struct {
 	Next        stage      `json:"next"`         // what the next call does
-	Place       float64    `json:"place"`        // that is reached
-	Rung        int        `json:"rung"`         // how many of the ladder's powers are reached
-	Calls       uint32     `json:"calls"`        // made: what counts the random numbers
+	Place       float64    `json:"place"`        // the power, or the number of rows, that is reached
+	Rung        int        `json:"rung"`         // number of the ladder's powers that are reached
+	Calls       uint32     `json:"calls"`        // made so far: the counter of the random numbers
 	Transition  int        `json:"transition"`   // made since the last resampling
-	Halfway     float64    `json:"halfway"`      // correlation when about half of them were made
-	Going       bool       `json:"going"`        // a transition goes on
-	Slot        int        `json:"slot"`         // of the chains' places that are kept
+	Halfway     float64    `json:"halfway"`      // correlation at the last look for a plateau, see enough
+	Going       bool       `json:"going"`        // a transition of several moves is not complete
+	Slot        int        `json:"slot"`         // of a waste-free chain: number of the next state that is kept
 	StepSize    float64    `json:"step_size"`    // now
 	Trajectory  trajectory `json:"trajectory"`   // of a Steered kernel
 	LogEvidence float64    `json:"log_evidence"` // so far
-	Genealogy   Genealogy  `json:"genealogy"`    // what is known of its error
-	Drift       Drift      `json:"drift"`        // and of what the moves changed
-	Evaluations int        `json:"evaluations"`  // of one particle's likelihood
-	Records     int        `json:"records"`      // of the trace
-	Sum         float64    `json:"sum"`          // of the acceptance of the transitions that go on
+	Genealogy   Genealogy  `json:"genealogy"`    // for its standard error
+	Drift       Drift      `json:"drift"`        // likewise: what the moves changed
+	Evaluations int        `json:"evaluations"`  // of the likelihood of one particle
+	Records     int        `json:"records"`      // number of rows of the trace
+	Sum         float64    `json:"sum"`          // of the acceptance, over the moves of the transitions in progress
 }
 
-// adopt puts what a checkpoint held on the device.
+// adopt puts the tensors of a checkpoint on the device.
 func (m *machine) adopt() error {
 	for _, name := range m.stages.Entries() {
 		t := m.kept[name]
@@ -57,7 +57,7 @@ func (m *machine) wrongFile(format string, args ...any) error {
 
 const checkpointFormat = "gobnn.smc/4"
 
-// Identity is what must agree for a run to go on from a file.
+// Identity lists what must agree with a checkpoint for a run to resume from it.
 func (m *machine) Identity() ([]run.Part, error) {
 	parts, err := m.sampler.Problem.Identity(m.sampler.Kernel)
 	if err != nil {
@@ -82,7 +82,7 @@ func (m *machine) Identity() ([]run.Part, error) {
 		run.Part{Name: "settings", Value: string(settings)}, run.Part{Name: "backend", Value: engine.Name()}), nil
 }
 
-// Keep is what a checkpoint holds: the state of the device but for the data, and the trace.
+// Keep returns what a checkpoint holds: the state of the device without the data, and the trace.
 func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := m.state.Host(m.state.NamesWithout(dataPrefix, startName)...)
 	if err != nil {
@@ -99,7 +99,7 @@ func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
 
 const traceName = "trace"
 
-// Adopt takes over what Keep gave.
+// Adopt checks and takes over what Keep returned.
 func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
 	var at position
 	if err := run.Decode(head, &at); err != nil {

@@ -6,13 +6,13 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// LogEvidence is the log of the mean of unnormalised weights: log p(y) if particles are drawn from the prior and raw,
-// [J], are their log-likelihoods. stdErr is its standard error by the delta method, the relative standard error of the
-// mean weight, sqrt((J/ESS - 1) / (J - 1)); it means little once the effective sample size is a handful, and is NaN if
-// J is 1. NaN and +Inf count as weight 0, as in NewLogWeights. If no particle has any weight, the value is -Inf and
-// stdErr NaN.
+// LogEvidence is the log of the mean of unnormalised weights, given their logs: log p(y), if particles are drawn from
+// the prior and raw, [J], are their log-likelihoods. stdErr is its standard error by the delta method: the relative
+// standard error of the mean weight, sqrt((J/ESS - 1) / (J - 1)). It means little once the effective sample size is a
+// handful, and is NaN if J is 1. NaN and +Inf count as weight 0, as in NewLogWeights. If no particle has any weight,
+// the value is -Inf and stdErr NaN.
 //
-// Normalised weights have lost the evidence: their mean is 1/J, whatever the data.
+// Normalised weights would not do, since they have lost the evidence: their mean is 1/J, whatever the data.
 func LogEvidence(raw []float64) (value, stdErr float64) {
 	w, err := NewLogWeights(raw)
 	if err != nil {
@@ -28,18 +28,20 @@ func LogEvidence(raw []float64) (value, stdErr float64) {
 	return floats.LogSumExp(finite) - math.Log(j), math.Sqrt(max(0, j/w.EffectiveSampleSize()-1) / (j - 1))
 }
 
-// Genealogy collects, over the weighing steps of a run, what is needed to estimate the error of its evidence; its zero
-// value is the start of a run. Let G_i be the sum of the normalised weights of all particles that descend from the
-// first particle i. The relative variance of the evidence estimate after r resampling steps is estimated by
+// Genealogy collects, over the weighings of a run, what is needed to estimate the standard error of its log evidence
+// from this one run; its zero value is the start of a run. Particles that descend from the same first particle are a
+// family. The fewer families carry the weight in the end, the more another run could differ. Let G_i be the sum of the
+// normalised weights of the family of first particle i. The relative variance of the estimate of the evidence after r
+// resampling steps is estimated by
 //
 //	1 - (J/(J-1))^(r+1) (1 - sum_i G_i^2)
 //
 // (Lee and Whiteley 2018, eq. 7 at the last time; Chan and Lai 2013 have the same to first order; Du and Guyader 2021
 // for ladders that the particles choose). Without resampling it is the relative variance of a mean of J weights. For a
-// waste-free sampler the chains take the role of the particles: the weight of a chain is the sum of its places' weights
-// (Dau and Chopin 2022, section 2.4). The estimate is itself noisy, and may be negative, once all particles descend
-// from a few. It is therefore never taken smaller than the sum of the relative variances of the mean weights, which is
-// the variance if particles, or chains, were independent after each resampling.
+// waste-free sampler the chains take the role of the particles: the weight of a chain is the sum of the weights of its
+// states (Dau and Chopin 2022, section 2.4). The estimate is itself noisy, and may be negative, once all particles
+// descend from a few. It is therefore never taken smaller than the sum of the relative variances of the mean weights of
+// all steps, which is the variance if particles, or chains, were independent after each resampling.
 type Genealogy struct {
 	Before  int     `json:"before"`  // number of resampling steps before the last weighing
 	Squares float64 `json:"squares"` // sum_i G_i^2 at the last weighing
@@ -48,7 +50,7 @@ type Genealogy struct {
 	Now     bool    `json:"now"`     // whether particles were resampled after the last weighing
 }
 
-// Add takes in one more weighing.
+// Add takes in the next weighing.
 func (g *Genealogy) Add(w Weighed) {
 	if g.Now {
 		g.Before++
@@ -58,27 +60,29 @@ func (g *Genealogy) Add(w Weighed) {
 }
 
 // Drift is by how much the moves change the estimate of the log evidence; its zero value is the start of a run. Each
-// step of a tempered sampler, from power t to t+1, has a second estimate: the geometric bridge between the particles
-// before the step and those after it, once these were moved (Meng and Wong 1996, section 3.3; h is the power half way):
+// step of a tempered sampler, from power a to power b, has a second estimate besides the mean weight: the geometric
+// bridge between the particles before the step and those after it, once these are moved (Meng and Wong 1996, section
+// 3.3; E_a and E_b are the means over these particles, and h = (a + b)/2):
 //
-//	Z_(t+1) / Z_t = E_t[p(y | phi)^(h - t)] / E_(t+1)[p(y | phi)^(h - (t+1))]
+//	Z_b / Z_a = E_a[p(y | phi)^(h - a)] / E_b[p(y | phi)^(h - b)]
 //
-// If the particles are distributed as they should be, moves change nothing and the bridge agrees with the mean weight.
-// If a region whose share grows with the power has too few particles, moves lead particles there, and the bridge lies
-// above the mean weight: by half of what is missing if the moves repair all of it, since each side counts half.
+// If the particles are distributed as they should be, moves change nothing in the mean, and the bridge agrees with the
+// mean weight. If a region whose share grows with the power has too few particles, moves lead particles there, and the
+// bridge lies above the mean weight: by half of what is missing if the moves repair all of it, since each side counts
+// half.
 type Drift struct {
 	Sum  float64 `json:"sum"`  // the bridges' log evidence minus that of the mean weights, over all steps but the last
 	Step float64 `json:"step"` // the last step; 0: none
 	Open float64 `json:"open"` // the part of the last step's difference that is known before its moves are made
-	// Variance + Alone is the variance of Sum if moves make particles independent of where they were. The particles of a
-	// step enter two differences, with variance Joint; those of the last step have entered one so far, with variance
-	// Alone.
+	// Variance + Alone is the variance of Sum by chance alone, if moves make particles independent of where they were. The
+	// particles at each power enter the differences of two steps, one as those after the move and one as those before:
+	// together with variance Joint. Those of the last step have entered one so far, with variance Alone.
 	Variance float64 `json:"variance"`
 	Joint    float64 `json:"joint"`
 	Alone    float64 `json:"alone"`
 }
 
-// Add takes in one more weighing, whose Last was d.Step.
+// Add takes in the next weighing, whose Weighing.Last was d.Step.
 func (d *Drift) Add(w Weighed) {
 	if d.Step > 0 {
 		d.Sum += d.Open - w.Behind
@@ -87,12 +91,13 @@ func (d *Drift) Add(w Weighed) {
 	d.Step, d.Open, d.Joint = w.Step, w.Ahead-w.Increment, w.Joint
 }
 
-// driftErrors is how many standard deviations of its noise a Drift must be away from 0 to count as drift.
+// driftErrors is by how many standard deviations of its noise Sum must differ from 0 to count as drift.
 const driftErrors = 3
 
-// Missing estimates how much too low the log evidence is: the root of Sum^2 less its noise variance, or 0 if Sum may
-// well be all noise. Bridges find half of what moves repair, but moves repair more than was missing if the first
-// particles happened to lie badly: in conjugate models twice Sum is too much in the mean.
+// Missing estimates by how much the log evidence is too low: the root of Sum^2 less its noise variance, or 0 if Sum may
+// well be all noise. It is not twice that, although bridges find only half of what moves repair, because moves also
+// repair more than was missing if the first particles happened to lie badly: in conjugate models twice Sum is too much
+// in the mean.
 func (d Drift) Missing() float64 {
 	noise := d.Variance + d.Alone
 	if d.Sum*d.Sum <= driftErrors*driftErrors*noise {
@@ -101,7 +106,8 @@ func (d Drift) Missing() float64 {
 	return math.Sqrt(d.Sum*d.Sum - noise)
 }
 
-// StdErr is the standard error of the log evidence for the given number of particles, or waste-free chains, and scheme.
+// StdErr is the standard error of the log evidence, given the resampling scheme and the number of particles, or of
+// waste-free chains.
 //
 // It is valid for Multinomial only. Schemes of smaller variance keep the sizes of families even, so that the genealogy
 // no longer shows what the moves add to the variance, and the estimate is half of what it should be, or less. For these

@@ -9,14 +9,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// step is how far the likelihood's power is to rise: `fixed` if that is above 0; else the largest step, at most
-// `most`, at which the effective sample size of weights w_j exp(step l_j) is at least Threshold J (Del Moral, Doucet
-// and Jasra 2012, section 3.3; Jasra et al. 2011), where l are the log-likelihoods, [J]. Where no step is so small,
-// it is a step so small that only particles without likelihood lose their weight. All of it is in float64: a scalar.
+// step is by how much the likelihood's power is to rise, a scalar: `fixed`, if that is above 0; else the largest step,
+// at most `most`, at which the effective sample size of the weights w_j exp(step l_j) is at least Threshold J, with l
+// the log-likelihoods, [J] (Del Moral, Doucet and Jasra 2012, section 3.3; Jasra et al. 2011). If no step is small
+// enough for that, it is 2^-64 of `most`, so small that only particles whose likelihood is 0 lose their weight. All of
+// it is in float64.
 //
-// The root is enclosed between neighbours of a grid of steps, each time the finer one between the two: first of
-// powers of two, then three times of 32 equal parts, which leaves an error of 2^-15. So it is some rows of a table
-// [steps, J] at a time, and no loop.
+// The effective sample size is computed for many steps at once, as rows of a table [steps, J], instead of one after
+// another in a loop: first for powers of two, then three times for 32 equal parts of the interval between the largest
+// step that still is enough and the one above it. That leaves a relative error of 2^-15.
 func (s *Stages) step(logWeights, logLikelihood, fixed, most *Node) *Node {
 	const octaves, parts, rounds = 64, 32, 3
 	w := ConvertDType(logWeights, compute.Float64)
@@ -33,7 +34,7 @@ func (s *Stages) step(logWeights, logLikelihood, fixed, most *Node) *Node {
 	}
 	g := logWeights.Graph()
 	grid := func(n int) *Node { return AddScalar(Iota(g, shapes.Make(compute.Float64, n), 0), 1) } // 1 to n
-	// The largest power of two below the root; 2^-64 of the way if there is none.
+	// The largest power of two that is enough; 2^-64 of the way if there is none.
 	powers := Mul(Exp(MulScalar(SubScalar(grid(octaves), octaves), math.Ln2)), most) // 2^-63 to 1 times most
 	low := ReduceAllMax(Mul(enough(powers), powers))
 	low = Max(low, MulScalar(most, math.Pow(2, -octaves)))

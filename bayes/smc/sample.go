@@ -18,24 +18,25 @@ import (
 
 // Sample draws particles from a problem's target and estimates its evidence, by an SMC sampler (Del Moral, Doucet and
 // Jasra 2006, with moves that leave each distribution invariant, section 3.3.2.3). Particles begin as draws from the
-// prior, by Problem.Initial, or as Problem.Start, [J, D], has them; then, until the way from the prior to the posterior
-// is gone,
+// prior, by Problem.Initial, or as Problem.Start, [J, D], has them. Then, until the posterior is reached, each step
+// does
 //
-//	weigh:     w_j <- w_j G(phi_j),  log Z <- log Z + log sum_j w_j G(phi_j)
+//	weigh:     w_j <- w_j G(phi_j),  log Z <- log Z + log sum_j w_j G(phi_j), then the w_j are normalised
 //	resample:  draw ancestors by their weights, w_j <- 1/J
 //	move:      by a kernel that leaves the distribution so far invariant
 //
-// where G is the part of the likelihood that comes in: p(y | phi)^(power' - power), whose next power is the largest at
-// which the effective sample size is at least Threshold J, or p(y_n | phi), the next rows, which come in until the
-// effective sample size is at most Threshold J. Problem.Target must give a Factored target for the former and a
-// Sequential one for the latter.
+// where log Z is the log evidence so far, and G is the part of the likelihood that comes in. With LikelihoodTempering
+// that is p(y | phi)^(power' - power), whose power' is the largest at which the effective sample size is at least
+// Threshold J. With DataTempering it is the likelihood of the next rows given those before, which come in until the
+// effective sample size is at most Threshold J; only then, and at the end, are particles resampled and moved.
+// Problem.Target must give a Factored target for the former and a Sequential one for the latter.
 //
 // What is called the prior may be any distribution that can be drawn from, such as a fitted approximation of the
-// posterior. Its log-density is the target's LogPrior, up to a constant that then is missing in the evidence. Where a
-// graph cannot draw from it, Problem.Start must hold independent draws from it, of the settings' DType, instead of
-// Initial: particles from elsewhere make the evidence, and the posterior where moves do not mix, wrong, and nothing
-// tells. Draws of Initial are tried, in up to a thousand dimensions, and refused if they are clearly not of LogPrior's
-// distribution: in a few dimensions by .4 of a standard deviation, or by .4 of its width.
+// posterior. Its log-density is the target's LogPrior; a constant that is left out there is missing in the evidence
+// too. Where a graph cannot draw from it, Problem.Start must hold independent draws from it, of the settings' DType,
+// instead of Initial: with particles from elsewhere the evidence is wrong, and so is the posterior where moves do not
+// mix, and nothing shows it. Draws of Initial are tried, in up to a thousand dimensions, and refused if they are
+// clearly not from LogPrior's distribution: in a few dimensions by .4 of a standard deviation, or by .4 of its width.
 //
 // A cancelled context is no error: the result holds the particles as they are, with the status run.Cancelled. If no
 // particle has any weight left, the error wraps ErrZeroWeights. If no step of a ladder that the particles choose is
@@ -47,7 +48,7 @@ func Sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, setti
 	return sampler.Sample(ctx, settings)
 }
 
-// Sampler samples again and again, with other seeds and settings, and with other Problem.Data and Problem.Start of the
+// Sampler samples repeatedly, with different seeds and settings, and different Problem.Data and Problem.Start of the
 // same names and shapes, and compiles only once for settings of one kind. Nothing else of the problem may change after
 // the first run. Close it at the end.
 type Sampler struct {
@@ -79,7 +80,7 @@ func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error
 	return result, err
 }
 
-// newMachine checks what it is given.
+// newMachine checks the problem, the kernel and the settings.
 func (s *Sampler) newMachine(settings Settings) (*machine, error) {
 	if err := checkSampled(s.Problem, s.Kernel); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (s *Sampler) newMachine(settings Settings) (*machine, error) {
 	return m, nil
 }
 
-// machine is a sampling in progress: the compiled stages, the state on the device, and where it stands.
+// machine is a run in progress: the compiled stages, the state on the device, and the position in the sequence.
 type machine struct {
 	Settings
 	sampler  *Sampler
@@ -117,7 +118,7 @@ type machine struct {
 	Trace []StepRecord
 }
 
-// stage is what a call does.
+// stage is what the next call of Step does.
 type stage string
 
 const (
@@ -181,7 +182,8 @@ func (m *machine) Begin(context.Context) error {
 	return nil
 }
 
-// Step makes one call: a weighing with its resampling, the kernel's start, or some moves.
+// Step makes one call to the device: a weighing with its resampling, the evaluation of what the kernel carries, or some
+// moves.
 func (m *machine) Step(context.Context) error {
 	begun := time.Now()
 	var err error
@@ -204,8 +206,8 @@ func (m *machine) Step(context.Context) error {
 	return nil
 }
 
-// weigh takes in more of the likelihood and resamples: at each temperature of a ladder, or where rows have made the
-// weights too unequal, and at the end.
+// weigh takes in the next part of the likelihood, and resamples: always on a ladder that the particles choose, at the
+// end, and for waste-free chains on a given ladder; otherwise if the weights have become too unequal.
 func (m *machine) weigh() error {
 	step, most, resampling := 0., m.end-m.Place, Always
 	next := m.end
@@ -264,11 +266,12 @@ func (m *machine) weigh() error {
 	return nil
 }
 
-// fewest is the effective sample size that is that of one particle.
+// fewest is the effective sample size below which one particle has nearly all the weight.
 const fewest = 1.5
 
-// stalls says whether no step of a ladder that the particles choose is small enough to leave more than one of them, or
-// it is so small that it adds nothing to the power.
+// stalls says whether a ladder that the particles choose has come to an end before its time: no step of the power is
+// small enough to leave more than one particle, or the step is so small that it does not change the power in floating
+// point.
 func (m *machine) stalls(w Weighed) bool {
 	if m.Tempering != LikelihoodTempering || len(m.Ladder) > 0 {
 		return false
@@ -277,12 +280,12 @@ func (m *machine) stalls(w Weighed) bool {
 	return alone || w.Step > 0 && m.Place-w.Step == m.Place
 }
 
-// gain is how strongly log step sizes answer to a lack of acceptance. In many dimensions acceptance falls with the
-// log step size, where it is best, by .5 (a random walk), 1.2 (MALA) and .4 (HMC): so a step leaves .3, -.7 and .4 of
-// what was wrong.
+// gain is how strongly the log step size is corrected: by gain times (acceptance - wanted acceptance). In many
+// dimensions acceptance falls with the log step size, near the best one, with a slope of .5 (a random walk), 1.2 (MALA)
+// and .4 (HMC): so one correction leaves .3, -.7 and .4 of what was wrong, and repeated ones converge.
 const gain = 1.4
 
-// move makes transitions of the chains, and adapts the step size to how they were accepted.
+// move makes transitions of the chains, and adapts the step size to their acceptance.
 func (m *machine) move() error {
 	last := &m.Trace[len(m.Trace)-1]
 	made := m.stages.PerCall
@@ -327,23 +330,26 @@ func (m *machine) move() error {
 	return nil
 }
 
-// trajectory is how long the trajectories of a Steered kernel are: as long as the expected squared jump for each
-// gradient is largest (Pasarica and Gelman 2010; within SMC: Buchholz, Chopin and Jacob 2021), which is where a
-// trajectory that is longer by a percent jumps farther, in the square, by a percent. It is chosen from temperature to
-// temperature, so that it depends on earlier ones only, and moves leave theirs invariant.
+// trajectory is the length of the trajectories of a Steered kernel, and what is needed to choose it. The best length
+// has the largest expected squared jump for each gradient (Pasarica and Gelman 2010; within SMC: Buchholz, Chopin and
+// Jacob 2021). There, a trajectory that is longer by a percent, and so costs a percent more, has a squared jump that is
+// larger by a percent. A length is chosen after the moves at each temperature, for the next: it depends on earlier
+// temperatures only, so that the moves leave their distribution invariant.
 type trajectory struct {
 	Length float64 `json:"length"` // in steps, not rounded
 	Jump   float64 `json:"jump"`   // sum of the squared jumps at this temperature
-	Growth float64 `json:"growth"` // and of their derivatives by the logarithm of the length
+	Growth float64 `json:"growth"` // sum of their derivatives with respect to the logarithm of the length
 }
 
-// Trajectories are this many steps at first, and at least and at most. Jumps say nothing of a region that no particle
-// has found yet. With trajectories down to 3 steps the log evidence of TestStatesWhatIsMissingLong's curve was .36
-// too low with 1000 particles, with at least 15 it was .13, for a quarter more gradients.
+// shortest and longest bound the length of trajectories, which is shortest at first. The lower bound is needed because
+// jumps say nothing of a region that no particle has found yet. With trajectories down to 3 steps the log evidence of
+// TestStatesWhatIsMissingLong's curve was .36 too low with 1000 particles, with at least 15 it was .13, for a quarter
+// more gradients.
 const shortest, longest = 15, 100
 
-// steps are those of the transition of a number: they go through a range about Length evenly, so that trajectories do
-// not resonate with a period of the dynamics, all of the particles' at once, so that none waits for another.
+// steps is the number of leapfrog steps of a transition, given the transition's number. It varies evenly by up to 30 %
+// about Length, so that trajectories do not resonate with a period of the dynamics; it is the same for all particles,
+// so that none waits for another.
 func (t trajectory) steps(transition int) int {
 	_, part := math.Modf(float64(transition) * golden)
 	return int(math.Round(t.Length * (1 + jitter*(2*part-1))))
@@ -351,11 +357,13 @@ func (t trajectory) steps(transition int) int {
 
 const (
 	jitter = 0.3
-	golden = math.Phi - 1 // whose multiples are even modulo 1
+	golden = math.Phi - 1 // its multiples modulo 1 fill the range from 0 to 1 evenly
 )
 
-// adapt chooses the length for the next temperature. On a round Gaussian the ratio of growth and jump falls by 1.2 of
-// log length where it is 1: so its square root settles at once, where the ratio itself would swing.
+// adapt chooses the length for the next temperature: longer if a percent more length gives more than a percent more
+// squared jump, that is if growth/jump is above 1. It multiplies by the square root of this ratio, within 1/2 to 2: on
+// a round Gaussian the ratio falls, near 1, by 1.2 times the increase of the log length, so that the root settles at
+// once, where the ratio itself would swing.
 func (t *trajectory) adapt() {
 	longer := 1.
 	if t.Jump > 0 {
@@ -364,12 +372,14 @@ func (t *trajectory) adapt() {
 	*t = trajectory{Length: max(shortest, min(longest, t.Length*longer))}
 }
 
-// What is held for a plateau of the correlation: less than a tenth gained while the transitions doubled, from 20 on.
-// Were it a decay after all, exp(-t/tau), tau would be above 190 transitions.
+// firstLook and plateau say when a correlation counts as one that no longer falls: if less than a tenth of it was lost
+// while the number of transitions doubled, from 20 on. Were it a slow decay after all, exp(-t/tau), tau would be above
+// 190 transitions.
 const firstLook, plateau = 20, 0.9
 
-// enough says whether a resampling was followed by enough transitions, or, of a waste-free chain, the last place that
-// is kept. A correlation that no longer falls is that of modes which the kernel does not leave: more moves do not help.
+// enough says whether there were enough transitions since the resampling or, of waste-free chains, since the last state
+// that is kept. A correlation that no longer falls is that of modes which the kernel does not leave: more moves do not
+// help.
 func (m *machine) enough(correlation float64) bool {
 	if m.Moves > 0 {
 		return m.Transition >= m.Moves
@@ -389,20 +399,22 @@ func (m *machine) enough(correlation float64) bool {
 	return stalls
 }
 
-// counter is the place in the stream of random numbers of the next call, which makes so many draws.
+// counter gives the next call its own part of the stream of random numbers; a call that makes several draws, one for
+// each transition, gets as many.
 func (m *machine) counter(draws int) Counter {
 	at := Counter{Call: m.Calls}
 	m.Calls += uint32(draws)
 	return at
 }
 
-// tunes says whether moves take a step size, adapts whether it is adapted, and wanted at what mean acceptance it aims.
+// tunes says whether moves take a step size, adapts whether the sampler adapts it, and wanted at what mean acceptance
+// it then aims.
 func (m *machine) tunes() bool {
 	_, ok := m.sampler.Kernel.(mcmc.Tunable)
 	return ok
 }
 
-// steers says whether the sampler chooses how long trajectories are.
+// steers says whether the sampler chooses the length of trajectories.
 func (m *machine) steers() bool {
 	k, ok := m.sampler.Kernel.(mcmc.Steered)
 	return ok && k.Length() == 0
@@ -421,7 +433,7 @@ func (m *machine) wanted() float64 {
 	return acceptance
 }
 
-// placeName is what a place is called.
+// placeName names the quantity of which Place is a value.
 func (m *machine) placeName() string {
 	if m.Tempering == DataTempering {
 		return "rows"
@@ -437,7 +449,7 @@ func (m *machine) Status() run.Status {
 	return ""
 }
 
-// Progress is where the run stands.
+// Progress reports the power or the rows that are reached, and the scores.
 func (m *machine) Progress() run.Progress {
 	p := run.Progress{Stage: string(m.Tempering) + " tempering", Step: len(m.Trace), Steps: len(m.Ladder)}
 	if m.Tempering == DataTempering {

@@ -8,24 +8,25 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Position is where particles stand on their way, of Steps. It is valid until the next.
+// Position is the progress of a run, as Steps yields it. It is valid until the next is yielded.
 type Position struct {
 	run.Progress
-	StepRecord // of the last temperature, or block of rows; its LogEvidence is the increment
-	// Evidence is log p(y) of what is taken in so far, and EvidenceStdErr its standard error: with data tempering that of
-	// the first rows.
+	StepRecord // of the last temperature, or block of rows; its LogEvidence is the increase there
+	// Evidence is the log evidence of what is taken in so far, and EvidenceStdErr its standard error: with DataTempering
+	// it is log p(y_1 .. y_n) of the first n rows, with LikelihoodTempering the log of the normalising constant of p(phi)
+	// p(y | phi)^power.
 	Evidence, EvidenceStdErr float64
 	machine                  *machine
 }
 
-// Result is what Sample would return if the run ended here: the particles of the distribution that is reached. Its
-// Status is empty, and its evidence NaN, before the end.
+// Result is what Sample would return if the run ended here: particles of the distribution that is reached. Before the
+// end its Status is empty, and its evidence NaN.
 func (p *Position) Result() (*Result, error) { return p.machine.result() }
 
 // Steps is Sample for a range loop of your own: it yields after each temperature, or block of rows, once the particles
-// were weighed, resampled and moved. Leaving the loop ends the run as a cancelled context does, after the checkpoint is
-// written, if one is set; Sample and Steps with the same settings go on from it, to the same bits. Errors are those of
-// Sample, yielded last, with a Position where there is a result beside them, and otherwise nil.
+// are weighed and, where that is due, resampled and moved. Leaving the loop ends the run as a cancelled context does,
+// after the checkpoint is written, if one is set; Sample and Steps with the same settings go on from it, to the same
+// bits. An error of Sample is yielded last, with a Position if there is a result beside it, and otherwise with nil.
 func Steps(
 	ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings Settings,
 ) iter.Seq2[*Position, error] {
@@ -52,7 +53,7 @@ func (s *Sampler) Steps(ctx context.Context, settings Settings) iter.Seq2[*Posit
 	}
 }
 
-// here is where the particles stand.
+// here is the Position now.
 func (m *machine) here(p run.Progress) *Position {
 	out := &Position{Progress: p, machine: m}
 	out.Evidence, out.EvidenceStdErr = m.evidence()
