@@ -14,7 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// kind is what stages are compiled for, beside the problem and the kernel.
+// kind identifies what compiled stages depend on besides the problem and the kernel.
 type kind struct {
 	engine                                     *compute.Engine
 	particles, chains, perCall, block, devices int
@@ -25,7 +25,7 @@ type kind struct {
 	fixedScale, tuned, started                 bool
 }
 
-// Names of entries of the state: of the data, and of what the stages call so.
+// Names of the state's entries: of the data, of the stages' own as they name them, and of Problem.Start.
 const (
 	dataPrefix     = "data/"
 	phiName        = "phi"
@@ -34,13 +34,13 @@ const (
 	startName      = "start" // Problem.Start, where it is set
 )
 
-// compiled prepares the stages, or finds those of an earlier run of the same kind, and learns where the way ends.
+// compiled prepares the stages, or takes those of an earlier run of the same kind, and finds out the posterior's place.
 func (m *machine) compiled() (*Stages, func(), error) {
 	if err := compute.Try(m.probe); err != nil {
 		return nil, nil, fmt.Errorf("smc: %w", err)
 	}
-	// A call costs a tenth of a millisecond, as much as some hundred particles; each transition in its graph costs
-	// half a second of compilation.
+	// How many transitions to make in one call: a call costs a tenth of a millisecond, as much as some hundred particles,
+	// and each transition in its graph costs half a second of compilation.
 	perCall := 1
 	for k := range min(m.Moves, 5) {
 		if m.Moves%(k+1) == 0 {
@@ -57,7 +57,8 @@ func (m *machine) compiled() (*Stages, func(), error) {
 	})
 }
 
-// probe builds the target in a graph that is thrown away, to see that it can be tempered, and how many rows it has.
+// probe builds the target in a graph that is thrown away, to check that it is Factored or Sequential, as the tempering
+// needs, and to find out the posterior's place.
 func (m *machine) probe() {
 	g := graph.NewGraph(m.engine.Backend(), "smc probe")
 	defer g.Finalize()
@@ -70,7 +71,7 @@ func (m *machine) probe() {
 	m.factored(nodes)
 }
 
-// parameters are the problem's data in a graph that is thrown away.
+// parameters are the problem's data as parameters of a graph that is thrown away.
 func (m *machine) parameters(g *graph.Graph) compute.Nodes {
 	nodes := compute.Nodes{}
 	for name, t := range m.sampler.Problem.Data {
@@ -79,7 +80,7 @@ func (m *machine) parameters(g *graph.Graph) compute.Nodes {
 	return nodes
 }
 
-// target is the problem's.
+// target is the problem's target, given the state's entries.
 func (m *machine) target(nodes compute.Nodes) mcmc.Target {
 	data := compute.Nodes{}
 	for name, node := range nodes {
@@ -111,7 +112,7 @@ func (m *machine) sequential(nodes compute.Nodes) Sequential {
 	return t
 }
 
-// spec says what the stages are to do.
+// spec says what the stages of this run are compiled for.
 func (m *machine) spec(perCall int) Spec {
 	s := Spec{
 		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,

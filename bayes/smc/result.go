@@ -14,14 +14,14 @@ import (
 
 // Result of Sample.
 type Result struct {
-	// Phi are the particles, [J, D], and LogWeights their weights: equal ones, since the particles were resampled and
-	// moved under the posterior in the end. Where the run was cancelled they are those of the distribution at the
-	// last place of Trace, or on the way to it.
+	// Phi are the particles, [J, D], and LogWeights their weights. After a complete run all weights are equal, since the
+	// particles are resampled and moved under the posterior in the end. If the run was cancelled or stopped, they are
+	// particles of the distribution at the last Place of Trace, or on the way to it.
 	Phi        *tensors.Tensor
 	LogWeights LogWeights
-	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its
-	// standard error, estimated from this run: by the genealogy of the particles and by how far moves changed what they
-	// say, see Genealogy and Drift. NaN where the run was cancelled.
+	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its standard
+	// error, estimated from this run alone: from the families of the particles (Genealogy) and from how far the moves
+	// changed the estimate (Drift). NaN if the run did not complete.
 	LogEvidence, LogEvidenceStdErr float64
 	Trace                          []StepRecord // one for each temperature, or block of rows
 	// Tuned are the step size and the scales of the last moves; the step size is 0 for kernels that are not Tunable.
@@ -30,29 +30,30 @@ type Result struct {
 	Elapsed time.Duration // over all sessions
 	// Evaluations is how often the log-likelihood of one particle was evaluated, with or without its gradient.
 	Evaluations int
-	// NonFinite is how many proposals of moves were rejected since their log-density, or its gradient, was not
-	// finite, and Divergent how many trajectories left the level set of their energy.
+	// NonFinite is how many proposals of moves were rejected because their log-density, or its gradient, was not finite,
+	// and Divergent how many trajectories were given up since their energy was off by too much.
 	NonFinite, Divergent int
 	Warnings             []string // what makes the result doubtful; empty: nothing was seen
 }
 
-// StepRecord is what one temperature, or one block of rows, leaves on the host.
+// StepRecord summarises one temperature, or one block of rows: its weighing and resampling, and the moves that
+// followed.
 type StepRecord struct {
 	Place       float64 // the likelihood's power, or the number of rows that are taken in
-	LogEvidence float64 // increment of the log evidence
+	LogEvidence float64 // increase of the log evidence
 	ESS         float64 // effective sample size after weighing, before resampling
-	Ancestors   float64 // different particles among the ancestors; J if not resampled
-	First       float64 // effective number of first ancestors, 1 / sum_i G_i^2 of Genealogy
+	Ancestors   float64 // number of different ancestors; J if not resampled
+	First       float64 // effective number of first particles that all descend from, 1 / sum_i G_i^2 of Genealogy
 	Resampled   bool
 	NonFinite   int     // particles whose log-likelihood is not finite: they have weight 0
-	Transitions int     // of the kernel that followed; 0: none
+	Transitions int     // number of transitions of each particle, or chain, that followed; 0: none
 	Acceptance  float64 // their mean acceptance; NaN if there were none
-	Correlation float64 // after them, of log prior or log-likelihood with those before: see Settings.Correlation
+	Correlation float64 // of log prior or log-likelihood after them with that before: see Settings.Correlation
 	StepSize    float64 // of the last of them; 0 for kernels that are not Tunable
 	Steps       int     // of a trajectory, where they are chosen (mcmc.Steered); else 0
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
-	Divergent   int     // trajectories that left the level set of their energy
-	Drift       float64 // sum of Drift, of the steps before: 0 with DataTempering
+	Divergent   int     // trajectories that were given up since their energy was off by too much
+	Drift       float64 // Drift.Sum over the steps before: 0 with DataTempering
 	Seconds     float64
 }
 
@@ -79,7 +80,7 @@ func (m *machine) evidence() (value, stdErr float64) {
 	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(m.Resampler, m.chains()), m.Drift.Missing())
 }
 
-// result is what there is.
+// result is the result so far.
 func (m *machine) result() (*Result, error) {
 	status := m.session.Status()
 	host := m.kept
@@ -126,7 +127,7 @@ const (
 	manyRejected    = 0.1  // share of proposals that are not finite
 )
 
-// warnings are what is doubtful about a finished run.
+// warnings lists what makes a finished run doubtful.
 func (m *machine) warnings() []string {
 	var out []string
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

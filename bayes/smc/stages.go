@@ -17,46 +17,48 @@ import (
 )
 
 // Spec says what stages are compiled for: a kernel, a number of particles, and a sequence of distributions from the
-// prior to the posterior. A place in the sequence is a number: the power of the likelihood, from 0 to 1, or how many
-// rows are taken in.
+// prior to the posterior. A distribution is named by its place in the sequence, a number: the power of the likelihood,
+// from 0 to 1, or the number of rows that are taken in, from 0 to N.
 type Spec struct {
 	Kernel    mcmc.Kernel // leaves its target invariant: see mcmc.LeavesInvariant
 	Particles int         // J
-	// Chains is how many of the particles are drawn to be moved, M; the J/M places that a chain comes through, its
-	// start included, are the new particles (waste-free: Dau and Chopin 2022). 0: all J are moved, and where they end
-	// counts.
+	// Chains is M, how many of the particles are drawn to be moved. Each drawn particle is the start of a chain of J/M
+	// states, which become the new particles (waste-free: Dau and Chopin 2022). 0: all J are moved, and only their last
+	// states are kept.
 	Chains int
 	Dim    int // D
 	DType  compute.DType
-	// PerCall is how many transitions a call of Move makes, where a transition is one move of the kernel; default 1.
+	// PerCall is the number of transitions that a call of Move makes; default 1, and always 1 for kernels whose
+	// transitions take several moves.
 	PerCall    int
 	Resampler  Resampler
-	Threshold  float64 // of the effective sample size, over J: Weigh resamples at or below it
+	Threshold  float64 // share of J: Weigh resamples if the effective sample size is at most Threshold J
 	FixedScale bool    // step sizes are in units of 1, not of the particles' scales
-	Tuned      bool    // Move takes the step size; else it is the kernel's own
-	Steered    bool    // Move takes the number of steps of a trajectory; else it is the kernel's own
-	Tempered   bool    // what Potential gives counts times the step that Weigh takes, or finds; else once
-	Watched    bool    // Move tells how far particles have come: see Moved.Correlation
+	Tuned      bool    // the step size is an input of Move; else it is the kernel's own
+	Steered    bool    // the number of steps of a trajectory is an input of Move; else it is the kernel's own
+	Tempered   bool    // Weigh multiplies what Potential gives by the step of the power; else it counts once
+	Watched    bool    // Move reports how far particles have come: see Moved.Correlation
 
 	Prefix string   // of the names of the entries that are the stages' own, such as "moving/"
 	Reads  []string // the entries that the functions below read
-	// Probe gives a target like those of Target, in a graph that is thrown away, to learn what the kernel carries.
+	// Probe gives a target like those of Target, in a graph that is thrown away, to find out what the kernel carries.
 	Probe func(g *graph.Graph) mcmc.Target
-	// Initial draws from the prior, [J, D].
+	// Initial draws the first particles from the prior, [J, D].
 	Initial func(nodes compute.Nodes, rng random.Stream) *graph.Node
-	// Tried, if set, are draws as those of Initial, [n, D], by which Start tries whether LogPrior is their log-density.
+	// Tried, if set, makes draws as Initial does, [n, D], with which Start tests that LogPrior is their log-density.
 	Tried func(nodes compute.Nodes, rng random.Stream) *graph.Node
-	// LogPrior is the log-density of these draws, [J].
+	// LogPrior is the log-density of the draws of Initial at phi, [J, D]: [J].
 	LogPrior func(nodes compute.Nodes, phi *graph.Node) *graph.Node
 	// Target is the distribution at a place, a scalar of DType.
 	Target func(nodes compute.Nodes, place *graph.Node) mcmc.Target
-	// Potential is the log-likelihood of what comes in after a place, [J] for phi, [J, D].
+	// Potential is the log-likelihood of what comes in next after a place, [J] for phi, [J, D].
 	Potential func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node
 }
 
-// Stages are the stages of an SMC sampler, compiled, for samplers of one's own: Sample and ohsmc.SMC are made of
-// them. They work on a compute.State, which the caller owns: Start draws particles, Weigh multiplies their weights by
-// what comes in and resamples them, Restart evaluates what the kernel carries, and Move moves them.
+// Stages are the stages of an SMC sampler, compiled, for samplers of your own: Sample and ohsmc.SMC are made of them.
+// They work on a compute.State, which the caller owns: Start draws particles, Weigh multiplies their weights by what
+// comes in and resamples them, Restart evaluates what the kernel carries, such as gradients, under the new
+// distribution, and Move moves them.
 type Stages struct {
 	Spec
 	carrier *mcmc.Carrier // of the particles, or of the chains where they are fewer
@@ -64,16 +66,17 @@ type Stages struct {
 	start, weigh, restart, move *compute.Program
 }
 
-// Counter is a place in the stream of random numbers: no two calls on the particles of one number may have the same.
+// Counter names a part of the stream of random numbers. No two calls on the particles of one Number may have the same
+// Call; a call of Move with several transitions uses as many Calls, one after another.
 type Counter struct{ Number, Call uint32 }
 
-// key is that of the stream of random numbers at a counter.
+// key is the key of that part of the stream.
 func (c Counter) key(seed uint64) random.Key { return sequence(seed).At(c.Number).At(c.Call) }
 
 func sequence(seed uint64) random.Key { return random.KeyOf(seed).Named("sequence") }
 
-// NewStages builds a move in a graph that is thrown away, to learn what the kernel carries, and prepares the
-// programs, each of which is compiled at its first call.
+// NewStages checks spec and prepares the programs, each of which is compiled at its first call. To find out what the
+// kernel carries it builds a move in a graph that is thrown away.
 func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	spec.PerCall = cmp.Or(spec.PerCall, 1)
 	spec.Chains = cmp.Or(spec.Chains, spec.Particles)
@@ -139,8 +142,9 @@ func (s *Stages) Close() {
 	}
 }
 
-// The names of entries: of phi, [J, D]; of the normalised log-weights, [J]; of the first ancestors, int32 [J]; of the
-// scales of the coordinates, [D]; of which transitions go on, [M]; of potentials before the moves, [M, 2].
+// The names of the state's entries: the particles, [J, D]; their normalised log-weights, [J]; the number of each one's
+// first ancestor, int32 [J]; the scales of the coordinates, [D]; which transitions are not complete, 1 or 0, [M]; and
+// the chains' log prior and log-likelihood before the moves, [M, 2].
 func (s *Stages) phi() string        { return s.Prefix + "phi" }
 func (s *Stages) logWeights() string { return s.Prefix + "log_weights" }
 func (s *Stages) eve() string        { return s.Prefix + "eve" }
@@ -148,8 +152,8 @@ func (s *Stages) scale() string      { return s.Prefix + "scale" }
 func (s *Stages) unfinished() string { return s.Prefix + "unfinished" }
 func (s *Stages) before() string     { return s.Prefix + "before" }
 
-// Entries names what of the state is the stages' own: the particles, [J, D], and their log-weights, [J], first. Some
-// are there after the first Restart only.
+// Entries names the entries of the state that are the stages' own: the particles, [J, D], and their log-weights, [J],
+// first. Some exist after the first Restart only.
 func (s *Stages) Entries() []string {
 	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, s.carrier.Names()...)
 	if s.Watched {
@@ -162,8 +166,8 @@ func (s *Stages) Entries() []string {
 	return names
 }
 
-// Sharded names the entries that devices may share, as compute.Sharding does: those with a particle axis, but for
-// log-weights, since resampling needs all of them everywhere, and they are few.
+// Sharded names the entries that devices may share, as compute.Sharding does: those with a particle axis. Log-weights
+// are not among them: they are few, and resampling needs all of them on every device.
 func (s *Stages) Sharded() []string {
 	return slices.DeleteFunc(s.Entries(), func(name string) bool { return name == s.logWeights() || name == s.scale() })
 }
@@ -171,15 +175,15 @@ func (s *Stages) Sharded() []string {
 // wasteFree says whether fewer particles are moved than there are.
 func (s *Stages) wasteFree() bool { return s.Chains < s.Particles }
 
-// CarriesDensity says whether all that the kernel carries is the log-density, which Weigh keeps up to date: then
-// Restart is not needed.
+// CarriesDensity says whether the kernel carries the log-density and nothing else. Weigh then keeps it up to date, by
+// adding what comes in, and Restart is not needed.
 func (s *Stages) CarriesDensity() bool {
 	return !s.wasteFree() && !s.carrier.SeveralMoves() && s.Kernel.Carries() == mcmc.CarriesLogDensity &&
 		len(s.carrier.Names()) == 2
 }
 
-// Start draws particles from the prior, with equal weights. It is an error if those of Spec.Tried are not draws from
-// the density of LogPrior.
+// Start draws particles from the prior, with equal weights. If Spec.Tried is set, it is an error if its draws clearly
+// do not have the density of LogPrior.
 func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
 	record, err := s.start.Run(state, sequence(seed).At(at.Number).Words())
 	if err != nil || s.Tried == nil {
@@ -221,16 +225,16 @@ const (
 
 // Weighed is what Weigh leaves on the host.
 type Weighed struct {
-	Step      float64 // that was taken: 1 unless Spec.Tempered
+	Step      float64 // by which the power has risen; 1 unless Spec.Tempered
 	Increment float64 // of the log evidence: log sum_j w_j exp(step potential_j); -Inf if no particle has any weight
 	ESS       float64 // the effective sample size after weighing, before resampling
 	Resampled bool
-	Ancestors float64 // different particles among the ancestors; J if not resampled
+	Ancestors float64 // number of different ancestors; J if not resampled
 	NonFinite int     // particles whose potential is not finite
 	Families  float64 // sum_i G_i^2 of Genealogy, before resampling
 	Variance  float64 // relative variance of the mean weight of particles, or chains, since they were resampled
-	// Ahead is log sum_j w_j exp(step/2 potential_j) before weighing, and Behind the same with -Last/2 for step/2: what a
-	// Drift is made of. 0 unless Spec.Tempered.
+	// Ahead is log sum_j w_j exp(step/2 potential_j), with the weights before weighing, and Behind the same with -Last/2
+	// in place of step/2: the two sides of the bridges of which a Drift is made. 0 unless Spec.Tempered.
 	Ahead, Behind float64
 	// Joint is the variance of Ahead - Increment - Behind if particles, or chains, are independent, and Alone that of
 	// Behind.
@@ -239,14 +243,15 @@ type Weighed struct {
 
 // Weighing says what Weigh takes in, and when it resamples.
 type Weighing struct {
-	Place float64 // after which it comes
-	// Step counts if Spec.Tempered: how far the power rises, or 0 for the largest step, at most Most, at which the
-	// effective sample size is at least Spec.Threshold J. Last is the step that led to Place, 0 for none.
+	Place float64 // that is reached: what comes next after it is taken in
+	// If Spec.Tempered, Step is by how much the power rises; 0: by the largest step, at most Most, at which the effective
+	// sample size is at least Spec.Threshold J. Last is the step that led to Place, 0 at the beginning.
 	Step, Most, Last float64
 	Resampling       Resampling
 }
 
-// Weigh takes in what comes after a place, once or times a step: it multiplies the weights by it and resamples.
+// Weigh takes in what comes after a place: it multiplies the weights by its likelihood, to the power of the step if
+// Spec.Tempered, and resamples.
 func (s *Stages) Weigh(state *compute.State, weighing Weighing, at Counter, seed uint64) (Weighed, error) {
 	w := weighing
 	inputs := []float64{w.Place, w.Step, w.Most, float64(w.Resampling), w.Last}
@@ -325,8 +330,9 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return next, Stack(record, 0)
 }
 
-// relativeVariance is the variance of the sum of the weights of M particles or chains, which are near 1/M, or of a sum
-// of such weights, if they are independent.
+// relativeVariance is the variance of the sum of weights, [J], if those of different particles, or of different chains,
+// are independent: from the spread of M weights about their mean, which is near 1/M. The weights may also be
+// differences of such weights.
 func (s *Stages) relativeVariance(weights *Node) *Node {
 	m := float64(s.Chains)
 	sums := ReduceSum(Reshape(weights, s.Particles/s.Chains, s.Chains), 0) // over a chain's places
@@ -334,8 +340,8 @@ func (s *Stages) relativeVariance(weights *Node) *Node {
 	return MulScalar(ReduceAllSum(Square(centred)), m/max(m-1, 1))
 }
 
-// Restart evaluates what the kernel carries, under the distribution at a place: of the particles, or of the ancestors
-// that waste-free chains start at, which are all of their chain's particles until it moves.
+// Restart evaluates what the kernel carries under the distribution at a place, at the particles that are to be moved.
+// For waste-free chains these are the ancestors that were drawn; until a chain moves, all its states are its start.
 func (s *Stages) Restart(state *compute.State, place float64, at Counter, seed uint64) error {
 	_, err := s.restart.Run(state, place, at.key(seed).Words())
 	return err
@@ -355,29 +361,30 @@ func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 
 // Moved is what Move leaves on the host.
 type Moved struct {
-	Acceptance float64 // sum over transitions of their mean acceptance; 1 each for kernels that always move
-	Unfinished int     // chains whose transition goes on: move them with begin false until there are none
+	Acceptance float64 // sum over transitions of the mean over chains; 1 each for kernels that always move
+	Unfinished int     // chains whose transition is not complete: call Move with Begin false until there are none
 	NonFinite  int     // transitions that came where the log-density or its gradient is not finite
-	Divergent  int     // transitions that left the level set of their energy
-	// Correlation is that of the chains' log prior, or log-likelihood, with what they had before the first of the
-	// moves, the larger of the two: 1 where nothing has moved. 0 unless Spec.Watched.
+	Divergent  int     // transitions that diverged, see mcmc.Info.Divergent
+	// Correlation is the correlation over the chains of their log prior, or of their log-likelihood, with what it was
+	// before the first of the moves, the larger of the two: 1 if nothing has moved. 0 unless Spec.Watched.
 	Correlation float64
-	// SquaredJump and JumpGrowth are sums over the transitions of mcmc.Info's; 0 unless Spec.Steered.
+	// SquaredJump and JumpGrowth are sums over the transitions of what mcmc.Info has; 0 unless Spec.Steered.
 	SquaredJump, JumpGrowth float64
 }
 
 // Moves says which moves Move makes.
 type Moves struct {
 	Place    float64 // of the distribution
-	Begin    bool    // a transition of all chains begins; else those that have not ended theirs go on
-	First    bool    // it is the first since the chains were drawn
-	Slot     int     // where a transition ends is this number, from 1, among the particles of a waste-free chain
+	Begin    bool    // all chains begin a transition; else those whose transition is not complete continue it
+	First    bool    // it is the first transition since the chains were drawn
+	Slot     int     // of a waste-free chain: the number, from 1, of the state that the transition leads to
 	StepSize float64 // counts if Spec.Tuned
 	Steps    int     // of a trajectory; counts if Spec.Steered
 }
 
-// Move makes Spec.PerCall transitions of all chains under the distribution at a place; of a kernel whose transitions
-// take several moves it makes one move of those that have not ended theirs, or of all if a transition begins.
+// Move makes Spec.PerCall transitions of all chains under the distribution at a place. Of a kernel whose transitions
+// take several moves it makes one move: of all chains if a transition begins, else of those whose transition is not
+// complete.
 func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64) (Moved, error) {
 	inputs := []float64{
 		moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First), float64(moves.Steps),
@@ -457,9 +464,9 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	return next, Stack([]*Node{acceptance, left, nonFinite, divergent, correlation, squaredJump, jumpGrowth}, 0)
 }
 
-// potentials are the log prior and, times the power, the log-likelihood of the chains whose entries are given, [M, 2].
-// No symmetry of a network changes them: so they tell how well a kernel mixes where coordinates do not, since signs
-// and the order of units stay as they are.
+// potentials are the chains' log prior and, times the power, their log-likelihood, [M, 2]; chains has the chains'
+// entries. No symmetry of a network changes them. So they show how well a kernel mixes where the coordinates do not:
+// signs and the order of units hardly ever change, so coordinates stay correlated.
 func (s *Stages) potentials(nodes, chains compute.Nodes, distribution mcmc.Target) *Node {
 	phi, logDensity := chains[s.carrier.Phi()], chains[s.carrier.LogDensity()]
 	if logDensity == nil {
@@ -469,7 +476,7 @@ func (s *Stages) potentials(nodes, chains compute.Nodes, distribution mcmc.Targe
 	return Stack([]*Node{logPrior, Sub(logDensity, logPrior)}, 1)
 }
 
-// correlations are those of the columns of a and b, [M, K]: [K]; 0 where one is the same for all.
+// correlations are the correlations of each column of a with that of b, [M, K]: [K]; 0 where a column is constant.
 func correlations(a, b *Node) *Node {
 	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, 0)) }
 	sum := func(x, y *Node) *Node { return ReduceSum(Mul(x, y), 0) }
@@ -477,7 +484,8 @@ func correlations(a, b *Node) *Node {
 	return compute.Finite(Div(sum(a, b), Sqrt(Mul(sum(a, a), sum(b, b)))))
 }
 
-// keep puts where chains are, [M, D], among their particles, [J, D], as number slot, if their transition has ended.
+// keep stores the chains' states, [M, D], among the particles, [J, D], as state number slot of each chain whose
+// transition has ended.
 func (s *Stages) keep(population, chains, ended, slot *Node) *Node {
 	each := s.Particles / s.Chains
 	shape := shapes.Make(s.DType, each, s.Chains)
@@ -489,22 +497,22 @@ func (s *Stages) keep(population, chains, ended, slot *Node) *Node {
 	return Reshape(kept, s.Particles, s.Dim)
 }
 
-// check panics with the name of what a function of Spec gave if that has not the shape that it must have.
+// check panics if what a function of Spec gave does not have the shape that it must have.
 func (s *Stages) check(what string, node *Node, dims ...int) {
 	if want := shapes.Make(s.DType, dims...); !node.Shape().Equal(want) {
 		panic(fmt.Errorf("%s has shape %s: it must be %s", what, node.Shape(), want))
 	}
 }
 
-// uniform are equal log-weights.
+// uniform is the log-weight -log J for all particles, [J].
 func (s *Stages) uniform(like *Node) *Node {
 	return BroadcastToDims(ConstAs(like, -math.Log(float64(s.Particles))), s.Particles)
 }
 
-// places are 0 to n-1, int32 [n].
+// places are the numbers 0 to n-1, int32 [n].
 func places(g *Graph, n int) *Node { return Iota(g, shapes.Make(dtypes.Int32, n), 0) }
 
-// tile repeats x, [M, ...], for each of a chain's particles: [J, ...]. Particle p M + m is number p of chain m.
+// tile repeats x, [M, ...], for each of a chain's states: [J, ...]. Particle p M + m is state p of chain m.
 func (s *Stages) tile(x *Node) *Node {
 	dims := slices.Clone(x.Shape().Dimensions)
 	all := BroadcastToDims(ExpandAxes(x, 0), append([]int{s.Particles / s.Chains}, dims...)...)
@@ -512,7 +520,7 @@ func (s *Stages) tile(x *Node) *Node {
 	return Reshape(all, dims...)
 }
 
-// stdDev is what step sizes are in units of, [D].
+// stdDev are the scales, [D], as far as the particles tell: step sizes are in units of these.
 func (s *Stages) stdDev(phi, logWeights *Node) *Node {
 	if s.FixedScale {
 		return Ones(phi.Graph(), shapes.Make(s.DType, s.Dim))
@@ -520,8 +528,8 @@ func (s *Stages) stdDev(phi, logWeights *Node) *Node {
 	return WeightedStdDev(phi, logWeights)
 }
 
-// scales are what step sizes are in units of, [D], once the gradients at the chains' starts are known, [M, D], nil for
-// a kernel that carries none.
+// scales are the scales, [D], once the gradients at the chains' starts are known, [M, D]; gradient is nil for a kernel
+// that carries none.
 func (s *Stages) scales(stdDev, gradient *Node) *Node {
 	if s.FixedScale || gradient == nil {
 		return Identity(stdDev)
@@ -529,8 +537,9 @@ func (s *Stages) scales(stdDev, gradient *Node) *Node {
 	return LocalScale(stdDev, gradient)
 }
 
-// WeightedStdDev is the standard deviation of weighted particles, [J, D], with normalised logWeights, [J], in each
-// coordinate, [D]: shrunk where few particles carry the weight, as Stan does for its mass matrix.
+// WeightedStdDev is the standard deviation of weighted particles, phi, [J, D], with normalised logWeights, [J], in each
+// coordinate: [D]. The variances are shrunk towards 1e-3 if few particles carry the weight, as Stan does for its mass
+// matrix.
 func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
 	weights := ExpandAxes(Exp(logWeights), 1)
 	mean := ReduceSum(Mul(phi, weights), 0)
@@ -539,19 +548,19 @@ func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
 	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
 }
 
-// LocalScale is how wide a distribution is in each coordinate, [D], about a particle, by the gradients of its
-// log-density at all particles, [J, D]: 1/sqrt(E g_i^2), at most their standard deviation, [D]. Of a Gaussian with
-// covariance S it is 1/sqrt((S^-1)_ii), the standard deviation given the other coordinates; of a distribution with many
-// modes it is that within one, while standard deviations say how far modes lie apart. Of several distributions at once
-// gradients are [T, J, D] and standard deviations [T, D].
+// LocalScale is how wide a distribution is in each coordinate, [D], around a single particle: 1/sqrt(mean of g_i^2),
+// with g the gradients of its log-density at all particles, [J, D], but at most the particles' standard deviation, [D].
+// Of a Gaussian with covariance S this is 1/sqrt((S^-1)_ii), the standard deviation given the other coordinates. Of a
+// distribution with many modes it is the width of one mode, while standard deviations say how far the modes lie apart.
+// For T distributions at once, gradients are [T, J, D] and standard deviations [T, D].
 func LocalScale(stdDev, gradient *graph.Node) *graph.Node {
 	particles := gradient.Rank() - 2
-	largest := ReduceAndKeep(Abs(gradient), ReduceMax, particles) // its square may be beyond all numbers
+	largest := ReduceAndKeep(Abs(gradient), ReduceMax, particles) // divided out: squares may overflow
 	largest = Where(GreaterThan(largest, ZerosLike(largest)), largest, OnesLike(largest))
 	relative := Div(gradient, BroadcastToShape(largest, gradient.Shape()))
 	steepness := Mul(Squeeze(largest, particles), Sqrt(ReduceMean(Square(relative), particles)))
 	return Min(Reciprocal(steepness), stdDev)
 }
 
-// element is one of a vector's elements, a scalar.
+// element is element i of a vector, a scalar.
 func element(v *Node, i int) *Node { return Reshape(Slice(v, AxisElem(i))) }

@@ -11,15 +11,17 @@ import (
 )
 
 // Weights are relative to the distribution of the first particles, which must be that of LogPrior: otherwise the log
-// evidence is wrong, and nothing tells. So draws are tried by a step of random-walk Metropolis under LogPrior, which
-// changes no mean if they have that density: for a move by +v or -v, each with probability 1/2, and any function g,
+// evidence is wrong, and nothing shows it. So draws of Initial are tested by a step of random-walk Metropolis under
+// LogPrior, which changes no mean if they have that density: for a move by +v or -v, each with probability 1/2, and any
+// function g,
 //
 //	E[ a(phi, phi + v) (g(phi + v) - g(phi)) + a(phi, phi - v) (g(phi - v) - g(phi)) ] = 0
 //
-// where a(phi, phi') = min(1, p(phi') / p(phi)). This needs no gradient and no constant, and holds for densities with
-// bounds and jumps too. With g the place along v, or its distance from the mean, in units of v, the terms are from -1
-// to 1, or to 2. So their means are known to an empirical Bernstein bound (Maurer and Pontil 2009, Theorem 4), whatever
-// the distribution: fewer than one of 10^9 right priors are refused.
+// where a(phi, phi') = min(1, p(phi') / p(phi)) is the probability of acceptance, and the mean is over the draws phi.
+// This needs no gradient and no constant, and holds for densities with bounds and jumps too. Two functions g are tried:
+// the place along v, which shows a wrong mean, and its distance from the mean, which shows a wrong width. In units of v
+// the terms are from -1 to 1, and from -1 to 2. So their means are known to an empirical Bernstein bound (Maurer and
+// Pontil 2009, Theorem 4), whatever the distribution: fewer than one of 10^9 right priors are refused.
 
 // The sizes of the trial.
 const (
@@ -32,8 +34,8 @@ const (
 	triedOutside = .05     // the most draws, as a share, that may be where the log prior is not finite
 )
 
-// trialOf says how many draws are tried in so many dimensions, and in how many blocks of coordinates: 0 if they are too
-// many dimensions for a trial that costs nothing.
+// trialOf says how many draws are tested in so many dimensions, and in how many blocks of coordinates; both are 0 if
+// there are too many dimensions for a test that costs next to nothing.
 func trialOf(dim int) (draws, blocks int) {
 	blocks = min(dim, triedBlocks, triedNumbers/(2*triedLeast*dim))
 	if blocks == 0 {
@@ -42,7 +44,8 @@ func trialOf(dim int) (draws, blocks int) {
 	return min(triedMost, triedNumbers/(2*blocks*dim)), blocks
 }
 
-// tryDraws makes the trial of draws, [n, D]: the record for checkTrial, the first of which is n.
+// tryDraws tests draws, [n, D]. Its record, for checkTrial: n, the number of draws where the log prior is not finite,
+// and then for each g the mean and the standard deviation of the terms in each block.
 func tryDraws(draws *Node, logPrior func(phi *Node) *Node) *Node {
 	_, blocks := trialOf(draws.Shape().Dim(1))
 	g, dtype, n, d := draws.Graph(), draws.DType(), draws.Shape().Dim(0), draws.Shape().Dim(1)
@@ -90,11 +93,11 @@ func tryDraws(draws *Node, logPrior func(phi *Node) *Node) *Node {
 	return ConvertDType(Concatenate(record, 0), compute.Float64)
 }
 
-// blockOf are the coordinates of a block, from first to before end.
+// blockOf are the coordinates of block k, from first to end - 1.
 func blockOf(k, d, blocks int) (first, end int) { return k * d / blocks, (k + 1) * d / blocks }
 
-// checkTrial is an error if draws of Problem.Initial do not have the density of the log prior, by the record of their
-// trial.
+// checkTrial returns an error if, by the record of their trial, draws of Problem.Initial do not have the density of the
+// log prior.
 func checkTrial(record []float64, dim int) error {
 	const cure = "Problem.Initial must draw from the density that LogPrior computes, since weights and the log evidence " +
 		"are relative to it"
