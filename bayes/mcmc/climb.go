@@ -28,7 +28,7 @@ type Climb struct {
 	Fixed []int
 }
 
-// check is an error that names what is wrong, for a problem of d dimensions.
+// check returns an error that names what is wrong, for a problem of d dimensions.
 func (c *Climb) check(d int) error {
 	if c == nil {
 		return nil
@@ -45,7 +45,7 @@ func (c *Climb) check(d int) error {
 	return nil
 }
 
-// ClimbSteps is how many steps uphill each chain makes before the first move; 0 where they do not climb.
+// ClimbSteps is the number of steps uphill that each chain makes before its first move; 0 if they do not climb.
 func (p Problem) ClimbSteps() int {
 	if !p.climbs() {
 		return 0
@@ -83,8 +83,9 @@ func (m *moves) drawStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node)
 	return compute.Nodes{startName: phi, climbMean: none, climbSquare: none}, ConstAs(phi, []float64{0})
 }
 
-// climbStep is one step uphill. A chain without a finite density goes half the way to 0, around which draws from a
-// prior lie. Inputs: the step's key, its number counted from 1, the rate, and those of the problem.
+// climbStep is one step uphill by Adam. A chain whose density or gradient is not finite instead goes half the way to 0,
+// around which draws from a prior lie. Inputs: the step's key, its number counted from 1, the rate, and those of the
+// problem.
 func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	phi := nodes[startName]
 	rng := random.FromKey(inputs[0])
@@ -107,7 +108,7 @@ func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		ConstAs(phi, []float64{0})
 }
 
-// climbUp draws where the chains begin and has them climb.
+// climbUp draws the points where the chains begin, and lets them climb from there.
 func (r *sampling) climbUp(ctx context.Context) error {
 	key := random.KeyOf(r.Seed)
 	if _, err := r.moves.draw.Run(r.state, key.Named("initial").Words()); err != nil {

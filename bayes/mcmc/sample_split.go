@@ -20,7 +20,7 @@ import (
 // NoSurrogate, as the value of SplitSettings.Rows, means that there is no surrogate.
 const NoSurrogate = -1
 
-// SplitSettings of SampleSplit. The zero value works.
+// SplitSettings are the settings of SampleSplit. The zero value works.
 type SplitSettings struct {
 	Settings // of the chains
 	// Search are the settings of the search for the mode, Whitening those of the coordinates. Their engines, and
@@ -37,7 +37,8 @@ type SplitSettings struct {
 	Rows int
 }
 
-// withDefaults gives the settings of the parts their defaults from those of the chains, and checks that they agree.
+// withDefaults gives the settings of the search, the whitening and the pilot their defaults from those of the chains,
+// and checks that they agree.
 func (s SplitSettings) withDefaults(problem Problem) (SplitSettings, error) {
 	var err error
 	if s.Engine, err = s.Engine.Or(); err != nil {
@@ -60,7 +61,7 @@ func (s SplitSettings) withDefaults(problem Problem) (SplitSettings, error) {
 	)
 }
 
-// SplitResult of SampleSplit.
+// SplitResult is the result of SampleSplit.
 type SplitResult struct {
 	// Result is the result of the chains. Its Warnings say what makes the draws doubtful, including faults of the mode,
 	// the pilot and the surrogate. It is no warning that a surrogate was not used because it does not pay: String says so.
@@ -134,7 +135,7 @@ func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitR
 	return result, err
 }
 
-// whiten finds the mode and its coordinates: the rows are put on a device once for both where they share an engine.
+// whiten finds the mode and the coordinates. If both use the same engine, the rows are put on the device once for both.
 func (r *SplitResult) whiten(
 	ctx context.Context, problem Problem, s SplitSettings, tell func(stage string),
 ) (err error) {
@@ -172,13 +173,14 @@ func (r *SplitResult) whiten(
 	return err
 }
 
-// finish counts the evaluations of places, and closes them.
+// finish adds what places has evaluated to the cost of the set-up, and closes it.
 func (r *SplitResult) finish(p *places) {
 	r.SetUpCost = r.SetUpCost.plus(Evaluations{Full: p.Forwards, FullGradients: p.Gradients})
 	p.Close()
 }
 
-// prepare chooses the kernel and gives the problem what it needs.
+// prepare chooses the kernel, and returns the problem with the whitening, the starting points and, if there is one, the
+// surrogate.
 func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSettings) (on Problem, err error) {
 	switch {
 	case s.Rows > 0:

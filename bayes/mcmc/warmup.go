@@ -35,7 +35,7 @@ type warming struct {
 // mean is the mean acceptance of the last transition.
 func (w *warming) mean() float64 { return stat.Mean(w.Last, nil) }
 
-// stepping chooses a step size: it is searched for roughly, then steered.
+// stepping chooses a step size: first by a rough search, to a factor of 2, then by dual averaging.
 type stepping struct {
 	StepSize float64       `json:"step_size"`
 	Search   *stepSearch   `json:"search,omitempty"` // nil unless a search is running
@@ -47,7 +47,8 @@ func newStepping(stepSize float64) stepping {
 	return stepping{StepSize: stepSize, Search: &stepSearch{}}
 }
 
-// next adapts to the acceptance of a transition. A search that fails is over, with the last step size.
+// next adapts the step size to the acceptance of a transition. A search that fails is over; the step size stays as it
+// was.
 func (s *stepping) next(target, acceptance float64) error {
 	if s.Search == nil {
 		s.StepSize = s.Average.next(target, acceptance)
@@ -150,7 +151,7 @@ func (r *sampling) warm(ctx context.Context) error {
 	return nil
 }
 
-// tune learns from a transition of all chains.
+// tune adapts step size and scales after a transition of all chains.
 func (r *sampling) tune() error {
 	w, tuned := r.Warming, &r.position.Tuned
 	if !w.Tunes {
@@ -283,7 +284,8 @@ func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found boo
 	return math.Ldexp(stepSize, direction), false, nil
 }
 
-// dualAveraging adapts log step sizes to a wanted mean acceptance (Hoffman and Gelman 2014, section 3.2.1). t0 and
+// dualAveraging adapts the log step size to a wanted mean acceptance: by a running mean of the lack of acceptance while
+// it searches, and with an average of the log step sizes as its result (Hoffman and Gelman 2014, section 3.2.1). t0 and
 // kappa are theirs, but not gamma, 0.05, and mu, log(10 h), which suit the noisy acceptance of one chain: with a mean
 // over chains, which hardly varies, the step size would oscillate where acceptance falls steeply with it (50
 // transitions of MALA end at an acceptance of 0.72 instead of 0.574). A gamma of 0.2 and a mu of log(2 h), after a

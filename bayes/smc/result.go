@@ -42,7 +42,7 @@ type StepRecord struct {
 	Place       float64 // the likelihood's power, or the number of rows that are taken in
 	LogEvidence float64 // increase of the log evidence
 	ESS         float64 // effective sample size after weighing, before resampling
-	Ancestors   float64 // number of different ancestors; J if not resampled
+	Ancestors   float64 // number of different ancestors, of those drawn if waste-free; else J if not resampled
 	First       float64 // effective number of first particles that all descend from, 1 / sum_i G_i^2 of Genealogy
 	Resampled   bool
 	NonFinite   int     // particles whose log-likelihood is not finite: they have weight 0

@@ -229,7 +229,7 @@ type Weighed struct {
 	Increment float64 // of the log evidence: log sum_j w_j exp(step potential_j); -Inf if no particle has any weight
 	ESS       float64 // the effective sample size after weighing, before resampling
 	Resampled bool
-	Ancestors float64 // number of different ancestors; J if not resampled
+	Ancestors float64 // number of different ancestors, of those drawn if waste-free; else J if not resampled
 	NonFinite int     // particles whose potential is not finite
 	Families  float64 // sum_i G_i^2 of Genealogy, before resampling
 	Variance  float64 // relative variance of the mean weight of particles, or chains, since they were resampled
