@@ -26,7 +26,8 @@
 //
 // # How chains fail, and how to see it
 //
-// Chains that fail still return numbers. In the order of a run:
+// The first three failures are errors of Sample, without a result. In the others the chains return draws, but wrong
+// ones. In the order of a run:
 //
 //   - Begin nowhere. The target's log-density, or its gradient, is not finite where a chain begins: Sample returns an
 //     error that wraps ErrStart, with the number of such chains. Let Problem.Initial, or Problem.Start, give points
