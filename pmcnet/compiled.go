@@ -40,6 +40,7 @@ type programs struct {
 	problem mcmc.Problem
 	dtype   compute.DType
 	starts  int
+	tried   string // the type of the target, if the start tries it
 
 	start, step *compute.Program
 	batch       *compute.Program // a mini-batch step of Light; nil without
@@ -222,7 +223,8 @@ func (q proposals) entriesOf() compute.Nodes {
 	return next
 }
 
-// startStep puts the means where they begin. Input: its key.
+// startStep puts the means where they begin, and tries a user's target there. Input: its key. The record is that of
+// mcmc.TryTarget, if there is a trial.
 func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	m, d := p.Proposals, p.problem.Dim
@@ -243,6 +245,11 @@ func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	q.covariance = q.family.initial(g, p.dtype, m, d, p.StdDev)
 	next := q.entriesOf()
 	next[phiName] = Zeros(g, shapes.Make(p.dtype, m*p.Draws, d))
+	target := targetOf(p.problem, nodes)
+	if trial := mcmc.TryTarget(rng, target, q.mean); trial != nil {
+		p.tried = fmt.Sprintf("%T", target)
+		return next, trial
+	}
 	return next, ConstAs(q.mean, []float64{0})
 }
 
@@ -255,6 +262,7 @@ const (
 	inStayed
 	inExponent
 	inNonFinite
+	inWrong
 	recordHead
 )
 
@@ -279,6 +287,7 @@ func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.N
 	record[inDistinct], record[inReplaced], record[inStalled] = next.distinct, next.replaced, next.stalled
 	record[inHalvings], record[inStayed], record[inExponent] = next.halvings, next.stayed, w.exponent
 	record[inNonFinite] = ReduceAllSum(ConvertDType(LogicalNot(IsFinite(w.logPi)), p.dtype))
+	record[inWrong] = w.wrong
 	for i, v := range record {
 		record[i] = Reshape(wide(v), 1)
 	}

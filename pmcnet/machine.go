@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
@@ -51,7 +52,7 @@ func (a PMC) begin(job *Job) (*machine, *run.Run) {
 	m := &machine{PMC: a, Job: job}
 	m.LogSum, m.LogSquares = noWeight, noWeight
 	return m, run.New(m, run.Options{
-		Owner: "pmcnet", Checkpoint: m.Checkpoint, Format: "gobnn.pmcnet/1", Every: m.CheckpointEvery, Replace: m.Replace,
+		Owner: "pmcnet", Checkpoint: m.Checkpoint, Format: "gobnn.pmcnet/2", Every: m.CheckpointEvery, Replace: m.Replace,
 		Progress: m.Settings.Progress,
 	})
 }
@@ -105,8 +106,14 @@ func (m *machine) Begin(ctx context.Context) error {
 	if m.startAt != nil {
 		m.state.Set(startName, m.startAt)
 	}
-	_, err = m.start.Run(m.state, random.KeyOf(m.Seed).Named("pmcnet start").Words())
-	return err
+	trial, err := m.start.Run(m.state, random.KeyOf(m.Seed).Named("pmcnet start").Words())
+	if err == nil && m.tried != "" {
+		err = mcmc.CheckTried(trial, m.tried)
+	}
+	if err != nil {
+		return fmt.Errorf("pmcnet: %w", err)
+	}
+	return nil
 }
 
 // startsAt is where the means begin: Problem.Start, or a maximum.
@@ -149,7 +156,7 @@ func (m *machine) Step(ctx context.Context) error {
 	r := IterationRecord{
 		Distinct: record[inDistinct] / float64(m.Proposals), Exponent: record[inExponent],
 		Replaced: int(record[inReplaced]), Stalled: int(record[inStalled]), Halvings: record[inHalvings],
-		Stayed: int(record[inStayed]), NonFinite: int(record[inNonFinite]),
+		Stayed: int(record[inStayed]), NonFinite: int(record[inNonFinite]), Wrong: int(record[inWrong]),
 	}
 	w, err := smc.NewLogWeights(honest)
 	if err != nil {

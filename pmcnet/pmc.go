@@ -183,6 +183,7 @@ type proposals struct {
 type weighted struct {
 	theta    *Node // [M, K, D]
 	logPi    *Node // [M, K], -Inf where not finite
+	wrong    *Node // number of log-densities that are NaN or +Inf, a scalar
 	honest   *Node // log w, [M, K], float64
 	adapt    *Node // what proposals adapt by, [M, K], float64
 	output   *Node // what the result's draws count by, [M, K], float64
@@ -226,9 +227,12 @@ func (q proposals) draw(rng random.Stream, k int) *Node {
 // weigh is step b: the log of pi(theta_mk) / (1/M sum_i N(theta_mk; mu_i, Sigma_i)), and what is made of it.
 func (a PMC) weigh(q proposals, theta *Node, target mcmc.Target, n now) weighted {
 	m, k, d := theta.Shape().Dim(0), theta.Shape().Dim(1), theta.Shape().Dim(2)
-	logPi := Reshape(compute.Gate(target.LogDensity(Reshape(theta, m*k, d))), m, k)
+	given := target.LogDensity(Reshape(theta, m*k, d))
+	logPi := Reshape(compute.Gate(given), m, k)
 	logQ := q.logMixture(theta, a.Mixture)
-	w := weighted{theta: theta, logPi: logPi}
+	none := compute.Only(IsFinite(given), given) // -Inf is no density, NaN and +Inf are faults of the target
+	wrong := ReduceAllSum(ConvertDType(NotEqual(given, none), given.DType()))
+	w := weighted{theta: theta, logPi: logPi, wrong: wrong}
 	w.honest = compute.Gate(Sub(ConvertDType(logPi, compute.Float64), logQ))
 	w.adapt, w.output, w.exponent = a.weights(w.honest)
 	return w

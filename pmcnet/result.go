@@ -68,15 +68,17 @@ type IterationRecord struct {
 	Replaced  int     // number of new covariances that were not positive definite: the one before was kept
 	Stalled   int     // number of proposals all of whose draws have weight 0: they are kept unchanged
 	NonFinite int     // number of draws whose log-density is not finite: they have weight 0
+	Wrong     int     // number of those whose log-density is NaN or +Inf, which no log-density should be
 	Seconds   float64 // elapsed time of the iteration
 }
 
-const recordWidth = 14
+const recordWidth = 15
 
 func (r IterationRecord) values() []float64 {
 	return []float64{
 		r.LogEvidence, r.LogEvidenceStdErr, r.Running, r.RunningStdErr, r.ESS, r.KHat, r.Distinct, r.Exponent, r.Halvings,
 		float64(r.Stayed), float64(r.Replaced), float64(r.Stalled), float64(r.NonFinite), r.Seconds,
+		float64(r.Wrong),
 	}
 }
 
@@ -84,7 +86,7 @@ func recordOf(v []float64) IterationRecord {
 	return IterationRecord{
 		LogEvidence: v[0], LogEvidenceStdErr: v[1], Running: v[2], RunningStdErr: v[3], ESS: v[4], KHat: v[5],
 		Distinct: v[6], Exponent: v[7], Halvings: v[8], Stayed: int(v[9]), Replaced: int(v[10]), Stalled: int(v[11]),
-		NonFinite: int(v[12]), Seconds: v[13],
+		NonFinite: int(v[12]), Seconds: v[13], Wrong: int(v[14]),
 	}
 }
 
@@ -227,15 +229,18 @@ func (m *machine) warnings(r *Result) (out []string) {
 		warn("%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was shrunk "+
 			"by %.2f (PMC.Shrinkage); take more Draws, or DiagonalCovariance", m.Draws, m.Draws-1, m.Problem.Dim, m.Shrinkage)
 	}
-	replaced, nonFinite, n := 0, 0, len(m.Trace)
+	replaced, nonFinite, wrong, n := 0, 0, 0, len(m.Trace)
 	for _, t := range m.Trace {
-		replaced, nonFinite = replaced+t.Replaced, nonFinite+t.NonFinite
+		replaced, nonFinite, wrong = replaced+t.Replaced, nonFinite+t.NonFinite, wrong+t.Wrong
 	}
 	if float64(replaced) > manyReplaced*float64(n*m.Proposals) {
 		warn("%d of %d covariances were not positive definite, and replaced by the ones before: take more Draws, or "+
 			"DiagonalCovariance", replaced, n*m.Proposals)
 	}
-	if float64(nonFinite) > manyReplaced*float64(n*m.Proposals*m.Draws) {
+	if wrong > 0 {
+		warn("%d of %d draws had a log-density of NaN or +Inf, which counts as a density of 0: check the target; -Inf says "+
+			"that there is none", wrong, n*m.Proposals*m.Draws)
+	} else if float64(nonFinite) > manyReplaced*float64(n*m.Proposals*m.Draws) {
 		warn("%d of %d draws had a log-density that is not finite: check the target", nonFinite, n*m.Proposals*m.Draws)
 	}
 	return out

@@ -149,7 +149,7 @@ func (a PMC) check(d int, hasModel bool) error {
 			fmt.Sprintf("a divisor of the %d Proposals (0: all)", a.Proposals)),
 		limits.Field("Resampling", a.Resampling, a.Resampling >= 0,
 			"pmcnet.Local, pmcnet.Global or pmcnet.GlocalEvery of a positive number"),
-		limits.Field("Halvings", a.Halvings, a.Halvings >= 0 && a.Halvings <= 60, "from 1 to 60 (0: 20)"),
+		limits.Field("Halvings", a.Halvings, a.Halvings >= 0 && a.Halvings <= 60, "from 0, which takes 20, to 60"),
 		limits.Field("Light", a.Light, !a.Light || !a.GradientFree, "false with GradientFree: its steps follow a gradient"),
 		limits.Field("BatchSize", a.BatchSize, a.BatchSize >= 0, "positive (0: 50)"),
 		limits.Field("Keep", a.Keep, a.Keep == LastIteration || a.Keep == AllIterations, oneOf(LastIteration, AllIterations)),

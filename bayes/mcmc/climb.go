@@ -23,8 +23,9 @@ type Climb struct {
 	// Rate is Adam's learning rate at the first step; it falls to a hundredth of that by the last step. Default 0.1, with
 	// which a coordinate climbs up to four units.
 	Rate float64
-	// Fixed are coordinates that stay where they were drawn, such as the logarithms of a hierarchical prior's scales: if
-	// these could move, the density would have no mode.
+	// Fixed are coordinates that do not climb, such as the logarithms of a hierarchical prior's scales: if these could,
+	// the density would have no mode. They stay where they were drawn, unless the density there is not finite: then all
+	// coordinates of the chain go half the way to 0.
 	Fixed []int
 }
 

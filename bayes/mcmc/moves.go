@@ -213,9 +213,11 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	if record == nil {
 		record = Zeros(inputs[0].Graph(), shapes.Make(m.dtype, m.chains))
 	}
-	if tried, gradient := tries(target); tried && m.kernel.UsesTarget() {
-		m.tried = fmt.Sprintf("%T", target)
-		record = Concatenate([]*Node{record, try(rng, target, phi, gradient)}, 0)
+	if m.kernel.UsesTarget() {
+		if trial := TryTarget(rng, target, phi); trial != nil {
+			m.tried = fmt.Sprintf("%T", target)
+			record = Concatenate([]*Node{record, trial}, 0)
+		}
 	}
 	return m.carrier.Pack(s), record
 }

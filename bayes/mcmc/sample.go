@@ -218,7 +218,7 @@ func (r *sampling) begin(ctx context.Context) error {
 			"and check the data for NaN", ErrStart, bad, r.Chains, first)
 	}
 	if tried := start[r.Chains:]; len(tried) > 0 {
-		if err := checkTried(tried, r.tried); err != nil {
+		if err := CheckTried(tried, r.tried); err != nil {
 			return fmt.Errorf("mcmc: %w", err)
 		}
 	}

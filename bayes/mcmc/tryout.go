@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes/internal/tryout"
 
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -25,18 +26,22 @@ const (
 // triedSteps are the lengths of the steps over which the gradient is compared, in units of the coordinates' sizes.
 var triedSteps = [...]float64{1e-2, 1e-3}
 
-// tries says whether a target is tried, and whether its Gradient is, which is not if it is made by a Density.
-func tries(target Target) (tried, gradient bool) {
+// TryTarget makes the trial of a target that is a user's own at phi, [J, D], and gives its record, a vector for
+// CheckTried; nil if the target is of a type of the library's. A Density is tried for whether it mixes particles. It
+// adds up to seven evaluations of the target to the graph: make it where particles begin.
+func TryTarget(rng random.Stream, target Target, phi *graph.Node) *graph.Node {
 	if _, ok := target.(Density); ok {
-		return true, false
+		return try(rng, target, phi, false)
 	}
-	foreign := tryout.Foreign(target)
-	return foreign, foreign
+	if tryout.Foreign(target) {
+		return try(rng, target, phi, true)
+	}
+	return nil
 }
 
-// try makes the trial of a target at phi, [J, D]: the record for checkTried. It counts chains compared and those that
-// depend on others; chains with two finite log-densities and those with different ones; and for each step, chains
-// compared and those with another slope.
+// try counts particles that are compared and those that depend on others; particles with two finite log-densities and
+// those with different ones; and for each step, particles that are compared and those with another slope. The last are
+// tried if gradient is set.
 func try(rng random.Stream, target Target, phi *Node, gradient bool) *Node {
 	rng = rng.Named("tried")
 	target = ByMiniBatch(rng, target)
@@ -64,15 +69,16 @@ func try(rng random.Stream, target Target, phi *Node, gradient bool) *Node {
 	return Concatenate(record, 0)
 }
 
-// checkTried is an error if the trial of a target, of the type of this name, has found a contradiction.
-func checkTried(record []float64, target string) error {
+// CheckTried is an error if the trial of a target, by TryTarget, has found a contradiction. target is the name of the
+// target's type, for the error.
+func CheckTried(record []float64, target string) error {
 	if err := tryout.CheckMixing(record, "LogDensity"); err != nil {
 		return fmt.Errorf("target %s: %w", target, err)
 	}
 	both, different := record[2], record[3]
 	if different > both/2 {
 		return fmt.Errorf("target %s contradicts itself: its LogDensity and its Gradient give different log-densities in "+
-			"%.0f of %.0f chains: both must be log p(phi) with the same constant", target, different, both)
+			"%.0f of %.0f particles: both must be log p(phi) with the same constant", target, different, both)
 	}
 	refused := false
 	var informed, wrong float64
@@ -90,6 +96,6 @@ func checkTried(record []float64, target string) error {
 		return nil
 	}
 	return fmt.Errorf("target %s contradicts itself: along a small step its LogDensity does not change as its Gradient "+
-		"says in %.0f of %.0f chains: the gradient must be that of LogDensity with respect to phi, with its sign; "+
+		"says in %.0f of %.0f particles: the gradient must be that of LogDensity with respect to phi, with its sign; "+
 		"mcmc.Density takes the gradient of a log-density by itself", target, wrong, informed)
 }

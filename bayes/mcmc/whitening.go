@@ -190,7 +190,7 @@ func (w *Whitening) curved(p *places, gradient []float64, s WhiteningSettings) e
 	if err != nil {
 		return err
 	}
-	w.Notes, w.rough = nil, rough > mostRough
+	w.Notes, w.rough, w.GaussNewton = nil, rough > mostRough, false
 	of, at := p, w.Mode
 	if w.rough || s.GaussNewton {
 		if w.rough {

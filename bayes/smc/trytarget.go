@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -67,13 +68,19 @@ func identitiesOf(target mcmc.Target, tempering Tempering, phi *Node, block int)
 // tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's
 // data, and its Start if there is one.
 func (m *machine) tryTarget(state *compute.State) error {
+	problem := m.sampler.Problem
 	var target mcmc.Target
+	refused := false // what Initial draws has another shape, of which the first step tells
 	err := compute.Try(func() {
 		g := graph.NewGraph(m.engine.Backend(), "smc probe")
 		defer g.Finalize()
 		target = m.target(m.parameters(g))
+		if problem.Start == nil {
+			draws := problem.Initial(random.New(g, 0), m.DType, triedTarget)
+			refused = !draws.Shape().Equal(shapes.Make(m.DType, triedTarget, problem.Dim))
+		}
 	})
-	if err != nil {
+	if err != nil || refused {
 		return err
 	}
 	foreign := tryout.Foreign(target)
@@ -86,7 +93,7 @@ func (m *machine) tryTarget(state *compute.State) error {
 			rng := random.FromKey(inputs[0])
 			phi := nodes[startName]
 			if phi == nil {
-				phi = m.sampler.Problem.Initial(rng.Named("initial"), m.DType, triedTarget)
+				phi = problem.Initial(rng.Named("initial"), m.DType, triedTarget)
 			}
 			phi = Slice(phi, AxisRange(0, min(triedTarget, phi.Shape().Dim(0))))
 			target := m.target(nodes)

@@ -1,0 +1,74 @@
+package pmcnet_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/pmcnet"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// PMC counts draws at which a user's target is NaN or +Inf, however few, and warns of them; -Inf is right where there
+// is no density. A target that mixes particles is refused. The evidences are those of a normal distribution and of half
+// of one.
+func TestTargetOfOnesOwn(t *testing.T) {
+	const d = 2
+	normal := func(phi *graph.Node) *graph.Node {
+		return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), -d*math.Log(2*math.Pi)/2)
+	}
+	beyond := func(bound, value float64) mcmc.Density {
+		return func(phi *graph.Node) *graph.Node {
+			x := graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
+			odd := graph.AddScalar(graph.ZerosLike(x), value)
+			return graph.Where(graph.GreaterThan(x, graph.AddScalar(graph.ZerosLike(x), bound)), odd, normal(phi))
+		}
+	}
+	const warns = "draws had a log-density of NaN or +Inf"
+	for _, c := range []struct {
+		name   string
+		target mcmc.Density
+		value  float64
+		warns  bool
+	}{
+		{"right", normal, 0, false},
+		{"bound", beyond(0, math.Inf(-1)), math.Log(.5), false},
+		{"NaN in half", beyond(0, math.NaN()), math.Log(.5), true},
+		{"NaN far out", beyond(2.5, math.NaN()), math.Log(1 - .0062), true},
+		{"+Inf far out", beyond(2.5, math.Inf(1)), math.Log(1 - .0062), true},
+	} {
+		problem := mcmc.Problem{Dim: d, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return c.target },
+			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) }}
+		algorithm := pmcnet.PMC{Proposals: 20, StdDev: 1, Iterations: 3, GradientFree: true}
+		r, err := pmcnet.Sample(t.Context(), problem, algorithm, pmcnet.Settings{Engine: computetest.Go(t), Seed: 4})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if e := r.Evidence; !(math.Abs(e.Value-c.value) <= 5*e.StdErr+1e-3) {
+			t.Errorf("%s: log evidence %.4f ± %.4f, exactly %.4f", c.name, e.Value, e.StdErr, c.value)
+		}
+		wrong := 0
+		for _, i := range r.Trace {
+			wrong += i.Wrong
+		}
+		if said := strings.Contains(strings.Join(r.Warnings, "\n"), warns); said != c.warns || (wrong > 0) != c.warns {
+			t.Errorf("%s: %d of the draws are counted, and the warnings are %q", c.name, wrong, r.Warnings)
+		}
+	}
+	mixing := mcmc.Density(func(phi *graph.Node) *graph.Node {
+		return graph.Sub(normal(phi), graph.ReduceAllMean(phi))
+	})
+	_, err := pmcnet.Sample(t.Context(), mcmc.Problem{
+		Dim: d, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return mixing },
+		Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
+	}, pmcnet.PMC{}, pmcnet.Settings{Engine: computetest.Go(t)})
+	if err == nil || !strings.Contains(err.Error(), "mcmc.Density: LogDensity mixes particles") {
+		t.Errorf("a target that mixes particles: error %v", err)
+	}
+}
