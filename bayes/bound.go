@@ -64,8 +64,13 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	task, width := m.Likelihood.Task(), m.Likelihood.Outputs(outputs)
 	classes := task == Classification && outputs >= 2 || task == BinaryClassification && outputs == 1
 	if !classes && (task != Regression || outputs < 1) || width < 1 {
-		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs",
-			m.Likelihood, task, outputs)
+		cure := ""
+		if task == BinaryClassification && outputs == 2 {
+			cure = ": two classes are a binary classification if the data's Task is BinaryClassification; or take " +
+				"bayes.Categorical"
+		}
+		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs%s",
+			m.Likelihood, task, outputs, cure)
 	}
 	layers, err := m.Network.Layers(inputs, width)
 	if err != nil {

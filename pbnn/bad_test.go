@@ -176,6 +176,17 @@ func TestBadInput(t *testing.T) {
 	if !says(err, "likelihood bayes.Bernoulli is for binary classification") || !says(err, `"line" is for regression`) {
 		t.Errorf("a likelihood for classes with a regression: error %v", err)
 	}
+	learnt := bayesianLine()
+	learnt.Likelihood = bayes.Gaussian{Learn: true}
+	_, err = Fit(context.Background(), learnt, good, dataset.Parts{Train: data}, quick(engine))
+	const cure = `(noise/log_scale): sample them too, by Model.Stochastic = bayes.All().And(bayes.Names("noise/log_scale"))`
+	if !says(err, cure) {
+		t.Errorf("a learnt noise: error %v", err)
+	}
+	learnt.Stochastic = bayes.All().And(bayes.Names("noise/log_scale"))
+	if _, err = Fit(context.Background(), learnt, good, dataset.Parts{Train: data}, quick(engine)); err != nil {
+		t.Errorf("a learnt noise with its cure: error %v", err)
+	}
 	s := quick(engine)
 	s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "missing", "folder", "file")
 	if _, err := fitLine(good, data, s); !errors.Is(err, os.ErrNotExist) {

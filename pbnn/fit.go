@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
 )
 
 // Settings of Fit and FitFrom. The zero value of every field works.
@@ -96,8 +99,23 @@ func nothingShared(bound *bayes.BoundModel, from string) error {
 	if bound.W == 0 {
 		return nil
 	}
-	return fmt.Errorf("pbnn: the model shares %d numbers between its particles: train them, for instance with "+
-		"baseline.MAP, and go on with %s, or take bayes.All()", bound.W, from)
+	var names, others []string
+	for _, slot := range bound.Slots {
+		if slot.Stochastic {
+			continue
+		}
+		names = append(names, slot.Name)
+		if slot.Kind != nn.Weights && slot.Kind != nn.Biases {
+			others = append(others, strconv.Quote(slot.Name))
+		}
+	}
+	everything := "bayes.All()"
+	if len(others) > 0 {
+		everything += fmt.Sprintf(".And(bayes.Names(%s))", strings.Join(others, ", "))
+	}
+	return fmt.Errorf("pbnn: the model shares %d numbers between its particles (%s): sample them too, by Model.Stochastic "+
+		"= %s, or train them, for instance with baseline.MAP, and go on with %s", bound.W, strings.Join(names, ", "),
+		everything, from)
 }
 
 // fitted is the run of Fit and FitFrom.
