@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
@@ -30,7 +31,8 @@ type Settings struct {
 // Result of Fit, FitFrom, FitShards and FitShardsFrom.
 type Result struct {
 	// Result has the Posterior: all chains' draws, chain after chain, with equal weights; how the run ended and how long
-	// it took; and Warnings, for a large Bias or for answers of shards that were not finite.
+	// it took; and Warnings, for a large Bias, for chains that disagree on predictions (diag.Mixing; not of FitShards,
+	// which sees no rows), and for answers of shards that were not finite.
 	bayes.Result
 	Target  Target       // what the draws are of
 	Sampler Sampler      // as it ran, defaults and adapted settings filled in
@@ -180,6 +182,11 @@ func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc
 		return nil, explain(fault, r.sampler, rows)
 	}
 	result, err := r.result(chains, kernel)
+	if train := r.Parts.Train; err == nil && train != nil {
+		if warning := diag.Mixing(ctx, result.Posterior, train.X); warning != "" {
+			result.Warnings = append(result.Warnings, warning)
+		}
+	}
 	if stopped != nil {
 		stopped = fmt.Errorf("pbnn: %w", stopped)
 	}

@@ -492,3 +492,28 @@ func TestWarmUpOfSeveralMoves(t *testing.T) {
 		}
 	}
 }
+
+// Twenty draws of a random walk are none of the posterior, and the result says so; those of a kernel that moves far are,
+// as the exact posterior says elsewhere.
+func TestWarnsOfChainsApart(t *testing.T) {
+	const words = "the 3 chains disagree on predictions"
+	settings := quick(computetest.Go(t))
+	data := line(100)
+	for _, c := range []struct {
+		draws int
+		walk  Sampler
+		warns bool
+	}{
+		{20, Metropolis{Target: TargetFull{}, StepSize: 1e-3}, true},
+		{400, AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{Steps: 10}}, false},
+	} {
+		settings.Sampling.Draws, settings.Sampling.WarmUp = c.draws, max(10, c.draws/2)
+		r, err := fitLine(c.walk, data, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Warnings, "\n"); strings.Contains(got, words) != c.warns {
+			t.Errorf("%T: warnings %q", c.walk, got)
+		}
+	}
+}

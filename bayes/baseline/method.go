@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/ascent"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -54,7 +55,9 @@ type Result struct {
 	Validated []ascent.Validation // one for each validation
 	// Best is each member's best validation, at which its parameters are taken; nil without a validation part.
 	Best   []run.Best
-	Chains *mcmc.Result // of methods that run chains; nil for the others
+	// Chains are of methods that run chains, whose Warnings say if these disagree on predictions (diag.Mixing); nil for the
+	// others.
+	Chains *mcmc.Result
 	SMC    *smc.Result  // of SMC; nil for the others
 	// Exchange is the result of ReplicaExchange; nil for the others.
 	Exchange *smc.ExchangeResult
@@ -119,6 +122,9 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 	result.Elapsed = j.earlier + time.Since(begun)
 	result.Curves = append(ascent.Curves(result.Trace, result.Validated), result.Curves...)
 	result.warn()
+	if warning := diag.Mixing(ctx, result.Posterior, j.Parts.Train.X); warning != "" {
+		result.Warnings = append(result.Warnings, warning)
+	}
 	return result, err
 }
 

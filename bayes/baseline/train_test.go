@@ -391,3 +391,23 @@ func TestTrainer(t *testing.T) {
 		t.Errorf("%d kinds of chains were compiled, want 2", n)
 	}
 }
+
+// Chains that have hardly moved from where they began disagree on predictions, and the result says so; those of the
+// default HMC on an easy posterior do not.
+func TestWarnsOfChainsApart(t *testing.T) {
+	model := small
+	model.Network, model.Stochastic = nn.MLP{}, bayes.All()
+	parts := dataset.Parts{Train: line(60)}
+	for _, c := range []struct {
+		method Method
+		warns  bool
+	}{
+		{HMC{Kernel: mcmc.HMC{StepSize: 1e-4, Steps: 1}, Sampling: mcmc.Settings{Draws: 50, WarmUp: mcmc.NoWarmUp}}, true},
+		{HMC{}, false},
+	} {
+		r := fitted(t, model, c.method, parts, Settings{Engine: goEngine(t)})
+		if got := strings.Join(r.Warnings, "\n"); strings.Contains(got, "chains disagree on predictions") != c.warns {
+			t.Errorf("%+v: warnings %q", c.method, got)
+		}
+	}
+}

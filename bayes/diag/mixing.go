@@ -1,0 +1,66 @@
+package diag
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gobnn/bayes"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// The bounds of Mixing, well beyond those of Of: predictions converge before parameters do, and chance alone exceeds
+// none of them.
+const (
+	mixedRHat        = 1.1
+	mixedESSPerChain = 5
+	mixedRows        = 32 // at most this many rows are predicted
+)
+
+// Mixing says in words, for Result.Warnings, whether the chains of a posterior disagree on what they predict for rows
+// like x, raw features [N, d]: at up to 32 of these rows, evenly spaced, it computes R-hat and bulk ESS of the
+// particles' predictions (see [NewForPrediction]). It gives "" if no R-hat is above 1.1 and no ESS below 5 for each
+// chain, or where there is nothing to judge: particles that are of no chains, or too few draws. Its silence does
+// not say that chains have converged: [Of] has the usual bounds.
+func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) string {
+	if p == nil || x == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
+		return ""
+	}
+	rows, features := x.Dims()
+	some := min(rows, mixedRows)
+	at := mat.NewDense(some, features, nil)
+	for i := range some {
+		at.SetRow(i, x.RawRowView(i*rows/some))
+	}
+	prediction, err := p.Predict(context.WithoutCancel(ctx), at)
+	if err != nil {
+		return fmt.Sprintf("whether the chains agree on predictions is not known: %v", err)
+	}
+	chains, err := NewForPrediction(prediction)
+	if err != nil {
+		return fmt.Sprintf("whether the chains agree on predictions is not known: %v", err)
+	}
+	summary := chains.Summary()
+	worst, apart, least := 0., 0, math.Inf(1)
+	for _, r := range summary.Rows {
+		if math.IsNaN(r.RHat) {
+			continue // all draws are equal
+		}
+		if r.RHat > mixedRHat {
+			apart++
+		}
+		worst, least = max(worst, r.RHat), min(least, r.BulkESS)
+	}
+	if worst <= mixedRHat && least >= float64(mixedESSPerChain*p.Chains()) {
+		return ""
+	}
+	chainsAre := fmt.Sprintf("the %d chains", p.Chains())
+	if p.Chains() == 1 {
+		chainsAre = "the two halves of the chain"
+	}
+	return fmt.Sprintf("%s disagree on predictions: R-hat is up to %.2f, above %.1f for %d of %d training rows' "+
+		"predictions, and the effective sample size is as small as %.0f of %d draws: these are not yet draws of the "+
+		"posterior; take more draws, a longer warm-up or another sampler", chainsAre, worst, mixedRHat, apart,
+		len(summary.Rows), least, p.Particles())
+}
