@@ -55,9 +55,7 @@ type Result struct {
 	Validated []ascent.Validation // one for each validation
 	// Best is each member's best validation, at which its parameters are taken; nil without a validation part.
 	Best   []run.Best
-	// Chains are of methods that run chains, whose Warnings say if these disagree on predictions (diag.Mixing); nil for the
-	// others.
-	Chains *mcmc.Result
+	Chains *mcmc.Result // of methods that run chains; nil for the others
 	SMC    *smc.Result  // of SMC; nil for the others
 	// Exchange is the result of ReplicaExchange; nil for the others.
 	Exchange *smc.ExchangeResult
