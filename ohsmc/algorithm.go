@@ -12,8 +12,8 @@ import (
 )
 
 // Algorithm is the step that a run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. It is a
-// value that holds settings; Compile makes a Stepper from it for one kind of run. If a step is one graph, NewStepper
-// makes the Stepper from a function, as for OpenHorizon and Guided:
+// value that holds settings. Compile makes a Stepper from it, for one model and one size of data, batches and
+// particles. If a step is one graph, NewStepper makes the Stepper from a function, as for OpenHorizon and Guided:
 //
 //	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
 //		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (
@@ -23,11 +23,11 @@ import (
 //		}})
 //	}
 //
-// The run does everything else: data, validation, checkpoints, progress and the posterior. Checkpoints and the cache of
-// programs identify an algorithm by its type and its JSON, so all settings that affect a step must be exported fields,
-// or in the result of Describe.
+// The run does everything else: data, validation, checkpoints, progress and the posterior. A checkpoint identifies its
+// algorithm by type and JSON, so all settings that affect a step must be exported fields, or in the result of Describe.
 //
-// An Algorithm may also be Described, a Resampling, a Horizon, an Evidence or Warned.
+// An Algorithm may implement these interfaces too, each of which is optional: Described, Resampling, Horizon, Warned
+// and Evidence.
 type Algorithm interface {
 	// Title is the algorithm's name and source, for a posterior's provenance.
 	Title() string
@@ -37,8 +37,8 @@ type Algorithm interface {
 	Compile(c *Core) (Stepper, error)
 }
 
-// Described is an Algorithm with its own description for JSON, if its fields alone do not identify it: JSON omits the
-// type of a kernel, for instance.
+// Described is an Algorithm that says itself what its JSON contains. It is needed if the fields alone do not identify
+// the algorithm: the JSON of a kernel, for instance, has its settings but not its type.
 type Described interface {
 	Algorithm
 	Describe() any
@@ -58,8 +58,8 @@ type Horizon interface {
 	Horizon(s Settings, rows int) (batches dataset.Batches, steps int, err error)
 }
 
-// Warned is an Algorithm that adds warnings of its own to Result.Warnings: what makes a finished run doubtful, besides
-// the checks that every run has.
+// Warned is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run doubtful
+// besides the checks that every run has.
 type Warned interface {
 	Algorithm
 	Warnings(s Settings, rows int, trace []StepRecord) []string
@@ -72,16 +72,17 @@ type Evidence interface {
 	Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence
 }
 
-// Stepper makes the steps of runs of one kind. It is for one run at a time.
+// Stepper makes the steps of a run by the programs that Compile has prepared. A Trainer uses it again for later runs of
+// the same sizes and settings, one run at a time.
 type Stepper interface {
-	// Begin adds the algorithm's own entries to the session's State.
+	// Begin adds the algorithm's own entries to the session's State before the first step.
 	Begin(s *Session) error
-	// Advance makes a step on the session's batch. If that takes long it must check the context, and return the context's
-	// error with the state of the last step intact.
+	// Advance makes a step on the session's batch. If that takes long it must check the context and, when the context
+	// ends, return its error and leave the state as the last step has left it.
 	Advance(ctx context.Context, s *Session) (StepRecord, error)
-	// Sharded names the entries of the session's state besides phi that have a row for each particle, which are divided
-	// between devices, see compute.Sharding. Log-weights are not divided, since resampling needs all of them on every
-	// device.
+	// Sharded names the entries of the session's state besides phi that have a row for each particle. They are divided
+	// between devices as phi is, see compute.Sharding. Log-weights are not divided, since resampling needs all of them on
+	// every device.
 	Sharded() []string
 	// Close frees the programs.
 	Close()
@@ -89,7 +90,9 @@ type Stepper interface {
 
 // Session is a run in progress, as a Stepper sees it.
 type Session struct {
-	Settings // of this run, with the defaults filled in: those of Core may have another seed and learning rate
+	// Settings are those of this run, with the defaults filled in. Take the seed and the learning rate from here and not
+	// from Core: programs are compiled once for runs that differ only in these.
+	Settings
 	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has added.
 	State   *compute.State
 	Batches dataset.Batches
@@ -102,7 +105,7 @@ func (s *Session) Batch() dataset.Batch { return s.Batches.At(s.Step) }
 // Rate is the learning rate of the next step.
 func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
 
-// horizon are the batches of a run and its number of steps.
+// horizon returns the batches of a run and its number of steps.
 func horizon(a Algorithm, s Settings, rows int) (dataset.Batches, int, error) {
 	if h, ok := a.(Horizon); ok {
 		return h.Horizon(s, rows)
@@ -119,7 +122,7 @@ func epochs(s Settings, rows int) (dataset.Batches, int, error) {
 	return batches, s.Epochs * batches.PerEpoch(), nil
 }
 
-// typed is a value of an interface as JSON: its type and its settings.
+// typed is what is written as JSON for the value of an interface: its type besides its settings.
 type typed struct {
 	Type     string `json:"type"`
 	Settings any    `json:"settings"`

@@ -81,8 +81,8 @@ func (r *training) keptShapes() map[string]shapes.Shape {
 	return all
 }
 
-// Adopt implements run.Machine: it restores the records, and checks the tensors that make a posterior. The others are
-// checked when the run resumes.
+// Adopt implements run.Machine: it restores the records, and checks the tensors that a posterior is made of. The other
+// tensors are checked when the run resumes.
 func (r *training) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
 	var at position
 	if err := run.Decode(head, &at); err != nil {

@@ -28,19 +28,20 @@ type State struct {
 	Phi        *graph.Node   // [J, D], the particles
 	LogWeights *graph.Node   // [J], normalised
 	Psi        *graph.Node   // [W], the shared parameters; nil if nothing is shared
-	Moments    optim.Moments // of Adam, which learns psi
-	// Auxiliary are the algorithm's further variables, with the names in Graphs.PerParticle and Graphs.Common.
+	Moments    optim.Moments // Adam's moments of the gradient with respect to psi, [W] each
+	// Auxiliary are the algorithm's own variables, with the names in Graphs.PerParticle and Graphs.Common.
 	Auxiliary map[string]*graph.Node
 }
 
 // Now are the inputs of a step besides the batch.
 type Now struct {
-	RNG          random.Stream // the step's own
+	RNG          random.Stream // a stream for this step alone
 	Number, Rate *graph.Node   // the step's number, counted from 1, and the learning rate, scalars
-	Inputs       []*graph.Node // those of Graphs.Inputs, scalars
+	Inputs       []*graph.Node // the values of Graphs.Inputs, scalars
 }
 
-// StepInfo are a step's diagnostics: scalars, nil for those that it does not have. They become a StepRecord.
+// StepInfo are a step's diagnostics, scalars; those that an algorithm does not have are nil. They become a StepRecord,
+// which says what each of them is.
 type StepInfo struct {
 	// LogEvidence must be set: if it is -Inf or NaN all weights are 0, and the run ends with smc.ErrZeroWeights.
 	LogEvidence                       *graph.Node
@@ -117,16 +118,17 @@ func (c *Core) carried() []string {
 	return append(c.kept(), meanName, squareName)
 }
 
-// EqualWeights are the log-weights of particles of equal weight, [J], of the type of like.
+// EqualWeights are the log-weights of J particles of equal weight, -log J each, [J], with the dtype of like.
 func (c *Core) EqualWeights(like *graph.Node) *graph.Node {
 	return BroadcastToDims(ConstAs(like, -math.Log(float64(c.Particles))), c.Particles)
 }
 
-// Resample draws ancestors if the effective sample size is at most Threshold J. It returns their indices, int32 [J],
-// the log-weights afterwards, and whether it was done, a bool scalar.
+// Resample draws ancestors if the effective sample size is at most Threshold J; otherwise each particle is its own
+// ancestor. It returns the ancestors' indices, int32 [J], the log-weights afterwards, [J], which are equal if it has
+// resampled, and whether it has, a bool scalar.
 func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, after, done *graph.Node) {
-	// The threshold is a little higher, so that rounding does not keep the effective sample size of equal weights from
-	// being J.
+	// With equal weights the effective sample size is J, but may come out a little larger by rounding. The limit is
+	// raised by a factor 1 + 1e-6, so that Threshold 1 still resamples at every step.
 	least := ConstAs(logWeights, c.Threshold*float64(c.Particles)*(1+1e-6))
 	done = LessOrEqual(smc.EffectiveSampleSize(logWeights), least)
 	ancestors = c.Resampler.Resample(logWeights, rng)
@@ -137,8 +139,9 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 	return ancestors, Where(BroadcastToDims(done, c.Particles), c.EqualWeights(logWeights), logWeights), done
 }
 
-// Learn moves psi by Adam along (N/M) times the gradient of a batch's log-likelihood, [W], which is nil if nothing is
-// shared. psi stays the same if the gradient is not finite; rejected is then 1, else 0.
+// Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood. If the gradient is
+// not finite psi stays the same, and rejected is 1; otherwise it is 0. Without shared parameters (gradient nil) it does
+// nothing.
 func (c *Core) Learn(s State, gradient *graph.Node, batch target.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)
@@ -149,7 +152,8 @@ func (c *Core) Learn(s State, gradient *graph.Node, batch target.Batch, now Now)
 	return s, ConvertDType(Not(moved), s.Phi.DType())
 }
 
-// gather takes the batch's rows, int32 [M], of which count, a scalar, are real.
+// gather makes a batch of the training rows with the given indices, int32 [M]. The first count of them, a scalar, are
+// real; the rest is padding.
 func (c *Core) gather(s compute.Nodes, rows, count *Node) target.Batch {
 	return target.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),

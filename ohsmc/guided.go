@@ -16,33 +16,37 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Guided is Algorithm 3 of Millard et al. 2025: open-horizon SMC whose particles move toward the current batch's
-// posterior, and are weighed against a backward kernel L instead of being accepted or rejected,
+// Guided is Algorithm 3 of Millard et al. 2025: open-horizon SMC whose particles move toward the posterior given the
+// current batch. Step t draws phi_t from a proposal q(. | phi_t-1). It accepts all of them, and corrects the weights by
+// a backward kernel L,
 //
 //	w_t = w_t-1  pi_t(phi_t; psi_t-1) / pi_t-1(phi_t-1; psi_t-2)  L(phi_t-1 | phi_t) / q(phi_t | phi_t-1)     (eq. 13)
 //
-// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi)^(N/M) is the posterior estimated from the batch S_t. With one batch
-// of all rows and psi fixed the target is constant, and the weighted particles are exact for it; with mini-batches it
-// changes from step to step, and few particles keep their weight.
+// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi)^(N/M) is the unnormalised posterior as estimated from batch S = S_t.
+// With all rows in one batch and psi fixed the target is the same in all steps, and the weighted particles are exact
+// for it. With mini-batches the target changes from step to step, and most of the weight goes to few particles: watch
+// StepRecord.ESS.
 type Guided struct {
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
-	// reports lower losses for Langevin if the first layer is stochastic; BenchmarkEqualSeconds compares the proposals on
-	// the networks of its Table 8. With moves that go further, by adapted step sizes or preconditioning, fewer particles
-	// keep their weight.
+	// reports lower losses for Langevin if the first layer is stochastic. BenchmarkEqualSeconds compares the proposals on
+	// the networks of its Table 8. Longer moves, as Adapt or Precondition may make them, leave the weight to fewer
+	// particles.
 	Proposal Proposal
 	// StepSize is h at each step; default constant 0.01. With Adapt, adaptation begins at its first value.
 	StepSize optim.Schedule
-	// Adapt, if above 0, adapts the step size to a mean acceptance a = Adapt that the moves would have if they were
-	// accepted by the Metropolis-Hastings rule: log h <- log h + gain_t (acceptance - a), by at most 1 a step, with
-	// gain_t = max(t^-0.6, 0.02) / (a (1 - a)) (Andrieu and Thoms 2008, section 4.2.2, and Garthwaite, Fan and Sisson
-	// 2016 for the factor; the gain does not vanish, since psi keeps moving). Customary are 0.234 for a random walk,
-	// 0.574 for Langevin, 0.65 for HMC. A step after which all weights are 0, as when all trajectories diverge, is
-	// repeated with a step size smaller by the factor e. Adaptation costs RandomWalk one more evaluation.
+	// Adapt is the mean acceptance at which the step size aims, between 0 and 1; default 0: no adaptation. Moves are never
+	// rejected: the acceptance is the probability a move would have by the Metropolis-Hastings rule, averaged over the
+	// weighted particles. Customary are 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC.
+	//
+	// With a = Adapt, log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a
+	// (1 - a)) (Andrieu and Thoms 2008, section 4.2.2; Garthwaite, Fan and Sisson 2016 for the factor 1/(a (1 - a))). The
+	// gain does not go to 0, since psi keeps changing the target. If all weights are 0 after a step, as when all
+	// trajectories diverge, the step is repeated with h divided by e. Adaptation costs RandomWalk one more evaluation.
 	Adapt float64
 	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
 	Precondition bool
-	// PerBatch targets the posterior given the batch alone, p(phi) p(y_S | phi; psi): wider, so that more particles
-	// keep their weight.
+	// PerBatch targets the posterior given the batch alone, p(phi) p(y_S | phi; psi), without the power N/M. It is wider,
+	// so that the weight is shared by more particles. The gradient for psi still has the factor N/M.
 	PerBatch bool
 }
 
@@ -54,7 +58,7 @@ var (
 // Title implements Algorithm.
 func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
 
-// Resampling implements Resampling: the paper's.
+// Resampling implements Resampling: the paper's, multinomial when the effective sample size is at most J/2.
 func (a Guided) Resampling() (float64, smc.Resampler) { return 0.5, smc.Multinomial }
 
 // Describe implements Described: it names the proposal's type.
@@ -142,7 +146,7 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 	weighed, logDensity := a.weigh(s.Psi, alive, before, proposed, batch)
 	next := s
 	next.Auxiliary = map[string]*Node{logDensityName: logDensity, logStepName: s.Auxiliary[logStepName]}
-	// Particles of weight 0 stay the same, so that all coordinates remain finite.
+	// Particles of weight 0 stay where they were, so that all coordinates remain finite.
 	weighs := BroadcastToDims(ExpandAxes(IsFinite(weighed.LogWeights), 1), phi.Shape().Dimensions...)
 	next.Phi = Where(weighs, proposed.Phi, phi)
 	next.LogWeights, _ = smc.Normalise(weighed.LogWeights)
@@ -158,7 +162,8 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 		NonFinite: nonFinite(weighed.LogWeights), GradientRejected: rejected, StepSize: stepSize,
 	}
 	if a.Adapt > 0 {
-		// The increments without the change of target from step to step are the Metropolis-Hastings ratios.
+		// The Metropolis-Hastings ratio has the current target at both ends, pi_t(phi_t) / pi_t(phi_t-1), where the increment
+		// of the log-weight has pi_t-1 at phi_t-1: add log pi_t-1 and subtract log pi_t there.
 		logRatio := Sub(Add(Sub(weighed.LogWeights, logWeights), before), from.LogDensity)
 		probability := Exp(MinScalar(compute.Only(Not(IsNaN(logRatio)), logRatio), 0))
 		t.Acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
@@ -171,8 +176,8 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 	return next, t
 }
 
-// propagate proposes particles, [J, D]. A particle with a gradient that is not finite has weight 0 from here on: alive
-// are the log-weights of the others.
+// propagate proposes particles, [J, D]. It returns the start with what was evaluated there, and the log-weights, [J],
+// which are -Inf for particles that have met a gradient that is not finite.
 func (a *guided) propagate(
 	rng random.Stream, phi, logWeights *Node, current mcmc.Target, stepSize, scale *Node,
 ) (from mcmc.State, proposed Proposed, alive *Node) {
@@ -194,8 +199,8 @@ func (a *guided) propagate(
 	return from, proposed, alive
 }
 
-// keepIfDegenerate is the next state, or the one before if all weights are 0: adaptation then repeats the step with a
-// smaller step size.
+// keepIfDegenerate is the next state, or the one before if all weights are 0 (left is false). Adaptation then repeats
+// the step with a smaller step size.
 func keepIfDegenerate(left *Node, next, before State) State {
 	keep := func(next, before *Node) *Node {
 		if next == nil {
@@ -252,11 +257,11 @@ func (a *guided) scale(s State) *Node {
 	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
-// maxTries is how often a step with adaptation is tried while all weights become 0, each time with a step size smaller
-// by the factor e.
+// maxTries is how often a step with adaptation is tried if all weights become 0, each time with the step size divided
+// by e.
 const maxTries = 30
 
-// Advance implements Stepper.
+// Advance implements Stepper: with Adapt it repeats a step after which all weights are 0.
 func (a *guided) Advance(ctx context.Context, s *Session) (StepRecord, error) {
 	for tries := 1; ; tries++ {
 		record, err := a.Stepper.Advance(ctx, s)

@@ -18,13 +18,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// OpenHorizon is Algorithm 3 of Zhao et al. 2024: particles are kept from batch to batch, and moved by a kernel that
-// accepts everything.
+// OpenHorizon is Algorithm 3 of Zhao et al. 2024: particles are kept from batch to batch, moved by a kernel without
+// accept/reject step, and weighed by the likelihood of the batch. The package comment has its steps, and says how its
+// particles differ from the posterior.
 type OpenHorizon struct {
 	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes those of
-	// the prior.
+	// the prior, which must be normal. A kernel that evaluates a target, such as mcmc.HMC, is an error.
 	Kernel mcmc.Kernel
-	// Poisson makes the product of the weights an unbiased estimate of p(y_1:N | phi; psi); nil: off.
+	// Poisson makes the product of the weights an unbiased estimate of p(y_1:N | phi; psi); default nil: the weights are
+	// those of Algorithm 3.
 	Poisson *Poisson
 }
 
@@ -36,23 +38,27 @@ var (
 )
 
 // Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al.
-// 2006): the run makes P steps on batches drawn independently, where P is drawn from a Poisson distribution of mean
-// Rate, and updates the weights by
+// 2006). (N/M) log p(y_S | phi; psi) is unbiased for the log-likelihood of all N rows, but its exponential is biased
+// for the likelihood. The Poisson estimator is not: the run makes P steps, P drawn from a Poisson distribution of mean
+// Rate in place of Settings.Epochs, on batches drawn independently, and in each
 //
 //	w_j <- w_j ((N/M) log p(y_S | phi_j; psi) + log c)
 //
-// instead of the likelihood; then exp(Rate)/c times the product of the weights over Rate^P is unbiased for the
-// likelihood of all data, as long as no weight is negative. For that log c must be at least -(N/M) log p(y_S | phi;
-// psi) for every batch and every phi that occurs, which is unknown beforehand: if it is too small the run stops with
-// ErrNegativeWeight, which names the constant needed at that step; StepRecord.LogConstant has it for each step. At a
-// fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative variance
-// is exp(((a - Rate)^2 + v)/Rate) - 1: it is least for a Rate near a, that is near log c + log p(y_1:N | phi; psi).
+// instead of w_j p(y_S | phi_j; psi). At a fixed phi, exp(Rate)/c times the product of these factors divided by Rate^P
+// has the mean p(y_1:N | phi; psi).
+//
+// The weights must be positive, so log c must be larger than -(N/M) log p(y_S | phi; psi) for every batch and every phi
+// that occurs, which is not known beforehand. If it is not, the run stops with ErrNegativeWeight, which names the
+// constant needed at that step; StepRecord.LogConstant has it for each step.
+//
+// At a fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative
+// variance is exp(((a - Rate)^2 + v)/Rate) - 1. It is least for a Rate near a = log c + log p(y_1:N | phi; psi).
 type Poisson struct {
 	Rate        float64 `json:"rate"`         // mean of the number of steps; above 0
 	LogConstant float64 `json:"log_constant"` // log c
 }
 
-// ErrNegativeWeight says that the constant of the Poisson estimator was too small.
+// ErrNegativeWeight says that the constant of the Poisson estimator was too small. Test for it with errors.Is.
 var ErrNegativeWeight = errors.New("ohsmc: a weight of the Poisson estimator is not positive")
 
 // Title implements Algorithm.
@@ -170,7 +176,7 @@ func (a *openHorizon) step(s State, batch target.Batch, now Now) (State, StepInf
 	return next, t
 }
 
-// potential is the likelihood, or the factor of the Poisson estimator (section 3.4).
+// potential is the factor of the weights: the likelihood, or that of the Poisson estimator (section 3.4).
 func (a *openHorizon) potential() target.Potential {
 	if a.Poisson == nil {
 		return target.LikelihoodPotential
@@ -190,7 +196,8 @@ func (a *openHorizon) Advance(ctx context.Context, s *Session) (StepRecord, erro
 	return record, err
 }
 
-// Evidence implements Evidence: with Poisson and a whole run it is e^rate/c prod_i (1/rate) sum_j w_j (...).
+// Evidence implements Evidence. It is known only with Poisson, after all P steps: e^Rate/c times the product over the
+// steps of (1/Rate) sum_j w_j ((N/M) log p(y_S | phi_j; psi) + log c).
 func (a OpenHorizon) Evidence(s Settings, _ int, trace []StepRecord) bayes.Evidence {
 	if a.Poisson == nil || len(trace) != a.Poisson.steps(s.Seed) {
 		return bayes.Evidence{Value: nan, StdErr: nan}

@@ -11,34 +11,37 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Proposal moves particles for Guided: it draws phi' from q(. | phi) and has a backward kernel L(phi | phi'). The
-// weights are right with any L that is a density in phi (Del Moral, Doucet and Jasra 2006, section 3.3); the closer it
-// is to the time-reversal of q, the smaller their variance. It needs no accept/reject step. Propose builds graph, and
+// Proposal moves particles for Guided: it draws phi' from a density q(. | phi), and has a backward kernel L(phi |
+// phi'). There is no accept/reject step: instead the weight is multiplied by L(phi | phi') / q(phi' | phi), besides the
+// ratio of the targets. The weights are right with any L that is a density in phi (Del Moral, Doucet and Jasra 2006,
+// section 3.3). Their variance is the smaller, the closer L is to the time-reversal of q. Propose builds graph, and
 // panics as GoMLX does.
 //
-// A particle's phi' and LogRatio are by its own phi and its own row of random numbers; what all particles have in
-// common comes as scale. Guided tries a proposal of your own on a small posterior that is known, and refuses one that
-// contradicts itself; it says nothing of weights that are very unequal there, as of steps much longer than the
-// posterior is wide.
+// A particle's phi' and LogRatio may depend only on its own phi and on its own row of random numbers. What they may
+// know of the other particles is given to Propose as scale. Before a run, Guided tries a proposal of your own on a
+// small posterior that is known, and returns an error if LogRatio does not fit what Propose draws. This trial may miss
+// a fault where the weights are very unequal, as with steps much longer than the posterior is wide.
 type Proposal interface {
 	// NeedsGradient says whether Propose needs the target's log-density and gradient at the particles.
 	NeedsGradient() bool
 	// Check returns an error that names a setting that is wrong.
 	Check() error
-	// Propose draws phi' given particles at `from`. stepSize is a scalar, in units of scale, [D] or nil (1).
+	// Propose draws phi', [J, D], given particles at `from`. stepSize is a scalar, in units of scale, [D], one unit for
+	// each coordinate; if scale is nil the units are 1.
 	Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *graph.Node) Proposed
 }
 
 // Proposed are the particles after a Proposal.
 type Proposed struct {
 	Phi *graph.Node // [J, D]
-	// LogRatio is log L(phi | phi') - log q(phi' | phi) of the c particles that are evaluated, [c], given the
-	// gradient of the log-target at their Phi, [c, D]; nil: 0.
+	// LogRatio is log L(phi | phi') - log q(phi' | phi); nil stands for 0. Particles may be evaluated in chunks: LogRatio
+	// gets a chunk of c particles and returns [c]. of.Of takes the rows of a [J, ...] node that belong to the chunk.
+	// gradient is that of the log-target at the chunk's Phi, [c, D], or nil without NeedsGradient.
 	LogRatio func(of target.Evaluated, gradient *graph.Node) *graph.Node
-	// NeedsGradient says whether LogRatio needs that gradient.
+	// NeedsGradient says whether LogRatio needs the gradient.
 	NeedsGradient bool
-	// Lost, bool [J], is true for each particle with a gradient that was not finite between its start and Phi, which gets
-	// weight 0; nil: none. Guided itself checks the gradients at the start and the end.
+	// Lost, bool [J], is true for particles that have met a gradient that is not finite on the way from their start to
+	// Phi: they get weight 0. nil stands for none. Guided itself checks the gradients at the start and at the end.
 	Lost *graph.Node
 }
 
@@ -48,10 +51,11 @@ var (
 	_ Proposal = HMC{}
 )
 
-// RandomWalk proposes phi + h z, z standard normal. The backward kernel is the same, and the ratio is 1. Its weights
-// are right but may have infinite variance: between two resamplings they grow to pi(phi_t)/pi(phi_0). For a Gaussian
-// target this ratio has a finite variance only while the variances of the T steps add up to less than half the
-// target's, T h^2 < sigma^2/2. Use small steps, or resample often.
+// RandomWalk proposes phi' = phi + h z, z standard normal. The backward kernel L is the same random walk, so L/q is 1.
+// The weights are right, but may have infinite variance: for a fixed target pi, the factors of T steps without
+// resampling multiply to pi(phi_T)/pi(phi_0). For a Gaussian target of variance sigma^2 this has a finite variance only
+// if T h^2 < sigma^2/2, that is if the variances of the steps add up to less than half the target's. Use small steps,
+// or resample often.
 type RandomWalk struct{}
 
 // NeedsGradient implements Proposal.
@@ -67,15 +71,17 @@ func (RandomWalk) Propose(
 	return Proposed{Phi: Add(from.Phi, Mul(mcmc.Tuning{Scale: scale}.Scaled(momentum(rng, from)), stepSize))}
 }
 
-// Langevin proposes phi + (h^2/2) grad log pi(phi) + h P with P ~ N(0, I): one step of the unadjusted Langevin
-// dynamics, toward the target of the current batch (Millard et al. 2025, section 2.1.1).
+// Langevin proposes phi' = phi + (h^2/2) grad log pi(phi) + h P with P ~ N(0, I): one step of the unadjusted Langevin
+// dynamics, toward the target pi of the current batch (Millard et al. 2025, section 2.1.1).
 //
-// The paper takes P* = P + (h/2) grad log pi(phi) for the momentum at the end, and N(-P*; 0, I) for the backward
-// kernel. Since P* = (phi' - phi)/h, this is the random walk's density from phi' back to phi: a valid backward kernel,
-// which ignores the gradient. The default is the exact form: it takes the momentum at the end of the whole leapfrog
-// step, P* + (h/2) grad log pi(phi'), and its density is that of the same Langevin step started at phi'. The weights
-// then vary only by the integrator's energy error, O(h^3) for a step; with the paper's form they lose what the drift
-// gained. The exact form costs a second gradient.
+// It has two backward kernels. The default has the density of the same Langevin step from phi' back to phi. It is N(P';
+// 0, I) with the momentum at the end of a whole leapfrog step, P' = P* + (h/2) grad log pi(phi'), where P* = P + (h/2)
+// grad log pi(phi). For a fixed target the log-weights then change only by the integrator's energy error, O(h^3) a
+// step.
+//
+// PaperForm takes the paper's N(-P*; 0, I), without the gradient at phi'. Since P* = (phi' - phi)/h, this is the
+// density of a random walk from phi' back to phi. It is a valid backward kernel, but ignores the drift, so that the
+// log-weights change by O(h) a step. It saves the second gradient that the default takes.
 type Langevin struct {
 	PaperForm bool `json:"paper_form,omitempty"` // the paper's backward kernel
 }
@@ -100,10 +106,10 @@ func (l Langevin) Propose(
 	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true}
 }
 
-// HMC proposes the end of a Hamiltonian trajectory of several leapfrog steps, begun with a momentum P ~ N(0, I). The
-// map preserves volume and is its own inverse up to the momentum's sign, so the backward kernel has the density of the
-// momentum at the end, and the ratio is N(P_end; 0, I) / N(P; 0, I). With one step it is the exact Langevin. It costs
-// Steps + 1 gradients.
+// HMC proposes the end of a Hamiltonian trajectory of several leapfrog steps of size h, begun with a momentum P ~ N(0,
+// I). The backward kernel is the same trajectory with the momentum reversed. Since leapfrog steps preserve volume and
+// are reversible, L/q = N(P_end; 0, I) / N(P; 0, I). With one step it is Langevin with its default backward kernel. It
+// costs Steps + 1 gradients.
 type HMC struct {
 	Steps int `json:"steps"` // leapfrog steps, from 1 to 50; default 5
 }
@@ -145,8 +151,9 @@ func (h HMC) Propose(
 	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true, Lost: lost}
 }
 
-// drift is a leapfrog step without its last half step of the momentum: it returns the new position and the momentum in
-// the middle of the step.
+// drift is a leapfrog step up to the new position: it returns that position and the momentum in the middle of the step.
+// The last half step of the momentum needs the gradient at the new position, which comes with the weighing
+// (energyRatio).
 func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
 	scaled := mcmc.Tuning{Scale: scale}.Scaled
 	half = Add(p, Mul(scaled(from.Gradient), MulScalar(stepSize, 0.5)))

@@ -17,7 +17,7 @@ type Result struct {
 	Trace     []StepRecord // one for each step
 	Validated []Validation // one for each validation
 	Best      Validation   // the posterior's validation; Step 0 if there was none
-	Plan      compute.Plan // how the particles were chunked
+	Plan      compute.Plan // how many particles were evaluated at once, and the memory estimated for them
 
 	Chains *mcmc.Result // of Sample; nil of Fit
 }
@@ -34,17 +34,17 @@ type Validation struct {
 
 // StepRecord are a step's diagnostics. Numbers that an algorithm does not have are NaN.
 type StepRecord struct {
-	// LogEvidence is log sum_j w_j p(y_S | phi_j; psi) for OpenHorizon: the increment of the log evidence. For Guided
-	// it is the log of the ratio of this step's normalising constant to the last one's, for SMC log p(y_S; psi), the
-	// whole sub-dataset's.
+	// LogEvidence is, for OpenHorizon, log sum_j w_j p(y_S | phi_j; psi), the increment of the log evidence; with Poisson
+	// the same with the factor of its weights in place of the likelihood. For Guided it is the log of the ratio of the
+	// normalising constants of this step's target and the last one's, for SMC log p(y_S; psi) of the whole batch.
 	LogEvidence       float64
 	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, for runs of SMC with smc.Multinomial
 	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
 	ESS               float64 // effective sample size, after weighing
 	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
 	Resamplings       int     // in this step: 0 or 1; SMC: up to the batch size
-	// NonFinite is the number of particles with a log-likelihood, or a gradient for a proposal, that is NaN or infinite:
-	// they get weight 0.
+	// NonFinite is the number of particles whose log-likelihood, or whose gradient for a proposal, is NaN or infinite.
+	// They get weight 0.
 	NonFinite        int
 	GradientRejected bool // the gradient with respect to psi was not finite, and psi stayed the same
 	// Acceptance is the mean acceptance probability of the moves (SMC), or the hypothetical one of Guided with Adapt.

@@ -15,13 +15,16 @@ import (
 	"gobnn/bayes/target"
 )
 
-// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data, in raw units, with psi fixed at the
-// trained one: SGSMC-HMC of Zhao et al. 2024 if the kernel is mcmc.HMC and psi is SMC's. It corrects the particles of
-// training, which depend on the last batches (OpenHorizon, Guided) or on a sub-dataset only (SMC). Chains begin at the
-// trained particles, drawn by their weights. The posterior's particles are all chains' draws, chain after chain, with
-// equal weights; check Result.Chains and package diag's diagnostics before using them.
+// Sample draws from the exact posterior p(phi | y; psi) given all rows of the data (in raw units), with psi fixed at
+// the trained one. Use it where the particles of training are not good enough: they depend on the last batches
+// (OpenHorizon, Guided), or on one batch alone (SMC). With mcmc.HMC and a psi trained by SMC it is the paper's
+// SGSMC-HMC (Zhao et al. 2024). The kernel must leave the posterior invariant; there are 4 chains by default.
 //
-// Status and error are those of mcmc.Sample; but if some chain has no draw, there is neither a posterior nor a result.
+// Chains begin at trained particles, drawn by their weights. The particles of the result are the draws of all chains,
+// chain after chain, with equal weights. Check Result.Chains and the diagnostics of package diag before using them.
+//
+// Status and error are those of mcmc.Sample, except that there is neither a posterior nor a result if some chain has no
+// draw.
 func Sample(
 	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
 ) (*Result, error) {

@@ -31,23 +31,24 @@ type Settings struct {
 	Optimiser optim.Adam // of psi; default Adam with a constant rate of 0.01
 
 	// ValidateEvery is the number of steps between validations; default 1: after each batch, as in the paper. Fit returns
-	// the state with the best NLPD on the validation part, without a validation part the last.
+	// the state with the lowest NLPD on the validation part, or without a validation part the last state.
 	ValidateEvery int
-	// Patience stops the run after so many validations without a better one; default 0: never.
+	// Patience stops the run after this many validations without a lower NLPD; default 0: never.
 	Patience int
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 	Chunk  int             // particles evaluated at once; default: what compute.NewPlan chooses
-	// Devices is how many of the engine's devices share the particles, in parts of equal size; default 1. Each then
-	// evaluates its part at once, so Chunk must be 0, and resampling brings all phi to every device. The result depends on
-	// it by rounding only; a checkpoint needs the same number of devices. On a CPU one device uses all cores.
+	// Devices is how many of the engine's devices share the particles, in parts of equal size; default 1. With more than
+	// one, each evaluates its part at once, so Chunk must be 0, and resampling copies all phi to every device. The number
+	// changes the result by rounding only, but a checkpoint can be resumed only with the same number. On a CPU one device
+	// uses all cores.
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
-	// the context is cancelled and at the end. If it exists, Fit resumes from it, with a result bit for bit that of an
-	// uninterrupted run, or returns the result without compiling if that run was finished; a file of another model, other
-	// data, seed or settings is an error.
+	// the context is cancelled and at the end. If it exists, Fit resumes from it, and the result is bit for bit that of an
+	// uninterrupted run. If that run was finished, Fit returns its result without compiling. A file of another model,
+	// other data, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
@@ -55,13 +56,14 @@ type Settings struct {
 	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores are named
 	// bayes.LossCurve, bayes.ESSCurve, bayes.ValidationCurve and bayes.BestScore.
 	Progress func(run.Progress) `json:"-"`
-	// Observe, if set, is called with the current particles and psi after each ObserveEvery steps (default: an epoch's),
-	// but not for those before a resume. An error ends the run, with the status run.Stopped.
+	// Observe, if set, is called with the current particles and psi after every ObserveEvery steps (default: as many as an
+	// epoch has). A resumed run does not call it again for the steps before. If it returns an error the run ends, with the
+	// status run.Stopped.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
 }
 
-// prepare fills in what is zero, of the algorithm too, and checks the rest against the data.
+// prepare fills in the defaults, also the algorithm's, and checks the settings against the data.
 func (s Settings) prepare(a Algorithm, data *fit.Data) (Algorithm, Settings, error) {
 	s.Particles = cmp.Or(s.Particles, 1000)
 	s.BatchSize = cmp.Or(s.BatchSize, min(50, data.Rows()))
@@ -101,7 +103,7 @@ func (s Settings) prepare(a Algorithm, data *fit.Data) (Algorithm, Settings, err
 	return a, s, nil
 }
 
-// check is an error that names a setting which is wrong for so many rows.
+// check returns an error that names a setting which is wrong for a training part of this many rows.
 func (s Settings) check(rows int) error {
 	batches := fmt.Sprintf("from 1 to the %d rows of the training part", rows)
 	whole := fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", s.Devices)

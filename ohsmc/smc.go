@@ -17,27 +17,31 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// SMC is Algorithm 2 of Zhao et al. 2024 (SGSMC), and Algorithm 1 (SMC) if the batch is all rows: each step draws
-// particles from the prior and conditions them on the batch's data one by one (IBIS, Chopin 2002), with moves in
-// between that leave p(phi | y_1:n-1; psi) invariant,
+// SMC is Algorithm 2 of Zhao et al. 2024 (SGSMC), and Algorithm 1 (SMC) if the batch is all rows. Each step draws
+// particles from the prior with equal weights 1/J, and takes the batch's rows one by one (IBIS, Chopin 2002). For row n
+// it
 //
-//	w_n <- w_n-1 p(y_n | phi_n; psi),   log p(y_S; psi) = sum_n log sum_j w_n
+//  1. moves the particles by a kernel that leaves p(phi | y_1:n-1; psi) invariant;
+//  2. multiplies the weights, w_j <- w_j p(y_n | phi_j; psi). Their sum estimates p(y_n | y_1:n-1; psi), and the logs
+//     of these sums, added up over the rows, give log p(y_S; psi);
+//  3. normalises the weights, and resamples if the effective sample size is low, but not after the last row.
 //
-// and moves psi along (N/M) sum_j w_j grad log p(y_S | phi_j; psi). With all rows the particles are the exact posterior
-// at the psi that they were drawn with. With fewer they represent that of a sub-dataset, so only psi is of use: sample
-// p(phi | y; psi) afterwards, by Sample.
+// Then psi moves along (N/M) sum_j w_j grad log p(y_S | phi_j; psi). With all rows in the batch the particles are the
+// exact posterior at the psi before that move. With fewer rows they are the posterior given the batch alone, and only
+// psi is of use: draw from p(phi | y; psi) afterwards, by Sample.
 //
-// One graph serves every n: the rows beyond it are masked. A step takes M (Moves + 1) calls, each of which evaluates
-// all M rows.
+// One graph serves every n, by a mask on the rows from n on, so each move costs an evaluation of all M rows. A step has
+// M Moves of these for RandomWalkMetropolis, and more for kernels that evaluate the target several times a transition;
+// weighing evaluates one row at a time.
 type SMC struct {
 	// Kernel leaves the target invariant: mcmc.RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC or NUTS,
 	// with its step size set; default RandomWalkMetropolis{StepSize: 0.2}.
 	Kernel mcmc.Kernel
-	// Moves is the number of transitions before each datum; default 10.
+	// Moves is the number of transitions of the kernel before each row; default 10.
 	Moves int
 	// Precondition takes the kernel's step size in units of the weighted particles' standard deviation, coordinate by
-	// coordinate, before each datum. Since these scales come from the same particles, the evidence then has a bias of the
-	// order of 1/J: with 50 particles the mean of its estimate was 1.015 times its value.
+	// coordinate, computed anew before each row. Since these units come from the particles that they move, the estimated
+	// evidence has a bias of the order of 1/J: with 50 particles its mean was 1.015 times the true value.
 	Precondition bool
 }
 
@@ -72,7 +76,8 @@ func (a SMC) Describe() any {
 	return map[string]any{"kernel": typeAnd(a.Kernel), "moves": a.Moves, "precondition": a.Precondition}
 }
 
-// Evidence implements Evidence: that of the last step if its batch is all rows, at the psi before it.
+// Evidence implements Evidence. It is known only if the batch is all rows: the estimate of the last step, at the psi
+// before that step.
 func (a SMC) Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence {
 	if len(trace) == 0 || s.BatchSize != rows {
 		return bayes.Evidence{Value: nan, StdErr: nan}
@@ -102,8 +107,9 @@ func (a SMC) Warnings(s Settings, rows int, trace []StepRecord) []string {
 // fewToScale is the number of particles below which the bias of preconditioned moves may be visible in the evidence.
 const fewToScale = 100
 
-// ibis is SMC bound to a model and data: the stages of package smc for a pass through one batch. During a pass the
-// particles are the entries moving/... of the state, so that phi and log_weights are always those of a finished step.
+// ibis is SMC bound to a model and data. A pass through one batch is made of the stages of package smc. During a pass
+// the particles are in the entries moving/... of the state, so that phi and log_weights are always those of a finished
+// step, also if the run is cancelled within a pass.
 type ibis struct {
 	SMC
 	*Core

@@ -17,8 +17,8 @@ import (
 
 // Graphs are an algorithm whose step is one graph, for NewStepper. The functions build graph, and panic as GoMLX does.
 type Graphs struct {
-	// Step is one iteration: from a state and a batch to the next state. The batch's rows beyond its Count are padding,
-	// which the methods of Core.Target ignore.
+	// Step is one iteration: from a state and a batch to the next state. Of the batch's M rows the first Count are real;
+	// the others are padding, which the methods of Core.Target ignore.
 	Step func(s State, batch target.Batch, now Now) (State, StepInfo)
 	// Start, if set, makes the state before the first step, from particles of the prior with equal weights and the first
 	// batch; logSum, a scalar, is -Inf or NaN if all weights are 0. It must be set if State.Auxiliary has entries.
@@ -26,7 +26,8 @@ type Graphs struct {
 	// PerParticle are the names of the entries of State.Auxiliary with a row for each particle, [J, ...], which are
 	// divided between devices; Common are the names of the others.
 	PerParticle, Common []string
-	// Inputs, if set, returns further inputs of a step, counted from 0: always equally many.
+	// Inputs, if set, returns further inputs of a step, counted from 0, such as a step size that changes. Step gets them
+	// as Now.Inputs. There must be as many at each step.
 	Inputs func(step int) []float64
 }
 

@@ -10,7 +10,7 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Position is where a training stands after a step, of Steps. It is valid until the next.
+// Position is the state of a training after a step, as Steps yields it. It is valid until the next step.
 type Position struct {
 	run.Progress
 	training *training
@@ -46,9 +46,9 @@ func (p *Position) Posterior() (*bayes.Posterior, error) {
 func (p *Position) Result() (*Result, error) { return p.training.result() }
 
 // Steps is Fit for a range loop of your own: it yields after each step. Leaving the loop ends the training as a
-// cancelled context does, after the checkpoint is written, if one is set; Fit and Steps with the same settings resume
-// from it, with a result bit for bit that of an uninterrupted run. Errors are those of Fit. They are yielded last, with
-// a Position if there is a result besides the error, and otherwise with nil.
+// cancelled context does: the checkpoint is written, if one is set, and Fit or Steps with the same settings resume from
+// it, with a result that is bit for bit that of an uninterrupted run. Errors are those of Fit. They are yielded last,
+// with a Position if there is a result besides the error, and otherwise with nil.
 func Steps(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) iter.Seq2[*Position, error] {

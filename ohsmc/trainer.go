@@ -15,14 +15,14 @@ import (
 	"gobnn/bayes/target"
 )
 
-// Fit runs an algorithm on the training part; nil takes OpenHorizon{}. Features, and the target of a regression, are
-// standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
-// keeps them and predicts in raw units.
+// Fit runs an algorithm on the training part; nil stands for OpenHorizon{}. Features, and the target of a regression,
+// are standardised by the training part's means and standard deviations unless Model.Scaling says otherwise. The
+// posterior keeps these and predicts in raw units.
 //
 // A cancelled context is no error: the result is that of the steps so far, with the status run.Cancelled. If Observe
-// fails, or a checkpoint cannot be written, as on a full disk, there is such a result beside the error, with the status
-// run.Stopped (run.Completed, if only the last checkpoint failed). With other errors there is no result. If all weights
-// become 0, the error wraps smc.ErrZeroWeights and names the step.
+// fails, or a checkpoint cannot be written, as on a full disk, the result of the steps so far is returned together with
+// the error, with the status run.Stopped (run.Completed, if only the last checkpoint failed). With other errors there
+// is no result. If all weights become 0, the error wraps smc.ErrZeroWeights and names the step.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {

@@ -130,7 +130,8 @@ func (r *training) draw() error {
 }
 
 // newInitial prepares the programs that draw phi from the prior, with equal weights, and psi from its initialisers, by
-// the seed. There are two, since psi has few numbers even where phi has so many that XLA draws them.
+// the seed. There are two programs because compute.NewInitial chooses the backend by how many numbers are drawn, which
+// may be few for psi and many for phi.
 func (p *programs) newInitial() error {
 	add := func(name string, numbers int, makes []string, step compute.Step) error {
 		program, err := compute.NewInitial(p.Engine, name, numbers, makes, step)
@@ -269,7 +270,7 @@ func (r *training) result() (*Result, error) {
 	}, r.session.Err()
 }
 
-// warnings say what makes a run's posterior doubtful.
+// warnings are messages for the user about what may make the posterior doubtful.
 func (r *training) warnings() []string {
 	if r.step == 0 {
 		return nil

@@ -17,16 +17,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A proposal whose LogRatio does not belong to what Propose draws fails nowhere, but its weights are wrong. So Guided
-// tries a proposal that is not the library's own on a posterior pi that is known, on the Go backend. With phi from a
-// Gaussian mu that is wider than pi, and phi' from Propose, the weights
+// A proposal whose LogRatio does not fit what Propose draws runs without an error, but its weights are wrong. So Guided
+// first tries a proposal that is not the library's own on a known Gaussian posterior pi, on the Go backend. phi is
+// drawn from a Gaussian mu that is wider than pi, and phi' by Propose. Then, for every L that is a density in phi, the
+// weights
 //
 //	w = pi(phi') / mu(phi)  L(phi | phi') / q(phi' | phi)
 //
-// have mean 1, and phi' weighted by them has the mean and variance of pi, for every L that is a density in phi. Since
-// mu is wider, the weights of small steps have a finite variance, also a random walk's. Where they are too unequal, as
-// those of a proposal with large steps of its own, their means are known too badly: then only min(w, triedCap) is
-// tested, whose mean is at most 1.
+// have mean 1, and phi' weighted by them has the mean and variance of pi. Both are tested. Since mu is wider than pi
+// the weights of small steps have a finite variance, also those of a random walk. If the weights are too unequal, as
+// for a proposal that takes large steps whatever its step size, their means are too uncertain. Then the only test is
+// that the mean of min(w, triedCap) is not above 1.
 
 // The sizes of the trial.
 const (
@@ -41,8 +42,9 @@ const (
 	triedESS    = .1 // the least effective sample size, over the number of particles, at which means are tested
 )
 
-// tryProposal is an error if a proposal that is not of this library contradicts itself. It is tried in two dimensions;
-// if it does not take these, as one with a number of its own for each parameter, in as many as the model has.
+// tryProposal returns an error if LogRatio of a proposal that is not this library's does not fit its Propose. It is
+// tried in two dimensions. If it cannot be evaluated there, as one that has a setting for each of the model's
+// parameters, it is tried in as many as the model has.
 func (a Guided) tryProposal(dims int) error {
 	switch a.Proposal.(type) {
 	case RandomWalk, Langevin, HMC:
@@ -75,11 +77,11 @@ type trial struct {
 	engine       *compute.Engine
 	x, y         []float64 // the two points
 	mean, stdDev []float64 // of the posterior, [D]
-	wider        float64   // the standard deviations of mu over those
+	wider        float64   // standard deviations of mu divided by those of the posterior
 	stepSize     float64
 	scale        []float64 // [D]
-	few          []float64 // draws of mu, [J, D], the first half of which are equal
-	base         moved     // what becomes of these
+	few          []float64 // draws of mu, [triedFew, D], the first half of which are equal
+	base         moved     // few after the proposal, with the random numbers of oneKey
 }
 
 // moved are particles after a proposal.
@@ -197,8 +199,8 @@ func (t *trial) move(phi []float64, key uint64, scaled bool, factor float64) (m 
 	return m, err
 }
 
-// particles is an error if a particle's phi' or weight depends on other particles, or if they are not drawn by the
-// stream, each by numbers of its own.
+// particles returns an error if a particle's phi' or weight depends on other particles, or if phi' is not drawn by
+// random numbers of the stream, different ones for each particle.
 func (t *trial) particles() error {
 	d := len(t.mean)
 	rows := func(m moved, from, to int) []float64 {
@@ -257,8 +259,8 @@ func near(a, b []float64) bool {
 	return true
 }
 
-// weights is an error if the weights do not have mean 1, or phi' weighted by them not the mean and variance of pi.
-// Where the weights are too unequal to say so, a smaller step is tried.
+// weights returns an error if the weights do not have mean 1, or if phi' weighted by them does not have the mean and
+// variance of pi. If the weights are too unequal for these tests, a quarter of the step size is tried.
 func (t *trial) weights(scaled bool) error {
 	d := len(t.mean)
 	particles := min(triedMost, max(triedLeast, triedTotal/d))
