@@ -7,9 +7,9 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// Algorithm is a method to draw from a posterior that evaluates the network on all data as rarely as it can: CES, or
-// one of your own. It is a value that holds settings. Its exported fields are written as JSON into the provenance, and
-// compared when a run resumes from a checkpoint.
+// Algorithm draws from the posterior of all weights of a network: CES, Chain, Prior, or one of your own. It is a value
+// that holds settings. Its exported fields are written as JSON into the provenance, and compared when a run resumes
+// from a checkpoint.
 type Algorithm interface {
 	// Title says what it is and where it comes from, for a posterior's provenance.
 	Title() string

@@ -27,36 +27,36 @@ import (
 // algorithm that nil stands for, and the zero value of every field works. FBNN(A-B) of the paper is
 // CES{Calibration: A, Sampling: B}.
 type CES struct {
-	// Calibration is the kernel of the first step, on the true posterior; default mcmc.SGHMC on mini-batches with the rate
-	// .001/N, or that of its LearningRate. For an mcmc.PreconditionedCrankNicolson, StdDev are the prior's scales, and a
-	// Beta of 0 stands for the one that is accepted with probability .3. Kernels that carry no log-density take
-	// mini-batches, others all rows.
+	// Calibration is the kernel of the first step, on the true posterior; default mcmc.SGHMC, whose LearningRate is .001/N
+	// if it is 0. The StdDev of an mcmc.PreconditionedCrankNicolson are the prior's if there are none, and a Beta of 0
+	// stands for the one that is accepted with probability .3. Kernels that carry nothing from move to move, such as
+	// SGHMC, take mini-batches; others take all rows.
 	Calibration mcmc.Kernel
 	Pairs       int // J, the number of pairs that are kept; default 200, at least 10
-	PairsThin   int // transitions from one to the next; default 10
-	PairsWarmUp int // transitions before the first; default 1000, mcmc.NoWarmUp: none
+	PairsThin   int // transitions from one pair to the next; default 10
+	PairsWarmUp int // transitions before the first pair; default 1000, mcmc.NoWarmUp: none
 	BatchSize   int // rows of a mini-batch; default 50, or all rows if there are fewer
 
-	Emulates  Emulated  // default Outputs
+	Emulates  Emulated  // what the emulator predicts; default Outputs
 	Rank      int       // largest number of principal components of the outputs; default: as many as the pairs have
-	Regressor Regressor // default Network{}
+	Regressor Regressor // the model that learns to predict it; default Network{}
 
-	// Sampling is the kernel of the third step, on the emulated posterior from the last pair; default
-	// mcmc.PreconditionedCrankNicolson with the prior's scales. If its Beta is 0, or larger than the one that the true
-	// chain accepts with probability .3, it is set to that one. An mcmc.HMC that is corrected needs no StepSize: 0 stands
-	// for the one with the largest expected squared jump of draws that the true posterior accepts.
+	// Sampling is the kernel of the third step, on the emulated posterior; default mcmc.PreconditionedCrankNicolson with
+	// the prior's scales. If its Beta is 0, or larger than the one with which a chain on the true posterior would accept
+	// with probability .3, that one is taken. An mcmc.HMC that is corrected needs no StepSize: 0 stands for the one with
+	// the largest expected squared jump of draws that the true posterior accepts.
 	Sampling    mcmc.Kernel
 	Chains      int // default 1; all begin at the last pair
 	Draws       int // of each chain; default 2000
-	Thin        int // transitions from one to the next; default 1
+	Thin        int // transitions from one draw to the next; default 1
 	Transitions int // of Sampling, between two evaluations of the true posterior; default 1
-	// Uncorrected samples the emulated posterior as it is. By default each draw is accepted or rejected by the true
-	// posterior once more (mcmc.DelayedAcceptance), which makes the draws exact, and costs an evaluation of all rows for
-	// each.
+	// Uncorrected samples the emulated posterior as it is. By default each transition on the emulated posterior (or
+	// several, see Transitions) is accepted or rejected a second time, by the true one (mcmc.DelayedAcceptance). This
+	// makes the draws exact, and costs an evaluation of all rows each time.
 	Uncorrected bool
-	// PaperMode reproduces the paper's tables, and is wrong: draws are of the emulated posterior, Beta is chosen such that
-	// the emulated chain accepts with probability .3 whatever the true one needs, and Result.Predict returns the
-	// emulator's outputs in place of the network's.
+	// PaperMode reproduces the paper's tables; its draws are not the posterior. They are of the emulated posterior, the
+	// default Beta is the one with which the emulated chain accepts with probability .3, also if it is far too large for
+	// the true posterior, and Result.Predict returns the emulator's outputs in place of the network's.
 	PaperMode bool
 	// Check is the number of states at which the true Phi is evaluated; default 100, which is the least. If there are
 	// fewer draws, it is evaluated at all of them; Result.Truth.States is their number.
@@ -328,7 +328,8 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 	if !ok || pcn.Beta > 0 {
 		return r.Problem, r.Calibration, nil
 	}
-	// A chain that begins where the climb ends, with the step that is accepted there.
+	// The chain begins where the climb from the prior ends, with the Beta that is accepted there with probability .3. The
+	// sampler below has the smallest of steps: it is called for its climb.
 	problem := r.Problem
 	problem.Name = r.name
 	climbed, err := mcmc.Sample(ctx, problem, mcmc.ULA{StepSize: 1e-6}, mcmc.Settings{
@@ -483,8 +484,8 @@ func (r *ces) observe() func(int, *mcmc.Draws) error {
 	}
 }
 
-// stepped is the sampling kernel with its step size chosen. Without PaperMode, a pCN takes at most the step that the
-// true chain accepts; an HMC without a step size takes the one that suits its correction.
+// stepped is the sampling kernel with its step size chosen. Without PaperMode, the Beta of a pCN is at most the one
+// that the true posterior accepts with probability .3. An HMC without a step size gets that of chosenStep.
 func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, error) {
 	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
 	var err error
@@ -541,7 +542,8 @@ func (r *ces) acceptedBeta(
 			noise.Set(i, c, s*rng.NormFloat64())
 		}
 	}
-	// The log-density relative to the normal distribution that the proposals leave invariant.
+	// The log-density minus that of the normal distribution which the proposals leave invariant (up to a constant): its
+	// difference between two places is pCN's log acceptance ratio.
 	beyond := func(theta *mat.Dense) ([]float64, error) {
 		density, err := e.logDensity(ctx, theta)
 		if err != nil {
@@ -596,7 +598,7 @@ func (r *ces) acceptedBeta(
 	return math.Exp((low + high) / 2), nil
 }
 
-// corrected is the true posterior with the emulated one as its surrogate.
+// corrected is the true posterior, which carries the emulated one along for mcmc.DelayedAcceptance.
 type corrected struct {
 	mcmc.Target
 	cheap emulated
@@ -605,7 +607,7 @@ type corrected struct {
 // The names of the true posterior's data begin with this prefix when they are stored together with the emulator's.
 const truthPrefix = "truth/"
 
-// withTruth is the true posterior, with the emulated one as its surrogate.
+// withTruth is the problem of sampling the true posterior with moves on the emulated one: its target is a corrected.
 func (r *ces) withTruth(cheap mcmc.Problem) mcmc.Problem {
 	problem := r.Problem
 	problem.Name, problem.Data = cheap.Name, map[string]*tensors.Tensor{}

@@ -16,14 +16,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Chain samples the true posterior by one chain of a kernel, without an emulator: BNN-SGHMC and BNN-pCN, with which the
-// paper compares CES. It is the first step of CES with more draws. A cancelled context is an error here, and
-// Settings.Checkpoint resumes.
+// Chain samples the true posterior by one chain, without an emulator: the BNN-SGHMC and BNN-pCN with which the paper
+// compares FBNN. It is the calibration of CES with more draws. If the context is cancelled, Fit returns an error and no
+// result; with Settings.Checkpoint the same call resumes.
 type Chain struct {
 	Kernel    mcmc.Kernel // as CES.Calibration; default mcmc.SGHMC
 	Draws     int         // default 2000, at least 10
-	Thin      int         // transitions from one to the next; default 10
-	WarmUp    int         // transitions before the first; default 1000, mcmc.NoWarmUp: none
+	Thin      int         // transitions from one draw to the next; default 10
+	WarmUp    int         // transitions before the first draw; default 1000, mcmc.NoWarmUp: none
 	BatchSize int         // rows of a mini-batch; default 50, or all rows if there are fewer
 }
 
@@ -93,7 +93,8 @@ func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
 	return out, r.ess(chain.Draws)
 }
 
-// Prior draws from the prior, without the data: the baseline for a chain that may sample no more than the prior.
+// Prior draws from the prior, without the data. Compare a chain with it to see whether the chain samples more than the
+// prior.
 type Prior struct {
 	Draws int // default 2000, at least 10
 }
@@ -133,7 +134,7 @@ func (p Prior) Sample(ctx context.Context, job *Job) (*Result, error) {
 }
 
 // Potentials returns the true potential Phi = -log p(y | theta) and the emulated one at theta, [n, D], n numbers each.
-// They show where the emulator is right, and where not. After a Chain there is no emulated one: it is nil.
+// They show where the emulator is right. After Chain and Prior emulated is nil.
 func (r *Result) Potentials(ctx context.Context, theta *mat.Dense) (truth, emulated []float64, err error) {
 	if r.job == nil {
 		return nil, nil, fmt.Errorf("fbnn: %T does not say what is emulated", r.Algorithm)

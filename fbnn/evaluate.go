@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// evaluator evaluates functions of theta, given a problem's data and target, at many values of theta, called places. If
-// the rows do not fit into memory, it evaluates block by block, in float64, and sums: the functions are sums over rows,
-// and the prior's part of them is divided among the blocks.
+// evaluator evaluates functions of theta, given a problem's data and target, at many values of theta, which are called
+// places. If the rows do not fit into memory, it evaluates the function on one block of rows after the other, in
+// float64, and adds up: the functions are sums over rows, and each block has its share of the prior's part.
 type evaluator struct {
 	job      *Job
 	dtype    compute.DType

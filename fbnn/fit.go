@@ -16,15 +16,15 @@ import (
 )
 
 // Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil stands for CES{}.
-// Every parameter has the model's prior, whatever the Model's partition. Features, and the target of a regression, are
-// standardised by the training part's means and standard deviations unless Model.Scaling says otherwise; the posterior
-// keeps these and predicts in raw units.
+// All parameters are stochastic and have the model's prior, whatever Model.Stochastic is. Features, and the target of a
+// regression, are standardised by the training part's means and standard deviations unless Model.Scaling says
+// otherwise. The posterior keeps these and predicts in raw units.
 //
 // A cancelled context is no error if there are draws: the result has those that all chains have made, with the status
-// run.Cancelled. Before there are any, the error wraps the context's, and Settings.Checkpoint resumes. If an error
-// outside of the algorithm has stopped the run, such as a full disk, the result is returned with it. Errors wrap
-// mcmc.ErrStuck if chains do not move, ErrPairs if there is nothing to learn from the pairs, ErrEmulator if the
-// emulator is of no use, or dataset.ErrMissingClass.
+// run.Cancelled. If there are none yet, the error wraps the context's; with Settings.Checkpoint the same call resumes.
+// If something outside of the algorithm has stopped the run, such as a full disk, the result of the draws so far is
+// returned together with the error. Errors wrap mcmc.ErrStuck if chains do not move, ErrPairs if there is nothing to
+// learn from the pairs, ErrEmulator if the emulator is of no use, or dataset.ErrMissingClass.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {

@@ -22,21 +22,21 @@ type Emulated string
 
 // What can be emulated.
 const (
-	// Outputs are G(X; theta), the network's outputs on all rows, by the leading principal components of the pairs'
-	// outputs. Outputs of a last linear layer lie in a plane anyway, and the squared error of a prediction within it is a
-	// part of that of the pairs.
+	// Outputs are G(X; theta), the network's outputs on all rows: the emulator predicts their scores on the leading
+	// principal components of the pairs' outputs.
 	Outputs Emulated = "outputs"
-	// LogLikelihood is log p(y | theta), one number, at a cost that does not grow with the data.
+	// LogLikelihood is log p(y | theta): the emulator predicts one number, at a cost that does not grow with N.
 	LogLikelihood Emulated = "log-likelihood"
 )
 
-// head computes the log-likelihood from the scores, [R], that a regressor predicts at theta. The numbers that the head
-// works with are the scores times a size.
+// head computes the log-likelihood from the scores, [R], that a regressor predicts at theta. Scores are scaled to the
+// order of 1 for the regressor; the head undoes this.
 type head interface {
 	rank() int
 	// scores are what the regressor is to predict at each pair, [J, R].
 	scores() *mat.Dense
-	// missed is the squared error at pair j that remains even with exact scores, in the units of scores.
+	// missed is the squared error at pair j that remains if its scores are exact, as of outputs beyond the leading
+	// components, in units of scores.
 	missed(j int) float64
 	data() map[string]*tensors.Tensor
 	// logLikelihood is the log-likelihood, [J], at theta, [J, D], with predicted scores z, [J, R].
@@ -109,7 +109,8 @@ type regressionHead struct {
 
 // data has the constant, 1/(2 s^2) and the size in the entry "head", and b.
 func (h *regressionHead) data() map[string]*tensors.Tensor {
-	// |r - V z|^2 = |r|^2 - |b|^2 + |b - z|^2: the differences are small where the sums are large.
+	// |r - V z|^2 = |r|^2 - |b|^2 + |b - z|^2: in this form no large numbers that depend on z are subtracted from each
+	// other, so that rounding errors stay small.
 	rest := max(0, h.residual2-floats.Dot(h.b, h.b))
 	constant := -rest/(2*h.stdDev*h.stdDev) - float64(h.numbers)*(math.Log(h.stdDev)+math.Log(2*math.Pi)/2)
 	return map[string]*tensors.Tensor{
@@ -124,8 +125,8 @@ func (h *regressionHead) logLikelihood(data compute.Nodes, _, z *Node) *Node {
 	return Sub(number(0), Mul(away, number(1)))
 }
 
-// anyHead is the log-likelihood of any other model. It needs the outputs of all rows for each chain, and the basis,
-// [R, W N].
+// anyHead is the log-likelihood of any other model. It needs the components, [R, W N] with W outputs a row, and
+// evaluates the outputs of all rows for each chain.
 type anyHead struct {
 	*outputsHead
 	bound       *bayes.BoundModel

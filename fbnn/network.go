@@ -21,14 +21,15 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Network is the paper's emulator (section 3.3): a dense network from theta to the scores, trained by Adam on squared
-// errors with early stopping by the held-out pairs. One is trained for each of the Activations, and the one whose
-// values and gradients are nearest to the true ones on the held-out pairs is taken.
+// Network is the paper's emulator (section 3.3): a dense network from theta to the scores, trained by Adam on the
+// squared error. Of its training the state with the least error on the held-out pairs is kept. One network is trained
+// for each of the Activations, and the one whose values and gradients are nearest to the true ones on the held-out
+// pairs is taken.
 type Network struct {
 	Hidden      []int           // widths; default 32, 32. The paper has 3, 32 to 8, 64, 32 (Table 2)
 	Activations []nn.Activation // tried; default ReLU, Tanh and Swish. The paper selects ReLU everywhere
 	// Dropout is the probability with which an input, and a unit of the first hidden layer, is set to 0 in training;
-	// default 0. The paper has .5 and .7, which shrinks predictions towards the mean of the pairs.
+	// default 0. The paper has .5 and .7; so much dropout shrinks predictions towards the mean of the pairs.
 	Dropout   float64
 	Epochs    int        // passes over the pairs; default 1000
 	BatchSize int        // default 50, or all if there are fewer
@@ -71,8 +72,8 @@ func (n Network) Prepare(int) (Regressor, error) {
 	)
 }
 
-// Learn implements Regressor: it trains a network for each activation, and takes the one of least error. The error is
-// the unexplained share of what is emulated plus the relative error of the gradients.
+// Learn implements Regressor: it trains a network for each activation, and takes the one with the least error. The
+// error is 1 - R^2 plus the relative error of the gradients, on the held-out pairs (see Errors).
 func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 	var best *Learnt
 	least := math.Inf(1)

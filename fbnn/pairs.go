@@ -82,14 +82,19 @@ func (p *pairs) standardised(theta mat.Matrix) *mat.Dense {
 	return out
 }
 
-// components are the leading principal components of rows about the mean of the first T rows, computed from inner
-// products: row j is the mean plus sum_r scores_jr v_r, plus a rest that is orthogonal to all v. The rows themselves,
-// which may be millions of numbers long, are not needed: v_r = sum_j combine_jr (row_j - mean), over the first T rows.
+// components are the R leading principal components v_1, ..., v_R of J long rows (here the outputs of each pair), about
+// the mean of the first T of them, from which is learnt:
+//
+//	row_j = mean + sum_r scores_jr v_r + a rest that is orthogonal to all v
+//	v_r = sum_j combine_jr (row_j - mean), over the first T rows
+//
+// They are computed from the inner products of the rows. The rows themselves, which may have millions of numbers each,
+// are not needed.
 type components struct {
 	scores  *mat.Dense // [J, R]
 	combine *mat.Dense // [T, R]
-	sizes   []float64  // [R], of the components: sums of squared scores over the first rows
-	rest    []float64  // [J], squared distance of each row from the plane
+	sizes   []float64  // [R]: sum of squared scores of each component over the first T rows
+	rest    []float64  // [J]: squared length of each row's rest
 	left    float64    // share of the first rows' variance that is in no component
 	total   float64    // sum of squared distances of the first rows from their mean
 }
@@ -162,10 +167,10 @@ func blockRows(rows, pairs, width int) int {
 // mostOutputs is the largest number of outputs of a block, of one layer, for all pairs.
 const mostOutputs = 1 << 21
 
-// blocks evaluates f on all rows of the data, a block at a time. f is given the outputs of the network for all pairs
-// minus their mean over the learnt ones, [J, W, B]; that mean, [W, B]; and the standardised target, [W, B] or, for
-// classes, [1, B]; all are 0 where the block is padded. each is called with the result of f, flat, and the targets of
-// the block.
+// blocks evaluates f on all rows of the data, B at a time. f gets the outputs of the network for all pairs minus their
+// mean over the learnt pairs, [J, W, B] with W outputs a row; that mean, [W, B]; and the standardised target, [W, B]
+// or, for classes, [1, B]. All are 0 in rows of padding, at the end of the last block. each is called with the result
+// of f, flat, and the targets of the block.
 func (p *pairs) blocks(
 	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node,
 	each func(values, y []float64),

@@ -16,16 +16,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// RandomNetwork is the surrogate of RNS-HMC (Zhang, Shahbaba and Zhao 2017; a baseline of the paper, section 2.3): a
-// network of one hidden layer, sum_k v_k tanh(w_k'u + b_k), whose w and b are random and stay fixed. v is found by
-// least squares with a ridge, the one of least error on the held-out pairs. RNS-HMC is
+// RandomNetwork is the surrogate of RNS-HMC (random network surrogate HMC, Zhang, Shahbaba and Zhao 2017; a baseline of
+// the paper, section 2.3): a network of one hidden layer, sum_k v_k tanh(w_k'u + b_k), with u the standardised theta.
+// The w and b are drawn at random and not trained. v is found by ridge regression, with the ridge whose error on the
+// held-out pairs is smallest. RNS-HMC is
 //
 //	CES{Emulates: LogLikelihood, Regressor: RandomNetwork{}, Sampling: mcmc.HMC{Steps: 10}}
 //
-// with trajectories on the surrogate, whose ends the true posterior accepts or rejects, and a step size chosen such
-// that it accepts some. (In RNS-HMC an end is accepted once, by the true energy; here twice, which leaves the same
-// posterior invariant.) In hundreds of dimensions a surrogate from 200 pairs has learnt next to nothing about the
-// gradient, which EmulatorReport.HeldOut shows: the step size becomes small, and the chain a random walk.
+// with trajectories on the surrogate, whose ends the true posterior accepts or rejects. The step size is chosen for the
+// largest expected squared jump of accepted ends. (RNS-HMC accepts an end once, by the true energy. Here the surrogate
+// accepts or rejects first, and then the true posterior, which leaves the same posterior invariant.) In hundreds of
+// dimensions a surrogate from 200 pairs has learnt next to nothing about the gradient, as EmulatorReport.HeldOut shows.
+// Then the step size is small, and the chain a random walk.
 type RandomNetwork struct {
 	Units int // default 1000
 }
@@ -41,8 +43,8 @@ func (n RandomNetwork) Prepare(int) (Regressor, error) {
 	return n, limits.Check("fbnn: RandomNetwork", limits.Field("Units", n.Units, n.Units >= 1, "at least 1 (0: 1000)"))
 }
 
-// Learn implements Regressor. With F the units at the pairs, [n, Units], v = F' (F F' + r I)^-1 y: this solves as many
-// equations as there are pairs, however many units there are.
+// Learn implements Regressor. With F the hidden units at the n learnt pairs, [n, Units], y their scores, and ridge r, v
+// = F' (F F' + r I)^-1 y. This form has n equations to solve, however many units there are.
 func (n RandomNetwork) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
 	rows, d := lesson.Theta.Dims()
 	_, rank := lesson.Scores.Dims()

@@ -17,9 +17,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Regressor learns to predict R numbers, scores, from theta. Network, GaussianProcess and Linear are regressors, and a
-// type of your own can be one. It is a value that holds settings; its exported fields are compared when a run resumes
-// from a checkpoint.
+// Regressor learns to predict R numbers, the scores, from theta. Network, RandomNetwork, GaussianProcess and Linear are
+// regressors, and a type of your own can be one. It is a value that holds settings; its exported fields are compared
+// when a run resumes from a checkpoint.
 type Regressor interface {
 	// Title describes it, for reports.
 	Title() string
@@ -39,20 +39,20 @@ var (
 type Lesson struct {
 	Settings // of the run
 	// Theta are the pairs' weights, [J, D], standardised by the mean and the standard deviation of the first Learn pairs,
-	// and Scores, [J, R], are the targets of the prediction. The pairs from Learn on are held out, in the order of the
-	// chain: for early stopping and for choosing, not for learning.
+	// in the order of the chain. Scores, [J, R], are to be predicted. Learn from the first Learn pairs. The later ones are
+	// held out: use them for early stopping and to choose among candidates, but not to learn from.
 	Theta, Scores *mat.Dense
 	Learn         int
-	// Judge finds a candidate's errors on the held-out pairs.
+	// Judge computes a candidate's errors on the held-out pairs.
 	Judge func(ctx context.Context, candidate *Learnt) (Errors, error)
 	// Checkpoint is a name for files that hold a training's state; empty: none. Identity identifies the run.
 	Checkpoint string
 	Identity   string
 }
 
-// Learnt is what a regressor has learnt.
+// Learnt is what a regressor has learnt: tensors, and a function that predicts from them.
 type Learnt struct {
-	Data map[string]*tensors.Tensor // for Predict
+	Data map[string]*tensors.Tensor // the tensors that Predict needs, by their names
 	// Predict builds the scores, [J, R], from standardised theta, [J, D], and the data by their names.
 	Predict    func(data compute.Nodes, theta *graph.Node) *graph.Node
 	Activation nn.Activation // that was chosen; empty if there is none

@@ -28,25 +28,28 @@ type Result struct {
 	Algorithm Algorithm       // as it ran, with its defaults filled in
 	Phi       *tensors.Tensor // the draws, [Chains n, D], chain after chain
 	Chains    int
-	// Approximation says what the draws are of where that is not the posterior: see bayes.Provenance.
+	// Approximation says what the draws are from, if not from the exact posterior; otherwise it is empty. See
+	// bayes.Provenance.
 	Approximation string
 
-	Pairs       *bayes.Posterior // the calibration's draws from which the emulator has learnt, in their order
+	Pairs       *bayes.Posterior // the draws of the calibration, [J, D], in the order of the chain
 	Calibration *mcmc.Result     // the run that made the pairs
 	Emulator    EmulatorReport
 	Sampling    *mcmc.Result // the run that made the draws
 	Truth       Truth
 	Distance    Distance
-	// Beta is the step of the sampling's pCN, and TrueBeta the one with which the true chain would accept with probability
-	// .3; 0 for other kernels.
+	// Beta is that of the sampling's pCN. TrueBeta is the one with which a pCN on the true posterior would accept with
+	// probability .3. Both are 0 for other kernels.
 	Beta, TrueBeta float64
 	// StepSize is the step size that was chosen for the sampling's HMC; 0 if it was set, and for other kernels.
 	StepSize float64
-	// SecondStage is the mean acceptance of the second stage of delayed acceptance, by the true posterior; NaN without it.
+	// SecondStage is the mean probability with which the true posterior accepts what the emulated chain has reached (the
+	// second stage of delayed acceptance); NaN if there is no second stage.
 	SecondStage float64
-	// Memory is the estimate of the most memory of a run of FitSource, in bytes, the program itself included; 0 for Fit.
+	// Memory is the estimated largest memory of a run of FitSource, in bytes, with the program itself; 0 for Fit.
 	Memory int64
-	// Evaluations counts those of all steps: of the network on all rows (Full, FullGradients), and of the emulator.
+	// Evaluations counts the evaluations in all steps: of the network on all rows (Full, FullGradients), and of the
+	// emulator (Partial, PartialGradients).
 	Evaluations mcmc.Evaluations
 
 	emulated *emulatedPrediction // for CES.PaperMode; otherwise nil
@@ -58,14 +61,14 @@ type Result struct {
 // of the prior, which cost none.
 func (r *Result) FullEvaluations() float64 { return r.Evaluations.Forwards() }
 
-// EmulatorReport describes the emulator and its errors on the pairs from which it has not learnt: the last fifth of the
-// chain.
+// EmulatorReport describes the emulator, and its errors on the pairs that were held out from its training: the last
+// fifth of the chain.
 type EmulatorReport struct {
 	Of, By     string        // what is emulated, and by which regressor
 	Activation nn.Activation // the chosen one; empty if By has none
 	Tried      []Tried       // the candidates
-	Rank       int           // R, the number of scores that it predicts: of outputs, the principal components
-	Left       float64       // share of the pairs' variance that is in no component
+	Rank       int           // R, the number of scores it predicts: principal components, or 1 for the log-likelihood
+	Left       float64       // share of the variance of the learnt pairs' outputs that is in no component; 0 to 1
 	Learnt     int           // number of pairs from which it has learnt
 	HeldOut    Errors
 }
@@ -78,37 +81,40 @@ type Tried struct {
 
 // Errors are those of an emulator on held-out pairs.
 type Errors struct {
-	// R2 is 1 minus the squared error of what is emulated divided by its variance on the held-out pairs. It may be far
-	// below 0, since a chain moves to regions where it has not been.
+	// R2 is 1 minus the squared error of what is emulated (outputs or log-likelihood) divided by its variance over the
+	// held-out pairs: 1 is exact. It may be far below 0, since the chain moves on to regions that the learnt pairs do not
+	// reach.
 	R2 float64
 	// Phi is the root mean square error of the log-likelihood.
 	Phi float64
-	// Gradient is |g - g^| / |g|, with g the gradient of the log-likelihood and g^ the emulated one: the root of the ratio
-	// of the sums of squares over the held-out pairs.
+	// Gradient is |g - g^| / |g|, with g the gradients of the log-likelihood with respect to theta at all held-out pairs,
+	// and g^ the emulated ones: 0 is exact.
 	Gradient float64
 }
 
-// Truth compares the potential Phi = -log p(y | theta) with the emulated one at states of the sampling, evenly spaced
-// over the draws.
+// Truth compares the potential Phi = -log p(y | theta) with the emulated one, Phi^e, at states of the sampling that are
+// evenly spaced over its draws.
 type Truth struct {
-	States         int     // CES.Check, or all draws if there are fewer; all draws for Chain and Prior
-	True, Emulated float64 // means over the states
-	RMS            float64 // root mean square of the difference
-	// Calibration and CalibrationStdDev are the mean and the standard deviation of Phi over the pairs, Prior its median
-	// over draws from the prior.
+	States         int     // their number: CES.Check, or all draws if there are fewer; all draws for Chain and Prior
+	True, Emulated float64 // means of Phi and of Phi^e over the states
+	RMS            float64 // root mean square of Phi - Phi^e
+	// Calibration and CalibrationStdDev are the mean and the standard deviation of Phi over the pairs. Prior is the median
+	// of Phi over draws from the prior.
 	Calibration, CalibrationStdDev, Prior float64
-	NonFinite                             int     // states at which either is not finite: they count in no mean
-	MedianESS, MinESS                     float64 // of the coordinates' means, over at most 200 of them
+	NonFinite                             int     // states where Phi or Phi^e is not finite: left out of the means
+	MedianESS, MinESS                     float64 // effective sample sizes of the draws: of up to 200 coordinates
 }
 
-// Distance says how far the draws are from the pairs, at the states of Truth. The pairs lie in a plane of at most J - 1
-// dimensions.
+// Distance says how far the draws are from the pairs that the emulator has learnt from, at the states of Truth. These
+// pairs lie in a plane (an affine subspace) of fewer dimensions than there are pairs. All distances are between theta
+// in units of the pairs' standard deviation, coordinate by coordinate.
 type Distance struct {
-	// Mahalanobis is the distance from the pairs' mean within their plane, by their covariance, divided by the root of the
-	// plane's dimension: 1 for draws that are distributed as the pairs. The mean over the states, and the largest.
+	// Mahalanobis is the Mahalanobis distance from the pairs' mean, within their plane, divided by the square root of the
+	// plane's dimension. It is about 1 for draws that are distributed as the pairs. Mahalanobis is the mean over the
+	// states, MostMahalanobis the largest.
 	Mahalanobis, MostMahalanobis float64
-	// OffPlane is the distance to the plane divided by the root mean square distance of the pairs from their mean: 0 for
-	// the pairs themselves. The mean over the states, and the largest.
+	// OffPlane is the distance from the plane, divided by the root mean square distance of the pairs from their mean. It
+	// is 0 for the pairs. OffPlane is the mean over the states, MostOffPlane the largest.
 	OffPlane, MostOffPlane float64
 	Dimension              int // of the plane
 }

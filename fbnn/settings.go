@@ -28,17 +28,17 @@ type Settings struct {
 	// Progress, if set, is called at most ten times a second, and at each stage's end. The name of a stage begins with the
 	// name of its step: "calibration", "emulation", "sampling".
 	Progress func(run.Progress)
-	// Observe, if set, is called with the posterior of the draws so far each time that all chains of the sampling have
-	// ObserveEvery more draws (default: a tenth of CES.Draws); step is the number of draws of each chain. The posterior is
-	// the network's, whatever CES.PaperMode is. An error ends the run.
+	// Observe, if set, is called in the sampling step of CES with the posterior of the draws so far, each time that all
+	// chains have made ObserveEvery more draws (default: a tenth of CES.Draws). step is the number of draws of each chain.
+	// The posterior predicts by the network, also with CES.PaperMode. An error ends the run.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
 
 	// BlockRows, for FitSource, is the largest number of rows that are read at once; default 8192, or all if there are
 	// fewer.
 	BlockRows int
-	// Memory, for FitSource, is the most memory that a run may take, in bytes. If the estimate, Result.Memory, is above
-	// it, the run is refused before a row is read. Default 2 GiB.
+	// Memory, for FitSource, is the most memory that a run may take, in bytes; default 2 GiB. If the estimate,
+	// Result.Memory, is larger, FitSource returns an error before it reads a row.
 	Memory int64
 }
 

@@ -17,18 +17,19 @@ import (
 
 // This file holds what is different if the rows do not fit into memory.
 
-// FitSource is Fit for rows that do not fit into memory, such as those of a file or a dataset.Simulated: it reads a
-// block of at most Settings.BlockRows at a time. The source is read once for the scalers and for faults
-// (fit.Data.Examined). The calibration takes mini-batches, from few blocks. Phi, gradients and the inner products of
-// the pairs' outputs are sums over all blocks, as is each evaluation of the true posterior that corrects a draw.
-// Result.Memory is the most memory that this takes; a run that would take more than Settings.Memory is refused before a
-// row is read.
+// FitSource is Fit for rows that do not fit into memory, such as those of a file or a dataset.Simulated: it reads at
+// most Settings.BlockRows rows at a time. The source is read once to compute means and standard deviations and to find
+// faults (fit.Data.Examined). The calibration takes mini-batches from few blocks, and so must have a kernel for
+// mini-batches, mcmc.SGHMC or mcmc.SGLD. Phi, gradients and the inner products of the pairs' outputs are sums over all
+// blocks, and so is each evaluation of the true posterior in the second accept/reject step. Put the rows in random
+// order.
 //
-// The true posterior is evaluated in float64, whatever Settings.DType is, since sums over millions of rows are
-// compared. All likelihoods but that of a regression with known noise need the outputs of all rows at once: then the
-// emulator's outputs must fit into Settings.Memory, or CES.Emulates be the LogLikelihood. The calibration must take
-// mini-batches (mcmc.SGHMC, mcmc.SGLD). The rows should be in random order. The posterior's features have no names, and
-// its classes are numbers.
+// Result.Memory is the estimated largest memory of the run. If it is more than Settings.Memory, FitSource returns an
+// error before it reads a row. All likelihoods but that of a regression with known noise need the outputs of all rows
+// at once: then these must fit into Settings.Memory, or CES.Emulates must be LogLikelihood.
+//
+// The true posterior is evaluated in float64, whatever Settings.DType is, since differences of sums over millions of
+// rows decide on acceptance. The posterior's features have no names, and its classes are numbers.
 func FitSource(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, source dataset.Source, settings Settings,
 ) (*Result, error) {
@@ -87,9 +88,9 @@ func newSourceJob(data *fit.Data, settings Settings) (*Job, error) {
 	return job, err
 }
 
-// widest is the number of features above which a climb takes shorter steps. Adam changes all weights of a unit by the
-// same amount, so the change of the unit's input grows with the number of features: with 1000 of them and the usual
-// rate .1 it was some 80, after which all ReLU units were dead.
+// widest is the number of features above which the climb before the calibration takes shorter steps. Adam changes all
+// weights of a unit by about the same amount, so the change of the unit's input grows with the number of features. With
+// 1000 features and the usual rate .1 it was some 80, after which all ReLU units were dead (0 for all rows).
 const widest = 100.
 
 // byBatches is the posterior estimated from mini-batches of a source; its Blocks contain all rows.

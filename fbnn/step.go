@@ -12,20 +12,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The candidates for HMC's step size are halved from the largest until nearly all ends are accepted; beyond that,
-// smaller steps only shorten the trajectories.
+// The candidates for HMC's step size are halved from the largest until the second stage accepts nearly all ends of
+// trajectories. Smaller steps would only shorten the trajectories.
 const (
 	largestStep   = 1.
 	mostHalvings  = 20
 	nearlyAll     = .9
-	leastAccepted = .15 // of atOnce ends: a mean over fewer accepted ones is a matter of luck
+	leastAccepted = .15 // mean acceptance over atOnce ends: below it the mean squared jump is of too few to be reliable
 )
 
-// chosenStep is the step size of an HMC on the emulated posterior whose draws are corrected by the true one. It is the
-// candidate with the largest expected squared jump (Pasarica and Gelman 2010), over trajectories from the rows of
-// begin, [n, D], with the same momenta for each candidate. A step size that conserves the emulated energy may be far
-// too large: in directions about which the emulator has learnt nothing the trajectory follows its momentum, and the
-// true posterior rejects its end.
+// chosenStep is the step size of an HMC on the emulated posterior whose ends the true posterior accepts or rejects. It
+// is the candidate with the largest expected squared jump (Pasarica and Gelman 2010) over trajectories from the rows of
+// begin, [n, D], with the same momenta for each candidate. It is not enough that the emulated energy is conserved: in
+// directions in which the emulator has learnt nothing the trajectory runs straight on by its momentum, and the true
+// posterior rejects its end.
 func (r *ces) chosenStep(ctx context.Context, cheap mcmc.Problem, begin mat.Matrix, k mcmc.HMC) (float64, error) {
 	emulator, err := newEvaluator(r.Job, cheap)
 	if err != nil {
@@ -47,7 +47,8 @@ func (r *ces) chosenStep(ctx context.Context, cheap mcmc.Problem, begin mat.Matr
 	}
 	r.spent.Full += atOnce
 	r.spent.Partial += atOnce
-	// If no step size is accepted, the smallest is taken: the run then ends with mcmc.ErrStuck and its numbers.
+	// If the true posterior accepts enough ends at no candidate, the step size is one smaller than all of them. If the
+	// sampling does not move with that either, it ends with mcmc.ErrStuck, whose text has the numbers.
 	best, furthest, step := largestStep*math.Pow(2, -mostHalvings), 0., largestStep
 	for range mostHalvings {
 		end, cheapAtEnd, err := r.transitions(ctx, emulator, start, cheapAtStart, k, step)

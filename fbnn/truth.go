@@ -104,7 +104,7 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // priorDraws is the number of draws by which Phi under the prior is estimated.
 const priorDraws = 100
 
-// compare evaluates the true Phi at states of the sampling, and warns in the result of what is doubtful.
+// compare evaluates the true Phi at states of the sampling, and adds warnings to the result if it is doubtful.
 func (r *ces) compare(ctx context.Context, cheap mcmc.Problem, outputs *outputsHead) error {
 	ctx = context.WithoutCancel(ctx) // the draws of a cancelled run are compared too
 	draws := r.result.Sampling.Draws
@@ -253,8 +253,8 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 	return nil
 }
 
-// distance is the distance of states from the learnt pairs, within the plane that they span and from it; u are
-// standardised.
+// distance is the distance of states, [n, D], from the learnt pairs, within the plane that these span and from the
+// plane; see Distance. It is computed with standardised coordinates u.
 func (p *pairs) distance(states *mat.Dense) (out Distance) {
 	all, d := p.theta.Dims()
 	u := p.standardised(p.theta)
@@ -296,7 +296,7 @@ const (
 	farFromPlane  = 3.  // in units of the pairs' radius
 )
 
-// warn says what is doubtful.
+// warn adds warnings to the result where a threshold is exceeded.
 func (r *ces) warn() {
 	out, t, dist := r.result, r.result.Truth, r.result.Distance
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
