@@ -115,9 +115,9 @@ func nothingShared(bound *bayes.BoundModel, from string) error {
 	if len(others) > 0 {
 		everything += fmt.Sprintf(".And(bayes.Names(%s))", strings.Join(others, ", "))
 	}
-	return fmt.Errorf("pbnn: the model shares %d numbers between its particles (%s): sample them too, by Model.Stochastic "+
-		"= %s, or train them, for instance with baseline.MAP, and go on with %s", bound.W, strings.Join(names, ", "),
-		everything, from)
+	return fmt.Errorf("pbnn: the model shares %d numbers between its particles (%s): sample them too, by "+
+		"Model.Stochastic = %s, or train them, for instance with baseline.MAP, and go on with %s", bound.W,
+		strings.Join(names, ", "), everything, from)
 }
 
 // fitted is the run of Fit and FitFrom.

@@ -493,8 +493,8 @@ func TestWarmUpOfSeveralMoves(t *testing.T) {
 	}
 }
 
-// Twenty draws of a random walk are none of the posterior, and the result says so; those of a kernel that moves far are,
-// as the exact posterior says elsewhere.
+// Twenty draws of a random walk are none of the posterior, and the result says so; those of a kernel that moves far
+// are, as the exact posterior says elsewhere.
 func TestWarnsOfChainsApart(t *testing.T) {
 	const words = "the 3 chains disagree on predictions"
 	settings := quick(computetest.Go(t))

@@ -36,13 +36,15 @@ func TestMixing(t *testing.T) {
 		}, nil},
 		{"apart", 4, func(chain, _ int) (float64, float64) {
 			return float64(chain) + rng.NormFloat64(), 0
-		}, []string{"the 4 chains disagree on predictions: R-hat is up to 1.", "for 32 of 32 training rows'", "of 1000 draws"}},
+		}, []string{"the 4 chains disagree on predictions: R-hat is up to 1.", "for 32 of 32 training rows'",
+			"of 1000 draws"}},
 		{"wide", 4, func(chain, _ int) (float64, float64) { return math.Pow(6, float64(chain)) * rng.NormFloat64(), 0 },
 			[]string{"the 4 chains disagree"}},
 		{"wanders", 1, func(_, i int) (float64, float64) { return float64(i) / 50, 0 },
 			[]string{"the two halves of the chain disagree", "of 250 draws"}},
-		{"stands still", 4, func(chain, i int) (float64, float64) { return float64((chain*7+i/60)%4) + 1e-3*rng.Float64(), 0 },
-			[]string{"as small as "}},
+		{"stands still", 4, func(chain, i int) (float64, float64) {
+			return float64((chain*7+i/60)%4) + 1e-3*rng.Float64(), 0
+		}, []string{"as small as "}},
 		{"no chains", 0, func(_, i int) (float64, float64) { return float64(i), 0 }, nil},
 		{"all the same", 4, func(int, int) (float64, float64) { return 1, 1 }, nil},
 	} {
