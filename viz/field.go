@@ -216,5 +216,5 @@ func (b *colourBar) draw(c draw.Canvas) {
 	}
 	label := fit(textStyle(labelSize, black), b.label, c.Size().Y)
 	label.Rotation = math.Pi / 2
-	c.FillText(label, vg.Point{X: c.Max.X - labelSize*0.6, Y: c.Center().Y}, b.label)
+	c.FillText(label, vg.Point{X: c.Max.X - labelSize*0.6, Y: c.Center().Y}, cut(label, b.label, c.Size().Y))
 }

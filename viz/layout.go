@@ -1,6 +1,8 @@
 package viz
 
 import (
+	"slices"
+	"sort"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -83,8 +85,6 @@ func (a *axes) add(marks ...plot.Plotter) {
 func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	p := *a.plot
 	ticked := func(axis *plot.Axis, length vg.Length, each int) {
-		// A label that is longer than the data area, beside which the other axis has its own, would make it smaller.
-		axis.Label.TextStyle = fit(axis.Label.TextStyle, axis.Label.Text, length-44)
 		count := max(2, int(length)/each)
 		ticks, quiet := axis.Tick.Marker, false
 		if s, ok := ticks.(silent); ok {
@@ -95,6 +95,8 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 			ticks = niceTicks{count}
 		case logTicks:
 			ticks = logTicks{max(count, int(length)/36)} // short labels
+		case plot.ConstantTicks:
+			ticks = named(axis.Tick.Label, ticks.(plot.ConstantTicks), mostName*c.Size().X)
 		}
 		if axis.Tick.Marker = ticks; quiet {
 			axis.Tick.Marker = silent{ticks}
@@ -102,6 +104,19 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	}
 	ticked(&p.X, c.Size().X, 58)
 	ticked(&p.Y, c.Size().Y, 32)
+	// A label that is longer than the data area, beside which the other axis has its own, would make it smaller.
+	beside := vg.Length(44)
+	if names, ok := p.Y.Tick.Marker.(plot.ConstantTicks); ok {
+		for _, tick := range names {
+			beside = max(beside, 20+p.Y.Tick.Label.Width(tick.Label))
+		}
+	}
+	labelled := func(axis *plot.Axis, length vg.Length) {
+		axis.Label.TextStyle = fit(axis.Label.TextStyle, axis.Label.Text, length)
+		axis.Label.Text = cut(axis.Label.TextStyle, axis.Label.Text, length)
+	}
+	labelled(&p.X, c.Size().X-beside)
+	labelled(&p.Y, c.Size().Y-44)
 	if nice, ok := p.Y.Tick.Marker.(niceTicks); ok {
 		ticks := nice.Ticks(p.Y.Min, p.Y.Max)
 		height := p.DataCanvas(c).Size().Y
@@ -152,7 +167,30 @@ func fit(sty text.Style, s string, width vg.Length) text.Style {
 	return sty
 }
 
-// wrap breaks s between words into lines of at most width where even the smallest size does not fit it in one.
+// mostName is the largest share of a figure's width that names at an axis take of its data.
+const mostName = .4
+
+// named cuts the labels of ticks that are wider than width.
+func named(sty text.Style, ticks plot.ConstantTicks, width vg.Length) plot.ConstantTicks {
+	ticks = slices.Clone(ticks)
+	for i := range ticks {
+		ticks[i].Label = cut(sty, ticks[i].Label, width)
+	}
+	return ticks
+}
+
+// cut leaves the beginning and an ellipsis of what is wider than width.
+func cut(sty text.Style, s string, width vg.Length) string {
+	if width <= 0 || sty.Width(s) <= width {
+		return s
+	}
+	runes := []rune(s)
+	n := sort.Search(len(runes), func(n int) bool { return sty.Width(string(runes[:n+1])+"…") > width })
+	return string(runes[:n]) + "…"
+}
+
+// wrap breaks s between words into lines of at most width where even the smallest size does not fit it in one, and cuts
+// words that are wider still.
 func wrap(sty text.Style, s string, width vg.Length) (text.Style, []string) {
 	sty = fit(sty, s, width)
 	if sty.Width(s) <= width {
@@ -161,6 +199,7 @@ func wrap(sty text.Style, s string, width vg.Length) (text.Style, []string) {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(s) {
+		word = cut(sty, word, width)
 		switch joined := line + " " + word; {
 		case line == "":
 			line = word
@@ -225,6 +264,7 @@ func (p *panel) legendRows(sty text.Style, width vg.Length) []headerLine {
 		}
 	}
 	for _, e := range p.legend {
+		e.label = cut(sty, e.label, width-e.iconWidth()-iconGap)
 		w := e.iconWidth() + iconGap + sty.Width(e.label)
 		if len(row.row) > 0 && row.width+entryGap+w > width {
 			flush()
