@@ -18,10 +18,10 @@ type Trial struct {
 	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
 	Acceptance         float64 // mean; 0 if nothing was accepted
 	StepSize           float64
-	// Passes is the number of passes over the rows that each chain made, its climb and warm-up included. If the noise
-	// stopped the chains, the search for a step size is not counted.
+	// Passes is the number of passes over the rows that each chain made, with its climb from the prior and its warm-up. If
+	// the noise has stopped the chains, the search for a step size is not counted.
 	Passes float64
-	Enough bool // Noise is at most Metropolis.Noise
+	Enough bool // whether Noise is at most Metropolis.Noise
 }
 
 // acceptableNoise is a sigma^2 with a small penalty: it lowers the mean acceptance by at most a factor exp(-1/2).
@@ -29,11 +29,11 @@ const acceptableNoise = 1.0
 
 const trialDraws = 50 // of each chain
 
-// adapt raises M, and when M is at its limit n, until a trial has a sigma^2 of at most Noise or both are at their
-// limits. The last trial's sigma^2 says how far they must be raised, but they are raised at most fourfold at once:
-// where noise has kept the chains from the posterior's bulk, sigma^2 is too large. Adaptation ends before the first
-// draw, since choosing M by the differences that decide on a proposal would bias its acceptance. With a checkpoint each
-// trial has a checkpoint of its own beside it, so that a resumed run repeats no trial.
+// adapt raises M, and then n when M is at its limit, until a trial has a sigma^2 of at most Noise or both are at their
+// limits. The sigma^2 of the last trial says how far they must be raised. They are raised at most fourfold at once,
+// since that sigma^2 is too large if noise has kept the chains from where the posterior has its mass. Adaptation ends
+// before the first draw: to choose M by the differences that decide on a proposal would bias its acceptance. With a
+// checkpoint each trial has a checkpoint file of its own, so that a resumed run repeats no trial.
 func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, error) {
 	var trials []Trial
 	for {

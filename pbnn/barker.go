@@ -14,20 +14,24 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Barker accepts by the mini-batch test of Seita, Pan, Chen and Canny (2017, algorithm 1), which needs no penalty: the
-// noise of the mini-batches replaces a part of the test's own randomness. Barker's test accepts if
+// Barker accepts by the mini-batch test of Seita, Pan, Chen and Canny (2017, algorithm 1). Barker's test, with the
+// exact difference of the losses for delta, accepts if
 //
-//	-delta + log q(theta | theta') - log q(theta' | theta) + X_log > 0,   X_log logistic
+//	-delta + log q(theta | theta') - log q(theta' | theta) + X_log > 0
 //
-// If delta is Gaussian with variance s <= 1, adding a normal of variance 1 - s and X_corr instead of X_log has the same
-// distribution, where X_corr is such that its sum with a standard normal is logistic. Mini-batches are drawn, Batches
-// at a time, until s <= 1, separately for each chain: a move is one round of Batches mini-batches, and a transition is
-// as many rounds as it takes. So the cost adapts to the proposal, while the penalty costs the same for all proposals.
-// But Barker's test accepts less often than Metropolis', half as often where the losses are equal, and the worst
-// proposals cost most.
+// where X_log is a random number with the logistic distribution. It can be had as the sum of a standard normal and a
+// random number X_corr. If delta is an estimate with Gaussian noise of variance s <= 1, this noise is a part of the
+// standard normal: adding a normal of variance 1 - s and X_corr, in place of X_log, gives the test its right
+// distribution, without a penalty.
 //
-// No distribution of X_corr gives exactly that sum; the one used here is within 2e-4 of it in distribution (see
-// correction). As with the penalty, the noise must be Gaussian, and s is an estimate: here it also says when to stop.
+// Mini-batches are drawn, Batches at a time, until s <= 1, separately for each chain: a move is one round of Batches
+// mini-batches, and a transition is as many rounds as it takes. So the cost adapts to the proposal, while the penalty
+// costs the same for all proposals. But Barker's test accepts less often than the Metropolis rule, half as often where
+// the losses are equal, and the worst proposals cost most.
+//
+// No distribution of X_corr gives exactly the logistic distribution; with the one used here the sum is within 2e-4 of
+// it in distribution (see correction). As with the penalty, the noise must be Gaussian, and s is itself an estimate,
+// which here also says when to stop.
 type Barker struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
@@ -154,9 +158,9 @@ const (
 
 func correctionAt(i int) float64 { return correctionWidth * float64(i-correctionCells/2) }
 
-// correction is the distribution of X_corr on the grid: probabilities whose convolution with a standard normal comes
-// nearest to the logistic distribution in Kullback and Leibler's sense, by Richardson (1972) and Lucy's (1974)
-// iterations, which keep them positive. (Seita et al. solve least squares and cut off what is negative.)
+// correction is the distribution of X_corr on the grid: probabilities whose convolution with a standard normal is
+// nearest to the logistic distribution, by Kullback-Leibler divergence. They are found by the iterations of Richardson
+// (1972) and Lucy (1974), which keep them positive. (Seita et al. solve least squares and cut off what is negative.)
 var correction = sync.OnceValue(func() []float64 {
 	logistic := func(x float64) float64 { return 1 / (4 * math.Pow(math.Cosh(x/2), 2)) }
 	var normal [correctionCells]float64 // by distance

@@ -20,18 +20,18 @@ import (
 )
 
 // Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): a Metropolis-Hastings step that
-// evaluates as few rows as suffice to decide, with a stated confidence, as a step on all rows would. With u uniform,
-// drawn first, the step on all rows accepts if
+// evaluates rows only until it is sure, up to a given probability of error, how a step on all rows would decide. With u
+// uniform, drawn first, the step on all rows accepts if
 //
 //	Lambda = log p(theta') - log p(theta) + points mean_{i <= N} l_i + log q(theta | theta') - log q(theta' | theta)
 //	         - log u > 0
 //	l_i    = log p(y_i | x_i, theta') - log p(y_i | x_i, theta)
 //
-// where points is N for TargetFull. Rows are drawn without replacement, BatchSize at a time. After t of them the mean
-// of the l_i is known to within c_t. At t = BatchSize, Growth BatchSize, Growth^2 BatchSize and so on (the looks) the
-// step is decided by the sign of the estimate of Lambda if its absolute value is at least points c_t; the last look has
-// all rows and decides in any case. c_t is the empirical Bernstein-Serfling bound (Bardenet and Maillard 2015, theorem
-// 4.3), which holds with probability 1 - delta,
+// where points is Target.EffectivePoints: N for TargetFull. Rows are drawn without replacement, BatchSize at a time.
+// After t rows the mean of the l_i is known to within c_t. At t = BatchSize, Growth BatchSize, Growth^2 BatchSize and
+// so on (the looks, rounded up to whole rounds) the estimate of Lambda decides by its sign, if its absolute value is at
+// least points c_t. The last look has all rows and decides in any case. c_t is the empirical Bernstein-Serfling bound
+// (Bardenet and Maillard 2015, theorem 4.3), which holds with probability 1 - delta,
 //
 //	c_t   = sd_t sqrt(2 rho_t log(5/delta) / t) + kappa R log(5/delta) / t,   kappa = 7/3 + 3/sqrt(2)
 //	rho_t = 1 - (t-1)/N, or (1 - t/N) (1 + 1/t) for t > N/2
@@ -39,27 +39,30 @@ import (
 // where sd_t is the standard deviation of the l_i so far and R their range over all rows. A one-sided bound is enough:
 // the sign of Lambda on all rows is fixed before rows are drawn, so that an estimate can be wrong in one direction
 // only. delta is Error divided by the number of looks before the last (the authors give early looks more). So a step is
-// decided wrongly with probability at most Error, whatever the distribution of the l_i, and its transition is within
-// Error in total variation of that on all rows. Unlike the penalty and Barker's test it does not assume Gaussian noise.
+// decided wrongly with probability at most Error, whatever the distribution of the l_i, and the distribution of the
+// next state is within Error, in total variation, of that of a step on all rows. Unlike the penalty and Barker's test
+// this does not assume Gaussian noise.
 //
-// R must bound the range, and for a network no cheap bound is known. With Lipschitz it is 2 Lipschitz |theta' - theta|.
-// Without, the range of the rows so far is taken instead: c_t is then no strict bound, and a step may be decided before
-// rare rows with large differences are seen.
+// R must bound the range, and for a network no cheap bound is known. With Lipschitz set, R is 2 Lipschitz |theta' -
+// theta|. Otherwise the range of the rows so far is taken: c_t is then no strict bound, and a step may be decided
+// before rare rows with large differences are seen.
 //
-// How many rows a step takes depends on how far Lambda is from 0 in units of points sd/sqrt(t). For TargetFull that
-// unit falls to about 1, the typical size of Lambda, only at t about N: nearly all rows are used, as the authors found.
-// Their remedy, Taylor expansions of the l_i about a mode, is not implemented here. For TargetExpected a part suffices,
-// the smaller the fewer its points (BenchmarkRowsPerStep measures it). All chains use the same rows and step together:
-// those that have decided wait for the others, so that a step takes as long as the slowest chain's. Result.RowsPerStep
-// counts the rows that chains needed, Result.Passes those evaluated, waiting included.
+// How many rows a step takes depends on the size of Lambda in units of points sd/sqrt(t), the standard error of its
+// estimate. For TargetFull this unit falls to about 1, the typical size of Lambda, only at t about N: nearly all rows
+// are used, as the authors found. Their remedy, Taylor expansions of the l_i about a mode, is not implemented here. For
+// TargetExpected a part of the rows is enough, the smaller the fewer its points (BenchmarkRowsPerStep measures it).
+//
+// All chains use the same rows and step together: those that have decided wait for the others, so a step takes as long
+// as that of the slowest chain. Result.RowsPerStep counts the rows that chains needed, Result.Passes those that were
+// evaluated, also while waiting.
 type Confidence struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n of a round, at least 2; default 100, or all rows if there are fewer
 	Growth    float64         `json:"growth"`     // gamma, above 1: by which the rows grow from look to look; default 2
 	Error     float64         `json:"error"`      // in (0, 1): largest probability of a wrong decision; default 0.05
-	// Lipschitz is such that |l_i| <= Lipschitz |theta' - theta| for all rows and places: for a Bernoulli likelihood
-	// without hidden layers the largest length of a row's standardised features with a 1 for the bias; for a
-	// Categorical one, sqrt(2) times that. Default 0: unknown.
+	// Lipschitz is a constant such that |l_i| <= Lipschitz |theta' - theta| for all rows, theta and theta'. For a
+	// Bernoulli likelihood without hidden layers it is the largest length of a row's vector of standardised features and a
+	// 1 for the bias; for a Categorical likelihood sqrt(2) times that. Default 0: not known.
 	Lipschitz float64  `json:"lipschitz"`
 	Proposal  Proposal `json:"proposal"`  // default RandomWalk; Langevin takes its gradient from BatchSize other rows
 	StepSize  float64  `json:"step_size"` // h = sqrt(2 eta); 0: a warm-up chooses

@@ -18,7 +18,7 @@ import (
 // Data is a model with its checked and standardised data (see fit.Data) and the settings of a run. A Sampler makes its
 // problem from it, by MiniBatches or AllRows.
 type Data struct {
-	*fit.Data // Parts.Train is nil if shards hold the rows; Trained is nil if chains begin uphill of the prior's draws
+	*fit.Data // Parts.Train is nil if shards hold the rows; Trained is nil if chains begin at draws from the prior
 	// Sampling are the run's settings, with the number of chains, the type of the numbers and the engine filled in.
 	Sampling mcmc.Settings
 
@@ -27,10 +27,10 @@ type Data struct {
 	// are their transpose, [width, N], the layout in which the network takes all rows.
 	features, columns *tensors.Tensor
 	psi               *tensors.Tensor // [W], nil if nothing is shared
-	start             *tensors.Tensor // [J, D]: where chains begin; nil: uphill of draws from the prior
+	start             *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior, after a climb
 	rows              int             // N, of all shards
-	names             bayes.Origin    // of the posterior, its names alone: those that shards describe
-	climbRows         int             // rows that a chain evaluates on its way up to where it begins
+	names             bayes.Origin    // only its names are set, to those that the shards describe
+	climbRows         int             // rows that a chain evaluates in its climb from the prior
 }
 
 // prepare fills in the settings and puts the data into tensors.
@@ -59,7 +59,7 @@ func (d *Data) prepare() error {
 	return nil
 }
 
-// fillIn sets what Data.Sampling says is filled in.
+// fillIn fills in the number of chains, the type of the numbers and the engine.
 func (d *Data) fillIn() (err error) {
 	s := &d.Sampling
 	if s.Engine == nil && d.Trained != nil {

@@ -22,8 +22,8 @@ type Settings struct {
 	// Sampling says how many chains there are, how long they run and where: Chains J, Draws, Thin, WarmUp, Seed, DType,
 	// Engine, Devices, Checkpoint, Progress, as of mcmc.Sample. Its Observe must be nil.
 	Sampling mcmc.Settings
-	// Observe, if set, is called with the posterior of the draws so far each time that all chains have ObserveEvery more
-	// of them (default: a tenth of Sampling.Draws); step is how many each has. An error ends the run.
+	// Observe, if set, is called with the posterior of the draws so far each time that all chains have made ObserveEvery
+	// more draws (default: a tenth of Sampling.Draws). step is the number of draws of each chain. An error ends the run.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
 }
@@ -37,23 +37,25 @@ type Result struct {
 	Target  Target       // what the draws are of
 	Sampler Sampler      // as it ran, defaults and adapted settings filled in
 	Chains  *mcmc.Result // draws and counts of each chain
-	// Noise is the mean sigma^2 of all proposals of all chains; 0 for samplers without one.
+	// Noise is the mean sigma^2 of all proposals of all chains; 0 for samplers that have no sigma^2.
 	Noise float64
-	// Skewness is the absolute skewness of delta, estimated from the d_i of all proposals: 0 for Gaussian noise, which the
-	// penalty assumes, and for M below 3.
+	// Skewness is the absolute skewness of delta, estimated from the d_i of all proposals of a Metropolis: 0 for Gaussian
+	// noise, which the penalty assumes. It is also 0 if it is not estimated: for M below 3, the rule Naive and other
+	// samplers.
 	Skewness float64
-	// Bias is the largest error that Skewness makes in the logarithm of an acceptance ratio, to first order (see
-	// derivations.md): 0.1 is a ratio that is wrong by a tenth.
+	// Bias is the largest error that Skewness causes in the logarithm of an acceptance ratio, to first order (see
+	// derivations.md): at 0.1 the ratio is wrong by about a tenth.
 	Bias float64
 	// Acceptance is the mean probability of acceptance over all chains; NaN for samplers that accept everything.
 	Acceptance float64
-	// Passes is the number of passes over the N rows' likelihoods that a chain made for its draws; it compares samplers
-	// at equal cost. Evaluating the losses at one theta counts as one evaluation of the rows, a gradient as another;
-	// evaluations of chains that only waited for the others count too. WarmUpPasses counts those before the draws: the
-	// climb to the start, the warm-up and the trials in Adapted. A resumed run includes those before its checkpoint.
+	// Passes is the cost of a chain's draws, in passes over the likelihoods of all N rows: use it to compare samplers at
+	// equal cost. The losses of a row at one theta count as one evaluation of the row, its gradient as another.
+	// Evaluations of a chain that only waits for the others count too. WarmUpPasses are the passes before the draws: the
+	// climb to the start, the warm-up and the trials in Adapted. After a resumption both include what was evaluated
+	// before.
 	Passes, WarmUpPasses float64
-	// RowsPerStep is the mean number of rows' likelihoods that a transition among the draws evaluated, counted in the
-	// same way but without waiting: the cost of a chain by itself.
+	// RowsPerStep is the mean number of row evaluations in a transition, counted in the same way over the draws, but
+	// without those of waiting chains: the cost of a chain that runs alone.
 	RowsPerStep float64
 	// Adapted are the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
 	Adapted []Trial
@@ -62,15 +64,15 @@ type Result struct {
 // FullEvaluations implements diag.Evaluated: the number of full forward passes of the network for the draws.
 func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 
-// Fit runs J chains of a sampler of the model's stochastic parameters, given the rows of parts.Train, in raw units; the
-// other parts are not used. All parameters must be stochastic: if some are shared, train them first and take FitFrom.
-// Chains begin at draws from the prior and each climbs from there to where the posterior has its mass (mcmc.Climb): at
-// a draw from the prior the noise of mini-batches can be so large that nothing is accepted.
+// Fit samples the stochastic parameters of a model by J chains of the sampler, given the rows of parts.Train, in raw
+// units. The other parts are not used. All parameters must be stochastic: if some are shared, train them first, and use
+// FitFrom. Chains begin at draws from the prior, and each climbs from there to where the posterior has its mass
+// (mcmc.Climb), since at a draw from the prior the noise of mini-batches can be so large that nothing is accepted.
 //
 // A cancelled context is no error once all chains have a draw: the result has the draws so far and the status
-// run.Cancelled. If a checkpoint cannot be written there is a result besides the error, as for mcmc.Sample. Errors wrap
-// mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these apply; if noise has stopped the chains, the error names
-// an n and an M with which they would move.
+// run.Cancelled. If a checkpoint cannot be written, there is a result besides the error, as for mcmc.Sample. Errors
+// wrap mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these apply. If noise has stopped the chains of a
+// Metropolis, the error names an n and an M with which they would move.
 func Fit(
 	ctx context.Context, model bayes.Model, sampler Sampler, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -96,7 +98,7 @@ func FitFrom(
 	return fitted(ctx, met, sampler, settings)
 }
 
-// nothingShared is an error where a model shares parameters between its particles: they would have to be trained first.
+// nothingShared returns an error if a model has shared parameters, which must be trained first.
 func nothingShared(bound *bayes.BoundModel, from string) error {
 	if bound.W == 0 {
 		return nil
@@ -193,7 +195,7 @@ func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc
 	return result, errors.Join(stopped, err)
 }
 
-// explain adds to the error of chains that noise has stopped the M and n that would let them move.
+// explain adds an M and an n with which the chains would move to the error of chains that noise has stopped.
 func explain(err error, sampler Sampler, rows int) error {
 	stuck := (*mcmc.StuckError)(nil)
 	m, ok := sampler.(Metropolis)

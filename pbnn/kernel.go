@@ -124,7 +124,7 @@ func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *
 
 // propose gives theta', [J, D], and log q(theta | theta') - log q(theta' | theta), [J].
 //
-// Langevin's step is, with h = sqrt(2 eta) and g(theta) = -grad L(theta) by the mini-batches xi,
+// Langevin's step is, with h = sqrt(2 eta), xi the rows of some mini-batches, and g(theta) = -grad L(theta) on these,
 //
 //	theta' = theta + (h^2/2) g(theta) + h z,   q(theta' | theta) = N(theta'; theta + (h^2/2) g(theta), h^2)
 //

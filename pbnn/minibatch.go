@@ -14,7 +14,7 @@ import (
 //
 // All chains use the same rows: they are gathered once, and the network's first layer is one matrix product for all
 // chains. Each chain has the distribution that it would have with rows of its own, but the chains are not independent
-// of one another: take standard errors over time, not between chains.
+// of one another: compute standard errors along each chain, not from the differences between chains.
 type miniBatches struct {
 	likelihood target.Likelihood // of all chains on all M n rows
 	points     float64           // that the likelihood counts for
@@ -74,8 +74,8 @@ func (t miniBatches) Differences(
 	return estimates, graph.MulScalar(pooled, scale*scale*n*(1-n/float64(t.rows))), float64(t.batches) * (n - 1)
 }
 
-// byRow are the differences of the rows' log-likelihoods between two places, [J M, n]. They are taken row by row, so
-// that rounding errors are relative to a row's difference, not to a sum of losses.
+// byRow are the differences of the rows' log-likelihoods between two places, [J M, n]. They are taken row by row and
+// then summed: the difference of two large sums would have larger rounding errors.
 func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
 	return graph.Reshape(t.differences(t.draw(rng), from, to), from.Shape().Dim(0)*t.batches, t.size)
 }

@@ -22,14 +22,15 @@ const (
 	// MeanOfBatches takes the mean of all d_i, and their sample variance over M (eq. 24 and 25), on M - 1 degrees of
 	// freedom. It needs M >= 2. The default.
 	MeanOfBatches Estimate = "mean of batches"
-	// OneBatch takes d_1 alone, as eq. 12 and 21 do, and the sample variance of the others for its variance (eq. 23), on M
-	// - 2 degrees of freedom. It needs M >= 3. The paper's sum in (23) has d_1 in it, deviations being from delta; here
-	// the mean of the others stands for delta, which makes the estimate unbiased, and independent of d_1 where differences
+	// OneBatch takes d_1 alone, as eq. 12 and 21 do. Its variance is the sample variance of the other d_i (eq. 23), on M -
+	// 2 degrees of freedom. It needs M >= 3. In the paper the sum of eq. 23 includes d_1, and deviations are from delta.
+	// Here they are from the mean of the others, which makes the estimate unbiased, and independent of d_1 if differences
 	// are Gaussian.
 	OneBatch Estimate = "one batch"
-	// WithinBatches takes the mean of all d_i. Its variance is that of a sum of n of N rows drawn without replacement,
-	// by the sample variance of the rows within the mini-batches, divided by M: with M (n - 1) degrees of freedom, many
-	// more than M - 1, and defined for M = 1 too. It needs n >= 2. It is not in the paper.
+	// WithinBatches takes the mean of all d_i. Its variance is estimated from the rows within the mini-batches: from
+	// their sample variance follows the variance of a sum of n of N rows drawn without replacement, and that of a mean of M
+	// such sums. It has M (n - 1) degrees of freedom, many more than M - 1, and can be used with M = 1 too. It needs n >= 2.
+	// It is not in the paper.
 	WithinBatches Estimate = "within batches"
 )
 
@@ -94,11 +95,10 @@ type Rule string
 
 // The rules.
 const (
-	// Corrected takes exp(-delta - u), with the penalty u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)) for a variance s that
-	// is itself estimated, with f degrees of freedom: the first terms of Ceperley and Dewing (1999, their series for a
-	// variance that is estimated from k values, where f + 2 is k + 1). It is the series of -log E, where E(s) is the
-	// function whose mean over the chi-squared distribution of s is exp(-sigma^2/2). It holds for s well below f/4. The
-	// default.
+	// Corrected takes exp(-delta - u), with a penalty u for an s that is itself an estimate of sigma^2, with f degrees of
+	// freedom: u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)), the first terms of a series of Ceperley and Dewing (1999; for a
+	// variance estimated from k values f + 2 is k + 1). The series is that of -log E(s), where E is the function whose
+	// mean over the (scaled chi-squared) distribution of s is exp(-sigma^2/2). It holds for s well below f/4. The default.
 	Corrected Rule = "penalty, corrected for an estimated variance"
 	// Penalty takes exp(-delta - s/2) (eq. 14): right where the variance is known, and the paper's choice.
 	Penalty Rule = "penalty"
@@ -117,7 +117,7 @@ func (r Rule) check() error {
 	return nil
 }
 
-// logRatio is the logarithm of the acceptance ratio without the proposal densities: -delta less the penalty, [J].
+// logRatio is the logarithm of the acceptance ratio without the proposal densities: -delta minus the penalty, [J].
 func (r Rule) logRatio(n noisyDifference) *graph.Node {
 	logRatio := graph.Neg(n.delta)
 	if r == Naive {

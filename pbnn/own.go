@@ -17,7 +17,8 @@ import (
 
 // Checks of a Sampler and of a Target, which may be a user's own.
 
-// prepared is the sampler with its settings filled in; an error if it or its target breaks the interface's rules.
+// prepared is the sampler with its settings filled in. It returns an error if the sampler or its target does not keep
+// to what its interface demands.
 func prepared(s Sampler, rows int) (Sampler, error) {
 	if s == nil {
 		return nil, errors.New("pbnn: there is no sampler: take Metropolis, Barker, Confidence, Unadjusted or AllRows")

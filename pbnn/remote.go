@@ -37,10 +37,11 @@ func (k remote) Move(
 	return next, info
 }
 
-// remoteLangevin is the kernel of Langevin's proposal over shards. A step takes two moves, the same for all chains: the
-// first proposes, with the gradient at the chains' places; the second judges, with the differences and the gradient at
-// the proposals, which is from the same rows. It carries the proposal, whether there is one, the kinetic energy of the
-// noise that it was made with, and its momentum (see kernel.propose).
+// remoteLangevin is the kernel of Langevin's proposal over shards. A step takes two moves, the same for all chains. The
+// first proposes, with the gradient at the chains' positions. The second accepts or rejects, with the differences and
+// with the gradient at the proposals, which is from the same rows as the first. Carried from move to move are the
+// proposal, whether there is one, the kinetic energy of the noise it was made with, and its momentum (see
+// kernel.propose).
 type remoteLangevin struct{ kernel }
 
 var _ mcmc.Stateful = remoteLangevin{}

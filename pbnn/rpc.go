@@ -23,8 +23,8 @@ type RemoteShard struct {
 var _ Shard = (*RemoteShard)(nil)
 
 // Dial is the shard at a TCP address, such as "127.0.0.1:7000". It connects at the first question. With a TLS
-// configuration the connection is encrypted. The configuration must hold a certificate that the shard accepts
-// (Certificates), and the authorities one of which must have signed the shard's certificate (RootCAs); the name in the
+// configuration the connection is encrypted. The configuration must have a certificate that the shard accepts
+// (Certificates), and the authorities of which one must have signed the shard's certificate (RootCAs). The name in the
 // shard's certificate must be that of the address, or ServerName. If the configuration is nil, ServeSettings.TLS must
 // be nil too.
 func Dial(address string, config *tls.Config) *RemoteShard {

@@ -15,18 +15,18 @@ type Sampler interface {
 	Sampled() Target
 	// Prepare fills in what is zero and checks the rest, for data of N rows.
 	Prepare(rows int) (Sampler, error)
-	// RowsPerMove is how many rows' log-likelihoods a chain evaluates in a move, for data of N rows: one evaluation for
-	// the losses at a place, one more for a gradient. A transition of Barker, of Confidence or of a trajectory takes
-	// several moves.
+	// RowsPerMove is how many evaluations of a row a chain makes in a move, for data of N rows: one for its log-likelihood
+	// at one theta, one more for its gradient. A transition of Barker, of Confidence or of a kernel with trajectories
+	// takes several moves.
 	RowsPerMove(rows int) int
 	// Problem gives the arguments of mcmc.Sample: a problem made by Data.MiniBatches or Data.AllRows, and the kernel
 	// that samples it. It is called on the sampler that Prepare returned.
 	Problem(data *Data) (mcmc.Problem, mcmc.Kernel, error)
 }
 
-// Metropolis accepts or rejects by loss differences on mini-batches: Algorithm 1 with a random walk, section 6.2 with
-// Langevin's proposal, and, with the rule Naive, the biased acceptance that both correct. All chains use the same
-// mini-batches.
+// Metropolis accepts or rejects by loss differences on mini-batches, with a penalty for their noise: Algorithm 1 of the
+// paper with the proposal RandomWalk, section 6.2 with Langevin. The rule Naive leaves the penalty out, which is
+// biased. All chains use the same mini-batches. The package comment says how large M and n should be.
 type Metropolis struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
@@ -37,15 +37,16 @@ type Metropolis struct {
 	// StepSize is h = sqrt(2 eta), the standard deviation of the proposal's noise; 0: a warm-up chooses.
 	StepSize float64 `json:"step_size"`
 
-	// Noise is the largest acceptable sigma^2: Fit raises Batches, and after that BatchSize, until trial runs reach it,
-	// and then keeps them fixed for all draws (see Result.Adapted). Default 0: they are not raised.
+	// Noise is the largest acceptable sigma^2. Before the first draw Fit raises Batches, and after that BatchSize, until
+	// the mean sigma^2 of a trial run is at most Noise, or the limits below are reached (see Result.Adapted). All draws
+	// are made with the same Batches and BatchSize. Default 0: they are not raised.
 	Noise        float64 `json:"noise"`
 	MaxBatches   int     `json:"max_batches"`    // limit for Noise; default 10 times Batches
 	MaxBatchSize int     `json:"max_batch_size"` // limit for Noise; default BatchSize: it is not raised
 }
 
-// Unadjusted takes every step of a Langevin diffusion whose gradient is that of a mini-batch (section 6.3, eq. 9 and
-// 33): mcmc.SGLD, mcmc.ULA or mcmc.SGHMC. It samples its target only in the limit of small steps.
+// Unadjusted makes steps of a Langevin diffusion with the gradient of a mini-batch, and accepts all of them (section
+// 6.3, eq. 9 and 33): mcmc.SGLD, mcmc.ULA or mcmc.SGHMC. It samples its target only in the limit of small steps.
 type Unadjusted struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer

@@ -22,13 +22,14 @@ type ServeSettings struct {
 	// each client for one (ClientAuth tls.RequireAndVerifyClientCert) signed by one of ClientCAs. Default: none of this.
 	TLS *tls.Config
 
-	// MinBatchSize is the smallest number n of rows in a mini-batch, over which a published sum is taken: at least 2.
-	// Default 5, a usual threshold in the publication of counts.
+	// MinBatchSize is the smallest number n of rows in a mini-batch, that is in a sum that leaves the shard: at least 2;
+	// default 5, a usual threshold in the publication of counts.
 	MinBatchSize int
 	MaxBatches   int // M, the most mini-batches of a question; default 1000
 	MaxRows      int // the most rows n M of a question, for each chain; default 1 000 000
 	MaxChains    int // J, the most chains of a question; default 1000
-	// MaxQuestions is how many questions may be in work or waiting at once; more are refused. Default 16.
+	// MaxQuestions is how many questions may be in work or waiting at once; further ones are answered by an error. Default
+	// 16.
 	MaxQuestions int
 }
 

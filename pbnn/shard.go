@@ -22,19 +22,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Shard holds rows of the data that never leave it, and answers questions about them: only each mini-batch's difference
-// of log-likelihoods, or a gradient, is sent (section 7 of the paper). LocalShard holds the rows in this process; Dial
-// reaches a shard in another. Its methods may be called by several goroutines at once.
+// Shard holds a part of the data's rows, which never leave it, and answers questions about them: it sends only sums
+// over mini-batches, of differences of log-likelihoods or of gradients (section 7 of the paper). A LocalShard has the
+// rows in this process; Dial reaches a shard in another. Its methods may be called by several goroutines at once.
 type Shard interface {
 	// Describe returns the shard's model, the names of its columns and classes, and the number and hash of its rows.
 	Describe(ctx context.Context) (Description, error)
-	// Differences are, for each chain and each of M mini-batches of n of the shard's rows, drawn without replacement as a
-	// function of Seed, Shard and Move alone, the sum over its rows of log p(y | x, To) - log p(y | x, From): flat [J, M],
-	// not scaled. The same question has the same answer, bit for bit.
+	// Differences draws M mini-batches of n of the shard's rows, without replacement, as a function of Seed, Shard and
+	// Move alone. It returns, for each chain and mini-batch, the sum over the mini-batch of log p(y | x, To) - log p(y |
+	// x, From): flat [J, M], not scaled by N_s/n. The same question has the same answer, bit for bit.
 	Differences(ctx context.Context, q Request) (Answer, error)
-	// Gradients are, for each chain, the sum over the rows of M mini-batches of n, drawn in the same way but independent
-	// of those of Differences, of the gradient of log p(y | x, From) with respect to From: flat [J, D], not scaled; NaN
-	// for a chain whose log-likelihood is not finite. To is not used.
+	// Gradients draws M mini-batches of n rows in the same way, but independent of those of Differences. It returns, for
+	// each chain, the sum over all M n rows of the gradient of log p(y | x, From) with respect to From: flat [J, D], not
+	// scaled. It is NaN for a chain whose log-likelihood is not finite. To is not used.
 	Gradients(ctx context.Context, q Request) (Answer, error)
 }
 
@@ -45,9 +45,9 @@ type Description struct {
 	Inputs, Outputs int
 	DType           string
 	Rows            int    // N_s
-	Hash            string // of the rows, dataset.Dataset.Hash: a checkpoint goes on with the same data only
-	// The names of the features, targets and classes, in the order of the columns and labels, which must be the same for
-	// all shards; those that a shard leaves empty are not compared.
+	Hash            string // of the rows, dataset.Dataset.Hash: a checkpoint resumes only with the same rows
+	// The names of the features, targets and classes, in the order of the columns and labels. They must be the same for
+	// all shards; lists that a shard leaves empty are not compared.
 	Features, Targets, Classes []string
 }
 

@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The penalty is right for Gaussian noise. Where delta has a third cumulant kappa, the logarithm of the ratio of the
-// mean acceptances of a random walk's step and of the reverse step, which should be -D for losses that differ by D, is
-// to first order in kappa
+// The penalty is right for Gaussian noise. Let the losses at theta' and theta differ by D. The logarithm of the mean
+// acceptance of a random walk's step, divided by that of the reverse step, should then be -D. If delta has a third
+// cumulant kappa, it is, to first order in kappa,
 //
 //	-D + kappa (1/3 + A'/(2A) + A''/(2A))
 //	-D - kappa (1 + 3 A'/A + 3 A''/A)/6       where s comes from other mini-batches than delta (OneBatch)
@@ -22,8 +22,8 @@ import (
 // phi(sqrt(s)/2)/(2 sqrt(s) Phi(-sqrt(s)/2)). It holds for kappa much smaller than s^(3/2). The derivation is in
 // derivations.md.
 
-// skewBias is the larger of the absolute terms at D = 0 and far from it, for a delta of variance s and the given
-// skewness, kappa = skewness s^(3/2).
+// skewBias is the absolute value of the term with kappa, at D = 0 or far from it, whichever is larger, for a delta of
+// variance s and the given skewness, kappa = skewness s^(3/2).
 func skewBias(skewness, s float64, e Estimate) float64 {
 	if s == 0 {
 		return 0
@@ -74,7 +74,7 @@ func deltaSkewness(squared float64, m int, e Estimate) float64 {
 	return math.Sqrt(excess)
 }
 
-// maxBias is the largest error of the logarithm of an acceptance ratio without a warning.
+// maxBias is the largest Result.Bias that gives no warning.
 const maxBias = 0.1
 
 // judgeNoise fills in Skewness, Bias and Warnings.

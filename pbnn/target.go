@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// Target is the distribution that a Sampler samples: prior times likelihood, with the likelihood of the N rows weighted
-// to count as that of EffectivePoints points,
+// Target is the distribution that a Sampler samples: the prior times the likelihood of the N rows, raised to a power
+// such that it counts as much as that of EffectivePoints points,
 //
 //	p(theta) prod_{i <= N} p(y_i | x_i, theta)^(EffectivePoints / N)
 //
-// A Result names it. There are two kinds, so that the compiler refuses a target that a Sampler cannot sample: a
-// FromMiniBatches is estimated from mini-batches, a FromAllRows evaluated on all rows. A target of your own implements
-// one of the two.
+// There are two kinds of target, so that the compiler refuses one that a Sampler cannot sample: a FromMiniBatches is
+// estimated from mini-batches, a FromAllRows is evaluated on all rows. A target of your own implements one of the two.
+// Result.Target is the one that was sampled.
 type Target interface {
 	// String names it in results and errors: different targets must have different names.
 	fmt.Stringer
@@ -46,19 +46,19 @@ type FromAllRows interface {
 // whose mean over mini-batches is L^N, -log p(theta | D) (sections 4.1 and 4.2).
 type TargetFull struct{}
 
-// TargetExpected is the expected posterior of a number of points (section 4.3, eq. 18 to 22), with the loss of one
-// mini-batch without the factor N/n:
+// TargetExpected is the expected posterior of a number of points (section 4.3, eq. 18 to 22). Its loss on a mini-batch
+// lacks the factor N/n:
 //
 //	L_n(theta) = -log p(theta) - sum_{i <= n} log p(y_i | x_i, theta)
 //
 // The number of points is part of the target: few give a wide predictive distribution, many a narrow one, so that it
-// can be chosen to calibrate the predictions. In the paper it is the mini-batch's size n. With mini-batches from N rows
-// that stay the same, the mean of L_n is -log p(theta) - (n/N) sum_{i <= N} log p(y_i | x_i, theta): an exact sampler
+// can be chosen to calibrate the predictions. In the paper it is the mini-batch's size n. For mini-batches drawn from
+// the same N rows, the mean of L_n is -log p(theta) - (n/N) sum_{i <= N} log p(y_i | x_i, theta): an exact sampler
 // converges to TargetTempered{Points: n}, without evaluating all rows. The package comment says how the paper sees
 // this.
 type TargetExpected struct {
-	// Points is their number; default: the sampler's BatchSize n, as in the paper. Set it where an adaptive sampler may
-	// change BatchSize.
+	// Points is the number of points; default: the sampler's BatchSize n, as in the paper. It stays the same if
+	// Metropolis.Noise raises BatchSize.
 	Points int `json:"points"`
 }
 
