@@ -16,8 +16,8 @@
 //
 // # The algorithms
 //
-// Zhao, Mair, Schön and Sjölund (2024) have three, here with N for the number of rows and M for a batch's. SMC is their
-// Algorithms 1 and 2, OpenHorizon their Algorithm 3.
+// Zhao, Mair, Schön and Sjölund (2024) have three: the type SMC is their Algorithms 1 and 2, OpenHorizon is their
+// Algorithm 3. N is the number of rows, M the number of rows in a batch.
 //
 // Algorithm 1 (SMC) begins each step on psi with particles from the prior, and takes the N rows one by one. For row n
 // it moves the particles by an MCMC kernel that leaves p(phi | y_1:n-1; psi) invariant, multiplies each weight by p(y_n
@@ -34,9 +34,9 @@
 //  3. weighs them by the whole batch, w_j <- w_j p(y_S | phi_j; psi), and normalises the weights;
 //  4. moves psi by Adam along g = (N/M) sum_j w_j grad_psi log p(y_S | phi_j; psi).
 //
-// Guided is Algorithm 3 of Millard, Murphy, Zhao and Maskell (2025). It also keeps the particles, but moves them toward
-// the posterior given the current batch, by Langevin or Hamiltonian steps, and its weights account for these moves by a
-// backward kernel.
+// Guided is Algorithm 3 of Millard, Murphy, Zhao and Maskell (2025). It also keeps the particles, but its moves may use
+// the gradient: Langevin or Hamiltonian steps go toward the posterior given the current batch. Its weights account for
+// the moves by a backward kernel.
 //
 // # Which one to take
 //
@@ -44,7 +44,7 @@
 //
 //   - OpenHorizon, if you do not know; a nil Algorithm stands for it. Its step is the cheapest: each particle is
 //     evaluated and differentiated once on the batch, as in training an ensemble of J networks.
-//   - Guided, if the particles should follow the gradient of the posterior.
+//   - Guided with the Proposal Langevin or HMC, if the particles should follow the gradient of the posterior.
 //   - SMC, if you need the evidence, or, with all rows in one batch, the exact posterior. It costs many times more.
 //   - One of your own: see Algorithm and its example. See Proposal for a move of your own in Guided.
 //

@@ -19,19 +19,19 @@ import (
 //
 //	-delta + log q(theta | theta') - log q(theta' | theta) + X_log > 0
 //
-// where X_log is a random number with the logistic distribution. It can be had as the sum of a standard normal and a
-// random number X_corr. If delta is an estimate with Gaussian noise of variance s <= 1, this noise is a part of the
-// standard normal: adding a normal of variance 1 - s and X_corr, in place of X_log, gives the test its right
-// distribution, without a penalty.
+// where X_log is a random number with the logistic distribution: the sum of a standard normal and a correction X_corr,
+// which is drawn from a distribution chosen for this. If delta is an estimate with Gaussian noise of variance s <= 1,
+// this noise serves as a part of the standard normal. So a normal of variance 1 - s and X_corr are added in place of
+// X_log, and the test is right without a penalty.
 //
 // Mini-batches are drawn, Batches at a time, until s <= 1, separately for each chain: a move is one round of Batches
 // mini-batches, and a transition is as many rounds as it takes. So the cost adapts to the proposal, while the penalty
 // costs the same for all proposals. But Barker's test accepts less often than the Metropolis rule, half as often where
 // the losses are equal, and the worst proposals cost most.
 //
-// No distribution of X_corr gives exactly the logistic distribution; with the one used here the sum is within 2e-4 of
-// it in distribution (see correction). As with the penalty, the noise must be Gaussian, and s is itself an estimate,
-// which here also says when to stop.
+// No distribution of X_corr makes the sum exactly logistic; with the one used here it is within 2e-4 in distribution
+// (see correction). As with the penalty, the noise must be Gaussian, and s is itself an estimate, which here also says
+// when to stop.
 type Barker struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer

@@ -27,10 +27,10 @@ const (
 	// Here they are from the mean of the others, which makes the estimate unbiased, and independent of d_1 if differences
 	// are Gaussian.
 	OneBatch Estimate = "one batch"
-	// WithinBatches takes the mean of all d_i. Its variance is estimated from the rows within the mini-batches: from
-	// their sample variance follows the variance of a sum of n of N rows drawn without replacement, and that of a mean of M
-	// such sums. It has M (n - 1) degrees of freedom, many more than M - 1, and can be used with M = 1 too. It needs n >= 2.
-	// It is not in the paper.
+	// WithinBatches takes the mean of all d_i. Its variance is estimated from the rows within the mini-batches: from their
+	// sample variance follows the variance of a sum of n of N rows drawn without replacement, and that of a mean of M such
+	// sums. It has M (n - 1) degrees of freedom, many more than M - 1, and can be used with M = 1 too. It needs n >= 2. It
+	// is not in the paper.
 	WithinBatches Estimate = "within batches"
 )
 
