@@ -16,9 +16,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Guided is Algorithm 3 of Millard et al. 2025: open-horizon SMC whose particles move toward the posterior given the
-// current batch. Step t draws phi_t from a proposal q(. | phi_t-1). It accepts all of them, and corrects the weights by
-// a backward kernel L,
+// Guided is Algorithm 3 of Millard et al. 2025: open-horizon SMC with moves that may use the gradient, such as Langevin
+// steps toward the posterior given the current batch. Step t draws phi_t from a proposal q(. | phi_t-1). It accepts all
+// moves, and corrects the weights by a backward kernel L,
 //
 //	w_t = w_t-1  pi_t(phi_t; psi_t-1) / pi_t-1(phi_t-1; psi_t-2)  L(phi_t-1 | phi_t) / q(phi_t | phi_t-1)     (eq. 13)
 //
