@@ -99,7 +99,10 @@ func (a Guided) Compile(c *Core) (Stepper, error) {
 		Start: g.begin, Step: g.step, PerParticle: []string{logDensityName}, Common: []string{logStepName},
 		Inputs: func(step int) []float64 { return []float64{a.StepSize.At(step)} },
 	})
-	return g, err
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // The entries of State.Auxiliary.

@@ -135,8 +135,10 @@ func (p Poisson) steps(seed uint64) int {
 func (a OpenHorizon) Compile(c *Core) (Stepper, error) {
 	step := &openHorizon{OpenHorizon: a, Core: c}
 	var err error
-	step.Stepper, err = NewStepper(c, Graphs{Step: step.step})
-	return step, err
+	if step.Stepper, err = NewStepper(c, Graphs{Step: step.step}); err != nil {
+		return nil, err
+	}
+	return step, nil
 }
 
 // openHorizon is OpenHorizon bound to a model and data.

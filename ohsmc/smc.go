@@ -250,11 +250,17 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 	s.take, err = compute.NewProgram(c.Engine, "smc batch", append([]string{"train_x", "train_y"}, shared...), batch,
 		s.takeStep)
 	if err != nil {
+		s.stages.Close()
 		return nil, err
 	}
 	finished := append(append(s.stages.Entries()[:2], learnt...), batchX, batchY)
 	s.learns, err = compute.NewProgram(c.Engine, "smc learn", finished, c.carried(), s.learnStep)
-	return s, err
+	if err != nil {
+		s.take.Close()
+		s.stages.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // movesPerCall is the number of transitions in one call: more save the overhead of calls, but each costs compilation.

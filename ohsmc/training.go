@@ -317,7 +317,7 @@ func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) 
 	}
 	approximation := ""
 	if !draws.Evidence.Known() { // those of all rows, at one psi, have one
-		approximation = "what mini-batches make of particles, the last ones most; Sample makes draws of the posterior"
+		approximation = "a distribution that depends most on the last mini-batches; ohsmc.Sample draws from the posterior"
 	}
 	settings, err := r.record()
 	if err != nil {

@@ -38,6 +38,11 @@ func TestNoiseStopsChains(t *testing.T) {
 	if batches <= 2 || size <= 2 || size > 300 || !says(err, "sigma^2 of") {
 		t.Fatalf("error %v", err)
 	}
+	stuck := &mcmc.StuckError{Noise: 50, StepSize: 1}
+	err = explain(stuck, Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 300)
+	if !says(err, "with BatchSize (n)") || says(err, "Batches (M)") {
+		t.Errorf("more batches do not help OneBatch: error %v", err)
+	}
 	m.BatchSize, m.StepSize = size, .05 // at the step that stopped them no noise would be small enough for an acceptance
 	s.Sampling.Draws = 50
 	if r, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(300)}, s); err != nil ||

@@ -203,9 +203,13 @@ func explain(err error, sampler Sampler, rows int) error {
 		return fmt.Errorf("pbnn: %w", err)
 	}
 	batches, size := m.sizeFor(acceptableNoise, stuck.Noise, rows)
+	larger := fmt.Sprintf("BatchSize (n) %d instead of %d", size, m.BatchSize)
+	if m.Estimate != OneBatch { // whose noise does not fall with M
+		larger = fmt.Sprintf("Batches (M) %d instead of %d, or with %s", batches, m.Batches, larger)
+	}
 	return fmt.Errorf("pbnn: the loss differences have a variance sigma^2 of %.3g, so that the penalty rejects nearly "+
-		"all proposals; at this step size, %.3g, it would be about %g with Batches (M) %d instead of %d, or with BatchSize "+
-		"(n) %d instead of %d: %w", stuck.Noise, stuck.StepSize, acceptableNoise, batches, m.Batches, size, m.BatchSize, err)
+		"all proposals; at this step size, %.3g, it would be about %g with %s: %w", stuck.Noise, stuck.StepSize,
+		acceptableNoise, larger, err)
 }
 
 func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, error) {

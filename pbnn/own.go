@@ -50,7 +50,7 @@ func approximation(s Sampler) string {
 	switch s := s.(type) {
 	case Metropolis:
 		if s.Rule == Naive {
-			return "what the noise of mini-batches makes of the target: the rule is " + string(Naive)
+			return "wider than the target, by the noise of the mini-batches: the rule is " + string(Naive)
 		}
 	case Confidence:
 		return fmt.Sprintf("about the target: each step is decided by a part of the rows, wrongly with a probability of up "+
