@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
@@ -21,7 +22,8 @@ import (
 // SGSMC-HMC (Zhao et al. 2024). The kernel must leave the posterior invariant; there are 4 chains by default.
 //
 // Chains begin at trained particles, drawn by their weights. The particles of the result are the draws of all chains,
-// chain after chain, with equal weights. Check Result.Chains and the diagnostics of package diag before using them.
+// chain after chain, with equal weights. Result.Warnings say if the chains disagree on predictions (diag.Mixing); check
+// Result.Chains and the other diagnostics of package diag before using them.
 //
 // Status and error are those of mcmc.Sample, except that there is neither a posterior nor a result if some chain has no
 // draw.
@@ -84,6 +86,11 @@ func (t *Trainer) Sample(
 		stopped = fmt.Errorf("ohsmc: %w", stopped)
 	}
 	result, err := ofChains(joined, kernel, chains, problem, settings)
+	if err == nil {
+		if warning := diag.Mixing(ctx, result.Posterior, data.X); warning != "" {
+			result.Warnings = append(result.Warnings, warning)
+		}
+	}
 	return result, errors.Join(stopped, err)
 }
 

@@ -91,6 +91,9 @@ func TestSampleAtFixedPsi(t *testing.T) {
 					t.Errorf("%T: standard deviation of weight %d is %.4f +- %.4f, want %.4f", kernel, k, s, sdErr, wantS)
 				}
 			}
+			if len(result.Warnings) > 0 {
+				t.Errorf("%T: warnings %q", kernel, result.Warnings)
+			}
 			posterior := result.Posterior
 			from := posterior.Provenance()
 			if !strings.Contains(from.Algorithm, "fixed psi") || from.Before == nil || posterior.Particles() != 4000 ||
@@ -99,6 +102,24 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Chains that hardly move from the particles where they began disagree on predictions, and the result says so.
+func TestSampleWarnsOfChainsApart(t *testing.T) {
+	data, engine := linear(20), computetest.Go(t)
+	trained, err := Fit(t.Context(), bayesianLine(1), nil, dataset.Parts{Train: data},
+		Settings{Particles: 10, BatchSize: 10, Epochs: 1, Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Sample(t.Context(), trained.Posterior, mcmc.HMC{Steps: 1, StepSize: 1e-4}, data,
+		mcmc.Settings{Draws: 20, WarmUp: mcmc.NoWarmUp, Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(r.Warnings, " "), "the 4 chains disagree on predictions") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
 }
 
 func TestSampleErrors(t *testing.T) {
