@@ -10,25 +10,25 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The bounds of Mixing, well beyond those of Of: predictions converge before parameters do, and chance alone exceeds
-// none of them.
+// The bounds of Mixing, well beyond those of Of: with 250 draws of each of 4 chains, chance alone does not come near.
 const (
 	mixedRHat        = 1.1
 	mixedESSPerChain = 5
-	mixedRows        = 32 // at most this many rows are predicted
+	mixedRows        = 32      // at most this many rows are predicted
+	mixedNumbers     = 4 << 20 // and as many as make so many outputs of all particles: 32 MB
 )
 
 // Mixing says in words, for Result.Warnings, whether the chains of a posterior disagree on what they predict for rows
-// like x, raw features [N, d]: at up to 32 of these rows, evenly spaced, it computes R-hat and bulk ESS of the
-// particles' predictions (see [NewForPrediction]). It gives "" if no R-hat is above 1.1 and no ESS below 5 for each
-// chain, or where there is nothing to judge: particles that are of no chains, or too few draws. Its silence does
-// not say that chains have converged: [Of] has the usual bounds.
+// like x, raw features [N, d]. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it
+// computes R-hat and bulk ESS of the particles' predictions, see [NewForPrediction]. It gives "" if no R-hat is above
+// 1.1 and no ESS below 5 for each chain, or where there is nothing to judge: particles that are of no chains, or fewer
+// than 4 draws. Its silence does not say that chains have converged: [Of] has the usual bounds.
 func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) string {
 	if p == nil || x == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
 		return ""
 	}
 	rows, features := x.Dims()
-	some := min(rows, mixedRows)
+	some := min(rows, mixedRows, max(1, mixedNumbers/(p.Particles()*p.Bound().Width)))
 	at := mat.NewDense(some, features, nil)
 	for i := range some {
 		at.SetRow(i, x.RawRowView(i*rows/some))
