@@ -54,7 +54,9 @@
 // Chains that agree about every prediction may sit in different copies of one mode, and R-hat of the weights says 2 or
 // more; where they mix within a copy, R-hat is small without any chain having seen the whole posterior. So judge
 // convergence in function space, on predictions at inputs that matter, and read the parameters layer by layer, by the
-// median as well as the worst coordinate, to find out where a sampler is slow.
+// median as well as the worst coordinate, to find out where a sampler is slow. [Mixing] does the former at some of the
+// training rows, and warns of what is far from converged: the results of packages pbnn, baseline and ohsmc (Sample)
+// have its warning.
 //
 // # Many parameters
 //
