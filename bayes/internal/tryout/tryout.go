@@ -28,8 +28,9 @@ func Foreign(part any) bool {
 // sized is a type of this module.
 type sized struct{}
 
-// mixing is the allowed difference, relative and absolute, of log-densities that are computed in one way.
-const mixing = 1e-4
+// The allowed difference of log-densities that are computed in one way: relative and absolute, and over their mean
+// absolute deviation, since they may be small differences of large numbers.
+const mixing, ofDeviation = 1e-4, 1e-3
 
 // Mixing counts particles whose log-density changes when other particles move: those that were compared and those that
 // changed, [2]. density gives [J] for phi, [J, D], and here is what it gives for phi.
@@ -46,7 +47,14 @@ func Mixing(rng random.Stream, density func(phi *graph.Node) *graph.Node, phi, h
 	again := density(Concatenate([]*Node{Slice(phi, AxisRange(0, half)), others}, 0))
 	was, is := Slice(here, AxisRange(0, half)), Slice(again, AxisRange(0, half))
 	there := IsFinite(was)
-	return Concatenate([]*Node{Count(phi, there), Count(phi, And(there, Differ(was, is, mixing)))}, 0)
+	none := ZerosLike(was)
+	mean := func(x *Node) *Node {
+		number := MaxScalar(ReduceAllSum(ConvertDType(there, was.DType())), 1)
+		return BroadcastToShape(Div(ReduceAllSum(Where(there, x, none)), number), was.Shape())
+	}
+	allowed := MulScalar(mean(Abs(Sub(Where(there, was, none), mean(was)))), ofDeviation)
+	changed := And(Differ(was, is, mixing), Not(LessOrEqual(Abs(Sub(was, is)), allowed)))
+	return Concatenate([]*Node{Count(phi, there), Count(phi, And(there, changed))}, 0)
 }
 
 // CheckMixing is an error if Mixing has counted more than half of the compared particles. The function is the name of
