@@ -90,13 +90,13 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 		if s, ok := ticks.(silent); ok {
 			ticks, quiet = s.Ticker, true
 		}
-		switch ticks.(type) {
+		switch given := ticks.(type) {
 		case plot.DefaultTicks:
 			ticks = niceTicks{count}
 		case logTicks:
 			ticks = logTicks{max(count, int(length)/36)} // short labels
 		case plot.ConstantTicks:
-			ticks = named(axis.Tick.Label, ticks.(plot.ConstantTicks), mostName*c.Size().X)
+			ticks = named(axis.Tick.Label, given, mostName*c.Size().X)
 		}
 		if axis.Tick.Marker = ticks; quiet {
 			axis.Tick.Marker = silent{ticks}
