@@ -87,9 +87,7 @@ func (t *Trainer) Sample(
 	}
 	result, err := ofChains(joined, kernel, chains, problem, settings)
 	if err == nil {
-		if warning := diag.Mixing(ctx, result.Posterior, data.X); warning != "" {
-			result.Warnings = append(result.Warnings, warning)
-		}
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, data.X)...)
 	}
 	return result, errors.Join(stopped, err)
 }

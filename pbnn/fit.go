@@ -185,9 +185,7 @@ func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc
 	}
 	result, err := r.result(chains, kernel)
 	if train := r.Parts.Train; err == nil && train != nil {
-		if warning := diag.Mixing(ctx, result.Posterior, train.X); warning != "" {
-			result.Warnings = append(result.Warnings, warning)
-		}
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, train.X)...)
 	}
 	if stopped != nil {
 		stopped = fmt.Errorf("pbnn: %w", stopped)

@@ -228,11 +228,11 @@ func (q proposals) draw(rng random.Stream, k int) *Node {
 func (a PMC) weigh(q proposals, theta *Node, target mcmc.Target, n now) weighted {
 	m, k, d := theta.Shape().Dim(0), theta.Shape().Dim(1), theta.Shape().Dim(2)
 	given := target.LogDensity(Reshape(theta, m*k, d))
-	logPi := Reshape(compute.Gate(given), m, k)
+	gated := compute.Gate(given) // differs where given is NaN or +Inf; -Inf is right where there is no density
+	logPi := Reshape(gated, m, k)
 	logQ := q.logMixture(theta, a.Mixture)
-	none := compute.Only(IsFinite(given), given) // -Inf is no density, NaN and +Inf are faults of the target
-	wrong := ReduceAllSum(ConvertDType(NotEqual(given, none), given.DType()))
-	w := weighted{theta: theta, logPi: logPi, wrong: wrong}
+	w := weighted{theta: theta, logPi: logPi}
+	w.wrong = ReduceAllSum(ConvertDType(NotEqual(given, gated), given.DType()))
 	w.honest = compute.Gate(Sub(ConvertDType(logPi, compute.Float64), logQ))
 	w.adapt, w.output, w.exponent = a.weights(w.honest)
 	return w

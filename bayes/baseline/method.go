@@ -120,9 +120,7 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 	result.Elapsed = j.earlier + time.Since(begun)
 	result.Curves = append(ascent.Curves(result.Trace, result.Validated), result.Curves...)
 	result.warn()
-	if warning := diag.Mixing(ctx, result.Posterior, j.Parts.Train.X); warning != "" {
-		result.Warnings = append(result.Warnings, warning)
-	}
+	result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, j.Parts.Train.X)...)
 	return result, err
 }
 

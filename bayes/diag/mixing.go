@@ -20,12 +20,12 @@ const (
 
 // Mixing says in words, for Result.Warnings, whether the chains of a posterior disagree on what they predict for rows
 // like x, raw features [N, d]. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it
-// computes R-hat and bulk ESS of the particles' predictions, see [NewForPrediction]. It gives "" if no R-hat is above
+// computes R-hat and bulk ESS of the particles' predictions, see [NewForPrediction]. It gives none if no R-hat is above
 // 1.1 and no ESS below 5 for each chain, or where there is nothing to judge: particles that are of no chains, or fewer
 // than 4 draws. Its silence does not say that chains have converged: [Of] has the usual bounds.
-func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) string {
+func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) []string {
 	if p == nil || x == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
-		return ""
+		return nil
 	}
 	rows, features := x.Dims()
 	some := min(rows, mixedRows, max(1, mixedNumbers/(p.Particles()*p.Bound().Width)))
@@ -33,13 +33,13 @@ func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) string {
 	for i := range some {
 		at.SetRow(i, x.RawRowView(i*rows/some))
 	}
+	var chains *Chains
 	prediction, err := p.Predict(context.WithoutCancel(ctx), at)
-	if err != nil {
-		return fmt.Sprintf("whether the chains agree on predictions is not known: %v", err)
+	if err == nil {
+		chains, err = NewForPrediction(prediction)
 	}
-	chains, err := NewForPrediction(prediction)
 	if err != nil {
-		return fmt.Sprintf("whether the chains agree on predictions is not known: %v", err)
+		return []string{fmt.Sprintf("whether the chains agree on predictions is not known: %v", err)}
 	}
 	summary := chains.Summary()
 	worst, apart, least := 0., 0, math.Inf(1)
@@ -53,14 +53,14 @@ func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) string {
 		worst, least = max(worst, r.RHat), min(least, r.BulkESS)
 	}
 	if worst <= mixedRHat && least >= float64(mixedESSPerChain*p.Chains()) {
-		return ""
+		return nil
 	}
 	chainsAre := fmt.Sprintf("the %d chains", p.Chains())
 	if p.Chains() == 1 {
 		chainsAre = "the two halves of the chain"
 	}
-	return fmt.Sprintf("%s disagree on predictions: R-hat is up to %.2f, above %.1f for %d of %d training rows' "+
+	return []string{fmt.Sprintf("%s disagree on predictions: R-hat is up to %.2f, above %.1f for %d of %d training rows' "+
 		"predictions, and the effective sample size is as small as %.0f of %d draws: these are not yet draws of the "+
 		"posterior; take more draws, a longer warm-up or another sampler", chainsAre, worst, mixedRHat, apart,
-		len(summary.Rows), least, p.Particles())
+		len(summary.Rows), least, p.Particles())}
 }

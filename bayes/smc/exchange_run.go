@@ -152,7 +152,7 @@ func (m *exchange) Begin(ctx context.Context) error {
 		m.kept = nil
 		return nil
 	}
-	if err := m.own().tryTarget(m.state); err != nil {
+	if err := m.own().tryOnce(&m.owner.searcher.tried, m.state); err != nil {
 		return fmt.Errorf("smc: replica exchange: %w", err)
 	}
 	record, err := m.sweeps.begin.Run(m.state, random.KeyOf(m.Seed).Named("exchange begins").Words())

@@ -170,11 +170,8 @@ func (m *machine) Begin(context.Context) error {
 		m.Trajectory.Length = shortest
 	}
 	m.Next = toWeigh
-	if !m.sampler.tried.Load() {
-		if err := m.tryTarget(m.state); err != nil {
-			return fmt.Errorf("smc: %w", err)
-		}
-		m.sampler.tried.Store(true)
+	if err := m.tryOnce(&m.sampler.tried, m.state); err != nil {
+		return fmt.Errorf("smc: %w", err)
 	}
 	if err := m.stages.Start(m.state, m.counter(1), m.Seed); err != nil {
 		return fmt.Errorf("smc: %w", err)

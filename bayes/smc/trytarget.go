@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -65,6 +66,18 @@ func identitiesOf(target mcmc.Target, tempering Tempering, phi *Node, block int)
 	return all
 }
 
+// tryOnce is tryTarget unless it is done; without an error it is done.
+func (m *machine) tryOnce(done *atomic.Bool, state *compute.State) error {
+	if done.Load() {
+		return nil
+	}
+	if err := m.tryTarget(state); err != nil {
+		return err
+	}
+	done.Store(true)
+	return nil
+}
+
 // tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's
 // data, and its Start if there is one.
 func (m *machine) tryTarget(state *compute.State) error {
@@ -84,7 +97,7 @@ func (m *machine) tryTarget(state *compute.State) error {
 		return err
 	}
 	foreign := tryout.Foreign(target)
-	if functions := madeOfFunctions(target); !foreign && !functions {
+	if !foreign && !madeOfFunctions(target) {
 		return nil
 	}
 	var identities []identity

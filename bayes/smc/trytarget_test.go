@@ -29,23 +29,19 @@ func (o own) LogDensity(phi *graph.Node) *graph.Node {
 }
 
 func (o own) Tempered(power *graph.Node) mcmc.Target {
-	return mcmc.Density(func(phi *graph.Node) *graph.Node {
-		right := o.RowPosterior.Tempered(power).LogDensity(phi)
-		if o.tempered == nil {
-			return right
-		}
-		return graph.Add(right, o.tempered(power, phi))
-	})
+	return plus(o.RowPosterior.Tempered(power), power, o.tempered)
 }
 
 func (o own) FirstRows(n *graph.Node) mcmc.Target {
-	return mcmc.Density(func(phi *graph.Node) *graph.Node {
-		right := o.RowPosterior.FirstRows(n).LogDensity(phi)
-		if o.first == nil {
-			return right
-		}
-		return graph.Add(right, o.first(n, phi))
-	})
+	return plus(o.RowPosterior.FirstRows(n), n, o.first)
+}
+
+// plus is the right target with something added to its log-density, if there is anything.
+func plus(right mcmc.Target, place *graph.Node, more func(place, phi *graph.Node) *graph.Node) mcmc.Target {
+	if more == nil {
+		return right
+	}
+	return mcmc.Density(func(phi *graph.Node) *graph.Node { return graph.Add(right.LogDensity(phi), more(place, phi)) })
 }
 
 func (o own) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node {
