@@ -39,7 +39,8 @@ import (
 //     is |G| times the mean of w; the weights of the result are Pareto-smoothed;
 //  5. bridge: if these weights cannot be trusted, or contradict the SMC, a second SMC sampler moves particles from q to
 //     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
-//     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior;
+//     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior. It is left
+//     out where it would begin further away than the prior is;
 //  6. choice: the result is one of the three estimates, by the rule in the package comment. Result.Annealed says which,
 //     and what each estimator gives.
 //

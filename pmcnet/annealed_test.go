@@ -458,6 +458,32 @@ func TestAnnealedStalls(t *testing.T) {
 	}
 }
 
+// From a mixture that is much further from the posterior than the prior is, no bridge is made unless it is asked for,
+// and the result says why: 60 particles do not show a mixture how a posterior of 121 weights lies, near to the
+// prior as it is.
+func TestNoBridgeFromFarAway(t *testing.T) {
+	model, parts, _ := line(t)
+	model.Network, model.Likelihood = nn.MLP{Hidden: []int{30}, Activation: nn.Tanh}, bayes.Gaussian{StdDev: 1}
+	a := few
+	a.Sampling.Particles, a.Sampling.Moves, a.Draws = 60, 2, 500
+	r, err := pmcnet.Fit(t.Context(), model, a, parts, goSettings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := r.Annealed
+	if said.Bridge != nil || said.Source != pmcnet.BySMC || r.Evidence != said.SMCEvidence {
+		t.Errorf("the result is by %s, %+v", said.Source, said)
+	}
+	says(t, "why", errors.New(said.Why), "there is no bridge", "further from the posterior than the prior", "BridgeAlways")
+	if !slices.Contains(r.Warnings, said.Why) {
+		t.Errorf("no warning says so: %q", r.Warnings)
+	}
+	a.Bridge = pmcnet.BridgeAlways
+	if r, err = pmcnet.Fit(t.Context(), model, a, parts, goSettings(t)); err != nil || r.Annealed.Bridge == nil {
+		t.Errorf("asked for, the bridge: %v, %+v", err, r)
+	}
+}
+
 // A run that is cancelled on the bridge has the SMC's particles; from its checkpoints, of which the bridge has one of
 // its own, it goes on to the bits of one that was not.
 func TestBridgeResume(t *testing.T) {

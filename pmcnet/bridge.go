@@ -27,7 +27,8 @@ type Bridging string
 const (
 	// BridgeIfNeeded runs the bridge if there are no weighted draws that can be trusted, if k-hat plus its standard error
 	// is above .5, or if the weighted draws and the first SMC disagree on the log evidence by more than three standard
-	// errors. It is the default.
+	// errors; but not if the mixture is further from the posterior than the prior is, such that the bridge's first step of
+	// the power would be less than a tenth of the SMC's: then Estimates.NoBridge says so. It is the default.
 	BridgeIfNeeded Bridging = "if needed"
 	BridgeAlways   Bridging = "always"
 	NoBridge       Bridging = "never"

@@ -234,3 +234,25 @@ func TestSureKHat(t *testing.T) {
 		}
 	}
 }
+
+// Of log-weights with a normal distribution of standard deviation s, half of the draws are effective at the power
+// sqrt(ln 2)/s, whatever is added to them; those that are -Inf or NaN do not count, and equal ones can all be taken in
+// at once.
+func TestFirstPower(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, sd := range []float64{.1, 3, 1000} {
+		w := []float64{math.Inf(-1), math.NaN()}
+		for range 20000 {
+			w = append(w, -1e5+sd*rng.NormFloat64())
+		}
+		want := min(1, math.Sqrt(math.Ln2)/sd)
+		if got := firstPower(w, .5); math.Abs(got/want-1) > .03 {
+			t.Errorf("sd %g: %g, want %g", sd, got, want)
+		}
+	}
+	for _, w := range [][]float64{nil, {3, 3}, {math.Inf(-1)}} {
+		if got := firstPower(w, .5); got != 1 {
+			t.Errorf("%v: %g, want 1", w, got)
+		}
+	}
+}

@@ -41,7 +41,8 @@
 //   - q, a mixture of Student-t distributions and one wide component, is fitted to these particles;
 //   - new draws of q are weighted by pi/q;
 //   - if these weights are doubtful, a second SMC sampler, the bridge, moves particles from q to the posterior, through
-//     the densities q^(1-power) pi^power. The way is short if q resembles the posterior.
+//     the densities q^(1-power) pi^power. The way is short if q resembles the posterior; where it would be longer than
+//     that from the prior, as in hundreds of dimensions, the bridge is left out.
 //
 // This gives up to three estimates of the evidence, which fail for different reasons: the first SMC if its moves do not
 // mix on the way from the prior, the weighted draws if q does not fit, which k-hat shows, and the bridge if its moves
