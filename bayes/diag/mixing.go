@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"gobnn/bayes"
 
@@ -52,15 +53,21 @@ func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) []string {
 		}
 		worst, least = max(worst, r.RHat), min(least, r.BulkESS)
 	}
-	if worst <= mixedRHat && least >= float64(mixedESSPerChain*p.Chains()) {
+	var signs []string
+	if worst > mixedRHat {
+		signs = append(signs, fmt.Sprintf("R-hat is up to %.2f, above %.1f for %d of %d training rows' predictions", worst,
+			mixedRHat, apart, len(summary.Rows)))
+	}
+	if least < float64(mixedESSPerChain*p.Chains()) {
+		signs = append(signs, fmt.Sprintf("the effective sample size is as small as %.0f of %d draws", least, p.Particles()))
+	}
+	if len(signs) == 0 {
 		return nil
 	}
 	chainsAre := fmt.Sprintf("the %d chains", p.Chains())
 	if p.Chains() == 1 {
 		chainsAre = "the two halves of the chain"
 	}
-	return []string{fmt.Sprintf("%s disagree on predictions: R-hat is up to %.2f, above %.1f for %d of %d training rows' "+
-		"predictions, and the effective sample size is as small as %.0f of %d draws: these are not yet draws of the "+
-		"posterior; take more draws, a longer warm-up or another sampler", chainsAre, worst, mixedRHat, apart,
-		len(summary.Rows), least, p.Particles())}
+	return []string{fmt.Sprintf("%s disagree on predictions: %s: these are not yet draws of the posterior; take more draws, "+
+		"a longer warm-up or another sampler", chainsAre, strings.Join(signs, ", and "))}
 }
