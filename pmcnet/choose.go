@@ -115,8 +115,9 @@ func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weighte
 	case said.ESS < fewDraws:
 		said.Why = fmt.Sprintf("%s, fewer than %d", verdict, fewDraws)
 	case !said.haveVariance():
-		said.Why = fmt.Sprintf("%s: with its standard error, %.2f, that is above %.1f, where weights have no variance and "+
-			"the evidence is more often too low than its error says", verdict, said.KHatStdErr, safeKHat)
+		said.Why = fmt.Sprintf("%s: with its standard error, %.2f, k-hat may be above %.1f, where the weights have no "+
+			"finite variance and the evidence is too low more often than its standard error says", verdict, said.KHatStdErr,
+			safeKHat)
 		draws.theta, draws.logWeights = theta, s.LogWeights
 	default:
 		said.Why = verdict
@@ -148,9 +149,9 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 		return false
 	}
 	if prior := said.SMC.Trace[0].Place; draws.firstPower < nearness*prior {
-		said.NoBridge = fmt.Sprintf("the mixture is further from the posterior than the prior is, from which a first step "+
-			"of the power was %.2g where the bridge's would be %.2g (BridgeAlways runs it all the same)", prior,
-			draws.firstPower)
+		said.NoBridge = fmt.Sprintf("the mixture is further from the posterior than the prior is: the bridge's first step "+
+			"of the power would be %.2g, the first SMC's was %.2g (BridgeAlways runs it all the same)", draws.firstPower,
+			prior)
 		return false
 	}
 	return true
@@ -158,8 +159,9 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 
 // nearness is the share of the first SMC's first power that the bridge's must have, if it is not asked for: the larger
 // its first power, the nearer is what an SMC begins at to what it ends at. With 500 to 2000 particles the bridge cost
-// more than three times the SMC's gradients where the share was below .08 (networks of 27, 52 and 301 weights, 16 rows),
-// .8 and 2 times as many at .4, and .1 to 2.8 times at 3 and above (boston, yacht, australian, Friedman's function).
+// more than three times the SMC's gradients where the share was below .08 (networks of 27, 52 and 301 weights, and 16
+// rows), .8 and 2 times as many at .4, and .1 to 2.8 times at 3 and above (boston, yacht, australian, and Friedman's
+// function).
 const nearness = .1
 
 // firstPower is the largest power, at most 1, of weights at which their effective sample size is at least a share of

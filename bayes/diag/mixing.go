@@ -68,6 +68,6 @@ func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) []string {
 	if p.Chains() == 1 {
 		chainsAre = "the two halves of the chain"
 	}
-	return []string{fmt.Sprintf("%s disagree on predictions: %s: these are not yet draws of the posterior; take more draws, "+
-		"a longer warm-up or another sampler", chainsAre, strings.Join(signs, ", and "))}
+	return []string{fmt.Sprintf("%s disagree on predictions: %s: these are not yet draws of the posterior; take more "+
+		"draws, a longer warm-up or another sampler", chainsAre, strings.Join(signs, ", and "))}
 }

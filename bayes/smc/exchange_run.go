@@ -500,13 +500,13 @@ func (d drift) apart() bool {
 func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if r.Arrivals < fewArrivals*m.Sets {
-		warn("replicas came down from the prior to the posterior %d times, in %d sets: each set's posterior owes much to "+
-			"where it began; take more Sweeps and WarmUp, or a finer Ladder", r.Arrivals, m.Sets)
+		warn("replicas travelled from the prior to the posterior only %d times, in %d sets: the draws still depend on where "+
+			"the replicas began; take more Sweeps and WarmUp, or a finer Ladder", r.Arrivals, m.Sets)
 	}
 	for _, p := range r.Powers[:len(r.Powers)-1] {
 		if p.Exchanged < lowExchanged {
-			warn("replicas at power %.4g and the next one changed places with a mean probability of only %.3f; take a finer "+
-				"Ladder", p.Power, p.Exchanged)
+			warn("replicas at power %.4g and at the next power were exchanged with a mean probability of only %.3f; take a "+
+				"finer Ladder", p.Power, p.Exchanged)
 		}
 	}
 	for _, p := range r.Powers[1:] {
@@ -516,19 +516,20 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 		}
 	}
 	if drift.apart() {
-		warn("the log evidence of the first half of the sweeps is %.2f and of the second %.2f, standard errors %.2f and "+
-			"%.2f: replicas were still on their way; take a longer WarmUp", drift.first, drift.second, drift.firstErr,
+		warn("the log evidence is %.2f ± %.2f in the first half of the sweeps and %.2f ± %.2f in the second: the replicas "+
+			"have not reached their stationary distribution; take a longer WarmUp", drift.first, drift.firstErr, drift.second,
 			drift.secondErr)
 	}
 	l := math.Abs(r.Powers[len(r.Powers)-1].LogLikelihood)
-	if rounding := l * compute.Epsilon(m.DType); m.DType == compute.Float32 && rounding > manyRounded {
+	rounding := l * compute.Epsilon(m.DType)
+	if m.DType == compute.Float32 && rounding > manyRounded && !math.IsInf(l, 1) {
 		warn("log-likelihoods of about %.2g are rounded to multiples of some %.2g in float32, which the evidence has too: "+
 			"subtract a constant from them, or take DType: compute.Float64", l, rounding)
 	}
 	if r.Outside > 0 {
-		warn("%d of %d replicas at powers above 0 stood where the likelihood is 0, as counted over all sweeps: they began "+
-			"there, and are left out of draws and evidence; take a longer WarmUp, or let Problem.Initial draw where the "+
-			"likelihood is above 0", r.Outside, (len(m.Powers)-1)*m.Sets*m.Sweeps)
+		warn("%d of %d states of replicas at powers above 0 had a likelihood of 0 (counted over all sweeps): these replicas "+
+			"began there and had not left; they are not part of the draws and the evidence; take a longer WarmUp, or let "+
+			"Problem.Initial draw where the likelihood is above 0", r.Outside, (len(m.Powers)-1)*m.Sets*m.Sweeps)
 	}
 	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > manyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target", m.NonFinite,

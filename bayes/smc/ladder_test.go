@@ -151,26 +151,28 @@ func TestWarnings(t *testing.T) {
 		says   string
 	}{
 		{func(m *machine) { m.Trace[1].First = 7 },
-			"the particles descend from 7.0 of the first ones, effectively: the standard error of the log evidence rests on " +
-				"these few; take more particles"},
-		{func(m *machine) { m.WasteFree, m.Moves = 10, 1 }, "there are only 100 waste-free chains: from so few the " +
-			"standard error of the log evidence comes out too small, by a fifth with 100 of them; take more particles, or a " +
-			"smaller WasteFree"},
-		{func(m *machine) { m.Resampler = Systematic }, "the log evidence has no standard error, since the genealogy of " +
-			"systematic resampling does not tell it: take smc.Multinomial, or run it with several seeds"},
+			"all particles descend from few of the first ones (effectively from 7.0): the standard error of the log " +
+				"evidence is unreliable; take more particles"},
+		{func(m *machine) { m.WasteFree, m.Moves = 10, 1 }, "there are only 100 waste-free chains, too few for " +
+			"the standard error of the log evidence: with 100 chains it comes out too small by a fifth; take more particles, " +
+			"or a smaller WasteFree"},
+		{func(m *machine) { m.Resampler = Systematic }, "the log evidence has no standard error: it cannot be " +
+			"estimated from the genealogy of systematic resampling; take smc.Multinomial, or run it with several seeds"},
 		{func(m *machine) { m.Trace[0].Acceptance = .01 }, "moves were accepted with a mean probability of only 0.010 at " +
-			"power 0.25: copies of particles stay together; take a smaller step size, or more moves"},
-		{func(m *machine) { m.Trace[0].Correlation, m.Moves = .7, 5 }, "after the moves at power 0.25 the particles' log " +
-			"prior or log-likelihood is still correlated by 0.70 with that before: copies stay together, and the log evidence " +
-			"is too low in most such runs; take more Moves, or 0, which makes as many as it takes"},
+			"power 0.25: particles that are copies of each other hardly separate; take a smaller step size, or more moves"},
+		{func(m *machine) { m.Trace[0].Correlation, m.Moves = .7, 5 }, "the moves at power 0.25 left the particles' " +
+			"log prior or log-likelihood with a correlation of 0.70 to its value before them: particles that were copies of " +
+			"each other are still close, and the log evidence is too low in most such runs; take more Moves, or 0, which " +
+			"makes as many as it takes"},
 		{func(m *machine) { m.Trace[1].Correlation, m.Tempering, m.Trace[1].Place = .7, DataTempering, 40 },
-			"after the moves at rows 40 the particles' log prior or log-likelihood is still correlated by 0.70 with that " +
-				"before: copies stay together, and the log evidence is too low in most such runs; take a higher MostMoves, or " +
-				"another kernel"},
+			"the moves at rows 40 left the particles' log prior or log-likelihood with a correlation of 0.70 to its value " +
+				"before them: particles that were copies of each other are still close, and the log evidence is too low in " +
+				"most such runs; take a higher MostMoves, or another kernel"},
 		{func(m *machine) { m.Genealogy = Genealogy{Since: .01}; m.Drift = Drift{Sum: -.2, Variance: .0009} },
-			"moves still changed what the particles say of the log evidence, by -0.20: they lead particles to where too few " +
-				"were, of which 0.20 is in the standard error, and more may be missing; take longer trajectories " +
-				"(HMC.Steps), more moves, or more particles"},
+			"moving the particles changed the estimate of the log evidence by -0.20 in all, more than chance explains: a " +
+				"part of the posterior had too few particles before the moves; the standard error includes 0.20 for this, " +
+				"and the log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more " +
+				"particles"},
 		{func(m *machine) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that is " +
 			"not finite: check the target"},
 	} {

@@ -133,15 +133,15 @@ func (m *machine) warnings() []string {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	last := m.Trace[len(m.Trace)-1]
 	if last.First < fewFirst {
-		warn("the particles descend from %.1f of the first ones, effectively: the standard error of the log evidence "+
-			"rests on these few; take more particles", last.First)
+		warn("all particles descend from few of the first ones (effectively from %.1f): the standard error of the log "+
+			"evidence is unreliable; take more particles", last.First)
 	}
 	if m.WasteFree > 0 && m.chains() < fewChains {
-		warn("there are only %d waste-free chains: from so few the standard error of the log evidence comes out too "+
-			"small, by a fifth with 100 of them; take more particles, or a smaller WasteFree", m.chains())
+		warn("there are only %d waste-free chains, too few for the standard error of the log evidence: with 100 chains it "+
+			"comes out too small by a fifth; take more particles, or a smaller WasteFree", m.chains())
 	}
 	if m.Genealogy.Before > 0 && m.Resampler != Multinomial {
-		warn("the log evidence has no standard error, since the genealogy of %s resampling does not tell it: take "+
+		warn("the log evidence has no standard error: it cannot be estimated from the genealogy of %s resampling; take "+
 			"smc.Multinomial, or run it with several seeds", m.Resampler)
 	}
 	low, where, proposals, rejected := 1., 0., 0, 0
@@ -157,22 +157,23 @@ func (m *machine) warnings() []string {
 		rejected += r.Rejected
 	}
 	if low < lowAcceptance {
-		warn("moves were accepted with a mean probability of only %.3f at %s %.4g: copies of particles stay together; "+
-			"take a smaller step size, or more moves", low, m.placeName(), where)
+		warn("moves were accepted with a mean probability of only %.3f at %s %.4g: particles that are copies of each other "+
+			"hardly separate; take a smaller step size, or more moves", low, m.placeName(), where)
 	}
 	if high > highCorrelation {
 		cure := "take more Moves, or 0, which makes as many as it takes"
 		if m.Moves == 0 {
 			cure = "take a higher MostMoves, or another kernel"
 		}
-		warn("after the moves at %s %.4g the particles' log prior or log-likelihood is still correlated by %.2f with that "+
-			"before: copies stay together, and the log evidence is too low in most such runs; %s", m.placeName(), still,
-			high, cure)
+		warn("the moves at %s %.4g left the particles' log prior or log-likelihood with a correlation of %.2f to its value "+
+			"before them: particles that were copies of each other are still close, and the log evidence is too low in most "+
+			"such runs; %s", m.placeName(), still, high, cure)
 	}
 	if missing := m.Drift.Missing(); missing > m.Genealogy.StdErr(m.Resampler, m.chains()) {
-		warn("moves still changed what the particles say of the log evidence, by %.2f: they lead particles to where too few "+
-			"were, of which %.2f is in the standard error, and more may be missing; take longer trajectories (HMC.Steps), more "+
-			"moves, or more particles", m.Drift.Sum, missing)
+		warn("moving the particles changed the estimate of the log evidence by %.2f in all, more than chance explains: a "+
+			"part of the posterior had too few particles before the moves; the standard error includes %.2f for this, and the "+
+			"log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more particles",
+			m.Drift.Sum, missing)
 	}
 	if float64(rejected) > manyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target",
