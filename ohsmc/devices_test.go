@@ -78,7 +78,7 @@ func TestDevices(t *testing.T) {
 			}
 			settings.Devices = 1
 			if _, err := trainer.Fit(context.Background(), c.algorithm, parts(t),
-				settings); err == nil || !strings.Contains(err.Error(), "another settings") {
+				settings); err == nil || !strings.Contains(err.Error(), "other settings") {
 				t.Errorf("a checkpoint of two devices on one: error %v", err)
 			}
 		})

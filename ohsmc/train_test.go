@@ -306,7 +306,7 @@ func TestResumeMismatch(t *testing.T) {
 		{"settings", small, otherAlgorithm, parts(t), base},
 	} {
 		_, err := Fit(context.Background(), c.model, c.algorithm, c.parts, c.settings)
-		if err == nil || !strings.Contains(err.Error(), "another "+c.what) || !strings.Contains(err.Error(), file) {
+		if err == nil || !strings.Contains(err.Error(), "other "+c.what) || !strings.Contains(err.Error(), file) {
 			t.Errorf("another %s: error %v", c.what, err)
 		}
 		if after, _ := os.ReadFile(file); !slices.Equal(after, written) {

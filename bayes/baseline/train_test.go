@@ -344,7 +344,7 @@ func TestResume(t *testing.T) {
 		s.Progress = nil
 		change(&s, &p, &m)
 		if _, err := Fit(t.Context(), small, m, p, s); !errors.Is(err, run.ErrOtherRun) ||
-			!strings.Contains(err.Error(), "another "+what) {
+			!strings.Contains(err.Error(), "other "+what) {
 			t.Errorf("another %s: %v", what, err)
 		}
 		s.Replace, s.Checkpoint = true, filepath.Join(t.TempDir(), "copy")

@@ -75,7 +75,7 @@ func TestDevices(t *testing.T) {
 					t.Error("a resumed run on two devices ends elsewhere")
 				}
 				settings.Devices = 1
-				if _, err := sampler.Sample(context.Background(), settings); !says(err, "another settings") {
+				if _, err := sampler.Sample(context.Background(), settings); !says(err, "other settings") {
 					t.Errorf("a checkpoint of two devices on one: error %v", err)
 				}
 				settings.Devices, settings.Checkpoint = 2, ""

@@ -273,9 +273,9 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 			[]string{"another kernel", "mcmc.HMC", "mcmc.MALA"},
 		},
 		{func(_ *Problem, k *Kernel, _ *Settings) { *k = MALA{StepSize: .4} }, []string{"another kernel", "0.4", "0.5"}},
-		{func(_ *Problem, _ *Kernel, s *Settings) { s.Seed = 9 }, []string{"another seed", "there 0, here 9"}},
-		{func(_ *Problem, _ *Kernel, s *Settings) { s.Chains = 4 }, []string{"another settings", `"chains":4`}},
-		{func(_ *Problem, _ *Kernel, s *Settings) { s.DType = compute.Float64 }, []string{"another settings", "Float64"}},
+		{func(_ *Problem, _ *Kernel, s *Settings) { s.Seed = 9 }, []string{"another seed", "the file has 0, this run 9"}},
+		{func(_ *Problem, _ *Kernel, s *Settings) { s.Chains = 4 }, []string{"other settings", `"chains":4`}},
+		{func(_ *Problem, _ *Kernel, s *Settings) { s.DType = compute.Float64 }, []string{"other settings", "Float64"}},
 		{func(p *Problem, _ *Kernel, _ *Settings) { p.Name = "other" }, []string{"another problem", "other"}},
 		{func(p *Problem, _ *Kernel, _ *Settings) {
 			p.Dim = 3
@@ -283,10 +283,10 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		}, []string{"another problem", "dimension 3"}},
 		{func(p *Problem, _ *Kernel, _ *Settings) {
 			p.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1, 2})}
-		}, []string{"another data"}},
+		}, []string{"other data"}},
 		{func(p *Problem, _ *Kernel, _ *Settings) {
 			p.Start = tensors.FromValue([][]float32{{1, 1}, {2, 2}, {3, 3}})
-		}, []string{"another start", "there draws of Initial"}},
+		}, []string{"another start", "the file has draws of Initial"}},
 		{
 			func(p *Problem, _ *Kernel, _ *Settings) { p.Climb = &Climb{Steps: 7} },
 			[]string{"another start", "7 steps uphill"},

@@ -144,10 +144,46 @@ func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 	}
 	for _, here := range identity {
 		if there := h.Identity[here.Name]; there != here.Value {
-			return other("it belongs to one with another %s: there %s, here %s", here.Name, there, here.Value)
+			article := "another"
+			if here.Name == "data" || strings.HasSuffix(here.Name, "s") {
+				article = "other"
+			}
+			old, now := difference(there, here.Value)
+			if old == "" {
+				old = "none"
+			}
+			return other("it belongs to a run with %s %s: the file has %s, this run %s", article, here.Name, old, now)
 		}
 	}
 	return h, file.Tensors, nil
+}
+
+// difference reduces two texts that are JSON objects to the fields in which they differ, so that a message shows these
+// only. Other texts are returned as they are.
+func difference(a, b string) (string, string) {
+	var left, right map[string]json.RawMessage
+	if json.Unmarshal([]byte(a), &left) != nil || json.Unmarshal([]byte(b), &right) != nil || left == nil || right == nil {
+		return a, b
+	}
+	for name, value := range left {
+		other, both := right[name]
+		if !both {
+			continue
+		}
+		if bytes.Equal(value, other) {
+			delete(left, name)
+			delete(right, name)
+			continue
+		}
+		old, now := difference(string(value), string(other))
+		left[name], right[name] = json.RawMessage(old), json.RawMessage(now)
+	}
+	old, errLeft := json.Marshal(left)
+	now, errRight := json.Marshal(right)
+	if errLeft != nil || errRight != nil {
+		return a, b
+	}
+	return string(old), string(now)
 }
 
 // Decode reads a machine's head into a struct. Unknown fields are an error.
