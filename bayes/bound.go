@@ -100,6 +100,7 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 // or if the network does not have as many outputs as the likelihood takes.
 func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 	const particles, rows = builtParticles, builtRows
+	building := fmt.Sprintf("%T", b.Model.Network)
 	failed := b.inGraph(engine, func(input trialInput, phi, psi *graph.Node) {
 		params := b.Unpack(phi, psi, nil)
 		outputs := b.Suffix(params, b.Prefix(params, input("x", rows, b.Inputs)))
@@ -118,6 +119,8 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 		if b.Targets() > 1 {
 			y = input("targets", rows, b.Targets())
 		}
+		building = fmt.Sprintf("%T.LogDensity, given outputs %v and y [%d %d],", b.Model.Likelihood, want,
+			b.Targets(), rows)
 		density := b.LogDensity(params, outputs, y)
 		have := density.Shape().Dimensions
 		if !slices.Equal(have, []int{particles, rows, 1}) && !slices.Equal(have, []int{1, rows, 1}) {
@@ -126,7 +129,7 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 		}
 	})
 	if failed != nil {
-		return fmt.Errorf("bayes: the graph of %T and %T cannot be built: %w", b.Model.Network, b.Model.Likelihood, failed)
+		return fmt.Errorf("bayes: the graph of %s cannot be built: %w", building, failed)
 	}
 	return err
 }
