@@ -12,21 +12,24 @@ import (
 )
 
 // Likelihood is the distribution of the target given a network's outputs: LogDensity in a graph, to train and to
-// sample, and Predictive on the host, to predict. A likelihood of your own can do all that the library's can; call
-// Register for Save and Load.
+// sample, and Predictive on the host, to predict. A likelihood of your own can be used wherever the library's can; call
+// Register once, so that its posteriors can be saved and loaded.
 //
-// The size of the data is the number of targets K of a regression, the number of classes of a classification, 1 for a
+// The argument size is the number of targets K of a regression, the number of classes C of a classification, or 1 for a
 // binary classification. Outputs and targets are in standardised units, except for counts (see Supporter).
 type Likelihood interface {
 	// Task is the task that the likelihood is for.
 	Task() Task
-	// Outputs is the number W of network outputs that the likelihood takes for data of a size; 0 if it does not fit them.
+	// Outputs is the number W of network outputs that the likelihood takes for data of the given size; 0 if it cannot be
+	// used for such data.
 	Outputs(size int) int
-	// Parameters are the likelihood's own parameters for data of a size, such as a learnt noise; nil if it has none.
+	// Parameters are the likelihood's own parameters for data of the given size, such as a learnt noise; nil if it has
+	// none.
 	Parameters(size int) []nn.Parameter
-	// LogDensity is log p(y_b | network outputs), summed over targets, per particle and row in the blocks of nn.Block:
-	// [J/c, B, c], or [1, B, 1] if nothing in it is per particle. outputs are [W, B] or [J/c, W, B, c]; y is [K, B]: the
-	// targets, or the index of the class as a number, [1, B]. It builds graph, and panics as GoMLX does.
+	// LogDensity is log p(y_b | network outputs), summed over targets, per particle and row, in blocks of c particles (see
+	// nn.Block): [J/c, B, c], or [1, B, 1] if it depends on no per-particle value. outputs are [W, B] or [J/c, W, B, c]; y
+	// is [K, B]: the targets, or the index of the class as a number, [1, B]. The method builds graph nodes, and panics on
+	// errors, as GoMLX does. Targets and SumTargets convert between these shapes.
 	LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node
 	// Predictive is the distribution of one target, counted from 0, given one particle: outputs, [W], are the network's,
 	// own the values of Parameters, one after another. It must not keep the slices.
@@ -55,8 +58,8 @@ const (
 	Counts                // 0, 1, 2, ...
 )
 
-// Supporter is a Likelihood of a regression whose target cannot be any number, such as a count. Such targets are
-// checked, and not standardised.
+// Supporter is a Likelihood of a regression whose target is restricted, such as a count. Targets outside the Support
+// are an error, and targets are not standardised.
 type Supporter interface {
 	Support() Support
 }
@@ -69,7 +72,7 @@ func support(l Likelihood) Support {
 	return Reals
 }
 
-// CheckTarget is an error if y, a target of a regression, is not in the likelihood's support.
+// CheckTarget returns an error if y, a target of a regression, is not in the likelihood's support.
 func CheckTarget(l Likelihood, y float64) error {
 	if !finite(y) {
 		return fmt.Errorf("is %v: it must be finite", y)

@@ -47,12 +47,12 @@ func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distributi
 	return normal{outputs[target], orDefault(h.StdDev, 1) * math.Exp(outputs[len(outputs)/2+target])}
 }
 
-// StudentT is y = f(x) + s e with e of Student's t distribution, in standardised units, for each of K targets: a
+// StudentT is y = f(x) + s e, where e has Student's t distribution, in standardised units, for each of K targets: a
 // regression that is robust to outliers. With Learn, s = Scale exp(t), where the parameter t, named "noise/log_scale",
 // [K], starts at 0. It is a shared parameter unless the model's Partition names it.
 type StudentT struct {
-	// DoF are the degrees of freedom; default 4. The variance is infinite up to 2. Up to 1 there is no mean: then
-	// Prediction.Mean and StdDev are errors, and metrics of the mean NaN; quantiles and densities always exist.
+	// DoF are the degrees of freedom; default 4. With DoF <= 2 the variance is infinite. With DoF <= 1 there is no mean:
+	// Prediction.Mean and StdDev return an error, and metrics of the mean are NaN. Quantiles and densities always exist.
 	DoF   float64 `json:"dof"`
 	Scale float64 `json:"scale"` // default 1
 	Learn bool    `json:"learn,omitempty"`

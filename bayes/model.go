@@ -17,7 +17,7 @@ type Model struct {
 	Network    nn.Network
 	Likelihood Likelihood
 	Prior      Prior     // of the stochastic parameters; default Normal{StdDev: 1}
-	Stochastic Partition // which parameters are stochastic
+	Stochastic Partition // which parameters are stochastic; must be set, for instance to Layers(1) or All()
 	Scaling    Scaling   // of the data; by default features and the target of a regression are standardised
 }
 
@@ -95,7 +95,8 @@ func Names(names ...string) Partition {
 	return p
 }
 
-// All makes every weight and bias stochastic: a full Bayesian network.
+// All makes every weight and bias stochastic: a full Bayesian network. A parameter of the likelihood, such as a learnt
+// noise, is still shared; All().And(Names("noise/log_scale")) makes it stochastic too.
 func All() Partition { return Weights().And(Biases()) }
 
 // isAll says whether the partition picks what All does, or more: then a network without biases, or without weights, has

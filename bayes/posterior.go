@@ -64,8 +64,10 @@ func EqualLogWeights(draws int) []float64 {
 	return slices.Repeat([]float64{-math.Log(float64(draws))}, draws)
 }
 
-// Evidence is an estimate of the log evidence, log p(y), of the data in the model's units: of the standardised target,
-// if it was standardised.
+// Evidence is an estimate of the log evidence, log p(y). If the target was standardised, as a regression's is by
+// default, it is the log density of the standardised target; that of the raw target is Value - N sum_k log s_k, for N
+// training rows and the standard deviations s_k in Posterior.Target. Compare models by it only on the same training
+// rows and in the same units.
 type Evidence struct {
 	Value  float64 // NaN if unknown
 	StdErr float64 // the standard error of Value; NaN if unknown
@@ -116,7 +118,7 @@ type Provenance struct {
 // Power is the exponent of the likelihood: LikelihoodPower, or 1 if that is 0.
 func (p Provenance) Power() float64 { return cmp.Or(p.LikelihoodPower, 1) }
 
-// Versions are those of Go, the library, GoMLX and the backend, for a Provenance.
+// Versions returns the versions of Go, the library, GoMLX and the backend, for a Provenance.
 func Versions(engine *compute.Engine) map[string]string {
 	versions := map[string]string{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 	if engine != nil {

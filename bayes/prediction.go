@@ -28,9 +28,9 @@ const (
 // The predictive distribution of a row is the mixture sum_j w_j p(y | f_j(x_n)) of the distributions that the
 // likelihood makes of the particles' outputs. Particles of weight 0 are ignored, whatever their outputs.
 //
-// The methods check the prediction first and return the error that [Prediction.Validate] does; those that serve one
-// task only return an error for the others. Numbers for each row and target are [Rows, Targets], row-major: one for
-// each row where there is one target.
+// The methods check the prediction first and return the error that [Prediction.Validate] does; a method that is defined
+// for one task only returns an error for the others. Numbers for each row and target are [Rows, Targets], row-major:
+// with one target, one number for each row.
 type Prediction struct {
 	// Likelihood makes the outputs' distribution.
 	Likelihood Likelihood
@@ -39,7 +39,8 @@ type Prediction struct {
 	Particles, Rows, Width int
 	// Targets is the number of targets of a regression; 0 is read as 1.
 	Targets int
-	// Chains is the number of Markov chains, of equal length and one after another, of the particles; 0 if none.
+	// Chains is the number of Markov chains that the particles come from, of equal length and one after another; 0 if they
+	// are not from chains.
 	Chains int
 	// Weights of the particles, [Particles]; they sum to 1.
 	Weights []float64
@@ -337,7 +338,7 @@ func (p Prediction) Probabilities() ([][]float64, error) {
 	return slices.Collect(slices.Chunk(all, classes)), nil
 }
 
-// Labels are the classes of largest averaged probability, [Rows]; of equal ones the first.
+// Labels are the classes of largest averaged probability, [Rows]; the first of them if several are equal.
 func (p Prediction) Labels() ([]int, error) {
 	if err := p.ready("Labels", false); err != nil {
 		return nil, err
@@ -353,9 +354,10 @@ func (p Prediction) Labels() ([]int, error) {
 	return labels, nil
 }
 
-// LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], of y, [Rows,
-// Targets]: of all targets together, which are independent given a particle. For classification it is the
-// log-probability of class y_n. It is computed in logs throughout, so that it does not underflow for unlikely targets.
+// LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], where y is
+// [Rows, Targets]. It is the joint density of a row's targets, which are independent given a particle. For
+// classification it is the log-probability of class y_n. It is computed in logs throughout, so that it does not
+// underflow for unlikely targets.
 func (p Prediction) LogDensity(y []float64) ([]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

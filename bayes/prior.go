@@ -11,12 +11,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Prior is the distribution of the stochastic parameters before the data: independent and centred at 0, with a scale
-// per layer. Normal and Laplace implement it. One of your own may be correlated, and LogDensity and Sample must take
-// any number of coordinates.
+// Prior is the prior distribution of the stochastic parameters. Most priors of this library, such as Normal, Laplace,
+// StudentTPrior and Horseshoe, are independent and centred at 0, with a scale per layer. A prior of your own may be
+// correlated. Its LogDensity and Sample must accept any number of coordinates.
 //
-// The density must be normalised, and above 0 for all numbers. One that ends at a bound, such as a uniform's or a
-// half-normal's, is refused by Bind: kernels that accept or reject would stay within the bound, but the moves of
+// The density must be normalised, and positive on the whole real line. Bind refuses a density with bounded support,
+// such as a uniform or a half-normal. Kernels that accept or reject would stay within the bounds, but the moves of
 // ohsmc.OpenHorizon, the normal distributions of baseline.VI and baseline.Laplace and the steps of SGLD would not. Take
 // a Normal of the same scale, or a layer of your own that uses a bounded function of its parameter, such as tanh or
 // softplus, and give that parameter a prior on all numbers.
@@ -37,7 +37,8 @@ type Normal struct {
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> standard deviation
 }
 
-// Laplace has density exp(-|x|/Scale) / (2 Scale), with another scale in the layers that PerLayer names.
+// Laplace is the prior with density exp(-|x|/b) / (2 b), with another scale b in the layers that PerLayer names. (The
+// Laplace approximation of a posterior is baseline.Laplace.)
 type Laplace struct {
 	B        float64         `json:"b"`                   // the scale; default 1
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> scale

@@ -33,8 +33,8 @@ type UnboundedPrior interface {
 	Unbounded() string
 }
 
-// StudentTPrior is Student's t distribution with DoF degrees of freedom, centred at 0, with another scale in the
-// layers that PerLayer names: a few weights may be large.
+// StudentTPrior is Student's t distribution with DoF degrees of freedom, centred at 0, with another scale in the layers
+// that PerLayer names. Its heavy tails allow a few large weights.
 type StudentTPrior struct {
 	DoF      float64         `json:"dof"`                 // default 4
 	S        float64         `json:"s"`                   // the scale; default 1
@@ -140,8 +140,8 @@ func (h Horseshoe) Sample(rng random.Stream, dtype compute.DType, particles int,
 	return graph.Mul(graph.Mul(z, graph.Div(graph.Sin(u), graph.Cos(u))), rowOf(z, scales))
 }
 
-// Hierarchical is N(0, s_l^2) with a standard deviation s_l of each layer, log s_l ~ N(log Median, Spread^2), which is
-// sampled with the weights: phi holds t_l = log s_l, named "prior/layer1/log_scale" and so on. The likelihood's
+// Hierarchical is N(0, s_l^2) with a standard deviation s_l for each layer l, where log s_l ~ N(log Median, Spread^2)
+// is sampled with the weights: phi holds t_l = log s_l, named "prior/layer1/log_scale" and so on. The likelihood's
 // parameters, which belong to no layer, are N(0, Median^2).
 //
 // The joint density of weights and scales is unbounded where both go to 0, so MAP does not exist: sample it, or take

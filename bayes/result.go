@@ -11,7 +11,7 @@ type Result struct {
 	Posterior *Posterior
 	Status    run.Status    // how the run ended
 	Elapsed   time.Duration // over all sessions of a resumed run
-	Warnings  []string      // what makes the posterior doubtful, in words
+	Warnings  []string      // reasons to doubt the posterior; empty if none was found
 	Curves    []Curve       // such as the training loss of each step; none if nothing was trained
 }
 
