@@ -41,7 +41,7 @@ type CSVOptions struct {
 	Target string
 	// Targets are the columns of several targets of a regression, in the order of Dataset.Targets; Target is then empty.
 	Targets []string
-	// Task. Default: Regression. For the others the target is a label, any text.
+	// Task of the data. Default: Regression. For a classification the target may be any text: it is a label.
 	Task Task
 	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them is
 	// an error. Default: those found, sorted (as numbers where all of them are).
@@ -52,9 +52,10 @@ type CSVOptions struct {
 	// Ignore lists columns to leave out.
 	Ignore []string
 	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA",
-	// "?", "nan". Empty but not nil: none, so that such a text is a category of its own.
+	// "?", "nan". A slice that is empty but not nil: no text stands for a missing value, and "NA", for instance, is a
+	// category of its own.
 	MissingTokens []string
-	// Missing says what to do with them. Default: MissingError.
+	// Missing says what to do with a row that has a missing value. Default: MissingError.
 	Missing Missing
 }
 

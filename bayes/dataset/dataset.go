@@ -35,8 +35,8 @@ func (t Task) String() string {
 	return fmt.Sprintf("Task(%d)", int(t))
 }
 
-// Dataset is a table with one target, or several of a regression. Its fields may be read and set; [Dataset.Validate]
-// says whether they fit together.
+// Dataset is a table of features with one target, or, for a regression, one or several. Its fields may be read and set;
+// [Dataset.Validate] says whether they fit together.
 type Dataset struct {
 	// Name is the short name, as [Load] takes it; Title the full one.
 	Name, Title string

@@ -9,20 +9,21 @@
 //   - The embedded sets: a constructor each ([Yacht], [Boston], ...) or [Load] by name; [Names] lists them. They are in
 //     the binary: no download, no network. Source and licence of each are fields of the Dataset; data/SOURCES.md has
 //     them with their checksums.
-//   - MNIST: package mnist, below this one. It reads other sets of pictures in MNIST's format, too.
+//   - MNIST: package mnist (gobnn/bayes/dataset/mnist), which also reads other sets of images in MNIST's format.
 //   - Your own table: [OpenCSV] or [ReadCSV].
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
-//   - More rows than memory holds: a [Source] gives them block by block, such as [Simulated]; [Standardise] reads it
-//     once for the scalers. target.ProblemBySource makes it a problem for mini-batch kernels, and for the mode and the
-//     Hessian by all rows; fbnn.FitSource calibrates, emulates and samples.
+//   - Data that do not fit in memory: a [Source], such as [Simulated], gives the rows block by block. [Standardise]
+//     reads it once to fit the scalers. target.ProblemBySource makes it an mcmc.Problem for mini-batch kernels, whose
+//     mode and Hessian are computed from all rows. fbnn.FitSource fits a network to it.
 //
 // # Which split
 //
 //   - [Dataset.Split] shuffles by a seed and cuts by fractions: 0.6, 0.3, 0.1 is the protocol of the partial Bayesian
 //     network papers. Repeat with the seeds 0, 1, 2, ... for a standard error. Take this if you don't know.
-//   - [Dataset.PublishedSplit] gives somebody's own split, to compare with their numbers row for row: [Gal]'s 20 splits
-//     90/10 of the UCI regression sets, [PMCnet]'s split, the [Official] one of adult and satellite. Gal's and most
-//     official splits have no validation part: split the training part again, never choose anything on the test part.
+//   - [Dataset.PublishedSplit] gives the split of a publication, to compare with its numbers on the same rows: [Gal]'s
+//     20 splits 90/10 of the UCI regression sets, [PMCnet]'s split, the [Official] one of adult and satellite. Gal's
+//     and most official splits have no validation part: split the training part again, and never choose anything on the
+//     test part.
 //
 // # Standardisation
 //
@@ -32,7 +33,8 @@
 //	target := dataset.FitTargetScaler(parts.Train.Y, 1) // regression only
 //	x, err := features.Apply(parts.Test.X)
 //
-// Fitting on the whole table before splitting leaks the test rows into training; nothing in this package does so.
+// Fitting on the whole table before splitting leaks the test rows into training. Nothing in this package does so,
+// except the reader's option [MissingMean].
 //
 // # Mini-batches
 //

@@ -41,8 +41,8 @@ func Names() []string {
 	return names
 }
 
-// Label is a data set's name for figures and tables, such as "red wine" for wine_red and "Boston" for boston. Of names
-// without a label of their own it is the name with spaces in place of underscores.
+// Label is a data set's name for figures and tables, such as "red wine" for wine_red and "Boston" for boston. For other
+// names it is the name with spaces in place of underscores.
 func Label(name string) string {
 	if label, ok := labels[name]; ok {
 		return label

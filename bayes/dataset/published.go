@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// SplitSource says whose published split is meant.
+// SplitSource names the publication that a split is from.
 type SplitSource int
 
 const (
@@ -41,10 +41,10 @@ func (s SplitSource) String() string {
 	return fmt.Sprintf("SplitSource(%d)", int(s))
 }
 
-// PublishedSplit is somebody's own split of an embedded data set, row for row; the rows of a part are in the
+// PublishedSplit is the split that a publication used for an embedded data set, with the rows of each part in the
 // published order. index counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 to 9 for [Javid], 0 alone for the
-// others. A split that does not exist is an error that names those that do; so is a data set that no longer has all
-// its rows.
+// others. A split that does not exist is an error that names those that do; so is a data set that no longer has all its
+// rows.
 func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	e, err := find(d.Name)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// Source gives the rows of a data set that memory does not hold, some at a time: from a file, a data base or a
-// generator. Simulated is one, and RowsOf makes one of a Dataset. The rows should be in random order, since a
+// Source gives the rows of a data set that does not fit in memory, block by block: from a file, a database or a
+// generator. Simulated is a Source, and RowsOf makes one from a Dataset. The rows should be in random order, since a
 // mini-batch consists of rows that are near each other.
 type Source interface {
 	// Rows is the number of rows N, Dims the number of features d, and Targets the number K of values of y in a row.
 	Rows() int
 	Dims() int
 	Targets() int
-	// Read fills x, [n, d], and y, [n, K], both row-major, with the n rows from the given one on; a row is the same at
-	// each call. It may be called by several goroutines at once.
+	// Read fills x, [n, d], and y, [n, K], both row-major, with the n rows that begin at row `from`; a row must be the
+	// same at each call. It may be called by several goroutines at once.
 	Read(ctx context.Context, from int, x, y []float64) error
 }
 
@@ -28,9 +28,9 @@ var (
 	_ Source = standardised{}
 )
 
-// Simulated is a linear regression with many features, as scikit-learn's make_regression draws it: x ~ N(0, I), y = sum
-// over Informative of the features of w x + N(0, Noise^2) with w ~ U(0, 100), in units of its standard deviation, so
-// that x and y are standardised. It draws rows when they are read.
+// Simulated is a linear regression with many features, as scikit-learn's make_regression draws it: x ~ N(0, I), and y =
+// sum_i w_i x_i plus Gaussian noise, where i runs over the Informative features and w_i ~ U(0, 100). y is divided by
+// its standard deviation, so that x and y are standardised. Rows are drawn when they are read.
 type Simulated struct {
 	N, Features int
 	Informative int     // default 10, or all if there are fewer; they come first
@@ -197,7 +197,8 @@ func Examine(
 // Scaled is a source with its features and targets standardised.
 func Scaled(s Source, features, targets Scaler) Source { return standardised{s, features, targets} }
 
-// Standardise reads a source once (see Examine), and gives it with standardised features and, if regression, targets.
+// Standardise reads a source once (see Examine), and returns a source with standardised features and, if regression is
+// true, standardised targets, together with the scalers.
 func Standardise(ctx context.Context, s Source, regression bool) (of Source, features, targets Scaler, err error) {
 	found, err := Examine(ctx, s, 0, nil)
 	if err != nil {

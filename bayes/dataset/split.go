@@ -18,7 +18,7 @@ var ErrMissingClass = errors.New("a class is absent from the training part")
 
 // Validate returns an error if the parts cannot be trained on: no training part, a part that [Dataset.Validate]
 // rejects, parts with other features or other outputs than the training part, or with the same in another order
-// (ErrOrder), a class without a row in it (ErrMissingClass). Of the test part it checks only the order.
+// (ErrOrder), a class without a row in it (ErrMissingClass). In the test part only the order is checked.
 func (p Parts) Validate() error {
 	if p.Train == nil {
 		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")

@@ -42,10 +42,10 @@ func SinTanh(n int, seed uint64) (*Dataset, error) {
 // SinTanhMean is x sin(x tanh x), the mean of y in [SinTanh].
 func SinTanhMean(x float64) float64 { return x * math.Sin(x*math.Tanh(x)) }
 
-// TwoMoons draws n points on two half circles that reach into each other, as scikit-learn's make_moons does: class 0,
-// n/2 points (rounded down), at (cos t, sin t), class 1 at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0
-// to pi; then Gaussian noise with the given standard deviation on both coordinates. The rows are shuffled. n must be at
-// least 2, noise finite and at least 0.
+// TwoMoons draws n points on two interleaved half circles, as scikit-learn's make_moons does: class 0, n/2 points
+// (rounded down), at (cos t, sin t), class 1 at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0 to pi; then
+// Gaussian noise with the given standard deviation on both coordinates. The rows are shuffled. n must be at least 2,
+// noise finite and at least 0.
 func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("dataset two_moons: n is %d: it must be at least 2, one point a moon", n)

@@ -66,7 +66,8 @@ func (s Selection) Add(step int, scores []float64) {
 // BestPrefix begins the names of the entries of a state that keep other entries as they were at the best validation.
 const BestPrefix = "best_"
 
-// BestEntry is the name of the entry of a state with the lowest scores so far, float64: a scalar, or [J] for J members.
+// BestEntry is the name of the state's entry that holds the lowest scores so far, float64: a scalar, or [J] for J
+// members.
 const BestEntry = BestPrefix + "nlpd"
 
 // BestEntries are the names of the entries that KeepBest updates for entries with the given names.

@@ -20,7 +20,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// ErrOtherRun says that a checkpoint is intact but of another run.
+// ErrOtherRun is wrapped by the error for a checkpoint that is intact but belongs to another run, such as one with
+// other settings.
 var ErrOtherRun = errors.New("the checkpoint is of another run")
 
 // metadataKey is the key of the header in the tensorfile's metadata.

@@ -14,13 +14,13 @@ import (
 // Jupyter signals the kernel's process group, which contains the cell, and the kernel then signals the cell once more.
 const onePress = time.Second
 
-// Context is the context of a program that may be stopped, such as a notebook's cell: SIGINT, which the notebook's stop
-// button and Ctrl-C send, or SIGTERM ends it. A run then writes its checkpoint and ends as Cancelled, and goes on from
-// there when the program runs again. Signals within a second are one press of the button; another one, later, ends the
-// program at once. All calls return the same context.
+// Context returns a context that is cancelled by SIGINT, which Ctrl-C and a notebook's stop button send, or by SIGTERM.
+// A run with that context then ends with the status Cancelled. If its Settings name a Checkpoint, it writes that file,
+// and continues from there when the program runs again. Further signals within a second are ignored, since a stop
+// button may send two; a later one ends the program at once. All calls return the same context.
 //
-// A cell that was stopped should fail, so that the cells below it do not go on with the run: test the result's Status
-// with Status.Err.
+// In a notebook, a cell that was stopped should fail, so that the cells below it do not use the incomplete result:
+// return or panic with the result's Status.Err.
 func Context() context.Context { return interruptible() }
 
 var interruptible = sync.OnceValue(func() context.Context {

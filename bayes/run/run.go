@@ -4,8 +4,8 @@
 //
 // Its parts:
 //
-//   - Run: makes the steps of a Machine, an algorithm with its state, until it is done, its context ends, or it cannot
-//     go on. Loop makes them all; Steps gives them one by one to a range loop of your own.
+//   - Run: makes the steps of a Machine, an algorithm with its state, until it is done, its context ends, or an error
+//     occurs. Loop makes them all; Steps gives them one by one to a range loop of your own.
 //   - Progress and Status: where a run stands, and how it ended.
 //   - Selection and KeepBest: the best validation so far, and when to stop early.
 //   - Cache: compiled programs by what they were compiled for.
@@ -20,10 +20,10 @@
 //
 // # How a run ends
 //
-// Completed and StoppedEarly: the algorithm ended. Cancelled: the context ended, which is no error; the state is that
-// of the last whole step, from which the checkpoint resumes. Stopped: an error outside the algorithm, such as a disk
-// too full for the checkpoint; the state of the last whole step is in memory, so that the package that runs the machine
-// returns its result together with the error. After any other error the status is empty and there is no result.
+// Completed and StoppedEarly: the algorithm ended. Cancelled: the context ended, which is not an error; the state is
+// that of the last complete step, and the run can be resumed from there. Stopped: an error outside the algorithm, such
+// as a full disk, ended the run; the package that runs the machine returns the result of the last complete step
+// together with the error. After any other error the status is empty and there is no result.
 package run
 
 import (
