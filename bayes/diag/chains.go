@@ -23,7 +23,7 @@ type Sample struct {
 	DrawsFirst                bool
 	// Names of the parameters, [Parameters]; nil names them "parameter 0", "parameter 1", ...
 	Names []string
-	// Groups are the groups that parameters belong to, such as layers, [Parameters]: parameters of equal text are
+	// Groups are the groups that parameters belong to, such as layers, [Parameters]: parameters of the same group are
 	// summarised together. nil puts all into one, "all".
 	Groups []string
 }
@@ -31,9 +31,9 @@ type Sample struct {
 // Chains are draws that were checked. They do not change; several goroutines may use them.
 //
 // A parameter whose draws are all equal, or differ by less than 1e-15, has no autocorrelation: as in ArviZ its ESS is
-// the number of draws (one fewer a chain if odd), its MCSE of the mean 0, and its R-hat, its MCSE of the standard
-// deviation and its k-hat are NaN. (The bulk ESS and R-hat look at ranks, and are NaN or the number of draws only if
-// all draws are equal.) Chains that are each constant at values of their own have R-hat +Inf.
+// the number of draws (one fewer per chain if that is odd), its MCSE of the mean 0, and its R-hat, its MCSE of the
+// standard deviation and its k-hat are NaN. (The bulk ESS and R-hat look at ranks, and are NaN or the number of draws
+// only if all draws are equal.) Chains that are each constant at values of their own have R-hat +Inf.
 type Chains struct {
 	sample Sample
 	column func(parameter int) ([]float64, error) // a parameter's draws, [Chains, Draws], if Values is nil

@@ -45,7 +45,7 @@ func (s Summary) PerEvaluation(evaluations float64) (Efficiency, error) {
 	return e, nil
 }
 
-// String is a line for people, with the ESS in 1000 full evaluations.
+// String is one line of text, with the ESS per 1000 full evaluations.
 func (e Efficiency) String() string {
 	text := fmt.Sprintf("ESS in 1000 full evaluations: least %.3g, median %.3g", 1000*e.Least, 1000*e.Median)
 	if e.Unknown > 0 {

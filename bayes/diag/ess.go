@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Estimand is what an effective sample size or a Monte Carlo standard error is of.
+// Estimand is the quantity whose effective sample size or Monte Carlo standard error is computed: Bulk, Tail, Mean, SD
+// or a Quantile.
 type Estimand struct {
 	kind estimandKind
 	prob float64
@@ -21,7 +22,7 @@ const (
 	ofQuantile estimandKind = "quantile"
 )
 
-// The estimands beside quantiles.
+// The estimands other than quantiles.
 var (
 	Bulk = Estimand{kind: ofBulk} // the centre of the distribution, by normal scores of the ranks
 	Tail = Estimand{kind: ofTail} // the worse of the 5 % and the 95 % quantile

@@ -65,7 +65,8 @@ func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficie
 // NewLOOForPosterior is LOO of a posterior and its training rows. If the posterior's likelihood has a power, such as
 // that of pbnn.TargetTempered, leaving out a row removes its likelihood to that power. Warnings say why the result may
 // be unreliable: k-hat is too large in some rows, few draws are effective, the draws are from an approximation, or
-// parameters were trained and not drawn: those were fitted to every row and do not change when a row is left out.
+// parameters were trained and not drawn: trained parameters were fitted to every row, and do not change when a row is
+// left out.
 //
 // The error wraps dataset.ErrOrder if columns or classes of the rows are in another order than the posterior's, and
 // [ErrOtherRows] if the rows are not the training rows.

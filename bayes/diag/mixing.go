@@ -19,11 +19,11 @@ const (
 	mixedNumbers     = 4 << 20 // and as many as make so many outputs of all particles: 32 MB
 )
 
-// Mixing says in words, for Result.Warnings, whether the chains of a posterior disagree on what they predict for rows
-// like x, raw features [N, d]. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it
-// computes R-hat and bulk ESS of the particles' predictions, see [NewForPrediction]. It gives none if no R-hat is above
-// 1.1 and no ESS below 5 for each chain, or where there is nothing to judge: particles that are of no chains, or fewer
-// than 4 draws. Its silence does not say that chains have converged: [Of] has the usual bounds.
+// Mixing returns warnings, for Result.Warnings, if the chains of a posterior disagree on their predictions for the rows
+// x, raw features [N, d]. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it
+// computes R-hat and bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is
+// above 1.1 and no ESS is below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws.
+// No warning does not mean that the chains have converged: [Of] applies the usual, stricter bounds.
 func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) []string {
 	if p == nil || x == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ErrNoTail says that there is no tail to fit a Pareto distribution to: too few draws, or all of the tail equal.
+// ErrNoTail says that there is no tail to fit a Pareto distribution to: too few draws, or equal values in the whole
+// tail.
 var ErrNoTail = errors.New("diag: no tail to fit")
 
 // minTail is the least number of draws in a tail.
@@ -18,8 +19,8 @@ const minTail = 5
 
 // Smoothed is the result of [PSIS].
 type Smoothed struct {
-	// KHat is the shape of the tail. NaN if the tail is far from a Pareto distribution: its lowest quarter is one value,
-	// or it holds just 5. Then LogWeights are those given.
+	// KHat is the shape of the tail. It is NaN if no Pareto distribution can be fitted, since the lowest quarter of the
+	// tail is a single value or the tail holds only 5 weights. LogWeights are then the given ones.
 	KHat float64
 	// LogWeights are normalised, [J]: the largest Tail of them replaced by the expected order statistics of the fit, none
 	// above the largest one given.
@@ -28,8 +29,8 @@ type Smoothed struct {
 }
 
 // PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, in the form of the R package posterior and of
-// arviz-stats 1.3): it fits a generalised Pareto distribution, whose shape KHat says how reliable estimates are, to the
-// largest weights, and replaces these by quantiles of the fit, which removes much variance for a little bias.
+// arviz-stats 1.3): it fits a generalised Pareto distribution to the largest weights, and replaces these by quantiles
+// of the fit, which removes much variance for a little bias. The shape, KHat, says how reliable estimates are.
 //
 // relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225
 // effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a fifth of all. The error

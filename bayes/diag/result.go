@@ -17,7 +17,7 @@ import (
 type Diagnosis struct {
 	Particles int
 	Chains    int     // of the particles; 0: they are not of Markov chains
-	RHat      float64 // of chains: the largest of all parameters
+	RHat      float64 // the largest of all parameters; NaN if the particles are not from chains
 	// ESS is, for chains, the smallest bulk ESS of the parameters that move; for weighted particles 1 / sum of w^2, where
 	// particles that are copies of each other count as one.
 	ESS     float64
@@ -27,7 +27,7 @@ type Diagnosis struct {
 	// [Evaluated]; nil if it is not known.
 	PerEvaluation *Efficiency
 	Stored        map[string]float64 // numbers that the run has stored, see bayes.Posterior.Diagnostics
-	Warnings      []string           // those of the run, and one for each number above beyond its bound
+	Warnings      []string           // those of the run, and one for each number above that is beyond its bound
 }
 
 // The usual bounds: Vehtari et al. 2021 for R-hat and the bulk ESS of each chain, Vehtari et al. 2024 for k-hat.

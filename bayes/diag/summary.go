@@ -41,8 +41,7 @@ type Summary struct {
 	Groups        []Group // in the order in which they appear
 }
 
-// Summary diagnoses all parameters, on all processors. BenchmarkSummary measures its time, which grows as chains mix
-// more slowly.
+// Summary diagnoses all parameters, on all processors. It takes longer for chains that mix more slowly.
 func (c *Chains) Summary() Summary {
 	s := Summary{Chains: c.sample.Chains, Draws: c.sample.Draws, Rows: make([]Row, c.sample.Parameters)}
 	var next atomic.Int64

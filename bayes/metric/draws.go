@@ -18,7 +18,7 @@ import (
 // itself, and the scores' distribution over the R is what is reported (PMCnet, Algorithm 2). It says how good one draw
 // is, not how good the posterior's prediction is, which averages over draws and is better: for that, see [Scores].
 
-// DrawOptions say which draws are scored. The zero value works.
+// DrawOptions are the options of ScoreDraws and ROCEnvelope. The zero value works.
 type DrawOptions struct {
 	Draws int    // R, the number of draws that are resampled by their weights; default 100
 	Seed  uint64 // of the resampling

@@ -9,11 +9,11 @@ import (
 type Estimate struct {
 	Value float64
 	// StdErr is the Monte Carlo standard error, due to the finite number of particles; NaN with one particle. It is 0 if
-	// leaving particles out changes nothing, as for a step function such as coverage with no row near its step.
+	// the score does not change without the particles of any group, for instance a coverage without a target near the end
+	// of an interval.
 	StdErr float64
-	// SamplingStdErr is the standard error due to the finite number of rows, which are taken to be independent. NaN with
-	// one row, and for scores that are no mean over rows. For shares of rows, accuracy and coverage, it is above 0 even if
-	// all rows count or none does.
+	// SamplingStdErr is the standard error due to the finite number of rows, which are taken to be independent. It is NaN
+	// with one row, and for ECE and ParticleRMSE. For accuracy and coverage it is positive even at 0 and 1.
 	SamplingStdErr float64
 }
 

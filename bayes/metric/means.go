@@ -8,9 +8,9 @@ import (
 	"gobnn/bayes"
 )
 
-// NLPD is the negative log predictive density, -mean_n log sum_j w_j p(y_n | f_j(x_n)): in nats a row, of densities in
-// the prediction's units for regression (those of [bayes.Prediction.Standardised] for standardised ones). Lower is
-// better.
+// NLPD is the negative log predictive density, -mean_n log sum_j w_j p(y_n | f_j(x_n)): in nats per row. For regression
+// the density is in the prediction's units: raw units, or standardised ones for a prediction from
+// [bayes.Prediction.Standardised]. Lower is better.
 func NLPD(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewNLPD(), p, y) }
 
 // NewNLPD is [NLPD] in batches.
@@ -90,7 +90,8 @@ func (a *particleRMSE) result() ([]float64, float64) {
 
 func (a *particleRMSE) stretched() bool { return false }
 
-// Accuracy is the share of rows whose class of largest averaged probability is the true one, for classification.
+// Accuracy is the share of rows for which the class of largest averaged probability is the true one, for
+// classification.
 func Accuracy(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewAccuracy(), p, y) }
 
 // NewAccuracy is [Accuracy] in batches.
@@ -156,7 +157,7 @@ func NewWidth(level float64) *Metric {
 
 // IntervalScore is the mean interval score (Winkler 1972; Gneiting and Raftery 2007, eq. 43) of the central interval
 // [l, u] of the level 1-alpha, for regression, in the target's units: (u - l) + 2/alpha (l - y) 1{y < l} + 2/alpha (y -
-// u) 1{y > u}. Lower is better; narrow intervals are rewarded and misses fined.
+// u) 1{y > u}. Lower is better; it rewards narrow intervals and penalises targets outside.
 func IntervalScore(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
 	return one(NewIntervalScore(level), p, y)
 }

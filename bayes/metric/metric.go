@@ -43,7 +43,7 @@ const (
 func (m *Metric) Name() string { return m.name }
 
 // Add takes a batch: a prediction and its rows' targets, [Rows, Targets], in the prediction's units or as indices of
-// classes. On an error nothing of the batch is counted.
+// classes. If it returns an error, the batch is not counted.
 func (m *Metric) Add(p bayes.Prediction, y []float64) error { return add(p, y, []*Metric{m}) }
 
 // Estimate is the score of the rows so far. More may be added after.
@@ -116,7 +116,7 @@ type Batch struct {
 }
 
 // Evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the
-// given order. It stops at the first error, also one of the sequence, and names the batch.
+// given order. It stops at the first error, including one that the sequence yields, and names the batch.
 func Evaluate(batches iter.Seq2[Batch, error], metrics ...*Metric) (Table, error) {
 	number := 0
 	for batch, err := range batches {

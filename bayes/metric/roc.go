@@ -14,7 +14,7 @@ import (
 // false positive rate (the share of negative rows taken for positive), as the threshold on a score falls. Rows of equal
 // score are one step of both rates.
 type ROC struct {
-	FalsePositive, TruePositive []float64 // rates, ascending from (0, 0) to (1, 1), equally many
+	FalsePositive, TruePositive []float64 // rates, ascending from (0, 0) to (1, 1), of equal length
 }
 
 // NewROC is the curve of a score of each row, such as the probability of the positive class: larger is more positive.

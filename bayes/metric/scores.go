@@ -35,12 +35,12 @@ func Usual(task bayes.Task) []*Metric {
 	return []*Metric{NewNLPD(), NewAccuracy(), NewECE(0), NewBrier()}
 }
 
-// Scores are the task's usual scores, [Usual], in the prediction's units.
+// Scores computes the usual scores of the prediction's task (see [Usual]), in the prediction's units.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return Evaluate(func(yield func(Batch, error) bool) { yield(Batch{p, y}, nil) }, Usual(p.Task())...)
 }
 
-// Of are the usual scores of a posterior on a dataset, [Usual], in the data's own units.
+// Of predicts a data set with a posterior and computes the usual scores (see [Usual]), in raw units.
 func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	return of(ctx, posterior, data, false)
 }
@@ -90,7 +90,7 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 	return Evaluate(batches, Usual(model.Likelihood.Task())...)
 }
 
-// String is the table as aligned text: a line a score, with its Monte Carlo and its sampling standard error.
+// String is the table as aligned text: one line for each score, with its Monte Carlo and its sampling standard error.
 func (t Table) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
