@@ -48,7 +48,7 @@ const (
 // PosteriorOf makes a posterior from the members of a learner, theta, flat [J, Q]; the status is the run's.
 type PosteriorOf func(status run.Status, theta []float64) (*bayes.Posterior, error)
 
-// Train is all that a method needs which maximises an objective: it trains the learner with the job's Settings,
+// Train is all that a method needs if it maximises an objective: it trains the learner with the job's Settings,
 // validation and checkpoint, and makes the posterior of the result, and of intermediate values for Settings.Observe.
 // Learners of the same Kind and size share checkpoint and compiled programs.
 func (j *Job) Train(ctx context.Context, learner ascent.Learner, posterior PosteriorOf) (*Result, error) {
@@ -164,7 +164,7 @@ func (j *Job) Mode(ctx context.Context) (*Mode, error) {
 	return m, nil
 }
 
-// Result is the result of a method that made its posterior from the mode.
+// Result makes the Result of a method that computed its posterior from the mode.
 func (m *Mode) Result(posterior *bayes.Posterior) *Result { return finish(m.trained, posterior) }
 
 // Particles are draws of equal weight, on the host.

@@ -20,8 +20,8 @@ import (
 
 // Method is a way to compute a posterior. MLE, MAP, Ensemble, SAE, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC,
 // HMC, SMC and ReplicaExchange are methods, and the zero value of each works; a type of your own with these four
-// methods is one too. Its exported fields, as JSON, stand in the provenance and are compared when a run resumes from
-// a checkpoint.
+// methods is one too. Its exported fields are written to the provenance as JSON, and compared when a run resumes from a
+// checkpoint.
 type Method interface {
 	// Name is the method's name in tables.
 	Name() string

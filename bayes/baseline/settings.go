@@ -22,12 +22,12 @@ type Settings struct {
 	Seed      uint64     // of everything random
 	Optimiser optim.Adam // of all training; default Adam with a constant rate of 0.01
 
-	// ValidateEvery is the number of steps between validations; default an epoch's. (Package ohsmc validates after each
-	// batch, as 1 does here; that costs many times more if predictions have many particles.) Training returns the
+	// ValidateEvery is the number of steps between validations; default: once an epoch. (Package ohsmc validates after
+	// each batch, as 1 does here; that costs many times more if predictions have many particles.) Training returns the
 	// parameters with the best NLPD on the validation part, for each member of an ensemble its own. Without a validation
 	// part, or before the first validation, it returns the last parameters.
 	ValidateEvery int
-	// Patience ends a member's training after so many validations without a better one; default 0: never.
+	// Patience ends a member's training after this many validations without a better one; default 0: never.
 	Patience int
 
 	DType  compute.DType   // default compute.Float32
@@ -41,10 +41,10 @@ type Settings struct {
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
-	// Observe, if set, is called after each ObserveEvery steps (default an epoch's) of gradient ascent, but not for steps
-	// before a resume, with the posterior that would be returned if the training ended there. For methods that run chains
-	// it is also called each time that all chains have Sampling.ObserveEvery more draws, with the posterior of the draws
-	// so far; step is then the number of draws of each. An error ends the run, with the status run.Stopped. SWAG's
+	// Observe, if set, is called after each ObserveEvery steps (default: once an epoch) of gradient ascent, but not for
+	// steps before a resume, with the posterior that would be returned if the training ended there. For methods that run
+	// chains it is also called each time that all chains have Sampling.ObserveEvery more draws, with the posterior of the
+	// draws so far; step is then the number of draws of each. An error ends the run, with the status run.Stopped. SWAG's
 	// collection, SAE's members after the first and SMC are not observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int

@@ -28,8 +28,8 @@ type VI struct {
 	Draws         int     `json:"draws"`           // S, of each step; default 10. Zhao et al. take 100
 	Samples       int     `json:"samples"`         // particles of the posterior, and of each validation; default 100
 	InitialStdDev float64 `json:"initial_std_dev"` // starting value of every sigma; default 0.1
-	// ZeroMean starts every mu at 0, as Zhao et al. do, with an InitialStdDev of 1; by default mu starts at the
-	// parameters' initialisers, without which a network whose every layer is stochastic would begin at a saddle.
+	// ZeroMean starts every mu at 0, as Zhao et al. do, with an InitialStdDev of 1; by default mu starts at draws of the
+	// parameters' initialisers, since a network with all layers stochastic and all mu = 0 would begin at a saddle point.
 	ZeroMean bool `json:"zero_mean"`
 }
 
