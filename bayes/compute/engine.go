@@ -63,8 +63,8 @@ var (
 //     (environment.Dir, environment.Accelerator), in $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
 //  3. else GoMLX's Go backend, with one line on standard error that names the command that installs XLA.
 //
-// A plugin that is passed over, such as that for CUDA where no GPU is, is told of on standard error. Device says what
-// the engine computes on.
+// If a plugin is skipped, such as that for CUDA on a machine without a GPU, a line on standard error says so. Device
+// says what the engine computes on.
 //
 // Nothing is downloaded.
 func Default() (*Engine, error) {

@@ -15,16 +15,16 @@ func CanLoop(g *graph.Graph) bool {
 	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
 }
 
-// OnCPU says whether a backend is XLA on the host's processors, where a turn of a loop costs next to nothing and many
-// small products take as long as a large one.
+// OnCPU says whether a backend is XLA on the host's processors, where an iteration of a loop costs next to nothing, and
+// many small products take as long as a large one.
 func OnCPU(backend backends.Backend) bool {
 	return backend.Name() == "xla" && strings.Contains(strings.ToLower(backend.Description()), "cpu")
 }
 
 // Loop evaluates body for i = 0 to n-1, an int32 scalar, one after another, and returns the carried nodes after the
-// last. body is compiled once, so that compiling takes as long for any number of chunks as for one. body may use no
-// nodes of the graph around it but its arguments: i, the outer nodes and the carried ones, whose next values it
-// returns. It may take gradients inside; there is no gradient through the loop.
+// last. body is compiled once, so that the compilation time does not depend on n. body must not use nodes of the
+// surrounding graph other than its arguments: i, the outer nodes and the carried ones, whose next values it returns. It
+// may take gradients inside; there is no gradient through the loop.
 func Loop(
 	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {
@@ -33,7 +33,7 @@ func Loop(
 	return loop(g, turns, outer, carried, body)
 }
 
-// LoopUpTo is Loop with a number of turns that the graph computes, an int32 scalar.
+// LoopUpTo is Loop with a number of iterations n that the graph computes, an int32 scalar.
 func LoopUpTo(
 	n *graph.Node, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {

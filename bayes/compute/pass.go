@@ -10,13 +10,13 @@ import (
 // Pass is a computation over particles, [J, D], chunk by chunk (see Plan.Over).
 type Pass struct {
 	Outer []*graph.Node // further nodes for Chunk, such as [J] weights
-	Rows  [][]int       // the dims, after the particles' axis, of each result per particle, of the particles' type
-	None  []*graph.Node // the sums over no particles
+	Rows  [][]int       // shape of each per-particle result, without the particle axis; the type is that of phi
+	None  []*graph.Node // the sums over an empty set of particles, where Merge begins
 	// Chunk computes a chunk's results per particle, rows [c, ...] of phi [c, D], and sums over its particles. It must use
 	// no other nodes than its arguments, where outer is Outer, since it may be the body of a loop.
 	Chunk func(s Span, phi *graph.Node, outer []*graph.Node) (rows, sums []*graph.Node)
 	Merge func(a, b []*graph.Node) []*graph.Node // merges the sums of two parts; nil if there are no sums
-	// Captures says that Chunk uses other nodes: then there is no loop.
+	// Captures says that Chunk uses nodes other than its arguments; the chunks are then unrolled, not a loop.
 	Captures bool
 }
 

@@ -14,8 +14,8 @@ type Plan struct {
 	Particles  int   // J
 	Chunk      int   // particles per chunk; the last may be smaller
 	Bytes      int64 // estimated activations of one chunk, on one device
-	Concurrent int   // how many chunks may be evaluated at a time; 0 is 1
-	Devices    int   // that share each chunk; 0 is 1
+	Concurrent int   // how many chunks may be evaluated at a time; 0 means 1
+	Devices    int   // number of devices that share each chunk; 0 means 1
 
 	chosen bool // Chunk was not set by the user
 }

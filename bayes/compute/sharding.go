@@ -16,7 +16,7 @@ import (
 // written for whole tensors in either case; XLA divides the work accordingly, and inserts the communication between
 // devices, such as for sums over particles.
 type Sharding struct {
-	Devices int // that share the particles, the engine's first ones; 0 and 1: one
+	Devices int // number of devices that share the particles, the first of the engine; 0 means 1
 	// Particles are the names of the entries whose first axis is the particles'. A name that ends in "/" stands for all
 	// that begin with it. (Shapes do not suffice, since other axes may have the same size.)
 	Particles []string
@@ -30,7 +30,7 @@ func (s Sharding) cuts(name string) bool {
 }
 
 // Devices is the number of the engine's devices, for Sharding: 1 on the Go backend, and on a CPU unless the
-// configuration asks for more, which is for tests, as they share the same processors.
+// configuration asks for more, which is useful for tests only, since they share the same processors.
 func (e *Engine) Devices() int { return max(1, int(e.backend.NumDevices())) }
 
 // CheckDevices returns an error unless the engine has so many devices and they can share the particles equally.

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Block lays x, [J, n], out in blocks of c particles, [ceil(J/c), n, c]: particle j is at place j mod c of block j/c.
-// The last block is filled up with zeros.
+// Block reshapes x, [J, n], into blocks of c particles, [ceil(J/c), n, c]: particle j is at position j mod c of block
+// floor(j/c). The last block is padded with zeros.
 func Block(x *graph.Node, c int) *graph.Node {
 	particles, n := x.Shape().Dim(0), x.Shape().Dim(1)
 	if c == 1 {

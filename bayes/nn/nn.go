@@ -1,13 +1,13 @@
 // Package nn builds particle-batched neural networks: J copies of a network, evaluated on one batch at once in one
 // graph.
 //
-// Some parameters of a partial Bayesian network differ from particle to particle (stochastic), the others are shared.
+// In a partial Bayesian network the stochastic parameters differ from particle to particle, and the others are shared.
 // So every tensor in the network is a Value, which is either shared by all particles, [width, B], or has its own
 // numbers for each particle. A value stays shared until it meets the first stochastic parameter: the layers before it
 // are evaluated once, not J times.
 //
 // Values per particle are stored in blocks of c particles, [J/c, width, B, c] (see Block). With c = 1 the rows of the
-// batch are the last axis that varies, and weights are [out, in]: the product of J stochastic matrices with a shared
+// batch are in effect the last axis, and weights are [out, in]: the product of J stochastic matrices with a shared
 // input is then one large product, [J*out, in] by [in, B], without any transposition. With c > 1 neighbouring particles
 // fill the processor's SIMD vectors, whatever the widths and the batch: the products of each particle's own small
 // matrices become vectorised loops over blocks instead of many tiny matrix products.
@@ -33,8 +33,9 @@ type Value struct {
 	PerParticle bool
 }
 
-// Full is the value with all four axes, [J/c, width, B, c], of size 1 where it is shared by all particles or, as a
-// vector of parameters, by all rows, so that values and vectors of parameters broadcast against each other.
+// Full reshapes the value to all four axes, [J/c, width, B, c], so that values and parameter vectors broadcast against
+// each other. The particle axes J/c and c have size 1 if it is shared by all particles, and B has size 1 if it is a
+// parameter vector.
 func (v Value) Full() *graph.Node {
 	switch {
 	case v.Node.Rank() == 1: // a shared vector
