@@ -13,11 +13,11 @@ import (
 // BarOptions are the options of [Bars].
 type BarOptions struct {
 	Frame
-	// Marks are numbers to compare with, one for each bar, such as published ones; NaN: none. MarkName is what they are in
+	// Marks are numbers to compare with, one for each bar, such as published ones; NaN: none. MarkName is their name in
 	// the legend.
 	Marks    []float64
 	MarkName string
-	// Most is where the axis ends; longer bars are cut, with an arrow before their number. Default: the longest bar or
+	// Most is the end of the axis; longer bars are cut off, with an arrow before their number. Default: the longest bar or
 	// mark.
 	Most float64
 }

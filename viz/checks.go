@@ -56,7 +56,7 @@ func KHats(loo diag.LOO, frame Frame) (*Figure, error) {
 }
 
 // PIT shows whether predictions are calibrated: the distribution function of probability integral transforms, such as
-// the PIT of a diag.LOO's rows, less that of the uniform distribution that they have if the model is right. The band
+// the PIT of a diag.LOO's rows, minus that of the uniform distribution, which they have if the model is right. The band
 // holds 95 % of calibrated models, over all its length at once (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant
 // of Massart 1990, The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality). A curve that first rises above 0
 // and then falls below it comes from predictions that are too narrow; the mirror image from too wide ones.
@@ -118,7 +118,8 @@ func LOOPIT(loo diag.LOO, frame Frame) (*Figure, error) {
 // PredictiveCheckOptions are the options of [PredictiveCheck].
 type PredictiveCheckOptions struct {
 	Frame
-	// Draws of whole data sets from the predictive distribution; 0: 50. Each takes its particle by weight.
+	// Draws of whole data sets from the predictive distribution; 0: 50. Each data set is drawn from one particle, chosen
+	// with probability equal to its weight.
 	Draws int
 	Seed  uint64
 }

@@ -21,7 +21,7 @@ type DecisionOptions struct {
 	// ClassNames of class 0, 1, ... for the legend; nil: "class 0", ...
 	ClassNames []string
 	// Draws are the probabilities of class 1 of single particles at the lattice's points, [draws, len(Values)], in the
-	// order of Field.Values: of each the line at 1/2 is drawn, thin.
+	// order of Field.Values: for each, a thin line is drawn where the probability is 1/2.
 	Draws [][]float64
 	// ProbabilityLabel of the colour bar; empty: "predicted probability of class 1".
 	ProbabilityLabel string

@@ -30,14 +30,14 @@
 //
 // # Reading them
 //
-// What differs in colour also differs in line pattern, width or shape of the points; the colours are Okabe and Ito's,
-// which colour-blind readers tell apart. The legend stands above the axes, never over data. Axis labels take units from
-// the caller: Frame.XLabel "position [m]".
+// Curves and points that differ in colour also differ in line pattern, width or shape. The colours are those of Okabe
+// and Ito, which colour-blind readers can tell apart. The legend is above the axes, never over data. Give units in the
+// axis labels: Frame.XLabel "position [m]".
 //
 // # Long and broken input
 //
-// Lines are thinned to the least and the greatest value in each pixel column, and points to one in each cell of a fine
-// grid, so that 10^5 values look the same and make no large file; a figure that merges or selects points says so.
-// Values that are NaN, infinite or beyond 1e100 in magnitude are left out, with the rest of their row, and the line
-// below the title counts them; input with nothing finite is an error.
+// Lines are thinned to the smallest and the largest value in each pixel column, and points to one in each cell of a
+// fine grid, so that 10^5 values look the same and the file stays small; a figure that merges or selects points says
+// so. Values that are NaN, infinite or beyond 1e100 in magnitude are left out, with the rest of their row, and the line
+// below the title counts them; input without any finite value is an error.
 package viz

@@ -32,19 +32,19 @@ const (
 	maxPixels     = 8000
 )
 
-// Widths for [Frame] and [GridOptions], in CSS pixels. Text has 9 to 12 points in all of them, or what
-// [Figure.WithFontSize] makes of it: a figure for a journal is made as wide as it is printed, and saved as .pdf.
+// Widths for [Frame] and [GridOptions], in CSS pixels. Text has 9 to 12 points at these widths, unless
+// [Figure.WithFontSize] changes it. For a journal, make a figure as wide as it will be printed, and save it as .pdf.
 const (
 	NotebookWidth = 830 // of a cell's output in JupyterLab on a screen of 1280 pixels
-	ColumnWidth   = 336 // 3.5 inches, a column of a page of two
-	PageWidth     = 672 // 7 inches, both
+	ColumnWidth   = 336 // 3.5 inches: one column of a two-column page
+	PageWidth     = 672 // 7 inches: both columns
 )
 
-// ErrNotNotebook is returned by [Figure.Show] in a program that no GoNB kernel runs.
+// ErrNotNotebook is returned by [Figure.Show] in a program that does not run in a GoNB notebook.
 var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\"), " +
 	"Save(\"figure.svg\") or Save(\"figure.pdf\")")
 
-// Frame is what the options of all figures share. Empty fields take the defaults of the figure.
+// Frame has the options that all figures share. Empty fields take the figure's defaults.
 type Frame struct {
 	Title, XLabel, YLabel string
 	// Width and Height in CSS pixels, 240 to 8000, such as ColumnWidth; 0 is the figure's default (about 640 x 420). A
@@ -207,8 +207,8 @@ var fixedDates = sync.OnceFunc(func() {
 	fpdf.SetDefaultCatalogSort(true)
 })
 
-// PDF renders the figure as one page of its size, with its fonts embedded. Letters beyond ASCII are drawn, and cannot
-// be searched for.
+// PDF renders the figure as one page of its size, with its fonts embedded. Non-ASCII letters are drawn, but cannot be
+// searched for.
 func (f *Figure) PDF() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -257,10 +257,10 @@ func (f *Figure) Save(path string) error {
 	return nil
 }
 
-// Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels, with at most 256
-// colours and 1660 pixels across (one for each CSS pixel of a wider one), since the notebook's file holds it. An SVG
-// would often be smaller, but JupyterLab shows none in a notebook that it does not trust, such as one that somebody
-// else has executed; [Figure.Save] writes SVG. Outside a notebook Show returns [ErrNotNotebook].
+// Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels. To keep the
+// notebook's file small, it has at most 256 colours, and at most 1660 pixels across, or one per CSS pixel if the figure
+// is wider. An SVG would often be smaller, but JupyterLab shows no SVG in a notebook that it does not trust, such as
+// one that somebody else has executed. [Figure.Save] writes SVG. Outside a notebook Show returns [ErrNotNotebook].
 func (f *Figure) Show() error {
 	if !gonbui.IsNotebook {
 		return ErrNotNotebook

@@ -35,13 +35,13 @@ type ForestOptions struct {
 	// Layers lets ForestOf show a row for each layer instead of one for each parameter: all its numbers together, with
 	// the worst R-hat and ESS among them.
 	Layers bool
-	// MaxRows is the most rows that are drawn; 0: 40. Of more parameters those with the largest R-hat, or without
-	// one the widest intervals, are shown, and a note says so.
+	// MaxRows is the largest number of rows drawn; 0: 40. If there are more parameters, those with the largest R-hat are
+	// shown, or, without R-hat, those with the widest intervals, and a note says so.
 	MaxRows int
 }
 
 // Forest shows estimates below one another, each with two intervals and, where they are known, R-hat and ESS in columns
-// at the right. An R-hat above diag.MaxRHat, or an ESS below diag.MinESS, stands in red.
+// at the right. An R-hat above diag.MaxRHat, or an ESS below diag.MinESS, is printed in red.
 func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 	if opt.MaxRows == 0 {
 		opt.MaxRows = 40

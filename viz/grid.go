@@ -18,8 +18,8 @@ type GridOptions struct {
 	// pixels, or 140 with SharedY, there are fewer columns.
 	Columns int
 	Width   int // the most CSS pixels; 0: NotebookWidth
-	// ColumnNames stand above the columns and RowNames left of the rows; nil: none. They are as many as columns or rows.
-	// Where there are both they take the place of the figures' titles.
+	// ColumnNames are printed above the columns and RowNames left of the rows, one for each; nil: none. If both are given,
+	// they replace the figures' titles.
 	ColumnNames, RowNames []string
 	// SharedX and SharedY give all figures one range of the axis, with numbers and label at the outer figures only.
 	SharedX, SharedY bool

@@ -17,7 +17,7 @@ type MarginalOptions struct {
 	Weights smc.LogWeights
 	// Mass of the highest-density interval, within (0, 1); 0: 0.94, ArviZ's.
 	Mass float64
-	// Truth is drawn as a line up where TruthName, its name in the legend, is not empty.
+	// Truth is drawn as a vertical line if TruthName, its name in the legend, is not empty.
 	Truth     float64
 	TruthName string
 	// Bins of the histogram; 0: as many as the number of effective draws allows.

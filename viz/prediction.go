@@ -8,8 +8,8 @@ import (
 )
 
 // PredictiveBandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included. It adds
-// the mean functions of some particles to opt.Draws: as many as draws says, chosen at even steps through the cumulated
-// weights, so that heavy particles come more often.
+// the mean functions of some particles to opt.Draws: as many as draws says, chosen at equal steps of the cumulative
+// weights, so that particles of large weight are chosen more often.
 func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figure, error) {
 	mean, err := p.Mean()
 	if err != nil {

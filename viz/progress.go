@@ -65,7 +65,8 @@ func (p *Progress) Show(now run.Progress) {
 	p.Update(now.Step, now.Steps, strings.Join(notes, ", "))
 }
 
-// Update shows that done of total steps are made, and a note beside it; a total of 0 is not known, and not shown.
+// Update shows that `done` of `total` steps are made, with a note beside it. A total of 0 means that it is unknown; it
+// is then not shown.
 func (p *Progress) Update(done, total int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,10 +22,11 @@ type Trace struct {
 // TraceOptions are the options of [Traces].
 type TraceOptions struct {
 	Frame
-	// Truth is drawn as a line across where TruthName, its name in the legend, is not empty.
+	// Truth is drawn as a horizontal line if TruthName, its name in the legend, is not empty.
 	Truth     float64
 	TruthName string
-	// Outlines lets steps go back: a trace is then the line through its points in their order, such as an outline.
+	// Outlines allows steps that decrease: a trace is then the line through its points in the given order, such as the
+	// outline of a region.
 	Outlines bool
 	// LogX and LogY make an axis logarithmic: all of its values must be above 0. An error bar that reaches 0 ends at the
 	// frame.

@@ -23,13 +23,13 @@ type TrainingOptions struct {
 	// SameAxis draws both against one axis, for quantities in the same unit. By default each has its own, one above the
 	// other.
 	SameAxis bool
-	// Window of the running mean through the training curve, in values; 0: a fiftieth of the curve, none below 40 values;
-	// 1: none.
+	// Window of the running mean through the training curve, in values. 0: a fiftieth of the curve, or no mean for fewer
+	// than 40 values. 1: no mean.
 	Window int
 }
 
 // TrainingCurves shows a training run: the training loss of each step, thin, with a running mean, and the validation
-// score, with the least marked as the best. Either series may be empty, not both.
+// score, with its lowest value marked as the best. One of the two series may be empty.
 func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, error) {
 	frame, err := opt.fill("Training", "step", "training loss", 640, 440)
 	if err != nil {
