@@ -25,9 +25,10 @@ func labVerb(ctx context.Context, root string, args []string) error {
 	noBrowser := flags.Bool("no-browser", false, "do not open a browser: print the address only")
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks lab [flags] [-- JUPYTERLAB-FLAGS]
 
-Opens JupyterLab with the Go kernel "Go (gobnn)" on a folder of your own: $GOBNN_WORK, or gobnn in your home folder. It
-has a template to begin from and copies of the project's notebooks. Change or remove these as you like: a copy that you
-changed stays, and one that you removed comes again. What stands after -- goes to JupyterLab as it is.
+Opens JupyterLab with the Go kernel "Go (gobnn)" on your work folder: $GOBNN_WORK, or gobnn in your home folder. It
+has a template for a notebook of your own and copies of the project's notebooks. You may change or remove the copies:
+one that you have changed is never overwritten, and one that you have removed is made again by the next lab. Arguments
+after -- are passed on to JupyterLab.
 `, args)
 	if err != nil {
 		return err

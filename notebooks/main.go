@@ -25,13 +25,15 @@ const usage = `The notebooks and the studies behind them.
 
 usage: go run ./notebooks VERB [flags]
 
-  setup            make the private environment, once: Python packages, GoNB, the XLA plugin
-  run NAME...      execute notebooks (setting up if needed); with their outputs they are then in a folder of yours
-  lab              open JupyterLab on a folder of yours with copies of the notebooks (setting up if needed)
-  list             every table and figure of the five papers, and its state
-  reproduce ID...  run the study behind a table or figure and show ours beside the paper's
+  setup            install the private environment, once: Python packages, GoNB, the XLA plugin
+  run NAME...      execute notebooks and save them with their outputs in your work folder
+  lab              open JupyterLab on your work folder, with copies of the notebooks
+  list             list every table and figure of the five papers, and whether it is reproduced
+  reproduce ID...  run the study behind a table or figure, and print its results beside the paper's
 
-go run ./notebooks VERB -h shows a verb's flags. What is kept lies in the user's cache folder, or in $GOBNN_CACHE.
+run and lab set up the environment if needed. Your work folder is $GOBNN_WORK, or gobnn in your home folder. The
+environment, results and checkpoints are in $GOBNN_CACHE, or gobnn in the user's cache folder.
+go run ./notebooks VERB -h shows a verb's flags.
 `
 
 // verbs by name; each gets its arguments.
@@ -88,10 +90,10 @@ func noMore(flags *flag.FlagSet, rest []string) error {
 
 // environmentFlags adds the flags of a verb that may set up.
 func environmentFlags(flags *flag.FlagSet, s *setup.Setup) {
-	flags.StringVar(&s.Python, "python", "", "the Python `interpreter` to make the environment with (default: the first "+
+	flags.StringVar(&s.Python, "python", "", "the Python `interpreter` for the environment (default: the first "+
 		"on PATH that is 3.10 or later)")
-	flags.StringVar(&s.Plugin, "plugin", "", "prefer the PJRT plugin in `FILE` to the pinned one, from now on; "+
-		"\"default\" goes back")
+	flags.StringVar(&s.Plugin, "plugin", "", "use the XLA plugin (PJRT) in `FILE` instead of the pinned one, now and in later "+
+		"runs; \"default\" uses the pinned one again")
 }
 
 func setupVerb(ctx context.Context, root string, args []string) error {
@@ -99,15 +101,16 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 	s := setup.Setup{Root: root, Out: os.Stdout, Help: true}
 	environmentFlags(flags, &s)
 	kinds := map[string]*bool{
-		"cuda": flags.Bool("cuda", false, "install the plugin for NVIDIA's GPUs too, and NVIDIA's libraries for it: 4 GB"),
-		"tpu":  flags.Bool("tpu", false, "install the plugin for Google's TPUs too"),
+		"cuda": flags.Bool("cuda", false, "also install the plugin for NVIDIA's GPUs and NVIDIA's libraries: 4 GB"),
+		"tpu":  flags.Bool("tpu", false, "also install the plugin for Google's TPUs"),
 	}
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks setup [flags]
 
-Makes the private environment in the user's cache folder ($GOBNN_CACHE, if set): a Python venv with JupyterLab and the
-XLA plugin from pinned and hashed requirements, GoNB, goimports and gopls from pinned tool modules; and compiles the
-library once. Needs Python 3.10 or later with venv, a C compiler and the network. Run again, it does nothing unless what
-is pinned has changed. With -cuda or -tpu programs then compute on the GPU or TPU, where there is one.
+Installs the private environment in $GOBNN_CACHE, or gobnn in the user's cache folder: a Python venv with JupyterLab
+and the XLA plugin from pinned and hashed requirements, and GoNB, goimports and gopls from pinned tool modules. Then it
+compiles the library once. It needs Python 3.10 or later with venv, a C compiler and the network. A second setup does
+nothing unless the pinned versions have changed. After -cuda or -tpu, programs compute on the GPU or TPU, if there is
+one.
 `, args)
 	if err != nil {
 		return err

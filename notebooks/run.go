@@ -24,14 +24,13 @@ func runVerb(ctx context.Context, root string, args []string) error {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	s := setup.Setup{Root: root, Out: os.Stdout}
 	environmentFlags(flags, &s)
-	timeout := flags.Duration("timeout", time.Hour, "the longest that one cell may take (0: no limit)")
+	timeout := flags.Duration("timeout", time.Hour, "time limit for one cell (0: no limit)")
 	save := flags.Bool("save", false, "replace the notebooks in the source tree by the executed ones")
 	names, err := commandline.Parse(flags, `usage: go run ./notebooks run NAME... [flags]
 
-Executes notebooks/NAME.ipynb headless, setting up first if needed. With its outputs, figures included, it is then
-NAME.ipynb in the folder executed of your own folder, which is $GOBNN_WORK, or gobnn in your home folder. Where a cell
-fails nothing is written there, and the exit status is not 0. The backend is $GOMLX_BACKEND where that is set, else
-what is installed.
+Executes notebooks/NAME.ipynb without a browser, setting up first if needed, and saves it with its outputs and figures
+as executed/NAME.ipynb in your work folder: $GOBNN_WORK, or gobnn in your home folder. If a cell fails, nothing is saved
+and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or else the best one installed.
 `, args)
 	if err != nil {
 		return err

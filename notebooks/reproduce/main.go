@@ -48,10 +48,11 @@ func list(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks list
 
-Lists every table and figure of results in the five papers: its ID, its state and what it shows, those first that can
-be run; and the notebooks. The states are "reproduced", "reduced" (to what, it says), "needs data" (which file, and
-where it goes) and "not yet". Times are those of this machine, with the default flags, where it has run them, from
-nothing or from kept results; else the sum of the seconds recorded with the committed results.
+Lists every table and figure of results in the five papers, with its ID, its state and what it shows, and the
+notebooks. Those that can be run come first. The states are "reproduced"; "reduced", with what was reduced;
+"needs data", with the file and its place; and "not yet". Times are with the default flags: on this machine if the study
+has run here, from nothing (no results kept from earlier runs) or from kept results; or else the total time recorded
+with the committed results.
 `, args)
 	if err != nil {
 		return err
@@ -192,31 +193,31 @@ var find = study.Find
 // reproduce runs studies and prints their tables.
 func reproduce(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
-	reps := flags.Int("reps", 0, "repetitions (default: the study's own)")
+	reps := flags.Int("reps", 0, "number of repetitions (default: the study's own)")
 	epochs := flags.Int("epochs", 0, "epochs of training (default: the study's own)")
-	full := flags.Bool("full", false, "the paper's repetitions and epochs, where the study has fewer by itself, and "+
-		"large data sets tuned like the others: hours, or days")
-	data := flags.String("data", "", "only these data `sets`, with commas between (default: all of the study's)")
-	methods := flags.String("methods", "", "only these `methods`, with commas between (default: all of the study's)")
-	hidden := flags.String("hidden", "", "of pmcnet.evidence and fbnn.surrogates: a network with these hidden `units`, "+
-		"with commas between, instead of the study's own")
-	activation := flags.String("activation", "", "of -hidden: tanh or relu (default: tanh)")
-	precisions := flags.Bool("precisions", false, "of pmcnet.evidence: networks whose precisions, of weights, biases and "+
-		"noise, have Gamma priors instead of being 1")
-	rows := flags.Int("rows", 0, "of fbnn.surrogates: so many `rows` of data (default: 10000); "+
-		"of fbnn.tableA1 with -data \"simulated regression in blocks\": default 10000")
-	seed := flags.Uint64("seed", 0, "of fbnn.surrogates: the `seed` of its data (default: 18)")
+	full := flags.Bool("full", false, "the paper's repetitions and epochs if the study's own are fewer, and "+
+		"large data sets tuned like the others: takes hours or days")
+	data := flags.String("data", "", "only these data `sets`, separated by commas (default: all of the study's)")
+	methods := flags.String("methods", "", "only these `methods`, separated by commas (default: all of the study's)")
+	hidden := flags.String("hidden", "", "for pmcnet.evidence and fbnn.surrogates: a network with these hidden `units` "+
+		"per layer, separated by commas, instead of the study's own")
+	activation := flags.String("activation", "", "for -hidden: tanh or relu (default: tanh)")
+	precisions := flags.Bool("precisions", false, "for pmcnet.evidence: networks whose precisions of weights, biases and "+
+		"noise have Gamma priors instead of being 1")
+	rows := flags.Int("rows", 0, "number of `rows` of data, for fbnn.surrogates (default: 10000) "+
+		"and fbnn.tableA1 with -data \"simulated regression in blocks\" (default: 10000)")
+	seed := flags.Uint64("seed", 0, "for fbnn.surrogates: the `seed` of its data (default: 18)")
 	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	format := flags.String("format", "png", "`format` of the figures: png, svg or pdf")
-	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object a cell")
+	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object for each cell of the table")
 	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; "+
-		"without an ID: write RESULTS.md anew from what is there")
-	fresh := flags.Bool("fresh", false, "compute everything again instead of using what is kept")
+		"without an ID: write RESULTS.md again from notebooks/results")
+	fresh := flags.Bool("fresh", false, "compute everything again instead of using kept results")
 	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
 
-Runs the studies behind tables or figures and prints ours beside the paper's: mean, standard error, repetitions,
-seconds. Each repetition is kept when it is done: stop with Ctrl-C, and the same command goes on from there. "go run
-./notebooks list" shows the IDs.
+Runs the studies behind tables or figures and prints their results beside the paper's: mean, standard error, number of
+repetitions, seconds. Each completed repetition is kept: after Ctrl-C, the same command continues from there. The IDs
+are those of "go run ./notebooks list".
 `, args)
 	if err != nil {
 		return err
