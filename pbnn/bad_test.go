@@ -184,7 +184,8 @@ func TestBadInput(t *testing.T) {
 	learnt := bayesianLine()
 	learnt.Likelihood = bayes.Gaussian{Learn: true}
 	_, err = Fit(context.Background(), learnt, good, dataset.Parts{Train: data}, quick(engine))
-	const cure = `(noise/log_scale): sample them too, by Model.Stochastic = bayes.All().And(bayes.Names("noise/log_scale"`
+	const cure = `(noise/log_scale), which this sampler does not train: sample them too, ` +
+		`by Model.Stochastic = bayes.All().And(bayes.Names("noise/log_scale"`
 	if !says(err, cure) {
 		t.Errorf("a learnt noise: error %v", err)
 	}

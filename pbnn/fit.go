@@ -117,8 +117,8 @@ func nothingShared(bound *bayes.BoundModel, from string) error {
 	if len(others) > 0 {
 		everything += fmt.Sprintf(".And(bayes.Names(%s))", strings.Join(others, ", "))
 	}
-	return fmt.Errorf("pbnn: the model shares %d numbers between its particles (%s): sample them too, by "+
-		"Model.Stochastic = %s, or train them, for instance with baseline.MAP, and go on with %s", bound.W,
+	return fmt.Errorf("pbnn: the model has shared parameters (%s), which this sampler does not train: sample them too, "+
+		"by Model.Stochastic = %s, or train them first, for instance with baseline.MAP, and call %s",
 		strings.Join(names, ", "), everything, from)
 }
 
