@@ -92,8 +92,8 @@ func noMore(flags *flag.FlagSet, rest []string) error {
 func environmentFlags(flags *flag.FlagSet, s *setup.Setup) {
 	flags.StringVar(&s.Python, "python", "", "the Python `interpreter` for the environment (default: the first "+
 		"on PATH that is 3.10 or later)")
-	flags.StringVar(&s.Plugin, "plugin", "", "use the XLA plugin (PJRT) in `FILE` instead of the pinned one, now and in later "+
-		"runs; \"default\" uses the pinned one again")
+	flags.StringVar(&s.Plugin, "plugin", "", "use the XLA plugin (PJRT) in `FILE` instead of the pinned one, now and in "+
+		"later runs; \"default\" uses the pinned one again")
 }
 
 func setupVerb(ctx context.Context, root string, args []string) error {
