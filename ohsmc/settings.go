@@ -46,9 +46,9 @@ type Settings struct {
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
-	// the context is cancelled and at the end. If it exists, Fit resumes from it, and the result is bit for bit that of an
-	// uninterrupted run. If that run was finished, Fit returns its result without compiling. A file of another model,
-	// other data, seed or settings is an error.
+	// the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, Fit resumes from it, and the
+	// result is bit for bit that of an uninterrupted run. If that run was finished, Fit returns its result without
+	// compiling. A file of another model, other data, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.

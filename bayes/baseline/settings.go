@@ -34,9 +34,9 @@ type Settings struct {
 	Engine *compute.Engine // default compute.Default
 
 	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled and at the end. If it exists, Fit resumes from it, with a result bit for bit that of
-	// an uninterrupted run; a file of another model, method, other data, seed or settings is an error. A second stage has
-	// a file of its own, named Checkpoint and the stage.
+	// when the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, Fit resumes from it, with a
+	// result bit for bit that of an uninterrupted run; a file of another model, method, other data, seed or settings is an
+	// error. A second stage has a file of its own, named Checkpoint and the stage.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.

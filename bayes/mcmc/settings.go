@@ -95,8 +95,8 @@ type Settings struct {
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
-	// the context is cancelled and at the end. If it exists, Sample resumes from it, with draws bit for bit those of an
-	// uninterrupted run; a file of another problem, kernel, seed or settings is an error.
+	// the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, Sample resumes from it, with
+	// draws bit for bit those of an uninterrupted run; a file of another problem, kernel, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.

@@ -43,9 +43,9 @@ type ExchangeSettings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled and at the end. If it exists, the run goes on from it, to the same bits as an
-	// uninterrupted one; a file of another problem, kernel, seed or settings is an error.
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
+	// the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, the run goes on from it, to the
+	// same bits as an uninterrupted one; a file of another problem, kernel, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.

@@ -75,9 +75,9 @@ type Settings struct {
 	// result depends on it by rounding only.
 	Devices int
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled and at the end. If it exists, Sample goes on from it, to the same bits as an
-	// uninterrupted run; a file of another problem, kernel, seed or settings is an error.
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
+	// the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, Sample goes on from it, to the
+	// same bits as an uninterrupted run; a file of another problem, kernel, seed or settings is an error.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
