@@ -64,7 +64,7 @@ type Result struct {
 // Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and
 // standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
 //
-// A cancelled context is no error: the result is that of the last step, with the status run.Cancelled. Only if a
+// A cancelled context is not an error: the result is that of the last step, with the status run.Cancelled. Only if a
 // method's second stage has no draws yet is there no posterior; the error then wraps the context's. An error outside
 // the method, such as a full disk, comes with a result as well. Errors wrap dataset.ErrMissingClass or ErrDiverged
 // where these apply.

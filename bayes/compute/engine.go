@@ -126,10 +126,10 @@ const devicesOption = "cpu_devices"
 
 // Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend; "xla:cuda",
 // "xla:tpu" and "xla:cpu" are the installed plugin of that kind. A configuration that is open already is shared.
-// "xla:cuda,visible_devices=1" takes the second GPU of those that nvidia-smi lists, "visible_devices=0;1" two. With
+// "xla:cuda,visible_devices=1" takes the second GPU that nvidia-smi lists, "visible_devices=0;1" the first two. With
 // XLA a CPU is one device, which uses all processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to test
-// programs for several. The errors wrap ErrUnknownBackend, ErrNoPlugin, ErrPluginLoad or one of package
-// accelerator's, and name the cure.
+// programs for several. The errors wrap ErrUnknownBackend, ErrNoPlugin, ErrPluginLoad or one of package accelerator's,
+// and name the cure.
 func Open(config string) (*Engine, error) {
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {

@@ -29,7 +29,8 @@ const (
 )
 
 // NewPlan divides the particles so that a chunk's activations take at most 32 MiB, into equal chunks if possible.
-// bytesPerParticle estimates one particle's activations, forward and backward. chunk > 0 is taken as it is.
+// bytesPerParticle estimates one particle's activations, forward and backward. A chunk above 0 is used as the chunk
+// size.
 func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	if particles < 1 || chunk < 0 {
 		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk "+
@@ -91,9 +92,9 @@ func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 	return plan, err
 }
 
-// NewSharedPlan is a plan for particles that several devices share equally: one chunk, of which each device evaluates
-// its part. Smaller chunks of consecutive particles would be on one device and leave the others idle; so more devices,
-// not chunks, reduce the memory that each needs.
+// NewSharedPlan is a plan for particles that several devices share equally: one chunk, in which each device evaluates
+// its own part. Smaller chunks of consecutive particles would be on one device and leave the others idle; so more
+// devices, not chunks, reduce the memory that each needs.
 func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
 	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle,
 		Devices: devices}

@@ -1,4 +1,5 @@
-// Package limits says of settings that are out of bounds which they are, what they hold and what they must be.
+// Package limits makes the errors for settings that are out of bounds: they name the setting, its value and what it
+// must be.
 package limits
 
 import "fmt"
@@ -16,7 +17,7 @@ func Field(field string, value any, ok bool, want string) Limit {
 	return Limit{field, value, ok, want}
 }
 
-// Check is an error that names the first field that does not keep to its limit; nil if all do. The owner is whose
+// Check returns an error that names the first field that is outside its limit; nil if there is none. The owner is whose
 // fields they are, such as "baseline: VI".
 func Check(owner string, limits ...Limit) error {
 	for _, l := range limits {

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// Evaluated is a place at which a function was evaluated, and its value there.
+// Evaluated is a point at which a function was evaluated, and its value there.
 type Evaluated struct{ X, Value float64 }
 
 // GoldenSection minimises a function of one variable between low and high by golden-section search (Kiefer 1953), with
-// the given number of evaluations, at least 2, and returns the evaluated place with the least value. Each evaluation
-// after the first reduces the interval by the factor .618. The interval holds the minimum if the function has only one;
-// if it has several, or steps, as an accuracy does, the search ends at one of them. NaN counts as +Inf. An error of f
-// ends the search, and is returned with the best evaluation so far.
+// the given number of evaluations, at least 2, and returns the evaluated point of lowest value. Each evaluation after
+// the first reduces the interval by the factor .618. The interval holds the minimum if the function has only one; if it
+// has several, or steps, as an accuracy does, the search ends at one of them. NaN counts as +Inf. An error of f ends
+// the search, and is returned with the best evaluation so far.
 //
-// Use it for settings that are chosen on a validation part, such as the scale of a prior, over whose logarithm one then
-// searches. See the example.
+// Use it for settings that are chosen on a validation part, such as the scale of a prior; search over the logarithm of
+// a scale. See the example.
 func GoldenSection(low, high float64, evaluations int, f func(x float64) (float64, error)) (Evaluated, error) {
 	best := Evaluated{math.NaN(), math.Inf(1)}
 	if !(low < high) || math.IsInf(low, 0) || math.IsInf(high, 0) {

@@ -119,8 +119,8 @@ func (r *Run) Elapsed() time.Duration {
 	return r.before + time.Since(r.begun)
 }
 
-// Loop makes steps until the run ends. The context's end is no error. After an error Status says whether there is a
-// result: Stopped (or Completed, if only the last checkpoint failed), or empty.
+// Loop makes steps until the run ends. The end of the context is not an error. After an error Status says whether there
+// is a result: Stopped (or Completed, if only the last checkpoint failed), or empty.
 func (r *Run) Loop(ctx context.Context) error {
 	r.steps(ctx, func() bool { return true })
 	return r.err

@@ -1,6 +1,6 @@
 // Package mnist holds MNIST, 60000 + 10000 pictures of handwritten digits (LeCun, Cortes and Burges 1998), and reads
-// others of its format. It is a package of its own so that only programs that import it carry the 11 MB of files: no
-// download, no network.
+// other data sets in its format. The files, 11 MB, are in the binary of programs that import the package: no download,
+// no network.
 //
 //	train, test, err := mnist.Load()
 //
@@ -9,19 +9,19 @@
 //
 // # Which part for what
 //
-// The test part is the makers' own 10000 pictures: reported on, never chosen on. There is no validation part; cut one
-// from the training part:
+// The test part is the official one, 10000 pictures: report results on it, and choose nothing on it. There is no
+// validation part; split one off the training part:
 //
 //	parts, err := train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed)
 //
-// Some rows alone are given by [dataset.Dataset.Subset]; the rows stand in no order of classes, so the first so many
-// are a fair sample.
+// Some rows alone are given by [dataset.Dataset.Subset]; the rows are not sorted by class, so the first n rows are a
+// random sample.
 //
 // # Standardisation
 //
-// Pixels are on one scale already: train with bayes.Scaling{KeepFeatures: true}. Standardising each column would divide
-// the rare pixels at the edges by standard deviations close to 0, so that a test picture with ink there becomes an
-// outlier of hundreds of standard deviations. (The 67 pixels without ink in any training picture would stay as they
+// All pixels have the same scale already: train with bayes.Scaling{KeepFeatures: true}. Standardising each column would
+// divide the rare pixels at the edges by standard deviations close to 0, so that a test picture with ink there becomes
+// an outlier of hundreds of standard deviations. (The 67 pixels without ink in any training picture would stay as they
 // are.)
 //
 // # Memory

@@ -1,5 +1,4 @@
-// Package check tests Markov kernels and sequential samplers against distributions of which everything is known. Call
-// it from a test:
+// Package check tests Markov kernels and sequential samplers against known distributions. Call it from a test:
 //
 //	func TestMyKernel(t *testing.T) {
 //		check.Kernel(t, MyKernel{StepSize: 0.5}, check.Options{})
@@ -27,9 +26,10 @@
 // nothing, nor one whose proposals are bad but whose acceptance is right, as Langevin's with the gradient's sign
 // flipped throughout.
 //
-// Converged: chains that all begin at one place off the middle must be exact draws at the end. It detects just those
-// two, and moves that do not reach everywhere. It cannot tell a wrong kernel from a slow one: where Invariant passes
-// and this fails, try another step size or more transitions, and set Options.Slow for a kernel that need not arrive.
+// Converged: chains that all begin at one point away from the centre must be exact draws at the end. It detects these
+// two faults, and moves that do not reach the whole space. It cannot tell a wrong kernel from a slow one: if Invariant
+// passes and Converged fails, try another step size or more transitions, and set Options.Slow for a kernel that need
+// not arrive.
 //
 // Balance: if the kernel is in detailed balance with its target, start x and end y of a transition can change places,
 // so f(x, y) - f(y, x) has mean 0 for every f. It detects probability that flows in circles, which Invariant does
@@ -39,7 +39,7 @@
 // Rank: the rank of a parameter drawn from the prior among a path under the posterior of data drawn given it must be
 // uniform (simulation-based calibration; Talts et al. 2018). The path is that of Gandy and Scott (2021): the parameter
 // stands at a random place in it, the chain runs from there both ways, and so the rank is uniform however slowly the
-// chain mixes. It needs detailed balance. Of all tests it looks at whole paths: it sees momenta that are not refreshed
+// chain mixes. It needs detailed balance. It is the only test of whole paths: it sees momenta that are not refreshed
 // and steps that depend on the past. To test a model with its own likelihood, write a [Target] with that LogDensity, or
 // change [Regression]'s: a factor N/n that is missing shows here and in Invariant.
 //
