@@ -14,8 +14,7 @@
 //
 //	parts, err := train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed)
 //
-// Some rows alone are given by [dataset.Dataset.Subset]; the rows are not sorted by class, so the first n rows are a
-// random sample.
+// Some rows alone are given by [dataset.Dataset.Subset]; the rows are not sorted by class.
 //
 // # Standardisation
 //
