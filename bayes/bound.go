@@ -210,6 +210,10 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 			return fmt.Errorf("bayes: two layers, or the likelihood, declare a parameter %q: names must be unique; layers that "+
 				"share a parameter let one declare it, and all read it by its name", p.Name)
 		}
+		if p.Name == weightsTensor || p.Name == linearisedTensor {
+			return fmt.Errorf("bayes: a layer, or the likelihood, declares a parameter %q: the file of a posterior holds "+
+				"something else of this name; choose another, such as %q", p.Name, "layer1/"+p.Name)
+		}
 		named[p.Name] = true
 	}
 	stochastic, err := b.Model.Stochastic.stochastic(parameters)

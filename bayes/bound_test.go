@@ -56,6 +56,8 @@ func TestBindErrors(t *testing.T) {
 			[]string{"torn", "cannot be built"}},
 		{"a network with a layer twice", model(func(m *bayes.Model) { m.Network = twins{} }), 1, 1, nil,
 			[]string{`declare a parameter "layer1/weights"`, "unique"}},
+		{"a parameter of a name that a file needs", model(func(m *bayes.Model) { m.Network = gated{} }), 2, 1, nil,
+			[]string{`declares a parameter "log_weights"`, `"layer1/log_weights"`}},
 		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil,
 			[]string{"Categorical", "1 outputs"}},
 		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil,
@@ -172,6 +174,22 @@ func (twins) Layers(_, outputs int) ([]nn.Layer, error) {
 	layers, err := nn.MLP{}.Layers(outputs, outputs)
 	return append(layers, layers...), err
 }
+
+// gated has a layer whose parameter has the name of a posterior's log-weights.
+type gated struct{}
+
+func (gated) Layers(inputs, outputs int) ([]nn.Layer, error) {
+	return []nn.Layer{gate{inputs, outputs}}, nil
+}
+
+type gate struct{ inputs, outputs int }
+
+func (g gate) Parameters() []nn.Parameter {
+	return []nn.Parameter{{Name: "log_weights", Layer: 3, Kind: nn.Weights, Shape: []int{g.outputs, g.inputs},
+		FanIn: g.inputs, FanOut: g.outputs}}
+}
+
+func (gate) Apply(_ nn.Params, h nn.Value) nn.Value { return h }
 
 // bare has no biases.
 type bare struct{}

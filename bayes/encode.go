@@ -223,8 +223,11 @@ func decode[T any](t tagged) (value T, err error) {
 			"on it first", t.Type, strings.Join(names, ", "))
 	}
 	pointer := reflect.New(kind)
-	if err := json.Unmarshal(t.Settings, pointer.Interface()); err != nil {
-		return value, fmt.Errorf("bayes: settings of %q: %w", t.Type, err)
+	settings := json.NewDecoder(bytes.NewReader(t.Settings))
+	settings.DisallowUnknownFields() // a field that was renamed since would be 0, and the model another
+	if err := settings.Decode(pointer.Interface()); err != nil {
+		return value, fmt.Errorf("bayes: settings of %q: %w (was the type changed since they were written? Give a changed "+
+			"type another name)", t.Type, err)
 	}
 	value, ok := pointer.Elem().Interface().(T)
 	if !ok {

@@ -23,6 +23,7 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -359,6 +360,14 @@ func TestWeightsDoNotDrift(t *testing.T) {
 	}
 }
 
+// swapped is a shape with its last two axes swapped.
+func swapped(dims []int) []int {
+	dims = slices.Clone(dims)
+	n := len(dims)
+	dims[n-2], dims[n-1] = dims[n-1], dims[n-2]
+	return dims
+}
+
 func TestLoadErrors(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "x")
@@ -401,6 +410,8 @@ func TestLoadErrors(t *testing.T) {
 			`"gobnn.posterior/99", not one of ["gobnn.posterior/2"`},
 		{"a network that is not registered", func(f *tensorfile.File) { replace(f, `"type":"MLP"`, `"type":"Magic"`) },
 			`"Magic"`},
+		{"a setting of another name", func(f *tensorfile.File) { replace(f, `"activation"`, `"nonlinearity"`) },
+			`unknown field "nonlinearity"`},
 		{"a model that does not bind", func(f *tensorfile.File) { replace(f, `"outputs":1`, `"outputs":0`) }, "0 outputs"},
 		{"no weights", func(f *tensorfile.File) { delete(f.Tensors, "log_weights") }, "log_weights"},
 		{"weights of integers", func(f *tensorfile.File) {
@@ -412,7 +423,14 @@ func TestLoadErrors(t *testing.T) {
 		{"a tensor missing", func(f *tensorfile.File) { delete(f.Tensors, "layer3/biases") }, `no tensor "layer3/biases"`},
 		{"a tensor too large", func(f *tensorfile.File) {
 			f.Tensors["layer3/biases"] = compute.Floats(compute.Float32, []float64{1, 2}, 2)
-		}, "1 numbers"},
+		}, "shape [2], but the model needs [1]"},
+		{"a matrix transposed", func(f *tensorfile.File) {
+			dims := f.Tensors["layer1/weights"].Shape().Dimensions
+			f.Tensors["layer1/weights"] = tensors.FromShape(shapes.Make(compute.Float32, swapped(dims)...))
+		}, `"layer1/weights" has shape`},
+		{"a tensor too many", func(f *tensorfile.File) {
+			f.Tensors["layer4/biases"] = compute.Floats(compute.Float32, []float64{1}, 1)
+		}, `a parameter "layer4/biases", and the model has none`},
 		{"a tensor of another type", func(f *tensorfile.File) {
 			f.Tensors["layer3/biases"] = compute.Floats(compute.Float64, []float64{1}, 1)
 		}, "Float64"},

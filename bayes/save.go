@@ -195,9 +195,12 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 			to, rows, width = &draws.Phi, len(logWeights), bound.D
 			dims = []int{rows, bound.D}
 		}
-		if t.Size() != rows*slot.Size() {
-			return nil, fmt.Errorf("tensor %q has shape %s, but the model needs %d numbers",
-				slot.Name, t.Shape(), rows*slot.Size())
+		want := slot.Shape
+		if slot.Stochastic {
+			want = append([]int{rows}, slot.Shape...)
+		}
+		if have := t.Shape().Dimensions; !slices.Equal(have, want) { // [in, out] is not [out, in], though of one size
+			return nil, fmt.Errorf("tensor %q has shape %v, but the model needs %v", slot.Name, have, want)
 		}
 		if err := checkParameters(slot, t, logWeights); err != nil {
 			return nil, err
@@ -207,6 +210,13 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		}
 		if err := copyColumns(*to, width, slot.Offset, t, slot.Size(), 0, rows, slot.Size()); err != nil {
 			return nil, err
+		}
+	}
+	for name := range file.Tensors {
+		ours := name == weightsTensor || name == linearisedTensor
+		if !ours && !slices.ContainsFunc(bound.Slots, func(s Slot) bool { return s.Name == name }) {
+			return nil, fmt.Errorf("it has a parameter %q, and the model has none of this name: was the network changed "+
+				"since? Give a changed network's type another name", name)
 		}
 	}
 	if err := head.check(bound, weights.Shape().Rank(), logWeights); err != nil {
