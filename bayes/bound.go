@@ -72,6 +72,11 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs%s",
 			m.Likelihood, task, outputs, cure)
 	}
+	if task == Classification && width != outputs { // a Prediction knows the number of classes by its width
+		return nil, fmt.Errorf("bayes: likelihood %T takes %d numbers from the network for %d classes: Outputs must return "+
+			"the number of classes; a likelihood that needs fewer numbers, such as an ordinal one, reads the first of them",
+			m.Likelihood, width, outputs)
+	}
 	layers, err := m.Network.Layers(inputs, width)
 	if err != nil {
 		return nil, err

@@ -60,6 +60,8 @@ func TestBindErrors(t *testing.T) {
 			[]string{`declares a parameter "log_weights"`, `"layer1/log_weights"`}},
 		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil,
 			[]string{"Categorical", "1 outputs"}},
+		{"classes by fewer outputs", model(func(m *bayes.Model) { m.Likelihood = ordinal{} }), 2, 3, nil,
+			[]string{"ordinal", "takes 1 numbers from the network for 3 classes", "reads the first"}},
 		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil,
 			[]string{"Bernoulli", "2 outputs"}},
 		{"no features", partition(bayes.All()), 0, 1, nil, []string{"0 inputs"}},
@@ -174,6 +176,11 @@ func (twins) Layers(_, outputs int) ([]nn.Layer, error) {
 	layers, err := nn.MLP{}.Layers(outputs, outputs)
 	return append(layers, layers...), err
 }
+
+// ordinal is a likelihood of several classes by one output.
+type ordinal struct{ bayes.Categorical }
+
+func (ordinal) Outputs(int) int { return 1 }
 
 // gated has a layer whose parameter has the name of a posterior's log-weights.
 type gated struct{}

@@ -22,6 +22,8 @@ type Likelihood interface {
 	Task() Task
 	// Outputs is the number W of network outputs that the likelihood takes for data of the given size; 0 if it cannot be
 	// used for such data.
+	// For a classification of several classes W is their number; an ordinal likelihood, for instance, then uses the first
+	// output only.
 	Outputs(size int) int
 	// Parameters are the likelihood's own parameters for data of the given size, such as a learnt noise; nil if it has
 	// none.
