@@ -13,7 +13,9 @@ var ErrOrder = errors.New("in another order")
 
 // SameOrder returns an error, which wraps ErrOrder, if a feature, a target or a class of d is at another position than
 // in the model's list, for instance because two files have the same columns in another order: the model would confuse
-// the columns. A name that the model does not know is not an error, since a column may have been renamed.
+// the columns. A name that the model does not know is not an error, since a column may have been renamed. But a class
+// that the model does not know, beside one that it does, is: the error wraps ErrMissingClass. A file read for itself
+// may have a class that the training part lacks, whose number is another class's of the model.
 func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	for _, c := range []struct {
 		what, cure  string
@@ -28,6 +30,13 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 				return fmt.Errorf("data set %q: its columns or classes are %w than the model's: %s %q is number %d of %q, and "+
 					"number %d of the model's, %q: %s", d.Name, ErrOrder, c.what, name, i, c.have, at, c.model, c.cure)
 			}
+		}
+	}
+	known := func(class string) bool { return slices.Contains(classes, class) }
+	for i, class := range d.Classes {
+		if !known(class) && slices.ContainsFunc(d.Classes, known) {
+			return fmt.Errorf("data set %q: %w: the model knows the classes %q, and class %d is %q: leave out its rows, train "+
+				"with some, or rename it", d.Name, ErrMissingClass, classes, i, class)
 		}
 	}
 	return nil

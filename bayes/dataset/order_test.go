@@ -76,6 +76,18 @@ func TestSameOrder(t *testing.T) {
 	}
 }
 
+// A class that the model has not seen is refused: its number is that of another class, as which it would be scored.
+func TestUnknownClass(t *testing.T) {
+	d := &dataset.Dataset{Name: "d", Features: []string{"a"}, Target: "y", Classes: []string{"cat", "dog", "fox"}}
+	if err := d.SameOrder(nil, nil, []string{"cat", "dog", "owl"}); !errors.Is(err, dataset.ErrMissingClass) ||
+		!strings.Contains(err.Error(), `class 2 is "fox"`) {
+		t.Errorf("a class of its own: %v", err)
+	}
+	if err := d.SameOrder(nil, nil, []string{"cat", "dog", "fox", "owl"}); err != nil {
+		t.Errorf("a class is absent: %v", err)
+	}
+}
+
 func TestSelectFeaturesErrors(t *testing.T) {
 	d := table(t, original)
 	for says, names := range map[string][]string{
