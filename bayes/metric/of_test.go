@@ -121,7 +121,7 @@ func TestOfStandardisedRefuses(t *testing.T) {
 		}
 		data := &dataset.Dataset{Name: "three", X: mat.NewDense(3, 1, []float64{1, 2, 3}), Y: []float64{0, 1, 1},
 			Features: []string{"x"}, Target: "y"}
-		if c.likelihood.Task() == bayes.Classification {
+		if c.likelihood.Task() == bayes.BinaryClassification {
 			data.Task, data.Classes = dataset.BinaryClassification, []string{"0", "1"}
 		}
 		_, err = metric.OfStandardised(t.Context(), p, data)
@@ -139,11 +139,14 @@ func TestOfRefuses(t *testing.T) {
 	classes, labelled := linear(t, bayes.Bernoulli{}, dataset.BinaryClassification)
 	swapped := *labelled
 	swapped.Classes = []string{"odd", "even"}
+	numbers := *labelled // the same rows, read as a regression
+	numbers.Task, numbers.Classes = dataset.Regression, nil
 	for want, c := range map[string]struct {
 		p    *bayes.Posterior
 		data *dataset.Dataset
 	}{"<nil>": {nil, data}, "both are needed": {p, nil}, "[2500, 2]": {p, &wide}, "row 0": {p, &bad},
-		`"odd" is number 0`: {classes, &swapped}} {
+		`"odd" is number 0`:  {classes, &swapped},
+		"are for regression": {classes, &numbers}} {
 		if _, err := metric.Of(t.Context(), c.p, c.data); err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}

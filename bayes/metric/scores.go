@@ -63,6 +63,10 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 		return nil, fmt.Errorf("metric: %w", err)
 	}
 	model := posterior.Model()
+	if want := model.Likelihood.Task(); data.Task != want { // Y would be numbers where indices of classes are taken
+		return nil, fmt.Errorf("metric: the posterior's likelihood %T is for %v, but the data %q are for %v: read them with "+
+			"the Task, and the Classes, of the training part", model.Likelihood, want, data.Name, data.Task)
+	}
 	if standardised && model.Likelihood.Task() == bayes.Regression && !model.ScalesTarget() {
 		return nil, errors.New("metric: OfStandardised: the posterior's targets were not standardised in training, so that " +
 			"their standard deviation is not known: take Of, in their own units")
