@@ -69,11 +69,17 @@ func (t *table) dataset() (*Dataset, error) {
 	return d, d.validateNames()
 }
 
-// finish sorts the levels of a column, and is an error if missing values are to be filled in and there is no value to
-// take the mean of.
+// finish sorts the levels of a column. It is an error if missing values are to be filled in and there is no value to
+// take the mean of, or if the column's name is one of its values and other names are numbers: then the first line is
+// data, and would be lost.
 func (t *table) finish(c *column) error {
 	if c.role == ignored {
 		return nil
+	}
+	numbered := func(c *column) bool { return isNumber(c.name) }
+	if _, value := c.index[c.name]; value && !t.opts.NoHeader && slices.ContainsFunc(t.columns, numbered) {
+		return fmt.Errorf("the header calls a column %q, which is one of its values as well, and others by numbers: set "+
+			"NoHeader if the first line is data, or rename that column", c.name)
 	}
 	if c.role == categorical && !(c.target && len(t.opts.Classes) > 0) {
 		c.sortLevels()

@@ -127,7 +127,7 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 		if err := checkText(name); err != nil {
 			return nil, fmt.Errorf("column %d of the header: %w", i, err)
 		}
-		if _, err := strconv.ParseFloat(name, 64); err == nil {
+		if isNumber(name) {
 			numbers++
 		}
 	}
@@ -136,6 +136,11 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 			strings.Join(names, string(opts.Delimiter)))
 	}
 	return names, nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
 }
 
 func (t *table) assign(keys []string, option string, r role) error {

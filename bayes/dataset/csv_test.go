@@ -147,6 +147,8 @@ func TestReadCSVErrors(t *testing.T) {
 		{"infinite", "a,b,y\n1,-Inf,3\n", CSVOptions{}, []string{"line 2", `"b"`, `"-Inf" is not a finite number`}},
 		{"too large", "a,b,y\n1,2,1e999\n", CSVOptions{}, []string{"line 2", `"y"`, `"1e999" is not a finite number`}},
 		{"squares too large", "a,b,y\n1,2,3\n1,1e200,3\n", CSVOptions{}, []string{"row 1 (line 3)", `"b"`, "1e+200", "unit"}},
+		{"data for a header", "5.1,3.5,setosa\n4.9,3,setosa\n6,2,virginica\n", CSVOptions{Task: Classification},
+			[]string{`"setosa"`, "set NoHeader"}},
 		{"header in Latin-1", "a,h\xf6he,y\n1,2,3\n", CSVOptions{}, []string{"column 1", `"h\xf6he"`, "iconv"}},
 		{"label in Latin-1", "a,y\n1,u\n2,\xe9t\xe9\n", CSVOptions{Task: Classification},
 			[]string{"row 1 (line 3)", `"y"`, `"\xe9t\xe9"`, "iconv"}},
