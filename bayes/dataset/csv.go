@@ -52,7 +52,8 @@ type CSVOptions struct {
 	// Ignore lists columns to leave out.
 	Ignore []string
 	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA",
-	// "?", "nan". A slice that is empty but not nil: no text stands for a missing value, and "NA", for instance, is a
+	// "?", "nan". In columns of numbers a token that is a number stands for that number however it is written: "-999" for
+	// "-999.0". A slice that is empty but not nil: no text stands for a missing value, and "NA", for instance, is a
 	// category of its own.
 	MissingTokens []string
 	// Missing says what to do with a row that has a missing value. Default: MissingError.

@@ -31,19 +31,24 @@ type column struct {
 
 // table collects the rows of a file.
 type table struct {
-	opts    CSVOptions
-	columns []*column
-	targets []*column
-	missing map[string]bool // lower case
-	row     int             // rows of data read so far
-	kept    []int           // the rows kept, by their number among those read
+	opts           CSVOptions
+	columns        []*column
+	targets        []*column
+	missing        map[string]bool // lower case
+	missingNumbers []float64       // those of the tokens that are numbers
+	row            int             // rows of data read so far
+	kept           []int           // the rows kept, by their number among those read
 }
 
 // newTable sets the columns' names and roles from the first record.
 func newTable(first []string, opts CSVOptions) (*table, error) {
 	t := &table{opts: opts, missing: map[string]bool{}}
 	for _, token := range opts.MissingTokens {
-		t.missing[strings.ToLower(strings.TrimSpace(token))] = true
+		token = strings.ToLower(strings.TrimSpace(token))
+		t.missing[token] = true
+		if v, err := strconv.ParseFloat(token, 64); err == nil && !math.IsNaN(v) {
+			t.missingNumbers = append(t.missingNumbers, v)
+		}
 	}
 	names, err := columnNames(first, opts)
 	if err != nil {
@@ -215,7 +220,7 @@ func (t *table) add(record []string, line int) error {
 
 // cell reads one field: a number, the index of a level, or NaN if it is missing and the options allow that.
 func (t *table) cell(c *column, text string) (float64, error) {
-	if t.missing[strings.ToLower(text)] {
+	if t.isMissing(c, text) {
 		switch {
 		case t.opts.Missing == MissingError:
 			return 0, fmt.Errorf("the value is missing (%q); set Missing to MissingDropRow or MissingMean, or mend the file",
@@ -243,6 +248,19 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	}
 	return 0, fmt.Errorf("cannot read %.40q as a number; list the column in Categorical or Ignore, or the text in "+
 		"MissingTokens", text)
+}
+
+// isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so
+// that the token "-999" stands for "-999.0" too.
+func (t *table) isMissing(c *column, text string) bool {
+	if t.missing[strings.ToLower(text)] {
+		return true
+	}
+	if c.role == categorical || len(t.missingNumbers) == 0 {
+		return false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return err == nil && slices.Contains(t.missingNumbers, v)
 }
 
 func (t *table) level(c *column, text string) (float64, error) {

@@ -82,6 +82,10 @@ func TestReadCSV(t *testing.T) {
 			mat.NewDense(2, 2, []float64{1, 2, 1, 5}), y, nil,
 		},
 		{
+			"a number for a token", "a,b,y\n1,2,3\n-999.0,5,6\n4,-9.99e2,7\n", CSVOptions{Missing: MissingDropRow,
+				MissingTokens: []string{"-999"}}, ab, mat.NewDense(1, 2, []float64{1, 2}), []float64{3}, nil,
+		},
+		{
 			"no tokens: a category of its own", "c,b,y\n?,2,3\nu,5,6\n",
 			CSVOptions{MissingTokens: []string{}, Categorical: []string{"0"}}, []string{"c=?", "c=u", "b"},
 			mat.NewDense(2, 3, []float64{1, 0, 2, 0, 1, 5}), y, nil,
