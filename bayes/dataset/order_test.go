@@ -88,6 +88,25 @@ func TestUnknownClass(t *testing.T) {
 	}
 }
 
+// A category that the model has not seen is refused: its column would be taken for another category's.
+func TestUnknownCategory(t *testing.T) {
+	d := &dataset.Dataset{Name: "d", Features: []string{"a", "colour=blue", "colour=red"}, Target: "y"}
+	for _, c := range []struct {
+		features []string
+		refused  bool
+	}{
+		{[]string{"a", "colour=blue", "colour=green"}, true},
+		{[]string{"a", "colour=blue", "colour=red"}, false},
+		{[]string{"a", "hue=blue", "hue=red"}, false}, // renamed
+	} {
+		err := d.SameOrder(c.features, nil, nil)
+		if errors.Is(err, dataset.ErrMissingCategory) != c.refused || !c.refused && err != nil ||
+			c.refused && !strings.Contains(err.Error(), `feature 2 is "colour=red"`) {
+			t.Errorf("%q: %v", c.features, err)
+		}
+	}
+}
+
 func TestSelectFeaturesErrors(t *testing.T) {
 	d := table(t, original)
 	for says, names := range map[string][]string{
