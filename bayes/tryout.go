@@ -252,7 +252,11 @@ func (b *BoundModel) tryTargets(y []float64, distributions func(j, row, target i
 			if err := b.tryDistribution(d); err != nil {
 				return fmt.Errorf("bayes: the Predictive of likelihood %T contradicts itself: %w", b.Model.Likelihood, err)
 			}
-			y[row*b.Targets()+k] = d.Quantile([triedRows]float64{.2, .5, .8}[row])
+			levels := [triedRows]float64{.2, .5, .8}
+			if support(b.Model.Likelihood) == Counts {
+				levels[triedRows-1] = .9999 // a count above 1, whose factorial's logarithm is not 0
+			}
+			y[row*b.Targets()+k] = d.Quantile(levels[row])
 		}
 	}
 	return nil

@@ -95,6 +95,14 @@ func (l spoiltLikelihood) Predictive(outputs, own []float64, target int) bayes.D
 	return d
 }
 
+// noFactorial is a Poisson likelihood that lacks -log y!.
+type noFactorial struct{ bayes.Poisson }
+
+func (l noFactorial) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	rate := outputs.Full()
+	return bayes.SumTargets(graph.Sub(graph.Mul(bayes.Targets(y), rate), graph.Exp(rate)))
+}
+
 // spoiltDistribution is a distribution with one method of another.
 type spoiltDistribution struct {
 	bayes.Distribution
@@ -247,6 +255,8 @@ func TestBindOfSpoiltParts(t *testing.T) {
 		model bayes.Model
 		want  string
 	}{
+		"likelihood, no factorial": {bayes.Model{ // whose rates are so small that most counts are 0 or 1
+			Network: nn.MLP{Hidden: []int{4, 3}}, Likelihood: noFactorial{}}, "with all constants"},
 		"network, rows before": {network(after(2)), "other rows"},
 		"network, particles before": {network(func(x *graph.Node) *graph.Node {
 			if x.Shape().Dim(0) == 1 {
