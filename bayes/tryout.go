@@ -429,7 +429,7 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 			continue
 		}
 		whole[scale] = true
-		total, ends, err := b.integrate(engine, scale)
+		below, ends, err := b.integrate(engine, scale)
 		if err != nil {
 			return fmt.Errorf("bayes: the log-density of prior %s cannot be evaluated for one coordinate: %w", name, err)
 		}
@@ -437,15 +437,18 @@ func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 			return fmt.Errorf("bayes: the density of prior %s for one coordinate of %s, whose scale is %v, ends at about %.4g: "+
 				"%s", name, slot.Name, scale, ends, bounded)
 		}
-		if !(math.Abs(total-1) <= .02) {
+		if total := below[len(below)-1]; !(math.Abs(total-1) <= .02) {
 			return fmt.Errorf("bayes: the density of prior %s integrates to %.4g for one coordinate of %s, whose scale is %v, "+
 				"and not to 1: subtract the logarithm of the integral from LogDensity, since the evidence needs a normalised "+
 				"density", name, total, slot.Name, scale)
 		}
 	}
 	independent, err := b.independent(engine)
-	if err != nil || independent {
+	if err != nil {
 		return err
+	}
+	if independent {
+		return b.tryShares(engine)
 	}
 	for _, coordinates := range []int{2, min(b.D, mostTogether)} { // with heavy tails, two show more than many
 		if err := b.tryTogether(engine, coordinates); err != nil {
@@ -462,11 +465,63 @@ const bounded = "a density that ends at a bound, such as a uniform's or a half-n
 	"not every method would stay within it: take a Normal of the same scale, or a layer of your own that uses a " +
 	"bounded function of its parameter, such as tanh or softplus, and give the parameter a prior on all numbers"
 
-// integrate is the integral of the prior's density of one coordinate, by the midpoint rule at scale tan(u), and where
-// the density ends, NaN if it does not: where it is not finite at two points in succession, next to one at which it is
-// above exp(-50) of its largest value. (Far out a log-density may overflow, and it may be -Inf at one point.)
-func (b *BoundModel) integrate(engine *compute.Engine, scale float64) (total, ends float64, err error) {
-	const points = 20_001
+// How many draws of a coordinate tryShares takes, and by how much their share below a number may differ from the
+// density's integral up to it: by more in fewer than one of 10^9 trials by chance (Massart 1990), and 0.01 for the
+// integral's own error.
+const triedShares = 100_000
+
+var shareError = math.Sqrt(math.Log(2e9)/(2*triedShares)) + .01
+
+// tryShares is an error if the share of a coordinate's draws below some number is not what the density says. A mixture
+// of a narrow and a wide part, for instance, whose draws take the parts with other weights, differs hardly in the means
+// of tryPrior, to which the narrow part's gradients add much noise.
+func (b *BoundModel) tryShares(engine *compute.Engine) error {
+	tried := map[float64]bool{}
+	for _, slot := range b.stochasticSlots() {
+		scale := b.Model.Prior.Scale(slot.Parameter)
+		if tried[scale] {
+			continue
+		}
+		tried[scale] = true
+		below, _, err := b.integrate(engine, scale)
+		var draws []float64
+		if err == nil {
+			err = onHost(func() ([]*tensors.Tensor, error) {
+				return graph.CallOnceN(engine.Backend(), func(g *graph.Graph) []*graph.Node {
+					rng := random.New(g, 4)
+					return []*graph.Node{b.Model.Prior.Sample(rng, compute.Float32, triedShares, []float64{scale})}
+				})
+			}, &draws)
+		}
+		if err != nil {
+			return fmt.Errorf("bayes: prior %T cannot be drawn from for one coordinate: %w", b.Model.Prior, err)
+		}
+		slices.Sort(draws)
+		count := 0
+		for i, want := range below {
+			edge := scale * math.Tan(math.Pi*(float64(i+1)/priorCells-.5))
+			for count < len(draws) && draws[count] <= edge {
+				count++
+			}
+			if have := float64(count) / triedShares; !(math.Abs(have-want) <= shareError) {
+				return fmt.Errorf("bayes: prior %T contradicts itself: of what Sample draws for %s a share of %.3f lies below "+
+					"%.3g, and by LogDensity it is %.3f: make both the same distribution", b.Model.Prior, slot.Name, have, edge,
+					want)
+			}
+		}
+	}
+	return nil
+}
+
+// priorCells is the number of cells, from -Inf to Inf, in which a density of one coordinate is integrated.
+const priorCells = 20_001
+
+// integrate is the integral of the prior's density of one coordinate up to the end of each cell, by the midpoint rule
+// at scale tan(u), and where the density ends, NaN if it does not: where it is not finite at two points in succession,
+// next to one at which it is above exp(-50) of its largest value. (Far out a log-density may overflow, and it may be
+// -Inf at one point.)
+func (b *BoundModel) integrate(engine *compute.Engine, scale float64) (below []float64, ends float64, err error) {
+	const points = priorCells
 	at, weights := make([]float64, points), make([]float64, points)
 	for i := range at {
 		u := math.Pi * ((float64(i)+.5)/points - .5)
@@ -475,12 +530,14 @@ func (b *BoundModel) integrate(engine *compute.Engine, scale float64) (total, en
 	}
 	logDensity, err := b.logPriorOf(engine, at, []float64{scale})
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
-	total, ends = 0, math.NaN()
+	ends = math.NaN()
+	below = make([]float64, points)
 	for i, l := range logDensity {
-		total += weights[i] * math.Exp(l)
+		below[i] = weights[i] * math.Exp(l)
 	}
+	floats.CumSum(below, below)
 	missing := func(i int) bool { return math.IsNaN(logDensity[i]) || math.IsInf(logDensity[i], -1) }
 	const least = -50
 	peak := math.Inf(-1)
@@ -495,7 +552,7 @@ func (b *BoundModel) integrate(engine *compute.Engine, scale float64) (total, en
 			ends = at[i]
 		}
 	}
-	return total, ends, nil
+	return below, ends, nil
 }
 
 // logPriorOf is the log-density, [J], of phi, [J, n], under the prior of n coordinates of the given scales; of all

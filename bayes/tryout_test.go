@@ -45,7 +45,7 @@ func TestBindOfGoodParts(t *testing.T) {
 	bind(4, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Categorical{}}, Stochastic: bayes.Layers(1)})
 	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.Laplace{B: .2}, bayes.StudentTPrior{DoF: 1},
 		bayes.Horseshoe{}, ownHierarchy{bayes.Hierarchical{}}, ownHierarchy{bayes.LearntPrecision{}},
-		correlated{}} {
+		correlated{}, spike{share: .5}} {
 		bind(1, bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Prior: ownPrior{p}, Stochastic: bayes.All()})
 	}
 }
@@ -209,6 +209,29 @@ func (hump) Sample(rng random.Stream, t compute.DType, particles int, scales []f
 	return graph.Max(graph.Min(u[0], u[1]), graph.Min(graph.Max(u[0], u[1]), u[2]))
 }
 
+// spike has the density of a spike in a slab, of equal weights: N(0, 1/400^2) and N(0, 1). Its draws come from the
+// spike with another probability.
+type spike struct {
+	bayes.Normal
+	share float64
+}
+
+const spikeWidth = 1. / 400
+
+func (spike) LogDensity(phi *graph.Node, _ []float64) *graph.Node {
+	part := func(width float64) *graph.Node {
+		return graph.DivScalar(graph.Exp(graph.MulScalar(graph.Square(graph.DivScalar(phi, width)), -.5)), width)
+	}
+	density := graph.MulScalar(graph.Add(part(1), part(spikeWidth)), .5/math.Sqrt(2*math.Pi))
+	return graph.ReduceSum(graph.Log(density), 1)
+}
+
+func (s spike) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
+	z := rng.Named("z").Normal(t, particles, len(scales))
+	u := rng.Named("u").Uniform(t, particles, len(scales))
+	return graph.Where(graph.LessThan(u, graph.Scalar(u.Graph(), t, s.share)), graph.MulScalar(z, spikeWidth), z)
+}
+
 // Parts of a model that contradict themselves are refused, with what is wrong.
 func TestBindOfSpoiltParts(t *testing.T) {
 	network := func(change func(x *graph.Node) *graph.Node) bayes.Model {
@@ -300,6 +323,7 @@ func TestBindOfSpoiltParts(t *testing.T) {
 		"prior, constant of one number": {bayes.Model{Prior: oneConstant{}}, "for 2 coordinates together"},
 		"prior, no determinant":         {bayes.Model{Prior: correlated{lacking: true}}, "integrates to about 0.8"},
 		"prior, hierarchy, constant":    {bayes.Model{Prior: spoiltHierarchy{}}, "coordinates together"},
+		"prior, draws of the spike":     {bayes.Model{Prior: spike{share: .1}}, "lies below"},
 		"prior, ends without a jump":    {bayes.Model{Prior: hump{}}, "ends at about"},
 	} {
 		t.Run(name, func(t *testing.T) {
