@@ -105,8 +105,8 @@ func (p *Posterior) picked(particles []int, logWeights []float64, chains int) (*
 
 // Join pools the particles of several runs. Each run is weighted by its evidence, so that a run that found a better
 // mode counts for more. All must be posteriors of the same model given the same data, with the same shared parameters,
-// and have an estimate of the evidence. The joined evidence is the mean of the runs' evidences p(y). For runs without
-// an evidence use JoinWeighted.
+// and have an estimate of the evidence; the same run twice is an error. The joined evidence is the mean of the runs'
+// evidences p(y). For runs without an evidence use JoinWeighted.
 func Join(posteriors ...*Posterior) (*Posterior, error) {
 	logWeights := make([]float64, len(posteriors))
 	for i, p := range posteriors {
@@ -122,6 +122,13 @@ func Join(posteriors ...*Posterior) (*Posterior, error) {
 			return nil, fmt.Errorf("bayes: Join: posterior %d is given the data %q (%s), the first %q (%s): their evidences "+
 				"cannot be compared",
 				i, b.Data, b.DataHash, a.Data, a.DataHash)
+		}
+		for k, other := range posteriors[:i] {
+			if p.evidence.Value == other.evidence.Value && p.phi.Equal(other.phi) {
+				return nil, fmt.Errorf("bayes: Join: posteriors %d and %d, of the seeds %d and %d, are of the same run: copies "+
+					"would make the evidence look surer than it is; give each run a seed of its own", k, i,
+					other.origin.Provenance.Seed, p.origin.Provenance.Seed)
+			}
 		}
 		logWeights[i] = p.evidence.Value
 	}
