@@ -17,10 +17,12 @@ var ErrMissingCategory = errors.New("a category is absent from the training part
 
 // SameOrder returns an error, which wraps ErrOrder, if a feature, a target or a class of d is at another position than
 // in the model's list, for instance because two files have the same columns in another order: the model would confuse
-// the columns. A name that the model does not know is not an error, since a column may have been renamed. But a class
-// that the model does not know, beside one that it does, is: the error wraps ErrMissingClass. A file read for itself
-// may have a class that the training part lacks, whose number is another class's of the model. For the same reason a
-// one-hot column, "column=value", is an error (ErrMissingCategory) if the model knows others of the column, but not it.
+// the columns. So it would if a target of the model is a feature of d, or a feature of the model a target of d, as
+// where CSVOptions.Target was set for one file only. A name that the model does not know is not an error, since a
+// column may have been renamed. But a class that the model does not know, beside one that it does, is: the error wraps
+// ErrMissingClass. A file read for itself may have a class that the training part lacks, whose number is another
+// class's of the model. For the same reason a one-hot column, "column=value", is an error (ErrMissingCategory) if the
+// model knows others of the column, but not it.
 func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	for _, c := range []struct {
 		what, cure  string
@@ -34,6 +36,18 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 			if at := slices.Index(c.model, name); at >= 0 && at != i && (i >= len(c.model) || c.model[i] != name) {
 				return fmt.Errorf("data set %q: its columns or classes are %w than the model's: %s %q is number %d of %q, and "+
 					"number %d of the model's, %q: %s", d.Name, ErrOrder, c.what, name, i, c.have, at, c.model, c.cure)
+			}
+		}
+	}
+	for _, c := range []struct {
+		what               string
+		have, model, other []string
+	}{{"feature", d.Features, features, targets}, {"target", d.TargetNames(), targets, features}} {
+		for _, name := range c.have {
+			if slices.Contains(c.other, name) && !slices.Contains(c.model, name) {
+				return fmt.Errorf("data set %q: its columns are %w than the model's, of features %q and targets %q: %q is a %s "+
+					"here: name the target, by CSVOptions.Target, as for the training part", d.Name, ErrOrder, features, targets,
+					name, c.what)
 			}
 		}
 	}

@@ -66,6 +66,9 @@ func TestSameOrder(t *testing.T) {
 		{[]string{"b", "a"}, nil, nil, `feature "a"`},
 		{[]string{"c", "a"}, nil, nil, `feature "a"`},
 		{nil, []string{"x", "y"}, nil, `target "y"`},
+		{[]string{"a", "y"}, []string{"b"}, nil, `"b" is a feature here`}, // the second file's target is another column
+		{[]string{"a", "y"}, nil, nil, `"y" is a target here`},
+		{[]string{"a", "y"}, []string{"y"}, nil, ""}, // a feature of the target's name
 		{nil, nil, []string{"yes", "no"}, `class "no"`},
 	} {
 		err := d.SameOrder(c.features, c.targets, c.classes)
