@@ -76,6 +76,21 @@ type Evidence struct {
 // Known says whether there is an estimate.
 func (e Evidence) Known() bool { return !math.IsNaN(e.Value) }
 
+// String is such as "-21.280 ± 0.006", or "unknown".
+func (e Evidence) String() string {
+	if !e.Known() {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.3f ± %.3f", e.Value, e.StdErr)
+}
+
+// Minus is the log Bayes factor of this model against another one, log p(y | this) - log p(y | other), with the
+// standard error of the difference of two independent estimates. Both must be of the same training rows in the same
+// units. It is unknown if one of them is.
+func (e Evidence) Minus(other Evidence) Evidence {
+	return Evidence{Value: e.Value - other.Value, StdErr: math.Hypot(e.StdErr, other.StdErr)}
+}
+
 // Origin is the record of a posterior's data and run.
 type Origin struct {
 	// Features and Target standardise the data as in training; Target, with a column for each target, also transforms

@@ -69,7 +69,7 @@ func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, er
 	if err != nil {
 		return nil, err
 	}
-	data, err := fit.New("fbnn", model, parts)
+	data, err := fit.New("fbnn", fit.AllByDefault(model), parts)
 	if err != nil {
 		return nil, err
 	}

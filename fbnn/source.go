@@ -42,7 +42,7 @@ func FitSource(
 	if source != nil && source.Rows() > 0 {
 		settings.BlockRows = min(settings.BlockRows, source.Rows())
 	}
-	data, err := fit.Streamed("fbnn", model, source)
+	data, err := fit.Streamed("fbnn", fit.AllByDefault(model), source)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func FitShards(
 ) (*Result, error) {
 	f := &federation{ShardSettings: settings, shards: shards}
 	return f.fit(ctx, sampler, func(first Description) (*fit.Data, error) {
-		bound, err := model.Bind(first.Inputs, first.Outputs)
+		bound, err := fit.AllByDefault(model).Bind(first.Inputs, first.Outputs)
 		if err == nil {
 			err = nothingShared(bound, "NewShardFrom and FitShardsFrom")
 		}

@@ -65,9 +65,10 @@ type Result struct {
 func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 
 // Fit samples the stochastic parameters of a model by J chains of the sampler, given the rows of parts.Train, in raw
-// units. The other parts are not used. All parameters must be stochastic: if some are shared, train them first, and use
-// FitFrom. Chains begin at draws from the prior, and each climbs from there to where the posterior has its mass
-// (mcmc.Climb), since at a draw from the prior the noise of mini-batches can be so large that nothing is accepted.
+// units. The other parts are not used. All parameters must be stochastic, as they are if Model.Stochastic is not set:
+// if some are shared, train them first, and use FitFrom. Chains begin at draws from the prior, and each climbs from
+// there to where the posterior has its mass (mcmc.Climb), since at a draw from the prior the noise of mini-batches can
+// be so large that nothing is accepted.
 //
 // A cancelled context is no error once all chains have a draw: the result has the draws so far and the status
 // run.Cancelled. If a checkpoint cannot be written, there is a result besides the error, as for mcmc.Sample. Errors
@@ -76,7 +77,7 @@ func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 func Fit(
 	ctx context.Context, model bayes.Model, sampler Sampler, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
-	met, err := fit.New("pbnn", model, parts)
+	met, err := fit.New("pbnn", fit.AllByDefault(model), parts)
 	if err == nil {
 		err = nothingShared(met.Bound, "FitFrom")
 	}

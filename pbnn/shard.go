@@ -98,7 +98,7 @@ var _ Shard = (*LocalShard)(nil)
 func NewShard(
 	model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
 ) (*LocalShard, error) {
-	joined, err := fit.Share("pbnn", model, data)
+	joined, err := fit.Share("pbnn", fit.AllByDefault(model), data)
 	if err == nil {
 		err = nothingShared(joined.Bound, "NewShardFrom and FitShardsFrom")
 	}

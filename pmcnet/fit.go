@@ -19,11 +19,11 @@ import (
 )
 
 // Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil stands for
-// Annealed{}. Every parameter has the model's prior, whatever Model.Stochastic is (but it must be set, for instance to
-// bayes.All()). Features, and the target of a regression, are standardised by the training part's means and standard
-// deviations unless Model.Scaling says otherwise; the posterior keeps these and predicts in raw units. The evidence is
-// a density of the standardised target. The validation part is used only by the training that finds the starting point
-// of a PMC (see PMC.Start), as in baseline.Fit.
+// Annealed{}. Every parameter has the model's prior, whatever Model.Stochastic is. Features, and the target of a
+// regression, are standardised by the training part's means and standard deviations unless Model.Scaling says
+// otherwise; the posterior keeps these and predicts in raw units. The evidence is a density of the standardised target.
+// The validation part is used only by the training that finds the starting point of a PMC (see PMC.Start), as in
+// baseline.Fit.
 //
 // A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
 // the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. If
@@ -97,7 +97,7 @@ func (t *Trainer) job(parts dataset.Parts, settings Settings) (job *Job, giveBac
 	if settings, err = settings.withDefaults(); err != nil {
 		return nil, nil, err
 	}
-	data, err := fit.New("pmcnet", t.model, parts)
+	data, err := fit.New("pmcnet", fit.AllByDefault(t.model), parts)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,8 +25,8 @@ type MAPHMC struct {
 }
 
 // HMC is Hamiltonian Monte Carlo for all parameters of the network, given all rows: the reference that the others
-// approximate, at many times the cost. Every parameter has the model's prior, whatever Model.Stochastic is (but it must
-// be set, for instance to bayes.All()). Check Result.Chains and the diagnostics of package diag before using the draws.
+// approximate, at many times the cost. Every parameter has the model's prior, whatever Model.Stochastic is. Check
+// Result.Chains and the diagnostics of package diag before using the draws.
 //
 // Chains begin at draws from the prior and each climbs from there (mcmc.Climb), so that diagnostics show if they do not
 // converge to the same distribution. With FromMode all begin at the mode that MAP training finds first, whose prior is

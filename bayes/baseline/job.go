@@ -35,7 +35,7 @@ type Job struct {
 
 // joined is fit.New for this package.
 func joined(model bayes.Model, parts dataset.Parts) (*fit.Data, error) {
-	return fit.New("baseline", model, parts)
+	return fit.New("baseline", fit.AllByDefault(model), parts)
 }
 
 // The names of stages.

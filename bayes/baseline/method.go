@@ -62,7 +62,8 @@ type Result struct {
 }
 
 // Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and
-// standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units.
+// standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units. If
+// Model.Stochastic is not set, all weights and biases are stochastic (bayes.All).
 //
 // A cancelled context is not an error: the result is that of the last step, with the status run.Cancelled. Only if a
 // method's second stage has no draws yet is there no posterior; the error then wraps the context's. An error outside

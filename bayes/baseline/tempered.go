@@ -15,9 +15,8 @@ import (
 
 // SMC is an SMC sampler for all parameters of the network, given all rows, from the prior to the posterior through
 // tempered likelihoods (Del Moral, Doucet and Jasra 2006; package smc). Every parameter has the model's prior, whatever
-// Model.Stochastic is (but it must be set, for instance to bayes.All()), and none is fitted to the data. The
-// posterior's evidence is therefore that of the model. It is a density of the standardised target, unless Model.Scaling
-// keeps the target as it is.
+// Model.Stochastic is, and none is fitted to the data. The posterior's evidence is therefore that of the model. It is a
+// density of the standardised target, unless Model.Scaling keeps the target as it is.
 //
 // Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has particles of a
 // tempered distribution, and so no posterior; with a checkpoint it can be resumed.

@@ -61,6 +61,15 @@ func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	return d, nil
 }
 
+// AllByDefault is a model that does not say which parameters are stochastic with all weights and biases stochastic. It
+// is for samplers whose algorithm does not ask for shared parameters.
+func AllByDefault(model bayes.Model) bayes.Model {
+	if len(model.Stochastic.Selectors) == 0 {
+		model.Stochastic = bayes.All()
+	}
+	return model
+}
+
 // Share joins a model with a part of the rows, while other parts are held elsewhere. The rows are not scaled, since the
 // scalers would depend on all parts. A class may have no row.
 func Share(owner string, model bayes.Model, rows *dataset.Dataset) (*Data, error) {

@@ -63,10 +63,7 @@
 //
 // Sample reports no R-hat and no effective sample size (ESS): package diag computes them from Result.Draws,
 //
-//	values, err := compute.Float64s(result.Draws.Tensor()) // chain after chain
-//	chains, err := diag.New(diag.Sample{
-//		Values: values, Chains: result.Draws.Chains, Draws: result.Draws.PerChain, Parameters: result.Draws.Dim,
-//	})
+//	chains, err := diag.NewForDraws(result.Draws)
 //	fmt.Println(chains.Summary())
 //
 // R-hat compares the chains: above 1.01 (diag.MaxRHat) they have not yet seen the same distribution. Then take more
