@@ -19,10 +19,10 @@ import (
 
 // FitSource is Fit for rows that do not fit into memory, such as those of a file or a dataset.Simulated: it reads at
 // most Settings.BlockRows rows at a time. The source is read once to compute means and standard deviations and to find
-// faults (fit.Data.Examined). The calibration takes mini-batches from few blocks, and so must have a kernel for
-// mini-batches, mcmc.SGHMC or mcmc.SGLD. Phi, gradients and the inner products of the pairs' outputs are sums over all
-// blocks, and so is each evaluation of the true posterior in the second accept/reject step. Put the rows in random
-// order.
+// faults (fit.Data.Examined); a row that differs later ends the run with an error that wraps dataset.ErrChanged. The
+// calibration takes mini-batches from few blocks, and so must have a kernel for mini-batches, mcmc.SGHMC or mcmc.SGLD.
+// Phi, gradients and the inner products of the pairs' outputs are sums over all blocks, and so is each evaluation of
+// the true posterior in the second accept/reject step. Put the rows in random order.
 //
 // Result.Memory is the estimated largest memory of the run. If it is more than Settings.Memory, FitSource returns an
 // error before it reads a row. All likelihoods but that of a regression with known noise need the outputs of all rows

@@ -106,6 +106,11 @@ func TestSourceBadInput(t *testing.T) {
 	many := unread{dataset.Simulated{N: 5_000_000, Features: 40}, t}
 	few := dataset.Simulated{N: 100, Features: 4}
 	odd := func(row int) float64 { return float64(row % 2) }
+	readings := 0
+	twice := func(row int) float64 { // another target at each reading
+		readings++
+		return float64(readings % 7)
+	}
 	for name, c := range map[string]struct {
 		likelihood bayes.Likelihood
 		a          fbnn.Algorithm
@@ -139,6 +144,7 @@ func TestSourceBadInput(t *testing.T) {
 		"negative rows": {source: many, settings: fbnn.Settings{BlockRows: -1}, says: []string{"BlockRows is -1"}},
 		"nothing":       {says: []string{"the source is nil"}},
 		"no rows":       {source: dataset.Simulated{Features: 3}, says: []string{"0 rows"}},
+		"changing rows": {source: twisted{few, twice, 0}, is: dataset.ErrChanged, says: []string{"row", "the same row"}},
 		"NaN":           {source: twisted{few, odd, 70}, says: []string{"row 70, column 1", "NaN"}},
 		"no class": {
 			likelihood: bayes.Bernoulli{}, source: twisted{few, func(int) float64 { return 0 }, 0},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"hash/crc64"
 	"math"
 	"slices"
 )
@@ -17,8 +19,8 @@ type Source interface {
 	Rows() int
 	Dims() int
 	Targets() int
-	// Read fills x, [n, d], and y, [n, K], both row-major, with the n rows that begin at row `from`; a row must be the
-	// same at each call. It may be called by several goroutines at once.
+	// Read fills all of x, [n, d], and y, [n, K], both row-major, with the n rows that begin at row `from`; a row must be
+	// the same at each call. It may be called by several goroutines at once.
 	Read(ctx context.Context, from int, x, y []float64) error
 }
 
@@ -142,6 +144,38 @@ func (r datasetRows) Read(_ context.Context, from int, x, y []float64) error {
 type Examined struct {
 	Features, Targets Scaler // their means and standard deviations, as Scaler has them
 	Hash              string // SHA-256, in hex, over the shape and all numbers, bit by bit
+
+	sums rowSums
+}
+
+// ErrChanged says that a Source's row is not the one that was examined before. Test for it with errors.Is.
+var ErrChanged = errors.New("dataset: the source has changed")
+
+// rowSums are checksums of every k-th row of a source, by which a later reading sees that the rows are still the same.
+type rowSums struct {
+	every int
+	of    []uint64
+}
+
+// mostSums is the largest number of rows with a checksum: all rows of a small source, and enough of a large one for
+// each block to have some.
+const mostSums = 1 << 13
+
+var sumTable = crc64.MakeTable(crc64.ECMA)
+
+// check is an error if one of the rows that begin with the given one differs from the examined one.
+func (r rowSums) check(from, d int, x, y []float64) error {
+	k := len(y) * d / max(1, len(x))
+	var text []byte
+	for i := (r.every - from%r.every) % r.every; i < len(x)/d; i += r.every {
+		text = appendFloats(appendFloats(text[:0], x[i*d:(i+1)*d]), y[i*k:(i+1)*k])
+		if crc64.Checksum(text, sumTable) != r.of[(from+i)/r.every] {
+			return fmt.Errorf("%w: row %d is not as it was at the first reading: Read must fill in all rows, and give the "+
+				"same row at each call; draw what is random by the row's number, and leave files as they are during a run",
+				ErrChanged, from+i)
+		}
+	}
+	return nil
 }
 
 // examinedRows is the number of rows that are read at once by default.
@@ -150,7 +184,7 @@ const examinedRows = 4096
 // Examine reads a source once, a given number of rows at a time (0: 4096). A number that is not finite or too large is
 // an error, as for [Dataset.Validate]. visit, if not nil, is called with each block: the number of its first row, x and
 // y; it must not keep them. The means and squared deviations of blocks are merged by the formula of Chan, Golub and
-// LeVeque (1983).
+// LeVeque (1983). A number that Read does not fill in counts as NaN.
 func Examine(
 	ctx context.Context, s Source, rows int, visit func(from int, x, y []float64) error,
 ) (*Examined, error) {
@@ -165,6 +199,7 @@ func Examine(
 	byColumn := [2]moments{newMoments(d), newMoments(k)}
 	digest := sha256.New()
 	fmt.Fprintln(digest, s.Rows(), d, k)
+	sums := rowSums{every: (s.Rows() + mostSums - 1) / mostSums}
 	var text []byte
 	block := min(rows, s.Rows())
 	x, y := make([]float64, block*d), make([]float64, block*k)
@@ -172,6 +207,11 @@ func Examine(
 		n := min(rows, s.Rows()-from)
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("dataset: reading row %d of %d of the source: %w", from, s.Rows(), err)
+		}
+		for _, values := range [][]float64{x, y} { // a row that is not filled in must not pass for one of the last block's
+			for i := range values {
+				values[i] = math.NaN()
+			}
 		}
 		if err := s.Read(ctx, from, x[:n*d], y[:n*k]); err != nil {
 			return nil, fmt.Errorf("dataset: rows %d to %d of the source: %w", from, from+n-1, err)
@@ -184,6 +224,9 @@ func Examine(
 		for i := range n { // row by row, so that the hash does not depend on how many are read at once
 			text = appendFloats(appendFloats(text[:0], x[i*d:(i+1)*d]), y[i*k:(i+1)*k])
 			digest.Write(text)
+			if (from+i)%sums.every == 0 {
+				sums.of = append(sums.of, crc64.Checksum(text, sumTable))
+			}
 		}
 		if visit != nil {
 			if err := visit(from, x[:n*d], y[:n*k]); err != nil {
@@ -191,11 +234,15 @@ func Examine(
 			}
 		}
 	}
-	return &Examined{byColumn[0].scaler(), byColumn[1].scaler(), hex.EncodeToString(digest.Sum(nil))}, nil
+	return &Examined{byColumn[0].scaler(), byColumn[1].scaler(), hex.EncodeToString(digest.Sum(nil)), sums}, nil
 }
 
-// Scaled is a source with its features and targets standardised.
-func Scaled(s Source, features, targets Scaler) Source { return standardised{s, features, targets} }
+// Scaled is the source that was examined, with its features and targets standardised by the scalers. A row that differs
+// from the one that was examined is an error, which wraps ErrChanged: of more than 8192 rows not all are compared, but
+// some thousands, evenly spaced.
+func (e *Examined) Scaled(s Source, features, targets Scaler) Source {
+	return standardised{s, features, targets, e.sums}
+}
 
 // Standardise reads a source once (see Examine), and returns a source with standardised features and, if regression is
 // true, standardised targets, together with the scalers.
@@ -208,7 +255,7 @@ func Standardise(ctx context.Context, s Source, regression bool) (of Source, fea
 	if !regression {
 		targets = NoScaler(s.Targets())
 	}
-	return Scaled(s, features, targets), features, targets, nil
+	return found.Scaled(s, features, targets), features, targets, nil
 }
 
 // moments are the means and the sums of squared deviations of columns.
@@ -238,6 +285,9 @@ func (m *moments) add(values []float64, row int) error {
 	for of := range slices.Chunk(values, columns) {
 		for c, v := range of {
 			if err := checkNumber(v); err != nil {
+				if math.IsNaN(v) {
+					err = fmt.Errorf("%w (a number that Read does not fill in is NaN too)", err)
+				}
 				return fmt.Errorf("dataset: the source's row %d, column %d, %w", row+i, c, err)
 			}
 			mean[c] += v / n
@@ -275,10 +325,17 @@ func (m *moments) scaler() Scaler {
 type standardised struct {
 	Source
 	features, targets Scaler
+	sums              rowSums
 }
 
 func (s standardised) Read(ctx context.Context, from int, x, y []float64) error {
+	if err := checkRead(s, from, x, y); err != nil {
+		return err
+	}
 	if err := s.Source.Read(ctx, from, x, y); err != nil {
+		return err
+	}
+	if err := s.sums.check(from, s.Dims(), x, y); err != nil {
 		return err
 	}
 	s.features.applyTo(x)

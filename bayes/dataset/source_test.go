@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -89,5 +90,62 @@ func TestStandardise(t *testing.T) {
 	_, _, _, err = Standardise(ctx, RowsOf(d), true)
 	if err == nil || !strings.Contains(err.Error(), "row 5000, column 2") {
 		t.Errorf("NaN: %v", err)
+	}
+}
+
+// wrong is a source that does not keep to what Source demands.
+type wrong struct {
+	Source
+	fills int     // rows that are filled in by a Read; 0: all
+	adds  float64 // to y, from row 50 on
+}
+
+func (w *wrong) Read(ctx context.Context, from int, x, y []float64) error {
+	n := len(y) / w.Targets()
+	if w.fills > 0 {
+		n = min(n, w.fills)
+	}
+	err := w.Source.Read(ctx, from, x[:n*w.Dims()], y[:n*w.Targets()])
+	for i := range y {
+		if from+i >= 50 {
+			y[i] += w.adds
+		}
+	}
+	return err
+}
+
+// Rows that Read leaves out, and rows that change after they were examined, are errors that name the row: silence would
+// give the posterior of other data.
+func TestSourceThatChanges(t *testing.T) {
+	ctx := t.Context()
+	s := &wrong{Source: Simulated{N: 3*mostSums + 5, Features: 2, Noise: 1, Seed: 4}, fills: 30}
+	if _, err := Examine(ctx, s, 40, nil); err == nil || !strings.Contains(err.Error(), "row 30, column 0, is NaN") ||
+		!strings.Contains(err.Error(), "does not fill in") {
+		t.Errorf("rows that are left out: %v", err)
+	}
+	s.fills = 0
+	scaled, _, _, err := Standardise(ctx, s, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(from, rows int) error {
+		return scaled.Read(ctx, from, make([]float64, 2*rows), make([]float64, rows))
+	}
+	for from := range s.Rows() - 100 { // blocks of any size, from any row on
+		if err := read(from, 1+from%100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.adds = 1e-9
+	if err := read(0, 50); err != nil {
+		t.Errorf("rows that stay: %v", err)
+	}
+	for _, from := range []int{30, 50, s.Rows() - 100} {
+		if err := read(from, 100); !errors.Is(err, ErrChanged) {
+			t.Errorf("rows that change, from %d on: %v", from, err)
+		}
+	}
+	if err := read(s.Rows()-2, 3); err == nil {
+		t.Error("a row that does not exist is read")
 	}
 }

@@ -63,7 +63,7 @@ func (d *Data) Examined(ctx context.Context, rowsAtOnce int) (*Data, error) {
 	if model.ScalesTarget() {
 		read.Target = found.Targets
 	}
-	read.Source = dataset.Scaled(d.raw, read.Features, read.Target)
+	read.Source = found.Scaled(d.raw, read.Features, read.Target)
 	return &read, nil
 }
 
