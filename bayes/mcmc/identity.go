@@ -28,7 +28,8 @@ func (p Problem) Identity(kernel Kernel) ([]run.Part, error) {
 	return append(parts, run.Part{Name: "kernel", Value: string(text)}), nil
 }
 
-// OwnIdentity are the parts of the problem alone: its name and dimension, and its data bit by bit.
+// OwnIdentity are the parts of the problem alone: its name and dimension, its data bit by bit, and the identity of the
+// data that HostInputs are made of.
 func (p Problem) OwnIdentity() ([]run.Part, error) {
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
@@ -37,6 +38,13 @@ func (p Problem) OwnIdentity() ([]run.Part, error) {
 		if err := t.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
 			return nil, fmt.Errorf("Problem.Data[%q]: %w", name, err)
 		}
+	}
+	if h := p.HostInputs; h != nil && h.Identity != nil {
+		of, err := h.Identity()
+		if err != nil {
+			return nil, fmt.Errorf("Problem.HostInputs.Identity: %w", err)
+		}
+		fmt.Fprintf(digest, "inputs %q", of)
 	}
 	return []run.Part{
 		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", p.Name, p.Dim)},

@@ -64,6 +64,9 @@ type HostInputs struct {
 	// OfMove says that Inputs depends on the move's number alone. Then carried is nil, which saves copies, and step k of a
 	// Climb takes the inputs of move k in place of Blank.
 	OfMove bool
+	// Identity, if set, identifies the data that the inputs are made of, for checkpoints: they resume a run only if it is
+	// the same.
+	Identity func() (string, error)
 }
 
 // NoWarmUp, as the value of Settings.WarmUp, means no warm-up.

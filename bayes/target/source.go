@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -14,6 +15,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -31,8 +33,8 @@ type SourceSettings struct {
 // ProblemBySource is ProblemByBatches for standardised rows that memory does not hold: one block of rows is read at a
 // time. Each move estimates the posterior from a mini-batch of one block; an epoch goes through all blocks, and through
 // the rows of each, in a new random order. The problem's Blocks read the source too, so that mcmc.FindMode and
-// mcmc.NewWhitening use all rows. An error while reading stops a run, which a checkpoint resumes. psi is [W], nil if
-// nothing is shared.
+// mcmc.NewWhitening use all rows. An error while reading stops a run, which a checkpoint resumes: it knows the source
+// by its first block of rows. psi is [W], nil if nothing is shared.
 func ProblemBySource(
 	bound *bayes.BoundModel, source dataset.Source, psi *tensors.Tensor, s SourceSettings,
 ) (mcmc.Problem, error) {
@@ -73,6 +75,14 @@ func ProblemBySource(
 				return r.batch(ctx, move)
 			},
 			OfMove: true,
+			// Two sources of one type and size differ in their rows: checkpoints must not take one for the other.
+			Identity: sync.OnceValues(func() (string, error) {
+				x, y, err := r.read(context.Background(), 0, s.BlockRows)
+				if err != nil {
+					return "", err
+				}
+				return run.Digest(compute.Floats(compute.Float64, append(x, y...), len(x)+len(y)))
+			}),
 		},
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -114,6 +116,30 @@ func TestProblemBySource(t *testing.T) {
 		if math.Abs(mean-found[0].Mode[k]) > 5*.033/math.Sqrt(360) {
 			t.Errorf("coordinate %d: mean %.4f, want %.4f", k, mean, found[0].Mode[k])
 		}
+	}
+}
+
+// A checkpoint resumes with the source that it was made with, and not with another of the same type and size.
+func TestCheckpointOfASource(t *testing.T) {
+	settings := mcmc.Settings{
+		Chains: 1, Draws: 5, WarmUp: mcmc.NoWarmUp, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run"),
+	}
+	sample := func(seed uint64) error {
+		problem, err := target.ProblemBySource(linear(t, 2), dataset.Simulated{N: 50, Features: 2, Seed: seed}, nil,
+			target.SourceSettings{BatchSize: 10, BlockRows: 20, Chains: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = mcmc.Sample(t.Context(), problem, mcmc.SGLD{StepSize: 1e-4}, settings)
+		return err
+	}
+	for _, seed := range []uint64{1, 1} {
+		if err := sample(seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sample(2); !errors.Is(err, run.ErrOtherRun) {
+		t.Errorf("another source: %v", err)
 	}
 }
 
