@@ -19,6 +19,7 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/fbnn"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -37,6 +38,68 @@ func (c constant) Learn(_ context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error)
 		zero := graph.MulScalar(graph.Slice(theta, graph.AxisRange(), graph.AxisRange(0, 1)), 0)
 		return graph.AddScalar(graph.BroadcastToDims(zero, theta.Shape().Dim(0), rank), value)
 	}}, nil
+}
+
+// shaped predicts zeros of a shape that is not [J, R]; without one Prepare gives nothing.
+type shaped struct {
+	Shape func(j, rank int) []int `json:"-"`
+}
+
+func (shaped) Title() string { return "zeros" }
+func (s shaped) Prepare(int) (fbnn.Regressor, error) {
+	if s.Shape == nil {
+		return nil, nil
+	}
+	return s, nil
+}
+func (s shaped) Learn(_ context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
+	_, rank := l.Scores.Dims()
+	return &fbnn.Learnt{Predict: func(_ compute.Nodes, theta *graph.Node) *graph.Node {
+		if of := s.Shape(theta.Shape().Dim(0), rank); of != nil {
+			return graph.Zeros(theta.Graph(), shapes.Make(theta.DType(), of...))
+		}
+		return nil
+	}}, nil
+}
+
+// nothing is an algorithm without draws.
+type nothing struct{ Ready bool }
+
+func (nothing) Title() string { return "nothing" }
+func (n nothing) Prepare(*fbnn.Job) (fbnn.Algorithm, error) {
+	if n.Ready {
+		return n, nil
+	}
+	return nil, nil
+}
+func (nothing) Sample(context.Context, *fbnn.Job) (*fbnn.Result, error) { return &fbnn.Result{}, nil }
+
+// Regressors and algorithms of one's own that do not give what they must are errors that say so.
+func TestOwnFaults(t *testing.T) {
+	model, parts, _ := regression()
+	regressor := func(shape func(j, rank int) []int) fbnn.Algorithm {
+		return quick(fbnn.CES{Regressor: shaped{Shape: shape}})
+	}
+	for name, c := range map[string]struct {
+		a    fbnn.Algorithm
+		says []string
+	}{
+		"one score":    {regressor(func(j, _ int) []int { return []int{j, 1} }), []string{"[50, 1]", "[50, 4]"}},
+		"one row":      {regressor(func(_, r int) []int { return []int{1, r} }), []string{"[1, 4]", "[50, 4]"}},
+		"no scores":    {regressor(func(int, int) []int { return nil }), []string{"gives nil", "[50, 4]"}},
+		"no regressor": {regressor(nil), []string{"fbnn_test.shaped.Prepare gives no regressor"}},
+		"no algorithm": {nothing{}, []string{"fbnn_test.nothing.Prepare gives no algorithm"}},
+		"no draws":     {nothing{Ready: true}, []string{"fbnn_test.nothing.Sample", "Result.Phi"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := fbnn.Fit(t.Context(), model, c.a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+			for _, s := range c.says {
+				if err == nil || !strings.Contains(err.Error(), s) {
+					t.Errorf("error %v does not say %q", err, s)
+				}
+			}
+		})
+	}
 }
 
 // quick are settings of a short run.

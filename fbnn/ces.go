@@ -164,8 +164,11 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 				"take another kernel: %w", err)
 		}
 	}
-	var err error
-	a.Regressor, err = a.Regressor.Prepare(d)
+	regressor, err := a.Regressor.Prepare(d)
+	if err == nil && regressor == nil {
+		err = fmt.Errorf("fbnn: CES.Regressor: %T.Prepare gives no regressor", a.Regressor)
+	}
+	a.Regressor = regressor
 	return a, err
 }
 

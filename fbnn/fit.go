@@ -40,7 +40,7 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 	if algorithm == nil {
 		algorithm = CES{}
 	}
-	if job.algorithm, err = algorithm.Prepare(job); err != nil {
+	if job.algorithm, err = prepared(algorithm, job); err != nil {
 		return nil, err
 	}
 	memory, err := job.checkMemory()
@@ -48,9 +48,9 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 		return nil, err
 	}
 	result, err := job.algorithm.Sample(ctx, job)
-	if result == nil {
+	if result == nil || result.Phi == nil {
 		if err == nil {
-			err = fmt.Errorf("fbnn: %T gives neither a result nor an error", algorithm)
+			err = fmt.Errorf("fbnn: %T.Sample gives neither draws, Result.Phi, nor an error", algorithm)
 		}
 		return nil, err
 	}
@@ -61,6 +61,15 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 		return nil, errors.Join(err, failed)
 	}
 	return result, err
+}
+
+// prepared is the algorithm with its settings filled in for the job.
+func prepared(algorithm Algorithm, job *Job) (Algorithm, error) {
+	ready, err := algorithm.Prepare(job)
+	if err == nil && ready == nil {
+		err = fmt.Errorf("fbnn: %T.Prepare gives no algorithm", algorithm)
+	}
+	return ready, err
 }
 
 // newJob joins a model, all of whose parameters become stochastic, with its data.

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -239,8 +240,7 @@ const (
 
 // LogLikelihood is the emulated log p(y | theta), [J].
 func (e emulated) LogLikelihood(theta *graph.Node) *graph.Node {
-	u := Div(Sub(theta, e.nodes[centerName]), e.nodes[scaleName])
-	return e.head.logLikelihood(within(e.nodes, headPrefix), theta, e.learnt.Predict(within(e.nodes, learntPrefix), u))
+	return e.head.logLikelihood(within(e.nodes, headPrefix), theta, e.scoresAt(theta))
 }
 
 // LogPrior is log p(theta), [J].
@@ -257,8 +257,19 @@ func (e emulated) Gradient(theta *graph.Node) (logDensity, gradient *graph.Node)
 	return compute.Gate(logDensity), Gradient(ReduceAllSum(logDensity), theta)[0]
 }
 
-// scoresAt are the predicted scores at theta, [J, R].
+// scoresAt are the predicted scores at theta, [J, R]. It panics if the regressor gives another shape: [J, 1] and [1, R]
+// would be repeated along the other axis without a word.
 func (e emulated) scoresAt(theta *graph.Node) *graph.Node {
 	u := Div(Sub(theta, e.nodes[centerName]), e.nodes[scaleName])
-	return e.learnt.Predict(within(e.nodes, learntPrefix), u)
+	z := e.learnt.Predict(within(e.nodes, learntPrefix), u)
+	want := shapes.Make(theta.DType(), theta.Shape().Dim(0), e.head.rank())
+	if z == nil || !z.Shape().Equal(want) {
+		got := "nil"
+		if z != nil {
+			got = z.Shape().String()
+		}
+		panic(fmt.Errorf("%w: Learnt.Predict gives %s, and it must be %s: a row of scores for each of theta",
+			ErrEmulator, got, want))
+	}
+	return z
 }

@@ -56,7 +56,7 @@ func FitSource(
 	if err != nil {
 		return nil, err
 	}
-	if job.algorithm, err = algorithm.Prepare(job); err != nil { // faults are reported before hours of reading
+	if job.algorithm, err = prepared(algorithm, job); err != nil { // faults are reported before hours of reading
 		return nil, err
 	}
 	memory, err := job.checkMemory()
