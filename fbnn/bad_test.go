@@ -193,6 +193,23 @@ func TestSamplesThePrior(t *testing.T) {
 	says(t, r, "the chain samples the prior, where Phi is", "has left the emulator's domain")
 }
 
+// Draws that the true posterior has accepted are right where they are far from the pairs too, as of a calibration that
+// has seen only the mode: the warning is of the pairs, and does not say that the emulator is wrong or the prior sampled.
+func TestNarrowPairs(t *testing.T) {
+	model, parts, _ := regression()
+	a := quick(fbnn.CES{Calibration: mcmc.SGHMC{LearningRate: 1e-7}, Draws: 2000, Chains: 4})
+	r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, r, "so the pairs are from too small a part of it")
+	for _, w := range r.Warnings {
+		if strings.Contains(w, "Uncorrected") || strings.Contains(w, "samples the prior") {
+			t.Errorf("of exact draws: %s", w)
+		}
+	}
+}
+
 // Steps that are too short for the posterior leave the chain where it is, and the result says so.
 func TestStandsStill(t *testing.T) {
 	model, parts, _ := regression()

@@ -310,11 +310,15 @@ func (r *ces) warn() {
 	still := t.MedianESS < fewESS
 	limit := t.Calibration + manyDeviation*t.CalibrationStdDev
 	excess := t.True > limit
+	asPrior := t.True > (t.Calibration+t.Prior)/2 || t.True > .75*t.Prior
 	wrong := t.RMS > mostRMS && !r.corrected() // corrected draws are exact, however wrong the emulator is
 	if excess || wrong {
 		why := "the emulator is wrong where the chain is: take more pairs, or leave CES.Uncorrected and PaperMode out"
 		switch {
-		case t.True > (t.Calibration+t.Prior)/2 || t.True > .75*t.Prior:
+		case r.corrected() && !still: // then the draws are right, whatever the emulator and the pairs are
+			why = "the true posterior has accepted these draws, so the pairs are from too small a part of it: let the " +
+				"calibration go further (CES.PairsWarmUp, CES.PairsThin)"
+		case asPrior && !r.corrected():
 			why = fmt.Sprintf("the chain samples the prior, where Phi is %.4g: the emulator knows no more than the %d "+
 				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.Dimension,
 				r.Data.Bound.D)
