@@ -100,6 +100,10 @@ func (p *places) compile() error {
 	if p.program, err = compute.NewProgram(p.engine, "mcmc gradients", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 			value, gradient := m.target(nodes, nil).Gradient(inputs[0])
+			if err := errors.Join(checkShape("the log-density", value, State{Phi: inputs[0]}.PerParticle()),
+				checkShape("the gradient", gradient, inputs[0].Shape())); err != nil {
+				panic(err)
+			}
 			flat := graph.Reshape(gradient, gradient.Shape().Size())
 			return nil, graph.Concatenate([]*graph.Node{value, flat}, 0)
 		}); err != nil {
@@ -107,7 +111,12 @@ func (p *places) compile() error {
 	}
 	p.forward, err = compute.NewProgram(p.engine, "mcmc log-densities", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-			return nil, m.target(nodes, nil).LogDensity(inputs[0])
+			density := m.target(nodes, nil).LogDensity(inputs[0])
+			err := checkShape("the log-density", density, State{Phi: inputs[0]}.PerParticle())
+			if err != nil {
+				panic(err)
+			}
+			return nil, density
 		})
 	return err
 }

@@ -154,12 +154,16 @@ func (k DelayedAcceptance) cheap(target Target) Target {
 }
 
 // startBy evaluates the cheap target where the particles begin.
-func (k DelayedAcceptance) startBy(_ random.Stream, s State, target Target) State {
+func (k DelayedAcceptance) startBy(rng random.Stream, s State, target Target) State {
 	at := State{Phi: s.Phi}
 	if k.OnHost {
 		target = hostedOf(target)
 	}
-	if cheap := k.cheap(target); k.Inner.Carries() == CarriesGradient {
+	cheap := k.cheap(target)
+	if err := checkTarget(k.Inner, rng, s.Phi, cheap); err != nil { // one number for all chains would be repeated
+		panic(fmt.Errorf("DelayedAcceptance's cheap target: %w", err))
+	}
+	if k.Inner.Carries() == CarriesGradient {
 		at.LogDensity, at.Gradient = evaluate(cheap, s.Phi)
 	} else {
 		at.LogDensity = compute.Gate(cheap.LogDensity(s.Phi))

@@ -94,6 +94,9 @@ func (w *Whitening) expand(
 		return nil, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", d, problem.Dim)
 	case part.Rows < 1 || part.Rows > part.Of:
 		return nil, fmt.Errorf("mcmc: a surrogate of %d rows: the data have %d, take from 1 to that", part.Rows, part.Of)
+	case problem.Rows > 0 && part.Of != problem.Rows:
+		return nil, fmt.Errorf("mcmc: Part.Of is %d: it must be the %d rows of the problem, or the surrogate is of other "+
+			"data", part.Of, problem.Rows)
 	case part.Target == nil:
 		return nil, fmt.Errorf("mcmc: Part.Target is nil: it must build the target of the %d rows", part.Rows)
 	case w.Structure != Dense:
