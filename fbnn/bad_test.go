@@ -194,7 +194,7 @@ func TestSamplesThePrior(t *testing.T) {
 }
 
 // Draws that the true posterior has accepted are right where they are far from the pairs too, as of a calibration that
-// has seen only the mode: the warning is of the pairs, and does not say that the emulator is wrong or the prior sampled.
+// has seen only the mode: the warning is of the pairs, and does not say that the emulator is wrong.
 func TestNarrowPairs(t *testing.T) {
 	model, parts, _ := regression()
 	a := quick(fbnn.CES{Calibration: mcmc.SGHMC{LearningRate: 1e-7}, Draws: 2000, Chains: 4})
@@ -244,6 +244,13 @@ func TestStandsStill(t *testing.T) {
 	}
 	if acceptance := r.Sampling.Stats[0].Acceptance; !(r.StepSize > 0 && r.StepSize < 1 && acceptance > .1) {
 		t.Errorf("the chosen step size %v is accepted with %v", r.StepSize, acceptance)
+	}
+	// Of each step size that was tried, trajectories from 50 places evaluate the emulator's gradient at both ends and
+	// between, 4 times in all, and its log-density at the end; that is also evaluated at their start, and in the check.
+	gradients := r.Evaluations.PartialGradients - r.Sampling.Evaluations.PartialGradients
+	densities := r.Evaluations.Partial - r.Sampling.Evaluations.Partial - 50 - r.Truth.States
+	if densities < 50 || gradients != 4*densities {
+		t.Errorf("the choice of the step size took %d gradients and %d log-densities of the emulator", gradients, densities)
 	}
 }
 

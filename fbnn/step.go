@@ -111,7 +111,8 @@ func (r *ces) transitions(
 				at.Add(at, &kick)
 			}
 		}
-		r.spent.PartialGradients += count * steps
+		r.spent.PartialGradients += count * (steps + 1)
+		r.spent.Partial += count
 		after, err := emulator.logDensity(ctx, at)
 		if err != nil {
 			return nil, nil, err
