@@ -573,3 +573,16 @@ func TestVersions(t *testing.T) {
 		t.Errorf("versions %v", got)
 	}
 }
+
+// Evidence prints itself; a difference of two has the standard errors of both, and is unknown if one of them is.
+func TestEvidence(t *testing.T) {
+	unknown := bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+	a, b := bayes.Evidence{Value: -21.28, StdErr: .03}, bayes.Evidence{Value: -22.5, StdErr: .04}
+	for want, e := range map[string]bayes.Evidence{
+		"-21.280 ± 0.030": a, "1.220 ± 0.050": a.Minus(b), "-1.220 ± 0.050": b.Minus(a), "unknown": a.Minus(unknown),
+	} {
+		if got := fmt.Sprint(e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -218,7 +218,7 @@ func TestStandsStill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, r, "the chain stands still")
+	says(t, r, "the chain hardly moves")
 	// A longer step than the true chain's is cut to that.
 	a.Sampling = mcmc.PreconditionedCrankNicolson{Beta: 1}
 	if r, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)}); err != nil {

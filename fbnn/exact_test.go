@@ -41,7 +41,7 @@ func regression() (bayes.Model, dataset.Parts, check.Linear) {
 	l.Y = y
 	model := bayes.Model{
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noise}, Prior: bayes.Normal{StdDev: 1},
-		Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}, // Stochastic is All by default
 	}
 	data := &dataset.Dataset{
 		Name: "line", Task: bayes.Regression, X: x, Y: y, Features: []string{"a", "b", "c"}, Target: "y",

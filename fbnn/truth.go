@@ -323,21 +323,21 @@ func (r *ces) warn() {
 				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.Dimension,
 				r.Data.Bound.D)
 		case still:
-			why = fmt.Sprintf("the chain stands still: half of the coordinates have fewer than %.3g effective draws",
+			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
 				t.MedianESS)
 		}
 		warn("at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root mean square of "+
 			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.States, t.True, t.Emulated, t.RMS, t.Calibration,
 			t.CalibrationStdDev, why)
 	} else if still {
-		warn("the chain stands still: half of the coordinates have fewer than %.3g effective draws of %d; with steps that "+
-			"the true posterior accepts %d directions take longer: more Draws or Thin, or another sampler (mcmc.NUTS by "+
-			"baseline.HMC)", t.MedianESS, out.Phi.Shape().Dim(0), r.Data.Bound.D)
+		warn("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws of %d; in %d dimensions "+
+			"the steps that the true posterior accepts are too short for this number of draws: take more Draws or Thin, or "+
+			"another sampler (mcmc.NUTS by baseline.HMC)", t.MedianESS, out.Phi.Shape().Dim(0), r.Data.Bound.D)
 	}
 	if dist.MostMahalanobis > farFromPairs || dist.MostOffPlane > farFromPlane {
-		warn("the chain has left the emulator's domain: its draws are up to %.3g times as far from the pairs' mean as "+
-			"these, in the %d dimensions of their plane, and up to %.3g times their radius away from it", dist.MostMahalanobis,
-			dist.Dimension, dist.MostOffPlane)
+		warn("the chain has left the emulator's domain: within the %d dimensions that the pairs span, its draws are up to "+
+			"%.3g times as far from the pairs' mean as the pairs are, and they are up to %.3g times the pairs' radius away "+
+			"from these dimensions", dist.Dimension, dist.MostMahalanobis, dist.MostOffPlane)
 	}
 }
 

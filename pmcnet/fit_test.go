@@ -42,9 +42,8 @@ func line(t *testing.T) (bayes.Model, dataset.Parts, check.Linear) {
 	data := &dataset.Dataset{
 		Name: "line", Task: bayes.Regression, X: x, Y: l.Y, Features: []string{"a", "b"}, Target: "y",
 	}
-	model := bayes.Model{
+	model := bayes.Model{ // Stochastic is All by default
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: l.NoiseStdDev}, Prior: bayes.Normal{StdDev: 1},
-		Stochastic: bayes.All(),
 	}
 	return model, dataset.Parts{Train: data}, l
 }

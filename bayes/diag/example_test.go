@@ -1,12 +1,16 @@
 package diag_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -49,6 +53,33 @@ func Example() {
 	// bulk ESS is below 400 for 2 of 3 parameters, worst 7 for mode
 	// tail ESS is below 400 for 2 of 3 parameters, worst 28 for mode
 	// the median of the first is known to ±0.021
+}
+
+// Four chains of NUTS on a standard normal distribution of two coordinates have converged.
+func ExampleNewForDraws() {
+	problem := mcmc.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
+			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
+		})
+	}}
+	settings := mcmc.Settings{Chains: 4, Draws: 500, WarmUp: 200, Seed: 1}
+	result, err := mcmc.Sample(context.Background(), problem, mcmc.NUTS{}, settings)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	chains, err := diag.NewForDraws(result.Draws)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for k, row := range chains.Summary().Rows {
+		fmt.Printf("coordinate %d: R-hat below %v: %v, ESS above %v: %v\n", k, diag.MaxRHat, row.RHat < diag.MaxRHat,
+			diag.MinESS, row.BulkESS > diag.MinESS)
+	}
+	// Output:
+	// coordinate 0: R-hat below 1.01: true, ESS above 400: true
+	// coordinate 1: R-hat below 1.01: true, ESS above 400: true
 }
 
 // Which of two models would predict new rows better? The rows have a slope, which the second model lacks.
