@@ -16,7 +16,7 @@
 // run was finished nothing else happens, and the machine has its result at once. Otherwise Machine.Begin prepares the
 // first step of this session, and then come the steps. The file is written as the run begins, so that an unwritable
 // folder shows at once and not after hours, every Options.Every between steps, and at the end. It is replaced
-// atomically.
+// atomically. While a run makes steps no other can: it would end with ErrInUse, which names the file.
 //
 // # How a run ends
 //
@@ -84,9 +84,11 @@ type Run struct {
 	machine Machine
 	Options
 
-	opened   bool // the checkpoint has been read
-	adopted  bool // and was of this run
-	prepared bool // Begin was called
+	opened   bool   // the checkpoint has been read
+	adopted  bool   // and was of this run
+	prepared bool   // Begin was called
+	refused  error  // the checkpoint was in use as it was read, so that what was read, or not there yet, is out of date
+	unlock   func() // gives the checkpoint back, see lock; nil: it is not locked
 	status   Status
 	err      error
 
@@ -146,6 +148,12 @@ func (r *Run) Steps(ctx context.Context) iter.Seq2[Progress, error] {
 func (r *Run) steps(ctx context.Context, after func() bool) {
 	r.begun, r.saved, r.status, r.err = time.Now(), time.Now(), "", nil
 	defer func() { r.before, r.begun = r.Elapsed(), time.Time{} }()
+	defer func() {
+		if r.unlock != nil {
+			r.unlock()
+			r.unlock = nil
+		}
+	}()
 	finished, err := r.open(ctx)
 	if err != nil {
 		if r.status, r.err = "", err; r.cancelled(ctx, err) {
@@ -182,18 +190,31 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 
 // open reads the checkpoint, and begins the session unless it is of a finished run.
 func (r *Run) open(ctx context.Context) (finished bool, err error) {
+	if r.refused != nil {
+		return false, r.refused
+	}
 	if !r.opened {
 		if err := r.name(); err != nil {
 			return false, err
 		}
+	}
+	inUse := r.lock()
+	if !r.opened {
 		if r.adopted, err = r.resume(); err != nil {
 			return false, err
 		}
-		r.opened = true
 	}
 	if r.status = r.machine.Status(); r.status != "" && (r.adopted || r.prepared) {
-		return true, nil
+		r.opened = true
+		return true, nil // a finished run is only read, by as many as want
 	}
+	if inUse != nil {
+		if !r.opened {
+			r.refused = inUse
+		}
+		return false, inUse
+	}
+	r.opened = true
 	if r.prepared {
 		return false, nil
 	}
