@@ -140,6 +140,9 @@ func (d negativeBinomial) CDF(y float64) float64 {
 	if y < 0 {
 		return 0
 	}
+	if d.nearPoisson() {
+		return poisson{d.mean}.CDF(y) + d.beyondPoisson(y)
+	}
 	return mathext.RegIncBeta(d.size, math.Floor(y)+1, d.size/(d.size+d.mean))
 }
 
@@ -147,7 +150,29 @@ func (d negativeBinomial) Survival(y float64) float64 {
 	if y < 0 {
 		return 1
 	}
+	if d.nearPoisson() {
+		return poisson{d.mean}.Survival(y) - d.beyondPoisson(y)
+	}
 	return mathext.RegIncBeta(math.Floor(y)+1, d.size, d.mean/(d.size+d.mean))
+}
+
+// nearPoisson says whether the distribution function is better computed as that of the limit of large sizes, with
+// beyondPoisson, whose error is about (mean/size)^2. That of the incomplete beta function is about size 1e-15: from a
+// size of 1e16 on it is useless.
+func (d negativeBinomial) nearPoisson() bool {
+	return d.size > 1e5 && math.Sqrt(d.size)*(d.size/d.mean) > 3e7
+}
+
+// beyondPoisson is, to first order in 1/size, by how much the distribution function is above that of a Poisson count of
+// the same mean m. The count is a Poisson one whose own mean is a Gamma variable with mean m and variance m^2/size, so
+// it is half this variance times the second derivative of the Poisson distribution function by m.
+func (d negativeBinomial) beyondPoisson(y float64) float64 {
+	y = math.Floor(y)
+	p := math.Exp(poisson{d.mean}.LogProb(y))
+	if p == 0 {
+		return 0
+	}
+	return p * (d.mean - y) * (d.mean / d.size) / 2
 }
 
 func (d negativeBinomial) Quantile(p float64) float64 { return countQuantile(d, p) }

@@ -436,3 +436,25 @@ func TestNoMean(t *testing.T) {
 		t.Errorf("two degrees of freedom: a standard deviation of %v, %v", stdDev, err)
 	}
 }
+
+// The distribution function of a negative binomial of any size, up to the Poisson limit, is the sum of the
+// probabilities.
+func TestNegativeBinomialSums(t *testing.T) {
+	for _, mean := range []float64{.1, 3, 1000} {
+		for _, size := range []float64{1e2, 1e5, 1.1e5, 1e6, 1e7, 1e8, 1e10, 1e12, 1e14, 1e16, 1e20, 1e300} {
+			d := bayes.NegativeBinomial{Size: size}.Predictive([]float64{math.Log(mean)}, nil, 0)
+			sum, last := 0.0, math.Floor(mean+6*math.Sqrt(d.Variance()))
+			for y := range int(last) + 1 {
+				sum += math.Exp(d.LogProb(float64(y)))
+				below, above := d.CDF(float64(y)), d.Survival(float64(y))
+				if !(math.Abs(below-sum) < 1e-8 && math.Abs(above-(1-sum)) < 1e-8) {
+					t.Fatalf("mean %v, size %v: at %d %v is below and %v above, the probabilities sum to %v", mean, size, y,
+						below, above, sum)
+				}
+			}
+			if at := d.Quantile(.9); !(d.CDF(at) >= .9 && d.CDF(at-1) < .9) || at > last {
+				t.Errorf("mean %v, size %v: the quantile of 90%% is %v", mean, size, at)
+			}
+		}
+	}
+}
