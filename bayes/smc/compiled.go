@@ -68,7 +68,8 @@ func (m *machine) probe() {
 		m.end = float64(m.sequential(nodes).Rows())
 		return
 	}
-	m.factored(nodes)
+	_, folded := m.factored(nodes).(Folded)
+	m.folded = folded && m.sampler.Problem.Start != nil
 }
 
 // parameters are the problem's data as parameters of a graph that is thrown away.
@@ -123,8 +124,16 @@ func (m *machine) spec(perCall int) Spec {
 			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)
 		},
 	}
-	// Problem.Start is not tried: it may hold one of the images of a symmetric distribution, as pmcnet's bridge does.
-	if draws, _ := trialOf(s.Dim); draws > 0 && m.sampler.Problem.Start == nil {
+	switch draws, _ := trialOf(s.Dim); {
+	case draws == 0 || m.folded: // cannot be tried
+	case m.sampler.Problem.Start != nil:
+		s.TriedOf = "Problem.Start"
+		s.Tried = func(nodes compute.Nodes, _ random.Stream) *graph.Node {
+			every := (m.Particles + draws - 1) / draws // of all parts of Start, in case they lie in some order
+			return graph.Slice(nodes[startName], graph.AxisRange().Stride(every))
+		}
+	default:
+		s.TriedOf = ofInitial
 		s.Tried = func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.sampler.Problem.Initial(rng, m.DType, draws)
 		}

@@ -157,7 +157,7 @@ func (m *exchange) Begin(ctx context.Context) error {
 	}
 	record, err := m.sweeps.begin.Run(m.state, random.KeyOf(m.Seed).Named("exchange begins").Words())
 	if err == nil && len(record) > 1 {
-		err = checkTrial(record, m.owner.Problem.Dim)
+		err = checkTrial(record, m.owner.Problem.Dim, ofInitial)
 	}
 	if err != nil {
 		return fmt.Errorf("smc: replica exchange: %w", err)

@@ -34,9 +34,11 @@ import (
 // What is called the prior may be any distribution that can be drawn from, such as a fitted approximation of the
 // posterior. Its log-density is the target's LogPrior; a constant that is left out there is missing in the evidence
 // too. Where a graph cannot draw from it, Problem.Start must hold independent draws from it, of the settings' DType,
-// instead of Initial: with particles from elsewhere the evidence is wrong, and so is the posterior where moves do not
-// mix, and nothing shows it. Draws of Initial are tried, in up to a thousand dimensions, and refused if they are
-// clearly not from LogPrior's distribution: in a few dimensions by .4 of a standard deviation, or by .4 of its width.
+// instead of Initial. With particles from elsewhere, such as draws of an earlier posterior, the evidence is wrong, and
+// so is the posterior where moves do not mix. So draws of Initial are tried, in up to a thousand dimensions, and are
+// refused if they are clearly not from LogPrior's distribution: in a few dimensions by .4 of a standard deviation, or
+// by .4 of its width. Those of Start are tried likewise, unless the target is Folded; the fewer they are, the larger an
+// error must be to show, and a hundred are too few.
 //
 // A cancelled context is no error: the result holds the particles as they are, with the status run.Cancelled. If no
 // particle has any weight left, the error wraps ErrZeroWeights. If no step of a ladder that the particles choose is
@@ -114,6 +116,7 @@ type machine struct {
 	state    *compute.State
 	kept     map[string]*tensors.Tensor // of a checkpoint, until there is a state
 	end      float64                    // the posterior's place: 1, or the number of rows
+	folded   bool                       // Problem.Start need not be spread as LogPrior is: see Folded
 	position
 	Trace []StepRecord
 }

@@ -46,7 +46,8 @@ type Spec struct {
 	// Initial draws the first particles from the prior, [J, D].
 	Initial func(nodes compute.Nodes, rng random.Stream) *graph.Node
 	// Tried, if set, makes draws as Initial does, [n, D], with which Start tests that LogPrior is their log-density.
-	Tried func(nodes compute.Nodes, rng random.Stream) *graph.Node
+	Tried   func(nodes compute.Nodes, rng random.Stream) *graph.Node
+	TriedOf string // what has made them, for messages, such as "Problem.Initial"
 	// LogPrior is the log-density of the draws of Initial at phi, [J, D]: [J].
 	LogPrior func(nodes compute.Nodes, phi *graph.Node) *graph.Node
 	// Target is the distribution at a place, a scalar of DType.
@@ -189,7 +190,7 @@ func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
 	if err != nil || s.Tried == nil {
 		return err
 	}
-	return checkTrial(record, s.Dim)
+	return checkTrial(record, s.Dim, s.TriedOf)
 }
 
 func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {

@@ -2,8 +2,10 @@ package smc_test
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -13,6 +15,7 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -83,3 +86,58 @@ func TestStartResume(t *testing.T) {
 		t.Errorf("with another start: %v", err)
 	}
 }
+
+// Particles that are clearly no draws of LogPrior, such as those of a posterior, are refused: the evidence would be
+// wrong in silence. Where they lie in some order all of them are looked at, and of a Folded target none is.
+func TestStartIsNoDraw(t *testing.T) {
+	of := func(particles int, edit func(i int, z float64) float64) *tensors.Tensor {
+		flat, err := compute.Float64s(normals(1, particles))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, z := range flat {
+			flat[i] = edit(i, z)
+		}
+		return compute.Floats(compute.Float64, flat, particles, 3)
+	}
+	const particles = 10_000
+	none := func(_ int, z float64) float64 { return z }
+	posterior := func(_ int, z float64) float64 { return 2 + z/5 }
+	for _, c := range []struct {
+		what   string
+		start  *tensors.Tensor
+		folded bool
+		says   string
+	}{
+		{"draws of the prior", of(particles, none), false, ""},
+		{"draws of a posterior", of(particles, posterior), false, "Problem.Start and the target's LogPrior are different"},
+		{"few draws of a posterior", of(500, posterior), false, "leave it out"},
+		{"the second half of a posterior", of(particles, func(i int, z float64) float64 {
+			if i < 3*particles/2 {
+				return z
+			}
+			return posterior(i, z)
+		}), false, "Problem.Start and"},
+		{"positive draws", of(particles, func(_ int, z float64) float64 { return math.Abs(z) }), false, "Problem.Start and"},
+		{"one image of each draw", of(particles, func(_ int, z float64) float64 { return math.Abs(z) }), true, ""},
+	} {
+		problem := linear(check.Line())
+		problem.Initial, problem.Start = nil, c.start
+		if target := problem.Target; c.folded {
+			problem.Target = func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+				return folded{target(data, inputs).(smc.RowPosterior)}
+			}
+		}
+		_, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{}, smc.Settings{
+			Particles: c.start.Shape().Dim(0), Moves: 1, Engine: computetest.Go(t), DType: compute.Float64,
+		})
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v, want %q", c.what, err, c.says)
+		}
+	}
+}
+
+// folded is a target whose particles may begin at one image each.
+type folded struct{ smc.RowPosterior }
+
+func (folded) Folded() {}

@@ -36,6 +36,15 @@ type Sequential interface {
 	LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node
 }
 
+// Folded is a Factored target with a symmetry, such as that of a network's units, for which Problem.Start need hold
+// only one image of each draw: all images have the same LogPrior, likelihood and moves, so which image a particle is at
+// changes nothing. As the particles that begin there are not spread as LogPrior is, Start is not tried against it.
+type Folded interface {
+	Factored
+	// Folded does nothing.
+	Folded()
+}
+
 // Posterior is a Factored target given by two functions of phi, [J, D] to [J]; gradients are taken in reverse mode.
 type Posterior struct {
 	Prior      mcmc.Density // log p(phi), with its constant

@@ -11,7 +11,7 @@ import (
 )
 
 // Weights are relative to the distribution of the first particles, which must be that of LogPrior: otherwise the log
-// evidence is wrong, and nothing shows it. So draws of Initial are tested by a step of random-walk Metropolis under
+// evidence is wrong, and nothing shows it. So the draws are tested by a step of random-walk Metropolis under
 // LogPrior, which changes no mean if they have that density: for a move by +v or -v, each with probability 1/2, and any
 // function g,
 //
@@ -96,15 +96,22 @@ func tryDraws(draws *Node, logPrior func(phi *Node) *Node) *Node {
 // blockOf are the coordinates of block k, from first to end - 1.
 func blockOf(k, d, blocks int) (first, end int) { return k * d / blocks, (k + 1) * d / blocks }
 
-// checkTrial returns an error if, by the record of their trial, draws of Problem.Initial do not have the density of the
-// log prior.
-func checkTrial(record []float64, dim int) error {
-	const cure = "Problem.Initial must draw from the density that LogPrior computes, since weights and the log evidence " +
-		"are relative to it"
+// ofInitial is what most draws are made by.
+const ofInitial = "Problem.Initial"
+
+// checkTrial returns an error if, by the record of their trial, draws do not have the density of the log prior; by is
+// what has made them: ofInitial or Problem.Start.
+func checkTrial(record []float64, dim int, by string) error {
+	cure := by + " must draw from the density that LogPrior computes, since weights and the log evidence are relative " +
+		"to it"
+	if by != ofInitial {
+		cure = by + " must hold independent draws from the density that LogPrior computes, since weights and the log " +
+			"evidence are relative to it: leave it out, and the particles begin at draws of Problem.Initial"
+	}
 	draws := int(record[0])
 	record = record[1:]
 	if outside := record[0]; outside > triedOutside*float64(draws) {
-		return fmt.Errorf("the log prior is not finite at %.0f of %d draws of Problem.Initial: %s", outside, draws, cure)
+		return fmt.Errorf("the log prior is not finite at %.0f of %d draws of %s: %s", outside, draws, by, cure)
 	}
 	_, blocks := trialOf(dim)
 	n := float64(draws)
@@ -124,9 +131,9 @@ func checkTrial(record []float64, dim int) error {
 				first, end := blockOf(k, dim, blocks)
 				coordinates = fmt.Sprintf("coordinates %d to %d", first, end-1)
 			}
-			return fmt.Errorf("Problem.Initial and the target's LogPrior are different distributions: a step of Metropolis "+
+			return fmt.Errorf("%s and the target's LogPrior are different distributions: a step of Metropolis "+
 				"under LogPrior must leave the draws' means as they are, and changes the %s of %d draws, in %s, by %.3g of "+
-				"their standard deviations, where chance allows %.2g: %s", what.is, draws, coordinates, mean/2, bound/2, cure)
+				"their standard deviations, where chance allows %.2g: %s", by, what.is, draws, coordinates, mean/2, bound/2, cure)
 		}
 	}
 	return nil
