@@ -1,6 +1,7 @@
 package pmcnet_test
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
 	"gobnn/pmcnet"
 
@@ -117,5 +119,34 @@ func TestOwnWeightsOfOneTitle(t *testing.T) {
 	}
 	if _, err := train(.5, file); err == nil || !strings.Contains(err.Error(), "own weights") {
 		t.Errorf("a run with another power went on from the checkpoint: %v", err)
+	}
+}
+
+// powered are weights by a function of one's own.
+type powered struct {
+	of func(l *graph.Node) *graph.Node
+}
+
+func (powered) Title() string                                  { return "powered" }
+func (p powered) Weigh(l *graph.Node) (adapt, out *graph.Node) { return p.of(l), p.of(l) }
+
+// A Sampler does not take two functions of one literal, which capture different numbers, for the same weights.
+func TestOwnFunctions(t *testing.T) {
+	sampler := pmcnet.Sampler{Problem: problem(check.Line())}
+	defer sampler.Close()
+	ess := func(power float64) float64 {
+		own := powered{func(l *graph.Node) *graph.Node { return graph.MulScalar(l, power) }}
+		r, err := sampler.Sample(t.Context(), pmcnet.PMC{Own: own, Proposals: 4, Draws: 12, Iterations: 2}, goSettings(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights := 0.
+		for j := range r.LogWeights.Len() {
+			weights += math.Exp(2 * r.LogWeights.At(j))
+		}
+		return 1 / weights
+	}
+	if whole, none := ess(1), ess(0); !(whole < 40) || math.Abs(none-48) > 1e-9 {
+		t.Errorf("the honest weights are worth %v draws of 48, and their powers of 0 %v", whole, none)
 	}
 }
