@@ -122,7 +122,7 @@ func (t *Trainer) compiled(r *training) (p *programs, giveBack func(), err error
 		engine: r.Engine, rows: r.data.Rows(), inputs: r.data.Bound.Inputs, outputs: r.data.Bound.Outputs,
 		particles: r.Particles, batchSize: r.BatchSize, chunk: r.Chunk, devices: r.Devices, dtype: r.DType,
 		threshold: r.Threshold, resampler: string(r.Resampler), optimiser: r.Optimiser,
-		algorithm: string(algorithm), goSyntax: fmt.Sprintf("%#v", r.algorithm),
+		algorithm: string(algorithm), goSyntax: run.KeyOf(r.algorithm),
 	}
 	k.optimiser.Schedule = optim.Schedule{}
 	if part := r.data.Parts.Validation; part != nil {

@@ -72,7 +72,7 @@ func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := exchangeKind{j.kindOf(whole), fmt.Sprintf("%#v", m.Kernel)}
+	kind := exchangeKind{j.kindOf(whole), run.KeyOf(m.Kernel)}
 	exchanger, giveBack, err := j.trainer.exchanged.Take(kind, func() (*smc.Exchanger, error) {
 		return &smc.Exchanger{Kernel: m.Kernel}, nil
 	})

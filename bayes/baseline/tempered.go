@@ -81,7 +81,7 @@ func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	kind := temperedKind{
-		j.kindOf(whole), fmt.Sprintf("%#v", m.Kernel), m.Sampling.Particles / max(1, m.Sampling.WasteFree),
+		j.kindOf(whole), run.KeyOf(m.Kernel), m.Sampling.Particles / max(1, m.Sampling.WasteFree),
 		m.Sampling.Devices,
 	}
 	sampler, giveBack, err := j.trainer.tempered.Take(kind, func() (*smc.Sampler, error) {
