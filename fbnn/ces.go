@@ -19,6 +19,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // This file is the paper's Algorithm 3, top to bottom: its settings, their checks and defaults, and its three steps.
@@ -462,13 +463,14 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 	out.Sampling, out.Phi, out.Status = chain, chain.Draws.Tensor(), chain.Status
 	out.Elapsed = out.Calibration.Elapsed + chain.Elapsed
 	out.Warnings = append(out.Warnings, chain.Warnings...)
-	for _, c := range chain.Stats {
-		if v, ok := c.Extra["second-stage acceptance"]; ok {
-			if math.IsNaN(out.SecondStage) {
-				out.SecondStage = 0
-			}
-			out.SecondStage += v / float64(len(chain.Stats))
+	var accepted []float64
+	for _, c := range chain.Stats { // NaN if the emulated chain never moved, so that there was nothing to accept
+		if v, ok := c.Extra["second-stage acceptance"]; ok && !math.IsNaN(v) {
+			accepted = append(accepted, v)
 		}
+	}
+	if len(accepted) > 0 {
+		out.SecondStage = stat.Mean(accepted, nil)
 	}
 	return stopped
 }

@@ -160,6 +160,12 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, c.says)
 		}
 	}
+	one := quick(engine)
+	one.Sampling.WarmUp = mcmc.NoWarmUp
+	_, err := fitLine(Confidence{Target: TargetFull{}}, line(1), one)
+	if !says(err, "at least 2, and the data have 1 row") {
+		t.Errorf("Confidence of one row: %v", err)
+	}
 	for words, data := range badData(t) {
 		for _, sampler := range []Sampler{
 			good, Barker{Target: TargetFull{}}, Confidence{Target: TargetFull{}},
@@ -171,7 +177,7 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 	}
-	_, err := FitFrom(context.Background(), nil, good, dataset.Parts{Train: data}, quick(engine))
+	_, err = FitFrom(context.Background(), nil, good, dataset.Parts{Train: data}, quick(engine))
 	if !says(err, "there is no trained posterior") {
 		t.Errorf("no posterior: error %v", err)
 	}

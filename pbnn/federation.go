@@ -97,6 +97,12 @@ func FitShardsFrom(
 func (f *federation) fit(
 	ctx context.Context, sampler Metropolis, model func(first Description) (*fit.Data, error),
 ) (*Result, error) {
+	if err := limits.Check("pbnn: ShardSettings",
+		limits.Field("Timeout", f.Timeout, f.Timeout >= 0, "positive (0: 30 s)"),
+		limits.Field("Retries", f.Retries, f.Retries >= -1, "at least 1 (0: 2, -1: none)"),
+	); err != nil {
+		return nil, err
+	}
 	f.Timeout = cmp.Or(f.Timeout, 30*time.Second)
 	f.Retries = max(0, cmp.Or(f.Retries, 2))
 	d, smallest, err := f.meet(ctx, model)

@@ -181,8 +181,11 @@ func (a AllRows) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
 
 // batchSize is the limit of a BatchSize n, for data of N rows.
 func batchSize(n, least, rows int) limits.Limit {
-	return limits.Field("BatchSize", n, n >= least && n <= rows,
-		fmt.Sprintf("from %d to the %d rows of the data", least, rows))
+	want := fmt.Sprintf("from %d to the %d rows of the data", least, rows)
+	if rows < least {
+		want = fmt.Sprintf("at least %d, and the data have %d row: take more data, or AllRows", least, rows)
+	}
+	return limits.Field("BatchSize", n, n >= least && n <= rows, want)
 }
 
 func noTarget(owner, which string) error {

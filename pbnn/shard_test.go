@@ -269,6 +269,16 @@ func TestShardBadInput(t *testing.T) {
 			t.Errorf("error %v does not say %q, or is ErrShard: %v", err, c.says, errors.Is(err, ErrShard))
 		}
 	}
+	for words, change := range map[string]func(*ShardSettings){
+		"Timeout is -1s: it must be positive": func(s *ShardSettings) { s.Timeout = -time.Second },
+		"Retries is -2: it must be at least":  func(s *ShardSettings) { s.Retries = -2 },
+	} {
+		s := settings
+		change(&s)
+		if _, err := FitShards(context.Background(), bayesianLine(), good, allLocal(t), s); !says(err, words) {
+			t.Errorf("error %v does not say %q", err, words)
+		}
+	}
 	shard := local(t, bayesianLine(), 0)
 	q := Request{Chains: 1, Batches: 3, BatchSize: 4, From: make([]float64, 3), To: []float64{1, 2, 3}}
 	first, err := shard.Differences(context.Background(), q)
