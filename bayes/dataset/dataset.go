@@ -53,7 +53,8 @@ type Dataset struct {
 	Classes []string
 	// X are the features in raw units, [N, d].
 	X *mat.Dense
-	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N].
+	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N]. It is empty where the target is
+	// not known, as in new rows that are to be predicted (CSVOptions.Like).
 	Y []float64
 	// rows are the original row numbers, in the whole table, [N]; nil: 0 to N-1.
 	rows []int
@@ -94,7 +95,12 @@ func (d *Dataset) rowName(i int) string {
 }
 
 // Rows is the number of rows N.
-func (d *Dataset) Rows() int { return len(d.Y) / len(d.TargetNames()) }
+func (d *Dataset) Rows() int {
+	if len(d.Y) == 0 && d.X != nil { // the target is not known
+		return d.X.RawMatrix().Rows
+	}
+	return len(d.Y) / len(d.TargetNames())
+}
 
 // TargetNames are the names of the target columns, [K].
 func (d *Dataset) TargetNames() []string {
@@ -104,10 +110,10 @@ func (d *Dataset) TargetNames() []string {
 	return []string{d.Target}
 }
 
-// TargetColumn copies one target, counted from 0: [N].
+// TargetColumn copies one target, counted from 0: [N]; empty if Y is.
 func (d *Dataset) TargetColumn(k int) []float64 {
 	targets := len(d.TargetNames())
-	column := make([]float64, d.Rows())
+	column := make([]float64, len(d.Y)/targets)
 	for i := range column {
 		column[i] = d.Y[i*targets+k]
 	}
@@ -152,7 +158,9 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 		}
 		x.SetRow(i, d.X.RawRowView(r))
 		original[i] = d.OriginalRow(r)
-		y = append(y, d.Y[r*targets:(r+1)*targets]...)
+		if len(d.Y) > 0 {
+			y = append(y, d.Y[r*targets:(r+1)*targets]...)
+		}
 	}
 	s := *d
 	s.X, s.Y, s.rows = x, y, original
@@ -160,12 +168,16 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	return &s, nil
 }
 
-// Validate returns an error if the data are unusable: shapes that do not fit (both are printed), a feature or target
-// that is NaN, infinite or beyond 1e150 (its row and column are named), classes that do not fit the task or that are
-// listed twice, names that are not UTF-8, a target that is no index of a class. Row numbers are 0-based and those of
-// the whole table, see [Dataset.OriginalRow]. It reports the first fault it finds.
+// Validate returns an error if the data cannot be trained on or scored: shapes that do not fit (both are printed), a
+// target that is not known (Y is empty), a feature or target that is NaN, infinite or beyond 1e150 (its row and column
+// are named), classes that do not fit the task or that are listed twice, names that are not UTF-8, a target that is no
+// index of a class. Row numbers are 0-based and those of the whole table, see [Dataset.OriginalRow]. It reports the
+// first fault it finds.
 func (d *Dataset) Validate() error {
 	if err := d.validateShapes(); err != nil {
+		return fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	if err := d.needTarget(); err != nil {
 		return fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
 	if err := d.validateNames(); err != nil {
@@ -215,6 +227,16 @@ func checkText(text string) error {
 	return fmt.Errorf("%.40q is not UTF-8: convert the file or rename it, for example by iconv -f latin1 -t utf8", text)
 }
 
+// needTarget is an error if the target is not known. Whatever needs Y calls it: no number may stand for an unknown one.
+func (d *Dataset) needTarget() error {
+	if len(d.Y) > 0 {
+		return nil
+	}
+	return fmt.Errorf("the target %q is not known, since Y is empty: its %d rows can be predicted, but not trained on, "+
+		"split or scored; for that set Y, or give the target's column in the file", d.TargetNames(), d.Rows())
+}
+
+// validateShapes checks what fits together. Y may be empty.
 func (d *Dataset) validateShapes() error {
 	if d.X == nil {
 		return errors.New("the features X are nil: they must be the feature matrix [N, d]")
@@ -223,18 +245,24 @@ func (d *Dataset) validateShapes() error {
 	switch {
 	case n == 0 || dims == 0:
 		return fmt.Errorf("the features X are [%d, %d]: there must be at least one row and one feature", n, dims)
-	case len(d.Y) != n*len(d.TargetNames()):
+	case len(d.Y) > 0 && len(d.Y) != n*len(d.TargetNames()):
 		each := "one target"
 		if k := len(d.TargetNames()); k > 1 {
 			each = fmt.Sprintf("%d targets", k)
 		}
 		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be %s a row", n, dims, len(d.Y), each)
-	case len(d.Targets) > 1 && d.Task != Regression:
-		return fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression",
-			d.Task, len(d.Targets), d.Targets)
 	case len(d.Features) != dims:
 		return fmt.Errorf("the features X are [%d, %d] but there are %d feature names: there must be one a column",
 			n, dims, len(d.Features))
+	}
+	return d.validateTask()
+}
+
+// validateTask checks that targets and classes fit the task.
+func (d *Dataset) validateTask() error {
+	if len(d.Targets) > 1 && d.Task != Regression {
+		return fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression",
+			d.Task, len(d.Targets), d.Targets)
 	}
 	switch c := len(d.Classes); d.Task {
 	case Regression:

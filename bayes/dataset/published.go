@@ -63,6 +63,9 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	if index < 0 || index >= count {
 		return Parts{}, fmt.Errorf("dataset %s: there is no %v split %d; there is %s", d.Name, source, index, e.splitList())
 	}
+	if err := d.needTarget(); err != nil {
+		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
 	rows, err := e.splitRows(source, index)
 	if err != nil {
 		return Parts{}, fmt.Errorf("dataset %s: %v split %d: %w", d.Name, source, index, err)

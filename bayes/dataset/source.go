@@ -130,6 +130,9 @@ type datasetRows struct{ *Dataset }
 func (r datasetRows) Targets() int { return len(r.TargetNames()) }
 
 func (r datasetRows) Read(_ context.Context, from int, x, y []float64) error {
+	if err := r.needTarget(); err != nil {
+		return fmt.Errorf("dataset %s: %w", r.Name, err)
+	}
 	if err := checkRead(r, from, x, y); err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ var ErrMissingClass = errors.New("a class is absent from the training part")
 
 // Validate returns an error if the parts cannot be trained on: no training part, a part that [Dataset.Validate]
 // rejects, parts with other features or other outputs than the training part, or with the same in another order
-// (ErrOrder), a class without a row in it (ErrMissingClass). In the test part only the order is checked.
+// (ErrOrder), a class without a row in it (ErrMissingClass). In the test part only the order is checked: its target may
+// be unknown.
 func (p Parts) Validate() error {
 	if p.Train == nil {
 		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")
@@ -82,6 +83,9 @@ func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
 	if err := d.validateShapes(); err != nil {
+		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	if err := d.needTarget(); err != nil {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
 	n := d.Rows()
