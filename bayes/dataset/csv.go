@@ -21,7 +21,8 @@ const (
 	MissingDropRow
 	// MissingMean fills a missing feature with the mean of its column; a missing category gets the mean of its one-hot
 	// columns, the categories' frequencies. The mean is over the whole file, and so includes rows that are later split off
-	// for the test. A missing target is still an error.
+	// for the test; with CSVOptions.Like it is that of Like's rows, and no row of the file enters. A missing target is
+	// still an error.
 	MissingMean
 )
 
@@ -58,6 +59,23 @@ type CSVOptions struct {
 	MissingTokens []string
 	// Missing says what to do with a row that has a missing value. Default: MissingError.
 	Missing Missing
+	// Like is the table that a model was trained on. It is for reading new rows: they get Like's features, in Like's
+	// order, and its task, targets and classes, so that Posterior.Predict takes their X as it is. Leave Target, Targets,
+	// Task, Classes and Categorical empty then.
+	//
+	// The file needs the columns that Like's features come from, under the same names but in any order. Other columns are
+	// left out. The features "sex=f" and "sex=m", for instance, come from the texts f and m of a column "sex" (or, where
+	// the file has columns "sex=f" and "sex=m", are their numbers). A category that Like does not have is an error,
+	// ErrMissingCategory; so is a class, ErrMissingClass. If the file has no target, or Ignore lists it, Y is empty: such
+	// rows can be predicted, but not trained on or scored.
+	//
+	// MissingMean fills in the means of Like's X. A text that is a category or class of Like is never a missing value.
+	// NoHeader finds columns by their position, as it did for Like: such a file must have all columns, and may lack the
+	// target only if that was the last.
+	//
+	// Where Like's rows are not at hand, names will do, such as those in Posterior.Origin: a Dataset with Task, Features,
+	// Target or Targets, and Classes. MissingMean needs the means too, as an X of one row: Origin's Features.Mean.
+	Like *Dataset
 }
 
 // maxCategories bounds the categories of a column and the number of classes: an identifier listed by mistake would
@@ -94,6 +112,8 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 // ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180; nothing may stand between
 // the closing quote and the delimiter), spaces around other fields and empty lines are fine. Errors name the row (of
 // data, counted from 0), the line (of the file, counted from 1) and the column. Every number must be finite.
+//
+// To predict new rows by a model that was trained on a table, or a single row, set CSVOptions.Like to that table.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if opts.Name == "" {
 		opts.Name = "csv"
@@ -150,7 +170,14 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	if o.Delimiter == 0 {
 		o.Delimiter = ','
 	}
+	if o.Like != nil {
+		if err := o.checkLike(); err != nil {
+			return o, err
+		}
+		o.Task, o.Classes = o.Like.Task, o.Like.Classes
+	}
 	switch {
+	case o.Like != nil: // its targets
 	case len(o.Targets) > 0 && o.Target != "":
 		return o, fmt.Errorf("both of Target, %q, and Targets, %q, are set: set one of them", o.Target, o.Targets)
 	case len(o.Targets) > 1 && o.Task != Regression:

@@ -20,53 +20,64 @@ func (t *table) dataset() (*Dataset, error) {
 		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; take MissingMean, or Ignore the "+
 			"column that is mostly missing", t.row)
 	}
-	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, Target: t.targets[0].name,
-		rows: t.kept}
-	width := 0
 	for _, c := range t.columns {
 		if err := t.finish(c); err != nil {
 			return nil, err
 		}
-		switch {
-		case c.target || c.role == ignored:
-		case c.role == categorical:
-			for _, level := range c.levels {
-				d.Features = append(d.Features, c.name+"="+level)
-			}
-			width += len(c.levels)
-		default:
-			d.Features = append(d.Features, c.name)
-			width++
-		}
 	}
-	d.Y = t.targets[0].values
-	if d.Task != Regression {
-		d.Classes = t.targets[0].levels
+	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, rows: t.kept}
+	if like := t.opts.Like; like != nil {
+		d.Features, d.Classes = slices.Clone(like.Features), slices.Clone(like.Classes)
+		d.Target, d.Targets = like.Target, slices.Clone(like.Targets)
+	} else {
+		t.name(d)
 	}
-	if len(t.targets) > 1 {
-		d.Target = ""
-		d.Y = make([]float64, 0, len(t.kept)*len(t.targets))
-		for row := range len(t.kept) {
-			for _, c := range t.targets {
-				d.Y = append(d.Y, c.values[row])
-			}
-		}
+	d.Y = slices.Grow(d.Y, len(t.kept)*len(t.targets)) // nil without a target
+	for row := range len(t.kept) {
 		for _, c := range t.targets {
-			d.Targets = append(d.Targets, c.name)
+			d.Y = append(d.Y, c.values[row])
 		}
 	}
-	d.X = mat.NewDense(len(t.kept), width, nil)
-	at := 0
+	d.X = mat.NewDense(len(t.kept), len(d.Features), nil)
 	for _, c := range t.columns {
-		if c.target || c.role == ignored {
-			continue
+		if !c.target && c.role != ignored {
+			c.encode(d.X)
 		}
-		at += c.encode(d.X, at)
 	}
 	if err := d.validateLabels(); err != nil {
 		return nil, err
 	}
 	return d, d.validateNames()
+}
+
+// name sets the names of features, targets and classes from the columns, and the features' places in X.
+func (t *table) name(d *Dataset) {
+	for _, c := range t.columns {
+		if c.target || c.role == ignored {
+			continue
+		}
+		names := []string{c.name}
+		if c.role == categorical {
+			names = nil
+			for _, level := range c.levels {
+				names = append(names, c.name+"="+level)
+			}
+		}
+		for _, name := range names {
+			c.at = append(c.at, len(d.Features))
+			d.Features = append(d.Features, name)
+		}
+	}
+	if d.Task != Regression {
+		d.Classes = t.targets[0].levels
+	}
+	if len(t.targets) == 1 {
+		d.Target = t.targets[0].name
+		return
+	}
+	for _, c := range t.targets {
+		d.Targets = append(d.Targets, c.name)
+	}
 }
 
 // finish sorts the levels of a column. It is an error if missing values are to be filled in and there is no value to
@@ -81,10 +92,11 @@ func (t *table) finish(c *column) error {
 		return fmt.Errorf("the header calls a column %q, which is one of its values as well, and others by numbers: set "+
 			"NoHeader if the first line is data, or rename that column", c.name)
 	}
-	if c.role == categorical && !(c.target && len(t.opts.Classes) > 0) {
+	if c.role == categorical && !c.fixed {
 		c.sortLevels()
 	}
-	if t.opts.Missing == MissingMean && !slices.ContainsFunc(c.values, func(v float64) bool { return !math.IsNaN(v) }) {
+	present := func(v float64) bool { return !math.IsNaN(v) }
+	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
 		return fmt.Errorf("column %q has no value at all, so no mean to fill in; list it in Ignore", c.name)
 	}
 	return nil
@@ -133,28 +145,23 @@ func levelOrder(levels []string) func(a, b string) int {
 	}
 }
 
-// encode writes the column into x from column at on, with means for missing values, and returns how many columns it
-// took.
-func (c *column) encode(x *mat.Dense, at int) int {
-	width := 1
-	if c.role == categorical {
-		width = len(c.levels)
-	}
-	var mean []float64 // computed at the first missing value
+// encode writes the column into its columns of x, with means for missing values.
+func (c *column) encode(x *mat.Dense) {
 	for i, v := range c.values {
 		switch {
 		case math.IsNaN(v):
-			if mean == nil {
-				mean = c.mean(width)
+			if c.fill == nil {
+				c.fill = c.mean(len(c.at))
 			}
-			copy(x.RawRowView(i)[at:at+width], mean)
+			for k, at := range c.at {
+				x.Set(i, at, c.fill[k])
+			}
 		case c.role == categorical:
-			x.Set(i, at+int(v), 1)
+			x.Set(i, c.at[int(v)], 1)
 		default:
-			x.Set(i, at, v)
+			x.Set(i, c.at[0], v)
 		}
 	}
-	return width
 }
 
 // mean is the mean of the values that are not missing, one number for each column of the encoding: for categories their

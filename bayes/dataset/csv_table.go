@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -24,9 +25,23 @@ type column struct {
 	target bool
 	// values, one a row kept: the number, or the index into levels; NaN where missing.
 	values []float64
-	// levels of a categorical column or a label, in the order found until sorted.
+	// levels of a categorical column or a label, in the order found until sorted, unless they are fixed beforehand.
 	levels []string
 	index  map[string]int
+	fixed  bool
+	// at are a feature's columns of X: one, or one for each level. fill are the numbers for a missing value, one for each;
+	// nil: the means.
+	at   []int
+	fill []float64
+}
+
+// fix sets the levels beforehand.
+func (c *column) fix(levels ...string) {
+	c.fixed = true
+	for _, level := range levels {
+		c.index[level] = len(c.levels)
+		c.levels = append(c.levels, level)
+	}
 }
 
 // table collects the rows of a file.
@@ -56,6 +71,9 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	}
 	for _, name := range names {
 		t.columns = append(t.columns, &column{name: name, index: map[string]int{}})
+	}
+	if opts.Like != nil {
+		return t, t.assignLike()
 	}
 	if err := t.findTargets(); err != nil {
 		return nil, err
@@ -91,9 +109,8 @@ func (t *table) findTargets() error {
 		t.targets = append(t.targets, c)
 		if t.opts.Task != Regression {
 			c.role = categorical
-			c.levels = slices.Clone(t.opts.Classes)
-			for i, class := range t.opts.Classes {
-				c.index[class] = i
+			if len(t.opts.Classes) > 0 {
+				c.fix(t.opts.Classes...)
 			}
 		}
 	}
@@ -167,10 +184,8 @@ func (t *table) assign(keys []string, option string, r role) error {
 
 // column finds a column by its name or, failing that, its index.
 func (t *table) column(key, option string) (*column, error) {
-	for _, c := range t.columns {
-		if c.name == key {
-			return c, nil
-		}
+	if c := t.named(key); c != nil {
+		return c, nil
 	}
 	n := len(t.columns)
 	if i, err := strconv.Atoi(key); err == nil {
@@ -179,11 +194,25 @@ func (t *table) column(key, option string) (*column, error) {
 		}
 		return t.columns[(i+n)%n], nil
 	}
-	names := make([]string, n)
+	return nil, fmt.Errorf("%s: there is no column %q; the columns are %q", option, key, t.names())
+}
+
+// named is the column of that name, nil if there is none.
+func (t *table) named(name string) *column {
+	for _, c := range t.columns {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *table) names() []string {
+	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		names[i] = c.name
 	}
-	return nil, fmt.Errorf("%s: there is no column %q; the columns are %q", option, key, names)
+	return names
 }
 
 // add appends a record.
@@ -195,6 +224,7 @@ func (t *table) add(record []string, line int) error {
 			len(t.columns))
 	}
 	drop := false
+	var unknown error // a category or class that Like does not have, which does no harm in a row that is dropped
 	for i, c := range t.columns {
 		if c.role == ignored {
 			continue
@@ -204,10 +234,17 @@ func (t *table) add(record []string, line int) error {
 			err = checkText(record[i])
 		}
 		if err != nil {
-			return fmt.Errorf("row %d (line %d), column %q: %w", row, line, c.name, err)
+			err = fmt.Errorf("row %d (line %d), column %q: %w", row, line, c.name, err)
+			if !errors.Is(err, ErrMissingCategory) && !errors.Is(err, ErrMissingClass) {
+				return err
+			}
+			unknown = cmp.Or(unknown, err)
 		}
 		drop = drop || math.IsNaN(v) && t.opts.Missing == MissingDropRow
 		c.values = append(c.values, v)
+	}
+	if unknown != nil && !drop {
+		return unknown
 	}
 	if !drop {
 		t.kept = append(t.kept, row)
@@ -222,6 +259,9 @@ func (t *table) add(record []string, line int) error {
 func (t *table) cell(c *column, text string) (float64, error) {
 	if t.isMissing(c, text) {
 		switch {
+		case t.opts.Like != nil && c.target && t.opts.Missing != MissingDropRow:
+			return 0, fmt.Errorf("the target is missing (%q); drop the row, or list the target in Ignore to read all rows "+
+				"without it", text)
 		case t.opts.Missing == MissingError:
 			return 0, fmt.Errorf("the value is missing (%q); set Missing to MissingDropRow or MissingMean, or mend the file",
 				text)
@@ -251,8 +291,11 @@ func (t *table) cell(c *column, text string) (float64, error) {
 }
 
 // isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so
-// that the token "-999" stands for "-999.0" too.
+// that the token "-999" stands for "-999.0" too. What is a category or class of Like was no missing value there.
 func (t *table) isMissing(c *column, text string) bool {
+	if _, known := c.index[text]; known && t.opts.Like != nil {
+		return false
+	}
 	if t.missing[strings.ToLower(text)] {
 		return true
 	}
@@ -267,8 +310,15 @@ func (t *table) level(c *column, text string) (float64, error) {
 	if i, known := c.index[text]; known {
 		return float64(i), nil
 	}
-	if c.target && len(t.opts.Classes) > 0 {
-		return 0, fmt.Errorf("%.40q is none of the classes %q", text, t.opts.Classes)
+	switch {
+	case c.fixed && c.target && t.opts.Like != nil:
+		return 0, fmt.Errorf("%w: %.40q is none of Like's classes %q: leave out its rows, train with some, or list the "+
+			"target in Ignore to read without it", ErrMissingClass, text, c.levels)
+	case c.fixed && c.target:
+		return 0, fmt.Errorf("%.40q is none of the classes %q", text, c.levels)
+	case c.fixed:
+		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q: leave out its rows, train with some, or list it in "+
+			"MissingTokens and fill it in by MissingMean", ErrMissingCategory, text, c.levels)
 	}
 	if len(c.levels) == maxCategories {
 		if c.target {

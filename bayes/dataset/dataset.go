@@ -53,8 +53,8 @@ type Dataset struct {
 	Classes []string
 	// X are the features in raw units, [N, d].
 	X *mat.Dense
-	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N]. It is empty where the target is
-	// not known, as in new rows that are to be predicted (CSVOptions.Like).
+	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N]. It is empty where the target
+	// is not known, as in new rows that are to be predicted (CSVOptions.Like).
 	Y []float64
 	// rows are the original row numbers, in the whole table, [N]; nil: 0 to N-1.
 	rows []int

@@ -10,7 +10,8 @@
 //     the binary: no download, no network. Source and licence of each are fields of the Dataset; data/SOURCES.md has
 //     them with their checksums.
 //   - MNIST: package mnist (gobnn/bayes/dataset/mnist), which also reads other sets of images in MNIST's format.
-//   - Your own table: [OpenCSV] or [ReadCSV].
+//   - Your own table: [OpenCSV] or [ReadCSV]. New rows to predict, in a second file and often without the target: the
+//     same with CSVOptions.Like, which puts them into the columns of the table that the model was trained on.
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //   - Data that do not fit in memory: a [Source], such as [Simulated], gives the rows block by block. [Standardise]
 //     reads it once to fit the scalers. target.ProblemBySource makes it an mcmc.Problem for mini-batch kernels, whose
@@ -34,7 +35,7 @@
 //	x, err := features.Apply(parts.Test.X)
 //
 // Fitting on the whole table before splitting leaks the test rows into training. Nothing in this package does so,
-// except the reader's option [MissingMean].
+// except the reader's option [MissingMean] where CSVOptions.Like is not set.
 //
 // # Mini-batches
 //

@@ -70,6 +70,46 @@ func ExampleReadCSV() {
 	// list the column in Categorical or Ignore, or the text in MissingTokens
 }
 
+// New rows for a model that was trained on a table: without the target, with columns in another order, one of them
+// unknown, and a missing value. Their X has the columns of the table, in its order, and goes into Posterior.Predict.
+func ExampleCSVOptions_like() {
+	train, err := dataset.ReadCSV(strings.NewReader(`age,smoker,town,ill
+61,yes,Oulu,sick
+35,no,Lund,well
+27,no,Oulu,well
+`), dataset.CSVOptions{
+		Target: "ill", Task: dataset.BinaryClassification, Categorical: []string{"smoker", "town"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	rows, err := dataset.ReadCSV(strings.NewReader("name,town,age,smoker\nAda,Lund,50,yes\nBo,Lund,?,no\n"),
+		dataset.CSVOptions{Like: train, Missing: dataset.MissingMean}) // the mean age of train
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(rows.Features)
+	for i := range rows.Rows() {
+		fmt.Println(rows.X.RawRowView(i))
+	}
+	fmt.Println("targets:", len(rows.Y))
+
+	one := "age,smoker,town\n50,yes,Rome\n" // a single row
+	_, err = dataset.ReadCSV(strings.NewReader(one), dataset.CSVOptions{Like: train})
+	fmt.Println(strings.ReplaceAll(err.Error(), ": ", ":\n"))
+	// Output:
+	// [age smoker=no smoker=yes town=Lund town=Oulu]
+	// [50 0 1 1 0]
+	// [41 1 0 1 0]
+	// targets: 0
+	// dataset csv:
+	// row 0 (line 2), column "town":
+	// a category is absent from the training part:
+	// "Rome" is none of Like's categories ["Lund" "Oulu"]:
+	// leave out its rows, train with some, or list it in MissingTokens and fill it in by MissingMean
+}
+
 // The split that others report on, row for row.
 func ExampleDataset_PublishedSplit() {
 	data := dataset.Boston()

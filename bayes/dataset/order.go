@@ -22,7 +22,7 @@ var ErrMissingCategory = errors.New("a category is absent from the training part
 // column may have been renamed. But a class that the model does not know, beside one that it does, is: the error wraps
 // ErrMissingClass. A file read for itself may have a class that the training part lacks, whose number is another
 // class's of the model. For the same reason a one-hot column, "column=value", is an error (ErrMissingCategory) if the
-// model knows others of the column, but not it.
+// model knows others of the column, but not it. A file that is read with CSVOptions.Like is in the model's order.
 func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	for _, c := range []struct {
 		what, cure  string
@@ -69,9 +69,9 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	return nil
 }
 
-// SelectFeatures is a copy of the data set with the named features only, in this order. Use it to bring the columns of
-// another file into the order of the features that a model was trained on, bayes.Origin.FeatureNames. It is an error to
-// name a column that does not exist, or one twice.
+// SelectFeatures is a copy of the data set with the named features only, in this order. Use it to bring a table's
+// columns into the order of the features that a model was trained on, bayes.Origin.FeatureNames; a file that is read
+// with CSVOptions.Like has it. It is an error to name a column that does not exist, or one twice.
 func (d *Dataset) SelectFeatures(names ...string) (*Dataset, error) {
 	if err := d.validateShapes(); err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
