@@ -21,8 +21,8 @@ const predictRows = 1024
 
 // Predict evaluates every particle of positive weight on raw features x, [N, d], and returns the outputs of all, [A, N,
 // Width], where A is the number of these particles. The columns of x must be in the order of Origin().FeatureNames: a
-// matrix has no names, so Predict cannot check it. dataset.Dataset.SelectFeatures brings the columns of a data set into
-// that order.
+// matrix has no names, so Predict cannot check it. A file of new rows that is read with dataset.CSVOptions.Like is in
+// that order, and dataset.Dataset.SelectFeatures brings the columns of a data set into it.
 //
 // If the outputs do not fit in memory, use PredictBatches. The first prediction for a number of rows compiles a
 // program, which the posterior keeps.
@@ -118,8 +118,8 @@ func (p *Posterior) checkFeatures(x *mat.Dense) error {
 	}
 	total, dims := x.Dims()
 	if dims != p.bound.Inputs {
-		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v",
-			total, dims, p.bound.Inputs, p.origin.FeatureNames)
+		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v; read the rows of a "+
+			"file into these by dataset.CSVOptions.Like", total, dims, p.bound.Inputs, p.origin.FeatureNames)
 	}
 	for i := range total {
 		for k, v := range x.RawRowView(i) {
