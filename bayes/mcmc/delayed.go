@@ -153,6 +153,12 @@ func (k DelayedAcceptance) cheap(target Target) Target {
 		target))
 }
 
+// cheapTargets are the cheap target and, if Inner has one in turn, that too.
+func (k DelayedAcceptance) cheapTargets(target Target) []Target {
+	cheap := k.cheap(target)
+	return append([]Target{cheap}, cheapTargets(k.Inner, cheap)...)
+}
+
 // startBy evaluates the cheap target where the particles begin.
 func (k DelayedAcceptance) startBy(rng random.Stream, s State, target Target) State {
 	at := State{Phi: s.Phi}

@@ -30,7 +30,8 @@
 // ones. In the order of a run:
 //
 //   - A wrong target. A target of your own is tried where the chains begin (TryTarget): no chain's log-density may
-//     depend on another chain, and Gradient must be that of LogDensity. The error says which is not so.
+//     depend on another chain, and Gradient must be that of LogDensity. Of a cheap target, on which DelayedAcceptance
+//     or SplitHMC moves, the first is tried (TryCheap). The error says which is not so.
 //   - Begin nowhere. The target's log-density, or its gradient, is not finite where a chain begins: Sample returns an
 //     error that wraps ErrStart, with the number of such chains. Let Problem.Initial, or Problem.Start, give points
 //     where the target has mass, and look for NaN in the data. Kernels that carry no log-density (ULA, SGLD, SGHMC)

@@ -26,7 +26,7 @@ type moves struct {
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
-	tried       string // the type of the target, if the start tries it
+	tried       []string // the types of the target and of cheap ones, those that the start tries
 	// step moves all chains; maskedStep moves those that an input selects, and the others stay the same. If every move is
 	// a whole transition, no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
@@ -203,7 +203,7 @@ func (m *moves) initial(rng random.Stream, start *Node) *Node {
 }
 
 // startStep draws the first phi. Inputs: the key of the run, and those of move 0. The record is the log-density at the
-// start, if the kernel carries it, and the trial of a target of a user's own.
+// start, if the kernel carries it, and the trials of a user's own targets.
 func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	phi := m.initial(rng.Named("initial"), nodes[startName])
@@ -213,13 +213,17 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	if record == nil {
 		record = Zeros(inputs[0].Graph(), shapes.Make(m.dtype, m.chains))
 	}
+	m.tried = nil
+	all := []*Node{record}
 	if m.kernel.UsesTarget() {
 		if trial := TryTarget(rng, target, phi); trial != nil {
-			m.tried = fmt.Sprintf("%T", target)
-			record = Concatenate([]*Node{record, trial}, 0)
+			all, m.tried = append(all, trial), append(m.tried, typeOf(target))
+		}
+		if trials, names := TryCheap(rng, m.kernel, target, phi); trials != nil {
+			all, m.tried = append(all, trials), append(m.tried, names...)
 		}
 	}
-	return m.carrier.Pack(s), record
+	return m.carrier.Pack(s), Concatenate(all, 0)
 }
 
 // moveStep moves the chains once. Inputs: the move's key, each chain's step size, if hold which chains move, and

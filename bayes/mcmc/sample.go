@@ -217,10 +217,8 @@ func (r *sampling) begin(ctx context.Context) error {
 		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
 			"and check the data for NaN", ErrStart, bad, r.Chains, first)
 	}
-	if tried := start[r.Chains:]; len(tried) > 0 {
-		if err := CheckTried(tried, r.tried); err != nil {
-			return fmt.Errorf("mcmc: %w", err)
-		}
+	if err := CheckTried(start[r.Chains:], r.tried...); err != nil {
+		return fmt.Errorf("mcmc: %w", err)
 	}
 	return nil
 }

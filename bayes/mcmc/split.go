@@ -133,6 +133,14 @@ func (k SplitHMC) surrogate(target Target) Target {
 	return DelayedAcceptance{Cheap: k.Cheap}.cheap(target)
 }
 
+// cheapTargets are the surrogate, if the steps follow it.
+func (k SplitHMC) cheapTargets(target Target) []Target {
+	if !k.OnSurrogate {
+		return nil
+	}
+	return []Target{k.surrogate(target)}
+}
+
 // startBy evaluates what the first move needs.
 func (k SplitHMC) startBy(_ random.Stream, s State, target Target) State {
 	at := k.at(target, s.Phi)

@@ -176,6 +176,9 @@ func (t controlled) quadratic(phi *Node) (value, gradient *Node) {
 	return value, Sub(Sub(kz, z), linear)
 }
 
+// Holds is the part's target, which may be a user's own.
+func (t controlled) Holds() any { return t.Target }
+
 // LogDensity implements Target.
 func (t controlled) LogDensity(phi *graph.Node) *graph.Node {
 	value, _ := t.quadratic(phi)

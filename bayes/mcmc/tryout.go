@@ -14,6 +14,8 @@ import (
 // A target of a user's own can be wrong such that nothing fails and all draws are: if one chain's log-density depends
 // on another chain, if Gradient and LogDensity give different log-densities, or if the gradient is not that of the
 // log-density, which kernels that accept every step do not survive. So such a target is tried where the chains begin.
+// So are the cheap targets of DelayedAcceptance and SplitHMC: these leave the target invariant only if moves on the
+// cheap one are reversible, and if it mixes chains they are not.
 
 // The sizes of the trial.
 const (
@@ -21,6 +23,7 @@ const (
 	triedSlope    = .3   // allowed relative error of the gradient along a step: differences over a step are not exact
 	triedInformed = 1e-4 // the least change of the log-density, over its size, whose difference says something
 	triedChains   = .9   // the share of chains in which the gradient is wrong, from which the target is refused
+	triedNumbers  = 6 + 2*len(triedSteps)
 )
 
 // triedSteps are the lengths of the steps over which the gradient is compared, in units of the coordinates' sizes.
@@ -28,33 +31,72 @@ var triedSteps = [...]float64{1e-2, 1e-3}
 
 // TryTarget makes the trial of a target that is a user's own at phi, [J, D], and gives its record, a vector for
 // CheckTried; nil if the target is of a type of the library's. A Density is tried for whether it mixes particles. It
-// adds up to seven evaluations of the target to the graph: make it where particles begin.
+// adds up to eight evaluations of the target to the graph: make it where particles begin.
 func TryTarget(rng random.Stream, target Target, phi *graph.Node) *graph.Node {
-	if _, ok := target.(Density); ok {
-		return try(rng, target, phi, false)
+	return try(rng, target, phi, true)
+}
+
+// TryCheap is TryTarget for the cheap targets on which a kernel moves, such as those of DelayedAcceptance and of one
+// within it, given the kernel's target: the records, one after another, nil if there are none, and a name for each. A
+// cheap target's gradient need not be that of its log-density, since moves on it accept or reject by the latter.
+func TryCheap(
+	rng random.Stream, kernel Kernel, target Target, phi *graph.Node,
+) (records *graph.Node, names []string) {
+	var all []*Node
+	for _, cheap := range cheapTargets(kernel, target) {
+		if record := try(rng, cheap, phi, false); record != nil {
+			all, names = append(all, record), append(names, fmt.Sprintf("%s (on which %T moves)", typeOf(cheap), kernel))
+		}
 	}
-	if tryout.Foreign(target) {
-		return try(rng, target, phi, true)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return Concatenate(all, 0), names
+}
+
+// movesOnCheap is a kernel that moves on cheap targets.
+type movesOnCheap interface{ cheapTargets(target Target) []Target }
+
+// cheapTargets are the cheap targets on which a kernel moves, given its target.
+func cheapTargets(kernel Kernel, target Target) []Target {
+	if k, ok := kernel.(movesOnCheap); ok {
+		return k.cheapTargets(target)
 	}
 	return nil
 }
 
-// try counts particles that are compared and those that depend on others; particles with two finite log-densities and
-// those with different ones; and for each step, particles that are compared and those with another slope. The last are
-// tried if gradient is set.
-func try(rng random.Stream, target Target, phi *Node, gradient bool) *Node {
+// typeOf is the type of a target, or of the part of it that may be a user's own, as text.
+func typeOf(target Target) string { return fmt.Sprintf("%T", tryout.Held(target)) }
+
+// try counts particles that are compared and those whose log-density depends on others; the same for gradients;
+// particles with two finite log-densities and those with different ones; and for each step, particles that are compared
+// and those with another slope, if slopes is set. Of a Density only the first are counted. It is nil if the target is
+// the library's own.
+func try(rng random.Stream, target Target, phi *Node, slopes bool) *Node {
+	held := tryout.Held(target)
+	_, function := held.(Density)
+	if !function && !tryout.Foreign(held) {
+		return nil
+	}
 	rng = rng.Named("tried")
 	target = ByMiniBatch(rng, target)
 	density := target.LogDensity(phi)
 	record := []*Node{tryout.Mixing(rng, target.LogDensity, phi, density)}
-	if !gradient {
-		rest := shapes.Make(phi.DType(), 2+2*len(triedSteps))
-		return Concatenate(append(record, Zeros(phi.Graph(), rest)), 0)
+	without := func(count int) *Node {
+		return Concatenate(append(record, Zeros(phi.Graph(), shapes.Make(phi.DType(), count))), 0)
+	}
+	if function {
+		return without(triedNumbers - 2)
 	}
 	again, slope := target.Gradient(phi)
+	total := func(phi *Node) *Node { _, slope := target.Gradient(phi); return ReduceSum(slope, 1) }
 	both := And(IsFinite(density), IsFinite(again))
 	different := And(both, tryout.Differ(density, again, triedError))
-	record = append(record, tryout.Count(phi, both), tryout.Count(phi, different))
+	record = append(record, tryout.Mixing(rng, total, phi, ReduceSum(slope, 1)), tryout.Count(phi, both),
+		tryout.Count(phi, different))
+	if !slopes {
+		return without(2 * len(triedSteps))
+	}
 	sign := Sign(AddScalar(rng.Named("sign").Uniform(phi.DType(), phi.Shape().Dimensions...), -.5))
 	for _, length := range triedSteps {
 		step := Mul(sign, MulScalar(AddScalar(Abs(phi), .1), length))
@@ -69,13 +111,24 @@ func try(rng random.Stream, target Target, phi *Node, gradient bool) *Node {
 	return Concatenate(record, 0)
 }
 
-// CheckTried is an error if the trial of a target, by TryTarget, has found a contradiction. target is the name of the
-// target's type, for the error.
-func CheckTried(record []float64, target string) error {
-	if err := tryout.CheckMixing(record, "LogDensity"); err != nil {
-		return fmt.Errorf("target %s: %w", target, err)
+// CheckTried is an error if the trials of targets, by TryTarget and TryCheap, have found a contradiction. targets are
+// the names of their types, for the error, one for each record.
+func CheckTried(records []float64, targets ...string) error {
+	for i, target := range targets {
+		if err := checkTried(records[i*triedNumbers:][:triedNumbers], target); err != nil {
+			return err
+		}
 	}
-	both, different := record[2], record[3]
+	return nil
+}
+
+func checkTried(record []float64, target string) error {
+	for i, function := range []string{"LogDensity", "Gradient"} {
+		if err := tryout.CheckMixing(record[2*i:], function); err != nil {
+			return fmt.Errorf("target %s: %w", target, err)
+		}
+	}
+	both, different := record[4], record[5]
 	if different > both/2 {
 		return fmt.Errorf("target %s contradicts itself: its LogDensity and its Gradient give different log-densities in "+
 			"%.0f of %.0f particles: both must be log p(phi) with the same constant", target, different, both)
@@ -83,11 +136,11 @@ func CheckTried(record []float64, target string) error {
 	refused := false
 	var informed, wrong float64
 	for i := range triedSteps {
-		compared := record[4+2*i]
+		compared := record[6+2*i]
 		if compared <= both/4 { // it may be flat but for jumps
 			continue
 		}
-		informed, wrong, refused = compared, record[5+2*i], true
+		informed, wrong, refused = compared, record[7+2*i], true
 		if wrong < triedChains*informed {
 			return nil
 		}

@@ -109,3 +109,80 @@ func TestTargetContradictsItself(t *testing.T) {
 		}
 	}
 }
+
+// A cheap target of a user's own that mixes chains makes delayed acceptance inexact, and is refused, within another
+// delayed acceptance and as SplitHMC's surrogate too. Right ones are not, however bad they are, nor is one whose
+// gradient is not that of its log-density: moves on it accept or reject by the log-density.
+func TestCheapTargetMixes(t *testing.T) {
+	square := mcmc.Density(func(phi *graph.Node) *graph.Node {
+		return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)
+	})
+	wide := mcmc.Density(func(phi *graph.Node) *graph.Node { return graph.MulScalar(square(phi), .5) })
+	centred := mcmc.Density(func(phi *graph.Node) *graph.Node {
+		return square(graph.Sub(phi, graph.ReduceAndKeep(phi, graph.ReduceMean, 0)))
+	})
+	slope := func(phi *graph.Node) *graph.Node { _, slope := square.Gradient(phi); return slope }
+	clipped := func(phi *graph.Node) *graph.Node { // by the norm over all particles
+		of := slope(phi)
+		norm := graph.Sqrt(graph.ReduceAllSum(graph.Square(of)))
+		return graph.Div(of, graph.BroadcastToShape(norm, of.Shape()))
+	}
+	half := func(phi *graph.Node) *graph.Node { return graph.MulScalar(slope(phi), .5) }
+	above := func(phi *graph.Node) *graph.Node { return graph.AddScalar(square(phi), 1) }
+	engine := computetest.Go(t)
+	problem := func(target mcmc.Target) mcmc.Problem {
+		return mcmc.Problem{Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target }}
+	}
+	whitening, err := mcmc.NewWhitening(t.Context(), problem(square), []float64{0, 0, 0},
+		mcmc.WhiteningSettings{Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := func(inner mcmc.Kernel, cheap mcmc.Target) mcmc.DelayedAcceptance {
+		return mcmc.DelayedAcceptance{Inner: inner, Cheap: func(mcmc.Target) mcmc.Target { return cheap }}
+	}
+	hmc := mcmc.HMC{StepSize: .1, Steps: 2}
+	for _, c := range []struct {
+		name   string
+		kernel mcmc.Kernel
+		says   string // empty: it is right
+	}{
+		{"centred", on(hmc, centred),
+			"target mcmc.Density (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"},
+		{"centred, own", on(hmc, ownTarget{centred, centred, slope}), "moves): LogDensity mixes particles"},
+		{"clipped", on(hmc, ownTarget{square, square, clipped}), "moves): Gradient mixes particles"},
+		{"two log-densities", on(hmc, ownTarget{square, above, slope}), "moves) contradicts itself"},
+		{"ladder, above", on(on(hmc, wide), centred), "moves): LogDensity mixes particles"},
+		{"ladder, below", on(on(hmc, centred), wide), "moves): LogDensity mixes particles"},
+		{"SplitHMC", mcmc.SplitHMC{OnSurrogate: true, Whitening: whitening, Cheap: on(hmc, centred).Cheap},
+			"on which mcmc.SplitHMC moves): LogDensity mixes"},
+
+		{"right", on(hmc, wide), ""},
+		{"its own", on(hmc, ownTarget{square, square, slope}), ""},
+		{"other slope", on(hmc, ownTarget{square, square, half}), ""},
+		{"ladder", on(on(hmc, wide), wide), ""},
+		{"SplitHMC, right", mcmc.SplitHMC{OnSurrogate: true, Whitening: whitening, Cheap: on(hmc, wide).Cheap}, ""},
+	} {
+		_, err := mcmc.Sample(t.Context(), problem(square), c.kernel, mcmc.Settings{
+			Chains: 4, Draws: 2, WarmUp: mcmc.NoWarmUp, Engine: engine, DType: compute.Float64,
+		})
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v; want %q", c.name, err, c.says)
+		}
+	}
+
+	// A target whose whitening the library has added is still a user's own, and so is a part of its surrogate.
+	for name, p := range map[string]mcmc.Problem{"whitened": problem(centred), "its part": problem(square)} {
+		p.Rows = 10
+		p.Part = func(rows int, _ []float64) (mcmc.Part, error) {
+			return mcmc.Part{Rows: rows, Of: 10, Target: func(compute.Nodes) mcmc.Target { return centred }}, nil
+		}
+		_, err := mcmc.SampleSplit(t.Context(), p, mcmc.SplitSettings{Rows: 5, Mode: []float64{0, 0, 0},
+			Whitening: mcmc.WhiteningSettings{Engine: engine},
+			Settings:  mcmc.Settings{Chains: 4, Draws: 2, WarmUp: mcmc.NoWarmUp, Engine: engine, DType: compute.Float64},
+		})
+		if err == nil || !strings.Contains(err.Error(), "LogDensity mixes particles") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

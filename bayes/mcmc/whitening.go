@@ -881,6 +881,9 @@ type whitened struct {
 
 func (t whitened) whitening() whitening { return t.at }
 
+// Holds is the target, which may be a user's own.
+func (t whitened) Holds() any { return t.Target }
+
 // surrogated is a whitened target with a surrogate.
 type surrogated struct {
 	whitened

@@ -30,6 +30,20 @@ func Foreign(part any) bool {
 	return !inside || strings.HasSuffix(path[len(path)-1], "_test")
 }
 
+// Holder is a part of the library's that only passes on what another part computes, which may be a user's own.
+type Holder interface{ Holds() any }
+
+// Held is the part whose type says whether a trial is needed: what a Holder holds, or else the part itself.
+func Held(part any) any {
+	for {
+		holder, ok := part.(Holder)
+		if !ok {
+			return part
+		}
+		part = holder.Holds()
+	}
+}
+
 // sized is a type of this module.
 type sized struct{}
 
@@ -37,8 +51,8 @@ type sized struct{}
 // absolute deviation, since they may be small differences of large numbers.
 const mixing, ofDeviation = 1e-4, 1e-3
 
-// Mixing counts particles whose log-density changes when other particles move: those that were compared and those that
-// changed, [2]. density gives [J] for phi, [J, D], and here is what it gives for phi.
+// Mixing counts particles whose log-density, or another number, changes when other particles move: those that were
+// compared and those that changed, [2]. density gives [J] for phi, [J, D], and here is what it gives for phi.
 func Mixing(rng random.Stream, density func(phi *graph.Node) *graph.Node, phi, here *graph.Node) *graph.Node {
 	j, d := phi.Shape().Dim(0), phi.Shape().Dim(1)
 	half := j / 2
@@ -66,8 +80,8 @@ func Mixing(rng random.Stream, density func(phi *graph.Node) *graph.Node, phi, h
 // the density's, such as "LogDensity".
 func CheckMixing(counts []float64, function string) error {
 	if compared, changed := counts[0], counts[1]; changed > compared/2 {
-		return fmt.Errorf("%s mixes particles: %.0f of %.0f log-densities change when other particles move; it must "+
-			"compute row j of its result, [J], from row j of phi, [J, D], alone: look for a sum, a mean or a product over "+
+		return fmt.Errorf("%s mixes particles: what it gives for %.0f of %.0f particles changes when others move; it must "+
+			"compute row j of its result from row j of phi, [J, D], alone: look for a sum, a mean, a norm or a product over "+
 			"the axis of particles", function, changed, compared)
 	}
 	return nil
