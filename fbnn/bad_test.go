@@ -335,3 +335,47 @@ func resumes(t *testing.T, fit func(context.Context, fbnn.CES, fbnn.Settings) (*
 		t.Errorf("%d files, %v", len(files), err)
 	}
 }
+
+// normalised is linear regression on weights that are normalised over the chains that are predicted together.
+type normalised struct{ fbnn.Linear }
+
+func (n normalised) Prepare(int) (fbnn.Regressor, error) { return n, nil }
+func (n normalised) Learn(ctx context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
+	learnt, err := n.Linear.Learn(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	right := learnt.Predict
+	learnt.Predict = func(data compute.Nodes, theta *graph.Node) *graph.Node {
+		away := graph.Sub(theta, graph.ReduceAndKeep(theta, graph.ReduceMean, 0))
+		variance := graph.ReduceAndKeep(graph.Square(away), graph.ReduceMean, 0)
+		return right(data, graph.Div(away, graph.Sqrt(graph.AddScalar(variance, 1e-5))))
+	}
+	return learnt, nil
+}
+
+// A regressor that predicts a chain's scores from the other chains too is refused, since with it neither the emulated
+// posterior nor its correction would be exact. One chain alone cannot be mixed with others.
+func TestRegressorMixesChains(t *testing.T) {
+	model, parts, _ := regression()
+	for name, a := range map[string]fbnn.CES{
+		"corrected":   {Chains: 4},
+		"uncorrected": {Chains: 4, Uncorrected: true},
+		"two chains":  {Chains: 2, Emulates: fbnn.LogLikelihood},
+		"right":       {Chains: 4, Regressor: shifted{By: .1}},
+		"alone":       {Chains: 1},
+	} {
+		if a.Regressor == nil {
+			a.Regressor = normalised{}
+		}
+		a.Draws, a.Sampling = 20, mcmc.HMC{StepSize: .01, Steps: 2}
+		_, err := fbnn.Fit(t.Context(), model, quick(a), parts, fbnn.Settings{Engine: computetest.Go(t)})
+		wrong := name != "right" && name != "alone"
+		if mixes := err != nil && strings.Contains(err.Error(), "fbnn_test.normalised") &&
+			strings.Contains(err.Error(), "LogDensity mixes particles"); mixes != wrong {
+			t.Errorf("%s: error %v", name, err)
+		} else if err != nil && !wrong && !errors.Is(err, mcmc.ErrStuck) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -410,7 +410,7 @@ func (r *ces) emulatedProblem(h head, learnt *Learnt) mcmc.Problem {
 	return mcmc.Problem{
 		Name: r.name, Dim: d, Data: data,
 		Target: func(nodes compute.Nodes, _ []*graph.Node) mcmc.Target {
-			return emulated{bound: r.Data.Bound, head: h, learnt: learnt, nodes: nodes}
+			return emulated{bound: r.Data.Bound, head: h, regressor: r.Regressor, learnt: learnt, nodes: nodes}
 		},
 	}
 }

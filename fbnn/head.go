@@ -222,10 +222,11 @@ func (p *pairs) basis(ctx context.Context, job *Job, h *outputsHead) (*anyHead, 
 
 // emulated is the emulated posterior: the prior times the likelihood that the emulator predicts.
 type emulated struct {
-	bound  *bayes.BoundModel
-	head   head
-	learnt *Learnt
-	nodes  compute.Nodes
+	bound     *bayes.BoundModel
+	head      head
+	regressor Regressor
+	learnt    *Learnt
+	nodes     compute.Nodes
 }
 
 var _ posterior = emulated{}
@@ -237,6 +238,9 @@ const (
 	centerName   = "center" // [1, D]
 	scaleName    = "scale"  // [1, D]
 )
+
+// Holds is the regressor: where it is a user's own, package mcmc tries whether the emulated posterior mixes particles.
+func (e emulated) Holds() any { return e.regressor }
 
 // LogLikelihood is the emulated log p(y | theta), [J].
 func (e emulated) LogLikelihood(theta *graph.Node) *graph.Node {
