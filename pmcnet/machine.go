@@ -108,7 +108,7 @@ func (m *machine) Begin(ctx context.Context) error {
 	}
 	trial, err := m.start.Run(m.state, random.KeyOf(m.Seed).Named("pmcnet start").Words())
 	if err == nil && m.tried != "" {
-		err = mcmc.CheckTried(trial, m.tried)
+		_, err = mcmc.CheckTried(trial, m.tried)
 	}
 	if err != nil {
 		return fmt.Errorf("pmcnet: %w", err)

@@ -217,7 +217,7 @@ func (r *sampling) begin(ctx context.Context) error {
 		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
 			"and check the data for NaN", ErrStart, bad, r.Chains, first)
 	}
-	if err := CheckTried(start[r.Chains:], r.tried...); err != nil {
+	if _, err := CheckTried(start[r.Chains:], r.tried...); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	return nil

@@ -112,14 +112,15 @@ func try(rng random.Stream, target Target, phi *Node, slopes bool) *Node {
 }
 
 // CheckTried is an error if the trials of targets, by TryTarget and TryCheap, have found a contradiction. targets are
-// the names of their types, for the error, one for each record.
-func CheckTried(records []float64, targets ...string) error {
-	for i, target := range targets {
-		if err := checkTried(records[i*triedNumbers:][:triedNumbers], target); err != nil {
-			return err
+// the names of their types, for the error, one for each record. The rest are the numbers after these records.
+func CheckTried(records []float64, targets ...string) (rest []float64, err error) {
+	for _, target := range targets {
+		if err := checkTried(records[:triedNumbers], target); err != nil {
+			return nil, err
 		}
+		records = records[triedNumbers:]
 	}
-	return nil
+	return records, nil
 }
 
 func checkTried(record []float64, target string) error {

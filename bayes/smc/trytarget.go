@@ -20,7 +20,7 @@ import (
 // Particles are weighed by one of a target's methods and moved by another. If these contradict each other, nothing
 // fails, but particles and log evidence are those of no distribution. So a target of a type that is not the library's
 // is tried at draws from the prior, before the first step, and one made of a user's functions is tried for whether
-// these keep particles apart.
+// these keep particles apart. So are the cheap targets on which a kernel such as mcmc.DelayedAcceptance moves.
 
 const (
 	triedTarget    = 64   // draws
@@ -83,11 +83,14 @@ func (m *machine) tryOnce(done *atomic.Bool, state *compute.State) error {
 func (m *machine) tryTarget(state *compute.State) error {
 	problem := m.sampler.Problem
 	var target mcmc.Target
-	refused := false // what Initial draws has another shape, of which the first step tells
+	var cheap []string // names of cheap targets, for errors
+	refused := false   // what Initial draws has another shape, of which the first step tells
 	err := compute.Try(func() {
 		g := graph.NewGraph(m.engine.Backend(), "smc probe")
 		defer g.Finalize()
-		target = m.target(m.parameters(g))
+		nodes := m.parameters(g)
+		target = m.target(nodes)
+		_, cheap = m.tryCheap(random.New(g, 0), nodes, Parameter(g, "phi", shapes.Make(m.DType, triedTarget, problem.Dim)))
 		if problem.Start == nil {
 			draws := problem.Initial(random.New(g, 0), m.DType, triedTarget)
 			refused = !draws.Shape().Equal(shapes.Make(m.DType, triedTarget, problem.Dim))
@@ -97,7 +100,8 @@ func (m *machine) tryTarget(state *compute.State) error {
 		return err
 	}
 	foreign := tryout.Foreign(target)
-	if !foreign && !madeOfFunctions(target) {
+	apart := foreign || madeOfFunctions(target)
+	if !apart && len(cheap) == 0 {
 		return nil
 	}
 	var identities []identity
@@ -110,10 +114,14 @@ func (m *machine) tryTarget(state *compute.State) error {
 			}
 			phi = Slice(phi, AxisRange(0, min(triedTarget, phi.Shape().Dim(0))))
 			target := m.target(nodes)
-			prior := target.(interface{ LogPrior(phi *Node) *Node }).LogPrior
-			record := []*Node{
-				tryout.Mixing(rng, prior, phi, prior(phi)),
-				tryout.Mixing(rng, target.LogDensity, phi, target.LogDensity(phi)),
+			var record []*Node
+			if trials, _ := m.tryCheap(rng, nodes, phi); trials != nil {
+				record = append(record, trials)
+			}
+			if apart {
+				prior := target.(interface{ LogPrior(phi *Node) *Node }).LogPrior
+				record = append(record, tryout.Mixing(rng, prior, phi, prior(phi)),
+					tryout.Mixing(rng, target.LogDensity, phi, target.LogDensity(phi)))
 			}
 			if foreign {
 				identities = identitiesOf(target, m.Tempering, phi, m.Block)
@@ -131,6 +139,9 @@ func (m *machine) tryTarget(state *compute.State) error {
 	if err != nil {
 		return fmt.Errorf("trying the target: %w", err)
 	}
+	if record, err = mcmc.CheckTried(record, cheap...); err != nil || !apart {
+		return err
+	}
 	for _, function := range []string{"LogPrior", "LogDensity"} {
 		if err := tryout.CheckMixing(record, function); err != nil {
 			return fmt.Errorf("target %T: %w", target, err)
@@ -145,6 +156,15 @@ func (m *machine) tryTarget(state *compute.State) error {
 		record = record[2*n:]
 	}
 	return nil
+}
+
+// tryCheap tries the cheap targets on which the kernel moves particles of the whole posterior.
+func (m *machine) tryCheap(rng random.Stream, nodes compute.Nodes, phi *Node) (records *Node, names []string) {
+	end := 1.
+	if m.Tempering == DataTempering {
+		end = float64(m.sequential(nodes).Rows())
+	}
+	return mcmc.TryCheap(rng, m.sampler.Kernel, m.tempered(nodes, Scalar(phi.Graph(), m.DType, end)), phi)
 }
 
 // madeOfFunctions says whether a target of the library's is one of a user's functions.

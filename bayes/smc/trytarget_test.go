@@ -139,3 +139,33 @@ func TestTargetContradictsItself(t *testing.T) {
 		}
 	}
 }
+
+// A cheap target that mixes particles is refused, since by it delayed acceptance is not exact. One that does not is
+// taken.
+func TestCheapTargetMixes(t *testing.T) {
+	const rows = 4
+	half := func(phi *graph.Node) *graph.Node {
+		return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)
+	}
+	posterior := smc.RowPosterior{Prior: logNormal, N: rows, Likelihood: func(phi, numbers *graph.Node) *graph.Node {
+		return graph.Add(graph.ExpandAxes(half(phi), 1), graph.ConvertDType(graph.ExpandAxes(numbers, 0), phi.DType()))
+	}}
+	for name, cheap := range map[string]mcmc.Density{
+		"mixes": func(phi *graph.Node) *graph.Node { return graph.LogSoftmax(half(phi), 0) }, "right": half,
+	} {
+		for _, tempering := range []smc.Tempering{smc.LikelihoodTempering, smc.DataTempering} {
+			for _, target := range []mcmc.Target{posterior, own{RowPosterior: posterior}} {
+				_, err := smc.Sample(t.Context(), mcmc.Problem{
+					Dim: 2, Initial: initial(2, func(z *graph.Node) *graph.Node { return z }),
+					Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
+				}, mcmc.DelayedAcceptance{
+					Inner: mcmc.RandomWalkMetropolis{StepSize: .5}, Cheap: func(mcmc.Target) mcmc.Target { return cheap },
+				}, smc.Settings{Particles: 40, Moves: 1, Tempering: tempering, Engine: computetest.Go(t)})
+				const says = "target mcmc.Density (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"
+				if wrong := name == "mixes"; wrong && (err == nil || !strings.Contains(err.Error(), says)) || !wrong && err != nil {
+					t.Errorf("%s, %s, %T: error %v", name, tempering, target, err)
+				}
+			}
+		}
+	}
+}
