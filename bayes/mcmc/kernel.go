@@ -26,12 +26,15 @@
 //
 // # How chains fail, and how to see it
 //
-// The first four failures are errors of Sample, without a result. In the others the chains return draws, but wrong
+// The first five failures are errors of Sample, without a result. In the others the chains return draws, but wrong
 // ones. In the order of a run:
 //
 //   - A wrong target. A target of your own is tried where the chains begin (TryTarget): no chain's log-density may
 //     depend on another chain, and Gradient must be that of LogDensity. Of a cheap target, on which DelayedAcceptance
 //     or SplitHMC moves, the first is tried (TryCheap). The error says which is not so.
+//   - A wrong kernel. One of your own that carries the log-density or the gradient of another place than Phi, such as
+//     that of before an accepted move, or reports an Acceptance that is no probability, is an error once it shows.
+//     Whether it leaves its target invariant is not seen: package check tests that.
 //   - Begin nowhere. The target's log-density, or its gradient, is not finite where a chain begins: Sample returns an
 //     error that wraps ErrStart, with the number of such chains. Let Problem.Initial, or Problem.Start, give points
 //     where the target has mass, and look for NaN in the data. Kernels that carry no log-density (ULA, SGLD, SGHMC)

@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/internal/tryout"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -30,6 +31,7 @@ type moves struct {
 	// step moves all chains; maskedStep moves those that an input selects, and the others stay the same. If every move is
 	// a whole transition, no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
+	carried          *compute.Program // checks what a user's own kernel carries; nil for others
 }
 
 // info is a field of Info.
@@ -108,6 +110,12 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 	m.maskedStep = m.step
 	if m.carrier.SeveralMoves() {
 		m.maskedStep, err = compute.NewProgram(engine, "mcmc move in lock step", reads, carried, m.moveStep(true))
+		if err != nil {
+			return nil, err
+		}
+	}
+	if tryout.Foreign(kernel) && kernel.UsesTarget() && kernel.Carries() != CarriesNothing && problem.blank() == nil {
+		m.carried, err = compute.NewProgram(engine, "mcmc carried values", reads, nil, m.carriedStep)
 	}
 	return m, err
 }
@@ -117,6 +125,9 @@ func (m *moves) Close() {
 	if m.climb != nil {
 		m.draw.Close()
 		m.climb.Close()
+	}
+	if m.carried != nil {
+		m.carried.Close()
 	}
 	m.start.Close()
 	m.step.Close()

@@ -1,12 +1,96 @@
 package mcmc_test
 
 import (
+	"math"
+	"strings"
 	"testing"
 
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
+
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // The kernel of the example passes the harness that its comment names.
 func TestExampleKernel(t *testing.T) {
 	check.Kernel(t, independence{StdDev: 2}, check.Options{Particles: 500, Transitions: 50, Slow: true})
+}
+
+// changed is a kernel of a user's own that does something else than the one within it with what a move gives.
+type changed struct {
+	mcmc.Kernel
+	change func(before, next *mcmc.State, info *mcmc.Info)
+}
+
+func (c changed) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	before := s
+	next, info := c.Kernel.Move(rng, s, target, tuning)
+	c.change(&before, &next, &info)
+	return next, info
+}
+
+func (c changed) Start(rng random.Stream, s mcmc.State) mcmc.State {
+	if k, ok := c.Kernel.(mcmc.Stateful); ok {
+		return k.Start(rng, s)
+	}
+	return s
+}
+
+func (changed) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }
+
+// A kernel of a user's own that carries the log-density or the gradient of another place, or whose acceptance is no
+// probability, is an error; the library's kernels, as a user's own embeds them, are not.
+func TestKernelCarriesAnotherPlace(t *testing.T) {
+	engine := computetest.Go(t)
+	target := mcmc.Density(func(phi *graph.Node) *graph.Node {
+		return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), -300)
+	})
+	type change = func(before, next *mcmc.State, info *mcmc.Info)
+	same := func(_, _ *mcmc.State, _ *mcmc.Info) {}
+	stale := func(before, next *mcmc.State, _ *mcmc.Info) { next.LogDensity = before.LogDensity }
+	staleGradient := func(before, next *mcmc.State, _ *mcmc.Info) { next.Gradient = before.Gradient }
+	ofProposal := func(_, next *mcmc.State, info *mcmc.Info) { // also where it is rejected
+		next.LogDensity = graph.Sub(next.LogDensity, graph.OneMinus(info.Accepted))
+	}
+	accepts := func(a float64) change {
+		return func(_, _ *mcmc.State, info *mcmc.Info) {
+			info.Acceptance = graph.AddScalar(graph.ZerosLike(info.Acceptance), a)
+		}
+	}
+	walk, mala := mcmc.RandomWalkMetropolis{StepSize: 1}, mcmc.MALA{StepSize: .9}
+	const otherPlace = "is not that of State.Phi"
+	for _, c := range []struct {
+		name   string
+		kernel mcmc.Kernel
+		change change
+		says   string // empty: it is right
+	}{
+		{"stale", walk, stale, "the State.LogDensity of "},
+		{"stale, MALA", mala, stale, otherPlace},
+		{"stale gradient", mala, staleGradient, "the State.Gradient of "},
+		{"of the proposal", walk, ofProposal, otherPlace},
+		{"above 1", walk, accepts(1.5), "Info.Acceptance of 1.5 for chain 0"},
+		{"below 0", walk, accepts(-.1), "Info.Acceptance of -0.1"},
+
+		{"NaN", walk, accepts(math.NaN()), ""},
+		{"walk", walk, same, ""}, {"MALA", mala, same, ""}, {"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3}, same, ""},
+		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
+		{"ULA", mcmc.ULA{StepSize: .3}, same, ""}, {"SGHMC", mcmc.SGHMC{LearningRate: .05, Resample: 4}, same, ""},
+	} {
+		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+			_, err := mcmc.Sample(t.Context(), mcmc.Problem{
+				Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
+			}, changed{c.kernel, c.change}, mcmc.Settings{
+				Chains: 8, Draws: 40, WarmUp: 10, Engine: engine, DType: dtype,
+			})
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%s, %s: %v; want %q", c.name, dtype, err, c.says)
+			}
+		}
+	}
 }

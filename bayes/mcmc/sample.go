@@ -271,7 +271,7 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 		return moveRecord{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
 	r.Move++
-	return moveRecord{r.moves, values}, nil
+	return moveRecord{r.moves, values}, r.checkMove(moveRecord{r.moves, values})
 }
 
 // draw makes one move after the warm-up and keeps the draws of the chains that have completed a transition in it.

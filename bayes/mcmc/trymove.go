@@ -1,0 +1,76 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/tryout"
+
+	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// A kernel of a user's own accepts or rejects by the values that it carries. If these are of another place than phi,
+// such as that of before an accepted move, nothing fails but all draws are wrong. So what it carries is compared with
+// the target at phi after 1, 2, 4, 8, ... moves, which costs next to nothing.
+
+// The differences that rounding may make, and the share of chains with larger ones from which a kernel is refused.
+const (
+	carriedDensity  = 1e-2 // of log-densities, beside half of their digits
+	carriedGradient = .1   // of gradients, over their length
+	carriedChains   = .1
+)
+
+// carriedStep counts chains with a finite log-density, and those that carry another log-density, or another gradient,
+// than the target gives at phi.
+func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes, *graph.Node) {
+	s, target := m.carrier.Unpack(nodes), m.target(nodes, nil)
+	var density, gradient *Node
+	if s.Gradient != nil {
+		density, gradient = evaluate(target, s.Phi)
+	} else {
+		density = compute.Gate(target.LogDensity(s.Phi))
+	}
+	there := IsFinite(density)
+	allowed := AddScalar(MulScalar(Abs(density), math.Sqrt(compute.Epsilon(m.dtype))), carriedDensity)
+	other := And(there, Not(LessOrEqual(Abs(Sub(density, s.LogDensity)), allowed)))
+	record := []*Node{tryout.Count(density, there), tryout.Count(density, other)}
+	if gradient != nil {
+		squares := func(x *Node) *Node { return ReduceSum(Square(x), 1) }
+		most := MulScalar(Add(squares(gradient), squares(s.Gradient)), carriedGradient*carriedGradient)
+		other := And(there, Not(LessOrEqual(squares(Sub(gradient, s.Gradient)), most)))
+		record = append(record, tryout.Count(density, other))
+	}
+	return nil, Concatenate(record, 0)
+}
+
+// checkMove is an error if a kernel of a user's own reports an acceptance that is no probability, or if it is time to
+// compare what it carries with the target, and that is of another place. NaN is the acceptance of a proposal that is.
+func (r *sampling) checkMove(t moveRecord) error {
+	if !tryout.Foreign(r.kernel) {
+		return nil
+	}
+	for chain := range r.Chains {
+		if a := t.of(infoAcceptance, chain, 0); t.of(infoComplete, chain, 1) != 0 && (a < 0 || a > 1.001) {
+			return fmt.Errorf("mcmc: move %d: %T reports an Info.Acceptance of %v for chain %d: it must be a probability, from "+
+				"0 to 1, such as exp(min(0, log-ratio)), or the warm-up's step sizes are wrong", r.Move-1, r.kernel, a, chain)
+		}
+	}
+	if r.carried == nil || r.Move&(r.Move-1) != 0 { // not a power of 2
+		return nil
+	}
+	counts, err := r.carried.Run(r.state)
+	if err != nil {
+		return fmt.Errorf("mcmc: move %d: %w", r.Move-1, err)
+	}
+	of := counts[0]
+	for i, other := range counts[1:] {
+		if what := []string{"LogDensity", "Gradient"}[i]; other > carriedChains*of {
+			return fmt.Errorf("mcmc: after %d moves the State.%s of %.0f of %.0f chains is not that of State.Phi: Move of %T "+
+				"must carry the proposal's where it accepts, and keep the present one where it rejects, as "+
+				"mcmc.MetropolisHastings does", r.Move, what, other, of, r.kernel)
+		}
+	}
+	return nil
+}
