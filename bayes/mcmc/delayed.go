@@ -181,6 +181,11 @@ func (k DelayedAcceptance) startBy(rng random.Stream, s State, target Target) St
 	return s
 }
 
+// onCheap is a state as one of the inner kernel, with the cheap target's values.
+func (k DelayedAcceptance) onCheap(s State) State {
+	return State{Phi: s.Phi, LogDensity: s.Auxiliary[delayedCheap], Gradient: s.Auxiliary[delayedGradient]}
+}
+
 // carriedCheap are the entries of the cheap target's values at a state.
 func carriedCheap(at State) map[string]*Node {
 	own := map[string]*Node{delayedCheap: at.LogDensity}
@@ -192,7 +197,7 @@ func carriedCheap(at State) map[string]*Node {
 
 // Move implements Kernel.
 func (k DelayedAcceptance) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	at := State{Phi: s.Phi, LogDensity: s.Auxiliary[delayedCheap], Gradient: s.Auxiliary[delayedGradient]}
+	at := k.onCheap(s)
 	if k.OnHost {
 		return k.moveOnHost(rng, s, at, target, tuning)
 	}

@@ -137,8 +137,7 @@ func (k DelayedAcceptance) moveOnHost(
 	info.NonFinite = zeroWhere(first, info.NonFinite)
 	next.Auxiliary[hostedDensity] = Where(Or(first, accepted), density, own[hostedDensity])
 
-	from := State{Phi: next.Phi, LogDensity: next.Auxiliary[delayedCheap], Gradient: next.Auxiliary[delayedGradient]}
-	end, inner = k.propose(rng, from, k.cheap(target), tuning)
+	end, inner = k.propose(rng, k.onCheap(next), k.cheap(target), tuning)
 	carryProposal(next, end, threshold(rng, s), inner)
 	return next, info
 }

@@ -8,7 +8,6 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/internal/tryout"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -114,7 +113,7 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 			return nil, err
 		}
 	}
-	if tryout.Foreign(kernel) && kernel.UsesTarget() && kernel.Carries() != CarriesNothing && problem.blank() == nil {
+	if ownMoves(kernel) != nil && kernel.UsesTarget() && kernel.Carries() != CarriesNothing && problem.blank() == nil {
 		m.carried, err = compute.NewProgram(engine, "mcmc carried values", reads, nil, m.carriedStep)
 	}
 	return m, err

@@ -41,6 +41,9 @@ func (c changed) Start(rng random.Stream, s mcmc.State) mcmc.State {
 	return s
 }
 
+func (changed) Exact() bool      { return true }
+func (changed) Reversible() bool { return true }
+
 func (changed) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }
 
 // A kernel of a user's own that carries the log-density or the gradient of another place, or whose acceptance is no
@@ -63,6 +66,9 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		}
 	}
 	walk, mala := mcmc.RandomWalkMetropolis{StepSize: 1}, mcmc.MALA{StepSize: .9}
+	within := func(k mcmc.Kernel, change change) mcmc.Kernel {
+		return mcmc.DelayedAcceptance{Inner: changed{k, change}, Cheap: func(mcmc.Target) mcmc.Target { return target }}
+	}
 	const otherPlace = "is not that of State.Phi"
 	for _, c := range []struct {
 		name   string
@@ -77,15 +83,24 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		{"above 1", walk, accepts(1.5), "Info.Acceptance of 1.5 for chain 0"},
 		{"below 0", walk, accepts(-.1), "Info.Acceptance of -0.1"},
 
+		{"within delayed acceptance", within(walk, stale), nil, "Move of mcmc_test.changed must carry"},
+		{"gradient within delayed acceptance", within(mala, staleGradient), nil, "the State.Gradient of "},
+
 		{"NaN", walk, accepts(math.NaN()), ""},
 		{"walk", walk, same, ""}, {"MALA", mala, same, ""}, {"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3}, same, ""},
 		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
 		{"ULA", mcmc.ULA{StepSize: .3}, same, ""}, {"SGHMC", mcmc.SGHMC{LearningRate: .05, Resample: 4}, same, ""},
+		{"right within delayed acceptance", within(walk, same), nil, ""},
+		{"MALA within delayed acceptance", within(mala, same), nil, ""},
 	} {
 		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
+			kernel := c.kernel
+			if c.change != nil {
+				kernel = changed{c.kernel, c.change}
+			}
 			_, err := mcmc.Sample(t.Context(), mcmc.Problem{
 				Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
-			}, changed{c.kernel, c.change}, mcmc.Settings{
+			}, kernel, mcmc.Settings{
 				Chains: 8, Draws: 40, WarmUp: 10, Engine: engine, DType: dtype,
 			})
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {

@@ -22,10 +22,25 @@ const (
 	carriedChains   = .1
 )
 
+// ownMoves is a user's own kernel that moves the chains: the kernel, or that within DelayedAcceptance. It is nil if the
+// library's own does.
+func ownMoves(kernel Kernel) Kernel {
+	if k, ok := kernel.(DelayedAcceptance); ok {
+		kernel = k.Inner
+	}
+	if tryout.Foreign(kernel) {
+		return kernel
+	}
+	return nil
+}
+
 // carriedStep counts chains with a finite log-density, and those that carry another log-density, or another gradient,
-// than the target gives at phi.
+// than the target gives at phi. Within DelayedAcceptance they are those of the cheap target.
 func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes, *graph.Node) {
 	s, target := m.carrier.Unpack(nodes), m.target(nodes, nil)
+	if k, ok := m.kernel.(DelayedAcceptance); ok {
+		s, target = k.onCheap(s), k.cheap(target)
+	}
 	var density, gradient *Node
 	if s.Gradient != nil {
 		density, gradient = evaluate(target, s.Phi)
@@ -48,13 +63,14 @@ func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes
 // checkMove is an error if a kernel of a user's own reports an acceptance that is no probability, or if it is time to
 // compare what it carries with the target, and that is of another place. NaN is the acceptance of a proposal that is.
 func (r *sampling) checkMove(t moveRecord) error {
-	if !tryout.Foreign(r.kernel) {
+	own := ownMoves(r.kernel)
+	if own == nil {
 		return nil
 	}
 	for chain := range r.Chains {
 		if a := t.of(infoAcceptance, chain, 0); t.of(infoComplete, chain, 1) != 0 && (a < 0 || a > 1.001) {
 			return fmt.Errorf("mcmc: move %d: %T reports an Info.Acceptance of %v for chain %d: it must be a probability, from "+
-				"0 to 1, such as exp(min(0, log-ratio)), or the warm-up's step sizes are wrong", r.Move-1, r.kernel, a, chain)
+				"0 to 1, such as exp(min(0, log-ratio)), or the warm-up's step sizes are wrong", r.Move-1, own, a, chain)
 		}
 	}
 	if r.carried == nil || r.Move&(r.Move-1) != 0 { // not a power of 2
@@ -69,7 +85,7 @@ func (r *sampling) checkMove(t moveRecord) error {
 		if what := []string{"LogDensity", "Gradient"}[i]; other > carriedChains*of {
 			return fmt.Errorf("mcmc: after %d moves the State.%s of %.0f of %.0f chains is not that of State.Phi: Move of %T "+
 				"must carry the proposal's where it accepts, and keep the present one where it rejects, as "+
-				"mcmc.MetropolisHastings does", r.Move, what, other, of, r.kernel)
+				"mcmc.MetropolisHastings does", r.Move, what, other, of, own)
 		}
 	}
 	return nil
