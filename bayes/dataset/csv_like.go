@@ -26,21 +26,23 @@ func (o CSVOptions) checkLike() error {
 	}
 	like := o.Like
 	if len(like.Features) == 0 {
-		return fmt.Errorf("Like, %q, has no names of features: it must have those that the model was trained on", like.Name)
+		return fmt.Errorf("the table Like, %q, has no names of features: it must have those that the model was trained on",
+			like.Name)
 	}
 	if err := like.validateTask(); err != nil {
-		return fmt.Errorf("Like, %q: %w", like.Name, err)
+		return fmt.Errorf("the table Like, %q: %w", like.Name, err)
 	}
 	seen := map[string]bool{}
 	for _, name := range append(slices.Clone(like.Features), like.TargetNames()...) {
 		if seen[name] {
-			return fmt.Errorf("Like, %q, has two columns of the name %q: rename one, in the first file as well", like.Name, name)
+			return fmt.Errorf("the table Like, %q, has two columns of the name %q: rename one, in the first file as well",
+				like.Name, name)
 		}
 		seen[name] = true
 	}
 	if dims := like.Dims(); like.X != nil && dims != len(like.Features) {
-		return fmt.Errorf("Like, %q, has %d names of features, but its X has %d columns: there must be one a column",
-			like.Name, len(like.Features), dims)
+		return fmt.Errorf("the table Like, %q, has %d names of features, but its X has %d columns: there must be one for "+
+			"each", like.Name, len(like.Features), dims)
 	}
 	if o.Missing == MissingMean && (like.X == nil || like.X.IsEmpty()) {
 		return fmt.Errorf("Missing is MissingMean, but Like, %q, has no X to take the means of: give it its rows, or the "+
@@ -73,7 +75,7 @@ func (t *table) assignLike() error {
 			return err
 		}
 		if left[c] {
-			return fmt.Errorf("Ignore lists the column %q, but Like's feature %q comes from it: it cannot be left out", c.name,
+			return fmt.Errorf("the column %q is in Ignore, but Like's feature %q comes from it: it cannot be left out", c.name,
 				name)
 		}
 		c.role = number
@@ -109,7 +111,7 @@ func (t *table) sourceOf(feature string) (*column, error) {
 			continue // of a name that is a feature or target itself, and so no categories
 		}
 		if found != nil {
-			return nil, fmt.Errorf("Like's feature %q may be of the column %q or of %q: rename one, in the first file as well",
+			return nil, fmt.Errorf("feature %q of Like may be of the column %q or of %q: rename one, in the first file as well",
 				feature, found.name, c.name)
 		}
 		found = c
@@ -125,7 +127,7 @@ func (t *table) sourceOf(feature string) (*column, error) {
 	if t.opts.NoHeader {
 		cure = "NoHeader names columns by position, so all must be there as in the first file; or give both files a header"
 	}
-	return nil, fmt.Errorf("Like's feature %q needs a column %s; the columns are %q (is the delimiter %q right?): %s",
+	return nil, fmt.Errorf("feature %q of Like needs a column %s; the columns are %q (is the delimiter %q right?): %s",
 		feature, names, t.names(), t.opts.Delimiter, cure)
 }
 
