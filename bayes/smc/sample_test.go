@@ -207,7 +207,7 @@ func TestMovesUntilForgotten(t *testing.T) {
 			}
 		}
 		for _, r := range []*smc.Result{few, given} {
-			if !strings.Contains(strings.Join(r.Warnings, " "), "still correlated by") {
+			if !strings.Contains(strings.Join(r.Warnings, " "), "with a correlation of") {
 				t.Errorf("%T: no warning of particles that have not moved: %q", kernel, r.Warnings)
 			}
 		}
