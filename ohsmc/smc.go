@@ -94,8 +94,8 @@ func (a SMC) Warnings(s Settings, rows int, trace []StepRecord) []string {
 	}
 	var all []string
 	if math.IsNaN(e.StdErr) {
-		all = append(all, fmt.Sprintf("the log evidence has no standard error, since the genealogy of %s resampling does "+
-			"not tell it: take Settings.Resampler smc.Multinomial", s.Resampler))
+		all = append(all, fmt.Sprintf("the log evidence has no standard error: it cannot be estimated from the genealogy of "+
+			"%s resampling; take Settings.Resampler smc.Multinomial", s.Resampler))
 	}
 	if a.Precondition && s.Particles < fewToScale {
 		all = append(all, fmt.Sprintf("the log evidence has a bias of the order of 1/J, since the steps of the %d particles "+

@@ -160,8 +160,8 @@ func TestSMCWarnings(t *testing.T) {
 			"the log evidence has a bias of the order of 1/J, since the steps of the 50 particles are scaled by themselves " +
 				"(.015 was measured with 50): take more Particles, or no Precondition"}},
 		{SMC{}, Settings{Particles: 500, BatchSize: 9, Resampler: smc.Stratified}, unknown, []string{
-			"the log evidence has no standard error, since the genealogy of stratified resampling does not tell it: take " +
-				"Settings.Resampler smc.Multinomial"}},
+			"the log evidence has no standard error: it cannot be estimated from the genealogy of stratified resampling; " +
+				"take Settings.Resampler smc.Multinomial"}},
 	} {
 		if got := c.algorithm.Warnings(c.s, 9, c.trace); !slices.Equal(got, c.says) {
 			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.says)
