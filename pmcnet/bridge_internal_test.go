@@ -227,8 +227,13 @@ func TestSureKHat(t *testing.T) {
 			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
 		}
 		said.decide(true)
+		said.SMC = &smc.Result{Trace: []smc.StepRecord{{Place: .01}}}
 		r := &annealing{Annealed: Annealed{Bridge: BridgeIfNeeded}, said: said}
-		needed := r.bridges(true, weightedDraws{theta: mat.NewDense(1, 1, nil)})
+		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
+		needed := r.bridges(true, draws)
+		if draws.firstPower = .0009; r.bridges(true, draws) || r.said.NoBridge == "" && needed {
+			t.Errorf("k-hat %v: from further away than the prior there is a bridge, or no word of it", c.khat)
+		}
 		if said.Source != c.want || needed != (c.want == ByBridge) {
 			t.Errorf("k-hat %v: the result is by %s, a bridge is needed: %v; want %s", c.khat, said.Source, needed, c.want)
 		}
