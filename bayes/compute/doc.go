@@ -31,5 +31,7 @@
 //     user's cache folder.
 //   - GOBNN_EXECUTABLES is the folder of the programs that XLA compiled for this machine's processor, at most 512 MiB;
 //     by default "executables" in the cache folder. "off" means that nothing is cached.
+//   - XLA_FLAGS are XLA's own settings. On processors with AVX-512 "--xla_cpu_prefer_vector_width=512" is added, unless
+//     they choose the width or the instruction set (--xla_cpu_max_isa).
 //   - GOBNN_MALLOC=system keeps glibc's default allocator settings: steps need less memory and are slower.
 package compute

@@ -21,6 +21,9 @@ var InstalledPlugins = installedPlugins
 // InFewChunks is inFewChunks, for tests.
 func (p Plan) InFewChunks() Plan { return p.inFewChunks() }
 
+// FullVectors is fullVectors, for tests.
+var FullVectors = fullVectors
+
 // SetMachine makes m the machine whose GPUs are looked for; the function that it returns undoes it.
 func SetMachine(m accelerator.Machine) (restore func()) {
 	before := machine

@@ -115,11 +115,8 @@ func prepareCUDA(argument string) (string, error) {
 		if err := set("GOPJRT_CUDA_CHECKS", "0"); err != nil { // it looks for another layout, and warns
 			return "", err
 		}
-		const flag = "--xla_gpu_cuda_data_dir="
-		if flags := os.Getenv("XLA_FLAGS"); !strings.Contains(flags, flag) {
-			if err := os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" "+flag+folder)); err != nil {
-				return "", err
-			}
+		if err := addXLAFlag("--xla_gpu_cuda_data_dir", folder); err != nil {
+			return "", err
 		}
 	}
 	if _, set := option(argument, "tf32"); !set {

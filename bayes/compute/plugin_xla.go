@@ -17,6 +17,7 @@ import (
 	backends "github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla" // without its auto-installer: opening a backend downloads nothing
 	"github.com/gomlx/go-xla/pjrt"
+	"golang.org/x/sys/cpu"
 	"k8s.io/klog/v2"
 )
 
@@ -39,6 +40,9 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 	options := pjrt.NamedValuesMap{}
 	if isCPU(argument) {
 		options["cpu_device_count"] = int64(max(1, devices))
+		if err := fullVectors(cpu.X86.HasAVX512F); err != nil {
+			return nil, err
+		}
 		keepExecutables(argument)
 	}
 	if accelerator.IsCUDA(strings.Split(argument, ",")[0]) {

@@ -1,0 +1,28 @@
+package compute
+
+import (
+	"os"
+	"strings"
+)
+
+// fullVectors lets XLA use vectors of 512 bits on a CPU that has them. XLA's own choice is 256, with which a step of
+// OHSMC with 10 000 particles takes 9 % longer on an Intel Sapphire Rapids, and 300 000 normals 18 %. Flags of the
+// user's own on the width or the instruction set stay as they are.
+func fullVectors(has bool) error {
+	if !has {
+		return nil
+	}
+	return addXLAFlag("--xla_cpu_prefer_vector_width", "512", "--xla_cpu_max_isa")
+}
+
+// addXLAFlag adds a flag to XLA_FLAGS, which a plugin reads when it compiles its first program, unless one of the same
+// name, or one of the others, is there already.
+func addXLAFlag(name, value string, others ...string) error {
+	flags := os.Getenv("XLA_FLAGS")
+	for _, set := range append(others, name) {
+		if strings.Contains(flags, set) {
+			return nil
+		}
+	}
+	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" "+name+"="+value))
+}
