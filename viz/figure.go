@@ -76,18 +76,20 @@ func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, err
 }
 
 // body draws a figure's content. The header is the height of title and legend; room is the least height of the content
-// below it; left and bottom are what numbers and labels of the axes take in a body of a size.
+// below it; left, right, bottom and top are what numbers and labels of the axes, and a colour bar, take in a body of a
+// size.
 type body interface {
 	header(width vg.Length) vg.Length
 	room() vg.Length
 	left(size vg.Point) vg.Length
+	right(size vg.Point) vg.Length
 	bottom(size vg.Point) vg.Length
 	top(size vg.Point) vg.Length
 	draw(c draw.Canvas, in inset)
 }
 
 // inset is where the data area begins, and ends below the header, at least, so that neighbours in a grid are in line.
-type inset struct{ header, left, bottom, top vg.Length }
+type inset struct{ header, left, right, bottom, top vg.Length }
 
 // Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each
 // time.

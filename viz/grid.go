@@ -299,6 +299,7 @@ func (g *grid) room() vg.Length {
 }
 
 func (g *grid) left(vg.Point) vg.Length   { return 0 }
+func (g *grid) right(vg.Point) vg.Length  { return 0 }
 func (g *grid) bottom(vg.Point) vg.Length { return 0 }
 func (g *grid) top(vg.Point) vg.Length    { return 0 }
 
@@ -331,15 +332,16 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 	gap := 2 * margin
 	size := vg.Point{X: (area.Size().X - gap*vg.Length(g.cols-1)) / vg.Length(g.cols),
 		Y: (area.Size().Y - gap*vg.Length(rows-1)) / vg.Length(rows)}
-	lefts := make([]vg.Length, g.cols)
+	lefts, rights := make([]vg.Length, g.cols), make([]vg.Length, g.cols)
 	bottoms, tops := make([]vg.Length, rows), make([]vg.Length, rows)
 	for i, cell := range g.cells {
 		tops[i/g.cols] = max(tops[i/g.cols], cell.top(size))
 		lefts[i%g.cols] = max(lefts[i%g.cols], cell.left(size))
+		rights[i%g.cols] = max(rights[i%g.cols], cell.right(size))
 		bottoms[i/g.cols] = max(bottoms[i/g.cols], cell.bottom(size))
 	}
-	width := size.X - sum(lefts)/vg.Length(g.cols) // of the data
-	headers := g.headers(width + slices.Max(lefts) + 2*margin)
+	width := size.X - (sum(lefts)+sum(rights))/vg.Length(g.cols) // of the data
+	headers := g.headers(width + slices.Max(lefts) + slices.Max(rights) + 2*margin)
 	height := size.Y - (sum(headers)+sum(bottoms))/vg.Length(rows)
 
 	top := area.Max.Y
@@ -349,14 +351,14 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 		x := area.Min.X
 		for col := range min(g.cols, len(g.cells)-row*g.cols) {
 			cell := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-				Min: vg.Point{X: x, Y: low}, Max: vg.Point{X: x + lefts[col] + width, Y: top},
+				Min: vg.Point{X: x, Y: low}, Max: vg.Point{X: x + lefts[col] + width + rights[col], Y: top},
 			}}
-			g.cells[row*g.cols+col].draw(cell, inset{headers[row], lefts[col], bottoms[row], tops[row]})
+			g.cells[row*g.cols+col].draw(cell, inset{headers[row], lefts[col], rights[col], bottoms[row], tops[row]})
 			if row == 0 && g.columnNames != nil {
 				at := vg.Point{X: x + lefts[col] + width/2, Y: top + nameLine/2}
 				c.FillText(textStyle(labelSize, black), at, g.columnNames[col])
 			}
-			x += lefts[col] + width + gap
+			x += lefts[col] + width + rights[col] + gap
 			last = cell
 		}
 		if g.rowNames != nil {

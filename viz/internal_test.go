@@ -296,6 +296,40 @@ func TestGridRowsAreInLine(t *testing.T) {
 	}
 }
 
+// The data areas of a column begin and end in line, also where only the lowest panel has numbers, whose last one stands
+// out to the right of its axis.
+func TestGridColumnsAreInLine(t *testing.T) {
+	var figures []*Figure
+	for range 2 {
+		f, err := Traces([]Trace{{Name: "a", Series: Series{Value: []float64{-1, 0, 1}}}}, TraceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures = append(figures, f)
+	}
+	fig, err := Grid(GridOptions{Columns: 1, SharedX: true}, figures...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := fig.body.(*grid)
+	size := vg.Point{X: 200, Y: 100}
+	in := inset{}
+	for _, cell := range g.cells {
+		in.left, in.right = max(in.left, cell.left(size)), max(in.right, cell.right(size))
+	}
+	var areas []vg.Rectangle
+	for _, cell := range g.cells {
+		c := draw.Canvas{Canvas: new(recorder.Canvas), Rectangle: vg.Rectangle{Max: size}}
+		areas = append(areas, cell.(*panel).drawAxes(c, in))
+	}
+	if a, b := areas[0], areas[1]; math.Abs(float64(a.Max.X-b.Max.X)) > 1e-6 || math.Abs(float64(a.Min.X-b.Min.X)) > 1e-6 {
+		t.Errorf("the upper data area is from %v to %v, the lower from %v to %v", a.Min.X, a.Max.X, b.Min.X, b.Max.X)
+	}
+	if upper, lower := g.cells[0].right(size), g.cells[1].right(size); upper >= lower {
+		t.Errorf("the upper panel, without numbers, stands %v out, the lower %v", upper, lower)
+	}
+}
+
 // A grid has one colour bar where those of its figures are the same, also in their range and level lines.
 func TestGridSharesBar(t *testing.T) {
 	lattice, err := NewLattice(0, 1, 3, 0, 1, 3)

@@ -300,6 +300,17 @@ func (p *panel) left(size vg.Point) (most vg.Length) {
 	return most
 }
 
+// right is how far the numbers of the axes stand out to the right, and the width of the colour bar.
+func (p *panel) right(size vg.Point) (most vg.Length) {
+	for _, d := range p.dataOf(size) {
+		most = max(most, size.X-d.Max.X)
+	}
+	if p.bar != nil {
+		most += p.bar.width()
+	}
+	return most
+}
+
 // bottom is the height of the lowest axis's numbers and label.
 func (p *panel) bottom(size vg.Point) vg.Length {
 	all := p.dataOf(size)
@@ -325,6 +336,7 @@ func (p *panel) draw(c draw.Canvas, in inset) {
 	area := draw.Crop(c, 0, 0, 0, -in.header)
 	if p.bar != nil {
 		area = draw.Crop(area, 0, -p.bar.width(), 0, 0)
+		in.right -= p.bar.width()
 	}
 	data := p.drawAxes(area, in)
 	if p.bar != nil {
@@ -378,7 +390,7 @@ func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 	canvases := make([]draw.Canvas, len(p.axes))
 	plots := make([]*plot.Plot, len(p.axes))
 	top := area.Max.Y
-	left, right := area.Min.X+in.left, area.Max.X
+	left, right := area.Min.X+in.left, area.Max.X-max(0, in.right)
 	for i, a := range p.axes {
 		canvases[i] = area
 		canvases[i].Max.Y = top
