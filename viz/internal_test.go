@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/plot/vg"
@@ -407,6 +408,44 @@ func TestErrorBarsBesideEachOther(t *testing.T) {
 	for k := range first {
 		if apart := second[k] - first[k]; math.Abs(float64(apart-besideBy)) > 1e-6 {
 			t.Errorf("the bars of step %d stand %v apart, want %v", k, apart, besideBy)
+		}
+	}
+}
+
+// Marks are moved only where they would cover those of another trace.
+func TestAsides(t *testing.T) {
+	const half = float64(besideBy) / 2
+	for name, c := range map[string]struct {
+		log   bool
+		steps [][]float64 // an empty one: a trace without error bars at 1
+		want  []float64
+	}{
+		"apart":              {false, [][]float64{{1, 5}, {3, 7}}, []float64{0, 0}},
+		"the same":           {false, [][]float64{{1, 5}, {1, 5}}, []float64{-half, half}},
+		"one step the same":  {false, [][]float64{{1, 5}, {5, 9}, {3}}, []float64{-half, half, 0}},
+		"near":               {false, [][]float64{{1, 5}, {5.05, 9}}, []float64{-half, half}},
+		"near on a log axis": {true, [][]float64{{1, 10}, {1.02, 100}, {90}}, []float64{-half, half, 0}},
+		"far on a log axis":  {true, [][]float64{{1, 10}, {1.1, 100}}, []float64{0, 0}},
+		"through a third":    {false, [][]float64{{1}, {9}, {9, 1}, {5}}, []float64{-2 * half, 0, 2 * half, 0}},
+		"without bars":       {false, [][]float64{{1, 5}, {}}, []float64{0, 0}},
+	} {
+		traces := make([]Trace, len(c.steps))
+		x := slices.Clone(c.steps)
+		for i, steps := range c.steps {
+			if x[i] = steps; len(steps) == 0 {
+				x[i] = []float64{1}
+				continue
+			}
+			traces[i].Error = make([]float64, len(steps))
+		}
+		across := span{1, 10}
+		if c.log {
+			across.hi = 100
+		}
+		for i, got := range asides(traces, x, across, c.log) {
+			if math.Abs(float64(got)-c.want[i]) > 1e-9 {
+				t.Errorf("%s: trace %d is moved by %v points, want %v", name, i, got, c.want[i])
+			}
 		}
 	}
 }

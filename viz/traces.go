@@ -15,7 +15,7 @@ type Trace struct {
 	Name string // for the legend
 	Series
 	// Error is half the length of an error bar at each point, such as two standard errors; 0: none. Points with bars have
-	// marks, and those of several traces stand a little beside each other. Nil: a curve without marks.
+	// marks, and those of several traces at the same steps stand a little beside each other. Nil: a curve without marks.
 	Error []float64
 }
 
@@ -49,22 +49,16 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		return nil, fmt.Errorf("viz: %d traces: from 1 to %d can be told apart", len(traces), len(styles))
 	}
 	p := &panel{title: frame.Title}
-	var x, y [][]float64 // what the axes must hold
-	var marks []mark
+	drawn := make([][][]float64, len(traces)) // the rows of each trace
+	var x, y [][]float64                      // what the axes must hold
 	dropped := 0
 	for i, t := range traces {
 		rows, bad, err := t.rows(opt)
 		if err != nil {
 			return nil, err
 		}
+		drawn[i] = rows
 		dropped += bad
-		all := t.marks(rows, styles[i], traceMarks[i], vg.Length(2*i-len(traces)+1)/2*besideBy)
-		var thumbnails []plot.Thumbnailer
-		for _, m := range all {
-			thumbnails = append(thumbnails, m)
-		}
-		p.entry(t.Name, thumbnails...)
-		marks = append(marks, all...)
 		x, y = append(x, rows[0]), append(y, rows[1])
 		if t.Error != nil {
 			for k, half := range rows[2] {
@@ -77,6 +71,16 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	}
 	p.note(droppedNote(dropped))
 	across := widened(x, .015, opt.LogX)
+	var marks []mark
+	for i, aside := range asides(traces, x, across, opt.LogX) {
+		all := traces[i].marks(drawn[i], styles[i], traceMarks[i], aside)
+		var thumbnails []plot.Thumbnailer
+		for _, m := range all {
+			thumbnails = append(thumbnails, m)
+		}
+		p.entry(traces[i].Name, thumbnails...)
+		marks = append(marks, all...)
+	}
 	if opt.TruthName != "" {
 		if !finite(opt.Truth) || opt.LogY && opt.Truth <= 0 {
 			return nil, fmt.Errorf("viz: Truth = %v: it must be finite, and above 0 with LogY", opt.Truth)
@@ -101,8 +105,71 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// besideBy is how far error bars of neighbouring traces stand apart, in points.
-const besideBy vg.Length = 3.5
+// Error bars nearer to each other than tooNear, a share of the axis, would cover each other: they stand besideBy apart, in
+// points.
+const (
+	tooNear            = .01
+	besideBy vg.Length = 3.5
+)
+
+// asides are how far the marks of each trace are moved along the axis, in points, so that error bars do not cover each
+// other. Traces with no step near a step of another stay where they are.
+func asides(traces []Trace, x [][]float64, across span, log bool) []vg.Length {
+	place := func(v float64) float64 { return (v - across.lo) / (across.hi - across.lo) }
+	if log {
+		place = func(v float64) float64 { return math.Log(v/across.lo) / math.Log(across.hi/across.lo) }
+	}
+	places := make([][]float64, len(traces)) // in order, of traces with error bars
+	group := make([]int, len(traces))        // traces with steps near each other have one number
+	for i, t := range traces {
+		group[i] = i
+		if t.Error == nil {
+			continue
+		}
+		for _, v := range x[i] {
+			places[i] = append(places[i], place(v))
+		}
+		slices.Sort(places[i])
+		for j := range i {
+			if from, to := group[i], group[j]; from != to && meet(places[i], places[j]) {
+				for k := range i + 1 {
+					if group[k] == from {
+						group[k] = to
+					}
+				}
+			}
+		}
+	}
+	moved := make([]vg.Length, len(traces))
+	for i := range traces {
+		size, before := 0, 0
+		for k := range traces {
+			if group[k] == group[i] {
+				size++
+				if k < i {
+					before++
+				}
+			}
+		}
+		moved[i] = vg.Length(2*before-size+1) / 2 * besideBy
+	}
+	return moved
+}
+
+// meet says whether a place of a is near to one of b; both are in order.
+func meet(a, b []float64) bool {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case math.Abs(a[i]-b[j]) < tooNear:
+			return true
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	return false
+}
 
 // widened is the range of all values with room at both ends.
 func widened(values [][]float64, fraction float64, log bool) span {
