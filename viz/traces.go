@@ -105,8 +105,8 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// Error bars nearer to each other than tooNear, a share of the axis, would cover each other: they stand besideBy apart, in
-// points.
+// Error bars nearer to each other than tooNear, a share of the axis, would cover each other: they stand besideBy
+// apart, in points.
 const (
 	tooNear            = .01
 	besideBy vg.Length = 3.5
