@@ -119,6 +119,7 @@ func (p Prediction) Distribution(particle, row, target int) Distribution {
 }
 
 // ParticleMeans are the means that one particle predicts, [Rows, Targets], in the targets' own units, for regression.
+// Each call checks the whole prediction: take AllParticleMeans for many particles.
 func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
 	if err := p.ready("ParticleMeans", true); err != nil {
 		return nil, err
@@ -127,19 +128,43 @@ func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
 		return nil, fmt.Errorf("bayes: Prediction.ParticleMeans(%d): the prediction has particles 0 to %d",
 			particle, p.Particles-1)
 	}
+	means := make([]float64, p.Rows*p.Columns())
+	if err := p.particleMeans(particle, means); err != nil {
+		return nil, err
+	}
+	return means, nil
+}
+
+// AllParticleMeans are the means that each particle predicts, [Particles, Rows, Targets], in the targets' own units,
+// for regression.
+func (p Prediction) AllParticleMeans() ([]float64, error) {
+	if err := p.ready("AllParticleMeans", true); err != nil {
+		return nil, err
+	}
+	each := p.Rows * p.Columns()
+	means := make([]float64, p.Particles*each)
+	for j := range p.Particles {
+		if err := p.particleMeans(j, means[j*each:(j+1)*each]); err != nil {
+			return nil, err
+		}
+	}
+	return means, nil
+}
+
+// particleMeans fills in the means that one particle predicts, [Rows, Targets].
+func (p Prediction) particleMeans(particle int, means []float64) error {
 	targets := p.Columns()
-	means := make([]float64, p.Rows*targets)
 	for k := range targets {
 		mean, stdDev := p.Scale(k)
 		for n := range p.Rows {
 			own, err := finiteMean("ParticleMeans", p.Distribution(particle, n, k), particle, n)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			means[n*targets+k] = mean + stdDev*own
 		}
 	}
-	return means, nil
+	return nil
 }
 
 // finiteMean is the mean of the distribution that a particle predicts at a row; an error if there is none.

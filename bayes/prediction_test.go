@@ -220,6 +220,15 @@ func TestPredictionStandardised(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "means in the target's units", means, []float64{5, 2, -1}, 1e-15)
+	first, err := p.ParticleMeans(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.AllParticleMeans()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "means of both particles", all, append(first, means...), 0)
 	y := []float64{1, 20, 3}
 	raw, err := p.LogDensity(y)
 	if err != nil {
@@ -415,6 +424,9 @@ func TestNoMean(t *testing.T) {
 	_, noMean := p.Mean()
 	_, noStdDev := p.StdDev()
 	_, noParticleMeans := p.ParticleMeans(0)
+	if _, err := p.AllParticleMeans(); err == nil || err.Error() != noParticleMeans.Error() {
+		t.Errorf("AllParticleMeans of Cauchy noise: %v", err)
+	}
 	for method, err := range map[string]error{"Mean": noMean, "StdDev": noStdDev, "ParticleMeans": noParticleMeans} {
 		if err == nil || !strings.Contains(err.Error(), "Prediction."+method+": the mean of particle 0 at row 0 is NaN") {
 			t.Errorf("%s of Cauchy noise: %v", method, err)

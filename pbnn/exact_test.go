@@ -167,7 +167,7 @@ func TestExactOnALine(t *testing.T) {
 
 func exactOnALine(t *testing.T, cases []exactCase) {
 	t.Helper()
-	data, engine := line(rowsOfLine), computetest.Go(t)
+	data, engine := line(rowsOfLine), computetest.Engines(t)[0]
 	for _, c := range cases {
 		if c.long && testing.Short() {
 			continue

@@ -90,12 +90,8 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	s := Sample{Chains: p.Chains, Draws: draws}
 	var columns []string // names of a row's predictions
 	if p.Task() == bayes.Regression {
-		for j := range p.Particles {
-			means, err := p.ParticleMeans(j)
-			if err != nil {
-				return nil, fmt.Errorf("diag: %w", err)
-			}
-			s.Values = append(s.Values, means...)
+		if s.Values, err = p.AllParticleMeans(); err != nil {
+			return nil, fmt.Errorf("diag: %w", err)
 		}
 		columns = functions(len(s.Values) / p.Particles / p.Rows)
 	} else {

@@ -402,17 +402,15 @@ func coveredByMeans(p bayes.Prediction, y []float64, level float64) (float64, er
 
 // meanInterval is the central interval of the particles' means, for each row.
 func meanInterval(p bayes.Prediction, level float64) (lower, upper []float64, err error) {
-	means := make([][]float64, p.Rows)
-	for j := range p.Particles {
-		one, err := p.ParticleMeans(j)
-		if err != nil {
-			return nil, nil, err
-		}
-		for n, v := range one {
-			means[n] = append(means[n], v)
-		}
+	all, err := p.AllParticleMeans()
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, m := range means {
+	m := make([]float64, p.Particles)
+	for n := range p.Rows {
+		for j := range m {
+			m[j] = all[j*p.Rows+n]
+		}
 		slices.Sort(m)
 		lower = append(lower, stat.Quantile((1-level)/2, stat.Empirical, m, nil))
 		upper = append(upper, stat.Quantile((1+level)/2, stat.Empirical, m, nil))
