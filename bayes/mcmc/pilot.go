@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/median"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -417,9 +418,8 @@ func sticky(r *Result, predicted float64, ess []float64) (warnings []string) {
 		why = append(why, fmt.Sprintf("a chain stood still for %d trajectories", standing))
 	}
 	if len(ess) > 1 {
-		sorted := slices.Sorted(slices.Values(ess))
-		if middle := median(sorted); sorted[0] < middle/stickyShare {
-			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", sorted[0], middle))
+		if least, middle := slices.Min(ess), median.Of(ess); least < middle/stickyShare {
+			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", least, middle))
 		}
 	}
 	if len(why) > 0 {

@@ -3,10 +3,10 @@ package mcmc
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/median"
 )
 
 // maxRejections is the number of transitions of all chains after which a run without any accepted transition is ended.
@@ -113,15 +113,14 @@ func (r *sampling) rounded() string {
 	for i, v := range values {
 		values[i] = math.Abs(v)
 	}
-	slices.Sort(values)
-	median := values[len(values)/2]
-	rounding := median * compute.Epsilon(r.DType)
-	if !(rounding > mostRounding) || math.IsInf(median, 0) {
+	size := median.Of(values)
+	rounding := size * compute.Epsilon(r.DType)
+	if !(rounding > mostRounding) || math.IsInf(size, 0) {
 		return ""
 	}
 	return fmt.Sprintf("log-densities of about %.2g are rounded to multiples of some %.2g in float32, and so is what "+
 		"accepts or rejects a move: the draws are too wide; subtract a constant from the log-density, or take "+
-		"DType: compute.Float64", median, rounding)
+		"DType: compute.Float64", size, rounding)
 }
 
 // standsStill says whether a chain stayed in place for a quarter of its transitions in a row, and for at least 50 of

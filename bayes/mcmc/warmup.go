@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes/internal/median"
+
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -213,21 +215,15 @@ func (r *sampling) tuneOwn(target float64) error {
 	if len(failed) == r.Chains {
 		return failed[0]
 	}
-	r.position.Tuned.StepSize = median(steps)
+	r.position.Tuned.StepSize = median.Of(steps)
 	if searching {
 		return nil
 	}
 	if w.Done++; w.Done == ownPhase(r.WarmUp) {
-		r.position.Tuned.StepSize = median(means)
+		r.position.Tuned.StepSize = median.Of(means)
 		w.Own, w.Common = nil, newStepping(r.position.Tuned.StepSize)
 	}
 	return nil
-}
-
-// median is the median of a slice that is not empty; it sorts the slice.
-func median(x []float64) float64 {
-	slices.Sort(x)
-	return stat.Quantile(0.5, stat.Empirical, x, nil)
 }
 
 // slowWindows divides a warm-up of n transitions as Stan does: the slow windows begin after the first `begin`

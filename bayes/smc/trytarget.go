@@ -3,11 +3,11 @@ package smc
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/internal/median"
 	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/mcmc"
 
@@ -187,11 +187,11 @@ func (i identity) check(a, b []float64) error {
 	if len(differences) < 2 || len(differences) < len(a)/4 {
 		return nil // hardly any draw has a density: the first step says so
 	}
-	middle := median(differences)
+	middle := median.Of(differences)
 	for n, d := range differences {
 		differences[n] = math.Abs(d - middle)
 	}
-	off, allowed := median(differences), triedDifferent*(1+median(sizes))
+	off, allowed := median.Of(differences), triedDifferent*(1+median.Of(sizes))
 	if off <= allowed {
 		return nil
 	}
@@ -199,6 +199,3 @@ func (i identity) check(a, b []float64) error {
 		"%.3g, where rounding allows %.2g; particles are moved by the one and weighed by the other, so they must be the "+
 		"same (smc.Posterior and smc.RowPosterior make both of the same functions)", i.left, i.right, off, allowed)
 }
-
-// median is the upper median of some numbers.
-func median(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
