@@ -99,9 +99,8 @@ func (p *places) compile() error {
 	m := &moves{problem: of, kernel: MALA{}, dtype: compute.Float64}
 	if p.program, err = compute.NewProgram(p.engine, "mcmc gradients", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-			value, gradient := m.target(nodes, nil).Gradient(inputs[0])
-			if err := errors.Join(checkShape("the log-density", value, State{Phi: inputs[0]}.PerParticle()),
-				checkShape("the gradient", gradient, inputs[0].Shape())); err != nil {
+			value, gradient, err := gradientOf(m.target(nodes, nil), inputs[0])
+			if err != nil {
 				panic(err)
 			}
 			flat := graph.Reshape(gradient, gradient.Shape().Size())
@@ -111,8 +110,7 @@ func (p *places) compile() error {
 	}
 	p.forward, err = compute.NewProgram(p.engine, "mcmc log-densities", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-			density := m.target(nodes, nil).LogDensity(inputs[0])
-			err := checkShape("the log-density", density, State{Phi: inputs[0]}.PerParticle())
+			density, err := logDensityOf(m.target(nodes, nil), inputs[0])
 			if err != nil {
 				panic(err)
 			}

@@ -254,14 +254,12 @@ func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) err
 	}
 	perParticle := State{Phi: phi}.PerParticle()
 	logDensity := func() error {
-		return checkShape("the target's log-density", ByMiniBatch(rng, target).LogDensity(phi), perParticle)
+		_, err := logDensityOf(ByMiniBatch(rng, target), phi)
+		return err
 	}
 	gradient := func() error {
-		logDensity, gradient := ByMiniBatch(rng, target).Gradient(phi)
-		return errors.Join(
-			checkShape("the target's log-density", logDensity, perParticle),
-			checkShape("the target's gradient", gradient, phi.Shape()),
-		)
+		_, _, err := gradientOf(ByMiniBatch(rng, target), phi)
+		return err
 	}
 	differences := func() error {
 		batches, ok := target.(MiniBatchTarget)
@@ -287,6 +285,21 @@ func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) err
 		return gradient()
 	}
 	return errors.Join(unlessPanics(logDensity), unlessPanics(gradient), unlessPanics(differences))
+}
+
+// logDensityOf is a target's log-density at phi, and an error if its shape is not [J].
+func logDensityOf(target Target, phi *Node) (*Node, error) {
+	logDensity := target.LogDensity(phi)
+	return logDensity, checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle())
+}
+
+// gradientOf are a target's log-density and gradient at phi, and an error if their shapes are not [J] and [J, D].
+func gradientOf(target Target, phi *Node) (logDensity, gradient *Node, err error) {
+	logDensity, gradient = target.Gradient(phi)
+	return logDensity, gradient, errors.Join(
+		checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle()),
+		checkShape("the target's gradient", gradient, phi.Shape()),
+	)
 }
 
 // unlessPanics returns the error of a check; nil if it panics.

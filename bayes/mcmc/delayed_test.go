@@ -150,7 +150,7 @@ func TestShapesOfCheapTargets(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), "the log-density has shape (Float64)") {
+		if err == nil || !strings.Contains(err.Error(), "the target's log-density has shape (Float64)") {
 			t.Errorf("pilot, %s: %v", name, err)
 		}
 		for _, inner := range []Kernel{RandomWalkMetropolis{StepSize: 1}, HMC{StepSize: .5, Steps: 2}} {
