@@ -16,11 +16,11 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/kolmogorov"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -154,21 +154,7 @@ func Near(t testing.TB, what string, got, want []float64, tolerance float64) {
 
 // Kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
 func Kolmogorov(draws []float64, cdf func(float64) float64) float64 {
-	sorted := slices.Clone(draws)
-	slices.Sort(sorted)
-	n, distance := float64(len(sorted)), 0.0
-	for i, x := range sorted {
-		f := cdf(x)
-		distance = max(distance, f-float64(i)/n, float64(i+1)/n-f)
-	}
-	lambda, p := distance*math.Sqrt(n), 0.0
-	if lambda < 0.3 {
-		return 1 // the series below is 1 to nine digits, but converges slowly
-	}
-	for k := 1.0; k < 100; k++ {
-		p += 2 * math.Pow(-1, k-1) * math.Exp(-2*k*k*lambda*lambda)
-	}
-	return min(1, max(0, p))
+	return kolmogorov.PValue(kolmogorov.Distance(draws, cdf), float64(len(draws)))
 }
 
 // CPU is XLA on the processors: Default's engine, or where that computes on an accelerator the installed plugin for

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes/internal/kolmogorov"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -39,12 +41,8 @@ func varianceTest(normals []float64) (statistic, p float64) {
 
 // uniformTest is the statistic of Kolmogorov and Smirnov for draws that should be uniform on (0, 1).
 func uniformTest(draws []float64) (statistic, p float64) {
-	sorted := slices.Sorted(slices.Values(draws))
-	n := float64(len(sorted))
-	for i, u := range sorted {
-		statistic = max(statistic, u-float64(i)/n, float64(i+1)/n-u)
-	}
-	return statistic, kolmogorov(statistic, n)
+	statistic = kolmogorov.Distance(draws, func(u float64) float64 { return u })
+	return statistic, kolmogorov.PValue(statistic, float64(len(draws)))
 }
 
 // sameTest is the statistic of Kolmogorov and Smirnov for two samples that should have one distribution.
@@ -52,24 +50,7 @@ func sameTest(a, b []float64) (statistic, p float64) {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	statistic = stat.KolmogorovSmirnov(a, nil, b, nil)
 	n, m := float64(len(a)), float64(len(b))
-	return statistic, kolmogorov(statistic, n*m/(n+m))
-}
-
-// kolmogorov is the asymptotic p-value of a greatest distance between distribution functions for n draws, with the
-// correction of Stephens (1970) for finite n.
-func kolmogorov(distance, n float64) float64 {
-	if math.IsNaN(distance) {
-		return 0
-	}
-	lambda := distance * (math.Sqrt(n) + .12 + .11/math.Sqrt(n))
-	if lambda < .3 {
-		return 1 // the series below is 1 to nine digits, but converges slowly
-	}
-	p := 0.0
-	for k := 1.0; k < 100; k++ {
-		p += 2 * math.Pow(-1, k-1) * math.Exp(-2*k*k*lambda*lambda)
-	}
-	return min(1, max(0, p))
+	return statistic, kolmogorov.PValue(statistic, n*m/(n+m))
 }
 
 // rankTest is Pearson's chi-square for ranks, each of 0 to top, that should be uniform. Neighbouring ranks are pooled
