@@ -2,7 +2,6 @@ package compute
 
 import (
 	"fmt"
-	"iter"
 	"runtime"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -120,17 +119,6 @@ func (p Plan) Before(i int) int { return max(i-max(p.Concurrent, 1), -1) }
 
 // Chunks is the number of chunks.
 func (p Plan) Chunks() int { return (p.Particles + p.Chunk - 1) / p.Chunk }
-
-// All yields the chunks' bounds: particles from (inclusive) to (exclusive).
-func (p Plan) All() iter.Seq2[int, int] {
-	return func(yield func(from, to int) bool) {
-		for from := 0; from < p.Particles; from += p.Chunk {
-			if !yield(from, min(from+p.Chunk, p.Particles)) {
-				return
-			}
-		}
-	}
-}
 
 // String describes the plan.
 func (p Plan) String() string {
