@@ -6,18 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"gobnn/bayes/compute"
 
-	"github.com/gomlx/gomlx/core/graph"
-	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
+
+// This file is how a Whitening is found, top to bottom: its settings, the Newton steps to the mode, and W by the
+// curvature there. The Hessian is evaluated in whitening_hessian.go; Kronecker factors are in kronecker.go, and the
+// ways from theta to z and back in whitening_coordinates.go.
 
 // Whitening are coordinates z in which a posterior looks like a standard normal near a mode c:
 //
@@ -259,181 +259,6 @@ func (w *Whitening) note() {
 	}
 }
 
-// difference is the step of the differences of gradients in a coordinate, relative to 1 + |c|: small compared with any
-// scale of a nonlinearity, large compared with rounding in float64.
-const difference = 1e-7
-
-// blockSize is the number of points whose gradients are evaluated in one call.
-const blockSize = 128
-
-// hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, where e makes the largest
-// coordinate of e v equal to step times `difference`. gradient is that of log p at c; nil: it is evaluated with the
-// others.
-func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64, error) {
-	_, _, h, err := p.about(c, gradient, v, step)
-	return h, err
-}
-
-// about is hessianTimes, with the log-density and the gradient of log p at c. Without a given gradient it evaluates
-// both; with one, it returns that, and no log-density.
-func (p *places) about(c, gradient, v []float64, step float64) (value float64, at, h []float64, err error) {
-	d, at := p.dim, gradient
-	if gradient == nil {
-		v = slices.Concat(make([]float64, d), v)
-	}
-	n := len(v) / d
-	for from := 0; from < n; from += blockSize {
-		rows := min(blockSize, n-from)
-		if n > blockSize {
-			rows = blockSize // one compiled program: the last block is padded
-		}
-		points, steps := make([]float64, rows*d), make([]float64, rows)
-		for i := range rows {
-			copy(points[i*d:], c)
-			if from+i >= n {
-				continue
-			}
-			of := v[(from+i)*d : (from+i+1)*d]
-			largest := 0.0
-			for k, x := range of {
-				largest = math.Max(largest, math.Abs(x)/(1+math.Abs(c[k])))
-			}
-			if largest > 0 {
-				steps[i] = step * difference / largest
-				floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
-			}
-		}
-		values, moved, err := p.gradients(points)
-		if err != nil {
-			return 0, nil, nil, err
-		}
-		if at == nil {
-			value, at = values[0], slices.Clone(moved[:d])
-		}
-		for i := range min(rows, n-from) {
-			row := moved[i*d : (i+1)*d]
-			floats.Sub(row, at)
-			if steps[i] > 0 {
-				floats.Scale(-1/steps[i], row)
-			}
-			h = append(h, row...)
-		}
-	}
-	if gradient == nil {
-		h = h[d:]
-	}
-	if bad := len(h) - countFinite(h); bad > 0 {
-		return 0, nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", ErrNoMode, bad, len(h))
-	}
-	return value, at, h, nil
-}
-
-func countFinite(x []float64) (n int) {
-	for _, v := range x {
-		if finite(v) {
-			n++
-		}
-	}
-	return n
-}
-
-// mostRough is the largest relative disagreement between differences of a smooth gradient with two steps.
-const mostRough = .1
-
-// roughness is the relative disagreement between differences of the gradient at c along three directions, with a step
-// and with one a hundred times as long: from mostRough on the gradient has no derivative there.
-func (p *places) roughness(c, gradient []float64) (float64, error) {
-	const directions = 3
-	v := make([]float64, directions*p.dim)
-	for i := range v { // directions unrelated to the coordinates
-		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662) * (1 + math.Abs(c[i%p.dim]))
-	}
-	short, err := p.hessianTimes(c, gradient, v, 1)
-	if err != nil {
-		return 0, err
-	}
-	long, err := p.hessianTimes(c, gradient, v, 100)
-	if err != nil {
-		return 0, err
-	}
-	size := floats.Norm(long, 2)
-	floats.Sub(short, long)
-	return floats.Norm(short, 2) / math.Max(size, 1e-3), nil
-}
-
-// hessian is that of -log p at c, symmetric; gradient as of about.
-func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
-	d := p.dim
-	unit := make([]float64, d*d)
-	for k := range d {
-		unit[k*d+k] = 1
-	}
-	h, err := p.hessianTimes(c, gradient, unit, 1)
-	if err != nil {
-		return nil, err
-	}
-	hessian := mat.NewSymDense(d, nil)
-	for i := range d {
-		for k := range i + 1 {
-			hessian.SetSym(i, k, (h[i*d+k]+h[k*d+i])/2)
-		}
-	}
-	return hessian, nil
-}
-
-// beside is a point at a hundred thousandth from c in each coordinate. At a mode where ReLU units are at their kink,
-// the differences at c itself would take these units as on along some coordinates, and as off along others.
-func beside(c []float64) []float64 {
-	at := slices.Clone(c)
-	for i, x := range c {
-		at[i] += 1e-5 * (1 + math.Abs(x)) * math.Sin(float64(1+i)*float64(1+i)*.5698402910)
-	}
-	return at
-}
-
-// linearised evaluates the posterior with the network's own predictions at c as targets; its Hessian at c is the
-// Gauss-Newton matrix. nil if the problem has none. Close it.
-func (p *places) linearised(c []float64) (*places, error) {
-	if p.problem.Part == nil || p.problem.Rows < 1 {
-		return nil, nil
-	}
-	part, err := p.problem.Part(p.problem.Rows, c)
-	if err != nil || !part.GaussNewton {
-		return nil, err
-	}
-	return newPlaces(p.ctx, p.engine, part.alone(p.dim))
-}
-
-// gaussNewton is the Gauss-Newton matrix at c; nil if the problem has none.
-func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
-	all, err := p.linearised(c)
-	if all == nil || err != nil {
-		return nil, err
-	}
-	defer all.Close()
-	hessian, err := all.hessian(c, nil)
-	p.Gradients += all.Gradients
-	return hessian, err
-}
-
-// factor sets W by a Cholesky factor of H, if there is one.
-func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
-	var cholesky mat.Cholesky
-	if !cholesky.Factorize(hessian) {
-		return false, nil
-	}
-	var lower, inverse mat.TriDense
-	cholesky.LTo(&lower)
-	if err := inverse.InverseTri(&lower); err != nil {
-		var ill mat.Condition
-		if !errors.As(err, &ill) {
-			return false, fmt.Errorf("mcmc: the Hessian at the mode: %w", err)
-		}
-	}
-	w.ToZ, w.ToTheta = rowByRow(&lower), rowByRow(&inverse)
-	return true, nil
-}
-
 // dense sets W by the full Hessian. If this is not positive, it takes the Gauss-Newton matrix or, if there is none, the
 // absolute values of the Hessian's eigenvalues.
 func (w *Whitening) dense(p *places, c, gradient []float64) error {
@@ -446,13 +271,10 @@ func (w *Whitening) dense(p *places, c, gradient []float64) error {
 	if ok, err := w.factor(hessian); ok || err != nil {
 		return err
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(hessian, true) {
-		return errors.New("mcmc: the Hessian at the mode has no eigenvalues in floating point")
+	values, q, err := eigenOf(hessian)
+	if err != nil {
+		return err
 	}
-	values := eigen.Values(nil)
-	var q mat.Dense
-	eigen.VectorsTo(&q)
 	floor := 1e-6 * math.Max(math.Abs(values[0]), math.Abs(values[d-1]))
 	if floor == 0 {
 		return fmt.Errorf("%w: the Hessian is 0: the density is flat", ErrNoMode)
@@ -483,16 +305,33 @@ func (w *Whitening) dense(p *places, c, gradient []float64) error {
 	return nil
 }
 
-// rowByRow are the numbers of a matrix.
-func rowByRow(m mat.Matrix) []float64 {
-	rows, columns := m.Dims()
-	all := make([]float64, 0, rows*columns)
-	for i := range rows {
-		for k := range columns {
-			all = append(all, m.At(i, k))
+// factor sets W by a Cholesky factor of H, if there is one.
+func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(hessian) {
+		return false, nil
+	}
+	var lower, inverse mat.TriDense
+	cholesky.LTo(&lower)
+	if err := inverse.InverseTri(&lower); err != nil {
+		var ill mat.Condition
+		if !errors.As(err, &ill) {
+			return false, fmt.Errorf("mcmc: the Hessian at the mode: %w", err)
 		}
 	}
-	return all
+	w.ToZ, w.ToTheta = rowByRow(&lower), rowByRow(&inverse)
+	return true, nil
+}
+
+// eigenOf are the eigenvalues of a Hessian, in ascending order, and its eigenvectors, the columns of q.
+func eigenOf(hessian *mat.SymDense) (values []float64, q *mat.Dense, err error) {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(hessian, true) {
+		return nil, nil, errors.New("mcmc: the Hessian at the mode has no eigenvalues in floating point")
+	}
+	q = new(mat.Dense)
+	eigen.VectorsTo(q)
+	return eigen.Values(nil), q, nil
 }
 
 // lowRank sets W by the eigenvectors of S H S with the largest eigenvalues, found by subspace iteration (Halko,
@@ -519,6 +358,7 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 		}
 		return scaled(h), nil
 	}
+	// The rows of v come to span the eigenvectors with the largest eigenvalues.
 	v := make([]float64, n*d)
 	for i := range v {
 		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662 + float64(i))
@@ -535,7 +375,9 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 	if err != nil {
 		return err
 	}
-	small := mat.NewSymDense(n, nil) // the Rayleigh quotient
+	// The eigenvalues of the Rayleigh quotient, v S H S v', are the largest of S H S, and its eigenvectors combine the
+	// rows of v.
+	small := mat.NewSymDense(n, nil)
 	for i := range n {
 		for k := range i + 1 {
 			a := floats.Dot(v[i*d:(i+1)*d], hv[k*d:(k+1)*d])
@@ -543,13 +385,11 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 			small.SetSym(i, k, (a+b)/2)
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(small, true) {
-		return errors.New("mcmc: the Hessian at the mode has no eigenvalues in floating point")
+	values, q, err := eigenOf(small)
+	if err != nil {
+		return err
 	}
-	values := eigen.Values(nil)
-	var q mat.Dense
-	eigen.VectorsTo(&q)
+	// In all other directions H is taken as a multiple of S^-2.
 	rest, err := w.restOf(p, c, gradient, v, n, scaled)
 	if err != nil {
 		return err
@@ -627,268 +467,14 @@ func orthonormal(v []float64, n, d int) {
 	}
 }
 
-// pull is W' g: it takes a gradient with respect to theta, [D], to the gradient with respect to z (the chain rule).
-func (w *Whitening) pull(g []float64) []float64 {
-	d := len(g)
-	out := make([]float64, d)
-	if w.Structure == Dense { // g ToTheta' as a row
-		for i := range d {
-			out[i] = floats.Dot(w.ToTheta[i*d:(i+1)*d], g)
+// rowByRow are the numbers of a matrix.
+func rowByRow(m mat.Matrix) []float64 {
+	rows, columns := m.Dims()
+	all := make([]float64, 0, rows*columns)
+	for i := range rows {
+		for k := range columns {
+			all = append(all, m.At(i, k))
 		}
-		return out
 	}
-	if w.Structure == Kronecker {
-		return w.byBlocks(g, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.scaled(e.Unrotate(m), -.5) })
-	}
-	floats.MulTo(out, g, w.Scale)
-	w.stretch(out, func(root float64) float64 { return 1/root - 1 })
-	return out
-}
-
-// zOf are the coordinates z of theta, W^-1 (theta - c): [D].
-func (w *Whitening) zOf(theta []float64) []float64 {
-	d := len(theta)
-	delta := slices.Clone(theta)
-	floats.Sub(delta, w.Mode)
-	switch w.Structure {
-	case LowRank:
-		floats.Div(delta, w.Scale)
-		w.stretch(delta, func(root float64) float64 { return root - 1 })
-		return delta
-	case Kronecker:
-		return w.byBlocks(delta, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.scaled(e.Unrotate(m), .5) })
-	}
-	z := make([]float64, d)
-	for i, x := range delta {
-		floats.AddScaled(z, x, w.ToZ[i*d:(i+1)*d])
-	}
-	return z
-}
-
-// theta is c + W z, the inverse of zOf: [D].
-func (w *Whitening) theta(z []float64) []float64 {
-	d := len(z)
-	out := make([]float64, d)
-	switch w.Structure {
-	case Dense:
-		for i := range d {
-			floats.AddScaled(out, z[i], w.ToTheta[i*d:(i+1)*d])
-		}
-	case Kronecker:
-		out = w.byBlocks(z, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.Rotate(e.scaled(m, -.5)) })
-	default:
-		copy(out, z)
-		w.stretch(out, func(root float64) float64 { return 1/root - 1 })
-		floats.Mul(out, w.Scale)
-	}
-	floats.Add(out, w.Mode)
-	return out
-}
-
-// stretch adds V diag(by(Roots)) V' x to x.
-func (w *Whitening) stretch(x []float64, by func(root float64) float64) {
-	r := len(w.Roots)
-	inner := make([]float64, r)
-	for i, v := range x {
-		floats.AddScaled(inner, v, w.Vectors[i*r:(i+1)*r])
-	}
-	for k, root := range w.Roots {
-		inner[k] *= by(root)
-	}
-	for i := range x {
-		x[i] += floats.Dot(inner, w.Vectors[i*r:(i+1)*r])
-	}
-}
-
-// whitening is a Whitening in a graph, whose numbers are entries of a problem's data, or constants.
-type whitening struct {
-	structure                                           Structure
-	mode, toZ, toTheta, scale, vectors, stretch, shrink *Node
-	blocks                                              []whiteningBlock
-}
-
-// whiteningPrefix begins the names of a Whitening's tensors among a problem's data.
-const whiteningPrefix = "whitening/"
-
-// tensors are the whitening's numbers by their names.
-func (w *Whitening) tensors(dtype compute.DType) map[string]*tensors.Tensor {
-	d := len(w.Mode)
-	all := map[string]*tensors.Tensor{whiteningPrefix + "mode": compute.Floats(dtype, w.Mode, 1, d)}
-	if w.Structure == Dense {
-		all[whiteningPrefix+"to_z"] = compute.Floats(dtype, w.ToZ, d, d)
-		all[whiteningPrefix+"to_theta"] = compute.Floats(dtype, w.ToTheta, d, d)
-		return all
-	}
-	if w.Structure == Kronecker {
-		w.blockTensors(all, dtype)
-		return all
-	}
-	r := len(w.Roots)
-	stretch, shrink := make([]float64, r), make([]float64, r)
-	for k, root := range w.Roots {
-		stretch[k], shrink[k] = root-1, 1/root-1
-	}
-	all[whiteningPrefix+"scale"] = compute.Floats(dtype, w.Scale, 1, d)
-	all[whiteningPrefix+"vectors"] = compute.Floats(dtype, w.Vectors, d, r)
-	all[whiteningPrefix+"stretch"] = compute.Floats(dtype, stretch, 1, r)
-	all[whiteningPrefix+"shrink"] = compute.Floats(dtype, shrink, 1, r)
 	return all
 }
-
-// of takes the whitening's numbers from nodes by their names.
-func (w *Whitening) of(node func(name string) *Node) whitening {
-	g := whitening{structure: w.Structure, mode: node("mode")}
-	if w.Structure == Dense {
-		g.toZ, g.toTheta = node("to_z"), node("to_theta")
-		return g
-	}
-	if w.Structure == Kronecker {
-		for b, e := range w.Blocks {
-			g.blocks = append(g.blocks, whiteningBlock{e.KroneckerFactor, node(blockName(b, "left")),
-				node(blockName(b, "right")), node(blockName(b, "roots"))})
-		}
-		return g
-	}
-	g.scale, g.vectors, g.stretch, g.shrink = node("scale"), node("vectors"), node("stretch"), node("shrink")
-	return g
-}
-
-// constants is the whitening with its numbers as constants of the graph, of like's type.
-func (w *Whitening) constants(like *Node) whitening {
-	all := w.tensors(like.DType())
-	return w.of(func(name string) *Node { return ConstTensor(like.Graph(), all[whiteningPrefix+name]) })
-}
-
-// wide repeats x, [1, n], for each of like's rows.
-func wide(x, like *Node) *Node {
-	return BroadcastToDims(x, like.Shape().Dim(0), x.Shape().Dim(1))
-}
-
-// z are the coordinates z, [J, D], of theta, [J, D].
-func (w whitening) z(theta *Node) *Node {
-	d := Sub(theta, wide(w.mode, theta))
-	if w.structure == Dense {
-		return Dot(d, w.toZ).Product()
-	}
-	if w.structure == Kronecker {
-		return w.eachBlock(d, func(b whiteningBlock, m *Node) *Node {
-			m = b.unrotated(m)
-			return Mul(m, b.wideRoots(m))
-		})
-	}
-	d = Div(d, wide(w.scale, d))
-	return w.stretched(d, w.stretch)
-}
-
-// theta are the parameters theta, [J, D], of z, [J, D].
-func (w whitening) theta(z *Node) *Node {
-	if w.structure == Dense {
-		return Add(wide(w.mode, z), Dot(z, w.toTheta).Product())
-	}
-	if w.structure == Kronecker {
-		return Add(wide(w.mode, z), w.eachBlock(z, func(b whiteningBlock, m *Node) *Node {
-			return b.rotated(Div(m, b.wideRoots(m)))
-		}))
-	}
-	return Add(wide(w.mode, z), Mul(w.stretched(z, w.shrink), wide(w.scale, z)))
-}
-
-// pull is W' g: it takes gradients with respect to theta, [J, D], to those with respect to z.
-func (w whitening) pull(g *Node) *Node {
-	if w.structure == Dense {
-		return Einsum("jd,kd->jk", g, w.toTheta)
-	}
-	if w.structure == Kronecker {
-		return w.eachBlock(g, func(b whiteningBlock, m *Node) *Node {
-			m = b.unrotated(m)
-			return Div(m, b.wideRoots(m))
-		})
-	}
-	return w.stretched(Mul(g, wide(w.scale, g)), w.shrink)
-}
-
-// push is W^-T q: it takes gradients with respect to z, [J, D], to those with respect to theta.
-func (w whitening) push(q *Node) *Node {
-	if w.structure == Dense {
-		return Einsum("jk,dk->jd", q, w.toZ)
-	}
-	if w.structure == Kronecker {
-		return w.eachBlock(q, func(b whiteningBlock, m *Node) *Node { return b.rotated(Mul(m, b.wideRoots(m))) })
-	}
-	return Div(w.stretched(q, w.stretch), wide(w.scale, q))
-}
-
-// stretched is x + V diag(by) V' x for each row.
-func (w whitening) stretched(x, by *Node) *Node {
-	inner := Mul(Einsum("jd,dr->jr", x, w.vectors), wide(by, x))
-	return Add(x, Einsum("jr,dr->jd", inner, w.vectors))
-}
-
-// On is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the given
-// number and type. Unless Problem.Start is set, chains begin around the mode, at z ~ N(0, 1/4) drawn by the seed.
-func (w *Whitening) On(problem Problem, chains int, dtype compute.DType, seed uint64) (Problem, error) {
-	if len(w.Mode) != problem.Dim {
-		return Problem{}, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", len(w.Mode), problem.Dim)
-	}
-	if problem.Start == nil {
-		problem.Start = w.starts(chains, dtype, seed)
-	}
-	return w.on(problem, dtype, nil, nil), nil
-}
-
-// starts are starting points around the mode: theta, [chains, D], of draws z ~ N(0, 1/4).
-func (w *Whitening) starts(chains int, dtype compute.DType, seed uint64) *tensors.Tensor {
-	r := rand.New(rand.NewPCG(seed, 0x7768697465))
-	var all []float64
-	for range chains {
-		z := make([]float64, len(w.Mode))
-		for i := range z {
-			z[i] = r.NormFloat64() / 2
-		}
-		all = append(all, w.theta(z)...)
-	}
-	return compute.Floats(dtype, all, chains, len(w.Mode))
-}
-
-// on adds the whitening's data, and others, to a problem's, and wraps its target with them.
-func (w *Whitening) on(
-	problem Problem, dtype compute.DType, more map[string]*tensors.Tensor,
-	cheap func(at whitening, data compute.Nodes) Target,
-) Problem {
-	data := w.tensors(dtype)
-	for _, others := range []map[string]*tensors.Tensor{more, problem.Data} {
-		for name, t := range others {
-			data[name] = t
-		}
-	}
-	own := problem.Target
-	problem.Data = data
-	problem.Target = func(data compute.Nodes, inputs []*graph.Node) Target {
-		t := whitened{own(data, inputs), w.of(func(name string) *Node { return data[whiteningPrefix+name] })}
-		if cheap == nil {
-			return t
-		}
-		return surrogated{t, cheap(t.at, data)}
-	}
-	return problem
-}
-
-// whitened is a target with its whitening.
-type whitened struct {
-	Target
-	at whitening
-}
-
-func (t whitened) whitening() whitening { return t.at }
-
-// Holds is the target, which may be a user's own.
-func (t whitened) Holds() any { return t.Target }
-
-// surrogated is a whitened target with a surrogate.
-type surrogated struct {
-	whitened
-	cheap Target
-}
-
-// Surrogate implements Surrogated.
-func (t surrogated) Surrogate() Target { return t.cheap }

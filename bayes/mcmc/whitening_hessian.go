@@ -1,0 +1,170 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// This file evaluates the Hessian of -log p for a Whitening, by differences of gradients in float64: products with it,
+// the whole of it, and the Gauss-Newton matrix.
+
+// difference is the step of the differences of gradients in a coordinate, relative to 1 + |c|: small compared with any
+// scale of a nonlinearity, large compared with rounding in float64.
+const difference = 1e-7
+
+// blockSize is the number of points whose gradients are evaluated in one call.
+const blockSize = 128
+
+// hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, where e makes the largest
+// coordinate of e v equal to step times `difference`. gradient is that of log p at c; nil: it is evaluated with the
+// others.
+func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64, error) {
+	_, _, h, err := p.about(c, gradient, v, step)
+	return h, err
+}
+
+// about is hessianTimes, with the log-density and the gradient of log p at c. Without a given gradient it evaluates
+// both; with one, it returns that, and no log-density.
+func (p *places) about(c, gradient, v []float64, step float64) (value float64, at, h []float64, err error) {
+	d, at := p.dim, gradient
+	if gradient == nil {
+		v = slices.Concat(make([]float64, d), v)
+	}
+	n := len(v) / d
+	for from := 0; from < n; from += blockSize {
+		rows := min(blockSize, n-from)
+		if n > blockSize {
+			rows = blockSize // one compiled program: the last block is padded
+		}
+		points, steps := make([]float64, rows*d), make([]float64, rows)
+		for i := range rows {
+			copy(points[i*d:], c)
+			if from+i >= n {
+				continue
+			}
+			of := v[(from+i)*d : (from+i+1)*d]
+			largest := 0.0
+			for k, x := range of {
+				largest = math.Max(largest, math.Abs(x)/(1+math.Abs(c[k])))
+			}
+			if largest > 0 {
+				steps[i] = step * difference / largest
+				floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
+			}
+		}
+		values, moved, err := p.gradients(points)
+		if err != nil {
+			return 0, nil, nil, err
+		}
+		if at == nil {
+			value, at = values[0], slices.Clone(moved[:d])
+		}
+		for i := range min(rows, n-from) {
+			row := moved[i*d : (i+1)*d]
+			floats.Sub(row, at)
+			if steps[i] > 0 {
+				floats.Scale(-1/steps[i], row)
+			}
+			h = append(h, row...)
+		}
+	}
+	if gradient == nil {
+		h = h[d:]
+	}
+	if bad := len(h) - countFinite(h); bad > 0 {
+		return 0, nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", ErrNoMode, bad, len(h))
+	}
+	return value, at, h, nil
+}
+
+func countFinite(x []float64) (n int) {
+	for _, v := range x {
+		if finite(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// mostRough is the largest relative disagreement between differences of a smooth gradient with two steps.
+const mostRough = .1
+
+// roughness is the relative disagreement between differences of the gradient at c along three directions, with a step
+// and with one a hundred times as long: from mostRough on the gradient has no derivative there.
+func (p *places) roughness(c, gradient []float64) (float64, error) {
+	const directions = 3
+	v := make([]float64, directions*p.dim)
+	for i := range v { // directions unrelated to the coordinates
+		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662) * (1 + math.Abs(c[i%p.dim]))
+	}
+	short, err := p.hessianTimes(c, gradient, v, 1)
+	if err != nil {
+		return 0, err
+	}
+	long, err := p.hessianTimes(c, gradient, v, 100)
+	if err != nil {
+		return 0, err
+	}
+	size := floats.Norm(long, 2)
+	floats.Sub(short, long)
+	return floats.Norm(short, 2) / math.Max(size, 1e-3), nil
+}
+
+// hessian is that of -log p at c, symmetric; gradient as of about.
+func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
+	d := p.dim
+	unit := make([]float64, d*d)
+	for k := range d {
+		unit[k*d+k] = 1
+	}
+	h, err := p.hessianTimes(c, gradient, unit, 1)
+	if err != nil {
+		return nil, err
+	}
+	hessian := mat.NewSymDense(d, nil)
+	for i := range d {
+		for k := range i + 1 {
+			hessian.SetSym(i, k, (h[i*d+k]+h[k*d+i])/2)
+		}
+	}
+	return hessian, nil
+}
+
+// beside is a point at a hundred thousandth from c in each coordinate. At a mode where ReLU units are at their kink,
+// the differences at c itself would take these units as on along some coordinates, and as off along others.
+func beside(c []float64) []float64 {
+	at := slices.Clone(c)
+	for i, x := range c {
+		at[i] += 1e-5 * (1 + math.Abs(x)) * math.Sin(float64(1+i)*float64(1+i)*.5698402910)
+	}
+	return at
+}
+
+// linearised evaluates the posterior with the network's own predictions at c as targets; its Hessian at c is the
+// Gauss-Newton matrix. nil if the problem has none. Close it.
+func (p *places) linearised(c []float64) (*places, error) {
+	if p.problem.Part == nil || p.problem.Rows < 1 {
+		return nil, nil
+	}
+	part, err := p.problem.Part(p.problem.Rows, c)
+	if err != nil || !part.GaussNewton {
+		return nil, err
+	}
+	return newPlaces(p.ctx, p.engine, part.alone(p.dim))
+}
+
+// gaussNewton is the Gauss-Newton matrix at c; nil if the problem has none.
+func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
+	all, err := p.linearised(c)
+	if all == nil || err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	hessian, err := all.hessian(c, nil)
+	p.Gradients += all.Gradients
+	return hessian, err
+}
