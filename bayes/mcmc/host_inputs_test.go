@@ -17,7 +17,7 @@ import (
 // A standard normal whose gradient is worked out on the host, -phi, from where the chains stand, has the draws of one
 // whose gradient is taken in the graph. An error of the host stops the run before the move, with the draws made so far,
 // and the checkpoint goes on from there to the same bits.
-func TestAsk(t *testing.T) {
+func TestHostInputs(t *testing.T) {
 	asked, failAt := 0, -1
 	broken := errors.New("broken line")
 	problem := Problem{
