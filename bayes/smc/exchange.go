@@ -19,8 +19,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// This file is replica exchange, top to bottom: its settings, its result, and a sweep. The evidence that it gives is in
-// exchange_evidence.go, the run around it in exchange_run.go.
+// This file is replica exchange, top to bottom: its settings, its result, and a sweep. The ladder is in
+// exchange_ladder.go, the run of sweeps in exchange_run.go with its checkpoints in exchange_checkpoint.go, and what it
+// gives in exchange_evidence.go and exchange_result.go.
 
 // ExchangeSettings are the settings of ReplicaExchange. The zero value of every field works.
 type ExchangeSettings struct {

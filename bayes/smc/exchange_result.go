@@ -1,0 +1,185 @@
+package smc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// This file is what a replica exchange gives: the summary of its sweeps, and what makes it doubtful.
+
+// result summarises the sweeps so far.
+func (m *exchange) result() (*ExchangeResult, error) {
+	sweeps := len(m.logLikelihood)
+	result := &ExchangeResult{
+		LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Arrivals: m.Arrivals, NonFinite: m.NonFinite,
+		Status: m.session.Status(), Elapsed: m.session.Elapsed(),
+		Evaluations: m.Search + m.Moves + m.evaluatedBetween(),
+	}
+	if flat := m.inside(); len(flat) > 0 {
+		result.Phi = compute.Floats(m.DType, flat, len(flat)/m.owner.Problem.Dim, m.owner.Problem.Dim)
+	}
+	step, err := m.stepSizes()
+	if err != nil {
+		return nil, err
+	}
+	for t, power := range m.Powers {
+		r := PowerRecord{Power: power, Acceptance: math.NaN(), Exchanged: math.NaN(), LogEvidence: math.NaN()}
+		if t > 0 {
+			r.StepSize, r.Acceptance = step[t-1], 0
+		}
+		for i := range sweeps {
+			if t > 0 {
+				r.Acceptance += m.accepted[i][t-1] / float64(sweeps)
+			}
+			r.LogLikelihood += stat.Mean(m.logLikelihood[i][t*m.Sets:(t+1)*m.Sets], nil) / float64(sweeps)
+		}
+		if t < len(m.Powers)-1 {
+			r.Exchanged = m.exchanges(t)
+		}
+		result.Powers = append(result.Powers, r)
+	}
+	if result.Status != run.Completed {
+		return result, nil
+	}
+	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
+	result.Outside = all.outside()
+	var steps []float64
+	result.LogEvidence, result.LogEvidenceStdErr, steps = all.evidence()
+	drift := m.drift()
+	if drift.apart() {
+		result.LogEvidenceStdErr = max(result.LogEvidenceStdErr, math.Abs(drift.first-drift.second)/2)
+	}
+	for t, v := range steps {
+		result.Powers[t].LogEvidence = v
+	}
+	result.Warnings = m.warnings(result, drift)
+	return result, nil
+}
+
+// inside are the draws that were kept of replicas whose likelihood was not 0, flat [S R, D].
+func (m *exchange) inside() (flat []float64) {
+	for _, row := range m.draws {
+		likelihoods, phi := row[:m.Sets], row[m.Sets:]
+		for set, l := range likelihoods {
+			if !math.IsInf(l, -1) {
+				flat = append(flat, phi[set*m.owner.Problem.Dim:(set+1)*m.owner.Problem.Dim]...)
+			}
+		}
+	}
+	return flat
+}
+
+// evaluatedBetween is the number of evaluations of a replica outside of moves: those at the beginning, and those of the
+// prior's draws in each sweep. If the kernel carries no log-density, every sweep evaluates all replicas.
+func (m *exchange) evaluatedBetween() int {
+	moved, drawn := max(0, len(m.Powers)-1)*m.Sets, m.Made*m.Sets
+	switch {
+	case m.carries() >= mcmc.CarriesLogDensity:
+		return moved + drawn
+	case m.owner.Kernel.Carries() >= mcmc.CarriesLogDensity: // whose transitions begin with an evaluation
+		return drawn + 2*m.Made*moved
+	}
+	return drawn + m.Made*moved
+}
+
+// exchanges is the mean probability of an exchange with the next power, over the sweeps in which it was tried.
+func (m *exchange) exchanges(t int) float64 {
+	sum, tried := 0., 0
+	for i, row := range m.odds {
+		if (m.WarmUp+i)%2 == t%2 {
+			sum, tried = sum+row[t], tried+1
+		}
+	}
+	return sum / float64(tried)
+}
+
+// What makes a result doubtful.
+const (
+	fewArrivals  = 5   // per set: below it the posterior depends much on where its replicas began
+	lowExchanged = 0.1 // mean probability of an exchange with the next power
+	manyRounded  = .05 // rounding of log-likelihoods
+	apartHalves  = 4   // difference of the log evidence between the halves of the sweeps, in standard errors
+)
+
+// drift holds the log evidence of either half of the sweeps, with its standard error.
+type drift struct{ first, firstErr, second, secondErr float64 }
+
+func (m *exchange) drift() (d drift) {
+	half := len(m.logLikelihood) / 2
+	d.first, d.firstErr, _ = exchanged{m.Powers, m.Sets, m.logLikelihood[:half]}.evidence()
+	d.second, d.secondErr, _ = exchanged{m.Powers, m.Sets, m.logLikelihood[half:]}.evidence()
+	return d
+}
+
+// apart says whether the halves differ by more than chance explains.
+func (d drift) apart() bool {
+	return math.Abs(d.first-d.second) > apartHalves*math.Hypot(d.firstErr, d.secondErr)
+}
+
+// warnings lists what makes a finished run doubtful.
+func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if r.Arrivals < fewArrivals*m.Sets {
+		warn("replicas travelled from the prior to the posterior only %d times, in %d sets: the draws still depend on where "+
+			"the replicas began; take more Sweeps and WarmUp, or a finer Ladder", r.Arrivals, m.Sets)
+	}
+	for _, p := range r.Powers[:len(r.Powers)-1] {
+		if p.Exchanged < lowExchanged {
+			warn("replicas at power %.4g and at the next power were exchanged with a mean probability of only %.3f; take a "+
+				"finer Ladder", p.Power, p.Exchanged)
+		}
+	}
+	for _, p := range r.Powers[1:] {
+		if p.Acceptance < lowAcceptance {
+			warn("moves at power %.4g were accepted with a mean probability of only %.3f; take a smaller step size, or a "+
+				"longer WarmUp", p.Power, p.Acceptance)
+		}
+	}
+	if drift.apart() {
+		warn("the log evidence is %.2f ± %.2f in the first half of the sweeps and %.2f ± %.2f in the second: the replicas "+
+			"have not reached their stationary distribution; take a longer WarmUp", drift.first, drift.firstErr, drift.second,
+			drift.secondErr)
+	}
+	l := math.Abs(r.Powers[len(r.Powers)-1].LogLikelihood)
+	rounding := l * compute.Epsilon(m.DType)
+	if m.DType == compute.Float32 && rounding > manyRounded && !math.IsInf(l, 1) {
+		warn("log-likelihoods of about %.2g are rounded to multiples of some %.2g in float32, which the evidence has too: "+
+			"subtract a constant from them, or take DType: compute.Float64", l, rounding)
+	}
+	if r.Outside > 0 {
+		warn("%d of %d states of replicas at powers above 0 had a likelihood of 0 (counted over all sweeps): these replicas "+
+			"began there and had not left; they are not part of the draws and the evidence; take a longer WarmUp, or let "+
+			"Problem.Initial draw where the likelihood is above 0", r.Outside, (len(m.Powers)-1)*m.Sets*m.Sweeps)
+	}
+	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > manyRejected*float64(proposals) {
+		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target", m.NonFinite,
+			proposals)
+	}
+	return out
+}
+
+// stepSizes are the step sizes of the moves, one for each power but the prior's; 0 if there are none, as before the
+// first sweep.
+func (m *exchange) stepSizes() ([]float64, error) {
+	moved := max(0, len(m.Powers)-1) // there are none until the ladder is found
+	if k, ok := m.owner.Kernel.(mcmc.Tunable); !ok || m.state == nil && m.kept == nil {
+		return make([]float64, moved), nil
+	} else if own, _ := k.Tune(); own > 0 {
+		return slices.Repeat([]float64{own}, moved), nil
+	}
+	host := m.kept
+	if m.state != nil {
+		var err error
+		if host, err = m.state.Host(stepsName); err != nil {
+			return nil, fmt.Errorf("smc: %w", err)
+		}
+	}
+	return compute.Float64s(host[stepsName])
+}
