@@ -1,28 +1,24 @@
 package fbnn
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
-// This file is the paper's Algorithm 3, top to bottom: its settings, their checks and defaults, and its three steps.
+// This file is the paper's Algorithm 3, top to bottom: its settings and its three steps. The settings' defaults and
+// checks are in ces_settings.go, the parts of the emulator in pairs.go, head.go and regressor.go, the choice of the
+// sampling kernel's step size in step.go, and what is measured of a run in truth.go.
 
 // CES is calibrate, emulate, sample (Moslemi, Meng, Lan and Shahbaba 2024, Algorithm 3; Cleary et al. 2021). It is the
 // algorithm that nil stands for, and the zero value of every field works. FBNN(A-B) of the paper is
@@ -62,163 +58,6 @@ type CES struct {
 	// Check is the number of states at which the true Phi is evaluated; default 100, which is the least. If there are
 	// fewer draws, it is evaluated at all of them; Result.Truth.States is their number.
 	Check int
-}
-
-// wanted is the acceptance for which a Beta is chosen.
-const wanted = .3
-
-// Title implements Algorithm.
-func (a CES) Title() string {
-	name := fmt.Sprintf("FBNN(%s-%s)", kernelName(a.Calibration), kernelName(a.Sampling))
-	switch {
-	case a.PaperMode:
-		name += ", in the paper's mode"
-	case a.Uncorrected:
-		name += ", uncorrected"
-	default:
-		name += ", with delayed acceptance"
-	}
-	return name + ": calibration, emulation, sampling (Algorithm 3)"
-}
-
-func kernelName(k mcmc.Kernel) string {
-	switch k.(type) {
-	case mcmc.SGHMC:
-		return "SGHMC"
-	case mcmc.PreconditionedCrankNicolson:
-		return "pCN"
-	}
-	return fmt.Sprintf("%T", k)
-}
-
-// MarshalJSON writes the settings that determine the draws.
-func (a CES) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"calibration": fmt.Sprintf("%T", a.Calibration), "calibration_settings": a.Calibration, "pairs": a.Pairs,
-		"pairs_thin": a.PairsThin, "pairs_warm_up": a.PairsWarmUp, "batch_size": a.BatchSize, "emulates": a.Emulates,
-		"rank": a.Rank, "regressor": fmt.Sprintf("%T", a.Regressor), "regressor_settings": a.Regressor,
-		"sampling": fmt.Sprintf("%T", a.Sampling), "sampling_settings": a.Sampling, "chains": a.Chains, "draws": a.Draws,
-		"thin": a.Thin, "transitions": a.Transitions, "uncorrected": a.Uncorrected, "paper_mode": a.PaperMode,
-		"check": a.Check,
-	})
-}
-
-func byDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
-}
-
-// Prepare implements Algorithm.
-func (a CES) Prepare(job *Job) (Algorithm, error) {
-	rows, d := job.Data.Rows(), job.Data.Bound.D
-	byDefault(&a.Pairs, 200)
-	byDefault(&a.PairsThin, 10)
-	byDefault(&a.PairsWarmUp, 1000)
-	byDefault(&a.BatchSize, min(50, rows, job.mostBatch()))
-	byDefault(&a.Emulates, Outputs)
-	byDefault(&a.Rank, max(1, a.Pairs-1))
-	byDefault(&a.Chains, 1)
-	byDefault(&a.Draws, 2000)
-	byDefault(&a.Thin, 1)
-	byDefault(&a.Transitions, 1)
-	byDefault(&a.Check, 100)
-	if a.Regressor == nil {
-		a.Regressor = Network{}
-	}
-	if a.Calibration == nil {
-		a.Calibration = mcmc.SGHMC{}
-	}
-	if a.Sampling == nil {
-		a.Sampling = mcmc.PreconditionedCrankNicolson{}
-	}
-	if s, ok := a.Calibration.(mcmc.SGHMC); ok && s.LearningRate == 0 {
-		s.LearningRate = .001 / float64(rows)
-		a.Calibration = s
-	}
-	if s, ok := a.Sampling.(mcmc.SGHMC); ok && s.LearningRate == 0 {
-		s.LearningRate = .001 / float64(rows)
-		a.Sampling = s
-	}
-	a.Calibration, a.Sampling = byPrior(a.Calibration, job), byPrior(a.Sampling, job)
-	if err := a.check(rows); err != nil {
-		return nil, err
-	}
-	if err := a.checkSource(job); err != nil {
-		return nil, err
-	}
-	if err := mcmc.Check(a.Calibration, d, a.PairsWarmUp > 0); err != nil {
-		return nil, fmt.Errorf("fbnn: CES.Calibration: %w", err)
-	}
-	sampling := a.Sampling
-	if k, ok := a.unstepped(); ok {
-		k.StepSize = largestStep // the step size is chosen once there is an emulator
-		sampling = k
-	}
-	if err := mcmc.Check(sampling, d, false); err != nil {
-		return nil, fmt.Errorf("fbnn: CES.Sampling: %w", err)
-	}
-	if a.corrected() {
-		if err := a.delayed(sampling, nil, 0).Check(d); err != nil {
-			return nil, fmt.Errorf("fbnn: CES.Sampling cannot be corrected by the true posterior: set CES.Uncorrected, or "+
-				"take another kernel: %w", err)
-		}
-	}
-	regressor, err := a.Regressor.Prepare(d)
-	if err == nil && regressor == nil {
-		err = fmt.Errorf("fbnn: CES.Regressor: %T.Prepare gives no regressor", a.Regressor)
-	}
-	a.Regressor = regressor
-	return a, err
-}
-
-// byPrior gives a pCN the prior's scales, if it has none.
-func byPrior(k mcmc.Kernel, job *Job) mcmc.Kernel {
-	if p, ok := k.(mcmc.PreconditionedCrankNicolson); ok && len(p.StdDev) == 0 {
-		p.StdDev = job.Data.Bound.Scales()
-		return p
-	}
-	return k
-}
-
-// check is an error that names a setting that is out of bounds.
-func (a CES) check(rows int) error {
-	return limits.Check("fbnn: CES",
-		limits.Field("Pairs", a.Pairs, a.Pairs >= fewestPairs, fmt.Sprintf("at least %d (0: 200)", fewestPairs)),
-		limits.Field("PairsThin", a.PairsThin, a.PairsThin >= 1, "at least 1 (0: 10)"),
-		limits.Field("PairsWarmUp", a.PairsWarmUp, a.PairsWarmUp >= 1 || a.PairsWarmUp == mcmc.NoWarmUp,
-			"at least 1, or mcmc.NoWarmUp (0: 1000)"),
-		limits.Field("BatchSize", a.BatchSize, a.BatchSize >= 1 && a.BatchSize <= rows,
-			fmt.Sprintf("from 1 to the %d rows of the training part (0: 50)", rows)),
-		limits.Field("Emulates", a.Emulates, a.Emulates == Outputs || a.Emulates == LogLikelihood,
-			fmt.Sprintf("one of %q", []Emulated{Outputs, LogLikelihood})),
-		limits.Field("Rank", a.Rank, a.Rank >= 1, "at least 1 (0: all)"),
-		limits.Field("Chains", a.Chains, a.Chains >= 1, "at least 1 (0: 1)"),
-		limits.Field("Draws", a.Draws, a.Draws >= 4, "at least 4 (0: 2000)"),
-		limits.Field("Thin", a.Thin, a.Thin >= 1, "at least 1 (0: 1)"),
-		limits.Field("Transitions", a.Transitions, a.Transitions >= 1, "at least 1 (0: 1)"),
-		limits.Field("Transitions", a.Transitions, a.Transitions == 1 || a.corrected(),
-			"left out where nothing is corrected: take CES.Thin"),
-		limits.Field("Check", a.Check, a.Check >= 100, "at least 100 (0: 100)"),
-		limits.Field("Check", a.Check, a.Check <= max(100, a.Chains*a.Draws), "at most the draws"),
-		limits.Field("PaperMode", a.PaperMode, !a.PaperMode || a.Emulates == Outputs,
-			"left out with CES.Emulates of the log-likelihood, which has no outputs to predict by"),
-	)
-}
-
-// corrected says whether draws are accepted or rejected by the true posterior.
-func (a CES) corrected() bool { return !a.Uncorrected && !a.PaperMode }
-
-// unstepped is the sampling's HMC, if its step size is to be chosen by what the true posterior accepts.
-func (a CES) unstepped() (mcmc.HMC, bool) {
-	k, ok := a.Sampling.(mcmc.HMC)
-	return k, ok && k.StepSize == 0 && a.corrected()
-}
-
-// delayed is the sampling kernel with its correction.
-func (a CES) delayed(inner mcmc.Kernel, cheap func(mcmc.Target) mcmc.Target, share float64) mcmc.DelayedAcceptance {
-	return mcmc.DelayedAcceptance{Inner: inner, Transitions: a.Transitions, Cheap: cheap, Share: share}
 }
 
 // ces is a run of CES.
@@ -475,134 +314,6 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 	return stopped
 }
 
-// observe calls Settings.Observe with the posterior of the draws so far; nil if it is not set.
-func (r *ces) observe() func(int, *mcmc.Draws) error {
-	if r.Observe == nil {
-		return nil
-	}
-	return func(step int, now *mcmc.Draws) error {
-		posterior, err := r.posterior(now.Tensor(), now.Chains, "observed", r.result.Approximation)
-		if err != nil {
-			return err
-		}
-		return r.Observe(step, posterior)
-	}
-}
-
-// stepped is the sampling kernel with its step size chosen. Without PaperMode, the Beta of a pCN is at most the one
-// that the true posterior accepts with probability .3. An HMC without a step size gets that of chosenStep.
-func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, error) {
-	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
-	var err error
-	if hmc, ok := r.unstepped(); ok {
-		hmc.StepSize, err = r.chosenStep(ctx, cheap, begin, hmc)
-		r.result.StepSize = hmc.StepSize
-		return hmc, err
-	}
-	pcn, ok := r.Sampling.(mcmc.PreconditionedCrankNicolson)
-	if !ok {
-		return r.Sampling, nil
-	}
-	if r.result.TrueBeta, err = r.acceptedBeta(ctx, r.truth, begin, pcn); err != nil {
-		return nil, err
-	}
-	limit := r.result.TrueBeta
-	if r.PaperMode {
-		emulator, err := newEvaluator(r.Job, cheap)
-		if err != nil {
-			return nil, err
-		}
-		defer emulator.Close()
-		if limit, err = r.acceptedBeta(ctx, emulator, begin, pcn); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case pcn.Beta == 0:
-		pcn.Beta = limit
-	case pcn.Beta > limit && !r.PaperMode:
-		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
-			"to be accepted with probability %.1f: that was taken", pcn.Beta, limit, wanted))
-		pcn.Beta = limit
-	}
-	r.result.Beta = pcn.Beta
-	return pcn, nil
-}
-
-// acceptedBeta is the Beta of a pCN, at most 1, at which proposals from the rows of begin, [n, D], are accepted with a
-// mean probability of .3. It is found by bisection on its logarithm.
-func (r *ces) acceptedBeta(
-	ctx context.Context, e *evaluator, begin mat.Matrix, k mcmc.PreconditionedCrankNicolson,
-) (float64, error) {
-	n, d := begin.Dims()
-	mean := k.Mean
-	if len(mean) == 0 {
-		mean = make([]float64, d)
-	}
-	from, noise := mat.NewDense(atOnce, d, nil), mat.NewDense(atOnce, d, nil)
-	rng := rand.New(rand.NewPCG(r.Seed, 0x62657461))
-	for i := range atOnce {
-		mat.Row(from.RawRowView(i), i%n, begin)
-		for c, s := range k.StdDev {
-			noise.Set(i, c, s*rng.NormFloat64())
-		}
-	}
-	// The log-density minus that of the normal distribution which the proposals leave invariant (up to a constant): its
-	// difference between two places is pCN's log acceptance ratio.
-	beyond := func(theta *mat.Dense) ([]float64, error) {
-		density, err := e.logDensity(ctx, theta)
-		if err != nil {
-			return nil, err
-		}
-		for i := range density {
-			for c, v := range theta.RawRowView(i) {
-				z := (v - mean[c]) / k.StdDev[c]
-				density[i] += z * z / 2
-			}
-		}
-		return density, nil
-	}
-	before, err := beyond(from)
-	if err != nil {
-		return 0, err
-	}
-	evaluated := atOnce
-	proposal := mat.NewDense(atOnce, d, nil)
-	low, high := math.Log(1e-7), 0. // of log beta
-	for range 12 {
-		beta := math.Exp((low + high) / 2)
-		keep := math.Sqrt(1 - beta*beta)
-		for i := range atOnce {
-			row := proposal.RawRowView(i)
-			floats.AddScaledTo(row, mean, beta, noise.RawRowView(i))
-			floats.AddScaled(row, keep, from.RawRowView(i))
-			floats.AddScaled(row, -keep, mean)
-		}
-		after, err := beyond(proposal)
-		if err != nil {
-			return 0, err
-		}
-		evaluated += atOnce
-		accepted := 0.
-		for i := range after {
-			if ratio := math.Exp(after[i] - before[i]); ratio > 0 { // not NaN
-				accepted += min(1, ratio) / float64(atOnce)
-			}
-		}
-		if accepted > wanted {
-			low = math.Log(beta)
-		} else {
-			high = math.Log(beta)
-		}
-	}
-	if e == r.truth {
-		r.spent.Full += evaluated
-	} else {
-		r.spent.Partial += evaluated
-	}
-	return math.Exp((low + high) / 2), nil
-}
-
 // corrected is the true posterior, which carries the emulated one along for mcmc.DelayedAcceptance.
 type corrected struct {
 	mcmc.Target
@@ -640,11 +351,16 @@ func (r *ces) share(cheap mcmc.Problem) float64 {
 	return min(1, float64(numbers)/(float64(r.Data.Rows())*float64(r.Data.Bound.D)))
 }
 
-// matrixOf copies a tensor, [n, D].
-func matrixOf(t *tensors.Tensor) (*mat.Dense, error) {
-	flat, err := compute.Float64s(t)
-	if err != nil {
-		return nil, fmt.Errorf("fbnn: %w", err)
+// observe calls Settings.Observe with the posterior of the draws so far; nil if it is not set.
+func (r *ces) observe() func(int, *mcmc.Draws) error {
+	if r.Observe == nil {
+		return nil
 	}
-	return mat.NewDense(t.Shape().Dim(0), cmp.Or(t.Shape().Dim(1), 1), flat), nil
+	return func(step int, now *mcmc.Draws) error {
+		posterior, err := r.posterior(now.Tensor(), now.Chains, "observed", r.result.Approximation)
+		if err != nil {
+			return err
+		}
+		return r.Observe(step, posterior)
+	}
 }

@@ -1,6 +1,7 @@
 package fbnn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -209,4 +211,13 @@ func (e *evaluator) slope(ctx context.Context, theta *mat.Dense) (*mat.Dense, er
 		_, gradient := e.target(nodes).Gradient(theta)
 		return gradient
 	})
+}
+
+// matrixOf copies a tensor, [n, D].
+func matrixOf(t *tensors.Tensor) (*mat.Dense, error) {
+	flat, err := compute.Float64s(t)
+	if err != nil {
+		return nil, fmt.Errorf("fbnn: %w", err)
+	}
+	return mat.NewDense(t.Shape().Dim(0), cmp.Or(t.Shape().Dim(1), 1), flat), nil
 }

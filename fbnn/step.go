@@ -3,6 +3,7 @@ package fbnn
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -11,6 +12,49 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
+
+// This file chooses the step size of the sampling kernel of CES, by what the true posterior accepts; the Beta of a pCN
+// is in beta.go.
+
+// stepped is the sampling kernel with its step size chosen. Without PaperMode, the Beta of a pCN is at most the one
+// that the true posterior accepts with probability .3. An HMC without a step size gets that of chosenStep.
+func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, error) {
+	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
+	var err error
+	if hmc, ok := r.unstepped(); ok {
+		hmc.StepSize, err = r.chosenStep(ctx, cheap, begin, hmc)
+		r.result.StepSize = hmc.StepSize
+		return hmc, err
+	}
+	pcn, ok := r.Sampling.(mcmc.PreconditionedCrankNicolson)
+	if !ok {
+		return r.Sampling, nil
+	}
+	if r.result.TrueBeta, err = r.acceptedBeta(ctx, r.truth, begin, pcn); err != nil {
+		return nil, err
+	}
+	limit := r.result.TrueBeta
+	if r.PaperMode {
+		emulator, err := newEvaluator(r.Job, cheap)
+		if err != nil {
+			return nil, err
+		}
+		defer emulator.Close()
+		if limit, err = r.acceptedBeta(ctx, emulator, begin, pcn); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case pcn.Beta == 0:
+		pcn.Beta = limit
+	case pcn.Beta > limit && !r.PaperMode:
+		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
+			"to be accepted with probability %.1f: that was taken", pcn.Beta, limit, wanted))
+		pcn.Beta = limit
+	}
+	r.result.Beta = pcn.Beta
+	return pcn, nil
+}
 
 // The candidates for HMC's step size are halved from the largest until the second stage accepts nearly all ends of
 // trajectories. Smaller steps would only shorten the trajectories.
