@@ -76,9 +76,8 @@ func (b Batch) some(from *Node, rows int, dtype dtypes.DType) Batch {
 	} else {
 		out.X = Gather(b.X, number)
 	}
-	if all%rows != 0 {
-		out.Count = ConvertDType(MinScalar(AddScalar(Neg(from), float64(all)), float64(rows)), dtype)
-	}
+	// Also where rows divides all: a caller may begin at any row.
+	out.Count = ConvertDType(MinScalar(AddScalar(Neg(from), float64(all)), float64(rows)), dtype)
 	return out
 }
 

@@ -24,7 +24,7 @@ func TestWhole(t *testing.T) {
 			t.Run(fmt.Sprint(m.name, "/", count), func(t *testing.T) {
 				s := newScene(t, m.model, m.outputs)
 				full := Full{s.likelihood(16)}
-				const power, first, from, block = .3, 4, 5, 3 // of 7 rows: the block has 2
+				const power, first, from, block = .3, 4, 5, 3 // of 7 rows: the block has 2, and so has one of all 7
 				values := func(features bool) [][]float64 {
 					return computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
 						phi, psi, batch := args[0], args[1], Batch{X: args[2], Y: args[3]}
@@ -36,9 +36,10 @@ func TestWhole(t *testing.T) {
 						}
 						w := full.At(psi, batch)
 						scalar := func(v float64) *Node { return Scalar(g, compute.Float64, v) }
-						tempered, rows := w.Tempered(scalar(power)), w.FirstRows(scalar(first))
+						tempered, firsts := w.Tempered(scalar(power)), w.FirstRows(scalar(first))
+						start := Scalar(g, args[4].DType(), from)
 						value, gradient := tempered.Gradient(phi)
-						ofRows, rowsGradient := rows.Gradient(phi)
+						ofRows, rowsGradient := firsts.Gradient(phi)
 						const h = 1e-6
 						column := func(x *Node) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(1)), count) }
 						move := Concatenate([]*Node{
@@ -48,9 +49,10 @@ func TestWhole(t *testing.T) {
 						up, down := Add(phi, MulScalar(move, h)), Sub(phi, MulScalar(move, h))
 						slope := func(f func(*Node) *Node) *Node { return DivScalar(Sub(f(up), f(down)), 2*h) }
 						return []*Node{
-							w.LogPrior(phi), w.LogLikelihood(phi), tempered.LogDensity(phi), rows.LogDensity(phi),
-							w.LogLikelihoodOf(phi, Scalar(g, args[4].DType(), from), block),
-							value, ofRows, column(gradient), slope(tempered.LogDensity), column(rowsGradient), slope(rows.LogDensity),
+							w.LogPrior(phi), w.LogLikelihood(phi), tempered.LogDensity(phi), firsts.LogDensity(phi),
+							w.LogLikelihoodOf(phi, start, block), w.LogLikelihoodOf(phi, start, rows),
+							w.Batch(start, rows).LogDensity(phi),
+							value, ofRows, column(gradient), slope(tempered.LogDensity), column(rowsGradient), slope(firsts.LogDensity),
 						}
 					}, s.phiRows[:count], s.psi, s.xRows, s.y, int32(0))
 				}
@@ -64,11 +66,12 @@ func TestWhole(t *testing.T) {
 							return total
 						}
 						want := []float64{sum(0, rows), out[0][j] + power*sum(0, rows), out[0][j] + sum(0, first), sum(from, rows)}
-						got := []float64{out[1][j], out[2][j], out[3][j], out[4][j]}
+						want = append(want, sum(from, rows), out[0][j]+sum(from, rows)) // one batch has the power 1
+						got := []float64{out[1][j], out[2][j], out[3][j], out[4][j], out[5][j], out[6][j]}
 						computetest.Near(t, fmt.Sprint("particle ", j), got, want, 1e-9)
 					}
-					computetest.Near(t, "density with gradient", append(out[5], out[6]...), append(out[2], out[3]...), 1e-12)
-					computetest.Near(t, "gradient", append(out[7], out[9]...), append(out[8], out[10]...), 1e-6)
+					computetest.Near(t, "density with gradient", append(out[7], out[8]...), append(out[2], out[3]...), 1e-12)
+					computetest.Near(t, "gradient", append(out[9], out[11]...), append(out[10], out[12]...), 1e-6)
 				}
 			})
 		}
