@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc64"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -154,28 +154,56 @@ type Examined struct {
 // ErrChanged says that a Source's row is not the one that was examined before. Test for it with errors.Is.
 var ErrChanged = errors.New("dataset: the source has changed")
 
-// rowSums are checksums of every k-th row of a source, by which a later reading sees that the rows are still the same.
+// rowSums are checksums of a source's rows, by which a later reading sees that the rows are still the same: for each
+// group of `each` rows the sum of their checksums.
 type rowSums struct {
-	every int
-	of    []uint64
+	rows, each int
+	of         []uint64
 }
 
-// mostSums is the largest number of rows with a checksum: all rows of a small source, and enough of a large one for
-// each block to have some.
-const mostSums = 1 << 13
+// mostSums is the largest number of groups, whose checksums take 8 MiB: up to so many rows each is a group of its own.
+const mostSums = 1 << 20
 
-var sumTable = crc64.MakeTable(crc64.ECMA)
+// newRowSums has room for the checksums of n rows, in groups of at most so many.
+func newRowSums(n, groups int) rowSums {
+	each := (n + groups - 1) / groups
+	return rowSums{n, each, make([]uint64, (n+each-1)/each)}
+}
 
-// check is an error if one of the rows that begin with the given one differs from the examined one.
+// rowSum is the checksum of a row. Each step is invertible, so that a change of a single number always shows, and it
+// begins with the row's number, so that rows that change places do too.
+func rowSum(row int, x, y []float64) uint64 {
+	sum := uint64(row)
+	for _, values := range [2][]float64{x, y} {
+		for _, v := range values {
+			sum = bits.RotateLeft64(sum^math.Float64bits(v), 29) * 0x9E3779B97F4A7C15
+		}
+	}
+	return sum
+}
+
+// check is an error if one of the rows that begin with the given one differs from the examined one. Only whole groups
+// are compared.
 func (r rowSums) check(from, d int, x, y []float64) error {
-	k := len(y) * d / max(1, len(x))
-	var text []byte
-	for i := (r.every - from%r.every) % r.every; i < len(x)/d; i += r.every {
-		text = appendFloats(appendFloats(text[:0], x[i*d:(i+1)*d]), y[i*k:(i+1)*k])
-		if crc64.Checksum(text, sumTable) != r.of[(from+i)/r.every] {
-			return fmt.Errorf("%w: row %d is not as it was at the first reading: Read must fill in all rows, and give the "+
-				"same row at each call; draw what is random by the row's number, and leave files as they are during a run",
-				ErrChanged, from+i)
+	n := len(x) / d
+	k := len(y) / n
+	for group := (from + r.each - 1) / r.each; group < len(r.of); group++ {
+		first, end := group*r.each, min((group+1)*r.each, r.rows)
+		if end > from+n {
+			break
+		}
+		sum := uint64(0)
+		for i := first - from; i < end-from; i++ {
+			sum += rowSum(from+i, x[i*d:(i+1)*d], y[i*k:(i+1)*k])
+		}
+		if sum != r.of[group] {
+			which := fmt.Sprintf("row %d", first)
+			if end-first > 1 {
+				which = fmt.Sprintf("one of the rows %d to %d", first, end-1)
+			}
+			return fmt.Errorf("%w: %s is not as it was at the first reading: Read must fill in all rows, and give the same row "+
+				"at each call; draw what is random by the row's number, and leave files as they are during a run",
+				ErrChanged, which)
 		}
 	}
 	return nil
@@ -202,7 +230,7 @@ func Examine(
 	byColumn := [2]moments{newMoments(d), newMoments(k)}
 	digest := sha256.New()
 	fmt.Fprintln(digest, s.Rows(), d, k)
-	sums := rowSums{every: (s.Rows() + mostSums - 1) / mostSums}
+	sums := newRowSums(s.Rows(), mostSums)
 	var text []byte
 	block := min(rows, s.Rows())
 	x, y := make([]float64, block*d), make([]float64, block*k)
@@ -227,9 +255,7 @@ func Examine(
 		for i := range n { // row by row, so that the hash does not depend on how many are read at once
 			text = appendFloats(appendFloats(text[:0], x[i*d:(i+1)*d]), y[i*k:(i+1)*k])
 			digest.Write(text)
-			if (from+i)%sums.every == 0 {
-				sums.of = append(sums.of, crc64.Checksum(text, sumTable))
-			}
+			sums.of[(from+i)/sums.each] += rowSum(from+i, x[i*d:(i+1)*d], y[i*k:(i+1)*k])
 		}
 		if visit != nil {
 			if err := visit(from, x[:n*d], y[:n*k]); err != nil {
@@ -241,8 +267,8 @@ func Examine(
 }
 
 // Scaled is the source that was examined, with its features and targets standardised by the scalers. A row that differs
-// from the one that was examined is an error, which wraps ErrChanged: of more than 8192 rows not all are compared, but
-// some thousands, evenly spaced.
+// from the one that was examined is an error, which wraps ErrChanged. All rows of a Read are compared; of a source of
+// more than 2^20 rows all but those at the ends of the Read, fewer than N/2^20 + 1 at either.
 func (e *Examined) Scaled(s Source, features, targets Scaler) Source {
 	return standardised{s, features, targets, e.sums}
 }

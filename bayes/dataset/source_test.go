@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -98,6 +99,7 @@ type wrong struct {
 	Source
 	fills int     // rows that are filled in by a Read; 0: all
 	adds  float64 // to y, from row 50 on
+	only  int     // adds to the row before this one alone; 0: all
 }
 
 func (w *wrong) Read(ctx context.Context, from int, x, y []float64) error {
@@ -107,7 +109,7 @@ func (w *wrong) Read(ctx context.Context, from int, x, y []float64) error {
 	}
 	err := w.Source.Read(ctx, from, x[:n*w.Dims()], y[:n*w.Targets()])
 	for i := range y {
-		if from+i >= 50 {
+		if w.only == 0 && from+i >= 50 || w.only == from+i+1 {
 			y[i] += w.adds
 		}
 	}
@@ -118,7 +120,7 @@ func (w *wrong) Read(ctx context.Context, from int, x, y []float64) error {
 // give the posterior of other data.
 func TestSourceThatChanges(t *testing.T) {
 	ctx := t.Context()
-	s := &wrong{Source: Simulated{N: 3*mostSums + 5, Features: 2, Noise: 1, Seed: 4}, fills: 30}
+	s := &wrong{Source: Simulated{N: 20_000, Features: 2, Noise: 1, Seed: 4}, fills: 30}
 	if _, err := Examine(ctx, s, 40, nil); err == nil || !strings.Contains(err.Error(), "row 30, column 0, is NaN") ||
 		!strings.Contains(err.Error(), "does not fill in") {
 		t.Errorf("rows that are left out: %v", err)
@@ -147,5 +149,72 @@ func TestSourceThatChanges(t *testing.T) {
 	}
 	if err := read(s.Rows()-2, 3); err == nil {
 		t.Error("a row that does not exist is read")
+	}
+	for _, row := range []int{0, 1, 12_345, s.Rows() - 1} { // any row alone
+		s.adds, s.only = 1e-9, row+1
+		if err := read(row-row%100, 100); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(),
+			fmt.Sprintf("row %d is not", row)) {
+			t.Errorf("only row %d changes: %v", row, err)
+		}
+	}
+}
+
+// Of groups of rows every change of a row is seen in a reading that holds the whole group, and so are rows that change
+// places.
+func TestRowSumsOfGroups(t *testing.T) {
+	const n, d = 23, 2
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range x {
+		x[i] = math.Sin(float64(i))
+	}
+	sums := newRowSums(n, 8) // groups of 3, the last of 2
+	for i := range n {
+		sums.of[i/3] += rowSum(i, x[i*d:(i+1)*d], y[i:i+1])
+	}
+	for from := range n {
+		for end := from + 1; end <= n; end++ {
+			for changed := range n {
+				whole := changed/3*3 >= from && min(changed/3*3+3, n) <= end
+				y[changed] = 1e-300
+				err := sums.check(from, d, x[from*d:end*d], y[from:end])
+				y[changed] = 0
+				if (err != nil) != whole {
+					t.Fatalf("rows %d to %d, of which %d changes: %v", from, end-1, changed, err)
+				}
+			}
+		}
+	}
+	x[0], x[1], x[2], x[3] = x[2], x[3], x[0], x[1]
+	if err := sums.check(0, d, x, y); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "rows 0 to 2 is not") {
+		t.Errorf("rows 0 and 1 change places: %v", err)
+	}
+}
+
+// BenchmarkScaled reads rows from memory, the fastest source, and compares them with what was examined.
+func BenchmarkScaled(b *testing.B) {
+	const rows, d = 1 << 14, 100
+	xs, ys := make([]float64, rows*d), make([]float64, rows)
+	if err := (Simulated{N: rows, Features: d}).Read(b.Context(), 0, xs, ys); err != nil {
+		b.Fatal(err)
+	}
+	memory := RowsOf(&Dataset{X: mat.NewDense(rows, d, xs), Y: ys})
+	for name, compared := range map[string]bool{"plain": false, "compared": true} {
+		found, err := Examine(b.Context(), memory, 0, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !compared {
+			found.sums.of = nil
+		}
+		scaled := found.Scaled(memory, found.Features, found.Targets)
+		x, y := make([]float64, 4096*d), make([]float64, 4096)
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				if err := scaled.Read(b.Context(), i%4*4096, x, y); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096/(d+1), "ns/number")
+		})
 	}
 }
