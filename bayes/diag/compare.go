@@ -22,7 +22,7 @@ type ComparisonRow struct {
 	Name string
 	LOO  LOO
 	// Difference is the model's ELPD minus that of the best model, 0 or below, and DifferenceStdErr its standard error,
-	// from the differences of the rows; both are 0 for the best.
+	// from the differences of the rows, NaN for a single row; both are 0 for the best.
 	Difference, DifferenceStdErr float64
 	// Worse is the probability that the model predicts worse than the best, by a normal approximation; NaN for the best.
 	Worse float64
@@ -94,7 +94,11 @@ func (r *ComparisonRow) beside(name string, best LOO) error {
 		differences[n] = r.LOO.Rows[n].ELPD - best.Rows[n].ELPD
 	}
 	r.Difference = floats.Sum(differences)
-	r.DifferenceStdErr = math.Sqrt(float64(len(differences)) * stat.PopVariance(differences, nil)) // as ArviZ has it
+	// As ArviZ has it.
+	r.DifferenceStdErr = math.Sqrt(float64(len(differences)) * stat.PopVariance(differences, nil))
+	if len(differences) == 1 { // its spread is not 0 but unknown
+		r.DifferenceStdErr = math.NaN()
+	}
 	if r.DifferenceStdErr > 0 {
 		r.Worse = distuv.UnitNormal.CDF(-r.Difference / r.DifferenceStdErr)
 	}

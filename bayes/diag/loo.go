@@ -24,7 +24,7 @@ import (
 // with particle j's weight w_j divided by p(y_n | theta_j); [PSIS] smooths these weights row by row.
 type LOO struct {
 	// ELPD is the sum over rows of the log predictive density of a row given all others, in nats, and StdErr its standard
-	// error for rows drawn anew: sqrt(N) times the rows' standard deviation.
+	// error for rows drawn anew: sqrt(N) times the rows' standard deviation; NaN for a single row.
 	ELPD, StdErr float64
 	// Parameters is the effective number of parameters, p_loo: the log predictive density of the rows by the posterior
 	// given all rows, minus ELPD.
@@ -304,7 +304,7 @@ func newLOO(
 		l.Parameters += r.Parameters
 	}
 	l.ELPD = floats.Sum(each)
-	l.StdErr = math.Sqrt(float64(rows) * stat.Variance(each, nil)) // NaN of one row
+	l.StdErr = math.Sqrt(float64(rows) * stat.Variance(each, nil)) // NaN for one row
 	l.warn(w, efficiency)
 	return l, nil
 }
@@ -364,6 +364,10 @@ func (l *LOO) warn(w smc.LogWeights, efficiency float64) {
 	if none > 0 {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("in %d of %d rows no tail of the weights can be fitted: few draws differ",
 			none, len(l.Rows)))
+	}
+	if len(l.Rows) == 1 {
+		l.Warnings = append(l.Warnings, "of a single row ELPD has no standard error: how much it would differ for another "+
+			"row is not known; take more rows")
 	}
 	if ess := min(efficiency*w.EffectiveSampleSize(), float64(l.Draws)); ess < fewEffective {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("only %.0f of %d draws are effective: take more", ess, l.Draws))

@@ -172,3 +172,29 @@ func TestLOOBadInput(t *testing.T) {
 		}
 	}
 }
+
+// Of a single row nothing tells how much the ELPD of another one would differ: no standard error is 0.
+func TestLOOOfOneRow(t *testing.T) {
+	models := map[string]LOO{}
+	for name, slope := range map[string]float64{"a": .1, "b": .2} {
+		logLikelihood := make([]float64, 400)
+		for j := range logLikelihood {
+			logLikelihood[j] = -1 - slope*math.Abs(math.Sin(float64(j)))
+		}
+		l, err := NewLOO(logLikelihood, 1, smc.LogWeights{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(l.Warnings, "; "); !math.IsNaN(l.StdErr) || !strings.Contains(said, "of a single row") {
+			t.Errorf("%v: warns %q", l, said)
+		}
+		models[name] = l
+	}
+	comparison, err := Compare(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := comparison[1]; !(r.Difference < 0) || !math.IsNaN(r.DifferenceStdErr) || !math.IsNaN(r.Worse) {
+		t.Errorf("%+v", r)
+	}
+}
