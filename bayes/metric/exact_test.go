@@ -137,6 +137,23 @@ func TestBinary(t *testing.T) {
 	value(t, "ECE", (0.3+0.65)/2, 1e-14)(metric.ECE(p, y, 0)) // 0.7 and 0.65 lie in bins 11 and 10 of 15
 }
 
+// Targets at the quantiles (i + 1/2)/N of a normal are covered by its interval of each level to the share of the level,
+// and the interval is as wide as the normal's.
+func TestCoverageOfNormal(t *testing.T) {
+	const rows, mean, stdDev = 1000, 3., .5
+	outputs, y := make([]float64, rows), make([]float64, rows)
+	for i := range y {
+		outputs[i], y[i] = mean, mean+stdDev*distuv.UnitNormal.Quantile((float64(i)+.5)/rows)
+	}
+	p := regression([]float64{1}, stdDev, outputs)
+	for level, quantile := range map[float64]float64{ // of a standard normal at (1 + level)/2
+		.5: 0.6744897501960817, .8: 1.2815515655446004, .9: 1.6448536269514722, .95: 1.959963984540054,
+	} {
+		value(t, "coverage", level, 1e-15)(metric.Coverage(p, y, level))
+		value(t, "width", 2*stdDev*quantile, 1e-9)(metric.Width(p, y, level))
+	}
+}
+
 // Coverage is found from the distribution function at y. It must be the share of rows between the quantiles, at every
 // level.
 func TestCoverageAgainstIntervals(t *testing.T) {
