@@ -18,7 +18,8 @@ import (
 
 // Prune is the posterior without its particles of smallest weight, which together hold at most the given probability
 // mass; Prune(0) drops those of weight 0. The others' weights are normalised. Predict evaluates no particle of weight 0
-// anyway.
+// anyway. Markov chains stay chains if equally many draws of each are left; else the draws count as independent, and
+// errors are too small.
 func (p *Posterior) Prune(mass float64) (*Posterior, error) {
 	if !(mass >= 0 && mass < 1) {
 		return nil, fmt.Errorf("bayes: Prune of a mass of %v: it must be at least 0 and below 1", mass)
@@ -39,7 +40,21 @@ func (p *Posterior) Prune(mass float64) (*Posterior, error) {
 	for i, j := range kept {
 		logWeights[i] = p.logWeights.At(j)
 	}
-	return p.picked(kept, logWeights, 0)
+	return p.picked(kept, logWeights, p.chainsOf(kept))
+}
+
+// chainsOf is the number of chains of the kept particles, ascending: 0 if these are not from chains, or not equally
+// many from each.
+func (p *Posterior) chainsOf(kept []int) int {
+	if p.chains == 0 || len(kept)%p.chains != 0 {
+		return 0
+	}
+	for i, j := range kept {
+		if j/(p.Particles()/p.chains) != i/(len(kept)/p.chains) {
+			return 0
+		}
+	}
+	return p.chains
 }
 
 // Thin keeps every n-th draw of each chain, the last one included; if the particles are not from chains, every n-th
@@ -65,26 +80,58 @@ func (p *Posterior) Thin(every int) (*Posterior, error) {
 // Resample draws n particles with probabilities equal to their weights, by systematic resampling: particle j is drawn n
 // w_j times, rounded up or down. The n particles have equal weights. Use it where draws of equal weight are needed; to
 // predict, the weighted particles are better.
+//
+// Of C Markov chains each gives n/C draws, in their order, and they stay chains: errors are then still those of
+// autocorrelated draws. It is an error if C does not divide n, or if the chains' weights differ.
 func (p *Posterior) Resample(n int, seed uint64) (*Posterior, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("bayes: Resample to %d particles: there must be at least 1", n)
 	}
+	chains := max(p.chains, 1)
+	if n%chains != 0 {
+		return nil, fmt.Errorf("bayes: Resample to %d particles of %d chains: each chain must give equally many, or their "+
+			"autocorrelation would be forgotten and errors be too small: take a multiple of %d, such as %d", n, chains, chains,
+			(n/chains+1)*chains)
+	}
 	weights := p.logWeights.Weights()
+	draws, each := len(weights)/chains, n/chains
+	u := rand.New(rand.NewPCG(seed, 0x5245534d)).Float64()
+	kept := make([]int, 0, n)
+	for chain := range chains {
+		own := weights[chain*draws : (chain+1)*draws]
+		share := 1.
+		if chains > 1 {
+			share = floats.Sum(own)
+		}
+		if math.Abs(share*float64(chains)-1) > 1e-6 && p.chains > 0 {
+			return nil, fmt.Errorf("bayes: Resample of %d chains: chain %d has the weight %.4g and not 1/%d, so that equally "+
+				"many draws of each are no draws of the posterior: predict with the weighted particles", chains, chain, share,
+				chains)
+		}
+		for _, j := range systematic(own, share, each, u) {
+			kept = append(kept, chain*draws+j)
+		}
+	}
+	return p.picked(kept, EqualLogWeights(n), p.chains)
+}
+
+// systematic draws n indices, ascending, with probabilities equal to the weights over their sum: index j n w_j times,
+// rounded up or down. u, from 0 to 1, is the random number.
+func systematic(weights []float64, sum float64, n int, u float64) []int {
 	last := len(weights) - 1
 	for weights[last] == 0 {
 		last--
 	}
-	u := rand.New(rand.NewPCG(seed, 0x5245534d)).Float64()
-	kept := make([]int, n)
+	drawn := make([]int, n)
 	j, below := 0, weights[0]
-	for i := range kept {
-		for below <= (float64(i)+u)/float64(n) && j < last {
+	for i := range drawn {
+		for below <= sum*(float64(i)+u)/float64(n) && j < last {
 			j++
 			below += weights[j]
 		}
-		kept[i] = j
+		drawn[i] = j
 	}
-	return p.picked(kept, EqualLogWeights(n), 0)
+	return drawn
 }
 
 // picked is the posterior of the given particles alone, with the given log-weights.
@@ -106,9 +153,10 @@ func (p *Posterior) picked(particles []int, logWeights []float64, chains int) (*
 // Join pools the particles of several runs. Each run is weighted by its evidence, so that a run that found a better
 // mode counts for more. All must be posteriors of the same model given the same data, with the same shared parameters,
 // and have an estimate of the evidence; the same run twice is an error. The joined evidence is the mean of the runs'
-// evidences p(y). For runs without an evidence use JoinWeighted.
+// evidences p(y). A posterior that is joined already counts for all of its runs, Provenance.Runs, so that runs may be
+// joined in any order. For runs without an evidence use JoinWeighted.
 func Join(posteriors ...*Posterior) (*Posterior, error) {
-	logWeights := make([]float64, len(posteriors))
+	logWeights, runs := make([]float64, len(posteriors)), 0
 	for i, p := range posteriors {
 		if p == nil {
 			return nil, fmt.Errorf("bayes: Join: posterior %d is nil", i)
@@ -124,30 +172,63 @@ func Join(posteriors ...*Posterior) (*Posterior, error) {
 				i, b.Data, b.DataHash, a.Data, a.DataHash)
 		}
 		for k, other := range posteriors[:i] {
-			if p.evidence.Value == other.evidence.Value && p.phi.Equal(other.phi) {
+			same, err := p.shares(other)
+			if err != nil {
+				return nil, err
+			}
+			if same {
 				return nil, fmt.Errorf("bayes: Join: posteriors %d and %d, of the seeds %d and %d, are of the same run: copies "+
 					"would make the evidence look surer than it is; give each run a seed of its own", k, i,
 					other.origin.Provenance.Seed, p.origin.Provenance.Seed)
 			}
 		}
-		logWeights[i] = p.evidence.Value
+		own := p.origin.Provenance.runs()
+		logWeights[i] = p.evidence.Value + math.Log(float64(own)) // that of the sum of its runs
+		runs += own
 	}
 	joined, err := join(logWeights, posteriors)
 	if err != nil {
 		return nil, err
 	}
-	count, variance := math.Log(float64(len(posteriors))), 0.0
-	joined.evidence.Value = floats.LogSumExp(logWeights) - count
-	for _, p := range posteriors {
-		share := math.Exp(p.evidence.Value-joined.evidence.Value-count) * p.evidence.StdErr
+	sum, variance := floats.LogSumExp(logWeights), 0.0
+	joined.evidence.Value = sum - math.Log(float64(runs))
+	for i, p := range posteriors {
+		share := math.Exp(logWeights[i]-sum) * p.evidence.StdErr
 		variance += share * share
 	}
 	joined.evidence.StdErr = math.Sqrt(variance)
 	return joined, nil
 }
 
+// shares says whether all particles of one of two posteriors are among the other's, one after another: it is a copy, or
+// the other is joined of it and more.
+func (p *Posterior) shares(other *Posterior) (bool, error) {
+	few, many, d := p, other, p.bound.D
+	if few.Particles() > many.Particles() {
+		few, many = many, few
+	}
+	if few.bound.D != many.bound.D {
+		return false, nil
+	}
+	part, err := compute.Float64s(few.phi)
+	if err != nil {
+		return false, err
+	}
+	whole, err := compute.Float64s(many.phi)
+	if err != nil {
+		return false, err
+	}
+	for from := 0; from+len(part) <= len(whole); from += d {
+		if slices.Equal(whole[from:from+len(part)], part) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // JoinWeighted pools the particles of several runs with the given weights: one for each run, not negative; they need
-// not sum to 1. Chains of equal length and weight stay chains.
+// not sum to 1. Chains of equal length and weight stay chains; others count as independent draws, and errors are too
+// small.
 func JoinWeighted(weights []float64, posteriors ...*Posterior) (*Posterior, error) {
 	if len(weights) != len(posteriors) {
 		return nil, fmt.Errorf("bayes: JoinWeighted: %d weights for %d posteriors", len(weights), len(posteriors))
@@ -163,6 +244,9 @@ func JoinWeighted(weights []float64, posteriors ...*Posterior) (*Posterior, erro
 	return join(logWeights, posteriors)
 }
 
+// joinedOf stands in the algorithm of joined runs, after their number.
+const joinedOf = " runs joined, the first "
+
 func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
 	if len(posteriors) == 0 {
 		return nil, errors.New("bayes: there are no posteriors to join")
@@ -170,7 +254,7 @@ func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
 	first := posteriors[0]
 	var phi, all []float64
 	var provenances []Provenance
-	chains, perChain := 0, 0
+	chains, perChain, runs := 0, 0, 0
 	chained := true
 	for i, p := range posteriors {
 		if err := first.joins(p); err != nil {
@@ -185,6 +269,7 @@ func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
 			all = append(all, logWeights[i]+l)
 		}
 		provenances = append(provenances, p.origin.Provenance)
+		runs += p.origin.Provenance.runs()
 		if p.chains == 0 || i > 0 && p.Particles()/p.chains != perChain || math.Abs(all[len(all)-1]-all[0]) > 1e-9 {
 			chained = false
 		} else {
@@ -200,7 +285,11 @@ func join(logWeights []float64, posteriors []*Posterior) (*Posterior, error) {
 	}
 	origin := first.Origin()
 	from := &origin.Provenance
-	from.Algorithm = fmt.Sprintf("%d runs joined, the first %s", len(posteriors), from.Algorithm)
+	_, algorithm, nested := strings.Cut(from.Algorithm, joinedOf)
+	if from.Runs == 0 || !nested {
+		algorithm = from.Algorithm
+	}
+	from.Algorithm, from.Runs = fmt.Sprint(runs, joinedOf, algorithm), runs
 	from.Created, from.Versions = provenances[0].Created, provenances[0].Versions
 	var approximations []string
 	for _, p := range provenances {

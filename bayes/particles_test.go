@@ -26,6 +26,7 @@ func weighted(t *testing.T, weights []float64, chains int, evidence bayes.Eviden
 	logWeights := make([]float64, len(weights))
 	for j, w := range weights {
 		phi[j*bound.D], logWeights[j] = float64(j), math.Log(w)
+		phi[j*bound.D+1] = evidence.Value // a run of another evidence has other particles
 	}
 	return remade(t, bound, bayes.Draws{
 		Phi: compute.Floats(compute.Float32, phi, len(weights), bound.D), LogWeights: logWeights, Chains: chains,
@@ -125,6 +126,84 @@ func TestResample(t *testing.T) {
 	}
 	if _, err := p.Resample(0, 1); err == nil || !strings.Contains(err.Error(), "0 particles") {
 		t.Errorf("no particles: error %v", err)
+	}
+}
+
+// Resampled chains stay chains, each with equally many of its draws in their order.
+func TestResampleChains(t *testing.T) {
+	equal := slices.Repeat([]float64{1. / 10}, 10)
+	p := weighted(t, equal, 2, bayes.Evidence{})
+	for seed := range uint64(20) {
+		drawn, err := p.Resample(4, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, _, err := drawn.Parameter("layer1/weights")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []float64
+		for j := 0; j < len(values); j += len(values) / 4 {
+			got = append(got, values[j])
+		}
+		// Every 5/2-th draw of each chain.
+		if drawn.Chains() != 2 || got[1] < got[0]+2 || got[1] > 4 || got[2] != got[0]+5 || got[3] != got[1]+5 {
+			t.Errorf("seed %d: draws %v of %d chains", seed, got, drawn.Chains())
+		}
+	}
+	same, err := p.Resample(10, 1)
+	holds(t, "to as many", same, err, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, equal, 2)
+	if _, err := p.Resample(5, 1); err == nil || !strings.Contains(err.Error(), "a multiple of 2, such as 6") {
+		t.Errorf("to 5 of 2 chains: error %v", err)
+	}
+	unequal := weighted(t, []float64{.2, .2, .3, .3}, 2, bayes.Evidence{})
+	if _, err := unequal.Resample(4, 1); err == nil || !strings.Contains(err.Error(), "chain 0 has the weight 0.4") {
+		t.Errorf("chains of unequal weight: error %v", err)
+	}
+	if pruned, err := weighted(t, []float64{0, .25, .25, .25, 0, .25}, 2, bayes.Evidence{}).Prune(0); err != nil ||
+		pruned.Chains() != 2 {
+		t.Errorf("a draw less of each chain: %d chains, %v", pruned.Chains(), err)
+	}
+	if pruned, err := weighted(t, []float64{0, 0, .25, .25, .25, .25}, 2, bayes.Evidence{}).Prune(0); err != nil ||
+		pruned.Chains() != 0 {
+		t.Errorf("two draws less of one chain: %d chains, %v", pruned.Chains(), err)
+	}
+}
+
+// Runs that are joined in two steps count as much as in one, also after a file; the same run is found within others.
+func TestJoinNested(t *testing.T) {
+	a := weighted(t, []float64{.25, .75}, 0, bayes.Evidence{Value: -100, StdErr: .1})
+	b := weighted(t, []float64{.5, .5}, 0, bayes.Evidence{Value: -100 + math.Log(3), StdErr: .2})
+	c := weighted(t, []float64{.4, .6}, 0, bayes.Evidence{Value: -100 + math.Log(2), StdErr: .3})
+	two, err := bayes.Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "two")
+	if err := two.Save(folder); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := bayes.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []*bayes.Posterior{two, loaded} {
+		three, err := bayes.Join(part, c)
+		holds(t, "three runs", three, err, []float64{0, 1, 0, 1, 0, 1},
+			[]float64{.25 / 6, .75 / 6, 1.5 / 6, 1.5 / 6, .8 / 6, 1.2 / 6}, 0)
+		// Z = (1 + 3 + 2)/3 e^-100, with a standard error of sqrt(.1^2 + (3*.2)^2 + (2*.3)^2)/3 e^-100.
+		want := bayes.Evidence{Value: -100 + math.Log(2), StdErr: math.Sqrt(.01+.36+.36) / 6}
+		if e := three.Evidence(); math.Abs(e.Value-want.Value) > 1e-12 || math.Abs(e.StdErr-want.StdErr) > 1e-12 {
+			t.Errorf("evidence %v, want %v", e, want)
+		}
+		if from := three.Provenance(); from.Runs != 3 || from.Algorithm != "3 runs joined, the first by hand" {
+			t.Errorf("%d runs: %q", from.Runs, from.Algorithm)
+		}
+		for _, again := range []*bayes.Posterior{a, b} {
+			if _, err := bayes.Join(part, again); err == nil || !strings.Contains(err.Error(), "are of the same run") {
+				t.Errorf("a run that is joined already: error %v", err)
+			}
+		}
 	}
 }
 

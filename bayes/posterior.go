@@ -117,6 +117,8 @@ type Provenance struct {
 	Data      string          `json:"data"`      // name of the training data
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
+	// Runs is the number of runs that Join or JoinWeighted pooled; 0 means 1.
+	Runs int `json:"runs,omitempty"`
 	// LikelihoodPower is the exponent of the likelihood in the distribution that the draws come from; 0 means 1, the
 	// posterior itself. A tempered posterior has another exponent.
 	LikelihoodPower float64 `json:"likelihood_power,omitempty"`
@@ -132,6 +134,9 @@ type Provenance struct {
 
 // Power is the exponent of the likelihood: LikelihoodPower, or 1 if that is 0.
 func (p Provenance) Power() float64 { return cmp.Or(p.LikelihoodPower, 1) }
+
+// runs is the number of runs: Runs, or 1 if that is 0.
+func (p Provenance) runs() int { return max(p.Runs, 1) }
 
 // Versions returns the versions of Go, the library, GoMLX and the backend, for a Provenance.
 func Versions(engine *compute.Engine) map[string]string {
@@ -233,6 +238,9 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 		if p.Rows < 0 {
 			return o, fmt.Errorf("bayes: the provenance says that the data %q have %d rows: there cannot be fewer than 0",
 				p.Data, p.Rows)
+		}
+		if p.Runs < 0 {
+			return o, fmt.Errorf("bayes: Provenance.Runs is %d: it must be positive, or 0, which means 1", p.Runs)
 		}
 		if !(p.LikelihoodPower >= 0) || math.IsInf(p.LikelihoodPower, 1) {
 			return o, fmt.Errorf("bayes: Provenance.LikelihoodPower is %v: it must be finite and positive, or 0, which means 1",

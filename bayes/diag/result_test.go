@@ -268,6 +268,39 @@ func TestLOOOfCopies(t *testing.T) {
 	}
 }
 
+// Resampled draws of chains are as autocorrelated as these: J of an AR(1) process have the ESS J (1 - rho)/(1 + rho),
+// and every k-th of them that of rho^k.
+func TestOfResampledChains(t *testing.T) {
+	const chains, draws, rho = 4, 4000, .9
+	rng := rand.New(rand.NewPCG(1, 8))
+	phi := make([]float64, 0, 2*chains*draws)
+	for range chains {
+		x := [2]float64{rng.NormFloat64(), rng.NormFloat64()}
+		for range draws {
+			for i := range x {
+				x[i] = rho*x[i] + math.Sqrt(1-rho*rho)*rng.NormFloat64()
+			}
+			phi = append(phi, x[:]...)
+		}
+	}
+	p := posteriorOf(t, phi, bayes.EqualLogWeights(chains*draws), chains, nil, bayes.Provenance{})
+	for _, every := range []int{1, 4} {
+		n := chains * draws / every
+		few, err := p.Resample(n, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := diag.Of(&bayes.Result{Posterior: few, Status: run.Completed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := math.Pow(rho, float64(every))
+		if want := float64(n) * (1 - r) / (1 + r); d.Chains != chains || !(math.Abs(d.ESS/want-1) < .2) {
+			t.Errorf("%d draws of %d chains have an ESS of %.0f, exact is %.0f", n, d.Chains, d.ESS, want)
+		}
+	}
+}
+
 // Rows that the posterior was not given are refused; where it does not know its own, that is said.
 func TestLOOOfOtherRows(t *testing.T) {
 	const rows, draws = 8, 100
