@@ -1,6 +1,10 @@
 package viz
 
-import "fmt"
+import (
+	"fmt"
+
+	"gonum.org/v1/plot/vg/draw"
+)
 
 // ESSOptions are the options of [ESSCurve].
 type ESSOptions struct {
@@ -13,8 +17,12 @@ type ESSOptions struct {
 	Threshold float64
 }
 
+// manySteps is how many steps can be told apart; more have a running mean.
+const manySteps = 400
+
 // ESSCurve shows the effective sample size (1 / sum of squared normalised weights, between 1 and J) of a particle
-// sampler against the step, and how many ancestors are left.
+// sampler against the step, and how many ancestors are left. Of more than 400 steps it draws running means over a
+// fiftieth of them, and the values of single steps faint below.
 func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 	frame, err := opt.fill("Effective sample size", "step", "particles", 640, 420)
 	if err != nil {
@@ -65,19 +73,33 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 		a.add(l)
 		p.entry(label, l)
 	}
-	if len(unique[0]) > 0 {
-		joined := &line{xs: unique[0], ys: unique[1], style: stroke(orange, 1)}
-		a.add(joined)
-		if len(unique[0]) <= 400 {
-			joined.style = stroke(tint(orange, 0.5), 0.7)
-			points := &dots{xs: unique[0], ys: unique[1], shape: triangle, radius: 1.8, fill: orange}
-			a.add(points)
-			p.entry("unique ancestors", joined, points)
-		} else {
-			p.entry("unique ancestors", joined)
+	if len(rows[0]) > manySteps {
+		// Two curves that jump at each step cover each other: they are faint, below their running means.
+		window := len(rows[0]) / 50
+		p.note(fmt.Sprintf("faint: each step; thick: running means of %d", window))
+		mean := func(rows [][]float64, style draw.LineStyle) *line {
+			l := &line{style: style}
+			all := runningMean(rows[1], window)
+			for i := 0; i < len(all); i += max(1, window/10) {
+				l.xs, l.ys = append(l.xs, rows[0][i]), append(l.ys, all[i])
+			}
+			return l
 		}
+		a.add(&line{xs: rows[0], ys: rows[1], style: stroke(tint(skyBlue, 0.35), 0.7)})
+		if len(unique[0]) > 0 {
+			a.add(&line{xs: unique[0], ys: unique[1], style: stroke(tint(orange, 0.5), 0.5)})
+			show("unique ancestors", mean(unique, stroke(orange, 1.9, dashed...)))
+		}
+		show("ESS", mean(rows, stroke(blue, 1.9)))
+	} else {
+		if len(unique[0]) > 0 {
+			joined := &line{xs: unique[0], ys: unique[1], style: stroke(tint(orange, 0.5), 0.7)}
+			points := &dots{xs: unique[0], ys: unique[1], shape: triangle, radius: 1.8, fill: orange}
+			a.add(joined, points)
+			p.entry("unique ancestors", joined, points)
+		}
+		show("ESS", &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.6)})
 	}
-	show("ESS", &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.6)})
 	if opt.Threshold > 0 {
 		show("threshold "+number(opt.Threshold), level(opt.Threshold, x, stroke(black, 1.2, dashDot...)))
 	}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/plot/vg"
@@ -463,6 +466,85 @@ func TestLowAxis(t *testing.T) {
 		}
 		if (labels == 1) != low || last == "0" {
 			t.Errorf("%v points high: %d labels, the last %q", height, labels, last)
+		}
+	}
+}
+
+// Two noisy curves of many steps are faint below their running means, which tell them apart; of few steps they are not.
+func TestESSOfManySteps(t *testing.T) {
+	values := func(n int, level float64) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = level + 300*float64(i%2)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		steps int
+		told  string
+		reach float64 // of the thick blue line, from its lowest to its highest point, in particles
+	}{{200, "", 300}, {1000, "faint: each step; thick: running means of 20", 10}} {
+		fig, err := ESSCurve(Series{Value: values(c.steps, 100)},
+			ESSOptions{UniqueAncestors: values(c.steps, 500), Particles: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := fig.body.(*panel)
+		if got := strings.Join(p.notes, "; "); got != c.told {
+			t.Errorf("%d steps: the figure says %q, want %q", c.steps, got, c.told)
+		}
+		for _, name := range []string{"ESS", "unique ancestors"} {
+			i := slices.IndexFunc(p.legend, func(e legendEntry) bool { return e.label == name })
+			if i < 0 {
+				t.Fatalf("%d steps: no %s in the legend", c.steps, name)
+			}
+			drawn := p.legend[i].marks[0].(*line)
+			middle := drawn.ys[len(drawn.ys)/4 : 3*len(drawn.ys)/4]
+			if reach := slices.Max(middle) - slices.Min(middle); math.Abs(reach-c.reach) > 10 {
+				t.Errorf("%d steps: the line of %s reaches over %v particles, want %v", c.steps, name, reach, c.reach)
+			}
+		}
+	}
+}
+
+// In a grid of many columns dots are smaller, in the legend they are not.
+func TestDotsOfSmallPanels(t *testing.T) {
+	var figures []*Figure
+	for range 5 {
+		fig, err := PredictiveBand([]float64{0, 1}, []float64{0, 1}, []float64{1, 1},
+			BandOptions{TrainX: []float64{.5}, TrainY: []float64{.5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures = append(figures, fig)
+	}
+	radii := func(columns int) (all []string) {
+		t.Helper()
+		fig, err := Grid(GridOptions{Columns: columns, SharedY: true}, figures...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`A([\d.]+),[\d.]+ `).FindAllStringSubmatch(string(svg), -1) {
+			if !slices.Contains(all, m[1]) {
+				all = append(all, m[1])
+			}
+		}
+		return all
+	}
+	if wide := radii(1); !slices.Equal(wide, []string{"2.6"}) {
+		t.Errorf("alone in a row dots have the radii %q, want 2.6 points", wide)
+	}
+	small := radii(5)
+	if len(small) < 2 || !slices.Contains(small, "2.6") {
+		t.Fatalf("in five columns dots have the radii %q, want 2.6 in the legend and smaller ones", small)
+	}
+	for _, text := range small {
+		if r, err := strconv.ParseFloat(text, 64); err != nil || text != "2.6" && (r < 1.2 || r > 2.2) {
+			t.Errorf("in five columns a dot has the radius %s, %v", text, err)
 		}
 	}
 }

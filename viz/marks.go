@@ -198,6 +198,10 @@ func (d *dots) one(c *draw.Canvas, at vg.Point, r vg.Length) {
 	}
 }
 
+// smallPanel is the width of a data area, in points, below which dots are smaller: in a grid of many columns dots of the
+// usual size would cover the curves.
+const smallPanel = 150
+
 func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 	indices := make([]int, len(d.xs))
 	for i := range indices {
@@ -207,19 +211,22 @@ func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 		indices = thinPoints(d.xs, d.ys, p.X.Norm, p.Y.Norm)
 	}
 	x, y := p.Transforms(&c)
+	scale := min(1, c.Size().X/smallPanel)
+	own := *d
+	own.edge.Width *= scale
 	var joint vg.Path
 	for _, i := range indices {
 		at := vg.Point{X: x(d.xs[i]), Y: y(d.ys[i])}
-		r := d.radius
+		r := scale * d.radius
 		if d.radii != nil {
-			r = d.radii[i]
+			r = scale * d.radii[i]
 		}
 		switch {
 		case !c.Contains(at):
 		case d.edge.Width == 0 && d.shape != cross: // one path for all is much shorter
 			joint = append(joint, shapePath(d.shape, at, r)...)
 		default:
-			d.one(&c, at, r)
+			own.one(&c, at, r)
 		}
 	}
 	if len(joint) > 0 {
