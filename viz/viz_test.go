@@ -280,7 +280,8 @@ func TestLongSeries(t *testing.T) {
 		t.Errorf("SVG of %d points has %d bytes: want at most 80000", n, len(svg))
 	}
 	highest := 0.0
-	path := regexp.MustCompile(`d="(M[^"]*)" style="[^"]*stroke:#91CEF1`) // of single steps, below the running mean
+	// Single steps are faint, below the running mean.
+	path := regexp.MustCompile(`d="(M[^"]*)" style="[^"]*stroke:#91CEF1`)
 	var line []byte // its pieces, less the one of two points in the legend
 	for _, m := range path.FindAllSubmatch(svg, -1) {
 		if bytes.Count(m[1], []byte("L")) > 1 {
