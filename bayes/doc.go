@@ -16,6 +16,6 @@
 // Samplers, such as those of the package ohsmc, take a Model and data and return a Posterior: particles, log-weights,
 // shared parameters, the scalers of the data, and a record of the run (its provenance). A Posterior predicts from raw
 // features, and is saved to and loaded from one file that holds no code. A Prediction holds every particle's prediction
-// for every row; its methods give means, standard deviations, quantiles, class probabilities and log-densities of the
-// weighted mixture, and package metric scores it.
+// for every row; its methods give means, standard deviations, quantiles, class probabilities, entropies and
+// log-densities of the weighted mixture, and package metric scores it.
 package bayes

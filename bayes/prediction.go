@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/internal/predictive"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Task is the kind of a data set's target.
@@ -377,6 +378,52 @@ func (p Prediction) Labels() ([]int, error) {
 		labels[n] = floats.MaxIdx(row)
 	}
 	return labels, nil
+}
+
+// Entropy is the entropy of a classification's predictive distribution, -sum_c p_c log p_c of the averaged
+// probabilities, [Rows], in nats: from 0, where one class is certain, to log C. It is large where classes overlap, and
+// where the particles disagree: MutualInformation is the second part alone.
+func (p Prediction) Entropy() ([]float64, error) {
+	entropy, _, err := p.entropies("Entropy")
+	return entropy, err
+}
+
+// MutualInformation is how much of Entropy is due to the particles' disagreement, [Rows], in nats: the entropy of the
+// averaged probabilities minus the average of each particle's own entropy (Houlsby, Huszár, Ghahramani and Lengyel
+// 2011, arXiv 1112.5745, equation 2). It is 0 if all particles predict the same, and large at rows unlike those trained
+// on: what EpistemicStdDev is for regression.
+func (p Prediction) MutualInformation() ([]float64, error) {
+	information, own, err := p.entropies("MutualInformation")
+	for n := range information {
+		information[n] = max(0, information[n]-own[n]) // below 0 by rounding only
+	}
+	return information, err
+}
+
+// entropies are the entropy of the averaged probabilities and the average of the particles' entropies, [Rows] each.
+func (p Prediction) entropies(method string) (averaged, own []float64, err error) {
+	if err := p.ready(method, false); err != nil {
+		return nil, nil, err
+	}
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		return nil, nil, err
+	}
+	averaged, own = make([]float64, p.Rows), make([]float64, p.Rows)
+	for n, row := range probabilities {
+		averaged[n] = stat.Entropy(row)
+	}
+	each := make([]float64, p.Classes())
+	for j, w := range p.normalisedWeights() {
+		if w == 0 {
+			continue
+		}
+		for n := range p.Rows {
+			predictive.Probabilities(p.Distribution(j, n, 0), each)
+			own[n] += w * stat.Entropy(each)
+		}
+	}
+	return averaged, own, nil
 }
 
 // LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], where y is

@@ -121,6 +121,47 @@ func TestPredictionBinary(t *testing.T) {
 	}
 	// The second is log(0.4 e^-1000 + 0.6 e^-2000), whose terms underflow.
 	near(t, "log density", density, []float64{math.Log(0.65), math.Log(0.4) - 1000}, 1e-14)
+
+	// In row 0 the particles disagree, in row 1 both are certain of the same class.
+	h := func(p float64) float64 { return -p*math.Log(p) - (1-p)*math.Log(1-p) }
+	entropy, err := p.Entropy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "entropy", entropy, []float64{h(0.65), 0}, 1e-14)
+	information, err := p.MutualInformation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mutual information", information, []float64{h(0.65) - 0.4*h(0.5) - 0.6*h(0.75), 0}, 1e-14)
+}
+
+// Particles that predict the same know all that there is to know, however uncertain the class is; particles that are
+// each certain, of different classes, know nothing else than the class.
+func TestPredictionEntropies(t *testing.T) {
+	p := bayes.Prediction{
+		Likelihood: bayes.Categorical{}, Particles: 2, Rows: 2, Width: 3, Weights: []float64{0.25, 0.75},
+		Outputs: []float64{
+			0, 0, 0, 900, 0, 0,
+			0, 0, 0, 0, 0, 900,
+		},
+	}
+	entropy, err := p.Entropy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	information, err := p.MutualInformation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	disagreement := -0.25*math.Log(0.25) - 0.75*math.Log(0.75)
+	near(t, "entropy", entropy, []float64{math.Log(3), disagreement}, 1e-14)
+	near(t, "mutual information", information, []float64{0, disagreement}, 1e-14)
+	for n, v := range information {
+		if v < 0 {
+			t.Errorf("mutual information of row %d is %v", n, v)
+		}
+	}
 }
 
 // randomRegression has particles whose spread is that many times their noise.
@@ -342,6 +383,8 @@ func TestPredictionErrors(t *testing.T) {
 		"Interval is for regression":          func() error { _, _, err := c.Interval(0.5); return err },
 		"Probabilities is for classification": func() error { _, err := r.Probabilities(); return err },
 		"Labels is for classification":        func() error { _, err := r.Labels(); return err },
+		"Entropy is for classification":       func() error { _, err := r.Entropy(); return err },
+		"MutualInformation is for class":      func() error { _, err := r.MutualInformation(); return err },
 		"level is 1: it must":                 func() error { _, err := r.Quantile(1); return err },
 		"level is 0: it must":                 func() error { _, _, err := r.Interval(0); return err },
 		"level is NaN: it must":               func() error { _, _, err := r.Interval(math.NaN()); return err },
