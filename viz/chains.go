@@ -153,10 +153,11 @@ func ESSEvolution(values [][]float64, frame Frame) (*Figure, error) {
 }
 
 // Energy shows whether momenta carry a Hamiltonian sampler over all of the posterior: the distribution of the energy
-// about its mean and, as a line, that of its change from one draw to the next, from energies [chains][draws]. Where the
-// second is much narrower the chain moves slowly; the legend has the smallest E-BFMI of the chains, which should be
-// above 0.3 (Betancourt 2016, Diagnosing suboptimal cotangent disintegrations, section 4). divergent says which
-// transitions diverged, in the same shape; nil: not known. Their energies are marked at the bottom of the figure.
+// about its mean and, as a line, that of its change from one draw to the next, from energies [chains][draws], such as
+// those of mcmc.Draws.Energies. Where the second is much narrower the chain moves slowly; the legend has the smallest
+// E-BFMI of the chains, which should be above 0.3 (Betancourt 2016, Diagnosing suboptimal cotangent disintegrations,
+// section 4). divergent says which transitions diverged, in the same shape, as mcmc.Draws.Divergent does; nil: not
+// known. Their energies are marked at the bottom of the figure.
 func Energy(values [][]float64, divergent [][]bool, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Energy", "energy − its mean", "density", 640, 420)
 	if err != nil {

@@ -18,7 +18,8 @@ type PairsOptions struct {
 	Title string
 	// Weights of the draws, such as bayes.Posterior.LogWeights; the zero value: equal.
 	Weights smc.LogWeights
-	// Divergent says at which draws a transition diverged, which often is where a posterior is narrow; nil: not known.
+	// Divergent says at which draws a transition diverged, which often is where a posterior is narrow, such as
+	// slices.Concat of mcmc.Draws.Divergent; nil: not known.
 	Divergent []bool
 }
 

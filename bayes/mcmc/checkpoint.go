@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.mcmc/6"
+const checkpointFormat = "gobnn.mcmc/7"
 
 // Identity implements run.Machine.
 func (r *sampling) Identity() ([]run.Part, error) {
@@ -46,12 +46,16 @@ func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 		return nil, nil, err
 	}
 	if most := r.mostKept(); most > 0 {
-		kept[drawsName] = r.draws.first(most).Tensor()
+		draws := r.draws.first(most)
+		kept[drawsName] = draws.Tensor()
+		for f, values := range draws.told {
+			kept[drawsName+infoNames[f]] = run.Table(values, most)
+		}
 	}
 	return r.position, kept, nil
 }
 
-// drawsName is the name of the draws in a checkpoint.
+// drawsName is the name of the draws in a checkpoint, and begins the names of what is kept for each of them.
 const drawsName = "draws"
 
 // mostKept is the largest number of draws of any chain so far.
@@ -83,6 +87,20 @@ func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 			return err
 		}
 		draws.FinalizeAll() //nolint:errcheck // freeing a copy
+		for _, f := range toldOfDraws {
+			if !r.reports(f) {
+				continue
+			}
+			told, err := run.Rows(kept, drawsName+infoNames[f], r.Chains, most)
+			if err != nil {
+				return err
+			}
+			for chain, values := range told {
+				for draw, v := range values {
+					r.draws.tell(f, chain, draw, v)
+				}
+			}
+		}
 	}
 	r.adopted = kept
 	return nil

@@ -43,7 +43,7 @@ func TestFinishedCheckpoint(t *testing.T) {
 		t.Fatalf("error %v, compiled %d times", err, sampler.compiled.Made())
 	}
 	if got.Status != run.Completed || !slices.Equal(got.Draws.At(2, 19), want.Draws.At(2, 19)) ||
-		!reflect.DeepEqual(got.Stats, want.Stats) ||
+		!reflect.DeepEqual(got.Stats, want.Stats) || !reflect.DeepEqual(got.Draws.Energies(), want.Draws.Energies()) ||
 		got.Moves != want.Moves || got.WarmUpMoves != want.WarmUpMoves || got.Gradients != want.Gradients ||
 		got.Tuned.StepSize != want.Tuned.StepSize || got.Elapsed > want.Elapsed || got.Elapsed <= 0 {
 		t.Errorf("the checkpoint gives %+v, the run gave %+v", got, want)
@@ -128,6 +128,7 @@ func TestForgedCheckpoint(t *testing.T) {
 		{drawing, `"tells":\[`, `"tells":["Chance",`, "", `a field "Chance"`},
 		{drawing, `"tells":\["\w+",`, `"tells":[`, "", "reports the fields"},
 		{drawing, "", "", "draws", "draws"},
+		{drawing, "", "", "drawsEnergy", "drawsEnergy"},
 		{drawing, "", "", "phi", "phi"},
 		{drawing, "", "", "gradient", "gradient"},
 		{warming, `"done":\d+`, `"done":-1`, "", "made -1 of 40"},

@@ -3,6 +3,7 @@ package mcmc
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes/compute"
 
@@ -15,10 +16,16 @@ type Draws struct {
 
 	narrow []float32 // [Chains, PerChain, Dim], this or wide
 	wide   []float64
+	// told are numbers of the transition that ended at each draw, [Chains, PerChain], those of toldOfDraws that the
+	// kernel reports.
+	told map[info][]float64
 }
 
+// toldOfDraws are the fields of Info that are kept for each draw.
+var toldOfDraws = []info{infoEnergy, infoDivergent}
+
 func newDraws(chains, perChain, dim int, dtype compute.DType) *Draws {
-	d := &Draws{Chains: chains, PerChain: perChain, Dim: dim}
+	d := &Draws{Chains: chains, PerChain: perChain, Dim: dim, told: map[info][]float64{}}
 	if dtype == compute.Float64 {
 		d.wide = make([]float64, chains*perChain*dim)
 	} else {
@@ -60,6 +67,33 @@ func (d *Draws) Tensor() *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(d.narrow, rows, d.Dim)
 }
 
+// Energies are the energies at the start of the transitions that ended at the draws, [Chains][PerChain], as viz.Energy
+// takes them (see Info.Energy); nil if the kernel has none. With Settings.Thin above 1 successive draws are several
+// transitions apart, and so are their energies: then take ChainStats.EnergyBFMI, which counts every transition.
+func (d *Draws) Energies() [][]float64 { return d.perChain(infoEnergy) }
+
+// Divergent says which of these transitions diverged, [Chains][PerChain], for figures; nil if the kernel does not
+// report it. With Settings.Thin above 1 ChainStats.Divergences counts more, since it counts every transition.
+func (d *Draws) Divergent() [][]bool {
+	var out [][]bool
+	for _, chain := range d.perChain(infoDivergent) {
+		diverged := make([]bool, len(chain))
+		for draw, v := range chain {
+			diverged[draw] = v != 0
+		}
+		out = append(out, diverged)
+	}
+	return out
+}
+
+// perChain copies a field of Info for each draw of each chain; nil if the kernel does not report it.
+func (d *Draws) perChain(f info) (out [][]float64) {
+	for chain := range slices.Chunk(d.told[f], max(1, d.PerChain)) {
+		out = append(out, slices.Clone(chain))
+	}
+	return out
+}
+
 func (d *Draws) value(at int) float64 {
 	if d.wide != nil {
 		return d.wide[at]
@@ -80,6 +114,14 @@ func (d *Draws) set(chain, draw int, phi *tensors.Tensor) error {
 	})
 }
 
+// tell stores a field of Info for a draw of a chain.
+func (d *Draws) tell(f info, chain, draw int, value float64) {
+	if d.told[f] == nil {
+		d.told[f] = make([]float64, d.Chains*d.PerChain)
+	}
+	d.told[f][chain*d.PerChain+draw] = value
+}
+
 // first are the first draws of each chain; d itself if that is all.
 func (d *Draws) first(perChain int) *Draws {
 	if perChain == d.PerChain {
@@ -96,6 +138,11 @@ func (d *Draws) first(perChain int) *Draws {
 			copy(out.wide[to:to+n], d.wide[from:from+n])
 		} else {
 			copy(out.narrow[to:to+n], d.narrow[from:from+n])
+		}
+		for f, values := range d.told {
+			for draw := range perChain {
+				out.tell(f, chain, draw, values[chain*d.PerChain+draw])
+			}
 		}
 	}
 	return out

@@ -295,6 +295,11 @@ func (r *sampling) draw(ctx context.Context) error {
 			if err := r.draws.set(chain, tally.Kept, phi); err != nil {
 				return fmt.Errorf("mcmc: %w", err)
 			}
+			for _, f := range toldOfDraws {
+				if r.reports(f) {
+					r.draws.tell(f, chain, tally.Kept, t.of(f, chain, 0))
+				}
+			}
 			if tally.Kept++; tally.Kept == r.Draws {
 				tally.Closed = true
 			}

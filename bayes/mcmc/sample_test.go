@@ -242,6 +242,10 @@ func TestCheckpoint(t *testing.T) {
 					whole.Tuned,
 				)
 			}
+			if !reflect.DeepEqual(result.Draws.Energies(), whole.Draws.Energies()) ||
+				!reflect.DeepEqual(result.Draws.Divergent(), whole.Draws.Divergent()) {
+				t.Errorf("resumed: energies %v, uninterrupted %v", result.Draws.Energies(), whole.Draws.Energies())
+			}
 			if !reflect.DeepEqual(result.Stats, whole.Stats) || result.Moves != whole.Moves ||
 				result.Gradients != whole.Gradients {
 				t.Errorf("resumed: %+v, uninterrupted %+v", result.Stats, whole.Stats)
@@ -423,6 +427,57 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("error %v does not say %q", err, text)
 			}
 		}
+	}
+}
+
+// Each draw has the energy at the start of its transition, and whether that diverged: those that the chain's statistics
+// are computed from. A kernel without them has none.
+func TestEnergies(t *testing.T) {
+	// The tails of exp(-x^4/4) are so steep that a long step from further out diverges.
+	quartic := Problem{Name: "quartic", Dim: 2, Target: func(compute.Nodes, []*Node) Target {
+		return Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(Square(phi)), 1), -.25) })
+	}}
+	settings := Settings{Chains: 3, Draws: 200, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64}
+	result, err := Sample(t.Context(), quartic, HMC{StepSize: 1.2, Steps: 3}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	energies, divergent := result.Draws.Energies(), result.Draws.Divergent()
+	if len(energies) != 3 || len(divergent) != 3 {
+		t.Fatalf("energies of %d chains, divergences of %d, want 3", len(energies), len(divergent))
+	}
+	all := 0
+	for chain, stats := range result.Stats {
+		jumps, count := 0., 0
+		for i, e := range energies[chain] {
+			if i > 0 {
+				jumps += (e - energies[chain][i-1]) * (e - energies[chain][i-1])
+			}
+			if divergent[chain][i] {
+				count++
+				if i > 0 && !slices.Equal(result.Draws.At(chain, i), result.Draws.At(chain, i-1)) {
+					t.Errorf("chain %d moved to draw %d, though its transition diverged", chain, i)
+				}
+			}
+		}
+		bfmi := jumps / 199 / stat.Variance(energies[chain], nil)
+		computetest.Near(t, "E-BFMI", []float64{bfmi}, []float64{stats.EnergyBFMI}, 1e-9)
+		if count != stats.Divergences {
+			t.Errorf("chain %d: %d divergent draws, %d divergences", chain, count, stats.Divergences)
+		}
+		all += count
+	}
+	if all == 0 || all == 600 {
+		t.Errorf("%d of 600 transitions diverged: this tests little", all)
+	}
+
+	settings.Draws = 5
+	result, err = Sample(t.Context(), quartic, RandomWalkMetropolis{StepSize: .5}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Draws.Energies() != nil || result.Draws.Divergent() != nil {
+		t.Errorf("a random walk has energies %v, divergences %v", result.Draws.Energies(), result.Draws.Divergent())
 	}
 }
 
