@@ -37,6 +37,9 @@ type HMC struct {
 	// so that trajectories do not resonate with a period of the dynamics (Neal 2011, section 3.2). Default 0: none; below
 	// 1.
 	Jitter float64 `json:"jitter"`
+	// Acceptance is the mean acceptance at which a warm-up aims as it chooses the step size, below 1; default 0.8. Nearer
+	// to 1 the steps are shorter, and follow narrow regions in which longer ones diverge. Only with StepSize 0.
+	Acceptance float64 `json:"acceptance,omitempty"`
 }
 
 // Carries implements Kernel: the gradient.
@@ -62,13 +65,34 @@ func (k HMC) Check(int) error {
 	if !(k.Jitter >= 0 && k.Jitter < 1) {
 		return fmt.Errorf("mcmc: HMC.Jitter is %v: it must be from 0 (none) to below 1", k.Jitter)
 	}
+	if err := checkAcceptance("HMC", k.Acceptance, k.StepSize); err != nil {
+		return err
+	}
 	return nonNegative("HMC.StepSize", zeroWarmUp, k.StepSize)
 }
 
-// Tune implements Tunable: a mean acceptance of 0.8. In many independent dimensions 0.651 is best (Beskos, Pillai,
+// checkAcceptance is an error if no warm-up can aim at a kernel's Acceptance, or none would.
+func checkAcceptance(kernel string, acceptance, stepSize float64) error {
+	if !(acceptance >= 0 && acceptance < 1) {
+		return fmt.Errorf("mcmc: %s.Acceptance is %v: it must be between 0 and 1, such as 0.95 (0: the default, %v)",
+			kernel, acceptance, defaultAcceptance)
+	}
+	if acceptance != 0 && stepSize > 0 {
+		return fmt.Errorf("mcmc: %s.Acceptance is %v, but StepSize %v: it is for a warm-up that chooses the step size; set "+
+			"one of the two", kernel, acceptance, stepSize)
+	}
+	return nil
+}
+
+// defaultAcceptance is the Acceptance of HMC and NUTS if none is set.
+const defaultAcceptance = 0.8
+
+// Tune implements Tunable: Acceptance, by default 0.8. In many independent dimensions 0.651 is best (Beskos, Pillai,
 // Roberts, Sanz-Serna and Stuart 2013), but below it the cost of a draw rises steeply and above it slowly, and 0.6 to
 // 0.9 is recommended (Betancourt, Byrne and Girolami 2014).
-func (k HMC) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
+func (k HMC) Tune() (stepSize, acceptance float64) {
+	return k.StepSize, cmp.Or(k.Acceptance, defaultAcceptance)
+}
 
 // Length implements Steered.
 func (k HMC) Length() int { return k.Steps }

@@ -51,8 +51,8 @@
 //   - Divergences. The energy is conserved along an exact trajectory of HMC and NUTS. If its error exceeds 1000 or is
 //     not finite, the step is too long for a narrow region of the target, and the trajectory is given up. Chains then
 //     avoid that region, and the draws are biased. ChainStats.Divergences counts them after the warm-up, and a warning
-//     has the sum. Take a smaller step size (the kernel's StepSize below Result.Tuned.StepSize, with
-//     Settings.Tuned.Scale that of Result.Tuned), or other parameters in which the region is not narrow.
+//     has the sum. Take a smaller step size, by an Acceptance of HMC or NUTS nearer to 1, such as 0.95, at which the
+//     warm-up then aims, or other parameters in which the region is not narrow. Draws.Divergent says where it is.
 //     ChainStats.MeanEnergyError and MaxEnergyError show how near other trajectories came.
 //   - Energies are explored slowly. With ChainStats.EnergyBFMI (the energy Bayesian fraction of missing information:
 //     the mean squared change of the energy from one transition to the next, over its variance) below 0.3, fresh

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -49,6 +50,10 @@ var (
 type NUTS struct {
 	StepSize float64 `json:"step_size"` // of the leapfrog steps; 0: a warm-up chooses
 	MaxDepth int     `json:"max_depth"` // a tree has at most 2^MaxDepth - 1 leaves beside its start; default 10
+	// Acceptance is the mean acceptance at which a warm-up aims as it chooses the step size, below 1; default 0.8. Nearer
+	// to 1 the steps are shorter, and follow narrow regions in which longer ones diverge (Stan's adapt_delta). Only with
+	// StepSize 0.
+	Acceptance float64 `json:"acceptance,omitempty"`
 }
 
 // maxDepthLimit is the largest MaxDepth: counts of up to 2^20 leaves are exact in float32, and transitions stay
@@ -82,13 +87,18 @@ func (k NUTS) Check(int) error {
 		return fmt.Errorf("mcmc: NUTS.MaxDepth is %d: it must be from 1 to %d (0: the default, 10)",
 			k.MaxDepth, maxDepthLimit)
 	}
+	if err := checkAcceptance("NUTS", k.Acceptance, k.StepSize); err != nil {
+		return err
+	}
 	return nonNegative("NUTS.StepSize", zeroWarmUp, k.StepSize)
 }
 
-// Tune implements Tunable: a mean acceptance along a trajectory of 0.8, between the 0.6 that is best for costs alone
+// Tune implements Tunable: Acceptance along a trajectory, by default 0.8, between the 0.6 that is best for costs alone
 // (Hoffman and Gelman 2014, figure 6: 0.45 to 0.8 are much the same) and the higher acceptance, that is shorter steps,
 // that targets with narrow regions need.
-func (k NUTS) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.8 }
+func (k NUTS) Tune() (stepSize, acceptance float64) {
+	return k.StepSize, cmp.Or(k.Acceptance, defaultAcceptance)
+}
 
 func (k NUTS) maxDepth() int {
 	if k.MaxDepth == 0 {

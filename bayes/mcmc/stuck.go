@@ -73,8 +73,16 @@ func (r *Result) warn(kernel Kernel) {
 			"the likelihood, for what has no finite log-density", nonFinite, transitions))
 	}
 	if diverged > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; "+
-			"take a smaller step size", diverged, transitions))
+		text := fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; take a smaller step size",
+			diverged, transitions)
+		switch kernel.(type) {
+		case HMC, NUTS:
+			if own, acceptance := kernel.(Tunable).Tune(); own == 0 {
+				text += fmt.Sprintf(": let the warm-up aim at a mean acceptance of %.3g (%T.Acceptance) in place of %.3g",
+					1-(1-acceptance)/4, kernel, acceptance)
+			}
+		}
+		r.Warnings = append(r.Warnings, text)
 	}
 }
 

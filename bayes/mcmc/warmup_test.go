@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -30,6 +31,45 @@ func badlyScaled() (problem Problem, sd []float64) {
 			return MulScalar(ReduceSum(Square(Div(Sub(phi, row(phi, ones)), row(phi, sd))), 1), -.5)
 		})
 	}}, sd
+}
+
+// The acceptance at which a warm-up aims is the user's, and the warning of divergences names it.
+func TestAcceptance(t *testing.T) {
+	problem, _ := badlyScaled()
+	settings := Settings{Chains: 10, Draws: 200, WarmUp: 400, Seed: 3, Engine: computetest.Go(t)}
+	for _, kernel := range []Kernel{HMC{Steps: 5, Acceptance: .95}, NUTS{Acceptance: .95}} {
+		result, err := Sample(t.Context(), problem, kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := 0.0
+		for _, c := range result.Stats {
+			mean += c.Acceptance / float64(len(result.Stats))
+		}
+		if math.Abs(mean-.95) > .03 {
+			t.Errorf("%T: mean acceptance %.3f, want 0.95", kernel, mean)
+		}
+		result.Warnings, result.Stats[0].Divergences = nil, 7
+		result.warn(kernel)
+		if want := fmt.Sprintf("of 0.988 (%T.Acceptance) in place of 0.95", kernel); len(result.Warnings) != 1 ||
+			!strings.Contains(result.Warnings[0], want) {
+			t.Errorf("warnings %q, want %q", result.Warnings, want)
+		}
+	}
+	for _, c := range []struct {
+		kernel Kernel
+		says   string
+	}{
+		{HMC{Acceptance: 1}, "HMC.Acceptance is 1: it must be between 0 and 1"},
+		{NUTS{Acceptance: -.1}, "NUTS.Acceptance is -0.1"},
+		{NUTS{Acceptance: math.NaN()}, "NUTS.Acceptance is NaN"},
+		{HMC{Acceptance: .9, StepSize: .1}, "HMC.Acceptance is 0.9, but StepSize 0.1"},
+		{NUTS{Acceptance: .9, StepSize: .1}, "NUTS.Acceptance is 0.9, but StepSize 0.1"},
+	} {
+		if err := c.kernel.Check(2); !says(err, c.says) {
+			t.Errorf("%#v: error %v, want %q", c.kernel, err, c.says)
+		}
+	}
 }
 
 // A warm-up brings the acceptance to its target, finds the scales, and leaves the chains where the target is. The
