@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -81,6 +82,7 @@ func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
 	}
 	defer giveBack()
 	exchanger.Problem = problem
+	begun := time.Now()
 	drawn, err := exchanger.Sample(ctx, m.Sampling)
 	if err != nil {
 		err = fmt.Errorf("baseline: %w", err)
@@ -88,6 +90,7 @@ func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
 	if drawn == nil {
 		return nil, err
 	}
+	j.resumed(drawn.Elapsed, begun)
 	if drawn.Status != run.Completed {
 		return nil, errors.Join(err, cancelled(ctx, drawn.Status, "among its sweeps"))
 	}

@@ -89,10 +89,14 @@ func (j *Job) train(ctx context.Context, s stage) (*ascent.Result, error) {
 	begun := time.Now()
 	trained, err := j.trainer.training.Fit(ctx, task, settings)
 	if trained != nil {
-		j.earlier += max(0, trained.Elapsed-time.Since(begun))
+		j.resumed(trained.Elapsed, begun)
 	}
 	return trained, err
 }
+
+// resumed counts the time of a stage's earlier sessions: that of all sessions, less what has passed since the stage
+// began in this one.
+func (j *Job) resumed(all time.Duration, begun time.Time) { j.earlier += max(0, all-time.Since(begun)) }
 
 // task is a stage as the arguments of ascent.Fit.
 func (j *Job) task(s stage) (ascent.Task, ascent.Settings) {
@@ -265,7 +269,11 @@ func (j *Job) sample(
 			return j.Observe(draws, p)
 		}
 	}
+	begun := time.Now()
 	chains, err := j.trainer.samplers.Sample(ctx, j.kindOf(data), problem, kernel, s)
+	if chains != nil {
+		j.resumed(chains.Elapsed, begun)
+	}
 	if errors.Is(err, mcmc.ErrStuck) {
 		return nil, fmt.Errorf("baseline: %w: %w", ErrDiverged, err)
 	}

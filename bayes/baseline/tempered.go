@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -92,6 +93,7 @@ func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 	}
 	defer giveBack()
 	sampler.Problem = problem
+	begun := time.Now()
 	drawn, err := sampler.Sample(ctx, m.Sampling)
 	if err != nil {
 		err = fmt.Errorf("baseline: %w", err)
@@ -99,6 +101,7 @@ func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 	if drawn == nil {
 		return nil, err
 	}
+	j.resumed(drawn.Elapsed, begun)
 	if drawn.Status != run.Completed {
 		where := "before the first temperature"
 		if n := len(drawn.Trace); n > 0 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
@@ -104,6 +105,15 @@ func resumes(t *testing.T, method Method, where string) {
 		if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) ||
 			second.Posterior.Evidence() != whole.Posterior.Evidence() {
 			t.Error("the resumed run ends with other particles")
+		}
+		sessions := time.Duration(0)
+		if second.SMC != nil {
+			sessions = second.SMC.Elapsed
+		} else {
+			sessions = second.Exchange.Elapsed
+		}
+		if second.Elapsed < sessions {
+			t.Errorf("it took %v, of which the sampler took %v over all sessions", second.Elapsed, sessions)
 		}
 	}
 	if calls > 1 {

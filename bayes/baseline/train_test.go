@@ -312,6 +312,10 @@ func TestResume(t *testing.T) {
 					fmt.Sprint(second.Validated, second.Best) != fmt.Sprint(whole.Validated, whole.Best) {
 					t.Error("the resumed run has other records")
 				}
+				again := fitted(t, small, method, parts, settings)
+				if again.Chains != nil && again.Elapsed < again.Chains.Elapsed {
+					t.Errorf("it took %v, of which its chains took %v over all sessions", again.Elapsed, again.Chains.Elapsed)
+				}
 			})
 		}
 	}
