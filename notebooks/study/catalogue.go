@@ -53,15 +53,11 @@ var built = map[string]Study{
 		equalFrequency),
 	"fbnn.surrogates": {State: Reduced, Run: runSurrogates, Note: surrogatesNote, AnyNetwork: true, AnyData: true},
 	"fbnn.tableA2":    fbnnTable("fbnn.tableA2", fbnnNoteA2, false),
-	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; MAP-HMC " +
-		"and SGSMC-HMC draw less; kin8nm, naval, power and satellite train for 40 epochs, not 200, repeat 3 times, not 10, " +
-		"and are not tuned, unless -full asks for all of it"},
-	"ohsmc.table1": {State: Reduced, Run: sinTanh.table, Note: "10 repetitions (-reps 100: the paper's); the " +
-		"paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it " +
-		"does not have; " + lessDraws},
-	"ohsmc.table2": {State: Reduced, Run: twoMoons.table, Note: "10 repetitions (-reps 100: the paper's); the " +
-		"paper's standard errors are its standard deviations over 10, the root of 100; -methods adds the rivals that it " +
-		"does not have; " + lessDraws},
+	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; " +
+		lessDraws + "; kin8nm, naval, power and satellite train for 40 epochs, not 200, are repeated 3 times, not 10, and " +
+		"are not tuned, unless -full asks for all of it"},
+	"ohsmc.table1": {State: Reduced, Run: sinTanh.table, Note: syntheticNote},
+	"ohsmc.table2": {State: Reduced, Run: twoMoons.table, Note: syntheticNote},
 	"ohsmc.table3": {State: Reduced, Run: runTable3, Note: "from the repetitions of ohsmc.table8, reduced as " +
 		"those; the paper's standard errors are its standard deviations over the root of 10"},
 	"ohsmc.calibration": figure("ohsmc.calibration", "from the repetitions of ohsmc.table8, reduced as those; of each "+
@@ -101,9 +97,13 @@ var built = map[string]Study{
 		"not 0.1; "+penaltyNote, penaltyFig4),
 }
 
+// syntheticNote is that of the tables of made data.
+const syntheticNote = "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard deviations " +
+	"divided by the root of its 100 repetitions; -methods adds methods that it does not have; " + lessDraws
+
 const asInPaper = "the paper's settings, not tuned; " + lessDraws
-const regressionNote = "california trains for 40 epochs, not 200, repeats twice, not 5 times, unless -full, or " +
-	"-epochs and -reps, ask for more"
+const regressionNote = "California housing trains for 40 epochs, not 200, and is repeated twice, not five times, " +
+	"unless -full, or -epochs and -reps, ask for more"
 
 const equalNote = "on red wine and California housing instead of MNIST: the paper's protocol, the random walk makes " +
 	"its epochs and the others get its seconds; " +
@@ -117,7 +117,7 @@ const reliabilityNote = "the last layer is stochastic, as section 5.2 has it, ov
 	"still widen on MNIST when they end; ReLU and the epoch are chosen on a sixth of MNIST's training part; the " +
 	"regression's data, the priors and the steps are ours; -epochs sets the draws of each chain"
 
-const lessDraws = "MAP-HMC and SGSMC-HMC draw less"
+const lessDraws = "MAP-HMC and SGSMC-HMC have fewer draws than in the paper"
 
 // The data that a user must provide for some studies.
 const (

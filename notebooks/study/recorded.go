@@ -149,10 +149,27 @@ func (r *Records) Check() error {
 
 const resultsHead = `# Results
 
-Written by ` + "`go run ./notebooks reproduce -record`" + ` from the files in [results](results): nothing here is
-typed. Numbers are means over repetitions ± their standard error, in brackets what the paper reports.
-` + "`go run ./notebooks reproduce ID`" + ` computes a table again, and with ` + "`-record`" + ` puts it here; the
-line below a table says at which commit its numbers were recorded. Scores of UCI data are in standardised units.
+Our numbers beside those of the five papers, study by study. Each study has an ID, such as ohsmc.table8:
+` + "`go run ./notebooks reproduce ID`" + ` computes it again.
+
+How to read a table:
+
+- A cell is our mean over repetitions ± its standard error, and in brackets what the paper reports. Without ± there
+  is one repetition. "diverged" is a loss that became infinite, "-" a number that is not known.
+- Lower is better for NLPD (the mean of -log p(y | x) over the test rows), RMSE, MSE, test loss, ECE (expected
+  calibration error), Brier, the width of intervals and their interval score; higher for accuracy and AUC. Coverage
+  should be its level. ESS is the effective sample size. k-hat is the tail of importance weights: above 0.7 they
+  estimate nothing.
+- "particle RMSE" is the mean over particles of each one's own error, which is how some of the papers count; "RMSE" is
+  the error of the predictive mean.
+- Scores of UCI regressions are in units of the target's standard deviation. In the target's own units are the test
+  loss of gohsmc, all scores of fbnn, and those of pmcnet.calibration.
+- The text above a table says what is reduced or differs from the paper; in brackets are flags that undo it, such as
+  -full. The line below says how many repetitions there are, and at which commit they were measured. Remarks in words
+  end with the commit that they were measured at.
+
+The tables are written from the files in [results](results) by ` + "`go run ./notebooks reproduce -record`" + `, which
+without an ID renders them again, and with one also puts in what the study computes.
 `
 
 // Markdown is RESULTS.md: the catalogue's studies paper by paper, then the others.
