@@ -339,8 +339,12 @@ func principal(rows *mat.Dense) (mean []float64, axes, scores [][]float64) {
 	return mean, axes, scores
 }
 
+// planeKinds names what a potential is by.
+var planeKinds = map[string]string{"true": "network", "emulated": "emulator"}
+
 // drawPlane are the panels of a data set: the two log-likelihoods over the plane with the pairs, and both along the
-// draws of paper mode and of the default.
+// draws of paper mode and of the default. The plane shows s = 1 - log10(1 + Phi - least) / most, where least is the
+// lowest Phi on the lattice and most the greatest of these logarithms: Phi itself spans four powers of ten.
 func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 	least := min(floats.Min(r.Series["true"]), floats.Min(r.Series["emulated"]))
 	most := math.Log10(1 + max(floats.Max(r.Series["true"]), floats.Max(r.Series["emulated"])) - least)
@@ -352,9 +356,10 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 		fig, err := viz.DecisionMap(viz.Field{X: r.Series["x"], Y: r.Series["y"], Values: values}, viz.DecisionOptions{
 			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
 			ClassNames: []string{"pairs"}, Symbol: "s",
-			ProbabilityLabel: "s = 1 − log10(1 + Φ − least) / most; 1: the best fit",
-			Frame: viz.Frame{Title: shown(name) + ", " + kind, XLabel: "first principal component of the pairs",
-				YLabel: "second", Width: 410, Height: 450}})
+			ProbabilityLabel: "fit s, from 0 (the worst) to 1 (the best)",
+			Frame: viz.Frame{Title: shown(name) + ": fit by the " + planeKinds[kind],
+				XLabel: "first principal component of the pairs", YLabel: "second principal component", Width: 410,
+				Height: 450}})
 		if err != nil {
 			return nil, err
 		}

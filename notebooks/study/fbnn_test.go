@@ -194,3 +194,29 @@ func TestGapToProbability(t *testing.T) {
 		t.Errorf("%v, want .5", got)
 	}
 }
+
+// The panels of the plane say what fits, and both axes and the bar have names that stand alone.
+func TestPlaneNames(t *testing.T) {
+	r := Result{Values: map[string]float64{"Phi of the prior": 900}, Series: map[string][]float64{
+		"x": {0, 1}, "y": {0, 1}, "u1": {.5}, "u2": {.5}, "true": {1, 2, 3, 400}, "emulated": {2, 3, 4, 5},
+	}}
+	for _, suffix := range []string{inPaper, byLibrary} {
+		r.Series["true Phi"+suffix], r.Series["emulated Phi"+suffix] = []float64{5, 6, 7}, []float64{2, 3, 4}
+	}
+	panels, err := drawPlane("boston", r)
+	if err != nil || len(panels) != 4 {
+		t.Fatalf("%d panels, %v", len(panels), err)
+	}
+	for i, of := range []string{"network", "emulator"} {
+		svg, err := panels[i].SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"Boston: fit by the " + of, "second principal component",
+			"fit s, from 0 (the worst) to 1 (the best)"} {
+			if !strings.Contains(string(svg), ">"+want+"<") {
+				t.Errorf("panel %d has no text %q", i, want)
+			}
+		}
+	}
+}

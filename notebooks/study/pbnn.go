@@ -107,7 +107,7 @@ func penaltyPanels(
 	panels := first
 	for _, p := range points {
 		band := p.results[0].Series
-		panel, err := viz.PredictiveBand(x, band["mean"], band["std"], penaltyBand(p.method, data, truth))
+		panel, err := viz.PredictiveBand(x, band["mean"], band["std"], penaltyBand(shown(p.method), data, truth))
 		if err != nil {
 			return nil, cells, err
 		}

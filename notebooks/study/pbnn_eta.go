@@ -108,13 +108,13 @@ func penaltyEta(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	}
 	const x = "η"
 	means, err := viz.Traces(curves(points, points[0].data, "distance of means", ""), viz.TraceOptions{
-		Frame: panelFrame("predictive mean", x, "distance to the exact [its std]"), TruthName: "exact", LogX: true,
+		Frame: panelFrame("predictive mean", x, "distance to the exact [exact sd]"), TruthName: "exact", LogX: true,
 	})
 	if err != nil {
 		return nil, cells, err
 	}
 	spreads, err := viz.Traces(curves(points, points[0].data, "ratio of std", ""), viz.TraceOptions{
-		Frame: panelFrame("predictive standard deviation", x, "epistemic std / exact"), Truth: 1, TruthName: "exact",
+		Frame: panelFrame("predictive standard deviation", x, "epistemic sd / exact sd"), Truth: 1, TruthName: "exact",
 		LogX: true,
 	})
 	if err != nil {

@@ -268,34 +268,43 @@ func reliabilityFigure(ctx context.Context, o Options, lines ...reliabilityData)
 	if err != nil {
 		return nil, nil, err
 	}
-	var panels []*viz.Figure
+	var rows []*viz.Figure
+	var names []string
 	var cells []Cell
 	for _, d := range lines {
 		if !slices.Contains(sets, d.name) {
 			continue
 		}
-		line, more, err := d.run(ctx, o, store, methods)
-		panels, cells = append(panels, line...), append(cells, more...)
+		some, more, err := d.run(ctx, o, store, methods)
+		rows, cells = append(rows, some...), append(cells, more...)
 		if err != nil {
 			return nil, cells, err
 		}
+		for _, ending := range d.endings() {
+			names = append(names, shown(d.name)+ending)
+		}
 	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: len(methods)}, panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: 1, RowNames: names}, rows...)
 	return fig, cells, err
 }
 
-// run gives the panels and cells of one data set, method by method.
+// endings are those of the names of scores and series: none on the test rows, and inGap on rows beyond the data.
+func (d reliabilityData) endings() []string {
+	if d.beyond == nil {
+		return []string{""}
+	}
+	return []string{"", inGap}
+}
+
+// run gives a row of panels for each ending, with one legend, and the cells of one data set, method by method.
 func (d reliabilityData) run(
 	ctx context.Context, o Options, store *Store, methods []string,
-) (panels []*viz.Figure, cells []Cell, err error) {
+) (rows []*viz.Figure, cells []Cell, err error) {
 	repetitions := make([]*repetition, cmp.Or(o.Reps, d.reps))
 	for i := range repetitions {
 		repetitions[i] = &repetition{reliabilityData: d, seed: uint64(i) + 1}
 	}
-	endings := []string{""}
-	if d.beyond != nil {
-		endings = append(endings, inGap)
-	}
+	endings := d.endings()
 	byEnding := make([][]*viz.Figure, len(endings))
 	for _, method := range methods {
 		key := Key{Study: "pbnn.fig3", Data: d.name, Method: method, Settings: map[string]any{
@@ -310,14 +319,21 @@ func (d reliabilityData) run(
 			return nil, cells, err
 		}
 		for i, ending := range endings {
-			panel, err := reliabilityPanel(d.title(method)+ending, ending, results)
+			panel, err := reliabilityPanel(d.title(method), ending, results)
 			if err != nil {
 				return nil, cells, err
 			}
 			byEnding[i] = append(byEnding[i], panel)
 		}
 	}
-	return slices.Concat(byEnding...), cells, nil
+	for _, panels := range byEnding {
+		row, err := viz.Grid(viz.GridOptions{Columns: len(methods)}, panels...)
+		if err != nil {
+			return nil, cells, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, cells, nil
 }
 
 // reliabilityPanel pools the repetitions' series whose names end so.

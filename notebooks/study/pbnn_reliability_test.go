@@ -74,10 +74,13 @@ func TestReliabilityFigure(t *testing.T) {
 	}
 	svg, cells := draw(o)
 	for _, want := range []string{"BNN", "PBNN, n = 20, M = 10", "PBNN, all layers, n = 20, M = 10",
-		"PBNN, n = 20, M = 10 in the gap", "BNN, ECE", ">100 rows<"} {
+		">gapped wave<", ">gapped wave in the gap<", ">MNIST<", "BNN, ECE", ">100 rows<"} {
 		if !strings.Contains(svg, want) {
-			t.Errorf("there is no panel %q", want)
+			t.Errorf("there is no panel or row %q", want)
 		}
+	}
+	if n := strings.Count(svg, ">observed coverage<"); n != 2*3+2 { // an axis each, and two rows' legends
+		t.Errorf("the observed coverage stands there %d times, want one legend a row", n)
 	}
 	got := map[string]float64{}
 	for _, c := range cells {

@@ -58,8 +58,8 @@ func penaltyFigures(t *testing.T, figures map[string]penaltyFigure) {
 				t.Fatal(err)
 			}
 			for _, name := range c.names {
-				if !strings.Contains(string(svg), name) {
-					t.Errorf("%s: %q is not in the figure", id, name)
+				if !strings.Contains(string(svg), shown(name)) {
+					t.Errorf("%s: %q is not in the figure", id, shown(name))
 				}
 				for _, metric := range c.metrics {
 					found := false

@@ -493,7 +493,7 @@ func sampledOutputs(p bayes.Prediction, out Result) error {
 		}
 		draws = append(draws, each)
 	}
-	for k, near := range []float64{.1, .4, .6, .9} {
+	for k, near := range outputMeans {
 		off := make([]float64, len(mean))
 		for n := range mean {
 			off[n] = math.Abs(mean[n][1] - near)

@@ -95,14 +95,17 @@ func rocFrame(title string) viz.Frame {
 // cannot be told apart.
 func drawROC(d pmcnetData, methods []string, results map[string][]Result) (panels []*viz.Figure, err error) {
 	ours := []string{pmcTempered, pmcAnnealed}
-	for _, shows := range []func(method string) bool{
-		func(m string) bool { return !slices.Contains(ours, m) },
-		func(m string) bool { return m == pmcPaper || slices.Contains(ours, m) },
+	for _, part := range []struct {
+		title string
+		shows func(method string) bool
+	}{
+		{"the paper's methods", func(m string) bool { return !slices.Contains(ours, m) }},
+		{"PMCnet and ours", func(m string) bool { return m == pmcPaper || slices.Contains(ours, m) }},
 	} {
 		var traces []viz.Trace
 		own := false // a curve that is in no panel before
 		for _, m := range methods {
-			if curve := results[m][0].Series["ROC"]; curve != nil && shows(m) {
+			if curve := results[m][0].Series["ROC"]; curve != nil && part.shows(m) {
 				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve}})
 				own = own || len(panels) == 0 || m != pmcPaper
 			}
@@ -110,7 +113,7 @@ func drawROC(d pmcnetData, methods []string, results map[string][]Result) (panel
 		if !own {
 			continue
 		}
-		frame := rocFrame(shown(d.name))
+		frame := rocFrame(shown(d.name) + ": " + part.title)
 		frame.Width, frame.Height = 520, 460
 		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: frame})
 		if err != nil {
@@ -154,23 +157,31 @@ func drawIterations(d pmcnetData, methods []string, results map[string][]Result)
 	return panels, nil
 }
 
-// drawOutputs is a panel for each of four test rows: the histogram of the sampled outputs, in 10 bins, and the beta
-// density with their mean and variance.
-func drawOutputs(_ pmcnetData, methods []string, results map[string][]Result) (panels []*viz.Figure, err error) {
-	for _, m := range methods {
-		for k := range 4 {
-			draws := results[m][0].Series[fmt.Sprintf("outputs %d", k)]
-			if draws == nil {
-				continue
-			}
-			fig, err := outputPanel(fmt.Sprintf("%s, row %d", m, k+1), draws)
+// outputMeans are the predictive means near which each method's test rows of drawOutputs lie.
+var outputMeans = []float64{.1, .4, .6, .9}
+
+// drawOutputs has a column for each method and a row for each of four test rows: the histogram of the sampled outputs,
+// in 10 bins, and the beta density with their mean and variance.
+func drawOutputs(_ pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error) {
+	methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool {
+		return results[m][0].Series["outputs 0"] == nil // it diverged
+	})
+	if len(methods) == 0 {
+		return nil, nil
+	}
+	var panels []*viz.Figure
+	for k, mean := range outputMeans {
+		for _, m := range methods {
+			title := fmt.Sprintf("%s, mean near %.1f", m, mean)
+			fig, err := outputPanel(title, results[m][0].Series[fmt.Sprintf("outputs %d", k)])
 			if err != nil {
 				return nil, err
 			}
 			panels = append(panels, fig)
 		}
 	}
-	return panels, nil
+	all, err := viz.Grid(viz.GridOptions{Columns: len(methods)}, panels...)
+	return []*viz.Figure{all}, err
 }
 
 func outputPanel(title string, draws []float64) (*viz.Figure, error) {

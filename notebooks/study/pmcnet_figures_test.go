@@ -1,8 +1,10 @@
 package study
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,8 +38,57 @@ func TestROCOfAll(t *testing.T) {
 			t.Errorf("there is no %s", m)
 		}
 	}
+	for _, title := range []string{"ionosphere: the paper&#39;s methods", "ionosphere: PMCnet and ours"} {
+		if !strings.Contains(strings.ReplaceAll(string(text), "'", "&#39;"), title) {
+			t.Errorf("no panel is titled %q", title)
+		}
+	}
 	panels, err = drawROC(pmcnetData{name: "ionosphere"}, []string{pmcAnnealed}, results)
 	if err != nil || len(panels) != 1 {
 		t.Errorf("of ours alone: %d panels, %v", len(panels), err)
+	}
+}
+
+// The outputs have a column for each method that did not diverge, a row for each mean, and one legend.
+func TestOutputsInColumns(t *testing.T) {
+	results := map[string][]Result{}
+	methods := []string{pmcPaper, pmcTempered, pmcAnnealed}
+	for i, m := range methods {
+		series := map[string][]float64{}
+		for k := range 4 * min(i, 1) { // the first has none
+			series[fmt.Sprintf("outputs %d", k)] = []float64{.1, .3, .35, .6}
+		}
+		results[m] = []Result{{Series: series}}
+	}
+	some, err := drawOutputs(pmcnetData{name: "ionosphere"}, methods, results)
+	if err != nil || len(some) != 1 {
+		t.Fatalf("%d figures, %v", len(some), err)
+	}
+	svg, err := some[0].SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(svg)
+	heights := map[string]bool{} // of the titles
+	for _, m := range methods[1:] {
+		for _, mean := range []string{"0.1", "0.4", "0.6", "0.9"} {
+			title := regexp.MustCompile(`y="([-\d.]+)"[^>]*>` + m + ", mean near " + mean + "<").FindStringSubmatch(text)
+			if title == nil {
+				t.Fatalf("%s has no panel of the mean %s", m, mean)
+			}
+			heights[title[1]] = true
+		}
+	}
+	if len(heights) != 4 {
+		t.Errorf("the panels stand at %d heights, want 4: one for each mean", len(heights))
+	}
+	if n := strings.Count(text, ">beta density<"); n != 1 {
+		t.Errorf("%d legends, want one", n)
+	}
+	if strings.Contains(text, ">"+pmcPaper+", mean") {
+		t.Error("a method without outputs has a panel")
+	}
+	if none, err := drawOutputs(pmcnetData{}, methods[:1], results); err != nil || len(none) != 0 {
+		t.Errorf("no method with outputs: %d figures, %v", len(none), err)
 	}
 }

@@ -78,12 +78,8 @@ func TestPMCnetRepetition(t *testing.T) {
 					"envelopes": counted(drawEnvelopes), "ROC": counted(drawROC), "outputs": counted(drawOutputs),
 					"confusion": counted(drawConfusion),
 				} {
-					want := 1
-					if name == "outputs" {
-						want = 4
-					}
-					if n, err := draw(d, []string{c.method.name}, results); err != nil || n != want {
-						t.Errorf("%s: %d panels, %v", name, n, err)
+					if n, err := draw(d, []string{c.method.name}, results); err != nil || n != 1 {
+						t.Errorf("%s: %d figures, %v", name, n, err)
 					}
 				}
 			}
