@@ -83,7 +83,7 @@ func TestFixture(t *testing.T) {
 			got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
 				q := proposals{mean: args[0], family: full{}, covariance: fullOf(args[1])}
 				n := now{rng: random.New(g, 1), global: Const(g, false), beta: args[3], eta: args[4]}
-				w := a.weigh(q, Reshape(args[2], f.M, f.K, d), f.network(g), n)
+				w := a.weigh(q, Reshape(args[2], f.M, f.K, d), f.network(g))
 				next := a.adapt(q, w, args[5], n)
 				mean, _ := a.ascend(next.proposals, f.network(g), 1)
 				normalised, _ := smc.Normalise(Reshape(w.output, f.M*f.K))

@@ -208,7 +208,7 @@ type climb struct {
 // iteration is steps a to e of Algorithm 1.
 func (a PMC) iteration(q proposals, target mcmc.Target, n now) (adapted, weighted) {
 	theta := q.draw(n.rng, a.Draws)   // (a)
-	w := a.weigh(q, theta, target, n) // (b)
+	w := a.weigh(q, theta, target) // (b)
 	chosen := a.resample(w, n)        // (c)
 	next := a.adapt(q, w, chosen, n)  // (d)
 	if !a.GradientFree && !a.Light {
@@ -225,7 +225,7 @@ func (q proposals) draw(rng random.Stream, k int) *Node {
 }
 
 // weigh is step b: the log of pi(theta_mk) / (1/M sum_i N(theta_mk; mu_i, Sigma_i)), and what is made of it.
-func (a PMC) weigh(q proposals, theta *Node, target mcmc.Target, n now) weighted {
+func (a PMC) weigh(q proposals, theta *Node, target mcmc.Target) weighted {
 	m, k, d := theta.Shape().Dim(0), theta.Shape().Dim(1), theta.Shape().Dim(2)
 	given := target.LogDensity(Reshape(theta, m*k, d))
 	gated := compute.Gate(given) // differs where given is NaN or +Inf; -Inf is right where there is no density

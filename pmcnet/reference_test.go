@@ -260,7 +260,7 @@ func TestStep(t *testing.T) {
 					return MulScalar(ReduceSum(Mul(Square(SubScalar(theta, .3)), scale), 1), -.5)
 				})
 				n := now{rng: random.New(g, 1), global: Const(g, true), beta: args[3], eta: args[4]}
-				w := a.weigh(q, Reshape(args[2], 4, 7, d), target, n)
+				w := a.weigh(q, Reshape(args[2], 4, 7, d), target)
 				next := a.adapt(q, w, args[5], n)
 				return []*Node{w.honest, w.adapt, w.output, next.covariance[covarianceName], next.mean, next.distinct}
 			}, ref.mean, flat2(ref.sigma), flat2(ref.theta), a.Forgetting, ref.eta, int32s(ref.chosen))

@@ -124,7 +124,7 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 		LogLikelihood: rows[0],
 		LogWeights:    rows[1],
 		LogSum:        Add(sums[0], Log(sums[1])),
-		Gradient:      e.pack(names, sums[2:], sums[1], psi),
+		Gradient:      e.pack(names, sums[2:], sums[1]),
 	}
 }
 
@@ -164,7 +164,7 @@ func (e *evaluation) differentiated() (wrt []*Node, names []string) {
 
 // pack propagates the gradient with respect to the prefix's output back through the prefix, once, divides by the total
 // weight and returns all in the layout of psi, [W].
-func (e *evaluation) pack(names []string, gradient []*Node, total, psi *Node) *Node {
+func (e *evaluation) pack(names []string, gradient []*Node, total *Node) *Node {
 	if len(names) == 0 {
 		return nil
 	}
