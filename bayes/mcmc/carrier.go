@@ -29,6 +29,7 @@ type Carrier struct {
 	own    []string // names of State.Auxiliary, sorted
 	infos  []info   // the fields of Info that the kernel fills in
 	extra  []string // names of Info.Extra, sorted
+	drawn  string   // the stream from which a user's own kernel drew more than once in its move, and where; or empty
 	shapes map[string]shapes.Shape
 }
 
@@ -217,7 +218,11 @@ func (c *Carrier) probe(phi *Node, target Target) {
 	if _, ok := c.kernel.(Tunable); ok {
 		tuning.StepSize = OnesLike(Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1))
 	}
-	next, outcome := c.kernel.Move(rng, s, target, tuning)
+	moving, drawn := rng.Recorded()
+	next, outcome := c.kernel.Move(moving, s, target, tuning)
+	if _, batches := target.(MiniBatchTarget); !batches && ownMoves(c.kernel) != nil { // batches are the same on purpose
+		c.drawn = drawn.Repeated()
+	}
 	before, after := c.Pack(s), c.Pack(next)
 	for _, nodes := range []compute.Nodes{before, after} {
 		for name := range nodes {

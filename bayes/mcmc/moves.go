@@ -113,7 +113,7 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 			return nil, err
 		}
 	}
-	if ownMoves(kernel) != nil && kernel.UsesTarget() && kernel.Carries() != CarriesNothing && problem.blank() == nil {
+	if m.carrier.ComparesCarried() && problem.blank() == nil {
 		m.carried, err = compute.NewProgram(engine, "mcmc carried values", reads, nil, m.carriedStep)
 	}
 	return m, err

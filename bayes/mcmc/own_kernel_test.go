@@ -98,7 +98,7 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 			if c.change != nil {
 				kernel = changed{c.kernel, c.change}
 			}
-			_, err := mcmc.Sample(t.Context(), mcmc.Problem{
+			result, err := mcmc.Sample(t.Context(), mcmc.Problem{
 				Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
 			}, kernel, mcmc.Settings{
 				Chains: 8, Draws: 40, WarmUp: 10, Engine: engine, DType: dtype,
@@ -106,6 +106,51 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%s, %s: %v; want %q", c.name, dtype, err, c.says)
 			}
+			if err == nil && strings.Contains(strings.Join(result.Warnings, "; "), "random stream") {
+				t.Errorf("%s, %s: warns %q", c.name, dtype, result.Warnings)
+			}
+		}
+	}
+}
+
+// twoSteps is a random walk whose step is the sum of two normals, from streams of the given names.
+type twoSteps struct {
+	mcmc.RandomWalkMetropolis
+	First, Second string
+}
+
+func (k twoSteps) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	draw := func(name string) *graph.Node {
+		return rng.Named(name).Normal(s.Phi.DType(), s.Phi.Shape().Dimensions...)
+	}
+	next := mcmc.State{Phi: graph.Add(s.Phi, graph.MulScalar(graph.Add(draw(k.First), draw(k.Second)), k.StepSize))}
+	next.LogDensity = compute.Gate(target.LogDensity(next.Phi))
+	return mcmc.MetropolisHastings(rng, s, next, graph.Sub(next.LogDensity, s.LogDensity))
+}
+
+// A kernel of a user's own that draws from one stream twice is warned of, with the stream and the places. Its draws are
+// kept, since it may be meant.
+func TestKernelDrawsTwice(t *testing.T) {
+	target := mcmc.Density(func(phi *graph.Node) *graph.Node {
+		return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)
+	})
+	for _, c := range []struct {
+		first, second string
+		warns         bool
+	}{{"step", "step", true}, {"first step", "second step", false}} {
+		walk := mcmc.RandomWalkMetropolis{StepSize: .5}
+		result, err := mcmc.Sample(t.Context(), mcmc.Problem{
+			Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
+		}, twoSteps{walk, c.first, c.second}, mcmc.Settings{Chains: 4, Draws: 20, Engine: computetest.Go(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(result.Warnings, "; ")
+		if strings.Contains(said, `Move of mcmc_test.twoSteps draws more than once`) != c.warns ||
+			c.warns && !strings.Contains(said, `("step": own_kernel_test.go:`) {
+			t.Errorf("%q and %q: warns %q", c.first, c.second, said)
 		}
 	}
 }

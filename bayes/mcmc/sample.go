@@ -412,8 +412,14 @@ func (r *sampling) result() *Result {
 		result.Evaluations = result.Evaluations.plus(c.Evaluations)
 	}
 	result.warn(r.kernel)
-	if text := r.rounded(); text != "" {
-		result.Warnings = append(result.Warnings, text)
+	repeated := ""
+	if r.moves != nil { // else a finished run was read from its checkpoint
+		repeated = r.carrier.RepeatedDraws()
+	}
+	for _, text := range []string{r.rounded(), repeated} {
+		if text != "" {
+			result.Warnings = append(result.Warnings, text)
+		}
 	}
 	return result
 }

@@ -13,7 +13,7 @@ import (
 
 // A kernel of a user's own accepts or rejects by the values that it carries. If these are of another place than phi,
 // such as that of before an accepted move, nothing fails but all draws are wrong. So what it carries is compared with
-// the target at phi after 1, 2, 4, 8, ... moves, which costs next to nothing.
+// the target at phi after 1, 2, 4, 8, ... moves, which costs next to nothing. Samplers of package smc do so too.
 
 // The differences that rounding may make, and the share of chains with larger ones from which a kernel is refused.
 const (
@@ -34,11 +34,18 @@ func ownMoves(kernel Kernel) Kernel {
 	return nil
 }
 
-// carriedStep counts chains with a finite log-density, and those that carry another log-density, or another gradient,
-// than the target gives at phi. Within DelayedAcceptance they are those of the cheap target.
-func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes, *graph.Node) {
-	s, target := m.carrier.Unpack(nodes), m.target(nodes, nil)
-	if k, ok := m.kernel.(DelayedAcceptance); ok {
+// ComparesCarried says whether a user's own kernel moves the particles and carries values of the target, so that these
+// are worth comparing with the target now and then, by Carried and CheckCarried.
+func (c *Carrier) ComparesCarried() bool {
+	return ownMoves(c.kernel) != nil && c.kernel.UsesTarget() && c.kernel.Carries() != CarriesNothing
+}
+
+// Carried compares what the kernel carries with the target at phi: the numbers, for CheckCarried, of particles whose
+// log-density is finite, and of those that carry another log-density, or another gradient, than the target gives.
+// Within DelayedAcceptance the values are those of the cheap target. It costs one evaluation of the target.
+func (c *Carrier) Carried(nodes compute.Nodes, target Target) *graph.Node {
+	s := c.Unpack(nodes)
+	if k, ok := c.kernel.(DelayedAcceptance); ok {
 		s, target = k.onCheap(s), k.cheap(target)
 	}
 	var density, gradient *Node
@@ -48,7 +55,7 @@ func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes
 		density = compute.Gate(target.LogDensity(s.Phi))
 	}
 	there := IsFinite(density)
-	allowed := AddScalar(MulScalar(Abs(density), math.Sqrt(compute.Epsilon(m.dtype))), carriedDensity)
+	allowed := AddScalar(MulScalar(Abs(density), math.Sqrt(compute.Epsilon(s.Phi.DType()))), carriedDensity)
 	other := And(there, Not(LessOrEqual(Abs(Sub(density, s.LogDensity)), allowed)))
 	record := []*Node{tryout.Count(density, there), tryout.Count(density, other)}
 	if gradient != nil {
@@ -57,7 +64,38 @@ func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes
 		other := And(there, Not(LessOrEqual(squares(Sub(gradient, s.Gradient)), most)))
 		record = append(record, tryout.Count(density, other))
 	}
-	return nil, Concatenate(record, 0)
+	return Concatenate(record, 0)
+}
+
+// CheckCarried is an error if many particles carry, by the counts of Carried, another log-density or gradient than that
+// of the place to which so many moves have led.
+func (c *Carrier) CheckCarried(counts []float64, moves int) error {
+	of := counts[0]
+	for i, other := range counts[1:] {
+		if what := []string{"LogDensity", "Gradient"}[i]; other > carriedChains*of {
+			return fmt.Errorf("after %d moves the State.%s of %.0f of %.0f chains is not that of State.Phi: Move of %T "+
+				"must carry the proposal's where it accepts, and keep the present one where it rejects, as "+
+				"mcmc.MetropolisHastings does", moves, what, other, of, ownMoves(c.kernel))
+		}
+	}
+	return nil
+}
+
+// RepeatedDraws is a warning for a user's own kernel that draws more than once from one random stream within a move,
+// which gives the same numbers again: a wrong name, unless it is meant. It is empty if the kernel does not, or if its
+// target draws mini-batches.
+func (c *Carrier) RepeatedDraws() string {
+	if c.drawn == "" {
+		return ""
+	}
+	return fmt.Sprintf("Move of %T draws more than once from one random stream, which gives the same numbers again (%s): "+
+		"unless this is meant the draws are wrong; give each its own name by rng.Named, and what is meant to be the same "+
+		"draw once", ownMoves(c.kernel), c.drawn)
+}
+
+// carriedStep is Carried for the chains' target.
+func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes, *graph.Node) {
+	return nil, m.carrier.Carried(nodes, m.target(nodes, nil))
 }
 
 // checkMove is an error if a kernel of a user's own reports an acceptance that is no probability, or if it is time to
@@ -80,13 +118,8 @@ func (r *sampling) checkMove(t moveRecord) error {
 	if err != nil {
 		return fmt.Errorf("mcmc: move %d: %w", r.Move-1, err)
 	}
-	of := counts[0]
-	for i, other := range counts[1:] {
-		if what := []string{"LogDensity", "Gradient"}[i]; other > carriedChains*of {
-			return fmt.Errorf("mcmc: after %d moves the State.%s of %.0f of %.0f chains is not that of State.Phi: Move of %T "+
-				"must carry the proposal's where it accepts, and keep the present one where it rejects, as "+
-				"mcmc.MetropolisHastings does", r.Move, what, other, of, own)
-		}
+	if err := r.carrier.CheckCarried(counts, r.Move); err != nil {
+		return fmt.Errorf("mcmc: %w", err)
 	}
 	return nil
 }

@@ -111,7 +111,8 @@ type PowerRecord struct {
 // thermodynamic integration without its discretisation error.
 //
 // The kernel must leave its target invariant. If it leaves the length of trajectories to the sampler (mcmc.HMC{}), they
-// have 20 steps, more or less by a third. A cancelled context is no error: the result holds the draws so far, with the
+// have 20 steps, more or less by a third. One of your own that carries values of another place than the replicas is an
+// error once it shows, as it is of mcmc.Sample. A cancelled context is no error: the result holds the draws so far, with the
 // status run.Cancelled, and no evidence.
 func ReplicaExchange(
 	ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings ExchangeSettings,
@@ -339,6 +340,11 @@ func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 		next[nonFiniteName] = Add(nodes[nonFiniteName], Mul(ended, info.NonFinite))
 	}
 	return next, Reshape(ReduceAllSum(next[unfinishedName]), 1)
+}
+
+// carriedStep compares what the kernel carries with each replica's distribution.
+func (s *sweep) carriedStep(nodes compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+	return nil, s.carrier.Carried(nodes, s.target(nodes, s.each(nodes[scalesName])))
 }
 
 // exchange puts new draws at the prior and exchanges neighbours. If it adapts, it also updates step sizes and scales by

@@ -126,6 +126,11 @@ func (d drift) apart() bool {
 // warnings lists what makes a finished run doubtful.
 func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if m.sweeps != nil { // else a finished run was read from its checkpoint
+		if text := m.sweeps.carrier.RepeatedDraws(); text != "" {
+			out = append(out, text)
+		}
+	}
 	if r.Arrivals < fewArrivals*m.Sets {
 		warn("replicas travelled from the prior to the posterior only %d times, in %d sets: the draws still depend on where "+
 			"the replicas began; take more Sweeps and WarmUp, or a finer Ladder", r.Arrivals, m.Sets)

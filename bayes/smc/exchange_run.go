@@ -63,12 +63,16 @@ type exchangeKind struct {
 type sweeps struct {
 	*sweep
 	begin, start, move, end *compute.Program
+	carried                 *compute.Program // compares what a user's own kernel carries; nil for others
 }
 
 // Close frees the programs.
 func (s *sweeps) Close() {
 	for _, p := range []*compute.Program{s.begin, s.start, s.move, s.end} {
 		p.Close()
+	}
+	if s.carried != nil {
+		s.carried.Close()
 	}
 }
 
@@ -234,7 +238,11 @@ func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 			return nil, err
 		}
 	}
-	return all, nil
+	if s.carrier.ComparesCarried() {
+		reads := append(append(s.carrier.Names(), scalesName), data...)
+		all.carried, err = compute.NewProgram(engine, "exchange carried values", reads, nil, s.carriedStep)
+	}
+	return all, err
 }
 
 // Step makes one sweep.
@@ -280,6 +288,15 @@ func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
 		m.Moves += m.sweeps.replicas()
 		if left[0] == 0 {
 			break
+		}
+	}
+	if sweep := m.Made + 1; m.sweeps.carried != nil && sweep&(sweep-1) == 0 { // a power of 2
+		counts, err := m.sweeps.carried.Run(m.state)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.sweeps.carrier.CheckCarried(counts, sweep); err != nil {
+			return nil, err
 		}
 	}
 	return m.sweeps.end.Run(m.state, key("exchange").Words(), adapts, float64(m.Made%2))

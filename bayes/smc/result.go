@@ -131,6 +131,11 @@ const (
 func (m *machine) warnings() []string {
 	var out []string
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if m.stages != nil { // else a finished run was read from its checkpoint
+		if text := m.stages.carrier.RepeatedDraws(); text != "" {
+			out = append(out, text)
+		}
+	}
 	last := m.Trace[len(m.Trace)-1]
 	if last.First < fewFirst {
 		warn("all particles descend from few of the first ones (effectively from %.1f): the standard error of the log "+

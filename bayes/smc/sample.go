@@ -40,6 +40,9 @@ import (
 // by .4 of its width. Those of Start are tried likewise, unless the target is Folded; the fewer they are, the larger an
 // error must be to show, and a hundred are too few.
 //
+// A kernel of your own that carries the log-density or the gradient of another place than the particles is an error
+// once it shows, as it is of mcmc.Sample.
+//
 // A cancelled context is no error: the result holds the particles as they are, with the status run.Cancelled. If no
 // particle has any weight left, the error wraps ErrZeroWeights. If no step of a ladder that the particles choose is
 // small enough to leave more than one of them, the error wraps ErrStalled, and the result holds them as they are, with

@@ -65,6 +65,8 @@ type Stages struct {
 	carrier *mcmc.Carrier // of the particles, or of the chains where they are fewer
 
 	start, weigh, restart, move *compute.Program
+	carried                     *compute.Program // compares what a user's own kernel carries; nil for others
+	moved                       int              // calls of Move
 }
 
 // Counter names a part of the stream of random numbers. No two calls on the particles of one Number may have the same
@@ -133,13 +135,20 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	if s.carrier.ComparesCarried() {
+		reads := append(s.carrier.Names(), s.Reads...)
+		s.carried, err = compute.NewProgram(engine, "smc carried values", reads, nil, s.carriedStep)
+	}
+	return s, err
 }
 
 // Close frees the programs.
 func (s *Stages) Close() {
 	for _, p := range []*compute.Program{s.start, s.weigh, s.restart, s.move} {
 		p.Close()
+	}
+	if s.carried != nil {
+		s.carried.Close()
 	}
 }
 
@@ -385,7 +394,8 @@ type Moves struct {
 
 // Move makes Spec.PerCall transitions of all chains under the distribution at a place. Of a kernel whose transitions
 // take several moves it makes one move: of all chains if a transition begins, else of those whose transition is not
-// complete.
+// complete. It is an error if a kernel of your own then carries values of another place than the chains': the first
+// call tests this, and the second, the fourth, the eighth and so on.
 func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64) (Moved, error) {
 	inputs := []float64{
 		moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First), float64(moves.Steps),
@@ -398,6 +408,16 @@ func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64
 	record, err := s.move.Run(state, inputs, keys)
 	if err != nil {
 		return Moved{}, err
+	}
+	s.moved++
+	if s.carried != nil && s.moved&(s.moved-1) == 0 { // a power of 2
+		counts, err := s.carried.Run(state, moves.Place)
+		if err != nil {
+			return Moved{}, err
+		}
+		if err := s.carrier.CheckCarried(counts, s.moved*s.PerCall); err != nil {
+			return Moved{}, err
+		}
 	}
 	return Moved{
 		Acceptance: record[0], Unfinished: int(record[1]), NonFinite: int(record[2]), Divergent: int(record[3]),
@@ -463,6 +483,11 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		correlation = ReduceAllMax(correlations(before, s.potentials(nodes, next, distribution)))
 	}
 	return next, Stack([]*Node{acceptance, left, nonFinite, divergent, correlation, squaredJump, jumpGrowth}, 0)
+}
+
+// carriedStep compares what the kernel carries with the distribution at a place.
+func (s *Stages) carriedStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	return nil, s.carrier.Carried(nodes, s.Target(nodes, ConvertDType(inputs[0], s.DType)))
 }
 
 // potentials are the chains' log prior and, times the power, their log-likelihood, [M, 2]; chains has the chains'

@@ -22,10 +22,14 @@
 package random
 
 import (
+	"cmp"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/bits"
+	"path/filepath"
 	"runtime"
+	"strings"
 
 	"gobnn/bayes/compute"
 
@@ -39,18 +43,20 @@ import (
 // own.
 type Stream struct {
 	key0, key1 *Node // uint32 scalars
+	drawn      *Drawn
+	name       string // how the stream was derived from the one that Drawn records
 }
 
 // New is the stream of a run.
 func New(g *Graph, seed uint64) Stream {
-	return Stream{word(g, uint32(seed)), word(g, uint32(seed>>32))}
+	return Stream{key0: word(g, uint32(seed)), key1: word(g, uint32(seed>>32))}
 }
 
 // FromKey is the stream whose key is an input of the graph, so that one compiled graph serves all seeds and steps: two
 // words, [2], as Key.Words returns them.
 func FromKey(words *graph.Node) Stream {
 	half := func(i int) *Node { return Reshape(Slice(words, AxisElem(i))) }
-	return Stream{half(0), half(1)}
+	return Stream{key0: half(0), key1: half(1)}
 }
 
 // Key is the key of a stream, computed on the host. Its methods mirror those of Stream and return the same streams'
@@ -79,12 +85,16 @@ func (s Stream) Graph() *Graph { return s.key0.Graph() }
 
 // At is the stream of one step. The step is a uint32 scalar, and may be part of a compiled step's state.
 func (s Stream) At(step *graph.Node) Stream {
-	return s.derive(step, ofStep)
+	return s.derive(step, ofStep, fmt.Sprintf("step %d", step.Id()))
 }
 
-// Named is the stream for one purpose, independent of the streams of other names.
+// Named is the stream for one purpose, independent of the streams of other names. The same name again is the same
+// stream, with the same numbers, as if the first draw had been used twice: give every draw that is to be independent a
+// name of its own, in a loop by fmt.Sprint("noise ", i). Draws of other shapes from one stream are not independent
+// either. Nothing refuses this, since both parts of a choice, or all chunks of the data, may be meant to see the same
+// numbers; but of a kernel of your own the result of a sampler warns of it, see Drawn.
 func (s Stream) Named(purpose string) Stream {
-	return s.derive(word(s.key0.Graph(), labelOf(purpose)), ofPurpose)
+	return s.derive(word(s.key0.Graph(), labelOf(purpose)), ofPurpose, fmt.Sprintf("%q", purpose))
 }
 
 // The kinds of streams derived from a stream: the number of a step and the label of a purpose may be equal, but give
@@ -101,9 +111,63 @@ func labelOf(purpose string) uint32 {
 }
 
 // derive enciphers (label, kind) under the stream's key; the result is the key of the derived stream.
-func (s Stream) derive(label *Node, kind uint32) Stream {
+// name is the step or the purpose, for Drawn.
+func (s Stream) derive(label *Node, kind uint32, name string) Stream {
 	k0, k1 := threefry2x32(s.key0, s.key1, label, word(label.Graph(), kind))
-	return Stream{k0, k1}
+	next := Stream{key0: k0, key1: k1, drawn: s.drawn}
+	if s.drawn != nil {
+		next.name = strings.TrimPrefix(s.name+", then "+name, ", then ")
+	}
+	return next
+}
+
+// Drawn records the draws from a stream and from all that are derived from it, while a graph is built.
+type Drawn struct {
+	places map[string][]string // where each stream was drawn from
+	order  []string            // its keys
+}
+
+// Recorded is the same stream, whose draws are recorded.
+func (s Stream) Recorded() (Stream, *Drawn) {
+	s.drawn, s.name = &Drawn{places: map[string][]string{}}, ""
+	return s, s.drawn
+}
+
+// Repeated names the first stream that was drawn from more than once, so that the numbers were the same, and where;
+// empty if there is none.
+func (d *Drawn) Repeated() string {
+	for _, name := range d.order {
+		if places := d.places[name]; len(places) > 1 {
+			return fmt.Sprintf("%s: %s", cmp.Or(name, "the move's own"), strings.Join(places, ", "))
+		}
+	}
+	return ""
+}
+
+// record notes a draw from the stream.
+func (s Stream) record() {
+	if s.drawn == nil {
+		return
+	}
+	if s.drawn.places[s.name] == nil {
+		s.drawn.order = append(s.drawn.order, s.name)
+	}
+	s.drawn.places[s.name] = append(s.drawn.places[s.name], caller())
+}
+
+// caller is the file and line that draws, outside of this library's packages.
+func caller() string {
+	pcs := make([]uintptr, 50)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	first, _ := frames.Next()
+	own := strings.TrimSuffix(first.Function, "compute/random.caller")
+	for {
+		frame, more := frames.Next()
+		inside := strings.HasPrefix(frame.Function, own) && !strings.HasSuffix(frame.File, "_test.go")
+		if !more || !inside {
+			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+		}
+	}
 }
 
 // worthStoring is the least number of random numbers for which their key is first computed and stored. XLA for CPUs
@@ -125,7 +189,10 @@ func (s Stream) forMany(dims []int) Stream {
 
 // Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first
 // axis, index over the others).
-func (s Stream) Words(dims ...int) (*graph.Node, *graph.Node) { return s.forMany(dims).words(dims) }
+func (s Stream) Words(dims ...int) (*graph.Node, *graph.Node) {
+	s.record()
+	return s.forMany(dims).words(dims)
+}
 
 func (s Stream) words(dims []int) (*Node, *Node) {
 	g := s.key0.Graph()
@@ -154,6 +221,7 @@ const worthFilling, fullColumns = 1024, 64
 
 // stored makes many numbers such that each is computed once; the numbers are those of draw for the given dims.
 func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node {
+	s.record()
 	s = s.forMany(dims)
 	last := len(dims) - 1
 	if len(dims) != 2 || dims[0] >= runtime.NumCPU() || dims[last] < worthFilling || dims[last]%fullColumns == 0 {

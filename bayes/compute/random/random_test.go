@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -328,6 +329,49 @@ func TestCategoricalEach(t *testing.T) {
 					t.Errorf("%s: set %d, category %d: frequency %.4f, want %.4f", engine.Name(), p, k, counts[p][k]/n, want)
 				}
 			}
+		}
+	}
+}
+
+// A recorded stream has the same numbers, and names the first stream that is drawn from twice, by whatever way; streams
+// that are derived twice and drawn from once are no repetition.
+func TestRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		draw func(s Stream) *Node
+		want string
+	}{
+		"one by one": {func(s Stream) *Node {
+			return Add(s.Named("a").Uniform(compute.Float32, 3), s.Named("b").Normal(compute.Float32, 3))
+		}, ""},
+		"derived twice": {func(s Stream) *Node {
+			return Add(s.Named("a").Named("b").Uniform(compute.Float32, 3), s.Named("a").Named("c").Normal(compute.Float32, 3))
+		}, ""},
+		"other steps": {func(s Stream) *Node {
+			step := func(i uint32) Stream { return s.At(Const(s.Graph(), i)) }
+			return Add(step(1).Uniform(compute.Float32, 3), step(2).Uniform(compute.Float32, 3))
+		}, ""},
+		"twice": {func(s Stream) *Node {
+			a := s.Named("a")
+			return Add(a.Uniform(compute.Float32, 3), s.Named("a").Normal(compute.Float32, 3))
+		}, `"a": `},
+		"twice below a name": {func(s Stream) *Node {
+			return Add(s.Named("a").Named("b").Uniform(compute.Float32, 3),
+				ReduceSum(s.Named("a").Named("b").Uniform(compute.Float32, 2, 3), 0))
+		}, `"a", then "b": `},
+		"the stream itself": {func(s Stream) *Node {
+			return Add(s.Uniform(compute.Float32, 3), s.Uniform(compute.Float32, 3))
+		}, "the move's own: "},
+	} {
+		var said string
+		got := computetest.Run(t, computetest.Go(t), func(g *Graph, _ []*Node) []*Node {
+			s, drawn := New(g, 5).Recorded()
+			z := c.draw(s)
+			said = drawn.Repeated()
+			return []*Node{z, c.draw(New(g, 5))}
+		})
+		if !slices.Equal(got[0], got[1]) || (said == "") != (c.want == "") || !strings.HasPrefix(said, c.want) ||
+			said != "" && strings.Count(said, "random_test.go:") != 2 {
+			t.Errorf("%s: %q, want %q; the numbers are %v and %v", name, said, c.want, got[0], got[1])
 		}
 	}
 }

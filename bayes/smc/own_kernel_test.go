@@ -1,0 +1,138 @@
+package smc_test
+
+import (
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// changed is a kernel of a user's own that changes the state after a move of the one within it.
+type changed struct {
+	mcmc.Kernel
+	change func(before, next *mcmc.State, info mcmc.Info)
+}
+
+func (c changed) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	before := s
+	next, info := c.Kernel.Move(rng, s, target, tuning)
+	c.change(&before, &next, info)
+	return next, info
+}
+
+func (c changed) Start(rng random.Stream, s mcmc.State) mcmc.State {
+	if k, ok := c.Kernel.(mcmc.Stateful); ok {
+		return k.Start(rng, s)
+	}
+	return s
+}
+
+func (changed) Exact() bool { return true }
+
+// Sample and ReplicaExchange refuse a kernel of a user's own that carries the log-density or the gradient of another
+// place, as mcmc.Sample does; the library's kernels, as a user's own embeds them, run.
+func TestKernelCarriesAnotherPlace(t *testing.T) {
+	const rows = 4
+	posterior := smc.RowPosterior{Prior: logNormal, N: rows, Likelihood: func(phi, numbers *graph.Node) *graph.Node {
+		square := graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)
+		return graph.BroadcastToDims(graph.ExpandAxes(square, 1), phi.Shape().Dim(0), numbers.Shape().Dim(0))
+	}}
+	problem := mcmc.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
+		Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return posterior }}
+	type change = func(before, next *mcmc.State, info mcmc.Info)
+	same := func(_, _ *mcmc.State, _ mcmc.Info) {}
+	stale := func(before, next *mcmc.State, _ mcmc.Info) { next.LogDensity = before.LogDensity }
+	staleGradient := func(before, next *mcmc.State, _ mcmc.Info) { next.Gradient = before.Gradient }
+	ofProposal := func(_, next *mcmc.State, info mcmc.Info) { // also where it is rejected
+		next.LogDensity = graph.Sub(next.LogDensity, graph.OneMinus(info.Accepted))
+	}
+	walk, mala := mcmc.RandomWalkMetropolis{StepSize: .8}, mcmc.MALA{StepSize: .9}
+	const otherPlace = "is not that of State.Phi"
+	for _, c := range []struct {
+		name   string
+		kernel mcmc.Kernel
+		change change
+		says   string // empty: it is right
+	}{
+		{"stale", walk, stale, "the State.LogDensity of "},
+		{"stale, MALA", mala, stale, otherPlace},
+		{"stale gradient", mala, staleGradient, "the State.Gradient of "},
+		{"of the proposal", walk, ofProposal, otherPlace},
+
+		{"walk", walk, same, ""}, {"MALA", mala, same, ""},
+		{"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3}, same, ""},
+		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
+	} {
+		kernel := changed{c.kernel, c.change}
+		sample := func(settings smc.Settings) func() error {
+			return func() error {
+				settings.Particles, settings.Moves, settings.Engine = 64, 2, computetest.Go(t)
+				_, err := smc.Sample(t.Context(), problem, kernel, settings)
+				return err
+			}
+		}
+		exchange := func(ladder ...float64) func() error {
+			return func() error {
+				_, err := smc.ReplicaExchange(t.Context(), problem, kernel, smc.ExchangeSettings{
+					Sets: 8, WarmUp: 2, Sweeps: 6, Ladder: ladder, Engine: computetest.Go(t),
+				})
+				return err
+			}
+		}
+		for name, run := range map[string]func() error{
+			"likelihood tempering": sample(smc.Settings{}),
+			"waste-free":           sample(smc.Settings{WasteFree: 4, Moves: 1}),
+			"data tempering":       sample(smc.Settings{Tempering: smc.DataTempering, Block: 2}),
+			"exchange":             exchange(.3, 1), "exchange at small powers": exchange(1e-4, .05, 1),
+		} {
+			err := run()
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%s, %s: %v; want %q", c.name, name, err, c.says)
+			}
+		}
+	}
+}
+
+// twoSteps is a random walk that makes two moves with the same random numbers.
+type twoSteps struct{ mcmc.RandomWalkMetropolis }
+
+func (k twoSteps) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	s, _ = k.RandomWalkMetropolis.Move(rng, s, target, tuning)
+	return k.RandomWalkMetropolis.Move(rng, s, target, tuning)
+}
+
+// A kernel of a user's own that draws from one stream twice is warned of.
+func TestKernelDrawsTwice(t *testing.T) {
+	problem := mcmc.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
+		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return smc.Posterior{Prior: logNormal, Likelihood: logNormal}
+		}}
+	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}
+	sampled, err := smc.Sample(t.Context(), problem, kernel, smc.Settings{
+		Particles: 64, Moves: 1, Engine: computetest.Go(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exchanged, err := smc.ReplicaExchange(t.Context(), problem, kernel, smc.ExchangeSettings{
+		Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}, Engine: computetest.Go(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, warnings := range [][]string{sampled.Warnings, exchanged.Warnings} {
+		if said := strings.Join(warnings, "; "); !strings.Contains(said, `"proposal": own_kernel_test.go:`) {
+			t.Errorf("warns %q", said)
+		}
+	}
+}
