@@ -38,6 +38,7 @@
 //
 // Lines are thinned to the smallest and the largest value in each pixel column, and points to one in each cell of a
 // fine grid, so that 10^5 values look the same and the file stays small; a figure that merges or selects points says
-// so. Values that are NaN, infinite or beyond 1e100 in magnitude are left out, with the rest of their row, and the line
-// below the title counts them; input without any finite value is an error.
+// so. In an SVG or a PDF more than 5000 points are drawn as an image; axes, lines and text stay sharp. Values that are
+// NaN, infinite or beyond 1e100 in magnitude are left out, with the rest of their row, and the line below the title
+// counts them; input without any finite value is an error.
 package viz

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // mark is drawn in the axes and, small, in the legend.
@@ -210,6 +211,44 @@ func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 	if d.radii == nil {
 		indices = thinPoints(d.xs, d.ys, p.X.Norm, p.Y.Norm)
 	}
+	if len(indices) > mostShapes && !raster(c) {
+		d.drawAsImage(c, p, indices)
+		return
+	}
+	d.draw(c, p, indices)
+}
+
+// mostShapes is the largest number of dots that an SVG or a PDF has as shapes, 100 to 200 bytes each; more are drawn as
+// an image.
+const mostShapes = 5000
+
+// drawAsImage draws dots as an image of 192 dots per inch over the data area, with room for those at its edge.
+func (d *dots) drawAsImage(c draw.Canvas, p *plot.Plot, indices []int) {
+	room := 2 * d.radius
+	if d.radii != nil {
+		room = 2 * slices.Max(d.radii)
+	}
+	whole := draw.Crop(c, -room, room, -room, room)
+	size := whole.Size()
+	picture := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(pixelRatio*pixelsPerInch),
+		vgimg.UseBackgroundColor(color.Transparent))
+	d.draw(draw.Crop(draw.NewCanvas(picture, size.X, size.Y), room, -room, room, -room), p, indices)
+	c.DrawImage(whole.Rectangle, picture.Image())
+}
+
+// raster says whether a canvas has pixels.
+func raster(c vg.Canvas) bool {
+	for {
+		inner, ok := c.(draw.Canvas)
+		if !ok {
+			_, ok = c.(*vgimg.Canvas)
+			return ok
+		}
+		c = inner.Canvas
+	}
+}
+
+func (d *dots) draw(c draw.Canvas, p *plot.Plot, indices []int) {
 	x, y := p.Transforms(&c)
 	scale := min(1, c.Size().X/smallPanel)
 	own := *d

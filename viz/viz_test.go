@@ -260,6 +260,38 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
+// TestManyDots wants dots in great number to make small files, as an image that a PNG of the figure looks like, while
+// few stay shapes.
+func TestManyDots(t *testing.T) {
+	rng := source()
+	for _, c := range []struct {
+		n       int
+		picture bool
+	}{{4000, false}, {60_000, true}} {
+		x, y := make([]float64, c.n), make([]float64, c.n)
+		for i := range x {
+			x[i], y[i] = rng.Float64(), rng.Float64()
+		}
+		fig, err := viz.PredictiveBand([]float64{0, 1}, []float64{0, 1}, []float64{.1, .1},
+			viz.BandOptions{TrainX: x, TrainY: y})
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pdf, err := fig.PDF()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d dots: SVG of %d bytes, PDF of %d", c.n, len(svg), len(pdf))
+		if got := bytes.Contains(svg, []byte("<image ")); got != c.picture || len(svg) > 1_000_000 || len(pdf) > 1_000_000 {
+			t.Errorf("%d dots: an image is %v, SVG of %d bytes, PDF of %d", c.n, got, len(svg), len(pdf))
+		}
+	}
+}
+
 // TestLongSeries wants 10^5 points to make small files that still show the extremes.
 func TestLongSeries(t *testing.T) {
 	const n = 100_000
