@@ -184,9 +184,9 @@ func TestEvaluatedCancelled(t *testing.T) {
 	}
 }
 
-// The calibration's mini-batches of n rows, (N/n) times their log-likelihood and the prior, sum up over an epoch,
-// weighted by n/N, to the log-posterior and its gradient: each row counts once, whether the batches are of memory or of
-// blocks, and though the last one of a block has fewer rows.
+// The calibration's mini-batches sum up over an epoch to the log-posterior and its gradient, though the last one of a
+// block has fewer rows: those in memory, (N/n) times the log-likelihood of n rows and the prior, weighted by n/N, since
+// any row may be in the last one; those of blocks, to which rows belong for good, as their mean.
 func TestCalibrationBatches(t *testing.T) {
 	const size = 3
 	for _, engine := range computetest.Engines(t) {
@@ -208,8 +208,11 @@ func TestCalibrationBatches(t *testing.T) {
 			program, err := compute.NewProgram(engine, "an estimate", state.Names(), nil,
 				func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 					logDensity, gradient := problem.Target(data, inputs[1:]).Gradient(inputs[0])
-					count := graph.ConvertDType(inputs[len(inputs)-1], compute.Float64)
 					all := graph.Concatenate([]*graph.Node{logDensity, graph.Reshape(gradient, d)}, 0)
+					if name == "in blocks" {
+						return nil, graph.DivScalar(all, float64(epoch))
+					}
+					count := graph.ConvertDType(inputs[len(inputs)-1], compute.Float64)
 					return nil, graph.Mul(all, graph.DivScalar(count, conjugateRows))
 				})
 			if err != nil {

@@ -31,8 +31,9 @@ type SourceSettings struct {
 }
 
 // ProblemBySource is ProblemByBatches for standardised rows that memory does not hold: one block of rows is read at a
-// time. Each move estimates the posterior from a mini-batch of one block; an epoch goes through all blocks, and through
-// the rows of each, in a new random order. The problem's Blocks read the source too, so that mcmc.FindMode and
+// time. Each move estimates the posterior from a mini-batch of one block, by log p(phi) + B log p(y_batch | phi; psi)
+// with B the number of mini-batches of an epoch, in which each row counts once. An epoch goes through all blocks, and
+// through the rows of each, in a new random order. The problem's Blocks read the source too, so that mcmc.FindMode and
 // mcmc.NewWhitening use all rows. An error while reading stops a run, which a checkpoint resumes: it knows the source
 // by its first block of rows. psi is [W], nil if nothing is shared.
 func ProblemBySource(
@@ -62,12 +63,15 @@ func ProblemBySource(
 	if bound.W > 0 {
 		data["psi"] = psi
 	}
-	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: n}
+	likelihood := Likelihood{Model: bound, Plan: plan}
 	return mcmc.Problem{
-		Name: named(bound, fmt.Sprintf("posterior from mini-batches of %d of %d rows of a %T, seed %d, blocks of %d",
+		Name: named(bound, fmt.Sprintf("posterior from the mini-batches, of %d of %d rows of a %T, seed %d, blocks of %d",
 			s.BatchSize, n, source, s.Seed, s.BlockRows)), Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
-			return At(posterior, data["psi"], Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
+			// Not N/n, as for batches of rows from the whole data: the rows of a smaller last block, and only they, would then
+			// be in smaller mini-batches, and count for more than the others.
+			each := graph.ConstAs(inputs[0], float64(r.perEpoch()))
+			return At(powered{likelihood, each}, data["psi"], Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
 		},
 		HostInputs: &mcmc.HostInputs{
 			Blank: r.inputs(make([]float64, s.BatchSize*source.Dims()), make([]float64, s.BatchSize*source.Targets()), 0),
@@ -158,14 +162,25 @@ func (r *reader) inputs(x, y []float64, count int) []any {
 	}
 }
 
+// counts are the number of mini-batches of a full block, of full blocks, and of mini-batches of the last block if that
+// has fewer rows.
+func (r *reader) counts() (each, full, last int) {
+	rows, size := r.source.Rows(), r.BlockRows
+	return (size + r.BatchSize - 1) / r.BatchSize, rows / size, (rows%size + r.BatchSize - 1) / r.BatchSize
+}
+
+// perEpoch is the number of mini-batches of an epoch.
+func (r *reader) perEpoch() int {
+	each, full, last := r.counts()
+	return full*each + last
+}
+
 // batch is the mini-batch of a move, a function of the seed and the move's number alone. A block has as many
 // mini-batches as its rows divided by BatchSize, rounded up; the last block may have fewer rows.
 func (r *reader) batch(ctx context.Context, move int) ([]any, error) {
 	rows, size := r.source.Rows(), r.BlockRows
-	each := (size + r.BatchSize - 1) / r.BatchSize // mini-batches of a full block
-	full := rows / size
-	last := (rows%size + r.BatchSize - 1) / r.BatchSize
-	epoch, at := move/(full*each+last), move%(full*each+last)
+	each, full, last := r.counts()
+	epoch, at := move/r.perEpoch(), move%r.perEpoch()
 	if epoch != r.epoch {
 		r.blocks = rand.New(rand.NewPCG(r.Seed, uint64(epoch))).Perm((rows + size - 1) / size)
 		r.epoch, r.block = epoch, -1

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/bayes/target"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -42,7 +44,8 @@ func numbersOf(t testing.TB, input any) []float64 {
 
 // The mode and the Hessian by blocks of a source, the last of which is padded, are those of all rows in memory.
 // SGLD with steps so small that its bias does not show has the posterior's mean, which is the mode, within five
-// standard errors; and every row is in one mini-batch of an epoch.
+// standard errors; and every row is in one mini-batch of an epoch, and counts as much as any other: the estimates of an
+// epoch have the posterior as their mean.
 func TestProblemBySource(t *testing.T) {
 	const n, features = 230, 3
 	ctx, engine := context.Background(), computetest.Go(t)
@@ -80,10 +83,19 @@ func TestProblemBySource(t *testing.T) {
 
 	seen := map[float64]int{}
 	perEpoch := 4*3 + 2 // four blocks of 50 rows and one of 30
+	at := [][]float64{{.3, -.2, .5, .1}}
+	gradient := computetest.Compile(t, engine, func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
+		value, gradient := problem.Target(nil, args[1:]).Gradient(args[0])
+		return []*graph.Node{value, gradient}
+	})
+	mean := make([]float64, 1+bound.D)
 	for move := range perEpoch {
 		inputs, err := problem.HostInputs.Inputs(ctx, 2*perEpoch+move, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i, v := range slices.Concat(gradient(append([]any{at}, inputs...)...)...) {
+			mean[i] += v / float64(perEpoch)
 		}
 		numbers := numbersOf(t, inputs[1])
 		for i := range int(numbersOf(t, inputs[2])[0]) {
@@ -95,6 +107,11 @@ func TestProblemBySource(t *testing.T) {
 			t.Fatalf("a row is in %d mini-batches of an epoch", seen[v])
 		}
 	}
+	exact := computetest.Run(t, engine, func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
+		value, gradient := whole.Target(compute.Nodes{"features": args[1], "y": args[2]}, nil).Gradient(args[0])
+		return []*graph.Node{value, gradient}
+	}, at, whole.Data["features"], whole.Data["y"])
+	computetest.Near(t, "the mean over an epoch", mean, slices.Concat(exact...), 1e-9)
 
 	r, err := mcmc.Sample(ctx, problem, mcmc.SGLD{StepSize: 2e-4}, mcmc.Settings{
 		Chains: 4, Draws: 500, Thin: 4, WarmUp: 500, Seed: 1, Engine: engine, DType: compute.Float64,
