@@ -58,6 +58,24 @@ func train(t testing.TB, settings Settings) *Result {
 	return result
 }
 
+// Moves so long that one particle has all the weight are a warning that names the cures; shorter ones are none.
+func TestFewParticlesWarning(t *testing.T) {
+	for variance, warned := range map[float64]bool{1e4: true, 1e-4: false} {
+		algorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: variance}}
+		settings := Settings{Particles: 20, BatchSize: 30, Epochs: 3, Engine: computetest.Go(t)}
+		result, err := Fit(t.Context(), bayesianLine(.3), algorithm, dataset.Parts{Train: linear(60)}, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(result.Warnings, "; ")
+		for _, want := range []string{"of 20 particles", "Variance", "Particles", "BatchSize", "ohsmc.Sample"} {
+			if strings.Contains(text, want) != warned {
+				t.Errorf("variance %v: warnings %q, with %q: want %v", variance, text, want, warned)
+			}
+		}
+	}
+}
+
 // numbers are all parameters and log-weights of a posterior.
 func numbers(t testing.TB, p *bayes.Posterior) []float64 {
 	t.Helper()

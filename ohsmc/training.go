@@ -291,8 +291,9 @@ func (r *training) warnings() []string {
 		at = r.best().Step
 	}
 	if ess := r.trace[at-1].ESS; ess < 2 {
-		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size)", ess,
-			r.Particles))
+		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size): take "+
+			"shorter moves (the kernel's Variance or the StepSize), more Particles or a smaller BatchSize, or draw from the "+
+			"posterior by ohsmc.Sample", ess, r.Particles))
 	}
 	if a, ok := r.algorithm.(Warned); ok {
 		all = append(all, a.Warnings(r.Settings, r.data.Rows(), r.trace[:at])...)
