@@ -207,10 +207,10 @@ type climb struct {
 
 // iteration is steps a to e of Algorithm 1.
 func (a PMC) iteration(q proposals, target mcmc.Target, n now) (adapted, weighted) {
-	theta := q.draw(n.rng, a.Draws)   // (a)
-	w := a.weigh(q, theta, target) // (b)
-	chosen := a.resample(w, n)        // (c)
-	next := a.adapt(q, w, chosen, n)  // (d)
+	theta := q.draw(n.rng, a.Draws)  // (a)
+	w := a.weigh(q, theta, target)   // (b)
+	chosen := a.resample(w, n)       // (c)
+	next := a.adapt(q, w, chosen, n) // (d)
 	if !a.GradientFree && !a.Light {
 		next.mean, next.climb = a.ascend(next.proposals, target, 1) // (e)
 	}

@@ -199,8 +199,8 @@ func (d *dots) one(c *draw.Canvas, at vg.Point, r vg.Length) {
 	}
 }
 
-// smallPanel is the width of a data area, in points, below which dots are smaller: in a grid of many columns dots of the
-// usual size would cover the curves.
+// smallPanel is the width of a data area, in points, below which dots are smaller: in a grid of many columns dots of
+// the usual size would cover the curves.
 const smallPanel = 150
 
 func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {

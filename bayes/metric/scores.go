@@ -36,8 +36,8 @@ func Usual(task bayes.Task) []*Metric {
 }
 
 // Scores computes the usual scores of the prediction's task (see [Usual]), in the prediction's units. [Coverage],
-// [Width] and [IntervalScore] are those of intervals of another level than 95 %, and [CalibrationCurve] has the coverage
-// of many.
+// [Width] and [IntervalScore] are those of intervals of another level than 95 %, and [CalibrationCurve] has the
+// coverage of many.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return Evaluate(func(yield func(Batch, error) bool) { yield(Batch{p, y}, nil) }, Usual(p.Task())...)
 }

@@ -112,8 +112,8 @@ type PowerRecord struct {
 //
 // The kernel must leave its target invariant. If it leaves the length of trajectories to the sampler (mcmc.HMC{}), they
 // have 20 steps, more or less by a third. One of your own that carries values of another place than the replicas is an
-// error once it shows, as it is of mcmc.Sample. A cancelled context is no error: the result holds the draws so far, with the
-// status run.Cancelled, and no evidence.
+// error once it shows, as it is of mcmc.Sample. A cancelled context is no error: the result holds the draws so far,
+// with the status run.Cancelled, and no evidence.
 func ReplicaExchange(
 	ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings ExchangeSettings,
 ) (*ExchangeResult, error) {

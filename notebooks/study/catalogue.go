@@ -98,8 +98,8 @@ var built = map[string]Study{
 }
 
 // syntheticNote is that of the tables of made data.
-const syntheticNote = "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard deviations " +
-	"divided by the root of its 100 repetitions; -methods adds methods that it does not have; " + lessDraws
+const syntheticNote = "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard " +
+	"deviations divided by the root of its 100 repetitions; -methods adds methods that it does not have; " + lessDraws
 
 const asInPaper = "the paper's settings, not tuned; " + lessDraws
 const regressionNote = "California housing trains for 40 epochs, not 200, and is repeated twice, not five times, " +

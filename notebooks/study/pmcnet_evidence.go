@@ -96,15 +96,16 @@ const (
 
 var evidenceMethods = []string{byTempering, byImportance, byBridge, byExchange}
 
-const evidenceNote = "not in the paper; a value is the log of the mean evidence Z over ten splits ± the standard error " +
-	"that the runs state (with -reps, that over repetitions); splits that decide the mean are repeated until this error " +
-	"of replica exchange is at most 0.05 (0.2 with \"learnt\" precisions, which have Gamma priors) and at most three times " +
-	"that of SMC; replica exchange takes from SMC the ladder of powers and a quick run's value of splits too small to " +
-	"count, but no particle; the error that SMC states is too small in networks of several hidden layers, where its " +
-	"moves mix slowly: by about a quarter in 24 runs of twice the particles; importance sampling has no value where in a " +
-	"split k-hat is above 0.7 or fewer than 100 draws are effective; networks of more than one hidden layer, or of 5 to " +
-	"19 units, have neither it nor a bridge, since no mixture fits; three networks (-full: the fourteen of fixed " +
-	"precisions, -precisions: the five of learnt ones; -data names some; -hidden 4,4 -activation relu: any other)"
+const evidenceNote = "not in the paper; a value is the log of the mean evidence Z over ten splits ± the " +
+	"standard error that the runs state (with -reps, that over repetitions); splits that decide the mean are " +
+	"repeated until this error of replica exchange is at most 0.05 (0.2 with \"learnt\" precisions, which have " +
+	"Gamma priors) and at most three times that of SMC; replica exchange takes from SMC the ladder of powers and " +
+	"a quick run's value of splits too small to count, but no particle; the error that SMC states is too small in " +
+	"networks of several hidden layers, where its moves mix slowly: by about a quarter in 24 runs of twice the " +
+	"particles; importance sampling has no value where in a split k-hat is above 0.7 or fewer than 100 draws are " +
+	"effective; networks of more than one hidden layer, or of 5 to 19 units, have neither it nor a bridge, since " +
+	"no mixture fits; three networks (-full: the fourteen of fixed precisions, -precisions: the five of learnt " +
+	"ones; -data names some; -hidden 4,4 -activation relu: any other)"
 
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
