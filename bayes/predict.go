@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/median"
 	"gobnn/bayes/limits"
 
 	"github.com/gomlx/compute/shapes"
@@ -24,13 +25,17 @@ const predictRows = 1024
 // matrix has no names, so Predict cannot check it. A file of new rows that is read with dataset.CSVOptions.Like is in
 // that order, and dataset.Dataset.SelectFeatures brings the columns of a data set into it.
 //
-// If the outputs do not fit in memory, use PredictBatches. The first prediction for a number of rows compiles a
+// Prediction.Warnings names features that lie far from those of the training part, as they do in other units, or if they
+// were standardised already; this needs at least 10 rows, and a model that standardises its features.
+//
+// If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for a number of rows compiles a
 // program, which the posterior keeps.
 func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err
 	}
 	rows, _ := x.Dims()
+	warnings := p.farFeatures(x)
 	var whole Prediction
 	for part, err := range p.PredictBatches(ctx, x, predictRows) {
 		if err != nil {
@@ -38,8 +43,9 @@ func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, erro
 		}
 		if whole.Outputs == nil {
 			whole = part
+			whole.Warnings = warnings
 			if part.Rows == rows {
-				return part, nil
+				return whole, nil
 			}
 			whole.Rows = 0
 			whole.Outputs = make([]float64, part.Particles*rows*part.Width)
@@ -50,6 +56,35 @@ func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, erro
 		whole.Rows += part.Rows
 	}
 	return whole, nil
+}
+
+// A feature is far from the training part if the median distance of at least fewestRows rows from its training mean is
+// above farAway training standard deviations. Of normal features like those of training the median is 0.7, and of any
+// others with their mean and standard deviation at most the root of 2.
+const (
+	farAway    = 4
+	fewestRows = 10
+)
+
+// farFeatures are warnings of features of x, [N, d], that lie far from those of the training part.
+func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
+	rows, dims := x.Dims()
+	scale := p.origin.Features
+	if rows < fewestRows || len(scale.Mean) != dims {
+		return nil
+	}
+	distances := make([]float64, rows)
+	for k := range dims {
+		for i := range distances {
+			distances[i] = math.Abs(x.At(i, k)-scale.Mean[k]) / scale.StdDev[k]
+		}
+		if d := median.Of(distances); d > farAway {
+			warnings = append(warnings, fmt.Sprintf("half of the %d rows have a value in %s that is more than %.3g training "+
+				"standard deviations (%.4g) from its training mean (%.4g): check its unit, and that it is not standardised "+
+				"already; else the prediction is an extrapolation", rows, p.featureName(k), d, scale.StdDev[k], scale.Mean[k]))
+		}
+	}
+	return warnings
 }
 
 // PredictBatches yields the predictions for x, [N, d], in order, at most `rows` rows at a time. It stops at the first

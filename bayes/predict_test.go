@@ -375,3 +375,49 @@ func BenchmarkPredictAgain(b *testing.B) {
 		}
 	})
 }
+
+// Features in other units than in training, or standardised twice, are named in the warnings of a prediction of many
+// rows.
+func TestPredictFarFeatures(t *testing.T) {
+	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
+	// training means and standard deviations
+	mean, stdDev := []float64{1, -2, .5}, []float64{2, .5, 3}
+	rows := func(n int, of func(feature int, z float64) float64) *mat.Dense {
+		x, z := mat.NewDense(n, features, nil), wave(n*features, .37)
+		for i := range n {
+			for k := range features {
+				x.Set(i, k, of(k, z[i*features+k]))
+			}
+		}
+		return x
+	}
+	like := func(k int, z float64) float64 { return mean[k] + stdDev[k]*z }
+	fahrenheit := func(k int, z float64) float64 {
+		if k == 1 {
+			return 32 + 1.8*like(k, z)
+		}
+		return like(k, z)
+	}
+	for name, c := range map[string]struct {
+		x    *mat.Dense
+		want []string
+	}{
+		"as in training": {rows(50, like), nil},
+		"in other units": {rows(50, fahrenheit), []string{`column "speed"`}},
+		"beyond a block": {rows(1500, fahrenheit), []string{`column "speed"`}},
+		"standardised":   {rows(50, func(_ int, z float64) float64 { return z }), []string{`column "speed"`}},
+		"few rows":       {rows(9, fahrenheit), nil},
+		"far":            {rows(10, func(k int, z float64) float64 { return like(k, z+9) }), []string{"depth", "speed", "load"}},
+	} {
+		got := predict(t, p, c.x).Warnings
+		if len(got) != len(c.want) {
+			t.Errorf("%s: warnings %q, want of %q", name, got, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("%s: warning %q, want of %s", name, got[i], want)
+			}
+		}
+	}
+}

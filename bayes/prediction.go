@@ -50,6 +50,8 @@ type Prediction struct {
 	// Target standardises each target as in training: (y - Mean) / StdDev. Its zero value leaves targets as they are, and
 	// so do classifications.
 	Target dataset.Scaler
+	// Warnings say what makes the whole prediction doubtful, such as a feature in other units than in training.
+	Warnings []string
 
 	only int // 1 + the index of the target, if of one alone (see Of); 0: all
 }

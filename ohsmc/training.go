@@ -295,6 +295,15 @@ func (r *training) warnings() []string {
 			"shorter moves (the kernel's Variance or the StepSize), more Particles or a smaller BatchSize, or draw from the "+
 			"posterior by ohsmc.Sample", ess, r.Particles))
 	}
+	if r.session.Status() == run.Completed {
+		scores := make([]float64, len(r.validated))
+		for i, v := range r.validated {
+			scores[i] = v.NLPD
+		}
+		if text := run.TooShort(scores, r.step, r.step/r.batches.PerEpoch()); text != "" {
+			all = append(all, text)
+		}
+	}
 	if a, ok := r.algorithm.(Warned); ok {
 		all = append(all, a.Warnings(r.Settings, r.data.Rows(), r.trace[:at])...)
 	}

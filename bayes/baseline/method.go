@@ -16,6 +16,8 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Method is a way to compute a posterior. MLE, MAP, Ensemble, SAE, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC,
@@ -139,6 +141,16 @@ func (r *Result) warn() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("in %d steps a member stayed where it was, since its gradient was "+
 			"not finite: "+
 			"take a smaller learning rate, and check the data for outliers", rejected))
+	}
+	if n := len(r.Validated); n > 0 && r.PerEpoch > 0 && r.Status == run.Completed {
+		scores := make([]float64, n) // mean over members
+		for i, v := range r.Validated {
+			scores[i] = stat.Mean(v.NLPD, nil)
+		}
+		steps := r.Validated[n-1].Step // without those that collect, after the training
+		if text := run.TooShort(scores, steps, steps/r.PerEpoch); text != "" {
+			r.Warnings = append(r.Warnings, text)
+		}
 	}
 	if r.Chains != nil {
 		r.Warnings = append(r.Warnings, r.Chains.Warnings...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Best is the best validation of a member so far; Step 0 before the first.
@@ -61,6 +62,34 @@ func (s Selection) Add(step int, scores []float64) {
 			s.since[m]++
 		}
 	}
+}
+
+// A training that ended too early is one whose validation scores, NLPD in nats a row, fell on average by more than
+// fallen, and by more than fallenErrors standard errors, from its third to its last quarter; with fewer than
+// fewestScores of them nothing is said.
+const (
+	fallen       = .02
+	fallenErrors = 3
+	fewestScores = 16
+)
+
+// TooShort is a warning for a training that ended while its validation scores still fell; empty if they did not. The
+// scores are those of all validations, in order; steps is the number of all steps, and epochs of all epochs.
+func TooShort(scores []float64, steps, epochs int) string {
+	n := len(scores)
+	if n < fewestScores {
+		return ""
+	}
+	third, last := scores[n/2:3*n/4], scores[3*n/4:]
+	before, beforeVariance := stat.MeanVariance(third, nil)
+	after, afterVariance := stat.MeanVariance(last, nil)
+	by := before - after
+	stdErr := math.Sqrt(beforeVariance/float64(len(third)) + afterVariance/float64(len(last)))
+	if !(by > fallen && by > fallenErrors*stdErr) || math.IsInf(by, 1) {
+		return ""
+	}
+	return fmt.Sprintf("the training ended too early: its validation NLPD still fell, on average by %.2g nats a row from "+
+		"the third to the last quarter of its %d steps; take more than %d Epochs", by, steps, epochs)
 }
 
 // BestPrefix begins the names of the entries of a state that keep other entries as they were at the best validation.

@@ -2,7 +2,9 @@ package run_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -74,5 +76,47 @@ func TestKeepBest(t *testing.T) {
 	}
 	if open := selection.Open(); !slices.Equal(open, []float64{1, 0, 0, 0}) {
 		t.Errorf("still trained: %v", open)
+	}
+}
+
+// A training is too short if its scores still fall at its end: not if they came to rest, rose again, or only scatter.
+func TestTooShort(t *testing.T) {
+	of := func(n int, score func(at float64) float64) []float64 {
+		scores := make([]float64, n)
+		for i := range scores {
+			scores[i] = score(float64(i) / float64(n-1))
+		}
+		return scores
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	noise := func(float64) float64 { return 1 + .3*rng.NormFloat64() }
+	for name, c := range map[string]struct {
+		scores []float64
+		says   string
+	}{
+		"falls":               {of(100, func(at float64) float64 { return 4 - at }), "by 0.25 nats"},
+		"falls, and scatters": {of(200, func(at float64) float64 { return noise(at) - 2*at }), "of its 800 steps"},
+		"came to rest":        {of(200, func(at float64) float64 { return 1 + 3*math.Exp(-20*at) }), ""},
+		"falls by little":     {of(200, func(at float64) float64 { return 1 - .05*at }), ""},
+		"rises again":         {of(200, func(at float64) float64 { return 1 + math.Abs(at-.5) }), ""},
+		"few":                 {of(15, func(at float64) float64 { return 4 - at }), ""},
+		"none":                {nil, ""},
+		"not finite":          {of(100, func(at float64) float64 { return math.Inf(1) }), ""},
+		"no number":           {of(100, func(at float64) float64 { return math.NaN() }), ""},
+	} {
+		got := run.TooShort(c.scores, 800, 200)
+		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q, want %q", name, got, c.says)
+		}
+	}
+	// By noise alone Student's t with some 24 degrees of freedom is above 3 in 3 of 1000 runs.
+	alarms := 0
+	for range 2000 {
+		if run.TooShort(of(50, noise), 800, 200) != "" {
+			alarms++
+		}
+	}
+	if alarms > 20 {
+		t.Errorf("%d of 2000 trainings whose scores only scatter are called too short", alarms)
 	}
 }
