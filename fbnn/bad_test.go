@@ -210,7 +210,7 @@ func TestNarrowPairs(t *testing.T) {
 	}
 }
 
-// Steps that are too short for the posterior leave the chain where it is, and the result says so.
+// Steps that are too short for the posterior leave the chain where it is, and the result says so. Its halves disagree.
 func TestStandsStill(t *testing.T) {
 	model, parts, _ := regression()
 	a := quick(fbnn.CES{Sampling: mcmc.PreconditionedCrankNicolson{Beta: 1e-4}, Draws: 200})
@@ -218,7 +218,7 @@ func TestStandsStill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, r, "the chain hardly moves")
+	says(t, r, "the chain hardly moves", "disagree on predictions")
 	// A longer step than the true chain's is cut to that.
 	a.Sampling = mcmc.PreconditionedCrankNicolson{Beta: 1}
 	if r, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)}); err != nil {

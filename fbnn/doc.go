@@ -75,7 +75,8 @@
 //     its tables;
 //   - Phi is evaluated at 100 draws or more and compared with the emulated one (Result.Truth), and Result.Distance says
 //     how far the draws are from the pairs. Result.Warnings says in words if the chain samples the prior, hardly moves,
-//     or has left the region where the emulator has learnt. Look at the warnings before anything else.
+//     has left the region where the emulator has learnt, or if chains, or the halves of one, disagree on what they
+//     predict (diag.Mixing; not of FitSource). Look at the warnings before anything else.
 //
 // In few dimensions, where the pairs span all directions, the emulator can be right: on a linear regression of 4
 // coefficients a linear emulator is exact to rounding, and a Gaussian process of the log-likelihood is right within

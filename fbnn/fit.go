@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 	"gobnn/bayes/target"
@@ -59,6 +60,9 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 	if result.Posterior, failed = job.posterior(result.Phi, result.Chains, string(result.Status),
 		result.Approximation); failed != nil {
 		return nil, errors.Join(err, failed)
+	}
+	if train := job.Data.Parts.Train; train != nil {
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, train.X)...)
 	}
 	return result, err
 }
