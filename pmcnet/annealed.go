@@ -189,6 +189,8 @@ type annealing struct {
 	said  Estimates
 	// evaluated is how many draws of the mixture were.
 	evaluated int
+	// earlier is the time of the bridge's earlier sessions.
+	earlier time.Duration
 }
 
 // Sample implements Algorithm.
@@ -218,7 +220,7 @@ func (a Annealed) Sample(ctx context.Context, job *Job) (*Result, error) {
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	result.Elapsed = particles.Elapsed + time.Since(begun)
+	result.Elapsed = particles.Elapsed + r.earlier + time.Since(begun)
 	if r.Observe != nil && result.Status == run.Completed {
 		posterior, err := r.posterior(result)
 		if err != nil {

@@ -521,6 +521,9 @@ func TestBridgeResume(t *testing.T) {
 			t.Errorf("the resumed run ends at %+v, an uninterrupted one at %+v", r.Annealed.BridgeEvidence,
 				whole.Annealed.BridgeEvidence)
 		}
+		if of := r.Annealed.SMC.Elapsed + r.Annealed.Bridge.Elapsed; r.Elapsed < of {
+			t.Errorf("the run took %v with its earlier sessions, SMC and bridge alone %v", r.Elapsed, of)
+		}
 	}
 }
 

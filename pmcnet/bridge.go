@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -138,7 +139,11 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	if sampler.Problem, err = r.bridgeProblem(q, f, start); err != nil {
 		return nil, err
 	}
+	begun := time.Now()
 	result, err := sampler.Sample(ctx, settings)
+	if result != nil {
+		r.earlier = max(0, result.Elapsed-time.Since(begun))
+	}
 	switch {
 	case err != nil:
 		return nil, err
