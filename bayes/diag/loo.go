@@ -64,9 +64,9 @@ func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficie
 
 // NewLOOForPosterior is LOO of a posterior and its training rows. If the posterior's likelihood has a power, such as
 // that of pbnn.TargetTempered, leaving out a row removes its likelihood to that power. Warnings say why the result may
-// be unreliable: k-hat is too large in some rows, few draws are effective, the draws are from an approximation, or
-// parameters were trained and not drawn: trained parameters were fitted to every row, and do not change when a row is
-// left out.
+// be unreliable: k-hat is too large in some rows, few draws are effective, there are more effective parameters than the
+// model has, the draws are from an approximation, or parameters were trained and not drawn: trained parameters were
+// fitted to every row, and do not change when a row is left out.
 //
 // The error wraps dataset.ErrOrder if columns or classes of the rows are in another order than the posterior's, and
 // [ErrOtherRows] if the rows are not the training rows.
@@ -115,6 +115,10 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 		warn("%d of %d parameters were trained, not drawn: they were fitted to every row and do not change when it is left "+
 			"out, so that ELPD is too high; compare such models on rows held back", trained, all)
 	}
+	if l.Parameters > float64(all) {
+		warn("the effective number of parameters, %.1f, is above the model's %d: the draws are not from the posterior, as of "+
+			"chains that disagree (diag.Of), or the model does not describe these rows", l.Parameters, all)
+	}
 	return l, nil
 }
 
@@ -124,7 +128,8 @@ var ErrOtherRows = errors.New("diag: these are not the rows that the posterior w
 // NewLOOForPrediction is LOO from a prediction of the rows that the posterior was trained on, and their targets y,
 // [Rows, Targets], with PIT for regressions. (For rows that were not trained on metric.NLPD is already a score.) If the
 // particles are from Markov chains, their relative efficiency is the mean over rows of the ESS of p(y_n | theta_j),
-// divided by the number of particles.
+// divided by the number of particles. A prediction does not know a power of its posterior's likelihood, and 1 is taken:
+// NewLOOForPosterior knows it.
 func NewLOOForPrediction(p bayes.Prediction, y []float64) (LOO, error) {
 	return looForPrediction(p, y, 1)
 }

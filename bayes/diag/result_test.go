@@ -349,6 +349,24 @@ func TestLOOOfOtherRows(t *testing.T) {
 	}
 }
 
+// Draws that are no posterior, but scatter widely, have more effective parameters than the model's 3.
+func TestLOOOfNoPosterior(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	x, y := mat.NewDense(20, 2, normals(rng, 40)), normals(rng, 20)
+	for scale, want := range map[float64]bool{.2: false, 5: true} {
+		phi := normals(rng, 2*1000)
+		floats.Scale(scale, phi)
+		l, err := diag.NewLOOForPosterior(t.Context(), posteriorOf(t, phi, bayes.EqualLogWeights(1000), 0, nil,
+			bayes.Provenance{}), &dataset.Dataset{Name: "plane", X: x, Y: y, Features: []string{"a", "b"}, Target: "y"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(l.Warnings, "\n"); strings.Contains(all, "is above the model's 3") != want {
+			t.Errorf("draws of scale %v: %.1f effective parameters, warns %q", scale, l.Parameters, all)
+		}
+	}
+}
+
 // Autocorrelated draws are worth less, which lengthens the tail that is smoothed, and few of them are warned of.
 func TestLOOOfChains(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 5))
