@@ -25,11 +25,11 @@ const predictRows = 1024
 // matrix has no names, so Predict cannot check it. A file of new rows that is read with dataset.CSVOptions.Like is in
 // that order, and dataset.Dataset.SelectFeatures brings the columns of a data set into it.
 //
-// Prediction.Warnings names features that lie far from those of the training part, as they do in other units, or if they
-// were standardised already; this needs at least 10 rows, and a model that standardises its features.
+// Prediction.Warnings names features that lie far from those of the training part, as they do in other units, or if
+// they were standardised already; this needs at least 10 rows, and a model that standardises its features.
 //
-// If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for a number of rows compiles a
-// program, which the posterior keeps.
+// If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for a
+// number of rows compiles a program, which the posterior keeps.
 func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err

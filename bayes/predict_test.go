@@ -407,7 +407,8 @@ func TestPredictFarFeatures(t *testing.T) {
 		"beyond a block": {rows(1500, fahrenheit), []string{`column "speed"`}},
 		"standardised":   {rows(50, func(_ int, z float64) float64 { return z }), []string{`column "speed"`}},
 		"few rows":       {rows(9, fahrenheit), nil},
-		"far":            {rows(10, func(k int, z float64) float64 { return like(k, z+9) }), []string{"depth", "speed", "load"}},
+		"far": {rows(10, func(k int, z float64) float64 { return like(k, z+9) }),
+			[]string{"depth", "speed", "load"}},
 	} {
 		got := predict(t, p, c.x).Warnings
 		if len(got) != len(c.want) {

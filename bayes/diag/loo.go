@@ -116,8 +116,8 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 			"out, so that ELPD is too high; compare such models on rows held back", trained, all)
 	}
 	if l.Parameters > float64(all) {
-		warn("the effective number of parameters, %.1f, is above the model's %d: the draws are not from the posterior, as of "+
-			"chains that disagree (diag.Of), or the model does not describe these rows", l.Parameters, all)
+		warn("the effective number of parameters, %.1f, is above the model's %d: the draws are not from the posterior, as "+
+			"of chains that disagree (diag.Of), or the model does not describe these rows", l.Parameters, all)
 	}
 	return l, nil
 }
