@@ -28,8 +28,8 @@ const predictRows = 1024
 // Prediction.Warnings names features that lie far from those of the training part, as they do in other units, or if
 // they were standardised already; this needs at least 10 rows, and a model that standardises its features.
 //
-// If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for a
-// number of rows compiles a program, which the posterior keeps.
+// If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
+// a number of rows compiles a program, which the posterior keeps.
 func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err
