@@ -392,7 +392,8 @@ func (p Prediction) Entropy() ([]float64, error) {
 
 // MutualInformation is how much of Entropy is due to the particles' disagreement, [Rows], in nats: the entropy of the
 // averaged probabilities minus the average of each particle's own entropy (Houlsby, Huszár, Ghahramani and Lengyel
-// 2011, arXiv 1112.5745, equation 2): what EpistemicStdDev is for regression. It is 0 if all particles predict the same.
+// 2011, arXiv 1112.5745, equation 2): what EpistemicStdDev is for regression. It is 0 if all particles predict the
+// same.
 //
 // Do not take a small value, here or of Entropy, for a sign that a row is like those trained on: far from these a
 // network's logits can be so large that every particle is sure of its class. Of two classes in the plane an ohsmc
