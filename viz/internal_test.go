@@ -468,6 +468,13 @@ func TestLowAxis(t *testing.T) {
 			t.Errorf("%v points high: %d labels, the last %q", height, labels, last)
 		}
 	}
+	// Of its name no ellipsis alone is left.
+	for height := vg.Length(40); height < 80; height++ {
+		p := newAxes("confidence", "rows", span{0, 1}, span{0, 6000}).sized(draw.New(vgimg.New(200, height)))
+		if p.Y.Label.Text == "…" {
+			t.Errorf("%v points high: the name of the axis is %q", height, p.Y.Label.Text)
+		}
+	}
 }
 
 // Two noisy curves of many steps are faint below their running means, which tell them apart; of few steps they are not.

@@ -114,6 +114,9 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 	labelled := func(axis *plot.Axis, length vg.Length) {
 		axis.Label.TextStyle = fit(axis.Label.TextStyle, axis.Label.Text, length)
 		axis.Label.Text = cut(axis.Label.TextStyle, axis.Label.Text, length)
+		if axis.Label.Text == ellipsis {
+			axis.Label.Text = "" // which says as much
+		}
 	}
 	labelled(&p.X, c.Size().X-beside)
 	labelled(&p.Y, c.Size().Y-44)
@@ -179,14 +182,17 @@ func named(sty text.Style, ticks plot.ConstantTicks, width vg.Length) plot.Const
 	return ticks
 }
 
+// ellipsis stands for what is cut off.
+const ellipsis = "…"
+
 // cut leaves the beginning and an ellipsis of what is wider than width.
 func cut(sty text.Style, s string, width vg.Length) string {
 	if width <= 0 || sty.Width(s) <= width {
 		return s
 	}
 	runes := []rune(s)
-	n := sort.Search(len(runes), func(n int) bool { return sty.Width(string(runes[:n+1])+"…") > width })
-	return string(runes[:n]) + "…"
+	n := sort.Search(len(runes), func(n int) bool { return sty.Width(string(runes[:n+1])+ellipsis) > width })
+	return string(runes[:n]) + ellipsis
 }
 
 // wrap breaks s between words into lines of at most width where even the smallest size does not fit it in one, and cuts
