@@ -73,12 +73,22 @@ func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
 	if rows < fewestRows || len(scale.Mean) != dims {
 		return nil
 	}
-	distances := make([]float64, rows)
-	for k := range dims {
-		for i := range distances {
-			distances[i] = math.Abs(x.At(i, k)-scale.Mean[k]) / scale.StdDev[k]
+	distance := func(v float64, k int) float64 { return math.Abs(v-scale.Mean[k]) / scale.StdDev[k] }
+	far := make([]int, dims) // rows in which a feature is
+	for i := range rows {
+		for k, v := range x.RawRowView(i) {
+			if distance(v, k) > farAway {
+				far[k]++
+			}
 		}
-		if d := median.Of(distances); d > farAway {
+	}
+	for k, count := range far {
+		if 2*count > rows { // which is the median's being far, without sorting all features
+			distances := mat.Col(nil, k, x)
+			for i, v := range distances {
+				distances[i] = distance(v, k)
+			}
+			d := median.Of(distances)
 			warnings = append(warnings, fmt.Sprintf("half of the %d rows have a value in %s that is more than %.3g training "+
 				"standard deviations (%.4g) from its training mean (%.4g): check its unit, and that it is not standardised "+
 				"already; else the prediction is an extrapolation", rows, p.featureName(k), d, scale.StdDev[k], scale.Mean[k]))
