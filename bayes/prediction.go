@@ -386,8 +386,7 @@ func (p Prediction) Labels() ([]int, error) {
 // probabilities, [Rows], in nats: from 0, where one class is certain, to log C. It is large where classes overlap, and
 // where the particles disagree: MutualInformation is the second part alone.
 func (p Prediction) Entropy() ([]float64, error) {
-	entropy, _, err := p.entropies("Entropy")
-	return entropy, err
+	return p.entropy("Entropy")
 }
 
 // MutualInformation is how much of Entropy is due to the particles' disagreement, [Rows], in nats: the entropy of the
@@ -399,26 +398,11 @@ func (p Prediction) Entropy() ([]float64, error) {
 // network's logits can be so large that every particle is sure of its class. Of two classes in the plane an ohsmc
 // posterior had a mean entropy of 0.42 among the training rows, and of 0.09 far from them.
 func (p Prediction) MutualInformation() ([]float64, error) {
-	information, own, err := p.entropies("MutualInformation")
-	for n := range information {
-		information[n] = max(0, information[n]-own[n]) // below 0 by rounding only
-	}
-	return information, err
-}
-
-// entropies are the entropy of the averaged probabilities and the average of the particles' entropies, [Rows] each.
-func (p Prediction) entropies(method string) (averaged, own []float64, err error) {
-	if err := p.ready(method, false); err != nil {
-		return nil, nil, err
-	}
-	probabilities, err := p.Probabilities()
+	information, err := p.entropy("MutualInformation")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	averaged, own = make([]float64, p.Rows), make([]float64, p.Rows)
-	for n, row := range probabilities {
-		averaged[n] = stat.Entropy(row)
-	}
+	own := make([]float64, p.Rows) // the average of the particles' entropies
 	each := make([]float64, p.Classes())
 	for j, w := range p.normalisedWeights() {
 		if w == 0 {
@@ -429,7 +413,26 @@ func (p Prediction) entropies(method string) (averaged, own []float64, err error
 			own[n] += w * stat.Entropy(each)
 		}
 	}
-	return averaged, own, nil
+	for n := range information {
+		information[n] = max(0, information[n]-own[n]) // below 0 by rounding only
+	}
+	return information, nil
+}
+
+// entropy is that of the averaged probabilities, [Rows].
+func (p Prediction) entropy(method string) ([]float64, error) {
+	if err := p.ready(method, false); err != nil {
+		return nil, err
+	}
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		return nil, err
+	}
+	entropy := make([]float64, p.Rows)
+	for n, row := range probabilities {
+		entropy[n] = stat.Entropy(row)
+	}
+	return entropy, nil
 }
 
 // LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], where y is
