@@ -16,8 +16,6 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Method is a way to compute a posterior. MLE, MAP, Ensemble, SAE, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC,
@@ -143,11 +141,8 @@ func (r *Result) warn() {
 			"take a smaller learning rate, and check the data for outliers", rejected))
 	}
 	if n := len(r.Validated); n > 0 && r.PerEpoch > 0 && r.Status == run.Completed {
-		scores := make([]float64, n) // mean over members
-		for i, v := range r.Validated {
-			scores[i] = stat.Mean(v.NLPD, nil)
-		}
-		steps := r.Validated[n-1].Step // without those that collect, after the training
+		scores := ascent.Curves(nil, r.Validated)[0].Values // means over members
+		steps := r.Validated[n-1].Step                      // without those that collect, after the training
 		if text := run.TooShort(scores, steps, steps/r.PerEpoch); text != "" {
 			r.Warnings = append(r.Warnings, text)
 		}
