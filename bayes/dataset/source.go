@@ -186,7 +186,7 @@ func rowSum(row int, x, y []float64) uint64 {
 // are compared.
 func (r rowSums) check(from, d int, x, y []float64) error {
 	n := len(x) / d
-	k := len(y) / n
+	k := len(y) / max(1, n)
 	for group := (from + r.each - 1) / r.each; group < len(r.of); group++ {
 		first, end := group*r.each, min((group+1)*r.each, r.rows)
 		if end > from+n {
