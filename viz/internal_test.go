@@ -262,33 +262,40 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// The data areas of a row have one height, also where only the first panel has numbers, whose highest stands out above
-// its axis.
-func TestGridRowsAreInLine(t *testing.T) {
+// areasOf are the data areas of a grid's panels on canvases of one size, each a trace of the given values.
+func areasOf(t *testing.T, opt GridOptions, panels int, size vg.Point, values ...float64) (*grid, []vg.Rectangle) {
+	t.Helper()
 	var figures []*Figure
-	for range 3 {
-		f, err := Traces([]Trace{{Name: "a", Series: Series{Value: []float64{-10, 10}}}}, TraceOptions{})
+	for range panels {
+		f, err := Traces([]Trace{{Name: "a", Series: Series{Value: values}}}, TraceOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		figures = append(figures, f)
 	}
-	fig, err := Grid(GridOptions{Columns: 3, SharedY: true}, figures...)
+	fig, err := Grid(opt, figures...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := fig.body.(*grid)
-	size := vg.Point{X: 200, Y: 100}
 	in := inset{}
 	for _, cell := range g.cells {
-		in.left, in.bottom = max(in.left, cell.left(size)), max(in.bottom, cell.bottom(size))
-		in.top = max(in.top, cell.top(size))
+		in.left, in.right = max(in.left, cell.left(size)), max(in.right, cell.right(size))
+		in.bottom, in.top = max(in.bottom, cell.bottom(size)), max(in.top, cell.top(size))
 	}
 	var areas []vg.Rectangle
 	for _, cell := range g.cells {
 		c := draw.Canvas{Canvas: new(recorder.Canvas), Rectangle: vg.Rectangle{Max: size}}
 		areas = append(areas, cell.(*panel).drawAxes(c, in))
 	}
+	return g, areas
+}
+
+// The data areas of a row have one height, also where only the first panel has numbers, whose highest stands out above
+// its axis.
+func TestGridRowsAreInLine(t *testing.T) {
+	size := vg.Point{X: 200, Y: 100}
+	g, areas := areasOf(t, GridOptions{Columns: 3, SharedY: true}, 3, size, -10, 10)
 	for i, a := range areas {
 		if math.Abs(float64(a.Max.Y-areas[0].Max.Y)) > 1e-6 || math.Abs(float64(a.Min.Y-areas[0].Min.Y)) > 1e-6 {
 			t.Errorf("the data area of panel %d is from %v to %v, that of the first from %v to %v", i, a.Min.Y, a.Max.Y,
@@ -303,29 +310,8 @@ func TestGridRowsAreInLine(t *testing.T) {
 // The data areas of a column begin and end in line, also where only the lowest panel has numbers, whose last one stands
 // out to the right of its axis.
 func TestGridColumnsAreInLine(t *testing.T) {
-	var figures []*Figure
-	for range 2 {
-		f, err := Traces([]Trace{{Name: "a", Series: Series{Value: []float64{-1, 0, 1}}}}, TraceOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		figures = append(figures, f)
-	}
-	fig, err := Grid(GridOptions{Columns: 1, SharedX: true}, figures...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := fig.body.(*grid)
 	size := vg.Point{X: 200, Y: 100}
-	in := inset{}
-	for _, cell := range g.cells {
-		in.left, in.right = max(in.left, cell.left(size)), max(in.right, cell.right(size))
-	}
-	var areas []vg.Rectangle
-	for _, cell := range g.cells {
-		c := draw.Canvas{Canvas: new(recorder.Canvas), Rectangle: vg.Rectangle{Max: size}}
-		areas = append(areas, cell.(*panel).drawAxes(c, in))
-	}
+	g, areas := areasOf(t, GridOptions{Columns: 1, SharedX: true}, 2, size, -1, 0, 1)
 	if a, b := areas[0], areas[1]; math.Abs(float64(a.Max.X-b.Max.X)) > 1e-6 || math.Abs(float64(a.Min.X-b.Min.X)) > 1e-6 {
 		t.Errorf("the upper data area is from %v to %v, the lower from %v to %v", a.Min.X, a.Max.X, b.Min.X, b.Max.X)
 	}
