@@ -40,8 +40,9 @@ type Guided struct {
 	//
 	// With a = Adapt, log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a
 	// (1 - a)) (Andrieu and Thoms 2008, section 4.2.2; Garthwaite, Fan and Sisson 2016 for the factor 1/(a (1 - a))). The
-	// gain does not go to 0, since psi keeps changing the target. If all weights are 0 after a step, as when all
-	// trajectories diverge, the step is repeated with h divided by e. Adaptation costs RandomWalk one more evaluation.
+	// gain does not go to 0, since psi keeps changing the target. If all moves of a step diverge, with an acceptance of
+	// less than e^-1000 or a weight of 0, the step is repeated with h divided by e. Adaptation costs RandomWalk one more
+	// evaluation.
 	Adapt float64
 	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
 	Precondition bool
@@ -168,16 +169,21 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 		// The Metropolis-Hastings ratio has the current target at both ends, pi_t(phi_t) / pi_t(phi_t-1), where the increment
 		// of the log-weight has pi_t-1 at phi_t-1: add log pi_t-1 and subtract log pi_t there.
 		logRatio := Sub(Add(Sub(weighed.LogWeights, logWeights), before), from.LogDensity)
-		probability := Exp(MinScalar(compute.Only(Not(IsNaN(logRatio)), logRatio), 0))
+		logRatio = compute.Only(Not(IsNaN(logRatio)), logRatio)
+		probability := Exp(MinScalar(logRatio, 0))
 		t.Acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
 		gain := MulScalar(MaxScalar(Exp(MulScalar(Log(now.Number), -0.6)), 0.02), 1/(a.Adapt*(1-a.Adapt)))
 		change := ClipScalar(Mul(gain, AddScalar(t.Acceptance, -a.Adapt)), -1, 1)
-		left := IsFinite(weighed.LogSum)
+		left := And(IsFinite(weighed.LogSum), GreaterThan(ReduceAllMax(logRatio), ConstAs(logRatio, -divergence)))
+		t.LogEvidence = compute.Only(left, t.LogEvidence)
 		next = keepIfDegenerate(left, next, s)
 		next.Auxiliary[logStepName] = Add(s.Auxiliary[logStepName], Where(left, change, ConstAs(change, -1.0)))
 	}
 	return next, t
 }
+
+// divergence is how much of its log-density, momentum included, a move loses that counts as divergent, as of mcmc.HMC.
+const divergence = 1000.0
 
 // propagate proposes particles, [J, D]. It returns the start with what was evaluated there, and the log-weights, [J],
 // which are -Inf for particles that have met a gradient that is not finite.
@@ -202,7 +208,7 @@ func (a *guided) propagate(
 	return from, proposed, alive
 }
 
-// keepIfDegenerate is the next state, or the one before if all weights are 0 (left is false). Adaptation then repeats
+// keepIfDegenerate is the next state, or the one before if all moves diverged (left is false). Adaptation then repeats
 // the step with a smaller step size.
 func keepIfDegenerate(left *Node, next, before State) State {
 	keep := func(next, before *Node) *Node {
@@ -260,11 +266,11 @@ func (a *guided) scale(s State) *Node {
 	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
-// maxTries is how often a step with adaptation is tried if all weights become 0, each time with the step size divided
-// by e.
+// maxTries is how often a step with adaptation is tried if all moves diverge, each time with the step size divided by
+// e.
 const maxTries = 30
 
-// Advance implements Stepper: with Adapt it repeats a step after which all weights are 0.
+// Advance implements Stepper: with Adapt it repeats a step whose moves have all diverged.
 func (a *guided) Advance(ctx context.Context, s *Session) (StepRecord, error) {
 	for tries := 1; ; tries++ {
 		record, err := a.Stepper.Advance(ctx, s)

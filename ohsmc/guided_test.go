@@ -255,13 +255,16 @@ func TestDivergentProposals(t *testing.T) {
 		"step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
 		t.Errorf("step size 50: %v", err)
 	}
+	// Of some seeds a trajectory of the first step ends at a finite density, some 1e36 below.
 	algorithm.Adapt = .65
-	result, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if last := result.Trace[59]; result.Status != run.Completed || !(last.StepSize < 1) || last.ESS < 2 {
-		t.Errorf("adapted from 50: %+v", last)
+	for settings.Seed = range uint64(5) {
+		result, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := result.Trace[59]; result.Status != run.Completed || !(last.StepSize < 1) || last.ESS < 2 {
+			t.Errorf("adapted from 50, seed %d: %+v", settings.Seed, last)
+		}
 	}
 }
 
