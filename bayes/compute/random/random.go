@@ -16,16 +16,15 @@
 // compute the [Key] of a stream, and FromKey makes the same stream from it in the graph, which then does not compute
 // the key itself.
 //
-// The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals pass through the
-// backend's logarithm, so between backends they agree to a few units in the last place; on one backend they are the
-// same bits always.
+// The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals are rounded
+// differently where a backend multiplies and adds in one instruction, so between backends they agree to a few units in
+// the last place; on one backend they are the same bits always.
 package random
 
 import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"math/bits"
 	"path/filepath"
 	"runtime"
@@ -208,7 +207,9 @@ func (s Stream) words(dims []int) (*Node, *Node) {
 // Uniform draws from the open interval (0, 1): the middles of 2^23 (float32) or 2^52 (float64) equal cells, so that
 // neither 0 nor 1 can occur.
 func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *graph.Node {
-	return s.stored(dims, func(s Stream, dims []int) *Node { return s.uniform(dtype, dims) })
+	return s.stored(dims, func(s Stream, dims []int) *Node {
+		return compute.Materialise(s.uniform(dtype, dims), s.key0)
+	})
 }
 
 // XLA for CPUs divides a loop among its threads by rows, and by columns too where there are fewer rows than threads. If
@@ -219,16 +220,17 @@ func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *graph.Node {
 // same bits. See BenchmarkOdd.
 const worthFilling, fullColumns = 1024, 64
 
-// stored makes many numbers such that each is computed once; the numbers are those of draw for the given dims.
+// stored makes many numbers such that each is computed once, of a draw whose last operation the compiler does not
+// repeat; the numbers are those of draw for the given dims.
 func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node {
 	s.record()
 	s = s.forMany(dims)
 	last := len(dims) - 1
 	if len(dims) != 2 || dims[0] >= runtime.NumCPU() || dims[last] < worthFilling || dims[last]%fullColumns == 0 {
-		return compute.Materialise(draw(s, dims), s.key0)
+		return draw(s, dims)
 	}
 	full := []int{dims[0], (dims[last] + fullColumns - 1) / fullColumns * fullColumns}
-	z := compute.Materialise(draw(s, full), s.key0)
+	z := draw(s, full)
 	// A second use of z, which changes nothing, since no number is NaN. Without it the compiler would compute z inside
 	// the loop over the requested columns, its only use.
 	first := Slice(z, AxisRange(), AxisRange(0, 1))
@@ -254,45 +256,6 @@ func uniform23(x *Node) *Node {
 	mantissa := BitwiseShiftRightLogical(x, word(g, 9))
 	oneToTwo := Bitcast(BitwiseOr(mantissa, word(g, 0x3f800000)), dtypes.Float32)
 	return AddScalar(SubScalar(oneToTwo, 1), 0x1p-24)
-}
-
-// Normal draws standard normals. float32 inverts the error function at one uniform (Giles 2010, "Approximating the
-// erfinv function", table 5: relative error 3e-7), reaching 5.3 standard deviations; float64 is the method of Box and
-// Muller (1958) at two uniforms of 32 bits, reaching 6.7.
-func (s Stream) Normal(dtype dtypes.DType, dims ...int) *graph.Node {
-	return s.stored(dims, func(s Stream, dims []int) *Node { return s.normal(dtype, dims) })
-}
-
-func (s Stream) normal(dtype dtypes.DType, dims []int) *Node {
-	x0, x1 := s.words(dims)
-	if dtype == dtypes.Float64 {
-		unit := func(x *Node) *Node { return MulScalar(AddScalar(ConvertDType(x, dtype), 0.5), 0x1p-32) }
-		radius := Sqrt(MulScalar(Log(unit(x0)), -2))
-		return Mul(radius, Cos(MulScalar(unit(x1), 2*math.Pi)))
-	}
-	return MulScalar(inverseErf(SubScalar(MulScalar(uniform23(x0), 2), 1)), math.Sqrt2)
-}
-
-// inverseErf is Giles' polynomial for float32 in w = -log(1 - x^2): one in w - 2.5 where w < 5, one in sqrt(w) - 3
-// beyond.
-func inverseErf(x *Node) *Node {
-	central := []float64{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
-		-0.00417768164, 0.246640727, 1.50140941}
-	tail := []float64{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-		0.00943887047, 1.00167406, 2.83297682}
-	w := Neg(Log(Mul(OneMinus(x), OnePlus(x))))
-	isCentral := LessThan(w, ConstAs(w, 5.0))
-	t := Where(isCentral, SubScalar(w, 2.5), SubScalar(Sqrt(w), 3))
-	var p *Node
-	for i := range central {
-		coefficient := Where(isCentral, ConstAs(x, central[i]), ConstAs(x, tail[i]))
-		if p == nil {
-			p = coefficient
-		} else {
-			p = Add(Mul(p, t), coefficient)
-		}
-	}
-	return Mul(p, x)
 }
 
 // Categorical draws n indices, int32 [n], from the categories with the given weights, [K], which need not sum to 1. A

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -136,6 +137,36 @@ func TestDistributions(t *testing.T) {
 			t.Errorf("categorical: p-value %g of counts %v", p, counts)
 		}
 	})
+}
+
+// The normals of float32 are the quantiles of their uniforms: of each 64th, and of all within 2^12 of 0, of 1/2 and of 1.
+func TestQuantile(t *testing.T) {
+	const uniforms, edge = 1 << 23, 1 << 12
+	var k []uint32
+	for i := range uint32(uniforms) {
+		if i%64 == 0 || i < edge || i >= uniforms-edge || i >= uniforms/2-edge && i < uniforms/2+edge {
+			k = append(k, i)
+		}
+	}
+	for _, engine := range computetest.Engines(t) {
+		z := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
+			return []*Node{quantile(uniform23(BitwiseShiftLeft(Const(g, k), word(g, 9))))}
+		})[0]
+		worst, at := 0.0, uint32(0)
+		for i, k := range k {
+			want := mathext.NormalQuantile((float64(min(k, uniforms-1-k)) + .5) / uniforms)
+			if k >= uniforms/2 {
+				want = -want
+			}
+			if e := math.Abs(z[i]/want - 1); !(e <= worst) {
+				worst, at = e, k
+			}
+		}
+		if !(worst <= 4e-7) {
+			t.Errorf("%s: the quantile at (%d + 1/2) / 2^23 has a relative error of %.2g, more than 4e-7",
+				engine.Name(), at, worst)
+		}
+	}
 }
 
 func lagOne(x []float64) float64 { return stat.Correlation(x[1:], x[:len(x)-1], nil) }
@@ -273,7 +304,7 @@ func benchmarkOdd(b *testing.B, engine *compute.Engine) {
 			"chosen": func(s Stream) *Node { return s.Normal(compute.Float32, dims...) },
 			"as they are": func(s Stream) *Node {
 				s = s.forMany(dims)
-				return compute.Materialise(s.normal(compute.Float32, dims), s.key0)
+				return s.normal(compute.Float32, dims)
 			},
 		} {
 			b.Run(fmt.Sprintf("%dx%d/%s", dims[0], dims[1], name), func(b *testing.B) {
