@@ -275,7 +275,7 @@ func (p *Program) Close() { p.exec.Finalize() }
 // Floats makes a float32 or float64 tensor on the host.
 func Floats(dtype DType, values []float64, dims ...int) *tensors.Tensor {
 	if dtype == Float64 {
-		return tensors.FromFlatDataAndDimensions(slices.Clone(values), dims...)
+		return tensors.FromFlatDataAndDimensions(values, dims...) // a copy
 	}
 	narrow := make([]float32, len(values))
 	for i, v := range values {

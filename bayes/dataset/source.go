@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,7 +9,9 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // Source gives the rows of a data set that does not fit in memory, block by block: from a file, a database or a
@@ -20,7 +23,7 @@ type Source interface {
 	Dims() int
 	Targets() int
 	// Read fills all of x, [n, d], and y, [n, K], both row-major, with the n rows that begin at row `from`; a row must be
-	// the same at each call. It may be called by several goroutines at once.
+	// the same at each call. It is called by several goroutines at once, each for a part of a block's rows.
 	Read(ctx context.Context, from int, x, y []float64) error
 }
 
@@ -112,6 +115,35 @@ func (s Simulated) Read(ctx context.Context, from int, x, y []float64) error {
 	return nil
 }
 
+// leastPart is the least number of rows that a goroutine reads: a multiple of simulatedRows.
+const leastPart = 64
+
+// inParts calls f for parts of n items, from first to end-1, in as many goroutines as there are processors, but none
+// with less than leastPart items. The error is that of the first part that has one.
+func inParts(n int, f func(first, end int) error) error {
+	parts := runtime.GOMAXPROCS(0)
+	size := (n + parts - 1) / parts
+	size = (size + leastPart - 1) / leastPart * leastPart
+	if size >= n {
+		return f(0, n)
+	}
+	errs := make([]error, (n+size-1)/size)
+	var working sync.WaitGroup
+	for i := range errs {
+		working.Go(func() { errs[i] = f(i*size, min((i+1)*size, n)) })
+	}
+	working.Wait()
+	return cmp.Or(errs...)
+}
+
+// readAll is the source's Read of rows in parts.
+func readAll(ctx context.Context, s Source, from int, x, y []float64) error {
+	d, k := s.Dims(), s.Targets()
+	return inParts(len(y)/k, func(first, end int) error {
+		return s.Read(ctx, from+first, x[first*d:end*d], y[first*k:end*k])
+	})
+}
+
 // checkRead returns an error if the requested rows do not exist, or if x and y have different numbers of rows.
 func checkRead(s Source, from int, x, y []float64) error {
 	n := len(y) / max(1, s.Targets())
@@ -187,26 +219,34 @@ func rowSum(row int, x, y []float64) uint64 {
 func (r rowSums) check(from, d int, x, y []float64) error {
 	n := len(x) / d
 	k := len(y) / max(1, n)
-	for group := (from + r.each - 1) / r.each; group < len(r.of); group++ {
-		first, end := group*r.each, min((group+1)*r.each, r.rows)
-		if end > from+n {
-			break
-		}
-		sum := uint64(0)
-		for i := first - from; i < end-from; i++ {
-			sum += rowSum(from+i, x[i*d:(i+1)*d], y[i*k:(i+1)*k])
-		}
-		if sum != r.of[group] {
-			which := fmt.Sprintf("row %d", first)
-			if end-first > 1 {
-				which = fmt.Sprintf("one of the rows %d to %d", first, end-1)
-			}
-			return fmt.Errorf("%w: %s is not as it was at the first reading: Read must fill in all rows, and give the same row "+
-				"at each call; draw what is random by the row's number, and leave files as they are during a run",
-				ErrChanged, which)
-		}
+	firstGroup, endGroup := (from+r.each-1)/r.each, (from+n)/r.each
+	if from+n == r.rows {
+		endGroup = len(r.of) // the last group may have fewer rows
 	}
-	return nil
+	return inParts(max(0, endGroup-firstGroup), func(first, end int) error {
+		for group := firstGroup + first; group < firstGroup+end; group++ {
+			row, endRow := group*r.each, min((group+1)*r.each, r.rows)
+			sum := uint64(0)
+			for i := row - from; i < endRow-from; i++ {
+				sum += rowSum(from+i, x[i*d:(i+1)*d], y[i*k:(i+1)*k])
+			}
+			if sum != r.of[group] {
+				return changed(row, endRow)
+			}
+		}
+		return nil
+	})
+}
+
+// changed is the error for rows of which one differs from the examined one.
+func changed(row, endRow int) error {
+	which := fmt.Sprintf("row %d", row)
+	if endRow-row > 1 {
+		which = fmt.Sprintf("one of the rows %d to %d", row, endRow-1)
+	}
+	return fmt.Errorf("%w: %s is not as it was at the first reading: Read must fill in all rows, and give the same row at "+
+		"each call, also where several goroutines call it at once; draw what is random by the row's number, and leave "+
+		"files as they are during a run", ErrChanged, which)
 }
 
 // examinedRows is the number of rows that are read at once by default.
@@ -244,7 +284,7 @@ func Examine(
 				values[i] = math.NaN()
 			}
 		}
-		if err := s.Read(ctx, from, x[:n*d], y[:n*k]); err != nil {
+		if err := readAll(ctx, s, from, x[:n*d], y[:n*k]); err != nil {
 			return nil, fmt.Errorf("dataset: rows %d to %d of the source: %w", from, from+n-1, err)
 		}
 		for i, values := range [][]float64{x[:n*d], y[:n*k]} {
@@ -361,13 +401,16 @@ func (s standardised) Read(ctx context.Context, from int, x, y []float64) error 
 	if err := checkRead(s, from, x, y); err != nil {
 		return err
 	}
-	if err := s.Source.Read(ctx, from, x, y); err != nil {
+	if err := readAll(ctx, s.Source, from, x, y); err != nil {
 		return err
 	}
-	if err := s.sums.check(from, s.Dims(), x, y); err != nil {
+	d, k := s.Dims(), s.Targets()
+	if err := s.sums.check(from, d, x, y); err != nil {
 		return err
 	}
-	s.features.applyTo(x)
-	s.targets.applyTo(y)
-	return nil
+	return inParts(len(y)/k, func(first, end int) error {
+		s.features.applyTo(x[first*d : end*d])
+		s.targets.applyTo(y[first*k : end*k])
+		return nil
+	})
 }

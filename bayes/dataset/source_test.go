@@ -152,9 +152,35 @@ func TestSourceThatChanges(t *testing.T) {
 	}
 	for _, row := range []int{0, 1, 12_345, s.Rows() - 1} { // any row alone
 		s.adds, s.only = 1e-9, row+1
+		if err := read(0, s.Rows()); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(),
+			fmt.Sprintf("row %d is not", row)) {
+			t.Errorf("only row %d changes, of all: %v", row, err)
+		}
 		if err := read(row-row%100, 100); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(),
 			fmt.Sprintf("row %d is not", row)) {
 			t.Errorf("only row %d changes: %v", row, err)
+		}
+	}
+}
+
+// A block that several goroutines read in parts has the rows that single readings have, standardised alike.
+func TestSourceInParts(t *testing.T) {
+	const n, d, from, rows = 1000, 3, 13, 900
+	scaled, _, _, err := Standardise(t.Context(), Simulated{N: n, Features: d, Noise: 1, Seed: 6}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]float64, rows*d), make([]float64, rows)
+	if err := scaled.Read(t.Context(), from, x, y); err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		oneX, oneY := make([]float64, d), make([]float64, 1)
+		if err := scaled.Read(t.Context(), from+i, oneX, oneY); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(oneX, x[i*d:(i+1)*d]) || oneY[0] != y[i] {
+			t.Fatalf("row %d is %v, %v alone, and %v, %v in a block", from+i, oneX, oneY, x[i*d:(i+1)*d], y[i])
 		}
 	}
 }
