@@ -91,7 +91,7 @@ func meanStdDev(values []float64) (mean, std float64) {
 		mean += v
 		low, high = min(low, v), max(high, v)
 	}
-	if high-low <= constantWithin*max(math.Abs(low), math.Abs(high)) {
+	if constant(low, high) {
 		return values[0], 1
 	}
 	n := float64(len(values))
@@ -112,6 +112,11 @@ func meanStdDev(values []float64) (mean, std float64) {
 		sum += (v - mean) / largest * ((v - mean) / largest)
 	}
 	return mean, largest * math.Sqrt(sum/n)
+}
+
+// constant says whether values from low to high are constant up to rounding.
+func constant(low, high float64) bool {
+	return high-low <= constantWithin*max(math.Abs(low), math.Abs(high))
 }
 
 // constantWithin is the largest difference, relative to the largest value, of values that count as constant up to

@@ -332,13 +332,13 @@ type moments struct {
 	count         float64
 	mean, squares []float64
 	first         []float64
-	varies        []bool
+	low, high     []float64 // the least and the largest value
 }
 
 func newMoments(columns int) moments {
 	return moments{
 		mean: make([]float64, columns), squares: make([]float64, columns), first: make([]float64, columns),
-		varies: make([]bool, columns),
+		low: slices.Repeat([]float64{math.Inf(1)}, columns), high: slices.Repeat([]float64{math.Inf(-1)}, columns),
 	}
 }
 
@@ -360,7 +360,7 @@ func (m *moments) add(values []float64, row int) error {
 				return fmt.Errorf("dataset: the source's row %d, column %d, %w", row+i, c, err)
 			}
 			mean[c] += v / n
-			m.varies[c] = m.varies[c] || v != m.first[c]
+			m.low[c], m.high[c] = min(m.low[c], v), max(m.high[c], v)
 		}
 		i++
 	}
@@ -383,8 +383,8 @@ func (m *moments) scaler() Scaler {
 	s := Scaler{Mean: m.mean, StdDev: make([]float64, len(m.mean))}
 	for c := range s.StdDev {
 		s.StdDev[c] = math.Sqrt(m.squares[c] / m.count)
-		if !m.varies[c] || s.StdDev[c] == 0 { // as of a constant column
-			s.StdDev[c] = 1
+		if constant(m.low[c], m.high[c]) || s.StdDev[c] == 0 {
+			s.Mean[c], s.StdDev[c] = m.first[c], 1
 		}
 	}
 	return s

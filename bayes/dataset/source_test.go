@@ -60,9 +60,10 @@ func TestSimulated(t *testing.T) {
 // beside the deviations and a constant column; and it names the row of a number that is none.
 func TestStandardise(t *testing.T) {
 	const n = 9000
-	d := &Dataset{Target: "y", X: mat.NewDense(n, 3, nil), Y: make([]float64, n)}
+	d := &Dataset{Target: "y", X: mat.NewDense(n, 4, nil), Y: make([]float64, n)}
 	for i := range n {
-		d.X.SetRow(i, []float64{1e6 + math.Sin(float64(i*i)), .1, float64(i)})
+		ones := 1 - float64(i%2)*0x1p-53 // constant up to rounding, as shares that sum to 1
+		d.X.SetRow(i, []float64{1e6 + math.Sin(float64(i*i)), .1, float64(i), ones})
 		d.Y[i] = math.Cos(float64(i * i))
 	}
 	ctx := context.Background()
@@ -79,8 +80,8 @@ func TestStandardise(t *testing.T) {
 			}
 		}
 	}
-	x, y := make([]float64, 6), make([]float64, 2)
-	if err := s.Read(ctx, 8000, x, y); err != nil || math.Abs(x[1]) > 1e-12 ||
+	x, y := make([]float64, 8), make([]float64, 2)
+	if err := s.Read(ctx, 8000, x, y); err != nil || math.Abs(x[1]) > 1e-12 || math.Abs(x[7]) > 1e-12 ||
 		y[0] != targets.ApplyFlat(d.Y[8000:8001])[0] {
 		t.Errorf("%v %v %v", x, y, err)
 	}
