@@ -99,13 +99,18 @@ func PIT(values []float64, frame Frame) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// LOOPIT is [PIT] of each row given all others, from a leave-one-out cross-validation of a regression.
+// LOOPIT is [PIT] of each row given all others, from a leave-one-out cross-validation of a regression with one target.
+// The band of PIT assumes independent values, and those of several targets of a row are not.
 func LOOPIT(loo diag.LOO, frame Frame) (*Figure, error) {
 	var values []float64
 	for n, r := range loo.Rows {
 		if r.PIT == nil {
 			return nil, fmt.Errorf("viz: LOO-PIT: row %d has no PIT: take diag.NewLOOForPosterior or NewLOOForPrediction of a "+
 				"regression", n)
+		}
+		if k := len(r.PIT); k > 1 {
+			return nil, fmt.Errorf("viz: LOO-PIT of %d targets, which depend on each other within a row: call PIT with "+
+				"Rows[n].PIT[k] of all rows n for one target k", k)
 		}
 		values = append(values, r.PIT...)
 	}

@@ -168,6 +168,9 @@ func TestDrawsFaults(t *testing.T) {
 		{func() (*viz.Figure, error) { return viz.Energy([][]float64{{1, 1, 1, 1}}, nil, viz.Frame{}) }, "are 1"},
 		{func() (*viz.Figure, error) { return viz.PIT([]float64{1.5}, viz.Frame{}) }, "row 0 is 1.5"},
 		{func() (*viz.Figure, error) { return viz.LOOPIT(diag.LOO{Rows: make([]diag.LOORow, 1)}, viz.Frame{}) }, "no PIT"},
+		{func() (*viz.Figure, error) {
+			return viz.LOOPIT(diag.LOO{Rows: []diag.LOORow{{PIT: []float64{.2, .3}}}}, viz.Frame{})
+		}, "of 2 targets"},
 		{func() (*viz.Figure, error) { return viz.KHats(diag.LOO{}, viz.Frame{}) }, "without rows"},
 		{func() (*viz.Figure, error) { return viz.ForestOf(nil, viz.ForestOptions{}) }, "nil"},
 		{func() (*viz.Figure, error) { return viz.ForestOf(&bayes.Posterior{}, viz.ForestOptions{}) }, "empty"},

@@ -95,8 +95,12 @@ func ofClass(probabilities [][]float64, class int) []float64 {
 }
 
 // PredictedVsTrueOf is [PredictedVsTrue] of a regression's predictive mean and its central interval of probability
-// opt.Level, noise included. truth is [Rows], in the target's own units.
+// opt.Level, noise included. truth is [Rows], in the target's own units; of several targets take one by
+// bayes.Prediction.Of.
 func PredictedVsTrueOf(truth []float64, p bayes.Prediction, opt PredictedOptions) (*Figure, error) {
+	if k := p.Columns(); k > 1 { // they have different units, and so different axes
+		return nil, fmt.Errorf("viz: predicted against true of %d targets: it is of one; take it by Prediction.Of", k)
+	}
 	mean, err := p.Mean()
 	if err != nil {
 		return nil, fmt.Errorf("viz: predicted against true: %w", err)

@@ -68,6 +68,20 @@ func TestPredictedVsTrueOf(t *testing.T) {
 		!strings.Contains(err.Error(), "truth has 1") {
 		t.Errorf("1 target for 3 rows: error %v", err)
 	}
+	// Two targets, whose units differ, are not drawn as six rows of one.
+	p = bayes.Prediction{Likelihood: bayes.Gaussian{}, Particles: 1, Rows: 3, Width: 2, Targets: 2, Weights: []float64{1},
+		Outputs: []float64{1, 100, 2, 200, 3, 300}}
+	if _, err := viz.PredictedVsTrueOf(p.Outputs, p, viz.PredictedOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "of 2 targets") {
+		t.Errorf("two targets: error %v", err)
+	}
+	second, err := p.Of(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := viz.PredictedVsTrueOf([]float64{100, 200, 300}, second, viz.PredictedOptions{}); err != nil {
+		t.Errorf("one of two targets: %v", err)
+	}
 }
 
 // The lines of single particles are those of their own probabilities, heavy particles come more often, and a logit of 0

@@ -175,4 +175,18 @@ func TestScoreDrawsOfOthers(t *testing.T) {
 		scores[1].Mean()-(math.Log(2*math.Pi)/2+2.5/2)) > 1e-9 {
 		t.Errorf("%v, %v", scores, err)
 	}
+	// The squared errors of two targets have no common unit.
+	p.Rows, p.Width, p.Targets = 1, 2, 2
+	if _, err := metric.ScoreDraws(p, []float64{0, 5}, metric.DrawOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "Prediction.Of") {
+		t.Errorf("two targets: error %v", err)
+	}
+	second, err := p.Of(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err = metric.ScoreDraws(second, []float64{5}, metric.DrawOptions{})
+	if err != nil || math.Abs(scores[0].Mean()-4) > 1e-9 {
+		t.Errorf("the second of two targets: %v, %v", scores, err)
+	}
 }

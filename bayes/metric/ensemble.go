@@ -103,6 +103,13 @@ func (e *ensemble) same(p bayes.Prediction) error {
 		return fmt.Errorf("metric: this batch has the target's scale %+v, those before %+v: all batches must be in the "+
 			"same units", p.Target, f.Target)
 	}
+	for k := range e.targets { // of Prediction.Of the scale is that of one target, though Target is the same for all
+		mean, stdDev := p.Scale(k)
+		if m, s := f.Scale(k); m != mean || s != stdDev {
+			return fmt.Errorf("metric: this batch is of a target with mean %v and standard deviation %v, those before of one "+
+				"with %v and %v: all batches must be of the same target; take a new Metric for another one", mean, stdDev, m, s)
+		}
+	}
 	return nil
 }
 

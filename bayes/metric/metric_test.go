@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 )
 
@@ -214,6 +215,30 @@ func TestTable(t *testing.T) {
 		"| NLPD | 0.923 ± 0.003 | 0.023 |\n| particle RMSE | 0.10 ± 0.02 | - |\n"
 	if got := table.Markdown(); got != markdown {
 		t.Errorf("Markdown\n%s, want\n%s", got, markdown)
+	}
+}
+
+// Batches of two targets of one prediction, whose units differ, are no batches of one score; of one target they are.
+func TestBatchesOfOneTarget(t *testing.T) {
+	p := bayes.Prediction{
+		Likelihood: bayes.Gaussian{}, Particles: 1, Rows: 1, Width: 2, Targets: 2, Weights: []float64{1},
+		Outputs: []float64{1, 1}, Target: dataset.Scaler{Mean: []float64{0, 5}, StdDev: []float64{1, 100}},
+	}
+	first, _ := p.Of(0)
+	second, err := p.Of(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := metric.NewRMSE()
+	if err := errors.Join(m.Add(first, []float64{3}), m.Add(first, []float64{-1})); err != nil {
+		t.Fatal(err)
+	}
+	err = m.Add(second, []float64{105})
+	if err == nil || !strings.Contains(err.Error(), "mean 5 and standard deviation 100") {
+		t.Errorf("another target: error %v", err)
+	}
+	if e, err := m.Estimate(); err != nil || math.Abs(e.Value-2) > 1e-12 {
+		t.Errorf("%v, %v, want 2 of the first target's rows", e, err)
 	}
 }
 
