@@ -147,7 +147,11 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
 	logLikelihood := make([]float64, 0, p.Particles*p.Rows)
-	for j := range p.Particles {
+	for j, w := range p.Weights {
+		if w == 0 { // its outputs need not be finite, and are not looked at
+			logLikelihood = append(logLikelihood, slices.Repeat([]float64{math.Inf(-1)}, p.Rows)...)
+			continue
+		}
 		own, err := p.Particle(j)
 		if err != nil {
 			return LOO{}, fmt.Errorf("diag: %w", err)

@@ -2,10 +2,12 @@ package diag
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
@@ -196,5 +198,31 @@ func TestLOOOfOneRow(t *testing.T) {
 	}
 	if r := comparison[1]; !(r.Difference < 0) || !math.IsNaN(r.DifferenceStdErr) || !math.IsNaN(r.Worse) {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Particles of weight 0 are ignored, whatever their outputs.
+func TestLOOOfDeadParticles(t *testing.T) {
+	const draws = 60
+	p := bayes.Prediction{Likelihood: bayes.Gaussian{StdDev: .5}, Particles: draws, Rows: 2, Width: 1}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range draws {
+		p.Outputs = append(p.Outputs, .1*rng.NormFloat64(), 1+.1*rng.NormFloat64())
+		p.Weights = append(p.Weights, 1./draws)
+	}
+	y := []float64{.2, .7}
+	want, err := NewLOOForPrediction(p, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Particles += 2
+	p.Outputs, p.Weights = append(p.Outputs, math.NaN(), 0, 0, math.Inf(1)), append(p.Weights, 0, 0)
+	got, err := NewLOOForPrediction(p, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(got.ELPD-want.ELPD) > 1e-12 || got.Draws != draws ||
+		math.Abs(got.Rows[1].PIT[0]-want.Rows[1].PIT[0]) > 1e-12 {
+		t.Errorf("with dead particles %v, PIT %v; without %v, PIT %v", got, got.Rows[1].PIT, want, want.Rows[1].PIT)
 	}
 }
