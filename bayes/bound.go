@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -92,6 +93,9 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if err := b.checkWidth(engine); err != nil {
 		return nil, err
 	}
+	if err := b.checkPerLayer(); err != nil {
+		return nil, err
+	}
 	if !b.apart(engine) { // one of its layers reads a parameter of the other part
 		b.prefix, b.suffix = nil, layers
 		for i := range b.Slots {
@@ -99,6 +103,34 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 		}
 	}
 	return b, b.tryOut(engine)
+}
+
+// perLayer is a Prior with scales for some layers.
+type perLayer interface {
+	scales() (setting string, of map[int]float64)
+}
+
+// checkPerLayer is an error if the prior names a layer that the network does not have, whose scale would be that of no
+// parameter. A layer whose parameters are shared may be named, so that one prior serves several partitions.
+func (b *BoundModel) checkPerLayer() error {
+	p, ok := b.Model.Prior.(perLayer)
+	if !ok {
+		return nil
+	}
+	known, last := map[int]bool{}, 0
+	for _, slot := range b.Slots {
+		if slot.Layer > 0 || slot.Stochastic {
+			known[slot.Layer], last = true, max(last, slot.Layer)
+		}
+	}
+	setting, scales := p.scales()
+	for _, layer := range slices.Sorted(maps.Keys(scales)) {
+		if !known[layer] {
+			return fmt.Errorf("bayes: %s.PerLayer has the scale %v for layer %d, which has no parameter with a prior: layers "+
+				"count from 1 to %d, and 0 is the likelihood's noise where that is stochastic", setting, scales[layer], layer, last)
+		}
+	}
+	return nil
 }
 
 // checkWidth builds the graph of network and likelihood once, without compiling it. It returns an error if that fails,

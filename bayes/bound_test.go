@@ -80,6 +80,21 @@ func TestBindErrors(t *testing.T) {
 		{"prior NaN of a layer",
 			model(func(m *bayes.Model) { m.Prior = bayes.Laplace{PerLayer: map[int]float64{2: math.NaN()}} }), 2, 1, nil,
 			[]string{"Laplace.B of layer 2 is NaN"}},
+		{"prior of a layer beyond the last",
+			model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{1: 2, 7: .1}} }), 2, 1, nil,
+			[]string{"Normal.PerLayer has the scale 0.1 for layer 7", "from 1 to 3"}},
+		{"prior of layers that count from 0", model(func(m *bayes.Model) {
+			m.Likelihood = bayes.Gaussian{Learn: true} // shared
+			m.Prior = bayes.Laplace{PerLayer: map[int]float64{0: 3, 1: 2}}
+		}), 2, 1, nil, []string{"Laplace.PerLayer has the scale 3 for layer 0", "where that is stochastic"}},
+		{"Student's t as prior of no layer",
+			model(func(m *bayes.Model) { m.Prior = bayes.StudentTPrior{PerLayer: map[int]float64{-1: 2}} }), 2, 1, nil,
+			[]string{"StudentTPrior.PerLayer", "layer -1"}},
+		{"horseshoe of no layer",
+			model(func(m *bayes.Model) { m.Prior = bayes.Horseshoe{PerLayer: map[int]float64{4: 2}} }), 2, 1, nil,
+			[]string{"Horseshoe.PerLayer", "layer 4"}},
+		{"a prior without a scale", model(func(m *bayes.Model) { m.Prior = scaleless{} }), 2, 1, nil,
+			[]string{"scaleless has the scale 0", `"layer`, "positive"}},
 	} {
 		_, err := c.model.Bind(c.inputs, c.outputs)
 		if err == nil {
@@ -98,6 +113,27 @@ func TestBindErrors(t *testing.T) {
 		}
 	}
 }
+
+// A prior may name layers whose parameters are shared, so that it serves several partitions, and a stochastic noise.
+func TestPerLayerOfPartition(t *testing.T) {
+	m := bayes.Model{
+		Network: nn.MLP{Hidden: []int{4}}, Likelihood: bayes.Gaussian{Learn: true},
+		Prior:      bayes.Normal{PerLayer: map[int]float64{0: .5, 1: 2, 2: 3}},
+		Stochastic: bayes.Layers(2).And(bayes.Names("noise/log_scale")),
+	}
+	bound, err := m.Bind(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := bound.Scales(), []float64{3, 3, 3, 3, 3, .5}; !slices.Equal(got, want) {
+		t.Errorf("scales %v, want %v", got, want)
+	}
+}
+
+// scaleless is a prior that does not use scales, and has none.
+type scaleless struct{ bayes.Normal }
+
+func (scaleless) Scale(nn.Parameter) float64 { return 0 }
 
 // twice is a network with twice as many outputs as it is asked for.
 type twice struct{ nn.MLP }

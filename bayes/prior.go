@@ -31,7 +31,8 @@ type Prior interface {
 	Check() error
 }
 
-// Normal is N(0, StdDev^2), with another standard deviation in the layers that PerLayer names.
+// Normal is N(0, StdDev^2), with another standard deviation in the layers that PerLayer names: from 1 on, or 0 for a
+// stochastic noise of the likelihood. Bind refuses a layer that the network does not have, here and in the other priors.
 type Normal struct {
 	StdDev   float64         `json:"std_dev"`             // default 1
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> standard deviation
@@ -49,6 +50,9 @@ func (n Normal) Scale(p nn.Parameter) float64 { return layerScale(n.StdDev, n.Pe
 
 // Scale implements Prior: the mean absolute value.
 func (l Laplace) Scale(p nn.Parameter) float64 { return layerScale(l.B, l.PerLayer, p) }
+
+func (n Normal) scales() (string, map[int]float64)  { return "Normal", n.PerLayer }
+func (l Laplace) scales() (string, map[int]float64) { return "Laplace", l.PerLayer }
 
 func layerScale(all float64, perLayer map[int]float64, p nn.Parameter) float64 {
 	if s, ok := perLayer[p.Layer]; ok {

@@ -86,6 +86,9 @@ type Horseshoe struct {
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> Global
 }
 
+func (s StudentTPrior) scales() (string, map[int]float64) { return "StudentTPrior", s.PerLayer }
+func (h Horseshoe) scales() (string, map[int]float64)     { return "Horseshoe", h.PerLayer }
+
 // Scale implements Prior: Global.
 func (h Horseshoe) Scale(p nn.Parameter) float64 { return layerScale(h.Global, h.PerLayer, p) }
 

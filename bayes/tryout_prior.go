@@ -18,9 +18,15 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// tryPrior is an error if draws of the prior do not have its density, or if the density of one coordinate, or of
-// several together, does not integrate to 1.
+// tryPrior is an error if a scale of the prior is not positive, if draws of the prior do not have its density, or if the
+// density of one coordinate, or of several together, does not integrate to 1.
 func (b *BoundModel) tryPrior(engine *compute.Engine) error {
+	for _, slot := range b.stochasticSlots() {
+		if scale := b.Model.Prior.Scale(slot.Parameter); !(scale > 0) || !finite(scale) { // samplers begin with such steps
+			return fmt.Errorf("bayes: the prior %T has the scale %v for %q: Scale must return a positive, finite number",
+				b.Model.Prior, scale, slot.Name)
+		}
+	}
 	if err := b.tryDraws(engine); err != nil {
 		return err
 	}
