@@ -126,8 +126,9 @@ func (b *BoundModel) checkPerLayer() error {
 	setting, scales := p.scales()
 	for _, layer := range slices.Sorted(maps.Keys(scales)) {
 		if !known[layer] {
-			return fmt.Errorf("bayes: %s.PerLayer has the scale %v for layer %d, which has no parameter with a prior: layers "+
-				"count from 1 to %d, and 0 is the likelihood's noise where that is stochastic", setting, scales[layer], layer, last)
+			return fmt.Errorf("bayes: %s.PerLayer has the scale %v for layer %d, which has no parameter with a prior: "+
+				"layers count from 1 to %d, and 0 is the likelihood's noise where that is stochastic", setting, scales[layer],
+				layer, last)
 		}
 	}
 	return nil

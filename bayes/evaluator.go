@@ -113,7 +113,7 @@ func (e *evaluator) predict(x *mat.Dense, rows int) (Prediction, error) {
 		return Prediction{}, err
 	}
 	p := e.like
-	p.Weights, p.Own, p.Target = slices.Clone(p.Weights), slices.Clone(p.Own), cloneScaler(p.Target)
+	p.Weights, p.Own, p.Target = slices.Clone(p.Weights), slices.Clone(p.Own), p.Target.Clone()
 	p.Rows, p.Outputs = count, make([]float64, p.Particles*count*p.Width)
 	for j := range p.Particles {
 		for c := range p.Width {

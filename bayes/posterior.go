@@ -300,15 +300,15 @@ func scaler(name string, s dataset.Scaler, columns int) (dataset.Scaler, error) 
 				"second above 0", name, i, m, v)
 		}
 	}
-	return cloneScaler(s), nil
-}
-
-func cloneScaler(s dataset.Scaler) dataset.Scaler {
-	return dataset.Scaler{Mean: slices.Clone(s.Mean), StdDev: slices.Clone(s.StdDev)}
+	if n := len(s.Constant); s.Constant != nil && n != columns {
+		return s, fmt.Errorf("bayes: the model has %d columns of %s, but Origin.%s has %d numbers in Constant", columns,
+			strings.ToLower(name), name, n)
+	}
+	return s.Clone(), nil
 }
 
 func (o Origin) clone() Origin {
-	o.Features, o.Target = cloneScaler(o.Features), cloneScaler(o.Target)
+	o.Features, o.Target = o.Features.Clone(), o.Target.Clone()
 	o.FeatureNames, o.TargetNames, o.Classes = slices.Clone(o.FeatureNames), slices.Clone(o.TargetNames),
 		slices.Clone(o.Classes)
 	o.Provenance = o.Provenance.clone()
@@ -347,10 +347,10 @@ func (p *Posterior) Origin() Origin { return p.origin.clone() }
 func (p *Posterior) Provenance() Provenance { return p.origin.Provenance.clone() }
 
 // Features standardises raw features as in training.
-func (p *Posterior) Features() dataset.Scaler { return cloneScaler(p.origin.Features) }
+func (p *Posterior) Features() dataset.Scaler { return p.origin.Features.Clone() }
 
 // Target standardises raw targets as in training, a column for each; predictions are transformed back by it.
-func (p *Posterior) Target() dataset.Scaler { return cloneScaler(p.origin.Target) }
+func (p *Posterior) Target() dataset.Scaler { return p.origin.Target.Clone() }
 
 // Engine is the engine that predicts; nil is compute.Default.
 func (p *Posterior) Engine() *compute.Engine { return p.origin.Engine }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"runtime"
+	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/internal/median"
@@ -26,7 +27,9 @@ const predictRows = 1024
 // that order, and dataset.Dataset.SelectFeatures brings the columns of a data set into it.
 //
 // Prediction.Warnings names features that lie far from those of the training part, as they do in other units, or if
-// they were standardised already; this needs at least 10 rows, and a model that standardises its features.
+// they were standardised already; this needs at least 10 rows, and a model that standardises its features. For such a
+// model they also name features that were constant in training and are not in x, such as a category of which no
+// training row was: the data say nothing about their effect.
 //
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
 // a number of rows compiles a program, which the posterior keeps.
@@ -35,7 +38,7 @@ func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, erro
 		return Prediction{}, err
 	}
 	rows, _ := x.Dims()
-	warnings := p.farFeatures(x)
+	warnings := slices.Concat(p.newValues(x), p.farFeatures(x))
 	var whole Prediction
 	for part, err := range p.PredictBatches(ctx, x, predictRows) {
 		if err != nil {
@@ -56,6 +59,33 @@ func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, erro
 		whole.Rows += part.Rows
 	}
 	return whole, nil
+}
+
+// newValues are warnings of features of x, [N, d], that were constant in training and have other values here. No weight
+// of theirs was learnt: it is as in the prior, or, if it is shared, where the training began.
+func (p *Posterior) newValues(x *mat.Dense) (warnings []string) {
+	rows, _ := x.Dims()
+	scale := p.origin.Features
+	for k, constant := range scale.Constant {
+		if !constant {
+			continue
+		}
+		count, value := 0, 0.
+		for i := range rows {
+			if v := x.At(i, k); scale.Differs(k, v) {
+				if count++; count == 1 {
+					value = v
+				}
+			}
+		}
+		if count > 0 {
+			warnings = append(warnings, fmt.Sprintf("%d of the %d rows have another value in %s, such as %.4g, than all "+
+				"training rows, %.4g: nothing was learnt about its effect, and the prediction there has a weight from the "+
+				"prior or, if it is shared, from the start of training; train with rows in which it varies, or leave it out", count,
+				rows, p.featureName(k), value, scale.Mean[k]))
+		}
+	}
+	return warnings
 }
 
 // A feature is far from the training part if the median distance of at least fewestRows rows from its training mean is
@@ -83,6 +113,9 @@ func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
 		}
 	}
 	for k, count := range far {
+		if scale.Constant != nil && scale.Constant[k] { // it has no standard deviation: see newValues
+			continue
+		}
 		if 2*count > rows { // which is the median's being far, without sorting all features
 			distances := mat.Col(nil, k, x)
 			for i, v := range distances {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 
 	"gonum.org/v1/gonum/floats"
@@ -420,5 +422,67 @@ func TestPredictFarFeatures(t *testing.T) {
 				t.Errorf("%s: warning %q, want of %s", name, got[i], want)
 			}
 		}
+	}
+}
+
+// A feature that was constant in training, such as a category that all training rows lack, is named where it has
+// another value, also by a posterior that was saved; a value that differs by rounding is the same.
+func TestPredictNewValues(t *testing.T) {
+	table, err := dataset.ReadCSV(strings.NewReader("km,colour,share,fare\n1,red,1,5\n2,blue,0.9999999999999999,7\n"+
+		"3,red,1,9\n4,blue,1,11\n5,green,1,13\n6,red,1,15\n"), dataset.CSVOptions{Categorical: []string{"colour"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, err := table.Subset([]int{0, 1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}
+	bound, err := model.Bind(train.Dims(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	posterior := func(keep bool) *bayes.Posterior {
+		model.Scaling.KeepFeatures = keep
+		scale, target := model.Scalers(train)
+		return remade(t, bound, bayes.Draws{Phi: compute.Floats(compute.Float64, wave(3*bound.D, 1.7), 3, bound.D),
+			LogWeights: bayes.EqualLogWeights(3)},
+			bayes.Origin{Features: scale, Target: target, FeatureNames: train.Features})
+	}
+	path := filepath.Join(t.TempDir(), "p.safetensors")
+	if err := posterior(false).Save(path); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := bayes.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*bayes.Posterior{posterior(false), loaded} {
+		if got := predict(t, p, train.X).Warnings; len(got) != 0 {
+			t.Errorf("training rows: warnings %q", got)
+		}
+		one, err := table.Subset([]int{4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, x := range map[string]*mat.Dense{"1 of the 1 rows": one.X, "1 of the 6 rows": table.X} {
+			got := predict(t, p, x).Warnings
+			if len(got) != 1 || !strings.Contains(got[0], name) ||
+				!strings.Contains(got[0], `column "colour=green", such as 1`) {
+				t.Errorf("%s have a new category: warnings %q", name, got)
+			}
+		}
+	}
+	if got := predict(t, posterior(true), table.X).Warnings; len(got) != 0 {
+		t.Errorf("of features that are not standardised nothing is known: warnings %q", got)
+	}
+	origin := loaded.Origin()
+	origin.Features.Constant = origin.Features.Constant[1:]
+	draws, err := loaded.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bayes.NewPosterior(bound, draws, origin); err == nil || !strings.Contains(err.Error(), "in Constant") {
+		t.Errorf("a scaler that says of too few columns whether they are constant: error %v", err)
 	}
 }

@@ -32,7 +32,7 @@ type Prior interface {
 }
 
 // Normal is N(0, StdDev^2), with another standard deviation in the layers that PerLayer names: from 1 on, or 0 for a
-// stochastic noise of the likelihood. Bind refuses a layer that the network does not have, here and in the other priors.
+// stochastic noise of the likelihood. Bind refuses a layer that the network does not have, as for all priors here.
 type Normal struct {
 	StdDev   float64         `json:"std_dev"`             // default 1
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> standard deviation

@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// tryPrior is an error if a scale of the prior is not positive, if draws of the prior do not have its density, or if the
-// density of one coordinate, or of several together, does not integrate to 1.
+// tryPrior is an error if a scale of the prior is not positive, if draws of the prior do not have its density, or if
+// the density of one coordinate, or of several together, does not integrate to 1.
 func (b *BoundModel) tryPrior(engine *compute.Engine) error {
 	for _, slot := range b.stochasticSlots() {
 		if scale := b.Model.Prior.Scale(slot.Parameter); !(scale > 0) || !finite(scale) { // samplers begin with such steps

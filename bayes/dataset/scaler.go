@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -13,6 +14,9 @@ import (
 type Scaler struct {
 	Mean   []float64 `json:"mean"`    // [d]
 	StdDev []float64 `json:"std_dev"` // [d], above 0
+	// Constant says which columns had a single value where the scaler was fitted, up to rounding: it is their Mean, and
+	// their StdDev is 1. [d]; nil: none.
+	Constant []bool `json:"constant,omitempty"`
 }
 
 // FitScaler takes mean and population standard deviation (divisor N) of each column of x, [N, d]. A constant column
@@ -24,8 +28,31 @@ func FitScaler(x *mat.Dense) Scaler {
 	column := make([]float64, n)
 	for j := range dims {
 		s.Mean[j], s.StdDev[j] = meanStdDev(mat.Col(column, j, x))
+		if n > 0 && constant(floats.Min(column), floats.Max(column)) {
+			s.markConstant(j)
+		}
 	}
 	return s
+}
+
+func (s *Scaler) markConstant(column int) {
+	if s.Constant == nil {
+		s.Constant = make([]bool, len(s.Mean))
+	}
+	s.Constant[column] = true
+}
+
+// Differs says whether v is another value than the one that a constant column had; false for other columns.
+func (s Scaler) Differs(column int, v float64) bool {
+	if s.Constant == nil || !s.Constant[column] {
+		return false
+	}
+	return !constant(min(v, s.Mean[column]), max(v, s.Mean[column]))
+}
+
+// Clone is a copy that shares no memory.
+func (s Scaler) Clone() Scaler {
+	return Scaler{slices.Clone(s.Mean), slices.Clone(s.StdDev), slices.Clone(s.Constant)}
 }
 
 // FitTargetScaler is FitScaler of y, [N, K] row-major: one column for each of K targets.

@@ -22,6 +22,12 @@ func TestScaler(t *testing.T) {
 			t.Errorf("column %d: got standard deviation %v, want %v", j, s.StdDev[j], want)
 		}
 	}
+	if !slices.Equal(s.Constant, []bool{false, true, false}) {
+		t.Errorf("constant columns %v, want the second", s.Constant)
+	}
+	if s.Differs(0, 7) || s.Differs(1, math.Nextafter(.1, 1)) || !s.Differs(1, .2) {
+		t.Error("only .2 in the constant column of .1 is another value")
+	}
 	z, err := s.Apply(x)
 	if err != nil {
 		t.Fatal(err)

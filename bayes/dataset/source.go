@@ -385,6 +385,7 @@ func (m *moments) scaler() Scaler {
 		s.StdDev[c] = math.Sqrt(m.squares[c] / m.count)
 		if constant(m.low[c], m.high[c]) || s.StdDev[c] == 0 {
 			s.Mean[c], s.StdDev[c] = m.first[c], 1
+			s.markConstant(c)
 		}
 	}
 	return s

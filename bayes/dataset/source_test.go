@@ -73,6 +73,9 @@ func TestStandardise(t *testing.T) {
 	}
 	for k, want := range []Scaler{FitScaler(d.X), FitTargetScaler(d.Y, 1)} {
 		got := []Scaler{features, targets}[k]
+		if !slices.Equal(got.Constant, want.Constant) {
+			t.Errorf("constant columns %v, want %v", got.Constant, want.Constant)
+		}
 		for i := range want.Mean {
 			if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-12*(1+math.Abs(want.Mean[i])) ||
 				math.Abs(got.StdDev[i]/want.StdDev[i]-1) > 1e-9 {

@@ -106,8 +106,8 @@ func (e *ensemble) same(p bayes.Prediction) error {
 	for k := range e.targets { // of Prediction.Of the scale is that of one target, though Target is the same for all
 		mean, stdDev := p.Scale(k)
 		if m, s := f.Scale(k); m != mean || s != stdDev {
-			return fmt.Errorf("metric: this batch is of a target with mean %v and standard deviation %v, those before of one "+
-				"with %v and %v: all batches must be of the same target; take a new Metric for another one", mean, stdDev, m, s)
+			return fmt.Errorf("metric: this batch is of a target with mean %v and standard deviation %v, those before of "+
+				"one with %v and %v: all batches must be of the same target; take a new Metric for another one", mean, stdDev, m, s)
 		}
 	}
 	return nil
