@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/internal/median"
@@ -61,31 +62,50 @@ func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, erro
 	return whole, nil
 }
 
-// newValues are warnings of features of x, [N, d], that were constant in training and have other values here. No weight
-// of theirs was learnt: it is as in the prior, or, if it is shared, where the training began.
+// namedFeatures is the largest number of features that a warning names.
+const namedFeatures = 3
+
+// newValues is a warning, or none, of features of x, [N, d], that were constant in training and have other values here.
+// No weight of theirs was learnt: it is as in the prior, or, if it is shared, where the training began.
 func (p *Posterior) newValues(x *mat.Dense) (warnings []string) {
 	rows, _ := x.Dims()
 	scale := p.origin.Features
-	for k, constant := range scale.Constant {
-		if !constant {
-			continue
-		}
-		count, value := 0, 0.
+	var names []string
+	affected := make([]bool, rows)
+	more, count := 0, 0
+	for k := range scale.Constant {
+		first := -1
 		for i := range rows {
-			if v := x.At(i, k); scale.Differs(k, v) {
-				if count++; count == 1 {
-					value = v
-				}
+			if !scale.Differs(k, x.At(i, k)) {
+				continue
+			}
+			if first < 0 {
+				first = i
+			}
+			if !affected[i] {
+				affected[i] = true
+				count++
 			}
 		}
-		if count > 0 {
-			warnings = append(warnings, fmt.Sprintf("%d of the %d rows have another value in %s, such as %.4g, than all "+
-				"training rows, %.4g: nothing was learnt about its effect, and the prediction there has a weight from the "+
-				"prior or, if it is shared, from the start of training; train with rows in which it varies, or leave it out", count,
-				rows, p.featureName(k), value, scale.Mean[k]))
+		switch {
+		case first < 0:
+		case len(names) == namedFeatures:
+			more++
+		default:
+			names = append(names, fmt.Sprintf("%s, such as %.4g (%.4g in training)", p.featureName(k), x.At(first, k),
+				scale.Mean[k]))
 		}
 	}
-	return warnings
+	if count == 0 {
+		return nil
+	}
+	which := strings.Join(names, "; ")
+	if more > 0 {
+		which += fmt.Sprintf("; and %d more", more)
+	}
+	return []string{fmt.Sprintf("%d of the %d rows have other values than all training rows in features that were constant "+
+		"there: %s: nothing was learnt about their effect, and the predictions have weights from the prior or, if these are "+
+		"shared, from the start of training; train with rows in which they vary, or leave them out", count, rows, which)}
 }
 
 // A feature is far from the training part if the median distance of at least fewestRows rows from its training mean is

@@ -473,6 +473,11 @@ func TestPredictNewValues(t *testing.T) {
 			}
 		}
 	}
+	many := mat.NewDense(2, train.Dims(), nil) // every feature differs, but those that varied in training
+	many.Apply(func(_, k int, _ float64) float64 { return train.X.At(0, k) + 3 }, many)
+	if got := predict(t, loaded, many).Warnings; len(got) != 1 || !strings.HasPrefix(got[0], "2 of the 2 rows") {
+		t.Errorf("several features that were constant: warnings %q", got)
+	}
 	if got := predict(t, posterior(true), table.X).Warnings; len(got) != 0 {
 		t.Errorf("of features that are not standardised nothing is known: warnings %q", got)
 	}
