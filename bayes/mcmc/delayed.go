@@ -143,14 +143,18 @@ const (
 
 // cheap is the cheap target.
 func (k DelayedAcceptance) cheap(target Target) Target {
-	if k.Cheap != nil {
-		return k.Cheap(target)
+	return cheapOf("DelayedAcceptance", k.Cheap, target)
+}
+
+// cheapOf is what a kernel's field Cheap makes of a target; if the field is nil, the target's own surrogate.
+func cheapOf(kernel string, cheap func(target Target) Target, target Target) Target {
+	if cheap != nil {
+		return cheap(target)
 	}
 	if s, ok := target.(Surrogated); ok {
 		return s.Surrogate()
 	}
-	panic(fmt.Errorf("DelayedAcceptance has no cheap target: set Cheap, or give the target, %T, a method Surrogate",
-		target))
+	panic(fmt.Errorf("%s has no cheap target: set Cheap, or give the target, %T, a method Surrogate", kernel, target))
 }
 
 // cheapTargets are the cheap target and, if Inner has one in turn, that too.

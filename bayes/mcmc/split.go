@@ -129,9 +129,7 @@ func (k SplitHMC) at(target Target, like *Node) whitening {
 }
 
 // surrogate is the target that the steps follow with OnSurrogate.
-func (k SplitHMC) surrogate(target Target) Target {
-	return DelayedAcceptance{Cheap: k.Cheap}.cheap(target)
-}
+func (k SplitHMC) surrogate(target Target) Target { return cheapOf("SplitHMC", k.Cheap, target) }
 
 // cheapTargets are the surrogate, if the steps follow it.
 func (k SplitHMC) cheapTargets(target Target) []Target {

@@ -209,7 +209,7 @@ func TestSplitHMCBadInput(t *testing.T) {
 		"an angle of 2.25":               {Steps: 3, OnSurrogate: true},
 		"SplitHMC has no whitening":      {},
 		"Whitening is of dimension 1, t": {Whitening: &Whitening{Mode: []float64{1}}},
-		"no cheap target": {OnSurrogate: true, Whitening: &Whitening{
+		"SplitHMC has no cheap target": {OnSurrogate: true, Whitening: &Whitening{
 			Mode: []float64{0, 0}, Structure: Dense, ToZ: []float64{1, 0, 0, 1}, ToTheta: []float64{1, 0, 0, 1},
 		}},
 	} {
