@@ -239,10 +239,6 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 		return false
 	}
 	t.NonFinite += int(outcome.of(infoNonFinite, chain, 0))
-	each, several := 0.0, outcome.moves.reports(infoComplete)
-	if carries == CarriesGradient && !several {
-		each = 1
-	}
 	if outcome.of(infoComplete, chain, 1) == 0 {
 		return false
 	}
@@ -254,18 +250,7 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	}
 	t.Standstill = max(t.Standstill, t.Standing)
 	t.Divergences += int(outcome.of(infoDivergent, chain, 0))
-	gradients := int(outcome.of(infoLength, chain, each))
-	t.Gradients += gradients
-	if carries == CarriesGradient || carries == CarriesNothing && !several { // else Length counts moves
-		t.FullGradients += gradients
-	}
-	once := 0.0
-	if carries == CarriesLogDensity && !several {
-		once = 1
-	}
-	t.Full += int(outcome.of(infoFull, chain, once))
-	t.Partial += int(outcome.of(infoPartial, chain, 0))
-	t.PartialGradients += int(outcome.of(infoPartialGradients, chain, 0))
+	t.addEvaluations(outcome, chain, carries)
 	if v := outcome.of(infoNoise, chain, math.NaN()); finite(v) {
 		t.Noises++
 		t.SumNoise += v
@@ -274,6 +259,46 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 		t.Skews++
 		t.SumSkew += v
 	}
+	t.addEnergy(outcome, chain)
+	for name, v := range outcome.extra(chain) {
+		if t.Extra == nil {
+			t.Extra = map[string]finiteSum{}
+		}
+		sum := t.Extra[name]
+		if finite(v) {
+			sum.Count++
+			sum.Sum += v
+		}
+		t.Extra[name] = sum
+	}
+	return true
+}
+
+// addEvaluations adds what the transition has evaluated. A kernel whose moves are whole transitions need not report it:
+// it is taken to be one gradient for a kernel that carries the gradient, and one log-density for one that carries only
+// that.
+func (t *tally) addEvaluations(outcome moveRecord, chain int, carries Carries) {
+	several := outcome.moves.reports(infoComplete)
+	each, once := 0., 0. // gradients and log-densities, if not reported
+	switch {
+	case several:
+	case carries == CarriesGradient:
+		each = 1
+	case carries == CarriesLogDensity:
+		once = 1
+	}
+	gradients := int(outcome.of(infoLength, chain, each))
+	t.Gradients += gradients
+	if carries == CarriesGradient || carries == CarriesNothing && !several { // else Length counts moves
+		t.FullGradients += gradients
+	}
+	t.Full += int(outcome.of(infoFull, chain, once))
+	t.Partial += int(outcome.of(infoPartial, chain, 0))
+	t.PartialGradients += int(outcome.of(infoPartialGradients, chain, 0))
+}
+
+// addEnergy adds the energy at the transition's start and its error, as far as they are finite.
+func (t *tally) addEnergy(outcome moveRecord, chain int) {
 	if e := math.Abs(outcome.of(infoEnergyError, chain, math.NaN())); finite(e) {
 		t.Errors++
 		t.SumError += e
@@ -289,18 +314,6 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 		t.MeanEnergy += deviation / float64(t.Energies)
 		t.SquareEnergy += deviation * (e - t.MeanEnergy)
 	}
-	for name, v := range outcome.extra(chain) {
-		if t.Extra == nil {
-			t.Extra = map[string]finiteSum{}
-		}
-		sum := t.Extra[name]
-		if finite(v) {
-			sum.Count++
-			sum.Sum += v
-		}
-		t.Extra[name] = sum
-	}
-	return true
 }
 
 // stats are the chain's statistics; acceptance says whether the kernel reports it, share is Evaluations.PartialShare.
