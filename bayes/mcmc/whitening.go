@@ -343,7 +343,6 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 	if len(w.Scale) == 0 {
 		w.Scale = slices.Repeat([]float64{1}, d)
 	}
-	n := min(s.Rank+10, d)
 	scaled := func(v []float64) []float64 { // rows times S
 		out := slices.Clone(v)
 		for i := range out {
@@ -358,39 +357,13 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 		}
 		return scaled(h), nil
 	}
-	// The rows of v come to span the eigenvectors with the largest eigenvalues.
-	v := make([]float64, n*d)
-	for i := range v {
-		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662 + float64(i))
-	}
-	for range 3 {
-		orthonormal(v, n, d)
-		var err error
-		if v, err = times(v); err != nil {
-			return err
-		}
-	}
-	orthonormal(v, n, d)
-	hv, err := times(v)
-	if err != nil {
-		return err
-	}
-	// The eigenvalues of the Rayleigh quotient, v S H S v', are the largest of S H S, and its eigenvectors combine the
-	// rows of v.
-	small := mat.NewSymDense(n, nil)
-	for i := range n {
-		for k := range i + 1 {
-			a := floats.Dot(v[i*d:(i+1)*d], hv[k*d:(k+1)*d])
-			b := floats.Dot(v[k*d:(k+1)*d], hv[i*d:(i+1)*d])
-			small.SetSym(i, k, (a+b)/2)
-		}
-	}
-	values, q, err := eigenOf(small)
+	n := min(s.Rank+10, d)
+	values, q, v, err := leading(times, n, d)
 	if err != nil {
 		return err
 	}
 	// In all other directions H is taken as a multiple of S^-2.
-	rest, err := w.restOf(p, c, gradient, v, n, scaled)
+	rest, err := meanOutside(times, v, n, d)
 	if err != nil {
 		return err
 	}
@@ -423,11 +396,43 @@ func (w *Whitening) lowRank(p *places, c, gradient []float64, s WhiteningSetting
 	return nil
 }
 
-// restOf is the mean of u' S H S u over unit vectors u orthogonal to the n rows of v, estimated from eight vectors u.
-func (w *Whitening) restOf(
-	p *places, c, gradient, v []float64, n int, scaled func([]float64) []float64,
-) (float64, error) {
-	d := p.dim
+// leading are the n eigenvalues, ascending, of the span that three steps of subspace iteration reach: of a symmetric
+// matrix, [D, D], these are close to the largest. times gives its products with rows, [n, D] flat. The eigenvectors are
+// the rows of q' v, with q, [n, n], and v, [n, D] flat, whose rows are orthonormal.
+func leading(
+	times func(v []float64) ([]float64, error), n, d int,
+) (values []float64, q *mat.Dense, v []float64, err error) {
+	v = make([]float64, n*d)
+	for i := range v {
+		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662 + float64(i))
+	}
+	for range 3 {
+		orthonormal(v, n, d)
+		if v, err = times(v); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	orthonormal(v, n, d)
+	product, err := times(v)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	small := mat.NewSymDense(n, nil) // the matrix within the span of v, symmetric but for rounding
+	for i := range n {
+		for k := range i + 1 {
+			a := floats.Dot(v[i*d:(i+1)*d], product[k*d:(k+1)*d])
+			b := floats.Dot(v[k*d:(k+1)*d], product[i*d:(i+1)*d])
+			small.SetSym(i, k, (a+b)/2)
+		}
+	}
+	values, q, err = eigenOf(small)
+	return values, q, v, err
+}
+
+// meanOutside is the mean of u' A u over unit vectors u, [D], that are orthogonal to the n orthonormal rows of v, for a
+// symmetric matrix A, [D, D], whose products with rows are times. It is estimated from eight vectors u, and 1 if the
+// rows of v leave no direction.
+func meanOutside(times func(v []float64) ([]float64, error), v []float64, n, d int) (float64, error) {
 	if n >= d {
 		return 1, nil
 	}
@@ -438,31 +443,35 @@ func (w *Whitening) restOf(
 	}
 	for i := range probes {
 		row := u[i*d : (i+1)*d]
-		for range 2 {
-			for k := range n {
-				floats.AddScaled(row, -floats.Dot(row, v[k*d:(k+1)*d]), v[k*d:(k+1)*d])
-			}
-		}
+		project(row, v, n)
 		floats.Scale(1/floats.Norm(row, 2), row)
 	}
-	h, err := p.hessianTimes(c, gradient, scaled(u), 1)
+	product, err := times(u)
 	if err != nil {
 		return 0, err
 	}
-	return floats.Dot(u, scaled(h)) / probes, nil
+	return floats.Dot(u, product) / probes, nil
 }
 
-// orthonormal makes n rows of length d orthonormal, by Gram and Schmidt twice.
+// orthonormal makes n rows of length d orthonormal, by Gram and Schmidt.
 func orthonormal(v []float64, n, d int) {
 	for i := range n {
 		row := v[i*d : (i+1)*d]
-		for range 2 {
-			for k := range i {
-				floats.AddScaled(row, -floats.Dot(row, v[k*d:(k+1)*d]), v[k*d:(k+1)*d])
-			}
-		}
+		project(row, v, i)
 		if norm := floats.Norm(row, 2); norm > 0 {
 			floats.Scale(1/norm, row)
+		}
+	}
+}
+
+// project makes a row, [D], orthogonal to the first n rows of v, which are orthonormal. It does so twice, since the
+// first time leaves the rounding errors of what was large.
+func project(row, v []float64, n int) {
+	d := len(row)
+	for range 2 {
+		for k := range n {
+			other := v[k*d : (k+1)*d]
+			floats.AddScaled(row, -floats.Dot(row, other), other)
 		}
 	}
 }
