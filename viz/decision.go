@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // DecisionOptions are the options of [DecisionMap].
@@ -35,44 +37,21 @@ const maxClasses = 5
 // DecisionMap shows a classifier of two features: the predicted probability of class 1, in [0, 1], as colours with
 // level lines, and the data.
 func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
-	label := opt.ProbabilityLabel
-	if label == "" {
-		label = "predicted probability of class 1"
-	}
 	frame, err := opt.fill("Predictive probability", "feature 1", "feature 2", 640, 480)
 	if err != nil {
 		return nil, err
 	}
-	symbol := cmp.Or(opt.Symbol, "p")
-	levels := append([]float64(nil), opt.Levels...)
-	if levels == nil {
-		levels = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
-	}
-	sort.Float64s(levels)
-	for _, l := range levels {
-		if !(l > 0 && l < 1) {
-			return nil, fmt.Errorf("viz: Levels has %v: a level of probability must be within (0, 1)", l)
-		}
-	}
-	dropped, err := probability.check("probability")
+	levels, groups, err := levelsOf(opt.Levels)
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range probability.Values {
-		if finite(v) && (v < -1e-6 || v > 1+1e-6) {
-			return nil, fmt.Errorf("viz: probability.Values[%d] = %v: a probability must be within [0, 1] (a logit must go "+
-				"through the sigmoid first)", i, v)
-		}
+	dropped, err := checkProbability(probability)
+	if err != nil {
+		return nil, err
 	}
-	var draws []polyline
-	for k, values := range opt.Draws {
-		draw := Field{X: probability.X, Y: probability.Y, Values: values}
-		bad, err := draw.check(fmt.Sprintf("Draws[%d]", k))
-		if err != nil {
-			return nil, err
-		}
-		dropped += bad
-		draws = append(draws, draw.contour(.5)...)
+	draws, bad, err := boundaries(probability, opt.Draws)
+	if err != nil {
+		return nil, err
 	}
 	points, more, err := classPoints(opt)
 	if err != nil {
@@ -84,56 +63,26 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	}
 
 	f := probability
-	a := newAxes(frame.XLabel, frame.YLabel, span{f.X[0], f.X[len(f.X)-1]}, span{f.Y[0], f.Y[len(f.Y)-1]})
+	x, y := span{f.X[0], f.X[len(f.X)-1]}, span{f.Y[0], f.Y[len(f.Y)-1]}
+	a := newAxes(frame.XLabel, frame.YLabel, x, y)
+	label := cmp.Or(opt.ProbabilityLabel, "predicted probability of class 1")
 	bar := &colourBar{label: label, values: span{0, 1}, table: table}
 	p := &panel{title: frame.Title, axes: []*axes{a}, bar: bar}
-	p.note(droppedNote(dropped + more))
-	outside := 0
-	for _, d := range points {
-		for i := range d.xs {
-			if d.xs[i] < f.X[0] || d.xs[i] > f.X[len(f.X)-1] || d.ys[i] < f.Y[0] || d.ys[i] > f.Y[len(f.Y)-1] {
-				outside++
-			}
-		}
-	}
-	if outside > 0 {
+	p.note(droppedNote(dropped + bad + more))
+	if outside := countOutside(points, x, y); outside > 0 {
 		p.note(fmt.Sprintf("points outside the map: %d, not drawn", outside))
 	}
 	a.add(&heat{field: f, values: bar.values, table: table})
-
-	// Levels equally far from 1/2 share a style: the colours say which is which.
-	var distances []float64
-	members := map[float64][]string{}
-	told := numbers(levels...)
-	for i, l := range levels {
-		d := math.Round(math.Abs(l-0.5)*1e6) / 1e6
-		if members[d] == nil {
-			distances = append(distances, d)
-		}
-		members[d] = append(members[d], told[i])
-	}
-	sort.Float64s(distances)
-	styles := []barLevel{{style: stroke(black, 1.7)}, {style: stroke(black, 1.0, dashed...)},
-		{style: stroke(black, 1.0, dotted...)}, {style: stroke(black, 1.0, dashDot...)}}
-	style := func(l float64) barLevel {
-		k := sort.SearchFloat64s(distances, math.Abs(l-0.5)-1e-6)
-		if distances[0] > 1e-6 {
-			k++ // the thick line is for 1/2 alone
-		}
-		s := styles[min(k, len(styles)-1)]
-		s.value = l
-		return s
-	}
 	single := &paths{lines: draws, style: stroke(withAlpha(black, .45), .7)}
 	if len(opt.Draws) > 0 {
 		a.add(single)
 	}
 	for _, l := range levels {
-		s := style(l)
-		a.add(&paths{lines: f.contour(l), style: s.style})
-		bar.levels = append(bar.levels, s)
+		a.add(&paths{lines: f.contour(l.value), style: l.style})
 	}
+	bar.levels = levels
 	a.framed()
+
 	for class, d := range points {
 		if len(d.xs) == 0 {
 			continue
@@ -145,13 +94,103 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 		}
 		p.entry(name, d)
 	}
-	for _, d := range distances {
-		p.entry(symbol+" = "+strings.Join(members[d], ", "), plot.Thumbnailer(&paths{style: style(0.5 + d).style}))
+	symbol := cmp.Or(opt.Symbol, "p")
+	for _, g := range groups {
+		p.entry(symbol+" = "+strings.Join(g.values, ", "), plot.Thumbnailer(&paths{style: g.style}))
 	}
 	if len(opt.Draws) > 0 {
 		p.entry(symbol+" = 0.5 of single particles", plot.Thumbnailer(single))
 	}
 	return newFigure(frame, p)
+}
+
+// levelGroup are the levels that are equally far from 1/2, in ascending order, as the legend names them. They share a
+// style: the colours say which is which.
+type levelGroup struct {
+	values []string
+	style  draw.LineStyle
+}
+
+// levelsOf are the level lines, in ascending order, and their groups, from 1/2 outwards.
+func levelsOf(values []float64) (levels []barLevel, groups []levelGroup, err error) {
+	values = slices.Clone(values)
+	if len(values) == 0 {
+		values = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
+	}
+	slices.Sort(values)
+	for _, l := range values {
+		if !(l > 0 && l < 1) {
+			return nil, nil, fmt.Errorf("viz: Levels has %v: a level of probability must be within (0, 1)", l)
+		}
+	}
+	var distances []float64
+	members := map[float64][]string{}
+	texts := numbers(values...)
+	for i, l := range values {
+		d := math.Round(math.Abs(l-0.5)*1e6) / 1e6
+		if members[d] == nil {
+			distances = append(distances, d)
+		}
+		members[d] = append(members[d], texts[i])
+	}
+	slices.Sort(distances)
+	styles := []draw.LineStyle{
+		stroke(black, 1.7), stroke(black, 1.0, dashed...), stroke(black, 1.0, dotted...), stroke(black, 1.0, dashDot...),
+	}
+	styleOf := func(l float64) draw.LineStyle {
+		k := sort.SearchFloat64s(distances, math.Abs(l-0.5)-1e-6)
+		if distances[0] > 1e-6 {
+			k++ // the thick line is for 1/2 alone
+		}
+		return styles[min(k, len(styles)-1)]
+	}
+	for _, l := range values {
+		levels = append(levels, barLevel{value: l, style: styleOf(l)})
+	}
+	for _, d := range distances {
+		groups = append(groups, levelGroup{values: members[d], style: styleOf(0.5 + d)})
+	}
+	return levels, groups, nil
+}
+
+// checkProbability is an error if the field is none of probabilities; dropped is how many of its values are not finite.
+func checkProbability(f Field) (dropped int, err error) {
+	if dropped, err = f.check("probability"); err != nil {
+		return 0, err
+	}
+	for i, v := range f.Values {
+		if finite(v) && (v < -1e-6 || v > 1+1e-6) {
+			return 0, fmt.Errorf("viz: probability.Values[%d] = %v: a probability must be within [0, 1] (a logit must go "+
+				"through the sigmoid first)", i, v)
+		}
+	}
+	return dropped, nil
+}
+
+// boundaries are the lines where single particles' probabilities, [draws, len(lattice.Values)], are 1/2.
+func boundaries(lattice Field, draws [][]float64) (lines []polyline, dropped int, err error) {
+	for k, values := range draws {
+		f := Field{X: lattice.X, Y: lattice.Y, Values: values}
+		bad, err := f.check(fmt.Sprintf("Draws[%d]", k))
+		if err != nil {
+			return nil, 0, err
+		}
+		dropped += bad
+		lines = append(lines, f.contour(.5)...)
+	}
+	return lines, dropped, nil
+}
+
+// countOutside counts points outside of the rectangle.
+func countOutside(points []*dots, x, y span) (n int) {
+	for _, d := range points {
+		for i := range d.xs {
+			if d.xs[i] < x.lo || d.xs[i] > x.hi || d.ys[i] < y.lo || d.ys[i] > y.hi {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // classPoints gives the marks of each class.

@@ -53,22 +53,9 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 		return nil, fmt.Errorf("viz: forest of %d rows, MaxRows %d, Mass %v: there must be rows, and a mass between 0 and 1",
 			len(rows), opt.MaxRows, opt.Mass)
 	}
-	diagnosed := false
-	for _, r := range rows {
-		for _, v := range []float64{r.Mean, r.Lower, r.Upper, r.LowerHalf, r.UpperHalf} {
-			if !finite(v) {
-				return nil, fmt.Errorf("viz: forest row %q has %v: means and ends of intervals must be finite", r.Name, v)
-			}
-		}
-		if r.Lower > r.LowerHalf || r.LowerHalf > r.UpperHalf || r.UpperHalf > r.Upper {
-			return nil, fmt.Errorf("viz: forest row %q: [%v, %v] must hold [%v, %v]", r.Name, r.Lower, r.Upper, r.LowerHalf,
-				r.UpperHalf)
-		}
-		if r.RHat < 0 || r.ESS < 0 {
-			return nil, fmt.Errorf("viz: forest row %q has RHat %v and ESS %v: neither is negative (NaN: not known)", r.Name,
-				r.RHat, r.ESS)
-		}
-		diagnosed = diagnosed || !math.IsNaN(r.RHat) || !math.IsNaN(r.ESS)
+	diagnosed, err := checkForest(rows)
+	if err != nil {
+		return nil, err
 	}
 	shown := mostTelling(rows, opt.MaxRows)
 	frame, err := opt.fill("Estimates", "value", "", 640, max(240, 110+22*len(shown)))
@@ -93,11 +80,6 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 	a := newAxes(frame.XLabel, frame.YLabel, x, span{-.7, float64(len(shown)) + .45})
 	a.plot.X.Tick.Marker = until{inner.hi, niceTicks{6}}
 	a.add(gridLines{})
-	colours := []struct {
-		line  draw.LineStyle
-		shape shape
-	}{{stroke(blue, 1.4), circle}, {stroke(vermillion, 1.4), square}, {stroke(green, 1.4), triangle},
-		{stroke(purple, 1.4), diamond}}
 	var ticks []plot.Tick
 	var groups []string
 	for i, r := range shown {
@@ -107,23 +89,17 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 		if group < 0 {
 			group, groups = len(groups), append(groups, r.Group)
 		}
-		c := colours[group%len(colours)]
-		wide := &line{xs: []float64{r.Lower, r.Upper}, ys: []float64{at, at}, style: c.line}
-		half := &line{xs: []float64{r.LowerHalf, r.UpperHalf}, ys: []float64{at, at}, style: c.line}
-		half.style.Width = 4
-		dot := &dots{xs: []float64{r.Mean}, ys: []float64{at}, shape: c.shape, radius: 3, fill: white,
-			edge: draw.LineStyle{Color: c.line.Color, Width: 1.4}}
+		wide, half, dot := r.marks(at, group)
 		a.add(wide, half, dot)
 		if i == 0 {
 			p.entry(fmt.Sprintf("%s %% interval", number(100*opt.Mass)), wide)
 			p.entry(fmt.Sprintf("%s %%", number(50*opt.Mass)), half)
 			p.entry("mean", dot)
 		}
-		if !diagnosed {
-			continue
+		if diagnosed {
+			a.add(&forestText{x: inner.hi + .11*width, y: at, text: decimals(r.RHat, 3), bad: r.RHat > diag.MaxRHat},
+				&forestText{x: inner.hi + .25*width, y: at, text: decimals(r.ESS, 0), bad: r.ESS < diag.MinESS})
 		}
-		a.add(&forestText{x: inner.hi + .11*width, y: at, text: decimals(r.RHat, 3), bad: r.RHat > diag.MaxRHat},
-			&forestText{x: inner.hi + .25*width, y: at, text: decimals(r.ESS, 0), bad: r.ESS < diag.MinESS})
 	}
 	if diagnosed {
 		top := float64(len(shown)) - .1
@@ -134,6 +110,44 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 	a.framed()
 	p.axes = []*axes{a}
 	return newFigure(frame, p)
+}
+
+// checkForest is an error if a row's numbers are not finite, its narrow interval is not within the wide one, or its
+// R-hat or ESS is negative; diagnosed says whether any row has one of these two.
+func checkForest(rows []ForestRow) (diagnosed bool, err error) {
+	for _, r := range rows {
+		for _, v := range []float64{r.Mean, r.Lower, r.Upper, r.LowerHalf, r.UpperHalf} {
+			if !finite(v) {
+				return false, fmt.Errorf("viz: forest row %q has %v: means and ends of intervals must be finite", r.Name, v)
+			}
+		}
+		if r.Lower > r.LowerHalf || r.LowerHalf > r.UpperHalf || r.UpperHalf > r.Upper {
+			return false, fmt.Errorf("viz: forest row %q: [%v, %v] must hold [%v, %v]", r.Name, r.Lower, r.Upper, r.LowerHalf,
+				r.UpperHalf)
+		}
+		if r.RHat < 0 || r.ESS < 0 {
+			return false, fmt.Errorf("viz: forest row %q has RHat %v and ESS %v: neither is negative (NaN: not known)", r.Name,
+				r.RHat, r.ESS)
+		}
+		diagnosed = diagnosed || !math.IsNaN(r.RHat) || !math.IsNaN(r.ESS)
+	}
+	return diagnosed, nil
+}
+
+// marks are the row's intervals and its mean at a height of the axes, in the style of a group.
+func (r ForestRow) marks(at float64, group int) (wide, half *line, mean *dots) {
+	styles := []struct {
+		line  draw.LineStyle
+		shape shape
+	}{{stroke(blue, 1.4), circle}, {stroke(vermillion, 1.4), square}, {stroke(green, 1.4), triangle},
+		{stroke(purple, 1.4), diamond}}
+	style := styles[group%len(styles)]
+	wide = &line{xs: []float64{r.Lower, r.Upper}, ys: []float64{at, at}, style: style.line}
+	half = &line{xs: []float64{r.LowerHalf, r.UpperHalf}, ys: []float64{at, at}, style: style.line}
+	half.style.Width = 4
+	mean = &dots{xs: []float64{r.Mean}, ys: []float64{at}, shape: style.shape, radius: 3, fill: white,
+		edge: draw.LineStyle{Color: style.line.Color, Width: 1.4}}
+	return wide, half, mean
 }
 
 // mostTelling are at most so many rows, in their order: those with the largest R-hat, or without one the widest.
