@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 
@@ -19,32 +20,8 @@ func TestExampleKernel(t *testing.T) {
 	check.Kernel(t, independence{StdDev: 2}, check.Options{Particles: 500, Transitions: 50, Slow: true})
 }
 
-// changed is a kernel of a user's own that does something else than the one within it with what a move gives.
-type changed struct {
-	mcmc.Kernel
-	change func(before, next *mcmc.State, info *mcmc.Info)
-}
-
-func (c changed) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
-) (mcmc.State, mcmc.Info) {
-	before := s
-	next, info := c.Kernel.Move(rng, s, target, tuning)
-	c.change(&before, &next, &info)
-	return next, info
-}
-
-func (c changed) Start(rng random.Stream, s mcmc.State) mcmc.State {
-	if k, ok := c.Kernel.(mcmc.Stateful); ok {
-		return k.Start(rng, s)
-	}
-	return s
-}
-
-func (changed) Exact() bool      { return true }
-func (changed) Reversible() bool { return true }
-
-func (changed) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }
+// changed is a kernel of a user's own, as its type says.
+type changed struct{ kerneltest.Changed }
 
 // A kernel of a user's own that carries the log-density or the gradient of another place, or whose acceptance is no
 // probability, is an error; the library's kernels, as a user's own embeds them, are not.
@@ -53,38 +30,35 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 	target := mcmc.Density(func(phi *graph.Node) *graph.Node {
 		return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), -300)
 	})
-	type change = func(before, next *mcmc.State, info *mcmc.Info)
-	same := func(_, _ *mcmc.State, _ *mcmc.Info) {}
-	stale := func(before, next *mcmc.State, _ *mcmc.Info) { next.LogDensity = before.LogDensity }
-	staleGradient := func(before, next *mcmc.State, _ *mcmc.Info) { next.Gradient = before.Gradient }
-	ofProposal := func(_, next *mcmc.State, info *mcmc.Info) { // also where it is rejected
-		next.LogDensity = graph.Sub(next.LogDensity, graph.OneMinus(info.Accepted))
-	}
-	accepts := func(a float64) change {
+	accepts := func(a float64) kerneltest.Change {
 		return func(_, _ *mcmc.State, info *mcmc.Info) {
 			info.Acceptance = graph.AddScalar(graph.ZerosLike(info.Acceptance), a)
 		}
 	}
+	same := kerneltest.Same
 	walk, mala := mcmc.RandomWalkMetropolis{StepSize: 1}, mcmc.MALA{StepSize: .9}
-	within := func(k mcmc.Kernel, change change) mcmc.Kernel {
-		return mcmc.DelayedAcceptance{Inner: changed{k, change}, Cheap: func(mcmc.Target) mcmc.Target { return target }}
+	within := func(k mcmc.Kernel, change kerneltest.Change) mcmc.Kernel {
+		return mcmc.DelayedAcceptance{
+			Inner: changed{kerneltest.Changed{Kernel: k, Change: change}},
+			Cheap: func(mcmc.Target) mcmc.Target { return target },
+		}
 	}
 	const otherPlace = "is not that of State.Phi"
 	for _, c := range []struct {
 		name   string
 		kernel mcmc.Kernel
-		change change
+		change kerneltest.Change
 		says   string // empty: it is right
 	}{
-		{"stale", walk, stale, "the State.LogDensity of "},
-		{"stale, MALA", mala, stale, otherPlace},
-		{"stale gradient", mala, staleGradient, "the State.Gradient of "},
-		{"of the proposal", walk, ofProposal, otherPlace},
+		{"stale", walk, kerneltest.StaleDensity, "the State.LogDensity of "},
+		{"stale, MALA", mala, kerneltest.StaleDensity, otherPlace},
+		{"stale gradient", mala, kerneltest.StaleGradient, "the State.Gradient of "},
+		{"of the proposal", walk, kerneltest.DensityOfRejected, otherPlace},
 		{"above 1", walk, accepts(1.5), "Info.Acceptance of 1.5 for chain 0"},
 		{"below 0", walk, accepts(-.1), "Info.Acceptance of -0.1"},
 
-		{"within delayed acceptance", within(walk, stale), nil, "Move of mcmc_test.changed must carry"},
-		{"gradient within delayed acceptance", within(mala, staleGradient), nil, "the State.Gradient of "},
+		{"within delayed acceptance", within(walk, kerneltest.StaleDensity), nil, "Move of mcmc_test.changed must carry"},
+		{"gradient within delayed acceptance", within(mala, kerneltest.StaleGradient), nil, "the State.Gradient of "},
 
 		{"NaN", walk, accepts(math.NaN()), ""},
 		{"walk", walk, same, ""}, {"MALA", mala, same, ""}, {"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3}, same, ""},
@@ -96,7 +70,7 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 			kernel := c.kernel
 			if c.change != nil {
-				kernel = changed{c.kernel, c.change}
+				kernel = changed{kerneltest.Changed{Kernel: c.kernel, Change: c.change}}
 			}
 			result, err := mcmc.Sample(t.Context(), mcmc.Problem{
 				Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },

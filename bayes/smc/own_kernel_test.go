@@ -7,35 +7,15 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// changed is a kernel of a user's own that changes the state after a move of the one within it.
-type changed struct {
-	mcmc.Kernel
-	change func(before, next *mcmc.State, info mcmc.Info)
-}
-
-func (c changed) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
-) (mcmc.State, mcmc.Info) {
-	before := s
-	next, info := c.Kernel.Move(rng, s, target, tuning)
-	c.change(&before, &next, info)
-	return next, info
-}
-
-func (c changed) Start(rng random.Stream, s mcmc.State) mcmc.State {
-	if k, ok := c.Kernel.(mcmc.Stateful); ok {
-		return k.Start(rng, s)
-	}
-	return s
-}
-
-func (changed) Exact() bool { return true }
+// changed is a kernel of a user's own, as its type says.
+type changed struct{ kerneltest.Changed }
 
 // Sample and ReplicaExchange refuse a kernel of a user's own that carries the log-density or the gradient of another
 // place, as mcmc.Sample does; the library's kernels, as a user's own embeds them, run.
@@ -47,31 +27,25 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 	}}
 	problem := mcmc.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
 		Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return posterior }}
-	type change = func(before, next *mcmc.State, info mcmc.Info)
-	same := func(_, _ *mcmc.State, _ mcmc.Info) {}
-	stale := func(before, next *mcmc.State, _ mcmc.Info) { next.LogDensity = before.LogDensity }
-	staleGradient := func(before, next *mcmc.State, _ mcmc.Info) { next.Gradient = before.Gradient }
-	ofProposal := func(_, next *mcmc.State, info mcmc.Info) { // also where it is rejected
-		next.LogDensity = graph.Sub(next.LogDensity, graph.OneMinus(info.Accepted))
-	}
+	same := kerneltest.Same
 	walk, mala := mcmc.RandomWalkMetropolis{StepSize: .8}, mcmc.MALA{StepSize: .9}
 	const otherPlace = "is not that of State.Phi"
 	for _, c := range []struct {
 		name   string
 		kernel mcmc.Kernel
-		change change
+		change kerneltest.Change
 		says   string // empty: it is right
 	}{
-		{"stale", walk, stale, "the State.LogDensity of "},
-		{"stale, MALA", mala, stale, otherPlace},
-		{"stale gradient", mala, staleGradient, "the State.Gradient of "},
-		{"of the proposal", walk, ofProposal, otherPlace},
+		{"stale", walk, kerneltest.StaleDensity, "the State.LogDensity of "},
+		{"stale, MALA", mala, kerneltest.StaleDensity, otherPlace},
+		{"stale gradient", mala, kerneltest.StaleGradient, "the State.Gradient of "},
+		{"of the proposal", walk, kerneltest.DensityOfRejected, otherPlace},
 
 		{"walk", walk, same, ""}, {"MALA", mala, same, ""},
 		{"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3}, same, ""},
 		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
 	} {
-		kernel := changed{c.kernel, c.change}
+		kernel := changed{kerneltest.Changed{Kernel: c.kernel, Change: c.change}}
 		sample := func(settings smc.Settings) func() error {
 			return func() error {
 				settings.Particles, settings.Moves, settings.Engine = 64, 2, computetest.Go(t)
