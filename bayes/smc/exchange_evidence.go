@@ -92,22 +92,34 @@ func (e exchanged) ratio(t int) (ratio float64, of []float64) {
 		return math.NaN(), of
 	}
 	// The root lies between the values, unless many are -Inf or the numbers of draws differ.
+	c := root(all, low, high)
+	_, slope := all(c)
+	for set := range of {
+		value, _ := balance(set, c)
+		of[set] = value / (slope / float64(e.sets))
+	}
+	return c + math.Log(float64(m)/float64(n)), of
+}
+
+// root is where a decreasing function is 0, to a relative error of about 1e-10. f returns its value and its derivative
+// with the sign changed. low <= high need not bracket the root: the interval is widened until it does.
+func root(f func(c float64) (value, slope float64), low, high float64) float64 {
 	for step := 1.; ; step *= 2 {
-		if value, _ := all(low); value >= 0 {
+		if value, _ := f(low); value >= 0 {
 			break
 		}
 		low -= step
 	}
 	for step := 1.; ; step *= 2 {
-		if value, _ := all(high); value <= 0 {
+		if value, _ := f(high); value <= 0 {
 			break
 		}
 		high += step
 	}
-	// Newton's method, with bisection where a step leaves the interval that brackets the root.
+	// Newton's method, with bisection where a step leaves the interval.
 	c := (low + high) / 2
 	for high-low > 1e-10*max(1, math.Abs(c)) {
-		value, slope := all(c)
+		value, slope := f(c)
 		if math.Abs(value) <= 1e-9*slope {
 			break
 		}
@@ -120,12 +132,7 @@ func (e exchanged) ratio(t int) (ratio float64, of []float64) {
 			c = (low + high) / 2
 		}
 	}
-	_, slope := all(c)
-	for set := range of {
-		value, _ := balance(set, c)
-		of[set] = value / (slope / float64(e.sets))
-	}
-	return c + math.Log(float64(m)/float64(n)), of
+	return c
 }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

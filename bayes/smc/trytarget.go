@@ -78,39 +78,78 @@ func (m *machine) tryOnce(done *atomic.Bool, state *compute.State) error {
 	return nil
 }
 
+// trial is what is tried of a problem's target.
+type trial struct {
+	target     mcmc.Target // only its type counts
+	apart      bool        // try whether it keeps particles apart
+	foreign    bool        // try its methods against each other
+	cheap      []string    // try these cheap targets of the kernel's: names, for errors
+	identities []identity  // of a foreign target, once runTrial has built them
+}
+
 // tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's
 // data, and its Start if there is one.
 func (m *machine) tryTarget(state *compute.State) error {
+	t, err := m.trialOf()
+	if err != nil || !t.apart && len(t.cheap) == 0 {
+		return err
+	}
+	record, err := m.runTrial(&t, state)
+	if err != nil {
+		return err
+	}
+	if record, err = mcmc.CheckTried(record, t.cheap...); err != nil || !t.apart {
+		return err
+	}
+	for _, function := range []string{"LogPrior", "LogDensity"} {
+		if err := tryout.CheckMixing(record, function); err != nil {
+			return fmt.Errorf("target %T: %w", t.target, err)
+		}
+		record = record[2:]
+	}
+	n := len(record) / max(2*len(t.identities), 1)
+	for _, i := range t.identities {
+		if err := i.check(record[:n], record[n:2*n]); err != nil {
+			return fmt.Errorf("target %T contradicts itself: %w", t.target, err)
+		}
+		record = record[2*n:]
+	}
+	return nil
+}
+
+// trialOf builds the target in a graph that is thrown away, to find out what there is to try.
+func (m *machine) trialOf() (t trial, err error) {
 	problem := m.sampler.Problem
-	var target mcmc.Target
-	var cheap []string // names of cheap targets, for errors
-	refused := false   // what Initial draws has another shape, of which the first step tells
-	err := compute.Try(func() {
+	refused := false // what Initial draws has another shape, of which the first step tells
+	err = compute.Try(func() {
 		g := graph.NewGraph(m.engine.Backend(), "smc probe")
 		defer g.Finalize()
 		nodes := m.parameters(g)
-		target = m.target(nodes)
-		_, cheap = m.tryCheap(random.New(g, 0), nodes, Parameter(g, "phi", shapes.Make(m.DType, triedTarget, problem.Dim)))
+		t.target = m.target(nodes)
+		phi := Parameter(g, "phi", shapes.Make(m.DType, triedTarget, problem.Dim))
+		_, t.cheap = m.tryCheap(random.New(g, 0), nodes, phi)
 		if problem.Start == nil {
 			draws := problem.Initial(random.New(g, 0), m.DType, triedTarget)
-			refused = !draws.Shape().Equal(shapes.Make(m.DType, triedTarget, problem.Dim))
+			refused = !draws.Shape().Equal(phi.Shape())
 		}
 	})
 	if err != nil || refused {
-		return err
+		return trial{}, err
 	}
-	foreign := tryout.Foreign(target)
-	apart := foreign || madeOfFunctions(target)
-	if !apart && len(cheap) == 0 {
-		return nil
-	}
-	var identities []identity
+	t.foreign = tryout.Foreign(t.target)
+	t.apart = t.foreign || madeOfFunctions(t.target)
+	return t, nil
+}
+
+// runTrial evaluates the target at draws from the prior: the record of mcmc.TryCheap, those of tryout.Mixing for the
+// log prior and the log-density, and the two sides of each identity, which it also puts into the trial.
+func (m *machine) runTrial(t *trial, state *compute.State) ([]float64, error) {
 	program, err := compute.NewProgram(m.engine, "smc trial of the target", state.Names(), nil,
 		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 			rng := random.FromKey(inputs[0])
 			phi := nodes[startName]
 			if phi == nil {
-				phi = problem.Initial(rng.Named("initial"), m.DType, triedTarget)
+				phi = m.sampler.Problem.Initial(rng.Named("initial"), m.DType, triedTarget)
 			}
 			phi = Slice(phi, AxisRange(0, min(triedTarget, phi.Shape().Dim(0))))
 			target := m.target(nodes)
@@ -118,44 +157,28 @@ func (m *machine) tryTarget(state *compute.State) error {
 			if trials, _ := m.tryCheap(rng, nodes, phi); trials != nil {
 				record = append(record, trials)
 			}
-			if apart {
+			if t.apart {
 				prior := target.(interface{ LogPrior(phi *Node) *Node }).LogPrior
 				record = append(record, tryout.Mixing(rng, prior, phi, prior(phi)),
 					tryout.Mixing(rng, target.LogDensity, phi, target.LogDensity(phi)))
 			}
-			if foreign {
-				identities = identitiesOf(target, m.Tempering, phi, m.Block)
+			if t.foreign {
+				t.identities = identitiesOf(target, m.Tempering, phi, m.Block)
 			}
-			for _, i := range identities {
+			for _, i := range t.identities {
 				record = append(record, i.a, i.b)
 			}
 			return nil, Concatenate(record, 0)
 		})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer program.Close()
 	record, err := program.Run(state, random.KeyOf(m.Seed).Named("trial").Words())
 	if err != nil {
-		return fmt.Errorf("trying the target: %w", err)
+		return nil, fmt.Errorf("trying the target: %w", err)
 	}
-	if record, err = mcmc.CheckTried(record, cheap...); err != nil || !apart {
-		return err
-	}
-	for _, function := range []string{"LogPrior", "LogDensity"} {
-		if err := tryout.CheckMixing(record, function); err != nil {
-			return fmt.Errorf("target %T: %w", target, err)
-		}
-		record = record[2:]
-	}
-	n := len(record) / max(2*len(identities), 1)
-	for _, i := range identities {
-		if err := i.check(record[:n], record[n:2*n]); err != nil {
-			return fmt.Errorf("target %T contradicts itself: %w", target, err)
-		}
-		record = record[2*n:]
-	}
-	return nil
+	return record, nil
 }
 
 // tryCheap tries the cheap targets on which the kernel moves particles of the whole posterior.
