@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -166,28 +167,7 @@ func (f fitting) fit(
 			return nil, nil
 		}
 		m.normalise()
-		// E step: r_jk is the probability that particle j belongs to component k, times the particle's weight; u_jk is the
-		// weight that the tails of component k give it.
-		r, u := make([][]float64, len(m)), make([][]float64, len(m))
-		for k, s := range m {
-			u[k] = s.distances(x)
-			r[k] = s.logDensity(u[k])
-			floats.AddConst(math.Log(s.share), r[k])
-			for j, v := range u[k] {
-				u[k][j] = (dof + float64(len(s.mean))) / (dof + v)
-			}
-		}
-		now, terms := 0., make([]float64, len(m))
-		for j, w := range weights {
-			for k := range m {
-				terms[k] = r[k][j]
-			}
-			sum := floats.LogSumExp(terms)
-			now += w * sum
-			for k := range m {
-				r[k][j] = w * math.Exp(r[k][j]-sum)
-			}
-		}
+		r, u, now := m.responsibilities(x, weights)
 		if now-before < littleGain {
 			return m, nil
 		}
@@ -207,6 +187,33 @@ func (f fitting) fit(
 	}
 	m.normalise()
 	return m, nil
+}
+
+// responsibilities are the E step for the rows of x, [J, D], with weights, [J]: r[k][j] is the probability that
+// particle j belongs to component k, times its weight, and u[k][j] the weight that the tails of component k give it.
+// logDensity is the weighted mean of the mixture's log-density.
+func (m mixture) responsibilities(x *mat.Dense, weights []float64) (r, u [][]float64, logDensity float64) {
+	r, u = make([][]float64, len(m)), make([][]float64, len(m))
+	for k, s := range m {
+		u[k] = s.distances(x)
+		r[k] = s.logDensity(u[k])
+		floats.AddConst(math.Log(s.share), r[k])
+		for j, v := range u[k] {
+			u[k][j] = (s.dof + float64(len(s.mean))) / (s.dof + v)
+		}
+	}
+	terms := make([]float64, len(m))
+	for j, w := range weights {
+		for k := range m {
+			terms[k] = r[k][j]
+		}
+		sum := floats.LogSumExp(terms)
+		logDensity += w * sum
+		for k := range m {
+			r[k][j] = w * math.Exp(r[k][j]-sum)
+		}
+	}
+	return r, u, logDensity
 }
 
 // normalise makes the shares sum to 1.
@@ -400,61 +407,21 @@ func bestDoF(r, u [][]float64, before, d float64) float64 {
 	return math.Exp(low)
 }
 
-// nearest are initial responsibilities: each particle belongs to the nearest of n centres. The centres are particles
-// drawn one after another, with probabilities proportional to the squared distance to the nearest centre so far
-// (k-means++: Arthur and Vassilvitskii 2007), and then moved by ten rounds of Lloyd's algorithm. Distances are in units
-// of the coordinates' standard deviations.
-func nearest(x *mat.Dense, weights []float64, n int, rng *rand.Rand) [][]float64 {
-	rows, d := x.Dims()
-	z := mat.NewDense(rows, d, nil)
-	for c := range d {
-		column := mat.Col(nil, c, x)
-		mean := floats.Dot(column, weights)
-		floats.AddConst(-mean, column)
-		square := 0.
-		for j, v := range column {
-			square += weights[j] * v * v
-		}
-		if square > 0 {
-			floats.Scale(1/math.Sqrt(square), column)
-		}
-		z.SetCol(c, column)
-	}
-	draw := func(p []float64) int {
-		at := rng.Float64() * floats.Sum(p)
-		for j, v := range p {
-			if at -= v; at < 0 {
-				return j
-			}
-		}
-		return len(p) - 1
-	}
-	distance := func(j int, centre []float64) float64 {
-		v := floats.Distance(z.RawRowView(j), centre, 2)
-		return v * v
-	}
-	var centres [][]float64
-	chance := append([]float64{}, weights...)
-	closest := make([]float64, rows)
-	floats.AddConst(math.Inf(1), closest)
-	for range n {
-		centre := append([]float64{}, z.RawRowView(draw(chance))...)
-		centres = append(centres, centre)
-		for j := range rows {
-			closest[j] = min(closest[j], distance(j, centre))
-			chance[j] = weights[j] * closest[j]
-		}
-	}
-	var r [][]float64
+// nearest are initial responsibilities, [n][J]: each particle, a row of x, [J, D], belongs with its weight to the
+// nearest of n centres. The centres are chosen by k-means++ (Arthur and Vassilvitskii 2007), and then moved by ten
+// rounds of Lloyd's algorithm. Distances are in units of the coordinates' standard deviations.
+func nearest(x *mat.Dense, weights []float64, n int, rng *rand.Rand) (r [][]float64) {
+	z := standardised(x, weights)
+	centres := distantRows(z, weights, n, rng)
 	for range 10 {
 		r = make([][]float64, n)
 		for k := range r {
-			r[k] = make([]float64, rows)
+			r[k] = make([]float64, len(weights))
 		}
 		for j, w := range weights {
 			best, at := math.Inf(1), 0
 			for k, centre := range centres {
-				if v := distance(j, centre); v < best {
+				if v := squaredDistance(z.RawRowView(j), centre); v < best {
 					best, at = v, k
 				}
 			}
@@ -474,4 +441,57 @@ func nearest(x *mat.Dense, weights []float64, n int, rng *rand.Rand) [][]float64
 		}
 	}
 	return r
+}
+
+// standardised is x, [J, D], with weighted mean 0 and weighted standard deviation 1 in each column, unless it is
+// constant.
+func standardised(x *mat.Dense, weights []float64) *mat.Dense {
+	rows, d := x.Dims()
+	z := mat.NewDense(rows, d, nil)
+	for c := range d {
+		column := mat.Col(nil, c, x)
+		mean := floats.Dot(column, weights)
+		floats.AddConst(-mean, column)
+		square := 0.
+		for j, v := range column {
+			square += weights[j] * v * v
+		}
+		if square > 0 {
+			floats.Scale(1/math.Sqrt(square), column)
+		}
+		z.SetCol(c, column)
+	}
+	return z
+}
+
+// distantRows are copies of n rows of z, [J, D], drawn one after another, the first with probabilities proportional to
+// the weights, [J], the others to the weights times the squared distance to the nearest row so far (k-means++).
+func distantRows(z *mat.Dense, weights []float64, n int, rng *rand.Rand) [][]float64 {
+	draw := func(p []float64) int {
+		at := rng.Float64() * floats.Sum(p)
+		for j, v := range p {
+			if at -= v; at < 0 {
+				return j
+			}
+		}
+		return len(p) - 1
+	}
+	var centres [][]float64
+	chance := slices.Clone(weights)
+	closest := make([]float64, len(weights))
+	floats.AddConst(math.Inf(1), closest)
+	for range n {
+		centre := slices.Clone(z.RawRowView(draw(chance)))
+		centres = append(centres, centre)
+		for j, w := range weights {
+			closest[j] = min(closest[j], squaredDistance(z.RawRowView(j), centre))
+			chance[j] = w * closest[j]
+		}
+	}
+	return centres
+}
+
+func squaredDistance(a, b []float64) float64 {
+	v := floats.Distance(a, b, 2)
+	return v * v
 }
