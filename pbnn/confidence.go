@@ -226,6 +226,33 @@ func bernsteinSerfling(t *graph.Node, rows int, logarithm float64) (ofStdDev, of
 		graph.MulScalar(graph.Reciprocal(t), kappa*logarithm)
 }
 
+// moments are the mean, the sum of squared deviations and the extremes of the rows' differences so far, [J] each.
+type moments struct{ mean, squares, low, high *graph.Node }
+
+// include are the moments with a round's differences, [J, n], of which the first m are of rows and the others padding
+// (Chan, Golub and LeVeque 1983). before is the number of rows of the earlier rounds, and total is before + m: scalars.
+// own(name, anew) is what a chain carries under that name, but anew in the first round of a transition.
+func include(
+	differences, before, m, total *graph.Node, own func(name string, anew *graph.Node) *graph.Node,
+) (now moments) {
+	g, dtype, shape := differences.Graph(), differences.DType(), differences.Shape()
+	real := graph.LessThan(graph.Iota(g, shapes.Make(dtype, shape.Dimensions...), 1), graph.BroadcastToShape(m, shape))
+	only := func(x *graph.Node, otherwise float64) *graph.Node {
+		return graph.Where(real, x, graph.BroadcastToShape(graph.Scalar(g, dtype, otherwise), shape))
+	}
+	mean := graph.Div(compute.RowSums(only(differences, 0)), m)
+	zero := graph.ZerosLike(mean)
+	deviations := graph.Sub(differences, graph.BroadcastToShape(graph.ExpandAxes(mean, 1), shape))
+	squares := compute.RowSums(only(graph.Square(deviations), 0))
+	low, high := graph.ReduceMin(only(differences, math.Inf(1)), 1), graph.ReduceMax(only(differences, math.Inf(-1)), 1)
+	now.low, now.high = graph.Min(low, own("low", low)), graph.Max(high, own("high", high))
+	apart := graph.Sub(mean, own("mean", zero))
+	now.squares = graph.Add(graph.Add(squares, own("squares", zero)),
+		graph.Mul(graph.Square(apart), graph.Div(graph.Mul(before, m), total)))
+	now.mean = graph.Add(own("mean", zero), graph.Mul(apart, graph.Div(m, total)))
+	return now
+}
+
 // Move implements mcmc.Kernel.
 func (k confident) Move(
 	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
@@ -245,35 +272,23 @@ func (k confident) Move(
 	own := func(name string, anew *graph.Node) *graph.Node { return graph.Where(fresh, anew, s.Auxiliary[name]) }
 	level = own("level", level)
 
-	// Mean and squared deviations are updated by the round's rows (Chan, Golub and LeVeque 1983).
+	// What is known of the l_i after this round's rows, and the bound.
 	differences, _, _ := rows.Differences(rng.Named("differences"), s.Phi, proposal) // [J, n]
-	shape := differences.Shape()
 	before := graph.MulScalar(round, float64(k.BatchSize))
 	m := graph.MinScalar(graph.AddScalar(graph.Neg(before), float64(k.Rows)), float64(k.BatchSize))
 	total := graph.Add(before, m)
-	real := graph.LessThan(graph.Iota(g, shapes.Make(dtype, shape.Dimensions...), 1), graph.BroadcastToShape(m, shape))
-	only := func(x *graph.Node, otherwise float64) *graph.Node {
-		return graph.Where(real, x, graph.BroadcastToShape(graph.Scalar(g, dtype, otherwise), shape))
-	}
-	mean := graph.Div(compute.RowSums(only(differences, 0)), m)
-	deviations := graph.Sub(differences, graph.BroadcastToShape(graph.ExpandAxes(mean, 1), shape))
-	squares := compute.RowSums(only(graph.Square(deviations), 0))
-	low, high := graph.ReduceMin(only(differences, math.Inf(1)), 1), graph.ReduceMax(only(differences, math.Inf(-1)), 1)
-	low, high = graph.Min(low, own("low", low)), graph.Max(high, own("high", high))
-	apart := graph.Sub(mean, own("mean", zero))
-	squares = graph.Add(graph.Add(squares, own("squares", zero)),
-		graph.Mul(graph.Square(apart), graph.Div(graph.Mul(before, m), total)))
-	mean = graph.Add(own("mean", zero), graph.Mul(apart, graph.Div(m, total)))
-
+	now := include(differences, before, m, total, own)
 	after, looks := k.looks()
-	width := graph.Sub(high, low)
+	width := graph.Sub(now.high, now.low)
 	if k.Range > 0 {
 		width = graph.MulScalar(graph.Sqrt(compute.RowSums(graph.Square(graph.Sub(proposal, s.Phi)))), k.Range)
 	}
 	ofStdDev, ofRange := bernsteinSerfling(total, k.Rows, math.Log(5*float64(max(1, looks))/k.Error))
-	deviation := graph.Sqrt(graph.Div(squares, total))
+	deviation := graph.Sqrt(graph.Div(now.squares, total))
 	bound := graph.Add(graph.Mul(deviation, ofStdDev), graph.Mul(width, ofRange)) // points c_t
-	lambda := graph.Add(mean, level)
+
+	// The decision.
+	lambda := graph.Add(now.mean, level)
 	finite := graph.And(graph.IsFinite(lambda), compute.RowsAll(graph.IsFinite(proposal), dtype))
 	look := graph.Gather(graph.Const(g, after), graph.Reshape(graph.ConvertDType(round, dtypes.Int32), 1))
 	last := graph.GreaterOrEqual(total, graph.ConstAs(total, float64(k.Rows)))
@@ -285,7 +300,8 @@ func (k confident) Move(
 	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)
 	rounds := spread(graph.AddScalar(round, 1))
 	next.Auxiliary = map[string]*graph.Node{
-		"proposal": proposal, "level": level, "mean": mean, "squares": squares, "low": low, "high": high,
+		"proposal": proposal, "level": level,
+		"mean": now.mean, "squares": now.squares, "low": now.low, "high": now.high,
 		"rounds": graph.Where(graph.And(open, graph.Not(done)), rounds, zero),
 	}
 	moved := graph.ConvertDType(accepted, dtype)
