@@ -59,6 +59,31 @@ func (b Batch) count() *Node {
 // rows is the number of rows B, padding included.
 func (b Batch) rows() int { return b.Y.Shape().Dim(0) }
 
+// filled is the batch with its first row, which is real, in place of padding. Padding may hold anything: its density
+// does not count, but in the gradient 0 times NaN is NaN. Zeros would not do: a likelihood may have no density there.
+func (b Batch) filled() Batch {
+	mask := b.mask()
+	if mask == nil {
+		return b
+	}
+	fill := func(x *Node, axis int) *Node { // axis is that of the rows
+		dims, first := make([]int, x.Rank()), make([]SliceAxisSpec, x.Rank())
+		for i := range dims {
+			dims[i], first[i] = 1, AxisRange()
+		}
+		dims[axis], first[axis] = b.rows(), AxisRange(0, 1)
+		real := BroadcastToDims(Reshape(mask, dims...), x.Shape().Dimensions...)
+		return Where(real, x, BroadcastToShape(Slice(x, first...), x.Shape()))
+	}
+	if b.Features == nil {
+		b.X = fill(b.X, 0)
+	} else {
+		b.Features = fill(b.Features, b.Features.Rank()-1)
+	}
+	b.Y = fill(b.Y, 0)
+	return b
+}
+
 // Likelihood evaluates log p(y_batch | phi_j; psi), unscaled. Its methods build graph, and panic as GoMLX does.
 type Likelihood struct {
 	Model *bayes.BoundModel
@@ -87,32 +112,9 @@ func (l Likelihood) Features(psi *graph.Node, batch Batch) *graph.Node {
 	return l.Model.Prefix(prefix, batch.X).Node
 }
 
+// begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output.
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
-	if mask := batch.mask(); mask != nil {
-		// Padding may hold anything, but 0 times NaN is NaN, in gradients too: it becomes the first row, which is real, since
-		// a likelihood may have no density at 0 either.
-		rows := batch.rows()
-		first := func(x *Node, axis int) *Node {
-			ranges := make([]SliceAxisSpec, x.Rank())
-			for i := range ranges {
-				ranges[i] = AxisRange()
-			}
-			ranges[axis] = AxisRange(0, 1)
-			return BroadcastToShape(Slice(x, ranges...), x.Shape())
-		}
-		if batch.Features == nil {
-			column := BroadcastToDims(Reshape(mask, rows, 1), batch.X.Shape().Dimensions...)
-			batch.X = Where(column, batch.X, first(batch.X, 0))
-		} else {
-			row := BroadcastToDims(Reshape(mask, 1, rows), batch.Features.Shape().Dimensions...)
-			batch.Features = Where(row, batch.Features, first(batch.Features, batch.Features.Rank()-1))
-		}
-		row := Reshape(mask, rows)
-		if batch.Y.Rank() == 2 {
-			row = BroadcastToDims(Reshape(mask, rows, 1), batch.Y.Shape().Dimensions...)
-		}
-		batch.Y = Where(row, batch.Y, first(batch.Y, 0))
-	}
+	batch = batch.filled()
 	l.Plan = l.Plan.For(phi.Shape().Dim(0))
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
