@@ -69,7 +69,7 @@ type Estimates struct {
 type weightedDraws struct {
 	theta      *mat.Dense
 	logWeights smc.LogWeights
-	// firstPower is how far the bridge's first step would go.
+	// firstPower is the power of the weights, at most 1, that the bridge's first step would reach.
 	firstPower float64
 }
 
@@ -126,8 +126,8 @@ func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weighte
 	return draws, nil
 }
 
-// safeKHat is the k-hat above which the weights' distribution has no variance, so that the standard error of their mean
-// is none.
+// safeKHat is the k-hat above which the weights' distribution has no finite variance, so that what is stated as the
+// standard error of their mean says nothing.
 const safeKHat = .5
 
 // haveVariance says whether the weights' distribution has a variance, beyond what k-hat's own error leaves open. Of 100
@@ -165,7 +165,8 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 const nearness = .1
 
 // firstPower is the largest power, at most 1, of weights at which their effective sample size is at least a share of
-// the draws that have a weight at all, within a thousandth of it. logWeights, [N], may hold -Inf.
+// the draws that have a weight at all, within a thousandth of it. logWeights, [N], may hold -Inf and NaN.
+// smc.Stages.Weigh looks for its step in the same way, on the device, where draws without a weight count too.
 func firstPower(logWeights []float64, share float64) float64 {
 	var finite []float64
 	for _, w := range logWeights {
