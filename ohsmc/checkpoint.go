@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.ohsmc/4"
+const checkpointFormat = "gobnn.ohsmc/5"
 
 // position is the part of a checkpoint that is not tensors.
 type position struct {

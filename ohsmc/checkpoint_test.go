@@ -58,6 +58,9 @@ func TestFinishedCheckpoint(t *testing.T) {
 				if math.IsNaN(r.Trace[i].LogEvidenceStdErr) {
 					r.Trace[i].LogEvidenceStdErr = 0
 				}
+				if math.IsNaN(r.Trace[i].MeanGradient) {
+					r.Trace[i].MeanGradient = 0
+				}
 			}
 		}
 		_, smc := c.algorithm.(SMC)

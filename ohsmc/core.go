@@ -49,6 +49,7 @@ type StepInfo struct {
 	Resampled, GradientRejected       *graph.Node // 1 or 0, or bool
 	NonFinite                         *graph.Node
 	Acceptance, StepSize, LogConstant *graph.Node
+	MeanGradient                      *graph.Node
 }
 
 // record is the info as a vector, in the order of recordOf.
@@ -59,7 +60,7 @@ func (t StepInfo) record() *Node {
 	var row []*Node
 	for _, node := range []*Node{
 		t.LogEvidence, nil, t.Loss, t.ESS, t.UniqueAncestors, t.Resampled, t.NonFinite, t.GradientRejected, t.Acceptance,
-		t.StepSize, t.LogConstant, nil,
+		t.StepSize, t.LogConstant, t.MeanGradient, nil,
 	} {
 		if node == nil {
 			node = ConstAs(t.LogEvidence, math.NaN())

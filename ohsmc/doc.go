@@ -63,6 +63,6 @@
 // tests compare the particles with the filter. If the exact posterior matters, call Sample.
 //
 // Guided is exact for a target that stays the same, that is with all rows in one batch and psi fixed: the tests check
-// this for every proposal. With mini-batches its target changes from step to step, and its particles are not exact
-// either.
+// this for every proposal. But the particles must have moved far enough from those few that the first batch leaves (see
+// Guided). With mini-batches its target changes from step to step, and its particles are not exact either.
 package ohsmc

@@ -26,6 +26,14 @@ import (
 // With all rows in one batch and psi fixed the target is the same in all steps, and the weighted particles are exact
 // for it. With mini-batches the target changes from step to step, and most of the weight goes to few particles: watch
 // StepRecord.ESS.
+//
+// The first weighing, of particles from the prior, leaves copies of a few of them where the data say much. Until the
+// moves have taken these apart the particles are far from the posterior, and ESS, which sees weights only, does not
+// show it: in a conjugate regression of 30 rows with 2000 particles, 200 steps of Langevin of the default StepSize gave
+// an ESS of 1999, and means off by .5 posterior standard deviations (root mean square of 20 runs); with steps of .03
+// they were as exact as ESS says. StepRecord.MeanGradient shows it where it can be known, and the result warns, of 18
+// of the former runs and none of the latter. RandomWalk has no gradient, and so no such test: with the default steps
+// its means were off by .3, with an ESS of 1314.
 type Guided struct {
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
 	// reports lower losses for Langevin if the first layer is stochastic. BenchmarkEqualSeconds compares the proposals on
@@ -54,6 +62,7 @@ type Guided struct {
 var (
 	_ Described  = Guided{}
 	_ Resampling = Guided{}
+	_ Warned     = Guided{}
 )
 
 // Title implements Algorithm.
@@ -61,6 +70,25 @@ func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al.
 
 // Resampling implements Resampling: the paper's, multinomial when the effective sample size is at most J/2.
 func (a Guided) Resampling() (float64, smc.Resampler) { return 0.5, smc.Multinomial }
+
+// Warnings implements Warned: for an effective sample size that promises too much, see StepRecord.MeanGradient.
+func (a Guided) Warnings(_ Settings, _ int, trace []StepRecord) []string {
+	if len(trace) == 0 {
+		return nil
+	}
+	last := trace[len(trace)-1]
+	if !(last.MeanGradient > largeGradient) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the mean gradient of the log-density, which is 0 under the posterior, is %.1f times the "+
+		"standard error that an effective sample size of %.0f promises, and the posterior's means may be off by as many of "+
+		"theirs: as a rule copies of the few particles that the first weighing left have hardly moved apart; take a longer "+
+		"StepSize or more Epochs, or draw from the posterior by ohsmc.Sample", last.MeanGradient, last.ESS)}
+}
+
+// largeGradient is the StepRecord.MeanGradient above which the effective sample size promises too much: by chance a
+// single coordinate exceeds it in 3 of 1000 runs, and three of them in 1 of 100 000.
+const largeGradient = 3
 
 // Describe implements Described: it names the proposal's type.
 func (a Guided) Describe() any {
@@ -165,6 +193,10 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 		UniqueAncestors: smc.UniqueAncestors(ancestors, phi.DType()), Resampled: resampled,
 		NonFinite: nonFinite(weighed.LogWeights), GradientRejected: rejected, StepSize: stepSize,
 	}
+	// With another batch, or another psi, the mean under the particles' target, the one of the step before, is not 0.
+	if from.Gradient != nil && a.Bound.W == 0 && a.BatchSize == a.Target.Rows {
+		t.MeanGradient = meanGradient(from.Gradient, s.LogWeights, logWeights, resampled)
+	}
 	if a.Adapt > 0 {
 		// The Metropolis-Hastings ratio has the current target at both ends, pi_t(phi_t) / pi_t(phi_t-1), where the increment
 		// of the log-weight has pi_t-1 at phi_t-1: add log pi_t-1 and subtract log pi_t there.
@@ -180,6 +212,17 @@ func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
 		next.Auxiliary[logStepName] = Add(s.Auxiliary[logStepName], Where(left, change, ConstAs(change, -1.0)))
 	}
 	return next, t
+}
+
+// meanGradient is StepRecord.MeanGradient, for gradients of the log-density, [J, D], at the particles that a step
+// begins with. Their effective sample size is that of the log-weights before resampling, [J]; resampling adds the error
+// of J draws.
+func meanGradient(gradient, before, after, resampled *Node) *Node {
+	w := ExpandAxes(Exp(after), 1)
+	mean, square := ReduceSum(Mul(w, gradient), 0), ReduceSum(Mul(w, Square(gradient)), 0)
+	drawn := DivScalar(ConvertDType(resampled, after.DType()), float64(after.Shape().Dim(0)))
+	variance := Add(Reciprocal(smc.EffectiveSampleSize(before)), drawn)
+	return Sqrt(ReduceAllMean(Div(Square(mean), Mul(square, variance))))
 }
 
 // divergence is how much of its log-density, momentum included, a move loses that counts as divergent, as of mcmc.HMC.

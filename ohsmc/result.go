@@ -41,8 +41,14 @@ type StepRecord struct {
 	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, for runs of SMC with smc.Multinomial
 	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
 	ESS               float64 // effective sample size, after weighing
-	UniqueAncestors   float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
-	Resamplings       int     // in this step: 0 or 1; SMC: up to the batch size
+	// MeanGradient tests ESS: it is the weighted mean of the log-density's gradient, which is 0 under the posterior, over
+	// the standard error of a mean of ESS independent draws, root mean square over the coordinates. It is about 1 if ESS
+	// is right, and large if copies have hardly moved; less so if only directions across several coordinates are slow, in
+	// which the posterior is wide: for two correlated features it was 2.2 where means were 4.7 standard errors off (20
+	// runs). It is of the particles before the step; for Guided with gradients, all rows in one batch and no psi.
+	MeanGradient    float64
+	UniqueAncestors float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
+	Resamplings     int     // in this step: 0 or 1; SMC: up to the batch size
 	// NonFinite is the number of particles whose log-likelihood, or whose gradient for a proposal, is NaN or infinite.
 	// They get weight 0.
 	NonFinite        int
@@ -56,7 +62,7 @@ type StepRecord struct {
 	Seconds     float64 // of the step, without validation
 }
 
-const recordWidth = 12
+const recordWidth = 13
 
 func (r StepRecord) values() []float64 {
 	rejected := 0.0
@@ -65,7 +71,8 @@ func (r StepRecord) values() []float64 {
 	}
 	return []float64{
 		r.LogEvidence, r.LogEvidenceStdErr, r.Loss, r.ESS, r.UniqueAncestors, float64(r.Resamplings), float64(r.NonFinite),
-		rejected, r.Acceptance, r.StepSize, r.LogConstant, r.Seconds,
+		rejected, r.Acceptance, r.StepSize, r.LogConstant, r.MeanGradient,
+		r.Seconds,
 	}
 }
 
@@ -73,7 +80,7 @@ func recordOf(v []float64) StepRecord {
 	return StepRecord{
 		LogEvidence: v[0], LogEvidenceStdErr: v[1], Loss: v[2], ESS: v[3], UniqueAncestors: v[4], Resamplings: count(v[5]),
 		NonFinite: count(v[6]), GradientRejected: v[7] != 0 && v[7] == v[7], Acceptance: v[8], StepSize: v[9],
-		LogConstant: v[10], Seconds: v[11],
+		LogConstant: v[10], MeanGradient: v[11], Seconds: v[12],
 	}
 }
 

@@ -132,7 +132,7 @@ func (s *ibis) Advance(ctx context.Context, r *Session) (StepRecord, error) {
 	if err := s.begins(r, batch, number); err != nil {
 		return StepRecord{}, err
 	}
-	record := StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, LogConstant: nan}
+	record := StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, LogConstant: nan, MeanGradient: nan}
 	var genealogy smc.Genealogy
 	calls := uint32(1)
 	for n := 1; n <= batch.Count; n++ {
