@@ -21,7 +21,9 @@ type Result struct {
 	LogWeights LogWeights
 	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its standard
 	// error, estimated from this run alone: from the families of the particles (Genealogy) and from how far the moves
-	// changed the estimate (Drift). NaN if the run did not complete.
+	// changed the estimate (Drift). NaN if the run did not complete. It is noisy if there are few families
+	// (StepRecord.First): with 27 of them 6 of 60 runs, of one tanh unit with 300 particles, were off by more than twice
+	// the stated error, the worst by 3.1 times; the root mean square was 1.2.
 	LogEvidence, LogEvidenceStdErr float64
 	Trace                          []StepRecord // one for each temperature, or block of rows
 	// Tuned are the step size and the scales of the last moves; the step size is 0 for kernels that are not Tunable.
