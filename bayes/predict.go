@@ -103,8 +103,8 @@ func (p *Posterior) newValues(x *mat.Dense) (warnings []string) {
 	if more > 0 {
 		which += fmt.Sprintf("; and %d more", more)
 	}
-	return []string{fmt.Sprintf("%d of the %d rows have other values than all training rows in features that were constant "+
-		"there: %s: nothing was learnt about their effect, and the predictions have weights from the prior or, if these are "+
+	return []string{fmt.Sprintf("%d of the %d rows have other values than all training rows in features that were "+
+		"constant there: %s: nothing was learnt about their effect, and the predictions have weights from the prior or, if these are "+
 		"shared, from the start of training; train with rows in which they vary, or leave them out", count, rows, which)}
 }
 

@@ -12,10 +12,10 @@ import (
 )
 
 // BenchmarkEmulated is 2000 steps of pCN by 100 chains on an emulated posterior of 3009 weights (Boston, 13-64-32-1),
-// of which every hundredth is kept: 2.05 to 2.08 s, a step .81 to .94 ms where it is fastest. The 300 000 normals of
-// the proposals are .6 ms of a step, the emulator .15 ms, and what is not XLA's .02 ms, so that several steps in one
-// program gain nothing. The same steps in JAX 0.10.2 take 2.0 to 2.5 s one call a step, and 1.9 s in one lax.scan,
-// where its normals alone are .98 ms a call.
+// of which every hundredth is kept: 1.93 to 2.07 s on two processors of a Sapphire Rapids, and 2.24 where the machine
+// is slower, in turn with JAX 0.10.2, whose same steps take 4.4 to 4.8 s one call a step, and 3.9 to 4.4 s in one
+// lax.scan. The 300 000 normals of the proposals are .35 ms of a step. What is not XLA's is .02 ms, so that several
+// steps in one program gain nothing.
 func BenchmarkEmulated(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
 		parts, err := dataset.Boston().PublishedSplit(dataset.Gal, 0)

@@ -244,8 +244,8 @@ func changed(row, endRow int) error {
 	if endRow-row > 1 {
 		which = fmt.Sprintf("one of the rows %d to %d", row, endRow-1)
 	}
-	return fmt.Errorf("%w: %s is not as it was at the first reading: Read must fill in all rows, and give the same row at "+
-		"each call, also where several goroutines call it at once; draw what is random by the row's number, and leave "+
+	return fmt.Errorf("%w: %s is not as it was at the first reading: Read must fill in all rows, and give the same row "+
+		"at each call, also where several goroutines call it at once; draw what is random by the row's number, and leave "+
 		"files as they are during a run", ErrChanged, which)
 }
 

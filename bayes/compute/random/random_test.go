@@ -139,7 +139,8 @@ func TestDistributions(t *testing.T) {
 	})
 }
 
-// The normals of float32 are the quantiles of their uniforms: of each 64th, and of all within 2^12 of 0, of 1/2 and of 1.
+// The normals of float32 are the quantiles of their uniforms: of each 64th, and of all within 2^12 cells of 0, of 1/2
+// and of 1.
 func TestQuantile(t *testing.T) {
 	const uniforms, edge = 1 << 23, 1 << 12
 	var k []uint32
