@@ -104,8 +104,9 @@ func (p *Posterior) newValues(x *mat.Dense) (warnings []string) {
 		which += fmt.Sprintf("; and %d more", more)
 	}
 	return []string{fmt.Sprintf("%d of the %d rows have other values than all training rows in features that were "+
-		"constant there: %s: nothing was learnt about their effect, and the predictions have weights from the prior or, if these are "+
-		"shared, from the start of training; train with rows in which they vary, or leave them out", count, rows, which)}
+		"constant there: %s: nothing was learnt about their effect, and the predictions have weights from the prior or, if "+
+		"these are shared, from the start of training; train with rows in which they vary, or leave them out",
+		count, rows, which)}
 }
 
 // A feature is far from the training part if the median distance of at least fewestRows rows from its training mean is

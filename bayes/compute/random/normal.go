@@ -41,9 +41,9 @@ func quantile(u *Node) *Node {
 }
 
 // logOfPositive is the natural logarithm of y, float32 and normal: the exponent's, plus a polynomial in the mantissa m,
-// in [1, 2), with an error of 2e-7 before rounding. That error is absolute: next to y = 1, where the logarithm is nearly
-// 0, its last digits are lost, which the quantile, smooth in it, does not feel. The compiler's own logarithm keeps them,
-// and has zeros, infinities and NaN to tell apart: it takes twice the time.
+// in [1, 2), with an error of 2e-7 before rounding. That error is absolute: next to y = 1, where the logarithm is
+// nearly 0, its last digits are lost, which the quantile, smooth in it, does not feel. The compiler's own logarithm
+// keeps them, and has zeros, infinities and NaN to tell apart, which takes twice the time.
 func logOfPositive(y *Node) *Node {
 	g := y.Graph()
 	bits := Bitcast(y, dtypes.Uint32)
