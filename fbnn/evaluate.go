@@ -90,6 +90,7 @@ func (e *evaluator) at(
 		return mat.NewDense(rows, len(out)/rows, out), nil
 	}
 	var sum []float64
+	read := e.job.reading(name)
 	for block := range e.blocks.Count {
 		out, err := e.onBlock(ctx, block, name, theta, f)
 		switch {
@@ -100,6 +101,7 @@ func (e *evaluator) at(
 		default:
 			floats.Add(sum, out)
 		}
+		read((block + 1) * e.job.Data.Rows() / e.blocks.Count)
 	}
 	return mat.NewDense(rows, len(sum)/rows, sum), nil
 }

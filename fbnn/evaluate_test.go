@@ -94,7 +94,7 @@ func newConjugate(t *testing.T, engine *compute.Engine, places int) conjugate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if streamed, err = streamed.Examined(t.Context(), 8); err != nil {
+	if streamed, err = streamed.Examined(t.Context(), 8, nil); err != nil {
 		t.Fatal(err)
 	}
 	if c.jobs["in blocks"], err = newSourceJob(streamed, settings); err != nil {

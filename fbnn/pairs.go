@@ -206,6 +206,7 @@ func (p *pairs) blocks(
 	state := compute.NewState(job.Engine)
 	defer state.Close()
 	theta := compute.Floats(job.DType, p.theta.RawMatrix().Data, all, d)
+	told := job.reading(name)
 	for from := 0; from < rows; from += block {
 		if err := context.Cause(ctx); err != nil {
 			return fmt.Errorf("fbnn: %s: %w", name, err)
@@ -221,6 +222,7 @@ func (p *pairs) blocks(
 			return fmt.Errorf("fbnn: %s: %w", name, err)
 		}
 		each(values, partY[:count*targets])
+		told(from + count)
 	}
 	return nil
 }

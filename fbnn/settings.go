@@ -26,7 +26,8 @@ type Settings struct {
 	// Replace begins anew if a checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
 	// Progress, if set, is called at most ten times a second, and at each stage's end. The name of a stage begins with the
-	// name of its step: "calibration", "emulation", "sampling".
+	// name of its step: "calibration", "emulation", "sampling"; or it is "reading: " and what for, of a pass of FitSource
+	// over all rows that takes more than 2 seconds, whose steps are rows.
 	Progress func(run.Progress)
 	// Observe, if set, is called in the sampling step of CES with the posterior of the draws so far, each time that all
 	// chains have made ObserveEvery more draws (default: a tenth of CES.Draws). step is the number of draws of each chain.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -68,7 +69,7 @@ func FitSource(
 			Stage: "reading", Scores: []run.Score{{Name: "GiB at most", Value: gibibytes(memory)}},
 		})
 	}
-	if data, err = data.Examined(ctx, settings.BlockRows); err != nil {
+	if data, err = data.Examined(ctx, settings.BlockRows, job.reading("checking all rows")); err != nil {
 		return nil, err
 	}
 	if job, err = newSourceJob(data, settings); err != nil {
@@ -137,6 +138,35 @@ func (j *Job) reader() (func(ctx context.Context, from int, x, y []float64) erro
 		return nil
 	}, nil
 }
+
+// slowReading is how long a pass over the rows of a source takes that is worth telling of.
+const slowReading = 2 * time.Second
+
+// reading reports a pass over all rows of a source, as a stage "reading: " and what for: the result is to be called
+// after each block with the number of rows so far. Quick passes, and those over rows in memory, are not reported.
+func (j *Job) reading(what string) func(rows int) {
+	if j.Progress == nil || j.Data.Source == nil {
+		return func(int) {}
+	}
+	began, all := time.Now(), j.Data.Rows()
+	told := began.Add(slowReading - perReport)
+	return func(rows int) {
+		now := time.Now()
+		last := rows >= all && now.Sub(began) > slowReading
+		if now.Sub(told) < perReport && !last {
+			return
+		}
+		told = now
+		elapsed := now.Sub(began)
+		j.Progress(run.Progress{
+			Stage: "reading: " + what, Step: rows, Steps: all, Elapsed: elapsed,
+			Remaining: time.Duration(float64(elapsed) / float64(rows) * float64(all-rows)),
+		})
+	}
+}
+
+// perReport is the least time between two reports of progress.
+const perReport = 100 * time.Millisecond
 
 // checkSource is an error if a setting is impossible for rows that do not fit into memory.
 func (a CES) checkSource(job *Job) error {

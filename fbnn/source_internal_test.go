@@ -3,7 +3,10 @@ package fbnn
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -12,6 +15,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -72,7 +76,7 @@ func TestSourceAsInMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if streamed, err = streamed.Examined(t.Context(), 9); err != nil {
+			if streamed, err = streamed.Examined(t.Context(), 9, nil); err != nil {
 				t.Fatal(err)
 			}
 			inBlocks, err := newSourceJob(streamed, settings)
@@ -160,5 +164,51 @@ func near(t *testing.T, what string, got, want []float64) {
 		if !(math.Abs(got[i]-v) <= 1e-6*(1+math.Abs(v))) {
 			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], v)
 		}
+	}
+}
+
+// A pass over the rows of a source that takes long is reported, ten times a second at most, with what remains; a quick
+// one, or one over rows in memory, is not.
+func TestReadingIsReported(t *testing.T) {
+	const rows, blocks = 1000, 100
+	source := dataset.Simulated{N: rows, Features: 2}
+	for _, c := range []struct {
+		name    string
+		source  dataset.Source
+		block   time.Duration // that a block takes
+		reports int
+		last    run.Progress
+	}{
+		{"slow", source, time.Second, blocks - 1, run.Progress{
+			Stage: "reading: Phi", Step: rows, Steps: rows, Elapsed: blocks * time.Second}},
+		{"every tenth of a second", source, 25 * time.Millisecond, 6, run.Progress{
+			Stage: "reading: Phi", Step: rows, Steps: rows, Elapsed: 2500 * time.Millisecond}},
+		{"quick", source, time.Millisecond, 0, run.Progress{}},
+		{"in memory", nil, time.Second, 0, run.Progress{}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var got []run.Progress
+			job := &Job{Data: &fit.Data{Source: c.source}, Settings: Settings{
+				Progress: func(p run.Progress) { got = append(got, p) },
+			}}
+			read := job.reading("Phi")
+			for i := range blocks {
+				time.Sleep(c.block)
+				read((i + 1) * rows / blocks)
+			}
+			if len(got) != c.reports {
+				t.Fatalf("%s: %d reports, want %d: %+v", c.name, len(got), c.reports, got)
+			}
+			if c.reports == 0 {
+				return
+			}
+			if last := got[len(got)-1]; !reflect.DeepEqual(last, c.last) {
+				t.Errorf("%s: the last report is %+v, want %+v", c.name, last, c.last)
+			}
+			first := got[0]
+			if want := c.last.Elapsed - first.Elapsed; (first.Remaining - want).Abs() > time.Microsecond {
+				t.Errorf("%s: %v remain after %v, want %v", c.name, first.Remaining, first.Elapsed, want)
+			}
+		})
 	}
 }

@@ -38,12 +38,18 @@ func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, er
 
 // Examined is the data of Streamed after one reading of the source, rowsAtOnce rows at a time (0: 4096). The reading
 // checks the numbers, computes the scalers, unless Model.Scaling keeps the numbers as they are, and the hash that
-// identifies the data. The number of classes of a classification is the largest target plus 1. Errors wrap
-// dataset.ErrMissingClass if a class has no row.
-func (d *Data) Examined(ctx context.Context, rowsAtOnce int) (*Data, error) {
+// identifies the data. The number of classes of a classification is the largest target plus 1. progress, if not nil, is
+// called after each block with the number of rows read so far. Errors wrap dataset.ErrMissingClass if a class has no
+// row.
+func (d *Data) Examined(ctx context.Context, rowsAtOnce int, progress func(rows int)) (*Data, error) {
 	model := d.Bound.Model
 	rows := &targets{likelihood: model.Likelihood, each: d.Source.Targets()}
-	found, err := dataset.Examine(ctx, d.raw, rowsAtOnce, rows.visit)
+	found, err := dataset.Examine(ctx, d.raw, rowsAtOnce, func(from int, x, y []float64) error {
+		if progress != nil {
+			progress(from + len(y)/rows.each)
+		}
+		return rows.visit(from, x, y)
+	})
 	if err == nil {
 		err = rows.missing()
 	}
