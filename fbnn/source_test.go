@@ -106,11 +106,8 @@ func TestSourceBadInput(t *testing.T) {
 	many := unread{dataset.Simulated{N: 5_000_000, Features: 40}, t}
 	few := dataset.Simulated{N: 100, Features: 4}
 	odd := func(row int) float64 { return float64(row % 2) }
-	readings := 0
-	twice := func(row int) float64 { // another target at each reading
-		readings++
-		return float64(readings % 7)
-	}
+	var readings atomic.Int64
+	twice := func(row int) float64 { return float64(readings.Add(1) % 7) } // another target at each reading
 	for name, c := range map[string]struct {
 		likelihood bayes.Likelihood
 		a          fbnn.Algorithm

@@ -112,12 +112,12 @@ func ExampleGuided() {
 		log.Fatal(err)
 	}
 	acceptance := 0.0
-	for _, step := range result.Trace[result.Steps-10:] {
-		acceptance += step.Acceptance / 10
+	for _, step := range result.Trace[100:] {
+		acceptance += step.Acceptance / 100
 	}
-	fmt.Printf("%d steps, the last ten accepted with probability %.1f\n", result.Steps, acceptance)
+	fmt.Printf("%d steps, the last hundred accepted with probability %.1f\n", result.Steps, acceptance)
 	// Output:
-	// 200 steps, the last ten accepted with probability 0.6
+	// 200 steps, the last hundred accepted with probability 0.6
 }
 
 // Steps gives the loop of a training to you: to look at psi and the particles on the way, and to leave when you have
