@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/executables"
+	"gobnn/bayes/internal/plugin"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -52,7 +52,7 @@ func runKept(t *testing.T) {
 			fmt.Printf("%x\n", record)
 		}
 	}
-	loaded, compiled := executables.Counts()
+	loaded, compiled := plugin.Counts()
 	fmt.Printf("loaded %d, compiled %d\n", loaded, compiled)
 }
 

@@ -111,10 +111,12 @@ func prepareCUDA(argument string) (string, error) {
 	if err := set("CUDA_DEVICE_ORDER", "PCI_BUS_ID"); err != nil { // as nvidia-smi numbers them
 		return "", err
 	}
-	if folder := accelerator.DataFolder(plugin); folder != "" {
+	if accelerator.InWheels(plugin) {
 		if err := set("GOPJRT_CUDA_CHECKS", "0"); err != nil { // it looks for another layout, and warns
 			return "", err
 		}
+	}
+	if folder := accelerator.DataFolder(plugin); folder != "" {
 		if err := addXLAFlag("--xla_gpu_cuda_data_dir", folder); err != nil {
 			return "", err
 		}
@@ -171,12 +173,18 @@ func limitOf(backend backends.Backend) (bytes int64, known bool) {
 // state.
 type heldKey struct{}
 
+// memoryOf is the memory of the device of a graph's backend, and what of it the graph's Program holds.
+func memoryOf(g *graph.Graph) (limit, held int64, known bool) {
+	limit, known = limitOf(g.Backend())
+	held, _ = g.State(heldKey{}).(int64)
+	return limit, held, known
+}
+
 // checkMemory panics with an ErrOutOfMemory if the activations that are in memory at a time do not fit the device
 // together with the entries that the graph's Program reads and its inputs. The Program's results are not counted, since
 // they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
-	limit, known := limitOf(g.Backend())
-	held, _ := g.State(heldKey{}).(int64)
+	limit, held, known := memoryOf(g)
 	need := p.Bytes * int64(max(p.Concurrent, 1))
 	if !known || need+held <= limit {
 		return

@@ -1,11 +1,14 @@
 package compute_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -369,6 +372,117 @@ func TestTooLittleMemory(t *testing.T) {
 			err != nil && (!errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: error %v, want ErrOutOfMemory that says %q", c.name, err, c.says)
 		}
+	}
+}
+
+// An accelerator evaluates as many particles at a time as an eighth of its free memory allows, not as a CPU's caches do,
+// unless the user has set the chunk.
+func TestChunksOfAccelerator(t *testing.T) {
+	parallel, err := compute.NewParallelPlan(1000, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func(chunk int) compute.Plan {
+		t.Helper()
+		p, err := compute.NewPlan(1000, 1<<20, chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	const free4 = "GPU-5, NVIDIA T4, 580.95.05, 15360, 4000\n" // an eighth: 500 MiB
+	for _, c := range []struct {
+		name string
+		smi  string // empty: a CPU
+		plan compute.Plan
+		want int // particles of the largest chunk
+	}{
+		{"much memory", big, plan(0), 1000},
+		{"all of it at once", big, parallel, 1000},
+		{"some memory", free4, plan(0), 500},
+		{"for more particles", free4, plan(0).For(2000), 500},
+		{"set", big, plan(40), 40},
+		{"unknown memory", shared, plan(0), 25},
+		{"a CPU", "", plan(0), 25},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			engine := "xla:cuda"
+			if gpus(t, c.smi); c.smi == "" {
+				engine = "xla:cpu"
+			}
+			largest := 0
+			exec, err := NewExec(open(t, engine).Backend(), func(phi *Node) *Node {
+				rows, _ := c.plan.Over(phi, compute.Pass{Rows: [][]int{{}},
+					Chunk: func(s compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
+						largest = max(largest, s.Count)
+						return []*Node{ReduceSum(phi, -1)}, nil
+					}})
+				return rows[0]
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer exec.Finalize()
+			if _, err := exec.Call(compute.Floats(compute.Float32, make([]float64, c.plan.Particles), c.plan.Particles, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if largest != c.want {
+				t.Errorf("%d particles at a time, want %d", largest, c.want)
+			}
+		})
+	}
+}
+
+// On an accelerator a step is only begun when it is called, and inputs are copied at once: a walk's records are those of
+// a plugin that is waited for, to the bit, though each step's inputs are overwritten after it. A plugin is opened once in
+// a process, so that each way runs in one of its own.
+func TestAsync(t *testing.T) {
+	if way := os.Getenv("GOBNN_TEST_ASYNC"); way != "" {
+		walkAsync(t, way)
+		return
+	}
+	xlaPlugin(t)
+	records := map[string][]byte{}
+	for _, way := range []string{"cuda", "cpu"} {
+		command := exec.Command(os.Args[0], "-test.run=^TestAsync$")
+		command.Env = append(os.Environ(), "GOBNN_TEST_ASYNC="+way, "GOBNN_EXECUTABLES=off")
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", way, err, out)
+		}
+		records[way], _, _ = bytes.Cut(out, []byte("PASS"))
+	}
+	if !bytes.Equal(records["cuda"], records["cpu"]) || bytes.Count(records["cpu"], []byte("\n")) != 50 {
+		t.Errorf("records\n%s\nwhere a plugin that is waited for gives\n%s", records["cuda"], records["cpu"])
+	}
+}
+
+// walkAsync is what TestAsync runs: 50 steps whose inputs share memory, and whose records it prints to the bit.
+func walkAsync(t *testing.T, way string) {
+	gpus(t, big)
+	engine := open(t, "xla:"+way)
+	program, err := compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"},
+		func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			x := Add(Sin(Einsum("ab,cb->ac", s["x"], s["x"])), ExpandAxes(inputs[0], 0))
+			return compute.Nodes{"x": x}, ReduceSum(x, 0)
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	state := compute.NewState(engine)
+	defer state.Close()
+	state.Set("x", compute.Floats(compute.Float64, make([]float64, 100*100), 100, 100))
+	input := make([]float64, 100)
+	for step := range 50 {
+		for i := range input {
+			input[i] = float64((step*i)%17) / 17
+		}
+		record, err := program.Run(state, input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("%x\n", sha256.Sum256(fmt.Append(nil, record)))
 	}
 }
 

@@ -44,8 +44,10 @@ func (s Span) Of(x *graph.Node) *graph.Node {
 const fewChunks = 4
 
 // Over makes a pass over all particles phi, [J, D]: rows are [J, ...]. Many chunks are a loop, if the backend can;
-// otherwise they are unrolled. It panics with an ErrOutOfMemory if a chunk is known not to fit the device's memory.
+// otherwise they are unrolled. On an accelerator whose memory is known, chunks that the user has not set are larger, up
+// to an eighth of what is free. It panics with an ErrOutOfMemory if a chunk is known not to fit the device's memory.
 func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
+	p = p.on(phi.Graph())
 	p.checkMemory(phi.Graph())
 	together := max(p.Concurrent, 1)
 	turn := together * p.Chunk // particles of a turn of the loop

@@ -12,7 +12,7 @@ import (
 
 	"gobnn/bayes/compute/accelerator"
 	"gobnn/bayes/compute/environment"
-	"gobnn/bayes/internal/executables"
+	"gobnn/bayes/internal/plugin"
 
 	backends "github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla" // without its auto-installer: opening a backend downloads nothing
@@ -46,6 +46,8 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 		keepExecutables(argument)
 	}
 	if accelerator.IsCUDA(strings.Split(argument, ",")[0]) {
+		path, _, _ := strings.Cut(argument, ",")
+		_ = plugin.Async(path) // if it cannot, the host waits in three places where one would do
 		if argument, err = prepareCUDA(argument); err != nil {
 			return nil, err
 		}
@@ -72,7 +74,7 @@ func keepExecutables(argument string) {
 		}
 		folder = filepath.Join(cache, "executables")
 	}
-	_ = executables.Keep(path, &executables.Store{Folder: folder, Limit: executablesLimit}) // not kept: compiled
+	_ = plugin.Keep(path, &plugin.Store{Folder: folder, Limit: executablesLimit}) // not kept: compiled
 }
 
 // installedPlugins lists the PJRT plugins to try, as absolute paths, accelerators first, then by folder.

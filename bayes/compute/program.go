@@ -224,7 +224,7 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 	}
 	record, err = tensors.CopyFlatData[float64](outputs[each-1])
 	if err != nil {
-		return nil, fmt.Errorf("program %q: record: %w", p.name, err)
+		return nil, fmt.Errorf("program %q: record: %w", p.name, explain(err)) // of the step, if it was only begun above
 	}
 	return record, nil
 }

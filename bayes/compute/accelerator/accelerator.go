@@ -377,6 +377,9 @@ func (m Machine) loaderHas(library string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return exists(filepath.Join(folder, library)) })
 }
 
+// InWheels says whether a plugin for CUDA lies as in JAX's wheels, with NVIDIA's libraries beside it.
+func InWheels(plugin string) bool { return cudaPlugin.MatchString(plugin) }
+
 // DataFolder is the folder in which XLA finds ptxas and libdevice, which it compiles with, in a plugin's wheels; empty:
 // there is none, and XLA looks where CUDA's own installer puts them.
 func DataFolder(plugin string) string {

@@ -5,6 +5,7 @@
 #define GOBNN_PJRT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct error error; // PJRT_Error; NULL is success
 
@@ -83,6 +84,35 @@ typedef struct {
 	size_t options_size;
 } load_args;
 
+enum { ONLY_DURING_CALL = 0 }; // PJRT_HostBufferSemantics_kImmutableOnlyDuringCall
+
+typedef struct {
+	size_t size;
+	void *extensions;
+	void *client;
+	const void *data;
+	int type;
+	const int64_t *dims;
+	size_t num_dims;
+	const int64_t *strides;
+	size_t num_strides;
+	int semantics; // PJRT_HostBufferSemantics
+	void *device, *memory, *layout;
+	void *done; // out: an event
+	void *buffer; // out
+} upload_args;
+
+typedef struct {
+	size_t size;
+	void *extensions;
+	void *executable, *options;
+	void *const *const *arguments;
+	size_t num_devices, num_arguments;
+	void **const *outputs;
+	void **complete; // events of the devices; NULL: none are asked for
+	void *device;
+} execute_args;
+
 typedef struct {
 	size_t size;
 	void *extensions;
@@ -97,21 +127,27 @@ typedef struct {
 	error *(*devices)(devices_args *);
 	void *skipped1[3]; // PJRT_Client_LookupDevice to PJRT_Client_AddressableMemories
 	error *(*compile)(compile_args *);
-	void *skipped2[19]; // PJRT_Client_DefaultDeviceAssignment to PJRT_Memory_AddressableByDevices
+	void *skipped2; // PJRT_Client_DefaultDeviceAssignment
+	error *(*upload)(upload_args *);
+	void *skipped3[17]; // PJRT_DeviceDescription_Id to PJRT_Memory_AddressableByDevices
 	error *(*executable_destroy)(destroy_args *);
-	void *skipped3[8]; // PJRT_Executable_Name to PJRT_Executable_OptimizedProgram
+	void *skipped4[8]; // PJRT_Executable_Name to PJRT_Executable_OptimizedProgram
 	error *(*serialize)(serialize_args *);
-	void *skipped4; // PJRT_LoadedExecutable_Destroy
+	void *skipped5; // PJRT_LoadedExecutable_Destroy
 	error *(*executable)(executable_args *);
-	void *skipped5[4]; // PJRT_LoadedExecutable_AddressableDevices to PJRT_LoadedExecutable_Execute
+	void *skipped6[3]; // PJRT_LoadedExecutable_AddressableDevices to PJRT_LoadedExecutable_IsDeleted
+	error *(*execute)(execute_args *);
 	error *(*load)(load_args *);
 } api;
 
 // open_plugin opens a plugin's library and returns its functions, NULL with what went wrong in *message if it cannot.
 const api *open_plugin(const char *path, const char **message);
 
-// hooked is a copy of a plugin's functions whose compile is gobnn_compile with the given slot, below SLOTS.
-api *hooked(const api *plugin, int slot);
+// kept is a copy of a plugin's functions whose compile is gobnn_compile with the given slot, below SLOTS.
+api *kept(const api *plugin, int slot);
+
+// async is a copy of a plugin's functions whose upload and execute return sooner (see Async), with a slot of its own.
+api *async(const api *plugin, int slot);
 
 enum { SLOTS = 8 };
 

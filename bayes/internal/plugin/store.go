@@ -5,7 +5,7 @@
 // plugin, the processor and XLA_FLAGS. The files are run as they are: the folder must belong to the user and be
 // writable by nobody else, and what was cut off or altered by accident is not loaded. The folder's size is limited;
 // what was not used for longest goes first. Nothing that goes wrong here ends a program: it compiles instead.
-package executables
+package plugin
 
 import (
 	"bytes"

@@ -8,13 +8,42 @@
 
 extern error *gobnn_compile(int slot, compile_args *args); // in Go
 
-// The compile function that a plugin's users see has no argument that says which plugin it is of: so there is one for each.
+static const api *plugins[SLOTS]; // those of the slots
+
+// Numbers that are copied before an upload returns, not after.
+enum { FEW = 1 << 16 };
+
+static error *upload(const api *plugin, upload_args *args) {
+	int64_t count = 1;
+	for (size_t i = 0; i < args->num_dims; i++) {
+		count *= args->dims[i];
+	}
+	if (count <= FEW) {
+		args->semantics = ONLY_DURING_CALL;
+	}
+	return plugin->upload(args);
+}
+
+static error *execute(const api *plugin, execute_args *args) {
+	args->complete = NULL; // go-xla waits for the events that it finds here
+	return plugin->execute(args);
+}
+
+// The functions that a plugin's users see have no argument that says which plugin they are of: so there is one for each.
 #define HOOK(slot) \
-	static error *compile##slot(compile_args *args) { return gobnn_compile(slot, args); }
+	static error *compile##slot(compile_args *args) { return gobnn_compile(slot, args); } \
+	static error *upload##slot(upload_args *args) { return upload(plugins[slot], args); } \
+	static error *execute##slot(execute_args *args) { return execute(plugins[slot], args); }
 HOOK(0) HOOK(1) HOOK(2) HOOK(3) HOOK(4) HOOK(5) HOOK(6) HOOK(7)
 
-static error *(*const hooks[SLOTS])(compile_args *) = {
+static error *(*const compiles[SLOTS])(compile_args *) = {
 	compile0, compile1, compile2, compile3, compile4, compile5, compile6, compile7,
+};
+static error *(*const uploads[SLOTS])(upload_args *) = {
+	upload0, upload1, upload2, upload3, upload4, upload5, upload6, upload7,
+};
+static error *(*const executes[SLOTS])(execute_args *) = {
+	execute0, execute1, execute2, execute3, execute4, execute5, execute6, execute7,
 };
 
 const api *open_plugin(const char *path, const char **message) {
@@ -40,10 +69,23 @@ const api *open_plugin(const char *path, const char **message) {
 	return plugin;
 }
 
-api *hooked(const api *plugin, int slot) {
+static api *copy_of(const api *plugin, int slot) {
+	plugins[slot] = plugin;
 	api *copy = malloc(plugin->size);
 	memcpy(copy, plugin, plugin->size);
-	copy->compile = hooks[slot];
+	return copy;
+}
+
+api *kept(const api *plugin, int slot) {
+	api *copy = copy_of(plugin, slot);
+	copy->compile = compiles[slot];
+	return copy;
+}
+
+api *async(const api *plugin, int slot) {
+	api *copy = copy_of(plugin, slot);
+	copy->upload = uploads[slot];
+	copy->execute = executes[slot];
 	return copy;
 }
 

@@ -1,4 +1,4 @@
-package executables
+package plugin
 
 import (
 	"bytes"
