@@ -44,8 +44,19 @@ func (s DrawScore) Mean() float64 { return stat.Mean(s.Values, nil) }
 // StdDev is the standard deviation of the scores of the draws; NaN for a single draw.
 func (s DrawScore) StdDev() float64 { return stat.StdDev(s.Values, nil) }
 
-// Interval is the central interval that holds the given share of the draws' scores.
-func (s DrawScore) Interval(level float64) (low, high float64) {
+// Interval is the central interval that holds the given share of the draws' scores, strictly between 0 and 1.
+func (s DrawScore) Interval(level float64) (low, high float64, err error) {
+	if !(level > 0 && level < 1) {
+		return 0, 0, fmt.Errorf("metric: DrawScore.Interval: level is %v: it must lie between 0 and 1", level)
+	}
+	if len(s.Values) == 0 {
+		return 0, 0, errors.New("metric: DrawScore.Interval: there are no Values: take a score that ScoreDraws made")
+	}
+	low, high = s.interval(level)
+	return low, high, nil
+}
+
+func (s DrawScore) interval(level float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(s.Values))
 	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
 	return at((1 - level) / 2), at((1 + level) / 2)
@@ -55,7 +66,7 @@ func (s DrawScore) Interval(level float64) (low, high float64) {
 func (s DrawScore) String() string {
 	out := fmt.Sprintf("%s %.4f ± %.4f", s.Name, s.Mean(), s.StdDev())
 	for _, level := range drawLevels {
-		low, high := s.Interval(level)
+		low, high := s.interval(level)
 		out += fmt.Sprintf(", %g %% [%.4f, %.4f]", 100*level, low, high)
 	}
 	return out
@@ -146,7 +157,7 @@ func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, erro
 		e.FalsePositive, e.Mean = append(e.FalsePositive, rate), append(e.Mean, at.Mean())
 		for i := range e.Bands {
 			b := &e.Bands[i]
-			low, high := at.Interval(b.Level)
+			low, high := at.interval(b.Level)
 			b.Low, b.High = append(b.Low, low), append(b.High, high)
 		}
 	}
