@@ -373,10 +373,20 @@ func apply(layers []nn.Layer, params nn.Params, h nn.Value) nn.Value {
 // HasPrefix says whether any layer comes before the first stochastic one.
 func (b *BoundModel) HasPrefix() bool { return len(b.prefix) > 0 }
 
-// SuffixWidth is the sum of the widths of the suffix's layers: the number of activations per particle and row.
+// SuffixWidth is the sum of the widths of the suffix's layers (see nn.Sized): the number of activations per particle
+// and row.
 func (b *BoundModel) SuffixWidth() int {
+	stochastic := map[string]bool{}
+	for _, slot := range b.stochasticSlots() {
+		stochastic[slot.Name] = true
+	}
 	width := b.Width
 	for _, layer := range b.suffix {
+		if sized, ok := layer.(nn.Sized); ok {
+			width += sized.Stored(slices.ContainsFunc(layer.Parameters(),
+				func(p nn.Parameter) bool { return stochastic[p.Name] }))
+			continue
+		}
 		for _, p := range layer.Parameters() {
 			width += p.FanOut
 		}

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/optim"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -64,32 +65,88 @@ func benchmarkRun(b *testing.B, algorithm Algorithm, settings Settings, validate
 func benchmarkRunOf(
 	b *testing.B, algorithm Algorithm, settings Settings, hidden []int, stochastic bayes.Partition, validate bool,
 ) *training {
+	parts := dataset.Parts{Train: noise(300)}
+	if validate {
+		parts.Validation = noise(150)
+	}
+	return benchmarkTraining(b, bayes.Model{
+		Network:    nn.MLP{Hidden: hidden, Activation: nn.GELU},
+		Likelihood: bayes.Gaussian{StdDev: 1},
+		Stochastic: stochastic,
+	}, algorithm, parts, settings)
+}
+
+// benchmarkTraining has made its first step, which compiles.
+func benchmarkTraining(
+	b *testing.B, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
+) *training {
 	engine, err := settings.Engine.Or()
 	if err != nil {
 		b.Fatal(err)
 	}
 	settings.Engine = engine
 	settings.Epochs = 1 << 30
-	parts := dataset.Parts{Train: noise(300)}
-	if validate {
-		parts.Validation = noise(150)
-	}
-	trainer := NewTrainer(bayes.Model{
-		Network:    nn.MLP{Hidden: hidden, Activation: nn.GELU},
-		Likelihood: bayes.Gaussian{StdDev: 1},
-		Stochastic: stochastic,
-	})
+	trainer := NewTrainer(model)
 	b.Cleanup(trainer.Close)
 	r, err := begun(trainer, algorithm, parts, settings)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(r.close)
-	if err := r.Step(context.Background()); err != nil { // compiles
+	if err := r.Step(context.Background()); err != nil {
 		b.Fatal(err)
 	}
 	b.Log(engine, r.Target.Plan)
 	return r
+}
+
+// BenchmarkConvolution is a step of OHSMC on the paper's network for MNIST, whose first convolution is stochastic, with
+// batches of made-up pictures, in float32.
+func BenchmarkConvolution(b *testing.B) { computetest.Bench(b, benchmarkConvolution) }
+
+func benchmarkConvolution(b *testing.B, engine *compute.Engine) {
+	const particles = 100
+	for _, batch := range []int{20, 100} {
+		b.Run(fmt.Sprintf("J=%d/B=%d", particles, batch), func(b *testing.B) {
+			r := benchmarkTraining(b, bayes.Model{
+				Network: nn.CNN{Height: side, Width: side, Hidden: []int{256},
+					Convolutions: []nn.Conv{{Filters: 32, Pool: 2}, {Filters: 64, Pool: 2}}},
+				Likelihood: bayes.Categorical{},
+				Stochastic: bayes.Layers(1),
+				Scaling:    bayes.Scaling{KeepFeatures: true},
+			}, nil, dataset.Parts{Train: pictures(5 * batch)}, Settings{
+				Engine: engine, Particles: particles, BatchSize: batch, Optimiser: optim.Adam{Schedule: optim.Constant(.002)},
+			})
+			for b.Loop() {
+				if err := r.Step(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// side is the number of pixels along each side of a picture.
+const side = 28
+
+// pictures are of ten classes, at random, with pixels between 0 and 1.
+func pictures(rows int) *dataset.Dataset {
+	rng := rand.New(rand.NewPCG(1, 2))
+	d := &dataset.Dataset{Name: "pictures", Task: dataset.Classification, Target: "class",
+		X: mat.NewDense(rows, side*side, nil), Y: make([]float64, rows)}
+	for k := range side * side {
+		d.Features = append(d.Features, fmt.Sprintf("%d,%d", k/side, k%side))
+	}
+	for c := range 10 {
+		d.Classes = append(d.Classes, fmt.Sprint(c))
+	}
+	for i := range rows {
+		for k := range side * side {
+			d.X.Set(i, k, rng.Float64())
+		}
+		d.Y[i] = float64(i % len(d.Classes))
+	}
+	return d
 }
 
 // noise is a regression without a signal, as the programs that these benchmarks are compared with have it.

@@ -15,7 +15,10 @@ type Dense struct {
 
 var _ Layer = Dense{}
 
-func (d Dense) name(kind Kind) string { return fmt.Sprintf("layer%d/%s", d.Number, kind) }
+// parameterName is the name of a parameter of a layer that is counted.
+func parameterName(layer int, kind Kind) string { return fmt.Sprintf("layer%d/%s", layer, kind) }
+
+func (d Dense) name(kind Kind) string { return parameterName(d.Number, kind) }
 
 // Parameters are the weights and the biases.
 func (d Dense) Parameters() []Parameter {

@@ -111,6 +111,15 @@ type Layer interface {
 	Apply(params Params, h Value) Value
 }
 
+// Sized is a Layer that says how many numbers it stores, from which a plan of the evaluation takes how many particles
+// fit into memory at once. Of other layers it is taken to be the sum of their parameters' FanOut.
+type Sized interface {
+	Layer
+	// Stored is about how many numbers Apply computes and the gradient needs again, of one row and, if a parameter of the
+	// layer or a value before it is per particle, of one particle. own says that a parameter of the layer itself is.
+	Stored(own bool) int
+}
+
 // Network describes a network before the widths of its input and output are known.
 type Network interface {
 	// Layers builds the sequence of layers from inputs to outputs; an error names the setting that is wrong.

@@ -1,6 +1,8 @@
 package target
 
 import (
+	"slices"
+
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -25,8 +27,11 @@ const (
 	narrowMatrix, narrowRows = 60, 512
 )
 
-// inBlocks says whether blocks are faster.
+// inBlocks says whether blocks are faster. They are not for convolutions, whose weights have more axes than a matrix.
 func inBlocks(bound *bayes.BoundModel, rows int) bool {
+	if slices.ContainsFunc(bound.Slots, func(s bayes.Slot) bool { return len(s.Shape) > 2 }) {
+		return false
+	}
 	matrix := largestOwnMatrix(bound)
 	if first := firstMatrix(bound); first > max(2*matrix, narrowMatrix) {
 		return false

@@ -1,0 +1,267 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// A layer of images takes and gives Values as every layer does: the width is height x width x channels, in this order,
+// so that the channels of a pixel are neighbours and rows of pixels follow each other. Inside, images are [N, height,
+// width, channels], as XLA's convolutions want them, with N = B of a shared value, and J*B, particle by particle, of
+// the others. XLA chooses how activations lie in memory, so that the transposes between two layers copy nothing.
+
+// Convolution slides Filters kernels over images: a pixel of the result is the sum over the kernel's rows, columns and
+// channels of weight times pixel, plus the filter's bias (a cross-correlation, as in all neural networks; LeCun and
+// others 1989). Weights are [filters, kernel, kernel, channels], biases [filters], each shared or per particle.
+//
+// Shared weights are a convolution of XLA's over the images of all particles. Weights of each particle's own multiply
+// patches, one for each pixel of the result, which take kernel x kernel times the memory of the images.
+type Convolution struct {
+	Number                  int // of the layer, counted from 1: its parameters are "layer1/weights" and "layer1/biases"
+	Height, Width, Channels int // of its input
+	Filters                 int // channels of its output
+	Kernel                  int // side of the kernels, in pixels
+	Padding                 Padding
+	Init                    Initialiser // of the weights; biases start at 0
+}
+
+// Padding says what a convolution does at the edges of an image.
+type Padding string
+
+// The paddings. The zero value is Same.
+const (
+	// Same surrounds the image by zeros, (k-1)/2 rows before it and k/2 after it for a kernel of k rows: the result has as
+	// many pixels as the image.
+	Same Padding = "same"
+	// Valid keeps the kernel inside the image: the result is smaller by k-1 rows and columns.
+	Valid Padding = "valid"
+)
+
+func (p Padding) check() error {
+	switch p {
+	case "", Same, Valid:
+		return nil
+	}
+	return fmt.Errorf("nn: unknown padding %q: use same or valid", string(p))
+}
+
+var (
+	_ Layer = Convolution{}
+	_ Sized = Convolution{}
+	_ Layer = Pool{}
+	_ Sized = Pool{}
+)
+
+// Parameters are the weights and the biases. The fan-in is the number of products in a sum, kernel x kernel x channels,
+// the fan-out kernel x kernel x filters.
+func (l Convolution) Parameters() []Parameter {
+	area := l.Kernel * l.Kernel
+	parameter := func(kind Kind, init Initialiser, shape ...int) Parameter {
+		return Parameter{Name: parameterName(l.Number, kind), Layer: l.Number, Kind: kind, Shape: shape,
+			FanIn: area * l.Channels, FanOut: area * l.Filters, Init: init}
+	}
+	return []Parameter{
+		parameter(Weights, l.Init, l.Filters, l.Kernel, l.Kernel, l.Channels),
+		parameter(Biases, Zeros, l.Filters),
+	}
+}
+
+// padding are the pixels of zeros before and after each row and column.
+func (l Convolution) padding() (before, after int) {
+	if l.Padding == Valid {
+		return 0, 0
+	}
+	return (l.Kernel - 1) / 2, l.Kernel / 2
+}
+
+// Size is the height and the width of the result.
+func (l Convolution) Size() (height, width int) {
+	before, after := l.padding()
+	return l.Height + before + after - l.Kernel + 1, l.Width + before + after - l.Kernel + 1
+}
+
+// Stored implements Sized: the result, and the patches that weights of each particle's own multiply.
+func (l Convolution) Stored(own bool) int {
+	height, width := l.Size()
+	stored := height * width * l.Filters
+	if own {
+		stored += height * width * l.Kernel * l.Kernel * l.Channels
+	}
+	return stored
+}
+
+// Apply maps [H*W*channels, B] to [H'*W'*filters, B], or [J/c, ., B, c] likewise; a shared input becomes per particle if
+// a parameter is.
+func (l Convolution) Apply(params Params, h Value) Value {
+	w, b := params[parameterName(l.Number, Weights)], params[parameterName(l.Number, Biases)]
+	x := toImages(h, l.Height, l.Width, l.Channels)
+	height, width := l.Size()
+	batch := rowsOf(h)
+	var z *graph.Node // [1 or J, B, H', W', filters]
+	if w.PerParticle {
+		z = l.ofPatches(ownNumbers(w), x, batch)
+	} else {
+		z = l.convolve(w.Node, x)
+	}
+	z = graph.Reshape(z, -1, batch, height, width, l.Filters)
+	biases := b.Node
+	if b.PerParticle {
+		biases = ownNumbers(b)
+	}
+	z = graph.Add(z, graph.Reshape(biases, -1, 1, 1, 1, l.Filters))
+	for _, own := range []Value{w, b, h} {
+		if own.PerParticle {
+			return fromImages(z, batch, own.Node.Shape().Dim(-1))
+		}
+	}
+	return Value{graph.Transpose(graph.Reshape(z, batch, -1), 0, 1), false}
+}
+
+// convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W, channels].
+func (l Convolution) convolve(w, x *graph.Node) *graph.Node {
+	before, after := l.padding()
+	if l.Kernel%2 == 0 { // of kernels with even sides GoMLX's gradient with respect to the images is wrong
+		zero := graph.ScalarZero(w.Graph(), w.DType())
+		edge := graph.PadAxis{End: 1}
+		w, after = graph.Pad(w, zero, graph.PadAxis{}, edge, edge, graph.PadAxis{}), after+1
+	}
+	const images, rows, columns, channels = 0, 1, 2, 3 // of x; of w the first axis is the filter
+	return graph.Convolve(x, w).AxesConfig(graph.ConvolveAxesConfig{
+		InputBatch: images, InputChannels: channels, InputSpatial: []int{rows, columns},
+		KernelOutputChannels: images, KernelInputChannels: channels, KernelSpatial: []int{rows, columns},
+		OutputBatch: images, OutputChannels: channels, OutputSpatial: []int{rows, columns},
+	}).PaddingPerDim([][2]int{{before, after}, {before, after}}).Done()
+}
+
+// ofPatches is a convolution with each particle's own weights, w [J, filters*kernel*kernel*channels], of images x [J*B,
+// H, W, channels], or [B, H, W, channels] that all share: [J, B*H'*W', filters].
+func (l Convolution) ofPatches(w, x *graph.Node, batch int) *graph.Node {
+	before, after := l.padding()
+	height, width := l.Size()
+	zero := graph.ScalarZero(x.Graph(), x.DType())
+	edge := graph.PadAxis{Start: before, End: after}
+	x = graph.Pad(x, zero, graph.PadAxis{}, edge, edge, graph.PadAxis{})
+	var pixels []*graph.Node // of every patch, in the order of the weights
+	for row := range l.Kernel {
+		for column := range l.Kernel {
+			pixels = append(pixels, graph.Slice(x, graph.AxisRange(), graph.AxisRange(row, row+height),
+				graph.AxisRange(column, column+width), graph.AxisRange()))
+		}
+	}
+	particles, terms := w.Shape().Dim(0), l.Kernel*l.Kernel*l.Channels
+	patches := graph.Reshape(graph.Concatenate(pixels, -1), -1, batch*height*width, terms)
+	patches = graph.BroadcastToDims(patches, particles, batch*height*width, terms)
+	return graph.Einsum("jri,joi->jro", patches, graph.Reshape(w, particles, l.Filters, terms))
+}
+
+// Pooling says how Pool makes one pixel of several.
+type Pooling string
+
+// The poolings. The zero value is Average.
+const (
+	Average Pooling = "average"
+	Max     Pooling = "max"
+)
+
+func (p Pooling) check() error {
+	switch p {
+	case "", Average, Max:
+		return nil
+	}
+	return fmt.Errorf("nn: unknown pooling %q: use average or max", string(p))
+}
+
+// Pool divides images into squares of Side x Side pixels, and takes the average or the largest number of each, channel
+// by channel. Rows and columns that do not fill a square, at the bottom and on the right, are left out.
+type Pool struct {
+	Height, Width, Channels int // of its input
+	Side                    int
+	Pooling                 Pooling
+}
+
+// Parameters of a pool: none.
+func (p Pool) Parameters() []Parameter { return nil }
+
+// Size is the height and the width of the result.
+func (p Pool) Size() (height, width int) { return p.Height / p.Side, p.Width / p.Side }
+
+// Stored implements Sized.
+func (p Pool) Stored(bool) int {
+	height, width := p.Size()
+	return height * width * p.Channels
+}
+
+// Apply maps [H*W*channels, B] to [H/side * W/side * channels, B], or [J/c, ., B, c] likewise.
+func (p Pool) Apply(_ Params, h Value) Value {
+	height, width := p.Size()
+	x := toImages(h, p.Height, p.Width, p.Channels)
+	x = graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, height*p.Side), graph.AxisRange(0, width*p.Side),
+		graph.AxisRange())
+	const rows, columns = 2, 4 // of a square
+	x = graph.Reshape(x, -1, height, p.Side, width, p.Side, p.Channels)
+	if p.Pooling == Max {
+		x = largest(largest(x, columns), rows)
+	} else {
+		x = graph.MulScalar(graph.ReduceSum(x, rows, columns), 1/float64(p.Side*p.Side))
+	}
+	batch := rowsOf(h)
+	if h.PerParticle {
+		return fromImages(x, batch, h.Node.Shape().Dim(-1))
+	}
+	return Value{graph.Transpose(graph.Reshape(x, batch, -1), 0, 1), false}
+}
+
+// largest is the maximum over an axis, pair by pair. Of equal numbers, such as those of an image's empty background, one
+// alone takes the gradient: that of graph.ReduceMax would go to each of them, and be as many times too large.
+func largest(x *graph.Node, axis int) *graph.Node {
+	n := x.Shape().Dim(axis)
+	at := func(i int) *graph.Node {
+		ranges := make([]graph.SliceAxisSpec, x.Rank())
+		for k := range ranges {
+			ranges[k] = graph.AxisRange()
+		}
+		ranges[axis] = graph.AxisRange(i, i+1)
+		return graph.Squeeze(graph.Slice(x, ranges...), axis)
+	}
+	most := at(0)
+	for i := 1; i < n; i++ {
+		most = graph.Max(most, at(i))
+	}
+	return most
+}
+
+// rowsOf is the number of rows B of a value.
+func rowsOf(h Value) int {
+	if h.PerParticle {
+		return h.Node.Shape().Dim(2)
+	}
+	return h.Node.Shape().Dim(1)
+}
+
+// toImages is a value as images, [N, height, width, channels].
+func toImages(h Value, height, width, channels int) *graph.Node {
+	x := h.Node
+	if h.PerParticle {
+		x = graph.TransposeAllAxes(x, 0, 3, 2, 1) // [J/c, c, B, width]
+	} else {
+		x = graph.Transpose(x, 0, 1)
+	}
+	return graph.Reshape(x, -1, height, width, channels)
+}
+
+// fromImages is the inverse of toImages for images of each particle's own, in blocks of c particles.
+func fromImages(x *graph.Node, batch, c int) Value {
+	particles := x.Shape().Size() / batch
+	for _, dim := range x.Shape().Dimensions[max(0, x.Rank()-3):] {
+		particles /= dim
+	}
+	return Value{graph.TransposeAllAxes(graph.Reshape(x, particles/c, c, batch, -1), 0, 3, 2, 1), true}
+}
+
+// ownNumbers are a parameter's numbers for each particle, [J, size], of [J/c, ..., c].
+func ownNumbers(p Value) *graph.Node {
+	blocks, c := p.Node.Shape().Dim(0), p.Node.Shape().Dim(-1)
+	x := graph.Reshape(p.Node, blocks, -1, c)
+	return graph.Reshape(graph.Transpose(x, 1, 2), blocks*c, -1)
+}

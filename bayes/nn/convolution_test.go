@@ -1,0 +1,199 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// sines are n numbers between -1 and 1.
+func sines(n int, frequency float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Sin(frequency * float64(i+1))
+	}
+	return v
+}
+
+// own is x, [J*n], as a Value of each particle's own numbers in blocks of c, [J/c, dims..., c].
+func own(x *graph.Node, particles, c int, dims ...int) Value {
+	blocked := Block(graph.Reshape(x, particles, -1), c)
+	shape := append(append([]int{blocked.Shape().Dim(0)}, dims...), c)
+	return Value{graph.Reshape(blocked, shape...), true}
+}
+
+// particlesOf undoes own: [J*n], or the numbers that all particles share.
+func particlesOf(v Value, particles int) *graph.Node {
+	if !v.PerParticle {
+		return graph.Reshape(v.Node, -1)
+	}
+	blocks, c := v.Node.Shape().Dim(0), v.Node.Shape().Dim(-1)
+	return graph.Reshape(Unblock(graph.Reshape(v.Node, blocks, -1, c), particles), -1)
+}
+
+// A convolution and its gradients equal sums over pixels in Go, for images that are not square, with several channels,
+// kernels of even and odd sides, as large as the image too, both paddings, and weights, biases and images that are
+// shared or of each particle's own, in blocks of one particle and of several.
+func TestConvolution(t *testing.T) {
+	const particles, batch = 6, 2
+	shapes := []Convolution{
+		{Number: 1, Height: 5, Width: 4, Channels: 3, Filters: 2, Kernel: 3},
+		{Number: 1, Height: 4, Width: 5, Channels: 2, Filters: 3, Kernel: 2, Padding: Same},
+		{Number: 1, Height: 5, Width: 4, Channels: 1, Filters: 2, Kernel: 4, Padding: Valid},
+		{Number: 1, Height: 3, Width: 6, Channels: 2, Filters: 1, Kernel: 2, Padding: Valid},
+		{Number: 1, Height: 3, Width: 2, Channels: 2, Filters: 3, Kernel: 1},
+	}
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		tolerance := 1e-12
+		if dtype == compute.Float32 {
+			tolerance = 1e-5
+		}
+		for i, l := range shapes {
+			for _, form := range []struct {
+				w, b, h bool // of each particle's own
+				block   int
+			}{
+				{false, false, false, 1}, {true, true, false, 1}, {false, false, true, 1}, {true, true, true, 1},
+				{false, true, false, 1}, {true, false, true, 1}, {true, true, true, 4}, {false, true, true, 4},
+				{true, true, false, 4},
+			} {
+				if i > 1 && form.block > 1 { // compiling takes the time
+					continue
+				}
+				name := fmt.Sprintf("%+v, %+v", l, form)
+				count := func(own bool) int {
+					if own {
+						return particles
+					}
+					return 1
+				}
+				height, width := l.Size()
+				in, area := l.Height*l.Width*l.Channels, l.Kernel*l.Kernel*l.Channels
+				out := height * width * l.Filters
+				all := count(form.w || form.b || form.h)
+				w, b := sines(count(form.w)*l.Filters*area, 1.3), sines(count(form.b)*l.Filters, .4)
+				h, v := sines(count(form.h)*in*batch, .7), sines(all*out*batch, 2.1)
+				got := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
+					x := func(i int) *graph.Node { return graph.ConvertDType(a[i], dtype) }
+					w, b, h, v := x(0), x(1), x(2), x(3)
+					value := func(x *graph.Node, mine bool, dims ...int) Value {
+						if mine {
+							return own(x, particles, form.block, dims...)
+						}
+						return Value{graph.Reshape(x, dims...), false}
+					}
+					y := particlesOf(l.Apply(Params{
+						"layer1/weights": value(w, form.w, l.Filters, l.Kernel, l.Kernel, l.Channels),
+						"layer1/biases":  value(b, form.b, l.Filters),
+					}, value(h, form.h, in, batch)), particles)
+					return append([]*graph.Node{y}, graph.Gradient(graph.ReduceAllSum(graph.Mul(v, y)), w, b, h)...)
+				}, w, b, h, v)
+				y, ofW, ofB, ofH := make([]float64, len(v)), make([]float64, len(w)), make([]float64, len(b)),
+					make([]float64, len(h))
+				before := 0
+				if l.Padding != Valid {
+					before = (l.Kernel - 1) / 2
+				}
+				for at := range y { // y is [J, (row, column, filter), B]
+					n, f := at%batch, at/batch%l.Filters
+					column, row, j := at/batch/l.Filters%width, at/batch/l.Filters/width%height, at/batch/out
+					atB := j*l.Filters*btoi(form.b) + f
+					y[at] += b[atB]
+					ofB[atB] += v[at]
+					for dy := range l.Kernel {
+						for dx := range l.Kernel {
+							r, c := row+dy-before, column+dx-before
+							if r < 0 || c < 0 || r >= l.Height || c >= l.Width {
+								continue
+							}
+							for ch := range l.Channels {
+								atW := ((j*btoi(form.w)*l.Filters+f)*l.Kernel+dy)*l.Kernel*l.Channels + dx*l.Channels + ch
+								atH := (j*btoi(form.h)*in+(r*l.Width+c)*l.Channels+ch)*batch + n
+								y[at] += w[atW] * h[atH]
+								ofW[atW] += v[at] * h[atH]
+								ofH[atH] += v[at] * w[atW]
+							}
+						}
+					}
+				}
+				for k, want := range [][]float64{y, ofW, ofB, ofH} {
+					computetest.Near(t, fmt.Sprintf("%s, output %d", name, k), got[k], want, tolerance)
+				}
+			}
+		}
+	})
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// A pool and its gradient equal averages and maxima in Go, for images whose last rows and columns fill no square, that
+// are shared or of each particle's own. Of equal pixels one alone takes the gradient of their maximum.
+func TestPool(t *testing.T) {
+	const particles, batch = 6, 2
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		tolerance := 1e-12
+		if dtype == compute.Float32 {
+			tolerance = 1e-5
+		}
+		for _, p := range []Pool{
+			{Height: 5, Width: 7, Channels: 3, Side: 2}, {Height: 6, Width: 3, Channels: 2, Side: 3, Pooling: Average},
+			{Height: 5, Width: 7, Channels: 3, Side: 2, Pooling: Max}, {Height: 6, Width: 7, Channels: 1, Side: 3, Pooling: Max},
+		} {
+			for _, block := range []int{0, 1, 4} { // 0: a shared value
+				for _, flat := range []bool{false, true} {
+					name := fmt.Sprintf("%+v, block %d, flat %v", p, block, flat)
+					count := min(block, 1)*(particles-1) + 1
+					height, width := p.Size()
+					in, out := p.Height*p.Width*p.Channels, height*width*p.Channels
+					h, v := sines(count*in*batch, .7), sines(count*out*batch, 2.1)
+					if flat {
+						h = make([]float64, len(h))
+					}
+					got := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
+						h, v := graph.ConvertDType(a[0], dtype), graph.ConvertDType(a[1], dtype)
+						x := Value{graph.Reshape(h, in*count, -1), false}
+						if block > 0 {
+							x = own(h, particles, block, in, batch)
+						}
+						y := particlesOf(p.Apply(nil, x), particles)
+						return []*graph.Node{y, graph.Gradient(graph.ReduceAllSum(graph.Mul(v, y)), h)[0]}
+					}, h, v)
+					y, ofH := make([]float64, len(v)), make([]float64, len(h))
+					for at := range y { // y is [J, (row, column, channel), B]
+						n, ch := at%batch, at/batch%p.Channels
+						column, row, j := at/batch/p.Channels%width, at/batch/p.Channels/width%height, at/batch/out
+						most, where := math.Inf(-1), -1
+						for dy := range p.Side {
+							for dx := range p.Side {
+								from := (j*in+((row*p.Side+dy)*p.Width+column*p.Side+dx)*p.Channels+ch)*batch + n
+								if h[from] > most {
+									most, where = h[from], from
+								}
+								if p.Pooling != Max {
+									y[at] += h[from] / float64(p.Side*p.Side)
+									ofH[from] += v[at] / float64(p.Side*p.Side)
+								}
+							}
+						}
+						if p.Pooling == Max {
+							y[at] = most
+							ofH[where] += v[at]
+						}
+					}
+					computetest.Near(t, name, got[0], y, tolerance)
+					computetest.Near(t, name+", gradient", got[1], ofH, tolerance)
+				}
+			}
+		}
+	})
+}
