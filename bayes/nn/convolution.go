@@ -118,19 +118,35 @@ func (l Convolution) Apply(params Params, h Value) Value {
 	return Value{graph.Transpose(graph.Reshape(z, batch, -1), 0, 1), false}
 }
 
-// convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W, channels].
+// convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W, channels]:
+// [N, H', W', filters].
 func (l Convolution) convolve(w, x *graph.Node) *graph.Node {
 	before, after := l.padding()
-	if l.Kernel%2 == 0 { // of kernels with even sides GoMLX's gradient with respect to the images is wrong
-		zero := graph.ScalarZero(w.Graph(), w.DType())
-		edge := graph.PadAxis{End: 1}
-		w, after = graph.Pad(w, zero, graph.PadAxis{}, edge, edge, graph.PadAxis{}), after+1
-	}
-	const images, rows, columns, channels = 0, 1, 2, 3 // of x; of w the first axis is the filter
+	side := l.Kernel - 1
+	return withGradient(
+		func(w, x *graph.Node) *graph.Node {
+			return correlate(x, graph.TransposeAllAxes(w, 1, 2, 3, 0), before, after)
+		}, w, x,
+		func(v *graph.Node) *graph.Node { // the images' channels are correlated with v, summed over images
+			ofW := correlate(graph.TransposeAllAxes(x, 3, 1, 2, 0), graph.TransposeAllAxes(v, 1, 2, 0, 3), before, after)
+			return graph.TransposeAllAxes(ofW, 3, 1, 2, 0)
+		},
+		func(v *graph.Node) *graph.Node { // v is correlated with the reversed kernels
+			reversed := graph.Reverse(graph.TransposeAllAxes(w, 1, 2, 0, 3), 0, 1)
+			return correlate(v, reversed, side-before, side-after)
+		})
+}
+
+// correlate is XLA's convolution of x, [N, H, W, in], with kernels w, [k, l, in, out], and the given numbers of zeros
+// before and after each row and column: [N, H', W', out]. The gradients of GoMLX's Convolve are not used. They have
+// other orders of the axes, for which XLA on a CPU has no fast form within a loop, as over chunks of particles: there
+// they took 60 times as long. And for kernels with even sides that with respect to the images is wrong.
+func correlate(x, w *graph.Node, before, after int) *graph.Node {
+	const images, rows, columns, channels = 0, 1, 2, 3
 	return graph.Convolve(x, w).AxesConfig(graph.ConvolveAxesConfig{
-		InputBatch: images, InputChannels: channels, InputSpatial: []int{rows, columns},
-		KernelOutputChannels: images, KernelInputChannels: channels, KernelSpatial: []int{rows, columns},
-		OutputBatch: images, OutputChannels: channels, OutputSpatial: []int{rows, columns},
+		InputBatch: images, InputSpatial: []int{rows, columns}, InputChannels: channels,
+		KernelSpatial: []int{0, 1}, KernelInputChannels: 2, KernelOutputChannels: 3,
+		OutputBatch: images, OutputSpatial: []int{rows, columns}, OutputChannels: channels,
 	}).PaddingPerDim([][2]int{{before, after}, {before, after}}).Done()
 }
 
