@@ -27,6 +27,11 @@ var models = map[string]bayes.Model{
 		Network: nn.MLP{Hidden: []int{7}, Activation: nn.Softplus, Init: nn.Zeros}, Likelihood: bayes.Categorical{},
 		Prior: bayes.Laplace{}, Stochastic: bayes.Weights(2).And(bayes.Biases()), Scaling: bayes.Scaling{KeepFeatures: true},
 	},
+	"convolutional": {
+		Network: nn.CNN{Height: 8, Width: 9, Channels: 2, Hidden: []int{7}, Activation: nn.Swish, Init: nn.HeNormal,
+			Convolutions: []nn.Conv{{Filters: 3, Kernel: 4, Padding: nn.Valid, Pool: 2, Pooling: nn.Max}, {Filters: 5}}},
+		Likelihood: bayes.Bernoulli{}, Prior: bayes.Normal{}, Stochastic: bayes.Layers(1),
+	},
 }
 
 func TestModelJSON(t *testing.T) {

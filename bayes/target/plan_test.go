@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/nn"
 )
@@ -26,6 +27,36 @@ func TestLargestOwnMatrix(t *testing.T) {
 		}
 		if got := largestOwnMatrix(bound); got != c.want {
 			t.Errorf("%v, %v: %d weights, want %d", c.hidden, c.stochastic, got, c.want)
+		}
+	}
+}
+
+// Particles of a network with convolutions are never in blocks, as those of an MLP of the same size are, and its plan
+// counts the pixels of all layers, and the patches that own weights multiply, each as often as the numbers are held.
+func TestPlanOfConvolutions(t *testing.T) {
+	const batch = 10
+	network := nn.CNN{Height: 4, Width: 6, Hidden: []int{7},
+		Convolutions: []nn.Conv{{Filters: 5, Pool: 2}, {Filters: 2, Kernel: 2}}}
+	for _, c := range []struct {
+		stochastic bayes.Partition
+		numbers    int
+	}{
+		{bayes.Layers(1), 24*5 + 24*9 + 6*5 + 6*2 + 2*7 + 2*3 + 3},
+		{bayes.Layers(2), 6*2 + 6*20 + 2*7 + 2*3 + 3},
+		{bayes.Layers(3), 2*7 + 2*3 + 3},
+		{bayes.All(), 24*5 + 24*9 + 6*5 + 6*2 + 6*20 + 2*7 + 2*3 + 3},
+	} {
+		bound, err := bayes.Model{Network: network, Likelihood: bayes.Categorical{}, Stochastic: c.stochastic}.Bind(24, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inBlocks(bound, batch) {
+			t.Errorf("%v: in blocks", c.stochastic)
+		}
+		plan, err := NewPlan(bound, compute.Float32, Workload{Particles: 3, Rows: batch, Chunk: 1})
+		if err != nil || plan.Bytes != int64(4*activationCopies*batch*c.numbers) {
+			t.Errorf("%v: a particle takes %d bytes (%v), want %d", c.stochastic, plan.Bytes, err,
+				4*activationCopies*batch*c.numbers)
 		}
 	}
 }

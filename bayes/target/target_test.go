@@ -51,9 +51,18 @@ var models = []struct {
 	{"noise and a weight", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.Names("noise/log_scale", "layer2/weights")}, 1},
 	{"linear", bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(1)}, 1},
+	{"first convolution", bayes.Model{Network: cnn(nn.Tanh), Likelihood: bayes.Categorical{}, Stochastic: bayes.Layers(1)},
+		4},
+	{"all and convolutions", bayes.Model{Network: cnn(nn.GELU), Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}, 1},
 }
 
 func mlp(a nn.Activation) nn.MLP { return nn.MLP{Hidden: []int{4, 3}, Activation: a} }
+
+// cnn takes a row as an image of one row of pixels, each of which passes through the same two layers.
+func cnn(a nn.Activation) nn.CNN {
+	return nn.CNN{Height: 1, Width: dims, Activation: a,
+		Convolutions: []nn.Conv{{Filters: 2, Kernel: 1}, {Filters: 3, Kernel: 1}}}
+}
 
 // scene is a model with data and parameters that are all different numbers.
 type scene struct {
@@ -63,20 +72,22 @@ type scene struct {
 	likelihood                 func(chunk int) Likelihood
 }
 
+// waves are n numbers between -1.3 and 1.3.
+func waves(n int, frequency float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Sin(frequency*float64(i+1)) * 1.3
+	}
+	return v
+}
+
 func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
 	bound, err := model.Bind(dims, outputs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave := func(n int, frequency float64) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = math.Sin(frequency*float64(i+1)) * 1.3
-		}
-		return v
-	}
-	s := &scene{bound: bound, phi: wave(particles*bound.D, 1.7), psi: wave(max(1, bound.W), 2.3), x: wave(rows*dims, .9),
-		y: wave(rows, 3.1)}
+	s := &scene{bound: bound, phi: waves(particles*bound.D, 1.7), psi: waves(max(1, bound.W), 2.3),
+		x: waves(rows*dims, .9), y: waves(rows, 3.1)}
 	if bound.Model.Likelihood.Task() != bayes.Regression {
 		for i := range s.y {
 			s.y[i] = float64(i % max(2, outputs))
@@ -117,7 +128,16 @@ func (s *scene) parameter(name string, j int) []float64 {
 
 // plainLogLikelihood is log p(y_n | phi_j; psi) by loops over numbers: a second, plain way to what the graph computes.
 func (s *scene) plainLogLikelihood(j, n int) float64 {
-	net := s.bound.Model.Network.(nn.MLP)
+	net, pixels := nn.MLP{}, 1 // of an image, which all hidden layers treat alike
+	switch network := s.bound.Model.Network.(type) {
+	case nn.MLP:
+		net = network
+	case nn.CNN:
+		pixels, net.Activation = network.Width, network.Activation
+		for _, c := range network.Convolutions {
+			net.Hidden = append(net.Hidden, c.Filters)
+		}
+	}
 	activation := map[nn.Activation]func(float64) float64{
 		nn.GELU: func(x float64) float64 { return x * .5 * (1 + math.Erf(x/math.Sqrt2)) }, nn.Tanh: math.Tanh,
 		nn.Swish: func(x float64) float64 { return x / (1 + math.Exp(-x)) }, nn.Softplus: func(x float64) float64 {
@@ -130,11 +150,17 @@ func (s *scene) plainLogLikelihood(j, n int) float64 {
 	h := s.xRows[n]
 	for layer := 1; layer <= len(net.Hidden)+1; layer++ {
 		w, b := s.parameter(fmt.Sprintf("layer%d/weights", layer), j), s.parameter(fmt.Sprintf("layer%d/biases", layer), j)
-		next := make([]float64, len(b))
-		for o := range next {
-			next[o] = b[o] + floats.Dot(w[o*len(h):(o+1)*len(h)], h)
-			if layer <= len(net.Hidden) {
-				next[o] = activation(next[o])
+		if layer > len(net.Hidden) {
+			pixels = 1
+		}
+		var next []float64
+		for pixel := range slices.Chunk(h, len(h)/pixels) {
+			for o := range b {
+				z := b[o] + floats.Dot(w[o*len(pixel):(o+1)*len(pixel)], pixel)
+				if layer <= len(net.Hidden) {
+					z = activation(z)
+				}
+				next = append(next, z)
 			}
 		}
 		h = next
