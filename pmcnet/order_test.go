@@ -154,6 +154,7 @@ func TestNoOrder(t *testing.T) {
 	two := nn.MLP{Hidden: []int{2}}
 	for want, b := range map[string]*bayes.BoundModel{
 		"not an nn.MLP":   bound(t, wrapped{two}, bayes.Normal{}),
+		"nn.CNN":          bound(t, nn.CNN{Height: 1, Width: 2, Hidden: []int{2}}, bayes.Normal{}),
 		"oneSided":        bound(t, two, oneSided{}),
 		"no hidden units": bound(t, nn.MLP{}, bayes.Normal{}),
 	} {

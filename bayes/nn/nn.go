@@ -1,6 +1,9 @@
 // Package nn builds particle-batched neural networks: J copies of a network, evaluated on one batch at once in one
 // graph.
 //
+// MLP is a multilayer perceptron, CNN a convolutional network for images. A network of your own is a list of Layers, of
+// this package or your own.
+//
 // In a partial Bayesian network the stochastic parameters differ from particle to particle, and the others are shared.
 // So every tensor in the network is a Value, which is either shared by all particles, [width, B], or has its own
 // numbers for each particle. A value stays shared until it meets the first stochastic parameter: the layers before it

@@ -61,7 +61,8 @@ func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err e
 				continue
 			}
 			if !ok {
-				return nil, nil, fmt.Errorf("Kronecker factors are of nn.Dense, but %q is of a %T", slot.Name, layer)
+				return nil, nil, fmt.Errorf("Kronecker factors are of nn.Dense, but %q is of a %T: make it shared", slot.Name,
+					layer)
 			}
 			b.Out, b.Precision = dense.Out, 1/(scales[slot.Offset]*scales[slot.Offset])
 			if slot.Kind == nn.Weights {
