@@ -3,6 +3,8 @@ package nn
 import (
 	"fmt"
 
+	"gobnn/bayes/compute"
+
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -16,7 +18,8 @@ import (
 // others 1989). Weights are [filters, kernel, kernel, channels], biases [filters], each shared or per particle.
 //
 // Shared weights are a convolution of XLA's over the images of all particles. Weights of each particle's own multiply
-// patches, one for each pixel of the result, which take kernel x kernel times the memory of the images.
+// patches, one for each pixel of the result, which take kernel x kernel times the memory of the images. So do shared
+// weights on a GPU, where matrix products of float32 are exact and convolutions are not.
 type Convolution struct {
 	Number                  int // of the layer, counted from 1: its parameters are "layer1/weights" and "layer1/biases"
 	Height, Width, Channels int // of its input
@@ -99,10 +102,13 @@ func (l Convolution) Apply(params Params, h Value) Value {
 	height, width := l.Size()
 	batch := rowsOf(h)
 	var z *graph.Node // [1 or J, B, H', W', filters]
-	if w.PerParticle {
+	switch {
+	case w.PerParticle:
 		z = l.ofPatches(ownNumbers(w), x, batch)
-	} else {
+	case exactly(x):
 		z = l.convolve(w.Node, x)
+	default:
+		z = l.ofPatches(graph.Reshape(w.Node, 1, -1), x, x.Shape().Dim(0))
 	}
 	z = graph.Reshape(z, -1, batch, height, width, l.Filters)
 	biases := b.Node
@@ -150,9 +156,16 @@ func correlate(x, w *graph.Node, before, after int) *graph.Node {
 	}).PaddingPerDim([][2]int{{before, after}, {before, after}}).Done()
 }
 
-// ofPatches is a convolution with each particle's own weights, w [J, filters*kernel*kernel*channels], of images x [J*B,
-// H, W, channels], or [B, H, W, channels] that all share: [J, B*H'*W', filters].
-func (l Convolution) ofPatches(w, x *graph.Node, batch int) *graph.Node {
+// exactly says whether XLA's convolutions of a backend are computed in x's type. On NVIDIA's GPUs those of float32 have
+// the three digits of TensorFloat-32, which go-xla cannot turn off as it can for matrix products.
+func exactly(x *graph.Node) bool {
+	backend := x.Graph().Backend()
+	return backend.Name() != "xla" || compute.OnCPU(backend)
+}
+
+// ofPatches is a convolution with each particle's own weights, w [J, filters*kernel*kernel*channels], of so many images
+// of each, x [J*images, H, W, channels], or [images, H, W, channels] that all share: [J, images*H'*W', filters].
+func (l Convolution) ofPatches(w, x *graph.Node, images int) *graph.Node {
 	before, after := l.padding()
 	height, width := l.Size()
 	zero := graph.ScalarZero(x.Graph(), x.DType())
@@ -166,8 +179,8 @@ func (l Convolution) ofPatches(w, x *graph.Node, batch int) *graph.Node {
 		}
 	}
 	particles, terms := w.Shape().Dim(0), l.Kernel*l.Kernel*l.Channels
-	patches := graph.Reshape(graph.Concatenate(pixels, -1), -1, batch*height*width, terms)
-	patches = graph.BroadcastToDims(patches, particles, batch*height*width, terms)
+	patches := graph.Reshape(graph.Concatenate(pixels, -1), -1, images*height*width, terms)
+	patches = graph.BroadcastToDims(patches, particles, images*height*width, terms)
 	return graph.Einsum("jri,joi->jro", patches, graph.Reshape(w, particles, l.Filters, terms))
 }
 

@@ -91,7 +91,20 @@ func TestConvolution(t *testing.T) {
 						"layer1/weights": value(w, form.w, l.Filters, l.Kernel, l.Kernel, l.Channels),
 						"layer1/biases":  value(b, form.b, l.Filters),
 					}, value(h, form.h, in, batch)), particles)
-					return append([]*graph.Node{y}, graph.Gradient(graph.ReduceAllSum(graph.Mul(v, y)), w, b, h)...)
+					outputs := append([]*graph.Node{y}, graph.Gradient(graph.ReduceAllSum(graph.Mul(v, y)), w, b, h)...)
+					if form.w {
+						return outputs
+					}
+					// The two ways to a convolution with shared weights, of which the engine takes one.
+					filters := graph.Reshape(w, l.Filters, l.Kernel, l.Kernel, l.Channels)
+					images := graph.Reshape(h, -1, l.Height, l.Width, l.Channels)
+					for _, z := range []*graph.Node{l.convolve(filters, images),
+						l.ofPatches(graph.Reshape(w, 1, -1), images, images.Shape().Dim(0))} {
+						z = graph.Reshape(z, -1)
+						outputs = append(outputs, z)
+						outputs = append(outputs, graph.Gradient(graph.ReduceAllSum(graph.Mul(z, graph.Sin(z))), w, h)...)
+					}
+					return outputs
 				}, w, b, h, v)
 				y, ofW, ofB, ofH := make([]float64, len(v)), make([]float64, len(w)), make([]float64, len(b)),
 					make([]float64, len(h))
@@ -119,6 +132,11 @@ func TestConvolution(t *testing.T) {
 								ofH[atH] += v[at] * w[atW]
 							}
 						}
+					}
+				}
+				if !form.w {
+					for k := range 3 {
+						computetest.Near(t, fmt.Sprintf("%s, patches, output %d", name, k), got[7+k], got[4+k], tolerance)
 					}
 				}
 				for k, want := range [][]float64{y, ofW, ofB, ofH} {
