@@ -30,7 +30,8 @@ import (
 )
 
 // Value is a tensor that is shared by all particles, [width, B], or has its own numbers for each particle, [J/c, width,
-// B, c]. The same holds for parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c].
+// B, c]. The same holds for parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c], and
+// other shapes likewise.
 type Value struct {
 	Node        *graph.Node
 	PerParticle bool
@@ -67,7 +68,7 @@ type Parameter struct {
 	Name   string // unique in its network, such as "layer3/weights"
 	Layer  int    // counted from 1; 0 for parameters of the likelihood
 	Kind   Kind
-	Shape  []int // of one particle's: [out, in] for weights, [out] for biases
+	Shape  []int // of one particle's: [out, in] for the weights of Dense, [out] for biases
 	FanIn  int
 	FanOut int
 	Init   Initialiser
@@ -118,8 +119,8 @@ type Layer interface {
 // fit into memory at once. Of other layers it is taken to be the sum of their parameters' FanOut.
 type Sized interface {
 	Layer
-	// Stored is about how many numbers Apply computes and the gradient needs again, of one row and, if a parameter of the
-	// layer or a value before it is per particle, of one particle. own says that a parameter of the layer itself is.
+	// Stored is about how many numbers Apply computes, and the gradient needs again, for one row of the batch and one
+	// particle. own says that a parameter of the layer differs from particle to particle.
 	Stored(own bool) int
 }
 
