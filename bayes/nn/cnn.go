@@ -6,12 +6,13 @@ import (
 )
 
 // CNN is a convolutional network for images: the Convolutions, each followed by the activation and its pooling, then
-// Dense layers of the Hidden widths, each followed by the activation, and a last Dense layer to the output. Layers count
-// from 1, convolutions first; poolings do not count. The output layer is number len(Convolutions)+len(Hidden)+1.
+// Dense layers of the Hidden widths, each followed by the activation, and a last Dense layer to the output. Layers
+// count from 1, convolutions first; poolings do not count. The output layer is number
+// len(Convolutions)+len(Hidden)+1.
 //
 // A row of the data is an image, row of pixels by row of pixels from the top left, and the channels of a pixel are
-// neighbours: feature (y*Width + x)*Channels + channel. So are images of package dataset/mnist, with one channel. Images
-// whose channels follow each other as a whole, as in CIFAR's files, must be rearranged.
+// neighbours: feature (y*Width + x)*Channels + channel. So are images of package dataset/mnist, with one channel.
+// Images whose channels follow each other as a whole, as in CIFAR's files, must be rearranged.
 type CNN struct {
 	Height       int    `json:"height"` // of an image, in pixels
 	Width        int    `json:"width"`

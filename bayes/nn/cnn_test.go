@@ -30,7 +30,9 @@ func TestCNNLayers(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %s %v %d %d %s %d", p.Name, p.Layer, p.Kind, p.Shape, p.FanIn, p.FanOut, p.Init,
 			p.Size()))
 	}
-	parameters := []string{"layer2/weights 2 weights [3 2 2 5] 20 12 he_normal 60", "layer2/biases 2 biases [3] 20 12 zeros 3"}
+	parameters := []string{
+		"layer2/weights 2 weights [3 2 2 5] 20 12 he_normal 60", "layer2/biases 2 biases [3] 20 12 zeros 3",
+	}
 	if !reflect.DeepEqual(got, parameters) {
 		t.Errorf("parameters %q, want %q", got, parameters)
 	}
@@ -64,7 +66,8 @@ func TestCNNErrors(t *testing.T) {
 		{conv(Conv{}), 24, 1, []string{"convolution 1 has 0 filters", "at least 1"}},
 		{conv(Conv{Filters: 2}, Conv{Filters: -2}), 24, 1, []string{"convolution 2 has -2 filters"}},
 		{conv(Conv{Filters: 2, Kernel: -3}), 24, 1, []string{"kernel of side -3", "default"}},
-		{conv(Conv{Filters: 2, Kernel: 5}), 24, 1, []string{"5 x 5 pixels, larger than its images of 4 x 6", "smaller Kernel"}},
+		{conv(Conv{Filters: 2, Kernel: 5}), 24, 1,
+			[]string{"5 x 5 pixels, larger than its images of 4 x 6", "smaller Kernel"}},
 		{conv(Conv{Filters: 2, Pool: 2}, Conv{Filters: 2}), 24, 1,
 			[]string{"convolution 2", "3 x 3 pixels, larger than its images of 2 x 3", "fewer poolings"}},
 		{conv(Conv{Filters: 2, Padding: "full"}), 24, 1, []string{`padding "full"`, "use same or valid"}},

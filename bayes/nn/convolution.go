@@ -94,8 +94,8 @@ func (l Convolution) Stored(own bool) int {
 	return stored
 }
 
-// Apply maps [H*W*channels, B] to [H'*W'*filters, B], or [J/c, ., B, c] likewise; a shared input becomes per particle if
-// a parameter is.
+// Apply maps [H*W*channels, B] to [H'*W'*filters, B], or [J/c, ., B, c] likewise; a shared input becomes per particle
+// if a parameter is.
 func (l Convolution) Apply(params Params, h Value) Value {
 	w, b := params[parameterName(l.Number, Weights)], params[parameterName(l.Number, Biases)]
 	x := toImages(h, l.Height, l.Width, l.Channels)
@@ -124,8 +124,8 @@ func (l Convolution) Apply(params Params, h Value) Value {
 	return Value{graph.Transpose(graph.Reshape(z, batch, -1), 0, 1), false}
 }
 
-// convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W, channels]:
-// [N, H', W', filters].
+// convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W,
+// channels]: [N, H', W', filters].
 func (l Convolution) convolve(w, x *graph.Node) *graph.Node {
 	before, after := l.padding()
 	side := l.Kernel - 1
@@ -241,8 +241,8 @@ func (p Pool) Apply(_ Params, h Value) Value {
 	return Value{graph.Transpose(graph.Reshape(x, batch, -1), 0, 1), false}
 }
 
-// largest is the maximum over an axis, pair by pair. Of equal numbers, such as those of an image's empty background, one
-// alone takes the gradient: that of graph.ReduceMax would go to each of them, and be as many times too large.
+// largest is the maximum over an axis, pair by pair. Of equal numbers, such as those of an image's empty background,
+// one alone takes the gradient: that of graph.ReduceMax would go to each of them, and be as many times too large.
 func largest(x *graph.Node, axis int) *graph.Node {
 	n := x.Shape().Dim(axis)
 	at := func(i int) *graph.Node {

@@ -86,8 +86,8 @@ func ExampleNetwork() {
 	// sin 3x: 0.4
 }
 
-// A convolutional network, whose first convolution has a distribution, tells pictures of a horizontal line from those of
-// a vertical one, anywhere in noise.
+// A convolutional network, whose first convolution has a distribution, tells pictures of a horizontal line from those
+// of a vertical one, anywhere in noise.
 func ExampleCNN() {
 	const side, rows = 8, 300
 	rng := rand.New(rand.NewPCG(1, 2))

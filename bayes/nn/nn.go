@@ -29,9 +29,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Value is a tensor that is shared by all particles, [width, B], or has its own numbers for each particle, [J/c, width,
-// B, c]. The same holds for parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out, c], and
-// other shapes likewise.
+// Value is a tensor that is shared by all particles, [width, B], or has its own numbers for each particle, [J/c,
+// width, B, c]. The same holds for parameters: a matrix is [out, in] or [J/c, out, in, c], a vector [out] or [J/c, out,
+// c], and other shapes likewise.
 type Value struct {
 	Node        *graph.Node
 	PerParticle bool
