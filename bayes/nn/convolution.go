@@ -146,7 +146,7 @@ func (l Convolution) convolve(w, x *graph.Node) *graph.Node {
 // correlate is XLA's convolution of x, [N, H, W, in], with kernels w, [k, l, in, out], and the given numbers of zeros
 // before and after each row and column: [N, H', W', out]. The gradients of GoMLX's Convolve are not used. They have
 // other orders of the axes, for which XLA on a CPU has no fast form within a loop, as over chunks of particles: there
-// they took 60 times as long. And for kernels with even sides that with respect to the images is wrong.
+// they took 25 to 70 times as long. And for kernels with even sides that with respect to the images is wrong.
 func correlate(x, w *graph.Node, before, after int) *graph.Node {
 	const images, rows, columns, channels = 0, 1, 2, 3
 	return graph.Convolve(x, w).AxesConfig(graph.ConvolveAxesConfig{
