@@ -244,17 +244,9 @@ func (p Pool) Apply(_ Params, h Value) Value {
 // largest is the maximum over an axis, pair by pair. Of equal numbers, such as those of an image's empty background,
 // one alone takes the gradient: that of graph.ReduceMax would go to each of them, and be as many times too large.
 func largest(x *graph.Node, axis int) *graph.Node {
-	n := x.Shape().Dim(axis)
-	at := func(i int) *graph.Node {
-		ranges := make([]graph.SliceAxisSpec, x.Rank())
-		for k := range ranges {
-			ranges[k] = graph.AxisRange()
-		}
-		ranges[axis] = graph.AxisRange(i, i+1)
-		return graph.Squeeze(graph.Slice(x, ranges...), axis)
-	}
+	at := func(i int) *graph.Node { return graph.Squeeze(sliceOf(x, axis, i, i+1), axis) }
 	most := at(0)
-	for i := 1; i < n; i++ {
+	for i := 1; i < x.Shape().Dim(axis); i++ {
 		most = graph.Max(most, at(i))
 	}
 	return most

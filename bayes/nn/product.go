@@ -115,12 +115,7 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 		if pieces == 1 {
 			return x
 		}
-		ranges := make([]graph.SliceAxisSpec, x.Rank())
-		for i := range ranges {
-			ranges[i] = graph.AxisRange()
-		}
-		ranges[axis] = graph.AxisRange(from, min(from+size, terms))
-		return graph.Slice(x, ranges...)
+		return sliceOf(x, axis, from, min(from+size, terms))
 	}
 	var sum *graph.Node
 	for from := 0; from < terms; from += size {
@@ -132,6 +127,16 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 		}
 	}
 	return sum
+}
+
+// sliceOf are the elements of x from one to another, which is left out, along an axis.
+func sliceOf(x *graph.Node, axis, from, to int) *graph.Node {
+	ranges := make([]graph.SliceAxisSpec, x.Rank())
+	for i := range ranges {
+		ranges[i] = graph.AxisRange()
+	}
+	ranges[axis] = graph.AxisRange(from, to)
+	return graph.Slice(x, ranges...)
 }
 
 // withGradient is f(a, b) with its own gradients (JAX's custom_vjp for two arguments): those with respect to a and b
