@@ -60,6 +60,7 @@ var built = map[string]Study{
 	"ohsmc.table2": {State: Reduced, Run: twoMoons.table, Note: syntheticNote},
 	"ohsmc.table3": {State: Reduced, Run: runTable3, Note: "from the repetitions of ohsmc.table8, reduced as " +
 		"those; the paper's standard errors are its standard deviations over the root of 10"},
+	"ohsmc.table4": {State: Reduced, Run: runTable4, Note: table4Note},
 	"ohsmc.calibration": figure("ohsmc.calibration", "from the repetitions of ohsmc.table8, reduced as those; of each "+
 		"method all classifications together, and all regressions, whose noise is fixed at 1, where -data does not pick some",
 		calibrationPage),

@@ -44,6 +44,47 @@ func TestSyntheticTables(t *testing.T) {
 	}
 }
 
+// A small Table 4 has the paper's methods, in its order, each with its metrics and the paper's numbers beside ours, and
+// what is kept is not computed again.
+func TestTable4(t *testing.T) {
+	size := table4Size{train: 40, validation: 20, test: 30, batch: 20, particles: 3, draws: 2, collect: 2,
+		extent: extent{reps: 2, epochs: 1}}
+	said := 0
+	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: func(string) { said++ }}
+	cells, err := size.run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := map[string]Cell{}
+	var methods []string
+	for _, c := range cells {
+		ours[c.Method+" "+c.Metric] = c
+		methods = append(methods, c.Method)
+		if c.Study != "ohsmc.table4" || c.Data != "mnist" || c.Reps != 1 || math.IsNaN(c.Ours) {
+			t.Errorf("%+v", c)
+		}
+		if _, reported := table4Reported[c.Method][c.Metric]; reported != (c.Paper != nil) {
+			t.Errorf("%+v, want the paper's: %v", c, reported)
+		}
+	}
+	if methods = slices.Compact(methods); !slices.Equal(methods, []string{"OHSMC", "SWAG", "VB"}) {
+		t.Errorf("methods %q", methods)
+	}
+	for method, reported := range table4Reported {
+		for metric, want := range reported {
+			c := ours[method+" "+metric]
+			if c.Paper == nil || *c.Paper != want.Value || (c.PaperSE != nil) != (want.SE > 0) {
+				t.Errorf("%s %s: %+v, want the paper's %+v", method, metric, c, want)
+			}
+		}
+	}
+	before := said
+	again, err := size.run(t.Context(), o)
+	if err != nil || said != before || len(again) != len(cells) || again[0].Ours != cells[0].Ours {
+		t.Errorf("%d more lines of progress, %v: the repetitions should be kept", said-before, err)
+	}
+}
+
 // By default the synthetic studies run the paper's methods, in its order.
 func TestPaperContenders(t *testing.T) {
 	for _, c := range []struct{ asked, want []string }{
