@@ -375,8 +375,8 @@ func TestTooLittleMemory(t *testing.T) {
 	}
 }
 
-// An accelerator evaluates as many particles at a time as an eighth of its free memory allows, not as a CPU's caches do,
-// unless the user has set the chunk.
+// An accelerator evaluates as many particles at a time as an eighth of its free memory allows, not as a CPU's caches
+// do, unless the user has set the chunk.
 func TestChunksOfAccelerator(t *testing.T) {
 	parallel, err := compute.NewParallelPlan(1000, 1<<20)
 	if err != nil {
@@ -423,7 +423,8 @@ func TestChunksOfAccelerator(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer exec.Finalize()
-			if _, err := exec.Call(compute.Floats(compute.Float32, make([]float64, c.plan.Particles), c.plan.Particles, 1)); err != nil {
+			phi := compute.Floats(compute.Float32, make([]float64, c.plan.Particles), c.plan.Particles, 1)
+			if _, err := exec.Call(phi); err != nil {
 				t.Fatal(err)
 			}
 			if largest != c.want {
@@ -433,9 +434,9 @@ func TestChunksOfAccelerator(t *testing.T) {
 	}
 }
 
-// On an accelerator a step is only begun when it is called, and inputs are copied at once: a walk's records are those of
-// a plugin that is waited for, to the bit, though each step's inputs are overwritten after it. A plugin is opened once in
-// a process, so that each way runs in one of its own.
+// On an accelerator a step is only begun when it is called, and inputs are copied at once: a walk's records are those
+// of a plugin that is waited for, to the bit, though each step's inputs are overwritten after it. A plugin is opened
+// once in a process, so that each way runs in one of its own.
 func TestAsync(t *testing.T) {
 	if way := os.Getenv("GOBNN_TEST_ASYNC"); way != "" {
 		walkAsync(t, way)

@@ -46,14 +46,14 @@ func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle, chosen: chosen}, nil
 }
 
-// acceleratorShare is the part of an accelerator's free memory, 1/8, that the activations of a chunk may take: they are an
-// estimate, and what XLA needs besides has no bound. Of smaller chunks it evaluates one after another, each of which
-// leaves most of it idle: in chunks of 32 MiB a step of 10 000 particles took 1.4 times as long, and HMC on 927 rows
-// twice, on an H200.
+// acceleratorShare is the part of an accelerator's free memory, 1/8, that the activations of a chunk may take: they
+// are an estimate, and what XLA needs besides has no bound. Smaller chunks would be evaluated one after another, each
+// of which leaves most of it idle: in chunks of 32 MiB a step of OHSMC with 10 000 particles took 1.4 to 1.8 times as
+// long on an H200, and HMC with 1000 chains on 927 rows 1.8 times.
 const acceleratorShare = 8
 
-// on is the plan on the device of a graph. On an accelerator whose memory is known, chunks that the user has not set are
-// as large as its memory allows, and one is evaluated at a time.
+// on is the plan on the device of a graph. On an accelerator whose memory is known, chunks that the user has not set
+// are as large as its memory allows, and one is evaluated at a time.
 func (p Plan) on(g *graph.Graph) Plan {
 	limit, held, known := memoryOf(g)
 	if !known || !p.chosen || p.Devices > 1 {

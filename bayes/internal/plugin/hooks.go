@@ -42,9 +42,9 @@ func Keep(path string, store *Store) error { return register(path, store) }
 // Async has the plugin at path, of an accelerator, return sooner from two functions after which go-xla waits for the
 // device: an execution is only begun, and the host's few numbers are copied before an upload returns, not when they
 // reach the device. The device does all in order, so that the first result that is read is what is waited for; an error
-// of an execution is then that of reading its results. Waits are a large part of a short step: on an H200 a call with one
-// result to read took .23 ms, and one with three inputs beside it .47, of the .6 to .7 of OHSMC's step with 1000
-// particles. It is to be called before go-xla opens the plugin.
+// of an execution is then that of reading its results. Waits are a large part of a short step: on an H200 a call
+// with one result to read took .23 ms, and one with three inputs beside it .47, of the .6 to .7 of OHSMC's step with
+// 1000 particles. It is to be called before go-xla opens the plugin.
 func Async(path string) error { return register(path, nil) }
 
 func register(path string, store *Store) error {
