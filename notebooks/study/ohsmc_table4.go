@@ -37,8 +37,9 @@ var (
 // table4Note says how table4Reduced is smaller.
 var table4Note = fmt.Sprintf("%d rows for training, %d for validation and %d for the test, not %d, %d and %d, batches "+
 	"of %d, not %d, %d epochs, not %d, one repetition, and VB has %d draws a step, not %d, unless -full asks for all of "+
-	"it; validated once an epoch, not after each batch; SWAG's %d iterates are the ends of epochs; not tuned; the "+
-	"paper's standard errors are its standard deviations over the root of 10",
+	"it; validated once an epoch, not after each batch; SWAG's %d iterates are the ends of as many further epochs, "+
+	"many more than the others train by default; not tuned; the paper's standard errors are its "+
+	"standard deviations over the root of 10",
 	table4Reduced.train, table4Reduced.validation, table4Reduced.test, table4Paper.train, table4Paper.validation,
 	table4Paper.test, table4Reduced.batch, table4Paper.batch, table4Reduced.epochs, table4Paper.epochs,
 	table4Reduced.draws, table4Paper.draws, table4Paper.collect)
