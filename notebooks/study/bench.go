@@ -203,7 +203,11 @@ func (b *bench) train(
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
 			Progress: func(p run.Progress) {
 				validations(p.Score(bayes.ValidationCurve))
-				b.tell("%s, step %d of %d, best validation NLPD %.4f", what, p.Step, p.Steps, p.Score(bayes.BestScore))
+				best := ""
+				if nlpd := p.Score(bayes.BestScore); !math.IsNaN(nlpd) { // it is before the first validation
+					best = fmt.Sprintf(", best validation NLPD %.4f", nlpd)
+				}
+				b.tell("%s, step %d of %d%s", what, p.Step, p.Steps, best)
 			},
 		})
 		if err != nil {

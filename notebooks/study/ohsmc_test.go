@@ -50,7 +50,11 @@ func TestTable4(t *testing.T) {
 	size := table4Size{train: 40, validation: 20, test: 30, batch: 20, particles: 3, draws: 2, collect: 2,
 		extent: extent{reps: 2, epochs: 1}}
 	said := 0
-	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: func(string) { said++ }}
+	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: func(line string) {
+		if said++; strings.Contains(line, "NaN") {
+			t.Errorf("a line of progress: %s", line)
+		}
+	}}
 	cells, err := size.run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
