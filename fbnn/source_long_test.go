@@ -38,8 +38,8 @@ func alone(t *testing.T) bool {
 
 // Rows of 1000 features are calibrated on, emulated and sampled with the true posterior's correction, in less than
 // 2 GiB of memory, and than was estimated. They are 60 000, .5 GB, or GOBNN_ROWS: what is in memory does not depend on
-// it: 5 000 000 rows, 40 GB, took .79 GiB, and 70 minutes beside other work. All of it is in a process of its own, since
-// the memory of other tests would count.
+// it. 5 000 000 rows, 40 GB, took .79 GiB, and 70 minutes beside other work. All of it is in a process of its own,
+// since the memory of other tests would count.
 func TestSourceMemoryLong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if !engine.IsXLA() {

@@ -203,11 +203,7 @@ func (b *bench) train(
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
 			Progress: func(p run.Progress) {
 				validations(p.Score(bayes.ValidationCurve))
-				best := ""
-				if nlpd := p.Score(bayes.BestScore); !math.IsNaN(nlpd) { // it is before the first validation
-					best = fmt.Sprintf(", best validation NLPD %.4f", nlpd)
-				}
-				b.tell("%s, step %d of %d%s", what, p.Step, p.Steps, best)
+				b.tell("%s, %s", what, stepOf(p))
 			},
 		})
 		if err != nil {
@@ -271,4 +267,13 @@ func (b *bench) tell(format string, args ...any) {
 		b.said = time.Now()
 		b.say(format, args...)
 	}
+}
+
+// stepOf is a training's progress in words. Before the first validation there is no best one.
+func stepOf(p run.Progress) string {
+	text := fmt.Sprintf("step %d of %d", p.Step, p.Steps)
+	if best := p.Score(bayes.BestScore); !math.IsNaN(best) {
+		text += fmt.Sprintf(", best validation NLPD %.4f", best)
+	}
+	return text
 }
