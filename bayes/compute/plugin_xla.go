@@ -45,8 +45,7 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 		}
 		keepExecutables(argument)
 	}
-	if accelerator.IsCUDA(strings.Split(argument, ",")[0]) {
-		path, _, _ := strings.Cut(argument, ",")
+	if path, _, _ := strings.Cut(argument, ","); accelerator.IsCUDA(path) {
 		_ = plugin.Async(path) // if it cannot, the host waits in three places where one would do
 		if argument, err = prepareCUDA(argument); err != nil {
 			return nil, err
