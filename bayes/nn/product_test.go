@@ -17,13 +17,6 @@ import (
 // asked for, and where one argument is used twice.
 func TestParticleProduct(t *testing.T) {
 	const few = 6
-	wave := func(n int, frequency float64) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = math.Sin(frequency * float64(i+1))
-		}
-		return v
-	}
 	cases := []struct {
 		particles, out, in, block int
 		shared                    bool
@@ -48,7 +41,7 @@ func TestParticleProduct(t *testing.T) {
 			if c.shared {
 				inputs = 1
 			}
-			w, h, v := wave(particles*c.out*c.in, 1.3), wave(inputs*c.in*rows, .7), wave(particles*c.out*rows, 2.1)
+			w, h, v := sines(particles*c.out*c.in, 1.3), sines(inputs*c.in*rows, .7), sines(particles*c.out*rows, 2.1)
 			got := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
 				tensor := func(i int, dims ...int) *graph.Node { return graph.Reshape(graph.ConvertDType(a[i], dtype), dims...) }
 				w, h, v := tensor(0, particles, c.out*c.in), tensor(1, inputs, c.in*rows), tensor(2, particles, c.out*rows)
