@@ -47,6 +47,18 @@ func host(t *testing.T, state *compute.State, names ...string) map[string]*tenso
 	return copies
 }
 
+func read(t *testing.T, state *compute.State, name string) (v []float64) {
+	t.Helper()
+	err := state.Read(name, func(x *tensors.Tensor) error {
+		v = values(t, x)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func values(t *testing.T, x *tensors.Tensor) []float64 {
 	t.Helper()
 	v, err := compute.Float64s(x)
@@ -101,11 +113,16 @@ func TestProgram(t *testing.T) {
 		}
 		computetest.Near(t, "state", values(t, host(t, state)["x"]), x, 1e-6)
 		computetest.Near(t, "copy of step 2", values(t, copied), then, 1e-6)
+		computetest.Near(t, "state as it is read", read(t, state, "x"), x, 1e-6)
 		if got := state.Names(); !slices.Equal(got, []string{"a", "n", "x"}) {
 			t.Errorf("names %q", got)
 		}
 		if _, err := state.Host("x", "nothing"); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
 			t.Errorf("Host of what is not there: %v", err)
+		}
+		none := func(*tensors.Tensor) error { return nil }
+		if err := state.Read("nothing", none); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
+			t.Errorf("Read of what is not there: %v", err)
 		}
 		state.Close()
 		if len(state.Names()) != 0 {

@@ -67,7 +67,7 @@ func TestSharding(t *testing.T) {
 			got = append(got, record...)
 		}
 		for _, name := range state.Names() {
-			got = append(got, values(t, host(t, state, name)[name])...)
+			got = append(got, read(t, state, name)...)
 			shards, err := state.Shards(name)
 			if err != nil {
 				t.Fatal(err)

@@ -134,6 +134,20 @@ func (s *State) Host(names ...string) (map[string]*tensors.Tensor, error) {
 	return copies, nil
 }
 
+// Read calls read with the named tensor, which is not to be kept or changed. It saves Host's copy where one device has
+// the tensor: an accelerator's is copied to the host once, a CPU's not at all.
+func (s *State) Read(name string, read func(*tensors.Tensor) error) error {
+	if t := s.tensors[name]; t != nil {
+		return read(t)
+	}
+	copies, err := s.Host(name)
+	if err != nil {
+		return err
+	}
+	defer copies[name].FinalizeAll() //nolint:errcheck // freeing a copy
+	return read(copies[name])
+}
+
 func (s *State) host(name string) (*tensors.Tensor, error) {
 	if shards := s.shards[name]; shards != nil {
 		return s.layout.join(name, shards)

@@ -101,15 +101,17 @@ func (d *Draws) value(at int) float64 {
 	return float64(d.narrow[at])
 }
 
-// set stores row chain of phi, [J, D], as a draw of that chain.
-func (d *Draws) set(chain, draw int, phi *tensors.Tensor) error {
-	from, to := (chain*d.PerChain+draw)*d.Dim, (chain*d.PerChain+draw+1)*d.Dim
+// set stores rows of phi, [J, D], those of some chains, as a draw of each, whose number `draw` gives.
+func (d *Draws) set(chains []int, draw func(chain int) int, phi *tensors.Tensor) error {
 	return phi.ConstFlatData(func(flat any) {
-		switch flat := flat.(type) {
-		case []float64:
-			copy(d.wide[from:to], flat[chain*d.Dim:])
-		case []float32:
-			copy(d.narrow[from:to], flat[chain*d.Dim:])
+		for _, chain := range chains {
+			at, from := (chain*d.PerChain+draw(chain))*d.Dim, chain*d.Dim
+			switch flat := flat.(type) {
+			case []float64:
+				copy(d.wide[at:], flat[from:from+d.Dim])
+			case []float32:
+				copy(d.narrow[at:], flat[from:from+d.Dim])
+			}
 		}
 	})
 }

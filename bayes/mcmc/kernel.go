@@ -19,10 +19,11 @@
 // # Moves and transitions
 //
 // A transition takes a particle from one draw to the next. A Move is one compiled step: at most one evaluation of the
-// target or of its gradient for each particle, but for SplitHMC and DelayedAcceptance, whose Move has several. Most
-// kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the State carries
-// the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph does not grow
-// with the length of a trajectory, and particles with trajectories of different lengths need not wait for one another.
+// target or of its gradient for each particle, but for SplitHMC, DelayedAcceptance and HMC with AtOnce, whose Move has
+// several. Most kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the
+// State carries the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph
+// does not grow with the length of a trajectory, and particles with trajectories of different lengths need not wait for
+// one another.
 //
 // # How chains fail, and how to see it
 //

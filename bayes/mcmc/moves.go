@@ -26,6 +26,7 @@ type moves struct {
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
+	leaps       int      // of HMC in a move; 1 for other kernels
 	tried       []string // the types of the target and of cheap ones, those that the start tries
 	// step moves all chains; maskedStep moves those that an input selects, and the others stay the same. If every move is
 	// a whole transition, no chain ever waits, and maskedStep is step.
@@ -62,11 +63,26 @@ var infoNames = [infoFields]string{
 	"Partial", "PartialGradients", "Noise", "SquaredSkewness",
 }
 
-func (i Info) field(f info) *Node {
-	return [infoFields]*Node{
-		i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.EnergyError, i.Energy, i.Length, i.Full,
-		i.Partial, i.PartialGradients, i.Noise, i.SquaredSkewness,
-	}[f]
+func (i Info) field(f info) *Node { return *i.fields()[f] }
+
+// fields are those of infoNames, in their order.
+func (i *Info) fields() []**Node {
+	return []**Node{
+		&i.Complete, &i.Acceptance, &i.Accepted, &i.NonFinite, &i.Divergent, &i.EnergyError, &i.Energy, &i.Length, &i.Full,
+		&i.Partial, &i.PartialGradients, &i.Noise, &i.SquaredSkewness,
+	}
+}
+
+// until is i for the particles where waits, bool [J], is true, and later for the others; both have the same fields, and
+// no Extra.
+func (i Info) until(waits *Node, later Info) Info {
+	former := append(i.fields(), &i.SquaredJump, &i.JumpGrowth)
+	for k, field := range append(later.fields(), &later.SquaredJump, &later.JumpGrowth) {
+		if *field != nil {
+			*field = Where(waits, *former[k], *field)
+		}
+	}
+	return later
 }
 
 const (
@@ -76,7 +92,15 @@ const (
 
 // newMoves finds what the kernel carries and reports, and prepares the programs.
 func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings) (*moves, error) {
-	m := &moves{problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel)}
+	m := &moves{
+		problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel), leaps: 1,
+	}
+	if k, ok := kernel.(HMC); ok { // a problem with inputs has others at each step
+		if k.AtOnce == 0 && !engine.OnCPU() && problem.blank() == nil {
+			k = k.onAccelerator()
+		}
+		kernel, m.leaps = k, k.atOnce()
+	}
 	var err error
 	if m.carrier, err = NewCarrier(engine, kernel, shapes.Make(s.DType, s.Chains, problem.Dim), m.probed); err != nil {
 		return nil, err

@@ -270,7 +270,7 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 	if err != nil {
 		return moveRecord{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
-	r.Move++
+	r.Move += r.leaps
 	return moveRecord{r.moves, values}, r.checkMove(moveRecord{r.moves, values})
 }
 
@@ -280,31 +280,18 @@ func (r *sampling) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var phi *tensors.Tensor
+	var kept []int // chains with a new draw
 	transitions, before := 0, r.common()
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
 		ended := tally.add(t, chain, r.kernel.Carries())
 		if ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
-			if phi == nil {
-				if phi, err = r.host("phi"); err != nil {
-					return err
-				}
-				defer phi.FinalizeAll() //nolint:errcheck // freeing a copy
-			}
-			if err := r.draws.set(chain, tally.Kept, phi); err != nil {
-				return fmt.Errorf("mcmc: %w", err)
-			}
-			for _, f := range toldOfDraws {
-				if r.reports(f) {
-					r.draws.tell(f, chain, tally.Kept, t.of(f, chain, 0))
-				}
-			}
-			if tally.Kept++; tally.Kept == r.Draws {
-				tally.Closed = true
-			}
+			kept = append(kept, chain)
 		}
 		transitions += tally.Transitions
+	}
+	if err := r.keep(kept, t); err != nil {
+		return err
 	}
 	if r.Status() != "" || transitions >= maxRejections {
 		if err := r.stuck(); err != nil {
@@ -312,6 +299,31 @@ func (r *sampling) draw(ctx context.Context) error {
 		}
 	}
 	return r.observe(before)
+}
+
+// keep stores where chains are after a move as a draw of each.
+func (r *sampling) keep(chains []int, t moveRecord) error {
+	if len(chains) == 0 {
+		return nil
+	}
+	err := r.state.Read(r.carrier.Phi(), func(phi *tensors.Tensor) error {
+		return r.draws.set(chains, func(chain int) int { return r.Tallies[chain].Kept }, phi)
+	})
+	if err != nil {
+		return fmt.Errorf("mcmc: %w", err)
+	}
+	for _, chain := range chains {
+		tally := &r.Tallies[chain]
+		for _, f := range toldOfDraws {
+			if r.reports(f) {
+				r.draws.tell(f, chain, tally.Kept, t.of(f, chain, 0))
+			}
+		}
+		if tally.Kept++; tally.Kept == r.Draws {
+			tally.Closed = true
+		}
+	}
+	return nil
 }
 
 // common is the number of draws that all chains have.
@@ -333,14 +345,6 @@ func (r *sampling) observe(before int) error {
 		return run.Stop(fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", now, err))
 	}
 	return nil
-}
-
-func (r *sampling) host(name string) (*tensors.Tensor, error) {
-	copies, err := r.state.Host(name)
-	if err != nil {
-		return nil, fmt.Errorf("mcmc: %w", err)
-	}
-	return copies[name], nil
 }
 
 // Progress implements run.Machine.

@@ -133,7 +133,7 @@ func TestSampleDraws(t *testing.T) {
 			kernel Kernel
 			want   int
 		}{
-			{HMC{StepSize: .5, Steps: 3}, 3 * 3 * 10}, {MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0},
+			{HMC{StepSize: .5, Steps: 3}, 3 * 3 * 10}, {HMC{StepSize: .5, Steps: 3, AtOnce: 2}, 3 * 3 * 10}, {MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0},
 			{SGHMC{LearningRate: .1}, 3 * 10},
 		} {
 			if engine.IsXLA() {
@@ -383,6 +383,8 @@ func TestBadInput(t *testing.T) {
 		{kernel(HMC{StepSize: nan}), nil, []string{"HMC.StepSize", "NaN"}},
 		{kernel(HMC{StepSize: 1, Steps: -3}), nil, []string{"HMC.Steps", "-3"}},
 		{kernel(HMC{StepSize: 1, Jitter: 1}), nil, []string{"HMC.Jitter", "1"}},
+		{kernel(HMC{StepSize: 1, AtOnce: -1}), nil, []string{"HMC.AtOnce", "-1"}},
+		{kernel(HMC{StepSize: 1, AtOnce: 1025}), nil, []string{"HMC.AtOnce", "1025", "1024"}},
 		{kernel(ULA{}), nil, []string{"ULA.StepSize", "0"}},
 		{kernel(SGLD{StepSize: nan}), nil, []string{"SGLD.StepSize", "NaN"}},
 		{kernel(SGLD{StepSize: 1, Decay: 2}), nil, []string{"SGLD.Decay", "2"}},
@@ -558,4 +560,16 @@ func TestSampler(t *testing.T) {
 			t.Errorf("it compiled %d times", n)
 		}
 	})
+}
+
+// On an accelerator a transition of HMC takes the fewest calls of at most 16 steps, and these as short as can be.
+func TestHMCOnAccelerator(t *testing.T) {
+	for kernel, want := range map[HMC][2]int{ // steps in a Move, Moves
+		{}: {10, 1}, {Steps: 1}: {1, 1}, {Steps: 16}: {16, 1}, {Steps: 17}: {9, 2}, {Steps: 50}: {13, 4},
+		{Steps: 10, Jitter: .5}: {15, 1},
+	} {
+		if k := kernel.onAccelerator(); k.AtOnce != want[0] || k.MostMoves() != want[1] {
+			t.Errorf("%+v: %d steps at once in %d moves, want %v", kernel, k.AtOnce, k.MostMoves(), want)
+		}
+	}
 }

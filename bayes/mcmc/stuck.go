@@ -7,6 +7,8 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/internal/median"
+
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // maxRejections is the number of transitions of all chains after which a run without any accepted transition is ended.
@@ -110,13 +112,13 @@ func (r *sampling) rounded() string {
 	if r.DType != compute.Float32 || r.state == nil || r.kernel.Carries() < CarriesLogDensity {
 		return ""
 	}
-	t, err := r.host(r.carrier.LogDensity())
+	var values []float64
+	err := r.state.Read(r.carrier.LogDensity(), func(t *tensors.Tensor) (err error) {
+		values, err = compute.Float64s(t)
+		return err
+	})
 	if err != nil {
 		return "" // which ends the run elsewhere
-	}
-	values, err := compute.Float64s(t)
-	if err != nil {
-		return ""
 	}
 	for i, v := range values {
 		values[i] = math.Abs(v)

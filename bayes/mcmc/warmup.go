@@ -175,13 +175,7 @@ func (r *sampling) tune() error {
 	w.Done++
 	begin, ends := slowWindows(r.WarmUp)
 	if !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
-		phi, err := r.host("phi")
-		if err != nil {
-			return err
-		}
-		err = w.Window.add(phi)
-		phi.FinalizeAll() //nolint:errcheck // freeing a copy
-		if err != nil {
+		if err := r.state.Read(r.carrier.Phi(), w.Window.add); err != nil {
 			return fmt.Errorf("mcmc: %w", err)
 		}
 		if slices.Contains(ends, w.Done) {

@@ -32,6 +32,8 @@ var kernels = []struct {
 	{kernel: mcmc.MALA{StepSize: .8}, second: true},
 	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5}, options: Options{Transitions: 40, Scale: []float64{1.2, .8}}},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4}, options: Options{Transitions: 50}, second: true},
+	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5, AtOnce: 4}, options: Options{Transitions: 40}},
+	{kernel: mcmc.HMC{StepSize: .35, Steps: 4, AtOnce: 3}, options: Options{Transitions: 50}, second: true},
 	{kernel: mcmc.NUTS{StepSize: .5, MaxDepth: 5}, options: Options{Transitions: 12}},
 	{
 		kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 50, Scale: []float64{1.2, .8}},
