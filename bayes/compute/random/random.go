@@ -169,28 +169,11 @@ func caller() string {
 	}
 }
 
-// worthStoring is the least number of random numbers for which their key is first computed and stored. XLA for CPUs
-// otherwise computes the key inside the loop over the numbers, which can cost as much as the numbers themselves: see
-// BenchmarkKey.
-const worthStoring = 64
-
-// forMany is the stream with a stored key, if the dims are those of many numbers.
-func (s Stream) forMany(dims []int) Stream {
-	numbers := 1
-	for _, d := range dims {
-		numbers *= d
-	}
-	if numbers < worthStoring {
-		return s
-	}
-	return FromKey(compute.MaterialiseKey(Concatenate([]*Node{Reshape(s.key0, 1), Reshape(s.key1, 1)}, 0)))
-}
-
 // Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first
 // axis, index over the others).
 func (s Stream) Words(dims ...int) (*graph.Node, *graph.Node) {
 	s.record()
-	return s.forMany(dims).words(dims)
+	return s.words(dims)
 }
 
 func (s Stream) words(dims []int) (*Node, *Node) {
@@ -224,7 +207,6 @@ const worthFilling, fullColumns = 1024, 64
 // repeat; the numbers are those of draw for the given dims.
 func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node {
 	s.record()
-	s = s.forMany(dims)
 	last := len(dims) - 1
 	if len(dims) != 2 || dims[0] >= runtime.NumCPU() || dims[last] < worthFilling || dims[last]%fullColumns == 0 {
 		return draw(s, dims)

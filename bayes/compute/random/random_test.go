@@ -256,21 +256,6 @@ func TestInverseCDF(t *testing.T) {
 	}
 }
 
-// BenchmarkKey is 150 000 normals of a stream that is two names and a step below the run's: with its key stored
-// (compute.MaterialiseKey), as Normal has it, or left to the compiler, which makes the key again in the loop over the
-// numbers.
-func BenchmarkKey(b *testing.B) { computetest.Bench(b, benchmarkKey) }
-
-func benchmarkKey(b *testing.B, engine *compute.Engine) {
-	dims := []int{1000, 150}
-	for name, normal := range map[string]func(s Stream) *Node{
-		"stored":   func(s Stream) *Node { return s.Normal(compute.Float32, dims...) },
-		"repeated": func(s Stream) *Node { return s.normal(compute.Float32, dims) },
-	} {
-		b.Run(name, func(b *testing.B) { benchmarkDraw(b, engine, normal) })
-	}
-}
-
 // Columns that are filled up have the numbers that they have without, to the bit on XLA: a row of so few that they are,
 // the same row of many, of which they are not, and of a number that is none to fill up.
 func TestFilled(t *testing.T) {
@@ -303,10 +288,7 @@ func benchmarkOdd(b *testing.B, engine *compute.Engine) {
 	for _, dims := range [][]int{{1, 2761}, {1, 2816}, {1, 8191}, {1, 8192}, {100, 3009}, {100, 3072}} {
 		for name, normal := range map[string]func(s Stream) *Node{
 			"chosen": func(s Stream) *Node { return s.Normal(compute.Float32, dims...) },
-			"as they are": func(s Stream) *Node {
-				s = s.forMany(dims)
-				return s.normal(compute.Float32, dims)
-			},
+			"as they are": func(s Stream) *Node { return s.normal(compute.Float32, dims) },
 		} {
 			b.Run(fmt.Sprintf("%dx%d/%s", dims[0], dims[1], name), func(b *testing.B) {
 				benchmarkDraw(b, engine, func(s Stream) *Node { return AddScalar(MulScalar(normal(s), 3), 1) })
