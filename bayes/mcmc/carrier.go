@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"gobnn/bayes/compute"
@@ -31,6 +32,7 @@ type Carrier struct {
 	extra  []string // names of Info.Extra, sorted
 	drawn  string   // the stream from which a user's own kernel drew more than once in its move, and where; or empty
 	shapes map[string]shapes.Shape
+	work   int // numbers that the graph of a start and a move computes
 }
 
 // The names of a State's entries, after the Carrier's prefix.
@@ -59,11 +61,24 @@ func NewCarrier(
 			moving = target(g)
 		}
 		c.probe(Parameter(g, phiName, phi), moving)
+		for _, node := range g.Nodes() {
+			c.work += workOf(node)
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: building a move of %T: %w", kernel, err)
 	}
 	return c, nil
+}
+
+// workOf is the number of numbers that a node computes or, of a product, of those that it multiplies.
+func workOf(node *Node) int {
+	size, inputs := node.Shape().Size(), node.Inputs()
+	if node.Type() != NodeTypeDotGeneral || size == 0 {
+		return size
+	}
+	// Of m k and k n numbers m n are made: the root is m k n. For many products at once it is larger, which does no harm.
+	return int(math.Sqrt(float64(size) * float64(inputs[0].Shape().Size()) * float64(inputs[1].Shape().Size())))
 }
 
 // WithPrefix is the same Carrier with another beginning of all names, such as "moving/".

@@ -39,8 +39,14 @@ func (r *sampling) Identity() ([]run.Part, error) {
 	), err
 }
 
-// Keep implements run.Machine: the device's state, the draws so far and the position.
+// Keep implements run.Machine: the device's state, the draws so far and the position, which first takes in what the
+// device has made already.
 func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
+	for len(r.pending) > 0 {
+		if err := r.hear(); err != nil {
+			return nil, nil, err
+		}
+	}
 	kept, err := r.state.Host(r.carrier.Names()...)
 	if err != nil {
 		return nil, nil, err

@@ -101,11 +101,12 @@ func (d *Draws) value(at int) float64 {
 	return float64(d.narrow[at])
 }
 
-// set stores rows of phi, [J, D], those of some chains, as a draw of each, whose number `draw` gives.
-func (d *Draws) set(chains []int, draw func(chain int) int, phi *tensors.Tensor) error {
+// set stores rows of phi, [..., D], those of some chains, as a draw of each, whose number `draw` gives. The first
+// chain's row is `first`.
+func (d *Draws) set(chains []int, draw func(chain int) int, phi *tensors.Tensor, first int) error {
 	return phi.ConstFlatData(func(flat any) {
 		for _, chain := range chains {
-			at, from := (chain*d.PerChain+draw(chain))*d.Dim, chain*d.Dim
+			at, from := (chain*d.PerChain+draw(chain))*d.Dim, (first+chain)*d.Dim
 			switch flat := flat.(type) {
 			case []float64:
 				copy(d.wide[at:], flat[from:from+d.Dim])

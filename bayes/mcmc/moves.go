@@ -9,10 +9,8 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // moves are the compiled programs of runs of one kind: the start of all chains and one move of them.
@@ -32,6 +30,7 @@ type moves struct {
 	// a whole transition, no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
 	carried          *compute.Program // checks what a user's own kernel carries; nil for others
+	burst            *burst           // several moves in one call; nil: one
 }
 
 // info is a field of Info.
@@ -88,6 +87,7 @@ func (i Info) until(waits *Node, later Info) Info {
 const (
 	dataPrefix = "data/"
 	startName  = "start" // the state's entry of Problem.Start
+	scaleName  = "scale" // of the coordinates' scales
 )
 
 // newMoves finds what the kernel carries and reports, and prepares the programs.
@@ -113,7 +113,7 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 	carried := m.carrier.Names()
 	reads := append(slices.Clone(carried), data...)
 	if m.scaled {
-		reads = append(reads, "scale")
+		reads = append(reads, scaleName)
 	}
 	first := data
 	if problem.Start != nil || problem.climbs() {
@@ -139,7 +139,11 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 	}
 	if m.carrier.ComparesCarried() && problem.blank() == nil {
 		m.carried, err = compute.NewProgram(engine, "mcmc carried values", reads, nil, m.carriedStep)
+		if err != nil {
+			return nil, err
+		}
 	}
+	m.burst, err = m.newBurst(engine, s, reads)
 	return m, err
 }
 
@@ -151,6 +155,9 @@ func (m *moves) Close() {
 	}
 	if m.carried != nil {
 		m.carried.Close()
+	}
+	if m.burst != nil {
+		m.burst.program.Close()
 	}
 	m.start.Close()
 	m.step.Close()
@@ -178,12 +185,9 @@ func (m *moves) probed(g *Graph) Target {
 	}
 	var inputs []*Node
 	for i, v := range m.problem.blank() {
-		t, ok := v.(*tensors.Tensor)
-		if !ok {
-			var err error
-			if t, err = tensors.FromAnyValue(v); err != nil {
-				panic(fmt.Errorf("input %d: %w", i, err))
-			}
+		t, err := tensorOf(v)
+		if err != nil {
+			panic(fmt.Errorf("input %d: %w", i, err))
 		}
 		inputs = append(inputs, Parameter(g, fmt.Sprint("input ", i), t.Shape()))
 	}
@@ -265,30 +269,37 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 // other, [fields J].
 func (m *moves) moveStep(hold bool) compute.Step {
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		rng := random.FromKey(inputs[0])
-		var tuning Tuning
-		if m.tunable() {
-			tuning.StepSize = ConvertDType(inputs[1], m.dtype)
-		}
-		tuning.Scale = nodes["scale"] // nil if there is none
 		rest := inputs[2:]
 		var moving *Node
 		if hold {
 			moving, rest = rest[0], rest[1:]
 		}
-		packed, outcome := m.carrier.Move(rng, nodes, m.target(nodes, rest), tuning, moving)
-		reported := m.carrier.reported(outcome)
-		if len(reported) == 0 {
-			return packed, Zeros(inputs[0].Graph(), shapes.Make(dtypes.Float64, 1))
-		}
-		return packed, Concatenate(reported, 0)
+		return m.move(nodes, inputs[0], inputs[1], rest, moving)
 	}
+}
+
+// move moves the chains once, given the move's key, each chain's step size, the problem's inputs, and which chains
+// move.
+func (m *moves) move(nodes compute.Nodes, key, stepSize *Node, inputs []*Node, moving *Node) (compute.Nodes, *Node) {
+	var tuning Tuning
+	if m.tunable() {
+		tuning.StepSize = ConvertDType(stepSize, m.dtype)
+	}
+	tuning.Scale = nodes[scaleName] // nil if there is none
+	packed, outcome := m.carrier.Move(random.FromKey(key), nodes, m.target(nodes, inputs), tuning, moving)
+	reported := m.carrier.reported(outcome)
+	if len(reported) == 0 {
+		return packed, Zeros(key.Graph(), shapes.Make(m.dtype, 1))
+	}
+	return packed, Concatenate(reported, 0)
 }
 
 // moveRecord is the record of one move.
 type moveRecord struct {
 	moves  *moves
 	values []float64
+	phi    string // the state's entry that holds phi after the move
+	slot   int    // among its [J, D]
 }
 
 // of is a field for one chain, byDefault if the kernel does not report it.

@@ -66,6 +66,9 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 // the one before is complete, and keeps exactly the first Settings.Draws of its draws: to stop all chains at one time
 // instead would give more draws of chains with short trajectories, and so a bias.
 //
+// With XLA a call makes up to 64 moves after the warm-up, as many as take some ten milliseconds, since a call takes
+// longer than a short move. The draws do not depend on it, nor on what Observe, Steps and a checkpoint see.
+//
 // A cancelled context is no error: the result has as many draws of each chain as all chains have made, with the status
 // run.Cancelled. If Problem.HostInputs or Settings.Observe fails, or a checkpoint cannot be written, as on a full disk,
 // such a result is returned with the error, with the status run.Stopped (run.Completed, if only the last checkpoint
@@ -90,6 +93,8 @@ type sampling struct {
 	position
 	session *run.Run
 	adopted map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
+
+	pending []moveRecord // moves of a burst that the device has made, and that the position does not count yet
 
 	giveBack func() // the moves, to the sampler
 }
@@ -136,6 +141,7 @@ func (s *Sampler) newSampling(settings Settings) (*sampling, error) {
 
 // close releases what Begin has acquired.
 func (r *sampling) close() {
+	r.pending = nil
 	if r.state != nil {
 		r.state.Close()
 		r.state = nil
@@ -234,7 +240,7 @@ func (r *sampling) setScale() {
 			r.position.Tuned.Scale[i] = 1
 		}
 	}
-	r.state.Set("scale", compute.Floats(r.dtype, r.position.Tuned.Scale, r.problem.Dim))
+	r.state.Set(scaleName, compute.Floats(r.dtype, r.position.Tuned.Scale, r.problem.Dim))
 }
 
 // Step implements run.Machine: a move of the warm-up or of the draws.
@@ -257,8 +263,7 @@ func (r *sampling) Status() run.Status {
 
 // advance makes one move of the chains for which moving is true; nil moves all.
 func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, error) {
-	key := random.KeyOf(r.Seed).Named("move").At(uint32(r.Move))
-	program, inputs := r.step, []any{key.Words(), r.stepSizes()}
+	program, inputs := r.step, []any{r.keyOf(r.Move).Words(), r.stepSizes()}
 	if moving != nil && r.maskedStep != r.step {
 		program, inputs = r.maskedStep, append(inputs, moving)
 	}
@@ -271,17 +276,40 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 		return moveRecord{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
 	r.Move += r.leaps
-	return moveRecord{r.moves, values}, r.checkMove(moveRecord{r.moves, values})
+	t := moveRecord{moves: r.moves, values: values, phi: r.carrier.Phi()}
+	return t, r.checkMove(t)
 }
 
-// draw makes one move after the warm-up and keeps the draws of the chains that have completed a transition in it.
+// keyOf is the key of a move's random numbers.
+func (r *sampling) keyOf(move int) random.Key {
+	return random.KeyOf(r.Seed).Named("move").At(uint32(move))
+}
+
+// draw makes one move after the warm-up: the next of a burst, or of a new one.
 func (r *sampling) draw(ctx context.Context) error {
-	t, err := r.advance(ctx, nil)
-	if err != nil {
+	if len(r.pending) == 0 {
+		var err error
+		if r.pending, err = r.make(ctx); err != nil {
+			return err
+		}
+	}
+	return r.hear()
+}
+
+// hear takes in the next pending move.
+func (r *sampling) hear() error {
+	t, before := r.pending[0], r.common()
+	r.pending = r.pending[1:]
+	if err := r.account(t); err != nil {
 		return err
 	}
+	return r.observe(before)
+}
+
+// account counts a move's outcome, and keeps the draws of the chains that have completed a transition in it.
+func (r *sampling) account(t moveRecord) error {
 	var kept []int // chains with a new draw
-	transitions, before := 0, r.common()
+	transitions := 0
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
 		ended := tally.add(t, chain, r.kernel.Carries())
@@ -294,11 +322,9 @@ func (r *sampling) draw(ctx context.Context) error {
 		return err
 	}
 	if r.Status() != "" || transitions >= maxRejections {
-		if err := r.stuck(); err != nil {
-			return err
-		}
+		return r.stuck()
 	}
-	return r.observe(before)
+	return nil
 }
 
 // keep stores where chains are after a move as a draw of each.
@@ -306,8 +332,8 @@ func (r *sampling) keep(chains []int, t moveRecord) error {
 	if len(chains) == 0 {
 		return nil
 	}
-	err := r.state.Read(r.carrier.Phi(), func(phi *tensors.Tensor) error {
-		return r.draws.set(chains, func(chain int) int { return r.Tallies[chain].Kept }, phi)
+	err := r.state.Read(t.phi, func(phi *tensors.Tensor) error {
+		return r.draws.set(chains, func(chain int) int { return r.Tallies[chain].Kept }, phi, t.slot*r.Chains)
 	})
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)

@@ -197,7 +197,7 @@ func (a after) Err() error {
 // bits as one that was not.
 func TestCheckpoint(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		settings := Settings{Chains: 3, Draws: 20, WarmUp: 40, Seed: 2, DType: dtype, Engine: engine}
+		settings := Settings{Chains: 3, Draws: 60, WarmUp: 40, Seed: 2, DType: dtype, Engine: engine}
 		kernel := HMC{Steps: 3, Jitter: .7}
 		sampler := Sampler{Problem: standard(), Kernel: kernel}
 		defer sampler.Close()
@@ -216,7 +216,7 @@ func TestCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			if sitting < 2 && result.Draws.PerChain != 0 || sitting == 2 &&
-				(result.Draws.PerChain == 0 || result.Draws.PerChain == 20) {
+				(result.Draws.PerChain == 0 || result.Draws.PerChain == 60) {
 				t.Errorf("session %d ends with %d draws", sitting, result.Draws.PerChain)
 			}
 			for chain := range 3 {
@@ -235,7 +235,7 @@ func TestCheckpoint(t *testing.T) {
 				}
 				continue
 			}
-			if result.Status != run.Completed || result.Draws.PerChain != 20 ||
+			if result.Status != run.Completed || result.Draws.PerChain != 60 ||
 				!slices.Equal(result.Tuned.Scale, whole.Tuned.Scale) || result.Tuned.StepSize != whole.Tuned.StepSize {
 				t.Errorf(
 					"resumed: %s, %d draws, tuned %+v, uninterrupted %+v", result.Status, result.Draws.PerChain, result.Tuned,
@@ -250,7 +250,7 @@ func TestCheckpoint(t *testing.T) {
 				result.Gradients != whole.Gradients {
 				t.Errorf("resumed: %+v, uninterrupted %+v", result.Stats, whole.Stats)
 			}
-			if last.Stage != "draws" || last.Step != 60 || last.Steps != 60 || !(last.Score("acceptance") > 0) ||
+			if last.Stage != "draws" || last.Step != 180 || last.Steps != 180 || !(last.Score("acceptance") > 0) ||
 				!(last.Score("step size") > 0) {
 				t.Errorf("progress at the end: %+v", last)
 			}
@@ -499,7 +499,7 @@ func TestTally(t *testing.T) {
 			values := []float64{
 				9, ended, 9, .5 + float64(i)/10, 9, float64(i % 2), 9, 1 - ended, 9, float64(i / 3), 9, errorOf, 9, e, 9, 4,
 			}
-			if got := sum.add(moveRecord{m, values}, 1, CarriesGradient); got != (ended == 1) {
+			if got := sum.add(moveRecord{moves: m, values: values}, 1, CarriesGradient); got != (ended == 1) {
 				t.Errorf("a move that ends a transition: %v, says %v", ended, got)
 			}
 			text, err := json.Marshal(sum)

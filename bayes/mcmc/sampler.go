@@ -11,7 +11,7 @@ import (
 )
 
 // Sampler samples repeatedly, with different seeds and settings, and different Problem.Data and Problem.Start of the
-// same names and shapes, and compiles only once for each number of chains and devices. Nothing else of the problem may
+// same names and shapes, and compiles only once for each number of chains and devices and each Thin. Nothing else of the problem may
 // change after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
 	Problem Problem
@@ -40,6 +40,7 @@ func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error
 type programsKey struct {
 	engine           *compute.Engine
 	chains, devices  int
+	thin             int
 	dtype            compute.DType
 	scaled, hasStart bool
 	climbs           bool
@@ -49,7 +50,7 @@ type programsKey struct {
 // moves prepares the programs, or takes those of an earlier run of the same kind.
 func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, giveBack func(), err error) {
 	key := programsKey{
-		engine: engine, chains: settings.Chains, devices: settings.Devices, dtype: settings.DType,
+		engine: engine, chains: settings.Chains, devices: settings.Devices, thin: settings.Thin, dtype: settings.DType,
 		scaled: settings.scales(s.Kernel), hasStart: s.Problem.Start != nil,
 		climbs: s.Problem.climbs(),
 		data:   fmt.Sprintf("%q", slices.Sorted(maps.Keys(s.Problem.Data))),

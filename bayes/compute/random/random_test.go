@@ -287,7 +287,7 @@ func BenchmarkOdd(b *testing.B) { computetest.Bench(b, benchmarkOdd) }
 func benchmarkOdd(b *testing.B, engine *compute.Engine) {
 	for _, dims := range [][]int{{1, 2761}, {1, 2816}, {1, 8191}, {1, 8192}, {100, 3009}, {100, 3072}} {
 		for name, normal := range map[string]func(s Stream) *Node{
-			"chosen": func(s Stream) *Node { return s.Normal(compute.Float32, dims...) },
+			"chosen":      func(s Stream) *Node { return s.Normal(compute.Float32, dims...) },
 			"as they are": func(s Stream) *Node { return s.normal(compute.Float32, dims) },
 		} {
 			b.Run(fmt.Sprintf("%dx%d/%s", dims[0], dims[1], name), func(b *testing.B) {

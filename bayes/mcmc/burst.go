@@ -1,0 +1,233 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// burst are several moves of all chains in one call. Where moves are short most of the time is that of the calls. The
+// moves are those that would be made one by one, with the same random numbers; the host hears of them later. A warm-up,
+// which may change the step size after each transition, has no bursts.
+type burst struct {
+	program *compute.Program
+	moves   int // in a call
+	every   int // phi is kept after so many moves, which divide moves, since no draw is due between
+}
+
+// The limits of a burst. The work of a move is about the number of numbers that its graph computes; 400 million take a
+// CPU some 10 ms, in which a run cannot be interrupted, and an accelerator less.
+const (
+	burstMoves   = 64
+	burstWork    = 400_000_000
+	burstNumbers = 1 << 20 // of phi, that are kept for the host
+)
+
+// burstPhi is the state's entry of phi after each `every` moves of a burst, [moves / every, J, D].
+const burstPhi = "burst/phi"
+
+// newBurst decides how many moves a call makes; nil: one. In a burst kernel and target are built within a loop, where
+// not all operations can be had (see compute.Loop): with a target that needs others there is none.
+func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*burst, error) {
+	if !engine.IsXLA() || s.Devices > 1 || m.problem.HostInputs != nil || ownMoves(m.kernel) != nil {
+		return nil, nil
+	}
+	b := &burst{every: 1, moves: min(burstWork/max(m.carrier.work, 1), burstMoves)}
+	kept := max(1, burstNumbers/(m.chains*m.problem.Dim))
+	if !m.carrier.SeveralMoves() {
+		b.moves = fitting(b.moves, s.Thin)
+		b.every = min(max(b.moves, 1), s.Thin)
+	}
+	if b.moves = min(b.moves, kept*b.every); b.moves < 2 || m.probeBurst(engine, *b, reads) != nil {
+		return nil, nil
+	}
+	updates := m.carrier.Names()
+	if b.moves > b.every {
+		updates = append(updates, burstPhi)
+	}
+	var err error
+	b.program, err = compute.NewProgram(engine, "mcmc moves", reads, updates, m.burstStep(*b, reads))
+	return b, err
+}
+
+// fitting is the largest number up to a limit that is a multiple of n or divides it; 0 if the limit is below 1.
+func fitting(limit, n int) int {
+	if limit >= n {
+		return limit - limit%n
+	}
+	for ; limit > 1 && n%limit != 0; limit-- {
+	}
+	return max(limit, 0)
+}
+
+// probeBurst builds a burst in a graph of its own, and returns the error if that cannot be.
+func (m *moves) probeBurst(engine *compute.Engine, b burst, reads []string) error {
+	return compute.Try(func() {
+		g := NewGraph(engine.Backend(), "mcmc burst probe")
+		defer g.Finalize()
+		nodes := compute.Nodes{}
+		shapesOf := m.carrier.Shapes()
+		for name, t := range m.problem.Data {
+			shapesOf[dataPrefix+name] = t.Shape()
+		}
+		shapesOf[scaleName] = shapes.Make(m.dtype, m.problem.Dim)
+		for _, name := range reads {
+			nodes[name] = Parameter(g, name, shapesOf[name])
+		}
+		inputs := []*Node{
+			Parameter(g, "keys", shapes.Make(dtypes.Uint32, b.moves, 2)),
+			Parameter(g, "step sizes", shapes.Make(dtypes.Float64, m.chains)),
+		}
+		for i, v := range m.problem.blank() {
+			t, err := tensorOf(v)
+			if err != nil {
+				panic(err)
+			}
+			shape := shapes.Make(t.DType(), append([]int{b.moves}, t.Shape().Dimensions...)...)
+			inputs = append(inputs, Parameter(g, fmt.Sprint("input ", i), shape))
+		}
+		m.burstStep(b, reads)(nodes, inputs)
+	})
+}
+
+// burstStep makes the moves of a burst. Inputs: the moves' keys, [moves, 2], each chain's step size, and those of the
+// problem, which have an axis of moves before their own. The record is those of the moves, one after the other.
+func (m *moves) burstStep(b burst, reads []string) compute.Step {
+	carriedNames := m.carrier.Names()
+	fixed := reads[len(carriedNames):] // reads begins with what is carried
+	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		g, outer := inputs[0].Graph(), slices.Clone(inputs)
+		for _, name := range fixed {
+			outer = append(outer, nodes[name])
+		}
+		var carried []*Node
+		for _, name := range carriedNames {
+			carried = append(carried, nodes[name])
+		}
+		carried = append(carried,
+			Zeros(g, shapes.Make(m.dtype, b.moves, m.recorded())),
+			Zeros(g, shapes.Make(m.dtype, b.moves/b.every, m.chains, m.problem.Dim)))
+		after := compute.Loop(b.moves, outer, carried, func(i *Node, outer, carried []*Node) []*Node {
+			within := compute.Nodes{}
+			for k, name := range fixed {
+				within[name] = outer[len(inputs)+k]
+			}
+			for k, name := range carriedNames {
+				within[name] = carried[k]
+			}
+			ofMove := func(x *Node) *Node { return Squeeze(compute.RowsFrom(x, i, 1), 0) }
+			var own []*Node
+			for _, x := range outer[2:len(inputs)] {
+				own = append(own, ofMove(x))
+			}
+			next, record := m.move(within, ofMove(outer[0]), outer[1], own, nil)
+			var all []*Node
+			for _, name := range carriedNames {
+				all = append(all, next[name])
+			}
+			records, kept := carried[len(carried)-2], carried[len(carried)-1]
+			slot := Div(i, Const(i.Graph(), int32(b.every)))
+			return append(all,
+				compute.WithRowsFrom(records, ExpandAxes(record, 0), i),
+				compute.WithRowsFrom(kept, ExpandAxes(next[m.carrier.Phi()], 0), slot))
+		})
+		next := compute.Nodes{}
+		for k, name := range carriedNames {
+			next[name] = after[k]
+		}
+		if b.moves > b.every {
+			next[burstPhi] = after[len(after)-1]
+		}
+		return next, Reshape(after[len(after)-2], -1)
+	}
+}
+
+// recorded is how many numbers the record of a move has.
+func (m *moves) recorded() int {
+	return max(1, (len(m.carrier.infos)+len(m.carrier.extra))*m.chains)
+}
+
+// make makes the next moves, those of one call.
+func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
+	b := r.burst
+	if b == nil || r.Tallies[0].Transitions%b.every != 0 { // as after a resume from a checkpoint within a burst
+		t, err := r.advance(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		return []moveRecord{t}, nil
+	}
+	var keys []uint32
+	var inputs [][]any // of each move
+	for i := range b.moves {
+		move := r.Move + i*r.leaps
+		keys = append(keys, r.keyOf(move).Words()...)
+		if r.problem.Inputs != nil {
+			inputs = append(inputs, r.problem.Inputs(move))
+		}
+	}
+	stacked, err := stack(inputs)
+	if err != nil {
+		return nil, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
+	}
+	all := append([]any{tensors.FromFlatDataAndDimensions(keys, b.moves, 2), r.stepSizes()}, stacked...)
+	values, err := b.program.Run(r.state, all...)
+	if err != nil {
+		return nil, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
+	}
+	r.Move += b.moves * r.leaps
+	var made []moveRecord
+	for i := range b.moves {
+		t := moveRecord{moves: r.moves, values: values[i*r.recorded() : (i+1)*r.recorded()], phi: r.carrier.Phi()}
+		if b.moves > b.every {
+			t.phi, t.slot = burstPhi, i/b.every
+		}
+		made = append(made, t)
+	}
+	return made, nil
+}
+
+// stack joins the problem's inputs of several moves: each gets an axis of moves before its own.
+func stack(inputs [][]any) (stacked []any, err error) {
+	if len(inputs) == 0 {
+		return nil, nil
+	}
+	for k := range inputs[0] {
+		var flat []byte
+		var shape shapes.Shape
+		for _, ofMove := range inputs {
+			t, err := tensorOf(ofMove[k])
+			if err != nil {
+				return nil, fmt.Errorf("input %d: %w", k, err)
+			}
+			if shape.Ok() && !shape.Equal(t.Shape()) {
+				return nil, fmt.Errorf("input %d: %s, and %s in a move before: the shapes must be the same", k, t.Shape(), shape)
+			}
+			shape = t.Shape()
+			if err := t.ConstBytes(func(b []byte) { flat = append(flat, b...) }); err != nil {
+				return nil, fmt.Errorf("input %d: %w", k, err)
+			}
+		}
+		whole := tensors.FromShape(shapes.Make(shape.DType, append([]int{len(inputs)}, shape.Dimensions...)...))
+		if err := whole.MutableBytes(func(b []byte) { copy(b, flat) }); err != nil {
+			return nil, fmt.Errorf("input %d: %w", k, err)
+		}
+		stacked = append(stacked, whole)
+	}
+	return stacked, nil
+}
+
+// tensorOf is an input of a problem as a tensor.
+func tensorOf(v any) (*tensors.Tensor, error) {
+	if t, ok := v.(*tensors.Tensor); ok {
+		return t, nil
+	}
+	return tensors.FromAnyValue(v)
+}

@@ -1,0 +1,117 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/run"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// oneByOne makes a run's moves in calls of their own.
+func oneByOne(r *sampling) { r.burst = nil }
+
+// sampled is Sample after a change to what Begin has prepared.
+func sampled(
+	ctx context.Context, t *testing.T, problem Problem, kernel Kernel, s Settings, change func(*sampling),
+) (*Result, *sampling) {
+	t.Helper()
+	sampler := Sampler{Problem: problem, Kernel: kernel}
+	t.Cleanup(sampler.Close)
+	r, err := sampler.newSampling(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.close)
+	m := &changedMachine{r, change}
+	r.session = run.New(m, run.Options{Owner: "mcmc", Checkpoint: s.Checkpoint, Format: checkpointFormat})
+	if err := r.session.Loop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return r.result(), r
+}
+
+// changedMachine changes a run after its Begin.
+type changedMachine struct {
+	*sampling
+	change func(*sampling)
+}
+
+func (m *changedMachine) Begin(ctx context.Context) error {
+	err := m.sampling.Begin(ctx)
+	if err == nil {
+		m.change(m.sampling)
+	}
+	return err
+}
+
+// Draws and statistics of moves in bursts are those of moves one by one: for kernels of one and of several moves,
+// whether or not Thin divides a burst, with other inputs at each move, and after a resume within what would be a burst.
+func TestBurst(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("only XLA makes several moves in a call")
+	}
+	noisy := Problem{Dim: 2, Inputs: func(move int) []any { return []any{float64(move % 7), []float64{1, 2}} },
+		Target: func(_ compute.Nodes, inputs []*Node) Target {
+			return Density(func(phi *Node) *Node {
+				shift := Add(inputs[1], BroadcastToDims(DivScalar(inputs[0], 10), 2))
+				return MulScalar(ReduceSum(Square(Sub(phi, BroadcastToShape(ExpandAxes(shift, 0), phi.Shape()))), 1), -.5)
+			})
+		}}
+	for _, c := range []struct {
+		problem      Problem
+		kernel       Kernel
+		thin         int
+		moves, every int
+	}{
+		{standard(), RandomWalkMetropolis{StepSize: 1}, 1, 64, 1}, {standard(), MALA{StepSize: .8}, 90, 45, 45},
+		{standard(), HMC{StepSize: .7, Steps: 3, Jitter: .7}, 2, 64, 1},
+		{standard(), HMC{StepSize: .7, Steps: 3, Jitter: .7, AtOnce: 2}, 1, 64, 1},
+		{standard(), NUTS{StepSize: .6, MaxDepth: 3}, 1, 64, 1}, {noisy, SGLD{StepSize: .3}, 4, 64, 4},
+	} {
+		t.Run(fmt.Sprintf("%T/thin=%d", c.kernel, c.thin), func(t *testing.T) {
+			s := Settings{Chains: 3, Draws: 50, Thin: c.thin, WarmUp: NoWarmUp, Seed: 4, DType: compute.Float64, Engine: engine}
+			want, _ := sampled(t.Context(), t, c.problem, c.kernel, s, oneByOne)
+			s.Checkpoint = filepath.Join(t.TempDir(), "run")
+			got, r := sampled(t.Context(), t, c.problem, c.kernel, s, func(*sampling) {})
+			if r.burst == nil || r.burst.moves != c.moves || r.burst.every != c.every {
+				t.Fatalf("%+v, want bursts of %d moves, of which each %d is kept", r.burst, c.moves, c.every)
+			}
+			if r.Move%c.moves != 0 {
+				t.Errorf("%d moves are not whole bursts of %d", r.Move, c.moves)
+			}
+			same := func(got *Result) {
+				t.Helper()
+				computetest.Near(t, "draws", numbers(t, got), numbers(t, want), 1e-9)
+				for chain, stats := range got.Stats {
+					if w := want.Stats[chain]; stats.Transitions != w.Transitions || stats.Accepted != w.Accepted ||
+						stats.Gradients != w.Gradients || !reflect.DeepEqual(stats.Evaluations, w.Evaluations) {
+						t.Errorf("chain %d: %+v, one by one %+v", chain, stats, w)
+					}
+				}
+			}
+			same(got)
+			s.Checkpoint = filepath.Join(t.TempDir(), "resumed")
+			left := 5 // of the run's steps
+			sampled(after{t.Context(), &left}, t, c.problem, c.kernel, s, oneByOne)
+			got, _ = sampled(t.Context(), t, c.problem, c.kernel, s, func(*sampling) {})
+			same(got)
+		})
+	}
+}
+
+func numbers(t *testing.T, r *Result) []float64 {
+	t.Helper()
+	v, err := compute.Float64s(r.Draws.Tensor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
