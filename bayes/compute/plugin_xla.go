@@ -4,6 +4,7 @@ package compute
 
 import (
 	"bytes"
+	"cmp"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 		if err := fullVectors(cpu.X86.HasAVX512F); err != nil {
 			return nil, err
 		}
-		keepExecutables(argument)
+		prepareCPU(argument)
 	}
 	if path, _, _ := strings.Cut(argument, ","); accelerator.IsCUDA(path) {
 		_ = plugin.Async(path) // if it cannot, the host waits in three places where one would do
@@ -57,23 +58,27 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 // executablesLimit bounds the folder of compiled programs. One of them takes 100 kB to a few MB.
 const executablesLimit = 512 << 20
 
-// keepExecutables makes a CPU's plugin keep compiled programs in $GOBNN_EXECUTABLES, by default the folder
-// "executables" in CacheDir, unless that is "off". If it cannot, programs are compiled at each start. Those of
-// accelerators are not kept, since they depend on more than the key has.
-func keepExecutables(argument string) {
+// prepareCPU has a CPU's plugin compile small programs for one processor, and keep what it compiles in
+// $GOBNN_EXECUTABLES, by default the folder "executables" in CacheDir, unless that is "off". If it cannot, programs are
+// compiled at each start. Those of accelerators are not kept, since they depend on more than the key has.
+func prepareCPU(argument string) {
 	path, _, _ := strings.Cut(argument, ",")
-	folder := os.Getenv("GOBNN_EXECUTABLES")
-	if !filepath.IsAbs(path) || folder == "off" {
+	if !filepath.IsAbs(path) {
 		return
 	}
+	folder := os.Getenv("GOBNN_EXECUTABLES")
 	if folder == "" {
 		cache, err := CacheDir()
 		if err != nil {
-			return
+			folder = "off"
 		}
-		folder = filepath.Join(cache, "executables")
+		folder = cmp.Or(folder, filepath.Join(cache, "executables"))
 	}
-	_ = plugin.Keep(path, &plugin.Store{Folder: folder, Limit: executablesLimit}) // not kept: compiled
+	var store *plugin.Store
+	if folder != "off" {
+		store = &plugin.Store{Folder: folder, Limit: executablesLimit}
+	}
+	_ = plugin.OnHost(path, store) // if it cannot, programs are as they would be
 }
 
 // installedPlugins lists the PJRT plugins to try, as absolute paths, accelerators first, then by folder.

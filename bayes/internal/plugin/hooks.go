@@ -24,6 +24,7 @@ import (
 // hook is one plugin some of whose functions are replaced.
 type hook struct {
 	plugin   *C.api
+	host     bool   // of this machine's processors, not of an accelerator
 	store    *Store // nil: nothing is kept
 	identity []byte
 }
@@ -35,9 +36,10 @@ var (
 	names   = map[string]bool{}   // that go-xla knows
 )
 
-// Keep has what the plugin at path, of this machine's processors, compiles from now on kept in the store, and taken
-// from there where it was compiled before. It is to be called before go-xla opens the plugin.
-func Keep(path string, store *Store) error { return register(path, store) }
+// OnHost has the plugin at path, of this machine's processors, compile small programs for one processor. With a store
+// what it compiles is kept there, and taken from there where it was compiled before. It is to be called before go-xla
+// opens the plugin.
+func OnHost(path string, store *Store) error { return register(path, hook{host: true, store: store}) }
 
 // Async has the plugin at path, of an accelerator, return sooner from two functions after which go-xla waits for the
 // device: an execution is only begun, and the host's few numbers are copied before an upload returns, not when they
@@ -45,9 +47,9 @@ func Keep(path string, store *Store) error { return register(path, store) }
 // of an execution is then that of reading its results. Waits are a large part of a short step: on an H200 a call
 // with one result to read took .23 ms, and one with three inputs beside it .47, of the .6 to .7 of OHSMC's step with
 // 1000 particles. It is to be called before go-xla opens the plugin.
-func Async(path string) error { return register(path, nil) }
+func Async(path string) error { return register(path, hook{}) }
 
-func register(path string, store *Store) error {
+func register(path string, h hook) error {
 	hooksMu.Lock()
 	defer hooksMu.Unlock()
 	if names[path] {
@@ -58,7 +60,7 @@ func register(path string, store *Store) error {
 		return fmt.Errorf("plugin: %w", err)
 	}
 	if hooked[file] == nil {
-		if hooked[file], err = install(file, store); err != nil {
+		if hooked[file], err = install(file, h); err != nil {
 			return fmt.Errorf("plugin: %s: %w", path, err)
 		}
 	}
@@ -69,14 +71,12 @@ func register(path string, store *Store) error {
 	return nil
 }
 
-// install opens a plugin and gives it the next hook: one that keeps what is compiled in the store, or without a store
-// one that waits less.
-func install(file string, store *Store) (*C.api, error) {
+// install opens a plugin and gives it the next hook.
+func install(file string, h hook) (*C.api, error) {
 	if len(hooks) == C.SLOTS {
 		return nil, fmt.Errorf("more than %d plugins", C.SLOTS)
 	}
-	h := hook{store: store}
-	if store != nil {
+	if h.store != nil {
 		var err error
 		if h.identity, err = identify(file); err != nil {
 			return nil, err
@@ -90,10 +90,10 @@ func install(file string, store *Store) (*C.api, error) {
 	}
 	hooks = append(hooks, h)
 	slot := C.int(len(hooks) - 1)
-	if store == nil {
-		return C.async(h.plugin, slot), nil
+	if h.host {
+		return C.on_host(h.plugin, slot), nil
 	}
-	return C.kept(h.plugin, slot), nil
+	return C.async(h.plugin, slot), nil
 }
 
 //export gobnn_compile
@@ -101,12 +101,24 @@ func gobnn_compile(slot C.int, args *C.compile_args) *C.error { //nolint:revive 
 	hooksMu.RLock()
 	h := hooks[slot]
 	hooksMu.RUnlock()
-	program := args.program
+	program := C.GoBytes(unsafe.Pointer(args.program.code), C.int(args.program.code_size))
+	options := C.GoBytes(unsafe.Pointer(args.options), C.int(args.options_size))
+	if small(program) {
+		options = undivided(options)
+		given, size := args.options, args.options_size
+		args.options, args.options_size = (*C.char)(C.CBytes(options)), C.size_t(len(options))
+		defer func() {
+			C.free(unsafe.Pointer(args.options))
+			args.options, args.options_size = given, size
+		}()
+	}
+	if h.store == nil {
+		compiled.Add(1)
+		return C.call_compile(h.plugin, args)
+	}
 	machine := fmt.Appendf(nil, "%d devices, %d processors", C.call_devices(h.plugin, args.client), runtime.NumCPU())
-	key := keyOf(h.identity, machine, []byte(os.Getenv("XLA_FLAGS")),
-		C.GoBytes(unsafe.Pointer(program.format), C.int(program.format_size)),
-		unsafe.Slice((*byte)(unsafe.Pointer(program.code)), int(program.code_size)),
-		unsafe.Slice((*byte)(unsafe.Pointer(args.options)), int(args.options_size)))
+	format := C.GoBytes(unsafe.Pointer(args.program.format), C.int(args.program.format_size))
+	key := keyOf(h.identity, machine, []byte(os.Getenv("XLA_FLAGS")), format, program, options)
 	if kept, ok := h.store.get(key); ok {
 		wrong := C.call_load(h.plugin, args.client, unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)),
 			&args.executable)

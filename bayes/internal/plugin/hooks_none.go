@@ -4,8 +4,8 @@ package plugin
 
 import "errors"
 
-// Keep keeps nothing in this build.
-func Keep(string, *Store) error { return errors.ErrUnsupported }
+// OnHost changes nothing in this build.
+func OnHost(string, *Store) error { return errors.ErrUnsupported }
 
 // Async changes nothing in this build.
 func Async(string) error { return errors.ErrUnsupported }

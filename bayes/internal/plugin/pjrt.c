@@ -76,7 +76,7 @@ static api *copy_of(const api *plugin, int slot) {
 	return copy;
 }
 
-api *kept(const api *plugin, int slot) {
+api *on_host(const api *plugin, int slot) {
 	api *copy = copy_of(plugin, slot);
 	copy->compile = compiles[slot];
 	return copy;

@@ -143,8 +143,8 @@ typedef struct {
 // open_plugin opens a plugin's library and returns its functions, NULL with what went wrong in *message if it cannot.
 const api *open_plugin(const char *path, const char **message);
 
-// kept is a copy of a plugin's functions whose compile is gobnn_compile with the given slot, below SLOTS.
-api *kept(const api *plugin, int slot);
+// on_host is a copy of a plugin's functions whose compile is gobnn_compile with the given slot, below SLOTS.
+api *on_host(const api *plugin, int slot);
 
 // async is a copy of a plugin's functions whose upload and execute return sooner (see Async), with a slot of its own.
 api *async(const api *plugin, int slot);

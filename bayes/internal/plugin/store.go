@@ -1,11 +1,12 @@
-// Package plugin stands between go-xla and XLA's plugins, of whose C interface (PJRT) it replaces single functions:
-// Keep those that compile, and Async those after which go-xla waits.
+// Package plugin stands between go-xla and XLA's plugins, of whose C interface (PJRT) it replaces single functions: for
+// this machine's processors the one that compiles (OnHost), and for accelerators those after which go-xla waits (Async).
 //
-// Keep keeps on disk what XLA compiled, so that a program that was compiled once on a machine starts at once. A file's
-// name is a hash of all on which the machine code depends: the program and how it is to be compiled, the plugin, the
-// processor and XLA_FLAGS. The files are run as they are: the folder must belong to the user and be writable by nobody
-// else, and what was cut off or altered by accident is not loaded. The folder's size is limited; what was not used for
-// longest goes first. Nothing that goes wrong here ends a program: it compiles instead.
+// OnHost compiles small programs for one processor, and keeps on disk what XLA compiled, so that a program that was
+// compiled once on a machine starts at once. A file's name is a hash of all on which the machine code depends: the
+// program and how it is to be compiled, the plugin, the processor and XLA_FLAGS. The files are run as they are: the
+// folder must belong to the user and be writable by nobody else, and what was cut off or altered by accident is not
+// loaded. The folder's size is limited; what was not used for longest goes first. Nothing that goes wrong here ends a
+// program: it compiles instead.
 package plugin
 
 import (
