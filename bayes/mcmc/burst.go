@@ -40,12 +40,14 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 		return nil, nil
 	}
 	b := &burst{every: 1, moves: min(burstWork/max(m.carrier.work, 1), burstMoves)}
-	kept := max(1, burstNumbers/(m.chains*m.problem.Dim))
 	if !m.carrier.SeveralMoves() {
 		b.moves = fitting(b.moves, s.Thin)
 		b.every = min(max(b.moves, 1), s.Thin)
 	}
-	if b.moves = min(b.moves, kept*b.every); b.moves < 2 || m.probeBurst(engine, *b, reads) != nil {
+	for b.moves > b.every && !m.keepsMoves(b.moves/b.every) {
+		b.moves -= b.every
+	}
+	if b.moves < 2 || m.probeBurst(engine, *b, reads) != nil {
 		return nil, nil
 	}
 	updates := m.carrier.Names()
@@ -56,6 +58,9 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 	b.program, err = compute.NewProgram(engine, "mcmc moves", reads, updates, m.burstStep(*b, reads))
 	return b, err
 }
+
+// keepsMoves says whether phi after so many moves is few enough numbers to be kept for the host.
+func (m *moves) keepsMoves(moves int) bool { return moves*m.chains*m.problem.Dim <= burstNumbers }
 
 // fitting is the largest number up to a limit that is a multiple of n or divides it; 0 if the limit is below 1.
 func fitting(limit, n int) int {
@@ -182,7 +187,6 @@ func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
-	r.Move += b.moves * r.leaps
 	var made []moveRecord
 	for i := range b.moves {
 		t := moveRecord{moves: r.moves, values: values[i*r.recorded() : (i+1)*r.recorded()], phi: r.carrier.Phi()}

@@ -41,10 +41,9 @@ type HMC struct {
 	// to 1 the steps are shorter, and follow narrow regions in which longer ones diverge. Only with StepSize 0.
 	Acceptance float64 `json:"acceptance,omitempty"`
 	// AtOnce is the number of leapfrog steps in a Move. A particle whose transition ends within a Move waits until the
-	// Move ends. Default 0: one step, and in Sample on an accelerator as many as a transition has, but at most 16: a call
-	// of a compiled program takes an accelerator as long as many kernels. For quick gradients that pays on a CPU too: of
-	// 20 chains on a Gaussian in ten dimensions ten steps one by one take 1.3 ms, and at once 0.18 ms. The graph then has
-	// the gradient as many times, and takes as much longer to compile.
+	// Move ends, and the graph has the gradient as many times. Default 0: one step, and in Sample on an accelerator, with
+	// so many chains or coordinates that a call makes one Move only, as many as a transition has, but at most 16: a call
+	// takes as long as many of an accelerator's kernels.
 	AtOnce int `json:"at_once,omitempty"`
 }
 

@@ -95,8 +95,8 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 	m := &moves{
 		problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel), leaps: 1,
 	}
-	if k, ok := kernel.(HMC); ok { // a problem with inputs has others at each step
-		if k.AtOnce == 0 && !engine.OnCPU() && problem.blank() == nil {
+	if k, ok := kernel.(HMC); ok {
+		if k.AtOnce == 0 && !engine.OnCPU() && !m.keepsMoves(burstMoves) {
 			k = k.onAccelerator()
 		}
 		kernel, m.leaps = k, k.atOnce()

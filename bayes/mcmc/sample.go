@@ -94,7 +94,7 @@ type sampling struct {
 	session *run.Run
 	adopted map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
 
-	pending []moveRecord // moves of a burst that the device has made, and that the position does not count yet
+	pending []moveRecord // moves that the device has made, and that the position does not count yet
 
 	giveBack func() // the moves, to the sampler
 }
@@ -275,7 +275,6 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 	if err != nil {
 		return moveRecord{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
-	r.Move += r.leaps
 	t := moveRecord{moves: r.moves, values: values, phi: r.carrier.Phi()}
 	return t, r.checkMove(t)
 }
@@ -296,10 +295,14 @@ func (r *sampling) draw(ctx context.Context) error {
 	return r.hear()
 }
 
-// hear takes in the next pending move.
+// hear takes in the next pending move, unless all draws are made.
 func (r *sampling) hear() error {
 	t, before := r.pending[0], r.common()
 	r.pending = r.pending[1:]
+	if r.Status() != "" {
+		return nil
+	}
+	r.Move += r.leaps
 	if err := r.account(t); err != nil {
 		return err
 	}

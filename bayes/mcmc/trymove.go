@@ -108,17 +108,18 @@ func (r *sampling) checkMove(t moveRecord) error {
 	for chain := range r.Chains {
 		if a := t.of(infoAcceptance, chain, 0); t.of(infoComplete, chain, 1) != 0 && (a < 0 || a > 1.001) {
 			return fmt.Errorf("mcmc: move %d: %T reports an Info.Acceptance of %v for chain %d: it must be a probability, from "+
-				"0 to 1, such as exp(min(0, log-ratio)), or the warm-up's step sizes are wrong", r.Move-1, own, a, chain)
+				"0 to 1, such as exp(min(0, log-ratio)), or the warm-up's step sizes are wrong", r.Move, own, a, chain)
 		}
 	}
-	if r.carried == nil || r.Move&(r.Move-1) != 0 { // not a power of 2
+	made := r.Move + 1
+	if r.carried == nil || made&(made-1) != 0 { // not a power of 2
 		return nil
 	}
 	counts, err := r.carried.Run(r.state)
 	if err != nil {
-		return fmt.Errorf("mcmc: move %d: %w", r.Move-1, err)
+		return fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
-	if err := r.carrier.CheckCarried(counts, r.Move); err != nil {
+	if err := r.carrier.CheckCarried(counts, made); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	return nil

@@ -128,6 +128,7 @@ func (r *sampling) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.Move += r.leaps
 	r.WarmUpMoves = r.Move
 	left := 0
 	for chain := range moving {
