@@ -451,7 +451,7 @@ func (s *sweep) swap(
 	probability = Where(tried, probability, ZerosLike(probability))
 	down := LessThan(rng.Uniform(s.dtype, pairs, s.sets), probability) // swaps with the power before
 	none := Zeros(g, shapes.Make(s.dtype, 1, s.sets))
-	up := Concatenate([]*Node{Slice(ConvertDType(down, s.dtype), AxisRangeToEnd(1)), none}, 0) // and with the next
+	up := rowsThen(ConvertDType(down, s.dtype), 1, none) // and with the next
 
 	next = compute.Nodes{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -462,11 +462,19 @@ func (s *sweep) swap(
 		}
 		here := Slice(x, AxisRangeToEnd(1))
 		before := Slice(x, AxisRange(0, pairs))
-		after := Concatenate([]*Node{Slice(x, AxisRangeToEnd(2)), Slice(x, AxisRange(pairs))}, 0)
+		after := rowsThen(x, 2, Slice(x, AxisRange(pairs)))
 		x = Where(takes(down), before, Where(takes(GreaterThan(up, ZerosLike(up))), after, here))
 		next[name] = Reshape(x, append([]int{s.replicas()}, dims[2:]...)...)
 	}
 	return next, ReduceMean(probability, 1)
+}
+
+// rowsThen are the rows of x from the given one on, of which there may be none, and then those of last.
+func rowsThen(x *Node, from int, last *Node) *Node {
+	if x.Shape().Dim(0) == from { // XLA has no empty slices
+		return last
+	}
+	return Concatenate([]*Node{Slice(x, AxisRangeToEnd(from)), last}, 0)
 }
 
 // byPower reshapes x, [K R, ...], to [K, R, ...]: an axis for the powers and one for the sets.

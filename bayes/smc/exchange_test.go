@@ -168,18 +168,21 @@ func TestReplicaExchangeCancelledWithoutALadder(t *testing.T) {
 	}
 }
 
-// Doubtful runs say so: too few sweeps for replicas to come down, powers too far apart.
+// Doubtful runs say so: too few sweeps for replicas to come down, powers too far apart. The prior and the posterior
+// alone are a ladder on each engine.
 func TestReplicaExchangeWarns(t *testing.T) {
-	result, err := smc.ReplicaExchange(t.Context(), linear(check.Line()), mcmc.HMC{Steps: 2}, smc.ExchangeSettings{
-		Ladder: []float64{1}, Sets: 4, WarmUp: 5, Sweeps: 6, Engine: computetest.Go(t),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := strings.Join(result.Warnings, "; ")
-	for _, want := range []string{"travelled from the prior", "finer Ladder"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no warning says %q: %q", want, all)
+	for _, engine := range computetest.Engines(t) {
+		result, err := smc.ReplicaExchange(t.Context(), linear(check.Line()), mcmc.HMC{Steps: 2}, smc.ExchangeSettings{
+			Ladder: []float64{1}, Sets: 4, WarmUp: 5, Sweeps: 6, Engine: engine,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(result.Warnings, "; ")
+		for _, want := range []string{"travelled from the prior", "finer Ladder"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: no warning says %q: %q", engine.Name(), want, all)
+			}
 		}
 	}
 }
