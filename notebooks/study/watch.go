@@ -13,7 +13,7 @@ import (
 // it has run, and what is left of this method by the repetitions before it. Call done at the end, which says how many
 // were computed and how many kept.
 func (o Options) Watch(title string) (watched Options, done func()) {
-	w := &watch{bar: viz.NewProgress(title), now: time.Now}
+	w := &watch{bar: viz.NewProgress(title), now: time.Now, began: time.Now()}
 	before := o.Repetition
 	o.Repetition = func(r Repetition) {
 		if before != nil {
@@ -25,14 +25,16 @@ func (o Options) Watch(title string) (watched Options, done func()) {
 	stop := EachSecond(w.show)
 	return o, func() {
 		stop()
-		w.bar.Update(w.pace.Computed+w.pace.Kept, w.pace.Computed+w.pace.Kept, w.summary())
+		steps, note := w.end()
+		w.bar.Update(steps, steps, note)
 	}
 }
 
 // watch is what a bar knows of a study.
 type watch struct {
-	bar *viz.Progress
-	now func() time.Time
+	bar   *viz.Progress
+	now   func() time.Time
+	began time.Time
 
 	mu   sync.Mutex
 	pace Pace
@@ -63,9 +65,13 @@ func (w *watch) line() string {
 	return line
 }
 
-func (w *watch) summary() string {
-	if w.pace.Computed == 0 {
-		return "from kept results"
+// end is how many repetitions there were and what stands beside the full bar.
+func (w *watch) end() (steps int, note string) {
+	switch steps = w.pace.Computed + w.pace.Kept; {
+	case steps == 0: // such as a figure that trains as it draws: one step, or the bar would run on
+		return 1, fmt.Sprintf("computed in %v, keeps no results", w.now().Sub(w.began).Round(time.Second))
+	case w.pace.Computed == 0:
+		return steps, "from kept results"
 	}
-	return fmt.Sprintf("%d computed, %d kept from before", w.pace.Computed, w.pace.Kept)
+	return steps, fmt.Sprintf("%d computed, %d kept from before", w.pace.Computed, w.pace.Kept)
 }
