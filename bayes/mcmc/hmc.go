@@ -28,8 +28,8 @@ var (
 // or rejected. It leaves the target invariant. Scales of the coordinates act as a diagonal mass matrix, see Leapfrog.
 //
 // A Move is one leapfrog step, or AtOnce of them, and each costs one gradient; a transition is Steps of them. It ends
-// early, as a rejection that counts as divergent, if the energy is not finite or has risen by more than 1000, from which
-// a trajectory is practically never accepted.
+// early, as a rejection that counts as divergent, if the energy is not finite or has risen by more than 1000, from
+// which a trajectory is practically never accepted.
 type HMC struct {
 	StepSize float64 `json:"step_size"` // h; 0: a warm-up chooses
 	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; 0: a sampler may choose, else 10

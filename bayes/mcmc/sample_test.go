@@ -133,7 +133,8 @@ func TestSampleDraws(t *testing.T) {
 			kernel Kernel
 			want   int
 		}{
-			{HMC{StepSize: .5, Steps: 3}, 3 * 3 * 10}, {HMC{StepSize: .5, Steps: 3, AtOnce: 2}, 3 * 3 * 10}, {MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0},
+			{HMC{StepSize: .5, Steps: 3}, 3 * 3 * 10}, {HMC{StepSize: .5, Steps: 3, AtOnce: 2}, 3 * 3 * 10},
+			{MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0},
 			{SGHMC{LearningRate: .1}, 3 * 10},
 		} {
 			if engine.IsXLA() {

@@ -11,8 +11,8 @@ import (
 )
 
 // Sampler samples repeatedly, with different seeds and settings, and different Problem.Data and Problem.Start of the
-// same names and shapes, and compiles only once for each number of chains and devices and each Thin. Nothing else of the problem may
-// change after the first run. It is for one goroutine at a time; close it at the end.
+// same names and shapes, and compiles only once for each number of chains and devices and each Thin. Nothing else of
+// the problem may change after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
 	Problem Problem
 	Kernel  Kernel

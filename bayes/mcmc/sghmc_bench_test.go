@@ -16,8 +16,8 @@ import (
 
 // BenchmarkSGHMC is SGHMC on mini-batches of 50 of 40 434 rows with 14 features (Adult's size), with a network
 // 14-60-30-1 and ReLU: one operation is a move of all chains, of which every tenth is kept. Gradients a second on two
-// processors of a Sapphire Rapids, in turn with BlackJAX 1.7.1 (JAX 0.10.2, ten steps on one mini-batch, which spares it
-// nine gathers), one call after another and in one scan: 27 500 by one chain, BlackJAX 4400 and 6000; 35 600 by ten,
+// processors of a Sapphire Rapids, in turn with BlackJAX 1.7.1 (JAX 0.10.2, ten steps on one mini-batch, which spares
+// it nine gathers), one call after another and in one scan: 27 500 by one chain, BlackJAX 4400 and 6000; 35 600 by ten,
 // 18 600 and 21 500; 35 000 by a hundred, 26 900 and 30 200. XLA multiplies each chain's small matrices on one
 // processor, one after another, in both.
 func BenchmarkSGHMC(b *testing.B) { computetest.Bench(b, benchmarkSGHMC) }

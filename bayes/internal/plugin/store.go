@@ -1,5 +1,6 @@
 // Package plugin stands between go-xla and XLA's plugins, of whose C interface (PJRT) it replaces single functions: for
-// this machine's processors the one that compiles (OnHost), and for accelerators those after which go-xla waits (Async).
+// this machine's processors the one that compiles (OnHost), and for accelerators those after which go-xla waits
+// (Async).
 //
 // OnHost compiles small programs for one processor, and keeps on disk what XLA compiled, so that a program that was
 // compiled once on a machine starts at once. A file's name is a hash of all on which the machine code depends: the
