@@ -12,6 +12,9 @@
 // Random numbers come from the package bayes/compute/random. They are stateless, so that results do not depend on
 // chunks, devices or interruptions. Tensors are written to files by bayes/compute/tensorfile.
 //
+// On a CPU a program gives the same bits each time. A GPU may add up in another order: there two runs with one seed, or
+// a resumed one and one that was not interrupted, can differ in a last digit, and then in all that follows from it.
+//
 // Programs that XLA compiled for a CPU are cached on disk (Linux), so that a program of the same shapes is compiled
 // only once on a machine.
 //
