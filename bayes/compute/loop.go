@@ -3,6 +3,7 @@ package compute
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -28,9 +29,9 @@ func OnCPU(backend backends.Backend) bool {
 func Loop(
 	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {
-	g := carried[0].Graph()
-	turns := func(g *graph.Graph, _ *graph.Node) *graph.Node { return graph.Const(g, int32(n)) }
-	return loop(g, turns, outer, carried, body)
+	return loop(func(i *graph.Node, _, _ []*graph.Node) *graph.Node {
+		return graph.LessThan(i, graph.Const(i.Graph(), int32(n)))
+	}, outer, carried, body)
 }
 
 // LoopUpTo is Loop with a number of iterations n that the graph computes, an int32 scalar.
@@ -39,40 +40,50 @@ func LoopUpTo(
 ) []*graph.Node {
 	outer = append([]*graph.Node{n}, outer...)
 	inner := func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node { return body(i, outer[1:], carried) }
-	return loop(n.Graph(), func(_ *graph.Graph, first *graph.Node) *graph.Node { return first }, outer, carried, inner)
+	more := func(i *graph.Node, outer, _ []*graph.Node) *graph.Node { return graph.LessThan(i, outer[0]) }
+	return loop(more, outer, carried, inner)
 }
 
-// loop is Loop where the number of turns may depend on the first of the outer nodes.
+// LoopWhile is Loop that ends as soon as the first carried node, a bool scalar, is false.
+func LoopWhile(
+	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
+) []*graph.Node {
+	return loop(func(i *graph.Node, _, carried []*graph.Node) *graph.Node {
+		return graph.And(graph.LessThan(i, graph.Const(i.Graph(), int32(n))), carried[0])
+	}, outer, carried, body)
+}
+
+// loop is Loop that goes on while more is true.
 func loop(
-	g *graph.Graph, turns func(g *graph.Graph, first *graph.Node) *graph.Node, outer, carried []*graph.Node,
+	more func(i *graph.Node, outer, carried []*graph.Node) *graph.Node, outer, carried []*graph.Node,
 	body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {
+	g := carried[0].Graph()
 	if !CanLoop(g) {
 		panic(fmt.Errorf("compute: no loop in a graph of backend %q", g.Backend().Name()))
 	}
-	start := graph.Const(g, int32(0))
+	start, count := graph.Const(g, int32(0)), len(outer)
 	state := append(append([]*graph.Node{start}, outer...), carried...)
-	parameters := func(g *graph.Graph) []*graph.Node {
+	parameters := func(g *graph.Graph) (i *graph.Node, outer, carried []*graph.Node) {
 		all := make([]*graph.Node, len(state))
 		for k, s := range state {
 			all[k] = graph.Parameter(g, fmt.Sprint("loop", k), s.Shape())
 		}
-		return all
+		return all[0], all[1 : 1+count], all[1+count:]
 	}
-	more := closure(g, func(g *graph.Graph) []*graph.Node {
-		p := parameters(g)
-		return []*graph.Node{graph.LessThan(p[0], turns(g, p[1]))}
+	goesOn := closure(g, func(g *graph.Graph) []*graph.Node {
+		i, outer, carried := parameters(g)
+		return []*graph.Node{more(i, outer, carried)}
 	})
 	step := closure(g, func(g *graph.Graph) []*graph.Node {
-		p := parameters(g)
-		inner := p[1 : 1+len(outer)]
-		next := body(p[0], inner, p[1+len(outer):])
+		i, outer, carried := parameters(g)
+		next := body(i, outer, carried)
 		if len(next) != len(carried) {
 			panic(fmt.Errorf("compute: the body of a loop gives %d nodes, carried are %d", len(next), len(carried)))
 		}
-		return append(append([]*graph.Node{graph.OnePlus(p[0])}, inner...), next...)
+		return slices.Concat([]*graph.Node{graph.OnePlus(i)}, outer, next)
 	})
-	return graph.While(more, step, state...)[1+len(outer):]
+	return graph.While(goesOn, step, state...)[1+len(outer):]
 }
 
 // closure is graph.NewClosure for bodies that take sums and gradients. GoMLX caches a graph's scalars, and go-xla its

@@ -3,9 +3,11 @@ package mcmc
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -14,8 +16,8 @@ import (
 )
 
 // burst are several moves of all chains in one call. Where moves are short most of the time is that of the calls. The
-// moves are those that would be made one by one, with the same random numbers; the host hears of them later. A warm-up,
-// which may change the step size after each transition, has no bursts.
+// moves are those that would be made one by one, with the same random numbers; the host hears of them later. In a
+// warm-up, which may change the step size after each transition, a call makes the moves of one transition (lockStep).
 type burst struct {
 	program *compute.Program
 	moves   int // in a call
@@ -36,10 +38,10 @@ const burstPhi = "burst/phi"
 // newBurst decides how many moves a call makes; nil: one. In a burst kernel and target are built within a loop, where
 // not all operations can be had (see compute.Loop): with a target that needs others there is none.
 func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*burst, error) {
-	if !engine.IsXLA() || s.Devices > 1 || m.problem.HostInputs != nil || ownMoves(m.kernel) != nil {
+	if !m.inBursts(engine, s) {
 		return nil, nil
 	}
-	b := &burst{every: 1, moves: min(burstWork/max(m.carrier.work, 1), burstMoves)}
+	b := &burst{every: 1, moves: min(m.movesInCall(), burstMoves)}
 	if !m.carrier.SeveralMoves() {
 		b.moves = fitting(b.moves, s.Thin)
 		b.every = min(max(b.moves, 1), s.Thin)
@@ -47,7 +49,18 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 	for b.moves > b.every && !m.keepsMoves(b.moves/b.every) {
 		b.moves -= b.every
 	}
-	if b.moves < 2 || m.probeBurst(engine, *b, reads) != nil {
+	if b.moves < 2 {
+		return nil, nil
+	}
+	inputs := []shapes.Shape{shapes.Make(dtypes.Uint32, b.moves, 2), shapes.Make(dtypes.Float64, m.chains)}
+	for i, v := range m.problem.blank() {
+		t, err := tensorOf(v)
+		if err != nil {
+			return nil, fmt.Errorf("mcmc: input %d: %w", i, err)
+		}
+		inputs = append(inputs, shapes.Make(t.DType(), append([]int{b.moves}, t.Shape().Dimensions...)...))
+	}
+	if m.probeLoop(engine, reads, inputs, m.burstStep(*b, reads)) != nil {
 		return nil, nil
 	}
 	updates := m.carrier.Names()
@@ -72,34 +85,52 @@ func fitting(limit, n int) int {
 	return max(limit, 0)
 }
 
-// probeBurst builds a burst in a graph of its own, and returns the error if that cannot be.
-func (m *moves) probeBurst(engine *compute.Engine, b burst, reads []string) error {
+// inBursts says whether a call may make several moves: not where the host has a part in each of them, and not of a
+// user's own kernel, which is looked at after each.
+func (m *moves) inBursts(engine *compute.Engine, s Settings) bool {
+	return engine.IsXLA() && s.Devices <= 1 && m.problem.HostInputs == nil && ownMoves(m.kernel) == nil
+}
+
+// movesInCall is how many moves have the work of a burst.
+func (m *moves) movesInCall() int { return burstWork / max(m.carrier.work, 1) }
+
+// probeLoop builds a step with moves in a loop in a graph of its own, and returns the error if that cannot be.
+func (m *moves) probeLoop(engine *compute.Engine, reads []string, inputs []shapes.Shape, step compute.Step) error {
 	return compute.Try(func() {
-		g := NewGraph(engine.Backend(), "mcmc burst probe")
+		g := NewGraph(engine.Backend(), "mcmc loop probe")
 		defer g.Finalize()
-		nodes := compute.Nodes{}
 		shapesOf := m.carrier.Shapes()
 		for name, t := range m.problem.Data {
 			shapesOf[dataPrefix+name] = t.Shape()
 		}
 		shapesOf[scaleName] = shapes.Make(m.dtype, m.problem.Dim)
+		nodes := compute.Nodes{}
 		for _, name := range reads {
 			nodes[name] = Parameter(g, name, shapesOf[name])
 		}
-		inputs := []*Node{
-			Parameter(g, "keys", shapes.Make(dtypes.Uint32, b.moves, 2)),
-			Parameter(g, "step sizes", shapes.Make(dtypes.Float64, m.chains)),
+		var all []*Node
+		for i, shape := range inputs {
+			all = append(all, Parameter(g, fmt.Sprint("input ", i), shape))
 		}
-		for i, v := range m.problem.blank() {
-			t, err := tensorOf(v)
-			if err != nil {
-				panic(err)
-			}
-			shape := shapes.Make(t.DType(), append([]int{b.moves}, t.Shape().Dimensions...)...)
-			inputs = append(inputs, Parameter(g, fmt.Sprint("input ", i), shape))
-		}
-		m.burstStep(b, reads)(nodes, inputs)
+		step(nodes, all)
 	})
+}
+
+// loopNodes are the nodes of a loop over moves: all that a move reads, by name, from what is fixed and what is carried.
+func loopNodes(names []string, nodes []*Node) compute.Nodes {
+	within := compute.Nodes{}
+	for k, name := range names {
+		within[name] = nodes[k]
+	}
+	return within
+}
+
+// list is nodes in the order of names.
+func list(names []string, nodes compute.Nodes) (all []*Node) {
+	for _, name := range names {
+		all = append(all, nodes[name])
+	}
+	return all
 }
 
 // burstStep makes the moves of a burst. Inputs: the moves' keys, [moves, 2], each chain's step size, and those of the
@@ -108,50 +139,84 @@ func (m *moves) burstStep(b burst, reads []string) compute.Step {
 	carriedNames := m.carrier.Names()
 	fixed := reads[len(carriedNames):] // reads begins with what is carried
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		g, outer := inputs[0].Graph(), slices.Clone(inputs)
-		for _, name := range fixed {
-			outer = append(outer, nodes[name])
-		}
-		var carried []*Node
-		for _, name := range carriedNames {
-			carried = append(carried, nodes[name])
-		}
-		carried = append(carried,
+		g, outer := inputs[0].Graph(), slices.Concat(inputs, list(fixed, nodes))
+		carried := append(list(carriedNames, nodes),
 			Zeros(g, shapes.Make(m.dtype, b.moves, m.recorded())),
 			Zeros(g, shapes.Make(m.dtype, b.moves/b.every, m.chains, m.problem.Dim)))
 		after := compute.Loop(b.moves, outer, carried, func(i *Node, outer, carried []*Node) []*Node {
-			within := compute.Nodes{}
-			for k, name := range fixed {
-				within[name] = outer[len(inputs)+k]
-			}
-			for k, name := range carriedNames {
-				within[name] = carried[k]
-			}
+			within := loopNodes(fixed, outer[len(inputs):])
+			maps.Copy(within, loopNodes(carriedNames, carried))
 			ofMove := func(x *Node) *Node { return Squeeze(compute.RowsFrom(x, i, 1), 0) }
 			var own []*Node
 			for _, x := range outer[2:len(inputs)] {
 				own = append(own, ofMove(x))
 			}
-			next, record := m.move(within, ofMove(outer[0]), outer[1], own, nil)
-			var all []*Node
-			for _, name := range carriedNames {
-				all = append(all, next[name])
-			}
+			next, record := m.move(within, random.FromKey(ofMove(outer[0])), outer[1], own, nil)
 			records, kept := carried[len(carried)-2], carried[len(carried)-1]
 			slot := Div(i, Const(i.Graph(), int32(b.every)))
-			return append(all,
+			return append(list(carriedNames, next),
 				compute.WithRowsFrom(records, ExpandAxes(record, 0), i),
 				compute.WithRowsFrom(kept, ExpandAxes(next[m.carrier.Phi()], 0), slot))
 		})
-		next := compute.Nodes{}
-		for k, name := range carriedNames {
-			next[name] = after[k]
-		}
+		next := loopNodes(carriedNames, after)
 		if b.moves > b.every {
 			next[burstPhi] = after[len(after)-1]
 		}
 		return next, Reshape(after[len(after)-2], -1)
 	}
+}
+
+// newLockStep prepares lockStep; nil if a call makes one move.
+func (m *moves) newLockStep(engine *compute.Engine, s Settings, reads []string) (*compute.Program, error) {
+	most := min(m.movesInCall(), mostInLockStep)
+	if !m.inBursts(engine, s) || m.problem.blank() != nil || !m.carrier.SeveralMoves() || most < 2 {
+		return nil, nil
+	}
+	step := m.lockStepped(most, reads)
+	inputs := []shapes.Shape{shapes.Make(dtypes.Uint32, 2), shapes.Make(dtypes.Float64, m.chains),
+		shapes.Make(dtypes.Bool, m.chains), shapes.Make(dtypes.Uint32)}
+	if m.probeLoop(engine, reads, inputs, step) != nil {
+		return nil, nil
+	}
+	return compute.NewProgram(engine, "mcmc transition in lock step", reads, m.carrier.Names(), step)
+}
+
+// mostInLockStep is the largest number of moves of a call of lockStep, a tree of NUTS.
+const mostInLockStep = 1 << 10
+
+// lockStepped makes moves until all chains have completed their transitions, but at most so many; those that have wait.
+// Inputs: the key of the run's moves, each chain's step size, which chains move, and the number of the first move. The
+// record is that of the move that completes each chain's transition, or of the last, and then the number of moves.
+func (m *moves) lockStepped(most int, reads []string) compute.Step {
+	carriedNames := m.carrier.Names()
+	fixed := reads[len(carriedNames):]
+	at := slices.Index(m.carrier.infos, infoComplete) * m.chains
+	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		g, moving := inputs[0].Graph(), inputs[2]
+		outer := slices.Concat([]*Node{inputs[0], inputs[1], inputs[3]}, list(fixed, nodes))
+		carried := append([]*Node{anyOf(moving), moving, Const(g, int32(0)),
+			Zeros(g, shapes.Make(m.dtype, m.recorded()))}, list(carriedNames, nodes)...)
+		after := compute.LoopWhile(most, outer, carried, func(i *Node, outer, carried []*Node) []*Node {
+			within := loopNodes(fixed, outer[3:])
+			maps.Copy(within, loopNodes(carriedNames, carried[4:]))
+			moving, made, before := carried[1], carried[2], carried[3]
+			number := Add(outer[2], ConvertDType(MulScalar(i, float64(m.leaps)), dtypes.Uint32))
+			next, record := m.move(within, random.FromKey(outer[0]).At(number), outer[1], nil, moving)
+			fields := m.recorded() / m.chains
+			all := Reshape(BroadcastToDims(ExpandAxes(moving, 0), fields, m.chains), -1)
+			record = Where(all, record, before)
+			complete := isPositive(Slice(record, AxisRange(at, at+m.chains)))
+			moving = And(moving, Not(complete))
+			return append([]*Node{anyOf(moving), moving, OnePlus(made), record}, list(carriedNames, next)...)
+		})
+		made := ConvertDType(Reshape(after[2], 1), m.dtype)
+		return loopNodes(carriedNames, after[4:]), Concatenate([]*Node{after[3], made}, 0)
+	}
+}
+
+// anyOf says whether any of x, bool, is true.
+func anyOf(x *Node) *Node {
+	return isPositive(ReduceAllMax(ConvertDType(x, dtypes.Int32)))
 }
 
 // recorded is how many numbers the record of a move has.

@@ -15,7 +15,7 @@ import (
 )
 
 // oneByOne makes a run's moves in calls of their own.
-func oneByOne(r *sampling) { r.burst = nil }
+func oneByOne(r *sampling) { r.burst, r.lockStep = nil, nil }
 
 // sampled is Sample after a change to what Begin has prepared.
 func sampled(
@@ -52,7 +52,8 @@ func (m *changedMachine) Begin(ctx context.Context) error {
 }
 
 // Draws and statistics of moves in bursts are those of moves one by one: for kernels of one and of several moves,
-// whether or not Thin divides a burst, with other inputs at each move, and after a resume within what would be a burst.
+// whether or not Thin divides a burst, with other inputs at each move, after a warm-up that tunes, and after a resume
+// within what would be a burst or a transition of the warm-up.
 func TestBurst(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if !engine.IsXLA() {
@@ -72,23 +73,29 @@ func TestBurst(t *testing.T) {
 		moves, every int
 	}{
 		{standard(), RandomWalkMetropolis{StepSize: 1}, 1, 64, 1}, {standard(), MALA{StepSize: .8}, 90, 45, 45},
-		{standard(), HMC{StepSize: .7, Steps: 3, Jitter: .7}, 2, 64, 1},
+		{standard(), HMC{Steps: 3, Jitter: .7}, 2, 64, 1},
 		{standard(), HMC{StepSize: .7, Steps: 3, Jitter: .7, AtOnce: 2}, 1, 64, 1},
-		{standard(), NUTS{StepSize: .6, MaxDepth: 3}, 1, 64, 1}, {noisy, SGLD{StepSize: .3}, 4, 64, 4},
+		{standard(), NUTS{MaxDepth: 3}, 1, 64, 1}, {noisy, SGLD{StepSize: .3}, 4, 64, 4},
 	} {
 		t.Run(fmt.Sprintf("%T/thin=%d", c.kernel, c.thin), func(t *testing.T) {
 			s := Settings{Chains: 3, Draws: 50, Thin: c.thin, WarmUp: NoWarmUp, Seed: 4, DType: compute.Float64, Engine: engine}
+			if s.WarmUp = 25; !s.tunes(c.kernel) {
+				s.WarmUp = NoWarmUp
+			}
 			want, _ := sampled(t.Context(), t, c.problem, c.kernel, s, oneByOne)
 			s.Checkpoint = filepath.Join(t.TempDir(), "run")
 			got, r := sampled(t.Context(), t, c.problem, c.kernel, s, func(*sampling) {})
+			if (r.lockStep != nil) != r.carrier.SeveralMoves() {
+				t.Error("a transition of a warm-up is one call for kernels of several moves")
+			}
 			if r.burst == nil || r.burst.moves != c.moves || r.burst.every != c.every {
 				t.Fatalf("%+v, want bursts of %d moves, of which each %d is kept", r.burst, c.moves, c.every)
 			}
 			same := func(got *Result) {
 				t.Helper()
 				computetest.Near(t, "draws", numbers(t, got), numbers(t, want), 1e-9)
-				if got.Moves != want.Moves {
-					t.Errorf("%d moves, one by one %d", got.Moves, want.Moves)
+				if got.Moves != want.Moves || got.WarmUpMoves != want.WarmUpMoves {
+					t.Errorf("%d and %d moves, one by one %d and %d", got.WarmUpMoves, got.Moves, want.WarmUpMoves, want.Moves)
 				}
 				for chain, stats := range got.Stats {
 					if w := want.Stats[chain]; stats.Transitions != w.Transitions || stats.Accepted != w.Accepted ||
@@ -99,7 +106,7 @@ func TestBurst(t *testing.T) {
 			}
 			same(got)
 			s.Checkpoint = filepath.Join(t.TempDir(), "resumed")
-			left := 5 // of the run's steps
+			left := 14 // of the run's steps
 			sampled(after{t.Context(), &left}, t, c.problem, c.kernel, s, oneByOne)
 			got, _ = sampled(t.Context(), t, c.problem, c.kernel, s, func(*sampling) {})
 			same(got)

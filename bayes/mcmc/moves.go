@@ -31,6 +31,7 @@ type moves struct {
 	step, maskedStep *compute.Program
 	carried          *compute.Program // checks what a user's own kernel carries; nil for others
 	burst            *burst           // several moves in one call; nil: one
+	lockStep         *compute.Program // the moves of a transition of all chains in one call; nil: one
 }
 
 // info is a field of Info.
@@ -143,7 +144,10 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 			return nil, err
 		}
 	}
-	m.burst, err = m.newBurst(engine, s, reads)
+	if m.burst, err = m.newBurst(engine, s, reads); err != nil {
+		return nil, err
+	}
+	m.lockStep, err = m.newLockStep(engine, s, reads)
 	return m, err
 }
 
@@ -163,6 +167,9 @@ func (m *moves) Close() {
 	m.step.Close()
 	if m.maskedStep != m.step {
 		m.maskedStep.Close()
+	}
+	if m.lockStep != nil {
+		m.lockStep.Close()
 	}
 }
 
@@ -274,22 +281,24 @@ func (m *moves) moveStep(hold bool) compute.Step {
 		if hold {
 			moving, rest = rest[0], rest[1:]
 		}
-		return m.move(nodes, inputs[0], inputs[1], rest, moving)
+		return m.move(nodes, random.FromKey(inputs[0]), inputs[1], rest, moving)
 	}
 }
 
-// move moves the chains once, given the move's key, each chain's step size, the problem's inputs, and which chains
-// move.
-func (m *moves) move(nodes compute.Nodes, key, stepSize *Node, inputs []*Node, moving *Node) (compute.Nodes, *Node) {
+// move moves the chains once, given the move's random numbers, each chain's step size, the problem's inputs, and which
+// chains move.
+func (m *moves) move(
+	nodes compute.Nodes, rng random.Stream, stepSize *Node, inputs []*Node, moving *Node,
+) (compute.Nodes, *Node) {
 	var tuning Tuning
 	if m.tunable() {
 		tuning.StepSize = ConvertDType(stepSize, m.dtype)
 	}
 	tuning.Scale = nodes[scaleName] // nil if there is none
-	packed, outcome := m.carrier.Move(random.FromKey(key), nodes, m.target(nodes, inputs), tuning, moving)
+	packed, outcome := m.carrier.Move(rng, nodes, m.target(nodes, inputs), tuning, moving)
 	reported := m.carrier.reported(outcome)
 	if len(reported) == 0 {
-		return packed, Zeros(key.Graph(), shapes.Make(m.dtype, 1))
+		return packed, Zeros(rng.Graph(), shapes.Make(m.dtype, 1))
 	}
 	return packed, Concatenate(reported, 0)
 }

@@ -279,10 +279,11 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 	return t, r.checkMove(t)
 }
 
+// moveKey is the key of the random numbers of the moves.
+func (r *sampling) moveKey() random.Key { return random.KeyOf(r.Seed).Named("move") }
+
 // keyOf is the key of a move's random numbers.
-func (r *sampling) keyOf(move int) random.Key {
-	return random.KeyOf(r.Seed).Named("move").At(uint32(move))
-}
+func (r *sampling) keyOf(move int) random.Key { return r.moveKey().At(uint32(move)) }
 
 // draw makes one move after the warm-up: the next of a burst, or of a new one.
 func (r *sampling) draw(ctx context.Context) error {

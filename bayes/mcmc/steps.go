@@ -18,11 +18,12 @@ type Position struct {
 // Status is empty before the end.
 func (p *Position) Result() *Result { return p.chains.result() }
 
-// Steps is Sample for a range loop of your own: it yields after each move of the chains, those of the warm-up included.
-// A transition of HMC and NUTS takes several moves (but see HMC.AtOnce). Moves that the device has made ahead (see
-// Sample) count at once when a checkpoint is written. Leaving the loop ends the run as a cancelled context does, after
-// the checkpoint is written, if one is set; Sample and Steps with the same settings resume from it, bit for bit. An
-// error of Sample is yielded last, with a Position if there is a result beside it, and otherwise with nil.
+// Steps is Sample for a range loop of your own: it yields after each move of the chains, in the warm-up too, where it
+// may be after a transition. A transition of HMC and NUTS takes several moves (but see HMC.AtOnce). Moves that the
+// device has made ahead (see Sample) count at once when a checkpoint is written. Leaving the loop ends the run as a
+// cancelled context does, after the checkpoint is written, if one is set; Sample and Steps with the same settings
+// resume from it, bit for bit. An error of Sample is yielded last, with a Position if there is a result beside it, and
+// otherwise with nil.
 func Steps(ctx context.Context, problem Problem, kernel Kernel, settings Settings) iter.Seq2[*Position, error] {
 	return func(yield func(*Position, error) bool) {
 		sampler := Sampler{Problem: problem, Kernel: kernel}

@@ -114,7 +114,7 @@ func (r *sampling) stepSizes() []float64 {
 	return steps
 }
 
-// warm makes one move of the warm-up.
+// warm makes the moves of one call of the warm-up.
 func (r *sampling) warm(ctx context.Context) error {
 	w := r.Warming
 	if w.Tunes && r.position.Tuned.StepSize == 0 {
@@ -124,11 +124,11 @@ func (r *sampling) warm(ctx context.Context) error {
 	for chain := range moving {
 		moving[chain] = !w.Waiting[chain]
 	}
-	t, err := r.advance(ctx, moving)
+	t, made, err := r.advanceTogether(ctx, moving)
 	if err != nil {
 		return err
 	}
-	r.Move += r.leaps
+	r.Move += made * r.leaps
 	r.WarmUpMoves = r.Move
 	left := 0
 	for chain := range moving {
@@ -152,6 +152,20 @@ func (r *sampling) warm(ctx context.Context) error {
 		r.Warming, r.WarmUpTime = nil, r.session.Elapsed()
 	}
 	return nil
+}
+
+// advanceTogether makes the moves of one call of the chains that are in a transition, and says how many.
+func (r *sampling) advanceTogether(ctx context.Context, moving []bool) (t moveRecord, made int, err error) {
+	if r.lockStep == nil {
+		t, err = r.advance(ctx, moving)
+		return t, 1, err
+	}
+	values, err := r.lockStep.Run(r.state, r.moveKey().Words(), r.stepSizes(), moving, uint32(r.Move))
+	if err != nil {
+		return moveRecord{}, 0, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
+	}
+	last := len(values) - 1
+	return moveRecord{moves: r.moves, values: values[:last]}, int(values[last]), nil
 }
 
 // tune adapts step size and scales after a transition of all chains.
