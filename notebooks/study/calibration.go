@@ -141,12 +141,11 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 }
 
 // drawCalibration has a row of panels with the coverage of the first methods, below it a row with their reliability,
-// and so on for the next methods. The last rows may be shorter.
+// and so on for the next methods.
 func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, error) {
-	const most = 3
-	columns := min(most, len(names))
+	lines := evenly(names, 3)
 	var rows []*viz.Figure
-	for some := range slices.Chunk(names, columns) {
+	for _, some := range lines {
 		for _, draw := range []func(name string, p *pooled) (*viz.Figure, error){drawCoverage, drawReliability} {
 			var line []*viz.Figure
 			for _, name := range some {
@@ -165,7 +164,7 @@ func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, err
 			if len(line) < len(some) { // not all methods were run on data of this kind
 				continue
 			}
-			row, err := viz.Grid(viz.GridOptions{Columns: columns}, line...)
+			row, err := viz.Grid(viz.GridOptions{Columns: len(lines[0])}, line...)
 			if err != nil {
 				return nil, err
 			}
@@ -176,6 +175,17 @@ func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, err
 		return nil, fmt.Errorf("calibration: every attempt of a method diverged: leave it out (-methods)")
 	}
 	return viz.Grid(viz.GridOptions{Columns: 1}, rows...)
+}
+
+// evenly are the names in as few lines of at most so many as they need, of which the last are shorter by one: a panel
+// alone in its line would have the legend to itself, and less room for its data.
+func evenly(names []string, most int) (lines [][]string) {
+	for len(names) > 0 {
+		left := (len(names) + most - 1) / most
+		n := (len(names) + left - 1) / left
+		lines, names = append(lines, names[:n]), names[n:]
+	}
+	return lines
 }
 
 func drawCoverage(name string, p *pooled) (*viz.Figure, error) {
@@ -190,5 +200,5 @@ func drawReliability(name string, p *pooled) (*viz.Figure, error) {
 	if p.bins == nil {
 		return nil, nil
 	}
-	return viz.Reliability(p.bins, viz.ReliabilityOptions{Frame: viz.Frame{Title: name, Width: 330, Height: 400}})
+	return viz.Reliability(p.bins, viz.ReliabilityOptions{Frame: viz.Frame{Title: name, Width: 330, Height: 450}})
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -196,6 +197,25 @@ func TestCalibrationOfAll(t *testing.T) {
 	delete(pools, "NUTS")
 	if _, err := drawCalibration([]string{"NUTS"}, pools); err == nil {
 		t.Error("no error without anything to draw")
+	}
+}
+
+// Lines have all names in their order, are as few as can be, and no name stands alone beside longer lines.
+func TestEvenly(t *testing.T) {
+	for n := 1; n <= 13; n++ {
+		names := make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprint(i)
+		}
+		lines := evenly(names, 3)
+		if got := slices.Concat(lines...); !slices.Equal(got, names) || len(lines) != (n+2)/3 {
+			t.Errorf("%d names: %q", n, lines)
+		}
+		for _, line := range lines {
+			if len(line) > 3 || len(line) < 2 && n > 1 {
+				t.Errorf("%d names: a line of %d", n, len(line))
+			}
+		}
 	}
 }
 
