@@ -66,8 +66,9 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 // the one before is complete, and keeps exactly the first Settings.Draws of its draws: to stop all chains at one time
 // instead would give more draws of chains with short trajectories, and so a bias.
 //
-// With XLA a call makes up to 64 moves after the warm-up, as many as take some ten milliseconds, since a call takes
-// longer than a short move. The draws do not depend on it, nor on what Observe, Steps and a checkpoint see.
+// With XLA a call makes up to 64 moves after the warm-up, as many as take some ten milliseconds, and in the warm-up
+// those of a transition, since a call takes longer than a short move. The draws do not depend on it, nor do the draws
+// that Observe and Steps see.
 //
 // A cancelled context is no error: the result has as many draws of each chain as all chains have made, with the status
 // run.Cancelled. If Problem.HostInputs or Settings.Observe fails, or a checkpoint cannot be written, as on a full disk,
