@@ -16,6 +16,12 @@ func CanLoop(g *graph.Graph) bool {
 	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
 }
 
+// loopsKey is the key in the state of a graph that has a loop.
+type loopsKey struct{}
+
+// Loops says whether a graph has a loop so far. Within another loop there would be none: what loops is unrolled there.
+func Loops(g *graph.Graph) bool { return g.State(loopsKey{}) != nil }
+
 // OnCPU says whether a backend is XLA on the host's processors, where an iteration of a loop costs next to nothing, and
 // many small products take as long as a large one.
 func OnCPU(backend backends.Backend) bool {
@@ -62,6 +68,7 @@ func loop(
 	if !CanLoop(g) {
 		panic(fmt.Errorf("compute: no loop in a graph of backend %q", g.Backend().Name()))
 	}
+	g.AttachState(loopsKey{}, true)
 	start, count := graph.Const(g, int32(0)), len(outer)
 	state := append(append([]*graph.Node{start}, outer...), carried...)
 	parameters := func(g *graph.Graph) (i *graph.Node, outer, carried []*graph.Node) {

@@ -85,10 +85,12 @@ func fitting(limit, n int) int {
 	return max(limit, 0)
 }
 
-// inBursts says whether a call may make several moves: not where the host has a part in each of them, and not of a
-// user's own kernel, which is looked at after each.
+// inBursts says whether a call may make several moves: not where the host has a part in each of them, not of a user's
+// own kernel, which is looked at after each, and not if a move has a loop, such as of a Cholesky factorisation, which
+// would be unrolled within that of the moves.
 func (m *moves) inBursts(engine *compute.Engine, s Settings) bool {
-	return engine.IsXLA() && s.Devices <= 1 && m.problem.HostInputs == nil && ownMoves(m.kernel) == nil
+	return engine.IsXLA() && s.Devices <= 1 && m.problem.HostInputs == nil && ownMoves(m.kernel) == nil &&
+		!m.carrier.loops
 }
 
 // movesInCall is how many moves have the work of a burst.

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/linalg"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -121,4 +122,25 @@ func numbers(t *testing.T, r *Result) []float64 {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// A target with a loop of its own is not unrolled within a burst: a call makes one move.
+func TestBurstOfLoops(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("only XLA makes several moves in a call")
+	}
+	looped := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target {
+		return Density(func(phi *Node) *Node {
+			covariance := Const(phi.Graph(), [][][]float64{{{2, .5}, {.5, 1}}})
+			factor := linalg.Cholesky(ConvertDType(covariance, phi.DType()))
+			white := Einsum("rc,jc->jr", Reshape(factor.Inverse, 2, 2), phi)
+			return MulScalar(ReduceSum(Square(white), 1), -.5)
+		})
+	}}
+	s := Settings{Chains: 3, Draws: 20, WarmUp: NoWarmUp, DType: compute.Float64, Engine: engine}
+	_, r := sampled(t.Context(), t, looped, RandomWalkMetropolis{StepSize: 1}, s, func(*sampling) {})
+	if r.burst != nil || r.Move != 20 {
+		t.Errorf("bursts %+v, %d moves, want none and 20", r.burst, r.Move)
+	}
 }

@@ -32,7 +32,8 @@ type Carrier struct {
 	extra  []string // names of Info.Extra, sorted
 	drawn  string   // the stream from which a user's own kernel drew more than once in its move, and where; or empty
 	shapes map[string]shapes.Shape
-	work   int // numbers that the graph of a start and a move computes
+	work   int  // numbers that the graph of a start and a move computes
+	loops  bool // that graph has a loop
 }
 
 // The names of a State's entries, after the Carrier's prefix.
@@ -64,6 +65,7 @@ func NewCarrier(
 		for _, node := range g.Nodes() {
 			c.work += workOf(node)
 		}
+		c.loops = compute.Loops(g)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: building a move of %T: %w", kernel, err)
