@@ -16,20 +16,22 @@ import (
 )
 
 // oneByOne makes a run's moves in calls of their own.
-func oneByOne(r *sampling) { r.burst, r.lockStep = nil, nil }
+func oneByOne(r *sampling) {
+	m := *r.moves
+	m.burst, m.lockStep = nil, nil
+	r.moves = &m
+}
 
-// sampled is Sample after a change to what Begin has prepared.
+// sampled is the sampler's Sample after a change to what Begin has prepared.
 func sampled(
-	ctx context.Context, t *testing.T, problem Problem, kernel Kernel, s Settings, change func(*sampling),
+	ctx context.Context, t *testing.T, sampler *Sampler, s Settings, change func(*sampling),
 ) (*Result, *sampling) {
 	t.Helper()
-	sampler := Sampler{Problem: problem, Kernel: kernel}
-	t.Cleanup(sampler.Close)
 	r, err := sampler.newSampling(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.close)
+	defer r.close()
 	m := &changedMachine{r, change}
 	r.session = run.New(m, run.Options{Owner: "mcmc", Checkpoint: s.Checkpoint, Format: checkpointFormat})
 	if err := r.session.Loop(ctx); err != nil {
@@ -83,9 +85,11 @@ func TestBurst(t *testing.T) {
 			if s.WarmUp = 25; !s.tunes(c.kernel) {
 				s.WarmUp = NoWarmUp
 			}
-			want, _ := sampled(t.Context(), t, c.problem, c.kernel, s, oneByOne)
+			sampler := &Sampler{Problem: c.problem, Kernel: c.kernel}
+			defer sampler.Close()
+			want, _ := sampled(t.Context(), t, sampler, s, oneByOne)
 			s.Checkpoint = filepath.Join(t.TempDir(), "run")
-			got, r := sampled(t.Context(), t, c.problem, c.kernel, s, func(*sampling) {})
+			got, r := sampled(t.Context(), t, sampler, s, func(*sampling) {})
 			if (r.lockStep != nil) != r.carrier.SeveralMoves() {
 				t.Error("a transition of a warm-up is one call for kernels of several moves")
 			}
@@ -108,8 +112,8 @@ func TestBurst(t *testing.T) {
 			same(got)
 			s.Checkpoint = filepath.Join(t.TempDir(), "resumed")
 			left := 14 // of the run's steps
-			sampled(after{t.Context(), &left}, t, c.problem, c.kernel, s, oneByOne)
-			got, _ = sampled(t.Context(), t, c.problem, c.kernel, s, func(*sampling) {})
+			sampled(after{t.Context(), &left}, t, sampler, s, oneByOne)
+			got, _ = sampled(t.Context(), t, sampler, s, func(*sampling) {})
 			same(got)
 		})
 	}
@@ -139,7 +143,9 @@ func TestBurstOfLoops(t *testing.T) {
 		})
 	}}
 	s := Settings{Chains: 3, Draws: 20, WarmUp: NoWarmUp, DType: compute.Float64, Engine: engine}
-	_, r := sampled(t.Context(), t, looped, RandomWalkMetropolis{StepSize: 1}, s, func(*sampling) {})
+	sampler := &Sampler{Problem: looped, Kernel: RandomWalkMetropolis{StepSize: 1}}
+	defer sampler.Close()
+	_, r := sampled(t.Context(), t, sampler, s, func(*sampling) {})
 	if r.burst != nil || r.Move != 20 {
 		t.Errorf("bursts %+v, %d moves, want none and 20", r.burst, r.Move)
 	}
