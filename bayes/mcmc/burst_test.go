@@ -2,9 +2,11 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -116,6 +118,25 @@ func TestBurst(t *testing.T) {
 			got, _ = sampled(t.Context(), t, sampler, s, func(*sampling) {})
 			same(got)
 		})
+	}
+}
+
+// An Observe that ends the run in the middle of a burst, and would again, does not cost the checkpoint.
+func TestBurstObserve(t *testing.T) {
+	full := errors.New("enough")
+	s := Settings{
+		Chains: 3, Draws: 50, WarmUp: NoWarmUp, Checkpoint: filepath.Join(t.TempDir(), "run"), ObserveEvery: 5,
+		Observe: func(int, *Draws) error { return full },
+	}
+	sampler := Sampler{Problem: standard(), Kernel: RandomWalkMetropolis{StepSize: 1}}
+	defer sampler.Close()
+	result, err := sampler.Sample(t.Context(), s)
+	if !errors.Is(err, full) || strings.Contains(err.Error(), "checkpoint") || result.Status != run.Stopped {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	s.Observe = nil
+	if result, err = sampler.Sample(t.Context(), s); err != nil || result.Draws.PerChain != 50 || result.Moves != 50 {
+		t.Errorf("resumed: %v, %+v", err, result)
 	}
 }
 

@@ -40,7 +40,7 @@ func (r *sampling) Identity() ([]run.Part, error) {
 }
 
 // Keep implements run.Machine: the device's state, the draws so far and the position, which first takes in what the
-// device has made already.
+// device has made already. It does not call Observe, whose error may be why the run ends: the next step does.
 func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 	for len(r.pending) > 0 {
 		if err := r.hear(); err != nil {

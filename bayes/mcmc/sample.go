@@ -95,7 +95,8 @@ type sampling struct {
 	session *run.Run
 	adopted map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
 
-	pending []moveRecord // moves that the device has made, and that the position does not count yet
+	pending  []moveRecord // moves that the device has made, and that the position does not count yet
+	observed int          // draws that all chains had when it was last asked whether Observe is due
 
 	giveBack func() // the moves, to the sampler
 }
@@ -169,6 +170,7 @@ func (r *sampling) Begin(ctx context.Context) error {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	r.setScale()
+	r.observed = r.common()
 	if r.adopted == nil {
 		r.Reported = r.carrier.reportedFields()
 		return r.begin(ctx)
@@ -288,27 +290,29 @@ func (r *sampling) keyOf(move int) random.Key { return r.moveKey().At(uint32(mov
 
 // draw makes one move after the warm-up: the next of a burst, or of a new one.
 func (r *sampling) draw(ctx context.Context) error {
-	if len(r.pending) == 0 {
-		var err error
-		if r.pending, err = r.make(ctx); err != nil {
+	if r.Status() == "" { // else Keep has heard of the last move
+		if len(r.pending) == 0 {
+			var err error
+			if r.pending, err = r.make(ctx); err != nil {
+				return err
+			}
+		}
+		if err := r.hear(); err != nil {
 			return err
 		}
 	}
-	return r.hear()
+	return r.observe()
 }
 
 // hear takes in the next pending move, unless all draws are made.
 func (r *sampling) hear() error {
-	t, before := r.pending[0], r.common()
+	t := r.pending[0]
 	r.pending = r.pending[1:]
 	if r.Status() != "" {
 		return nil
 	}
 	r.Move += r.leaps
-	if err := r.account(t); err != nil {
-		return err
-	}
-	return r.observe(before)
+	return r.account(t)
 }
 
 // account counts a move's outcome, and keeps the draws of the chains that have completed a transition in it.
@@ -366,9 +370,10 @@ func (r *sampling) common() int {
 	return common
 }
 
-// observe calls Settings.Observe when it is due; before is the number of draws that all chains had before the move.
-func (r *sampling) observe(before int) error {
-	now := r.common()
+// observe calls Settings.Observe when it is due.
+func (r *sampling) observe() error {
+	now, before := r.common(), r.observed
+	r.observed = now
 	if r.Observe == nil || now/r.ObserveEvery == before/r.ObserveEvery {
 		return nil
 	}
