@@ -1,6 +1,7 @@
 // Command cells starts GoNB, the kernel that runs a notebook's cells, so that a cell takes a second: it links without
 // what only a debugger reads, without a second linker, and asks no proxy for packages. Set-up installs it in the
-// environment's folder bin, as gobnn-kernel, and as the go command in the folder cells, where GoNB finds it first.
+// environment's folder bin, as gobnn-kernel, as the go command in the folder cells, and as gopls in the folder lab, where
+// GoNB finds them first.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -28,12 +30,32 @@ func main() {
 	if filepath.Base(os.Args[0]) == "go" {
 		os.Exit(command(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	self, err := os.Executable()
+	self, err := os.Executable() // in bin, also when it is called by another name
 	if err == nil {
-		err = start(filepath.Dir(filepath.Dir(self)), os.Args[1:])
+		env := filepath.Dir(filepath.Dir(self))
+		if filepath.Base(os.Args[0]) == "gopls" {
+			err = help(env, os.Args)
+		} else {
+			err = start(env, os.Args[1:])
+		}
 	}
 	fmt.Fprintln(os.Stderr, "gobnn-kernel:", err)
 	os.Exit(1)
+}
+
+// niceness is the priority of gopls: while cells compute it gets a tenth of a processor. It reads all modules when a
+// notebook is opened, for ten seconds of a processor, which the first cells would lack.
+const niceness = 10
+
+// help replaces this program by gopls.
+func help(env string, args []string) error {
+	runtime.LockOSThread() // a priority is a thread's, and the program has that of the thread which starts it
+	err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness)
+	if err != nil && !errors.Is(err, os.ErrPermission) { // that is: it has a lower one already
+		return fmt.Errorf("gopls: its priority: %w", err)
+	}
+	gopls := filepath.Join(env, "lab", "server", "gopls")
+	return fmt.Errorf("%s: %w", gopls, syscall.Exec(gopls, args, os.Environ()))
 }
 
 // start replaces this program by GoNB; env is the environment's folder.

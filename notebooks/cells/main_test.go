@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,7 +77,7 @@ func TestWanted(t *testing.T) {
 }
 
 // As the kernel's program it gives GoNB its own go command, a user's GOFLAGS after the linker's flags, and gopls unless
-// nobody types; as the go command it hands on what is not for it.
+// nobody types; as the go command it hands on what is not for it; as gopls it is that, at a low priority.
 func TestStart(t *testing.T) {
 	source, err := os.Getwd()
 	if err != nil {
@@ -84,7 +85,7 @@ func TestStart(t *testing.T) {
 	}
 	dir := folder(t)
 	env := filepath.Join(dir, "env")
-	for _, name := range []string{"bin", "cells"} {
+	for _, name := range []string{"bin", "cells", "lab/server"} {
 		if err := os.MkdirAll(filepath.Join(env, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -125,5 +126,15 @@ func TestStart(t *testing.T) {
 		if !strings.HasPrefix(lines[1], "go version go") || lines[2] != "off" {
 			t.Errorf("the go command says %q", lines[1:])
 		}
+	}
+
+	// gopls lets the cells go first.
+	if err := os.Symlink("../bin/gobnn-kernel", filepath.Join(env, "lab", "gopls")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(env, "lab", "server", "gopls"), "#!/bin/sh\necho \"$1|$(nice)\"\n")
+	gopls := exec.Command(filepath.Join(env, "lab", "gopls"), "-listen")
+	if out, err := gopls.CombinedOutput(); err != nil || string(out) != fmt.Sprintf("-listen|%d\n", niceness) {
+		t.Errorf("gopls: %v, says %q", err, out)
 	}
 }

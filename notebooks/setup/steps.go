@@ -190,7 +190,10 @@ func (s *Setup) addHelp(ctx context.Context, cache, dir string) (err error) {
 	}
 	err = process.Run(ctx, process.Command{Args: []string{"go", "install", "golang.org/x/tools/gopls"},
 		Dir: filepath.Join(s.tools(), "gopls"),
-		Env: s.environ([]string{"GOBIN=" + making}), Hold: s.lock})
+		Env: s.environ([]string{"GOBIN=" + filepath.Join(making, "server")}), Hold: s.lock})
+	if err == nil {
+		err = os.Symlink(filepath.Join("..", "bin", launcher), filepath.Join(making, "gopls"))
+	}
 	if err == nil {
 		err = os.Rename(making, filepath.Join(dir, "lab"))
 	}

@@ -269,9 +269,9 @@ func (p page) show(address, name string) {
 	p.t.Helper()
 	p.do(chromedp.Navigate(fmt.Sprintf("%s/lab/tree/%s?token=%s&reset", address, name, token)))
 	p.until("Lab shows "+name, `!!`+panel+` && `+panel+`.querySelectorAll('.jp-CodeCell').length > 1`, time.Minute)
-	for end := time.Now().Add(time.Minute); kernelState(p.t, address, name) != "idle"; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); sessionOf(p.t, address, name).Kernel.State != "idle"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.t.Fatalf("the kernel of %s is %q", name, kernelState(p.t, address, name))
+			p.t.Fatalf("the kernel of %s is %q", name, sessionOf(p.t, address, name).Kernel.State)
 		}
 	}
 	// Lab shows idle before it has a kernel, too.
@@ -288,29 +288,51 @@ func (p page) show(address, name string) {
 	}
 }
 
-// kernelState is what JupyterLab's server says that a notebook's kernel does, "" without a kernel.
-func kernelState(t *testing.T, address, notebook string) string {
+// session is a notebook that has a kernel.
+type session struct {
+	ID     string
+	Path   string
+	Kernel struct {
+		State string `json:"execution_state"`
+	}
+}
+
+// sessionOf asks JupyterLab's server for a notebook's kernel; the zero value: it has none.
+func sessionOf(t *testing.T, address, notebook string) session {
 	t.Helper()
 	answer, err := http.Get(address + "/api/sessions?token=" + token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	var sessions []struct {
-		Path   string
-		Kernel struct {
-			State string `json:"execution_state"`
-		}
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&sessions); err != nil {
+	var all []session
+	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range sessions {
+	for _, s := range all {
 		if s.Path == notebook {
-			return s.Kernel.State
+			return s
 		}
 	}
-	return ""
+	return session{}
+}
+
+// shut ends a notebook's kernel.
+func shut(t *testing.T, address, notebook string) {
+	t.Helper()
+	at := address + "/api/sessions/" + sessionOf(t, address, notebook).ID + "?token=" + token
+	request, err := http.NewRequest(http.MethodDelete, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusNoContent {
+		t.Fatalf("%s has not been shut: %s", notebook, answer.Status)
+	}
 }
 
 // next runs the active cell by keyboard and goes to the one below.
@@ -400,8 +422,9 @@ func TestQuickstartInBrowser(t *testing.T) {
 	p.click(stopButton)
 	p.until("the cell has stopped again", running+` === 0`, 30*time.Second)
 	p.save()
+	shut(t, address, "long.ipynb")
 
-	// The whole quickstart.
+	// The whole quickstart, with no other notebook beside it.
 	quickstart := filepath.Join(work, "quickstart.ipynb")
 	cells := blank(t, quickstart, quickstart, "", "")
 	p.show(address, "quickstart.ipynb")
