@@ -41,10 +41,7 @@ func alone(t *testing.T) bool {
 // it. 5 000 000 rows, 40 GB, took .79 GiB, and 70 minutes beside other work. All of it is in a process of its own,
 // since the memory of other tests would count.
 func TestSourceMemoryLong(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("minutes with XLA, hours on the Go backend")
-	}
+	engine := computetest.XLA(t, "minutes with XLA, hours on the Go backend")
 	if !alone(t) {
 		return
 	}
@@ -81,10 +78,7 @@ func TestSourceMemoryLong(t *testing.T) {
 // BNN-SGHMC's 2000 draws of a network of 20 241 weights, .15 GiB in float32, take no more than was estimated, and with
 // their predictions and their effective sizes less than 2 GiB. Copies of all in float64 took 3.3.
 func TestDrawsMemoryLong(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("a minute with XLA, many on the Go backend")
-	}
+	engine := computetest.XLA(t, "a minute with XLA, many on the Go backend")
 	if !alone(t) {
 		return
 	}

@@ -91,13 +91,6 @@ func network(hidden int, sd float64, keep bool) bayes.Model {
 	}
 }
 
-func needsXLA(t *testing.T) {
-	t.Helper()
-	if !computetest.Engines(t)[0].IsXLA() {
-		t.Skip("takes minutes on the Go backend")
-	}
-}
-
 // probabilities are each row's mean probability of class 1 and its standard deviation over the draws.
 func probabilities(t *testing.T, p *bayes.Posterior, x *mat.Dense) (mean, sd []float64) {
 	t.Helper()
@@ -120,7 +113,7 @@ func probabilities(t *testing.T, p *bayes.Posterior, x *mat.Dense) (mean, sd []f
 // absolute difference is at most .06, .03 and .06 for 50, 400 and 1600 rows, and the predictive standard deviation is
 // .7 to 1.2 of what NUTS has.
 func TestControlLong(t *testing.T) {
-	needsXLA(t)
+	computetest.XLA(t, "takes minutes on the Go backend")
 	const seeds = 5
 	model := network(3, 2, true)
 	trainer, reference := pmcnet.NewTrainer(model), baseline.NewTrainer(model)
@@ -177,7 +170,7 @@ func (floored) Weigh(honest *graph.Node) (adapt, output *graph.Node) {
 // PMCnet and DM-PMC lose .05 of accuracy and more against the full algorithm, with honest weights .02 at most; the
 // accuracy is that of single draws, as the paper scores, over five seeds.
 func TestFlooredLong(t *testing.T) {
-	needsXLA(t)
+	computetest.XLA(t, "takes minutes on the Go backend")
 	glass, err := dataset.Glass().PublishedSplit(dataset.PMCnet, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +233,7 @@ func TestFlooredLong(t *testing.T) {
 // On Ionosphere (33-5-1, D = 176) diagonal proposals with tempered weights predict, if worse than NUTS (.9935, .958,
 // .174); and the paper's honest weights collapse from its start, which must be seen and said.
 func TestIonosphereLong(t *testing.T) {
-	needsXLA(t)
+	computetest.XLA(t, "takes minutes on the Go backend")
 	parts, err := dataset.Ionosphere().Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -418,7 +411,7 @@ func TestCoverageLong(t *testing.T) {
 //
 //	go test ./pmcnet -tags long -run TestEvidenceCoverageLong -timeout 2h -v
 func TestEvidenceCoverageLong(t *testing.T) {
-	needsXLA(t)
+	computetest.XLA(t, "takes minutes on the Go backend")
 	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, 6)
 	if err != nil {
 		t.Fatal(err)
@@ -447,7 +440,7 @@ func TestEvidenceCoverageLong(t *testing.T) {
 // The same for replica exchange with the settings of the study pmcnet.evidence and a ladder that the first run finds:
 // .0742 where .0752 is stated, with 96 of 100 runs within 1.96 of their errors. It takes 6 minutes on two processors.
 func TestEvidenceExchangeCoverageLong(t *testing.T) {
-	needsXLA(t)
+	computetest.XLA(t, "takes minutes on the Go backend")
 	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, 6)
 	if err != nil {
 		t.Fatal(err)

@@ -60,10 +60,7 @@ func (m *changedMachine) Begin(ctx context.Context) error {
 // whether or not Thin divides a burst, with other inputs at each move, after a warm-up that tunes, and after a resume
 // within what would be a burst or a transition of the warm-up.
 func TestBurst(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("only XLA makes several moves in a call")
-	}
+	engine := computetest.XLA(t, "only XLA makes several moves in a call")
 	noisy := Problem{Dim: 2, Inputs: func(move int) []any { return []any{float64(move % 7), []float64{1, 2}} },
 		Target: func(_ compute.Nodes, inputs []*Node) Target {
 			return Density(func(phi *Node) *Node {
@@ -151,10 +148,7 @@ func numbers(t *testing.T, r *Result) []float64 {
 
 // A target with a loop of its own is not unrolled within a burst: a call makes one move.
 func TestBurstOfLoops(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("only XLA makes several moves in a call")
-	}
+	engine := computetest.XLA(t, "only XLA makes several moves in a call")
 	looped := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target {
 		return Density(func(phi *Node) *Node {
 			covariance := Const(phi.Graph(), [][][]float64{{{2, .5}, {.5, 1}}})

@@ -126,6 +126,5 @@ func curve(t *testing.T) *fit.Data {
 
 // Replica exchange with a kernel of one move, without gradients and scales.
 func TestReplicaExchangeIsExactLong(t *testing.T) {
-	engines := computetest.Engines(t)
-	exchangeIsExact(t, engines[len(engines)-1], mcmc.RandomWalkMetropolis{}, 60, .25)
+	exchangeIsExact(t, computetest.Go(t), mcmc.RandomWalkMetropolis{}, 60, .25)
 }

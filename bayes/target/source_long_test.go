@@ -17,10 +17,7 @@ import (
 // Five million rows of 1000 features, 20 GB in float32, are drawn and go through mini-batches once, and a sixteenth of
 // them through the gradients of a search, in less than 2 GiB of memory.
 func TestMoreRowsThanMemoryLong(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("minutes with XLA, hours on the Go backend")
-	}
+	engine := computetest.XLA(t, "minutes with XLA, hours on the Go backend")
 	bound, err := bayes.Model{
 		Network: nn.MLP{Hidden: []int{8}}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1},
 		Stochastic: bayes.All(),

@@ -87,10 +87,7 @@ func ess(t testing.TB, chains int, outputs [][]float64) []float64 {
 // and .0039. The study had 65, with the same .098 for the first and .0015 for its own HMC. Runs of 60 000 gradients:
 // shorter ones, which have not left the mode's neighbourhood, show effective draws that they do not have.
 func TestWhitenedAgainstRawLong(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("10 000 rows are slow on the Go backend")
-	}
+	engine := computetest.XLA(t, "10 000 rows are slow on the Go backend")
 	const chains = 4
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
@@ -133,10 +130,7 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 // Laplace approximation, and the pilot says no before it has tried a surrogate. What it takes, its warm-ups counted, is
 // at most a thirtieth of a run of 2000 trajectories with the target's gradient.
 func TestPilotSaysNoLong(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("10 000 rows are slow on the Go backend")
-	}
+	engine := computetest.XLA(t, "10 000 rows are slow on the Go backend")
 	const n, chains = 10_000, 4
 	ctx := context.Background()
 	model := bayes.Model{
@@ -246,10 +240,7 @@ func (s sampled) mean(t *testing.T, point int) (mean, err, sd float64) {
 // within four Monte Carlo errors of both. Accepted by the surrogate alone, which is no density, most are outside of
 // that (46 measured): its chains, from about the mode as the others, soon stand still.
 func TestSurrogateExactLong(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("10 000 rows are slow on the Go backend")
-	}
+	engine := computetest.XLA(t, "10 000 rows are slow on the Go backend")
 	const chains = 4
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
@@ -315,10 +306,7 @@ func TestSurrogatesLong(t *testing.T) {
 		t.Skipf("%s names no file: it is safetensors with theta_true, x, y and x_test, as the comment there says",
 			surrogateData)
 	}
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("100 000 rows are slow on the Go backend")
-	}
+	engine := computetest.XLA(t, "100 000 rows are slow on the Go backend")
 	const chains = 4
 	ctx := context.Background()
 	s := readSimulated(t, path)

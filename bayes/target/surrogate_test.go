@@ -112,10 +112,7 @@ func TestSplitHMC(t *testing.T) {
 		t.Skip("some seconds with XLA, minutes on the Go backend")
 	}
 	t.Parallel()
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("10 000 rows are slow on the Go backend")
-	}
+	engine := computetest.XLA(t, "10 000 rows are slow on the Go backend")
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, 4)
@@ -175,10 +172,7 @@ func TestPilot(t *testing.T) {
 		t.Skip("some seconds with XLA, minutes on the Go backend")
 	}
 	t.Parallel()
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("10 000 rows are slow on the Go backend")
-	}
+	engine := computetest.XLA(t, "10 000 rows are slow on the Go backend")
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, 4)

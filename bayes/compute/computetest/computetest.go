@@ -9,12 +9,15 @@
 // which take 20 minutes each, of bayes/target TestMoreRowsThanMemoryLong, TestSurrogatesLong and
 // TestWhitenedAgainstRawLong, which take up to five, and TestSurrogateExactLong, which takes one and a half, and
 // TestEvidenceExchangeCoverageLong of pmcnet and TestFBNNBandsLong of notebooks/study, which take six.
+//
+// On a GPU the tests run with GOBNN_TEST_ONE_ENGINE=1, which leaves out the Go backend where a test is of every engine.
 package computetest
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,28 +28,44 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Engines returns the engine that compute.Default opens and, where that is another, the Go backend.
+// oneVariable, where it is set, leaves out the Go backend where tests run on every engine: for the suite on a GPU, on
+// whose host those tests would take longer than the GPU's.
+const oneVariable = "GOBNN_TEST_ONE_ENGINE"
+
+// Engines returns the engine that compute.Default opens and, where that is another, the Go backend, unless
+// GOBNN_TEST_ONE_ENGINE is set.
 func Engines(t testing.TB) []*compute.Engine {
 	t.Helper()
 	chosen, err := compute.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pure, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if chosen == pure {
-		return []*compute.Engine{pure}
+	pure := Go(t)
+	if chosen == pure || os.Getenv(oneVariable) != "" {
+		return []*compute.Engine{chosen}
 	}
 	return []*compute.Engine{chosen, pure}
+}
+
+// XLA returns the engine that compute.Default opens if it is XLA, and otherwise skips the test: for what the Go backend
+// does not do, or not in a test's time.
+func XLA(t testing.TB, why string) *compute.Engine {
+	t.Helper()
+	engine := Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("needs XLA: " + why)
+	}
+	return engine
 }
 
 // Go returns the Go backend, which compiles nothing: for tests of what no engine can change.
 func Go(t testing.TB) *compute.Engine {
 	t.Helper()
-	engines := Engines(t)
-	return engines[len(engines)-1]
+	pure, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pure
 }
 
 // Each runs a test as a subtest on every engine in float32 and float64.

@@ -80,7 +80,7 @@ func drawAll(
 func TestSameOnEveryBackend(t *testing.T) {
 	engines := computetest.Engines(t)
 	if len(engines) < 2 {
-		t.Skip("only the Go backend is installed")
+		t.Skip("there is one engine only")
 	}
 	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 		u, z, c := drawAll(t, engines[0], dtype, 11, "x")
