@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -98,16 +97,10 @@ func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, errors.Join(err, fmt.Errorf("baseline: ReplicaExchange has no draw of the posterior: in all sweeps its "+
 			"replicas were where the likelihood is 0: check the likelihood, or take a longer Sampling.WarmUp"))
 	}
-	phi, failed := compute.Float64s(drawn.Phi)
-	if failed != nil {
-		return nil, errors.Join(err, fmt.Errorf("baseline: %w", failed))
-	}
 	result := &Result{Exchange: drawn}
 	result.Status, result.Warnings = drawn.Status, drawn.Warnings
-	result.Posterior, failed = j.posterior(whole, drawn.Status, Particles{
-		Phi: phi, Evidence: bayes.Evidence{Value: drawn.LogEvidence, StdErr: drawn.LogEvidenceStdErr},
-	})
-	return result, errors.Join(err, failed)
+	evidence := bayes.Evidence{Value: drawn.LogEvidence, StdErr: drawn.LogEvidenceStdErr}
+	return j.withDraws(result, whole, drawn.Phi, evidence, err)
 }
 
 const usualPowers = 15

@@ -9,9 +9,12 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // SMC is an SMC sampler for all parameters of the network, given all rows, from the prior to the posterior through
@@ -109,14 +112,21 @@ func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 		}
 		return nil, errors.Join(err, cancelled(ctx, drawn.Status, where+", on the way to the posterior"))
 	}
-	phi, failed := compute.Float64s(drawn.Phi)
+	result := &Result{SMC: drawn}
+	result.Status, result.Warnings = drawn.Status, drawn.Warnings
+	evidence := bayes.Evidence{Value: drawn.LogEvidence, StdErr: drawn.LogEvidenceStdErr}
+	return j.withDraws(result, whole, drawn.Phi, evidence, err)
+}
+
+// withDraws adds to a result the posterior of draws of all parameters, [J, D], all of the same weight. An error that
+// came with them is joined with its own.
+func (j *Job) withDraws(
+	result *Result, whole *fit.Data, phi *tensors.Tensor, evidence bayes.Evidence, err error,
+) (*Result, error) {
+	flat, failed := compute.Float64s(phi)
 	if failed != nil {
 		return nil, errors.Join(err, fmt.Errorf("baseline: %w", failed))
 	}
-	result := &Result{SMC: drawn}
-	result.Status, result.Warnings = drawn.Status, drawn.Warnings
-	result.Posterior, failed = j.posterior(whole, drawn.Status, Particles{
-		Phi: phi, Evidence: bayes.Evidence{Value: drawn.LogEvidence, StdErr: drawn.LogEvidenceStdErr},
-	})
+	result.Posterior, failed = j.posterior(whole, result.Status, Particles{Phi: flat, Evidence: evidence})
 	return result, errors.Join(err, failed)
 }
