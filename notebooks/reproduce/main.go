@@ -190,116 +190,45 @@ func recordedTimes() (map[took.Row]took.Cost, error) {
 // find gives a study by its ID; tests replace it.
 var find = study.Find
 
+// request is what the command was asked for.
+type request struct {
+	studies []study.Study
+	options study.Options
+	file    string // for the numbers; empty: none
+	record  bool
+	whole   bool // no flag changes how much is computed
+}
+
 // reproduce runs studies and prints their tables.
 func reproduce(ctx context.Context, args []string, out, progress io.Writer) error {
-	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
-	reps := flags.Int("reps", 0, "number of repetitions (default: the study's own)")
-	epochs := flags.Int("epochs", 0, "epochs of training (default: the study's own)")
-	full := flags.Bool("full", false, "the paper's repetitions and epochs if the study's own are fewer, and "+
-		"large data sets tuned like the others: takes hours or days")
-	data := flags.String("data", "", "only these data `sets`, separated by commas (default: all of the study's)")
-	methods := flags.String("methods", "", "only these `methods`, separated by commas (default: all of the study's)")
-	hidden := flags.String("hidden", "", "for pmcnet.evidence and fbnn.surrogates: a network with these hidden `units` "+
-		"per layer, separated by commas, instead of the study's own")
-	activation := flags.String("activation", "", "for -hidden: tanh or relu (default: tanh)")
-	precisions := flags.Bool("precisions", false, "for pmcnet.evidence: networks whose precisions of weights, biases and "+
-		"noise have Gamma priors instead of being 1")
-	rows := flags.Int("rows", 0, "number of `rows` of data, for fbnn.surrogates (default: 10000) "+
-		"and fbnn.tableA1 with -data \"simulated regression in blocks\" (default: 10000)")
-	seed := flags.Uint64("seed", 0, "for fbnn.surrogates: the `seed` of its data (default: 18)")
-	figures := flags.String("figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
-	format := flags.String("format", "png", "`format` of the figures: png, svg or pdf")
-	file := flags.String("json", "", "also write the numbers to `FILE`: a list with one object for each cell of the table")
-	record := flags.Bool("record", false, "also put the numbers into notebooks/results and notebooks/RESULTS.md; "+
-		"without an ID: write RESULTS.md again from notebooks/results")
-	fresh := flags.Bool("fresh", false, "compute everything again instead of using kept results")
-	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
-
-Runs the studies behind tables or figures and prints their results beside the paper's: mean, standard error, number of
-repetitions, seconds. Each completed repetition is kept: after Ctrl-C, the same command continues from there. The IDs
-are those of "go run ./notebooks list".
-`, args)
+	asked, err := parsed(args)
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 && !*record {
-		return errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
-	}
-	if *reps < 0 {
-		return fmt.Errorf("-reps %d: must not be negative", *reps)
-	}
-	if *epochs < 0 {
-		return fmt.Errorf("-epochs %d: must not be negative", *epochs)
-	}
-	units, err := widths(*hidden)
-	if err != nil {
-		return err
-	}
-	if *rows < 0 {
-		return fmt.Errorf("-rows %d: must not be negative", *rows)
-	}
-	options := study.Options{Rows: *rows, Seed: *seed, Hidden: units, Activation: *activation, Precisions: *precisions,
-		Reps: *reps, Epochs: *epochs, Full: *full, Data: names(*data), Methods: names(*methods),
-		FigureDir: *figures, FigureFormat: *format, Fresh: *fresh}
-	if _, err := options.FigureFile(""); err != nil {
-		return fmt.Errorf("-format: %w", err)
-	}
-	studies := make([]study.Study, len(ids))
-	for i, id := range ids {
-		if studies[i], err = find(id); err != nil {
-			return err
-		}
-		if (*hidden != "" || *activation != "" || *precisions) && !studies[i].AnyNetwork {
-			return fmt.Errorf("-hidden, -activation and -precisions: %s has networks of its own; leave them out", id)
-		}
-		if (*rows != 0 || *seed != 0) && !studies[i].AnyData {
-			return fmt.Errorf("-rows and -seed: %s has data of its own; leave them out", id)
-		}
-		if studies[i].Run == nil {
-			return fmt.Errorf("%s (%s): %s", id, studies[i].Title, study.NotYet)
-		}
-	}
-
-	if err := writable(*file); err != nil {
+	if err := writable(asked.file); err != nil {
 		return err
 	}
 	var records *recorder
-	if *record {
+	if asked.record {
 		if records, err = openRecorder(ctx); err != nil {
 			return err
 		}
-		if len(ids) == 0 {
+		if len(asked.studies) == 0 {
 			return records.Save()
 		}
 	}
-
 	recorded, err := recordedTimes()
 	if err != nil {
 		return err
 	}
 	shown := newStatus(progress, recorded)
-	options.Progress, options.Repetition = shown.say, shown.repetition
+	asked.options.Progress, asked.options.Repetition = shown.say, shown.repetition
 
 	all := []study.Cell{} // not nil: an empty list, not null, in the file
-	for _, s := range studies {
-		start := time.Now()
-		stop := shown.tick()
-		cells, err := s.Run(ctx, options)
-		stop()
-		seconds := time.Since(start).Seconds()
-		computed, kept := shown.counted()
+	for _, s := range asked.studies {
+		cells, err := asked.run(ctx, s, out, shown)
 		all = append(all, cells...)
-		fmt.Fprintf(out, "%s: %s\n", s.ID, s.Title)
-		if s.Note != "" {
-			fmt.Fprintf(out, "(%s)\n", s.Note)
-		}
-		fmt.Fprint(out, study.Text(cells))
-		fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n",
-			seconds)
-		if whereErr := where(out, s, options); whereErr != nil {
-			return errors.Join(err, whereErr)
-		}
-		if writeErr := errors.Join(writeJSON(*file, all), records.take(cells)); writeErr != nil {
+		if writeErr := errors.Join(writeJSON(asked.file, all), records.take(cells)); writeErr != nil {
 			return errors.Join(err, writeErr)
 		}
 		if ctx.Err() != nil {
@@ -307,16 +236,108 @@ are those of "go run ./notebooks list".
 				quoted(without(args, "fresh")))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.ID, err)
-		}
-		// A study that began with some repetitions kept took neither the one time nor the other.
-		if whole(flags) && (computed == 0 || kept == 0) {
-			if err := took.Note(s.ID, seconds, kept > 0); err != nil {
-				return err
-			}
+			return err
 		}
 	}
 	return nil
+}
+
+// parsed reads and checks the command's arguments.
+func parsed(args []string) (request, error) {
+	flags := flag.NewFlagSet("reproduce", flag.ContinueOnError)
+	var asked request
+	o := &asked.options
+	flags.IntVar(&o.Reps, "reps", 0, "number of repetitions (default: the study's own)")
+	flags.IntVar(&o.Epochs, "epochs", 0, "epochs of training (default: the study's own)")
+	flags.BoolVar(&o.Full, "full", false, "the paper's repetitions and epochs if the study's own are fewer, and "+
+		"large data sets tuned like the others: takes hours or days")
+	data := flags.String("data", "", "only these data `sets`, separated by commas (default: all of the study's)")
+	methods := flags.String("methods", "", "only these `methods`, separated by commas (default: all of the study's)")
+	hidden := flags.String("hidden", "", "for pmcnet.evidence and fbnn.surrogates: a network with these hidden `units` "+
+		"per layer, separated by commas, instead of the study's own")
+	flags.StringVar(&o.Activation, "activation", "", "for -hidden: tanh or relu (default: tanh)")
+	flags.BoolVar(&o.Precisions, "precisions", false, "for pmcnet.evidence: networks whose precisions of weights, "+
+		"biases and noise have Gamma priors instead of being 1")
+	flags.IntVar(&o.Rows, "rows", 0, "number of `rows` of data, for fbnn.surrogates (default: 10000) "+
+		"and fbnn.tableA1 with -data \"simulated regression in blocks\" (default: 10000)")
+	flags.Uint64Var(&o.Seed, "seed", 0, "for fbnn.surrogates: the `seed` of its data (default: 18)")
+	flags.StringVar(&o.FigureDir, "figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
+	flags.StringVar(&o.FigureFormat, "format", "png", "`format` of the figures: png, svg or pdf")
+	flags.StringVar(&asked.file, "json", "",
+		"also write the numbers to `FILE`: a list with one object for each cell of the table")
+	flags.BoolVar(&asked.record, "record", false, "also put the numbers into notebooks/results and "+
+		"notebooks/RESULTS.md; without an ID: write RESULTS.md again from notebooks/results")
+	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
+	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
+
+Runs the studies behind tables or figures and prints their results beside the paper's: mean, standard error, number of
+repetitions, seconds. Each completed repetition is kept: after Ctrl-C, the same command continues from there. The IDs
+are those of "go run ./notebooks list".
+`, args)
+	if err != nil {
+		return asked, err
+	}
+	if len(ids) == 0 && !asked.record {
+		return asked, errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
+	}
+	for _, number := range []struct {
+		flag  string
+		value int
+	}{{"reps", o.Reps}, {"epochs", o.Epochs}, {"rows", o.Rows}} {
+		if number.value < 0 {
+			return asked, fmt.Errorf("-%s %d: must not be negative", number.flag, number.value)
+		}
+	}
+	if o.Hidden, err = widths(*hidden); err != nil {
+		return asked, err
+	}
+	o.Data, o.Methods = names(*data), names(*methods)
+	if _, err := o.FigureFile(""); err != nil {
+		return asked, fmt.Errorf("-format: %w", err)
+	}
+	for _, id := range ids {
+		s, err := find(id)
+		if err != nil {
+			return asked, err
+		}
+		if (*hidden != "" || o.Activation != "" || o.Precisions) && !s.AnyNetwork {
+			return asked, fmt.Errorf("-hidden, -activation and -precisions: %s has networks of its own; leave them out", id)
+		}
+		if (o.Rows != 0 || o.Seed != 0) && !s.AnyData {
+			return asked, fmt.Errorf("-rows and -seed: %s has data of its own; leave them out", id)
+		}
+		if s.Run == nil {
+			return asked, fmt.Errorf("%s (%s): %s", id, s.Title, study.NotYet)
+		}
+		asked.studies = append(asked.studies, s)
+	}
+	asked.whole = whole(flags)
+	return asked, nil
+}
+
+// run runs a study and prints its table. An error comes with the cells that are known.
+func (r request) run(ctx context.Context, s study.Study, out io.Writer, shown *status) ([]study.Cell, error) {
+	start := time.Now()
+	stop := shown.tick()
+	cells, err := s.Run(ctx, r.options)
+	stop()
+	seconds := time.Since(start).Seconds()
+	computed, kept := shown.counted()
+	fmt.Fprintf(out, "%s: %s\n", s.ID, s.Title)
+	if s.Note != "" {
+		fmt.Fprintf(out, "(%s)\n", s.Note)
+	}
+	fmt.Fprint(out, study.Text(cells))
+	fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n", seconds)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.ID, err)
+	}
+	err = errors.Join(err, where(out, s, r.options))
+	// A study that began with some repetitions kept took neither the one time nor the other.
+	if err == nil && r.whole && (computed == 0 || kept == 0) {
+		err = took.Note(s.ID, seconds, kept > 0)
+	}
+	return cells, err
 }
 
 // where says where the figure and the repetitions of a study lie.
