@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
@@ -304,6 +305,36 @@ func TestGridRowsAreInLine(t *testing.T) {
 	}
 	if first, second := g.cells[0].top(size), g.cells[1].top(size); first <= second {
 		t.Errorf("the numbers of the first panel stand %v out, those of the second, which are not there, %v", first, second)
+	}
+}
+
+// A label takes no room beside the data, also of a logarithmic axis, whose middle is not the mean of its ends.
+func TestLogLabelsTakeNoRoom(t *testing.T) {
+	const label = "a long label of an axis"
+	for _, c := range []struct {
+		name       string
+		logX, logY bool
+	}{{"logarithmic x", true, false}, {"logarithmic y", false, true}, {"both", true, true}} {
+		for _, height := range []vg.Length{150, 200, 250} {
+			f, err := Traces([]Trace{{Name: "a", Series: Series{Step: []float64{1, 10, 100, 120}, Value: []float64{1, .1, .3, .09}}}},
+				TraceOptions{LogX: c.logX, LogY: c.logY, Frame: Frame{XLabel: label, YLabel: label}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			labelled := f.body.(*panel)
+			bare, own := *labelled, *labelled.axes[0]
+			own.plot = new(plot.Plot)
+			*own.plot = *labelled.axes[0].plot
+			own.plot.X.Label.Text, own.plot.Y.Label.Text = "", ""
+			bare.axes = []*axes{&own}
+			size := vg.Point{X: height, Y: height}
+			if got, want := labelled.top(size), bare.top(size); got > want+1 {
+				t.Errorf("%s, %v high: %v are left above the data, without labels %v", c.name, height, got, want)
+			}
+			if got, want := labelled.right(size), bare.right(size); got > want+1 {
+				t.Errorf("%s, %v wide: %v are left beside the data, without labels %v", c.name, height, got, want)
+			}
+		}
 	}
 }
 

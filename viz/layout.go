@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -82,7 +83,7 @@ func (a *axes) add(marks ...plot.Plotter) {
 }
 
 // sized gives the plot with as many ticks as fit its canvas, unless its ticks are set.
-func (a *axes) sized(c draw.Canvas) *plot.Plot {
+func (a *axes) sized(c draw.Canvas) fitted {
 	p := *a.plot
 	ticked := func(axis *plot.Axis, length vg.Length, each int) {
 		count := max(2, int(length)/each)
@@ -127,7 +128,55 @@ func (a *axes) sized(c draw.Canvas) *plot.Plot {
 			p.Y.Tick.Marker = highest{nice} // labels would stand on each other
 		}
 	}
-	return &p
+	out := fitted{Plot: &p}
+	if _, ok := p.X.Scale.(plot.LogScale); ok {
+		out.x.Label, p.X.Label.Text = p.X.Label, ""
+	}
+	if _, ok := p.Y.Scale.(plot.LogScale); ok {
+		out.y.Label, p.Y.Label.Text = p.Y.Label, ""
+	}
+	return out
+}
+
+// fitted is a plot that draws the labels of logarithmic axes itself. The library takes such a label for one at the
+// mean of the axis's ends, which is not its middle, and leaves room beside the data as if it stood out there.
+type fitted struct {
+	*plot.Plot
+	x, y plot.Axis // with these labels alone
+}
+
+// rest is the part of a canvas that the labels drawn here leave.
+func (f fitted) rest(c draw.Canvas) draw.Canvas {
+	var left, below vg.Length
+	if l := f.y.Label; l.Text != "" {
+		left = l.TextStyle.Height(l.Text) + l.TextStyle.FontExtents().Descent + l.Padding
+	}
+	if l := f.x.Label; l.Text != "" {
+		below = l.TextStyle.Height(l.Text) + l.Padding
+	}
+	return draw.Crop(c, left, 0, below, 0)
+}
+
+// DataCanvas is what the axes leave of a canvas to the data.
+func (f fitted) DataCanvas(c draw.Canvas) draw.Canvas {
+	return f.Plot.DataCanvas(f.rest(c))
+}
+
+// Draw draws the plot and the labels.
+func (f fitted) Draw(c draw.Canvas) {
+	rest := f.rest(c)
+	f.Plot.Draw(rest)
+	data := f.Plot.DataCanvas(rest)
+	middle := data.Center()
+	if l := f.y.Label; l.Text != "" {
+		sty := l.TextStyle
+		sty.Rotation += math.Pi / 2
+		at := c.Min.X + l.TextStyle.Height(l.Text) - l.TextStyle.FontExtents().Descent
+		c.FillText(sty, vg.Point{X: at, Y: middle.Y}, l.Text)
+	}
+	if l := f.x.Label; l.Text != "" {
+		c.FillText(l.TextStyle, vg.Point{X: middle.X, Y: c.Min.Y + l.TextStyle.FontExtents().Descent}, l.Text)
+	}
 }
 
 // highest leaves the label of the largest of the ticks alone.
@@ -394,7 +443,7 @@ func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 	}
 	free := area.Size().Y - axesGap*vg.Length(len(p.axes)-1)
 	canvases := make([]draw.Canvas, len(p.axes))
-	plots := make([]*plot.Plot, len(p.axes))
+	plots := make([]fitted, len(p.axes))
 	top := area.Max.Y
 	left, right := area.Min.X+in.left, area.Max.X-max(0, in.right)
 	for i, a := range p.axes {
