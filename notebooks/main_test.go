@@ -146,14 +146,18 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// What takes an hour is said before it begins, unless it has been quick here.
+// What takes an hour, or may since it was never timed, is said before it begins, unless it has been quick here.
 func TestForewarn(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"results/ohsmc.table8.json": `{"study": "ohsmc.table8", "cells": [{"data": "a", "method": "m", "reps": 1,
 			"seconds": 7000}]}`,
+		"results/ohsmc.table1.json": `{"study": "ohsmc.table1", "cells": [{"data": "a", "method": "m", "reps": 1,
+			"seconds": 60}]}`,
 		"long.ipynb":  `{"cells": [{"cell_type": "code", "source": ["table(\"ohsmc.table8\")"]}]}`,
+		"part.ipynb":  `{"cells": [{"cell_type": "code", "source": ["table(\"ohsmc.table1\"); figure(\"ohsmc.fig1\")"]}]}`,
+		"none.ipynb":  `{"cells": [{"cell_type": "code", "source": ["figure(\"pbnn.fig1\")"]}]}`,
 		"short.ipynb": `{"cells": []}`,
 	} {
 		file := filepath.Join(root, "notebooks", name)
@@ -165,24 +169,31 @@ func TestForewarn(t *testing.T) {
 		}
 	}
 	cache := os.Getenv("GOBNN_CACHE")
-	says := func(name string, warns, wantKept bool) {
+	says := func(name, text string, wantKept bool) {
 		t.Helper()
 		var out strings.Builder
 		kept, err := forewarn(&out, root, cache, name, time.Hour)
-		if err != nil || kept != wantKept || strings.Contains(out.String(), "117 min") != warns ||
-			strings.Contains(out.String(), "more than 1h0m0s fails; -timeout 0") != warns {
-			t.Errorf("%s: %v, %v, said %q", name, kept, err, out.String())
+		if err != nil || kept != wantKept || !strings.Contains(out.String(), text) || (out.Len() > 0) != (text != "") ||
+			strings.Contains(out.String(), "more than 1h0m0s fails; -timeout 0") != (text != "") {
+			t.Errorf("%s: %v, %v, said %q, want %q in it", name, kept, err, out.String(), text)
 		}
 	}
-	says("short", false, false)
-	says("long", true, false)
+	says("short", "", false)
+	says("long", "117 min", false)
+	// What nobody has timed may take hours.
+	says("part", "took 60 s from nothing, without ohsmc.fig1", false)
+	says("none", "not timed yet", false)
+	if err := took.Note("none.ipynb", 60, false); err != nil {
+		t.Fatal(err)
+	}
+	says("none", "", false)
 	// What was interrupted, or reproduced before, is kept, though no execution was timed.
 	if err := os.MkdirAll(filepath.Join(cache, "results", "ohsmc.table8", "yacht"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	says("long", true, true)
+	says("long", "117 min", true)
 	if err := took.Note("long.ipynb", 60, true); err != nil {
 		t.Fatal(err)
 	}
-	says("long", false, true)
+	says("long", "", true)
 }

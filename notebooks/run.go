@@ -95,8 +95,9 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 	return nil
 }
 
-// forewarn says that a notebook will take an hour or more, as it did here or where its results were recorded, and
-// whether something that it needs is kept here already. limit is the longest that a cell may take; 0: none.
+// forewarn says that a notebook will take an hour or more, as it did here or where its results were recorded, or that it
+// may, as some of its studies are not timed; and whether something that it needs is kept here already. limit is the
+// longest that a cell may take; 0: none.
 func forewarn(out io.Writer, root, cache, name string, limit time.Duration) (kept bool, err error) {
 	here, err := took.Measured()
 	if err != nil {
@@ -107,7 +108,7 @@ func forewarn(out io.Writer, root, cache, name string, limit time.Duration) (kep
 		return false, err
 	}
 	path := filepath.Join(root, "notebooks", name+".ipynb")
-	estimate, err := took.Notebook(recorded, path)
+	estimate, untimed, err := took.Notebook(recorded, path)
 	if err != nil {
 		return false, err
 	}
@@ -115,13 +116,14 @@ func forewarn(out io.Writer, root, cache, name string, limit time.Duration) (kep
 		return false, err
 	}
 	times := here[name+".ipynb"]
-	seconds := cmp.Or(times.Nothing, estimate)
+	seconds, known := cmp.Or(times.Nothing, estimate), times.Nothing > 0 || len(untimed) == 0
 	if kept && times.Kept > 0 {
-		seconds = times.Kept
+		seconds, known = times.Kept, true
 	}
-	if seconds >= time.Hour.Seconds() {
+	if seconds >= time.Hour.Seconds() || !known {
+		line := cmp.Or(took.Line(times, estimate, untimed...), "its studies are not timed yet")
 		fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are "+
-			"kept\n", name, took.Line(times, estimate))
+			"kept\n", name, line)
 		if limit > 0 {
 			fmt.Fprintf(out, "gobnn: a cell that takes more than %v fails; -timeout 0 lifts the limit\n", limit)
 		}

@@ -156,11 +156,11 @@ func listNotebooks(
 	fmt.Fprint(out, "\nNOTEBOOKS: go run ./notebooks run NAME\n\n")
 	for _, name := range names {
 		file := name + ".ipynb"
-		estimate, err := took.Notebook(recorded, filepath.Join(folder, file))
+		estimate, untimed, err := took.Notebook(recorded, filepath.Join(folder, file))
 		if err != nil {
 			return err
 		}
-		line := took.Line(here[file], estimate)
+		line := took.Line(here[file], estimate, untimed...)
 		if line == "" {
 			line = "not timed yet"
 		}

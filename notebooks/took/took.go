@@ -146,13 +146,17 @@ func Study(rows map[Row]Cost, id string) (seconds float64) {
 var studyName = regexp.MustCompile(`"((?:pmcnet|ohsmc|gohsmc|fbnn|pbnn)\.[A-Za-z0-9.]+)\\?"`)
 
 // Notebook is the sum over the studies that a notebook's cells name, as they were recorded: an estimate of what it
-// takes from nothing, as a cell may ask for a part of a study, and does what no study does. 0: nothing is recorded.
-func Notebook(rows map[Row]Cost, path string) (seconds float64, err error) {
+// takes from nothing, as a cell may ask for a part of a study, and does what no study does. Those of which no time is
+// recorded are untimed: they may take longer than all others.
+func Notebook(rows map[Row]Cost, path string) (seconds float64, untimed []string, err error) {
 	named, err := studiesOf(path)
 	for _, id := range named {
-		seconds += Study(rows, id)
+		one := Study(rows, id)
+		if seconds += one; one == 0 {
+			untimed = append(untimed, id)
+		}
 	}
-	return seconds, err
+	return seconds, untimed, err
 }
 
 // studiesOf are the studies that a notebook's cells name.
@@ -221,13 +225,18 @@ func Text(seconds float64) string {
 	}
 }
 
-// Line says what is known of a study's or a notebook's time; empty: nothing.
-func Line(here Here, recorded float64) string {
+// Line says what is known of a study's or a notebook's time; empty: nothing. untimed are the studies of a notebook that
+// recorded leaves out.
+func Line(here Here, recorded float64, untimed ...string) string {
 	var known []string
 	if here.Nothing > 0 {
 		known = append(known, "here from nothing "+Text(here.Nothing))
 	} else if recorded > 0 {
-		known = append(known, "what is recorded took "+Text(recorded)+" from nothing")
+		text := "what is recorded took " + Text(recorded) + " from nothing"
+		if len(untimed) > 0 {
+			text += ", without " + strings.Join(untimed, ", ") + ", which are not timed yet"
+		}
+		known = append(known, text)
 	}
 	if here.Kept > 0 {
 		known = append(known, "here from kept results "+Text(here.Kept))

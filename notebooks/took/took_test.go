@@ -3,6 +3,7 @@ package took
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,8 +31,12 @@ func TestRecorded(t *testing.T) {
 	notebook := filepath.Join(root, "notebooks", "n.ipynb")
 	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\")\n", "figure(\"ohsmc.fig1\")"]},
 		{"cell_type": "markdown", "source": ["\"ohsmc.table1\""]}]}`)
-	if got, err := Notebook(rows, notebook); err != nil || got != 34 {
-		t.Errorf("notebook: %v s, %v; want 34", got, err)
+	if got, untimed, err := Notebook(rows, notebook); err != nil || got != 34 || len(untimed) > 0 {
+		t.Errorf("notebook: %v s, not timed %q, %v; want 34", got, untimed, err)
+	}
+	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\")\n", "table(\"ohsmc.table8\")"]}]}`)
+	if got, untimed, err := Notebook(rows, notebook); err != nil || got != 34 || !slices.Equal(untimed, []string{"ohsmc.table8"}) {
+		t.Errorf("notebook: %v s, not timed %q, %v; want 34 without ohsmc.table8", got, untimed, err)
 	}
 	write(t, filepath.Join(folder, "bad.json"), "{")
 	if _, err := Recorded(root); err == nil || !strings.Contains(err.Error(), "bad.json") {
@@ -57,6 +62,13 @@ func TestNote(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := Line(Here{}, 7000), "what is recorded took 117 min from nothing"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Line(Here{}, 60, "a.fig1", "a.table8"), "what is recorded took 60 s from nothing, without a.fig1, "+
+		"a.table8, which are not timed yet"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Line(Here{Nothing: 90}, 60, "a.table8"), "here from nothing 90 s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	write(t, filepath.Join(os.Getenv("GOBNN_CACHE"), "took.json"), "{")
