@@ -142,3 +142,47 @@ func TestNotebooksSize(t *testing.T) {
 		}
 	}
 }
+
+// A link of a notebook leads to a page of the web or to a file that stands beside the user's copy of it, which lies
+// outside the source tree.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := work.Fill(".", dir); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "*.ipynb"))
+	if err != nil || len(paths) < 2 {
+		t.Fatalf("notebooks: %q, %v", paths, err)
+	}
+	link := regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notebook struct {
+			Cells []struct {
+				Type   string   `json:"cell_type"`
+				Source []string `json:"source"`
+			} `json:"cells"`
+		}
+		if err := json.Unmarshal(text, &notebook); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for i, cell := range notebook.Cells {
+			if cell.Type != "markdown" {
+				continue
+			}
+			for _, found := range link.FindAllStringSubmatch(strings.Join(cell.Source, ""), -1) {
+				if to := found[1]; !strings.HasPrefix(to, "https://") && !exists(filepath.Join(dir, to)) {
+					t.Errorf("%s, cell %d: a link to %s, which is not beside a user's copy", filepath.Base(path), i, to)
+				}
+			}
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
