@@ -308,6 +308,23 @@ func TestGridRowsAreInLine(t *testing.T) {
 	}
 }
 
+// Names that are too long stay different where only their ends are, as those of weights are.
+func TestCut(t *testing.T) {
+	sty := textStyle(tickSize, black)
+	for _, c := range []struct{ name, begins, ends string }{
+		{"layer2/weights[0, 1]", "la", "1]"}, {"log of an acceptance ratio [nats]", "log", "ts]"}, {"short", "short", ""},
+	} {
+		got := cut(sty, c.name, 60)
+		if !strings.HasPrefix(got, c.begins) || !strings.HasSuffix(got, c.ends) || sty.Width(got) > 60 ||
+			(got == c.name) == strings.Contains(got, ellipsis) {
+			t.Errorf("%q is cut to %q", c.name, got)
+		}
+	}
+	if got := cut(sty, "layer2", 1); got != ellipsis {
+		t.Errorf("where nothing fits %q is left", got)
+	}
+}
+
 // A label takes no room beside the data, also of a logarithmic axis, whose middle is not the mean of its ends.
 func TestLogLabelsTakeNoRoom(t *testing.T) {
 	const label = "a long label of an axis"

@@ -234,14 +234,15 @@ func named(sty text.Style, ticks plot.ConstantTicks, width vg.Length) plot.Const
 // ellipsis stands for what is cut off.
 const ellipsis = "…"
 
-// cut leaves the beginning and an ellipsis of what is wider than width.
+// cut leaves the beginning and the end, with an ellipsis between, of what is wider than width: names of weights differ
+// in their ends, by an index, and labels end with a unit.
 func cut(sty text.Style, s string, width vg.Length) string {
 	if width <= 0 || sty.Width(s) <= width {
 		return s
 	}
 	runes := []rune(s)
-	n := sort.Search(len(runes), func(n int) bool { return sty.Width(string(runes[:n+1])+ellipsis) > width })
-	return string(runes[:n]) + ellipsis
+	kept := func(n int) string { return string(runes[:n/2]) + ellipsis + string(runes[len(runes)-(n+1)/2:]) }
+	return kept(sort.Search(len(runes), func(n int) bool { return sty.Width(kept(n+1)) > width }))
 }
 
 // wrap breaks s between words into lines of at most width where even the smallest size does not fit it in one, and cuts
