@@ -325,6 +325,39 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// Many dots are drawn in short paths: the time to fill a path grows with the square of its length, and ten thousand
+// rows took six seconds.
+func TestDotsInShortPaths(t *testing.T) {
+	const n = 3000
+	d := &dots{radius: 2, fill: blue}
+	for i := range n {
+		d.xs, d.ys = append(d.xs, float64(i%60)), append(d.ys, float64(i/60))
+	}
+	p := plot.New()
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 60, 0, 50
+	canvas := new(recorder.Canvas)
+	d.Plot(draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 400, Y: 300}}}, p)
+	drawn := 0
+	for _, action := range canvas.Actions {
+		fill, ok := action.(*recorder.Fill)
+		if !ok {
+			continue
+		}
+		circles := 0
+		for _, c := range fill.Path {
+			if c.Type == vg.CloseComp {
+				circles++
+			}
+		}
+		if drawn += circles; circles > 1000 {
+			t.Errorf("%d dots in one path", circles)
+		}
+	}
+	if drawn != n {
+		t.Errorf("%d dots are drawn, want %d", drawn, n)
+	}
+}
+
 // A label takes no room beside the data, also of a logarithmic axis, whose middle is not the mean of its ends.
 func TestLogLabelsTakeNoRoom(t *testing.T) {
 	const label = "a long label of an axis"

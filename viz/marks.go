@@ -254,7 +254,17 @@ func (d *dots) draw(c draw.Canvas, p *plot.Plot, indices []int) {
 	own := *d
 	own.edge.Width *= scale
 	var joint vg.Path
-	for _, i := range indices {
+	flush := func() {
+		if len(joint) > 0 {
+			c.SetColor(d.fill)
+			c.Fill(joint)
+		}
+		joint = nil
+	}
+	for k, i := range indices {
+		if k%mostJoint == 0 {
+			flush()
+		}
 		at := vg.Point{X: x(d.xs[i]), Y: y(d.ys[i])}
 		r := scale * d.radius
 		if d.radii != nil {
@@ -262,17 +272,17 @@ func (d *dots) draw(c draw.Canvas, p *plot.Plot, indices []int) {
 		}
 		switch {
 		case !c.Contains(at):
-		case d.edge.Width == 0 && d.shape != cross: // one path for all is much shorter
+		case d.edge.Width == 0 && d.shape != cross: // one path for many is much shorter
 			joint = append(joint, shapePath(d.shape, at, r)...)
 		default:
 			own.one(&c, at, r)
 		}
 	}
-	if len(joint) > 0 {
-		c.SetColor(d.fill)
-		c.Fill(joint)
-	}
+	flush()
 }
+
+// mostJoint is the largest number of dots in one path: the time to fill a path grows with the square of its length.
+const mostJoint = 256
 
 func (d *dots) Thumbnail(c *draw.Canvas) { d.one(c, c.Center(), d.radius) }
 
