@@ -42,6 +42,10 @@ func TestDrawsLegends(t *testing.T) {
 		{"forest of a mean beside its interval", func() (*viz.Figure, error) {
 			return viz.Forest([]viz.ForestRow{{Name: "heavy tail", Mean: 30, Upper: 2}}, viz.ForestOptions{})
 		}, []string{">30<"}},
+		// A third of 3, three times, is a little more than 3 in floating point.
+		{"constant", func() (*viz.Figure, error) {
+			return viz.Marginal([]float64{3, 3, 3, 3, 3}, viz.MarginalOptions{})
+		}, []string{"mean 3<", "HDI: 3 to 3<"}},
 		// Energies 0, 1, 3, 2: changes 1, 2, -1, mean square 2; variance 5/3.
 		{"energy", func() (*viz.Figure, error) {
 			return viz.Energy([][]float64{{0, 1, 3, 2}}, [][]bool{{false, true, false, false}}, viz.Frame{})
@@ -81,6 +85,24 @@ func TestForestChoosesWorst(t *testing.T) {
 	svg := svgOf(t, fig, err)
 	if strings.Contains(svg, "fine") || !strings.Contains(svg, "worst") || !strings.Contains(svg, "2 of 3 rows") {
 		t.Error("the forest does not show the two rows with the largest R-hat")
+	}
+}
+
+// What a row of a forest does not say is not drawn: a narrow interval, R-hat, ESS.
+func TestForestOfLittle(t *testing.T) {
+	rows := []viz.ForestRow{{Name: "little", Mean: 2, Lower: 1, Upper: 3}, {Name: "much", Mean: 2, Lower: 1, Upper: 3,
+		LowerHalf: 1.5, UpperHalf: 2.5, RHat: 1.3, ESS: 20}}
+	for n, says := range map[int]bool{1: false, 2: true} {
+		fig, err := viz.Forest(rows[:n], viz.ForestOptions{})
+		svg := svgOf(t, fig, err)
+		for _, text := range []string{">47 %<", ">R-hat<", ">1.300<", ">20<", ">–<"} {
+			if strings.Contains(svg, text) != says {
+				t.Errorf("%d rows: the text %q is there: %v, want %v", n, text, !says, says)
+			}
+		}
+		if strings.Contains(svg, ">0.000<") || strings.Contains(svg, ">0<") {
+			t.Errorf("%d rows: an R-hat or ESS of 0", n)
+		}
 	}
 }
 
@@ -160,7 +182,14 @@ func TestDrawsFaults(t *testing.T) {
 		{func() (*viz.Figure, error) { return viz.Forest(nil, viz.ForestOptions{}) }, "forest of 0 rows"},
 		{func() (*viz.Figure, error) {
 			return viz.Forest([]viz.ForestRow{{Name: "a", Lower: 1}}, viz.ForestOptions{})
+		}, "from 1 to 0"},
+		{func() (*viz.Figure, error) {
+			return viz.Forest([]viz.ForestRow{{Name: "a", Lower: 1, Upper: 2, UpperHalf: 3}}, viz.ForestOptions{})
 		}, "must hold"},
+		{func() (*viz.Figure, error) { return viz.Marginal([]float64{1e200}, viz.MarginalOptions{}) }, "within ±1e+100"},
+		{func() (*viz.Figure, error) {
+			return viz.Pairs([]string{"a", "b"}, [][]float64{{1}, {-1e200}}, viz.PairsOptions{})
+		}, "beyond ±1e+100, the first, -1e+200"},
 		{func() (*viz.Figure, error) { return viz.TraceRank([][]float64{{1, 2, 3, 4}, {1, 2, 3}}, viz.Frame{}) },
 			"chain 1 has 3 draws"},
 		{func() (*viz.Figure, error) { return viz.ESSEvolution([][]float64{{1, 2, nan, 4}}, viz.Frame{}) },

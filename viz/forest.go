@@ -21,8 +21,8 @@ type ForestRow struct {
 	Name                 string
 	Mean                 float64
 	Lower, Upper         float64 // of the wide interval
-	LowerHalf, UpperHalf float64 // of the narrow interval, with half of the mass
-	RHat, ESS            float64 // NaN: not known
+	LowerHalf, UpperHalf float64 // of the narrow interval, with half of the mass; both 0: none
+	RHat, ESS            float64 // 0 or NaN: not known
 	// Group, such as a layer: rows of one group stand together in one colour; empty: none.
 	Group string
 }
@@ -82,6 +82,8 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 	a.add(gridLines{})
 	var ticks []plot.Tick
 	var groups []string
+	var first, narrow *line // of the legend
+	var mean *dots
 	for i, r := range shown {
 		at := float64(len(shown) - 1 - i)
 		ticks = append(ticks, plot.Tick{Value: at, Label: r.Name})
@@ -90,17 +92,26 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 			group, groups = len(groups), append(groups, r.Group)
 		}
 		wide, half, dot := r.marks(at, group)
-		a.add(wide, half, dot)
+		a.add(wide)
+		if r.narrow() {
+			a.add(half)
+			narrow = cmp.Or(narrow, half)
+		}
+		a.add(dot)
 		if i == 0 {
-			p.entry(fmt.Sprintf("%s %% interval", number(100*opt.Mass)), wide)
-			p.entry(fmt.Sprintf("%s %%", number(50*opt.Mass)), half)
-			p.entry("mean", dot)
+			first, mean = wide, dot
 		}
 		if diagnosed {
-			a.add(&forestText{x: inner.hi + .11*width, y: at, text: decimals(r.RHat, 3), bad: r.RHat > diag.MaxRHat},
-				&forestText{x: inner.hi + .25*width, y: at, text: decimals(r.ESS, 0), bad: r.ESS < diag.MinESS})
+			rHat, ess := known(r.RHat), known(r.ESS)
+			a.add(&forestText{x: inner.hi + .11*width, y: at, text: decimals(rHat, 3), bad: rHat > diag.MaxRHat},
+				&forestText{x: inner.hi + .25*width, y: at, text: decimals(ess, 0), bad: ess < diag.MinESS})
 		}
 	}
+	p.entry(fmt.Sprintf("%s %% interval", number(100*opt.Mass)), first)
+	if narrow != nil {
+		p.entry(fmt.Sprintf("%s %%", number(50*opt.Mass)), narrow)
+	}
+	p.entry("mean", mean)
 	if diagnosed {
 		top := float64(len(shown)) - .1
 		a.add(&forestText{x: inner.hi + .11*width, y: top, text: "R-hat"}, &forestText{x: inner.hi + .25*width, y: top,
@@ -121,7 +132,11 @@ func checkForest(rows []ForestRow) (diagnosed bool, err error) {
 				return false, fmt.Errorf("viz: forest row %q has %v: means and ends of intervals must be finite", r.Name, v)
 			}
 		}
-		if r.Lower > r.LowerHalf || r.LowerHalf > r.UpperHalf || r.UpperHalf > r.Upper {
+		if r.Lower > r.Upper {
+			return false, fmt.Errorf("viz: forest row %q: the interval is from %v to %v: it must not end before it begins", r.Name,
+				r.Lower, r.Upper)
+		}
+		if r.narrow() && (r.Lower > r.LowerHalf || r.LowerHalf > r.UpperHalf || r.UpperHalf > r.Upper) {
 			return false, fmt.Errorf("viz: forest row %q: [%v, %v] must hold [%v, %v]", r.Name, r.Lower, r.Upper, r.LowerHalf,
 				r.UpperHalf)
 		}
@@ -129,10 +144,21 @@ func checkForest(rows []ForestRow) (diagnosed bool, err error) {
 			return false, fmt.Errorf("viz: forest row %q has RHat %v and ESS %v: neither is negative (NaN: not known)", r.Name,
 				r.RHat, r.ESS)
 		}
-		diagnosed = diagnosed || !math.IsNaN(r.RHat) || !math.IsNaN(r.ESS)
+		diagnosed = diagnosed || r.RHat > 0 || r.ESS > 0
 	}
 	return diagnosed, nil
 }
+
+// known is an R-hat or an ESS, NaN if it is not known.
+func known(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return math.NaN()
+}
+
+// narrow says whether the row has a narrow interval.
+func (r ForestRow) narrow() bool { return r.LowerHalf != 0 || r.UpperHalf != 0 }
 
 // marks are the row's intervals and its mean at a height of the axes, in the style of a group.
 func (r ForestRow) marks(at float64, group int) (wide, half *line, mean *dots) {
@@ -156,7 +182,7 @@ func mostTelling(rows []ForestRow, most int) []ForestRow {
 		return rows
 	}
 	score := func(r ForestRow) (float64, float64) {
-		if math.IsNaN(r.RHat) {
+		if !(r.RHat > 0) {
 			return math.Inf(-1), r.Upper - r.Lower
 		}
 		return r.RHat, r.Upper - r.Lower

@@ -50,6 +50,7 @@ func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
 		mean += w * xs[j]
 		squares += w * w
 	}
+	mean = min(max(mean, floats.Min(xs)), floats.Max(xs)) // by rounding it may lie beyond
 	kept, err := smc.NewLogWeights(logs)
 	if err != nil {
 		return nil, fmt.Errorf("viz: %w", err)
@@ -115,7 +116,8 @@ func weighted(values []float64, w smc.LogWeights) (xs, weights []float64, droppe
 		}
 	}
 	if len(xs) == 0 {
-		return nil, nil, 0, fmt.Errorf("viz: none of %d draws is finite and has a weight: nothing to draw", len(values))
+		return nil, nil, 0, fmt.Errorf("viz: none of %d draws is finite, within ±%v, and has a weight: nothing to draw",
+			len(values), largest)
 	}
 	floats.Scale(1/floats.Sum(weights), weights)
 	return xs, weights, dropped, nil

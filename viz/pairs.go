@@ -144,7 +144,8 @@ func pairRows(names []string, values [][]float64, opt PairsOptions) (rows [][]fl
 	last := len(values)
 	total := floats.Sum(rows[last])
 	if !(total > 0) {
-		return nil, 0, fmt.Errorf("viz: none of %d draws is finite and has a weight: nothing to draw", draws)
+		return nil, 0, fmt.Errorf("viz: none of %d draws is finite, within ±%v, and has a weight: nothing to draw", draws,
+			largest)
 	}
 	floats.Scale(1/total, rows[last])
 	return rows, dropped, nil
