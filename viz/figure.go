@@ -89,7 +89,10 @@ type body interface {
 }
 
 // inset is where the data area begins, and ends below the header, at least, so that neighbours in a grid are in line.
-type inset struct{ header, left, right, bottom, top vg.Length }
+type inset struct {
+	header, left, right, bottom, top vg.Length
+	title                            vg.Length // the font size of the title, at most; 0: that which fits
+}
 
 // Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each
 // time.

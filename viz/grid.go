@@ -344,6 +344,12 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 	headers := g.headers(width + slices.Max(lefts) + slices.Max(rights) + 2*margin)
 	height := size.Y - (sum(headers)+sum(bottoms))/vg.Length(rows)
 
+	var title vg.Length = titleSize // all titles have the size of the longest one's
+	for i, cell := range g.cells {
+		if p, ok := cell.(*panel); ok {
+			title = min(title, p.titleFont(lefts[i%g.cols]+width+rights[i%g.cols]))
+		}
+	}
 	top := area.Max.Y
 	var last draw.Canvas
 	for row := range rows {
@@ -353,7 +359,7 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 			cell := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
 				Min: vg.Point{X: x, Y: low}, Max: vg.Point{X: x + lefts[col] + width + rights[col], Y: top},
 			}}
-			g.cells[row*g.cols+col].draw(cell, inset{headers[row], lefts[col], rights[col], bottoms[row], tops[row]})
+			g.cells[row*g.cols+col].draw(cell, inset{headers[row], lefts[col], rights[col], bottoms[row], tops[row], title})
 			if row == 0 && g.columnNames != nil {
 				at := vg.Point{X: x + lefts[col] + width/2, Y: top + nameLine/2}
 				c.FillText(textStyle(labelSize, black), at, g.columnNames[col])
@@ -375,6 +381,6 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 		g.bar.draw(bar)
 	}
 	if g.legend != nil {
-		g.legend.drawHeader(c, vg.Rectangle{Min: area.Min, Max: area.Max})
+		g.legend.drawHeader(c, vg.Rectangle{Min: area.Min, Max: area.Max}, 0)
 	}
 }

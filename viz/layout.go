@@ -278,8 +278,8 @@ type headerLine struct {
 	width  vg.Length // of the row
 }
 
-// lines lays out the header for a width.
-func (p *panel) lines(width vg.Length) []headerLine {
+// lines lays out the header for a width, with a title of at most that font size; 0: titleSize.
+func (p *panel) lines(width, title vg.Length) []headerLine {
 	var out []headerLine
 	add := func(sty text.Style, s string) {
 		if s == "" {
@@ -290,7 +290,10 @@ func (p *panel) lines(width vg.Length) []headerLine {
 			out = append(out, headerLine{height: sty.Font.Size * 1.35, style: sty, text: t})
 		}
 	}
-	add(textStyle(titleSize, black), p.title)
+	if title == 0 {
+		title = titleSize
+	}
+	add(textStyle(title, black), p.title)
 	for _, n := range p.notes {
 		add(textStyle(noteSize, grey), n)
 	}
@@ -339,10 +342,15 @@ const headerGap vg.Length = 7 // below the header
 
 func (p *panel) header(width vg.Length) vg.Length {
 	var h vg.Length
-	for _, l := range p.lines(width) {
+	for _, l := range p.lines(width, 0) {
 		h += l.height
 	}
 	return h + headerGap
+}
+
+// titleFont is the font size that fits the title into a width.
+func (p *panel) titleFont(width vg.Length) vg.Length {
+	return fit(textStyle(titleSize, black), p.title, width).Font.Size
 }
 
 // room is enough for labels and two ticks on each of the axes.
@@ -401,18 +409,18 @@ func (p *panel) draw(c draw.Canvas, in inset) {
 		bar.Min.Y, bar.Max.Y = data.Min.Y, data.Max.Y
 		p.bar.draw(bar)
 	}
-	p.drawHeader(c, data)
+	p.drawHeader(c, data, in.title)
 }
 
 // drawHeader draws title, notes and legend at the top of a canvas, over its data.
-func (p *panel) drawHeader(c draw.Canvas, data vg.Rectangle) {
+func (p *panel) drawHeader(c draw.Canvas, data vg.Rectangle, title vg.Length) {
 	// Centred over the data, moved as far as the canvas needs.
 	place := func(width vg.Length) vg.Length {
 		x := (data.Min.X+data.Max.X)/2 - width/2
 		return max(c.Min.X, min(x, c.Max.X-width))
 	}
 	y := c.Max.Y
-	for _, l := range p.lines(c.Size().X) {
+	for _, l := range p.lines(c.Size().X, title) {
 		middle := y - l.height/2
 		y -= l.height
 		if l.row == nil {
