@@ -234,7 +234,7 @@ func shareAxes(all []*panel, name string, axis func(*axes) *plot.Axis) error {
 		}
 		a, first := axis(p.axes[0]), axis(all[0].axes[0])
 		switch a.Tick.Marker.(type) {
-		case plot.DefaultTicks, niceTicks, logTicks:
+		case plot.DefaultTicks, niceTicks, wholeTicks, logTicks:
 		default:
 			return fmt.Errorf("viz: %s: figure %d of the grid has names on its axis, not numbers", name, i)
 		}

@@ -108,6 +108,42 @@ func TestNiceTicks(t *testing.T) {
 	}
 }
 
+// An axis of whole numbers has no tick between two of them, as at iteration 2.5.
+func TestWholeTicks(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		count  int
+		want   string
+	}{
+		{.7, 20.3, 8, "5 10 15 20"},
+		{.9, 3.1, 8, "1 2 3"},
+		{.5, 1.5, 8, "1"},
+		{-.2, 1.2, 5, "0 1"},
+		{0, 1000, 4, "0 250 500 750 1000"},
+	} {
+		got := ""
+		for _, tick := range (wholeTicks{c.count}).Ticks(c.lo, c.hi) {
+			got = strings.TrimPrefix(got+" "+tick.Label, " ")
+		}
+		if got != c.want {
+			t.Errorf("ticks of [%v, %v]: %s, want %s", c.lo, c.hi, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		last float64
+		want bool
+	}{{20, true}, {19.5, false}} {
+		f, err := Traces([]Trace{{Name: "a", Series: Series{Step: []float64{1, 10, c.last}, Value: []float64{1, 2, 3}}}},
+			TraceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := f.body.(*panel).axes[0].plot.X.Tick.Marker.(wholeTicks); got != c.want {
+			t.Errorf("steps to %v: whole numbers %v, want %v", c.last, got, c.want)
+		}
+	}
+}
+
 // A logarithmic axis has powers of ten, and between them what fits.
 func TestLogTicks(t *testing.T) {
 	for _, c := range []struct {

@@ -94,6 +94,8 @@ func (a *axes) sized(c draw.Canvas) fitted {
 		switch given := ticks.(type) {
 		case plot.DefaultTicks:
 			ticks = niceTicks{count}
+		case wholeTicks:
+			ticks = wholeTicks{count}
 		case logTicks:
 			ticks = logTicks{max(count, int(length)/36)} // short labels
 		case plot.ConstantTicks:

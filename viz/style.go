@@ -110,6 +110,25 @@ func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
+// wholeTicks are niceTicks at whole numbers only, of an axis of steps, epochs or iterations.
+type wholeTicks struct{ Count int }
+
+var _ plot.Ticker = wholeTicks{}
+
+func (t wholeTicks) Ticks(lo, hi float64) []plot.Tick {
+	broken := func(tick plot.Tick) bool { return tick.Value != math.Round(tick.Value) }
+	for count := t.Count; count > 1; count-- {
+		if ticks := (niceTicks{count}).Ticks(lo, hi); !slices.ContainsFunc(ticks, broken) {
+			return ticks
+		}
+	}
+	ticks := slices.DeleteFunc(niceTicks(t).Ticks(lo, hi), broken)
+	for i := range ticks {
+		ticks[i].Label = tickLabel(ticks[i].Value, 1, math.Max(math.Abs(lo), math.Abs(hi)))
+	}
+	return ticks
+}
+
 // logTicks marks powers of ten and, where they are few, 2 and 5 times these, at most about Count; smaller ticks without
 // a label stand between. A range of less than a factor of 4 has niceTicks.
 type logTicks struct{ Count int }

@@ -91,8 +91,11 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		p.entry(opt.TruthName, truth)
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, across, widened(y, .05, opt.LogY))
-	if opt.LogX {
+	switch {
+	case opt.LogX:
 		logarithmic(&a.plot.X)
+	case !slices.ContainsFunc(slices.Concat(x...), func(v float64) bool { return v != math.Round(v) }):
+		a.plot.X.Tick.Marker = wholeTicks{}
 	}
 	if opt.LogY {
 		logarithmic(&a.plot.Y)
