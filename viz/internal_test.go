@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/metric"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -341,6 +343,29 @@ func TestGridRowsAreInLine(t *testing.T) {
 	}
 	if first, second := g.cells[0].top(size), g.cells[1].top(size); first <= second {
 		t.Errorf("the numbers of the first panel stand %v out, those of the second, which are not there, %v", first, second)
+	}
+}
+
+// Axes above each other share out the height of their data, not that of their numbers and labels too, of which the
+// lowest has most: the counts below a small reliability diagram would be a line.
+func TestAxesShareData(t *testing.T) {
+	fig, err := Reliability([]metric.Bin{{Lower: 0, Upper: .5, Count: 9000, Accuracy: .4, Confidence: .3},
+		{Lower: .5, Upper: 1, Count: 10, Accuracy: .9, Confidence: .8}}, ReliabilityOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := fig.body.(*panel)
+	for _, height := range []vg.Length{150, 200, 300} {
+		area := draw.Canvas{Canvas: nowhere{}, Rectangle: vg.Rectangle{Max: vg.Point{X: 200, Y: height}}}
+		var data []vg.Length
+		for i, h := range p.heights(area, height, 4) {
+			c := area
+			c.Max.Y = h
+			data = append(data, p.axes[i].sized(c).DataCanvas(c).Size().Y)
+		}
+		if ratio := data[0] / data[1]; len(data) != 2 || ratio < 2 || ratio > 3.3 {
+			t.Errorf("%v points high: data of %v, want about 3 to 1", height, data)
+		}
 	}
 }
 

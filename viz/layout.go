@@ -446,6 +446,25 @@ func (p *panel) drawHeader(c draw.Canvas, data vg.Rectangle, title vg.Length) {
 	}
 }
 
+// heights share out a height, so that the data areas of the axes, without the numbers and labels below them, have their
+// shares of what is left.
+func (p *panel) heights(area draw.Canvas, free vg.Length, total float64) []vg.Length {
+	heights := make([]vg.Length, len(p.axes))
+	beside := make([]vg.Length, len(p.axes))
+	for i, a := range p.axes {
+		heights[i] = free * vg.Length(a.share/total)
+		c := draw.Canvas{Canvas: nowhere{}, Rectangle: area.Rectangle}
+		c.Min.Y = c.Max.Y - heights[i]
+		beside[i] = heights[i] - a.sized(c).DataCanvas(c).Size().Y
+	}
+	if left := free - sum(beside); left > 0 {
+		for i, a := range p.axes {
+			heights[i] = beside[i] + left*vg.Length(a.share/total)
+		}
+	}
+	return heights
+}
+
 // drawAxes draws the axes from top to bottom and gives the rectangle from the first one's data to the last one's.
 func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 	var total float64
@@ -453,6 +472,7 @@ func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 		total += a.share
 	}
 	free := area.Size().Y - axesGap*vg.Length(len(p.axes)-1)
+	heights := p.heights(area, free, total)
 	canvases := make([]draw.Canvas, len(p.axes))
 	plots := make([]fitted, len(p.axes))
 	top := area.Max.Y
@@ -460,7 +480,7 @@ func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 	for i, a := range p.axes {
 		canvases[i] = area
 		canvases[i].Max.Y = top
-		canvases[i].Min.Y = top - free*vg.Length(a.share/total)
+		canvases[i].Min.Y = top - heights[i]
 		top = canvases[i].Min.Y - axesGap
 		plots[i] = a.sized(canvases[i])
 		d := plots[i].DataCanvas(canvases[i])
