@@ -2,6 +2,7 @@ package viz
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"gobnn/bayes/smc"
@@ -81,7 +82,7 @@ func Pairs(names []string, values [][]float64, opt PairsOptions) (*Figure, error
 				a = newAxes(names[col], names[row], spans[col], spans[row])
 				r := stat.Correlation(rows[col], rows[row], rows[n])
 				middle := &forestText{x: (spans[col].lo + spans[col].hi) / 2, y: (spans[row].lo + spans[row].hi) / 2,
-					text: strings.ReplaceAll(decimals(r, 2), "-", "−")}
+					text: strings.ReplaceAll(decimals(math.Round(100*r)/100+0, 2), "-", "−")} // no −0.00
 				a.add(middle)
 				a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = plot.ConstantTicks(nil), plot.ConstantTicks(nil)
 			}

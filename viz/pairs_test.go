@@ -16,6 +16,11 @@ func TestPairsWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A correlation that rounds to 0 has no sign.
+	fig, err := viz.Pairs([]string{"a", "b"}, [][]float64{{-1, -1, 1, 1}, {-1, 1, -1, .999}}, viz.PairsOptions{})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, ">0.00<") || strings.Contains(svg, ">−0.00<") {
+		t.Error("a correlation of −0.0002 is not 0.00")
+	}
 	for want, w := range map[string]smc.LogWeights{">0.00<": {}, ">1.00<": rising} {
 		fig, err := viz.Pairs([]string{"one", "other"}, [][]float64{one, other}, viz.PairsOptions{Weights: w})
 		if svg := svgOf(t, fig, err); !strings.Contains(svg, want) || !strings.Contains(svg, "1 non-finite value left out") {
