@@ -54,8 +54,8 @@ func finiteRows(cols ...column) (rows [][]float64, dropped int, err error) {
 			}
 		}
 		if bad == n {
-			return nil, 0, fmt.Errorf("viz: %s: all %d values are non-finite or beyond ±%v, the first, %v, at index %d: nothing "+
-				"to draw", c.name, n, largest, c.values[first], first)
+			return nil, 0, fmt.Errorf("viz: %s: all %d values are non-finite or beyond ±%v, the first, %v, at index %d: "+
+				"nothing to draw", c.name, n, largest, c.values[first], first)
 		}
 		dropped += bad
 		rows[k] = make([]float64, 0, n)

@@ -133,8 +133,8 @@ func checkForest(rows []ForestRow) (diagnosed bool, err error) {
 			}
 		}
 		if r.Lower > r.Upper {
-			return false, fmt.Errorf("viz: forest row %q: the interval is from %v to %v: it must not end before it begins", r.Name,
-				r.Lower, r.Upper)
+			return false, fmt.Errorf("viz: forest row %q: the interval is from %v to %v: it must not end before it begins",
+				r.Name, r.Lower, r.Upper)
 		}
 		if r.narrow() && (r.Lower > r.LowerHalf || r.LowerHalf > r.UpperHalf || r.UpperHalf > r.Upper) {
 			return false, fmt.Errorf("viz: forest row %q: [%v, %v] must hold [%v, %v]", r.Name, r.Lower, r.Upper, r.LowerHalf,

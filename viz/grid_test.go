@@ -32,7 +32,7 @@ func panels(t *testing.T, n int, opt viz.TraceOptions) []*viz.Figure {
 // of all its panels have one size.
 func TestGridIsLegible(t *testing.T) {
 	title := "a title that is much too long for the panel"
-	frame := viz.Frame{XLabel: "an axis with a long label [unit]", YLabel: "another axis with a long label [unit]", Title: title}
+	frame := viz.Frame{XLabel: "a long label of an axis [unit]", YLabel: "another long label [unit]", Title: title}
 	five := panels(t, 5, viz.TraceOptions{Frame: frame})
 	size := regexp.MustCompile(`font-size:([\d.]+)px">([^<]*)<`)
 	for _, opt := range []viz.GridOptions{{}, {Columns: 3}, {Columns: 5, SharedX: true, SharedY: true}} {

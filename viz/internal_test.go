@@ -427,7 +427,8 @@ func TestLogLabelsTakeNoRoom(t *testing.T) {
 		logX, logY bool
 	}{{"logarithmic x", true, false}, {"logarithmic y", false, true}, {"both", true, true}} {
 		for _, height := range []vg.Length{150, 200, 250} {
-			f, err := Traces([]Trace{{Name: "a", Series: Series{Step: []float64{1, 10, 100, 120}, Value: []float64{1, .1, .3, .09}}}},
+			series := Series{Step: []float64{1, 10, 100, 120}, Value: []float64{1, .1, .3, .09}}
+			f, err := Traces([]Trace{{Name: "a", Series: series}},
 				TraceOptions{LogX: c.logX, LogY: c.logY, Frame: Frame{XLabel: label, YLabel: label}})
 			if err != nil {
 				t.Fatal(err)

@@ -34,8 +34,9 @@ func TestRecorded(t *testing.T) {
 	if got, untimed, err := Notebook(rows, notebook); err != nil || got != 34 || len(untimed) > 0 {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34", got, untimed, err)
 	}
-	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\")\n", "table(\"ohsmc.table8\")"]}]}`)
-	if got, untimed, err := Notebook(rows, notebook); err != nil || got != 34 || !slices.Equal(untimed, []string{"ohsmc.table8"}) {
+	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\"); table(\"ohsmc.table8\")"]}]}`)
+	if got, untimed, err := Notebook(rows, notebook); err != nil || got != 34 ||
+		!slices.Equal(untimed, []string{"ohsmc.table8"}) {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34 without ohsmc.table8", got, untimed, err)
 	}
 	write(t, filepath.Join(folder, "bad.json"), "{")
