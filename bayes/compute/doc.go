@@ -23,7 +23,7 @@
 //
 // # Environment
 //
-//   - GOMLX_BACKEND is the backend to use: xla:cuda, xla:tpu, xla:cpu, xla:/path/to/plugin.so, or "go:ops_sequential".
+//   - GOMLX_BACKEND is the backend to use: xla:cuda, xla:tpu, xla:cpu, xla:/path/to/plugin.so, or go.
 //     If it does not work, that is an error. Without the variable, an installed XLA plugin is used, such as that of `go
 //     run ./notebooks setup`; one for an accelerator (setup -cuda, setup -tpu) comes first. If there is none, GoMLX's
 //     own Go backend is used, which needs no installation and is 10 to 20 times slower. "xla:cuda,visible_devices=1"

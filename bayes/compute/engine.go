@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -131,9 +132,11 @@ const devicesOption = "cpu_devices"
 // programs for several. The errors wrap ErrUnknownBackend, ErrNoPlugin, ErrPluginLoad or one of package accelerator's,
 // and name the cure.
 func Open(config string) (*Engine, error) {
+	config = canonical(config)
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
-		err := fmt.Errorf("%w %q: this build knows %q", ErrUnknownBackend, name, backends.List())
+		names := slices.DeleteFunc(backends.List(), func(s string) bool { return slices.Contains(xlaNames, s) })
+		err := fmt.Errorf("%w %q: this build knows %q", ErrUnknownBackend, name, names)
 		if name == "xla" {
 			err = fmt.Errorf("%w: %s", err, withoutXLA())
 		}
@@ -176,6 +179,10 @@ func Open(config string) (*Engine, error) {
 	backend, err := newBackend(config, argument, devices)
 	if err != nil {
 		text := err.Error()
+		if strings.Contains(text, "unknown plugin options") || strings.Contains(text, "Failed to parse option") {
+			return nil, fmt.Errorf("backend %q: options are separated by commas, and the numbers of GPUs by semicolons, as in "+
+				"\"xla:cuda,visible_devices=0;1\": %w", config, err)
+		}
 		missing := strings.Contains(text, "no plugins found") || strings.Contains(text, "not found: available plugins")
 		if name == "xla" && missing {
 			return nil, fmt.Errorf("%w by the name %q (`%s` installs one): %w", ErrNoPlugin, argument, setupCommand, err)
@@ -193,6 +200,23 @@ func Open(config string) (*Engine, error) {
 	}
 	engines[config] = engine
 	return engine, nil
+}
+
+// xlaNames are the other names by which go-xla registers XLA.
+var xlaNames = []string{"stablehlo", "hlo", "shlo"}
+
+// canonical gives a configuration the names that are known here. Under another name of XLA's a plugin would be opened
+// unchecked and be taken for the Go backend. The Go backend runs one operation after another, as GoBackend does, unless
+// ops_parallel asks for its scheduler, which can deadlock.
+func canonical(config string) string {
+	name, argument, _ := strings.Cut(config, ":")
+	switch {
+	case slices.Contains(xlaNames, name):
+		return "xla" + strings.TrimPrefix(config, name)
+	case name == "go" && !strings.Contains(argument, "ops_"):
+		return strings.TrimSuffix(GoBackend+","+argument, ",")
+	}
+	return config
 }
 
 // newBackend opens a backend; NewWithConfig panics on some faults, which here are errors like the others.
@@ -236,14 +260,7 @@ func isCPU(argument string) bool {
 	return strings.Contains(strings.ToLower(filepath.Base(path)), "cpu")
 }
 
-func known(name string) bool {
-	for _, b := range backends.List() {
-		if b == name {
-			return true
-		}
-	}
-	return false
-}
+func known(name string) bool { return slices.Contains(backends.List(), name) }
 
 // Backend is the GoMLX backend, to build and run graphs directly.
 func (e *Engine) Backend() backends.Backend { return e.backend }

@@ -83,7 +83,8 @@ func TestOpenErrors(t *testing.T) {
 		{"xla:nosuch", compute.ErrNoPlugin, []string{`"nosuch"`, "go run ./notebooks setup"}},
 		{"xla", compute.ErrNoPlugin, []string{"go run ./notebooks setup"}},
 		{"xla:" + text, compute.ErrPluginLoad, []string{text, "go run ./notebooks setup"}},
-		{"go:nosuch", nil, []string{`"go:nosuch"`}},
+		{"hlo:/no/such/plugin.so", compute.ErrNoPlugin, []string{"/no/such/plugin.so", "go run ./notebooks setup"}},
+		{"go:nosuch", nil, []string{`"go:ops_sequential,nosuch"`}},
 	} {
 		engine, err := compute.Open(c.config)
 		if err == nil || engine != nil {
@@ -105,6 +106,42 @@ func TestOpenErrors(t *testing.T) {
 		t.Setenv("GOMLX_BACKEND", bad)
 		if _, err := compute.Default(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("GOMLX_BACKEND=%q", bad)) {
 			t.Errorf("GOMLX_BACKEND=%s: error %v", bad, err)
+		}
+	}
+}
+
+// An option that go-xla does not know, or cannot read, is no fault of the plugin's file.
+func TestOptionErrors(t *testing.T) {
+	plugin := xlaPlugin(t)
+	for _, options := range []string{",nosuch=1", ",visible_devices=0,1", ",memory_fraction=half"} {
+		config := "xla:" + plugin + options
+		engine, err := compute.Open(config)
+		if err == nil || errors.Is(err, compute.ErrPluginLoad) || !strings.Contains(err.Error(), `visible_devices=0;1"`) ||
+			!strings.Contains(err.Error(), config) {
+			t.Errorf("Open(%q) = %v, %v; want an error that says how options are written", config, engine, err)
+		}
+	}
+}
+
+// Another name of a configuration is the same engine: go-xla's other names of XLA, and the Go backend without a word on
+// its scheduler, which can deadlock by default.
+func TestOtherNames(t *testing.T) {
+	names := map[string]string{"go": compute.GoBackend, "go:": compute.GoBackend,
+		"go:parallelism=1": "go:ops_sequential,parallelism=1", "go:ops_parallel": "go:ops_parallel"}
+	if plugin := cpuPlugin(t); plugin != "" {
+		for _, name := range []string{"stablehlo", "hlo", "shlo"} {
+			names[name+":cpu"] = computetest.CPU(t).String()
+			names[name+":"+plugin] = computetest.CPU(t).String()
+		}
+	}
+	for name, want := range names {
+		engine, err := compute.Open(name)
+		if err != nil {
+			t.Errorf("Open(%q): %v", name, err)
+			continue
+		}
+		if engine.String() != want || engine.IsXLA() != strings.HasPrefix(want, "xla") {
+			t.Errorf("Open(%q) is %s, want %s", name, engine, want)
 		}
 	}
 }
