@@ -27,9 +27,10 @@
 //     If it does not work, that is an error. Without the variable, an installed XLA plugin is used, such as that of `go
 //     run ./notebooks setup`; one for an accelerator (setup -cuda, setup -tpu) comes first. If there is none, GoMLX's
 //     own Go backend is used, which needs no installation and is 10 to 20 times slower. "xla:cuda,visible_devices=1"
-//     selects one of several GPUs; CUDA_VISIBLE_DEVICES works too. Matrix products of float32 are computed in full
-//     float32 on a GPU; "xla:cuda,tf32=true" makes them faster and less precise. A CPU is one device, which uses all
-//     cores; ",cpu_devices=4" after the plugin makes it four devices, which is hardly faster.
+//     selects one of several GPUs; CUDA_VISIBLE_DEVICES works too. XLA takes at most three quarters of a GPU's memory;
+//     ",memory_fraction=.9" lets it take more. Matrix products of float32 are computed in full float32 on a GPU;
+//     "xla:cuda,tf32=true" makes them faster and less precise. A CPU is one device, which uses all cores;
+//     ",cpu_devices=4" after the plugin makes it four devices, which is hardly faster.
 //   - GOBNN_CACHE is where the notebooks' environment, results and checkpoints are kept; by default "gobnn" in the
 //     user's cache folder.
 //   - GOBNN_EXECUTABLES is the folder of the programs that XLA compiled for this machine's processor, at most 512 MiB;

@@ -195,7 +195,7 @@ func Open(config string) (*Engine, error) {
 		return nil, fmt.Errorf("backend %q: %w", config, err)
 	}
 	engine := &Engine{backend: backend, config: config, gpus: gpus}
-	if limit, known := engine.Memory(); known {
+	if limit, known := engine.memory(); known {
 		limits.Store(backend, limit)
 	}
 	engines[config] = engine

@@ -147,26 +147,71 @@ func (e *Engine) Device() string {
 }
 
 // Memory is the number of bytes that the engine may use on each device: what was free on the fullest of its GPUs when
-// it was opened, 0 if nothing was. known is false where the device does not report it, as on a CPU, whose memory the
+// it was opened, 0 if nothing was, and at most what XLA's allocator takes, three quarters of a GPU unless the option
+// memory_fraction says otherwise. known is false where the device does not report it, as on a CPU, whose memory the
 // system can swap: then there is no limit.
 func (e *Engine) Memory() (bytes int64, known bool) {
-	for _, gpu := range e.gpus {
-		if gpu.Memory > 0 && (!known || gpu.Free < bytes) {
-			bytes, known = gpu.Free, true
-		}
-	}
-	return bytes, known
+	memory, known := e.memory()
+	return memory.bytes, known
 }
 
-// limits are the engines' memory by their backends, which is what a graph knows, where it is known. Values are int64.
+// memory is what an engine may use on each device.
+type memory struct {
+	bytes int64
+	ofXLA bool // the limit is its allocator's: more is free
+}
+
+// String says it in an error's words.
+func (m memory) String() string {
+	if m.ofXLA {
+		return fmt.Sprintf("XLA takes at most %s of the device (\"xla:cuda,memory_fraction=.9\" lets it take 9/10)",
+			gibibytes(m.bytes))
+	}
+	return "the device has " + gibibytes(m.bytes) + " free"
+}
+
+func (e *Engine) memory() (least memory, known bool) {
+	_, argument, _ := strings.Cut(e.config, ":")
+	fraction := fractionOfXLA(argument)
+	for _, gpu := range e.gpus {
+		if gpu.Memory == 0 {
+			continue
+		}
+		m := memory{bytes: gpu.Free}
+		if most := int64(fraction * float64(gpu.Memory)); most < gpu.Free {
+			m = memory{most, true}
+		}
+		if !known || m.bytes < least.bytes {
+			least, known = m, true
+		}
+	}
+	return least, known
+}
+
+// fractionOfXLA is the part of all of a GPU's memory that XLA's allocator takes at most, be it at once or as it is
+// needed (CreateBFCAllocator in xla/pjrt/gpu/gpu_helpers.cc). The other allocators have no such limit.
+func fractionOfXLA(argument string) float64 {
+	if name, set := option(argument, "allocator"); set && name != "default" && name != "bfc" {
+		return 1
+	}
+	if value, set := option(argument, "memory_fraction"); set {
+		if fraction, err := strconv.ParseFloat(value, 32); err == nil { // else go-xla has refused it
+			return fraction
+		}
+	}
+	return .75
+}
+
+// limits are the engines' memory by their backends, which is what a graph knows, where it is known. Values are of type
+// memory.
 var limits sync.Map
 
-func limitOf(backend backends.Backend) (bytes int64, known bool) {
-	limit, known := limits.Load(backend)
+func limitOf(backend backends.Backend) (limit memory, known bool) {
+	value, known := limits.Load(backend)
 	if !known {
-		return 0, false
+		return memory{}, false
 	}
-	return limit.(int64), true
+	return value.(memory), true
 }
 
 // heldKey is the key of the bytes, an int64, that a graph's Program holds on a device while it runs, in the graph's
@@ -174,7 +219,7 @@ func limitOf(backend backends.Backend) (bytes int64, known bool) {
 type heldKey struct{}
 
 // memoryOf is the memory of the device of a graph's backend, and what of it the graph's Program holds.
-func memoryOf(g *graph.Graph) (limit, held int64, known bool) {
+func memoryOf(g *graph.Graph) (limit memory, held int64, known bool) {
 	limit, known = limitOf(g.Backend())
 	held, _ = g.State(heldKey{}).(int64)
 	return limit, held, known
@@ -186,10 +231,10 @@ func memoryOf(g *graph.Graph) (limit, held int64, known bool) {
 func (p Plan) checkMemory(g *graph.Graph) {
 	limit, held, known := memoryOf(g)
 	need := p.Bytes * int64(max(p.Concurrent, 1))
-	if !known || need+held <= limit {
+	if !known || need+held <= limit.bytes {
 		return
 	}
-	room := max(limit-held, 0)
+	room := max(limit.bytes-held, 0)
 	parts := (need + room - 1) / max(room, 1)
 	advice := fmt.Sprintf("a batch of at most 1/%d of the rows would fit", parts)
 	each := max(need/int64(max(p.Chunk/max(p.Devices, 1), 1)), 1) // per particle that a device evaluates at a time
@@ -201,12 +246,12 @@ func (p Plan) checkMemory(g *graph.Graph) {
 	case fit >= 1:
 		advice = fmt.Sprintf("a Chunk of at most %d would fit", fit)
 	}
-	free := gibibytes(limit) + " free"
+	free := limit.String()
 	if held > 0 {
 		free += ", of which the state takes " + gibibytes(held)
 	}
-	panic(fmt.Errorf("%w before the start: %d particles at a time take about %s, the device has %s: %s", ErrOutOfMemory,
-		p.Chunk, gibibytes(need), free, advice))
+	panic(fmt.Errorf("%w before the start: %d particles at a time take about %s, %s: %s", ErrOutOfMemory, p.Chunk,
+		gibibytes(need), free, advice))
 }
 
 // fullAdvice is the cure where nothing is free.
@@ -230,16 +275,16 @@ func (d *demand) add(name string, bytes int64) {
 
 // check is an ErrOutOfMemory if the demand does not fit the engine's devices.
 func (d demand) check(engine *Engine) error {
-	limit, known := engine.Memory()
-	if !known || d.bytes <= limit {
+	limit, known := engine.memory()
+	if !known || d.bytes <= limit.bytes {
 		return nil
 	}
 	advice := fullAdvice
-	if limit > 0 {
-		advice = fmt.Sprintf("use at most 1/%d of the particles, or more devices", (d.bytes+limit-1)/limit)
+	if limit.bytes > 0 {
+		advice = fmt.Sprintf("use at most 1/%d of the particles, or more devices", (d.bytes+limit.bytes-1)/limit.bytes)
 	}
-	return fmt.Errorf("%w before the start: the step's tensors take %s, most of it %q, the device has %s free: %s",
-		ErrOutOfMemory, gibibytes(d.bytes), d.largest, gibibytes(limit), advice)
+	return fmt.Errorf("%w before the start: the step's tensors take %s, most of it %q, %v: %s",
+		ErrOutOfMemory, gibibytes(d.bytes), d.largest, limit, advice)
 }
 
 // onDevice are the bytes that a whole entry of a state takes on each device.

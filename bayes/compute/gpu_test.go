@@ -90,7 +90,10 @@ func TestGPUs(t *testing.T) {
 		err          error
 		says         string
 	}{
-		{big, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143000 << 20, nil, ""},
+		{big, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 18 * 3, nil, ""}, // what XLA takes at most
+		{big, ",memory_fraction=0.5", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 19, nil, ""},
+		{big, ",allocator=bfc", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 18 * 3, nil, ""},
+		{big, ",allocator=platform", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143000 << 20, nil, ""},
 		{big + small, ",visible_devices=1", "NVIDIA T1000, 0 of 4 GiB free, driver 580.95.05", 16 << 20, nil, ""},
 		{big + small, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05; NVIDIA T1000, 0 of 4 GiB free, driver " +
 			"580.95.05", 16 << 20, nil, ""},
@@ -371,6 +374,28 @@ func TestTooLittleMemory(t *testing.T) {
 		if err := run(c.columns, c.updates, c.step); (err == nil) != (c.says == "") ||
 			err != nil && (!errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: error %v, want ErrOutOfMemory that says %q", c.name, err, c.says)
+		}
+	}
+}
+
+// What is free beyond the part of a GPU that XLA's allocator takes is no room, and the message names the option.
+func TestMemoryOfXLA(t *testing.T) {
+	gpus(t, "GPU-6, NVIDIA T1000, 580.95.05, 20, 20\n") // 15 MiB of 20
+	for options, want := range map[string]error{"": compute.ErrOutOfMemory, ",memory_fraction=.9": nil} {
+		engine := open(t, "xla:cuda"+options)
+		program, err := compute.NewProgram(engine, "sum", []string{"x"}, nil,
+			func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) { return nil, ReduceAllSum(s["x"]) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		state := compute.NewState(engine)
+		defer state.Close()
+		state.Set("x", compute.Floats(compute.Float32, make([]float64, 4<<20), 4<<20)) // 16 MiB
+		_, err = program.Run(state)
+		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(),
+			`XLA takes at most 0.015 GiB of the device ("xla:cuda,memory_fraction=.9" lets it take 9/10): use at most 1/2`) {
+			t.Errorf("16 MiB with options %q: error %v, want %v", options, err, want)
 		}
 	}
 }

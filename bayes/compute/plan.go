@@ -60,7 +60,7 @@ func (p Plan) on(g *graph.Graph) Plan {
 		return p
 	}
 	bytesPerParticle := p.Bytes / int64(p.Chunk)
-	budget := max((limit-held)/acceleratorShare, chunkBudget)
+	budget := max((limit.bytes-held)/acceleratorShare, chunkBudget)
 	chunks := int(max((int64(p.Particles)*bytesPerParticle+budget-1)/budget, 1))
 	p.Chunk, p.Concurrent = equalChunks(p.Particles, min(chunks, p.Particles), 1), 1
 	p.Bytes = bytesPerParticle * int64(p.Chunk)
