@@ -195,8 +195,8 @@ func Open(config string) (*Engine, error) {
 		return nil, fmt.Errorf("backend %q: %w", config, err)
 	}
 	engine := &Engine{backend: backend, config: config, gpus: gpus}
-	if limit, known := engine.memory(); known {
-		limits.Store(backend, limit)
+	if len(gpus) > 0 {
+		owners.Store(backend, engine)
 	}
 	engines[config] = engine
 	return engine, nil
@@ -295,7 +295,7 @@ func (e *Engine) Close() {
 		return // closed before
 	}
 	delete(engines, e.config)
-	limits.Delete(e.backend)
+	owners.Delete(e.backend)
 	e.backend.Finalize()
 }
 

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"gobnn/bayes/compute/accelerator"
 
-	backends "github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -83,6 +83,8 @@ func checkAccelerator(argument string) ([]accelerator.GPU, error) {
 			}
 			numbers = append(numbers, n)
 		}
+		slices.Sort(numbers) // whatever their order, XLA's devices are in this one
+		numbers = slices.Compact(numbers)
 	}
 	if silent != nil {
 		return nil, silent
@@ -151,7 +153,7 @@ func (e *Engine) Device() string {
 // memory_fraction says otherwise. known is false where the device does not report it, as on a CPU, whose memory the
 // system can swap: then there is no limit.
 func (e *Engine) Memory() (bytes int64, known bool) {
-	memory, known := e.memory()
+	memory, known := e.memory(len(e.gpus))
 	return memory.bytes, known
 }
 
@@ -170,10 +172,11 @@ func (m memory) String() string {
 	return "the device has " + gibibytes(m.bytes) + " free"
 }
 
-func (e *Engine) memory() (least memory, known bool) {
+// memory is the least that the first so many of the engine's GPUs give, on which programs for so many devices run.
+func (e *Engine) memory(devices int) (least memory, known bool) {
 	_, argument, _ := strings.Cut(e.config, ":")
 	fraction := fractionOfXLA(argument)
-	for _, gpu := range e.gpus {
+	for _, gpu := range e.gpus[:min(max(devices, 1), len(e.gpus))] {
 		if gpu.Memory == 0 {
 			continue
 		}
@@ -202,25 +205,18 @@ func fractionOfXLA(argument string) float64 {
 	return .75
 }
 
-// limits are the engines' memory by their backends, which is what a graph knows, where it is known. Values are of type
-// memory.
-var limits sync.Map
-
-func limitOf(backend backends.Backend) (limit memory, known bool) {
-	value, known := limits.Load(backend)
-	if !known {
-		return memory{}, false
-	}
-	return value.(memory), true
-}
+// owners are the engines with GPUs by their backends, which are what a graph knows. Values are *Engine.
+var owners sync.Map
 
 // heldKey is the key of the bytes, an int64, that a graph's Program holds on a device while it runs, in the graph's
 // state.
 type heldKey struct{}
 
-// memoryOf is the memory of the device of a graph's backend, and what of it the graph's Program holds.
-func memoryOf(g *graph.Graph) (limit memory, held int64, known bool) {
-	limit, known = limitOf(g.Backend())
+// memoryOf is what a graph for so many devices may use of each, and what of it the graph's Program holds.
+func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool) {
+	if engine, ok := owners.Load(g.Backend()); ok {
+		limit, known = engine.(*Engine).memory(devices)
+	}
 	held, _ = g.State(heldKey{}).(int64)
 	return limit, held, known
 }
@@ -229,7 +225,7 @@ func memoryOf(g *graph.Graph) (limit memory, held int64, known bool) {
 // together with the entries that the graph's Program reads and its inputs. The Program's results are not counted, since
 // they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
-	limit, held, known := memoryOf(g)
+	limit, held, known := memoryOf(g, p.Devices)
 	need := p.Bytes * int64(max(p.Concurrent, 1))
 	if !known || need+held <= limit.bytes {
 		return
@@ -273,9 +269,9 @@ func (d *demand) add(name string, bytes int64) {
 	}
 }
 
-// check is an ErrOutOfMemory if the demand does not fit the engine's devices.
-func (d demand) check(engine *Engine) error {
-	limit, known := engine.memory()
+// check is an ErrOutOfMemory if the demand does not fit each of the first so many of the engine's devices.
+func (d demand) check(engine *Engine, devices int) error {
+	limit, known := engine.memory(devices)
 	if !known || d.bytes <= limit.bytes {
 		return nil
 	}
@@ -313,7 +309,7 @@ func (p *Program) checkMemory(state *State, inputs []any) error {
 			need.add(fmt.Sprint("input ", i), int64(t.Shape().ByteSize()))
 		}
 	}
-	return need.check(p.engine)
+	return need.check(p.engine, p.layout.devices())
 }
 
 // demand is what the arguments of the program's graph need on a device: what it reads and is given.

@@ -400,6 +400,50 @@ func TestMemoryOfXLA(t *testing.T) {
 	}
 }
 
+// What runs on one device runs on the first GPU in XLA's order, and needs no memory of the others.
+func TestMemoryOfFirst(t *testing.T) {
+	for _, c := range []struct {
+		smi, options string
+		devices      int
+		fits         bool
+	}{
+		{big + full, "", 1, true},
+		{full + big, "", 1, false},
+		{big + full, ",visible_devices=1", 1, false},
+		{big + full, ",visible_devices=1;0", 1, true},
+		{full + big, ",visible_devices=1;0", 1, false},
+		{big + full, "", 2, false},
+	} {
+		gpus(t, c.smi)
+		engine := open(t, "xla:cuda"+c.options)
+		plan, err := compute.NewPlan(10, 1<<10, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.devices > 1 {
+			plan = compute.NewSharedPlan(10, c.devices, 1<<10)
+		}
+		program, err := compute.NewProgram(engine, "pass", []string{"x"}, nil,
+			func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+				rows, _ := plan.Over(s["x"], compute.Pass{Rows: [][]int{{}},
+					Chunk: func(_ compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
+						return []*Node{ReduceSum(phi, -1)}, nil
+					}})
+				return nil, rows[0]
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		state := compute.NewState(engine)
+		defer state.Close()
+		state.Set("x", compute.Floats(compute.Float32, make([]float64, 10), 10, 1))
+		if _, err := program.Run(state); (err == nil) != c.fits || err != nil && !errors.Is(err, compute.ErrOutOfMemory) {
+			t.Errorf("%d devices of %q with options %q: error %v, want none: %v", c.devices, c.smi, c.options, err, c.fits)
+		}
+	}
+}
+
 // An accelerator evaluates as many particles at a time as an eighth of its free memory allows, not as a CPU's caches
 // do, unless the user has set the chunk.
 func TestChunksOfAccelerator(t *testing.T) {

@@ -55,7 +55,7 @@ const acceleratorShare = 8
 // on is the plan on the device of a graph. On an accelerator whose memory is known, chunks that the user has not set
 // are as large as its memory allows, and one is evaluated at a time.
 func (p Plan) on(g *graph.Graph) Plan {
-	limit, held, known := memoryOf(g)
+	limit, held, known := memoryOf(g, 1)
 	if !known || !p.chosen || p.Devices > 1 {
 		return p
 	}

@@ -60,7 +60,7 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 		if len(next) != len(updates) {
 			panic(fmt.Errorf("program %q: the step gives %d entries, declared are %q", name, len(next), updates))
 		}
-		if err := need.check(engine); err != nil {
+		if err := need.check(engine, p.layout.devices()); err != nil {
 			panic(err)
 		}
 		return append(outputs, graph.ConvertDType(record, Float64))
