@@ -14,14 +14,29 @@ if [[ $(id -u) == 0 ]]; then
 	exec setpriv --reuid "$NB_UID" --regid "$NB_GID" --groups 100 --inh-caps=-all "$0" "$@"
 fi
 
+# The image's own numbers say nothing of what is wanted.
+[[ $NB_UID == 1000 || $NB_UID == "$(id -u)" ]] && [[ $NB_GID == 100 || $NB_GID == "$(id -g)" ]] ||
+	say "NB_UID=$NB_UID and NB_GID=$NB_GID are for --user root; this container runs as $(id -u):$(id -g)"
+
 umask 002
 home=/home/jovyan work=${GOBNN_WORK:-/home/jovyan/work} user="$(id -u):$(id -g)"
 
 # writable FOLDER: whether a file can be made there. (A folder's mode does not tell: its disk may be full or read-only.)
 writable() { mkdir -p "$1" 2>/dev/null && (probe=$(mktemp "$1/.gobnn.XXXXXX") && rm "$probe") 2>/dev/null; }
 
-# full FOLDER: whether less than 64 MB are free there.
-full() { (($(df --output=avail -B1000000 "$1" | tail -1) < 64)); }
+# full FOLDER: whether less than 64 MB are free there. A folder that could not be made is not full.
+full() {
+	local free
+	free=$(df --output=avail -B1000000 "$1" 2>/dev/null | tail -1) && ((free < 64))
+}
+
+# passing FOLDER: whether it goes with the container: it is of the container's own file system, or of the volume without
+# a name that Docker makes where none is mounted.
+passing() {
+	local at
+	at=$(findmnt -n -o TARGET,FSROOT -T "$1") || return 1
+	[[ $at == '/ '* || $at =~ /[0-9a-f]{64}(/_data)?$ ]]
+}
 
 # The folder that cells are compiled and run in: one that programs can be executed in, which /tmp is not with --tmpfs /tmp.
 runs() {
@@ -57,7 +72,7 @@ if ! writable "$work"; then
 	mkdir -p "$work"
 elif full "$work"; then
 	fail "the disk of $work is full ($(df --output=avail -h "$work" | tail -1 | tr -d ' ') free): free some room on it"
-elif [[ $(awk -v at="$work" '$5 == at { print $4 }' /proc/self/mountinfo | tail -1) =~ /[0-9a-f]{64}(/_data)?$ ]]; then
+elif passing "$work"; then
 	say "no folder of yours is mounted: what is saved goes with the container (docker rm); -v gobnn-work:$work keeps it"
 fi
 export GOBNN_WORK=$work
