@@ -26,6 +26,7 @@ var (
 	ErrDriver = errors.New("NVIDIA's driver is too old")
 	ErrWheels = errors.New("the plugin and its libraries do not fit together")
 	ErrSilent = errors.New("nvidia-smi does not answer")
+	ErrStale  = errors.New("another version of NVIDIA's driver is running than is installed")
 )
 
 // SetupCommand installs the plugin for CUDA.
@@ -63,12 +64,15 @@ var patience = 10 * time.Second
 
 // GPUs are the machine's GPUs in the order in which CUDA numbers them: those that CUDA_VISIBLE_DEVICES leaves.
 // nvidia-smi is asked; where it is missing, as in some containers, the driver's files tell all but the memory. It is an
-// ErrSilent where nvidia-smi hangs, as CUDA would.
+// ErrSilent where nvidia-smi hangs, as CUDA would, and an ErrStale after an update of the driver.
 func (m Machine) GPUs() ([]GPU, error) {
 	gpus := m.driverFiles()
 	text, err := m.ask()
 	if errors.Is(err, ErrSilent) {
 		return nil, err
+	}
+	if err != nil && strings.Contains(text, "version mismatch") {
+		return nil, fmt.Errorf("%w (nvidia-smi: %q): start the machine anew", ErrStale, strings.TrimSpace(text))
 	}
 	if err == nil {
 		if gpus, err = parse(text); err != nil {
@@ -244,8 +248,8 @@ func IsCUDA(plugin string) bool {
 }
 
 // Check says whether a plugin for CUDA can work on the GPUs of these numbers, all if there are none, and returns these
-// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver, ErrWheels or ErrSilent. The files of a plugin that does not lie
-// as in JAX's wheels are not checked.
+// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver, ErrWheels, ErrSilent or ErrStale. The files of a plugin that does
+// not lie as in JAX's wheels are not checked.
 func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 	version := ""
 	if match := cudaPlugin.FindStringSubmatch(plugin); match != nil {

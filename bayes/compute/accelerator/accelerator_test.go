@@ -244,6 +244,22 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// A driver that was updated while it ran still has its files in /proc, but no GPU works.
+func TestStale(t *testing.T) {
+	m, packages := tree(t, "", nil)
+	write(t, filepath.Join(m.Root, "proc/driver/nvidia/version"), version)
+	write(t, filepath.Join(m.Root, "proc/driver/nvidia/gpus/0000:01:00.0/information"), "Model: NVIDIA L4\n")
+	m.SMI = func() (string, error) {
+		return "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 590.44\n",
+			errors.New("exit status 18")
+	}
+	gpus, err := m.Check(filepath.Join(packages, "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so"), nil)
+	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "590.44") ||
+		!strings.Contains(err.Error(), "start the machine anew") {
+		t.Errorf("%v, %v; want ErrStale with the cure", gpus, err)
+	}
+}
+
 // A TPU is one of Google's PCI devices that is neither network nor disk.
 func TestTPU(t *testing.T) {
 	for want, ids := range map[bool][][2]string{
