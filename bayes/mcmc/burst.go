@@ -52,7 +52,7 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 	if b.moves < 2 {
 		return nil, nil
 	}
-	inputs := []shapes.Shape{shapes.Make(dtypes.Uint32, b.moves, 2), shapes.Make(dtypes.Float64, m.chains)}
+	inputs := []shapes.Shape{shapes.Make(dtypes.Uint32, 3), shapes.Make(dtypes.Float64, m.chains)}
 	for i, v := range m.problem.blank() {
 		t, err := tensorOf(v)
 		if err != nil {
@@ -127,6 +127,16 @@ func loopNodes(names []string, nodes []*Node) compute.Nodes {
 	return within
 }
 
+// streamOf are the random numbers of move i of a call. words are those of the key of the run's moves, and the number of
+// the call's first move.
+func (m *moves) streamOf(words, i *Node) random.Stream {
+	first := Reshape(Slice(words, AxisElem(2)))
+	return random.FromKey(words).At(Add(first, ConvertDType(MulScalar(i, float64(m.leaps)), dtypes.Uint32)))
+}
+
+// words are those of streamOf for the next call.
+func (r *sampling) words() []uint32 { return append(r.moveKey().Words(), uint32(r.Move)) }
+
 // list is nodes in the order of names.
 func list(names []string, nodes compute.Nodes) (all []*Node) {
 	for _, name := range names {
@@ -135,7 +145,7 @@ func list(names []string, nodes compute.Nodes) (all []*Node) {
 	return all
 }
 
-// burstStep makes the moves of a burst. Inputs: the moves' keys, [moves, 2], each chain's step size, and those of the
+// burstStep makes the moves of a burst. Inputs: the words of streamOf, each chain's step size, and those of the
 // problem, which have an axis of moves before their own. The record is those of the moves, one after the other.
 func (m *moves) burstStep(b burst, reads []string) compute.Step {
 	carriedNames := m.carrier.Names()
@@ -148,12 +158,11 @@ func (m *moves) burstStep(b burst, reads []string) compute.Step {
 		after := compute.Loop(b.moves, outer, carried, func(i *Node, outer, carried []*Node) []*Node {
 			within := loopNodes(fixed, outer[len(inputs):])
 			maps.Copy(within, loopNodes(carriedNames, carried))
-			ofMove := func(x *Node) *Node { return Squeeze(compute.RowsFrom(x, i, 1), 0) }
 			var own []*Node
 			for _, x := range outer[2:len(inputs)] {
-				own = append(own, ofMove(x))
+				own = append(own, Squeeze(compute.RowsFrom(x, i, 1), 0))
 			}
-			next, record := m.move(within, random.FromKey(ofMove(outer[0])), outer[1], own, nil)
+			next, record := m.move(within, m.streamOf(outer[0], i), outer[1], own, nil)
 			records, kept := carried[len(carried)-2], carried[len(carried)-1]
 			slot := Div(i, Const(i.Graph(), int32(b.every)))
 			return append(list(carriedNames, next),
@@ -175,8 +184,9 @@ func (m *moves) newLockStep(engine *compute.Engine, s Settings, reads []string) 
 		return nil, nil
 	}
 	step := m.lockStepped(most, reads)
-	inputs := []shapes.Shape{shapes.Make(dtypes.Uint32, 2), shapes.Make(dtypes.Float64, m.chains),
-		shapes.Make(dtypes.Bool, m.chains), shapes.Make(dtypes.Uint32)}
+	inputs := []shapes.Shape{
+		shapes.Make(dtypes.Uint32, 3), shapes.Make(dtypes.Float64, m.chains), shapes.Make(dtypes.Bool, m.chains),
+	}
 	if m.probeLoop(engine, reads, inputs, step) != nil {
 		return nil, nil
 	}
@@ -187,23 +197,22 @@ func (m *moves) newLockStep(engine *compute.Engine, s Settings, reads []string) 
 const mostInLockStep = 1 << 10
 
 // lockStepped makes moves until all chains have completed their transitions, but at most so many; those that have wait.
-// Inputs: the key of the run's moves, each chain's step size, which chains move, and the number of the first move. The
-// record is that of the move that completes each chain's transition, or of the last, and then the number of moves.
+// Inputs: the words of streamOf, each chain's step size, and which chains move. The record is that of the move that
+// completes each chain's transition, or of the last, and then the number of moves.
 func (m *moves) lockStepped(most int, reads []string) compute.Step {
 	carriedNames := m.carrier.Names()
 	fixed := reads[len(carriedNames):]
 	at := slices.Index(m.carrier.infos, infoComplete) * m.chains
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		g, moving := inputs[0].Graph(), inputs[2]
-		outer := slices.Concat([]*Node{inputs[0], inputs[1], inputs[3]}, list(fixed, nodes))
+		outer := slices.Concat(inputs[:2], list(fixed, nodes))
 		carried := append([]*Node{anyOf(moving), moving, Const(g, int32(0)),
 			Zeros(g, shapes.Make(m.dtype, m.recorded()))}, list(carriedNames, nodes)...)
 		after := compute.LoopWhile(most, outer, carried, func(i *Node, outer, carried []*Node) []*Node {
-			within := loopNodes(fixed, outer[3:])
+			within := loopNodes(fixed, outer[2:])
 			maps.Copy(within, loopNodes(carriedNames, carried[4:]))
 			moving, made, before := carried[1], carried[2], carried[3]
-			number := Add(outer[2], ConvertDType(MulScalar(i, float64(m.leaps)), dtypes.Uint32))
-			next, record := m.move(within, random.FromKey(outer[0]).At(number), outer[1], nil, moving)
+			next, record := m.move(within, m.streamOf(outer[0], i), outer[1], nil, moving)
 			fields := m.recorded() / m.chains
 			all := Reshape(BroadcastToDims(ExpandAxes(moving, 0), fields, m.chains), -1)
 			record = Where(all, record, before)
@@ -236,21 +245,17 @@ func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 		}
 		return []moveRecord{t}, nil
 	}
-	var keys []uint32
 	var inputs [][]any // of each move
-	for i := range b.moves {
-		move := r.Move + i*r.leaps
-		keys = append(keys, r.keyOf(move).Words()...)
-		if r.problem.Inputs != nil {
-			inputs = append(inputs, r.problem.Inputs(move))
+	if r.problem.Inputs != nil {
+		for i := range b.moves {
+			inputs = append(inputs, r.problem.Inputs(r.Move+i*r.leaps))
 		}
 	}
 	stacked, err := stack(inputs)
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
-	all := append([]any{tensors.FromFlatDataAndDimensions(keys, b.moves, 2), r.stepSizes()}, stacked...)
-	values, err := b.program.Run(r.state, all...)
+	values, err := b.program.Run(r.state, append([]any{r.words(), r.stepSizes()}, stacked...)...)
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}

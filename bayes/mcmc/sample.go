@@ -266,7 +266,7 @@ func (r *sampling) Status() run.Status {
 
 // advance makes one move of the chains for which moving is true; nil moves all.
 func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, error) {
-	program, inputs := r.step, []any{r.keyOf(r.Move).Words(), r.stepSizes()}
+	program, inputs := r.step, []any{r.moveKey().At(uint32(r.Move)).Words(), r.stepSizes()}
 	if moving != nil && r.maskedStep != r.step {
 		program, inputs = r.maskedStep, append(inputs, moving)
 	}
@@ -282,11 +282,8 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 	return t, r.checkMove(t)
 }
 
-// moveKey is the key of the random numbers of the moves.
+// moveKey is the key from which each move's random numbers are derived, by its number.
 func (r *sampling) moveKey() random.Key { return random.KeyOf(r.Seed).Named("move") }
-
-// keyOf is the key of a move's random numbers.
-func (r *sampling) keyOf(move int) random.Key { return r.moveKey().At(uint32(move)) }
 
 // draw makes one move after the warm-up: the next of a burst, or of a new one.
 func (r *sampling) draw(ctx context.Context) error {

@@ -160,7 +160,7 @@ func (r *sampling) advanceTogether(ctx context.Context, moving []bool) (t moveRe
 		t, err = r.advance(ctx, moving)
 		return t, 1, err
 	}
-	values, err := r.lockStep.Run(r.state, r.moveKey().Words(), r.stepSizes(), moving, uint32(r.Move))
+	values, err := r.lockStep.Run(r.state, r.words(), r.stepSizes(), moving)
 	if err != nil {
 		return moveRecord{}, 0, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
