@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,7 @@ const (
 	burstMoves   = 64
 	burstWork    = 400_000_000
 	burstNumbers = 1 << 20 // of phi, that are kept for the host
+	burstInputs  = 1 << 24 // numbers of the problem's inputs
 )
 
 // burstPhi is the state's entry of phi after each `every` moves of a burst, [moves / every, J, D].
@@ -41,7 +43,16 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 	if !m.inBursts(engine, s) {
 		return nil, nil
 	}
-	b := &burst{every: 1, moves: min(m.movesInCall(), burstMoves)}
+	var own []shapes.Shape // of the problem's inputs for a move
+	numbers := 1           // of these
+	for i, v := range m.problem.blank() {
+		t, err := tensorOf(v)
+		if err != nil {
+			return nil, fmt.Errorf("mcmc: input %d: %w", i, err)
+		}
+		own, numbers = append(own, t.Shape()), numbers+t.Size()
+	}
+	b := &burst{every: 1, moves: min(m.movesInCall(), burstMoves, burstInputs/numbers)}
 	if !m.carrier.SeveralMoves() {
 		b.moves = fitting(b.moves, s.Thin)
 		b.every = min(max(b.moves, 1), s.Thin)
@@ -53,12 +64,8 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 		return nil, nil
 	}
 	inputs := []shapes.Shape{shapes.Make(dtypes.Uint32, 3), shapes.Make(dtypes.Float64, m.chains)}
-	for i, v := range m.problem.blank() {
-		t, err := tensorOf(v)
-		if err != nil {
-			return nil, fmt.Errorf("mcmc: input %d: %w", i, err)
-		}
-		inputs = append(inputs, shapes.Make(t.DType(), append([]int{b.moves}, t.Shape().Dimensions...)...))
+	for _, shape := range own {
+		inputs = append(inputs, severalOf(b.moves, shape))
 	}
 	if m.probeLoop(engine, reads, inputs, m.burstStep(*b, reads)) != nil {
 		return nil, nil
@@ -245,17 +252,16 @@ func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 		}
 		return []moveRecord{t}, nil
 	}
-	var inputs [][]any // of each move
-	if r.problem.Inputs != nil {
-		for i := range b.moves {
-			inputs = append(inputs, r.problem.Inputs(r.Move+i*r.leaps))
-		}
+	all := []any{r.words(), r.stepSizes()}
+	stacked, err := r.stacked(b.moves)
+	for _, t := range stacked {
+		defer t.FinalizeAll() //nolint:errcheck // freeing a tensor that was read
+		all = append(all, t)
 	}
-	stacked, err := stack(inputs)
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
-	values, err := b.program.Run(r.state, append([]any{r.words(), r.stepSizes()}, stacked...)...)
+	values, err := b.program.Run(r.state, all...)
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
@@ -270,34 +276,52 @@ func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 	return made, nil
 }
 
-// stack joins the problem's inputs of several moves: each gets an axis of moves before its own.
-func stack(inputs [][]any) (stacked []any, err error) {
-	if len(inputs) == 0 {
+// stacked are the problem's inputs for so many moves, each with an axis of moves before its own. What Problem.Inputs
+// returns is copied before the next call, which may write into the same memory.
+func (r *sampling) stacked(moves int) (stacked []*tensors.Tensor, err error) {
+	if r.problem.Inputs == nil {
 		return nil, nil
 	}
-	for k := range inputs[0] {
-		var flat []byte
-		var shape shapes.Shape
-		for _, ofMove := range inputs {
-			t, err := tensorOf(ofMove[k])
+	last := moves - 1 // of those that count, if it is known: Inputs may have none for the moves after the run's end
+	if !r.carrier.SeveralMoves() {
+		last = min(last, r.Settings.Draws*r.Thin-r.Tallies[0].Transitions-1)
+	}
+	for i := range moves {
+		move := r.Move + min(i, last)*r.leaps
+		inputs := r.problem.Inputs(move)
+		if i > 0 && len(inputs) != len(stacked) {
+			return stacked, fmt.Errorf("Problem.Inputs gives %d inputs for move %d, and %d for move %d: it must give as many",
+				len(stacked), r.Move, len(inputs), move)
+		}
+		for k, v := range inputs {
+			t, err := tensorOf(v)
 			if err != nil {
-				return nil, fmt.Errorf("input %d: %w", k, err)
+				return stacked, fmt.Errorf("input %d: %w", k, err)
 			}
-			if shape.Ok() && !shape.Equal(t.Shape()) {
-				return nil, fmt.Errorf("input %d: %s, and %s in a move before: the shapes must be the same", k, t.Shape(), shape)
+			shape := severalOf(moves, t.Shape())
+			if i == 0 {
+				stacked = append(stacked, tensors.FromShape(shape))
 			}
-			shape = t.Shape()
-			if err := t.ConstBytes(func(b []byte) { flat = append(flat, b...) }); err != nil {
-				return nil, fmt.Errorf("input %d: %w", k, err)
+			if whole := stacked[k].Shape(); !whole.Equal(shape) {
+				before := shapes.Make(whole.DType, whole.Dimensions[1:]...)
+				return stacked, fmt.Errorf("input %d: %s, and %s in a move before: the shapes must be the same", k, t.Shape(),
+					before)
+			}
+			var wrong error
+			err = t.ConstBytes(func(own []byte) {
+				wrong = stacked[k].MutableBytes(func(whole []byte) { copy(whole[i*len(own):], own) })
+			})
+			if err = errors.Join(err, wrong); err != nil {
+				return stacked, fmt.Errorf("input %d: %w", k, err)
 			}
 		}
-		whole := tensors.FromShape(shapes.Make(shape.DType, append([]int{len(inputs)}, shape.Dimensions...)...))
-		if err := whole.MutableBytes(func(b []byte) { copy(b, flat) }); err != nil {
-			return nil, fmt.Errorf("input %d: %w", k, err)
-		}
-		stacked = append(stacked, whole)
 	}
 	return stacked, nil
+}
+
+// severalOf is a shape with an axis of moves before its own.
+func severalOf(moves int, shape shapes.Shape) shapes.Shape {
+	return shapes.Make(shape.DType, append([]int{moves}, shape.Dimensions...)...)
 }
 
 // tensorOf is an input of a problem as a tensor.

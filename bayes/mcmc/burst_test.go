@@ -137,6 +137,58 @@ func TestBurstObserve(t *testing.T) {
 	}
 }
 
+// Each move of a burst has its own inputs though Inputs writes them all into the same memory; it is not asked beyond the
+// run's last move; inputs of other shapes, or more of them, are an error; and large ones are few.
+func TestBurstInputs(t *testing.T) {
+	engine := computetest.Engines(t)[0]
+	if !engine.IsXLA() {
+		t.Skip("only XLA makes several moves in a call")
+	}
+	row, most := make([]float64, 2), 0
+	inputs := func(move int) []any {
+		row[0], most = float64(move%5), max(most, move)
+		return []any{row}
+	}
+	problem := Problem{Dim: 2, Inputs: func(move int) []any { return inputs(move) },
+		Target: func(_ compute.Nodes, inputs []*Node) Target {
+			return Density(func(phi *Node) *Node {
+				return MulScalar(ReduceSum(Square(Sub(phi, BroadcastToShape(ExpandAxes(inputs[0], 0), phi.Shape()))), 1), -.5)
+			})
+		}}
+	s := Settings{Chains: 3, Draws: 50, Thin: 2, WarmUp: NoWarmUp, DType: compute.Float64, Engine: engine}
+	sampler := &Sampler{Problem: problem, Kernel: SGLD{StepSize: .3}}
+	defer sampler.Close()
+	want, _ := sampled(t.Context(), t, sampler, s, oneByOne)
+	most = 0
+	got, r := sampled(t.Context(), t, sampler, s, func(*sampling) {})
+	computetest.Near(t, "draws", numbers(t, got), numbers(t, want), 1e-9)
+	if r.burst == nil || r.burst.moves != 64 || most != 99 {
+		t.Errorf("bursts %+v; inputs were asked for moves up to %d, want bursts of 64 and 99", r.burst, most)
+	}
+	for says, other := range map[string][]any{
+		"gives 1 inputs for move 64, and 2 for move 70": {row, row}, "for move 64, and 0 for move 70": {},
+		"(Float64)[3], and (Float64)[2] in a move before": {make([]float64, 3)},
+	} {
+		inputs = func(move int) []any {
+			if move < 70 {
+				return []any{row}
+			}
+			return other
+		}
+		if _, err := sampler.Sample(t.Context(), s); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	large := make([]float32, 1<<20)
+	problem.Inputs = func(int) []any { return []any{row, large} }
+	many := &Sampler{Problem: problem, Kernel: SGLD{StepSize: .3}}
+	defer many.Close()
+	s.Draws, s.Thin = 2, 1
+	if _, r = sampled(t.Context(), t, many, s, func(*sampling) {}); r.burst == nil || r.burst.moves != 15 {
+		t.Errorf("with a million numbers for each move: bursts %+v, want of 15 moves, which have 2^24", r.burst)
+	}
+}
+
 func numbers(t *testing.T, r *Result) []float64 {
 	t.Helper()
 	v, err := compute.Float64s(r.Draws.Tensor())

@@ -26,8 +26,9 @@ type Problem struct {
 	// and panics as GoMLX does.
 	Target func(data compute.Nodes, inputs []*graph.Node) Target
 	// Inputs, if set, returns the target's inputs for a move, always of the same shapes, such as the row numbers of a
-	// mini-batch: tensors or Go values, as a function of the number of the move, counted from 0. Only kernels that carry
-	// no log-density from move to move can take them.
+	// mini-batch: tensors or Go values, as a function of the number of the move alone, counted from 0, since a call of
+	// several moves asks for all of them before it. Only kernels that carry no log-density from move to move can take
+	// them.
 	Inputs func(move int) []any
 	// HostInputs, if set instead of Inputs, computes them on the host from the chains' state, such as by asking other
 	// machines.
