@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +116,29 @@ func TestBurst(t *testing.T) {
 			got, _ = sampled(t.Context(), t, sampler, s, func(*sampling) {})
 			same(got)
 		})
+	}
+}
+
+// Observe sees the draws of each ObserveEvery, though checkpoints in the middle of bursts count several moves at once.
+func TestBurstObserveEach(t *testing.T) {
+	var seen, want []int
+	s := Settings{
+		Chains: 3, Draws: 150, WarmUp: NoWarmUp, Checkpoint: filepath.Join(t.TempDir(), "run"), CheckpointEvery: 1,
+		ObserveEvery: 7, Observe: func(draws int, now *Draws) error {
+			if seen = append(seen, draws); now.PerChain != draws {
+				t.Errorf("%d draws, said to be %d", now.PerChain, draws)
+			}
+			return nil
+		},
+	}
+	if _, err := Sample(t.Context(), standard(), RandomWalkMetropolis{StepSize: 1}, s); err != nil {
+		t.Fatal(err)
+	}
+	for draws := 7; draws <= 150; draws += 7 {
+		want = append(want, draws)
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("seen at %v draws, want %v", seen, want)
 	}
 }
 

@@ -96,7 +96,7 @@ type sampling struct {
 	adopted map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
 
 	pending  []moveRecord // moves that the device has made, and that the position does not count yet
-	observed int          // draws that all chains had when it was last asked whether Observe is due
+	observed int          // draws that all chains had when the session began, or Observe was last called
 
 	giveBack func() // the moves, to the sampler
 }
@@ -367,15 +367,17 @@ func (r *sampling) common() int {
 	return common
 }
 
-// observe calls Settings.Observe when it is due.
+// observe calls Settings.Observe when it is due: more than once if a checkpoint has counted several moves at once.
 func (r *sampling) observe() error {
-	now, before := r.common(), r.observed
-	r.observed = now
-	if r.Observe == nil || now/r.ObserveEvery == before/r.ObserveEvery {
+	now, every := r.common(), r.ObserveEvery
+	if r.Observe == nil {
 		return nil
 	}
-	if err := r.Observe(now, r.draws.first(now)); err != nil {
-		return run.Stop(fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", now, err))
+	for draws := r.observed - r.observed%every + every; draws <= now; draws += every {
+		r.observed = draws
+		if err := r.Observe(draws, r.draws.first(draws)); err != nil {
+			return run.Stop(fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", draws, err))
+		}
 	}
 	return nil
 }

@@ -112,7 +112,8 @@ type Settings struct {
 	Progress func(run.Progress)
 	// Observe, if set, is called each time that all chains have ObserveEvery more draws (default: a tenth of Draws, at
 	// least one), but not for draws made before a resume. Its arguments are the number of draws of each chain and all
-	// draws, which may be kept but not changed. An error ends the run, with the status run.Stopped and the draws so far.
+	// draws, which may be kept but not changed. An error ends the run, with the status run.Stopped and the draws so far,
+	// to which a checkpoint adds those that the device has made ahead.
 	Observe      func(draws int, now *Draws) error `json:"-"`
 	ObserveEvery int
 }
