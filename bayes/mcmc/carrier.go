@@ -73,14 +73,18 @@ func NewCarrier(
 	return c, nil
 }
 
-// workOf is the number of numbers that a node computes or, of a product, of those that it multiplies.
+// workOf is the number of numbers that a node computes or, of a product or a convolution, of those that it multiplies.
 func workOf(node *Node) int {
 	size, inputs := node.Shape().Size(), node.Inputs()
-	if node.Type() != NodeTypeDotGeneral || size == 0 {
-		return size
+	switch {
+	case size == 0:
+	case node.Type() == NodeTypeDotGeneral:
+		// Of m k and k n numbers m n are made: the root is m k n. For many products at once it is larger, which does no harm.
+		return int(math.Sqrt(float64(size) * float64(inputs[0].Shape().Size()) * float64(inputs[1].Shape().Size())))
+	case node.Type() == NodeTypeConvGeneral: // the last axis of its kernels, as Convolve takes them, is of the results
+		return size * (inputs[1].Shape().Size() / inputs[1].Shape().Dim(-1))
 	}
-	// Of m k and k n numbers m n are made: the root is m k n. For many products at once it is larger, which does no harm.
-	return int(math.Sqrt(float64(size) * float64(inputs[0].Shape().Size()) * float64(inputs[1].Shape().Size())))
+	return size
 }
 
 // WithPrefix is the same Carrier with another beginning of all names, such as "moving/".

@@ -246,3 +246,24 @@ func TestExtraInfo(t *testing.T) {
 		}
 	}
 }
+
+// The work of a node is what it computes, that of a product and of a convolution what they multiply.
+func TestWorkOf(t *testing.T) {
+	g := NewGraph(computetest.Go(t).Backend(), "work")
+	defer g.Finalize()
+	of := func(dims ...int) *Node { return Zeros(g, shapes.Make(compute.Float32, dims...)) }
+	for name, c := range map[string]struct {
+		node *Node
+		want int
+	}{
+		"sum":         {Add(of(3, 5), of(3, 5)), 15},
+		"product":     {Einsum("ik,kj->ij", of(3, 7), of(7, 5)), 3 * 7 * 5},
+		"convolution": {Convolve(of(2, 8, 9, 3), of(3, 3, 3, 4)).PadSame().Done(), 2 * 8 * 9 * 4 * 3 * 3 * 3},
+		"groups":      {Convolve(of(2, 8, 9, 6), of(3, 3, 3, 4)).ChannelGroupCount(2).PadSame().Done(), 2 * 8 * 9 * 4 * 27},
+		"nothing":     {of(0, 3), 0},
+	} {
+		if got := workOf(c.node); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
