@@ -53,9 +53,8 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 		own, numbers = append(own, t.Shape()), numbers+t.Size()
 	}
 	b := &burst{every: 1, moves: min(m.movesInCall(), burstMoves, burstInputs/numbers)}
-	if !m.carrier.SeveralMoves() {
-		b.moves = fitting(b.moves, s.Thin)
-		b.every = min(max(b.moves, 1), s.Thin)
+	if fits := fitting(b.moves, s.Thin); !m.carrier.SeveralMoves() && (fits > b.moves/2 || !m.keepsMoves(b.moves)) {
+		b.moves, b.every = fits, min(max(fits, 1), s.Thin) // else too few divide Thin, as where it is a prime number
 	}
 	for b.moves > b.every && !m.keepsMoves(b.moves/b.every) {
 		b.moves -= b.every
