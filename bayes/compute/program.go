@@ -178,6 +178,11 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 			}
 		}
 	}
+	for i, input := range inputs {
+		if t, ok := input.(*tensors.Tensor); input == nil || ok && t == nil {
+			return nil, fmt.Errorf("program %q: input %d is nil: give a tensor or a Go value", p.name, i)
+		}
+	}
 	if !p.called {
 		p.called = true
 		if state.layout != nil { // else Prepare may be reading it

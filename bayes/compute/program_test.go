@@ -208,6 +208,20 @@ func TestProgramErrors(t *testing.T) {
 			state.Close() // of a state that lost entries
 			program.Close()
 		}
+		for _, nothing := range []any{nil, (*tensors.Tensor)(nil)} {
+			program, err := compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"}, walk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := compute.NewState(engine)
+			state.Set("x", compute.Floats(compute.Float32, []float64{1, 2, 3}, 3))
+			if _, err := program.Run(state, nothing); err == nil || !strings.Contains(err.Error(), "input 0 is nil") {
+				t.Errorf("%s: an input that is nil: %v", engine.Name(), err)
+			}
+			computetest.Near(t, "x after the error", values(t, host(t, state, "x")["x"]), []float64{1, 2, 3}, 0)
+			state.Close()
+			program.Close()
+		}
 	}
 }
 

@@ -325,8 +325,10 @@ func severalOf(moves int, shape shapes.Shape) shapes.Shape {
 
 // tensorOf is an input of a problem as a tensor.
 func tensorOf(v any) (*tensors.Tensor, error) {
-	if t, ok := v.(*tensors.Tensor); ok {
+	if t, ok := v.(*tensors.Tensor); ok && t != nil {
 		return t, nil
+	} else if ok || v == nil {
+		return nil, errors.New("it is nil: give a tensor or a Go value")
 	}
 	return tensors.FromAnyValue(v)
 }

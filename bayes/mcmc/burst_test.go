@@ -164,10 +164,7 @@ func TestBurstObserve(t *testing.T) {
 // Each move of a burst has its own inputs though Inputs writes them all into the same memory; it is not asked beyond
 // the run's last move; inputs of other shapes, or more of them, are an error; and large ones are few.
 func TestBurstInputs(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if !engine.IsXLA() {
-		t.Skip("only XLA makes several moves in a call")
-	}
+	engine := computetest.XLA(t, "only XLA makes several moves in a call")
 	row, most := make([]float64, 2), 0
 	inputs := func(move int) []any {
 		row[0], most = float64(move%5), max(most, move)
@@ -191,7 +188,7 @@ func TestBurstInputs(t *testing.T) {
 	}
 	for says, other := range map[string][]any{
 		"gives 1 inputs for move 64, and 2 for move 70": {row, row}, "for move 64, and 0 for move 70": {},
-		"(Float64)[3], and (Float64)[2] in a move before": {make([]float64, 3)},
+		"(Float64)[3], and (Float64)[2] in a move before": {make([]float64, 3)}, "input 0: it is nil": {nil},
 	} {
 		inputs = func(move int) []any {
 			if move < 70 {

@@ -1,7 +1,7 @@
 // Command cells starts GoNB, the kernel that runs a notebook's cells, so that a cell takes a second: it links without
 // what only a debugger reads, without a second linker, and asks no proxy for packages. Set-up installs it in the
-// environment's folder bin, as gobnn-kernel, as the go command in the folder cells, and as gopls in the folder lab, where
-// GoNB finds them first.
+// environment's folder bin, as gobnn-kernel, as the go command in the folder cells, and as gopls in the folder lab,
+// where GoNB finds them first.
 package main
 
 import (

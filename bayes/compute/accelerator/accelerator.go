@@ -248,8 +248,8 @@ func IsCUDA(plugin string) bool {
 }
 
 // Check says whether a plugin for CUDA can work on the GPUs of these numbers, all if there are none, and returns these
-// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver, ErrWheels, ErrSilent or ErrStale. The files of a plugin that does
-// not lie as in JAX's wheels are not checked.
+// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver, ErrWheels, ErrSilent or ErrStale. The files of a plugin that
+// does not lie as in JAX's wheels are not checked.
 func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 	version := ""
 	if match := cudaPlugin.FindStringSubmatch(plugin); match != nil {

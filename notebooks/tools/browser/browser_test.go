@@ -269,9 +269,10 @@ func (p page) show(address, name string) {
 	p.t.Helper()
 	p.do(chromedp.Navigate(fmt.Sprintf("%s/lab/tree/%s?token=%s&reset", address, name, token)))
 	p.until("Lab shows "+name, `!!`+panel+` && `+panel+`.querySelectorAll('.jp-CodeCell').length > 1`, time.Minute)
-	for end := time.Now().Add(time.Minute); sessionOf(p.t, address, name).Kernel.State != "idle"; time.Sleep(50 * time.Millisecond) {
+	state := func() string { return sessionOf(p.t, address, name).Kernel.State }
+	for end := time.Now().Add(time.Minute); state() != "idle"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.t.Fatalf("the kernel of %s is %q", name, sessionOf(p.t, address, name).Kernel.State)
+			p.t.Fatalf("the kernel of %s is %q", name, state())
 		}
 	}
 	// Lab shows idle before it has a kernel, too.
