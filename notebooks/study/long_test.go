@@ -14,7 +14,7 @@ func TestPenaltyFiguresLong(t *testing.T) {
 	penaltyFigures(t, map[string]penaltyFigure{
 		"pbnn.fig2": {names: []string{penaltyFull.name, penaltyFive.name, penaltyNaive.name, penaltyTen.name},
 			metrics: []string{"epistemic std"}},
-		"pbnn.fig4": {names: []string{"SGLD n = 5 eta = 0.0001", "SGLD n = 5 eta = 1e-06", penaltyTempers.name,
+		"pbnn.fig4": {names: []string{"SGLD, n = 5, eta = 1e-4", "SGLD, n = 5, eta = 1e-6", penaltyTempers.name,
 			penaltyFive.name}, metrics: []string{"epistemic std"}},
 		"pbnn.acceptance": {datas: []string{"gapped_wave, n = 10"},
 			names: []string{acceptanceTargets[0].name, acceptanceTargets[1].name}, metrics: []string{"sigma^2"}},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -46,20 +48,20 @@ var (
 		Likelihood: bayes.Gaussian{StdDev: penaltyNoise}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 
 	penaltyFull = penaltyRun{"BNN on all rows", pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.HMC{}}, 1}
-	penaltyFive = penaltyRun{"PBNN n = 5 M = 5",
+	penaltyFive = penaltyRun{"PBNN, n = 5, M = 5",
 		pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5}, 40}
-	penaltyTen = penaltyRun{"PBNN n = 10 M = 5",
+	penaltyTen = penaltyRun{"PBNN, n = 10, M = 5",
 		pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 10, Batches: 5}, 40}
-	penaltyNaive = penaltyRun{"no penalty n = 10",
+	penaltyNaive = penaltyRun{"no penalty, n = 10",
 		pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches,
 			Rule: pbnn.Naive}, 40}
-	penaltyTempers = penaltyRun{"tempered n = 5",
+	penaltyTempers = penaltyRun{"tempered, n = 5",
 		pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{}}, 1}
 )
 
 // penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
 func penaltySGLD(eta float64) penaltyRun {
-	return penaltyRun{fmt.Sprintf("SGLD n = 5 eta = %g", eta),
+	return penaltyRun{"SGLD, n = 5, eta = " + strings.Replace(strconv.FormatFloat(eta, 'e', -1, 64), "e-0", "e-", 1),
 		pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
 }
 

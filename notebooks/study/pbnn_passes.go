@@ -175,7 +175,7 @@ func penaltyPasses(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 			}
 		}
 		panel, err := viz.Traces(traces, viz.TraceOptions{LogX: true, LogY: true,
-			Frame: panelFrame(data, "passes over the data", "error [posterior std]")})
+			Frame: panelFrame(data, "passes over the data", "error [posterior sd]")})
 		if err != nil {
 			return nil, cells, err
 		}
