@@ -357,7 +357,7 @@ func (m Machine) checkWheels(packages, version string) error {
 		if others, _ := filepath.Glob(filepath.Join(packages, name+"-*.dist-info")); len(others) > 0 {
 			have = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(others[0]), name+"-"), ".dist-info")
 		}
-		return fmt.Errorf("%w: %s in %s is %s, and %s was tested together with the others; remove the folder and run `%s`",
+		return fmt.Errorf("%w: %s in %s is %s, and set-up installs %s with the others; remove the folder and run `%s`",
 			ErrWheels, match[1], packages, have, want, SetupCommand)
 	}
 	return nil

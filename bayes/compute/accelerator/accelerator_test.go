@@ -138,13 +138,13 @@ func TestCheck(t *testing.T) {
 				file("usr/local/cuda-13.0/lib64/libcublas.so.13", "")(t, m, packages)
 			}},
 		{name: "a wheel of another version", smi: twoGPUs, err: ErrWheels,
-			says: []string{"nvidia-cudnn-cu13", "is 9.1.0", "9.28.1.4 was tested", SetupCommand},
+			says: []string{"nvidia-cudnn-cu13", "is 9.1.0", "set-up installs 9.28.1.4", SetupCommand},
 			change: func(t *testing.T, m Machine, packages string) {
 				remove("nvidia_cudnn_cu13-9.28.1.4.dist-info")(t, m, packages)
 				write(t, filepath.Join(packages, "nvidia_cudnn_cu13-9.1.0.dist-info", "METADATA"), "")
 			}},
 		{name: "a plugin of another version than its wheels", smi: twoGPUs, err: ErrWheels,
-			says: []string{"jax-cuda13-pjrt", "is 0.9.0", "0.10.2 was tested", SetupCommand},
+			says: []string{"jax-cuda13-pjrt", "is 0.9.0", "set-up installs 0.10.2", SetupCommand},
 			change: func(t *testing.T, m Machine, packages string) {
 				remove("jax_cuda13_pjrt-0.10.2.dist-info")(t, m, packages)
 				write(t, filepath.Join(packages, "jax_cuda13_pjrt-0.9.0.dist-info", "METADATA"), "")
