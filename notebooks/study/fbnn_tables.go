@@ -100,8 +100,9 @@ const (
 	fbnnNote = "one repetition, chains of 400 draws but BNN-SGHMC's 2000, 2000 rows of the simulated sets, Adult " +
 		"and MNIST, 200 epochs of training (-full: 3 repetitions, 2000 draws, 20 000 rows or all of Adult, 1000 " +
 		"epochs); seconds of a fit on two processors which the machine has made before, so that its programs are " +
-		"compiled: else compiling adds .3 to some 8 s. \"Paper mode\" takes the emulator's outputs for predictions, as the paper's errors show that it does, and its row has the paper's numbers; \"of the " +
-		"network\" are predictions of the network itself at the same weights. The emulator of paper mode has layers of 3 " +
+		"compiled: else compiling adds .3 to some 8 s. \"Paper mode\" takes the emulator's outputs for predictions, as " +
+		"the paper's errors show that it does, and its row has the paper's numbers; \"of the network\" are " +
+		"predictions of the network itself at the same weights. The emulator of paper mode has layers of 3 " +
 		"and 32 ReLU units on all sets, without dropout; the paper's has these on Boston, wine and CelebA, others " +
 		"elsewhere (to 8, 64, 32), and a dropout of .5 or .7 everywhere (Table 2). What cannot be right in the paper: " +
 		"(1) errors and speed-ups of one chain of the network: 200 pairs know at most 199 of the directions of the " +
