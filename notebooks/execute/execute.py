@@ -46,6 +46,7 @@ def main(source, target, folder, seconds):
         timeout=float(seconds) or None,
         startup_timeout=120,
         record_timing=False,  # times would change the file at every run
+        coalesce_streams=True,  # so would the pieces in which what a cell prints arrives
         extra_arguments=["-raw_error"],  # a compiler's message as text, not as a page
         resources={"metadata": {"path": folder}},
         on_cell_start=start,
