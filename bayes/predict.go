@@ -121,7 +121,7 @@ const (
 func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
 	rows, dims := x.Dims()
 	scale := p.origin.Features
-	if rows < fewestRows || len(scale.Mean) != dims {
+	if rows < fewestRows || len(scale.Mean) != dims || p.bound.Model.Scaling.KeepFeatures { // which leaves them unknown
 		return nil
 	}
 	distance := func(v float64, k int) float64 { return math.Abs(v-scale.Mean[k]) / scale.StdDev[k] }

@@ -423,6 +423,19 @@ func TestPredictFarFeatures(t *testing.T) {
 			}
 		}
 	}
+	raw := predicted[0].model // of which no means and standard deviations are known
+	raw.Scaling.KeepFeatures = true
+	bound, err := raw.Bind(features, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := predict(t, remade(t, bound, draws, bayes.Origin{}), rows(50, fahrenheit)).Warnings; len(got) != 0 {
+		t.Errorf("features that are not standardised: warnings %q", got)
+	}
 }
 
 // A feature that was constant in training, such as a category that all training rows lack, is named where it has
