@@ -87,6 +87,12 @@ func TestBindErrors(t *testing.T) {
 			m.Likelihood = bayes.Gaussian{Learn: true} // shared
 			m.Prior = bayes.Laplace{PerLayer: map[int]float64{0: 3, 1: 2}}
 		}), 2, 1, nil, []string{"Laplace.PerLayer has the scale 3 for layer 0", "where that is stochastic"}},
+		{"Student's t of too many degrees of freedom",
+			model(func(m *bayes.Model) { m.Likelihood = bayes.StudentT{DoF: 1e15} }), 2, 1, nil,
+			[]string{"StudentT.DoF is 1e+15", "bayes.Gaussian"}},
+		{"Student's t of too many degrees of freedom as prior",
+			model(func(m *bayes.Model) { m.Prior = bayes.StudentTPrior{DoF: 1e12} }), 2, 1, nil,
+			[]string{"StudentTPrior.DoF is 1e+12", "bayes.Normal"}},
 		{"Student's t as prior of no layer",
 			model(func(m *bayes.Model) { m.Prior = bayes.StudentTPrior{PerLayer: map[int]float64{-1: 2}} }), 2, 1, nil,
 			[]string{"StudentTPrior.PerLayer", "layer -1"}},

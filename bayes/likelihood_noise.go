@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"fmt"
 	"math"
 
 	"gobnn/bayes/nn"
@@ -51,8 +52,9 @@ func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distributi
 // regression that is robust to outliers. With Learn, s = Scale exp(t), where the parameter t, named "noise/log_scale",
 // [K], starts at 0. It is a shared parameter unless the model's Partition names it.
 type StudentT struct {
-	// DoF are the degrees of freedom; default 4. With DoF <= 2 the variance is infinite. With DoF <= 1 there is no mean:
-	// Prediction.Mean and StdDev return an error, and metrics of the mean are NaN. Quantiles and densities always exist.
+	// DoF are the degrees of freedom, at most 1e8; default 4. With DoF <= 2 the variance is infinite. With DoF <= 1 there
+	// is no mean: Prediction.Mean and StdDev return an error, and metrics of the mean are NaN. Quantiles and densities
+	// always exist.
 	DoF   float64 `json:"dof"`
 	Scale float64 `json:"scale"` // default 1
 	Learn bool    `json:"learn,omitempty"`
@@ -69,13 +71,30 @@ func (s StudentT) Parameters(size int) []nn.Parameter { return learntScale(s.Lea
 
 // Check implements Likelihood.
 func (s StudentT) Check() error {
-	if err := checkPositive("StudentT.DoF", s.DoF, studentDoF); err != nil {
+	if err := checkDoF("StudentT.DoF", s.DoF, "Gaussian"); err != nil {
 		return err
 	}
 	return checkPositive("StudentT.Scale", s.Scale, 1)
 }
 
 const studentDoF = 4
+
+// mostDoF are the most degrees of freedom with which densities and distribution functions, whose terms are as large and
+// cancel, have an error below 1e-6. From 1e15 on they have no right digit.
+const mostDoF = 1e8
+
+// checkDoF returns an error unless degrees of freedom are positive and not too many; limit is the name of the
+// distribution that many come near to.
+func checkDoF(name string, dof float64, limit string) error {
+	if err := checkPositive(name, dof, studentDoF); err != nil {
+		return err
+	}
+	if dof > mostDoF {
+		return fmt.Errorf("bayes: %s is %v: it must be at most %g; take bayes.%s, from which so many differ by less than "+
+			"rounding", name, dof, mostDoF, limit)
+	}
+	return nil
+}
 
 // LogDensity implements Likelihood: log Gamma((v+1)/2) - log Gamma(v/2) - log(pi v)/2 - log s - (v+1)/2 log(1 +
 // ((y-f)/s)^2/v).

@@ -36,7 +36,7 @@ type UnboundedPrior interface {
 // StudentTPrior is Student's t distribution with DoF degrees of freedom, centred at 0, with another scale in the layers
 // that PerLayer names. Its heavy tails allow a few large weights.
 type StudentTPrior struct {
-	DoF      float64         `json:"dof"`                 // default 4
+	DoF      float64         `json:"dof"`                 // at most 1e8; default 4
 	S        float64         `json:"s"`                   // the scale; default 1
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> scale
 }
@@ -46,7 +46,7 @@ func (s StudentTPrior) Scale(p nn.Parameter) float64 { return layerScale(s.S, s.
 
 // Check implements Prior.
 func (s StudentTPrior) Check() error {
-	if err := checkPositive("StudentTPrior.DoF", s.DoF, studentDoF); err != nil {
+	if err := checkDoF("StudentTPrior.DoF", s.DoF, "Normal"); err != nil {
 		return err
 	}
 	return checkScales("StudentTPrior.S", s.S, s.PerLayer)
