@@ -226,6 +226,9 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 	if o.Target, err = scaler("Target", o.Target, bound.Targets()); err != nil {
 		return o, err
 	}
+	if err := checkCounts(bound.Model.Likelihood, o.Target); err != nil {
+		return o, fmt.Errorf("bayes: Origin.%w", err)
+	}
 	if o.Classes == nil {
 		for c := range bound.classes() {
 			o.Classes = append(o.Classes, strconv.Itoa(c))

@@ -157,6 +157,28 @@ func TestNewPosteriorErrors(t *testing.T) {
 	}
 }
 
+// Counts are never standardised: a scaler of theirs would shift predictions, and give no count a density.
+func TestNewPosteriorOfScaledCounts(t *testing.T) {
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Poisson{}, Stochastic: bayes.All()}.Bind(1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws := bayes.Draws{Phi: compute.Floats(compute.Float32, wave(bound.D, 1.7), 1, bound.D), LogWeights: []float64{0}}
+	for _, c := range []struct {
+		target dataset.Scaler
+		want   string // "": no error
+	}{
+		{dataset.Scaler{}, ""}, {dataset.NoScaler(2), ""},
+		{dataset.Scaler{Mean: []float64{0, 3}, StdDev: []float64{1, 1}}, "Origin.Target standardises target 1 by mean 3"},
+		{dataset.Scaler{Mean: []float64{0, 0}, StdDev: []float64{2, 1}}, "standard deviation 2, but bayes.Poisson"},
+	} {
+		_, err := bayes.NewPosterior(bound, draws, bayes.Origin{Target: c.target})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.target, err, c.want)
+		}
+	}
+}
+
 func TestParameter(t *testing.T) {
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float64) // layer 2: 12 weights and 3 biases of 15 numbers
 	phi, psi := wave(3*15, 1.7), wave(p.Bound().W, 2.3)

@@ -361,6 +361,8 @@ func TestPredictionErrors(t *testing.T) {
 		{"noise infinite", regression(func(p *bayes.Prediction) { p.Own[1] = math.Inf(1) }),
 			[]string{"parameter 0 of particle 1", "+Inf"}},
 		{"scale", regression(func(p *bayes.Prediction) { p.Target.StdDev[0] = -1 }), []string{"standard deviation -1"}},
+		{"counts that are standardised", regression(func(p *bayes.Prediction) { p.Likelihood, p.Own = bayes.Poisson{}, nil }),
+			[]string{"Target standardises target 0 by mean 10", "bayes.Poisson is for counts"}},
 		{"one class", func() bayes.Prediction { p := threeClasses(); p.Width = 1; return p }(), []string{"Width is 1"}},
 	}
 	for _, c := range invalid {

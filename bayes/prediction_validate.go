@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes/dataset"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -38,7 +40,22 @@ func (p Prediction) Validate() error {
 				k, m, s)
 		}
 	}
+	if err := checkCounts(p.Likelihood, p.Target); err != nil {
+		return fmt.Errorf("bayes: Prediction.%w", err)
+	}
 	return p.validateOutputs()
+}
+
+// checkCounts returns an error, whose text continues a phrase, if counts are standardised: the numbers that a
+// likelihood for counts predicts would be shifted and stretched, and no count would have a density.
+func checkCounts(l Likelihood, target dataset.Scaler) error {
+	for k := range target.Mean {
+		if m, s := target.Mean[k], target.StdDev[k]; support(l) == Counts && (m != 0 || s != 1) {
+			return fmt.Errorf("Target standardises target %d by mean %v and standard deviation %v, but %T is for counts, which "+
+				"stay as they are: leave Target empty", k, m, s, l)
+		}
+	}
+	return nil
 }
 
 func (p Prediction) validateShape() error {
