@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -110,7 +111,18 @@ func (e *ensemble) same(p bayes.Prediction) error {
 				"one with %v and %v: all batches must be of the same target; take a new Metric for another one", mean, stdDev, m, s)
 		}
 	}
+	if p.Targets > 1 && !reflect.DeepEqual(whichTarget(p), whichTarget(f)) { // in the same units
+		return errors.New("metric: this batch is of another target than those before: all batches must be of the same " +
+			"target; take a new Metric for another one")
+	}
 	return nil
+}
+
+// whichTarget is a prediction without what may differ from batch to batch: what differs then is the target that
+// Prediction.Of took.
+func whichTarget(p bayes.Prediction) bayes.Prediction {
+	p.Rows, p.Chains, p.Outputs, p.Weights, p.Own, p.Warnings = 0, 0, nil, nil, nil, nil
+	return p
 }
 
 // withAndWithout turns sums over each group, [G], into the weighted mean over all particles and the means without each

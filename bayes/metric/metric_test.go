@@ -218,7 +218,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Batches of two targets of one prediction, whose units differ, are no batches of one score; of one target they are.
+// Batches of two targets of one prediction are no batches of one score; of one target they are.
 func TestBatchesOfOneTarget(t *testing.T) {
 	p := bayes.Prediction{
 		Likelihood: bayes.Gaussian{}, Particles: 1, Rows: 1, Width: 2, Targets: 2, Weights: []float64{1},
@@ -239,6 +239,24 @@ func TestBatchesOfOneTarget(t *testing.T) {
 	}
 	if e, err := m.Estimate(); err != nil || math.Abs(e.Value-2) > 1e-12 {
 		t.Errorf("%v, %v, want 2 of the first target's rows", e, err)
+	}
+	p.Target = dataset.Scaler{} // both targets in the same units
+	first, _ = p.Of(0)
+	second, _ = p.Of(1)
+	m = metric.NewRMSE()
+	if err := errors.Join(m.Add(first, []float64{3}), m.Add(first, []float64{-1})); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Add(second, []float64{9}); err == nil || !strings.Contains(err.Error(), "another target") {
+		t.Errorf("another target in the same units: error %v", err)
+	}
+	p.Width, p.Targets, p.Outputs = 1, 0, p.Outputs[:1]
+	first, err = p.Of(0) // of a single target it is all
+	if err := errors.Join(err, func() error {
+		m := metric.NewRMSE()
+		return errors.Join(m.Add(first, []float64{3}), m.Add(p, []float64{3}))
+	}()); err != nil {
+		t.Errorf("the only target: error %v", err)
 	}
 }
 
