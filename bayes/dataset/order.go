@@ -83,6 +83,7 @@ func (d *Dataset) SelectFeatures(names ...string) (*Dataset, error) {
 	out := *d
 	out.Features, out.X = slices.Clone(names), mat.NewDense(rows, len(names), nil)
 	out.Y, out.rows = slices.Clone(d.Y), slices.Clone(d.rows)
+	out.Targets, out.Classes = slices.Clone(d.Targets), slices.Clone(d.Classes)
 	for to, name := range names {
 		from := slices.Index(d.Features, name)
 		if from < 0 {

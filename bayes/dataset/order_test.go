@@ -47,7 +47,13 @@ func TestOrderOfColumns(t *testing.T) {
 	if err := (dataset.Parts{Train: first, Validation: same, Test: same}).Validate(); err != nil {
 		t.Error(err)
 	}
-	if second.X.At(0, 0) != 300 {
+	second.Task, second.Targets, second.Classes = dataset.BinaryClassification, []string{"price"}, []string{"low", "high"}
+	same, err = second.SelectFeatures(first.Features...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same.Y[0], same.Targets[0], same.Classes[0] = 7, "cost", "cheap"
+	if second.X.At(0, 0) != 300 || second.Y[0] == 7 || second.Targets[0] != "price" || second.Classes[0] != "low" {
 		t.Error("SelectFeatures changed the data set that it copies")
 	}
 }
