@@ -120,6 +120,37 @@ func TestBindErrors(t *testing.T) {
 	}
 }
 
+// A slice or a map of the caller's, which he changes for his next model, does not change the model that was bound.
+func TestBindCopies(t *testing.T) {
+	hidden, scales, stochastic := []int{4}, map[int]float64{1: .5}, bayes.All()
+	convolutions := []nn.Conv{{Filters: 2, Kernel: 1}}
+	for _, network := range []nn.Network{
+		nn.MLP{Hidden: hidden}, nn.CNN{Height: 1, Width: 2, Convolutions: convolutions, Hidden: hidden}, &nn.MLP{Hidden: nil},
+	} {
+		hidden[0], convolutions[0].Filters, scales[1], stochastic.Selectors[0].Kind = 4, 2, .5, nn.Weights
+		model := bayes.Model{Network: network, Likelihood: bayes.Gaussian{}, Prior: bayes.Normal{PerLayer: scales},
+			Stochastic: stochastic}
+		bound, err := model.Bind(2, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := remade(t, bound, bayes.Draws{Phi: compute.Floats(compute.Float32, make([]float64, bound.D), 1, bound.D),
+			LogWeights: []float64{0}}, bayes.Origin{})
+		was, before := fmt.Sprintf("%+v", p.Model()), bound.Scales()
+		for _, change := range []func(){
+			func() {
+				hidden[0], convolutions[0].Filters, scales[1], stochastic.Selectors[0].Kind = 5, 3, 7, nn.Biases
+			},
+			func() { p.Model().Prior.(bayes.Normal).PerLayer[1] = 8 },
+		} {
+			change()
+			if is := fmt.Sprintf("%+v", p.Model()); is != was || !slices.Equal(bound.Scales(), before) {
+				t.Errorf("the model is %s with scales %v, was %s with %v", is, bound.Scales(), was, before)
+			}
+		}
+	}
+}
+
 // A prior may name layers whose parameters are shared, so that it serves several partitions, and a stochastic noise.
 func TestPerLayerOfPartition(t *testing.T) {
 	m := bayes.Model{

@@ -327,8 +327,8 @@ func (p Provenance) clone() Provenance {
 	return p
 }
 
-// Model is the posterior's model.
-func (p *Posterior) Model() Model { return p.bound.Model }
+// Model copies the posterior's model.
+func (p *Posterior) Model() Model { return p.bound.Model.clone() }
 
 // LogWeights are the particles' normalised log-weights.
 func (p *Posterior) LogWeights() smc.LogWeights { return p.logWeights }

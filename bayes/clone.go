@@ -1,0 +1,58 @@
+package bayes
+
+import (
+	"reflect"
+	"slices"
+)
+
+// clone is a copy of the model that shares no slice and no map with it, so that a bound model, and a posterior, stay as
+// they are when the caller goes on to use a slice of widths, or a map of scales, for the next model. What a part points
+// to, and its fields that are not exported, are not copied.
+func (m Model) clone() Model {
+	for _, part := range []reflect.Value{
+		reflect.ValueOf(&m.Network), reflect.ValueOf(&m.Likelihood), reflect.ValueOf(&m.Prior),
+	} {
+		part.Elem().Set(deepCopy(part.Elem()))
+	}
+	m.Stochastic.Selectors = slices.Clone(m.Stochastic.Selectors)
+	return m
+}
+
+// deepCopy is a copy of a value and of the slices and maps in it.
+func deepCopy(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Slice, reflect.Map:
+		if v.IsNil() {
+			return v
+		}
+	}
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Interface:
+		out.Set(deepCopy(v.Elem()))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(deepCopy(v.Field(i)))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			reflect.Copy(out, v)
+		}
+		switch v.Type().Elem().Kind() {
+		case reflect.Interface, reflect.Struct, reflect.Slice, reflect.Array, reflect.Map: // not of numbers or texts
+			for i := range v.Len() {
+				out.Index(i).Set(deepCopy(v.Index(i)))
+			}
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMap(v.Type()))
+		for _, key := range v.MapKeys() {
+			out.SetMapIndex(key, deepCopy(v.MapIndex(key)))
+		}
+	}
+	return out
+}
