@@ -47,8 +47,8 @@ type Slot struct {
 // classification). It checks every setting and, by building the network's graph once, that the network has as many
 // outputs as the likelihood takes. A network, likelihood or prior from outside this library is tested on a few numbers:
 // particles and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws must
-// agree with its density. The error wraps ErrEmptyPartition or ErrUnknownLayer where these apply. The model's slices and
-// maps are copied.
+// agree with its density. The error wraps ErrEmptyPartition or ErrUnknownLayer where these apply. The model's slices
+// and maps are copied.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)",
@@ -245,6 +245,10 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 	parameters = append(parameters, b.Model.Likelihood.Parameters(b.Outputs)...)
 	named := map[string]bool{}
 	for _, p := range parameters {
+		if err := p.Check(); err != nil {
+			return fmt.Errorf("bayes: %T or %T declares a parameter that is not complete: %w", b.Model.Network,
+				b.Model.Likelihood, err)
+		}
 		if named[p.Name] {
 			return fmt.Errorf("bayes: two layers, or the likelihood, declare a parameter %q: names must be unique; layers that "+
 				"share a parameter let one declare it, and all read it by its name", p.Name)

@@ -58,6 +58,13 @@ func TestBindErrors(t *testing.T) {
 			[]string{`declare a parameter "layer1/weights"`, "unique"}},
 		{"a parameter of a name that a file needs", model(func(m *bayes.Model) { m.Network = gated{} }), 2, 1, nil,
 			[]string{`declares a parameter "log_weights"`, `"layer1/log_weights"`}},
+		{"a parameter without a name", model(func(m *bayes.Model) { m.Network = declared{Kind: nn.Weights} }), 1, 1, nil,
+			[]string{"declared", "has no Name"}},
+		{"a parameter without a kind", model(func(m *bayes.Model) { m.Network = declared{Name: "slope"} }), 1, 1, nil,
+			[]string{`parameter "slope" has no Kind`, "nn.Weights"}},
+		{"a parameter with a misspelt initialiser", model(func(m *bayes.Model) {
+			m.Network = declared{Name: "slope", Kind: nn.Weights, Init: "he-normal"}
+		}), 1, 1, nil, []string{`unknown initialiser "he-normal"`, `parameter "slope"`}},
 		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil,
 			[]string{"Categorical", "1 outputs"}},
 		{"classes by fewer outputs", model(func(m *bayes.Model) { m.Likelihood = ordinal{} }), 2, 3, nil,
@@ -248,6 +255,22 @@ type twins struct{}
 func (twins) Layers(_, outputs int) ([]nn.Layer, error) {
 	layers, err := nn.MLP{}.Layers(outputs, outputs)
 	return append(layers, layers...), err
+}
+
+// declared is a network of one layer, which multiplies all by one parameter.
+type declared nn.Parameter
+
+func (d declared) Layers(_, _ int) ([]nn.Layer, error) {
+	d.Shape, d.Layer = []int{1}, 3
+	return []nn.Layer{slope(d)}, nil
+}
+
+type slope nn.Parameter
+
+func (s slope) Parameters() []nn.Parameter { return []nn.Parameter{nn.Parameter(s)} }
+
+func (s slope) Apply(params nn.Params, h nn.Value) nn.Value {
+	return nn.Value{Node: graph.Mul(h.Full(), params[s.Name].Full()), PerParticle: true}
 }
 
 // ordinal is a likelihood of several classes by one output.

@@ -67,8 +67,8 @@ const (
 type Parameter struct {
 	Name   string // unique in its network, such as "layer3/weights"
 	Layer  int    // counted from 1; 0 for parameters of the likelihood
-	Kind   Kind
-	Shape  []int // of one particle's: [out, in] for the weights of Dense, [out] for biases
+	Kind   Kind   // which must be set
+	Shape  []int  // of one particle's: [out, in] for the weights of Dense, [out] for biases
 	FanIn  int
 	FanOut int
 	Init   Initialiser
@@ -81,6 +81,23 @@ func (p Parameter) Size() int {
 		n *= d
 	}
 	return n
+}
+
+// Check returns an error that names what a layer of one's own left out, or misspelt: without a kind a parameter would
+// be picked by no partition of all weights and biases, and by an unknown initialiser it would start at 0.
+func (p Parameter) Check() error {
+	if p.Name == "" {
+		return fmt.Errorf("nn: a parameter of layer %d, of shape %v, has no Name: name it, such as \"layer%d/weights\"",
+			p.Layer, p.Shape, p.Layer)
+	}
+	if p.Kind == "" {
+		return fmt.Errorf("nn: parameter %q has no Kind: set it to nn.Weights or nn.Biases, by which partitions such as "+
+			"bayes.All pick it", p.Name)
+	}
+	if err := p.Init.check(); err != nil {
+		return fmt.Errorf("%w, as Init of parameter %q", err, p.Name)
+	}
+	return nil
 }
 
 // Params are parameters in a graph, by name.
