@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/predictive"
 	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/nn"
 
@@ -263,6 +264,13 @@ func (b *BoundModel) tryTargets(y []float64, distributions func(j, row, target i
 // other.
 func (b *BoundModel) tryDistribution(d Distribution) error {
 	const tolerance = 1e-3
+	if classes := b.classes(); classes > 0 {
+		p := make([]float64, classes)
+		predictive.Probabilities(d, p)
+		if sum := floats.Sum(p); !(math.Abs(sum-1) <= tolerance) {
+			return fmt.Errorf("by LogProb the probabilities of %d classes sum to %.6g, and not to 1", classes, sum)
+		}
+	}
 	discrete := b.classes() > 0 || support(b.Model.Likelihood) == Counts
 	width := d.Quantile(.75) - d.Quantile(.25)
 	for _, p := range []float64{.05, .3, .7, .95} {

@@ -2,6 +2,7 @@ package bayes_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,9 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/nn"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -101,6 +104,51 @@ type noFactorial struct{ bayes.Poisson }
 func (l noFactorial) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	rate := outputs.Full()
 	return bayes.SumTargets(graph.Sub(graph.Mul(bayes.Targets(y), rate), graph.Exp(rate)))
+}
+
+// lastForgotten is a classification that forgets the last class when it normalises, in training and in prediction.
+type lastForgotten struct{ bayes.Categorical }
+
+func (l lastForgotten) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	all := outputs.Full()
+	classes := all.Shape().Dim(1)
+	others := graph.Slice(all, graph.AxisRange(), graph.AxisRange(0, classes-1))
+	logSum := graph.Squeeze(graph.Log(graph.ReduceAndKeep(graph.Exp(others), graph.ReduceSum, 1)), 1)
+	oneHot := graph.OneHot(graph.ConvertDType(graph.Reshape(y, y.Shape().Dim(1)), dtypes.Int32), classes, all.DType())
+	picked := graph.Mul(all, graph.ExpandAxes(graph.Transpose(oneHot, 0, 1), 0, -1))
+	return graph.Sub(graph.ReduceSum(picked, 1), logSum)
+}
+
+func (l lastForgotten) Predictive(outputs, _ []float64, _ int) bayes.Distribution {
+	return withoutLast{slices.Clone(outputs), floats.LogSumExp(outputs[:len(outputs)-1])}
+}
+
+// withoutLast has the log-probability logits[c] - logSum for class c, though they do not sum to 1, and the quantiles of
+// the other classes.
+type withoutLast struct {
+	logits []float64
+	logSum float64
+}
+
+func (d withoutLast) Mean() float64              { return 0 }
+func (d withoutLast) Variance() float64          { return 1 }
+func (d withoutLast) LogProb(y float64) float64  { return d.logits[int(y)] - d.logSum }
+func (d withoutLast) Survival(y float64) float64 { return 1 - d.CDF(y) }
+
+func (d withoutLast) CDF(y float64) float64 {
+	sum := 0.
+	for c := 0; c <= int(y); c++ {
+		sum += math.Exp(d.LogProb(float64(c)))
+	}
+	return sum
+}
+
+func (d withoutLast) Quantile(p float64) float64 {
+	c := 0.
+	for d.CDF(c) < p && int(c) < len(d.logits)-1 {
+		c++
+	}
+	return c
 }
 
 // spoiltDistribution is a distribution with one method of another.
@@ -280,7 +328,8 @@ func TestBindOfSpoiltParts(t *testing.T) {
 	}{
 		"likelihood, no factorial": {bayes.Model{ // whose rates are so small that most counts are 0 or 1
 			Network: nn.MLP{Hidden: []int{4, 3}}, Likelihood: noFactorial{}}, "with all constants"},
-		"network, rows before": {network(after(2)), "other rows"},
+		"likelihood, a class forgotten": {bayes.Model{Likelihood: lastForgotten{}}, "probabilities of 4 classes sum to"},
+		"network, rows before":          {network(after(2)), "other rows"},
 		"network, particles before": {network(func(x *graph.Node) *graph.Node {
 			if x.Shape().Dim(0) == 1 {
 				return x
@@ -335,7 +384,11 @@ func TestBindOfSpoiltParts(t *testing.T) {
 			if m.Likelihood == nil {
 				m.Likelihood = bayes.Gaussian{}
 			}
-			_, err := m.Bind(2, 1)
+			outputs := 1
+			if m.Likelihood.Task() == bayes.Classification {
+				outputs = 4
+			}
+			_, err := m.Bind(2, outputs)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one with %q", err, c.want)
 			}
