@@ -190,8 +190,10 @@ func (m Model) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (m *Model) UnmarshalJSON(data []byte) error {
 	var file modelFile
-	if err := json.Unmarshal(data, &file); err != nil {
-		return fmt.Errorf("bayes: model: %w", err)
+	text := json.NewDecoder(bytes.NewReader(data))
+	text.DisallowUnknownFields() // an option that this version does not know would be ignored, and the model another
+	if err := text.Decode(&file); err != nil {
+		return fmt.Errorf("bayes: model: %w (was it written by a newer version?)", err)
 	}
 	var read Model
 	var err error

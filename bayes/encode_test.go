@@ -156,6 +156,8 @@ func TestOwnTypes(t *testing.T) {
 			`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"Gaussian","settings":{}},` +
 				`"prior":{"type":"","settings":{}}}`, `type ""`},
 		{`[]`, "model"},
+		{`{"scaling":{"keep_weights":true}}`, `unknown field "keep_weights"`}, // an option of a newer version
+		{`{"stochastic":{"selectors":[{"block":2}]}}`, `unknown field "block"`},
 	} {
 		var read bayes.Model
 		if err := json.Unmarshal([]byte(c.text), &read); err == nil || !strings.Contains(err.Error(), c.says) {
