@@ -75,8 +75,9 @@ func (s DrawScore) String() string {
 // ScoreDraws scores R draws, resampled by their weights, one by one. y are the rows' targets, [Rows, Targets], or their
 // classes. For a classification the scores are AUC, accuracy, F1, precision, recall and specificity of the positive
 // class, and NLPD; with more than two classes AUC, F1, precision, recall and specificity are means over the classes,
-// each against the others (macro average). For a regression they are MSE and NLPD, in the prediction's units; of
-// several targets take one by bayes.Prediction.Of. Precision and F1 of a class that no row is predicted to be are 0.
+// each against the others (macro average); a class that no row is of, or all are, is left out of the mean, also where
+// rows are predicted to be of it. For a regression they are MSE and NLPD, in the prediction's units; of several targets
+// take one by bayes.Prediction.Of. Precision and F1 of a class that no row is predicted to be are 0.
 func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, error) {
 	draws, o, err := o.resampled(p, y)
 	if err != nil {
