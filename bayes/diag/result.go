@@ -36,6 +36,9 @@ const (
 	leastESSPerChain = 100
 )
 
+// leastESSShare is the share of weighted particles below which their ESS is too small where k-hat is not known.
+const leastESSShare = .1
+
 // Of diagnoses any result. If the particles are from Markov chains, it computes R-hat and ESS of all stochastic
 // parameters, and the ESS for each full evaluation if the result is [Evaluated]; if they are weighted, ESS and k-hat of
 // the weights. It adds the diagnostics that the run has stored. Parameters that never change are left out of R-hat and
@@ -78,8 +81,12 @@ func Of(result bayes.Fitted) (Diagnosis, error) {
 		if err == nil {
 			d.KHat = smoothed.KHat
 		}
-		if most := KHatThreshold(d.Particles); d.KHat > most {
+		switch most := KHatThreshold(d.Particles); {
+		case d.KHat > most:
 			d.warn("k-hat of the weights is %.2f, above %.2f: few particles carry the estimates", d.KHat, most)
+		case math.IsNaN(d.KHat) && d.ESS < max(2, leastESSShare*float64(d.Particles)): // as if all but one weigh nothing
+			d.warn("the effective sample size of the %d weighted particles is %.1f, and k-hat of their weights cannot be "+
+				"computed: few particles carry the estimates", d.Particles, d.ESS)
 		}
 	}
 	if d.Chains == 0 {

@@ -138,6 +138,23 @@ func TestOf(t *testing.T) {
 		t.Errorf("k-hat %v, want %v; %+v", d.KHat, k, d)
 	}
 
+	for _, particles := range []int{10, 1000} { // of weights that are 0, or nearly, no tail can be fitted
+		lone := slices.Repeat([]float64{-1e5}, particles)
+		lone[3] = 0
+		d, err = diag.Of(resultOf(t, normals(rng, 2*particles), lone, 0, nil))
+		if err != nil || !math.IsNaN(d.KHat) || d.ESS != 1 || len(d.Warnings) != 1 ||
+			!strings.Contains(d.Warnings[0], "is 1.0, and k-hat") {
+			t.Errorf("one of %d particles has all the weight: %v, %v", particles, err, d)
+		}
+	}
+	halves := make([]float64, 1000) // two runs of different weight: of equal weights no tail can be fitted
+	for j := range 500 {
+		halves[j] = -1
+	}
+	if d, err = diag.Of(resultOf(t, normals(rng, 2000), halves, 0, nil)); err != nil || len(d.Warnings) != 0 {
+		t.Errorf("two weights: %v, %v", err, d)
+	}
+
 	d, err = diag.Of(resultOf(t, normals(rng, 20), bayes.EqualLogWeights(10), 0, nil))
 	if err != nil || d.String() != "10 particles" {
 		t.Errorf("equal particles of no chains: %v, %q", err, d)
