@@ -161,7 +161,30 @@ func (b *BoundModel) tryNumbers(
 	if unusual {
 		return true, nil
 	}
-	return false, b.tryDensity(base.density, y, distributions)
+	if err := b.tryDensity(base.density, y, distributions); err != nil || !tryout.Foreign(b.Model.Likelihood) {
+		return false, err
+	}
+	far := b.tails(y, distributions)
+	if base, err = b.evaluate(engine, 1, phi, psi, x, far); err != nil {
+		return false, err
+	}
+	return false, b.tryDensity(base.density, far, distributions)
+}
+
+// tails are targets in the tails of particle 0's distributions; those of y where these are so heavy that a square would
+// overflow float32.
+func (b *BoundModel) tails(y []float64, distributions func(j, row, target int) Distribution) []float64 {
+	const most = 1e9
+	far := slices.Clone(y)
+	for row := range triedRows {
+		for k := range b.Targets() {
+			levels := [triedRows]float64{.001, .999, .01}
+			if q := distributions(0, row, k).Quantile(levels[row]); math.Abs(q) <= most {
+				far[row*b.Targets()+k] = q
+			}
+		}
+	}
+	return far
 }
 
 // backwards are rows of so many numbers in reverse order.

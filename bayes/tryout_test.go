@@ -151,6 +151,18 @@ func (d withoutLast) Quantile(p float64) float64 {
 	return c
 }
 
+// jumping is a normal distribution of which LogDensity, but not Predictive, has another density
+// beyond 2.5 standard deviations, as a robust likelihood does whose two parts do not meet.
+type jumping struct{ bayes.Gaussian }
+
+func (l jumping) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	z := graph.DivScalar(graph.Sub(bayes.Targets(y), outputs.Full()), l.StdDev)
+	square := graph.MulScalar(graph.Square(z), -.5)
+	far := graph.GreaterThan(graph.Abs(z), graph.ConstAs(z, 2.5))
+	density := graph.Where(far, graph.MulScalar(graph.Abs(z), -2.5), square)
+	return bayes.SumTargets(graph.SubScalar(density, .5*math.Log(2*math.Pi)+math.Log(l.StdDev)))
+}
+
 // spoiltDistribution is a distribution with one method of another.
 type spoiltDistribution struct {
 	bayes.Distribution
@@ -328,6 +340,7 @@ func TestBindOfSpoiltParts(t *testing.T) {
 	}{
 		"likelihood, no factorial": {bayes.Model{ // whose rates are so small that most counts are 0 or 1
 			Network: nn.MLP{Hidden: []int{4, 3}}, Likelihood: noFactorial{}}, "with all constants"},
+		"likelihood, tails":             {bayes.Model{Likelihood: jumping{bayes.Gaussian{StdDev: 40}}}, "with all constants"},
 		"likelihood, a class forgotten": {bayes.Model{Likelihood: lastForgotten{}}, "probabilities of 4 classes sum to"},
 		"network, rows before":          {network(after(2)), "other rows"},
 		"network, particles before": {network(func(x *graph.Node) *graph.Node {
