@@ -48,7 +48,7 @@ type CSVOptions struct {
 	// an error. Default: those found, sorted (as numbers where all of them are).
 	Classes []string
 	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes
-	// are.
+	// are. Where all values of a column, or all labels, are numbers, one must not be written in two ways, "1" and "1.0".
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string

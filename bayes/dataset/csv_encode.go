@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 
@@ -94,6 +95,10 @@ func (t *table) finish(c *column) error {
 	}
 	if c.role == categorical && !c.fixed {
 		c.sortLevels()
+		if a, b, same := c.sameNumber(); same {
+			return fmt.Errorf("column %q has the values %q and %q, which are one number and would be two categories or "+
+				"classes: write them alike or, if they are codes, with a letter before them", c.name, a, b)
+		}
 	}
 	present := func(v float64) bool { return !math.IsNaN(v) }
 	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
@@ -128,6 +133,27 @@ func (c *column) sortLevels() {
 		}
 	}
 	c.levels = sorted
+}
+
+// sameNumber are two levels of the column that are the same number, as of a file in which whole numbers are written
+// with a point in some rows; false if there are none, or if not all levels are numbers.
+func (c *column) sameNumber() (a, b string, same bool) {
+	if !allNumbers(c.levels) {
+		return "", "", false
+	}
+	for i, level := range c.levels[min(1, len(c.levels)):] { // they are sorted as numbers
+		before := c.levels[i]
+		x, ok := new(big.Rat).SetString(before) // exactly: long codes may be equal as floats
+		y, finite := new(big.Rat).SetString(level)
+		if ok && finite && x.Cmp(y) == 0 {
+			return before, level, true
+		}
+	}
+	return "", "", false
+}
+
+func allNumbers(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !isNumber(text) })
 }
 
 // levelOrder compares as numbers where all levels are numbers ("2" before "10"), else as text.

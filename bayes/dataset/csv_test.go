@@ -54,6 +54,15 @@ func TestReadCSV(t *testing.T) {
 			[]float64{2, 1, 0}, []string{"2", "9", "10"},
 		},
 		{
+			"long codes, equal as floats", "a,y\n1,9007199254740993\n4,9007199254740992\n", CSVOptions{Task: Classification},
+			[]string{"a"}, mat.NewDense(2, 1, []float64{1, 4}), []float64{1, 0},
+			[]string{"9007199254740992", "9007199254740993"},
+		},
+		{
+			"codes, of which one is no number", "a,y\n1,1\n4,01\n2,b\n", CSVOptions{Task: Classification}, []string{"a"},
+			mat.NewDense(3, 1, []float64{1, 4, 2}), []float64{1, 0, 2}, []string{"01", "1", "b"},
+		},
+		{
 			"labels, in a given order", "a,b,y\n1,2,yes\n4,5,no\n", CSVOptions{Task: Classification,
 				Classes: []string{"yes", "maybe", "no"}}, ab, num,
 			[]float64{0, 2}, []string{"yes", "maybe", "no"},
@@ -189,6 +198,10 @@ func TestReadCSVErrors(t *testing.T) {
 		{"no feature", "a;b;y\n1;2;3\n", CSVOptions{}, []string{"no feature", "delimiter"}},
 		{"all ignored", "a,y\n1,2\n", CSVOptions{Ignore: []string{"a"}}, []string{"no feature"}},
 		{"one class", "a,y\n1,u\n2,u\n", CSVOptions{Task: Classification}, []string{`"y"`, "single value", `"u"`}},
+		{"one class written in two ways", "a,y\n1,0\n2,1\n3,1.0\n4,2\n", CSVOptions{Task: Classification},
+			[]string{`"y"`, `"1" and "1.0"`, "one number"}},
+		{"one category written in two ways", "a,y\n7,0\n07,1\n", CSVOptions{Categorical: []string{"a"}},
+			[]string{`"a"`, `"07" and "7"`, "one number"}},
 		{"three classes", "a,y\n1,u\n2,v\n3,w\n", CSVOptions{Task: BinaryClassification},
 			[]string{`"y"`, "3 classes", "Classification"}},
 		{"unlisted class", "a,y\n1,u\n2,v\n", CSVOptions{Task: Classification, Classes: []string{"u", "w"}},
