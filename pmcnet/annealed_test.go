@@ -527,6 +527,30 @@ func TestBridgeResume(t *testing.T) {
 	}
 }
 
+// late is a context whose deadline passes when it is told.
+type late struct {
+	context.Context
+	passed bool
+}
+
+func (l *late) Err() error {
+	if l.passed {
+		return context.DeadlineExceeded
+	}
+	return l.Context.Err()
+}
+
+// A deadline that passes on the bridge leaves the first SMC's particles, as a cancelled context does.
+func TestBridgeDeadline(t *testing.T) {
+	ctx, settings, a := &late{Context: t.Context()}, goSettings(t), few
+	a.Bridge = pmcnet.BridgeAlways
+	settings.Progress = func(p run.Progress) { ctx.passed = strings.Contains(p.Stage, "bridge") }
+	r, err := pmcnet.Sample(ctx, problem(regression(2, 10, 1)), a, settings)
+	if err != nil || r.Status != run.Cancelled || r.Evidence.Known() || r.LogWeights.Len() != 300 {
+		t.Errorf("a deadline on the bridge: %v, %+v", err, r)
+	}
+}
+
 // A run that is cancelled on the way has no draws, and says where it was; from its checkpoint it goes on to the bits of
 // one that was not, and so does one that was cancelled once the particles were there, or is finished; checkpoints of
 // others are refused.

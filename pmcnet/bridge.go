@@ -1,6 +1,7 @@
 package pmcnet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -148,7 +149,7 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	case err != nil:
 		return nil, err
 	case result.Status != run.Completed:
-		return nil, result.Status.Err()
+		return nil, cmp.Or(ctx.Err(), result.Status.Err()) // that of a deadline is another than that of a cancellation
 	}
 	flat, err := compute.Float64s(result.Phi)
 	if err != nil {
