@@ -190,17 +190,37 @@ const (
 // approximation is the result's.
 func (m *machine) approximation(r *Result) string {
 	const between = "a distribution between the proposals and the posterior: "
-	switch {
+	switch power := m.power(); {
 	case !r.trusted():
 		return fmt.Sprintf("%sk-hat of the weights is %.2f", between, r.KHat)
 	case m.Own != nil:
 		return fmt.Sprintf("what weights of your own, %q, make of the proposals", m.Own.Title())
 	case m.Weights == Clipped:
 		return between + "weights are clipped"
-	case r.Exponent < 1:
-		return fmt.Sprintf("%sweights count by their power %.3g", between, r.Exponent)
+	case power != "":
+		return fmt.Sprintf("%sweights count by their %s", between, power)
 	}
 	return ""
+}
+
+// power is the power, in words, by which the weights of the result's draws count: that of the last iteration or, where
+// all are kept, of each; empty if all are 1.
+func (m *machine) power() string {
+	kept := m.Trace[m.Iteration-1:]
+	if m.PMC.Keep == AllIterations {
+		kept = m.Trace
+	}
+	low, high := 1., 0.
+	for _, t := range kept {
+		low, high = min(low, t.Exponent), max(high, t.Exponent)
+	}
+	switch {
+	case low == 1:
+		return ""
+	case low == high:
+		return fmt.Sprintf("power %.3g", low)
+	}
+	return fmt.Sprintf("powers %.3g to %.3g", low, high)
 }
 
 // warnings are what is doubtful about a run.
@@ -216,14 +236,14 @@ func (m *machine) warnings(r *Result) (out []string) {
 	case r.ESS < fewDraws:
 		warn("the effective sample size is %.1f of %d draws: take more draws, or more iterations", r.ESS, draws)
 	}
-	switch {
+	switch power := m.power(); {
 	case m.Own != nil:
 		warn("the draws count by weights of your own, %q, not by those of importance sampling", m.Own.Title())
 	case m.Weights == Clipped:
 		warn("the draws count by clipped weights: they are biased towards the proposals")
-	case r.Exponent < 1:
-		warn("the draws count by weights to the power %.3g: they are of a distribution between the proposals and the "+
-			"posterior", r.Exponent)
+	case power != "":
+		warn("the draws count by weights to the %s: they are of a distribution between the proposals and the posterior",
+			power)
 	}
 	if m.Shrinkage > 0 && m.Draws <= m.Problem.Dim && m.Covariance == FullCovariance {
 		warn("%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was shrunk "+

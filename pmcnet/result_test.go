@@ -2,6 +2,7 @@ package pmcnet_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -75,6 +76,28 @@ func TestRunningEvidence(t *testing.T) {
 	last := r.Trace[4]
 	computetest.Near(t, "evidence", []float64{r.Evidence.Value, r.Evidence.StdErr},
 		[]float64{last.Running, last.RunningStdErr}, 1e-10)
+}
+
+// Where the draws of all iterations are kept, and those of the first count by powers of their weights, the result says
+// so, also if the last iteration's are honest; not where only the last are kept.
+func TestTemperedIterations(t *testing.T) {
+	for _, keep := range []pmcnet.Keep{pmcnet.AllIterations, pmcnet.LastIteration} {
+		a := pmcnet.PMC{
+			Proposals: 10, Draws: 50, Iterations: 6, StdDev: .3, Weights: pmcnet.Tempered, ESS: .3, Keep: keep,
+		}
+		r, err := pmcnet.Sample(t.Context(), problem(regression(2, 10, 1)), a, goSettings(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, last := r.Trace[0].Exponent, r.Trace[5].Exponent; !(first < .5 && last == 1) || r.KHat > pmcnet.MaxKHat {
+			t.Fatalf("lambda %v at first and %v in the end, k-hat %v", first, last, r.KHat)
+		}
+		said := strings.Contains(r.Approximation, "their powers 0.314 to 1") &&
+			strings.Contains(strings.Join(r.Warnings, "; "), "to the powers 0.314 to 1")
+		if all := keep == pmcnet.AllIterations; said != all || !all && r.Approximation != "" {
+			t.Errorf("%s: approximation %q, warnings %q", keep, r.Approximation, r.Warnings)
+		}
+	}
 }
 
 // The share of distinct draws and lambda are in the result and among the posterior's diagnostics, of PMC, and not of
