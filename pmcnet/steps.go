@@ -25,7 +25,8 @@ func (p *Position) Result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if result.Algorithm = m.algorithm; m.Data != nil {
+	result.Algorithm, result.Elapsed = m.algorithm, p.session.Elapsed()
+	if m.Data != nil {
 		result.Posterior, err = m.posterior(result)
 	}
 	return result, err

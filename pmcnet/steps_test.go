@@ -38,7 +38,8 @@ func TestSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := at.Result()
-		if err != nil || r.Posterior == nil || r.Posterior.Particles() != 100 || len(r.Trace) != at.Step || r.Status != "" {
+		if err != nil || r.Posterior == nil || r.Posterior.Particles() != 100 || len(r.Trace) != at.Step || r.Status != "" ||
+			r.Elapsed < at.Elapsed || at.Elapsed == 0 {
 			t.Fatalf("iteration %d: %v, %+v", at.Step, err, r)
 		}
 		if seen = append(seen, at.ESS); at.Step == 2 {
