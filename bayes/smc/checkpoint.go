@@ -35,7 +35,7 @@ type position struct {
 func (m *machine) adopt() error {
 	for _, name := range m.stages.Entries() {
 		t := m.kept[name]
-		if t == nil && name != phiName && (m.Next == toWeigh || m.Next == toRestart) {
+		if t == nil && name != phiName && m.Next != toMove {
 			continue // the kernel has carried nothing yet, or begins anew
 		}
 		if t == nil || t.Rank() == 0 {
@@ -105,7 +105,7 @@ func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
-	known := slices.Contains([]stage{toWeigh, toRestart, toMove, finished}, at.Next)
+	known := slices.Contains([]stage{toWeigh, toRestart, toMove, stalled, finished}, at.Next)
 	if !known || !(at.Place >= 0) || at.Rung < 0 || at.Transition < 0 || at.Records < 0 || at.Genealogy.Before < 0 ||
 		!(at.StepSize >= 0) || m.steers() && !(at.Trajectory.Length >= 1) ||
 		at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) ||

@@ -131,6 +131,7 @@ const (
 	toWeigh   stage = "weigh"
 	toRestart stage = "restart"
 	toMove    stage = "move"
+	stalled   stage = "stalled" // the ladder has come to an end, at which a resumed run ends again
 	finished  stage = "finished"
 )
 
@@ -199,6 +200,8 @@ func (m *machine) Step(context.Context) error {
 		m.Next = toMove
 	case toMove:
 		err = m.move()
+	case stalled:
+		err = m.stall()
 	}
 	if n := len(m.Trace); n > 0 {
 		m.Trace[n-1].Seconds += time.Since(begun).Seconds()
@@ -262,11 +265,17 @@ func (m *machine) weigh() error {
 		m.Next = toRestart
 	}
 	if m.stalls(w) && w.Step < most {
-		return run.Stop(fmt.Errorf("%w: a step of the power by %.2g already leaves an effective sample size of %.1f of %d, "+
-			"where Threshold asks for %.4g; take more particles, or a likelihood without cliffs", ErrStalled, w.Step, w.ESS,
-			m.Particles, m.Threshold*float64(m.Particles)))
+		m.Next = stalled
+		return m.stall()
 	}
 	return nil
+}
+
+// stall is the error of a ladder whose last step was the smallest there is.
+func (m *machine) stall() error {
+	return run.Stop(fmt.Errorf("%w: a step of the power by %.2g already leaves an effective sample size of %.1f of %d, "+
+		"where Threshold asks for %.4g; take more particles, or a likelihood without cliffs", ErrStalled, m.Drift.Step,
+		m.Trace[len(m.Trace)-1].ESS, m.Particles, m.Threshold*float64(m.Particles)))
 }
 
 // fewest is the effective sample size below which one particle has nearly all the weight.
