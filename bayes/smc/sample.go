@@ -249,7 +249,7 @@ func (m *machine) weigh() error {
 	m.Trace = append(m.Trace, StepRecord{
 		Place: m.Place, LogEvidence: w.Increment, ESS: w.ESS, Ancestors: w.Ancestors,
 		First: 1 / w.Families, Resampled: w.Resampled, NonFinite: w.NonFinite, StepSize: m.position.StepSize,
-		Drift: m.Drift.Sum,
+		Acceptance: math.NaN(), Drift: m.Drift.Sum,
 	})
 	if math.IsInf(w.Increment, -1) || math.IsNaN(w.Increment) {
 		return fmt.Errorf("%w: %d of %d particles have a log-likelihood that is not finite; check the data for outliers, "+
@@ -317,7 +317,11 @@ func (m *machine) move() error {
 	if m.Going = moved.Unfinished > 0; m.Going {
 		return nil
 	}
-	last.Acceptance = (last.Acceptance*float64(last.Transitions) + m.Sum) / float64(last.Transitions+made)
+	before := 0.
+	if last.Transitions > 0 { // else it is NaN
+		before = last.Acceptance * float64(last.Transitions)
+	}
+	last.Acceptance = (before + m.Sum) / float64(last.Transitions+made)
 	last.Transitions += made
 	last.StepSize, last.Correlation = m.position.StepSize, moved.Correlation
 	last.Steps = int(math.Round(m.Trajectory.Length))
@@ -470,8 +474,10 @@ func (m *machine) Progress() run.Progress {
 	p.Scores = []run.Score{{Name: m.placeName(), Value: m.Place}, {Name: "log evidence", Value: m.LogEvidence}}
 	if n := len(m.Trace); n > 0 {
 		last := m.Trace[n-1]
-		p.Scores = append(p.Scores, run.Score{Name: "ESS", Value: last.ESS},
-			run.Score{Name: "acceptance", Value: last.Acceptance})
+		p.Scores = append(p.Scores, run.Score{Name: "ESS", Value: last.ESS})
+		if last.Transitions > 0 {
+			p.Scores = append(p.Scores, run.Score{Name: "acceptance", Value: last.Acceptance})
+		}
 	}
 	return p
 }

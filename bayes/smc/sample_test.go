@@ -402,9 +402,39 @@ func same(t *testing.T, got, want *smc.Result) {
 	}
 	for i := range got.Trace {
 		was, is := want.Trace[i], got.Trace[i]
+		if math.IsNaN(was.Acceptance) && math.IsNaN(is.Acceptance) {
+			was.Acceptance, is.Acceptance = 0, 0
+		}
 		if was.Seconds, is.Seconds = 0, 0; was != is {
 			t.Errorf("temperature %d: %+v, uninterrupted %+v", i, is, was)
 		}
+	}
+}
+
+// Where particles are weighed and not moved there is no acceptance.
+func TestAcceptanceOfNone(t *testing.T) {
+	still := 0
+	result, err := smc.Sample(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, smc.Settings{
+		Particles: 50, Moves: 2, Tempering: smc.DataTempering, Engine: computetest.Go(t),
+		Progress: func(p run.Progress) {
+			if a := p.Score("acceptance"); a <= 0 {
+				t.Errorf("after %d rows the acceptance is given as %v", p.Step, a)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range result.Trace {
+		if r.Transitions == 0 {
+			still++
+		}
+		if math.IsNaN(r.Acceptance) != (r.Transitions == 0) {
+			t.Errorf("after %v rows: %d transitions, acceptance %v", r.Place, r.Transitions, r.Acceptance)
+		}
+	}
+	if still == 0 || still == len(result.Trace) {
+		t.Errorf("%d of %d blocks of rows were not moved: this tests nothing", still, len(result.Trace))
 	}
 }
 
