@@ -148,6 +148,7 @@ func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
 	); err != nil {
 		return s, err
 	}
+	s.Ladder = slices.Clone(s.Ladder)
 	const name = "smc: ExchangeSettings.Ladder"
 	for i := 1; i < len(s.Ladder); i++ {
 		if below, power := s.Ladder[i-1], s.Ladder[i]; below > 0 && power > mostRatio*below {

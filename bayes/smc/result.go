@@ -3,6 +3,7 @@ package smc
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -101,7 +102,8 @@ func (m *machine) result() (*Result, error) {
 		return nil, fmt.Errorf("smc: %w", err)
 	}
 	result := &Result{
-		Phi: host[phiName], LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Trace: m.Trace,
+		Phi: host[phiName], LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(),
+		Trace: slices.Clone(m.Trace), // a run goes on with its own
 		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Status: status, Elapsed: m.session.Elapsed(),
 		Evaluations: m.Evaluations,
 	}

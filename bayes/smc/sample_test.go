@@ -438,6 +438,30 @@ func TestAcceptanceOfNone(t *testing.T) {
 	}
 }
 
+// What a caller changes on the way, of the ladder given or of a result taken, changes nothing of the run.
+func TestOwnMemory(t *testing.T) {
+	s := smc.Settings{Particles: 50, Moves: 2, Ladder: []float64{.1, .5, 1}, Engine: computetest.Go(t), Seed: 1}
+	problem, kernel := linear(check.Line()), mcmc.RandomWalkMetropolis{}
+	want, err := smc.Sample(t.Context(), problem, kernel, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got *smc.Result
+	for at, err := range smc.Steps(t.Context(), problem, kernel, s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Ladder[1] = .9
+		if got, err = at.Result(); err != nil {
+			t.Fatal(err)
+		}
+		if got.Status == "" {
+			clear(got.Trace)
+		}
+	}
+	same(t, got, want)
+}
+
 // Several devices share the particles, and give what one gives, by rounding only.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)

@@ -3,6 +3,7 @@ package smc
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -121,6 +122,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 	if s.DType == 0 {
 		s.DType = compute.Float32
 	}
+	s.Ladder = slices.Clone(s.Ladder) // the caller may change it while the run is on its way
 	return s, s.check()
 }
 
