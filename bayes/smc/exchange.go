@@ -132,7 +132,7 @@ func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
 	byDefault(&s.Sets, 32)
 	byDefault(&s.WarmUp, 300)
 	byDefault(&s.Sweeps, 500)
-	byDefault(&s.Thin, max(1, s.Sweeps*s.Sets/2000))
+	byDefault(&s.Thin, max(1, min(s.Sweeps, s.Sweeps*s.Sets/2000)))
 	if s.DType == 0 {
 		s.DType = compute.Float32
 	}

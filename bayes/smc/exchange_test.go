@@ -222,6 +222,14 @@ func TestReplicaExchangeDrifts(t *testing.T) {
 	}
 }
 
+// Sets beyond 2000 draws a sweep are thinned to one sweep, not more than there are.
+func TestManySets(t *testing.T) {
+	s, err := smc.ExchangeSettings{Sets: 100000, Sweeps: 10}.WithDefaults()
+	if err != nil || s.Thin != 10 {
+		t.Errorf("Thin is %d, error %v", s.Thin, err)
+	}
+}
+
 func TestReplicaExchangeRefuses(t *testing.T) {
 	good := linear(check.Line())
 	with := func(f func(p *mcmc.Problem)) mcmc.Problem {
