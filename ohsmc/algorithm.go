@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -119,8 +120,15 @@ func epochs(s Settings, rows int) (dataset.Batches, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if most := mostSteps / batches.PerEpoch(); s.Epochs > most {
+		return nil, 0, fmt.Errorf("Settings.Epochs is %d: it must be at most %d with %d batches an epoch", s.Epochs, most,
+			batches.PerEpoch())
+	}
 	return batches, s.Epochs * batches.PerEpoch(), nil
 }
+
+// mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.
+const mostSteps = math.MaxInt32
 
 // typed is what is written as JSON for the value of an interface: its type besides its settings.
 type typed struct {

@@ -93,8 +93,9 @@ func (a OpenHorizon) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
 	if p := a.Poisson; p != nil {
-		if !(p.Rate > 0) || math.IsInf(p.Rate, 0) {
-			return nil, fmt.Errorf("ohsmc: Poisson.Rate is %v: it must be positive and finite: the mean number of steps", p.Rate)
+		if !(p.Rate > 0 && p.Rate <= mostSteps/2) {
+			return nil, fmt.Errorf("ohsmc: Poisson.Rate is %v: it must be positive and at most %d: the mean number of steps",
+				p.Rate, mostSteps/2)
 		}
 		if math.IsNaN(p.LogConstant) || math.IsInf(p.LogConstant, 0) {
 			return nil, fmt.Errorf("ohsmc: Poisson.LogConstant is %v: it must be finite", p.LogConstant)

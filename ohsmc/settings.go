@@ -88,7 +88,7 @@ func (s Settings) prepare(a Algorithm, data *fit.Data) (Algorithm, Settings, err
 	}
 	s.Threshold = cmp.Or(s.Threshold, threshold)
 	s.Resampler = cmp.Or(s.Resampler, resampler)
-	if err := s.check(data.Rows()); err != nil {
+	if err := s.check(data.Rows(), data.Bound.D); err != nil {
 		return nil, s, err
 	}
 	if _, err := describe(a); err != nil {
@@ -103,12 +103,14 @@ func (s Settings) prepare(a Algorithm, data *fit.Data) (Algorithm, Settings, err
 	return a, s, nil
 }
 
-// check returns an error that names a setting which is wrong for a training part of this many rows.
-func (s Settings) check(rows int) error {
+// check returns an error that names a setting which is wrong for a training part of this many rows, and particles of
+// dimension d.
+func (s Settings) check(rows, d int) error {
 	batches := fmt.Sprintf("from 1 to the %d rows of the training part", rows)
 	whole := fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", s.Devices)
 	if err := limits.Check("ohsmc: Settings",
 		limits.Field("Particles", s.Particles, s.Particles >= 2, "at least 2"),
+		limits.Numbers("Particles", s.Particles, s.Particles, d),
 		limits.Field("BatchSize", s.BatchSize, s.BatchSize >= 1 && s.BatchSize <= rows, batches),
 		limits.Field("Epochs", s.Epochs, s.Epochs >= 1, "at least 1"),
 		limits.Field("ValidateEvery", s.ValidateEvery, s.ValidateEvery >= 1, "at least 1"),

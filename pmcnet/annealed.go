@@ -158,6 +158,7 @@ func (a Annealed) check(p mcmc.Problem) error {
 		limits.Field("Inflation", a.Inflation, a.Inflation >= 1 && !math.IsInf(a.Inflation, 1),
 			"at least 1 and finite (0: 1.2)"),
 		limits.Field("Draws", a.Draws, a.Draws >= 100, "at least 100 (0: 5000)"),
+		limits.Numbers("Draws", a.Draws, a.Draws, p.Dim),
 		limits.Field("Bridge", a.Bridge, a.Bridge == BridgeIfNeeded || a.Bridge == BridgeAlways || a.Bridge == NoBridge,
 			fmt.Sprintf("one of %q", []Bridging{BridgeIfNeeded, BridgeAlways, NoBridge})),
 		limits.Field("Sampling.Tempering", a.Sampling.Tempering, a.Sampling.Tempering == smc.LikelihoodTempering,

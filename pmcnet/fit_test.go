@@ -238,6 +238,10 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"M", pmcnet.PMC{Proposals: -1}, []string{"PMC.Proposals", "-1", "at least 1"}},
 		{"K", pmcnet.PMC{Draws: -3}, []string{"PMC.Draws", "-3", "at least 1"}},
+		{"M beyond memory", pmcnet.PMC{Proposals: 1 << 45}, []string{"PMC.Proposals", "fewer", "in memory"}},
+		{"K beyond memory", pmcnet.PMC{Draws: 1 << 60}, []string{"PMC.Draws", "fewer", "in memory"}},
+		{"T beyond memory", pmcnet.PMC{Iterations: 1 << 45, Keep: pmcnet.AllIterations},
+			[]string{"PMC.Draws", "in memory"}},
 		{"T", pmcnet.PMC{Iterations: -1}, []string{"PMC.Iterations", "-1"}},
 		{"sigma", pmcnet.PMC{StdDev: -.1}, []string{"PMC.StdDev", "-0.1", "positive"}},
 		{"sigma NaN", pmcnet.PMC{StdDev: math.NaN()}, []string{"PMC.StdDev", "NaN"}},

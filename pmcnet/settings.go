@@ -121,10 +121,20 @@ func (a PMC) check(d int, hasModel bool) error {
 	inside := func(v float64) bool { return v > 0 && v <= 1 }
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 	oneOf := func(known ...any) string { return fmt.Sprintf("one of %q", known) }
+	kept := 1
+	if a.Keep == AllIterations {
+		kept = a.Iterations
+	}
+	numbers := d // of a covariance
+	if a.Covariance == FullCovariance {
+		numbers *= d
+	}
 	if err := limits.Check("pmcnet: PMC",
 		limits.Field("Proposals", a.Proposals, a.Proposals >= 1, "at least 1 (0: 50)"),
 		limits.Field("Draws", a.Draws, a.Draws >= 1, "at least 1 (0: 100)"),
 		limits.Field("Iterations", a.Iterations, a.Iterations >= 1, "at least 1 (0: 20)"),
+		limits.Numbers("Proposals", a.Proposals, a.Proposals, numbers),
+		limits.Numbers("Draws", a.Draws, kept, a.Proposals, a.Draws, d),
 		limits.Field("Covariance", a.Covariance, a.Covariance == FullCovariance || a.Covariance == DiagonalCovariance ||
 			a.Covariance == LowRankCovariance || a.Covariance == FixedCovariance,
 			oneOf(FullCovariance, DiagonalCovariance, LowRankCovariance, FixedCovariance)),

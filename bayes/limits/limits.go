@@ -17,6 +17,21 @@ func Field(field string, value any, ok bool, want string) Limit {
 	return Limit{field, value, ok, want}
 }
 
+// mostNumbers is the largest number of numbers of one kind in memory, a terabyte: for more there is no room, and the
+// program would end at once, or panic.
+const mostNumbers = 1 << 38
+
+// Numbers is a setting that decides how many numbers of one kind are in memory at once: as many as a tensor of the
+// given dimensions has.
+func Numbers(field string, value any, dims ...int) Limit {
+	numbers := 1.
+	for _, d := range dims {
+		numbers *= float64(d)
+	}
+	return Limit{field, value, numbers <= mostNumbers, fmt.Sprintf("fewer, since %v are %.2g numbers in memory", dims,
+		numbers)}
+}
+
 // Check returns an error that names the first field that is outside its limit; nil if there is none. The owner is whose
 // fields they are, such as "baseline: VI".
 func Check(owner string, limits ...Limit) error {

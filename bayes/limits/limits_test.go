@@ -17,3 +17,12 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// Numbers refuses what no memory holds, also where the product of the dimensions is more than an int.
+func TestNumbers(t *testing.T) {
+	for n, refused := range map[int]bool{1 << 20: false, 1 << 37: false, 1 << 40: true, 1 << 62: true} {
+		if err := Check("a: B", Numbers("Draws", n, n, 2)); (err != nil) != refused {
+			t.Errorf("%d by 2: %v", n, err)
+		}
+	}
+}

@@ -140,6 +140,7 @@ func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
 		limits.Field("Sets", s.Sets, s.Sets >= 4, "at least 4, whose spread is the standard error (0: 32)"),
 		limits.Field("WarmUp", s.WarmUp, s.WarmUp >= 1, "at least 1 (0: 300)"),
 		limits.Field("Sweeps", s.Sweeps, s.Sweeps >= 2, "at least 2 (0: 500)"),
+		limits.Numbers("Sweeps", s.Sweeps, s.Sweeps, s.Sets),
 		limits.Field("Thin", s.Thin, s.Thin >= 1 && s.Thin <= s.Sweeps,
 			fmt.Sprintf("at least 1 and at most the %d Sweeps (0: chosen)", s.Sweeps)),
 		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
@@ -114,6 +115,12 @@ func (e *Exchanger) newExchange(settings ExchangeSettings) (*exchange, error) {
 	}
 	settings, err := settings.WithDefaults()
 	if err != nil {
+		return nil, err
+	}
+	if err := limits.Check("smc: ExchangeSettings",
+		limits.Numbers("Sets", settings.Sets, max(1, len(settings.Ladder)), settings.Sets, e.Problem.Dim),
+		limits.Numbers("Thin", settings.Thin, settings.Sweeps/settings.Thin, settings.Sets, e.Problem.Dim),
+	); err != nil {
 		return nil, err
 	}
 	m := &exchange{ExchangeSettings: settings, owner: e}

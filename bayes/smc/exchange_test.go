@@ -245,6 +245,8 @@ func TestReplicaExchangeRefuses(t *testing.T) {
 		says    string
 	}{
 		{good, hmc, smc.ExchangeSettings{Sets: 3}, "Sets is 3: it must be at least 4"},
+		{good, hmc, smc.ExchangeSettings{Sets: 1 << 45}, "Sweeps is 500: it must be fewer"},
+		{good, hmc, smc.ExchangeSettings{Sets: 1 << 38, Sweeps: 2, Thin: 2}, "numbers in memory"},
 		{good, hmc, smc.ExchangeSettings{Sweeps: 1}, "Sweeps is 1"},
 		{good, hmc, smc.ExchangeSettings{Sweeps: 10, Thin: 11}, "Thin is 11"},
 		{good, hmc, smc.ExchangeSettings{WarmUp: -1}, "WarmUp is -1"},

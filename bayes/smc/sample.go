@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
@@ -92,6 +93,10 @@ func (s *Sampler) newMachine(settings Settings) (*machine, error) {
 	}
 	settings, err := settings.WithDefaults()
 	if err != nil {
+		return nil, err
+	}
+	if err := limits.Check("smc: Settings",
+		limits.Numbers("Particles", settings.Particles, settings.Particles, s.Problem.Dim)); err != nil {
 		return nil, err
 	}
 	if start := s.Problem.Start; start != nil {

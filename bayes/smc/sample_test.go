@@ -517,6 +517,8 @@ func TestBadInput(t *testing.T) {
 		{good, mcmc.RandomWalk{}, smc.Settings{}, "mcmc.RandomWalk leaves no target invariant"},
 		{good, mcmc.RandomWalkMetropolis{StepSize: -1}, smc.Settings{}, "-1"},
 		{good, rwm, smc.Settings{Particles: 1}, "Particles is 1"},
+		{good, rwm, smc.Settings{Particles: 1 << 45}, "Particles is 35184372088832: it must be fewer"},
+		{good, rwm, smc.Settings{Particles: 1 << 62}, "numbers in memory"},
 		{good, rwm, smc.Settings{Tempering: "both"}, "Tempering is both"},
 		{good, rwm, smc.Settings{Ladder: []float64{.5, .4, 1}}, "Ladder[1] is 0.4"},
 		{good, rwm, smc.Settings{Ladder: []float64{.5, .9}}, "Ladder[1] is 0.9"},
