@@ -48,7 +48,7 @@ func (m *machine) compiled() (*Stages, func(), error) {
 		}
 	}
 	key := kind{
-		engine: m.engine, particles: m.Particles, chains: m.chains(), perCall: perCall, block: m.Block,
+		engine: m.engine, particles: m.Particles, chains: m.chains(), perCall: perCall, block: m.block(),
 		devices: m.Devices, dtype: m.DType, tempering: m.Tempering, resampler: m.Resampler, threshold: m.Threshold,
 		fixedScale: m.FixedScale, tuned: m.tunes(), started: m.sampler.Problem.Start != nil,
 	}
@@ -153,13 +153,22 @@ func (m *machine) spec(perCall int) Spec {
 		return m.sequential(nodes).LogPrior(phi)
 	}
 	s.Target = m.tempered
+	block := m.block()
 	s.Potential = func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node {
 		if s.Tempered {
 			return m.factored(nodes).LogLikelihood(phi)
 		}
-		return m.sequential(nodes).LogLikelihoodOf(phi, graph.ConvertDType(place, dtypes.Int32), m.Block)
+		return m.sequential(nodes).LogLikelihoodOf(phi, graph.ConvertDType(place, dtypes.Int32), block)
 	}
 	return s
+}
+
+// block is the number of rows that are taken in at once: not more than there are, as each takes memory.
+func (m *machine) block() int {
+	if m.Tempering == DataTempering {
+		return min(m.Block, int(m.end))
+	}
+	return m.Block
 }
 
 // tempered is the distribution at a place.

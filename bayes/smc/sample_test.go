@@ -462,6 +462,21 @@ func TestOwnMemory(t *testing.T) {
 	same(t, got, want)
 }
 
+// A block of more rows than there are is all rows.
+func TestLargeBlock(t *testing.T) {
+	line := check.Line()
+	var all []*smc.Result
+	for _, block := range []int{len(line.Y), 1 << 40} {
+		result, err := smc.Sample(t.Context(), linear(line), mcmc.RandomWalkMetropolis{}, smc.Settings{
+			Particles: 50, Moves: 2, Tempering: smc.DataTempering, Block: block, Engine: computetest.Go(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, result)
+	}
+	same(t, all[1], all[0])
+}
+
 // Several devices share the particles, and give what one gives, by rounding only.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
