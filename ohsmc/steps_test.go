@@ -41,7 +41,8 @@ func TestSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(flat(got.Posterior), flat(want.Posterior)) || got.Best != want.Best ||
-			got.Status != run.Completed || got.Steps != want.Steps {
+			got.Trace[0].Loss != want.Trace[0].Loss || !slices.Equal(got.Validated, want.Validated) || got.Status !=
+			run.Completed || got.Steps != want.Steps {
 			t.Errorf("%s: %s after %d steps, best %+v; Fit's %+v", what, got.Status, got.Steps, got.Best, want.Best)
 		}
 	}
@@ -77,6 +78,12 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		result, err := now.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(result.Trace) // the run has its own
+		clear(result.Validated)
 		if now.Step == 3 {
 			break
 		}

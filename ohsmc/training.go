@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gobnn/bayes"
@@ -266,7 +267,8 @@ func (r *training) result() (*Result, error) {
 			Posterior: posterior, Status: r.session.Status(), Elapsed: r.session.Elapsed(), Warnings: r.warnings(),
 			Curves: curves(r.trace, r.validated),
 		},
-		Steps: r.step, PerEpoch: r.batches.PerEpoch(), Trace: r.trace, Validated: r.validated, Best: r.best(), Plan: plan,
+		Steps: r.step, PerEpoch: r.batches.PerEpoch(), Best: r.best(), Plan: plan,
+		Trace: slices.Clone(r.trace), Validated: slices.Clone(r.validated), // a run goes on with its own
 	}, r.session.Err()
 }
 

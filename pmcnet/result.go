@@ -3,6 +3,7 @@ package pmcnet
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -113,7 +114,8 @@ func (m *machine) result(status run.Status) (*Result, error) {
 	phi := append(m.draws[:len(m.draws):len(m.draws)], last...)
 	d, count := m.Problem.Dim, m.Proposals*m.Draws
 	r := &Result{
-		Phi: compute.Floats(m.DType, phi, len(phi)/d, d), Trace: m.Trace, Exponent: m.Exponent,
+		Phi: compute.Floats(m.DType, phi, len(phi)/d, d), Exponent: m.Exponent,
+		Trace:    slices.Clone(m.Trace), // a run goes on with its own
 		Distinct: m.Trace[m.Iteration-1].Distinct,
 	}
 	r.Status = status
