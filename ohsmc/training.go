@@ -289,8 +289,12 @@ func (r *training) warnings() []string {
 			r.step))
 	}
 	at := r.step
-	if r.best().Step > 0 {
+	switch n := len(r.validated); {
+	case r.best().Step > 0:
 		at = r.best().Step
+	case n > 0:
+		all = append(all, fmt.Sprintf("none of the %d validations has a finite NLPD, so that the posterior is that of the "+
+			"last step: check the validation part for outliers", n))
 	}
 	if ess := r.trace[at-1].ESS; ess < 2 {
 		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size): take "+

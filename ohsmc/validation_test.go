@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/optim"
 )
@@ -51,5 +53,22 @@ func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where no validation has a finite NLPD the last step's posterior is returned, and a warning says so.
+func TestNoFiniteValidation(t *testing.T) {
+	for target, warned := range map[float64]bool{9e17: true, 1: false} { // over .001, the square is 8e41, beyond float32
+		p := parts(t)
+		p.Validation.Y[0] = target
+		settings := Settings{Particles: 20, Epochs: 2, Engine: computetest.Go(t)}
+		result, err := Fit(t.Context(), bayesianLine(1e-3), nil, p, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(result.Warnings, "; ")
+		if strings.Contains(text, "none of the 2 validations") != warned || (result.Best.Step == 0) != warned {
+			t.Errorf("a target of %v: best %+v, warnings %q", target, result.Best, text)
+		}
 	}
 }
