@@ -82,7 +82,7 @@ type ExchangeResult struct {
 	Warnings    []string // what makes the result doubtful; empty: nothing was seen
 }
 
-// PowerRecord summarises the counted sweeps at one power.
+// PowerRecord summarises the counted sweeps at one power; means are NaN if there are none yet.
 type PowerRecord struct {
 	Power         float64
 	Acceptance    float64 // mean, of the kernel's moves; NaN for the prior, from which new draws are made

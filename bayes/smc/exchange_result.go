@@ -29,27 +29,35 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	mean := func(of func(sweep int) float64) float64 {
+		if sweeps == 0 { // the run ended in the warm-up
+			return math.NaN()
+		}
+		sum := 0.
+		for i := range sweeps {
+			sum += of(i) / float64(sweeps)
+		}
+		return sum
+	}
 	for t, power := range m.Powers {
 		r := PowerRecord{Power: power, Acceptance: math.NaN(), Exchanged: math.NaN(), LogEvidence: math.NaN()}
 		if t > 0 {
-			r.StepSize, r.Acceptance = step[t-1], 0
+			r.StepSize = step[t-1]
+			r.Acceptance = mean(func(i int) float64 { return m.accepted[i][t-1] })
 		}
-		for i := range sweeps {
-			if t > 0 {
-				r.Acceptance += m.accepted[i][t-1] / float64(sweeps)
-			}
-			r.LogLikelihood += stat.Mean(m.logLikelihood[i][t*m.Sets:(t+1)*m.Sets], nil) / float64(sweeps)
-		}
+		r.LogLikelihood = mean(func(i int) float64 {
+			return stat.Mean(m.logLikelihood[i][t*m.Sets:(t+1)*m.Sets], nil)
+		})
 		if t < len(m.Powers)-1 {
 			r.Exchanged = m.exchanges(t)
 		}
 		result.Powers = append(result.Powers, r)
 	}
+	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
+	result.Outside = all.outside()
 	if result.Status != run.Completed {
 		return result, nil
 	}
-	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
-	result.Outside = all.outside()
 	var steps []float64
 	result.LogEvidence, result.LogEvidenceStdErr, steps = all.evidence()
 	drift := m.drift()

@@ -168,6 +168,28 @@ func TestReplicaExchangeCancelledWithoutALadder(t *testing.T) {
 	}
 }
 
+// A run that is cancelled in its warm-up has no means, and one that is cancelled later counts the states outside so far.
+func TestReplicaExchangeCancelled(t *testing.T) {
+	problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
+			x := graph.Reshape(phi, phi.Shape().Dim(0))
+			return compute.Only(graph.GreaterThan(x, graph.AddScalar(graph.ZerosLike(x), 4.5)), graph.ZerosLike(x))
+		}}
+	}}
+	s := smc.ExchangeSettings{Ladder: []float64{.1, 1}, Sets: 8, WarmUp: 3, Sweeps: 20, Engine: computetest.Go(t)}
+	for _, looks := range []int{2, 8} {
+		result, err := smc.ReplicaExchange(&countdown{Context: t.Context(), left: looks}, problem, mcmc.HMC{Steps: 2}, s)
+		if err != nil || result.Status != run.Cancelled {
+			t.Fatalf("cancelled at look %d: %+v, error %v", looks, result, err)
+		}
+		warm, last := looks < 4, result.Powers[2]
+		if math.IsNaN(last.Acceptance) != warm || math.IsNaN(last.LogLikelihood) != warm || (result.Outside == 0) != warm ||
+			!(last.StepSize > 0) {
+			t.Errorf("cancelled at look %d: %d states outside, %+v", looks, result.Outside, last)
+		}
+	}
+}
+
 // Doubtful runs say so: too few sweeps for replicas to come down, powers too far apart. The prior and the posterior
 // alone are a ladder on each engine.
 func TestReplicaExchangeWarns(t *testing.T) {
