@@ -29,6 +29,7 @@ type position struct {
 	Evaluations int        `json:"evaluations"`  // of the likelihood of one particle
 	Records     int        `json:"records"`      // number of rows of the trace
 	Sum         float64    `json:"sum"`          // of the acceptance, over the moves of the transitions in progress
+	Repeated    string     `json:"repeated"`     // mcmc.Carrier.RepeatedDraws, as of the last checkpoint
 }
 
 // adopt puts the tensors of a checkpoint on the device.
@@ -93,7 +94,7 @@ func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
 		rows = append(rows, r.values()...)
 	}
 	kept[traceName] = run.Table(rows, recordWidth)
-	m.Records = len(m.Trace)
+	m.Records, m.Repeated = len(m.Trace), m.stages.carrier.RepeatedDraws()
 	return m.position, kept, nil
 }
 

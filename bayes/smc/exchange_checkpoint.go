@@ -58,6 +58,7 @@ func (m *exchange) Keep() (any, map[string]*tensors.Tensor, error) {
 	for name, table := range m.tables() {
 		kept[name] = run.Table(slices.Concat(*table.rows...), table.width)
 	}
+	m.Repeated = m.sweeps.carrier.RepeatedDraws()
 	return m.exchangePosition, kept, nil
 }
 

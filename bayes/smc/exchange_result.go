@@ -134,10 +134,12 @@ func (d drift) apart() bool {
 // warnings lists what makes a finished run doubtful.
 func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	repeated := m.Repeated
 	if m.sweeps != nil { // else a finished run was read from its checkpoint
-		if text := m.sweeps.carrier.RepeatedDraws(); text != "" {
-			out = append(out, text)
-		}
+		repeated = m.sweeps.carrier.RepeatedDraws()
+	}
+	if repeated != "" {
+		out = append(out, repeated)
 	}
 	if r.Arrivals < fewArrivals*m.Sets {
 		warn("replicas travelled from the prior to the posterior only %d times, in %d sets: the draws still depend on where "+

@@ -98,8 +98,9 @@ type exchangePosition struct {
 	Made      int       `json:"made"`   // sweeps, those of the warm-up included
 	Arrivals  int       `json:"arrivals"`
 	NonFinite int       `json:"non_finite"`
-	Moves     int       `json:"moves"`  // moves of single replicas, each an evaluation
-	Search    int       `json:"search"` // evaluations that it took to find the ladder
+	Moves     int       `json:"moves"`    // moves of single replicas, each an evaluation
+	Search    int       `json:"search"`   // evaluations that it took to find the ladder
+	Repeated  string    `json:"repeated"` // mcmc.Carrier.RepeatedDraws, as of the last checkpoint
 }
 
 // newExchange checks the problem, the kernel and the settings.

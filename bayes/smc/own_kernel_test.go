@@ -1,6 +1,7 @@
 package smc_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -85,26 +86,31 @@ func (k twoSteps) Move(
 	return k.RandomWalkMetropolis.Move(rng, s, target, tuning)
 }
 
-// A kernel of a user's own that draws from one stream twice is warned of.
+// A kernel of a user's own that draws from one stream twice is warned of, also where a finished run is read again.
 func TestKernelDrawsTwice(t *testing.T) {
 	problem := mcmc.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
 		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
 			return smc.Posterior{Prior: logNormal, Likelihood: logNormal}
 		}}
 	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}
-	sampled, err := smc.Sample(t.Context(), problem, kernel, smc.Settings{
-		Particles: 64, Moves: 1, Engine: computetest.Go(t),
-	})
-	if err != nil {
-		t.Fatal(err)
+	file := filepath.Join(t.TempDir(), "run")
+	s := smc.Settings{Particles: 64, Moves: 1, Engine: computetest.Go(t), Checkpoint: file}
+	e := smc.ExchangeSettings{
+		Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}, Engine: computetest.Go(t), Checkpoint: file + ".exchange",
 	}
-	exchanged, err := smc.ReplicaExchange(t.Context(), problem, kernel, smc.ExchangeSettings{
-		Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}, Engine: computetest.Go(t),
-	})
-	if err != nil {
-		t.Fatal(err)
+	var all [][]string
+	for range 2 { // the second reads the finished runs
+		sampled, err := smc.Sample(t.Context(), problem, kernel, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exchanged, err := smc.ReplicaExchange(t.Context(), problem, kernel, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, sampled.Warnings, exchanged.Warnings)
 	}
-	for _, warnings := range [][]string{sampled.Warnings, exchanged.Warnings} {
+	for _, warnings := range all {
 		if said := strings.Join(warnings, "; "); !strings.Contains(said, `"proposal": own_kernel_test.go:`) {
 			t.Errorf("warns %q", said)
 		}

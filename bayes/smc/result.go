@@ -135,10 +135,12 @@ const (
 func (m *machine) warnings() []string {
 	var out []string
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	repeated := m.Repeated
 	if m.stages != nil { // else a finished run was read from its checkpoint
-		if text := m.stages.carrier.RepeatedDraws(); text != "" {
-			out = append(out, text)
-		}
+		repeated = m.stages.carrier.RepeatedDraws()
+	}
+	if repeated != "" {
+		out = append(out, repeated)
 	}
 	last := m.Trace[len(m.Trace)-1]
 	if last.First < fewFirst {
