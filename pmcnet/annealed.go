@@ -188,8 +188,8 @@ type annealing struct {
 	*Job
 	order order
 	said  Estimates
-	// evaluated is how many draws of the mixture were.
-	evaluated int
+	// evaluated is how many draws of the mixture were, and wrong how many of these have a log-density of NaN or +Inf.
+	evaluated, wrong int
 	// earlier is the time of the bridge's earlier sessions.
 	earlier time.Duration
 }
@@ -451,7 +451,7 @@ func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, log
 	logWeights = q.logDensity(theta)
 	floats.SubTo(logWeights, logPi, logWeights)
 	outside := 0
-	r.said.NonFinite = 0
+	r.said.NonFinite, r.wrong = 0, 0
 	for j := range logWeights {
 		finite := !math.IsInf(logPi[j], 0) && !math.IsNaN(logPi[j])
 		inside := r.order.inside(theta.RawRowView(j))
@@ -460,6 +460,9 @@ func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, log
 		}
 		if !finite {
 			r.said.NonFinite++
+		}
+		if !finite && !math.IsInf(logPi[j], -1) {
+			r.wrong++
 		}
 		if !inside {
 			outside++

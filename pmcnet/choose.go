@@ -224,6 +224,9 @@ func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDr
 		result = r.of(particles, x, said.SMCEvidence)
 		warnings = append(warnings, said.Why)
 	}
+	if r.wrong > 0 {
+		warnings = append(warnings, wrongDraws(r.wrong, r.Draws))
+	}
 	result.Warnings = slices.Concat(particles.Warnings, warnings, said.contradictions())
 	return result
 }

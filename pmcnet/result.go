@@ -260,10 +260,15 @@ func (m *machine) warnings(r *Result) (out []string) {
 			"DiagonalCovariance", replaced, n*m.Proposals)
 	}
 	if wrong > 0 {
-		warn("%d of %d draws had a log-density of NaN or +Inf, which counts as a density of 0: check the target; -Inf says "+
-			"that there is none", wrong, n*m.Proposals*m.Draws)
+		out = append(out, wrongDraws(wrong, n*m.Proposals*m.Draws))
 	} else if float64(nonFinite) > manyReplaced*float64(n*m.Proposals*m.Draws) {
 		warn("%d of %d draws had a log-density that is not finite: check the target", nonFinite, n*m.Proposals*m.Draws)
 	}
 	return out
+}
+
+// wrongDraws is the warning for draws whose log-density is none.
+func wrongDraws(wrong, draws int) string {
+	return fmt.Sprintf("%d of %d draws had a log-density of NaN or +Inf, which counts as a density of 0: check the "+
+		"target; -Inf says that there is none", wrong, draws)
 }

@@ -9,14 +9,15 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// PMC counts draws at which a user's target is NaN or +Inf, however few, and warns of them; -Inf is right where there
-// is no density. A target that mixes particles is refused. The evidences are those of a normal distribution and of half
-// of one.
+// PMC counts draws at which a user's target is NaN or +Inf, however few, and warns of them, as Annealed does of draws
+// of its mixture; -Inf is right where there is no density. A target that mixes particles is refused. The evidences are
+// those of a normal distribution and of half of one.
 func TestTargetOfOnesOwn(t *testing.T) {
 	const d = 2
 	normal := func(phi *graph.Node) *graph.Node {
@@ -59,6 +60,18 @@ func TestTargetOfOnesOwn(t *testing.T) {
 		}
 		if said := strings.Contains(strings.Join(r.Warnings, "\n"), warns); said != c.warns || (wrong > 0) != c.warns {
 			t.Errorf("%s: %d of the draws are counted, and the warnings are %q", c.name, wrong, r.Warnings)
+		}
+		problem.Target = func(compute.Nodes, []*graph.Node) mcmc.Target {
+			return smc.Posterior{Prior: normal, Likelihood: func(phi *graph.Node) *graph.Node {
+				return graph.Sub(c.target(phi), normal(phi))
+			}}
+		}
+		annealed := pmcnet.Annealed{Kernel: mcmc.RandomWalkMetropolis{}, Sampling: smc.Settings{Particles: 300},
+			Bridge: pmcnet.NoBridge}
+		if r, err = pmcnet.Sample(t.Context(), problem, annealed, pmcnet.Settings{Engine: computetest.Go(t)}); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if said := strings.Contains(strings.Join(r.Warnings, "\n"), warns); said != c.warns {
+			t.Errorf("%s, annealed: the warnings are %q", c.name, r.Warnings)
 		}
 	}
 	mixing := mcmc.Density(func(phi *graph.Node) *graph.Node {
