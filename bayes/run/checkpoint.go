@@ -47,8 +47,17 @@ func (r *Run) save() error {
 	return nil
 }
 
+// identify is the machine's identity as the run began: the caller may have changed its data and settings since, of which
+// the machine has copies.
+func (r *Run) identify() (parts []Part, err error) {
+	if r.identity == nil {
+		r.identity, err = r.machine.Identity()
+	}
+	return r.identity, err
+}
+
 func (r *Run) write() error {
-	identity, err := r.machine.Identity()
+	identity, err := r.identify()
 	if err != nil {
 		return err
 	}
@@ -77,7 +86,7 @@ func (r *Run) name() error {
 	if r.Checkpoint == "" {
 		return nil
 	}
-	identity, err := r.machine.Identity()
+	identity, err := r.identify()
 	if err != nil {
 		return fmt.Errorf("%s: checkpoint: %w", r.Owner, err)
 	}
@@ -139,7 +148,7 @@ func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 	if h.Format != r.Format {
 		return other("its format is %q, not %q, which this version writes", h.Format, r.Format)
 	}
-	identity, err := r.machine.Identity()
+	identity, err := r.identify()
 	if err != nil {
 		return header{}, nil, err
 	}

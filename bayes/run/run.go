@@ -39,7 +39,7 @@ import (
 // Machine is an algorithm with its state, which a Run drives. Its methods are called by one goroutine.
 type Machine interface {
 	// Identity are the parts in which a run and its checkpoint must agree, in the order in which they are compared. It is
-	// called only if a checkpoint is set.
+	// called once, before all else, and only if a checkpoint is set.
 	Identity() ([]Part, error)
 	// Adopt restores the state that Keep returned in an earlier session, on the host, without compiling. It must check the
 	// state, and return an error if no such run can have kept it.
@@ -84,6 +84,7 @@ type Run struct {
 	machine Machine
 	Options
 
+	identity []Part // the machine's, once it was asked
 	opened   bool   // the checkpoint has been read
 	adopted  bool   // and was of this run
 	prepared bool   // Begin was called

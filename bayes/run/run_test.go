@@ -100,6 +100,24 @@ func sumTo(steps int) float64 {
 	return a.sum
 }
 
+// A checkpoint is of what the run began with, whatever the caller makes of its data and settings on the way.
+func TestIdentityOfTheBeginning(t *testing.T) {
+	o := options(t)
+	a := &adder{steps: 3, seed: "1"}
+	a.before = func(context.Context, int) error {
+		a.seed = "2"
+		return nil
+	}
+	if err := New(a, o).Loop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for seed, other := range map[string]bool{"1": false, "2": true} {
+		if err := New(&adder{steps: 3, seed: seed}, o).Loop(context.Background()); errors.Is(err, ErrOtherRun) != other {
+			t.Errorf("seed %s: %v", seed, err)
+		}
+	}
+}
+
 // A run that is cancelled, by the context or by leaving the loop, goes on from its file to the bits of an uninterrupted
 // one, in the same session and in another; what it has run for adds up.
 func TestGoesOn(t *testing.T) {
