@@ -91,8 +91,9 @@ type Stepper interface {
 
 // Session is a run in progress, as a Stepper sees it.
 type Session struct {
-	// Settings are those of this run, with the defaults filled in. Take the seed and the learning rate from here and not
-	// from Core: programs are compiled once for runs that differ only in these.
+	// Settings are those of this run, with the defaults filled in. Take the seed, the learning rate, the number of epochs
+	// and the rest from here: of Core's only Particles, BatchSize, Chunk, Devices, DType, Engine, Resampler, Threshold and
+	// what else Optimiser has are sure to be this run's, as programs are compiled once for runs that differ in the others.
 	Settings
 	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has added.
 	State   *compute.State

@@ -18,7 +18,7 @@ import (
 // Core is a model bound to data and settings, from which an Algorithm builds its graphs. Its methods that take or
 // return nodes build graph, and panic as GoMLX does.
 type Core struct {
-	Settings                   // with the defaults filled in; Engine is the open one
+	Settings                   // with the defaults, Engine the open one; see Session.Settings for which are each run's
 	Bound    *bayes.BoundModel // the model with the data's widths: the prior, and the layout of phi and psi
 	Target   target.MiniBatch  // the likelihood of a batch, evaluated in chunks of particles
 }
