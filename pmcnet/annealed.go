@@ -253,7 +253,7 @@ func (r *annealing) weighed(ctx context.Context, particles *smc.Result) (*Result
 	var across *mat.Dense
 	if err == nil && r.bridges(len(q) > 0, draws) {
 		across, err = r.bridge(ctx, q) // (5)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !notItsFile(err) {
 			r.said.NoBridge, err = err.Error(), nil
 		}
 	}

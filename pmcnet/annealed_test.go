@@ -554,6 +554,36 @@ func TestBridgeDeadline(t *testing.T) {
 	}
 }
 
+// A file of another run, or a damaged one, in the place of the bridge's checkpoint is an error, as in that of the first
+// SMC, and no reason to leave the bridge out.
+func TestBridgeFile(t *testing.T) {
+	a, settings := few, goSettings(t)
+	a.Bridge = pmcnet.BridgeAlways
+	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+	sampler := pmcnet.Sampler{Problem: problem(regression(2, 10, 1))}
+	defer sampler.Close()
+	if _, err := sampler.Sample(t.Context(), a, settings); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(settings.Checkpoint); err != nil {
+		t.Fatal(err)
+	}
+	settings.Seed++
+	_, err := sampler.Sample(t.Context(), a, settings)
+	if says(t, "of another seed", err, "run.bridge", "Replace"); !errors.Is(err, run.ErrOtherRun) {
+		t.Errorf("of another seed: %v", err)
+	}
+	if err := os.WriteFile(settings.Checkpoint+".bridge", []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = sampler.Sample(t.Context(), a, settings)
+	says(t, "damaged", err, "run.bridge")
+	settings.Replace = true
+	if r, err := sampler.Sample(t.Context(), a, settings); err != nil || r.Annealed.Bridge == nil {
+		t.Errorf("replaced: %v", err)
+	}
+}
+
 // A run that is cancelled on the way has no draws, and says where it was; from its checkpoint it goes on to the bits of
 // one that was not, and so does one that was cancelled once the particles were there, or is finished; checkpoints of
 // others are refused.

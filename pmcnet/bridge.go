@@ -3,6 +3,7 @@ package pmcnet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -165,6 +167,12 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 		StdErr: math.Hypot(result.LogEvidenceStdErr, math.Sqrt((1-share)/float64(settings.Particles))),
 	}
 	return x, nil
+}
+
+// notItsFile says whether the bridge could not begin because of what is in the place of its checkpoint, which is for
+// the user to mend, and no fault of the mixture.
+func notItsFile(err error) bool {
+	return errors.Is(err, run.ErrOtherRun) || errors.Is(err, run.ErrInUse) || errors.Is(err, tensorfile.ErrDamaged)
 }
 
 // bridgeProblem is that of the bridge, whose particles begin at the given draws.
