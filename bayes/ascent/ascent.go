@@ -79,7 +79,7 @@ type Task struct {
 	Train      Rows
 	Validation Rows
 	Start      []float64  // theta, flat [J, Q]; nil: drawn by Initial
-	Identity   []run.Part // what a checkpoint must agree in besides the Settings, such as data and model
+	Identity   []run.Part // what a checkpoint must agree in besides Start and the Settings, such as data and model
 }
 
 // Settings of Fit. The zero value of every field works.

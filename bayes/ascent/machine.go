@@ -79,7 +79,15 @@ func (m *machine) validates() bool { return m.Validation.Count > 0 }
 // Identity implements run.Machine.
 func (m *machine) Identity() ([]run.Part, error) {
 	settings, err := json.Marshal(m.Record())
-	return append(slices.Clone(m.Task.Identity),
+	parts := slices.Clone(m.Task.Identity)
+	if m.Start != nil {
+		start, err := run.Digest(compute.Floats(compute.Float64, m.Start, len(m.Start)))
+		if err != nil {
+			return nil, fmt.Errorf("Task.Start: %w", err)
+		}
+		parts = append(parts, run.Part{Name: "start", Value: start})
+	}
+	return append(parts,
 		run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
 		run.Part{Name: "settings", Value: string(settings)},
 		run.Part{Name: "backend", Value: m.engine.Name()},

@@ -361,6 +361,30 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A second stage goes on from the training that it follows. With another validation part, which chooses other
+// parameters of the training, nothing of the first run's second stage is taken, although their checkpoints are in one
+// folder.
+func TestSecondStageIsOfItsTraining(t *testing.T) {
+	parts := split3(t, line(60))
+	other := dataset.Parts{Train: parts.Train, Validation: parts.Test}
+	for _, method := range []Method{
+		SWAG{Collect: 3}, SAE{Chains: 2, Members: 2},
+		MAPHMC{Kernel: mcmc.HMC{StepSize: .02, Steps: 3}, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}},
+	} {
+		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Engine: goEngine(t)}
+		want := fitted(t, small, method, other, settings)
+		settings.Checkpoint = filepath.Join(t.TempDir(), "run-*")
+		first := fitted(t, small, method, parts, settings)
+		second := fitted(t, small, method, other, settings)
+		if first.Best[0].Step == second.Best[0].Step {
+			t.Errorf("%s: both trainings are best at step %d: the test sees nothing", method.Name(), first.Best[0].Step)
+		}
+		if !slices.Equal(numbers(t, second.Posterior), numbers(t, want.Posterior)) {
+			t.Errorf("%s: with checkpoints of another run beside it the posterior is another", method.Name())
+		}
+	}
+}
+
 // One trainer compiles once for other seeds, splits of the same sizes and learning rates, and gives what Fit gives.
 func TestTrainer(t *testing.T) {
 	trainer := NewTrainer(small)
