@@ -100,7 +100,7 @@ func (m SAE) Fit(ctx context.Context, j *Job) (*Result, error) {
 	}
 	result, members, theta := finish(trained, nil), [][]float64{trained.Theta}, trained.Theta
 	walk := newGuidedWalk(learner.anchors(theta), learner.scales, m.StepSize, j.Seed)
-	for k := 2; k <= m.Members && err == nil && result.Status == run.Completed; k++ {
+	for k := 2; k <= m.Members && err == nil && result.Status.Err() == nil; k++ {
 		walk.step()
 		next := first
 		next.name, next.repeat, next.epochs, next.posterior = fmt.Sprintf("member%d", k), k, m.Epochs, nil
@@ -111,7 +111,7 @@ func (m SAE) Fit(ctx context.Context, j *Job) (*Result, error) {
 		}
 		result.Status, result.Steps = one.Status, result.Steps+one.Steps
 		result.Trace = slices.Concat(result.Trace, one.Trace)
-		if one.Status == run.Completed {
+		if one.Status.Err() == nil { // at its end, which Patience may have set
 			members, theta = append(members, one.Theta), one.Theta
 		}
 	}

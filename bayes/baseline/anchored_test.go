@@ -146,3 +146,13 @@ func TestSAEGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// Patience ends the training of a member, and not the chain of members.
+func TestSAEWithPatience(t *testing.T) {
+	settings := Settings{Epochs: 200, BatchSize: 8, Patience: 2, Engine: goEngine(t)}
+	r := fitted(t, small, SAE{Chains: 2, Members: 5, Epochs: 10}, split3(t, line(60)), settings)
+	if most := (200 + 4*10) * r.PerEpoch; r.Status.Err() != nil || r.Posterior.Particles() != 10 || r.Steps >= most {
+		t.Errorf("%s with %d members after %d steps of at most %d: want 10 members, and an early end of some", r.Status,
+			r.Posterior.Particles(), r.Steps, most)
+	}
+}
