@@ -160,8 +160,8 @@ var ErrDiverged = errors.New("training diverged")
 
 // Result of Fit.
 type Result struct {
-	// Theta is flat, [J, Q]: at each member's best validation; without validation rows, or before the first validation,
-	// the last.
+	// Theta is flat, [J, Q]: at each member's best validation, or the last, if there are no validation rows, before the
+	// first validation, and of members whose scores are all NaN or +Inf (Step 0 in Best).
 	Theta []float64
 	// State is the run's whole state, on the host, with what a Collector has accumulated.
 	State     map[string]*tensors.Tensor

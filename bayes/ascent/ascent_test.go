@@ -143,6 +143,48 @@ func TestCancelledBeforeValidation(t *testing.T) {
 	}
 }
 
+// blind is a learner whose first member has no usable score.
+type blind struct {
+	planes
+	score float64
+}
+
+func (b blind) Kind() string { return fmt.Sprintf("%s, %v", b.planes.Kind(), b.score) }
+
+func (b blind) Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node {
+	scores := b.planes.Score(theta, batch, rng)
+	first := graph.Equal(graph.Iota(theta.Graph(), scores.Shape(), 0), graph.ZerosLike(scores))
+	return graph.Where(first, graph.AddScalar(graph.ZerosLike(scores), b.score), scores)
+}
+
+// A member whose validation scores are never finite is trained all the same: what is returned is where its training
+// ended, not where it began. The others are at their best.
+func TestScoresNotFinite(t *testing.T) {
+	asked := 0
+	settings := ascent.Settings{Epochs: 3, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
+	job := task(2, 20, &asked)
+	last, err := ascent.Fit(t.Context(), job, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Validation = exactRows(8, &asked)
+	best, err := ascent.Fit(t.Context(), job, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, score := range []float64{math.NaN(), math.Inf(1)} {
+		job.Learner = blind{job.Learner.(planes), score}
+		r, err := ascent.Fit(t.Context(), job, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := slices.Concat(last.Theta[:6], best.Theta[6:]); !slices.Equal(r.Theta, want) || r.Best[0].Step != 0 {
+			t.Errorf("with scores of %v: %v, best %+v, want %v", score, r.Theta, r.Best, want)
+		}
+		job.Learner = job.Learner.(blind).planes
+	}
+}
+
 // A cancelled training goes on from its checkpoint to the same bits. A finished one is looked at without data or
 // compiler.
 func TestResume(t *testing.T) {

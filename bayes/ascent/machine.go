@@ -357,15 +357,21 @@ func (m *machine) result() (*Result, error) {
 		return nil, fmt.Errorf("%s: %w", m.Owner, err)
 	}
 	r := &Result{State: host, Steps: m.step, PerEpoch: m.perEpoch, Trace: m.trace, Validated: m.validated}
-	from := "theta"
-	if m.validates() {
-		r.Best = m.Best
-		if len(m.validated) > 0 {
-			from = run.BestPrefix + "theta"
-		}
-	}
-	if r.Theta, err = compute.Float64s(host[from]); err != nil {
+	if r.Theta, err = compute.Float64s(host["theta"]); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	if !m.validates() {
+		return r, nil
+	}
+	r.Best = m.Best
+	best, err := compute.Float64s(host[run.BestPrefix+"theta"])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Owner, err)
+	}
+	for i, b := range m.Best {
+		if b.Step > 0 { // otherwise the best is still where the training began
+			copy(r.Theta[i*m.width:(i+1)*m.width], best[i*m.width:])
+		}
 	}
 	return r, nil
 }

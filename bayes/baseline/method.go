@@ -53,7 +53,8 @@ type Result struct {
 	PerEpoch  int                 // steps in an epoch
 	Trace     []ascent.StepRecord // one for each step
 	Validated []ascent.Validation // one for each validation
-	// Best is each member's best validation, at which its parameters are taken; nil without a validation part.
+	// Best is each member's best validation, at which its parameters are taken; Step 0 if no validation was finite, nil
+	// without a validation part.
 	Best   []run.Best
 	Chains *mcmc.Result // of methods that run chains; nil for the others
 	SMC    *smc.Result  // of SMC; nil for the others
@@ -139,6 +140,16 @@ func (r *Result) warn() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("in %d steps a member stayed where it was, since its gradient was "+
 			"not finite: "+
 			"take a smaller learning rate, and check the data for outliers", rejected))
+	}
+	never := 0
+	for _, b := range r.Best {
+		if b.Step == 0 {
+			never++
+		}
+	}
+	if never > 0 && len(r.Validated) > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("of %d members %d never had a finite NLPD on the validation part: "+
+			"their last parameters are taken, not their best; check the validation part for outliers", len(r.Best), never))
 	}
 	if n := len(r.Validated); n > 0 && r.PerEpoch > 0 && r.Status == run.Completed {
 		scores := ascent.Curves(nil, r.Validated)[0].Values // means over members

@@ -361,6 +361,26 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A validation part whose NLPD overflows chooses nothing: the parameters are those of a training without it, and the
+// result says so.
+func TestWarnsOfValidation(t *testing.T) {
+	model, parts := small, split3(t, line(60))
+	model.Likelihood = bayes.Gaussian{StdDev: .01}
+	settings := Settings{Epochs: 3, BatchSize: 8, Engine: goEngine(t)}
+	want := fitted(t, model, MAP{}, dataset.Parts{Train: parts.Train}, settings)
+	far := *parts.Validation
+	far.Y = slices.Clone(far.Y)
+	far.Y[0] = 9e17
+	parts.Validation = &far
+	r := fitted(t, model, MAP{}, parts, settings)
+	if !slices.Equal(numbers(t, r.Posterior), numbers(t, want.Posterior)) {
+		t.Error("the parameters are not the last")
+	}
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), "of 1 members 1 never had a finite NLPD") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
 // A second stage goes on from the training that it follows. With another validation part, which chooses other
 // parameters of the training, nothing of the first run's second stage is taken, although their checkpoints are in one
 // folder.
