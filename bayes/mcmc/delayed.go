@@ -48,7 +48,7 @@ type DelayedAcceptance struct {
 	Inner       Kernel // on the cheap target: must be Exact and Reversible, with a step size
 	Transitions int    // K, of Inner; default 1
 	// Cheap makes the cheap target from the user's target; nil: the target is Surrogated. What the function captures is
-	// not a part of a checkpoint's identity, nor of the key of Samplers: Problem.Name and the kind must identify it.
+	// not a part of a checkpoint's identity: Problem.Name must identify it.
 	Cheap func(target Target) Target `json:"-"`
 	// Share is the cost of an evaluation of the cheap target relative to one of the target, for Evaluations; 0: unknown.
 	Share float64

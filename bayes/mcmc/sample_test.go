@@ -585,3 +585,35 @@ func TestHMCOnAccelerator(t *testing.T) {
 		}
 	}
 }
+
+// stepped is a random walk whose step size a function gives.
+type stepped struct {
+	RandomWalkMetropolis
+	size func() float64
+}
+
+func (k stepped) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+	k.StepSize = k.size()
+	return k.RandomWalkMetropolis.Move(rng, s, target, Tuning{Scale: tuning.Scale})
+}
+
+// Two kernels that hold functions of one literal look the same in Go's syntax: Samplers do not take one for the other.
+func TestSamplersTellFunctionsApart(t *testing.T) {
+	var samplers Samplers
+	defer samplers.Close()
+	settings := Settings{Chains: 2, Draws: 5, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64}
+	for _, size := range []float64{.5, 1} {
+		kernel := stepped{RandomWalkMetropolis{StepSize: 1}, func() float64 { return size }}
+		got, err := samplers.Sample(t.Context(), "standard", standard(), kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Sample(t.Context(), standard(), kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Draws.Coordinate(0), want.Draws.Coordinate(0)) {
+			t.Errorf("steps of %v: %v, want %v", size, got.Draws.Coordinate(0), want.Draws.Coordinate(0))
+		}
+	}
+}

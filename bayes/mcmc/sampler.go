@@ -78,11 +78,12 @@ type samplersKey struct {
 }
 
 // Sample is the function Sample for a problem of a kind: a comparable value, such as a struct, of everything that the
-// problem depends on besides Data and Start. The kernel's settings are added to it.
+// problem depends on besides Data and Start. The kernel is added to it; for one that holds a function, which cannot be
+// compared, each call compiles anew.
 func (s *Samplers) Sample(
 	ctx context.Context, kind any, problem Problem, kernel Kernel, settings Settings,
 ) (*Result, error) {
-	key := samplersKey{kind, fmt.Sprintf("%#v", kernel)}
+	key := samplersKey{kind, run.KeyOf(kernel)}
 	sampler, giveBack, err := s.byKind.Take(key, func() (*Sampler, error) { return &Sampler{Kernel: kernel}, nil })
 	if err != nil {
 		return nil, err
