@@ -139,6 +139,7 @@ func (m HMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	before := &Result{}
+	j.untrained = !m.FromMode
 	if m.FromMode {
 		mode, err := j.Mode(ctx)
 		if err != nil {

@@ -63,6 +63,7 @@ type exchangeKind struct {
 
 // Fit implements Method.
 func (m ReplicaExchange) Fit(ctx context.Context, j *Job) (*Result, error) {
+	j.untrained = true
 	whole, err := j.Whole()
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ type Job struct {
 	method    Method
 	described json.RawMessage // the method, as JSON
 	earlier   time.Duration   // time of the earlier sessions of a resumed run
+	untrained bool            // the method trains nothing
 }
 
 // joined is fit.New for this package.
@@ -206,9 +207,12 @@ func (j *Job) posterior(data *fit.Data, status run.Status, p Particles) (*bayes.
 	if p.LinearisedAt != nil {
 		draws.LinearisedAt = compute.Floats(j.DType, p.LinearisedAt, len(p.LinearisedAt))
 	}
+	settings := map[string]any{"method": j.described, "dtype": j.DType.String()}
+	if !j.untrained {
+		settings["training"] = j.ascent().Record()
+	}
 	return data.Posterior(draws, bayes.Provenance{
-		Algorithm: "baseline: " + j.method.Source(), Status: string(status), Seed: j.Seed,
-		Settings:      text(map[string]any{"method": j.described, "training": j.ascent().Record()}),
+		Algorithm: "baseline: " + j.method.Source(), Status: string(status), Seed: j.Seed, Settings: text(settings),
 		Approximation: p.Approximation,
 	}, j.Engine)
 }

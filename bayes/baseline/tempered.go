@@ -76,6 +76,7 @@ type temperedKind struct {
 
 // Fit implements Method.
 func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
+	j.untrained = true
 	whole, err := j.Whole()
 	if err != nil {
 		return nil, err

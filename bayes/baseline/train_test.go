@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -116,9 +117,9 @@ func TestMethods(t *testing.T) {
 				if result.Status != run.Completed || result.Posterior.Particles() != c.particles {
 					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
 				}
-				if sampled := slices.Contains([]string{"HMC", "SMC", "replica exchange"}, c.method.Name()); !sampled &&
-					(len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 ||
-						math.IsNaN(result.Best[0].NLPD)) {
+				sampled := slices.Contains([]string{"HMC", "SMC", "replica exchange"}, c.method.Name()) // without a training
+				if !sampled && (len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 ||
+					math.IsNaN(result.Best[0].NLPD)) {
 					t.Errorf("%d steps, %d records, %d validations, best %v",
 						result.Steps, len(result.Trace), len(result.Validated), result.Best)
 				}
@@ -126,6 +127,10 @@ func TestMethods(t *testing.T) {
 				if provenance.DataHash != parts.Train.Hash() || provenance.Status != "completed" ||
 					!strings.HasPrefix(provenance.Algorithm, "baseline: ") || len(provenance.Settings) == 0 {
 					t.Errorf("provenance %+v", provenance)
+				}
+				var settings struct{ Training map[string]any }
+				if err := json.Unmarshal(provenance.Settings, &settings); err != nil || (settings.Training == nil) != sampled {
+					t.Errorf("of the training the provenance says %v, %v", settings.Training, err)
 				}
 				prediction, err := result.Posterior.Predict(t.Context(), parts.Test.X)
 				if err != nil {
