@@ -210,7 +210,7 @@ func (r *ces) emulate(ctx context.Context) (cheap mcmc.Problem, outputs *outputs
 	}
 	lesson := &Lesson{
 		Settings: r.Settings, Theta: r.pairs.standardised(r.pairs.theta), Scores: h.scores(), Learn: r.pairs.learnt,
-		Judge: judge.errors, Checkpoint: r.file("emulator"), Identity: r.name,
+		Judge: judge.errors, Checkpoint: r.file("emulator"), Identity: r.name + r.pairs.digest(),
 	}
 	lesson.Progress = r.progress("emulation")
 	learnt, err := r.Regressor.Learn(ctx, lesson)

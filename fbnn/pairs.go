@@ -2,6 +2,8 @@ package fbnn
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -68,6 +70,22 @@ func spread(phi []float64, d, learnt int, column func(i int) []float64) (center,
 			"step, or more transitions between pairs (CES.PairsThin)", ErrPairs, learnt, rows)
 	}
 	return center, scale, nil
+}
+
+// digest identifies the pairs' weights, bit by bit. The run's name does not: the mini-batches of the calibration depend
+// on the number of rows of a block, too.
+func (p *pairs) digest() string {
+	sum := sha256.New()
+	rows, _ := p.theta.Dims()
+	var bits []byte
+	for j := range rows {
+		bits = bits[:0]
+		for _, v := range p.theta.RawRowView(j) {
+			bits = binary.LittleEndian.AppendUint64(bits, math.Float64bits(v))
+		}
+		sum.Write(bits)
+	}
+	return fmt.Sprintf("; pairs: %x", sum.Sum(nil))
 }
 
 // standardised are the rows of theta minus the centre, divided by the scale.

@@ -45,7 +45,8 @@ type Lesson struct {
 	Learn         int
 	// Judge computes a candidate's errors on the held-out pairs.
 	Judge func(ctx context.Context, candidate *Learnt) (Errors, error)
-	// Checkpoint is a name for files that hold a training's state; empty: none. Identity identifies the run.
+	// Checkpoint is a name for files that hold a training's state; empty: none. Identity identifies the run
+	// and its pairs.
 	Checkpoint string
 	Identity   string
 }

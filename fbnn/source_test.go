@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,5 +176,27 @@ func TestSourceBadInput(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An emulator goes on from its checkpoint only with the pairs that it learns from: other blocks make other pairs, also
+// where they stand in one folder.
+func TestSourceEmulatorOfItsPairs(t *testing.T) {
+	model, parts, _ := regression()
+	a := fbnn.CES{Pairs: 20, PairsWarmUp: 20, Draws: 60, BatchSize: 5, Uncorrected: true}
+	a.Regressor = fbnn.Network{Epochs: 20}
+	fit := func(blockRows int, checkpoint string) []float64 {
+		r, err := fbnn.FitSource(t.Context(), model, a, dataset.RowsOf(parts.Train), fbnn.Settings{
+			Engine: computetest.Go(t), DType: compute.Float64, BlockRows: blockRows, Checkpoint: checkpoint,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []float64{r.Emulator.HeldOut.R2, r.Emulator.HeldOut.Phi, r.Truth.Emulated}
+	}
+	checkpoint := t.TempDir() + "/run-*"
+	fit(8, checkpoint)
+	if got, want := fit(15, checkpoint), fit(15, ""); !slices.Equal(got, want) {
+		t.Errorf("beside the checkpoints of other blocks the emulator's errors are %v, want %v", got, want)
 	}
 }
